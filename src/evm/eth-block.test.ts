@@ -9,6 +9,7 @@ import { decodeEvent, type ExecEvent } from './event/exec-event.ts'
 import type { ExecRecorder } from './event/recorder.ts'
 import { createFoldRing } from './fold/test-fold.ts'
 import { EventBatch } from './ring/event-batch.ts'
+import { DESCRIPTOR, DESCRIPTOR_BYTES } from './ring/layout.ts'
 import { openReader } from './ring/test-ring.ts'
 import { addressOf, slotOf } from './test-block.ts'
 import { assembleBlock, logOf, receiptOf, transactionOf } from './test-eth-block.ts'
@@ -16,7 +17,7 @@ import { assembleBlock, logOf, receiptOf, transactionOf } from './test-eth-block
 const admitAll = () => {}
 const textOf = (pieces: JsonPieces): unknown => JSON.parse([...pieces].map((piece) => piece ?? '').join(''))
 
-/** A copy of recorded events, as a block holds them. */
+/** A copy of recorded events, as stored for a block. */
 function batchOf(record: (recorder: ExecRecorder) => void): EventBatch {
   const { recorder, source } = createFoldRing()
   record(recorder)
@@ -66,7 +67,7 @@ function recordTxns(recorder: ExecRecorder, txns: readonly Txn[]): void {
       }),
     ]
   })
-  // Interleaved, as a node that executes in parallel records them.
+  // Interleaved, as recorded by a node that executes in parallel.
   for (let step = 0; steps.some((of) => step < of.length); step++) for (const of of steps) of[step]?.()
   recorder.add('BLOCK_END', { gas_used: 7n }, at)
 }
@@ -81,7 +82,7 @@ const txn = fc.record({
 })
 
 describe('a block read by transaction', () => {
-  test('shows what the whole decoded block shows', (t) => {
+  test('equals the completely decoded block', (t) => {
     checkProperty(
       t,
       fc.property(fc.array(txn, { maxLength: 6 }), (txns) => {
@@ -112,7 +113,7 @@ describe('a block read by transaction', () => {
     )
   })
 
-  test('is not read when an event is missing, cut short or of another block', () => {
+  test('is refused when an event is missing, truncated or of another block', () => {
     const txns = [{ logs: [{ contract: 1, topics: [2] }], keys: 1, auths: 0, type: 2 }]
     const batch = batchOf((recorder) => recordTxns(recorder, txns))
     const needed = ['BLOCK_START', 'BLOCK_END', 'TXN_HEADER_START', 'TXN_EVM_OUTPUT', 'TXN_LOG']
@@ -120,11 +121,11 @@ describe('a block read by transaction', () => {
       assert.equal(finish(EthBlock.read(without(batch, at))) === undefined, needed.includes(name), name)
     for (let at = 0; at < batch.count; at++) {
       const cut = without(batch, -1)
-      // Payload sizes stand in the fourth word of a descriptor, the transaction in the eleventh.
-      cut.descriptorWords[at * 16 + 3] = (cut.descriptorWords[at * 16 + 3] as number) - 1
+      const sizeAt = (at * DESCRIPTOR_BYTES + DESCRIPTOR.payloadSize) / 4
+      cut.descriptorWords[sizeAt] = (cut.descriptorWords[sizeAt] as number) - 1
       assert.equal(finish(EthBlock.read(cut)), undefined, `event ${at} is cut short`)
       const moved = without(batch, -1)
-      moved.descriptorWords[at * 16 + 10] = 5
+      moved.descriptorWords[(at * DESCRIPTOR_BYTES + DESCRIPTOR.txnId) / 4] = 5
       assert.equal(finish(EthBlock.read(moved)), undefined, `event ${at} of transaction 5`)
     }
     const many = batchOf((recorder) => {
@@ -134,7 +135,7 @@ describe('a block read by transaction', () => {
     assert.equal(finish(EthBlock.read(many)), undefined)
   })
 
-  test('can be interrupted between events and between logs', () => {
+  test('yields between events and between logs', () => {
     const logs = Array.from({ length: 3000 }, () => ({ contract: 1, topics: [] }))
     const batch = batchOf((recorder) => recordTxns(recorder, [{ logs, keys: 0, auths: 0, type: 2 }]))
     assert([...EthBlock.read(batch)].length >= 2 * Math.floor(batch.count / 1024))
@@ -142,7 +143,7 @@ describe('a block read by transaction', () => {
     assert([...receiptPieces(block, 0, admitAll)].length >= 3000)
   })
 
-  test('nothing is decoded that is not admitted', () => {
+  test('decodes nothing that admit refuses', () => {
     const logs = [{ contract: 1, topics: [1, 2] }]
     const batch = batchOf((recorder) => recordTxns(recorder, [{ logs, keys: 3, auths: 1, type: 4 }]))
     const block = finish(EthBlock.read(batch)) ?? assert.fail()

@@ -1,13 +1,14 @@
 import type { Work } from '../core/work.ts'
-import { type EventPayload, hasExactBytes, PAYLOADS } from './event/exec-event.ts'
+import { hasExactBytes } from './event/exec-event.ts'
 import { decodePayload, type Layout, layout, type PayloadOf } from './event/payload-layout.ts'
+import { type EventPayload, PAYLOADS } from './event/payloads.ts'
 import { EVENT } from './event/type.ts'
 import { type Hex, toHex } from './hex.ts'
 import type { EventBatch } from './ring/event-batch.ts'
 
 type TxnHeader = EventPayload<'TXN_HEADER_START'>
 
-/** What the JSON of a transaction is made of. */
+/** The events that the JSON of a transaction is made from. */
 export type EthTransaction = {
   readonly index: number
   readonly header: TxnHeader
@@ -15,14 +16,14 @@ export type EthTransaction = {
   readonly authList: readonly EventPayload<'TXN_AUTH_LIST_ENTRY'>[]
 }
 
-/** What the JSON of a receipt is made of, besides its logs. */
+/** The events that the JSON of a receipt is made from, without its logs. */
 export type EthReceipt = {
   readonly index: number
   readonly header: Omit<TxnHeader, 'data' | 'blob_versioned_hashes'>
   readonly output: EventPayload<'TXN_EVM_OUTPUT'>
-  /** The ring has the gas of each transaction alone; receipts show the running sum in index order. */
+  /** The ring has the gas of each transaction; receipts show the running sum in index order. */
   readonly cumulativeGas: bigint
-  /** The ring numbers logs within their transaction; JSON-RPC numbers them through the block. */
+  /** The ring numbers logs within their transaction; JSON-RPC numbers them within the block. */
   readonly firstLogIndex: number
 }
 
@@ -33,24 +34,24 @@ export type EthBlockHead = {
 }
 
 type BlockTables = {
-  /** Events in the order of their transactions; those of one keep the order in which they were recorded. */
+  /** Indexes of events, ordered by transaction; events of one transaction keep the order in which they were recorded. */
   readonly order: Uint32Array
-  /** Where the events of a transaction begin in `order`, and one more. */
+  /** For each transaction the index in `order` of its first event, and the end of the last one. */
   readonly first: Uint32Array
   readonly cumulativeGas: BigUint64Array
   readonly firstLog: Uint32Array
 }
 
-const HEADER_ALONE = layout(PAYLOADS.TXN_HEADER_START.bytes, PAYLOADS.TXN_HEADER_START.fields)
-/** Events between two points at which reading can be interrupted. */
+const HEADER_WITHOUT_TAIL = layout(PAYLOADS.TXN_HEADER_START.bytes, PAYLOADS.TXN_HEADER_START.fields)
+/** Events between two points at which the work can be interrupted. */
 const STEP_EVENTS = 1024
-const LOG_ADDRESS_AT = 4
-const LOG_TOPIC_COUNT_AT = 24
-const LOG_TOPICS_AT = 32
+const LOG_ADDRESS_OFFSET = PAYLOADS.TXN_LOG.fields.address[1]
+const LOG_TOPIC_COUNT_OFFSET = PAYLOADS.TXN_LOG.fields.topic_count[1]
+const LOG_TOPICS_OFFSET = PAYLOADS.TXN_LOG.bytes
 
 /**
- * A block of the ring by transaction. The events stay as they were recorded and are decoded one by one, so that
- * no call decodes more than it returns.
+ * A recorded block, indexed by transaction. The events stay encoded and are decoded one by one, so that a call decodes only what it
+ * returns.
  */
 export class EthBlock implements EthBlockHead {
   readonly start: EthBlockHead['start']
@@ -67,7 +68,7 @@ export class EthBlock implements EthBlockHead {
     this.#tables = tables
   }
 
-  /** Finds the events of each transaction, which are recorded interleaved. Undefined when the block is not whole. */
+  /** Groups the events, which are recorded interleaved, by transaction. Undefined when the block is incomplete. */
   static *read(batch: EventBatch): Work<EthBlock | undefined> {
     const head = readHead(batch)
     const txnCount = Number(head?.start.txn_count ?? 0)
@@ -92,7 +93,7 @@ export class EthBlock implements EthBlockHead {
       order[position] = at
       next[index] = position + 1
     }
-    const sums = yield* sumUp(batch, { order, first })
+    const sums = yield* runningSums(batch, { order, first })
     return sums === undefined ? undefined : new EthBlock(head, batch, { order, first, ...sums })
   }
 
@@ -106,17 +107,17 @@ export class EthBlock implements EthBlockHead {
       else if (type === EVENT.TXN_ACCESS_LIST_ENTRY) accessList.push(this.#decode(PAYLOADS.TXN_ACCESS_LIST_ENTRY, at))
       else if (type === EVENT.TXN_AUTH_LIST_ENTRY) authList.push(this.#decode(PAYLOADS.TXN_AUTH_LIST_ENTRY, at))
     }
-    // There is one, or the block was not read.
+    // `read` has verified that there is one.
     return { index, header: header as TxnHeader, accessList, authList }
   }
 
-  /** Without the data of the transaction, which may be large. */
+  /** Without the call data of the transaction, which may be large. */
   receipt(index: number): EthReceipt {
     let header: EthReceipt['header'] | undefined
     let output: EthReceipt['output'] | undefined
     for (const at of this.eventsOf(index)) {
       const type = this.#batch.type(at)
-      if (type === EVENT.TXN_HEADER_START) header = this.#decode(HEADER_ALONE, at)
+      if (type === EVENT.TXN_HEADER_START) header = this.#decode(HEADER_WITHOUT_TAIL, at)
       else if (type === EVENT.TXN_EVM_OUTPUT) output = this.#decode(PAYLOADS.TXN_EVM_OUTPUT, at)
     }
     return {
@@ -128,18 +129,18 @@ export class EthBlock implements EthBlockHead {
     }
   }
 
-  /** The recorded events, for what reads them without decoding. */
+  /** The recorded events, for code that reads them without decoding. */
   get batch(): EventBatch {
     return this.#batch
   }
 
-  /** Places of the events of a transaction. */
+  /** Indexes of the events of a transaction. */
   eventsOf(index: number): Uint32Array {
     const { order, first } = this.#tables
     return order.subarray(first[index], first[index + 1])
   }
 
-  /** Recorded bytes of a transaction without its logs, known before it is decoded. */
+  /** Recorded bytes of a transaction without its logs, without decoding it. */
   transactionBytes(index: number): number {
     let bytes = 0
     for (const at of this.eventsOf(index))
@@ -147,7 +148,7 @@ export class EthBlock implements EthBlockHead {
     return bytes
   }
 
-  /** Places of the logs of a transaction, in their order. */
+  /** Indexes of the logs of a transaction, in order. */
   *logsOf(index: number): Generator<number> {
     for (const at of this.eventsOf(index)) if (this.#batch.type(at) === EVENT.TXN_LOG) yield at
   }
@@ -156,17 +157,18 @@ export class EthBlock implements EthBlockHead {
     return this.#decode(PAYLOADS.TXN_LOG, at)
   }
 
-  /** What filters and blooms look at, without the data. */
+  /** Address and topics of a log, without its data. */
   logKeys(at: number): { address: Hex; topics: Hex[] } {
     const { payloadBytes } = this.#batch
     const from = this.#batch.payloadAt[at] as number
     const topics: Hex[] = []
-    const count = payloadBytes[from + LOG_TOPIC_COUNT_AT] as number
+    const count = payloadBytes[from + LOG_TOPIC_COUNT_OFFSET] as number
     for (let topic = 0; topic < count; topic++) {
-      const topicAt = from + LOG_TOPICS_AT + topic * 32
+      const topicAt = from + LOG_TOPICS_OFFSET + topic * 32
       topics.push(toHex(payloadBytes, topicAt, topicAt + 32))
     }
-    return { address: toHex(payloadBytes, from + LOG_ADDRESS_AT, from + LOG_ADDRESS_AT + 20), topics }
+    const addressAt = from + LOG_ADDRESS_OFFSET
+    return { address: toHex(payloadBytes, addressAt, addressAt + 20), topics }
   }
 
   #decode<L extends Layout>(shape: L, at: number): PayloadOf<L> {
@@ -176,7 +178,7 @@ export class EthBlock implements EthBlockHead {
   }
 }
 
-/** A block is recorded from its first event to its last. */
+/** A complete block begins with BLOCK_START and ends with BLOCK_END. */
 function readHead(batch: EventBatch): EthBlockHead | undefined {
   const last = batch.count - 1
   if (last < 1 || batch.type(0) !== EVENT.BLOCK_START || batch.type(last) !== EVENT.BLOCK_END) return undefined
@@ -187,8 +189,8 @@ function readHead(batch: EventBatch): EthBlockHead | undefined {
 
 const NO_BYTES = new Uint8Array()
 
-/** Gas and logs counted through the block; undefined where a transaction misses a part. */
-function* sumUp(
+/** Running sums of gas and logs; undefined where a transaction is incomplete. */
+function* runningSums(
   batch: EventBatch,
   { order, first }: Pick<BlockTables, 'order' | 'first'>,
 ): Work<Pick<BlockTables, 'cumulativeGas' | 'firstLog'> | undefined> {

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { createdAddress } from './contract-address.ts'
-import { headerJson } from './eth-json.ts'
-import type { EventPayload, ExecEvent } from './event/exec-event.ts'
+import { createdAddress, headerJson } from './eth-json.ts'
+import type { ExecEvent } from './event/exec-event.ts'
+import type { EventPayload } from './event/payloads.ts'
 import type { ExecRecorder } from './event/recorder.ts'
 import { createFoldRing } from './fold/test-fold.ts'
 import { decodeAll } from './ring/test-ring.ts'
 import { addressOf, idOf, slotOf } from './test-block.ts'
-import { assembleBlock, receiptOf, transactionOf, type WholeBlock } from './test-eth-block.ts'
+import { assembleBlock, type DecodedBlock, receiptOf, transactionOf } from './test-eth-block.ts'
 
 type Header = Partial<EventPayload<'TXN_HEADER_START'>>
 
@@ -21,7 +21,7 @@ function readEvents(record: (recorder: ExecRecorder) => void): ExecEvent[] {
 }
 
 /** A block of one transaction, with a base fee of 100. */
-function blockWith(header: Header, more: (recorder: ExecRecorder) => void = () => {}): WholeBlock {
+function blockWith(header: Header, more: (recorder: ExecRecorder) => void = () => {}): DecodedBlock {
   const events = readEvents((recorder) => {
     recorder.add('BLOCK_START', { id: idOf(1), number: 1n, txn_count: 1n, base_fee_per_gas: 100n }, at)
     recorder.add('TXN_HEADER_START', header, { ...at, txnIndex: 0 })
@@ -82,7 +82,7 @@ describe('transactions by type', () => {
     })
   }
 
-  test('lists come from their own events', () => {
+  test('access list and authorization list come from their own events', () => {
     const position = { ...at, txnIndex: 0 }
     const block = blockWith({ txn_type: 4, access_list_count: 1, auth_list_count: 1 }, (recorder) => {
       recorder.add('TXN_ACCESS_LIST_ENTRY', { address: addressOf(3), storage_keys: [slotOf(8)] }, position)
@@ -100,20 +100,20 @@ describe('transactions by type', () => {
   })
 })
 
-test('the receipt of a creation names the new contract', () => {
+test('the receipt of a contract creation has the new address', () => {
   const block = blockWith({ txn_type: 2, is_contract_creation: true, sender: addressOf(9), nonce: 3n })
   const json = receiptOf(block, 0)
   assert.deepEqual([json['to'], json['contractAddress']], [null, createdAddress(addressOf(9), 3n)])
 })
 
-test('withdrawalsRoot is there when it is not zero', () => {
+test('withdrawalsRoot is present when it is not zero', () => {
   const block = blockWith({})
   assert(!('withdrawalsRoot' in headerJson(block)))
   const withRoot = { ...block, start: { ...block.start, withdrawals_root: slotOf(1) } }
   assert.equal(headerJson(withRoot)['withdrawalsRoot'], slotOf(1))
 })
 
-test('gas and logs are counted through the block in index order, however they arrive', () => {
+test('cumulative gas and log indexes follow the index order for any order of arrival', () => {
   const events = readEvents((recorder) => {
     recorder.add('BLOCK_START', { txn_count: 2n }, at)
     for (const txnIndex of [1, 0]) {

@@ -1,13 +1,13 @@
-import { createdAddress } from './contract-address.ts'
 import type { EthBlockHead, EthReceipt, EthTransaction } from './eth-block.ts'
-import type { EventPayload } from './event/exec-event.ts'
-import { type Hex, toQuantity } from './hex.ts'
+import type { EventPayload } from './event/payloads.ts'
+import { fromHex, type Hex, toHex, toQuantity } from './hex.ts'
+import { keccak256 } from './keccak256.ts'
 
 type Json = Record<string, unknown>
 
 const ZERO_HASH: Hex = `0x${'0'.repeat(64)}`
 
-/** A header as eth_getBlockByNumber shows it, without size, uncles and transactions. */
+/** A header as in eth_getBlockByNumber, without size, uncles and transactions. */
 export function headerJson({ start, end }: EthBlockHead): Json {
   return {
     hash: end.eth_block_hash,
@@ -36,7 +36,7 @@ export function headerJson({ start, end }: EthBlockHead): Json {
   }
 }
 
-/** A transaction as eth_getTransactionByHash shows it. */
+/** A transaction as in eth_getTransactionByHash. */
 export function transactionJson(block: EthBlockHead, { index, header, accessList, authList }: EthTransaction): Json {
   const isLegacy = header.txn_type === 0
   const hasFeeMarket = header.txn_type >= 2
@@ -72,7 +72,7 @@ export function transactionJson(block: EthBlockHead, { index, header, accessList
   }
 }
 
-/** A receipt as eth_getTransactionReceipt shows it, without its logs: there may be many. */
+/** A receipt as in eth_getTransactionReceipt, without its logs, of which there may be many. */
 export function receiptJson(block: EthBlockHead, txn: EthReceipt, bloom: Hex): Json {
   const { index, header, output, cumulativeGas } = txn
   return {
@@ -119,16 +119,33 @@ function authorizationJson(entry: EventPayload<'TXN_AUTH_LIST_ENTRY'>): Json {
   }
 }
 
-/** What one unit of gas really cost. */
+/** The price paid for one unit of gas. */
 function effectiveGasPrice(header: EthReceipt['header'], baseFee: bigint): bigint {
   if (header.txn_type < 2) return header.max_fee_per_gas
-  const wanted = baseFee + header.max_priority_fee_per_gas
-  return wanted < header.max_fee_per_gas ? wanted : header.max_fee_per_gas
+  const price = baseFee + header.max_priority_fee_per_gas
+  return price < header.max_fee_per_gas ? price : header.max_fee_per_gas
 }
 
-/** Typed transactions carry the parity; legacy ones 27 or 28, or the chain id as of EIP-155. */
+/** Typed transactions have the parity; legacy ones 27 or 28, or the chain id as of EIP-155. */
 function signatureV({ txn_type, chain_id, y_parity }: EventPayload<'TXN_HEADER_START'>): bigint {
   const parity = y_parity ? 1n : 0n
   if (txn_type !== 0) return parity
   return chain_id === 0n ? 27n + parity : 35n + 2n * chain_id + parity
+}
+
+/** Address of a contract created by a transaction: the last 20 bytes of the hash of the RLP list (sender, nonce). */
+export function createdAddress(sender: Hex, nonce: bigint): Hex {
+  const senderBytes = fromHex(sender)
+  const nonceBytes = encodeNonce(nonce)
+  const list = Uint8Array.of(0x80 + senderBytes.length, ...senderBytes, ...nonceBytes)
+  return toHex(keccak256(Uint8Array.of(0xc0 + list.length, ...list)), 12)
+}
+
+/** RLP of an integer: below 0x80 the byte itself, zero the empty string, others prefixed with their length. */
+function encodeNonce(nonce: bigint): Uint8Array {
+  if (nonce === 0n) return Uint8Array.of(0x80)
+  if (nonce < 0x80n) return Uint8Array.of(Number(nonce))
+  const digits = nonce.toString(16)
+  const bytes = fromHex(digits.length % 2 === 0 ? digits : `0${digits}`)
+  return Uint8Array.of(0x80 + bytes.length, ...bytes)
 }

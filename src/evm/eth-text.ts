@@ -4,13 +4,13 @@ import { type Hex, toQuantity } from './hex.ts'
 import { BloomBuilder } from './logs-bloom.ts'
 import { blockRlpBytes } from './rlp-size.ts'
 
-/** JSON as text, piece by piece. Each piece is short work by itself; undefined stands for work without text. */
+/** JSON text in pieces, so that the work can be interrupted between two of them; undefined is a step without text. */
 export type JsonPieces = Generator<string | undefined, void>
 
-/** Sees the recorded bytes of a part before it is decoded; throws to stop. */
+/** Called with the recorded bytes of a part before it is decoded; throws to stop. */
 export type Admit = (recordedBytes: number) => void
 
-/** A block with its transactions, or with their hashes. */
+/** A block with full transactions, or with their hashes. */
 export function* blockPieces(block: EthBlock, txns: { hashes: readonly Hex[] } | 'full', admit: Admit): JsonPieces {
   const size = toQuantity(yield* blockRlpBytes(block))
   yield `${JSON.stringify({ ...headerJson(block), size, uncles: [] }).slice(0, -1)},"transactions":[`
@@ -26,17 +26,17 @@ export function transactionText(block: EthBlock, index: number, admit: Admit): s
   return JSON.stringify(transactionJson(block, block.transaction(index)))
 }
 
-/** A receipt. Its logs come first and one at a time: one transaction may have a hundred thousand. */
+/** A receipt. Its logs come first, one per piece: a transaction may have a hundred thousand. */
 export function* receiptPieces(block: EthBlock, index: number, admit: Admit, bloom = new BloomBuilder()): JsonPieces {
   const txn = block.receipt(index)
   yield '{"logs":['
-  let at = 0
-  for (const position of block.logsOf(index)) {
-    admit(block.batch.payloadSize(position))
-    const log = block.log(position)
+  let logIndex = 0
+  for (const at of block.logsOf(index)) {
+    admit(block.batch.payloadSize(at))
+    const log = block.log(at)
     bloom.add(log)
-    yield `${at === 0 ? '' : ','}${JSON.stringify(logJson(block, txn, log, at))}`
-    at += 1
+    yield `${logIndex === 0 ? '' : ','}${JSON.stringify(logJson(block, txn, log, logIndex))}`
+    logIndex += 1
   }
   yield `],${JSON.stringify(receiptJson(block, txn, bloom.take())).slice(1)}`
 }

@@ -1,4 +1,4 @@
-/** Bytes as the chain writes them: lowercase, with 0x. */
+/** Lower-case hex with the prefix 0x. */
 export type Hex = `0x${string}`
 
 export function toHex(bytes: Uint8Array, from = 0, to = bytes.length): Hex {

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { test } from 'node:test'
-import { createdAddress } from './contract-address.ts'
+import { createdAddress } from './eth-json.ts'
 import { fromHex, toHex } from './hex.ts'
 import { keccak256 } from './keccak256.ts'
 import { bloomOf } from './test-eth-block.ts'
 
 const text = (message: string): string => toHex(keccak256(Buffer.from(message)))
 
-test('known answers', () => {
+test('known test vectors', () => {
   assert.equal(text(''), '0xc5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470')
   assert.equal(text('abc'), '0x4e03657aea45a94fc7d47ba826c8d667c0d1e6e33a64a036ec44f58fa12d6c45')
   assert.equal(
@@ -17,7 +17,7 @@ test('known answers', () => {
   )
 })
 
-test('every length around the rate gives another hash, and none is SHA3-256', () => {
+test('every length around the rate gives a distinct hash, none equal to SHA3-256', () => {
   const hashes = new Set<string>()
   for (let length = 130; length <= 280; length++) {
     const message = new Uint8Array(length)
@@ -29,7 +29,7 @@ test('every length around the rate gives another hash, and none is SHA3-256', ()
 })
 
 test('addresses of created contracts', () => {
-  // Published examples for this sender; then the edges of the nonce's encoding.
+  // Published examples for this sender, then edge cases of the nonce encoding.
   const sender = '0x6ac7ea33f8831ea9dcc53393aaa88b25a785dbf0'
   assert.equal(createdAddress(sender, 0n), '0xcd234a471b72ba2f1ccf0a70fcaba648a5eecd8d')
   assert.equal(createdAddress(sender, 1n), '0x343c43a37d37dff08ae8c4a11544c718abb4fcf8')

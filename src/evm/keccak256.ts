@@ -1,5 +1,5 @@
 /**
- * Keccak-256 as Ethereum uses it: the original padding 0x01, not the 0x06 of SHA3-256, which is the only one that node:crypto has.
+ * Keccak-256 as Ethereum uses it: with the original padding 0x01, not the 0x06 of SHA3-256 in node:crypto.
  * Source: the Keccak reference, version 3.0 (2011). A 64-bit lane is two 32-bit words, low half first.
  */
 
@@ -21,7 +21,7 @@ export function keccak256(message: Uint8Array): Uint8Array {
   return bytes.slice(0, 32)
 }
 
-/** Written out by words: blooms take several hashes for each log. */
+/** Unrolled over 32-bit words for speed: a bloom takes several hashes for each log. */
 function permute(state: Uint32Array): void {
   const mix = new Uint32Array(10)
   const moved = new Uint32Array(LANES * 2)
@@ -34,7 +34,7 @@ function permute(state: Uint32Array): void {
   }
 }
 
-/** Step theta: each lane takes in the parity of two neighbouring columns. */
+/** Step theta: XORs each lane with the parity of two neighbouring columns. */
 function mixColumns(s: Uint32Array, parity: Uint32Array): void {
   for (let at = 0; at < 10; at++)
     parity[at] =
@@ -57,24 +57,24 @@ function mixColumns(s: Uint32Array, parity: Uint32Array): void {
   }
 }
 
-/** Steps rho and pi: a lane is rotated by its own distance and moves to another place. The first does neither. */
+/** Steps rho and pi: rotates each lane and moves it to its target; lane 0 stays. */
 function moveLanes(state: Uint32Array, moved: Uint32Array): void {
   moved[0] = state[0] as number
   moved[1] = state[1] as number
   for (let lane = 1; lane < LANES; lane++) {
     const distance = ROTATIONS[lane] as number
-    const position = (TARGETS[lane] as number) * 2
+    const target = (TARGETS[lane] as number) * 2
     const by = distance & 31
-    // From 32 on the halves change places.
+    // A rotation by 32 or more swaps the halves.
     const half = distance >>> 5
     const low = state[lane * 2 + half] as number
     const high = state[lane * 2 + 1 - half] as number
-    moved[position] = (low << by) | (high >>> (32 - by))
-    moved[position + 1] = (high << by) | (low >>> (32 - by))
+    moved[target] = (low << by) | (high >>> (32 - by))
+    moved[target + 1] = (high << by) | (low >>> (32 - by))
   }
 }
 
-/** Step chi: each word takes in the two that follow it in its row. */
+/** Step chi: combines each word with the two that follow it in its row. */
 function mixRow(state: Uint32Array, moved: Uint32Array, row: number): void {
   for (let half = row; half < row + 2; half++) {
     const a = moved[half] as number

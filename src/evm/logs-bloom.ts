@@ -3,11 +3,11 @@ import { keccak256 } from './keccak256.ts'
 
 export const BLOOM_BYTES = 256
 
-/** Addresses and topics whose bits are remembered: most logs of a block repeat those of a few contracts. */
-const REMEMBERED_MAX = 4096
+/** Addresses and topics whose bits are cached: most logs of a block repeat those of a few contracts. */
+const CACHED_MAX = 4096
 
 /**
- * Builds the 2048-bit filter of receipts: three bits for each address and each topic of the logs. Source: Ethereum
+ * Builds the 2048-bit bloom filter of receipts: three bits for each address and each topic of the logs. Source: Ethereum
  * yellow paper, 4.4.3.
  */
 export class BloomBuilder {
@@ -19,7 +19,7 @@ export class BloomBuilder {
     for (const topic of topics) setBloomBits(this.#bloom, this.#bitsOf(topic))
   }
 
-  /** The filter of the logs added since the last call. */
+  /** The bloom of the logs added since the last call. */
   take(): Hex {
     const bloom = toHex(this.#bloom)
     this.#bloom = new Uint8Array(BLOOM_BYTES)
@@ -29,15 +29,15 @@ export class BloomBuilder {
   #bitsOf(value: Hex): readonly number[] {
     const known = this.#bits.get(value)
     if (known !== undefined) return known
-    if (this.#bits.size >= REMEMBERED_MAX) this.#bits.clear()
+    if (this.#bits.size >= CACHED_MAX) this.#bits.clear()
     const bits = bloomBits(fromHex(value))
     this.#bits.set(value, bits)
     return bits
   }
 }
 
-/** Whether logs with this value may be among those of a filter. */
-export function mayHold(bloom: Uint8Array, bits: readonly number[]): boolean {
+/** Whether the bloom may contain the value with these bits. */
+export function mayContain(bloom: Uint8Array, bits: readonly number[]): boolean {
   return bits.every((bit) => ((bloom[BLOOM_BYTES - 1 - (bit >>> 3)] as number) & (1 << (bit & 7))) !== 0)
 }
 
@@ -49,7 +49,7 @@ export function bloomBits(value: Uint8Array): readonly number[] {
 
 export function setBloomBits(bloom: Uint8Array, bits: readonly number[]): void {
   for (const bit of bits) {
-    const position = BLOOM_BYTES - 1 - (bit >>> 3)
-    bloom[position] = (bloom[position] as number) | (1 << (bit & 7))
+    const byte = BLOOM_BYTES - 1 - (bit >>> 3)
+    bloom[byte] = (bloom[byte] as number) | (1 << (bit & 7))
   }
 }

@@ -7,13 +7,13 @@ import { recordedDataFolder, skipWithoutRecordedData } from '../../test/recorded
 import { headerJson } from './eth-json.ts'
 import type { ExecEvent } from './event/exec-event.ts'
 import { BlockFold } from './fold/block.ts'
-import { createFoldLog, type FoldLog, upstreamSubscription } from './fold/test-fold.ts'
+import { createFoldLog, type FoldLog, foldAll } from './fold/test-fold.ts'
 import { createRingReader, type RingReader } from './ring/reader.ts'
 import { createMemorySource } from './ring/source.ts'
 import { decodeAll } from './ring/test-ring.ts'
-import { assembleBlock, bloomOf, logOf, receiptOf, transactionOf, type WholeBlock } from './test-eth-block.ts'
+import { assembleBlock, bloomOf, type DecodedBlock, logOf, receiptOf, transactionOf } from './test-eth-block.ts'
 
-/** One block of Ethereum mainnet, executed by a Monad node and recorded by it, with figures and answers made by others. */
+/** One block of Ethereum mainnet, executed and recorded by a Monad node, with reference figures and JSON-RPC responses from other programs. */
 const folder = join(recordedDataFolder, 'rings')
 const skip = skipWithoutRecordedData()
 let image: Uint8Array | undefined
@@ -35,19 +35,19 @@ function readEvents(): ExecEvent[] {
   )
 }
 
-function readBlock(): WholeBlock {
+function readBlock(): DecodedBlock {
   return assembleBlock(readEvents()) ?? assert.fail('the block is not whole')
 }
 
 function foldRecording(seed: number): FoldLog & { fold: BlockFold } {
   const log = createFoldLog()
   const fold = new BlockFold({ seed }, log.sink)
-  upstreamSubscription(fold, openRecording())
+  foldAll(fold, openRecording())
   return { ...log, fold }
 }
 
 describe('the recorded block', { skip }, () => {
-  test('decodes completely, each type as often as it should', () => {
+  test('decodes completely, with the expected number of events of each type', () => {
     const reader = openRecording()
     assert.deepEqual(reader.geometry, { capacity: 65_536, payloadBytes: 134_217_728, contextBytes: 0 })
     const counts = Object.fromEntries(
@@ -101,7 +101,7 @@ describe('the recorded block', { skip }, () => {
     assert.deepEqual(rounds, [15_000_001n, 15_000_002n])
   })
 
-  test('agrees with itself: gas, transactions, the bloom of all logs', () => {
+  test('is consistent: gas, number of transactions, bloom of all logs', () => {
     const { start, end, txns } = readBlock()
     assert.equal(start.chain_id, 1n)
     assert.equal(start.id, `0x${(15_000_001).toString(16).padStart(64, '0')}`)
@@ -116,7 +116,7 @@ describe('the recorded block', { skip }, () => {
     assert.equal(bloomOf(txns.flatMap(({ logs }) => logs)), end.logs_bloom)
   })
 
-  test('gives the JSON-RPC samples, field by field', () => {
+  test('renders the recorded JSON-RPC responses, field by field', () => {
     const block = readBlock()
     // An estimate of memory, neither the size of the block nor of its header.
     const { size, ...header } = readJson('json-rpc-samples/0.header.json')
@@ -147,8 +147,8 @@ describe('the recorded block', { skip }, () => {
       ...same
     } = reference.contention[0] ?? {}
     for (const seed of [0, 1, 0xdeadbeef]) {
-      const { contention, tps, fold, message } = foldRecording(seed)
-      assert.deepEqual(message, [
+      const { contention, tps, fold, order } = foldRecording(seed)
+      assert.deepEqual(order, [
         'Proposed 15000001',
         'TPS 15000001',
         'ContentionData 15000001',

@@ -9,7 +9,7 @@ import { recordedDataFolder, skipWithoutRecordedData } from '../../test/recorded
 import { checkProperty } from '../../test/support/property.ts'
 import { finish } from '../core/work.ts'
 import { EthBlock } from './eth-block.ts'
-import type { EventPayload } from './event/exec-event.ts'
+import type { EventPayload } from './event/payloads.ts'
 import type { ExecRecorder } from './event/recorder.ts'
 import { EVENT } from './event/type.ts'
 import { createFoldRing } from './fold/test-fold.ts'
@@ -21,7 +21,7 @@ import { openReader } from './ring/test-ring.ts'
 import { blockRlpBytes } from './rlp-size.ts'
 import { addressOf, slotOf } from './test-block.ts'
 
-/** Against encodings of viem, which shares no code with this project. */
+/** Compared with encodings of viem, an independent implementation. */
 
 type Header = Partial<EventPayload<'TXN_HEADER_START'>>
 type Start = EventPayload<'BLOCK_START'>
@@ -56,7 +56,7 @@ function headerFields({ start, end }: Pick<EthBlock, 'start' | 'end'>): ViemHex[
   ]
 }
 
-/** The encoded transaction as viem writes it. */
+/** The transaction encoded by viem. */
 function encoded(block: EthBlock, index: number): ViemHex {
   const { header, accessList, authList } = block.transaction(index)
   const common = {
@@ -112,7 +112,7 @@ const word = (value: bigint): ViemHex => `0x${value.toString(16)}`
 
 function encodedBlock(block: EthBlock): number {
   const txns = Array.from({ length: block.txnCount }, (_, index) => encoded(block, index))
-  // A legacy transaction stands in the list as a list, the others as a string of bytes.
+  // A legacy transaction is encoded as a list, the others as a byte string.
   const parts = txns.map((txn) => (txn.slice(2, 4) >= 'c0' ? txn : toRlp(txn)))
   const list = (parts_: readonly ViemHex[]): ViemHex => {
     const content = parts_.map((part) => part.slice(2)).join('')
@@ -164,7 +164,7 @@ const txn = fc.record({
 })
 
 describe('the size of a block in RLP', () => {
-  test('is what an encoder of others makes of it, for every type of transaction', (t) => {
+  test('equals the size of the encoding by viem, for every transaction type', (t) => {
     checkProperty(
       t,
       fc.property(fc.array(txn, { maxLength: 5 }), uint(64n), uint(256n), fc.boolean(), (txns, gas, fee, hasRoot) => {
@@ -210,8 +210,8 @@ describe('the size of a block in RLP', () => {
     )
   })
 
-  test('blob transactions count their hashes and their fee', () => {
-    // Long enough that the lengths around it have their size already.
+  test('includes hashes and fee of blob transactions', () => {
+    // Long enough that the length prefixes around it do not change size.
     const data: Hex = `0x${'ab'.repeat(300)}`
     const size = (blob: Header): number =>
       finish(
@@ -228,7 +228,7 @@ describe('the size of a block in RLP', () => {
     assert.equal(size({ blob_versioned_hashes: [slotOf(1), slotOf(2), slotOf(3)] }) - bare, 3 * 33 + 1)
   })
 
-  test('of the recorded block of Ethereum: its header hashes to its hash, and its transactions to theirs', {
+  test('the recorded Ethereum block: encodings of header and transactions hash to the recorded hashes', {
     skip: skipWithoutRecordedData(),
   }, () => {
     const image = zstdDecompressSync(readFileSync(join(recordedDataFolder, 'rings', 'emn-1b-15m.snapshot.zst')))

@@ -1,14 +1,14 @@
 import type { Work } from '../core/work.ts'
 import type { EthBlock, EthBlockHead } from './eth-block.ts'
-import { PAYLOADS } from './event/exec-event.ts'
 import type { Layout } from './event/payload-layout.ts'
+import { PAYLOADS } from './event/payloads.ts'
 import { EVENT } from './event/type.ts'
 import { fromHex } from './hex.ts'
 import type { EventBatch } from './ring/event-batch.ts'
 
 /**
- * The size of a block in RLP (Ethereum yellow paper, appendix B), which `size` of its JSON shows. Only lengths are
- * counted, from the recorded bytes: nothing is encoded and no transaction is decoded.
+ * The size of a block in RLP (Ethereum yellow paper, appendix B), the field `size` of its JSON. Only lengths are summed up, from the
+ * recorded bytes: nothing is encoded and no transaction is decoded.
  */
 export function* blockRlpBytes(block: EthBlock): Work<number> {
   let txns = 0
@@ -35,7 +35,7 @@ function headerBytes(head: EthBlockHead): number {
     bytes += integerBytes(value)
   bytes += stringBytes(Number(start.extra_data_length), fromHex(start.extra_data)[0] ?? 0)
   bytes += integerBytes(start.base_fee_per_gas)
-  // As shown: withdrawalsRoot, two blob counters of zero, parentBeaconBlockRoot and requestsHash.
+  // As in the JSON: withdrawalsRoot, two blob counters of zero, parentBeaconBlockRoot and requestsHash.
   if (hasWithdrawalsRoot(head)) bytes += HASH_BYTES + 2 * EMPTY_BYTES + 2 * HASH_BYTES
   return listBytes(bytes)
 }
@@ -61,14 +61,14 @@ function transactionBytes(block: EthBlock, index: number): number {
   bytes += stringBytes(header.word('data_length'), header.tailByte)
   for (const name of ['nonce', 'gas_limit', 'max_fee_per_gas', 'value', 'r', 's']) bytes += header.integerBytes(name)
   if (type === 0) return listBytes(bytes + integerBytes(legacyV(header)))
-  // The parity is 0 or 1: a byte either way.
+  // The parity is 0 or 1: one byte.
   bytes += header.integerBytes('chain_id') + listBytes(accessList) + 1
   if (type >= 2) bytes += header.integerBytes('max_priority_fee_per_gas')
   if (type === 3)
     bytes +=
       header.integerBytes('max_fee_per_blob_gas') + listBytes(header.word('blob_versioned_hash_length') * HASH_BYTES)
   if (type === 4) bytes += listBytes(authList)
-  // The type's byte and the list, as one string.
+  // The type byte and the list, as one string.
   return stringBytes(1 + listBytes(bytes), type)
 }
 
@@ -96,11 +96,11 @@ type Fields = {
   integer(name: string): bigint
   /** Bytes of an integer in RLP. */
   integerBytes(name: string): number
-  /** The first byte behind the struct; 0 where there is none. */
+  /** The first byte after the struct; 0 where there is none. */
   readonly tailByte: number
 }
 
-/** Single fields of a recorded payload, read where they lie. */
+/** Reads single fields of a recorded payload without decoding it. */
 function fieldsOf(shape: Layout, batch: EventBatch, at: number): Fields {
   const { payloadBytes: bytes } = batch
   const from = batch.payloadAt[at] as number
@@ -130,7 +130,7 @@ function integerBytes(value: bigint): number {
   return value < 0x80n ? 1 : 1 + Math.ceil(value.toString(16).length / 2)
 }
 
-/** A single byte below 0x80 stands for itself. */
+/** A single byte below 0x80 is its own encoding. */
 function stringBytes(length: number, firstByte: number): number {
   return length === 1 && firstByte < 0x80 ? 1 : prefixBytes(length) + length
 }
@@ -139,7 +139,7 @@ function listBytes(content: number): number {
   return prefixBytes(content) + content
 }
 
-/** The length in front of a string or list: one byte, and above 55 the bytes of the length itself. */
+/** Size of the length prefix of a string or list: one byte, and above 55 also the bytes of the length. */
 function prefixBytes(length: number): number {
   return length <= 55 ? 1 : 1 + Math.ceil(length.toString(16).length / 2)
 }

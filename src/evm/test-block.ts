@@ -1,20 +1,20 @@
-import type { EventPayload } from './event/exec-event.ts'
+import type { EventPayload } from './event/payloads.ts'
 import type { ExecRecorder } from './event/recorder.ts'
 import type { Hex } from './hex.ts'
 
-/** For tests: one storage access, by small numbers that become address and key. */
+/** For tests: one storage access; small numbers become address and key. */
 export type TestAccess = { contract: number; slot: number; isModified?: boolean; isTransient?: boolean }
 
 export type TestTxn = { accesses: TestAccess[]; logs?: number; header?: Partial<EventPayload<'TXN_HEADER_START'>> }
 
 export type TestBlock = {
   number: number
-  /** Tells proposals of one number apart. */
+  /** Distinguishes proposals of the same number. */
   fork?: number
   txns: TestTxn[]
   prologue?: TestAccess[]
   epilogue?: TestAccess[]
-  /** Before November 2025 nodes wrote the perf markers of a transaction before everything else of it. */
+  /** Before November 2025 nodes recorded both perf markers of a transaction before its other events. */
   hasOlderOrder?: boolean
 }
 
@@ -23,10 +23,10 @@ export const slotOf = (slot: number): Hex => `0x${slot.toString(16).padStart(64,
 export const idOf = (number: number, fork = 0): Hex =>
   `0x${fork.toString(16).padStart(32, '0')}${number.toString(16).padStart(32, '0')}`
 
-/** Times are chosen so that each kind of span has its own length. */
+/** Each kind of span has a different length. */
 export const TIMES = { perEvent: 10n, txnSpan: 100_000n, wall: 5_000_000n } as const
 
-/** Records a block as a node does, transactions interleaved, but does not end it. Returns its time of start. */
+/** Records a block as a node does, with interleaved transactions, but without its end. Returns its start time. */
 export function recordOpenBlock(recorder: ExecRecorder, block: TestBlock): bigint {
   const startNs = 1_800_000_000_000_000_000n + BigInt(block.number) * 400_000_000n
   const id = idOf(block.number, block.fork)
@@ -57,14 +57,10 @@ export function recordBlock(recorder: ExecRecorder, block: TestBlock): void {
   )
 }
 
-type TxnPosition = { index: number; startNs: bigint; hasOlderOrder: boolean }
+type TxnContext = { index: number; startNs: bigint; hasOlderOrder: boolean }
 
-/** The events of one transaction as steps, so that those of several can be mixed. */
-function txnParts(
-  recorder: ExecRecorder,
-  txn: TestTxn,
-  { index, startNs, hasOlderOrder }: TxnPosition,
-): (() => void)[] {
+/** The events of one transaction as steps, so that several transactions can be interleaved. */
+function txnParts(recorder: ExecRecorder, txn: TestTxn, { index, startNs, hasOlderOrder }: TxnContext): (() => void)[] {
   const enterNs = startNs + 10n + BigInt(index)
   const position = { timeNs: enterNs + TIMES.perEvent, txnIndex: index }
   const exit = () => recorder.add('TXN_PERF_EVM_EXIT', {}, { timeNs: enterNs + TIMES.txnSpan, txnIndex: index })
@@ -82,12 +78,12 @@ function txnParts(
   ]
 }
 
-type AccessPosition = { timeNs: bigint; txnIndex?: number; context: number }
+type AccessEventContext = { timeNs: bigint; txnIndex?: number; context: number }
 
 function recordAccesses(
   recorder: ExecRecorder,
   accesses: readonly TestAccess[],
-  { context, ...position }: AccessPosition,
+  { context, ...position }: AccessEventContext,
 ): void {
   const byContract = Map.groupBy(accesses, ({ contract }) => contract)
   recorder.add('ACCOUNT_ACCESS_LIST_HEADER', { entry_count: byContract.size, access_context: context }, position)

@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict'
 import type { EthBlockHead, EthReceipt, EthTransaction } from './eth-block.ts'
 import { logJson, receiptJson, transactionJson } from './eth-json.ts'
-import type { EventPayload, ExecEvent } from './event/exec-event.ts'
+import type { ExecEvent } from './event/exec-event.ts'
+import type { EventPayload } from './event/payloads.ts'
 import type { Hex } from './hex.ts'
 import { BloomBuilder } from './logs-bloom.ts'
 
 type Log = EventPayload<'TXN_LOG'>
 
-/** For tests: a block decoded whole, from its decoded events. */
-export type WholeBlock = EthBlockHead & {
+/** For tests: a completely decoded block. */
+export type DecodedBlock = EthBlockHead & {
   readonly txns: readonly (EthTransaction & EthReceipt & { readonly logs: readonly Log[] })[]
 }
 
@@ -20,8 +21,8 @@ type Draft = {
   logs: Log[]
 }
 
-/** Puts a block together from its events, which are interleaved. Undefined when something of it is missing. */
-export function assembleBlock(events: Iterable<ExecEvent>): WholeBlock | undefined {
+/** Assembles a block from its interleaved events. Undefined when it is incomplete. */
+export function assembleBlock(events: Iterable<ExecEvent>): DecodedBlock | undefined {
   const drafts = new Map<number, Draft>()
   let start: EthBlockHead['start'] | undefined
   let end: EthBlockHead['end'] | undefined
@@ -31,7 +32,7 @@ export function assembleBlock(events: Iterable<ExecEvent>): WholeBlock | undefin
     else if (event.txnIndex !== null) addToDraft(drafts.getOrInsertComputed(event.txnIndex, emptyDraft), event)
   }
   if (start === undefined || end === undefined || drafts.size !== Number(start.txn_count)) return undefined
-  const txns: WholeBlock['txns'][number][] = []
+  const txns: DecodedBlock['txns'][number][] = []
   let cumulativeGas = 0n
   let firstLogIndex = 0
   for (let index = 0; index < drafts.size; index++) {
@@ -44,17 +45,17 @@ export function assembleBlock(events: Iterable<ExecEvent>): WholeBlock | undefin
   return { start, end, txns }
 }
 
-export function transactionOf(block: WholeBlock, index: number): Record<string, unknown> {
+export function transactionOf(block: DecodedBlock, index: number): Record<string, unknown> {
   return transactionJson(block, block.txns[index] ?? assert.fail())
 }
 
-export function receiptOf(block: WholeBlock, index: number): Record<string, unknown> {
+export function receiptOf(block: DecodedBlock, index: number): Record<string, unknown> {
   const txn = block.txns[index] ?? assert.fail()
   const logs = txn.logs.map((_, at) => logOf(block, index, at))
   return { ...receiptJson(block, txn, bloomOf(txn.logs)), logs }
 }
 
-export function logOf(block: WholeBlock, index: number, at: number): Record<string, unknown> {
+export function logOf(block: DecodedBlock, index: number, at: number): Record<string, unknown> {
   const txn = block.txns[index] ?? assert.fail()
   return logJson(block, txn, txn.logs[at] ?? assert.fail(), at)
 }

@@ -6,10 +6,10 @@ import { DEFAULT_KINDS, RAW_EVENTS, type RawEventName } from '../contract/stream
 import { seedFor } from '../core/test-seed.ts'
 import { BlockStore } from './rpc/block-store.ts'
 import { responseBody, testMethods } from './rpc/test-rpc.ts'
-import { checkCursor } from './stream/resume-cursor.ts'
+import { checkCursor } from './stream/resume-buffer.ts'
 import { parseSubscribeMessage, parseSubscribeQuery } from './stream/subscription.ts'
 
-/** What callers may send: whatever it is, it is answered in the forms of the contract, and nothing breaks. */
+/** Random input: every response follows the contract, and nothing throws. */
 
 const RULES = { itemsMax: 8, blocked: new Set<RawEventName>(['StorageAccess']) }
 const item = fc.oneof(fc.constantFrom(...DEFAULT_KINDS, ...RAW_EVENTS), fc.string({ maxLength: 12 }), fc.jsonValue())
@@ -37,7 +37,7 @@ const message = fc.oneof(
   fc.oneof(fc.array(item), extended).map((subscribe) => JSON.stringify({ subscribe })),
 )
 
-test('any subscribe message is taken or refused with a code and a sentence', () => {
+test('any subscribe message is accepted or refused with a code and a message', () => {
   let taken = 0
   fc.assert(
     fc.property(message, (text) => {
@@ -61,7 +61,7 @@ test('any subscribe message is taken or refused with a code and a sentence', () 
   assert(taken > 0, 'some were taken')
 })
 
-test('any cursor is in the window or outside it for a reason', () => {
+test('any cursor is accepted or refused with a reason', () => {
   const window = fc
     .tuple(fc.integer({ min: 1, max: 2 ** 50 }), fc.integer({ min: 0, max: 100_000 }))
     .map(([oldestSeq, more]) => ({ oldestSeq, newestSeq: oldestSeq + more, upcomingSeq: oldestSeq + more + 1 }))
@@ -79,7 +79,7 @@ test('any cursor is in the window or outside it for a reason', () => {
   )
 })
 
-test('any JSON-RPC body is answered, and never with an internal error', () => {
+test('any JSON-RPC body gets a response, never an internal error', () => {
   const blocks = new BlockStore({ blocksMax: 4, bytesMax: 2 ** 20 }, { stageOf: () => undefined })
   const methods = testMethods(blocks)
   const onFault = (error: unknown): void => assert.fail(String(error))

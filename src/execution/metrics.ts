@@ -17,7 +17,7 @@ const CLOSES = ['client', 'slow', 'heartbeat', 'policy', 'restart', 'token'] as 
 const METHODS = [...EXECUTION_RPC_METHODS, 'other'] as const
 const OUTCOMES = ['ok', 'error'] as const
 
-/** Values that are asked for when somebody looks. */
+/** Values that are read at scrape time. */
 export type ExecutionReadings = {
   connections(): number
   waitingFrames(): number
@@ -36,7 +36,7 @@ export type RpcReadings = { requests(): number; unreadBytes(): number; renderedB
 export type ExecutionMetrics = ReturnType<typeof executionMetrics>
 export type WsCloseReason = (typeof CLOSES)[number]
 
-/** What the room tells Prometheus. Made once for a process; a service that is started again attaches its own readings. */
+/** Prometheus metrics of the module. Created once per process; a restarted service attaches its own readings. */
 export function executionMetrics(registry: MetricsRegistry) {
   let read: ExecutionReadings = NOTHING_TO_READ
   const gauge = (name: string, help: string, value: () => number) =>
@@ -47,7 +47,7 @@ export function executionMetrics(registry: MetricsRegistry) {
     registry.counter({ name: `sluice_execution_${name}_total`, help }).with({})
 
   gauge('ws_connections', 'Open WebSocket connections.', () => read.connections())
-  gauge('ws_waiting_frames', 'Frames that wait for slow clients.', () => read.waitingFrames())
+  gauge('ws_waiting_frames', 'Frames queued for slow clients.', () => read.waitingFrames())
   gauge('resume_entries', 'Frames in the resume buffer.', () => read.window().entries)
   gauge('resume_bytes', 'Bytes in the resume buffer.', () => read.window().bytes)
   gauge('resume_used_ratio', 'Share of the resume buffer in use.', () => {
@@ -55,24 +55,24 @@ export function executionMetrics(registry: MetricsRegistry) {
     return entries / entriesMax
   })
   gauge('ring_seqno', 'Last event read from the ring.', () => read.ring().seqno)
-  gauge('ring_lag_events', 'Events in the ring that are not read yet.', () => read.ring().lagEvents)
+  gauge('ring_lag_events', 'Unread events in the ring.', () => read.ring().lagEvents)
   gauge('last_event_age_seconds', 'Time since the last event.', () => read.ageSeconds())
-  gauge('healthy', '1 while events come, 0 after 30 s without one.', () => (read.isHealthy() ? 1 : 0))
+  gauge('healthy', '1 while events arrive, 0 after 30 s without one.', () => (read.isHealthy() ? 1 : 0))
   gauge('block_number', 'Newest block seen.', () => read.blockNumber())
   gauge('transactions_per_second', 'TPS as published.', () => read.tps())
   gauge('blocks_held', 'Blocks held for JSON-RPC.', () => read.blocksHeld())
-  gauge('rpc_requests', 'Requests of POST / that wait, are worked on or are being read.', () => read.rpc.requests())
+  gauge('rpc_requests', 'Requests of POST / that are queued, in progress or being sent.', () => read.rpc.requests())
   gauge('rpc_unread_bytes', 'Bytes of responses of POST / that clients have not read yet.', () =>
     read.rpc.unreadBytes(),
   )
-  gauge('rpc_rendered_bytes', 'Bytes of blocks and receipts kept as text.', () => read.rpc.renderedBytes())
+  gauge('rpc_rendered_bytes', 'Bytes in the cache of rendered blocks and receipts.', () => read.rpc.renderedBytes())
   total('ring_events', 'Events folded.', ({ events }) => events)
-  total('ring_gaps', 'Times that events were overwritten before they could be read.', ({ gaps }) => gaps)
+  total('ring_gaps', 'Times events were overwritten before they were read.', ({ gaps }) => gaps)
   total('ring_events_lost', 'Events lost in gaps.', ({ eventsLost }) => eventsLost)
   total('ring_payload_expired', 'Events whose payload was overwritten.', ({ payloadsLost }) => payloadsLost)
-  total('ring_unknown_events', 'Events of a type that is not known.', ({ unknownTypes }) => unknownTypes)
+  total('ring_unknown_events', 'Events of an unknown type.', ({ unknownTypes }) => unknownTypes)
   total('record_errors', 'Events that the node could not record.', ({ recordErrors }) => recordErrors)
-  total('blocks_dropped', 'Blocks given up before their end.', ({ blocksDropped }) => blocksDropped)
+  total('blocks_dropped', 'Blocks dropped before their end.', ({ blocksDropped }) => blocksDropped)
   total('blocks_incomplete', 'Blocks without contention figures.', ({ blocksIncomplete }) => blocksIncomplete)
 
   return {
@@ -81,19 +81,19 @@ export function executionMetrics(registry: MetricsRegistry) {
     },
     published: registry.counter({
       name: 'sluice_execution_published_total',
-      help: 'Frames published, by kind, whether or not somebody listens.',
+      help: 'Frames published, by kind, with or without subscribers.',
       labels: { kind: KINDS },
     }),
     delivered: count('ws_delivered', 'Frames written to clients.'),
-    dropped: count('ws_dropped', 'Frames dropped because a client did not keep up.'),
+    dropped: count('ws_dropped', 'Frames dropped because a client was too slow.'),
     joined: registry.counter({
       name: 'sluice_execution_ws_joins_total',
-      help: 'Connections by how they began: resumed, with a snapshot, or with a cursor outside the window.',
+      help: 'Connections by how they started: resumed, with a snapshot, or with a cursor outside the window.',
       labels: { how: JOINS },
     }),
     closed: registry.counter({
       name: 'sluice_execution_ws_closes_total',
-      help: 'Connections ended, by who ended them and why.',
+      help: 'Connections closed, by reason.',
       labels: { reason: CLOSES },
     }),
     refused: registry.counter({
@@ -107,7 +107,7 @@ export function executionMetrics(registry: MetricsRegistry) {
       labels: { code: SUBSCRIBE_ERRORS },
     }),
     ringRestarts: count('ring_restarts', 'Times that the ring was replaced.'),
-    serviceRestarts: count('service_restarts', 'Times that the service ended because its source was silent.'),
+    serviceRestarts: count('service_restarts', 'Times that the service restarted because its source was silent.'),
     calls: registry.counter({
       name: 'sluice_execution_rpc_calls_total',
       help: 'JSON-RPC calls, by method and outcome.',
@@ -115,28 +115,28 @@ export function executionMetrics(registry: MetricsRegistry) {
     }),
     limits: registry.counter({
       name: 'sluice_execution_limits_reached_total',
-      help: 'Requests, calls and messages refused because of a limit, by the name that data.limit has.',
+      help: 'Requests, calls and messages refused because of a limit, by the value of data.limit.',
       labels: { limit: LIMIT_NAMES },
     }),
     finalize: registry.histogram({
       name: 'sluice_execution_finalize_seconds',
-      help: 'From the start of a block to its finalization, by the times of the ring.',
+      help: 'Time from the start of a block to its finalization, by the timestamps of the ring.',
       buckets: [0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.2, 1.5, 2, 3, 5, 10],
     }),
     publish: registry.histogram({
       name: 'sluice_execution_publish_seconds',
-      help: 'From reading events to publishing what was folded from them.',
+      help: 'Time from reading events to publishing their results.',
       buckets: [0.0001, 0.00025, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1],
     }),
     flush: registry.histogram({
       name: 'sluice_execution_ws_flush_seconds',
-      help: 'Time to hand one round of frames to all sockets.',
+      help: 'Time to write one batch of frames to all sockets.',
       buckets: [0.0001, 0.00025, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1],
     }),
   }
 }
 
-/** For a registry that is only described, and before the first start. */
+/** Used before the first start and for generated documentation. */
 const NOTHING_TO_READ: ExecutionReadings = {
   connections: () => 0,
   waitingFrames: () => 0,

@@ -17,12 +17,12 @@ import type { ExecutionMetrics } from './metrics.ts'
 import type { ExecutionOptions } from './options.ts'
 import { BlockStore } from './rpc/block-store.ts'
 import { createRpc } from './rpc/rpc.ts'
-import { watchVitalSigns } from './source/liveness.ts'
-import { NO_STATS, type Source, type SourceFailure, type SourcePosition, type StartSource } from './source/message.ts'
+import { watchLiveness } from './source/liveness.ts'
+import type { Source, StartSource } from './source/message.ts'
 import type { Wanted } from './source/wanted-events.ts'
 import { type HelloFacts, StreamHub } from './stream/hub.ts'
 import { createSeqCounter, type SeqStore } from './stream/seq-counter.ts'
-import { takeMessages } from './stream/take-messages.ts'
+import { MessageIntake } from './stream/take-messages.ts'
 import { createWsEndpoint, type WsServerOptions } from './stream/ws.ts'
 
 export type ExecutionSettings = Omit<
@@ -49,36 +49,34 @@ export type ExecutionDeps = ListenerMetrics & {
 
 export type Execution = AsyncDisposable & {
   readonly address: { readonly host: string; readonly port: number }
-  /** Resolves when the service has ended by itself, because its source was silent for 30 s. */
+  /** Resolves when the service has ended because its source was silent for 30 s. */
   readonly ended: Promise<void>
   status(): { status: 'healthy' | 'degraded'; blockNumber: number; connections: number; failure: string | undefined }
   beginLameDuck(): void
-  /** Closes WebSockets with 1012, finishes answers, gives up the port. */
+  /** Closes WebSockets with 1012, finishes responses in flight, closes the listener. */
   drain(deadlineMs: number): Promise<void>
 }
 
-/** How long /health answers 503 before the service ends, so that pollers see it. */
+/** How long /health responds with 503 before the service ends, so that pollers see it. */
 const LAME_DUCK_MS = 5000
-/** From then on, whatever is open. */
+/** Deadline for closing connections after that. */
 const END_MS = 5000
 
-/** A source of events, folded; views and stream made of it; the doors before them. */
+/** Reads a source of events, keeps views of it, publishes the stream, and serves WebSocket, REST, JSON-RPC and the page. */
 export async function startExecution(options: ExecutionSettings, deps: ExecutionDeps): Promise<Execution> {
   const { clock, metrics, access } = deps
   const log = deps.log.child({ part: 'execution' })
   await using opening = new AsyncDisposableStack()
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
-  /** Clients may ask for raw events before the source has started. */
+  /** Clients may subscribe to raw events before the source has started. */
   const now: { source?: Source; wanted?: Wanted } = {}
-  let position: SourcePosition = { seqno: 0, lagEvents: 0, readMs: 0, stats: NO_STATS }
-  let failure: SourceFailure | undefined
 
-  const liveness = opening.use(watchVitalSigns({ clock, onSilent }))
+  const liveness = opening.use(watchLiveness({ clock, onSilent }))
   const views = new Views()
   const { heldMax: blocksMax, bytesMax } = options.blocks
   const blocks = new BlockStore({ blocksMax, bytesMax }, { stageOf: (id) => views.lifecycle.stageOf(id) })
   const rules = { itemsMax: options.subscribeItemsMax, blocked: new Set(options.blockedEvents) }
-  const onFault = (err: unknown) => log.error({ err }, 'the numbers of the stream cannot be kept on disk')
+  const onFault = (err: unknown) => log.error({ err }, 'cannot write the stream sequence numbers to disk')
   const hub = opening.use(
     new StreamHub(
       { buffer: options.resume, client: options.client, rules, lingerMs: options.resume.eventsLingerMs },
@@ -103,11 +101,8 @@ export async function startExecution(options: ExecutionSettings, deps: Execution
     ),
   )
 
-  now.source = opening.use(
-    await deps.startSource((messages) =>
-      takeMessages(messages, { hub, views, blocks, onProgress, onFinalized, onOpened, onRestart, onFailure }),
-    ),
-  )
+  const intake = new MessageIntake({ hub, views, blocks, liveness, metrics, log })
+  now.source = opening.use(await deps.startSource((messages) => intake.takeMessages(messages)))
   if (now.wanted !== undefined) now.source.setWanted(now.wanted)
 
   const policy = { access: options.auth === 'token' ? access : undefined, clock }
@@ -151,7 +146,7 @@ export async function startExecution(options: ExecutionSettings, deps: Execution
           liveness,
           window: () => hub.window,
           connections: () => ws.connections,
-          ringSeqno: () => position.seqno,
+          ringSeqno: () => intake.position.seqno,
         },
         rpcPost: rpc.post,
         budget,
@@ -169,7 +164,7 @@ export async function startExecution(options: ExecutionSettings, deps: Execution
     connections: () => ws.connections,
     waitingFrames: () => ws.waitingFrames,
     window: () => ({ ...hub.window, entriesMax: options.resume.entriesMax }),
-    ring: () => position,
+    ring: () => intake.position,
     ageSeconds: () => liveness.ageMs / 1000,
     isHealthy: () => liveness.isHealthy,
     blockNumber: () => views.blockNumber,
@@ -193,7 +188,7 @@ export async function startExecution(options: ExecutionSettings, deps: Execution
       status: liveness.status,
       blockNumber: views.blockNumber,
       connections: ws.connections,
-      failure: failure?.message,
+      failure: intake.failure?.message,
     }),
     beginLameDuck: () => http.beginLameDuck(),
     drain,
@@ -202,14 +197,14 @@ export async function startExecution(options: ExecutionSettings, deps: Execution
 
   function onSilent(): void {
     log.error(
-      { silentMs: Math.round(liveness.ageMs), failure: failure?.message },
-      'no event for 30 s: the service ends',
+      { silentMs: Math.round(liveness.ageMs), failure: intake.failure?.message },
+      'no event for 30 s: the execution service ends',
     )
     metrics.serviceRestarts.inc()
     http.beginLameDuck()
     clock.setTimer(LAME_DUCK_MS, () => {
       drain(END_MS)
-        .catch((err: unknown) => log.error({ err }, 'the service did not end in order'))
+        .catch((err: unknown) => log.error({ err }, 'the execution service did not close cleanly'))
         .finally(end)
     })
   }
@@ -233,36 +228,12 @@ export async function startExecution(options: ExecutionSettings, deps: Execution
     }
   }
 
-  /** After everything that has arrived in this turn was taken in. */
+  /** Flushes after all messages of this turn of the event loop were taken. */
   function deferFlush(run: () => void): void {
     setImmediate(() => {
       const startedMs = processTimeMs()
       run()
       metrics.flush.observe((processTimeMs() - startedMs) / 1000)
     })
-  }
-
-  function onProgress(reached: SourcePosition): void {
-    position = reached
-    liveness.beat()
-    metrics.publish.observe(Math.max(0, processTimeMs() - reached.readMs) / 1000)
-  }
-
-  function onFinalized(ageMs: number): void {
-    metrics.finalize.observe(ageMs / 1000)
-  }
-
-  function onOpened(way: string): void {
-    log.info({ way }, 'the event ring is read')
-  }
-
-  function onRestart(): void {
-    metrics.ringRestarts.inc()
-    log.warn({ lastSeqno: position.seqno }, 'the event ring was replaced')
-  }
-
-  function onFailure(found: SourceFailure | undefined): void {
-    failure = found
-    if (found !== undefined) log.warn({ reason: found.code, detail: found.message }, 'the event ring cannot be read')
   }
 }

@@ -1,18 +1,18 @@
-/** Between a socket that pushes and a reader that asks: first in, first out. Whoever pushes looks at `size` first. */
+/** A FIFO queue between a socket that pushes and an async reader. The producer checks `size` before it pushes. */
 export type EventBuffer<Event> = {
   push(event: Event): void
-  /** Takes the oldest event back, unread. */
+  /** Removes the oldest event. */
   dropOldest(): Event | undefined
   size(): number
-  /** What is buffered is still read; then the reader's loop ends. */
+  /** Buffered events are still read; then the reader's loop ends. */
   end(): void
-  /** Forgets what is buffered as well. */
+  /** Drops all buffered events. */
   clear(): void
   next(): Promise<IteratorResult<Event, undefined>>
 }
 
-/** The queue is cut when its head has moved this far and past the middle, so that a step is constant time on average. */
-const CUT_AT = 512
+/** The array is compacted when its head has moved this far and past the middle, so that a step takes constant time on average. */
+const COMPACT_AT = 512
 
 export function createEventBuffer<Event>(onRead: () => void): EventBuffer<Event> {
   let items: Event[] = []
@@ -25,7 +25,7 @@ export function createEventBuffer<Event>(onRead: () => void): EventBuffer<Event>
     if (size() === 0) return undefined
     const event = items[head]
     head += 1
-    if (head > CUT_AT && head * 2 > items.length) {
+    if (head > COMPACT_AT && head * 2 > items.length) {
       items = items.slice(head)
       head = 0
     }

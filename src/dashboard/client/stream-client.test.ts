@@ -8,7 +8,7 @@ import type { Socket, StreamOptions } from './stream-options.ts'
 const URL_OF_SERVICE = 'http://service.test:8443'
 
 describe('the stream client', () => {
-  test('tells the connection, the snapshot and what is live, and keeps the cursor', async () => {
+  test('returns connection, snapshot and live events, and updates the cursor', async () => {
     const world = createWorld()
     const { stream, read } = world.open()
     world.hello({ newest_seqno: 40, snapshot: 2 })
@@ -27,7 +27,7 @@ describe('the stream client', () => {
     assert.equal(world.urls[0], 'ws://service.test:8443/v1/ws')
   })
 
-  test('comes back after the last event it has, and never hands out an event twice', async () => {
+  test('resumes after the last event and returns no event twice', async () => {
     const world = createWorld()
     const { read } = world.open({ subscribe: ['TPS', 'Lifecycle'] })
     world.hello({ newest_seqno: 10 })
@@ -51,7 +51,7 @@ describe('the stream client', () => {
     ])
   })
 
-  test('a connection lost before any data resumes where Hello stood', async () => {
+  test('a connection lost before any data resumes from the number in Hello', async () => {
     const world = createWorld()
     world.open()
     world.hello({ newest_seqno: 90 })
@@ -60,7 +60,7 @@ describe('the stream client', () => {
     assert.match(world.urls[1] ?? '', /resume_from=90/)
   })
 
-  test('a connection lost within a snapshot is not taken for one that has it', async () => {
+  test('a connection lost within a snapshot does not advance the cursor', async () => {
     const world = createWorld()
     world.open({ resumeFrom: 5 })
     world.hello({ newest_seqno: 90, snapshot: 2 })
@@ -70,7 +70,7 @@ describe('the stream client', () => {
     assert.match(world.urls[1] ?? '', /resume_from=5$/)
   })
 
-  test('a connection lost before its gap was told tells it with the next', async () => {
+  test('a gap that was not reported before a disconnect is reported by the next connection', async () => {
     const world = createWorld()
     const { read } = world.open({ resumeFrom: 5 })
     world.hello({ newest_seqno: 90 })
@@ -86,7 +86,7 @@ describe('the stream client', () => {
     assert.equal(events[1]?.kind === 'gap' ? events[1].after : undefined, 5)
   })
 
-  test('a cursor ahead of a service that knows nothing of it does not swallow what the service says', async () => {
+  test('a cursor ahead of the service does not suppress its frames', async () => {
     const world = createWorld()
     const { stream, read } = world.open({ resumeFrom: 1_000_000 })
     world.hello({ newest_seqno: 3 })
@@ -95,7 +95,7 @@ describe('the stream client', () => {
     assert.equal(stream.cursor(), 4)
   })
 
-  test('each warning about something missing is a gap, with the service’s own words', async () => {
+  test('each warning about lost frames is a gap event with the warning', async () => {
     const world = createWorld()
     const { read } = world.open({ resumeFrom: 5 })
     world.hello({ newest_seqno: 90 })
@@ -116,7 +116,7 @@ describe('the stream client', () => {
     assert.deepEqual(events[0]?.kind === 'gap' ? events[0].warning : undefined, away)
   })
 
-  test('delays grow to their maximum, half of each by chance, and begin again after data', async () => {
+  test('reconnect delays grow to the maximum, half of each random, and are reset by data', async () => {
     const world = createWorld({ random: 0.5 })
     world.open({ firstDelayMs: 100, maxDelayMs: 400 })
     const delays: number[] = []
@@ -131,7 +131,7 @@ describe('the stream client', () => {
     assert.equal(await world.passDelay(), 75)
   })
 
-  test('silence ends a connection that the system still calls open', async () => {
+  test('closes a silent connection', async () => {
     const world = createWorld()
     const { read } = world.open({ silenceMs: 60_000 })
     world.hello({ newest_seqno: 1 })
@@ -150,14 +150,14 @@ describe('the stream client', () => {
     '{"seq":1,"TPS":1,"More":2}',
     '{"seq":"1","TPS":1}',
   ])
-    test(`what is no frame ends the connection: ${text}`, () => {
+    test(`closes the connection on an invalid frame: ${text}`, () => {
       const world = createWorld()
       world.open()
       world.text(text)
       assert.deepEqual(world.closes, [4001])
     })
 
-  test('a reader that does not read: hangs up at the bound, resumes at half, and loses nothing', async () => {
+  test('a full buffer disconnects, resumes when half is read, and loses nothing', async () => {
     const world = createWorld()
     const { stream, read } = world.open({ bufferedEventsMax: 10 })
     await read(1)
@@ -179,7 +179,7 @@ describe('the stream client', () => {
     assert.ok(events.some((event) => event.kind === 'connection' && event.state === 'full'))
   })
 
-  test('a reader that does not read: drops the oldest where asked to, and says how many', async () => {
+  test('a full buffer drops the oldest with drop-oldest and reports how many', async () => {
     const world = createWorld()
     const { read } = world.open({ bufferedEventsMax: 10, whenFull: 'drop-oldest' })
     await read(1)
@@ -195,7 +195,7 @@ describe('the stream client', () => {
     )
   })
 
-  test('a snapshot larger than the buffer is taken whole', async () => {
+  test('buffers a snapshot larger than the limit completely', async () => {
     const world = createWorld()
     const { read } = world.open({ bufferedEventsMax: 4 })
     world.hello({ newest_seqno: 7, snapshot: 9 })
@@ -203,7 +203,7 @@ describe('the stream client', () => {
     assert.equal((await read(11)).filter((event) => event.kind === 'Lifecycle').length, 9)
   })
 
-  test('leaving the loop closes the connection; a kind newer than the client is passed on', async () => {
+  test('leaving the loop closes the connection; an unknown kind is passed on', async () => {
     const world = createWorld()
     const { stream } = world.open()
     world.hello({ newest_seqno: 1 })
@@ -217,7 +217,7 @@ describe('the stream client', () => {
     assert.deepEqual(await stream.next(), { done: true, value: undefined })
   })
 
-  test('an aborted signal ends the loop of a waiting reader, and no timer is left', async () => {
+  test('an aborted signal ends the loop of a waiting reader and cancels all timers', async () => {
     const world = createWorld()
     const abort = new AbortController()
     const { stream } = world.open({ signal: abort.signal })
@@ -231,7 +231,7 @@ describe('the stream client', () => {
     assert.equal(world.timers(), 0)
   })
 
-  test('a ticket is asked for before each connection', async () => {
+  test('requests a ticket before each connection', async () => {
     const world = createWorld()
     let asked = 0
     world.open({ ticket: async () => `t${(asked += 1)}` })
@@ -245,7 +245,7 @@ describe('the stream client', () => {
   })
 })
 
-/** A service, a clock and chance, all by hand. */
+/** A fake service with a manual clock and random source. */
 function createWorld({ random = 0 }: { random?: number } = {}) {
   const urls: string[] = []
   const closes: number[] = []

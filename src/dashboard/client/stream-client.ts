@@ -1,7 +1,6 @@
 import type { Hello, StreamError, Warning } from '../../contract/stream-events.ts'
 import { createEventBuffer } from './event-buffer.ts'
-import { type Frame, readFrame } from './read-frame.ts'
-import { streamAddress } from './stream-address.ts'
+import { type Frame, readFrame, streamUrl } from './protocol.ts'
 import type { DataEvent, FrameOrigin, GapEvent, StreamEvent } from './stream-event.ts'
 import {
   BUFFERED_EVENTS_MAX,
@@ -16,14 +15,14 @@ import {
 
 export type ExecutionStream = AsyncIterableIterator<StreamEvent, undefined> &
   AsyncDisposable & {
-    /** The cursor of the last event handed to the reader: keep it to resume in another run. */
+    /** The cursor of the last event read: store it to resume in another run. */
     cursor(): number | undefined
     /** Unread events. */
     buffered(): number
     close(): void
   }
 
-/** A snapshot is taken whole, beyond the bound of the buffer; a service that announces more than this is not believed. */
+/** A snapshot is buffered completely, beyond the limit of the buffer, up to this number of frames. */
 const SNAPSHOT_EVENTS_MAX = 10_000
 /** Close codes an application may send are 1000 and 3000–4999 (RFC 6455 section 7.4.2). */
 const CLOSE_FULL = 4000
@@ -46,241 +45,270 @@ const GAP_OF_WARNING: Readonly<Record<string, GapEvent['reason']>> = {
 }
 
 /**
- * The execution stream as an endless loop: `for await (const event of openExecutionStream({ url }))`.
- * It reconnects with growing delays, resumes after the last event it has, never hands out an event twice, and says so where
- * something is missing. Leaving the loop closes it.
+ * The execution stream as an async iterator: `for await (const event of openExecutionStream({ url }))`.
+ * It reconnects with backoff, resumes after the last event it has, returns no event twice, and reports every gap. Leaving the loop
+ * closes it.
  */
 export function openExecutionStream(options: StreamOptions, deps: Partial<StreamDeps> = {}): ExecutionStream {
-  const { connect, random, setTimer } = { ...systemDeps, ...deps }
-  const eventsMax = options.bufferedEventsMax ?? BUFFERED_EVENTS_MAX
-  const firstDelayMs = options.firstDelayMs ?? FIRST_DELAY_MS
-  const buffer = createEventBuffer<StreamEvent>(afterRead)
+  return new StreamClient(options, { ...systemDeps, ...deps })
+}
 
-  let socket: Socket | undefined
-  let timer: { cancel(): void } | undefined
-  let silence: { cancel(): void } | undefined
-  let closed = false
-  let isFull = false
-  let attempt = 0
-  let ceilingMs = firstDelayMs
-  let connectedBefore = options.resumeFrom !== undefined
-  /** The newest seq taken into the buffer. */
-  let takenSeq = options.resumeFrom
-  let readSeq = options.resumeFrom
-  /** Of this connection: the newest number when it began, frames of the snapshot still to come, frames the service dropped. */
-  let greetedSeq = 0
-  let snapshotLeft = 0
-  let droppedByService = 0
-  /** The cursor was not taken, and the service has not said so yet. */
-  let owesWindow = false
-  /** Frames dropped from the front of the buffer, told before the next read. */
-  let dropped: GapEvent | undefined
+/** One WebSocket connection. */
+type Connection = {
+  readonly socket: Socket
+  /** The newest sequence number when the connection began. */
+  newestSeq: number
+  /** Frames of the snapshot that have not arrived yet. */
+  snapshotLeft: number
+  /** Frames that the service reported as dropped. */
+  dropped: number
+  /** The cursor was refused, and the warning about it has not arrived yet. */
+  awaitsWindowWarning: boolean
+}
 
-  function open(): void {
-    attempt += 1
-    if (!take({ kind: 'connection', state: 'connecting', attempt })) return
-    if (options.ticket === undefined) return connectWith(undefined)
-    // Without a ticket the service refuses, and that is tried again like any other refusal.
-    options.ticket().then(connectWith, () => connectWith(undefined))
-  }
+class StreamClient implements ExecutionStream {
+  readonly #options: StreamOptions
+  readonly #deps: StreamDeps
+  readonly #eventsMax: number
+  readonly #firstDelayMs: number
+  readonly #buffer = createEventBuffer<StreamEvent>(() => this.#afterRead())
+  #connection: Connection | undefined
+  #reconnectTimer: { cancel(): void } | undefined
+  #silenceTimer: { cancel(): void } | undefined
+  #isClosed = false
+  /** Disconnected because the buffer is full. */
+  #isFull = false
+  #attempt = 0
+  #delayMaxMs: number
+  #hasConnected: boolean
+  /** The newest sequence number in the buffer, and the newest one read. */
+  #takenSeq: number | undefined
+  #readSeq: number | undefined
+  /** Frames dropped from the front of the buffer, reported before the next read. */
+  #droppedGap: GapEvent | undefined
 
-  function connectWith(ticket: string | undefined): void {
-    if (closed) return
-    const url = streamAddress({ base: options.url, subscribe: options.subscribe, resumeFrom: takenSeq, ticket })
-    const opened = connect(url)
-    socket = opened
-    greetedSeq = 0
-    snapshotLeft = 0
-    droppedByService = 0
-    owesWindow = false
-    listenForSilence(opened)
-    opened.onmessage = ({ data }) => {
-      if (socket !== opened) return
-      listenForSilence(opened)
-      const frame = readFrame(data)
-      if (frame === undefined) hangUp(CLOSE_BROKEN, 'not a frame of this protocol')
-      else handle(frame)
-    }
-    opened.onclose = ({ code, reason }) => {
-      if (socket === opened) lost(code, reason)
-    }
-    // What went wrong comes with the close event; Node's own class would otherwise report it as unhandled.
-    opened.onerror = () => undefined
-  }
-
-  function handle(frame: Frame): void {
-    switch (frame.type) {
-      case 'Hello':
-        return greet(frame.payload as Hello)
-      case 'Warning':
-        return warn(frame.payload as Warning)
-      case 'Error':
-        return void take({ kind: 'refused', error: frame.payload as StreamError })
-      default:
-        return handleData(frame)
+  constructor(options: StreamOptions, deps: StreamDeps) {
+    this.#options = options
+    this.#deps = deps
+    this.#eventsMax = options.bufferedEventsMax ?? BUFFERED_EVENTS_MAX
+    this.#firstDelayMs = options.firstDelayMs ?? FIRST_DELAY_MS
+    this.#delayMaxMs = this.#firstDelayMs
+    this.#hasConnected = options.resumeFrom !== undefined
+    this.#takenSeq = options.resumeFrom
+    this.#readSeq = options.resumeFrom
+    if (options.signal?.aborted === true) this.close()
+    else {
+      options.signal?.addEventListener('abort', this.close, { once: true })
+      this.#open()
     }
   }
 
-  function greet(hello: Hello): void {
-    take({ kind: 'connection', state: 'open', resumed: hello.resumed, hello })
-    greetedSeq = hello.newest_seqno
-    if (!hello.resumed) {
-      snapshotLeft = Math.min(hello.snapshot, SNAPSHOT_EVENTS_MAX)
-      if (takenSeq !== undefined) owesWindow = true
-      else if (connectedBefore) takeGap('window', undefined, undefined)
-      settleCursor()
-    }
-    connectedBefore = true
+  cursor(): number | undefined {
+    return this.#readSeq
   }
 
-  /** Until a snapshot is whole and its gap is told the old cursor holds: a connection lost in between hides nothing. */
-  function settleCursor(): void {
-    if (snapshotLeft === 0 && !owesWindow) takenSeq = greetedSeq
+  buffered(): number {
+    return this.#buffer.size()
   }
 
-  function reportWindow(warning: Warning | undefined): void {
-    takeGap('window', warning, undefined)
-    owesWindow = false
-    settleCursor()
+  readonly close = (): void => {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#reconnectTimer?.cancel()
+    this.#options.signal?.removeEventListener('abort', this.close)
+    this.#closeSocket(1000, 'done')
+    this.#buffer.end()
   }
 
-  function warn(warning: Warning): void {
-    const reason = GAP_OF_WARNING[warning.type]
-    if (reason === undefined) return void take({ kind: 'warning', warning })
-    if (reason === 'window') return reportWindow(warning)
-    if (warning.type !== 'backpressure') return takeGap(reason, warning, undefined)
-    takeGap(reason, warning, warning.dropped - droppedByService)
-    droppedByService = warning.dropped
-  }
-
-  function handleData({ seq, type, payload }: Frame): void {
-    if (type === 'Subscribed') return
-    if (owesWindow) reportWindow(undefined)
-    const origin: FrameOrigin = snapshotLeft > 0 ? 'snapshot' : seq <= greetedSeq ? 'replay' : 'live'
-    // Frames of a snapshot share one seq; all others have one of their own, growing.
-    if (origin !== 'snapshot' && takenSeq !== undefined && seq <= takenSeq) return
-    const event = DATA_KINDS.has(type)
-      ? ({ kind: type, seq, origin, data: payload } as DataEvent)
-      : ({ kind: 'other', seq, type, data: payload } as const)
-    if (origin === 'snapshot') {
-      buffer.push(event)
-      snapshotLeft -= 1
-      settleCursor()
-    } else {
-      if (!take(event)) return
-      takenSeq = seq
-    }
-    attempt = 0
-    ceilingMs = firstDelayMs
-  }
-
-  function takeGap(reason: GapEvent['reason'], warning: Warning | undefined, frames: number | undefined): void {
-    take({ kind: 'gap', reason, after: takenSeq, frames, warning })
-  }
-
-  /** Puts an event into the buffer; false when it was full and the event has to come again by resuming. */
-  function take(event: StreamEvent): boolean {
-    if (buffer.size() >= eventsMax) {
-      if (options.whenFull !== 'drop-oldest') {
-        // Words about the connection may be lost with it; a gap may not, and one more event does no harm.
-        if (event.kind === 'gap') buffer.push(event)
-        if (!isFull) hangUpFull()
-        return false
-      }
-      dropped = addDropped(dropped, buffer.dropOldest(), readSeq)
-    }
-    buffer.push(event)
-    return true
-  }
-
-  function hangUpFull(): void {
-    isFull = true
-    buffer.push({ kind: 'connection', state: 'full', code: CLOSE_FULL, reason: 'buffer is full', retryInMs: undefined })
-    leave(CLOSE_FULL, 'buffer is full')
-  }
-
-  function afterRead(): void {
-    if (!isFull || closed || buffer.size() > eventsMax / 2) return
-    isFull = false
-    open()
-  }
-
-  function lost(code: number, reason: string): void {
-    socket = undefined
-    silence?.cancel()
-    if (closed || isFull) return
-    // Half of each delay is chance, so that clients which lost one service together return apart.
-    const retryInMs = ceilingMs / 2 + random() * (ceilingMs / 2)
-    ceilingMs = Math.min(options.maxDelayMs ?? MAX_DELAY_MS, ceilingMs * 2)
-    take({ kind: 'connection', state: 'waiting', code, reason, retryInMs })
-    if (isFull) return
-    timer = setTimer(retryInMs, open)
-  }
-
-  function hangUp(code: number, reason: string): void {
-    leave(code, reason)
-    lost(code, reason)
-  }
-
-  function leave(code: number, reason: string): void {
-    const leaving = socket
-    socket = undefined
-    silence?.cancel()
-    leaving?.close(code, reason)
-  }
-
-  function listenForSilence(of: Socket): void {
-    silence?.cancel()
-    silence = setTimer(options.silenceMs ?? SILENCE_MS, () => {
-      if (socket === of) hangUp(CLOSE_SILENT, 'silent for too long')
-    })
-  }
-
-  function close(): void {
-    if (closed) return
-    closed = true
-    timer?.cancel()
-    options.signal?.removeEventListener('abort', close)
-    leave(1000, 'done')
-    buffer.end()
-  }
-
-  async function next(): Promise<IteratorResult<StreamEvent, undefined>> {
-    if (dropped !== undefined) {
-      const value = dropped
-      dropped = undefined
+  async next(): Promise<IteratorResult<StreamEvent, undefined>> {
+    if (this.#droppedGap !== undefined) {
+      const value = this.#droppedGap
+      this.#droppedGap = undefined
       return { done: false, value }
     }
-    const result = await buffer.next()
-    if (!result.done && 'seq' in result.value) readSeq = result.value.seq
+    const result = await this.#buffer.next()
+    if (!result.done && 'seq' in result.value) this.#readSeq = result.value.seq
     return result
   }
 
-  if (options.signal?.aborted === true) close()
-  else {
-    options.signal?.addEventListener('abort', close, { once: true })
-    open()
+  async return(): Promise<IteratorResult<StreamEvent, undefined>> {
+    this.close()
+    this.#buffer.clear()
+    return { done: true, value: undefined }
   }
 
-  const stream: ExecutionStream = {
-    cursor: () => readSeq,
-    buffered: () => buffer.size(),
-    close,
-    next,
-    async return() {
-      close()
-      buffer.clear()
-      return { done: true, value: undefined }
-    },
-    [Symbol.asyncIterator]: () => stream,
-    async [Symbol.asyncDispose]() {
-      close()
-    },
+  [Symbol.asyncIterator](): this {
+    return this
   }
-  return stream
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.close()
+  }
+
+  #open(): void {
+    this.#attempt += 1
+    if (!this.#take({ kind: 'connection', state: 'connecting', attempt: this.#attempt })) return
+    if (this.#options.ticket === undefined) return this.#connect(undefined)
+    // Without a ticket the service refuses the connection, and it is tried again like any other.
+    this.#options.ticket().then(
+      (ticket) => this.#connect(ticket),
+      () => this.#connect(undefined),
+    )
+  }
+
+  #connect(ticket: string | undefined): void {
+    if (this.#isClosed) return
+    const { url: base, subscribe } = this.#options
+    const socket = this.#deps.connect(streamUrl({ base, subscribe, resumeFrom: this.#takenSeq, ticket }))
+    const connection = { socket, newestSeq: 0, snapshotLeft: 0, dropped: 0, awaitsWindowWarning: false }
+    this.#connection = connection
+    this.#watchSilence(connection)
+    socket.onmessage = ({ data }) => {
+      if (this.#connection !== connection) return
+      this.#watchSilence(connection)
+      const frame = readFrame(data)
+      if (frame === undefined) this.#disconnect(CLOSE_BROKEN, 'not a frame of this protocol')
+      else this.#handle(frame, connection)
+    }
+    socket.onclose = ({ code, reason }) => {
+      if (this.#connection === connection) this.#reconnectLater(code, reason)
+    }
+    // The close event follows with the reason; without a handler Node reports an unhandled error.
+    socket.onerror = () => undefined
+  }
+
+  #handle(frame: Frame, connection: Connection): void {
+    switch (frame.type) {
+      case 'Hello':
+        return this.#handleHello(frame.payload as Hello, connection)
+      case 'Warning':
+        return this.#handleWarning(frame.payload as Warning, connection)
+      case 'Error':
+        return void this.#take({ kind: 'refused', error: frame.payload as StreamError })
+      default:
+        return this.#handleData(frame, connection)
+    }
+  }
+
+  #handleHello(hello: Hello, connection: Connection): void {
+    this.#take({ kind: 'connection', state: 'open', resumed: hello.resumed, hello })
+    connection.newestSeq = hello.newest_seqno
+    if (!hello.resumed) {
+      connection.snapshotLeft = Math.min(hello.snapshot, SNAPSHOT_EVENTS_MAX)
+      if (this.#takenSeq !== undefined) connection.awaitsWindowWarning = true
+      else if (this.#hasConnected) this.#takeGap('window', undefined, undefined)
+      this.#settleCursor(connection)
+    }
+    this.#hasConnected = true
+  }
+
+  /** The old cursor stays until the snapshot is complete and its gap is reported, so that a connection lost in between hides nothing. */
+  #settleCursor({ snapshotLeft, awaitsWindowWarning, newestSeq }: Connection): void {
+    if (snapshotLeft === 0 && !awaitsWindowWarning) this.#takenSeq = newestSeq
+  }
+
+  #reportWindow(warning: Warning | undefined, connection: Connection): void {
+    this.#takeGap('window', warning, undefined)
+    connection.awaitsWindowWarning = false
+    this.#settleCursor(connection)
+  }
+
+  #handleWarning(warning: Warning, connection: Connection): void {
+    const reason = GAP_OF_WARNING[warning.type]
+    if (reason === undefined) return void this.#take({ kind: 'warning', warning })
+    if (reason === 'window') return this.#reportWindow(warning, connection)
+    if (warning.type !== 'backpressure') return this.#takeGap(reason, warning, undefined)
+    this.#takeGap(reason, warning, warning.dropped - connection.dropped)
+    connection.dropped = warning.dropped
+  }
+
+  #handleData({ seq, type, payload }: Frame, connection: Connection): void {
+    if (type === 'Subscribed') return
+    if (connection.awaitsWindowWarning) this.#reportWindow(undefined, connection)
+    const isSnapshot = connection.snapshotLeft > 0
+    // Frames of a snapshot share one sequence number; all others have their own, in ascending order.
+    if (!isSnapshot && this.#takenSeq !== undefined && seq <= this.#takenSeq) return
+    const origin: FrameOrigin = isSnapshot ? 'snapshot' : seq <= connection.newestSeq ? 'replay' : 'live'
+    const event = DATA_KINDS.has(type)
+      ? ({ kind: type, seq, origin, data: payload } as DataEvent)
+      : ({ kind: 'other', seq, type, data: payload } as const)
+    if (isSnapshot) {
+      this.#buffer.push(event)
+      connection.snapshotLeft -= 1
+      this.#settleCursor(connection)
+    } else {
+      if (!this.#take(event)) return
+      this.#takenSeq = seq
+    }
+    this.#attempt = 0
+    this.#delayMaxMs = this.#firstDelayMs
+  }
+
+  #takeGap(reason: GapEvent['reason'], warning: Warning | undefined, frames: number | undefined): void {
+    this.#take({ kind: 'gap', reason, after: this.#takenSeq, frames, warning })
+  }
+
+  /** Adds an event to the buffer; false when the buffer is full and the event must come again by resuming. */
+  #take(event: StreamEvent): boolean {
+    if (this.#buffer.size() >= this.#eventsMax) {
+      if (this.#options.whenFull !== 'drop-oldest') {
+        // Connection events may be lost; a gap may not, so it is added beyond the limit.
+        if (event.kind === 'gap') this.#buffer.push(event)
+        if (!this.#isFull) this.#disconnectFull()
+        return false
+      }
+      this.#droppedGap = addDropped(this.#droppedGap, this.#buffer.dropOldest(), this.#readSeq)
+    }
+    this.#buffer.push(event)
+    return true
+  }
+
+  #disconnectFull(): void {
+    this.#isFull = true
+    const reason = 'buffer is full'
+    this.#buffer.push({ kind: 'connection', state: 'full', code: CLOSE_FULL, reason, retryInMs: undefined })
+    this.#closeSocket(CLOSE_FULL, reason)
+  }
+
+  #afterRead(): void {
+    if (!this.#isFull || this.#isClosed || this.#buffer.size() > this.#eventsMax / 2) return
+    this.#isFull = false
+    this.#open()
+  }
+
+  #disconnect(code: number, reason: string): void {
+    this.#closeSocket(code, reason)
+    this.#reconnectLater(code, reason)
+  }
+
+  #reconnectLater(code: number, reason: string): void {
+    this.#connection = undefined
+    this.#silenceTimer?.cancel()
+    if (this.#isClosed || this.#isFull) return
+    // Half of each delay is random, so that clients which lost the service together do not return together.
+    const retryInMs = this.#delayMaxMs / 2 + this.#deps.random() * (this.#delayMaxMs / 2)
+    this.#delayMaxMs = Math.min(this.#options.maxDelayMs ?? MAX_DELAY_MS, this.#delayMaxMs * 2)
+    this.#take({ kind: 'connection', state: 'waiting', code, reason, retryInMs })
+    if (this.#isFull) return
+    this.#reconnectTimer = this.#deps.setTimer(retryInMs, () => this.#open())
+  }
+
+  #closeSocket(code: number, reason: string): void {
+    const closing = this.#connection
+    this.#connection = undefined
+    this.#silenceTimer?.cancel()
+    closing?.socket.close(code, reason)
+  }
+
+  #watchSilence(connection: Connection): void {
+    this.#silenceTimer?.cancel()
+    this.#silenceTimer = this.#deps.setTimer(this.#options.silenceMs ?? SILENCE_MS, () => {
+      if (this.#connection === connection) this.#disconnect(CLOSE_SILENT, 'silent for too long')
+    })
+  }
 }
 
-/** One gap for everything dropped since the last read; a gap that is dropped itself is counted in. */
+/** One gap for all frames dropped since the last read; a dropped gap event is included. */
 function addDropped(gap: GapEvent | undefined, event: StreamEvent | undefined, after: number | undefined): GapEvent {
   const frames = event === undefined ? 0 : 'seq' in event ? 1 : event.kind === 'gap' ? (event.frames ?? 0) : 0
   return {

@@ -9,18 +9,18 @@ import type {
   Warning,
 } from '../../contract/stream-events.ts'
 
-/** Where a frame came from: the state at the start, what was missed while away, or this moment. */
+/** Where a frame comes from: the snapshot at the start, the replay after a reconnect, or the live stream. */
 export type FrameOrigin = 'snapshot' | 'replay' | 'live'
 
 type Data<Kind extends string, Payload> = {
   readonly kind: Kind
-  /** The cursor: resuming after it gives everything that follows. */
+  /** The cursor: a resume with it continues after this event. */
   readonly seq: number
   readonly origin: FrameOrigin
   readonly data: Payload
 }
 
-/** What the service tells about the chain. */
+/** Data about the chain. */
 export type DataEvent =
   | Data<'TPS', number>
   | Data<'ContentionData', ContentionData>
@@ -30,9 +30,9 @@ export type DataEvent =
   | Data<'Events', readonly RawEvent[]>
 
 /**
- * Something this client did not and will not get, and why.
- * `source`: the node's ring lost events. `restart`: the node's ring began anew. `slow`: the service dropped frames for this client.
- * `window`: the cursor was outside what the service keeps, so a snapshot follows. `buffer`: this client's own buffer overflowed.
+ * Frames that this client did not and will not get, and why.
+ * `source`: the node's ring lost events. `restart`: the node's ring was replaced. `slow`: the service dropped frames for this client.
+ * `window`: the cursor was outside the resume buffer, so a snapshot follows. `buffer`: this client's own buffer overflowed.
  */
 export type GapEvent = {
   readonly kind: 'gap'
@@ -41,11 +41,11 @@ export type GapEvent = {
   readonly after: number | undefined
   /** How many frames are missing, where that is known. */
   readonly frames: number | undefined
-  /** The service's own words, where it said something. */
+  /** The warning of the service, where it sent one. */
   readonly warning: Warning | undefined
 }
 
-/** The state of the connection. `full`: closed by this client because nobody reads; it resumes once the buffer has room. */
+/** The state of the connection. `full`: closed by this client because its buffer is full; it resumes once events are read. */
 export type ConnectionEvent =
   | { readonly kind: 'connection'; readonly state: 'connecting'; readonly attempt: number }
   | { readonly kind: 'connection'; readonly state: 'open'; readonly resumed: boolean; readonly hello: Hello }

@@ -1,37 +1,37 @@
-import type { SubscribeRequest } from './stream-address.ts'
+import type { SubscribeRequest } from './protocol.ts'
 
 export type StreamOptions = {
   /** Address of the execution service: `http://host:8443` or `ws://host:8443`. */
   readonly url: string | URL
-  /** What to hear; without it the four metric kinds. */
+  /** The subscription; the four default kinds without it. */
   readonly subscribe?: SubscribeRequest
-  /** A cursor kept from an earlier run. */
+  /** A cursor from an earlier run. */
   readonly resumeFrom?: number
-  /** How many unread events are kept. */
+  /** Maximum number of unread events. */
   readonly bufferedEventsMax?: number
   /**
-   * The answer when nobody reads. `resume` hangs up and, once half of the buffer is read, resumes after the last kept event:
-   * nothing is lost while the service still keeps it. `drop-oldest` stays and tells what it dropped in a `gap` event.
+   * What to do when the buffer is full. `resume` disconnects and, once half of the buffer is read, resumes after the last buffered
+   * event: nothing is lost while the service still has it. `drop-oldest` stays connected and reports dropped frames in a `gap` event.
    */
   readonly whenFull?: 'resume' | 'drop-oldest'
   readonly firstDelayMs?: number
   readonly maxDelayMs?: number
-  /** A connection that says nothing for this long is taken for dead. The service itself hangs up 35 s after the chain fell silent. */
+  /** A connection without a message for this long is closed. The service itself closes 35 s after the last event of the chain. */
   readonly silenceMs?: number
-  /** Where the service asks for a token, a browser brings a ticket: called before each connection. */
+  /** Returns a ticket for services that require a token; called before each connection. */
   readonly ticket?: () => Promise<string>
   readonly signal?: AbortSignal
 }
 
-/** The parts of the world a stream needs; each has a default. */
+/** Dependencies of a stream; each has a default. */
 export type StreamDeps = {
   readonly connect: (url: string) => Socket
-  /** Evenly spread in [0, 1). */
+  /** Uniform in [0, 1). */
   readonly random: () => number
   readonly setTimer: (delayMs: number, run: () => void) => { cancel(): void }
 }
 
-/** What is used of a WebSocket, in Node and in browsers. */
+/** The part of a WebSocket that is used, in Node and in browsers. */
 export type Socket = {
   onmessage: ((event: { data: unknown }) => void) | null
   onclose: ((event: { code: number; reason: string }) => void) | null

@@ -10,23 +10,23 @@ import {
   STREAM_PATHS,
 } from '../../contract/stream-events.ts'
 
-/** The ways to ask that the documentation shows. */
+/** One example of a request. */
 export type Example = { readonly tool: 'curl' | 'wscat' | 'TypeScript'; readonly text: string }
 
 export type RouteDoc = {
   readonly method: 'GET' | 'POST'
   readonly path: string
   readonly brief: string
-  /** Needs no token where the service asks for one elsewhere. */
+  /** Needs no token even where the service requires one. */
   readonly open: boolean
-  /** The path with example values, relative to the service; undefined where there is nothing to try. */
+  /** The path with example values, relative to the service; undefined where it cannot be tried. */
   readonly tryPath: string | undefined
-  /** What a POST sends. */
+  /** The body of a POST. */
   readonly body: string | undefined
   readonly examples: readonly Example[]
 }
 
-/** Addresses the examples are written for, so that they work as they are copied. */
+/** Values for the examples, so that they work as copied. */
 export type DocsLocation = {
   readonly http: string
   readonly ws: string
@@ -36,9 +36,9 @@ export type DocsLocation = {
 
 const RPC_BODY = '{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["latest",false]}'
 
-export function routeDocs(position: DocsLocation): RouteDoc[] {
+export function routeDocs(location: DocsLocation): RouteDoc[] {
   return EXECUTION_ROUTES.map(({ method, path, brief, open }) => {
-    const asked = path.replace(':number', String(position.block))
+    const examplePath = path.replace(':number', String(location.block))
     const isPage = method === 'GET' && path === '/'
     const isText = path === '/metrics'
     const body = method === 'POST' ? RPC_BODY : undefined
@@ -48,21 +48,21 @@ export function routeDocs(position: DocsLocation): RouteDoc[] {
       brief,
       open,
       body,
-      tryPath: isPage ? undefined : asked.slice(1),
+      tryPath: isPage ? undefined : examplePath.slice(1),
       examples: [
         {
           tool: 'curl' as const,
           text:
             body === undefined
-              ? `curl -s ${position.http}${asked}`
-              : `curl -s ${position.http}/ -H 'content-type: application/json' -d '${body}'`,
+              ? `curl -s ${location.http}${examplePath}`
+              : `curl -s ${location.http}/ -H 'content-type: application/json' -d '${body}'`,
         },
         {
           tool: 'TypeScript' as const,
           text:
             body === undefined
-              ? `const answer = await fetch('${position.http}${asked}')\nconsole.log(answer.status, await answer.${isText || isPage ? 'text' : 'json'}())`
-              : `const answer = await fetch('${position.http}/', {\n  method: 'POST',\n  headers: { 'content-type': 'application/json' },\n  body: '${body}',\n})\nconsole.log(await answer.json())`,
+              ? `const response = await fetch('${location.http}${examplePath}')\nconsole.log(response.status, await response.${isText || isPage ? 'text' : 'json'}())`
+              : `const response = await fetch('${location.http}/', {\n  method: 'POST',\n  headers: { 'content-type': 'application/json' },\n  body: '${body}',\n})\nconsole.log(await response.json())`,
         },
       ],
     }
@@ -74,13 +74,13 @@ export const WS_PATHS: readonly string[] = STREAM_PATHS
 
 export type KindDoc = { readonly kind: MetricKind; readonly when: string; readonly isDefault: boolean }
 
-/** When each kind is sent. A kind without a sentence here does not compile. */
+/** When each kind is sent. A missing kind does not compile. */
 const WHEN: Readonly<Record<MetricKind, string>> = {
   TPS: 'Once per block, at its end.',
-  ContentionData: 'Once per block, at its end. None for a block damaged by a gap.',
-  TopAccesses: 'Every five seconds when something changed.',
+  ContentionData: 'Once per block, at its end. Not for a block with lost events.',
+  TopAccesses: 'Every five seconds, if it changed.',
   Lifecycle: 'When a block enters a stage.',
-  ConflictData: 'Right after ContentionData, to those who ask for it.',
+  ConflictData: 'Directly after ContentionData, to clients that subscribe to it.',
 }
 
 export function kindDocs(): KindDoc[] {
@@ -88,23 +88,23 @@ export function kindDocs(): KindDoc[] {
   return METRIC_KINDS.map((kind) => ({ kind, when: WHEN[kind], isDefault: defaults.includes(kind) }))
 }
 
-/** Raw events that may be subscribed to; the rest only where the operator offers them. */
+/** Raw events, and whether this service offers them. */
 export function rawEventDocs(blocked: readonly string[] = BLOCKED_BY_DEFAULT): { name: string; isOffered: boolean }[] {
   return RAW_EVENTS.map((name) => ({ name, isOffered: !blocked.includes(name) }))
 }
 
 export const FILTERS: readonly string[] = AVAILABLE_FILTERS
 
-/** Why the service closes a connection. A code without a sentence here does not compile. */
-const CLOSE_WORDS: Readonly<Record<keyof typeof STREAM_CLOSE, string>> = {
-  policy: 'Too slow for too long, or too many messages.',
-  messageTooBig: 'A message larger than any subscription needs.',
-  restart: 'The service restarts: come back, with the cursor.',
-  unauthorized: 'The token ran out or was revoked.',
+/** Why the service closes a connection. A missing code does not compile. */
+const CLOSE_REASONS: Readonly<Record<keyof typeof STREAM_CLOSE, string>> = {
+  policy: 'The client is too slow or sends too many messages.',
+  messageTooBig: 'A message is too large.',
+  restart: 'The service restarts: reconnect with the cursor.',
+  unauthorized: 'The token has expired or was revoked.',
 }
 
 export function closeDocs(): { code: number; why: string }[] {
-  return Object.entries(CLOSE_WORDS).map(([name, why]) => ({
+  return Object.entries(CLOSE_REASONS).map(([name, why]) => ({
     code: STREAM_CLOSE[name as keyof typeof STREAM_CLOSE],
     why,
   }))

@@ -1,9 +1,10 @@
+import type { BlockSummary } from '../../contract/execution-routes.ts'
 import type { ContentionData, Lifecycle, Stage } from '../../contract/stream-events.ts'
 
-/** Every stage a block can be in, in the order of its way. */
+/** The stages of a block, in order. */
 export const STAGES: readonly Stage[] = ['Proposed', 'Voted', 'Finalized', 'Verified', 'Rejected']
 
-/** One proposal as far as this page has seen it. */
+/** One proposal, as far as this page has seen it. */
 export type BlockEntry = {
   readonly hash: string
   readonly number: number
@@ -14,9 +15,9 @@ export type BlockEntry = {
   readonly reachedMs: Partial<Record<Stage, number>>
 }
 
-/** Blocks kept for the lanes, the heat strip and the views; about two minutes at 400 ms. */
+/** Blocks kept for the lanes, the heat strip, the charts and the views; about two minutes at 400 ms. */
 const BLOCKS_MAX = 300
-/** Stage times kept for the medians in the lane heads. */
+/** Stage times kept for the medians of the lanes. */
 const TIMES_MAX = 100
 
 export type BlockLog = {
@@ -40,13 +41,13 @@ export function createBlockLog(): BlockLog {
   const beforeMs = new Map<Stage, number[]>()
   let newest: number | undefined
 
-  function see(number: number): void {
+  function update(number: number): void {
     newest = newest === undefined ? number : Math.max(newest, number)
   }
 
   return {
     addLifecycle(change) {
-      see(change.block_number)
+      update(change.block_number)
       const before = entries.get(change.block_hash)
       entries.set(change.block_hash, {
         hash: change.block_hash,
@@ -56,7 +57,7 @@ export function createBlockLog(): BlockLog {
         gasUsed: change.gas_used,
         reachedMs: { Proposed: 0, ...before?.reachedMs, [change.to_stage]: change.block_age_ms },
       })
-      forgetOldest(entries)
+      dropOldest(entries)
       if (change.time_in_previous_stage_ms === null || before?.stage === change.to_stage) return
       const times = beforeMs.get(change.to_stage) ?? []
       times.push(change.time_in_previous_stage_ms)
@@ -64,10 +65,10 @@ export function createBlockLog(): BlockLog {
       beforeMs.set(change.to_stage, times)
     },
     addContention(data) {
-      see(data.block_number)
+      update(data.block_number)
       contentions.delete(data.block_number)
       contentions.set(data.block_number, data)
-      forgetOldest(contentions)
+      dropOldest(contentions)
     },
     inStage: (stage, max) =>
       [...entries.values()]
@@ -83,18 +84,48 @@ export function createBlockLog(): BlockLog {
   }
 }
 
-/** Maps keep the order of insertion; an entry that moves on keeps its place. */
-function forgetOldest<Key>(map: Map<Key, unknown>): void {
+/** Maps keep insertion order; an updated entry keeps its position. */
+function dropOldest<Key>(map: Map<Key, unknown>): void {
   for (const key of map.keys()) {
     if (map.size <= BLOCKS_MAX) return
     map.delete(key)
   }
 }
 
-export function median(values: readonly number[]): number | undefined {
+function median(values: readonly number[]): number | undefined {
   if (values.length === 0) return undefined
   const sorted = values.toSorted((a, b) => a - b)
   const middle = sorted.length >> 1
   const high = sorted[middle] as number
   return sorted.length % 2 === 1 ? high : (high + (sorted[middle - 1] as number)) / 2
+}
+
+/** The figures of a block without its lists. */
+export type ContentionFigures = NonNullable<BlockSummary['contention']>
+
+export type ContentionSeries = {
+  add(figures: ContentionFigures): void
+  /** Adds blocks from before the first one. */
+  addEarlier(figures: readonly ContentionFigures[]): void
+  /** Oldest first. */
+  last(max: number): readonly ContentionFigures[]
+  newest(): ContentionFigures | undefined
+  medianEfficiency(): number | undefined
+}
+
+export function createContentionSeries(): ContentionSeries {
+  let series: ContentionFigures[] = []
+  const keep = (next: ContentionFigures[]): void => {
+    series = next.slice(-BLOCKS_MAX)
+  }
+  return {
+    add: (figures) => keep([...series, figures]),
+    addEarlier(figures) {
+      const first = series[0]?.block_number ?? Number.POSITIVE_INFINITY
+      keep([...figures.filter(({ block_number }) => block_number < first), ...series])
+    },
+    last: (max) => series.slice(-max),
+    newest: () => series.at(-1),
+    medianEfficiency: () => median(series.map(({ parallel_efficiency_pct }) => parallel_efficiency_pct)),
+  }
 }

@@ -3,7 +3,7 @@ import { isAddress } from './safe-text.ts'
 
 export type ContractNode = {
   readonly address: string
-  /** Contended of all touched slots, over the window: 0 to 1. */
+  /** Share of touched slots that are contended, over the window: 0 to 1. */
   readonly score: number
   readonly contendedSlots: number
   readonly accesses: number
@@ -19,8 +19,8 @@ const LINKS_MAX = 80
 type Sum = { contended: number; total: number; accesses: number; blocks: number; shared: number }
 
 /**
- * Contracts that transactions touched together in the given blocks, the busiest first. Only what is an address becomes a node: the graph
- * libraries keep nodes as properties of objects, where a name like `__proto__` is none.
+ * Contracts that transactions touched together in these blocks, the most accessed first. Only a valid address becomes a node: the graph
+ * library stores nodes as object properties, where a name like `__proto__` is unsafe.
  */
 export function computeContractGraph(contentions: readonly ContentionData[]): ContractGraph {
   const sums = new Map<string, Sum>()
@@ -81,7 +81,7 @@ export type ContractView = {
 
 const LISTED_MAX = 20
 
-/** What the kept blocks know of one contract. */
+/** The data of one contract in the kept blocks. */
 export function computeContractView(contentions: readonly ContentionData[], address: string): ContractView {
   const slots = new Map<string, { slot: string; txns: number; blocks: number }>()
   const neighbours = new Map<string, number>()

@@ -1,7 +1,7 @@
 const COUNT = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 })
 const COMPACT = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 })
 
-/** What stands where there is no number yet. */
+/** Shown where there is no number yet. */
 export const NONE = '–'
 
 export function formatCount(value: number | null | undefined): string {
@@ -13,7 +13,7 @@ export function formatCompact(value: number | null | undefined): string {
   return Math.abs(value) < 10_000 ? COUNT.format(value) : COMPACT.format(value)
 }
 
-/** `99.3`: one decimal always, so that the width stays. */
+/** `99.3`: always one decimal, so that the width does not change. */
 export function formatPercent(value: number | null | undefined): string {
   return value == null || !Number.isFinite(value) ? NONE : value.toFixed(1)
 }
@@ -47,7 +47,7 @@ export function verdictOf(efficiencyPct: number | undefined): Verdict {
   return efficiencyPct >= 70 ? 'fair' : 'poor'
 }
 
-export const VERDICT_WORDS: Readonly<Record<Verdict, string>> = {
+export const VERDICT_TEXT: Readonly<Record<Verdict, string>> = {
   good: 'excellent parallelization',
   fair: 'some contention bottlenecks',
   poor: 'significant sequential execution',

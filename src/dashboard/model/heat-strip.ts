@@ -2,7 +2,7 @@ import type { ContentionData } from '../../contract/stream-events.ts'
 
 export type HeatRow = { readonly address: string; readonly slot: string; readonly txnsTotal: number }
 
-/** Blocks from left to right, the hottest slots of the window from top to bottom, transactions on a slot in a block as heat. */
+/** Columns are blocks, rows the hottest slots of the window; a cell is the number of transactions on a slot in a block. */
 export type HeatStrip = {
   readonly blocks: readonly number[]
   readonly rows: readonly HeatRow[]
@@ -24,7 +24,7 @@ export function computeHeatStrip(contentions: readonly ContentionData[]): HeatSt
       else seen.txns += txn_count
     }
   }
-  // Ties by key, so that rows do not trade places from one block to the next.
+  // Ties by key, so that rows keep their order from block to block.
   const top = [...totals]
     .toSorted(([keyA, a], [keyB, b]) => b.txns - a.txns || (keyA < keyB ? -1 : 1))
     .slice(0, HEAT_ROWS_MAX)

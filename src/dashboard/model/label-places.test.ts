@@ -6,7 +6,7 @@ const NODE = { x: 100, y: 100, size: 10 }
 const SIZE = { width: 40, height: 12 }
 const [RIGHT, LEFT, BELOW, ABOVE] = positionsBeside(NODE, SIZE) as [Box, Box, Box, Box]
 
-test('a name stands beside its node, and goes round it where something is in the way', () => {
+test('places a label beside its node, on a free side', () => {
   const taken: Box[] = []
   for (const position of [RIGHT, LEFT, BELOW, ABOVE]) {
     assert.deepEqual(freePosition(NODE, SIZE, taken), position)
@@ -15,7 +15,7 @@ test('a name stands beside its node, and goes round it where something is in the
   assert.equal(freePosition(NODE, SIZE, taken), undefined, 'no name is better than one that covers others')
 })
 
-test('places touch neither the node nor each other', () => {
+test('positions overlap neither the node nor each other', () => {
   const node = { left: 90, right: 110, top: 90, bottom: 110 }
   for (const position of [RIGHT, LEFT, BELOW, ABOVE])
     assert.ok(
@@ -27,7 +27,7 @@ test('places touch neither the node nor each other', () => {
     )
 })
 
-test('at the edge of the picture the name is turned inwards', () => {
+test('keeps the label inside the canvas', () => {
   const picture = outside({ clientWidth: 200, clientHeight: 200 })
   assert.deepEqual(freePosition({ ...NODE, x: 190 }, SIZE, picture), positionsBeside({ ...NODE, x: 190 }, SIZE)[1])
   assert.equal(freePosition({ x: 5, y: 5, size: 200 }, SIZE, picture), undefined)

@@ -1,15 +1,15 @@
-/** A rectangle of the picture, in pixels. */
+/** A rectangle in the graph, in pixels. */
 export type Box = { readonly left: number; readonly right: number; readonly top: number; readonly bottom: number }
 type Node = { readonly x: number; readonly y: number; readonly size: number }
 type Size = { readonly width: number; readonly height: number }
 
 const GAP = 4
-/** Kept free around a name. */
+/** Margin around a label. */
 const AIR = 2
-/** Larger than any picture: what lies outside of it is taken. */
+/** Larger than any canvas. */
 const FAR = 100_000
 
-/** Where the name of a node may stand, best first: right, left, below, above. */
+/** Possible positions of a node's label, best first: right, left, below, above. */
 export function positionsBeside({ x, y, size }: Node, { width, height }: Size): [Box, ...Box[]] {
   const boxAt = (left: number, top: number): Box => ({ left, right: left + width, top, bottom: top + height })
   return [
@@ -20,12 +20,12 @@ export function positionsBeside({ x, y, size }: Node, { width, height }: Size): 
   ]
 }
 
-/** The best place that covers nothing; none where there is no such place: a node without its name is better than two that cannot be read. */
+/** The best position that overlaps nothing; undefined where there is none: a missing label is better than two unreadable ones. */
 export function freePosition(node: Node, size: Size, taken: readonly Box[]): Box | undefined {
   return positionsBeside(node, size).find((position) => !taken.some((box) => overlap(position, box)))
 }
 
-/** Everything around a picture of this size. */
+/** Boxes around a canvas of this size. */
 export function outside({
   clientWidth: width,
   clientHeight: height,

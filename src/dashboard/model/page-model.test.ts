@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { ContentionData, Hello, Lifecycle } from '../../contract/stream-events.ts'
 import type { StreamEvent } from '../client/stream-event.ts'
-import { createPageModel, type PageModel } from './page-model.ts'
+import { PageModel } from './page-model.ts'
 
 const START_MS = 1_000_000
 const HELLO = { resumed: false, newest_seqno: 0, snapshot: 0 } as unknown as Hello
 
 describe('the page’s model', () => {
-  test('a block goes through its lanes and keeps the time of each stage', () => {
+  test('a block moves through the lanes and keeps the time of each stage', () => {
     const model = started()
     for (const change of [
       step('Proposed', null, 0),
@@ -24,7 +24,7 @@ describe('the page’s model', () => {
     assert.equal(model.blocks.medianBeforeMs('Verified'), 1200)
   })
 
-  test('a connection that comes back says what came late, and spreads its values over the time away', () => {
+  test('a resumed connection reports late frames and spreads their values over the time offline', () => {
     const model = started()
     model.apply(data(1, 'TPS', 100), START_MS)
     model.apply({ kind: 'connection', state: 'waiting', code: 1006, reason: '', retryInMs: 500 }, START_MS)
@@ -42,15 +42,15 @@ describe('the page’s model', () => {
     assert.deepEqual(model.tps.summary('5m', START_MS + 10_000), { now: 500, average: 300, peak: 500 })
   })
 
-  test('a resume that brings nothing is over by itself', () => {
+  test('a resume without frames ends after a timeout', () => {
     const model = started()
     model.apply({ kind: 'connection', state: 'waiting', code: 1006, reason: '', retryInMs: 1 }, START_MS)
     model.apply({ kind: 'connection', state: 'open', resumed: true, hello: HELLO }, START_MS + 1000)
     model.tick(START_MS + 3000)
-    assert.match(model.incidents.list()[0]?.text ?? '', /nothing happened in between/)
+    assert.match(model.incidents.list()[0]?.text ?? '', /no frame was missed/)
   })
 
-  test('every gap is counted and told in words', () => {
+  test('counts every gap and reports it as an incident', () => {
     const model = started()
     const warning = { type: 'ring_gap', from_seqno: 10, to_seqno: 19, blocks_dropped: 1 } as const
     model.apply({ kind: 'gap', reason: 'source', after: 1, frames: undefined, warning }, START_MS)
@@ -58,7 +58,7 @@ describe('the page’s model', () => {
     assert.match(model.incidents.list()[0]?.text ?? '', /lost 10 events \(ring 10 to 19\); 1 blocks/)
   })
 
-  test('silence becomes an incident after five seconds, once, and its end another', () => {
+  test('reports silence once after five seconds, and its end', () => {
     const model = started()
     model.apply(data(1, 'TPS', 1), START_MS)
     model.tick(START_MS + 5000)
@@ -70,7 +70,7 @@ describe('the page’s model', () => {
     assert.match(model.incidents.list()[0]?.text ?? '', /Data again after 8.0 s/)
   })
 
-  test('nothing grows without bound', () => {
+  test('all collections are bounded', () => {
     const model = started()
     for (let at = 1; at <= 5000; at++) {
       const nowMs = START_MS + at * 400
@@ -88,7 +88,7 @@ describe('the page’s model', () => {
     assert.ok(model.tps.read('5m', START_MS + 5000 * 400).times.length <= 3750)
   })
 
-  test('an hour of values stays exact in sum and peak', () => {
+  test('an hour of values has exact sum and peak', () => {
     const model = started()
     for (let at = 0; at < 9000; at++) model.apply(data(at + 1, 'TPS', at % 100), START_MS + at * 400)
     const summary = model.tps.summary('1h', START_MS + 9000 * 400)
@@ -97,7 +97,7 @@ describe('the page’s model', () => {
 })
 
 function started(): PageModel {
-  const model = createPageModel()
+  const model = new PageModel()
   model.apply({ kind: 'connection', state: 'open', resumed: false, hello: HELLO }, START_MS)
   return model
 }

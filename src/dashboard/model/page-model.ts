@@ -1,33 +1,12 @@
 import type { RecentBlocks, StatusRecord } from '../../contract/execution-routes.ts'
 import type { ConflictData, Hello, TopAccesses } from '../../contract/stream-events.ts'
 import type { ConnectionEvent, DataEvent, StreamEvent } from '../client/stream-event.ts'
-import { type BlockLog, createBlockLog } from './block-log.ts'
-import { type ContentionSeries, createContentionSeries } from './contention-series.ts'
+import { createBlockLog, createContentionSeries } from './block-log.ts'
 import { formatAge, formatCount } from './format.ts'
 import { STALE_MS } from './freshness.ts'
-import { gapWords } from './gap-text.ts'
-import { createIncidentLog, type IncidentLog } from './incident-log.ts'
-import { createTopBoard, type TopBoard } from './top-board.ts'
-import { createTpsSeries, type TpsSeries } from './tps-series.ts'
-
-/** Everything the page shows, folded from the stream. Views read it; only events and the passing of time change it. */
-export type PageModel = {
-  readonly tps: TpsSeries
-  readonly blocks: BlockLog
-  readonly contention: ContentionSeries
-  readonly tops: TopBoard
-  readonly incidents: IncidentLog
-  apply(event: StreamEvent, nowMs: number): void
-  /** Time passed: what is late becomes an incident. */
-  tick(nowMs: number): void
-  setStatus(status: StatusRecord | undefined, nowMs: number): void
-  /** The service refused this page for want of a token. */
-  setLocked(locked: boolean): void
-  /** Figures of blocks before the page was opened. `intervalMs`: from one block to the next, where known. */
-  addEarlier(earlier: RecentBlocks, openedMs: number, intervalMs: number | undefined): void
-  facts(): PageFacts
-  conflicts(block: number): ConflictData | undefined
-}
+import { closeText, createIncidentLog, gapText, type Incident } from './incident-log.ts'
+import { createTopBoard } from './top-board.ts'
+import { createTpsSeries } from './tps-series.ts'
 
 export type PageFacts = {
   readonly locked: boolean
@@ -39,218 +18,190 @@ export type PageFacts = {
   readonly hello: Hello | undefined
   readonly status: StatusRecord | undefined
   readonly gaps: number
-  /** Frames that came again after a connection was lost. */
+  /** Frames received by resuming after a lost connection. */
   readonly replayed: number
 }
 
-/** A replay is over with the first live frame, or after this long without one. */
+type Replay = { frames: number; blocks: number; readonly tps: number[]; readonly openedMs: number }
+
+/** A replay ends with the first live frame, or after this long without one. */
 const REPLAY_OVER_MS = 1500
 const CONFLICTS_MAX = 300
 
-export function createPageModel(): PageModel {
-  const tps = createTpsSeries()
-  const blocks = createBlockLog()
-  const contention = createContentionSeries()
-  const tops = createTopBoard()
-  const incidents = createIncidentLog()
-  const conflicts = new Map<number, ConflictData>()
+/** The state of the page, folded from the stream. Views read it; events and the passing of time change it. */
+export class PageModel {
+  readonly tps = createTpsSeries()
+  readonly blocks = createBlockLog()
+  readonly contention = createContentionSeries()
+  readonly tops = createTopBoard()
+  readonly incidents = createIncidentLog()
+  readonly #conflicts = new Map<number, ConflictData>()
+  #connection: PageFacts['connection'] = 'connecting'
+  #retryAtMs: number | undefined
+  #locked = false
+  #hello: Hello | undefined
+  #status: StatusRecord | undefined
+  #seq: number | undefined
+  #lastDataMs: number | undefined
+  #isStale = false
+  #gaps = 0
+  #replayed = 0
+  /** When the connection was lost; undefined while it is not. */
+  #lostAtMs: number | undefined
+  #replay: Replay | undefined
 
-  let connection: PageFacts['connection'] = 'connecting'
-  let retryAtMs: number | undefined
-  let locked = false
-  let hello: Hello | undefined
-  let status: StatusRecord | undefined
-  let seq: number | undefined
-  let lastDataMs: number | undefined
-  let isStale = false
-  let gaps = 0
-  let replayed = 0
-  let lostAtMs: number | undefined
-  let replay: { frames: number; blocks: number; tps: number[]; openedMs: number } | undefined
+  apply(event: StreamEvent, nowMs: number): void {
+    switch (event.kind) {
+      case 'connection':
+        return this.#connect(event, nowMs)
+      case 'gap':
+        this.#gaps += 1
+        return this.#report(nowMs, 'gap', 'bad', gapText(event))
+      case 'warning':
+        return this.#report(nowMs, 'gap', 'warn', `Warning from the service: ${event.warning.type}.`)
+      case 'refused':
+        return this.#report(nowMs, 'connection', 'bad', `Refused: ${event.error.message}`)
+      case 'other':
+        return
+      default:
+        return this.#applyData(event, nowMs)
+    }
+  }
 
-  function connect(event: ConnectionEvent, nowMs: number): void {
+  /** Time has passed: late data becomes an incident. */
+  tick(nowMs: number): void {
+    if (this.#replay !== undefined && nowMs - this.#replay.openedMs > REPLAY_OVER_MS) this.#endReplay(nowMs)
+    const lastDataMs = this.#lastDataMs
+    if (this.#isStale || this.#connection !== 'open' || lastDataMs === undefined || nowMs - lastDataMs <= STALE_MS)
+      return
+    this.#isStale = true
+    this.#report(nowMs, 'lag', 'warn', 'No frame for more than 5 s.')
+  }
+
+  setStatus(status: StatusRecord | undefined, nowMs: number): void {
+    const wasDegraded = this.#status?.status === 'degraded'
+    this.#status = status
+    if (status?.status !== 'degraded' || wasDegraded) return
+    this.#report(nowMs, 'lag', 'bad', `The service is degraded: no event for ${status.last_event_age_secs} s.`)
+  }
+
+  /** Whether the service refuses this page because it has no token. */
+  setLocked(locked: boolean): void {
+    this.#locked = locked
+  }
+
+  /** Adds figures of blocks before the page was opened. `intervalMs`: time between two blocks, where known. */
+  addEarlier(earlier: RecentBlocks, openedMs: number, intervalMs: number | undefined): void {
+    this.contention.addEarlier(earlier.blocks.flatMap((block) => (block.contention === null ? [] : [block.contention])))
+    if (intervalMs === undefined) return
+    const values = earlier.blocks.map((block) => block.tps)
+    this.tps.addEarlier(values, openedMs, intervalMs)
+  }
+
+  facts(): PageFacts {
+    return {
+      locked: this.#locked,
+      connection: this.#connection,
+      retryAtMs: this.#retryAtMs,
+      replaying: this.#replay !== undefined && this.#replay.frames > 0,
+      seq: this.#seq,
+      lastDataMs: this.#lastDataMs,
+      hello: this.#hello,
+      status: this.#status,
+      gaps: this.#gaps,
+      replayed: this.#replayed,
+    }
+  }
+
+  conflicts(block: number): ConflictData | undefined {
+    return this.#conflicts.get(block)
+  }
+
+  #connect(event: ConnectionEvent, nowMs: number): void {
     if (event.state === 'connecting') {
-      connection = 'connecting'
+      this.#connection = 'connecting'
       return
     }
     if (event.state === 'open') {
-      connection = 'open'
-      hello = event.hello
-      if (event.resumed) replay = { frames: 0, blocks: 0, tps: [], openedMs: nowMs }
-      else if (lostAtMs !== undefined) reportBack(nowMs, 'warn', 'shown from a snapshot on')
+      this.#connection = 'open'
+      this.#hello = event.hello
+      if (event.resumed) this.#replay = { frames: 0, blocks: 0, tps: [], openedMs: nowMs }
+      else if (this.#lostAtMs !== undefined) this.#reportReconnect(nowMs, 'warn', 'continued from a snapshot')
       return
     }
-    connection = 'waiting'
-    retryAtMs = event.retryInMs === undefined ? undefined : nowMs + event.retryInMs
-    if (lostAtMs !== undefined) return
-    lostAtMs = nowMs
-    incidents.add({
-      atMs: nowMs,
-      kind: 'connection',
-      severity: 'warn',
-      text: `Connection lost (${closeWords(event)}).`,
-    })
+    this.#connection = 'waiting'
+    this.#retryAtMs = event.retryInMs === undefined ? undefined : nowMs + event.retryInMs
+    if (this.#lostAtMs !== undefined) return
+    this.#lostAtMs = nowMs
+    this.#report(nowMs, 'connection', 'warn', `Connection lost (${closeText(event)}).`)
   }
 
-  function reportBack(nowMs: number, severity: 'good' | 'warn', what: string): void {
-    const awayMs = nowMs - (lostAtMs ?? nowMs)
-    lostAtMs = undefined
-    incidents.add({
-      atMs: nowMs,
-      kind: 'connection',
-      severity,
-      text: `Connected again after ${formatAge(awayMs)}: ${what}.`,
-    })
-  }
-
-  function endReplay(nowMs: number): void {
-    if (replay === undefined) return
-    const { frames, blocks: missed, tps: values } = replay
-    // Frames carry no time of their own: those of a replay are spread evenly over the time away.
-    const fromMs = lostAtMs ?? nowMs
-    for (const [at, value] of values.entries())
-      tps.add(value, fromMs + ((at + 1) / (values.length + 1)) * (nowMs - fromMs))
-    replayed += frames
-    replay = undefined
-    if (lostAtMs === undefined) return
-    reportBack(
-      nowMs,
-      'good',
+  #endReplay(nowMs: number): void {
+    if (this.#replay === undefined) return
+    const { frames, blocks, tps } = this.#replay
+    // Frames have no time of their own: those of a replay are spread evenly over the time away.
+    const fromMs = this.#lostAtMs ?? nowMs
+    for (const [at, value] of tps.entries())
+      this.tps.add(value, fromMs + ((at + 1) / (tps.length + 1)) * (nowMs - fromMs))
+    this.#replayed += frames
+    this.#replay = undefined
+    if (this.#lostAtMs === undefined) return
+    const result =
       frames === 0
-        ? 'nothing happened in between'
-        : `${formatCount(frames)} frames of ${formatCount(missed)} blocks came late, none is missing`,
-    )
+        ? 'no frame was missed'
+        : `${formatCount(frames)} frames of ${formatCount(blocks)} blocks came late, none is missing`
+    this.#reportReconnect(nowMs, 'good', result)
   }
 
-  function takeData(event: DataEvent, nowMs: number): void {
-    if (event.origin === 'live') endReplay(nowMs)
-    else if (event.origin === 'replay' && replay !== undefined) replay.frames += 1
-    seq = event.seq
-    // A snapshot tells what was, not that something happens now.
-    if (event.origin !== 'snapshot' || lastDataMs === undefined) freshen(nowMs)
+  #applyData(event: DataEvent, nowMs: number): void {
+    if (event.origin === 'live') this.#endReplay(nowMs)
+    else if (event.origin === 'replay' && this.#replay !== undefined) this.#replay.frames += 1
+    this.#seq = event.seq
+    // A snapshot has earlier data and does not show that new data arrives.
+    if (event.origin !== 'snapshot' || this.#lastDataMs === undefined) this.#markFresh(nowMs)
     switch (event.kind) {
       case 'TPS':
-        if (replay === undefined) tps.add(event.data, nowMs)
-        else replay.tps.push(event.data)
+        if (this.#replay === undefined) this.tps.add(event.data, nowMs)
+        else this.#replay.tps.push(event.data)
         return
       case 'ContentionData':
-        if (replay !== undefined) replay.blocks += 1
-        blocks.addContention(event.data)
-        contention.add(event.data)
+        if (this.#replay !== undefined) this.#replay.blocks += 1
+        this.blocks.addContention(event.data)
+        this.contention.add(event.data)
         return
       case 'ConflictData':
-        conflicts.set(event.data.block_number, event.data)
-        for (const old of conflicts.keys()) {
-          if (conflicts.size <= CONFLICTS_MAX) break
-          conflicts.delete(old)
+        this.#conflicts.set(event.data.block_number, event.data)
+        for (const oldest of this.#conflicts.keys()) {
+          if (this.#conflicts.size <= CONFLICTS_MAX) break
+          this.#conflicts.delete(oldest)
         }
         return
       case 'TopAccesses':
-        tops.add(event.data as TopAccesses, nowMs)
+        this.tops.add(event.data as TopAccesses, nowMs)
         return
       case 'Lifecycle':
-        blocks.addLifecycle(event.data)
-        if (event.data.to_stage === 'Rejected' && event.origin !== 'snapshot') reject(event.data.block_number, nowMs)
+        this.blocks.addLifecycle(event.data)
+        if (event.data.to_stage === 'Rejected' && event.origin !== 'snapshot')
+          this.#report(nowMs, 'rejection', 'note', 'A proposal was rejected: block', event.data.block_number)
         return
       case 'Events':
     }
   }
 
-  function reject(block: number, nowMs: number): void {
-    const text = 'A proposal was rejected: block'
-    incidents.add({ atMs: nowMs, kind: 'rejection', severity: 'note', text, block })
+  #markFresh(nowMs: number): void {
+    if (this.#isStale && this.#lastDataMs !== undefined)
+      this.#report(nowMs, 'lag', 'good', `Data again after ${formatAge(nowMs - this.#lastDataMs)}.`)
+    this.#isStale = false
+    this.#lastDataMs = nowMs
   }
 
-  function freshen(nowMs: number): void {
-    if (isStale && lastDataMs !== undefined) {
-      const text = `Data again after ${formatAge(nowMs - lastDataMs)}.`
-      incidents.add({ atMs: nowMs, kind: 'lag', severity: 'good', text })
-    }
-    isStale = false
-    lastDataMs = nowMs
+  #reportReconnect(nowMs: number, severity: 'good' | 'warn', result: string): void {
+    const awayMs = nowMs - (this.#lostAtMs ?? nowMs)
+    this.#lostAtMs = undefined
+    this.#report(nowMs, 'connection', severity, `Connected again after ${formatAge(awayMs)}: ${result}.`)
   }
 
-  return {
-    tps,
-    blocks,
-    contention,
-    tops,
-    incidents,
-    apply(event, nowMs) {
-      switch (event.kind) {
-        case 'connection':
-          return connect(event, nowMs)
-        case 'gap':
-          gaps += 1
-          incidents.add({ atMs: nowMs, kind: 'gap', severity: 'bad', text: gapWords(event) })
-          return
-        case 'warning':
-          incidents.add({
-            atMs: nowMs,
-            kind: 'gap',
-            severity: 'warn',
-            text: `The service warns: ${event.warning.type}.`,
-          })
-          return
-        case 'refused':
-          incidents.add({ atMs: nowMs, kind: 'connection', severity: 'bad', text: `Refused: ${event.error.message}` })
-          return
-        case 'other':
-          return
-        default:
-          return takeData(event, nowMs)
-      }
-    },
-    tick(nowMs) {
-      if (replay !== undefined && nowMs - replay.openedMs > REPLAY_OVER_MS) endReplay(nowMs)
-      if (isStale || connection !== 'open' || lastDataMs === undefined || nowMs - lastDataMs <= STALE_MS) return
-      isStale = true
-      incidents.add({ atMs: nowMs, kind: 'lag', severity: 'warn', text: 'No frame for more than 5 s.' })
-    },
-    setStatus(next, nowMs) {
-      const wasDegraded = status?.status === 'degraded'
-      status = next
-      if (next?.status !== 'degraded' || wasDegraded) return
-      const text = `The service says degraded: no event for ${next.last_event_age_secs} s.`
-      incidents.add({ atMs: nowMs, kind: 'lag', severity: 'bad', text })
-    },
-    addEarlier(earlier, openedMs, intervalMs) {
-      contention.addEarlier(earlier.blocks.flatMap((block) => (block.contention === null ? [] : [block.contention])))
-      if (intervalMs === undefined) return
-      tps.addEarlier(
-        earlier.blocks.map((block) => block.tps),
-        openedMs,
-        intervalMs,
-      )
-    },
-    setLocked(next) {
-      locked = next
-    },
-    facts: () => ({
-      locked,
-      connection,
-      retryAtMs,
-      replaying: replay !== undefined && replay.frames > 0,
-      seq,
-      lastDataMs,
-      hello,
-      status,
-      gaps,
-      replayed,
-    }),
-    conflicts: (block) => conflicts.get(block),
+  #report(atMs: number, kind: Incident['kind'], severity: Incident['severity'], text: string, block?: number): void {
+    this.incidents.add({ atMs, kind, severity, text, ...(block === undefined ? {} : { block }) })
   }
-}
-
-function closeWords({ code, reason }: { code: number; reason: string }): string {
-  const known = CLOSE_WORDS[code] ?? `code ${code}`
-  return reason === '' || known.includes(reason) ? known : `${known}: ${reason}`
-}
-
-const CLOSE_WORDS: Readonly<Record<number, string>> = {
-  1000: 'closed',
-  1006: 'broken off',
-  1008: 'refused by policy',
-  1012: 'the service restarts',
-  4401: 'token ended',
 }

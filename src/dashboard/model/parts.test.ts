@@ -26,7 +26,7 @@ test('the thresholds are those of the specification', () => {
   assert.equal(verdictOf(undefined), 'none')
 })
 
-test('the state: paused before all, then the connection, then the age', () => {
+test('the state depends on pause, then connection, then age', () => {
   const live = {
     paused: false,
     locked: false,
@@ -34,13 +34,13 @@ test('the state: paused before all, then the connection, then the age', () => {
     hadData: true,
     replaying: false,
     ageMs: 100,
-    serviceMessage: 'healthy',
+    serviceStatus: 'healthy',
   } as const
   assert.equal(liveStateOf(live), 'live')
   assert.equal(liveStateOf({ ...live, ageMs: 5000 }), 'live')
   assert.equal(liveStateOf({ ...live, ageMs: 5001 }), 'stale')
   assert.equal(liveStateOf({ ...live, ageMs: 10_001 }), 'degraded')
-  assert.equal(liveStateOf({ ...live, serviceMessage: 'degraded' }), 'degraded')
+  assert.equal(liveStateOf({ ...live, serviceStatus: 'degraded' }), 'degraded')
   assert.equal(liveStateOf({ ...live, connection: 'waiting' }), 'resuming')
   assert.equal(liveStateOf({ ...live, replaying: true }), 'resuming')
   assert.equal(liveStateOf({ ...live, connection: 'waiting', paused: true }), 'paused')
@@ -48,8 +48,8 @@ test('the state: paused before all, then the connection, then the age', () => {
   assert.equal(liveStateOf({ ...live, connection: 'connecting', hadData: false }), 'connecting')
 })
 
-describe('addresses that can be shared', () => {
-  test('are read back as they were written', () => {
+describe('URL fragments', () => {
+  test('parse to the route that was printed', () => {
     for (const hash of ['#', '#api', '#block=812', `#contract=${A}`]) assert.equal(printRoute(parseRoute(hash)), hash)
   })
 
@@ -62,10 +62,9 @@ describe('addresses that can be shared', () => {
     '#x=<img>',
     '#constructor=1',
   ])
-    test(`mean the live page when they say nothing: ${hash}`, () =>
-      assert.deepEqual(parseRoute(hash), { view: 'live' }))
+    test(`are the live page when invalid: ${hash}`, () => assert.deepEqual(parseRoute(hash), { view: 'live' }))
 
-  test('search takes numbers with separators, hex numbers and addresses in any case', () => {
+  test('search accepts numbers with separators, hex numbers and addresses in any case', () => {
     assert.deepEqual(parseSearch(' 1,234 '), { view: 'block', number: 1234 })
     assert.deepEqual(parseSearch('#812'), { view: 'block', number: 812 })
     assert.deepEqual(parseSearch('0x10'), { view: 'block', number: 16 })
@@ -84,7 +83,7 @@ describe('names', () => {
     assert.equal(cleanName({}), '')
   })
 
-  test('hex is shortened, what only looks like hex is cleaned', () => {
+  test('hex is shortened, other text is cleaned', () => {
     assert.equal(shortHex(A), '0xaaaa…aaaa')
     assert.equal(shortHex('0x<b>\u202e'), '0x<b>')
     assert.equal(shortSlot(`0x${'0'.repeat(63)}a`), '0xa')
@@ -122,7 +121,7 @@ describe('heat strip and graph', () => {
     assert.ok(computeHeatStrip(Array.from({ length: 50 }, (_, at) => block(at, 2))).rows.length <= HEAT_ROWS_MAX)
   })
 
-  test('what is not an address is no node', () => {
+  test('only addresses become nodes', () => {
     const [hostile] = [block(1, 5)].map((data) => ({
       ...data,
       top_contended_contracts: data.top_contended_contracts.map((entry) => ({
@@ -145,7 +144,7 @@ describe('heat strip and graph', () => {
   })
 })
 
-test('top lists: steps between reports, places since the reset, and the reset itself', () => {
+test('top lists have steps between reports, rank changes since the reset, and the time of the reset', () => {
   const report = (...counts: [`0x${string}`, number][]): TopAccesses => ({
     account: counts.map(([key, count]) => ({ key, count })),
     storage: [],
@@ -154,13 +153,13 @@ test('top lists: steps between reports, places since the reset, and the reset it
   board.add(report([A, 10], [B, 5]), 1)
   board.add(report([B, 20], [A, 12]), 2)
   const [first, second] = board.accounts()
-  assert.deepEqual([first?.key, first?.steps, first?.positionsGained], [B, [15], 1])
-  assert.deepEqual([second?.key, second?.steps, second?.positionsGained], [A, [2], -1])
+  assert.deepEqual([first?.key, first?.steps, first?.ranksGained], [B, [15], 1])
+  assert.deepEqual([second?.key, second?.steps, second?.ranksGained], [A, [2], -1])
   assert.equal(board.resetAtMs(), undefined)
   board.add(report(['0xc', 9], [B, 3]), 3)
   assert.equal(board.resetAtMs(), 3)
   assert.deepEqual(
-    board.accounts().map(({ positionsGained }) => positionsGained),
+    board.accounts().map(({ ranksGained }) => ranksGained),
     [0, 0],
   )
 })
@@ -197,7 +196,7 @@ test('the documentation has every route and kind of the contract, each with exam
   )
 })
 
-test('every explanation says how, and what it does not say', () => {
+test('every explanation has a computation and a caveat', () => {
   for (const [id, { title, how, caveat, source }] of Object.entries(EXPLANATIONS)) {
     for (const text of [title, how, caveat, source]) assert.ok(text.length > 3, id)
   }

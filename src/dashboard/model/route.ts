@@ -1,6 +1,6 @@
 import { isAddress } from './safe-text.ts'
 
-/** What the address after `#` says. It can be shared, so it is taken as hostile: what does not parse means the live page. */
+/** The route in the URL fragment. It is untrusted input: anything invalid means the live page. */
 export type Route =
   | { readonly view: 'live' }
   | { readonly view: 'api' }
@@ -31,14 +31,14 @@ export function printRoute(route: Route): string {
   }
 }
 
-/** A block number (decimal or 0x) or an address, as typed by somebody. */
+/** Parses user input: a block number (decimal or 0x) or an address. */
 export function parseSearch(text: string): Route | undefined {
-  const wanted = text
+  const input = text
     .trim()
     .replace(/^#/, '')
     .replaceAll(/[,_\s]/g, '')
-  if (isAddress(wanted)) return { view: 'contract', address: wanted.toLowerCase() }
-  if (!/^(\d{1,16}|0x[0-9a-f]{1,13})$/i.test(wanted)) return undefined
-  const number = Number(wanted)
+  if (isAddress(input)) return { view: 'contract', address: input.toLowerCase() }
+  if (!/^(\d{1,16}|0x[0-9a-f]{1,13})$/i.test(input)) return undefined
+  const number = Number(input)
   return Number.isSafeInteger(number) ? { view: 'block', number } : undefined
 }

@@ -7,15 +7,15 @@ export type TopRow = {
   readonly count: number
   /** Accesses from one report to the next, oldest first. */
   readonly steps: readonly number[]
-  /** Places gained (positive) or lost since the first report after the last reset; undefined for a key that was not in it. */
-  readonly positionsGained: number | undefined
+  /** Ranks gained (positive) or lost since the first report after the last reset; undefined for a key that was not in it. */
+  readonly ranksGained: number | undefined
 }
 
 export type TopBoard = {
   add(data: TopAccesses, atMs: number): void
   accounts(): readonly TopRow[]
   slots(): readonly TopRow[]
-  /** When the service began to count anew, as far as this page saw it. */
+  /** When the service reset its counters, as far as this page has seen it. */
   resetAtMs(): number | undefined
   reports(): number
 }
@@ -51,24 +51,23 @@ export function createTopBoard(): TopBoard {
 
 function createColumn(): { add(items: readonly Item[]): boolean; rows(): readonly TopRow[] } {
   let known = new Map<string, Known>()
-  let firstPositions = new Map<string, number>()
+  let firstRanks = new Map<string, number>()
   let rows: readonly TopRow[] = []
   return {
     rows: () => rows,
     add(all) {
       const items = all.slice(0, ROWS_MAX)
-      // Counts only grow between resets, so a known key with fewer means that the service began anew.
+      // Counts only grow between resets, so a lower count of a known key means a reset.
       const wasReset = items.some(({ key, count }) => count < (known.get(key)?.count ?? 0))
-      if (wasReset || firstPositions.size === 0)
-        firstPositions = new Map(items.map(({ key }, position) => [key, position]))
+      if (wasReset || firstRanks.size === 0) firstRanks = new Map(items.map(({ key }, rank) => [key, rank]))
       const next = new Map<string, Known>()
-      rows = items.map((item, position) => {
+      rows = items.map((item, rank) => {
         const before = known.get(item.key)
         const step = before === undefined ? undefined : wasReset ? item.count : item.count - before.count
         const steps = [...(before?.steps ?? []), ...(step === undefined ? [] : [step])].slice(-STEPS_MAX)
         next.set(item.key, { count: item.count, steps })
-        const first = firstPositions.get(item.key)
-        return { ...item, steps, positionsGained: first === undefined ? undefined : first - position }
+        const first = firstRanks.get(item.key)
+        return { ...item, steps, ranksGained: first === undefined ? undefined : first - rank }
       })
       known = next
       return wasReset

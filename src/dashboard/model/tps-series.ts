@@ -3,7 +3,7 @@ export type TpsRange = '5m' | '1h'
 export type TpsSummary = { readonly now: number; readonly average: number; readonly peak: number }
 
 const RANGE_MS: Readonly<Record<TpsRange, number>> = { '5m': 300_000, '1h': 3_600_000 }
-/** Ten values a second for five minutes; above that the oldest go first. */
+/** Ten values a second for five minutes; above that the oldest are dropped. */
 const POINTS_MAX = 3000
 const BUCKET_MS = 2000
 const BUCKETS_MAX = RANGE_MS['1h'] / BUCKET_MS
@@ -13,15 +13,15 @@ type Bucket = { fromMs: number; sum: number; count: number; peak: number }
 /** TPS over time: every value of five minutes, and two-second averages of an hour. */
 export type TpsSeries = {
   add(tps: number, atMs: number): void
-  /** Values from before the page was opened, oldest first, at a steady distance. */
+  /** Adds values from before the page was opened, oldest first, at equal intervals. */
   addEarlier(values: readonly number[], untilMs: number, intervalMs: number): void
-  /** Times and values for a chart, oldest first. A hole in the data is a null. */
+  /** Times and values for a chart, oldest first. A gap in the data is a null. */
   read(range: TpsRange, nowMs: number): { times: number[]; values: (number | null)[] }
   summary(range: TpsRange, nowMs: number): TpsSummary | undefined
 }
 
-/** Without a value for this long the line is broken instead of drawn through. */
-const HOLE_MS: Readonly<Record<TpsRange, number>> = { '5m': 5000, '1h': 10_000 }
+/** The line is interrupted after this long without a value. */
+const GAP_MS: Readonly<Record<TpsRange, number>> = { '5m': 5000, '1h': 10_000 }
 
 export function createTpsSeries(): TpsSeries {
   let points: TpsPoint[] = []
@@ -66,7 +66,7 @@ export function createTpsSeries(): TpsSeries {
       const values: (number | null)[] = []
       for (const { atMs, tps } of within(range, nowMs)) {
         const before = times.at(-1)
-        if (before !== undefined && atMs - before * 1000 > HOLE_MS[range]) {
+        if (before !== undefined && atMs - before * 1000 > GAP_MS[range]) {
           times.push((before * 1000 + atMs) / 2000)
           values.push(null)
         }

@@ -1,11 +1,11 @@
 import { type Signal, signal } from '@preact/signals'
 import { cleanName, isAddress } from '../model/safe-text.ts'
 
-/** Names of contracts: those the operator serves, and over them those that whoever looks gave, which stay in this browser. */
+/** Names of contracts: those served by the operator, overridden by those of the user, which are stored in this browser. */
 export type Labels = {
   readonly all: Signal<ReadonlyMap<string, string>>
   set(address: string, name: string): void
-  /** Names as they came from the service: an object from address to name. */
+  /** Names from the service: an object from address to name. */
   addServed(names: unknown): void
 }
 
@@ -31,7 +31,7 @@ export function createLabels(): Labels {
       next.delete(address)
       const cleaned = cleanName(name)
       if (cleaned !== '') next.set(address, cleaned)
-      // At the bound the label given first is forgotten.
+      // At the limit the oldest label is dropped.
       for (const oldest of next.keys()) {
         if (next.size <= LABELS_MAX) break
         next.delete(oldest)
@@ -41,13 +41,13 @@ export function createLabels(): Labels {
       try {
         localStorage.setItem(KEY, JSON.stringify([...next]))
       } catch {
-        // Not kept beyond this visit where a browser keeps nothing.
+        // Without storage the label lasts until the page is closed.
       }
     },
   }
 }
 
-/** What is kept may have been written by anything with access to this origin, so it is read as hostile. */
+/** Stored labels may have been written by any page of this origin, so they are untrusted. */
 function readKept(): Map<string, string> {
   try {
     const kept: unknown = JSON.parse(localStorage.getItem(KEY) ?? '[]')

@@ -17,7 +17,7 @@ import { ApiView } from './views/api-view.tsx'
 import { BlockView } from './views/block-view.tsx'
 import { ContractView } from './views/contract-view.tsx'
 
-const THEME_WORDS = { auto: '◐ Auto', dark: '☾ Dark', light: '☀ Light' } as const
+const THEME_LABELS = { auto: '◐ Auto', dark: '☾ Dark', light: '☀ Light' } as const
 
 function Page() {
   const { route } = useStore()
@@ -75,13 +75,13 @@ function TopBar() {
           keepTheme(theme.value)
         }}
       >
-        {THEME_WORDS[theme.value]}
+        {THEME_LABELS[theme.value]}
       </button>
     </header>
   )
 }
 
-/** Space pauses, `/` searches; neither while somebody types or stands on a control. */
+/** Space pauses and `/` searches, except in an input or on a control. */
 function useKeys(): void {
   const { togglePause } = useStore()
   useEffect(() => {

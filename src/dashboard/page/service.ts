@@ -1,19 +1,19 @@
 import { EXECUTION_TICKET_PATH } from '../../contract/execution-routes.ts'
 
-/** An answer of the service, or the words to show instead of it. */
+/** A response of the service, or the error text to show. */
 export type Response<Value> =
   | { readonly ok: true; readonly value: Value; readonly status: number }
   | { readonly ok: false; readonly status: number; readonly error: string }
 
 export type Service = {
   readonly base: URL
-  /** Headers that every request of the page carries: the token, where one was given. */
+  /** Headers of every request: the token, where there is one. */
   headers(): Record<string, string>
   get<Value>(path: string): Promise<Response<Value>>
   rpc<Value>(method: string, params: readonly unknown[]): Promise<Response<Value>>
-  /** What opens a WebSocket where the service asks for a token. Fails where it does not, or where the token is not good. */
+  /** A ticket for the WebSocket, where the service requires a token. Rejects without a valid token. */
   ticket(): Promise<string>
-  /** From one block to the next, from the times in the blocks themselves, which are whole seconds: undefined below ten blocks. */
+  /** Mean time between blocks, from their timestamps in seconds; undefined below ten blocks. */
   blockIntervalMs(blocksMax: number): Promise<number | undefined>
 }
 
@@ -22,11 +22,11 @@ const BLOCKS_MIN = 10
 
 export function createService(base: URL, token: () => string | undefined): Service {
   function headers(): Record<string, string> {
-    const given = token()
-    return given === undefined ? {} : { 'x-token': given }
+    const current = token()
+    return current === undefined ? {} : { 'x-token': current }
   }
 
-  async function ask<Value>(
+  async function request<Value>(
     path: string,
     init: Omit<RequestInit, 'headers'> & { headers?: Record<string, string> },
   ): Promise<Response<Value>> {
@@ -37,9 +37,9 @@ export function createService(base: URL, token: () => string | undefined): Servi
       if (response.ok) return { ok: true, value, status: response.status }
       return { ok: false, status: response.status, error: errorOf(value) ?? `HTTP ${response.status}` }
     } catch (error) {
-      const words =
-        error instanceof DOMException && error.name === 'TimeoutError' ? 'no answer within 10 s' : 'not reachable'
-      return { ok: false, status: 0, error: words }
+      const reason =
+        error instanceof DOMException && error.name === 'TimeoutError' ? 'no response within 10 s' : 'not reachable'
+      return { ok: false, status: 0, error: reason }
     }
   }
 
@@ -47,7 +47,7 @@ export function createService(base: URL, token: () => string | undefined): Servi
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
     const type = { 'content-type': 'application/json' }
     const init = { method: 'POST', body, headers: type }
-    const response = await ask<{ result?: Value; error?: { message: string } }>('', init)
+    const response = await request<{ result?: Value; error?: { message: string } }>('', init)
     if (!response.ok) return response
     const { result, error } = response.value
     if (result == null) return { ok: false, status: response.status, error: error?.message ?? 'not known here' }
@@ -65,11 +65,11 @@ export function createService(base: URL, token: () => string | undefined): Servi
     base,
     headers,
     async ticket() {
-      const response = await ask<{ ticket: string }>(EXECUTION_TICKET_PATH.slice(1), { method: 'POST' })
+      const response = await request<{ ticket: string }>(EXECUTION_TICKET_PATH.slice(1), { method: 'POST' })
       if (!response.ok) throw new Error(response.error)
       return response.value.ticket
     },
-    get: (path) => ask(path, {}),
+    get: (path) => request(path, {}),
     rpc,
     async blockIntervalMs(blocksMax) {
       const [last, first] = await Promise.all([blockTime('latest'), blockTime('earliest')])

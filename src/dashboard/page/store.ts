@@ -5,7 +5,7 @@ import type { RecentBlocks, StatusRecord } from '../../contract/execution-routes
 import { DEFAULT_KINDS } from '../../contract/stream-events.ts'
 import { openExecutionStream } from '../client/stream-client.ts'
 import type { StreamEvent } from '../client/stream-event.ts'
-import { createPageModel, type PageModel } from '../model/page-model.ts'
+import { PageModel } from '../model/page-model.ts'
 import type { Route } from '../model/route.ts'
 import { followHash } from './follow-hash.ts'
 import { createLabels, type Labels } from './labels.ts'
@@ -13,16 +13,16 @@ import { createService, type Service } from './service.ts'
 import { readTheme, type Theme } from './theme.ts'
 import { keepToken, readToken } from './token.ts'
 
-/** What all parts of the page share. */
+/** State shared by all parts of the page. */
 export type Store = {
   readonly model: PageModel
   readonly service: Service
   readonly labels: Labels
   readonly route: Signal<Route>
   readonly theme: Signal<Theme>
-  /** Moves when the model changed; a view that reads it is drawn again. */
+  /** Changes with the model; views that read it are rendered again. */
   readonly version: Signal<number>
-  /** The time of this device, moved four times a second, for ages. */
+  /** The time of this device, updated four times a second. */
   readonly nowMs: Signal<number>
   readonly paused: Signal<boolean>
   /** Blocks that arrived while paused. */
@@ -30,19 +30,19 @@ export type Store = {
   /** The newest frame of each kind, for the documentation. */
   readonly samples: Map<string, unknown>
   togglePause(): void
-  /** Goes on with a token; false when the service does not take it. */
-  giveToken(token: string): Promise<boolean>
+  /** Uses a token; false when the service refuses it. */
+  setToken(token: string): Promise<boolean>
 }
 
 const DRAW_MS = 250
 const STATUS_MS = 2000
-/** Frames kept while paused: half an hour at ten a second. Beyond it the oldest go, which is told as an incident. */
+/** Frames kept while paused: half an hour at ten a second. Above that the oldest are dropped and reported as an incident. */
 const HELD_MAX = 18_000
-/** Blocks asked for at the start, to fill the charts. */
+/** Blocks requested at the start, to fill the charts. */
 const EARLIER_BLOCKS = 300
 
 export function createStore(): Store {
-  const model = createPageModel()
+  const model = new PageModel()
   let token = readToken()
   let following = new AbortController()
   const service = createService(new URL('.', location.href), () => token)
@@ -99,7 +99,7 @@ export function createStore(): Store {
     for await (const event of openExecutionStream(options)) take(event, Date.now())
   }
 
-  async function giveToken(given: string): Promise<boolean> {
+  async function setToken(given: string): Promise<boolean> {
     token = given
     const { status } = await service.get<StatusRecord>('v1/status')
     if (status === 401) {
@@ -110,24 +110,24 @@ export function createStore(): Store {
     following.abort()
     following = new AbortController()
     void follow()
-    void askEarlier()
-    await askStatus()
+    void loadEarlier()
+    await loadStatus()
     return true
   }
 
-  async function askStatus(): Promise<void> {
-    const asked = token
+  async function loadStatus(): Promise<void> {
+    const usedToken = token
     const status = await service.get<StatusRecord>('v1/status')
-    // Meanwhile another token may have been given.
-    if (asked !== token) return
+    // Another token may have been entered meanwhile.
+    if (usedToken !== token) return
     model.setLocked(status.status === 401)
-    // One that is refused now was revoked or has run out: it is asked for again.
+    // A token that is refused now was revoked or has expired.
     if (status.status === 401) keepToken(undefined)
     model.setStatus(status.ok ? status.value : undefined, Date.now())
     changed = true
   }
 
-  async function askEarlier(): Promise<void> {
+  async function loadEarlier(): Promise<void> {
     const openedMs = Date.now()
     const [earlier, intervalMs] = await Promise.all([
       service.get<RecentBlocks>(`v1/blocks?count=${EARLIER_BLOCKS}`),
@@ -141,7 +141,7 @@ export function createStore(): Store {
   function draw(): void {
     isDrawDue = false
     batch(() => {
-      // Time stands still with everything else, or charts would run away under the eye.
+      // The time is paused too, so that charts do not move.
       if (paused.value) return
       nowMs.value = Date.now()
       model.tick(nowMs.value)
@@ -150,24 +150,24 @@ export function createStore(): Store {
     })
   }
 
-  /** With the browser's next frame: never twice in one, and not at all while nobody looks. */
+  /** Draws with the next animation frame: at most once per frame, and not in a hidden tab. */
   function drawSoon(): void {
     if (isDrawDue) return
     isDrawDue = true
     requestAnimationFrame(draw)
   }
 
-  async function askNames(): Promise<void> {
+  async function loadNames(): Promise<void> {
     const names = await service.get<unknown>('page/names.json')
     if (names.ok) labels.addServed(names.value)
   }
 
   void follow()
-  void askNames()
-  void askEarlier()
-  void askStatus()
+  void loadNames()
+  void loadEarlier()
+  void loadStatus()
   setInterval(drawSoon, DRAW_MS)
-  setInterval(() => void askStatus(), STATUS_MS)
+  setInterval(() => void loadStatus(), STATUS_MS)
 
   return {
     model,
@@ -181,7 +181,7 @@ export function createStore(): Store {
     heldBlocks,
     samples,
     togglePause,
-    giveToken,
+    setToken,
   }
 }
 
@@ -190,6 +190,6 @@ export const StoreProvider = StoreContext.Provider
 
 export function useStore(): Store {
   const store = useContext(StoreContext)
-  if (store === undefined) throw new Error('a view stands outside the page')
+  if (store === undefined) throw new Error('useStore is called outside the page')
   return store
 }

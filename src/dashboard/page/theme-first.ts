@@ -1,4 +1,4 @@
-// Runs before the first paint, so that a chosen theme does not flash in after the system's.
+// Runs before the first paint, so that the page does not flash in the system theme first.
 import { applyTheme, readTheme } from './theme.ts'
 
 applyTheme(readTheme())

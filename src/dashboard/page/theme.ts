@@ -18,7 +18,7 @@ export function keepTheme(theme: Theme): void {
   try {
     localStorage.setItem(KEY, theme)
   } catch {
-    // A browser that keeps nothing still shows the theme until the page is left.
+    // Without storage the theme lasts until the page is closed.
   }
 }
 

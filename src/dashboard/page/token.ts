@@ -1,9 +1,9 @@
 /**
- * The token of whoever looks, where the service asks for one. It lives as long as the tab and is sent in a header to the page's own
- * origin; no address, no storage that outlives the tab and no log holds it.
+ * The token of the user, where the service requires one. It is stored for the lifetime of the tab and sent in a header to the page's own
+ * origin; it is in no URL, no persistent storage and no log.
  */
 const KEY = 'sluice-token'
-/** Far more than a token has. */
+/** Far above the length of a token. */
 export const TOKEN_CHARS_MAX = 256
 
 export function readToken(): string | undefined {
@@ -19,6 +19,6 @@ export function keepToken(token: string | undefined): void {
     if (token === undefined) sessionStorage.removeItem(KEY)
     else sessionStorage.setItem(KEY, token)
   } catch {
-    // A browser that keeps nothing asks again after a reload.
+    // Without storage the token must be entered again after a reload.
   }
 }

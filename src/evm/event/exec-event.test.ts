@@ -3,8 +3,9 @@ import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { seedFor } from '../../core/test-seed.ts'
 import { createSmallRing, makeEvent, openReader } from '../ring/test-ring.ts'
-import { decodeEvent, eventPayloadJson, PAYLOADS } from './exec-event.ts'
+import { decodeEvent, eventPayloadJson } from './exec-event.ts'
 import { decodePayload, encodePayload, type Layout, type PayloadOf } from './payload-layout.ts'
+import { PAYLOADS } from './payloads.ts'
 import { EVENT, type EventName, eventName } from './type.ts'
 
 /** Section 10 of the format document. */
@@ -90,7 +91,7 @@ describe('payloads', () => {
       assert(end <= bytes)
     })
 
-    test(`${name} comes back as it was written`, () => {
+    test(`${name} decodes to what was encoded`, () => {
       const shape: Layout = PAYLOADS[name]
       fc.assert(
         fc.property(payloadOf(shape), (payload) => {
@@ -105,7 +106,7 @@ describe('payloads', () => {
     })
   }
 
-  test('whatever the bytes, decoding answers or declines', () => {
+  test('decoding random bytes returns a payload or undefined and does not throw', () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...Object.values(PAYLOADS)),
@@ -118,7 +119,7 @@ describe('payloads', () => {
     )
   })
 
-  test('as JSON, 256-bit numbers are hex and counters numbers', () => {
+  test('JSON has 256-bit numbers as hex and counters as numbers', () => {
     const { source, writer } = createSmallRing()
     const payload = encodePayload(PAYLOADS.TXN_EVM_OUTPUT, { status: true, gas_used: 21_000n })
     writer.record(makeEvent(1, 0, { type: EVENT.TXN_EVM_OUTPUT, payload }))
@@ -137,7 +138,7 @@ describe('payloads', () => {
   })
 })
 
-test('integers above 2^53 - 1 are always text, whether or not a double holds them', () => {
+test('integers above 2^53 - 1 are strings in JSON, also those a double can represent', () => {
   const table: [value: bigint, json: number | string][] = [
     [2n ** 53n - 1n, 9_007_199_254_740_991],
     [2n ** 53n, '9007199254740992'],
@@ -160,7 +161,7 @@ test('integers above 2^53 - 1 are always text, whether or not a double holds the
 })
 
 describe('events that cannot be decoded', () => {
-  test('are named: unknown code, payload too short', () => {
+  test('are reported as unknown-type or malformed', () => {
     const { source, writer } = createSmallRing()
     writer.record(makeEvent(1, 8, { type: 25 }))
     writer.record(makeEvent(2, 527, { type: EVENT.BLOCK_START }))

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { fromHex, type Hex, toHex, toQuantity } from '../hex.ts'
 
-/** What a field of a payload struct may be, and what it becomes. Byte strings are in the order in which they are shown. */
+/** Kinds of fields in a payload struct and their decoded types. */
 type FieldValues = {
   bool: boolean
   u8: number
@@ -21,7 +21,7 @@ type FieldValues = {
 type FieldKind = keyof FieldValues
 type FieldTable = Readonly<Record<string, readonly [kind: FieldKind, offset: number]>>
 
-/** Data behind the struct: raw bytes or 32-byte words, as many as the named field says. */
+/** Data after the struct: raw bytes or 32-byte words, their number in the named count field. */
 type TailTable = Readonly<Record<string, readonly [kind: 'bytes' | 'bytes32', countField: string]>>
 
 export type Layout = { readonly bytes: number; readonly fields: FieldTable; readonly tail: TailTable }
@@ -30,10 +30,10 @@ export type PayloadOf<L extends Layout> = { -readonly [F in keyof L['fields']]: 
   -readonly [T in keyof L['tail']]: L['tail'][T][0] extends 'bytes' ? Hex : Hex[]
 }
 
-/** Any payload, when its kind does not matter. */
+/** A payload of any event type. */
 export type AnyPayload = Readonly<Record<string, boolean | number | bigint | Hex | readonly Hex[]>>
 
-/** A payload struct as a table: its size, its fields and what follows it. */
+/** A payload struct as a table: its size, its fields with their offsets, and the data after it. */
 export function layout<const F extends FieldTable, const T extends TailTable = Record<never, never>>(
   bytes: number,
   fields: F,
@@ -42,7 +42,7 @@ export function layout<const F extends FieldTable, const T extends TailTable = R
   return { bytes, fields, tail: tail ?? ({} as T) }
 }
 
-/** Reads a payload, or says nothing when its size is not exactly struct plus tail: then it is not what its type claims. */
+/** Decodes a payload; undefined when its size is not exactly struct plus tail. */
 export function decodePayload<L extends Layout>(shape: L, bytes: Uint8Array): PayloadOf<L> | undefined {
   if (bytes.length < shape.bytes) return undefined
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -59,7 +59,7 @@ export function decodePayload<L extends Layout>(shape: L, bytes: Uint8Array): Pa
   return at === bytes.length ? (payload as PayloadOf<L>) : undefined
 }
 
-/** Whether the size is exactly struct plus tail, found without decoding the rest. */
+/** Whether the size is exactly struct plus tail; decodes only the count fields. */
 export function isExact({ bytes: fixed, fields, tail }: Layout, bytes: Uint8Array): boolean {
   if (bytes.length < fixed) return false
   let size = fixed
@@ -72,7 +72,7 @@ export function isExact({ bytes: fixed, fields, tail }: Layout, bytes: Uint8Arra
   return size === bytes.length
 }
 
-/** The inverse. Fields left out are zero, counts of the tail are filled in, padding is zero. */
+/** Encodes a payload. Omitted fields and padding are zero; count fields of the tail are filled in. */
 export function encodePayload<L extends Layout>(shape: L, payload: Partial<PayloadOf<L>>): Uint8Array {
   const given = payload as AnyPayload
   const tails = Object.entries(shape.tail).map(([name, [kind, countField]]) => {
@@ -94,19 +94,19 @@ export function encodePayload<L extends Layout>(shape: L, payload: Partial<Paylo
   return encoded
 }
 
-/** The payload as JSON can hold it: 256-bit numbers as hex quantities, other integers as numbers (as text where too large). */
+/** The payload as JSON: 256-bit numbers as hex quantities, other integers as numbers, or as strings above 2^53 - 1. */
 export function payloadJson(shape: Layout, payload: AnyPayload): Record<string, unknown> {
   const json: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(payload)) {
     if (typeof value !== 'bigint') json[name] = value
     else if (shape.fields[name]?.[0] === 'u256') json[name] = toQuantity(value)
-    else json[name] = wholeNumberJson(value)
+    else json[name] = integerJson(value)
   }
   return json
 }
 
-/** A whole number as JSON: text beyond 2^53 - 1, where a reader with doubles would change it. */
-export function wholeNumberJson(value: bigint): number | string {
+/** An integer as JSON: a string above 2^53 - 1, where a parser with doubles would round it. */
+export function integerJson(value: bigint): number | string {
   const number = Number(value)
   return Number.isSafeInteger(number) ? number : value.toString()
 }

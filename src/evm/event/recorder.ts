@@ -1,55 +1,55 @@
 import type { RingEvent, RingWriter } from '../ring/writer.ts'
-import { type EventPayload, PAYLOADS } from './exec-event.ts'
 import { encodePayload, type Layout, type PayloadOf } from './payload-layout.ts'
+import { type EventPayload, PAYLOADS } from './payloads.ts'
 import { EVENT, type EventName } from './type.ts'
 
-/** Where and when an event happened. */
-export type EventPosition = { timeNs: bigint; txnIndex?: number; accountIndex?: number }
+/** The time of an event and the transaction and account it belongs to. */
+export type EventContext = { timeNs: bigint; txnIndex?: number; accountIndex?: number }
 
-/** Events about blocks in general; they belong to no block that is being executed. */
+/** Consensus events; they do not belong to the block being executed. */
 const CONSENSUS: ReadonlySet<number> = new Set([EVENT.BLOCK_QC, EVENT.BLOCK_FINALIZED, EVENT.BLOCK_VERIFIED])
 
 /**
- * Records execution events by the rules of the execution ring: every event of a block names the block's BLOCK_START, and after the end
- * of a block, its rejection or an error of the whole block, no block is current.
+ * Records execution events by the rules of the execution ring: every event of a block has the sequence number of its BLOCK_START.
+ * BLOCK_END, BLOCK_REJECT and an EVM_ERROR outside a transaction end the current block.
  */
 export class ExecRecorder {
   readonly #writer: Pick<RingWriter, 'lastSeqno' | 'recordAll'>
-  readonly #waiting: RingEvent[] = []
+  readonly #pending: RingEvent[] = []
   #blockSeqno = 0
 
   constructor(writer: Pick<RingWriter, 'lastSeqno' | 'recordAll'>) {
     this.#writer = writer
   }
 
-  /** Adds an event from its values; what is left out is zero. It becomes readable with the next flush. */
-  add<N extends EventName>(name: N, payload: Partial<EventPayload<N>>, position: EventPosition): number {
+  /** Adds an event from its fields; omitted ones are zero. It becomes readable with the next flush. */
+  add<N extends EventName>(name: N, payload: Partial<EventPayload<N>>, context: EventContext): number {
     return this.addEncoded(
       EVENT[name],
       encodePayload<Layout>(PAYLOADS[name], payload as Partial<PayloadOf<Layout>>),
-      position,
+      context,
     )
   }
 
-  /** Adds an event whose payload is encoded already. Returns the sequence number it will have. */
-  addEncoded(type: number, payload: Uint8Array, { timeNs, txnIndex = -1, accountIndex = 0 }: EventPosition): number {
-    const seqno = this.#writer.lastSeqno + this.#waiting.length + 1
+  /** Adds an event with an encoded payload. Returns the sequence number it will have. */
+  addEncoded(type: number, payload: Uint8Array, { timeNs, txnIndex = -1, accountIndex = 0 }: EventContext): number {
+    const seqno = this.#writer.lastSeqno + this.#pending.length + 1
     if (type === EVENT.BLOCK_START) this.#blockSeqno = seqno
     const blockSeqno = CONSENSUS.has(type) ? 0 : this.#blockSeqno
-    this.#waiting.push({ type, payload, timeNs, blockSeqno, txnIndex, accountIndex })
+    this.#pending.push({ type, payload, timeNs, blockSeqno, txnIndex, accountIndex })
     const isBlockError = type === EVENT.EVM_ERROR && txnIndex < 0
     if (type === EVENT.BLOCK_END || type === EVENT.BLOCK_REJECT || isBlockError) this.#blockSeqno = 0
     return seqno
   }
 
-  /** Gives up what was added since the last flush, as if it had never been. */
+  /** Discards the events added since the last flush. */
   discard(): void {
-    this.#waiting.length = 0
+    this.#pending.length = 0
     this.#blockSeqno = 0
   }
 
   flush(): void {
-    this.#writer.recordAll(this.#waiting)
-    this.#waiting.length = 0
+    this.#writer.recordAll(this.#pending)
+    this.#pending.length = 0
   }
 }

@@ -37,12 +37,12 @@ const NAMES: readonly (EventName | undefined)[] = (() => {
   return names
 })()
 
-/** The name of a code, or undefined for codes of the future: skip the event, count it, go on. */
+/** The name of a code; undefined for codes that this build does not know. Such events are counted and skipped. */
 export function eventName(code: number): EventName | undefined {
   return NAMES[code]
 }
 
-/** A set of event types that is asked once per event: `set[type] === 1`. */
+/** A set of event types for lookups on the hot path: `set[type] === 1`. */
 export function eventSet(types: readonly number[]): Uint8Array {
   const set = new Uint8Array(EVENT_CODES)
   for (const type of types) set[type] = 1

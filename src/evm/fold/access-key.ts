@@ -1,26 +1,32 @@
+import { PAYLOADS } from '../event/payloads.ts'
 import type { AccessRun } from './access-run.ts'
 
 /**
- * Keys of state accesses as 32-bit words, taken straight from a payload: an account is its address (5 words), a slot its address and
- * key (13 words). The words keep the byte order of the payload, so a byte view over them shows the key as it is written.
+ * Keys of state accesses as 32-bit words, read directly from a payload: an account is its address (5 words), a slot its address and
+ * key (13 words). The words keep the byte order of the payload, so a byte view over them shows the key as it is recorded.
  */
 
 export const ACCOUNT_KEY_WORDS = 5
 export const STORAGE_KEY_WORDS = 13
 
-/** Flags of a STORAGE_ACCESS: bytes 25 and 26 of its payload. */
+/** Words of the payloads. `key` of a STORAGE_ACCESS begins with the last byte of a word, after the two flags. */
+const ACCOUNT_ADDRESS = PAYLOADS.ACCOUNT_ACCESS.fields.address[1] >>> 2
+const STORAGE_ADDRESS = PAYLOADS.STORAGE_ACCESS.fields.address[1] >>> 2
+const STORAGE_KEY = PAYLOADS.STORAGE_ACCESS.fields.key[1] >>> 2
+
+/** Flags of a STORAGE_ACCESS: the bytes `modified` and `transient`. */
 export function isModified(flags: number): boolean {
   return (flags & 0xff) !== 0
 }
 
-/** Transient storage lives within one transaction and cannot conflict. */
+/** Transient storage exists within one transaction and cannot conflict. */
 export function isTransient(flags: number): boolean {
   return (flags & 0xff00) !== 0
 }
 
 /**
- * Hashes keys for `KeyTable`. The multipliers depend on the seed, so that whoever chooses addresses cannot choose collisions unless
- * the seed is known; results of the folds do not depend on it.
+ * Hashes keys for `KeyTable`. The multipliers depend on a secret seed, so that addresses cannot be chosen to collide. The results of the
+ * folds do not depend on the seed.
  */
 export class KeyHasher {
   readonly #multipliers: Int32Array
@@ -38,17 +44,19 @@ export class KeyHasher {
     return mix(sum)
   }
 
-  /** Reads the keys of a run of ACCOUNT_ACCESS: the address stands at byte 4. */
+  /** Reads and hashes the keys of a run of ACCOUNT_ACCESS. */
   takeAccounts(words: Uint32Array, run: AccessRun): void {
     const { count, payloadAt, keys, hashes } = run
     for (let at = 0; at < count; at++) {
-      hashes[at] = mix(this.#takeAddress(words, ((payloadAt[at] as number) >>> 2) + 1, keys, at * ACCOUNT_KEY_WORDS))
+      hashes[at] = mix(
+        this.#takeAddress(words, ((payloadAt[at] as number) >>> 2) + ACCOUNT_ADDRESS, keys, at * ACCOUNT_KEY_WORDS),
+      )
     }
   }
 
   /**
-   * Reads the keys of a run of STORAGE_ACCESS: the address stands at byte 0, the slot at byte 27, across word boundaries. Written out,
-   * because it takes half the time of a loop over the words.
+   * Reads and hashes the keys of a run of STORAGE_ACCESS; the slot key lies across word boundaries. Unrolled, because it takes half the
+   * time of a loop over the words.
    */
   takeSlots(words: Uint32Array, { count, payloadAt, keys, hashes, contractHashes, flags }: AccessRun): void {
     const multipliers = this.#multipliers
@@ -67,20 +75,20 @@ export class KeyHasher {
     const m12 = multipliers[12] as number
     for (let at = 0; at < count; at++) {
       const from = (payloadAt[at] as number) >>> 2
-      const address0 = words[from + 0] as number
-      const address1 = words[from + 1] as number
-      const address2 = words[from + 2] as number
-      const address3 = words[from + 3] as number
-      const address4 = words[from + 4] as number
-      const before = words[from + 6] as number
-      const word0 = words[from + 7] as number
-      const word1 = words[from + 8] as number
-      const word2 = words[from + 9] as number
-      const word3 = words[from + 10] as number
-      const word4 = words[from + 11] as number
-      const word5 = words[from + 12] as number
-      const word6 = words[from + 13] as number
-      const word7 = words[from + 14] as number
+      const address0 = words[from + STORAGE_ADDRESS] as number
+      const address1 = words[from + STORAGE_ADDRESS + 1] as number
+      const address2 = words[from + STORAGE_ADDRESS + 2] as number
+      const address3 = words[from + STORAGE_ADDRESS + 3] as number
+      const address4 = words[from + STORAGE_ADDRESS + 4] as number
+      const before = words[from + STORAGE_KEY] as number
+      const word0 = words[from + STORAGE_KEY + 1] as number
+      const word1 = words[from + STORAGE_KEY + 2] as number
+      const word2 = words[from + STORAGE_KEY + 3] as number
+      const word3 = words[from + STORAGE_KEY + 4] as number
+      const word4 = words[from + STORAGE_KEY + 5] as number
+      const word5 = words[from + STORAGE_KEY + 6] as number
+      const word6 = words[from + STORAGE_KEY + 7] as number
+      const word7 = words[from + STORAGE_KEY + 8] as number
       const slot0 = straddle(before, word0)
       const slot1 = straddle(word0, word1)
       const slot2 = straddle(word1, word2)
@@ -134,12 +142,12 @@ export class KeyHasher {
   }
 }
 
-/** The word that begins with the last byte of one and goes on in the next. */
+/** The word that begins with the last byte of `left` and continues in `right`. */
 function straddle(left: number, right: number): number {
   return (left >>> 24) | (right << 8)
 }
 
-/** Small numbers differ in the last byte of a key, which is the high byte of a word; a product alone would keep them there. */
+/** Small numbers differ in the last byte of a key, the high byte of a word; a product alone would keep the difference there. */
 function spread(value: number, multiplier: number): number {
   return Math.imul(value ^ (value >>> 15), multiplier)
 }

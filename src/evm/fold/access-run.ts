@@ -1,20 +1,20 @@
 import type { KeyRun } from './key-table.ts'
 
-/** Accesses gathered before they are looked up. */
+/** Accesses collected before they are looked up. */
 export const RUN_MAX = 512
 
-/** In place of the transaction: the open block takes no notice of this access. */
+/** In place of a transaction index: the access does not belong to the open block. */
 export const NOT_IN_BLOCK = -2
 
 /**
- * Accesses in the order in which they came, gathered and then looked up together. Every step is a loop of its own over the whole run:
- * the processor then waits for many lines of memory at once, and each loop is small enough to be compiled in one piece.
+ * Accesses in order of arrival, looked up together. Every step is a separate loop over the run: the processor then fetches many cache
+ * lines at once, and each loop is small enough to be optimized.
  */
 export class AccessRun implements KeyRun {
   count = 0
-  /** Where the payloads begin; they are read when the keys are taken, before the batch is filled again. */
+  /** Offsets of the payloads in the batch; they are read before the batch is filled again. */
   readonly payloadAt = new Int32Array(RUN_MAX)
-  /** The transactions: an index, -1 for the block itself, or NOT_IN_BLOCK. */
+  /** Transaction indexes, -1 for the block itself, or NOT_IN_BLOCK. */
   readonly txns = new Int32Array(RUN_MAX)
   /** Flags of storage accesses, see `access-key.ts`. */
   readonly flags = new Uint16Array(RUN_MAX)

@@ -1,3 +1,4 @@
+import { PAYLOADS } from '../event/payloads.ts'
 import { EVENT } from '../event/type.ts'
 import type { EventBatch } from '../ring/event-batch.ts'
 import { ACCOUNT_KEY_WORDS, isTransient, KeyHasher, STORAGE_KEY_WORDS } from './access-key.ts'
@@ -6,11 +7,15 @@ import { BLOCK_LIMITS, BlockAccesses } from './block-accesses.ts'
 import type { OpenBlock } from './open-block.ts'
 import { TopAccessesFold, type TopAccessesOptions } from './top-accesses.ts'
 
-/** Folds state accesses: each counts for the most accessed, and those of the open block for its contention. */
+/** Words of an ACCOUNT_ACCESS: how many persistent and transient slots of the account follow. */
+const STORAGE_KEY_COUNT = PAYLOADS.ACCOUNT_ACCESS.fields.storage_key_count[1] / 4
+const TRANSIENT_COUNT = PAYLOADS.ACCOUNT_ACCESS.fields.transient_count[1] / 4
+
+/** Folds state accesses: each counts for the most accessed keys, and those of the open block for its contention. */
 export class AccessFold {
   readonly top: TopAccessesFold
   readonly block: BlockAccesses
-  /** Put aside, to be looked up together. */
+  /** Accesses collected to be looked up together. */
   readonly accounts = new AccessRun(ACCOUNT_KEY_WORDS)
   readonly slots = new AccessRun(STORAGE_KEY_WORDS)
   readonly #hasher: KeyHasher
@@ -21,7 +26,7 @@ export class AccessFold {
     this.#hasher = new KeyHasher(STORAGE_KEY_WORDS, seed)
   }
 
-  /** Looks up what was put aside. Must be done before the batch is filled again, a block begins or ends, or anybody asks for counts. */
+  /** Looks up the collected accesses. Must run before the batch is filled again, a block begins or ends, or counts are read. */
   count({ payloadWords }: EventBatch, open: OpenBlock): void {
     const { accounts, slots } = this
     this.#hasher.takeAccounts(payloadWords, accounts)
@@ -29,35 +34,32 @@ export class AccessFold {
     this.top.account.add(accounts)
     accounts.count = 0
     this.#hasher.takeSlots(payloadWords, slots)
-    leaveOutTransient(slots, open)
+    excludeTransient(slots, open)
     this.top.storage.add(slots)
     this.block.add(slots)
     slots.count = 0
   }
 }
 
-/**
- * An ACCOUNT_ACCESS says at bytes 144 and 148 how many slots of it will follow, and how many transient ones. What is announced to a
- * block that is no longer open does no harm.
- */
+/** An ACCOUNT_ACCESS announces how many STORAGE_ACCESS events follow. Announcing to a block that is no longer open has no effect. */
 function announceSlots({ count, payloadAt }: AccessRun, payloadWords: Uint32Array, open: OpenBlock): void {
   let persistent = 0
   let transient = 0
   for (let at = 0; at < count; at++) {
     const payload = (payloadAt[at] as number) >>> 2
-    persistent += payloadWords[payload + 36] as number
-    transient += payloadWords[payload + 37] as number
+    persistent += payloadWords[payload + STORAGE_KEY_COUNT] as number
+    transient += payloadWords[payload + TRANSIENT_COUNT] as number
   }
   open.announce(EVENT.STORAGE_ACCESS, persistent)
   open.announceTransient(transient)
 }
 
-function leaveOutTransient({ count, txns, flags }: AccessRun, open: OpenBlock): void {
+function excludeTransient({ count, txns, flags }: AccessRun, open: OpenBlock): void {
   let transient = 0
   for (let at = 0; at < count; at++) {
     if (!isTransient(flags[at] as number)) continue
     txns[at] = NOT_IN_BLOCK
     transient += 1
   }
-  open.wereTransient(transient)
+  open.receivedTransient(transient)
 }

@@ -7,7 +7,7 @@ import { SpaceSaving } from './space-saving.ts'
 
 const hasher = new KeyHasher(STORAGE_KEY_WORDS, 1)
 
-/** A block of one transaction, and a way to let it touch slots by number. */
+/** A block of one transaction, and a function that touches slots by number. */
 function openBlock(keysMax: number) {
   const slots = new SpaceSaving({ counters: 10, words: STORAGE_KEY_WORDS, keysMax })
   const block = new BlockAccesses(slots)
@@ -26,7 +26,7 @@ function openBlock(keysMax: number) {
 }
 
 describe('a block is too large', () => {
-  test('with one slot more than the limit, not with as many', () => {
+  test('above the slot limit, not at it', () => {
     const { block, touch } = openBlock(BLOCK_LIMITS.slots + 2 * RUN_MAX)
     for (let from = 0; from < BLOCK_LIMITS.slots; from += RUN_MAX) touch(from, RUN_MAX)
     touch(BLOCK_LIMITS.slots, 1, NOT_IN_BLOCK)
@@ -38,7 +38,7 @@ describe('a block is too large', () => {
     assert.deepEqual([block.isTooLarge, block.accesses, block.slotsTouched], [false, 3, 3], 'the next one is not')
   })
 
-  test('with one access more than the limit, not with as many', () => {
+  test('above the access limit, not at it', () => {
     const { block, touch } = openBlock(4 * RUN_MAX)
     for (let done = 0; done < BLOCK_LIMITS.accesses; done += RUN_MAX) touch(0, RUN_MAX)
     touch(0, 1, NOT_IN_BLOCK)
@@ -47,7 +47,7 @@ describe('a block is too large', () => {
     assert.equal(block.isTooLarge, true)
   })
 
-  test('when slots got new numbers since it began', () => {
+  test('when slots were renumbered since it began', () => {
     const { block, touch } = openBlock(RUN_MAX)
     touch(0, 300)
     assert.equal(block.isTooLarge, false)

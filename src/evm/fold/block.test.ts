@@ -17,17 +17,17 @@ function blockOf(number: number, txns = 2): TestBlock {
   return { number, txns: Array.from({ length: txns }, () => TXN) }
 }
 
-describe('order of what is told', () => {
-  test('start, then at the end TPS before ContentionData, then the consensus', () => {
+describe('order of results', () => {
+  test('reports Proposed at the start, TPS before ContentionData at the end, then consensus stages', () => {
     const { recorder, run } = createFoldRing()
     recordBlock(recorder, blockOf(5))
     recorder.add('BLOCK_QC', { id: idOf(5), block_number: 5n }, at)
     recorder.add('BLOCK_FINALIZED', { id: idOf(5), block_number: 5n }, at)
     recorder.add('BLOCK_VERIFIED', { block_number: 5n }, at)
-    assert.deepEqual(run().message, ['Proposed 5', 'TPS 5', 'ContentionData 5', 'Voted 5', 'Finalized 5', 'Verified 5'])
+    assert.deepEqual(run().order, ['Proposed 5', 'TPS 5', 'ContentionData 5', 'Voted 5', 'Finalized 5', 'Verified 5'])
   })
 
-  test('abandoned siblings come after the finalized block', () => {
+  test('reports rejected siblings after the finalized block', () => {
     const { recorder, run } = createFoldRing()
     recordBlock(recorder, { ...blockOf(5), fork: 1 })
     recordBlock(recorder, { ...blockOf(5), fork: 2 })
@@ -46,25 +46,25 @@ describe('order of what is told', () => {
   })
 })
 
-describe('blocks that end badly', () => {
+describe('blocks without a regular end', () => {
   test('a block without an end is dropped when the next one starts', () => {
     const { recorder, run } = createFoldRing()
     recordOpenBlock(recorder, blockOf(5))
     recordBlock(recorder, blockOf(6))
-    const { message, tps } = run()
-    assert.deepEqual(message, ['Proposed 5', 'dropped 5 unterminated', 'Proposed 6', 'TPS 6', 'ContentionData 6'])
+    const { order, tps } = run()
+    assert.deepEqual(order, ['Proposed 5', 'dropped 5 unterminated', 'Proposed 6', 'TPS 6', 'ContentionData 6'])
     assert.deepEqual(tps, [1])
   })
 
-  test('an invalid block is rejected, straight after its start too', () => {
+  test('rejects an invalid block, also directly after its start', () => {
     const { recorder, run } = createFoldRing()
     recorder.add('BLOCK_START', { id: idOf(5), block_number: 5n }, at)
     recorder.add('BLOCK_REJECT', { reason: 3 }, at)
     recordBlock(recorder, blockOf(6))
-    assert.deepEqual(run().message, ['Proposed 5', 'Rejected 5', 'Proposed 6', 'TPS 6', 'ContentionData 6'])
+    assert.deepEqual(run().order, ['Proposed 5', 'Rejected 5', 'Proposed 6', 'TPS 6', 'ContentionData 6'])
   })
 
-  test('a transaction that is invalid takes its block with it', () => {
+  test('rejects the block of an invalid transaction', () => {
     const { recorder, run, fold } = createFoldRing()
     recorder.add('BLOCK_START', { id: idOf(5), block_number: 5n, txn_count: 1n }, at)
     recorder.add('TXN_PERF_EVM_ENTER', {}, { ...at, txnIndex: 0 })
@@ -74,13 +74,13 @@ describe('blocks that end badly', () => {
     recorder.add('EVM_ERROR', { domain_id: 1n, status_code: -1n }, { ...at, txnIndex: 0 })
     recorder.add('EVM_ERROR', { domain_id: 1n, status_code: -1n }, at)
     recordBlock(recorder, blockOf(6))
-    assert.deepEqual(run().message, ['Proposed 5', 'Rejected 5', 'Proposed 6', 'TPS 6', 'ContentionData 6'])
+    assert.deepEqual(run().order, ['Proposed 5', 'Rejected 5', 'Proposed 6', 'TPS 6', 'ContentionData 6'])
     assert.equal(fold.stats.txnsRejected, 1)
   })
 })
 
-describe('damage', () => {
-  test('a gap drops the open block; consensus events count at once, blocks from the next start on', () => {
+describe('lost and malformed events', () => {
+  test('a gap drops the open block; consensus events are processed at once, blocks from the next BLOCK_START on', () => {
     const { recorder, run, fold, log } = createFoldRing()
     recordOpenBlock(recorder, blockOf(5))
     run()
@@ -90,7 +90,7 @@ describe('damage', () => {
     recorder.add('BLOCK_FINALIZED', { id: idOf(5), block_number: 5n }, at)
     recordBlock(recorder, blockOf(6))
     run()
-    assert.deepEqual(log.message, [
+    assert.deepEqual(log.order, [
       'Proposed 5',
       'dropped 5 gap',
       'Finalized 5',
@@ -102,7 +102,7 @@ describe('damage', () => {
     assert.deepEqual(log.tps, [1])
   })
 
-  test('a restart begins windows and counters again and keeps known blocks', () => {
+  test('a restart resets windows and counters and keeps known blocks', () => {
     const { recorder, run, fold, log } = createFoldRing()
     recordBlock(recorder, blockOf(5, 10))
     run()
@@ -111,7 +111,7 @@ describe('damage', () => {
     assert.deepEqual([fold.tps.value, fold.topAccesses.seen], [0, 0])
     recordBlock(recorder, blockOf(5, 10))
     run()
-    assert.deepEqual(log.message, ['Proposed 5', 'TPS 5', 'ContentionData 5', 'TPS 5', 'ContentionData 5'])
+    assert.deepEqual(log.order, ['Proposed 5', 'TPS 5', 'ContentionData 5', 'TPS 5', 'ContentionData 5'])
   })
 
   const RECORD_ERROR = { error_type: 2, dropped_event_type: EVENT.TXN_LOG, truncated_payload: '0x' as const }
@@ -189,33 +189,33 @@ describe('damage', () => {
       ['TPS 5', 'ContentionData 5'],
     ],
   ]
-  for (const [name, damage, message] of damages) {
+  for (const [name, damage, order] of damages) {
     test(name, () => {
       const ring = createFoldRing()
       recordOpenBlock(ring.recorder, blockOf(5))
       damage(ring)
       ring.recorder.add('BLOCK_END', {}, at)
       recordBlock(ring.recorder, blockOf(6))
-      assert.deepEqual(ring.run().message, ['Proposed 5', ...message, 'Proposed 6', 'TPS 6', 'ContentionData 6'])
+      assert.deepEqual(ring.run().order, ['Proposed 5', ...order, 'Proposed 6', 'TPS 6', 'ContentionData 6'])
     })
   }
 
-  test('an announced transaction that never came', () => {
+  test('a block with a missing announced transaction is incomplete', () => {
     const { recorder, run } = createFoldRing()
     recorder.add('BLOCK_START', { id: idOf(5), block_number: 5n, txn_count: 1n }, at)
     recorder.add('BLOCK_END', {}, at)
-    assert.deepEqual(run().message, ['Proposed 5', 'TPS 5', 'incomplete 5 shortfall'])
+    assert.deepEqual(run().order, ['Proposed 5', 'TPS 5', 'incomplete 5 shortfall'])
   })
 
-  test('a block that claims more transactions than there can be has no figures and costs no memory', () => {
+  test('a block above the transaction limit has no figures and allocates no memory for it', () => {
     const { recorder, run } = createFoldRing()
     recorder.add('BLOCK_START', { id: idOf(5), block_number: 5n, txn_count: 2n ** 50n }, at)
     recorder.add('TXN_HEADER_START', {}, { ...at, txnIndex: 2 ** 40 })
     recorder.add('BLOCK_END', {}, at)
-    assert.deepEqual(run().message, ['Proposed 5', 'TPS 5', 'incomplete 5 shortfall'])
+    assert.deepEqual(run().order, ['Proposed 5', 'TPS 5', 'incomplete 5 shortfall'])
   })
 
-  test('an expired payload drops its block', () => {
+  test('a lost payload drops its block', () => {
     const ring = createSmallRing({ capacity: 256, payloadBytes: 2 ** 14, windowStepBytes: 2 ** 10 })
     const recorder = new ExecRecorder(ring.writer)
     const log = createFoldLog()
@@ -228,20 +228,20 @@ describe('damage', () => {
     for (let number = 6; number <= 12; number++) recordBlock(recorder, blockOf(number))
     recorder.flush()
     while (reader.poll(0).kind === 'events') fold.fold(reader.batch)
-    assert.deepEqual(log.message.slice(0, 2), ['Proposed 5', 'dropped 5 payload-lost'])
-    assert.deepEqual(log.message.slice(-3), ['Proposed 12', 'TPS 12', 'ContentionData 12'])
+    assert.deepEqual(log.order.slice(0, 2), ['Proposed 5', 'dropped 5 payload-lost'])
+    assert.deepEqual(log.order.slice(-3), ['Proposed 12', 'TPS 12', 'ContentionData 12'])
     assert.equal(reader.stats.eventsLost, 0)
     assert(reader.stats.payloadsLost > 0)
   })
 })
 
-describe('time', () => {
-  test('without perf markers the time of a transaction is that from header to end', () => {
+describe('transaction times', () => {
+  test('without perf markers a transaction counts from header to end', () => {
     const { recorder, run } = createFoldRing()
     const startNs = 1_800_000_000_000_000_000n
     recorder.add('BLOCK_START', { id: idOf(5), block_number: 5n, txn_count: 2n }, { timeNs: startNs })
     for (const txnIndex of [0, 1]) {
-      // The second one ends before it begins, as clocks of several threads may say.
+      // The second one ends before it begins, as clocks of several threads may show.
       const spanNs = txnIndex === 0 ? 700n : -50n
       recorder.add('TXN_HEADER_START', {}, { timeNs: startNs + 100n, txnIndex })
       recorder.add('TXN_END', {}, { timeNs: startNs + 100n + spanNs, txnIndex })
@@ -252,7 +252,7 @@ describe('time', () => {
     assert.deepEqual([contention[0]?.extras.evm_time_ns, contention[0]?.extras.commit_time_ns], [null, null])
   })
 
-  test('both orders of events give the same figures', () => {
+  test('the older and the current order of perf markers give the same figures', () => {
     const [older, current] = [true, false].map(
       (hasOlderOrder) => foldBlocks([{ ...blockOf(5, 4), hasOlderOrder }]).contention,
     )
@@ -260,7 +260,7 @@ describe('time', () => {
   })
 })
 
-test('top accesses count every access, of the block itself too, and are exact while counters last', () => {
+test('top accesses count every access, also of prologue and epilogue, and are exact while counters are free', () => {
   const { recorder, run, fold } = createFoldRing()
   const hot = { contract: 9, slot: 3 }
   recordBlock(recorder, { ...blockOf(5, 3), prologue: [hot], epilogue: [hot, { contract: 2, slot: 1 }] })
@@ -280,7 +280,7 @@ test('top accesses count every access, of the block itself too, and are exact wh
   assert.deepEqual([fold.topAccesses.seen, fold.topAccesses.account.errorMax], [12, 0])
 })
 
-test('accesses outside of any block count too, many more than are looked up at once', () => {
+test('accesses outside a block are counted, also more than one run of them', () => {
   const { recorder, run, fold } = createFoldRing()
   for (let round = 0; round < 700; round++) {
     for (const contract of [1, 2]) recorder.add('ACCOUNT_ACCESS', { address: addressOf(contract) }, at)
@@ -293,7 +293,7 @@ test('accesses outside of any block count too, many more than are looked up at o
   })
 })
 
-test('under a slow reader every block is folded right or not at all, and the next whole one is right', () => {
+test('with a slow reader every block has exact figures or none, and the next complete block is exact', () => {
   let folded = 0
   let dropped = 0
   fc.assert(

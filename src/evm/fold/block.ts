@@ -1,29 +1,30 @@
 import { FIXED_BYTES } from '../event/exec-event.ts'
+import { PAYLOADS } from '../event/payloads.ts'
 import { EVENT, EVENT_CODES, eventSet } from '../event/type.ts'
-import { toHex } from '../hex.ts'
+import { type Hex, toHex } from '../hex.ts'
 import { type EventBatch, nanosBetween, PAYLOAD_LOST, u64At } from '../ring/event-batch.ts'
 import { NOT_IN_BLOCK } from './access-run.ts'
 import { AccessFold } from './accesses.ts'
 import { type ConflictExtras, type ContentionData, foldContention } from './contention.ts'
 import { LifecycleFold, type LifecycleOptions } from './lifecycle.ts'
 import type { LifecycleChange } from './lifecycle-entry.ts'
-import { OpenBlock, type Shortcoming } from './open-block.ts'
+import { type IncompleteReason, OpenBlock } from './open-block.ts'
 import type { TopAccessesFold, TopAccessesOptions } from './top-accesses.ts'
 import { TpsFold } from './tps.ts'
 import { MOMENT, type Moment, TxnTimes } from './txn-times.ts'
 
-/** Why a block was given up before its end. */
+/** Why a block was dropped before its end. */
 export type DropReason = 'gap' | 'restart' | 'payload-lost' | 'malformed' | 'unterminated' | 'misplaced-event'
 
-/** Where the results go, in the order in which they are to be told. */
+/** Receives the results, in the order in which they are published. */
 export type BlockSink = {
   lifecycle(change: LifecycleChange): void
   tps(tps: number, blockNumber: number): void
   contention(data: ContentionData, extras: ConflictExtras): void
-  /** The block gives no figures at all. */
+  /** The block has no figures at all. */
   dropped(block: { number: number; reason: DropReason }): void
   /** The block counts for TPS, but has no contention figures. */
-  incomplete(block: { number: number; reason: Shortcoming }): void
+  incomplete(block: { number: number; reason: IncompleteReason }): void
 }
 
 export type BlockFoldOptions = {
@@ -43,7 +44,7 @@ export type BlockFoldStats = {
   blocksFolded: number
 }
 
-/** Events that mean nothing without the block they are part of. */
+/** Events that belong to a block; all others are handled without one. */
 const PARTS_OF_BLOCK = eventSet([
   EVENT.BLOCK_PERF_EVM_ENTER,
   EVENT.BLOCK_PERF_EVM_EXIT,
@@ -63,9 +64,17 @@ const PARTS_OF_BLOCK = eventSet([
   EVENT.STORAGE_ACCESS,
 ])
 
+/** Offsets of the payload fields that the fold reads. */
+const ACCESS_LIST_COUNT = PAYLOADS.TXN_HEADER_START.fields.access_list_count[1]
+const AUTH_LIST_COUNT = PAYLOADS.TXN_HEADER_START.fields.auth_list_count[1]
+const LOG_COUNT = PAYLOADS.TXN_EVM_OUTPUT.fields.log_count[1]
+const CALL_FRAME_COUNT = PAYLOADS.TXN_EVM_OUTPUT.fields.call_frame_count[1]
+const ACCOUNT_COUNT = PAYLOADS.ACCOUNT_ACCESS_LIST_HEADER.fields.entry_count[1]
+const { BLOCK_START, BLOCK_QC, BLOCK_FINALIZED, BLOCK_VERIFIED, BLOCK_END, RECORD_ERROR } = PAYLOADS
+
 /**
  * Folds the events of a ring into TPS, contention, top accesses and lifecycle, in one pass. A block is folded only if it was seen from
- * its BLOCK_START on without a gap; consensus events stand on their own.
+ * its BLOCK_START on without a gap; consensus events need no open block.
  */
 export class BlockFold {
   readonly tps = new TpsFold()
@@ -92,22 +101,22 @@ export class BlockFold {
     this.topAccesses = this.#accesses.top
   }
 
-  /** Events were lost. Returns how many blocks that cost. */
+  /** Events were lost. Returns how many open blocks were dropped (0 or 1). */
   gap(): number {
     return this.#drop('gap')
   }
 
-  /** Another ring takes over: windows and counters begin again, known blocks stay. */
+  /** A new ring replaces the old one: windows and counters start again, known blocks stay. */
   restart(): number {
     this.tps.reset()
     this.topAccesses.reset()
-    this.lifecycle.forgetPositions()
+    this.lifecycle.forgetSeqnos()
     return this.#drop('restart')
   }
 
   /**
-   * All events of a batch, or those from `from` up to but not including `to`. The loop is as short as it can be: most events are
-   * counted and no more, or put aside to be looked up together.
+   * Folds the events of a batch from `from` up to but not including `to`. The loop is kept short: most events are only counted, or
+   * collected to be looked up together.
    */
   fold(batch: EventBatch, from = 0, to = batch.count): void {
     const { slots, accounts } = this.#accesses
@@ -117,9 +126,9 @@ export class BlockFold {
       if (type === 0 || type >= EVENT_CODES) this.stats.unknownTypes += 1
       else if (payloadAt === PAYLOAD_LOST) this.#loseEvent(batch, at, 'payload-lost')
       else if (batch.payloadSize(at) < (FIXED_BYTES[type] as number)) this.#loseEvent(batch, at, 'malformed')
-      else if (PARTS_OF_BLOCK[type] === 0) this.#standsAlone(type, batch, at)
+      else if (PARTS_OF_BLOCK[type] === 0) this.#outsideBlock(type, batch, at)
       else if (this.#isInOpenBlock(batch, at)) {
-        this.#open.came(type)
+        this.#open.received(type)
         if (type === EVENT.STORAGE_ACCESS) slots.add(payloadAt, batch.txnIndexLow(at))
         else if (type === EVENT.ACCOUNT_ACCESS) accounts.add(payloadAt, batch.txnIndexLow(at))
         else this.#insideBlock(type, batch, at)
@@ -134,7 +143,7 @@ export class BlockFold {
   #insideBlock(type: number, batch: EventBatch, at: number): void {
     const open = this.#open
     switch (type) {
-      // Nothing but their number matters, and they are the most frequent.
+      // Only counted; they are the most frequent.
       case EVENT.TXN_LOG:
       case EVENT.TXN_CALL_FRAME:
         return
@@ -145,14 +154,14 @@ export class BlockFold {
       case EVENT.TXN_END:
         return this.#mark(batch, at, MOMENT.end)
       case EVENT.TXN_HEADER_START:
-        open.announce(EVENT.TXN_ACCESS_LIST_ENTRY, payloadU32(batch, at, 344))
-        open.announce(EVENT.TXN_AUTH_LIST_ENTRY, payloadU32(batch, at, 348))
+        open.announce(EVENT.TXN_ACCESS_LIST_ENTRY, payloadU32(batch, at, ACCESS_LIST_COUNT))
+        open.announce(EVENT.TXN_AUTH_LIST_ENTRY, payloadU32(batch, at, AUTH_LIST_COUNT))
         return this.#mark(batch, at, MOMENT.headerStart)
       case EVENT.TXN_EVM_OUTPUT:
-        open.announce(EVENT.TXN_LOG, payloadU32(batch, at, 4))
-        return open.announce(EVENT.TXN_CALL_FRAME, payloadU32(batch, at, 16))
+        open.announce(EVENT.TXN_LOG, payloadU32(batch, at, LOG_COUNT))
+        return open.announce(EVENT.TXN_CALL_FRAME, payloadU32(batch, at, CALL_FRAME_COUNT))
       case EVENT.ACCOUNT_ACCESS_LIST_HEADER:
-        return open.announce(EVENT.ACCOUNT_ACCESS, payloadU32(batch, at, 0))
+        return open.announce(EVENT.ACCOUNT_ACCESS, payloadU32(batch, at, ACCOUNT_COUNT))
       case EVENT.TXN_REJECT:
         this.stats.txnsRejected += 1
         return
@@ -166,18 +175,25 @@ export class BlockFold {
     }
   }
 
-  #standsAlone(type: number, batch: EventBatch, at: number): void {
+  #outsideBlock(type: number, batch: EventBatch, at: number): void {
     switch (type) {
       case EVENT.BLOCK_START:
         return this.#blockStart(batch, at)
       case EVENT.BLOCK_QC:
-        return this.#report(this.lifecycle.voted({ id: idAt(batch, at), timeNs: batch.timeNs(at) }))
+        return this.#report(
+          this.lifecycle.voted({ id: hashAt(batch, at, BLOCK_QC.fields.id[1]), timeNs: batch.timeNs(at) }),
+        )
       case EVENT.BLOCK_FINALIZED: {
-        const block = { id: idAt(batch, at), number: payloadU64(batch, at, 32), timeNs: batch.timeNs(at) }
-        return this.#report(this.lifecycle.finalized(block))
+        const { id, block_number } = BLOCK_FINALIZED.fields
+        const number = payloadU64(batch, at, block_number[1])
+        return this.#report(
+          this.lifecycle.finalized({ id: hashAt(batch, at, id[1]), number, timeNs: batch.timeNs(at) }),
+        )
       }
-      case EVENT.BLOCK_VERIFIED:
-        return this.#report(this.lifecycle.verified({ number: payloadU64(batch, at, 0), timeNs: batch.timeNs(at) }))
+      case EVENT.BLOCK_VERIFIED: {
+        const number = payloadU64(batch, at, BLOCK_VERIFIED.fields.block_number[1])
+        return this.#report(this.lifecycle.verified({ number, timeNs: batch.timeNs(at) }))
+      }
       case EVENT.BLOCK_REJECT:
         return this.#blockRejected(batch, at)
       case EVENT.BLOCK_END:
@@ -195,13 +211,14 @@ export class BlockFold {
     this.#drop('unterminated')
     this.#countAccesses(batch)
     this.topAccesses.trim()
-    const number = payloadU64(batch, at, 32)
-    const txnCount = payloadU64(batch, at, 448)
+    const number = payloadU64(batch, at, BLOCK_START.fields.block_number[1])
+    const txnCount = payloadU64(batch, at, BLOCK_START.fields.txn_count[1])
     const seqno = batch.seqno(at)
     this.#open.begin({ seqno, number, txnCount, startLow: batch.timeLow(at), startHigh: batch.timeHigh(at) })
     this.#accesses.block.begin(txnCount)
     if (!this.#accesses.block.isTooLarge) this.#times.begin(txnCount)
-    const block = { id: idAt(batch, at), number, blockSeqno: seqno, txnCount, timeNs: batch.timeNs(at) }
+    const id = hashAt(batch, at, BLOCK_START.fields.id[1])
+    const block = { id, number, blockSeqno: seqno, txnCount, timeNs: batch.timeNs(at) }
     this.#report(this.lifecycle.proposed(block))
   }
 
@@ -212,22 +229,21 @@ export class BlockFold {
   #blockEnd(batch: EventBatch, at: number): void {
     this.#countAccesses(batch)
     const blockSeqno = batch.blockSeqno(at)
-    const begin = batch.payloadAt[at] as number
     this.lifecycle.executed({
       blockSeqno,
-      ethBlockHash: toHex(batch.payloadBytes, begin, begin + 32),
-      gasUsed: payloadU64(batch, at, 352),
+      ethBlockHash: hashAt(batch, at, BLOCK_END.fields.eth_block_hash[1]),
+      gasUsed: payloadU64(batch, at, BLOCK_END.fields.gas_used[1]),
       timeNs: batch.timeNs(at),
     })
     const open = this.#open
     if (!this.#isInOpenBlock(batch, at)) return
     open.isOpen = false
     this.#sink.tps(this.tps.add(open.countOf(EVENT.TXN_HEADER_START)), open.number)
-    if (open.hasShortfall) open.shortcoming ??= 'shortfall'
-    if (this.#accesses.block.isTooLarge) open.shortcoming ??= 'too-large'
-    if (open.shortcoming !== undefined) {
+    if (open.hasShortfall) open.incompleteReason ??= 'shortfall'
+    if (this.#accesses.block.isTooLarge) open.incompleteReason ??= 'too-large'
+    if (open.incompleteReason !== undefined) {
       this.stats.blocksIncomplete += 1
-      return this.#sink.incomplete({ number: open.number, reason: open.shortcoming })
+      return this.#sink.incomplete({ number: open.number, reason: open.incompleteReason })
     }
     this.stats.blocksFolded += 1
     const endLow = batch.timeLow(at)
@@ -243,24 +259,25 @@ export class BlockFold {
     this.#sink.contention(data, extras)
   }
 
-  /** The block is invalid, or executing it failed: it has no end and no figures. */
+  /** The block is invalid, or its execution failed: it has no BLOCK_END and no figures. */
   #blockRejected(batch: EventBatch, at: number): void {
     const blockSeqno = batch.blockSeqno(at)
     if (this.#open.isOpen && this.#open.seqno === blockSeqno) this.#open.isOpen = false
     this.#report(this.lifecycle.rejected({ blockSeqno, timeNs: batch.timeNs(at) }))
   }
 
-  /** The node could not record an event. It is known which type it was, so a transaction still counts as one. */
+  /** The node could not record an event. Its type is known, so a dropped transaction header still counts as a transaction. */
   #recordError(batch: EventBatch, at: number): void {
     this.stats.recordErrors += 1
     const isConsensusEvent = batch.blockSeqno(at) === 0
     if (isConsensusEvent || !this.#isInOpenBlock(batch, at)) return
-    this.#open.shortcoming = 'record-error'
-    if (payloadU32(batch, at, 0) >>> 16 === EVENT.TXN_HEADER_START) this.#open.came(EVENT.TXN_HEADER_START)
+    this.#open.incompleteReason = 'record-error'
+    const droppedType = payloadU16(batch, at, RECORD_ERROR.fields.dropped_event_type[1])
+    if (droppedType === EVENT.TXN_HEADER_START) this.#open.received(EVENT.TXN_HEADER_START)
   }
 
   #loseEvent(batch: EventBatch, at: number, reason: 'payload-lost' | 'malformed'): void {
-    // Without its BLOCK_START a block cannot be folded; any block open before it has no end either.
+    // Without its BLOCK_START a block cannot be folded, and the block that was open before it has no BLOCK_END.
     if (batch.type(at) === EVENT.BLOCK_START) this.#drop('unterminated')
     else if (this.#open.isOpen && batch.blockSeqno(at) === this.#open.seqno) this.#drop(reason)
   }
@@ -270,7 +287,7 @@ export class BlockFold {
       this.#times.mark(batch.txnIndexLow(at), moment, batch.timeLow(at), batch.timeHigh(at))
   }
 
-  /** Blocks are never interleaved: an event that names another block, or a transaction the block does not have, spoils it. */
+  /** Blocks are never interleaved: an event of another block, or of a transaction the block does not have, drops the open block. */
   #isInOpenBlock(batch: EventBatch, at: number): boolean {
     const open = this.#open
     if (!open.isOpen) return false
@@ -292,15 +309,20 @@ export class BlockFold {
   }
 }
 
-function idAt(batch: EventBatch, at: number): ReturnType<typeof toHex> {
-  const begin = batch.payloadAt[at] as number
-  return toHex(batch.payloadBytes, begin, begin + 32)
+function hashAt(batch: EventBatch, at: number, offset: number): Hex {
+  const from = (batch.payloadAt[at] as number) + offset
+  return toHex(batch.payloadBytes, from, from + 32)
 }
 
-function payloadU32(batch: EventBatch, at: number, field: number): number {
-  return batch.payloadWords[((batch.payloadAt[at] as number) + field) >>> 2] as number
+function payloadU16(batch: EventBatch, at: number, offset: number): number {
+  const from = (batch.payloadAt[at] as number) + offset
+  return (batch.payloadBytes[from] as number) | ((batch.payloadBytes[from + 1] as number) << 8)
 }
 
-function payloadU64(batch: EventBatch, at: number, field: number): number {
-  return u64At(batch.payloadWords, ((batch.payloadAt[at] as number) + field) >>> 2)
+function payloadU32(batch: EventBatch, at: number, offset: number): number {
+  return batch.payloadWords[((batch.payloadAt[at] as number) + offset) >>> 2] as number
+}
+
+function payloadU64(batch: EventBatch, at: number, offset: number): number {
+  return u64At(batch.payloadWords, ((batch.payloadAt[at] as number) + offset) >>> 2)
 }

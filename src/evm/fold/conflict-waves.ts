@@ -1,25 +1,25 @@
 import type { BlockAccesses, GroupedAccesses } from './block-accesses.ts'
 
-/** How far a block could run in parallel, from what its transactions read and wrote. */
+/** How far a block could run in parallel, computed from the slots its transactions read and wrote. */
 export type ConflictWaves = {
-  /** Waves needed one after the other. */
+  /** Number of sequential waves. */
   depth: number
-  /** Transactions in each wave, the first ones. */
+  /** Transactions in each of the first waves. */
   waves: number[]
   /** Transactions / depth. */
   factor: number
   /** round(100 × (1 − 1 / factor)). */
   score: number
-  /** Share of transactions that must wait for an earlier one. These are not retries: the ring does not tell of those. */
+  /** Share of transactions that must wait for an earlier one. These are not retries, which the ring does not record. */
   conflict_share: number
 }
 
-/** Waves listed; a block may have as many as transactions. */
+/** Maximum number of waves listed; a block may have as many as transactions. */
 const WAVES_MAX = 64
 
 /**
- * A transaction belongs to the wave after the last one in which an earlier transaction **wrote** a slot that it touches. For each slot
- * the highest wave of its writers is kept, so the time is linear in the accesses.
+ * A transaction belongs to the wave after the last one in which an earlier transaction **wrote** a slot that it accesses. The highest
+ * wave of the writers is stored per slot, so the time is linear in the accesses.
  */
 export function computeWaves(block: BlockAccesses, { starts, slots }: GroupedAccesses): ConflictWaves {
   const writerWave = new Uint32Array(block.slots.size)

@@ -6,7 +6,7 @@ import { addressOf, recordBlock, slotOf, type TestAccess, type TestBlock, TIMES 
 import type { ConflictExtras, ContentionData } from './contention.ts'
 import { createFoldRing, type FoldRingOptions, foldBlocks } from './test-fold.ts'
 
-/** The definitions, word for word, with maps of texts. */
+/** A direct implementation of the definitions with maps of strings. */
 function contentionOf(
   block: TestBlock,
 ): Omit<ContentionData, 'block_wall_time_ns' | 'total_tx_time_ns' | 'parallel_efficiency_pct'> {
@@ -93,7 +93,7 @@ function wavesOf(block: TestBlock): number[] {
 }
 
 const access: fc.Arbitrary<TestAccess> = fc.record({
-  // A few hot places and some lonely ones.
+  // A few hot slots and some with one access.
   contract: fc.oneof(fc.nat({ max: 3 }), fc.nat({ max: 40 })),
   slot: fc.oneof(fc.nat({ max: 2 }), fc.nat({ max: 300 })),
   isModified: fc.boolean(),
@@ -115,7 +115,7 @@ function foldOne(given: TestBlock, options: FoldRingOptions = {}): { data: Conte
 }
 
 describe('contention', () => {
-  test('is that of the definitions, whatever the block', () => {
+  test('equals the direct implementation for random blocks', () => {
     fc.assert(
       fc.property(block, fc.nat(), (given, seed) => {
         const { data, extras } = foldOne(given, { seed })
@@ -138,7 +138,7 @@ describe('contention', () => {
   })
 
   for (const turn of [2 ** 31, 2 ** 32, 3 * 2 ** 31, 2 ** 40]) {
-    test(`is the same where numbers and offsets pass ${turn} within a block`, () => {
+    test(`is the same when numbers and offsets cross ${turn} within a block`, () => {
       fc.assert(
         fc.property(block, fc.nat({ max: 30 }), fc.nat({ max: 100 }), (given, events, steps) => {
           const nextPayloadByte = turn - 16 * steps
@@ -150,7 +150,7 @@ describe('contention', () => {
     })
   }
 
-  test('what earlier blocks touched does not show, whether it was forgotten since or not', () => {
+  test('does not include slots of earlier blocks, trimmed or not', () => {
     fc.assert(
       fc.property(fc.array(block, { minLength: 2, maxLength: 5 }), fc.constantFrom(1, 5, 1000), (blocks, counters) => {
         const { contention } = foldBlocks(blocks, { counters })
@@ -160,7 +160,7 @@ describe('contention', () => {
     )
   })
 
-  test('counting accesses anew in the middle of a block leaves its contention alone', () => {
+  test('a reset of the top accesses within a block does not change its contention', () => {
     fc.assert(
       fc.property(block, fc.nat({ max: 400 }), (given, events) => {
         const { recorder, reader, fold, log } = createFoldRing({ counters: 2 })
@@ -178,7 +178,7 @@ describe('contention', () => {
     )
   })
 
-  test('ties of every list are in the order of the bytes, for any order of arrival', () => {
+  test('ties in every list are ordered by key bytes, for any order of arrival', () => {
     const accesses = Array.from({ length: 40 }, (_, at) => ({ contract: 200 - at * 3, slot: 500 - at }))
     const two = (list: TestAccess[]): TestBlock => ({ number: 1, txns: [{ accesses: list }, { accesses: list }] })
     const forwards = foldOne(two(accesses)).data
@@ -188,7 +188,7 @@ describe('contention', () => {
     assert.equal(forwards.contract_edges[0]?.contract_a, addressOf(200 - 39 * 3))
   })
 
-  test('a transaction that touches 5,000 contracts costs no square of that', () => {
+  test('a transaction that touches 5,000 contracts takes no quadratic time', () => {
     const accesses = Array.from({ length: 5000 }, (_, contract) => ({ contract: contract + 1, slot: 0 }))
     const { data } = foldOne(
       { number: 1, txns: [{ accesses }, { accesses }, { accesses: accesses.slice(0, 2) }] },
@@ -206,7 +206,7 @@ describe('contention', () => {
     })
   })
 
-  test('25,000 transactions are no more than many', () => {
+  test('handles 25,000 transactions', () => {
     const txns = Array.from({ length: 25_000 }, (_, at) => ({
       accesses: [{ contract: 1, slot: at % 100, isModified: at % 100 === 0 }],
     }))
@@ -215,7 +215,7 @@ describe('contention', () => {
     assert.deepEqual([extras.depth, extras.waves.length, extras.contended_with_writer], [250, 64, 1])
   })
 
-  test('a block of very many slots, and a small one after it, count their own', () => {
+  test('a block with very many slots and a small one after it each count their own slots', () => {
     const many = (count: number): TestAccess[] => Array.from({ length: count }, (_, slot) => ({ contract: 1, slot }))
     const blocks = [20_000, 3].map((count, at) => ({
       number: at + 1,

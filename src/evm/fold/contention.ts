@@ -1,10 +1,9 @@
 import { type Hex, toHex } from '../hex.ts'
-import { type BlockAccesses, groupByTxn } from './block-accesses.ts'
-import { type BlockTouches, countTouches } from './block-touches.ts'
+import { ACCOUNT_KEY_WORDS, STORAGE_KEY_WORDS } from './access-key.ts'
+import { type BlockAccesses, type BlockTouches, countTouches, groupByTxn } from './block-accesses.ts'
 import { type ConflictWaves, computeWaves } from './conflict-waves.ts'
 import { findTopEdges } from './contract-edges.ts'
-import { compareKeys, sortByKey } from './key-order.ts'
-import { keepFirst } from './top-list.ts'
+import { compareKeys, keepFirst, sortByKey } from './key-order.ts'
 
 export type ContendedSlot = { address: Hex; slot: Hex; txn_count: number; access_count: number }
 
@@ -18,7 +17,7 @@ export type ContendedContract = {
 
 export type ContractEdge = { contract_a: Hex; contract_b: Hex; shared_txn_count: number }
 
-/** Storage contention of one block, in the shape and order in which it is published. */
+/** Storage contention of one block, with the fields and order of the published record. */
 export type ContentionData = {
   block_number: number
   block_wall_time_ns: number
@@ -33,10 +32,10 @@ export type ContentionData = {
   contract_edges: ContractEdge[]
 }
 
-/** What goes beyond the published record: real conflicts instead of shared reads, and the phases of execution. */
+/** Fields beyond the published record: conflicts (a write involved) instead of contention, and the phases of execution. */
 export type ConflictExtras = ConflictWaves & {
   block_number: number
-  /** Contended slots that some transaction changed. */
+  /** Contended slots that at least one transaction wrote. */
   contended_with_writer: number
   /** Between the block's perf markers; null without them. */
   evm_time_ns: number | null
@@ -52,11 +51,13 @@ export type BlockTimes = {
   commit_time_ns: number | null
 }
 
+const ADDRESS_BYTES = ACCOUNT_KEY_WORDS * 4
+const STORAGE_KEY_BYTES = STORAGE_KEY_WORDS * 4
 const TOP_SLOTS = 20
 const TOP_CONTRACTS = 15
 const TOP_EDGES = 15
 
-/** Reads mean contention too: a slot is contended when two or more distinct transactions touched it. */
+/** A slot is contended when two or more distinct transactions accessed it; reads count. */
 export function foldContention(
   block: BlockAccesses,
   times: BlockTimes,
@@ -107,7 +108,7 @@ function sumSlots({ touchedSlots, slotsTouched }: BlockAccesses, { slotTxns, slo
 
 type ContractSums = { slots: Uint32Array; contended: Uint32Array; accesses: Uint32Array }
 
-/** Only slots that some transaction touched count, but with all their accesses. */
+/** Counts only slots that a transaction touched, with all their accesses. */
 function sumContracts(block: BlockAccesses, { slotTxns }: BlockTouches): ContractSums {
   const count = block.contracts.size
   const sums = { slots: new Uint32Array(count), contended: new Uint32Array(count), accesses: new Uint32Array(count) }
@@ -137,8 +138,8 @@ function topSlots(block: BlockAccesses, { slotTxns }: BlockTouches): ContendedSl
   }
   const bytes = new Uint8Array(slots.keys.buffer)
   return top.map((slot) => ({
-    address: toHex(bytes, slot * 52, slot * 52 + 20),
-    slot: toHex(bytes, slot * 52 + 20, slot * 52 + 52),
+    address: toHex(bytes, slot * STORAGE_KEY_BYTES, slot * STORAGE_KEY_BYTES + ADDRESS_BYTES),
+    slot: toHex(bytes, slot * STORAGE_KEY_BYTES + ADDRESS_BYTES, (slot + 1) * STORAGE_KEY_BYTES),
     txn_count: slotTxns[slot] as number,
     access_count: accessCount[slot] as number,
   }))
@@ -157,7 +158,7 @@ function topContracts({ contracts }: BlockAccesses, { slots, contended, accesses
   }
   const bytes = new Uint8Array(contracts.keys.buffer)
   return top.map((contract) => ({
-    address: toHex(bytes, contract * 20, contract * 20 + 20),
+    address: toHex(bytes, contract * ADDRESS_BYTES, (contract + 1) * ADDRESS_BYTES),
     total_slots: slots[contract] as number,
     contended_slots: contended[contract] as number,
     total_accesses: accesses[contract] as number,
@@ -169,8 +170,8 @@ function topEdges({ contracts }: BlockAccesses, touches: BlockTouches): Contract
   const byRank = sortByKey(contracts, touchedContracts(touches))
   const bytes = new Uint8Array(contracts.keys.buffer)
   const addressOf = (rank: number): Hex => {
-    const at = (byRank[rank] as number) * 20
-    return toHex(bytes, at, at + 20)
+    const at = (byRank[rank] as number) * ADDRESS_BYTES
+    return toHex(bytes, at, at + ADDRESS_BYTES)
   }
   return findTopEdges(touches, byRank, TOP_EDGES).map(({ a, b, txns }) => ({
     contract_a: addressOf(a),

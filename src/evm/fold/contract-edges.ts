@@ -1,19 +1,19 @@
-import type { BlockTouches } from './block-touches.ts'
-import { keepFirst } from './top-list.ts'
+import type { BlockTouches } from './block-accesses.ts'
+import { keepFirst } from './key-order.ts'
 
 /** Two contracts, by rank in address order with `a` before `b`, and the transactions that touched the storage of both. */
 export type Edge = { a: number; b: number; txns: number }
 
 /**
- * The edges with the highest counts; of equal ones those that come first in address order, which is that of `byRank`: the contracts
- * that any transaction touched. Contracts are taken as `a` in that order, so an edge of a later `a` never displaces an equal one found
- * before; and a contract of no more transactions than the lowest edge kept cannot contribute any more. This keeps a block whose
- * transactions touch thousands of contracts each from costing the square of that number.
+ * The edges with the highest counts; ties are broken by address. `byRank` holds the touched contracts in address order. Contracts are
+ * processed as `a` in that order, so an edge of a later `a` never displaces an equal one found before, and a contract with no more
+ * transactions than the lowest edge kept is skipped. This avoids quadratic cost for a block whose transactions touch thousands of
+ * contracts each.
  */
 export function findTopEdges(touches: BlockTouches, byRank: Uint32Array, length: number): Edge[] {
   const { starts } = touches.contractsOfTxn
   const { ranks, txnStarts, txnsOfRank } = invert(touches, byRank)
-  // Where in the list of a transaction its next contract stands; everything before has had its turn as `a`.
+  // For each transaction the index of its next contract; those before it are done as `a`.
   const next = starts.slice(0, -1)
   const shared = new Uint32Array(byRank.length)
   const partners = new Uint32Array(byRank.length)
@@ -21,12 +21,12 @@ export function findTopEdges(touches: BlockTouches, byRank: Uint32Array, length:
   for (let a = 0; a < byRank.length; a++) {
     const from = txnStarts[a] as number
     const to = txnStarts[a + 1] as number
-    const isHopeless = top.length === length && to - from <= (top.at(-1) as Edge).txns
+    const isTooSmall = top.length === length && to - from <= (top.at(-1) as Edge).txns
     let found = 0
     for (let at = from; at < to; at++) {
       const txn = txnsOfRank[at] as number
       next[txn] = (next[txn] as number) + 1
-      if (isHopeless) continue
+      if (isTooSmall) continue
       const end = starts[txn + 1] as number
       for (let position = next[txn] as number; position < end; position++) {
         const b = ranks[position] as number
@@ -74,7 +74,7 @@ function invert({ contractsOfTxn, contractTxns }: BlockTouches, byRank: Uint32Ar
   return { ranks, txnStarts, txnsOfRank }
 }
 
-/** Most transactions touch a handful of contracts, for which a call of the library costs more than the sorting. */
+/** Most transactions touch few contracts, for which insertion sort is faster than a call of `sort`. */
 function sortPart(ranks: Uint32Array, from: number, to: number): void {
   if (to - from > SHORT) {
     ranks.subarray(from, to).sort()
@@ -93,7 +93,7 @@ function sortPart(ranks: Uint32Array, from: number, to: number): void {
 
 const SHORT = 16
 
-/** Whether an edge comes before the last one kept; asked for each edge of a block, so without making it first. */
+/** Whether an edge comes before the last one kept; called for each edge of a block, so without allocating the edge. */
 function mayEnter(last: Edge, a: number, b: number, txns: number): boolean {
   return txns > last.txns || (txns === last.txns && a === last.a && b < last.b)
 }

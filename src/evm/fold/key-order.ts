@@ -1,6 +1,5 @@
-/** Orders entries of a `KeyTable` by the bytes of their keys, which is the order of their hex texts. */
+/** Orders entries of a `KeyTable` by the bytes of their keys, which is the order of their hex strings. */
 
-/** Words of a key that take part in a comparison; the others are ignored. */
 type Keys = { keys: Uint32Array; words: number }
 
 /** Negative when `a` comes first. */
@@ -15,7 +14,7 @@ export function compareKeys({ keys, words }: Keys, a: number, b: number): number
   return 0
 }
 
-/** The entries in key order. Sorts numbers made of the first word and the entry, then settles what is still equal. */
+/** The entries in key order: sorts by first word and entry number, then orders keys with equal first words by insertion sort. */
 export function sortByKey(table: Keys, entries: Uint32Array): Uint32Array {
   const count = entries.length
   const sortable = new Float64Array(count)
@@ -38,9 +37,23 @@ export function sortByKey(table: Keys, entries: Uint32Array): Uint32Array {
   return sorted
 }
 
-/** A first word (32 bits) and an entry number (21 bits) fit a Number together. */
+/** A first word (32 bits) and an entry number (21 bits) together fit a Number. */
 export const ENTRIES_MAX = 2 ** 21
 
 function bigEndian(word: number): number {
   return (((word & 0xff) << 24) | ((word & 0xff00) << 8) | ((word >>> 8) & 0xff00) | (word >>> 24)) >>> 0
+}
+
+/** Inserts into a short sorted list of at most `length` items. `comesFirst` is a strict total order. */
+export function keepFirst<Item>(
+  top: Item[],
+  length: number,
+  item: Item,
+  comesFirst: (x: Item, y: Item) => boolean,
+): void {
+  if (top.length === length && !comesFirst(item, top[length - 1] as Item)) return
+  let position = top.length
+  while (position > 0 && comesFirst(item, top[position - 1] as Item)) position -= 1
+  top.splice(position, 0, item)
+  if (top.length > length) top.pop()
 }

@@ -13,7 +13,7 @@ const words = (length: number) =>
   fc.uint8Array({ minLength: length * 4, maxLength: length * 4 }).map((bytes) => new Uint32Array(bytes.buffer))
 const hexOf = (key: Uint32Array): string => Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString('hex')
 
-/** Few distinct keys and fewer distinct hashes, so that runs of places form, break and wrap round. */
+/** Few distinct keys and fewer distinct hashes, so that probe sequences form, break and wrap. */
 const step = fc.record({
   key: fc.nat({ max: 30 }),
   hash: fc.constantFrom(0, 1, 2, 15, 16, 31, 2 ** 24, 2 ** 24 + 1, 2 ** 30, -1, -2),
@@ -21,7 +21,7 @@ const step = fc.record({
 })
 
 describe('key table', () => {
-  test('finds what a map would find, through collisions, growth, forgetting and clearing', () => {
+  test('behaves like a Map through collisions, growth, trimming and clearing', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
         const table = new KeyTable({ words: 2, entriesMax: 24, entries: 2 })
@@ -37,7 +37,7 @@ describe('key table', () => {
             table.clear()
             model.clear()
           } else if (what === 1) {
-            // Every other one stays, and keeps its order.
+            // Every other key stays, in order.
             const kept = [...model]
               .filter(([, { entry }]) => entry % 2 === key % 2)
               .toSorted(([, a], [, b]) => a.entry - b.entry)
@@ -58,7 +58,7 @@ describe('key table', () => {
     )
   })
 
-  test('keys that differ in one bit only are apart', () => {
+  test('distinguishes keys that differ in one bit', () => {
     const table = new KeyTable({ words: STORAGE_KEY_WORDS, entriesMax: 1000 })
     const hasher = new KeyHasher(STORAGE_KEY_WORDS, 3)
     const hashes = new Set<number>()
@@ -72,7 +72,7 @@ describe('key table', () => {
     assert.equal(hashes.size, STORAGE_KEY_WORDS * 32)
   })
 
-  test('small numbers in several places of a key spread over the table', () => {
+  test('spreads small numbers in several words of a key over the table', () => {
     const hasher = new KeyHasher(STORAGE_KEY_WORDS, 1)
     const positions = new Set<number>()
     const key = new Uint8Array(52)
@@ -83,11 +83,11 @@ describe('key table', () => {
         positions.add(hasher.hash(new Uint32Array(key.buffer), 0) & 8191)
       }
     }
-    // 4,096 balls in 8,192 boxes by pure chance fill about 3,223 of them.
+    // 4,096 keys in 8,192 buckets fill about 3,223 of them at random.
     assert(positions.size > 2900, `only ${positions.size} places`)
   })
 
-  test('a run is entered as its keys would be one by one', () => {
+  test('entering a run equals adding its keys one by one', () => {
     const id = fc.nat({ max: 12 })
     fc.assert(
       fc.property(fc.array(fc.array(id, { maxLength: 5 }), { maxLength: 12 }), (runs) => {
@@ -96,7 +96,7 @@ describe('key table', () => {
         ) as Two<KeyTable>
         for (const ids of runs) {
           if (!whole.hasRoomFor(ids.length)) return
-          // Hashes of few values, so that keys get in each other's way.
+          // Few distinct hashes, so that keys collide.
           const run = { count: ids.length, keys: Uint32Array.from(ids), hashes: Int32Array.from(ids, (its) => its % 3) }
           const entries = new Int32Array(ids.length)
           whole.enter({ ...run, entries })
@@ -115,7 +115,7 @@ describe('key table', () => {
     assert.throws(() => full.enter(two), /has room for a run/)
   })
 
-  test('keys taken from payloads have the hashes of the same keys in a table', () => {
+  test('keys read from payloads have the same hashes as in a table', () => {
     const position = fc.nat({ max: 25 }).map((word) => word * 4)
     fc.assert(
       fc.property(words(40), fc.array(position, { minLength: 1, maxLength: 4 }), (payload, positions) => {
@@ -152,7 +152,7 @@ describe('key table', () => {
 })
 
 describe('key order', () => {
-  test('is that of the hex texts', () => {
+  test('equals the order of the hex strings', () => {
     const near = fc.tuple(words(3), fc.nat({ max: 2 })).map(([key, alike]) => key.fill(0x01020304, 0, alike))
     fc.assert(
       fc.property(fc.array(near, { maxLength: 40 }), (keys) => {

@@ -4,13 +4,13 @@ export type KeyTableOptions = {
   /** 32-bit words in a key. */
   words: number
   entriesMax: number
-  /** Room made at once; more is made as it is needed. */
+  /** Initial capacity; the table grows as needed. */
   entries?: number
 }
 
 export const NOT_FOUND = -1
 
-/** Keys one after the other with their hashes, and room for the entries they get. */
+/** Keys in a row with their hashes, and an array that receives their entries. */
 export type KeyRun = {
   readonly count: number
   readonly keys: Uint32Array
@@ -18,14 +18,14 @@ export type KeyRun = {
   readonly entries: Int32Array
 }
 
-/** A place holds the number of an entry + 1 (0 is free) in its low bits, and above them bits of the key's hash. */
+/** A bucket holds an entry + 1 (0 is free) in its low bits, and bits of the key's hash above them. */
 const ENTRY_BITS = 24
 const ENTRY_MASK = 2 ** ENTRY_BITS - 1
 
 /**
- * Finds fixed-length keys by open addressing over typed arrays: no object and no string per key. Entries are numbered 0, 1, 2, … in
- * order of arrival, so that callers keep what belongs to a key in arrays of their own. A key is given as the array it stands in and
- * the place of its first word.
+ * A hash table of fixed-length keys with open addressing over typed arrays: no object and no string per key. Entries are numbered
+ * 0, 1, 2, … in order of arrival, so that callers keep values in arrays of their own. A key is passed as an array and the index of its
+ * first word.
  */
 export class KeyTable {
   size = 0
@@ -33,20 +33,20 @@ export class KeyTable {
   readonly #entriesMax: number
   #keys: Uint32Array
   #hashes: Int32Array
-  /** Small, since memory decides: a probe that meets another key seldom looks further. At most half full, so that probes end soon. */
-  #positions: Int32Array
-  /** Read by nobody; without it the looks of `#fetchAhead` would have no effect, and the compiler would leave them out. */
+  /** At most half full, so that probe sequences stay short. */
+  #buckets: Int32Array
+  /** Never read; it keeps the compiler from removing the loads of `#prefetch`. */
   fetched = 0
 
   constructor({ words, entriesMax, entries = 64 }: KeyTableOptions) {
-    assert(words > 0 && entriesMax > 0, 'a table has keys and room for them')
-    assert(entriesMax < ENTRY_MASK, 'entry numbers fit a place')
-    const room = 2 ** Math.ceil(Math.log2(Math.max(2, Math.min(entries, entriesMax))))
+    assert(words > 0 && entriesMax > 0, 'words and entriesMax are positive')
+    assert(entriesMax < ENTRY_MASK, 'entry numbers fit a bucket')
+    const capacity = 2 ** Math.ceil(Math.log2(Math.max(2, Math.min(entries, entriesMax))))
     this.words = words
     this.#entriesMax = entriesMax
-    this.#keys = new Uint32Array(room * words)
-    this.#hashes = new Int32Array(room)
-    this.#positions = new Int32Array(room * 2)
+    this.#keys = new Uint32Array(capacity * words)
+    this.#hashes = new Int32Array(capacity)
+    this.#buckets = new Int32Array(capacity * 2)
   }
 
   /** All keys one after the other; replaced when the table grows. */
@@ -54,8 +54,8 @@ export class KeyTable {
     return this.#keys
   }
 
-  /** How many entries fit before the arrays grow; arrays beside the table are as long as this. */
-  get room(): number {
+  /** Entries that fit before the table grows; arrays that callers keep have this length. */
+  get capacity(): number {
     return this.#hashes.length
   }
 
@@ -64,17 +64,17 @@ export class KeyTable {
   }
 
   find(from: Uint32Array, at: number, hash: number): number {
-    const positions = this.#positions
-    const last = positions.length - 1
-    for (let position = hash & last; ; position = (position + 1) & last) {
-      const held = positions[position] as number
+    const buckets = this.#buckets
+    const last = buckets.length - 1
+    for (let bucket = hash & last; ; bucket = (bucket + 1) & last) {
+      const held = buckets[bucket] as number
       if (held === 0) return NOT_FOUND
       const entry = (held & ENTRY_MASK) - 1
       if (((held ^ hash) & ~ENTRY_MASK) === 0 && this.#isKey(entry, from, at)) return entry
     }
   }
 
-  /** Adds a key that is not there yet. Returns its entry, or NOT_FOUND when the table is full. */
+  /** Adds a key that the table does not have. Returns its entry, or NOT_FOUND when the table is full. */
   add(from: Uint32Array, at: number, hash: number): number {
     if (this.isFull) return NOT_FOUND
     if (this.size === this.#hashes.length) this.#grow()
@@ -84,19 +84,19 @@ export class KeyTable {
     const base = entry * words
     for (let word = 0; word < words; word++) keys[base + word] = from[at + word] as number
     this.#hashes[entry] = hash
-    this.#position(entry, hash)
+    this.#insert(entry, hash)
     return entry
   }
 
-  /** Whether so many keys more can be added. */
+  /** Whether `count` more keys can be added. */
   hasRoomFor(count: number): boolean {
     return this.size + count <= this.#entriesMax
   }
 
-  /** Finds all keys of a run and adds those that are not there yet, for which there must be room. */
+  /** Finds all keys of a run and adds the new ones. The table must have room for them. */
   enter({ count, keys, hashes, entries }: KeyRun): void {
     assert(this.hasRoomFor(count), 'the table has room for a run')
-    this.#fetchAhead(hashes, count)
+    this.#prefetch(hashes, count)
     const { words } = this
     for (let at = 0; at < count; at++) {
       const hash = hashes[at] as number
@@ -105,37 +105,37 @@ export class KeyTable {
     }
   }
 
-  /** Forgets all keys but those of `entries`, given in ascending order; they become entries 0, 1, 2, … */
+  /** Removes all keys except those of `entries`, in ascending order; they become entries 0, 1, 2, … */
   keepOnly(entries: Int32Array): void {
     const { words } = this
-    this.#clearPositions()
+    this.#clearBuckets()
     this.size = entries.length
     for (let entry = 0; entry < entries.length; entry++) {
       const old = entries[entry] as number
       this.#keys.copyWithin(entry * words, old * words, (old + 1) * words)
       this.#hashes[entry] = this.#hashes[old] as number
-      this.#position(entry, this.#hashes[entry] as number)
+      this.#insert(entry, this.#hashes[entry] as number)
     }
   }
 
   clear(): void {
-    this.#clearPositions()
+    this.#clearBuckets()
     this.size = 0
   }
 
   /**
-   * Looks at the memory that finding these keys will need. The looks do not depend on each other, so the processor waits for many of
-   * them at once, where one search after the other would wait for each.
+   * Loads the memory that finding these keys will need. The loads do not depend on each other, so the processor does many of them at
+   * once, where one search after the other would wait for each.
    */
-  #fetchAhead(hashes: Int32Array, count: number): void {
-    const positions = this.#positions
-    const last = positions.length - 1
+  #prefetch(hashes: Int32Array, count: number): void {
+    const buckets = this.#buckets
+    const last = buckets.length - 1
     const keys = this.#keys
     const { words } = this
     let seen = 0
-    for (let at = 0; at < count; at++) seen |= positions[(hashes[at] as number) & last] as number
+    for (let at = 0; at < count; at++) seen |= buckets[(hashes[at] as number) & last] as number
     for (let at = 0; at < count; at++) {
-      const entry = ((positions[(hashes[at] as number) & last] as number) & ENTRY_MASK) - 1
+      const entry = ((buckets[(hashes[at] as number) & last] as number) & ENTRY_MASK) - 1
       if (entry >= 0) seen |= keys[entry * words] as number
     }
     this.fetched = seen
@@ -149,40 +149,40 @@ export class KeyTable {
     return true
   }
 
-  #position(entry: number, hash: number): void {
-    const positions = this.#positions
-    const last = positions.length - 1
-    let position = hash & last
-    while (positions[position] !== 0) position = (position + 1) & last
-    positions[position] = (hash & ~ENTRY_MASK) | (entry + 1)
+  #insert(entry: number, hash: number): void {
+    const buckets = this.#buckets
+    const last = buckets.length - 1
+    let bucket = hash & last
+    while (buckets[bucket] !== 0) bucket = (bucket + 1) & last
+    buckets[bucket] = (hash & ~ENTRY_MASK) | (entry + 1)
   }
 
-  /** A block that was large once must not make every later one pay for clearing a large table. */
-  #clearPositions(): void {
-    const positions = this.#positions
-    if (this.size * 16 > positions.length) {
-      positions.fill(0)
+  /** Clears single buckets when the table is sparse, so that one large block does not slow down every later one. */
+  #clearBuckets(): void {
+    const buckets = this.#buckets
+    if (this.size * 16 > buckets.length) {
+      buckets.fill(0)
       return
     }
-    const last = positions.length - 1
+    const last = buckets.length - 1
     for (let entry = 0; entry < this.size; entry++) {
-      let position = (this.#hashes[entry] as number) & last
-      // Places before it may be free already.
-      while (((positions[position] as number) & ENTRY_MASK) !== entry + 1) position = (position + 1) & last
-      positions[position] = 0
+      let bucket = (this.#hashes[entry] as number) & last
+      // Buckets before it may already be free.
+      while (((buckets[bucket] as number) & ENTRY_MASK) !== entry + 1) bucket = (bucket + 1) & last
+      buckets[bucket] = 0
     }
   }
 
   #grow(): void {
-    const room = this.#hashes.length * 2
-    this.#keys = resize(this.#keys, new Uint32Array(room * this.words))
-    this.#hashes = resize(this.#hashes, new Int32Array(room))
-    this.#positions = new Int32Array(room * 2)
-    for (let entry = 0; entry < this.size; entry++) this.#position(entry, this.#hashes[entry] as number)
+    const capacity = this.#hashes.length * 2
+    this.#keys = resize(this.#keys, new Uint32Array(capacity * this.words))
+    this.#hashes = resize(this.#hashes, new Int32Array(capacity))
+    this.#buckets = new Int32Array(capacity * 2)
+    for (let entry = 0; entry < this.size; entry++) this.#insert(entry, this.#hashes[entry] as number)
   }
 }
 
-/** Moves what an array held into a larger one. */
+/** Copies an array into a larger one. */
 export function resize<A extends Uint32Array | Int32Array | Float64Array | Uint8Array>(from: A, to: A): A {
   to.set(from)
   return to

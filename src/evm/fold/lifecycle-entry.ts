@@ -2,7 +2,7 @@ import type { Hex } from '../hex.ts'
 
 export type Stage = 'Proposed' | 'Voted' | 'Finalized' | 'Verified' | 'Rejected'
 
-/** One step of a block, in the shape in which it is published. Times are those of the ring, never negative. */
+/** A stage change of a block, with the fields of the published record. Times are those of the ring and never negative. */
 export type LifecycleChange = {
   /** The consensus id, not the Ethereum hash. */
   block_hash: Hex
@@ -15,7 +15,7 @@ export type LifecycleChange = {
   gas_used: number | null
 }
 
-/** The latest step of a block together with its history. */
+/** The latest change of a block and its history. */
 export type LifecycleRecord = LifecycleChange & {
   current_stage: Stage
   eth_block_hash?: Hex
@@ -29,12 +29,12 @@ export type ProposedBlock = { id: Hex; number: number; blockSeqno: number; txnCo
 
 export type ExecutedBlock = { ethBlockHash: Hex; gasUsed: number; timeNs: bigint }
 
-/** One block on its way. */
+/** One tracked block. */
 export class LifecycleEntry {
   readonly id: Hex
   readonly number: number
-  /** Counts up with each block seen for the first time. */
-  readonly sight: number
+  /** Ordinal number of the block by first appearance. */
+  readonly ordinal: number
   stage: Stage = 'Proposed'
   blockSeqno: number
   readonly #txnCount: number
@@ -42,9 +42,9 @@ export class LifecycleEntry {
   readonly #stages: { stage: Stage; timeNs: bigint }[]
   #executed: (ExecutedBlock & { startedNs: bigint }) | undefined
 
-  constructor(block: ProposedBlock, sight: number) {
+  constructor(block: ProposedBlock, ordinal: number) {
     this.id = block.id
-    this.sight = sight
+    this.ordinal = ordinal
     this.number = block.number
     this.blockSeqno = block.blockSeqno
     this.#txnCount = block.txnCount
@@ -56,7 +56,7 @@ export class LifecycleEntry {
     return this.stage === 'Finalized' || this.stage === 'Verified'
   }
 
-  /** The block is executed, for the first time or again. */
+  /** Execution of the block starts, for the first time or again. */
   started(blockSeqno: number, timeNs: bigint): void {
     this.blockSeqno = blockSeqno
     this.#startedNs = timeNs

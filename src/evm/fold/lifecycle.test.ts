@@ -4,7 +4,7 @@ import { idOf } from '../test-block.ts'
 import { LifecycleFold } from './lifecycle.ts'
 import type { LifecycleChange } from './lifecycle-entry.ts'
 
-/** What happens, at which millisecond: `start 7a`, `qc 7a`, `final 7a`, `verify 7`, `reject 7a`, `end 7a`. */
+/** Events with their millisecond: `start 7a`, `qc 7a`, `final 7a`, `verify 7`, `reject 7a`, `end 7a`. */
 type Step = `${'start' | 'qc' | 'final' | 'verify' | 'reject' | 'end'} ${string}`
 
 const nsOf = (ms: number): bigint => 1_800_000_000_000_000_000n + BigInt(ms) * 1_000_000n
@@ -125,7 +125,7 @@ describe('lifecycle', () => {
     })
   }
 
-  test('R16: a rejection is booked on the block it names, not on the newest', () => {
+  test('R16: a rejection applies to the block of the event, not to the newest one', () => {
     const fold = new LifecycleFold()
     const changes = play(fold, ['start 7a', 'start 7b', 'start 8a', 'reject 7a'])
     assert.deepEqual(report(changes), ['7a - Proposed', '7b - Proposed', '8a - Proposed', '7a Proposed Rejected'])
@@ -133,7 +133,7 @@ describe('lifecycle', () => {
     assert.deepEqual(active, ['7b Proposed', '8a Proposed'])
   })
 
-  test('a change has the times of the ring and what is known of the block', () => {
+  test('a change has the times of the ring and the known fields of the block', () => {
     const fold = new LifecycleFold()
     const changes = play(fold, ['start 7a', 'end 7a', 'qc 7a', 'final 7a'])
     const common = { block_hash: idOf(7, 1), block_number: 7, txn_count: 5 }
@@ -173,17 +173,17 @@ describe('lifecycle', () => {
     })
   })
 
-  test('a clock that goes back gives zeros, not negative times', () => {
+  test('a clock that goes back gives zero durations, not negative ones', () => {
     const fold = new LifecycleFold()
     fold.proposed({ ...blockOf('7a'), txnCount: 0, timeNs: nsOf(1000) })
     const [voted] = fold.voted({ id: idOf(7, 1), timeNs: nsOf(400) })
     assert.deepEqual([voted?.time_in_previous_stage_ms, voted?.block_age_ms], [0, 0])
   })
 
-  test('a block executed again by another ring keeps its stage, and its end is found at the new place', () => {
+  test('a block executed again in another ring keeps its stage, and its end is found by its new sequence number', () => {
     const fold = new LifecycleFold()
     play(fold, ['start 7a', 'qc 7a'])
-    fold.forgetPositions()
+    fold.forgetSeqnos()
     assert.deepEqual(fold.rejected({ blockSeqno: 71, timeNs: nsOf(0) }), [])
     assert.deepEqual(fold.proposed({ ...blockOf('7a'), blockSeqno: 1, txnCount: 5, timeNs: nsOf(9000) }), [])
     fold.executed({ blockSeqno: 1, ethBlockHash: idOf(7, 0xe), gasUsed: 3, timeNs: nsOf(9050) })
@@ -191,7 +191,7 @@ describe('lifecycle', () => {
     assert.deepEqual([record?.current_stage, record?.gas_used, record?.execution_time_ms], ['Voted', 3, 50])
   })
 
-  test('of several proposals the finalized one is shown, else the newest', () => {
+  test('record returns the finalized proposal of a number, else the newest', () => {
     const fold = new LifecycleFold()
     play(fold, ['start 7a', 'start 7b'])
     assert.equal(fold.record(7)?.block_hash, idOf(7, 2))
@@ -209,7 +209,7 @@ describe('lifecycle', () => {
     )
   })
 
-  test('keeps no more than it may', () => {
+  test('keeps at most completedMax and activeMax blocks', () => {
     const fold = new LifecycleFold({ completedMax: 2, activeMax: 3 })
     play(fold, ['start 1a', 'reject 1a', 'start 2a', 'reject 2a', 'start 3a', 'reject 3a'])
     assert.deepEqual(

@@ -8,47 +8,47 @@ import {
 } from './lifecycle-entry.ts'
 
 export type LifecycleOptions = {
-  /** Blocks kept after they were verified or rejected. */
+  /** Blocks kept after they are verified or rejected. */
   completedMax: number
-  /** Blocks still on their way. A chain has a handful; beyond this the oldest is given up. */
+  /** Blocks that are not completed. A chain has a handful; above this number the oldest is dropped. */
   activeMax: number
 }
 
 const LIFECYCLE_DEFAULTS: LifecycleOptions = { completedMax: 128, activeMax: 4096 }
 
-/** Dropped ids remembered for `takeDropped`; far more than one batch of events can cause. */
+/** Maximum number of ids held for `takeDropped`; far more than one batch of events can drop. */
 const DROPPED_MAX = 8192
 
 export type LifecycleStats = {
-  /** Events that named a block never seen: normal after a gap or a restart. */
+  /** Events about a block that was never seen: normal after a gap or a restart. */
   unknownIds: number
-  /** Active blocks given up, because they were too many or because the chain had moved past them. */
+  /** Active blocks dropped because there were too many or because the chain has moved past them. */
   forgotten: number
 }
 
 /**
- * Follows every proposed block through its stages. A block is known by its consensus id alone: before finalization several may share
- * a number. Stages never go back; what does not fit is ignored.
+ * Tracks every proposed block through its stages. A block is identified by its consensus id: before finalization several may share a
+ * number. Stages never go back; an event that does not fit the stage is ignored.
  */
 export class LifecycleFold {
   readonly stats: LifecycleStats = { unknownIds: 0, forgotten: 0 }
   readonly #options: LifecycleOptions
-  /** In order of first sight. */
+  /** In order of first appearance. */
   readonly #active = new Map<Hex, LifecycleEntry>()
   readonly #completed = new Map<Hex, LifecycleEntry>()
-  /** By the ring position of their BLOCK_START, which is how events inside a block name it. */
+  /** By the sequence number of their BLOCK_START, by which events of a block refer to it. */
   readonly #byBlockSeqno = new Map<number, LifecycleEntry>()
-  #sights = 0
+  #seen = 0
   #dropped: Hex[] = []
 
   constructor(options: Partial<LifecycleOptions> = {}) {
     this.#options = { ...LIFECYCLE_DEFAULTS, ...options }
   }
 
-  /** BLOCK_START. A known id is executed again, after a restart of the node: it keeps its stage and its times. */
+  /** BLOCK_START. A known id is executed again after a restart of the node: it keeps its stage and its times. */
   proposed(block: ProposedBlock): LifecycleChange[] {
     const known = this.#active.get(block.id) ?? this.#completed.get(block.id)
-    const entry = known ?? new LifecycleEntry(block, this.#sights++)
+    const entry = known ?? new LifecycleEntry(block, this.#seen++)
     this.#unbindSeqno(entry)
     entry.started(block.blockSeqno, block.timeNs)
     this.#byBlockSeqno.set(block.blockSeqno, entry)
@@ -58,7 +58,7 @@ export class LifecycleFold {
     return [entry.change()]
   }
 
-  /** BLOCK_END: what the block used is known now; its stage is the same. */
+  /** BLOCK_END: the gas used is known; the stage does not change. */
   executed(block: ExecutedBlock & { blockSeqno: number }): void {
     this.#byBlockSeqno.get(block.blockSeqno)?.executed(block)
   }
@@ -70,7 +70,7 @@ export class LifecycleFold {
     return [entry.enter('Voted', timeNs)]
   }
 
-  /** BLOCK_FINALIZED: the block first, then its siblings, which no event will ever mention again. */
+  /** BLOCK_FINALIZED: finalizes the block, then rejects its siblings, for which no further event comes. */
   finalized({ id, number, timeNs }: { id: Hex; number: number; timeNs: bigint }): LifecycleChange[] {
     const changes: LifecycleChange[] = []
     const entry = this.#find(id)
@@ -81,7 +81,7 @@ export class LifecycleFold {
     return changes
   }
 
-  /** BLOCK_VERIFIED names a number, which means the finalized block of that number. */
+  /** BLOCK_VERIFIED has a number only: it refers to the finalized block of that number. */
   verified({ number, timeNs }: { number: number; timeNs: bigint }): LifecycleChange[] {
     const changes: LifecycleChange[] = []
     for (const entry of [...this.#active.values()]) {
@@ -92,7 +92,7 @@ export class LifecycleFold {
     return changes
   }
 
-  /** BLOCK_REJECT, or an EVM_ERROR of the whole block: it is the block named by the event, not the newest one. */
+  /** BLOCK_REJECT, or an EVM_ERROR outside a transaction: rejects the block of the event, not the newest one. */
   rejected({ blockSeqno, timeNs }: { blockSeqno: number; timeNs: bigint }): LifecycleChange[] {
     const entry = this.#byBlockSeqno.get(blockSeqno)
     if (entry === undefined) {
@@ -102,12 +102,12 @@ export class LifecycleFold {
     return this.#active.has(entry.id) ? [this.#complete(entry, 'Rejected', timeNs)] : []
   }
 
-  /** Another ring counts from 1 again: positions of the old one mean nothing there. */
-  forgetPositions(): void {
+  /** A new ring numbers its events from 1 again, so the sequence numbers of the old one are invalid. */
+  forgetSeqnos(): void {
     this.#byBlockSeqno.clear()
   }
 
-  /** The latest change of every active block, by number and then first sight. */
+  /** The latest change of every active block, by number and then first appearance. */
   activeChanges(): LifecycleChange[] {
     return this.#activeByNumber().map((entry) => entry.change())
   }
@@ -120,25 +120,26 @@ export class LifecycleFold {
   /** The finalized block of a number, else the newest proposal. */
   record(number: number): LifecycleRecord | undefined {
     const entries = [...this.#completed.values(), ...this.#active.values()].filter((entry) => entry.number === number)
-    const chosen = entries.find((entry) => entry.isFinalized) ?? entries.toSorted((a, b) => a.sight - b.sight).at(-1)
+    const chosen =
+      entries.find((entry) => entry.isFinalized) ?? entries.toSorted((a, b) => a.ordinal - b.ordinal).at(-1)
     return chosen?.record()
   }
 
-  /** How many different blocks were ever seen. */
-  get sights(): number {
-    return this.#sights
+  /** Number of distinct blocks seen. */
+  get seen(): number {
+    return this.#seen
   }
 
   recordOf(id: Hex): LifecycleRecord | undefined {
     return (this.#active.get(id) ?? this.#completed.get(id))?.record()
   }
 
-  /** The block whose BLOCK_START is at this position of the ring. */
+  /** The block whose BLOCK_START has this sequence number. */
   recordAt(blockSeqno: number): LifecycleRecord | undefined {
     return this.#byBlockSeqno.get(blockSeqno)?.record()
   }
 
-  /** Blocks no longer kept since the last call, for whoever holds a copy. */
+  /** Blocks dropped since the last call, for callers that hold a copy. */
   takeDropped(): Hex[] {
     return this.#dropped.splice(0)
   }
@@ -172,7 +173,7 @@ export class LifecycleFold {
     this.stats.forgotten += 1
   }
 
-  /** Nobody may be asking: the list of a reader without a copy stays short. */
+  /** Bounded, because not every caller reads the list. */
   #noteDropped(id: Hex): void {
     if (this.#dropped.length >= DROPPED_MAX) this.#dropped.shift()
     this.#dropped.push(id)

@@ -1,29 +1,29 @@
 import { EVENT, EVENT_CODES } from '../event/type.ts'
 import { highHalf, lowHalf } from '../ring/event-batch.ts'
 
-/** Accesses of transient storage are counted apart from the others, under the code that no event has. */
+/** Accesses of transient storage are counted separately, under a code that no event has. */
 const TRANSIENT_ACCESS = 0
 
-/** Why the figures of a block cannot be trusted, though it is known how many transactions it had. */
-export type Shortcoming = 'record-error' | 'shortfall' | 'too-large'
+/** Why a block has no contention figures although its number of transactions is known. */
+export type IncompleteReason = 'record-error' | 'shortfall' | 'too-large'
 
-/** The block being executed: what is known of it before it ends. */
+/** The block being executed, before its BLOCK_END. */
 export class OpenBlock {
   isOpen = false
   seqno = 0
-  /** The halves of `seqno`, which every event of the block is compared with. */
+  /** The halves of `seqno`; the block of every event is compared with them. */
   seqnoLow = 0
   seqnoHigh = 0
   number = 0
   txnCount = 0
   startLow = 0
   startHigh = 0
-  shortcoming: Shortcoming | undefined
+  incompleteReason: IncompleteReason | undefined
   evmEnter: [low: number, high: number] | undefined
   evmExit: [low: number, high: number] | undefined
-  /** Events of the block so far, by type. */
-  readonly #came = new Float64Array(EVENT_CODES)
-  /** How many events of a type others said there would be. Fewer at the end of the block mean loss. */
+  /** Events received so far, by type. */
+  readonly #received = new Float64Array(EVENT_CODES)
+  /** Events that other events announced, by type. Fewer received at the end of the block means loss. */
   readonly #announced = new Float64Array(EVENT_CODES)
 
   begin(block: { seqno: number; number: number; txnCount: number; startLow: number; startHigh: number }): void {
@@ -35,11 +35,11 @@ export class OpenBlock {
     this.txnCount = block.txnCount
     this.startLow = block.startLow
     this.startHigh = block.startHigh
-    this.shortcoming = undefined
+    this.incompleteReason = undefined
     this.evmEnter = undefined
     this.evmExit = undefined
     this.#announced.fill(0)
-    this.#came.fill(0)
+    this.#received.fill(0)
     this.announce(EVENT.TXN_HEADER_START, block.txnCount)
   }
 
@@ -51,21 +51,21 @@ export class OpenBlock {
     this.announce(TRANSIENT_ACCESS, count)
   }
 
-  came(type: number): void {
-    this.#came[type] = (this.#came[type] as number) + 1
+  received(type: number): void {
+    this.#received[type] = (this.#received[type] as number) + 1
   }
 
-  /** So many of the storage accesses that came were of transient storage. */
-  wereTransient(count: number): void {
-    this.#came[EVENT.STORAGE_ACCESS] = (this.#came[EVENT.STORAGE_ACCESS] as number) - count
-    this.#came[TRANSIENT_ACCESS] = (this.#came[TRANSIENT_ACCESS] as number) + count
+  /** `count` of the storage accesses received were of transient storage. */
+  receivedTransient(count: number): void {
+    this.#received[EVENT.STORAGE_ACCESS] = (this.#received[EVENT.STORAGE_ACCESS] as number) - count
+    this.#received[TRANSIENT_ACCESS] = (this.#received[TRANSIENT_ACCESS] as number) + count
   }
 
   countOf(type: number): number {
-    return this.#came[type] as number
+    return this.#received[type] as number
   }
 
   get hasShortfall(): boolean {
-    return this.#came.some((count, type) => count < (this.#announced[type] as number))
+    return this.#received.some((count, type) => count < (this.#announced[type] as number))
   }
 }

@@ -15,10 +15,10 @@ function keyOf(id: number): Uint32Array {
   return Uint32Array.of(0, 0, 0, 0, new DataView(Uint32Array.of(id).buffer).getUint32(0, false))
 }
 
-/** Few more keys than counters, so that keys are forgotten all the time. */
+/** Few more keys than counters, so that the table is trimmed often. */
 const SPARE = 3
 
-/** Comes in runs of one to `SPARE` keys. */
+/** Adds keys in runs of one to `SPARE`. */
 function count(stream: readonly number[], counters: number, keysMax = counters + SPARE): SpaceSaving {
   const summary = new SpaceSaving({ counters, words: WORDS, keysMax })
   addAll(summary, stream)
@@ -36,7 +36,7 @@ function runOf(ids: readonly number[]): KeyRun {
   return { count: ids.length, keys, hashes, entries: new Int32Array(ids.length) }
 }
 
-/** What the summary says of a key. */
+/** Count and error of a key. */
 function lookUp(summary: SpaceSaving, id: number): { count: number; error: number } | undefined {
   const key = keyOf(id)
   const entry = summary.table.find(key, 0, hasher.hash(key, 0))
@@ -69,7 +69,7 @@ function assertBounds(stream: readonly number[], counters: number): void {
   if (truth.size <= counters) assert.equal(summary.errorMax, 0, 'exact while every key has a counter')
 }
 
-/** The definition, word for word, in linear time a step. */
+/** A direct implementation of the definition, in linear time per step. */
 function countNaively(stream: readonly number[], counters: number): Map<number, { count: number; error: number }> {
   const kept = new Map<number, { count: number; error: number; since: number }>()
   for (const [now, id] of stream.entries()) {
@@ -94,7 +94,7 @@ function withoutEntry({ count: its, error }: { count: number; error: number }): 
 describe('Space-Saving', () => {
   const ids = fc.array(fc.nat({ max: 60 }), { maxLength: 400 })
 
-  test('is the algorithm of the definition, to the last counter', () => {
+  test('equals the direct implementation, for every counter', () => {
     fc.assert(
       fc.property(ids, fc.integer({ min: 1, max: 24 }), (stream, counters) => {
         const summary = count(stream, counters)
@@ -148,7 +148,7 @@ describe('Space-Saving', () => {
   for (const [name, stream] of Object.entries(adversarial))
     test(`keeps its bounds: ${name}`, () => assertBounds(stream, counters))
 
-  test('tells each key of a run where it stands, though keys were forgotten before', () => {
+  test('returns the entry of each key of a run, also after a trim', () => {
     const summary = count([1, 2, 3, 4, 5, 6, 7], 2)
     const run = runOf([8, 7, 8])
     summary.add(run)

@@ -5,8 +5,8 @@ import { type KeyRun, KeyTable, resize } from './key-table.ts'
 const NONE = -1
 
 /**
- * Counters and buckets are records of four numbers in two arrays, named by where they begin. What is asked of one together lies
- * together.
+ * Counters and buckets are records of four numbers in two arrays, identified by their start index, so that the fields of one record
+ * share a cache line.
  */
 const RECORD_SHIFT = 2
 const RECORD = 1 << RECORD_SHIFT
@@ -17,19 +17,19 @@ export type Counted = { entry: number; count: number; error: number }
 
 /**
  * Space-Saving (Metwally, Agrawal, El Abbadi 2005): the most frequent keys of a stream, with m counters. A new key without a free
- * counter takes over the one with the smallest count and goes on from there, remembering that count as its possible error. So for
- * every key kept: true count ≤ count ≤ true count + error, error ≤ smallest count ≤ N / m; and every key that truly came more than
- * N / m times is kept. Counters of equal count share a bucket, so that each step takes constant time; of equal minima the one that
- * reached that count first goes.
+ * counter replaces the key with the smallest count and continues from that count, which is stored as its possible error. For every key
+ * kept: true count ≤ count ≤ true count + error, error ≤ smallest count ≤ N / m; and every key that occurred more than N / m times is
+ * kept. Counters of equal count share a bucket, so that each step takes constant time; of equal minima the one that reached that count
+ * first is replaced.
  *
- * A key that loses its counter stays in the table until that is trimmed: forgetting many at once costs far less than taking each out,
- * and what else is known of a key (its part in the open block) can be kept by the number of its entry.
+ * A key that loses its counter stays in the table until the next trim: removing many keys at once costs far less than removing each, and
+ * other data of a key (its part in the open block) can be stored by entry number.
  */
 export class SpaceSaving {
   /** Keys seen, repetitions included: the N of the bounds. */
   seen = 0
   readonly table: KeyTable
-  /** How often keys were forgotten; entries have new numbers since. */
+  /** How often the table was trimmed, which renumbers its entries. */
   trims = 0
   readonly #counters: number
   /** For each entry of the table its counter, or NONE. */
@@ -37,7 +37,7 @@ export class SpaceSaving {
   /** The counters, those in use first. */
   readonly #counter: Int32Array
   #used = 0
-  /** For each counter in use how much of its count may not be its key's. */
+  /** For each counter in use, the maximum by which its count is too high. */
   readonly #errors: Float64Array
   readonly #bucket: Int32Array
   readonly #bucketCount: Float64Array
@@ -48,13 +48,13 @@ export class SpaceSaving {
   #highest = NONE
 
   constructor({ counters, words, keysMax }: { counters: number; words: number; keysMax: number }) {
-    assert(counters > 0 && keysMax > counters, 'there is something to count with, and room for one key more')
+    assert(counters > 0 && keysMax > counters, 'keysMax is above the number of counters')
     this.table = new KeyTable({ words, entriesMax: keysMax, entries: counters * 2 })
     this.#counters = counters
-    this.#counterOf = new Int32Array(this.table.room)
+    this.#counterOf = new Int32Array(this.table.capacity)
     this.#counter = new Int32Array(counters * RECORD)
     this.#errors = new Float64Array(counters)
-    // One more than there are counters: a counter gets its new bucket before it leaves the old one.
+    // One more than counters: a counter gets its new bucket before it leaves the old one.
     const buckets = counters + 1
     this.#bucket = new Int32Array(buckets * RECORD)
     this.#bucketCount = new Float64Array(buckets)
@@ -62,7 +62,7 @@ export class SpaceSaving {
     this.clear()
   }
 
-  /** No count is further from the truth than this: 0 as long as every key seen has its own counter. */
+  /** Maximum error of any count: 0 as long as every key seen has its own counter. */
   get errorMax(): number {
     return this.#isExact ? 0 : this.#countOf(this.#lowest)
   }
@@ -73,22 +73,23 @@ export class SpaceSaving {
     if (!table.hasRoomFor(run.count)) this.trim()
     const known = table.size
     table.enter(run)
-    if (table.room > this.#counterOf.length) this.#counterOf = resize(this.#counterOf, new Int32Array(table.room))
+    if (table.capacity > this.#counterOf.length)
+      this.#counterOf = resize(this.#counterOf, new Int32Array(table.capacity))
     this.#counterOf.fill(NONE, known, table.size)
     this.seen += run.count
     for (let at = 0; at < run.count; at++) this.#count(run.entries[at] as number)
   }
 
-  /** Forgets the keys that have no counter. */
+  /** Removes the keys that have no counter. */
   trim(): void {
     this.trims += 1
     const kept = Int32Array.from({ length: this.#used }, (_, counter) => this.#entryOf(counter * RECORD)).sort()
     const counters = kept.map((entry) => this.#counterOf[entry] as number)
     this.table.keepOnly(kept)
-    for (let entry = 0; entry < kept.length; entry++) this.#give(counters[entry] as number, entry)
+    for (let entry = 0; entry < kept.length; entry++) this.#assign(counters[entry] as number, entry)
   }
 
-  /** Begins to count anew; keys keep their entries. */
+  /** Resets all counts; keys keep their entries. */
   clear(): void {
     this.seen = 0
     this.#isExact = true
@@ -101,7 +102,7 @@ export class SpaceSaving {
     this.#highest = NONE
   }
 
-  /** The highest counts, equal ones by key. */
+  /** The highest counts, ties by key. */
   top(length: number): Counted[] {
     const top: Counted[] = []
     for (let bucket = this.#highest; bucket !== NONE && top.length < length; ) {
@@ -117,7 +118,7 @@ export class SpaceSaving {
     return top
   }
 
-  /** What is known of the key of an entry; undefined when it has no counter. */
+  /** Count and error of an entry's key; undefined when it has no counter. */
   counter(entry: number): Counted | undefined {
     const counter = this.#counterOf[entry] as number
     return counter === NONE ? undefined : this.#counted(counter)
@@ -136,7 +137,7 @@ export class SpaceSaving {
     return this.#counter[counter + COUNTER.entry] as number
   }
 
-  #give(counter: number, entry: number): void {
+  #assign(counter: number, entry: number): void {
     this.#counter[counter + COUNTER.entry] = entry
     this.#counterOf[entry] = counter
   }
@@ -151,7 +152,7 @@ export class SpaceSaving {
   #begin(entry: number): void {
     const counter = this.#used * RECORD
     this.#errors[this.#used++] = 0
-    this.#give(counter, entry)
+    this.#assign(counter, entry)
     const isThere = this.#lowest !== NONE && this.#countOf(this.#lowest) === 1
     this.#append(counter, isThere ? this.#lowest : this.#insertBucket(1, NONE))
   }
@@ -161,7 +162,7 @@ export class SpaceSaving {
     const victim = this.#bucket[this.#lowest + BUCKET.head] as number
     this.#errors[victim >> RECORD_SHIFT] = this.#countOf(this.#lowest)
     this.#counterOf[this.#entryOf(victim)] = NONE
-    this.#give(victim, entry)
+    this.#assign(victim, entry)
     this.#increment(victim)
   }
 

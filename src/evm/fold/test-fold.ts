@@ -7,9 +7,9 @@ import { BlockFold, type BlockSink } from './block.ts'
 import type { ConflictExtras, ContentionData } from './contention.ts'
 import type { LifecycleChange } from './lifecycle-entry.ts'
 
-/** For tests: everything a fold has told, and the order in which it did. */
+/** For tests: everything a fold has reported, and in which order. */
 export type FoldLog = {
-  message: string[]
+  order: string[]
   tps: number[]
   contention: { data: ContentionData; extras: ConflictExtras }[]
   lifecycle: LifecycleChange[]
@@ -18,34 +18,34 @@ export type FoldLog = {
 }
 
 export function createFoldLog(): FoldLog & { sink: BlockSink } {
-  const log: FoldLog = { message: [], tps: [], contention: [], lifecycle: [], dropped: [], incomplete: [] }
+  const log: FoldLog = { order: [], tps: [], contention: [], lifecycle: [], dropped: [], incomplete: [] }
   const sink: BlockSink = {
     lifecycle(change) {
-      log.message.push(`${change.to_stage} ${change.block_number}`)
+      log.order.push(`${change.to_stage} ${change.block_number}`)
       log.lifecycle.push(change)
     },
     tps(tps, blockNumber) {
-      log.message.push(`TPS ${blockNumber}`)
+      log.order.push(`TPS ${blockNumber}`)
       log.tps.push(tps)
     },
     contention(data, extras) {
-      log.message.push(`ContentionData ${data.block_number}`)
+      log.order.push(`ContentionData ${data.block_number}`)
       log.contention.push({ data, extras })
     },
     dropped(block) {
-      log.message.push(`dropped ${block.number} ${block.reason}`)
+      log.order.push(`dropped ${block.number} ${block.reason}`)
       log.dropped.push(block)
     },
     incomplete(block) {
-      log.message.push(`incomplete ${block.number} ${block.reason}`)
+      log.order.push(`incomplete ${block.number} ${block.reason}`)
       log.incomplete.push(block)
     },
   }
   return { ...log, sink }
 }
 
-/** Feeds a fold with what a reader has, gaps included. */
-export function upstreamSubscription(fold: BlockFold, reader: RingReader): void {
+/** Folds everything a reader has, gaps included. */
+export function foldAll(fold: BlockFold, reader: RingReader): void {
   for (;;) {
     const result = reader.poll(0)
     if (result.kind === 'events') fold.fold(reader.batch)
@@ -56,7 +56,7 @@ export function upstreamSubscription(fold: BlockFold, reader: RingReader): void 
 
 export type FoldRingOptions = { seed?: number; isLarge?: boolean; counters?: number; control?: RingControl }
 
-/** A ring with room for a whole test block, what records into it, and a fold of it. */
+/** A ring that holds a complete test block, its recorder, its reader and a fold. */
 export function createFoldRing({ seed = 1, isLarge = false, counters = 1000, control }: FoldRingOptions = {}) {
   const ring = createSmallRing({
     capacity: isLarge ? 2 ** 18 : 2 ** 12,
@@ -70,7 +70,7 @@ export function createFoldRing({ seed = 1, isLarge = false, counters = 1000, con
   const reader = openReader(ring.source, { seqno: (control?.lastSeqno ?? 0) + 1 })
   const run = (): FoldLog => {
     recorder.flush()
-    upstreamSubscription(fold, reader)
+    foldAll(fold, reader)
     return log
   }
   return { ...ring, recorder, log, fold, reader, run }

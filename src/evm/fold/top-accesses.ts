@@ -3,7 +3,7 @@ import { ACCOUNT_KEY_WORDS, STORAGE_KEY_WORDS } from './access-key.ts'
 import { RUN_MAX } from './access-run.ts'
 import { type Counted, SpaceSaving } from './space-saving.ts'
 
-/** The most accessed accounts and slots, in the shape in which they are published. */
+/** The most accessed accounts and slots, with the fields of the published record. */
 export type TopAccesses = {
   account: { key: Hex; count: number }[]
   storage: { key: [address: Hex, slot: Hex]; count: number }[]
@@ -13,17 +13,17 @@ export type TopAccessesOptions = { counters: number; top: number }
 
 const TOP_ACCESSES_DEFAULTS: TopAccessesOptions = { counters: 1000, top: 10 }
 
-/** Keys remembered for each counter, those that lost theirs included, before they are forgotten all at once. */
+/** Keys kept per counter, those that lost their counter included, before the table is trimmed. */
 const KEYS_PER_COUNTER = 4
 
-/** Counts one for each ACCOUNT_ACCESS and each STORAGE_ACCESS, whichever block they belong to. */
+/** Counts every ACCOUNT_ACCESS and STORAGE_ACCESS, whatever block it belongs to. */
 export class TopAccessesFold {
   readonly account: SpaceSaving
   readonly storage: SpaceSaving
   readonly #top: number
   readonly #slotsKept: number
 
-  /** `slotsMax` is how many slots may come between two calls of `trim` without losing their entries. */
+  /** `slotsMax`: slots that may be added between two calls of `trim` without being renumbered. */
   constructor(slotsMax: number, { counters, top }: TopAccessesOptions = TOP_ACCESSES_DEFAULTS) {
     const kept = counters * KEYS_PER_COUNTER
     const keysMax = kept + RUN_MAX
@@ -33,12 +33,12 @@ export class TopAccessesFold {
     this.#top = top
   }
 
-  /** Accesses counted since the last reset; when it has not moved there is nothing new to publish. */
+  /** Accesses counted since the last reset; unchanged means that there is nothing new to publish. */
   get seen(): number {
     return this.account.seen + this.storage.seen
   }
 
-  /** Between blocks: forgets slots that are counted no more, once there are many. */
+  /** Called between blocks: removes slots without a counter once there are many. */
   trim(): void {
     if (this.storage.table.size > this.#slotsKept) this.storage.trim()
   }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { TpsFold } from './tps.ts'
 
-test('the window holds two whole blocks and half of the newest', () => {
+test('the window has two full blocks and half of the newest', () => {
   const tps = new TpsFold()
   assert.equal(tps.value, 0)
   assert.deepEqual(

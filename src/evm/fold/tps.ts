@@ -1,9 +1,9 @@
-/** Blocks the window touches: two whole ones and half of the newest. */
+/** Blocks in the window: two full ones and half of the newest. */
 const BLOCKS = 3
 
 /**
- * Transactions in a sliding window of 2.5 blocks, about a second at 400 ms a block. The newest block counts half, since it stands for
- * the time that is just passing. Blocks not seen yet count 0.
+ * Transactions in a sliding window of 2.5 blocks, about a second at 400 ms a block. The newest block counts half. Blocks not seen yet
+ * count 0.
  */
 export class TpsFold {
   readonly #counts = new Float64Array(BLOCKS)

@@ -1,6 +1,6 @@
 import { nanosBetween } from '../ring/event-batch.ts'
 
-/** The four moments of a transaction that its time is taken from. */
+/** The four events whose times give the duration of a transaction. */
 export const MOMENT = { perfEnter: 0, perfExit: 1, headerStart: 2, end: 3 } as const
 
 export type Moment = (typeof MOMENT)[keyof typeof MOMENT]
@@ -10,8 +10,8 @@ const ALL_PERF = 0b0011
 const ALL_HEADER = 0b1100
 
 /**
- * How long the transactions of a block took, together. The span is that of the perf markers; a transaction without that pair counts
- * from its header to its end. It includes waiting for the transaction before and any re-execution, so the sum is not processor time.
+ * Sum of the durations of a block's transactions. A duration is the span between the perf markers, or from header to end where they are
+ * missing. It includes waiting for earlier transactions and re-execution, so the sum is not processor time.
  */
 export class TxnTimes {
   #seen = new Uint8Array(0)
@@ -21,10 +21,10 @@ export class TxnTimes {
 
   begin(txns: number): void {
     if (txns > this.#seen.length) {
-      const room = 2 ** Math.ceil(Math.log2(txns))
-      this.#seen = new Uint8Array(room)
-      this.#low = new Uint32Array(room * MOMENTS)
-      this.#high = new Uint32Array(room * MOMENTS)
+      const capacity = 2 ** Math.ceil(Math.log2(txns))
+      this.#seen = new Uint8Array(capacity)
+      this.#low = new Uint32Array(capacity * MOMENTS)
+      this.#high = new Uint32Array(capacity * MOMENTS)
     } else this.#seen.fill(0, 0, txns)
     this.#txns = txns
   }

@@ -1,12 +1,21 @@
-import { DESCRIPTOR_BYTES, PAYLOAD_ALIGN } from './layout.ts'
+import { DESCRIPTOR, DESCRIPTOR_BYTES, PAYLOAD_ALIGN } from './layout.ts'
 
+/** The descriptor as 32-bit words. */
 const WORDS = DESCRIPTOR_BYTES / 4
+const SEQNO = DESCRIPTOR.seqno / 4
+const TYPE = DESCRIPTOR.type / 4
+const PAYLOAD_SIZE = DESCRIPTOR.payloadSize / 4
+const TIME = DESCRIPTOR.timeNs / 4
+const PAYLOAD_OFFSET = DESCRIPTOR.payloadOffset / 4
+const BLOCK_SEQNO = DESCRIPTOR.blockSeqno / 4
+const TXN_ID = DESCRIPTOR.txnId / 4
+const ACCOUNT_INDEX = DESCRIPTOR.accountIndex / 4
 const TWO_32 = 2 ** 32
 
 /** `payloadAt` of an event whose payload was overwritten before it could be copied. */
 export const PAYLOAD_LOST = -1
 
-/** Where the events of a batch lie. */
+/** The memory of a batch. */
 export type BatchMemory = {
   readonly descriptors: Uint8Array
   readonly payloads: Uint8Array
@@ -14,9 +23,9 @@ export type BatchMemory = {
 }
 
 /**
- * A run of consecutive events, copied out of the ring and proven whole. The batch is reused: whoever wants to keep something copies
- * it. Fields are read through 32-bit views, because a DataView or a BigInt per field would cost more than the folding.
- * Payloads lie on 16-byte boundaries of `payloadBytes`, so `payloadWords[payloadAt / 4 + n]` is its n-th word.
+ * Consecutive events, copied out of the ring and verified to be complete. The batch is reused: a caller that keeps something copies it.
+ * Fields are read through 32-bit views, because a DataView or a BigInt per field would cost more than the folding.
+ * Payloads begin on 16-byte boundaries of `payloadBytes`, so `payloadWords[payloadAt / 4 + n]` is the n-th word of a payload.
  */
 export class EventBatch {
   /** Events in the batch. */
@@ -36,7 +45,7 @@ export class EventBatch {
     this.payloadWords = wordsOf(memory.payloads)
   }
 
-  /** Events that already lie in memory, read where they are. */
+  /** A batch over events that are already in memory, without a copy. */
   static over(memory: BatchMemory): EventBatch {
     const count = memory.payloadAt.length
     const batch = new EventBatch({ eventsMax: count, payloadBytes: memory.payloads.length }, memory)
@@ -44,7 +53,7 @@ export class EventBatch {
     return batch
   }
 
-  /** Makes room for payloads; what was there is gone. */
+  /** Grows the payload memory; its content is lost. */
   reservePayload(bytes: number): void {
     if (bytes <= this.payloadBytes.length) return
     this.payloadBytes = new Uint8Array(2 ** Math.ceil(Math.log2(bytes)))
@@ -52,64 +61,65 @@ export class EventBatch {
   }
 
   seqno(at: number): number {
-    return u64At(this.descriptorWords, at * WORDS)
+    return u64At(this.descriptorWords, at * WORDS + SEQNO)
   }
 
   type(at: number): number {
-    return (this.descriptorWords[at * WORDS + 2] as number) & 0xffff
+    return (this.descriptorWords[at * WORDS + TYPE] as number) & 0xffff
   }
 
   payloadSize(at: number): number {
-    return this.descriptorWords[at * WORDS + 3] as number
+    return this.descriptorWords[at * WORDS + PAYLOAD_SIZE] as number
   }
 
-  /** Recording time in two halves, since nanoseconds since 1970 do not fit a Number. */
+  /** Recording time in two halves: nanoseconds since 1970 do not fit a Number. */
   timeLow(at: number): number {
-    return this.descriptorWords[at * WORDS + 4] as number
+    return this.descriptorWords[at * WORDS + TIME] as number
   }
 
   timeHigh(at: number): number {
-    return this.descriptorWords[at * WORDS + 5] as number
+    return this.descriptorWords[at * WORDS + TIME + 1] as number
   }
 
   payloadOffset(at: number): number {
-    return u64At(this.descriptorWords, at * WORDS + 6)
+    return u64At(this.descriptorWords, at * WORDS + PAYLOAD_OFFSET)
   }
 
   /** Sequence number of the BLOCK_START of the block this event belongs to; 0 outside a block. */
   blockSeqno(at: number): number {
-    return u64At(this.descriptorWords, at * WORDS + 8)
+    return u64At(this.descriptorWords, at * WORDS + BLOCK_SEQNO)
   }
 
   /**
-   * Whether the event is part of the block that begins with this number, given as two signed halves, and of none of its transactions
-   * beyond the last. Words are compared as they are: this is asked of nearly every event.
+   * Whether the event belongs to the block whose BLOCK_START has this sequence number, given as two signed halves, and to a transaction
+   * below `txnCount`. It is called for nearly every event, so words are compared without assembling a u64.
    */
   isInBlock(at: number, low: number, high: number, txnCount: number): boolean {
     const words = this.descriptorWords
     const word = at * WORDS
-    if (((words[word + 8] as number) | 0) !== low || ((words[word + 9] as number) | 0) !== high) return false
-    return words[word + 11] === 0 ? (words[word + 10] as number) <= txnCount : this.txnIndex(at) < txnCount
+    if (((words[word + BLOCK_SEQNO] as number) | 0) !== low || ((words[word + BLOCK_SEQNO + 1] as number) | 0) !== high)
+      return false
+    return words[word + TXN_ID + 1] === 0 ? (words[word + TXN_ID] as number) <= txnCount : this.txnIndex(at) < txnCount
   }
 
   /** `txnIndex`, for an event of a block with fewer than 2^31 transactions. */
   txnIndexLow(at: number): number {
-    return ((this.descriptorWords[at * WORDS + 10] as number) | 0) - 1
+    return ((this.descriptorWords[at * WORDS + TXN_ID] as number) | 0) - 1
   }
 
   /** Index of the transaction, or -1 when the event is not part of one. */
   txnIndex(at: number): number {
-    const low = this.descriptorWords[at * WORDS + 10] as number
-    const high = this.descriptorWords[at * WORDS + 11] as number
+    const low = this.descriptorWords[at * WORDS + TXN_ID] as number
+    const high = this.descriptorWords[at * WORDS + TXN_ID + 1] as number
     return high === 0 ? low - 1 : low + high * TWO_32 - 1
   }
 
   /** STORAGE_ACCESS only: index of the ACCOUNT_ACCESS it belongs to. */
   accountIndex(at: number): number {
-    return u64At(this.descriptorWords, at * WORDS + 12)
+    return u64At(this.descriptorWords, at * WORDS + ACCOUNT_INDEX)
   }
 
-  /** The payload itself, as a view that lives as long as the batch is not refilled. */
+  /** The payload, as a view that is valid until the batch is filled again. */
   payload(at: number): Uint8Array | undefined {
     const begin = this.payloadAt[at] as number
     return begin === PAYLOAD_LOST ? undefined : this.payloadBytes.subarray(begin, begin + this.payloadSize(at))
@@ -132,12 +142,12 @@ function wordsOf({ buffer, byteOffset, byteLength }: Uint8Array): Uint32Array {
   return new Uint32Array(buffer, byteOffset, byteLength >>> 2)
 }
 
-/** Payloads are allocated in steps of 16 bytes; one elsewhere could not be read through `payloadWords`. */
+/** Payloads are allocated in steps of 16 bytes; one at another offset could not be read through `payloadWords`. */
 export function isAligned(offsetLow: number): boolean {
   return (offsetLow & (PAYLOAD_ALIGN - 1)) === 0
 }
 
-/** The halves of a whole number below 2^53. */
+/** The halves of an integer below 2^53. */
 export function lowHalf(value: number): number {
   return value >>> 0
 }

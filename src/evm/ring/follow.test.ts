@@ -4,7 +4,7 @@ import { EVENT } from '../event/type.ts'
 import { type OpenedRing, RingFollower } from './follow.ts'
 import { createSmallRing, makeEvent, SMALL_LIMITS, type SmallRing } from './test-ring.ts'
 
-/** A path that leads to one ring after the other. */
+/** A path that holds one ring after another. */
 function createPath() {
   let now: SmallRing | undefined
   const closed: SmallRing[] = []
@@ -34,7 +34,7 @@ function ringOf(events: number): SmallRing {
 }
 
 describe('following a path', () => {
-  test('waits for a ring that is not there yet, looking once a second', () => {
+  test('waits for a missing ring and checks once a second', () => {
     const path = createPath()
     const follower = follow(path)
     assert.deepEqual(follower.poll(0), { kind: 'missing' })
@@ -44,7 +44,7 @@ describe('following a path', () => {
     assert.equal(follower.poll(1000).kind, 'events')
   })
 
-  test('reads the old ring to its end before it opens the new one, and that from its first event', () => {
+  test('reads the old ring to its end, then the new one from its first event', () => {
     const path = createPath()
     const old = ringOf(3)
     path.hold(old)
@@ -53,7 +53,7 @@ describe('following a path', () => {
     assert.equal(follower.poll(0).kind, 'events')
     assert.equal(follower.poll(1).kind, 'idle')
     assert.equal(follower.stats.eventsRead, 1, 'without a block it begins with the newest event')
-    // The node records two more, dies while it writes a third, and is started again.
+    // The node records two more, dies while it writes a third, and is restarted.
     old.writer.record(makeEvent(4, 8))
     old.writer.steps([makeEvent(5, 8)]).next()
     old.writer.record(makeEvent(6, 8))
@@ -70,7 +70,7 @@ describe('following a path', () => {
     assert.deepEqual(follower.stats, { eventsRead: 5, eventsLost: 1, gaps: 1, payloadsLost: 0 })
   })
 
-  test('after an orderly stop it waits for the next ring', () => {
+  test('waits for the next ring after the node unlinked the old one', () => {
     const path = createPath()
     path.hold(ringOf(1))
     const follower = follow(path)
@@ -84,7 +84,7 @@ describe('following a path', () => {
     assert.deepEqual(follower.poll(2000), { kind: 'opened', previousSeqno: 1, mode: undefined })
   })
 
-  test('a ring that was begun anew in the same file is opened again', () => {
+  test('opens a ring again that was restarted in the same file', () => {
     const path = createPath()
     const ring = ringOf(5)
     path.hold(ring)
@@ -97,7 +97,7 @@ describe('following a path', () => {
     assert.equal(follower.batch?.seqno(0), 1)
   })
 
-  test('a ring that cannot be read is told and tried again', () => {
+  test('reports a ring that cannot be read and tries again', () => {
     const path = createPath()
     const odd = ringOf(1)
     odd.image.fill(0xab, 8, 40)
@@ -112,7 +112,7 @@ describe('following a path', () => {
     assert.equal(follower.poll(1000).kind, 'opened')
   })
 
-  test('begins with the newest block, or with the oldest when asked', () => {
+  test('starts with the newest block, or with the oldest when configured', () => {
     const ring = createSmallRing({ capacity: 64 })
     for (const blockSeqno of [1, 3]) {
       ring.writer.record(makeEvent(blockSeqno, 8, { type: EVENT.BLOCK_START, blockSeqno }))
@@ -131,7 +131,14 @@ describe('following a path', () => {
     }
   })
 
-  test('closes what it opened', () => {
+  test('reports how the ring is read', () => {
+    const ring = ringOf(1)
+    const open = (): OpenedRing => ({ ...ring.source, mode: 'mapped', isReplaced: () => false, close() {} })
+    const follower = new RingFollower(open, { reader: { limits: SMALL_LIMITS } })
+    assert.deepEqual(follower.poll(0), { kind: 'opened', previousSeqno: undefined, mode: 'mapped' })
+  })
+
+  test('closes every ring it opened', () => {
     const path = createPath()
     const ring = ringOf(1)
     path.hold(ring)

@@ -4,19 +4,19 @@ import type { RingStart } from './position.ts'
 import { createRingReader, type ReaderOptions, type ReaderStats, type ReadResult, type RingReader } from './reader.ts'
 import type { RingSource } from './source.ts'
 
-/** One opened ring file. The path it came from may come to hold another file, or none; the opened one stays readable. */
+/** One opened ring file. It stays readable when its path later leads to another file or to none. */
 export type OpenedRing = RingSource & {
-  /** How it is read, for messages. */
-  readonly way?: 'positional' | 'mapped' | 'unpacked'
+  /** How it is read; undefined for memory. */
+  readonly mode?: 'positional' | 'mapped' | 'unpacked'
   /** True when the path no longer leads to this file. */
   isReplaced(): boolean
   close(): void
 }
 
 export type FollowOptions = {
-  /** Where the first ring is begun. */
+  /** Where reading of the first ring starts. */
   start: RingStart | { seqno: number }
-  /** How often the path is looked at, for another file or for a first one. */
+  /** How often the path is checked for a first or another file. */
   checkMs: number
   reader: Partial<ReaderOptions>
 }
@@ -25,18 +25,18 @@ const FOLLOW_DEFAULTS: FollowOptions = { start: 'newest-block', checkMs: 1000, r
 
 export type FollowResult =
   | Exclude<ReadResult, { kind: 'rewound' }>
-  /** Nothing lies at the path. */
+  /** There is no file at the path. */
   | { kind: 'missing' }
-  /** A file lies there that cannot be read; it is tried again, since a newer one may replace it. */
+  /** The file at the path is not a readable ring. It is tried again, since a newer one may replace it. */
   | { kind: 'refused'; refusal: RingRefusal }
   /** A ring was opened. `previousSeqno` is the last event of the ring before it, undefined for the first ring. */
-  | { kind: 'opened'; previousSeqno: number | undefined; mode: OpenedRing['way'] }
+  | { kind: 'opened'; previousSeqno: number | undefined; mode: OpenedRing['mode'] }
 
 const MISSING: FollowResult = { kind: 'missing' }
 
 /**
- * Follows a path across restarts of the node. A node that stops unlinks its ring, one that dies leaves it; either way the open file
- * falls silent for ever, so the path is compared with it now and then. The old file is read to its end before the new one is opened.
+ * Follows a path across restarts of the node. A node that stops unlinks its ring, one that dies leaves it; in both cases the open file
+ * gets no more events, so the path is compared with it regularly. The old file is read to its end before the new one is opened.
  */
 export class RingFollower implements Disposable {
   readonly #open: () => OpenedRing | undefined
@@ -54,7 +54,7 @@ export class RingFollower implements Disposable {
     this.#options = { ...FOLLOW_DEFAULTS, ...options }
   }
 
-  /** Events of the last poll that said `events`. */
+  /** Events of the last poll that returned `events`. */
   get batch(): EventBatch | undefined {
     return this.#reader?.batch
   }
@@ -67,7 +67,7 @@ export class RingFollower implements Disposable {
     return this.#reader?.lagEvents ?? 0
   }
 
-  /** Over all rings followed so far. */
+  /** Totals over all rings followed so far. */
   get stats(): ReaderStats {
     const now = this.#reader?.stats
     const { eventsRead, eventsLost, gaps, payloadsLost } = this.#closedStats
@@ -107,7 +107,7 @@ export class RingFollower implements Disposable {
     const ring = this.#open()
     if (ring === undefined) return this.#fail(MISSING)
     const previousSeqno = this.#previousSeqno
-    // A ring that replaces another is read from its first event, so that nothing between the two is left out.
+    // A ring that replaces another is read from its first event, so that no event between the two is skipped.
     const start = previousSeqno === undefined ? this.#options.start : { seqno: 1 }
     const created = createRingReader(ring, start, this.#options.reader)
     if (!created.ok) {
@@ -117,7 +117,7 @@ export class RingFollower implements Disposable {
     this.#ring = ring
     this.#reader = created.reader
     this.#isFinishing = false
-    return { kind: 'opened', previousSeqno, mode: ring.way }
+    return { kind: 'opened', previousSeqno, mode: ring.mode }
   }
 
   #fail(failure: FollowResult): FollowResult {

@@ -2,22 +2,22 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import {
   checkRingHeader,
+  descriptorOffset,
   encodeRingHeader,
   HEADER,
-  payloadSectionPosition,
+  payloadSectionOffset,
   readControl,
   ringFileBytes,
   SCHEMA_HASH,
-  slotPosition,
 } from './layout.ts'
 
 const SMALLEST = { capacity: 2 ** 16, payloadBytes: 2 ** 27, contextBytes: 0 }
 
-/** What a node makes when nothing else is asked of it. */
+/** The default geometry of a node.  */
 const DEFAULT_GEOMETRY = { capacity: 2 ** 21, payloadBytes: 2 ** 29, contextBytes: 0 }
 
 describe('ring header', () => {
-  test('a new one is accepted and gives back its geometry', () => {
+  test('accepts a new header and returns its geometry', () => {
     assert.deepEqual(checkRingHeader(encodeRingHeader(DEFAULT_GEOMETRY)), { ok: true, geometry: DEFAULT_GEOMETRY })
     assert.deepEqual(readControl(encodeRingHeader(SMALLEST)), { lastSeqno: 0, nextPayloadByte: 0, windowStart: 0 })
   })
@@ -61,13 +61,13 @@ describe('ring header', () => {
     })
   }
 
-  test('refuses a file that ends within it', () => {
+  test('refuses a file that ends within the header', () => {
     const check = checkRingHeader(encodeRingHeader(SMALLEST).subarray(0, 191))
     assert(!check.ok)
     assert.equal(check.reason, 'not-a-ring')
   })
 
-  test('reads the control registers at their places', () => {
+  test('reads the control registers at their offsets', () => {
     const header = Buffer.from(encodeRingHeader(SMALLEST))
     header.writeBigUInt64LE(6_597n, HEADER.lastSeqno)
     header.writeBigUInt64LE(2n ** 40n + 5n, HEADER.nextPayloadByte)
@@ -76,11 +76,11 @@ describe('ring header', () => {
   })
 })
 
-test('sections lie where the format puts them', () => {
+test('sections have the offsets of the format', () => {
   assert.equal(ringFileBytes(SMALLEST), 140_509_184)
   assert.equal(ringFileBytes(DEFAULT_GEOMETRY), 673_185_792)
-  assert.equal(slotPosition(SMALLEST, 1), 2_097_152)
-  assert.equal(slotPosition(SMALLEST, 65_536), 2_097_152 + 65_535 * 64)
-  assert.equal(slotPosition(SMALLEST, 65_537), 2_097_152)
-  assert.equal(payloadSectionPosition(SMALLEST), 2_097_152 + 65_536 * 64)
+  assert.equal(descriptorOffset(SMALLEST, 1), 2_097_152)
+  assert.equal(descriptorOffset(SMALLEST, 65_536), 2_097_152 + 65_535 * 64)
+  assert.equal(descriptorOffset(SMALLEST, 65_537), 2_097_152)
+  assert.equal(payloadSectionOffset(SMALLEST), 2_097_152 + 65_536 * 64)
 })

@@ -1,6 +1,7 @@
 /**
  * Layout of Monad's execution event ring: one file with a header, an array of 64-byte descriptors, a payload buffer and a context
- * area, each on a 2 MiB boundary. Source: the public headers of category-labs/monad. All integers are little-endian.
+ * area, each on a 2 MiB boundary. Source: the public headers of category-labs/monad. All integers are little-endian. Every reader and
+ * writer takes its offsets from the tables here.
  */
 
 export const SECTION_BYTES = 2 ** 21
@@ -15,12 +16,13 @@ const RING_MAGIC = 'RING01'
 const CONTENT_TYPE_EXECUTION = 2
 export const SCHEMA_HASH = '8933f907c432c98ac0c8db62f9aa164c0c3f1672f41290e4ea3408df6c6723f3'
 
-/** Hashes that were current once. Their layouts differ, so they are refused like any other, but with a better sentence. */
+/** Former schema hashes. Their layouts differ, so they are refused like unknown ones, with a more precise message. */
 const RETIRED_SCHEMAS: ReadonlySet<string> = new Set([
   '51be78e073ef1b5f9f207c96478c2ddb8df2591af9d0d3f9700108dee30cf276',
   'ddc58d9afcabb6ae55d525d281ef9fd2f9b4dbceb27ac118067cdafd70e9016b',
 ])
 
+/** Byte offsets in the header. */
 export const HEADER = {
   contentType: 6,
   schemaHash: 8,
@@ -30,6 +32,21 @@ export const HEADER = {
   lastSeqno: 64,
   nextPayloadByte: 72,
   windowStart: 128,
+} as const
+
+/** Byte offsets in a descriptor. */
+export const DESCRIPTOR = {
+  /** 0 until the event is committed. */
+  seqno: 0,
+  type: 8,
+  payloadSize: 12,
+  timeNs: 16,
+  payloadOffset: 24,
+  /** Sequence number of the BLOCK_START of the block; 0 outside a block. */
+  blockSeqno: 32,
+  /** Index of the transaction plus 1; 0 outside a transaction. */
+  txnId: 40,
+  accountIndex: 48,
 } as const
 
 export type RingGeometry = {
@@ -57,7 +74,7 @@ export type RingRefusal = {
 
 export type RingCheck = { ok: true; geometry: RingGeometry } | RingRefusal
 
-/** Says whether these 192 bytes begin an execution ring that this code can read. */
+/** Whether these 192 bytes are the header of an execution ring that this build can read. */
 export function checkRingHeader(header: Uint8Array, limits: RingLimits = RING_LIMITS): RingCheck {
   if (header.length < HEADER_BYTES) return refuse('not-a-ring', `the file has only ${header.length} bytes`)
   const magic = String.fromCharCode(...header.subarray(0, RING_MAGIC.length))
@@ -90,7 +107,7 @@ export function checkRingHeader(header: Uint8Array, limits: RingLimits = RING_LI
   return { ok: true, geometry }
 }
 
-/** What a header says, whether or not this build can read the ring behind it. */
+/** The fields of a header, whether or not this build can read the ring. */
 export function describeHeader(header: Uint8Array) {
   const view = viewOf(header)
   return {
@@ -106,7 +123,7 @@ export function describeHeader(header: Uint8Array) {
   }
 }
 
-/** The header of a new ring: nothing recorded, control registers zero. */
+/** The header of a new ring: no events, control registers zero. */
 export function encodeRingHeader({ capacity, payloadBytes, contextBytes }: RingGeometry): Uint8Array {
   const header = new Uint8Array(HEADER_BYTES)
   const view = viewOf(header)
@@ -119,22 +136,22 @@ export function encodeRingHeader({ capacity, payloadBytes, contextBytes }: RingG
   return header
 }
 
-/** Size of the whole file. A live ring is never shorter; a snapshot may be, and what is missing is zero. */
+/** Size of the complete file. A live ring is never shorter; a snapshot may be, and the missing bytes read as zero. */
 export function ringFileBytes({ capacity, payloadBytes, contextBytes }: RingGeometry): number {
   return SECTION_BYTES + capacity * DESCRIPTOR_BYTES + payloadBytes + contextBytes
 }
 
-/** Where in the file the descriptor of a sequence number lies. */
-export function slotPosition(geometry: RingGeometry, seqno: number): number {
-  return SECTION_BYTES + slotIndex(geometry, seqno) * DESCRIPTOR_BYTES
+/** File offset of the descriptor of a sequence number. */
+export function descriptorOffset(geometry: RingGeometry, seqno: number): number {
+  return SECTION_BYTES + descriptorIndex(geometry, seqno) * DESCRIPTOR_BYTES
 }
 
-export function slotIndex({ capacity }: RingGeometry, seqno: number): number {
+export function descriptorIndex({ capacity }: RingGeometry, seqno: number): number {
   return (seqno - 1) % capacity
 }
 
-/** Where in the file the payload buffer begins. */
-export function payloadSectionPosition({ capacity }: RingGeometry): number {
+/** File offset of the payload buffer. */
+export function payloadSectionOffset({ capacity }: RingGeometry): number {
   return SECTION_BYTES + capacity * DESCRIPTOR_BYTES
 }
 
@@ -142,9 +159,9 @@ export function alignPayload(size: number): number {
   return Math.ceil(size / PAYLOAD_ALIGN) * PAYLOAD_ALIGN
 }
 
-/** The three registers that move while a ring is written. */
+/** The three registers that change while a ring is written. */
 export type RingControl = {
-  /** Last sequence number allocated; its slot, and lower ones, may not be committed yet. */
+  /** Last sequence number allocated; its descriptor, and lower ones, may not be committed yet. */
   lastSeqno: number
   nextPayloadByte: number
   /** Lowest unwrapped payload offset that is still valid. */

@@ -20,7 +20,7 @@ function batchOf(payloads: readonly Payload[]): EventBatch {
   return batch
 }
 
-/** The definition, in big numbers and without haste. */
+/** A direct implementation with bigint. */
 function planNaively(payloads: readonly Payload[], windowStart: number) {
   const isLost = ({ size, offset }: Payload): boolean =>
     size > 0 && (size > ROOM.eventBytesMax || offset < windowStart || offset % 16 !== 0)
@@ -43,7 +43,7 @@ function planNaively(payloads: readonly Payload[], windowStart: number) {
   return { plan: { events, ...range, lost: taken.filter(isLost).length }, payloadAt }
 }
 
-// Offsets need not grow with the events: of two threads the later one may have taken its bytes first.
+// Offsets need not grow with the sequence numbers: of two threads the later one may have allocated its bytes first.
 const payloads = (base: number) =>
   fc.array(
     fc.record({
@@ -58,7 +58,7 @@ const payloads = (base: number) =>
   )
 
 for (const base of [2 ** 16, 2 ** 31, 2 ** 32, 2 ** 40]) {
-  test(`payloads about ${base} lie where the definition says, whatever their order`, () => {
+  test(`plans payloads around offset ${base} like the direct implementation, in any order`, () => {
     fc.assert(
       fc.property(payloads(base), fc.integer({ min: -600, max: 100 }), (given, start) => {
         const batch = batchOf(given)
@@ -71,7 +71,7 @@ for (const base of [2 ** 16, 2 ** 31, 2 ** 32, 2 ** 40]) {
   })
 }
 
-test('payloads that the window has passed since are lost, each counted once', () => {
+test('payloads below the new window start are lost, each counted once', () => {
   const batch = batchOf([64, 0, 128, 32].map((offset) => ({ size: offset === 0 ? 0 : 16, offset })))
   const planned = planPayloads(batch, 4, 64, ROOM)
   assert.deepEqual([planned.lost, planned.offset], [1, 64])

@@ -1,26 +1,33 @@
 import { type EventBatch, isAligned, PAYLOAD_LOST, u64At } from './event-batch.ts'
-import { DESCRIPTOR_BYTES } from './layout.ts'
+import { DESCRIPTOR, DESCRIPTOR_BYTES } from './layout.ts'
 
 const DESCRIPTOR_WORDS = DESCRIPTOR_BYTES / 4
+const PAYLOAD_SIZE = DESCRIPTOR.payloadSize / 4
+const PAYLOAD_OFFSET = DESCRIPTOR.payloadOffset / 4
 
-/** Leading events of a batch, the range that holds their payloads, and how many of these are gone. */
+/** Leading events of a batch, the range of payload bytes to read for them, and how many payloads are lost. */
 export type PayloadPlan = { events: number; offset: number; length: number; lost: number }
 
-export type PayloadRoom = {
+export type PayloadLimits = {
   /** A larger payload is not copied and counts as lost. */
   readonly eventBytesMax: number
-  /** Bytes in one read; a single larger payload still gets through. */
+  /** Bytes in one read; a single larger payload is still read. */
   readonly readBytesMax: number
 }
 
 /**
- * Chooses the leading events whose payloads fit one read, and where each payload will lie. Offsets come from a counter of their own
- * and need not grow with the sequence number, so the range is that of the smallest and the largest.
+ * Selects the leading events whose payloads fit one read, and the index of each payload in the batch memory. Payload offsets come from
+ * a separate counter and need not grow with the sequence number, so the range spans the smallest and the largest.
  */
-export function planPayloads(batch: EventBatch, count: number, windowStart: number, room: PayloadRoom): PayloadPlan {
+export function planPayloads(
+  batch: EventBatch,
+  count: number,
+  windowStart: number,
+  limits: PayloadLimits,
+): PayloadPlan {
   const { payloadAt, descriptorWords: words } = batch
-  const { eventBytesMax, readBytesMax } = room
-  // Places are counted from the first payload there is; a later one may lie below it. Until there is one, from the very start.
+  const { eventBytesMax, readBytesMax } = limits
+  // Positions are relative to the first payload; a later payload may be below it. Before the first one they are absolute.
   let first = 0
   let firstLow = 0
   let firstHigh = 0
@@ -30,15 +37,15 @@ export function planPayloads(batch: EventBatch, count: number, windowStart: numb
   let lost = 0
   let events = 0
   for (let at = 0; events < count; events++, at += DESCRIPTOR_WORDS) {
-    const size = words[at + 3] as number
+    const size = words[at + PAYLOAD_SIZE] as number
     if (size === 0) {
       payloadAt[events] = 0
       continue
     }
-    const offsetLow = words[at + 6] as number
-    const offsetHigh = words[at + 7] as number
-    // Mostly the upper halves are equal, and numbers of 32 bits are enough.
-    let position = offsetHigh === firstHigh ? offsetLow - firstLow : u64At(words, at + 6) - first
+    const offsetLow = words[at + PAYLOAD_OFFSET] as number
+    const offsetHigh = words[at + PAYLOAD_OFFSET + 1] as number
+    // In most cases the upper halves are equal, and 32-bit arithmetic is enough.
+    let position = offsetHigh === firstHigh ? offsetLow - firstLow : u64At(words, at + PAYLOAD_OFFSET) - first
     if (size > eventBytesMax || position < windowAt || !isAligned(offsetLow)) {
       payloadAt[events] = PAYLOAD_LOST
       lost += 1
@@ -69,7 +76,7 @@ function movePayloads(batch: EventBatch, events: number, by: number): void {
   }
 }
 
-/** Loaded after the copy, the start of the window tells which payloads the writer may have run over. */
+/** Read after the copy, the start of the window shows which payloads the writer may have overwritten meanwhile. */
 export function expirePayloads(batch: EventBatch, planned: PayloadPlan, windowStart: number): void {
   for (let at = 0; at < planned.events; at++) {
     if (batch.payloadOffset(at) >= windowStart || batch.payloadSize(at) === 0) continue

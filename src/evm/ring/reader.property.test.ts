@@ -9,11 +9,11 @@ import { makeEvent, openReader } from './test-ring.ts'
 import { RingStorm } from './test-storm.ts'
 import type { RingEvent } from './writer.ts'
 
-const DEAD_SLOT_MS = 3000
+const ABANDONED_MS = 3000
 
 type Account = { whole: number; payloadLost: number; inGaps: number; next: number }
 
-/** Takes what one poll gave and checks it against what was recorded. */
+/** Checks the result of one poll against what was recorded. */
 function account(storm: RingStorm, reader: RingReader, nowMs: number, so: Account): boolean {
   const cursor = reader.cursor
   const result = reader.poll(nowMs)
@@ -56,7 +56,7 @@ function account(storm: RingStorm, reader: RingReader, nowMs: number, so: Accoun
   return true
 }
 
-/** The counters of a new ring, or of one where a half of a number is about to turn over; payloads do so every few minutes. */
+/** The counters of a new ring, or of one where the lower half of a number is about to overflow; payload offsets do so every few minutes. */
 function chooseControl(random: Random): RingControl {
   if (random.float() < 0.4) return { lastSeqno: 0, nextPayloadByte: 0, windowStart: 0 }
   const justBefore = (): number => (1 + randomInt(random, 4)) * 2 ** 31 - 16 * randomInt(random, 16)
@@ -69,7 +69,7 @@ function runStorm(seed: number): Account & { recorded: number } {
   const capacity = 2 ** (2 + randomInt(random, 4))
   const payloadBytes = 2 ** (9 + randomInt(random, 3))
   const windowStepBytes = payloadBytes / 8
-  // With small payloads a whole event is written between two pieces of one read.
+  // With small payloads a complete event is written between two pieces of one read.
   const sizeMax = random.float() < 0.5 ? 16 : payloadBytes / 8
   const makeEvents = (firstSeqno: number): RingEvent[] => {
     let room = payloadBytes - 2 * windowStepBytes - 16
@@ -101,12 +101,12 @@ function runStorm(seed: number): Account & { recorded: number } {
   const options = {
     eventsMax: 1 + randomInt(random, 12),
     payloadBytes: 2 ** (6 + randomInt(random, 4)),
-    deadSlotMs: DEAD_SLOT_MS,
+    abandonedMs: ABANDONED_MS,
   }
   const reader = openReader(storm.source, { seqno: before + 1 }, options)
   const so: Account = { whole: 0, payloadLost: 0, inGaps: 0, next: before + 1 }
   for (let round = 0; round < 60; round++) {
-    // Sometimes the writers rush past a reader in the middle of its work, sometimes they do one thing at the worst moment.
+    // Sometimes the writers overtake a reader during a poll, sometimes they make a single store at the worst moment.
     storm.haste = random.float() ** 3
     storm.burst = random.float() < 0.5 ? 4 : 100
     const steps = randomInt(random, random.float() < 0.1 ? 2000 : 60)
@@ -116,9 +116,9 @@ function runStorm(seed: number): Account & { recorded: number } {
   }
   storm.haste = 0
   storm.settle()
-  // Dead slots are told apart from slow ones by time alone, so time passes only once the living are done.
+  // Abandoned events are distinguished from slow ones by time only, so time passes only after the live threads are done.
   for (let round = 0; round < 10_000; round++) {
-    if (!account(storm, reader, round * DEAD_SLOT_MS, so) && so.next > lastAlive(storm)) break
+    if (!account(storm, reader, round * ABANDONED_MS, so) && so.next > lastAlive(storm)) break
   }
   reader.finish()
   while (account(storm, reader, 0, so));
@@ -137,7 +137,7 @@ function lastAlive(storm: RingStorm): number {
   return seqno
 }
 
-test('whatever the writers do, every event is read whole, known to be expired, or in exactly one gap', () => {
+test('under concurrent writers every event is read completely, reported as expired, or in exactly one gap', () => {
   const sums = { whole: 0, payloadLost: 0, inGaps: 0, recorded: 0 }
   const settings = seedFor('ring-reader storm', 120)
   fc.assert(
@@ -147,7 +147,7 @@ test('whatever the writers do, every event is read whole, known to be expired, o
     }),
     settings,
   )
-  // The storm is worth something only if all three things happen in it.
+  // All three outcomes must have occurred.
   assert(
     sums.whole > settings.numRuns && sums.payloadLost > settings.numRuns && sums.inGaps > settings.numRuns,
     JSON.stringify(sums),

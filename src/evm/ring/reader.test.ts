@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { EVENT } from '../event/type.ts'
-import { HEADER, RING_LIMITS, slotPosition } from './layout.ts'
+import { descriptorOffset, HEADER, RING_LIMITS } from './layout.ts'
 import { createRingReader } from './reader.ts'
 import { createMemoryRing, createMemorySource } from './source.ts'
 import { createSmallRing, makeEvent, openReader, SMALL_LIMITS, takeAll } from './test-ring.ts'
 
 describe('reading', () => {
-  test('an empty ring has nothing, a written one everything in order', () => {
+  test('an empty ring is idle, a written one returns all events in order', () => {
     const { source, writer } = createSmallRing()
     const reader = openReader(source)
     assert.deepEqual(reader.poll(0), { kind: 'idle' })
@@ -22,7 +22,7 @@ describe('reading', () => {
     assert.deepEqual(reader.stats, { eventsRead: 3, eventsLost: 0, gaps: 0, payloadsLost: 0 })
   })
 
-  test('all fields of a descriptor arrive', () => {
+  test('returns all fields of a descriptor', () => {
     const { source, writer } = createSmallRing()
     const timeNs = 1_769_023_528_961_704_761n
     writer.record(makeEvent(1, 20, { type: EVENT.STORAGE_ACCESS, timeNs, blockSeqno: 7, txnIndex: 3, accountIndex: 2 }))
@@ -43,7 +43,7 @@ describe('reading', () => {
   })
 
   test('the descriptor array and the payload buffer wrap in the middle of a batch', () => {
-    // Registers set high, as the format document advises, so that both ends are a few events away.
+    // Registers set high, as the format document advises, so that both buffers wrap after a few events.
     const control = { lastSeqno: 3 * 16 - 2, nextPayloadByte: 5 * 4096 - 64, windowStart: 4 * 4096 }
     const { source, writer, image } = createSmallRing({ control })
     const events = Array.from({ length: 8 }, (_, mark) => makeEvent(mark, 50 + mark))
@@ -54,11 +54,11 @@ describe('reading', () => {
       taken.map(({ seqno, payload }) => [seqno, payload]),
       events.map(({ payload }, at) => [47 + at, payload]),
     )
-    const secondSlot = Buffer.from(image.buffer).readBigUInt64LE(slotPosition(reader.geometry, 49))
-    assert.equal(secondSlot, 49n)
+    const secondDescriptor = Buffer.from(image.buffer).readBigUInt64LE(descriptorOffset(reader.geometry, 49))
+    assert.equal(secondDescriptor, 49n)
   })
 
-  test('a slot that is not committed stops the reader, though later ones are', () => {
+  test('stops at an uncommitted event although later ones are committed', () => {
     const { source, writer } = createSmallRing()
     const slow = writer.steps([makeEvent(1, 8)])
     slow.next()
@@ -73,12 +73,12 @@ describe('reading', () => {
     assert.equal(reader.stats.eventsLost, 0)
   })
 
-  test('a slot left by a dead writer is a gap after a while, and only that slot', () => {
+  test('an event abandoned by a dead writer becomes a gap after abandonedMs, and only that event', () => {
     const { source, writer } = createSmallRing()
     writer.record(makeEvent(1, 8))
     writer.steps([makeEvent(2, 8)]).next()
     writer.record(makeEvent(3, 8))
-    const reader = openReader(source, { seqno: 1 }, { deadSlotMs: 3000 })
+    const reader = openReader(source, { seqno: 1 }, { abandonedMs: 3000 })
     assert.equal(takeAll(reader, 0).taken.length, 1)
     assert.deepEqual(reader.poll(100), { kind: 'idle' })
     assert.deepEqual(reader.poll(2999), { kind: 'idle' })
@@ -89,7 +89,7 @@ describe('reading', () => {
     )
   })
 
-  test('a writer that merely pauses is waited for', () => {
+  test('waits for a writer that pauses', () => {
     const { source, writer } = createSmallRing()
     const paused = writer.steps([makeEvent(1, 8)])
     paused.next()
@@ -100,26 +100,26 @@ describe('reading', () => {
     assert.equal(takeAll(reader, 1_000_001).taken.length, 1)
   })
 
-  test('a slot committed while it is being copied comes with all its fields', () => {
+  test('an event committed during the copy is returned with all its fields', () => {
     const { source, writer, geometry } = createSmallRing()
     const event = makeEvent(1, 8)
     const steps = writer.steps([event])
     steps.next()
-    // A copy that runs downwards takes the fields first and the sequence number last; the commit happens in between.
+    // A copy that runs downwards reads the fields first and the sequence number last; the commit happens in between.
     const downwards: typeof source = {
       ...source,
-      read(position, target, targetAt, length) {
-        if (position !== slotPosition(geometry, 1)) return source.read(position, target, targetAt, length)
-        source.read(position + 8, target, targetAt + 8, length - 8)
+      read(offset, target, targetAt, length) {
+        if (offset !== descriptorOffset(geometry, 1)) return source.read(offset, target, targetAt, length)
+        source.read(offset + 8, target, targetAt + 8, length - 8)
         for (const _ of steps);
-        source.read(position, target, targetAt, 8)
+        source.read(offset, target, targetAt, 8)
       },
     }
     const reader = openReader(downwards)
     assert.deepEqual(takeAll(reader).taken, [{ seqno: 1, type: event.type, payload: event.payload }])
   })
 
-  test('once the writer is known to be gone, what is missing is a gap at once', () => {
+  test('after finish a missing event is a gap at once', () => {
     const { source, writer } = createSmallRing()
     writer.steps([makeEvent(1, 8)]).next()
     writer.record(makeEvent(2, 8))
@@ -139,8 +139,8 @@ describe('reading', () => {
   })
 })
 
-describe('losing', () => {
-  test('a reader lapped by the ring counts every event it missed and goes on with the newest', () => {
+describe('lost events', () => {
+  test('a lapped reader counts every missed event and continues with the newest', () => {
     const { source, writer } = createSmallRing({ capacity: 16 })
     const reader = openReader(source)
     for (let mark = 1; mark <= 40; mark++) writer.record(makeEvent(mark, 4))
@@ -150,7 +150,7 @@ describe('losing', () => {
     assert.deepEqual(reader.stats, { eventsRead: 1, eventsLost: 39, gaps: 1, payloadsLost: 0 })
   })
 
-  test('after a gap reading begins with the start of the newest block', () => {
+  test('after a gap reading continues at the start of the newest block', () => {
     const { source, writer } = createSmallRing({ capacity: 16 })
     const reader = openReader(source)
     for (let mark = 1; mark <= 35; mark++) writer.record(makeEvent(mark, 4))
@@ -160,7 +160,7 @@ describe('losing', () => {
     assert.equal(takeAll(reader).taken.length, 5)
   })
 
-  test('exactly as many events as there are slots can be behind', () => {
+  test('a lag of exactly the ring capacity loses no event', () => {
     for (const [count, lost] of [
       [16, 0],
       [17, 16],
@@ -173,7 +173,7 @@ describe('losing', () => {
     }
   })
 
-  test('a payload outside the window is lost, its descriptor is not', () => {
+  test('a payload outside the window is lost, its event is still returned', () => {
     const { source, writer } = createSmallRing({ capacity: 64, payloadBytes: 4096, windowStepBytes: 256 })
     const reader = openReader(source)
     for (let mark = 1; mark <= 5; mark++) writer.record(makeEvent(mark, 1000))
@@ -187,7 +187,7 @@ describe('losing', () => {
     assert.equal(reader.stats.payloadsLost, 2)
   })
 
-  test('a larger payload than is allowed counts as lost, one larger than a batch is read', () => {
+  test('a payload above eventBytesMax is lost, one larger than a batch is read', () => {
     const { source, writer } = createSmallRing()
     for (const size of [100, 600, 1200, 100]) writer.record(makeEvent(size, size))
     const { taken } = takeAll(openReader(source, { seqno: 1 }, { payloadBytes: 256, eventBytesMax: 1000 }))
@@ -197,7 +197,7 @@ describe('losing', () => {
     )
   })
 
-  test('a ring that counts below what was read is another ring', () => {
+  test('a last sequence number below what was read is reported as rewound', () => {
     const { source, writer, image } = createSmallRing()
     writer.recordAll([makeEvent(1, 8), makeEvent(2, 8)])
     const reader = openReader(source)
@@ -207,7 +207,7 @@ describe('losing', () => {
   })
 })
 
-describe('starting', () => {
+describe('start', () => {
   /** Two blocks of four events, then a consensus event. */
   function twoBlocks() {
     const ring = createSmallRing({ capacity: 64 })
@@ -233,25 +233,25 @@ describe('starting', () => {
     assert.equal(openReader(source, 'newest-block').cursor, 19)
   })
 
-  test('behind an uncommitted newest slot', () => {
+  test('at the newest committed event', () => {
     const ring = twoBlocks()
     ring.writer.steps([makeEvent(1, 8)]).next()
     assert.equal(openReader(ring.source, 'newest-block').cursor, 5)
   })
 
-  test('at the oldest whole block', () => {
+  test('at the oldest complete block', () => {
     assert.equal(openReader(twoBlocks().source, 'oldest').cursor, 1)
     const { source, writer } = createSmallRing({ capacity: 16 })
     for (let mark = 1; mark <= 30; mark++) {
       const isStart = mark % 5 === 0
       writer.record(makeEvent(mark, 8, isStart ? { type: EVENT.BLOCK_START, blockSeqno: mark } : {}))
     }
-    assert.equal(openReader(source, 'oldest').cursor, 19, 'slots that the writer will take next are left alone')
+    assert.equal(openReader(source, 'oldest').cursor, 19, 'skips events that the writer overwrites next')
     const snapshot = { ...source, isStatic: true }
     assert.equal(openReader(snapshot, 'oldest').cursor, 14, 'nobody writes a snapshot any more')
   })
 
-  test('not at a block whose first payload has expired', () => {
+  test('after a block whose BLOCK_START payload has expired', () => {
     const { source, writer } = createSmallRing({ capacity: 64 })
     writer.record(makeEvent(1, 1000, { type: EVENT.BLOCK_START, blockSeqno: 1 }))
     for (let mark = 2; mark <= 4; mark++) writer.record(makeEvent(mark, 1000))
@@ -259,7 +259,7 @@ describe('starting', () => {
     assert.equal(openReader(source, 'oldest').cursor, 4)
   })
 
-  test('in an empty ring at its first event', () => {
+  test('at the first event of an empty ring', () => {
     const { source, writer } = createSmallRing()
     for (const start of ['oldest', 'newest-block'] as const) assert.equal(openReader(source, start).cursor, 0)
     writer.steps([makeEvent(1, 8)]).next()
@@ -268,7 +268,7 @@ describe('starting', () => {
 })
 
 describe('opening', () => {
-  test('a live file shorter than its header says is refused, a snapshot is read with zeros behind its end', () => {
+  test('refuses a live file shorter than its header says; reads a short snapshot with zeros beyond its end', () => {
     const { image, writer } = createSmallRing()
     const event = makeEvent(1, 40)
     writer.record({ ...event, payload: Uint8Array.of(...event.payload.subarray(0, 32), 0, 0, 0, 0, 0, 0, 0, 0) })
@@ -281,7 +281,7 @@ describe('opening', () => {
     assert.equal(last.kind, 'idle')
   })
 
-  test('a file that is no ring, or empty, is refused', () => {
+  test('refuses an empty file and a file that is no ring', () => {
     for (const bytes of [new Uint8Array(0), new Uint8Array(10), new Uint8Array(4096)]) {
       const created = createRingReader(createMemorySource(bytes), 'oldest')
       assert(!created.ok)
@@ -289,7 +289,7 @@ describe('opening', () => {
     }
   })
 
-  test('the limits of the format hold unless others are given', () => {
+  test('applies the limits of the format by default', () => {
     const { source } = createMemoryRing({ capacity: 16, payloadBytes: 4096, contextBytes: 0 })
     const created = createRingReader(source, 'oldest', { limits: RING_LIMITS })
     assert(!created.ok)

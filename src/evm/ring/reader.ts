@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { EventBatch, highHalf, lowHalf, u64At } from './event-batch.ts'
 import {
   checkRingHeader,
+  DESCRIPTOR,
   DESCRIPTOR_BYTES,
+  descriptorOffset,
   HEADER_BYTES,
   RING_LIMITS,
   type RingControl,
@@ -11,23 +13,23 @@ import {
   type RingRefusal,
   readControl,
   ringFileBytes,
-  slotPosition,
 } from './layout.ts'
-import { expirePayloads, type PayloadPlan, type PayloadRoom, planPayloads } from './payload-plan.ts'
+import { expirePayloads, type PayloadLimits, type PayloadPlan, planPayloads } from './payload-plan.ts'
 import { findNextCommitted, findStart, type RingStart } from './position.ts'
-import { type RingSource, readPayload, readSlots } from './source.ts'
+import { type RingSource, readDescriptors, readPayload } from './source.ts'
 
 const DESCRIPTOR_WORDS = DESCRIPTOR_BYTES / 4
+const SEQNO = DESCRIPTOR.seqno / 4
 
 export type ReaderOptions = {
-  /** Descriptors in one batch. 1,024 with their payloads stay in the processor's cache until they are folded; more are slower. */
+  /** Events in one batch. 1,024 with their payloads stay in the processor's cache until they are folded; more are slower. */
   eventsMax: number
-  /** Payload bytes in one batch; a single larger event still gets through. */
+  /** Payload bytes in one batch; a single larger event is still read. */
   payloadBytes: number
   /** A larger payload is not copied and counts as lost. */
   eventBytesMax: number
-  /** A slot that stays empty this long while later ones are filled was left by a writer that died. */
-  deadSlotMs: number
+  /** An event that is allocated but not committed for this long, while later ones are, was abandoned by a writer that died. */
+  abandonedMs: number
   limits: RingLimits
 }
 
@@ -35,22 +37,25 @@ const READER_DEFAULTS: ReaderOptions = {
   eventsMax: 1024,
   payloadBytes: 2 ** 22,
   eventBytesMax: 2 ** 26,
-  deadSlotMs: 3000,
+  abandonedMs: 3000,
   limits: RING_LIMITS,
 }
+
+/** `lapped`: overwritten before they were read. `dead-slot`: never committed, because their writer died; the name is printed by `ring fold`. */
+export type GapCause = 'lapped' | 'dead-slot'
 
 export type ReadResult =
   /** The batch holds new events. */
   | { kind: 'events' }
   /** Nothing new, or the next event is being written. */
   | { kind: 'idle' }
-  /** Events `from` to `to` are lost; reading goes on behind them. */
-  | { kind: 'gap'; from: number; to: number; cause: 'lapped' | 'dead-slot' }
-  /** The ring counts below what was read already: it is another ring now. */
+  /** Events `from` to `to` are lost; reading continues after them. */
+  | { kind: 'gap'; from: number; to: number; cause: GapCause }
+  /** The ring's last sequence number is below what was already read: it is another ring. */
   | { kind: 'rewound' }
 
 export type ReaderStats = {
-  /** Events handed out, those with a lost payload included. */
+  /** Events returned, those with a lost payload included. */
   eventsRead: number
   /** Events never seen, the sum over all gaps. */
   eventsLost: number
@@ -62,7 +67,7 @@ const EVENTS: ReadResult = { kind: 'events' }
 const IDLE: ReadResult = { kind: 'idle' }
 const REWOUND: ReadResult = { kind: 'rewound' }
 
-/** Opens a ring for reading, or says why it cannot be read. */
+/** Opens a ring for reading, or returns why it cannot be read. */
 export function createRingReader(
   source: RingSource,
   start: RingStart | { seqno: number },
@@ -82,15 +87,15 @@ export function createRingReader(
       message: `the file has ${source.sizeBytes} bytes, its header asks for ${bytes}`,
     }
   }
-  const position = { source, geometry, control: readControl(header) }
-  const seqno = typeof start === 'object' ? start.seqno : findStart(start, position)
+  const state = { source, geometry, control: readControl(header) }
+  const seqno = typeof start === 'object' ? start.seqno : findStart(start, state)
   return { ok: true, reader: new RingReader(source, geometry, seqno, settings) }
 }
 
 /**
- * Takes events out of a ring that somebody else may be writing. Nothing is handed out unless it was proven whole after it was copied:
- * descriptors are read twice (once to see them committed, once for their fields), and the header is read again at the end, because
- * it shows what the writer may have touched meanwhile. Every event is handed out once or reported in exactly one gap.
+ * Reads events from a ring that another process may be writing. An event is returned only after its copy was verified: descriptors are
+ * read twice (first to see that they are committed, then for their fields), and the header is read again at the end, because it shows
+ * what the writer may have overwritten meanwhile. Every event is returned once or reported in exactly one gap.
  */
 export class RingReader {
   readonly geometry: RingGeometry
@@ -98,22 +103,22 @@ export class RingReader {
   readonly stats: ReaderStats = { eventsRead: 0, eventsLost: 0, gaps: 0, payloadsLost: 0 }
   readonly #source: RingSource
   readonly #options: ReaderOptions
-  readonly #room: PayloadRoom
+  readonly #payloadLimits: PayloadLimits
   readonly #header = new Uint8Array(HEADER_BYTES)
   readonly #seenBytes: Uint8Array
   readonly #seenWords: Uint32Array
   #cursor: number
   #lastSeqno = 0
   #isFinal: boolean
-  #holeSinceMs: number | undefined
+  #uncommittedSinceMs: number | undefined
 
   constructor(source: RingSource, geometry: RingGeometry, seqno: number, options: ReaderOptions) {
-    assert(seqno >= 1 && options.eventsMax >= 1, 'reading begins at 1 or later, one event at a time or more')
+    assert(seqno >= 1 && options.eventsMax >= 1, 'reading starts at 1 or later, with at least one event per batch')
     this.geometry = geometry
     this.#source = source
     this.#options = options
     const eventBytesMax = Math.min(options.eventBytesMax, geometry.payloadBytes)
-    this.#room = { eventBytesMax, readBytesMax: options.payloadBytes }
+    this.#payloadLimits = { eventBytesMax, readBytesMax: options.payloadBytes }
     this.#cursor = seqno - 1
     this.#isFinal = source.isStatic
     const eventsMax = Math.min(options.eventsMax, geometry.capacity)
@@ -122,46 +127,47 @@ export class RingReader {
     this.#seenWords = new Uint32Array(this.#seenBytes.buffer)
   }
 
-  /** The last event handed out or given up. */
+  /** The last event returned or skipped. */
   get cursor(): number {
     return this.#cursor
   }
 
-  /** How far the writer was ahead at the last look. */
+  /** How far the writer was ahead at the last poll. */
   get lagEvents(): number {
     return Math.max(0, this.#lastSeqno - this.#cursor)
   }
 
-  /** The writer is gone: an event that is not there now will never come. */
+  /** The writer is gone: an event that is not committed now never will be. */
   finish(): void {
     this.#isFinal = true
   }
 
-  /** Fills the batch with the next events. Time is needed only to tell a slot being written from one abandoned. */
+  /** Fills the batch with the next events. The time is used only to detect an abandoned event. */
   poll(nowMs: number): ReadResult {
-    const shortage = this.#cursor + 1
+    const next = this.#cursor + 1
     const before = this.#readControl()
     if (before.lastSeqno < this.#cursor) return REWOUND
     if (before.lastSeqno === this.#cursor) return IDLE
-    if (!this.#source.isStatic && before.lastSeqno >= shortage + this.geometry.capacity) return this.#skipLapped()
+    if (!this.#source.isStatic && before.lastSeqno >= next + this.geometry.capacity) return this.#skipLapped()
 
-    const seen = this.#readCommitted(shortage, before.lastSeqno)
-    if (seen.count === 0) return seen.isLapped && !this.#isFinal ? this.#skipLapped() : this.#waitForHole(nowMs, before)
-    this.#holeSinceMs = undefined
-    const count = this.#readFields(shortage, seen.count)
+    const seen = this.#readCommitted(next, before.lastSeqno)
+    if (seen.count === 0)
+      return seen.isLapped && !this.#isFinal ? this.#skipLapped() : this.#waitForCommit(nowMs, before)
+    this.#uncommittedSinceMs = undefined
+    const count = this.#readFields(next, seen.count)
     if (count === 0) return this.#skipLapped()
 
-    const planned = planPayloads(this.batch, count, before.windowStart, this.#room)
+    const planned = planPayloads(this.batch, count, before.windowStart, this.#payloadLimits)
     if (planned.length > 0) {
       this.batch.reservePayload(planned.length)
       readPayload(this.#source, this.geometry, planned, this.batch.payloadBytes)
     }
     if (!this.#source.isStatic) {
       const after = this.#readControl()
-      if (after.lastSeqno >= shortage + this.geometry.capacity) return this.#skipLapped()
+      if (after.lastSeqno >= next + this.geometry.capacity) return this.#skipLapped()
       if (after.windowStart > before.windowStart) expirePayloads(this.batch, planned, after.windowStart)
     }
-    this.#handOut(planned)
+    this.#return(planned)
     return EVENTS
   }
 
@@ -172,29 +178,29 @@ export class RingReader {
     return control
   }
 
-  /** How many slots from `want` on hold the event they should. */
-  #readCommitted(shortage: number, lastSeqno: number): { count: number; isLapped: boolean } {
+  /** How many descriptors from `next` on are committed. */
+  #readCommitted(next: number, lastSeqno: number): { count: number; isLapped: boolean } {
     const asked = Math.min(lastSeqno - this.#cursor, this.batch.payloadAt.length)
-    const range = { slotPosition: slotPosition(this.geometry, shortage), count: asked }
-    readSlots(this.#source, this.geometry, range, this.#seenBytes)
-    const count = countInOrder(this.#seenWords, shortage, asked)
-    const found = count === asked ? 0 : u64At(this.#seenWords, count * DESCRIPTOR_WORDS)
-    return { count, isLapped: found > shortage + count }
+    const range = { offset: descriptorOffset(this.geometry, next), count: asked }
+    readDescriptors(this.#source, this.geometry, range, this.#seenBytes)
+    const count = countInOrder(this.#seenWords, next, asked)
+    const found = count === asked ? 0 : u64At(this.#seenWords, count * DESCRIPTOR_WORDS + SEQNO)
+    return { count, isLapped: found > next + count }
   }
 
-  /** Reads the descriptors again: only a read that began after the commit was seen has all fields of the event. */
-  #readFields(shortage: number, seen: number): number {
+  /** Reads the descriptors again: only a read that started after the commit was seen has all fields of the event. */
+  #readFields(next: number, seen: number): number {
     const { batch } = this
     if (this.#source.isStatic) {
       batch.descriptorBytes.set(this.#seenBytes.subarray(0, seen * DESCRIPTOR_BYTES))
       return seen
     }
-    const range = { slotPosition: slotPosition(this.geometry, shortage), count: seen }
-    readSlots(this.#source, this.geometry, range, batch.descriptorBytes)
-    return countInOrder(batch.descriptorWords, shortage, seen)
+    const range = { offset: descriptorOffset(this.geometry, next), count: seen }
+    readDescriptors(this.#source, this.geometry, range, batch.descriptorBytes)
+    return countInOrder(batch.descriptorWords, next, seen)
   }
 
-  #handOut({ events, lost }: PayloadPlan): void {
+  #return({ events, lost }: PayloadPlan): void {
     const { batch, stats } = this
     batch.count = events
     stats.payloadsLost += lost
@@ -202,30 +208,30 @@ export class RingReader {
     this.#cursor += events
   }
 
-  /** An empty slot below allocated ones is normal for microseconds. Beyond that its writer died, and it is a gap. */
-  #waitForHole(nowMs: number, control: RingControl): ReadResult {
+  /** An uncommitted event below allocated ones is normal for microseconds. After `abandonedMs` its writer died, and it is a gap. */
+  #waitForCommit(nowMs: number, control: RingControl): ReadResult {
     if (!this.#isFinal) {
-      this.#holeSinceMs ??= nowMs
-      if (nowMs - this.#holeSinceMs < this.#options.deadSlotMs) return IDLE
+      this.#uncommittedSinceMs ??= nowMs
+      if (nowMs - this.#uncommittedSinceMs < this.#options.abandonedMs) return IDLE
     }
-    const next = findNextCommitted(this.#cursor + 1, { source: this.#source, geometry: this.geometry, control })
-    // While nothing later is committed either, the writer may just be slow, or paused.
-    if (next > control.lastSeqno && !this.#isFinal) return IDLE
-    this.#holeSinceMs = undefined
-    return this.#skipTo(next, 'dead-slot')
+    const found = findNextCommitted(this.#cursor + 1, { source: this.#source, geometry: this.geometry, control })
+    // While no later event is committed either, the writer may be slow or paused.
+    if (found > control.lastSeqno && !this.#isFinal) return IDLE
+    this.#uncommittedSinceMs = undefined
+    return this.#skipTo(found, 'dead-slot')
   }
 
-  /** The ring has gone round past the reader: begin again with the newest block that can be had whole. */
+  /** The writer has overtaken the reader by a full ring: continue with the newest block. */
   #skipLapped(): ReadResult {
     const control = this.#readControl()
     if (control.lastSeqno < this.#cursor) return REWOUND
-    const position = { source: this.#source, geometry: this.geometry, control }
-    const next = this.#isFinal ? findNextCommitted(this.#cursor + 1, position) : findStart('newest-block', position)
-    // The event wanted now may be the newest there is; then it is looked at again at the next poll.
+    const state = { source: this.#source, geometry: this.geometry, control }
+    const next = this.#isFinal ? findNextCommitted(this.#cursor + 1, state) : findStart('newest-block', state)
+    // The next event may be the newest one; then the next poll reads it again.
     return next > this.#cursor + 1 ? this.#skipTo(next, 'lapped') : IDLE
   }
 
-  #skipTo(seqno: number, cause: 'lapped' | 'dead-slot'): ReadResult {
+  #skipTo(seqno: number, cause: GapCause): ReadResult {
     const from = this.#cursor + 1
     const to = seqno - 1
     this.#cursor = to
@@ -235,13 +241,13 @@ export class RingReader {
   }
 }
 
-/** How many of the first descriptors hold `seqno` and the numbers after it. Halves are compared as signed ones, which is the cheapest. */
+/** How many of the first descriptors hold `seqno` and the numbers after it. Halves are compared as signed integers, which is the fastest. */
 function countInOrder(words: Uint32Array, seqno: number, length: number): number {
   let low = lowHalf(seqno) | 0
   let high = highHalf(seqno) | 0
   let count = 0
   for (let at = 0; count < length; at += DESCRIPTOR_WORDS) {
-    if (((words[at] as number) | 0) !== low || ((words[at + 1] as number) | 0) !== high) break
+    if (((words[at + SEQNO] as number) | 0) !== low || ((words[at + SEQNO + 1] as number) | 0) !== high) break
     count += 1
     low = (low + 1) | 0
     if (low === 0) high += 1

@@ -1,79 +1,73 @@
 import assert from 'node:assert/strict'
-import {
-  DESCRIPTOR_BYTES,
-  encodeRingHeader,
-  payloadSectionPosition,
-  type RingGeometry,
-  ringFileBytes,
-} from './layout.ts'
+import { DESCRIPTOR_BYTES, encodeRingHeader, payloadSectionOffset, type RingGeometry, ringFileBytes } from './layout.ts'
 
 /**
- * The bytes of a ring, wherever they are: a file read by position, a mapping, a snapshot in memory. The reader depends on two
- * promises: reads happen in the order in which they are called, and what lies behind the end reads as zero.
+ * The bytes of a ring: a file read by position, a mapping, or a snapshot in memory. The reader depends on two guarantees: reads happen
+ * in the order in which they are called, and bytes beyond the end read as zero.
  */
 export type RingSource = {
-  /** How many bytes there really are. */
+  /** Bytes present. */
   readonly sizeBytes: number
-  /** True when nobody writes any more: what is missing now stays missing. */
+  /** True when no process writes the ring any more: an event that is missing now stays missing. */
   readonly isStatic: boolean
-  /** Copies `length` bytes from `place` into `target` at `targetAt`. */
-  read(position: number, target: Uint8Array, targetAt: number, length: number): void
+  /** Copies `length` bytes from `offset` into `target` at `targetAt`. */
+  read(offset: number, target: Uint8Array, targetAt: number, length: number): void
 }
 
-/** Where a writer puts its bytes. Writes become visible to readers in the order in which they are called. */
+/** The storage of a writer. Writes become visible to readers in the order in which they are called. */
 export type RingTarget = {
-  write(position: number, bytes: Uint8Array): void
+  write(offset: number, bytes: Uint8Array): void
   /**
-   * Writes a u64 at a multiple of 8 in one store. A target that has it is memory others look at all the time; events are then
-   * published one by one as a node does it, each by the store of its sequence number.
+   * Writes a u64 at a multiple of 8 in one store. A target with this method is memory shared with readers: events are published one
+   * by one as a node does, each by the store of its sequence number.
    */
-  readonly storeU64?: (position: number, value: number) => void
+  readonly storeU64?: (offset: number, value: number) => void
 }
 
-/** Descriptors `seqno` and up, in two reads where the range passes the end of the array. */
-export function readSlots(
+/** Reads consecutive descriptors, in two reads where the range passes the end of the array. */
+export function readDescriptors(
   source: RingSource,
   geometry: RingGeometry,
-  range: { slotPosition: number; count: number },
+  range: { offset: number; count: number },
   target: Uint8Array,
 ): void {
-  const endPosition = payloadSectionPosition(geometry)
+  const arrayEnd = payloadSectionOffset(geometry)
   const length = range.count * DESCRIPTOR_BYTES
-  const first = Math.min(length, endPosition - range.slotPosition)
-  source.read(range.slotPosition, target, 0, first)
-  if (first < length) source.read(endPosition - geometry.capacity * DESCRIPTOR_BYTES, target, first, length - first)
+  const first = Math.min(length, arrayEnd - range.offset)
+  source.read(range.offset, target, 0, first)
+  if (first < length) source.read(arrayEnd - geometry.capacity * DESCRIPTOR_BYTES, target, first, length - first)
 }
 
-/** Payload bytes from an unwrapped offset, in two reads where they pass the end of the buffer. */
+/** Reads payload bytes from an unwrapped offset, in two reads where they pass the end of the buffer. */
 export function readPayload(
   source: RingSource,
   geometry: RingGeometry,
   range: { offset: number; length: number },
   target: Uint8Array,
 ): void {
-  const sectionPosition = payloadSectionPosition(geometry)
+  const sectionOffset = payloadSectionOffset(geometry)
   const at = range.offset % geometry.payloadBytes
   const first = Math.min(range.length, geometry.payloadBytes - at)
-  source.read(sectionPosition + at, target, 0, first)
-  if (first < range.length) source.read(sectionPosition, target, first, range.length - first)
+  source.read(sectionOffset + at, target, 0, first)
+  if (first < range.length) source.read(sectionOffset, target, first, range.length - first)
 }
 
-/** A ring image in memory, which may be shorter than the ring it shows. */
+/** A ring image in memory; it may be shorter than its header says. */
 export function createMemorySource(image: Uint8Array, options: { isStatic: boolean } = { isStatic: true }): RingSource {
   return {
     sizeBytes: image.length,
     isStatic: options.isStatic,
-    read(position, target, targetAt, length) {
-      const there = Math.max(0, Math.min(length, image.length - position))
-      if (there > 0) target.set(image.subarray(position, position + there), targetAt)
-      if (there < length) target.fill(0, targetAt + there, targetAt + length)
+    read(offset, target, targetAt, length) {
+      const present = Math.max(0, Math.min(length, image.length - offset))
+      if (present > 0) target.set(image.subarray(offset, offset + present), targetAt)
+      if (present < length) target.fill(0, targetAt + present, targetAt + length)
     },
   }
 }
 
 export type MemoryRing = { image: Uint8Array; geometry: RingGeometry; source: RingSource; target: RingTarget }
 
-/** A new, empty ring in memory, to be written and read at once. */
+/** A new, empty ring in memory that is written and read at the same time. */
 export function createMemoryRing(geometry: RingGeometry): MemoryRing {
   const image = new Uint8Array(ringFileBytes(geometry))
   image.set(encodeRingHeader(geometry))
@@ -82,9 +76,9 @@ export function createMemoryRing(geometry: RingGeometry): MemoryRing {
     geometry,
     source: createMemorySource(image, { isStatic: false }),
     target: {
-      write(position, bytes) {
-        assert(position + bytes.length <= image.length, 'a write stays inside the ring')
-        image.set(bytes, position)
+      write(offset, bytes) {
+        assert(offset + bytes.length <= image.length, 'a write stays inside the ring')
+        image.set(bytes, offset)
       },
     },
   }

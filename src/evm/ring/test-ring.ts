@@ -6,7 +6,7 @@ import { createRingReader, type ReaderOptions, type ReadResult, type RingReader 
 import { createMemoryRing, type MemoryRing, type RingSource } from './source.ts'
 import { type RingEvent, RingWriter } from './writer.ts'
 
-/** For tests: rings far below the format's own minimum, so that wraps are near. */
+/** For tests: rings far below the format's minimum size, so that they wrap soon. */
 export const SMALL_LIMITS: RingLimits = {
   capacityMin: 4,
   capacityMax: 2 ** 18,
@@ -35,20 +35,20 @@ export function openReader(
   return created.reader
 }
 
-/** An event with a payload of a given size whose bytes depend on `mark`. */
+/** An event with a payload of `size` bytes that depend on `mark`. */
 export function makeEvent(mark: number, size: number, more: Partial<RingEvent> = {}): RingEvent {
   const payload = Uint8Array.from({ length: size }, (_, at) => (mark * 31 + at * 7 + 1) & 0xff)
   return { type: 18, payload, timeNs: BigInt(1000 + mark), blockSeqno: 0, txnIndex: -1, accountIndex: 0, ...more }
 }
 
-export type Taken = { seqno: number; type: number; payload: Uint8Array | undefined }
+export type ReadEvent = { seqno: number; type: number; payload: Uint8Array | undefined }
 
-/** Reads until there is nothing more, at one moment. */
+/** Reads until there are no more events, without time passing. */
 export function takeAll(
   reader: RingReader,
   nowMs = 0,
-): { taken: Taken[]; gaps: [from: number, to: number][]; last: ReadResult } {
-  const taken: Taken[] = []
+): { taken: ReadEvent[]; gaps: [from: number, to: number][]; last: ReadResult } {
+  const taken: ReadEvent[] = []
   const gaps: [number, number][] = []
   for (let polls = 0; polls < 100_000; polls++) {
     const result = reader.poll(nowMs)
@@ -60,7 +60,7 @@ export function takeAll(
       }
     } else return { taken, gaps, last: result }
   }
-  throw new Error('the reader never came to an end')
+  throw new Error('the reader did not reach the end')
 }
 
 export function decodeAll(reader: RingReader): DecodedEvent[] {

@@ -2,27 +2,27 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ExecRecorder } from '../event/recorder.ts'
 import { EVENT } from '../event/type.ts'
-import { HEADER, slotPosition } from './layout.ts'
+import { descriptorOffset, HEADER } from './layout.ts'
 import type { RingTarget } from './source.ts'
 import { createSmallRing, decodeAll, makeEvent, openReader, takeAll } from './test-ring.ts'
 import { RingWriter } from './writer.ts'
 
-test('an event is written in the order of the format: counters, empty slot, payload, committed slot', () => {
+test('writes in the order of the format: counters, cleared descriptor, payload, committed descriptor', () => {
   const { geometry } = createSmallRing()
   const writes: [place: number, bytes: number][] = []
   const target: RingTarget = { write: (position, bytes) => writes.push([position, bytes.length]) }
   const writer = new RingWriter({ geometry, windowStepBytes: 256 }, target)
   writer.record(makeEvent(1, 20))
-  const slot = slotPosition(geometry, 1)
+  const descriptor = descriptorOffset(geometry, 1)
   assert.deepEqual(writes, [
     [HEADER.lastSeqno, 16],
-    [slot, 64],
-    [slot + 16 * 64, 32],
-    [slot, 64],
+    [descriptor, 64],
+    [descriptor + 16 * 64, 32],
+    [descriptor, 64],
   ])
 })
 
-test('the window moves as in the worked example of the format', () => {
+test('moves the window as in the example of the format', () => {
   const geometry = { capacity: 2 ** 16, payloadBytes: 2 ** 27, contextBytes: 0 }
   let windowStart: bigint | undefined
   const target: RingTarget = {
@@ -37,7 +37,7 @@ test('the window moves as in the worked example of the format', () => {
   assert.equal(windowStart, 16_777_216n)
 })
 
-test('nothing is readable before the last write of a group, everything after it', () => {
+test('a group becomes readable with its last write, not before', () => {
   const { source, writer } = createSmallRing()
   const steps = writer.steps([makeEvent(1, 8), makeEvent(2, 8)])
   const counts: number[] = []
@@ -45,7 +45,7 @@ test('nothing is readable before the last write of a group, everything after it'
   assert.deepEqual(counts, [0, 0, 0, 2])
 })
 
-test('an event too large for the ring leaves a RECORD_ERROR with its beginning and its place', () => {
+test('an event too large for the ring is recorded as RECORD_ERROR with its truncated payload and its context', () => {
   const { source, writer } = createSmallRing({ payloadBytes: 2 ** 17, windowStepBytes: 2 ** 10 })
   const limit = 2 ** 17 - 2 ** 11
   const fits = makeEvent(1, limit - 16)
@@ -73,7 +73,7 @@ test('an event too large for the ring leaves a RECORD_ERROR with its beginning a
   assert.equal(truncated_payload, `0x${Buffer.from(dropped.payload.subarray(0, 8176)).toString('hex')}`)
 })
 
-test('many events are recorded in groups that leave readers room', () => {
+test('splits many events into groups of at most half the ring', () => {
   const { source, writer } = createSmallRing({ capacity: 64, payloadBytes: 8192, windowStepBytes: 512 })
   const events = Array.from({ length: 40 }, (_, mark) => makeEvent(mark, 100))
   writer.recordAll(events)
@@ -84,7 +84,7 @@ test('many events are recorded in groups that leave readers room', () => {
   )
 })
 
-test('the recorder names the block of every event, and none after its end', () => {
+test('the recorder sets the block of every event, and none after the block has ended', () => {
   const { source, writer } = createSmallRing({ capacity: 64, payloadBytes: 8192 })
   const recorder = new ExecRecorder(writer)
   const at = { timeNs: 1n }

@@ -1,15 +1,19 @@
 import assert from 'node:assert/strict'
+import { encodePayload } from '../event/payload-layout.ts'
+import { PAYLOADS, RECORD_ERROR_TYPE } from '../event/payloads.ts'
 import { EVENT } from '../event/type.ts'
+import { toHex } from '../hex.ts'
 import {
   alignPayload,
+  DESCRIPTOR,
   DESCRIPTOR_BYTES,
+  descriptorIndex,
+  descriptorOffset,
   HEADER,
-  payloadSectionPosition,
+  payloadSectionOffset,
   type RingControl,
   type RingGeometry,
   SECTION_BYTES,
-  slotIndex,
-  slotPosition,
   WINDOW_STEP_BYTES,
 } from './layout.ts'
 import type { RingTarget } from './source.ts'
@@ -29,24 +33,24 @@ export type RingEvent = {
 
 export type WriterOptions = {
   geometry: RingGeometry
-  /** Other than the format's own only in tests of very small rings. */
+  /** Differs from the format's own value only in tests of very small rings. */
   windowStepBytes?: number
-  /** Where the counters stand; zero in a new ring. */
+  /** Initial counters; zero in a new ring. */
   control?: RingControl
 }
 
-/** A dropped event leaves this much of itself behind, the 16 bytes of the error included. Format section "RECORD_ERROR". */
+/** Size of a RECORD_ERROR with the truncated payload of the dropped event. Format section "RECORD_ERROR". */
 const RECORD_ERROR_BYTES = 8192
-const RECORD_ERROR_FIXED_BYTES = 16
 const ALLOCATION_MAX = 2 ** 32 - 1
 
-/** A group is small beside the smallest ring, so that recording it does not run over readers that keep up. */
+/** A group is small compared with the smallest ring, so that recording it does not overtake readers that keep up. */
 const GROUP_EVENTS_MAX = 4096
 const GROUP_BYTES_MAX = 2 ** 22
 
 /**
- * Writes events into a ring that others read at the same time. Order is everything: counters first, then the slots are emptied, then
- * the window is moved, then payloads and fields are written, and the sequence numbers come last.
+ * Writes events into a ring that other processes read at the same time. The order of writes is what makes reading safe: counters first,
+ * then the sequence numbers of the old descriptors are zeroed, then the window moves, then payloads and fields are written, and the new
+ * sequence numbers come last.
  */
 export class RingWriter {
   readonly geometry: RingGeometry
@@ -80,7 +84,7 @@ export class RingWriter {
     return this.#control.lastSeqno
   }
 
-  /** Records events in groups. A group costs six writes however many events it has, and becomes readable in one go. */
+  /** Records events in groups. A group takes six writes for any number of events and becomes readable as a whole. */
   recordAll(events: readonly RingEvent[]): void {
     for (let from = 0; from < events.length; ) {
       const to = this.#groupEnd(events, from)
@@ -91,25 +95,25 @@ export class RingWriter {
   }
 
   /**
-   * Records one group, stopping after each write: what a reader may find between two of them is what tests are about. Numbers are taken at
-   * the first step, so several of these interleaved are several threads of one node.
+   * Records one group and yields after each write, so that tests can read between two writes. Sequence numbers are allocated at the
+   * first step, so interleaved generators act like several threads of one node.
    */
   *steps(given: readonly RingEvent[]): Generator<void, void, void> {
     if (given.length === 0) return
-    assert(given.length <= this.geometry.capacity, 'events recorded together fit the descriptor array')
+    assert(given.length <= this.geometry.capacity, 'a group fits the descriptor array')
     const events = given.map((event) => this.#replaceOversized(event))
     const control = this.#control
     const firstSeqno = control.lastSeqno + 1
     const firstOffset = control.nextPayloadByte
     const payloads = joinPayloads(events)
-    assert(payloads.length < this.#payloadMax(), 'events recorded together fit the payload window')
+    assert(payloads.length < this.#payloadMax(), 'a group fits the payload window')
     control.lastSeqno += events.length
     control.nextPayloadByte += payloads.length
     this.#writeCounters()
     yield
 
-    const slots = encodeSlots(events, firstSeqno, firstOffset)
-    yield* this.#emptySlots(firstSeqno, slots)
+    const descriptors = encodeDescriptors(events, firstSeqno, firstOffset)
+    yield* this.#clearDescriptors(firstSeqno, descriptors)
 
     const end = firstOffset + payloads.length
     if (end - control.windowStart > this.geometry.payloadBytes - this.#windowStepBytes) {
@@ -119,7 +123,7 @@ export class RingWriter {
       yield
     }
     yield* this.#writePayloads(firstOffset, payloads)
-    yield* this.#commitSlots(firstSeqno, slots)
+    yield* this.#commitDescriptors(firstSeqno, descriptors)
   }
 
   #groupEnd(events: readonly RingEvent[], from: number): number {
@@ -148,57 +152,58 @@ export class RingWriter {
     else storeU64(HEADER.windowStart, windowStart)
   }
 
-  /** Takes the old events out of their slots. Positional writes put the new fields there at once, still without a number. */
-  *#emptySlots(firstSeqno: number, slots: Uint8Array): Generator<void, void, void> {
+  /** Zeroes the sequence numbers of the old events. A positional write also writes the new fields, without their numbers. */
+  *#clearDescriptors(firstSeqno: number, descriptors: Uint8Array): Generator<void, void, void> {
     const { storeU64 } = this.#target
     if (storeU64 === undefined) {
-      const empty = slots.slice()
-      for (let at = 0; at < empty.length; at += DESCRIPTOR_BYTES) empty.fill(0, at, at + 8)
-      yield* this.#writeSlots(firstSeqno, empty)
+      const cleared = descriptors.slice()
+      for (let at = 0; at < cleared.length; at += DESCRIPTOR_BYTES)
+        cleared.fill(0, at + DESCRIPTOR.seqno, at + DESCRIPTOR.seqno + 8)
+      yield* this.#writeDescriptors(firstSeqno, cleared)
       return
     }
-    for (let at = 0; at < slots.length; at += DESCRIPTOR_BYTES) {
-      storeU64(slotPosition(this.geometry, firstSeqno + at / DESCRIPTOR_BYTES), 0)
+    for (let at = 0; at < descriptors.length; at += DESCRIPTOR_BYTES) {
+      storeU64(descriptorOffset(this.geometry, firstSeqno + at / DESCRIPTOR_BYTES), 0)
       yield
     }
   }
 
-  /** The numbers come last: with them the events are there. */
-  *#commitSlots(firstSeqno: number, slots: Uint8Array): Generator<void, void, void> {
+  /** The sequence numbers are written last: they make the events readable. */
+  *#commitDescriptors(firstSeqno: number, descriptors: Uint8Array): Generator<void, void, void> {
     const { storeU64 } = this.#target
-    if (storeU64 === undefined) return yield* this.#writeSlots(firstSeqno, slots)
-    for (let at = 0; at < slots.length; at += DESCRIPTOR_BYTES) {
+    if (storeU64 === undefined) return yield* this.#writeDescriptors(firstSeqno, descriptors)
+    for (let at = 0; at < descriptors.length; at += DESCRIPTOR_BYTES) {
       const seqno = firstSeqno + at / DESCRIPTOR_BYTES
-      const position = slotPosition(this.geometry, seqno)
-      this.#target.write(position + 8, slots.subarray(at + 8, at + DESCRIPTOR_BYTES))
-      storeU64(position, seqno)
+      const offset = descriptorOffset(this.geometry, seqno)
+      this.#target.write(offset + DESCRIPTOR.type, descriptors.subarray(at + DESCRIPTOR.type, at + DESCRIPTOR_BYTES))
+      storeU64(offset + DESCRIPTOR.seqno, seqno)
       yield
     }
   }
 
-  *#writeSlots(firstSeqno: number, slots: Uint8Array): Generator<void, void, void> {
-    const position = slotIndex(this.geometry, firstSeqno) * DESCRIPTOR_BYTES
-    const toEnd = Math.min(slots.length, this.geometry.capacity * DESCRIPTOR_BYTES - position)
-    this.#target.write(SECTION_BYTES + position, slots.subarray(0, toEnd))
+  *#writeDescriptors(firstSeqno: number, descriptors: Uint8Array): Generator<void, void, void> {
+    const from = descriptorIndex(this.geometry, firstSeqno) * DESCRIPTOR_BYTES
+    const toEnd = Math.min(descriptors.length, this.geometry.capacity * DESCRIPTOR_BYTES - from)
+    this.#target.write(SECTION_BYTES + from, descriptors.subarray(0, toEnd))
     yield
-    if (toEnd === slots.length) return
-    this.#target.write(SECTION_BYTES, slots.subarray(toEnd))
+    if (toEnd === descriptors.length) return
+    this.#target.write(SECTION_BYTES, descriptors.subarray(toEnd))
     yield
   }
 
   *#writePayloads(firstOffset: number, payloads: Uint8Array): Generator<void, void, void> {
     if (payloads.length === 0) return
-    const sectionPosition = payloadSectionPosition(this.geometry)
+    const sectionOffset = payloadSectionOffset(this.geometry)
     const at = firstOffset % this.geometry.payloadBytes
     const toEnd = Math.min(payloads.length, this.geometry.payloadBytes - at)
-    this.#target.write(sectionPosition + at, payloads.subarray(0, toEnd))
+    this.#target.write(sectionOffset + at, payloads.subarray(0, toEnd))
     yield
     if (toEnd === payloads.length) return
-    this.#target.write(sectionPosition, payloads.subarray(toEnd))
+    this.#target.write(sectionOffset, payloads.subarray(toEnd))
     yield
   }
 
-  /** A payload must stay below this, or readers could never copy it before it expires. */
+  /** Payloads stay below this, so that readers can copy them before they expire. */
   #payloadMax(): number {
     return this.geometry.payloadBytes - 2 * this.#windowStepBytes
   }
@@ -207,19 +212,17 @@ export class RingWriter {
     const allocation = alignPayload(event.payload.length)
     const isTooLong = allocation > ALLOCATION_MAX
     if (!isTooLong && allocation < this.#payloadMax()) return event
-    const kept = RECORD_ERROR_BYTES - RECORD_ERROR_FIXED_BYTES
-    const payload = new Uint8Array(RECORD_ERROR_BYTES)
-    const view = new DataView(payload.buffer)
-    view.setUint16(0, isTooLong ? 1 : 2, true)
-    view.setUint16(2, event.type, true)
-    view.setUint32(4, kept, true)
-    view.setBigUint64(8, BigInt(event.payload.length), true)
-    payload.set(event.payload.subarray(0, kept), RECORD_ERROR_FIXED_BYTES)
+    const payload = encodePayload(PAYLOADS.RECORD_ERROR, {
+      error_type: isTooLong ? RECORD_ERROR_TYPE.payloadOver4GiB : RECORD_ERROR_TYPE.payloadWouldExpire,
+      dropped_event_type: event.type,
+      requested_payload_size: BigInt(event.payload.length),
+      truncated_payload: toHex(event.payload, 0, RECORD_ERROR_BYTES - PAYLOADS.RECORD_ERROR.bytes),
+    })
     return { ...event, type: EVENT.RECORD_ERROR, payload }
   }
 }
 
-/** The payloads one after the other, each rounded up to the allocation step. */
+/** The payloads in a row, each padded to the allocation step. */
 function joinPayloads(events: readonly RingEvent[]): Uint8Array {
   let bytes = 0
   for (const { payload } of events) bytes += alignPayload(payload.length)
@@ -232,24 +235,23 @@ function joinPayloads(events: readonly RingEvent[]): Uint8Array {
   return joined
 }
 
-function encodeSlots(events: readonly RingEvent[], firstSeqno: number, firstOffset: number): Uint8Array {
-  const slots = new Uint8Array(events.length * DESCRIPTOR_BYTES)
-  const view = new DataView(slots.buffer)
+function encodeDescriptors(events: readonly RingEvent[], firstSeqno: number, firstOffset: number): Uint8Array {
+  const descriptors = new Uint8Array(events.length * DESCRIPTOR_BYTES)
+  const view = new DataView(descriptors.buffer)
   let offset = firstOffset
   for (const [at, event] of events.entries()) {
-    const slot = at * DESCRIPTOR_BYTES
-    const seqno = firstSeqno + at
-    setU64(view, slot, seqno)
-    view.setUint16(slot + 8, event.type, true)
-    view.setUint32(slot + 12, event.payload.length, true)
-    view.setBigUint64(slot + 16, event.timeNs, true)
-    setU64(view, slot + 24, offset)
-    setU64(view, slot + 32, event.blockSeqno)
-    setU64(view, slot + 40, event.txnIndex + 1)
-    setU64(view, slot + 48, event.accountIndex)
+    const from = at * DESCRIPTOR_BYTES
+    setU64(view, from + DESCRIPTOR.seqno, firstSeqno + at)
+    view.setUint16(from + DESCRIPTOR.type, event.type, true)
+    view.setUint32(from + DESCRIPTOR.payloadSize, event.payload.length, true)
+    view.setBigUint64(from + DESCRIPTOR.timeNs, event.timeNs, true)
+    setU64(view, from + DESCRIPTOR.payloadOffset, offset)
+    setU64(view, from + DESCRIPTOR.blockSeqno, event.blockSeqno)
+    setU64(view, from + DESCRIPTOR.txnId, event.txnIndex + 1)
+    setU64(view, from + DESCRIPTOR.accountIndex, event.accountIndex)
     offset += alignPayload(event.payload.length)
   }
-  return slots
+  return descriptors
 }
 
 function encodeU64s(...values: number[]): Uint8Array {

@@ -6,14 +6,14 @@ import { ERRORS, type TokenRefusal } from '../../contract/errors.ts'
 import type { Clock } from '../../core/clock.ts'
 
 export type Policy = {
-  /** Undefined: everybody may come in, as the service belongs to no subscription. */
+  /** Undefined where no token is required. */
   readonly access:
     | Pick<Access, 'authenticate' | 'authenticateTicket' | 'issueTicket' | 'renew' | 'onChange'>
     | undefined
   readonly clock: Clock
 }
 
-/** Whose request this is, where the operator asks for tokens. A ticket is accepted where no header can be set. */
+/** Authenticates a request where tokens are required. A ticket in the URL is accepted for clients that cannot set headers. */
 export function authenticate(
   { access, clock }: Policy,
   request: IncomingMessage,
@@ -24,12 +24,12 @@ export function authenticate(
   const presented = collectToken(CREDENTIAL_SOURCES.execution, request.rawHeaders)
   const [ticket, ...more] = tickets
   if (ticket === undefined) return access.authenticate(presented, 'execution', nowMs)
-  const isAlone = more.length === 0 && 'refused' in presented && presented.refused === 'missing'
-  if (isAlone) return access.authenticateTicket(ticket, 'execution', nowMs)
+  const isOnlyCredential = more.length === 0 && 'refused' in presented && presented.refused === 'missing'
+  if (isOnlyCredential) return access.authenticateTicket(ticket, 'execution', nowMs)
   return access.authenticate({ refused: 'conflicting' }, 'execution', nowMs)
 }
 
-/** Status and headers are the same for every cause; the reason tells whoever holds the token. */
+/** Status and headers are the same for every reason; the body has the reason. */
 export const UNAUTHORIZED_HEADERS = { 'www-authenticate': 'Bearer' } as const
 
 export function unauthorizedBody(reason: TokenRefusal): Record<string, unknown> {

@@ -1,12 +1,13 @@
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http'
+import { isJsonContentType } from '../../platform/http/request-headers.ts'
 
 export type CrossOrigin = {
   /** Headers of the response to a request. */
   headersFor(request: IncomingMessage): OutgoingHttpHeaders
   /** Headers of the response to a preflight. `isPosted`: the path takes POST. */
   preflight(request: IncomingMessage, isPosted: boolean): OutgoingHttpHeaders
-  /** Whether a page could have sent this POST without asking first: then its body is not read. */
-  isUnasked(request: IncomingMessage): boolean
+  /** Whether a web page could have sent this POST without a preflight; its body is then not read. */
+  lacksPreflight(request: IncomingMessage): boolean
 }
 
 const EXPOSED = { 'access-control-expose-headers': 'x-request-id, retry-after' }
@@ -16,8 +17,8 @@ const ALLOWED = {
 }
 
 /**
- * Which pages may call. Nothing authenticates by cookie, and credentials are never allowed. Reads are open to any
- * origin; a POST makes the service work, so it is granted to the configured origins alone.
+ * CORS rules. Nothing authenticates by cookie, and credentials are never allowed. Reads are open to any origin; a POST causes work, so
+ * it is allowed for the configured origins only.
  */
 export function createCrossOrigin(origins: readonly string[]): CrossOrigin {
   const granted = new Set(origins)
@@ -38,8 +39,7 @@ export function createCrossOrigin(origins: readonly string[]): CrossOrigin {
       if (headers['access-control-allow-origin'] === undefined) return headers
       return { ...headers, ...ALLOWED, 'access-control-allow-methods': 'POST, OPTIONS' }
     },
-    // A page may send plain text and form types without a preflight (Fetch standard, CORS-safelisted request-header).
-    isUnasked: ({ headers }) =>
-      headers.origin !== undefined && !/^application\/json *(;|$)/i.test(headers['content-type'] ?? ''),
+    // A page may send text and form content types without a preflight (Fetch standard, CORS-safelisted request-header).
+    lacksPreflight: ({ headers }) => headers.origin !== undefined && !isJsonContentType(headers['content-type']),
   }
 }

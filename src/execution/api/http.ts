@@ -20,7 +20,7 @@ import { requestTarget } from './request-target.ts'
 import { findRoute, isOpenRoute, type RouteDeps } from './routes.ts'
 import { ownerOf, PRICE, unitsOfBytes, type WorkBudget, type WorkOwner } from './work-budget.ts'
 
-/** The files of the page by path; `/` is the page itself. */
+/** The files of the dashboard by path; `/` is the page itself. */
 export type Page = (path: string) => PageFile | undefined
 
 export type HttpServerDeps = Policy &
@@ -49,7 +49,7 @@ const NO_PAGE = 'Sluice execution service. Status: /v1/status  Stream: WebSocket
 
 const NOT_JSON = 'Content-Type: application/json is required from a web page'
 
-/** REST, JSON-RPC, Prometheus and the page, on the port of the stream. No request changes the state of the service. */
+/** REST, JSON-RPC, Prometheus metrics and the dashboard, on the port of the stream. No request changes the state of the service. */
 export function startHttpEndpoint(options: { listen: ListenerOptions }, deps: HttpServerDeps): Promise<HttpServer> {
   return startHttpServer(options, {
     headersFor: versionHeaders,
@@ -93,7 +93,7 @@ async function respondToRead({ request, response, path, query }: Read, deps: Htt
   const isOpen = file !== undefined || isOpenRoute(path)
   const owner = isOpen ? addressOwner(request, deps) : authorized(request, response, deps)
   if (owner === undefined) return
-  // The state of the service is no work, and a supervisor must see it.
+  // Health checks are free, because a supervisor must always get a response.
   if (!isOpenRoute(path) && !pays(owner, isMetrics ? PRICE.scrape : PRICE.call, response, deps)) return
   if (file !== undefined) return sendPageFile(request, response, file)
   if (route !== undefined) {
@@ -109,12 +109,12 @@ async function respondToRead({ request, response, path, query }: Read, deps: Htt
 
 async function respondToRpc(request: IncomingMessage, response: ServerResponse, deps: HttpServerDeps): Promise<void> {
   const headers = { ...deps.crossOrigin.headersFor(request), 'cache-control': 'no-store' }
-  if (deps.crossOrigin.isUnasked(request)) return sendText(response, 415, NOT_JSON, headers)
+  if (deps.crossOrigin.lacksPreflight(request)) return sendText(response, 415, NOT_JSON, headers)
   const owner = authorized(request, response, deps)
   if (owner !== undefined) await deps.rpcPost({ request, response, owner, headers })
 }
 
-/** A browser cannot set headers on a WebSocket; it trades its token for a ticket that can stand in an address. */
+/** A browser cannot set headers on a WebSocket; it exchanges its token for a ticket that can be part of a URL. */
 function respondWithTicket(request: IncomingMessage, response: ServerResponse, deps: HttpServerDeps): void {
   const { access, clock } = deps
   const headers = deps.crossOrigin.headersFor(request)
@@ -133,7 +133,7 @@ function addressOwner(request: IncomingMessage, deps: HttpServerDeps): WorkOwner
   return ownerOf(deps.clientAddress(request), undefined)
 }
 
-/** Whose budget the request uses, or undefined when it was refused. */
+/** The owner of the work budget, or undefined when the request was refused. */
 function authorized(request: IncomingMessage, response: ServerResponse, deps: HttpServerDeps): WorkOwner | undefined {
   const caller = authenticate(deps, request)
   if (caller === undefined) return addressOwner(request, deps)

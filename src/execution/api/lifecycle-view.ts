@@ -1,9 +1,9 @@
 import type { LifecycleRecord } from '../../contract/execution-routes.ts'
 import type { Hex, Lifecycle, Stage } from '../../contract/stream-events.ts'
 
-/** Every tracked block as the source last told it. What the source no longer keeps is not kept here either. */
+/** The latest record of every block that the source tracks. */
 export class LifecycleView {
-  /** In order of first sight. */
+  /** In order of first appearance. */
   readonly #active = new Map<Hex, LifecycleRecord>()
   /** In order of completion. */
   readonly #completed = new Map<Hex, LifecycleRecord>()
@@ -31,7 +31,7 @@ export class LifecycleView {
     return (this.#active.get(id) ?? this.#completed.get(id))?.current_stage
   }
 
-  /** The latest change of every active block, by number and then first sight. */
+  /** The latest change of every active block, by number and then first appearance. */
   activeChanges(): Lifecycle[] {
     return this.#activeByNumber().map(changeOf)
   }
@@ -56,7 +56,7 @@ function isFinalized({ current_stage }: LifecycleRecord): boolean {
   return current_stage === 'Finalized' || current_stage === 'Verified'
 }
 
-/** Of a record the part that its last frame had. */
+/** The part of a record that its last Lifecycle frame had. */
 function changeOf(record: LifecycleRecord): Lifecycle {
   const { block_hash, block_number, from_stage, to_stage, time_in_previous_stage_ms, block_age_ms } = record
   const { txn_count, gas_used } = record

@@ -1,26 +1,27 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { acceptsGzip } from '../../platform/http/request-headers.ts'
 import { sendText } from '../../platform/http/server/reply.ts'
 
-/** One file of the page. */
+/** One file of the dashboard. */
 export type PageFile = {
   readonly body: string | Uint8Array
   readonly type: string
   readonly etag?: string
-  /** The same, gzipped, where that is smaller. */
+  /** The body gzipped, where that is smaller. */
   readonly gzip?: Uint8Array | undefined
-  /** The path carries a hash of the content: what was once fetched never changes. */
+  /** The path contains a hash of the content, so the file never changes. */
   readonly isImmutable?: boolean
 }
 
-/** T19: the page runs its own script and talks to its own origin, nothing else. */
+/** T19: the page runs only its own scripts and connects only to its own origin. */
 const PAGE_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 const YEAR_SECONDS = 31_536_000
 
-/** Sends a file of the page, gzipped to whom takes that, or nothing to who has it already. */
+/** Sends a file, gzipped where the client accepts that, or 304 where the client has it already. */
 export function sendPageFile(request: IncomingMessage, response: ServerResponse, file: PageFile): void {
   const gzip = acceptsGzip(request.headers['accept-encoding']) ? file.gzip : undefined
-  // Two encodings of a file are two things to a cache (RFC 9110, section 8.8.3.3).
+  // The two encodings of a file need different etags (RFC 9110, section 8.8.3.3).
   const etag = gzip === undefined ? file.etag : file.etag?.replace(/"$/, '-gzip"')
   const headers = {
     'content-type': file.type,
@@ -34,11 +35,4 @@ export function sendPageFile(request: IncomingMessage, response: ServerResponse,
   if (etag !== undefined && request.headers['if-none-match'] === etag) return sendText(response, 304, '', headers)
   if (gzip === undefined) return sendText(response, 200, file.body, headers)
   sendText(response, 200, gzip, { ...headers, 'content-encoding': 'gzip' })
-}
-
-/** `gzip` by name and not refused by `q=0`; whoever says only `*` gets the plain file, which everybody reads. */
-function acceptsGzip(accepted: string | string[] | undefined): boolean {
-  return String(accepted ?? '')
-    .split(',')
-    .some((one) => /^\s*gzip\s*(;\s*q\s*=\s*(0\.0*[1-9]\d*|1(\.0*)?)\s*)?$/i.test(one))
 }

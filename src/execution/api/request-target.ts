@@ -1,11 +1,8 @@
 import type { IncomingMessage } from 'node:http'
+import { splitTarget } from '../../platform/http/request-headers.ts'
 
-/** Path and query of a request; the host of an absolute-form address is of no interest here. */
-export function requestTarget({ url = '/' }: Pick<IncomingMessage, 'url'>): { path: string; query: URLSearchParams } {
-  const target = url.startsWith('/') ? url : url.replace(/^[a-z]+:\/\/[^/?]*/i, '') || '/'
-  const mark = target.indexOf('?')
-  return {
-    path: mark === -1 ? target : target.slice(0, mark),
-    query: new URLSearchParams(mark === -1 ? '' : target.slice(mark + 1)),
-  }
+/** Path and query of a request target; the host of an absolute-form target is ignored. */
+export function requestTarget({ url }: Pick<IncomingMessage, 'url'>): { path: string; query: URLSearchParams } {
+  const { path, query } = splitTarget(url)
+  return { path, query: new URLSearchParams(query) }
 }

@@ -1,13 +1,13 @@
 import type { HealthRecord, RecentBlocks, StatusRecord, TpsRecord } from '../../contract/execution-routes.ts'
-import type { VitalSigns } from '../source/liveness.ts'
+import type { Liveness } from '../source/liveness.ts'
 import type { Views } from './views.ts'
 
-/** An answer before it is bytes. */
+/** A response before it is encoded. */
 export type RouteResponse = { readonly status: number; readonly body: unknown }
 
 export type RouteDeps = {
   readonly views: Views
-  readonly liveness: Pick<VitalSigns, 'ageMs' | 'uptimeMs' | 'status' | 'isHealthy'>
+  readonly liveness: Pick<Liveness, 'ageMs' | 'uptimeMs' | 'status' | 'isHealthy'>
   readonly window: () => { oldestSeq: number; newestSeq: number }
   readonly connections: () => number
   readonly ringSeqno: () => number
@@ -35,7 +35,7 @@ const ROUTES: Readonly<Record<string, Route>> = {
 
 const OF_BLOCK = /^\/v1\/blocks\/([^/]+)\/(lifecycle|contention)$/
 
-/** The route of a path, or undefined where there is none. */
+/** The route of a path; undefined where there is none. */
 export function findRoute(path: string): Route | undefined {
   if (Object.hasOwn(ROUTES, path)) return ROUTES[path]
   const match = OF_BLOCK.exec(path)

@@ -2,12 +2,12 @@ import type { BlockSummary } from '../../contract/execution-routes.ts'
 import type { ConflictData, ContentionData, MetricKind, TopAccesses } from '../../contract/stream-events.ts'
 import { LifecycleView } from './lifecycle-view.ts'
 
-/** Blocks whose figures can be asked for by number. */
+/** Blocks whose figures can be read by number. */
 const BLOCKS_MAX = 512
 
 type BlockFigures = { tps: number; contention: ContentionData | null; conflicts: ConflictData | null }
 
-/** The latest of everything, for REST and for snapshots. */
+/** The latest data of each kind, for REST and for snapshots. */
 export class Views {
   readonly lifecycle = new LifecycleView()
   /** 0 until the first block has ended. */
@@ -22,7 +22,7 @@ export class Views {
 
   blockEnded(number: number, tps: number): void {
     this.tps = tps
-    // A block executed again takes its place at the end.
+    // A block that is executed again moves to the end.
     this.#blocks.delete(number)
     this.#blocks.set(number, { tps, contention: null, conflicts: null })
     if (this.#blocks.size > BLOCKS_MAX) this.#blocks.delete(this.#blocks.keys().next().value as number)
@@ -53,7 +53,7 @@ export class Views {
       }))
   }
 
-  /** Payloads a new subscriber of a kind begins with, as JSON. */
+  /** The payloads that a new subscriber of a kind gets first, as JSON. */
   snapshot(kind: MetricKind): string[] {
     switch (kind) {
       case 'TPS':

@@ -7,19 +7,19 @@ import { createWorkQueue } from './work-queue.ts'
 
 const NEVER = new AbortController().signal
 
-/** Each step takes two milliseconds; rests are counted and take no time. */
-function steppingClock(): { clock: Clock; spend(): void; rests: number[] } {
+/** Each step takes two milliseconds; pauses are recorded and take no time. */
+function steppingClock(): { clock: Clock; spend(): void; pauses: number[] } {
   let nowMs = 0
-  const rests: number[] = []
+  const pauses: number[] = []
   const clock: Clock = {
     ...systemClock,
     monotonicMs: () => nowMs,
     setTimer(delayMs, run) {
-      rests.push(delayMs)
+      pauses.push(delayMs)
       return systemClock.setTimer(0, run)
     },
   }
-  return { clock, rests, spend: () => void (nowMs += 2) }
+  return { clock, pauses, spend: () => void (nowMs += 2) }
 }
 
 function* steps(count: number, note: (step: number) => void): Work<number> {
@@ -31,7 +31,7 @@ function* steps(count: number, note: (step: number) => void): Work<number> {
 }
 
 describe('the work queue', () => {
-  test('owners take turns slice by slice, and the works of one owner run one after the other', async () => {
+  test('serves owners round-robin by slice and runs the jobs of one owner sequentially', async () => {
     const { clock, spend } = steppingClock()
     const queue = createWorkQueue(clock)
     const ran: string[] = []
@@ -47,14 +47,14 @@ describe('the work queue', () => {
     ])
     assert.deepEqual(await all, [6, 6, 6])
     const order = ran.filter((name, at) => name !== ran[at - 1])
-    // b is not behind both works of a, and a2 begins only when a1 has ended.
+    // b does not wait for both jobs of a, and a2 starts only after a1 has ended.
     assert(ran.indexOf('b1') < ran.lastIndexOf('a1'), order.join(' '))
     assert(ran.indexOf('a2') > ran.lastIndexOf('a1'), order.join(' '))
     assert(ran.lastIndexOf('b1') < ran.lastIndexOf('a2'), order.join(' '))
   })
 
-  test('after a slice it rests as long as it worked, and other events run', async () => {
-    const { clock, spend, rests } = steppingClock()
+  test('after a slice it pauses as long as it worked, and other events run', async () => {
+    const { clock, spend, pauses } = steppingClock()
     const queue = createWorkQueue(clock)
     let turns = 0
     let isOver = false
@@ -65,11 +65,11 @@ describe('the work queue', () => {
     setImmediate(count)
     await queue.run('a', steps(30, spend), NEVER)
     isOver = true
-    assert(rests.length >= 8 && rests.every((ms) => ms >= 5 && ms <= 8), rests.join(' '))
-    assert(turns >= rests.length, `${turns} turns`)
+    assert(pauses.length >= 8 && pauses.every((ms) => ms >= 5 && ms <= 8), pauses.join(' '))
+    assert(turns >= pauses.length, `${turns} turns`)
   })
 
-  test('at most eight works have begun at a time', async () => {
+  test('starts at most eight jobs at a time', async () => {
     const { clock, spend } = steppingClock()
     const queue = createWorkQueue(clock)
     let begun = 0
@@ -84,7 +84,7 @@ describe('the work queue', () => {
     assert.equal(most, 8)
   })
 
-  test('a work that is stopped runs no further and frees its place; one that throws rejects alone', async () => {
+  test('a stopped job runs no further step and frees its place; a job that throws rejects only its own promise', async () => {
     const queue = createWorkQueue(systemClock)
     const leaving = new AbortController()
     let last = 0
@@ -116,6 +116,6 @@ describe('the work queue', () => {
     assert.deepEqual([stopped.status, thrown.status, good.status], ['fulfilled', 'rejected', 'fulfilled'])
     assert.deepEqual([last, isCleaned], [3, true])
     assert.equal(await queue.run('a', endless(), AbortSignal.abort()), undefined)
-    assert.equal(last, 3, 'a client that is gone before its turn costs nothing')
+    assert.equal(last, 3, 'a job aborted before it started runs no step')
   })
 })

@@ -13,7 +13,7 @@ export class BlockStore {
   readonly #byHash = new Map<Hex, HeldBlock>()
   readonly #byNumber = new Map<number, HeldBlock[]>()
   readonly #byTxn = new Map<Hex, HeldBlock>()
-  /** In order of number, made again after a change. */
+  /** Sorted by number; recomputed after a change. */
   #inOrder: readonly HeldBlock[] | undefined
   #latest: HeldBlock | undefined
   #bytes = 0
@@ -41,7 +41,7 @@ export class BlockStore {
     while (this.#blocks.size > 1 && this.#isOver()) this.#remove(this.#blocks.keys().next().value as Hex)
   }
 
-  /** The last one executed. */
+  /** The last executed block. */
   get latest(): HeldBlock | undefined {
     return this.#latest
   }
@@ -57,7 +57,7 @@ export class BlockStore {
     return first === undefined || last === undefined ? undefined : { from: first.number, to: last.number }
   }
 
-  /** The highest block that has come this far. */
+  /** The highest block in one of these stages. */
   highest(stages: readonly Stage[]): HeldBlock | undefined {
     return this.#sorted().findLast(({ id }) => stages.includes(this.#stageOf(id) as Stage))
   }
@@ -73,7 +73,7 @@ export class BlockStore {
     return this.#blocks.get(hash) ?? this.#byHash.get(hash)
   }
 
-  /** The block of a transaction: that of the finalized chain where several proposals hold it. */
+  /** The block of a transaction; the finalized one where several proposals include it. */
   byTxn(hash: Hex): { held: HeldBlock; index: number } | undefined {
     const newest = this.#byTxn.get(hash)
     if (newest === undefined) return undefined

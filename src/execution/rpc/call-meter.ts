@@ -1,13 +1,17 @@
 import type { WorkBudget, WorkOwner } from '../api/work-budget.ts'
 import { workLimitReached } from './failure.ts'
+import type { ResponseText } from './response-text.ts'
 
-/** Counts the work of one request against the budget of its owner. */
+/** Charges the work of one request to the budget of its owner. */
 export type CallMeter = {
-  /** Takes the price of work before it begins, or throws the refusal: then nothing was charged. */
+  /** Charges work before it begins, or throws a LimitFailure and charges nothing. */
   take(units: number): void
-  /** Charges work that is done. */
+  /** Charges work after it was done. */
   charge(units: number): void
 }
+
+/** What a method writes to and is charged by. */
+export type CallContext = { readonly out: ResponseText; readonly meter: CallMeter }
 
 export function createCallMeter(budget: WorkBudget, owner: WorkOwner): CallMeter {
   return {

@@ -4,17 +4,14 @@ import type { Work } from '../../core/work.ts'
 import type { EthBlock } from '../../evm/eth-block.ts'
 import { toQuantity } from '../../evm/hex.ts'
 import type { BlockStore } from './block-store.ts'
-import type { CallMeter } from './call-meter.ts'
+import type { CallContext } from './call-meter.ts'
 import { LimitFailure, RpcFailure } from './failure.ts'
 import type { HeldBlock } from './held-block.ts'
 import { findLogs } from './log-search.ts'
 import { type BlockRef, blockRef, flag, hash32, type LogFilter, logFilter, quantity } from './params.ts'
 import { type RenderedBlocks, writeReceipt, writeTransaction } from './rendered-blocks.ts'
-import type { ResponseText } from './response-text.ts'
 
-/** Where a method writes its result, and what its work is counted on. */
-export type CallContext = { readonly out: ResponseText; readonly meter: CallMeter }
-
+/** Output and work meter of a call. */
 /** Writes the result as JSON; throws RpcFailure where there is none. */
 export type EthMethod = (params: readonly unknown[], context: CallContext) => Work<void>
 
@@ -27,7 +24,7 @@ export type EthMethodDeps = {
   readonly logBlocksMax: number
 }
 
-/** Every method of `POST /`. Results come from the blocks in memory alone. */
+/** Every method of `POST /`. Results come only from the blocks in memory. */
 export function createEthMethods(deps: EthMethodDeps): Record<ExecutionRpcMethod, EthMethod> {
   const { blocks, rendered, chainId, clientVersion } = deps
 
@@ -70,7 +67,7 @@ export function createEthMethods(deps: EthMethodDeps): Record<ExecutionRpcMethod
     return chosen
   }
 
-  /** Never an empty list instead: that would mean that there are no logs. */
+  /** Never an empty list instead: it would mean that there are no logs. */
   function notHeld(): never {
     const { range } = blocks
     if (range === undefined) throw new RpcFailure('blocks-not-held', 'no block was seen yet')

@@ -2,7 +2,7 @@ import { ERRORS } from '../../contract/errors.ts'
 
 type RpcErrorCode = 'invalid-params' | 'blocks-not-held' | 'too-large' | 'method-not-found' | 'rate-limited'
 
-/** Limits of 8443, by the names that refusals and metrics use. */
+/** Names of the limits, as used in errors and metrics. */
 export const LIMIT_NAMES = [
   'unitsPerSecond',
   'requestsPerClient',
@@ -25,7 +25,7 @@ export type LimitData = {
   readonly fix?: string
 }
 
-/** A call that gets an error as its response. */
+/** A call that results in a JSON-RPC error. */
 export class RpcFailure extends Error {
   override readonly name = 'RpcFailure'
   readonly code: number
@@ -39,24 +39,24 @@ export class RpcFailure extends Error {
   }
 }
 
-/** A call beyond a limit: nothing of it was charged that was not done. */
+/** A call over a limit. Only work that was done is charged. */
 export class LimitFailure extends RpcFailure {
   readonly limit: LimitName
   /** When the same call may succeed; undefined where waiting does not help. */
   readonly retryAfterMs: number | undefined
 
-  constructor(words: string, data: LimitData) {
+  constructor(reason: string, data: LimitData) {
     const canWait = typeof data.retryAfterMs === 'number' && Number.isFinite(data.retryAfterMs)
     const wait = canWait ? { retryAfterMs: Math.ceil(data.retryAfterMs as number) } : {}
-    const isForLater = data.retryAfterMs !== undefined
-    super(isForLater ? 'rate-limited' : 'too-large', undefined, { ...data, ...wait })
-    this.message = isForLater ? `limit reached: ${words}` : `${this.message.replace(/\.$/, '')}: ${words}`
+    const canRetry = data.retryAfterMs !== undefined
+    super(canRetry ? 'rate-limited' : 'too-large', undefined, { ...data, ...wait })
+    this.message = canRetry ? `limit reached: ${reason}` : `${this.message.replace(/\.$/, '')}: ${reason}`
     this.limit = data.limit
     this.retryAfterMs = wait.retryAfterMs
   }
 }
 
-/** The response of one call, or of a whole request, would be larger than the limit. */
+/** The response of a call or of a request would exceed the limit. */
 export function responseTooLarge(size: number): LimitFailure {
   const fix = 'Ask for fewer blocks, transactions or logs in one request.'
   return new LimitFailure(`a response has at most ${size} bytes`, { limit: 'responseBytes', size, fix })

@@ -1,30 +1,30 @@
 import type { Hex } from '../../contract/stream-events.ts'
 import type { Work } from '../../core/work.ts'
 import { EthBlock } from '../../evm/eth-block.ts'
-import { PAYLOADS } from '../../evm/event/exec-event.ts'
+import { PAYLOADS } from '../../evm/event/payloads.ts'
 import { EVENT } from '../../evm/event/type.ts'
 import { toHex } from '../../evm/hex.ts'
 import { BLOOM_BYTES } from '../../evm/logs-bloom.ts'
 import { EventBatch } from '../../evm/ring/event-batch.ts'
 import type { BlockContent } from '../source/message.ts'
 
-/** What the index keeps for one transaction, roughly. */
+/** Approximate size of the index entry of one transaction. */
 const TXN_INDEX_BYTES = 160
-const HASH_BYTES = 32
+const TXN_HASH_OFFSET = PAYLOADS.TXN_HEADER_START.fields.txn_hash[1]
 
-/** One block in memory, as it was recorded. */
+/** One recorded block in memory. */
 export class HeldBlock {
   readonly number: number
   readonly id: Hex
   readonly hash: Hex
   readonly txnHashes: readonly Hex[]
-  /** Distinguishes it from another block of the same id. */
+  /** Distinguishes recordings of the same block id. */
   readonly key: number
-  /** The filter of all its logs, unless the source has none. */
+  /** The bloom of its logs; undefined where the source has none. */
   readonly bloom: Uint8Array | undefined
   readonly bytes: number
   readonly #batch: EventBatch
-  /** Undefined until it was read once; null where the block is not whole. */
+  /** Undefined until it was read; null where the block is incomplete. */
   #block: EthBlock | null | undefined
 
   constructor(content: BlockContent, key: number) {
@@ -43,7 +43,7 @@ export class HeldBlock {
       this.txnHashes.length * TXN_INDEX_BYTES
   }
 
-  /** Its transactions, found once; undefined where something of the block is missing. */
+  /** The block by transaction, computed once; undefined where it is incomplete. */
   *read(): Work<EthBlock | undefined> {
     this.#block ??= this.#block === null ? null : ((yield* EthBlock.read(this.#batch)) ?? null)
     return this.#block ?? undefined
@@ -55,16 +55,16 @@ function txnHashesOf(batch: EventBatch): Hex[] {
   const hashes: Hex[] = []
   for (let at = 0; at < batch.count; at++) {
     const index = batch.txnIndex(at)
-    // A transaction has events: an index beyond their number is a mistake of the source.
+    // A transaction index above the number of events is an error of the source.
     if (batch.type(at) !== EVENT.TXN_HEADER_START || index < 0 || index >= batch.count) continue
-    const from = batch.payloadAt[at] as number
-    hashes[index] = toHex(batch.payloadBytes, from, from + HASH_BYTES)
+    const from = (batch.payloadAt[at] as number) + TXN_HASH_OFFSET
+    hashes[index] = toHex(batch.payloadBytes, from, from + 32)
   }
-  // A header that is missing leaves a hole; the block then cannot be decoded, but its other transactions are found.
+  // A missing header leaves an empty element; the block cannot be decoded, but its other transactions are found.
   return Array.from(hashes, (hash) => hash ?? '0x')
 }
 
-/** A bloom without a bit in a block is taken for one that the source does not know: no logs are hidden by it. */
+/** An all-zero bloom is treated as unknown, because some sources do not fill it in. */
 function bloomOf(batch: EventBatch): Uint8Array | undefined {
   const last = batch.count - 1
   if (last < 0 || batch.type(last) !== EVENT.BLOCK_END) return undefined

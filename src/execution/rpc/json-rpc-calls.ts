@@ -9,7 +9,7 @@ import {
   QUOTE,
 } from '../../core/json-bytes.ts'
 
-/** The calls in a request body. `id` is the text of the id as it was sent: numbers are neither rounded nor rewritten. */
+/** The calls of a request body. `id` is the JSON text of the id as sent, so that numbers are not rounded. */
 export type RpcCalls =
   | { readonly ok: true; readonly isBatch: boolean; readonly calls: readonly RpcCall[] }
   | { readonly ok: false }
@@ -18,7 +18,7 @@ export type RpcCall = { readonly call: unknown; readonly id: string | undefined 
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Reads a body, or nothing where it is not JSON in UTF-8. */
+/** Parses a body; not ok where it is not UTF-8 JSON. */
 export function readCalls(body: Buffer): RpcCalls {
   try {
     const text = utf8.decode(body)
@@ -32,12 +32,12 @@ export function readCalls(body: Buffer): RpcCalls {
   }
 }
 
-/** The text of the member `id` of each call, by its number. `text` is known to be JSON; calls lie `callDepth` deep. */
+/** The text of the member `id` of each call by index. `text` is valid JSON; calls are at nesting depth `callDepth`. */
 function idTexts(text: string, callDepth: number): Map<number, string> {
   const ids = new Map<number, string>()
   let depth = 0
   let call = 0
-  /** Directly inside an object that is a call. */
+  /** Whether the next string is a member name of a call. */
   let isMember = false
   let name = ''
   for (let at = 0; at < text.length; at++) {
@@ -51,7 +51,6 @@ function idTexts(text: string, callDepth: number): Map<number, string> {
       isMember = depth === callDepth && code === OPEN_BRACE
     } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
       depth -= 1
-      // Where an object ends, its parent is a list of calls, a member's value, or nothing.
       isMember = false
     } else if (code === COMMA) {
       if (depth === callDepth - 1) call += 1
@@ -64,7 +63,7 @@ function idTexts(text: string, callDepth: number): Map<number, string> {
   return ids
 }
 
-/** Behind the string that begins at `at`. */
+/** The index after the string that begins at `at`. */
 function stringEnd(text: string, at: number): number {
   let end = at + 1
   for (let code = text.charCodeAt(end); code !== QUOTE; code = text.charCodeAt(end)) end += code === BACKSLASH ? 2 : 1
@@ -74,7 +73,7 @@ function stringEnd(text: string, at: number): number {
 const SPACE = /\s*/y
 const WORD = /[^\s,}]*/y
 
-/** The text of a string, number or word; of no use where the value is an object or a list, which is no id. */
+/** The text of a string, number or literal; meaningless for an object or a list, which is not a valid id. */
 function scalarAt(text: string, from: number): string {
   SPACE.lastIndex = from
   const at = from + (SPACE.exec(text)?.[0].length ?? 0)

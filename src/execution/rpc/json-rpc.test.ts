@@ -31,7 +31,7 @@ const respond = (body: string, more: Parameters<typeof responseBody>[2] = {}) =>
 describe('ids of JSON-RPC', () => {
   const table = ['12345678901234567890', '1.0', '1e2', '-0', '9007199254740993', '"\\u0041"', '"ü\\/"', 'null', '1E400']
   for (const id of table) {
-    test(`${id} comes back byte for byte, in results and errors, alone and in a batch`, () => {
+    test(`${id} is returned byte for byte, in results and errors, single and in a batch`, () => {
       const call = (method: string) => `{"params":[{"id":7}],"jsonrpc":"2.0", "id" : ${id} ,"method":"${method}"}`
       assert.equal(respond(call('ok')).text, `{"jsonrpc":"2.0","result":"yes","id":${id}}`)
       for (const method of ['nothing', 'broken']) assert(respond(call(method)).text.endsWith(`,"id":${id}}`), method)
@@ -43,7 +43,7 @@ describe('ids of JSON-RPC', () => {
     })
   }
 
-  test('any id that is a number or a string comes back as it was written', (t) => {
+  test('any number or string id is returned as it was sent', (t) => {
     const number = fc.stringMatching(/^-?(0|[1-9]\d{0,30})(\.\d{1,20})?([eE][+-]?\d{1,3})?$/)
     const text = fc.string({ unit: 'binary' }).map((value) => JSON.stringify(value))
     checkProperty(
@@ -59,7 +59,7 @@ describe('ids of JSON-RPC', () => {
     )
   })
 
-  test('a body that is not UTF-8 is no JSON, and its id is not repeated in another form', () => {
+  test('a body that is not UTF-8 is a parse error with a null id', () => {
     const body = Buffer.concat([
       Buffer.from('{"jsonrpc":"2.0","method":"ok","id":"'),
       Buffer.of(0xff),
@@ -69,11 +69,11 @@ describe('ids of JSON-RPC', () => {
   })
 })
 
-describe('bounds of a request', () => {
+describe('limits of a request', () => {
   const call = (method: string, ...params: unknown[]) => ({ jsonrpc: '2.0', method, params, id: 1 })
   const batch = (...calls: unknown[]) => JSON.stringify(calls)
 
-  test('a call whose result does not fit gets an error, the calls around it their results', () => {
+  test('a call whose result does not fit gets an error, other calls of the batch their results', () => {
     const { text, status } = respond(batch(call('ok'), call('large', 3000), call('ok')), { bytesMax: 2000 })
     assert.equal(status, 200)
     const [first, second, third] = JSON.parse(text) as Record<string, { data?: unknown }>[]
@@ -86,13 +86,13 @@ describe('bounds of a request', () => {
     assert.equal(third?.['result'], 'yes')
   })
 
-  test('a batch beyond its limit is refused whole, with the limit and its size', () => {
+  test('a batch over batchItems is refused with the limit and its size', () => {
     const { text, status } = respond(batch(call('ok'), call('ok')), { batchItemsMax: 1 })
     assert.equal(status, 413)
     assert.match(text, /"code":-32413.*"limit":"batchItems","size":1/)
   })
 
-  test('calls beyond the budget are refused one by one; a request that is refused whole is a 429', () => {
+  test('calls over the budget are refused one by one; a request with only refused calls is a 429', () => {
     let nowMs = 0
     const clock = { monotonicMs: () => nowMs } as never
     const budget = createWorkBudget({ unitsPerSecond: 10, burstUnits: 3 }, clock)
@@ -116,7 +116,7 @@ describe('bounds of a request', () => {
     assert.equal(respond(JSON.stringify(call('ok')), { meter }).status, 200, 'the refusals were not charged')
   })
 
-  test('invalid calls and large bodies cost too', () => {
+  test('invalid calls and large bodies are charged', () => {
     const meter = countingMeter()
     respond(batch(1, 2, { id: {} }), { meter })
     assert.equal(meter.units, 3)

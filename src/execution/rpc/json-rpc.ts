@@ -11,7 +11,7 @@ export type JsonRpcOptions = { readonly batchItemsMax: number }
 
 export type JsonRpcDeps = {
   readonly methods: Readonly<Record<string, EthMethod>>
-  /** A method failed in a way that nothing foresees; its caller gets no more than that it did. */
+  /** A method threw an unexpected error; the caller gets an internal error without details. */
   readonly onFault: (error: unknown, method: string) => void
   readonly onCall?: (method: string, outcome: 'ok' | 'error') => void
   readonly onLimit?: (limit: LimitName) => void
@@ -19,12 +19,12 @@ export type JsonRpcDeps = {
 
 export type RpcRequest = { readonly body: Buffer; readonly meter: CallMeter; readonly out: ResponseText }
 
-/** The status of the response whose text is in `out`; 204 where nothing asks for one. */
+/** The status of the response in `out`; 204 for notifications only. */
 export type RpcOutcome = { readonly status: 200 | 204 | 413 | 429; readonly retryAfterMs?: number | undefined }
 
-type CallOutcome = { readonly isSilent: boolean; readonly retryAfterMs?: number | undefined }
+type CallOutcome = { readonly isNotification: boolean; readonly retryAfterMs?: number | undefined }
 
-/** Answers the body of `POST /` as the JSON-RPC 2.0 specification asks, call by call. */
+/** Handles the body of `POST /` according to JSON-RPC 2.0. */
 export function* respondToJsonRpc(
   { body, meter, out }: RpcRequest,
   options: JsonRpcOptions,
@@ -35,9 +35,9 @@ export function* respondToJsonRpc(
   yield
   if (!read.ok) return refuse(out, 'parse-error')
   if (!read.isBatch) {
-    const { isSilent, retryAfterMs } = yield* respondToCall(read.calls[0] as RpcCall, { meter, out }, deps)
+    const { isNotification, retryAfterMs } = yield* respondToCall(read.calls[0] as RpcCall, { meter, out }, deps)
     if (retryAfterMs !== undefined) return { status: 429, retryAfterMs }
-    return { status: isSilent ? 204 : 200 }
+    return { status: isNotification ? 204 : 200 }
   }
   if (read.calls.length === 0) return refuse(out, 'invalid-request', 'a batch has at least one call')
   if (read.calls.length > options.batchItemsMax) {
@@ -54,19 +54,19 @@ function* respondToBatch(
 ): Work<RpcOutcome> {
   const { out } = request
   const waits: number[] = []
-  let spoken = 0
+  let responses = 0
   for (const call of calls) {
     yield
     const before = out.mark()
-    out.addRefusal(spoken === 0 ? '[' : ',')
-    const { isSilent, retryAfterMs } = yield* respondToCall(call, request, deps)
-    if (isSilent) out.takeBack(before)
-    else spoken += 1
+    out.addRefusal(responses === 0 ? '[' : ',')
+    const { isNotification, retryAfterMs } = yield* respondToCall(call, request, deps)
+    if (isNotification) out.rollBack(before)
+    else responses += 1
     if (retryAfterMs !== undefined) waits.push(retryAfterMs)
   }
-  if (spoken === 0) return { status: 204 }
+  if (responses === 0) return { status: 204 }
   out.addRefusal(']')
-  // Refused as a whole: the status says so too, for clients that look at nothing else.
+  // All calls were refused: the status is 429 too.
   return waits.length === calls.length ? { status: 429, retryAfterMs: Math.max(...waits) } : { status: 200 }
 }
 
@@ -75,11 +75,11 @@ function* respondToCall(
   { meter, out }: Omit<RpcRequest, 'body'>,
   { methods, onFault, onCall, onLimit }: JsonRpcDeps,
 ): Work<CallOutcome> {
-  const spoken = { isSilent: false }
+  const responded = { isNotification: false }
   const invalid = (detail: string, known = 'null'): CallOutcome => {
     meter.charge(PRICE.call)
     refuse(out, 'invalid-request', detail, known)
-    return spoken
+    return responded
   }
   if (typeof call !== 'object' || call === null || Array.isArray(call)) return invalid('a call is an object')
   const { jsonrpc, method, params = [], id: given } = call as Record<string, unknown>
@@ -87,7 +87,7 @@ function* respondToCall(
     return invalid('id is a string, a number or null')
   const known = id ?? 'null'
   if (jsonrpc !== '2.0' || typeof method !== 'string') return invalid('jsonrpc is "2.0" and method a string', known)
-  const isSilent = given === undefined
+  const isNotification = given === undefined
   const before = out.mark()
   try {
     meter.take(PRICE.call)
@@ -98,16 +98,16 @@ function* respondToCall(
     yield* run(params, { meter, out })
     out.add(`,"id":${known}}`)
     onCall?.(method, 'ok')
-    if (isSilent) out.takeBack(before)
-    return { isSilent }
+    if (isNotification) out.rollBack(before)
+    return { isNotification }
   } catch (error) {
-    out.takeBack(before)
+    out.rollBack(before)
     onCall?.(method, 'error')
     if (error instanceof LimitFailure) onLimit?.(error.limit)
     if (!(error instanceof RpcFailure)) onFault(error, method)
     const { code, message, data } = error instanceof RpcFailure ? error : INTERNAL
-    if (!isSilent) out.addRefusal(errorText(known, code, message, data))
-    return { isSilent, retryAfterMs: error instanceof LimitFailure ? error.retryAfterMs : undefined }
+    if (!isNotification) out.addRefusal(errorText(known, code, message, data))
+    return { isNotification, retryAfterMs: error instanceof LimitFailure ? error.retryAfterMs : undefined }
   }
 }
 

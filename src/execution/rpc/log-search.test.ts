@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { ethBlock } from '../../../test/support/eth-blocks.ts'
 import { checkProperty } from '../../../test/support/property.ts'
+import { DESCRIPTOR, DESCRIPTOR_BYTES } from '../../evm/ring/layout.ts'
 import { addressOf, slotOf } from '../../evm/test-block.ts'
 import { BlockStore } from './block-store.ts'
 import { HeldBlock } from './held-block.ts'
@@ -26,7 +27,7 @@ describe('eth_getLogs', () => {
     return receipts.flatMap(({ logs }) => logs)
   })
 
-  test('finds the logs that a look at every receipt finds, with and without a bloom', (t) => {
+  test('finds the same logs as a search through every receipt, with and without a bloom', (t) => {
     const contract = fc.integer({ min: 1, max: 7 })
     const choice = (of: (value: number) => string) =>
       fc.oneof(fc.constant(undefined), contract.map(of), fc.array(contract.map(of), { minLength: 1, maxLength: 3 }))
@@ -57,7 +58,7 @@ describe('eth_getLogs', () => {
     )
   })
 
-  test('a block whose bloom excludes the filter is not read', () => {
+  test('does not read a block whose bloom excludes the filter', () => {
     const large = ethBlock({ number: 1, txns: 100, logsPerTxn: 30 })
     const filter = { fromBlock: '0x1', toBlock: '0x1', address: addressOf(99) }
     const price = (message: typeof large) => {
@@ -73,7 +74,7 @@ describe('eth_getLogs', () => {
   })
 })
 
-test('blocks and receipts are made once and kept as text, within their bound, and die with their block', () => {
+test('blocks and receipts are rendered once and cached within the limit, per recorded block', () => {
   const store = storeOf(ethBlock({ number: 1, txns: 5, logsPerTxn: 1 }))
   const methods = testMethods(store)
   const read = () => callMethod(methods.eth_getBlockReceipts, ['0x1']) as { logs: Log[] }[]
@@ -85,11 +86,11 @@ test('blocks and receipts are made once and kept as text, within their bound, an
   assert.equal(read()[0]?.logs[0]?.address, addressOf(8))
 })
 
-test('a transaction index that cannot be is left out of the hashes of a block', () => {
+test('ignores an impossible transaction index in the hashes of a block', () => {
   const { block } = ethBlock({ number: 1, txns: 2, logsPerTxn: 0 })
   const words = new Uint32Array(block.descriptors.buffer, block.descriptors.byteOffset)
-  // The second event is the header of the first transaction; its index stands in words 10 and 11.
-  words[16 + 10] = 2 ** 32 - 1
+  // The second event is the header of the first transaction.
+  words[(DESCRIPTOR_BYTES + DESCRIPTOR.txnId) / 4] = 2 ** 32 - 1
   const held = new HeldBlock(block, 1)
   assert.equal(held.txnHashes.length, 2)
   assert.equal(held.txnHashes[0], '0x')

@@ -2,20 +2,20 @@ import type { Work } from '../../core/work.ts'
 import type { EthBlock, EthReceipt } from '../../evm/eth-block.ts'
 import { logJson } from '../../evm/eth-json.ts'
 import { fromHex } from '../../evm/hex.ts'
-import { bloomBits, mayHold } from '../../evm/logs-bloom.ts'
+import { bloomBits, mayContain } from '../../evm/logs-bloom.ts'
 import { PRICE, UNIT } from '../api/work-budget.ts'
-import type { CallContext } from './eth-methods.ts'
+import type { CallContext } from './call-meter.ts'
 import { LimitFailure } from './failure.ts'
 import type { HeldBlock } from './held-block.ts'
 import type { LogFilter } from './params.ts'
 
-/** Logs of one result. */
+/** Maximum number of logs in a result. */
 const LOGS_MAX = 10_000
 
-/** Values of which a block must hold at least one, as the bits of its bloom. */
+/** Bloom bits of alternative values, of which a block must contain at least one. */
 type BloomTest = readonly (readonly number[])[]
 
-/** Writes the logs of the blocks that pass the filter. Blocks whose bloom excludes them are not decoded. */
+/** Writes the logs that match the filter. Blocks whose bloom excludes a match are not decoded. */
 export function* findLogs(filter: LogFilter, blocks: readonly HeldBlock[], context: CallContext): Work<void> {
   const { meter, out } = context
   const values = [filter.addresses, ...filter.topics].filter((choice) => choice !== undefined)
@@ -36,7 +36,7 @@ export function* findLogs(filter: LogFilter, blocks: readonly HeldBlock[], conte
     yield
     if (
       held.bloom !== undefined &&
-      !tests.every((test) => test.some((bits) => mayHold(held.bloom as Uint8Array, bits)))
+      !tests.every((test) => test.some((bits) => mayContain(held.bloom as Uint8Array, bits)))
     )
       continue
     const block = yield* held.read()
@@ -52,19 +52,19 @@ function* searchBlock(block: EthBlock, filter: LogFilter, { meter, out }: CallCo
   for (let index = 0; index < block.txnCount; index++) {
     yield
     let txn: EthReceipt | undefined
-    let at = -1
-    for (const position of block.logsOf(index)) {
-      at += 1
+    let logIndex = -1
+    for (const at of block.logsOf(index)) {
+      logIndex += 1
       if (++examined % UNIT.items === 0) {
         meter.charge(1)
         yield
       }
-      if (!isWanted(block.logKeys(position), filter)) continue
+      if (!matches(block.logKeys(at), filter)) continue
       if (found === LOGS_MAX)
         throw new LimitFailure(`more than ${LOGS_MAX} logs match`, { limit: 'logs', size: LOGS_MAX })
-      out.admit(block.batch.payloadSize(position) * 2)
+      out.admit(block.batch.payloadSize(at) * 2)
       txn ??= block.receipt(index)
-      out.add(`${found === 0 ? '' : ','}${JSON.stringify(logJson(block, txn, block.log(position), at))}`)
+      out.add(`${found === 0 ? '' : ','}${JSON.stringify(logJson(block, txn, block.log(at), logIndex))}`)
       found += 1
       yield
     }
@@ -72,8 +72,8 @@ function* searchBlock(block: EthBlock, filter: LogFilter, { meter, out }: CallCo
   return found
 }
 
-function isWanted(log: { address: string; topics: readonly string[] }, { addresses, topics }: LogFilter): boolean {
+function matches(log: { address: string; topics: readonly string[] }, { addresses, topics }: LogFilter): boolean {
   if (addresses !== undefined && !addresses.has(log.address)) return false
   if (log.topics.length < topics.length) return false
-  return topics.every((wanted, at) => wanted === undefined || wanted.has(log.topics[at] as string))
+  return topics.every((choice, at) => choice === undefined || choice.has(log.topics[at] as string))
 }

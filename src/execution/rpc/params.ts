@@ -1,7 +1,7 @@
 import type { Hex } from '../../contract/stream-events.ts'
 import { RpcFailure } from './failure.ts'
 
-/** Parameters of Ethereum's JSON-RPC, read strictly: a wrong one is refused with its place, never guessed. */
+/** Strict parsers of Ethereum JSON-RPC parameters: an invalid one is refused by name. */
 
 export type BlockTag = 'latest' | 'pending' | 'safe' | 'finalized' | 'earliest'
 export type BlockRef = { tag: BlockTag } | { number: number }
@@ -19,7 +19,7 @@ export function quantity(given: unknown, name: string): number {
   if (typeof given !== 'string' || !QUANTITY.test(given))
     throw invalid(`${name} is a hex quantity such as 0x1b4, or a block tag where one is meant`)
   const value = Number(given)
-  // No block or transaction has such a number; what follows finds nothing.
+  // No block or transaction has such a number, so nothing is found.
   return Number.isSafeInteger(value) ? value : Number.MAX_SAFE_INTEGER
 }
 

@@ -5,7 +5,7 @@ import { createRpcPermits } from './permits.ts'
 
 const refused = (limit: string) => (error: unknown) => error instanceof LimitFailure && error.limit === limit
 
-test('requests and unread bytes are bounded for one client and for all, and come back', () => {
+test('limits requests and unread bytes per client and in total, and releases them', () => {
   const permits = createRpcPermits({ perClientMax: 2, inAllMax: 3, unreadPerClientMax: 100, unreadInAllMax: 150 })
   const [one, two] = [permits.acquire('a'), permits.acquire('a')]
   assert.throws(() => permits.acquire('a'), refused('requestsPerClient'))

@@ -2,21 +2,21 @@ import type { WorkOwner } from '../api/work-budget.ts'
 import { LimitFailure } from './failure.ts'
 
 export type RpcPermitsOptions = {
-  /** Requests of one owner at the same time, from their head to the last byte of the response. */
+  /** Concurrent requests of one owner, from the request head to the last byte of the response. */
   readonly perClientMax: number
   readonly inAllMax: number
-  /** Bytes of responses that one owner has not read yet, and all together. */
+  /** Unread response bytes of one owner, and of all owners. */
   readonly unreadPerClientMax: number
   readonly unreadInAllMax: number
 }
 
 export type RpcPermit = Disposable & {
-  /** Counts the bytes of a response until the permit is given back, or throws the refusal. */
+  /** Counts the bytes of a response until the permit is released; throws a LimitFailure over the limit. */
   holdResponse(bytes: number): void
 }
 
 export type RpcPermits = {
-  /** Throws the refusal when too many are open. */
+  /** Throws a LimitFailure when too many requests are open. */
   acquire(owner: WorkOwner): RpcPermit
   readonly open: number
   readonly unreadBytes: number
@@ -26,7 +26,7 @@ const RETRY_MS = 1000
 
 type Use = { requests: number; unreadBytes: number }
 
-/** Bounds what open requests hold in memory, for each owner and together. */
+/** Limits the memory of open requests, per owner and in total. */
 export function createRpcPermits(options: RpcPermitsOptions): RpcPermits {
   const { perClientMax, inAllMax, unreadPerClientMax, unreadInAllMax } = options
   const uses = new Map<WorkOwner, Use>()
@@ -74,6 +74,6 @@ export function createRpcPermits(options: RpcPermitsOptions): RpcPermits {
   }
 }
 
-function refusal(limit: 'requestsPerClient' | 'requestsInAll' | 'unreadBytes', size: number, words: string) {
-  return new LimitFailure(`${size} ${words}`, { limit, size, retryAfterMs: RETRY_MS })
+function refusal(limit: 'requestsPerClient' | 'requestsInAll' | 'unreadBytes', size: number, reason: string) {
+  return new LimitFailure(`${size} ${reason}`, { limit, size, retryAfterMs: RETRY_MS })
 }

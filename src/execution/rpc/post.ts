@@ -30,11 +30,11 @@ export type RpcPost = {
   readonly headers: OutgoingHttpHeaders
 }
 
-/** A response is read within this time, however large. A reader that takes a little now and then is cut. */
+/** A client must read a response within this time, whatever its size; otherwise the connection is closed. */
 const READ_MS = 60_000
 const JSON_TYPE = { 'content-type': 'application/json' }
 
-/** Serves `POST /`: work within the budget of its owner, in slices, stopped when the client leaves. */
+/** Serves `POST /`: work is charged to its owner, runs in slices and stops when the client disconnects. */
 export function createRpcPosts(options: RpcPostOptions, deps: RpcPostDeps): (post: RpcPost) => Promise<void> {
   return async (post) => {
     const { response, owner } = post
@@ -66,7 +66,7 @@ export function createRpcPosts(options: RpcPostOptions, deps: RpcPostDeps): (pos
     const outcome = await deps.queue.run(owner, work, leaving.signal)
     if (outcome === undefined) return
     const { status, retryAfterMs } = outcome
-    // Notifications alone: no response is asked for.
+    // Notifications only: there is no response body.
     if (status === 204) return sendText(response, 204, '', headers)
     const { chunks, bytes } = out.take()
     permit.holdResponse(bytes)
@@ -100,14 +100,14 @@ function bodyTooLarge(size: number): LimitFailure {
   return new LimitFailure(`a body has at most ${size} bytes`, { limit: 'requestBytes', size })
 }
 
-/** The whole request is refused. */
+/** Refuses the request. */
 function refuse({ response, headers }: RpcPost, { code, message, data, retryAfterMs, limit }: LimitFailure): void {
   const status = limit === 'requestBytes' ? 413 : 429
   const body = errorText('null', code, message, data)
   sendText(response, status, body, { ...headers, ...JSON_TYPE, ...retryAfter(retryAfterMs) })
 }
 
-/** Whole seconds, at least one. */
+/** In seconds, rounded up, at least one. */
 export function retryAfter(retryAfterMs: number | undefined): { 'retry-after'?: string } {
   return retryAfterMs === undefined ? {} : { 'retry-after': String(Math.max(1, Math.ceil(retryAfterMs / 1000))) }
 }

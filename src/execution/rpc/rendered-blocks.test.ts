@@ -6,7 +6,7 @@ import { HeldBlock } from './held-block.ts'
 import { RenderedBlocks } from './rendered-blocks.ts'
 import { ResponseText } from './response-text.ts'
 
-test('texts are kept in the order of use, never more than the bound, and never one that takes most of it', () => {
+test('caches texts by last use, within the limit, and none larger than a quarter of it', () => {
   const held = [1, 2, 3, 4, 5].map(
     (number) => new HeldBlock(ethBlock({ number, txns: 10, logsPerTxn: 1 }).block, number),
   )

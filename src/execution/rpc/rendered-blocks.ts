@@ -11,18 +11,18 @@ import {
 import type { HeldBlock } from './held-block.ts'
 import type { ResponseText } from './response-text.ts'
 
-/** Every recorded byte is two characters of hex. */
+/** A recorded byte becomes two hex characters. */
 const HEX_CHARS = 2
-/** A text of more than this share of the room is not kept. */
-const KEPT_SHARE_MAX = 0.25
+/** A text larger than this share of the cache is not cached. */
+const CACHED_SHARE_MAX = 0.25
 
 type Form = 'hashes' | 'full' | 'receipts'
 
-/** Whole blocks and their receipts as JSON text, made once and kept for the next caller, bounded in bytes. */
+/** Renders blocks and their receipts as JSON text and caches them, bounded in bytes. */
 export class RenderedBlocks {
   readonly #bytesMax: number
-  /** In the order of last use. */
-  readonly #kept = new Map<string, { readonly chunks: readonly Buffer[]; readonly bytes: number }>()
+  /** In order of last use. */
+  readonly #cache = new Map<string, { readonly chunks: readonly Buffer[]; readonly bytes: number }>()
   #bytes = 0
 
   constructor(options: { readonly bytesMax: number }) {
@@ -49,28 +49,28 @@ export class RenderedBlocks {
     piecesOf: (block: EthBlock) => JsonPieces,
   ): Work<void> {
     const key = `${held?.key} ${form}`
-    const kept = this.#kept.get(key)
+    const cached = this.#cache.get(key)
     if (held === undefined) return out.add('null')
-    if (kept !== undefined) {
-      this.#kept.delete(key)
-      this.#kept.set(key, kept)
-      return out.addChunks(kept.chunks)
+    if (cached !== undefined) {
+      this.#cache.delete(key)
+      this.#cache.set(key, cached)
+      return out.addChunks(cached.chunks)
     }
     const block = yield* held.read()
     if (block === undefined) return out.add('null')
     const before = out.mark()
     yield* writePieces(piecesOf(block), out)
-    this.#keep(key, out.since(before))
+    this.#store(key, out.since(before))
   }
 
-  #keep(key: string, chunks: readonly Buffer[]): void {
+  #store(key: string, chunks: readonly Buffer[]): void {
     const bytes = chunks.reduce((sum, chunk) => sum + chunk.length, 0)
-    if (bytes > this.#bytesMax * KEPT_SHARE_MAX || this.#kept.has(key)) return
-    this.#kept.set(key, { chunks, bytes })
+    if (bytes > this.#bytesMax * CACHED_SHARE_MAX || this.#cache.has(key)) return
+    this.#cache.set(key, { chunks, bytes })
     this.#bytes += bytes
-    for (const [oldest, entry] of this.#kept) {
+    for (const [oldest, entry] of this.#cache) {
       if (this.#bytes <= this.#bytesMax) return
-      this.#kept.delete(oldest)
+      this.#cache.delete(oldest)
       this.#bytes -= entry.bytes
     }
   }
@@ -91,7 +91,7 @@ function* writePieces(pieces: JsonPieces, out: ResponseText): Work<void> {
   }
 }
 
-/** What cannot fit is refused before it is decoded. */
+/** Refuses a part that does not fit before it is decoded. */
 function admitTo(out: ResponseText): Admit {
   return (recordedBytes) => out.admit(recordedBytes * HEX_CHARS)
 }

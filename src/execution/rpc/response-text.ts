@@ -1,12 +1,12 @@
 import { UNIT } from '../api/work-budget.ts'
 import { responseTooLarge } from './failure.ts'
 
-/** Text is kept as bytes in pieces of about this size. */
+/** Text is encoded in chunks of about this size. */
 const CHUNK_CHARS = 64 * 1024
 
 export type ResponseMark = { readonly chunks: number; readonly bytes: number }
 
-/** The text of a response as it is made, as bytes, bounded. */
+/** The text of a response being built, bounded in bytes. */
 export class ResponseText {
   readonly #bytesMax: number
   readonly #onBytes: (bytes: number) => void
@@ -14,7 +14,7 @@ export class ResponseText {
   #bytes = 0
   #pending = ''
 
-  /** `onBytes` sees what was made, also of parts that are taken back: they were work too. */
+  /** `onBytes` is called for all bytes produced, also of parts that are rolled back: they were work too. */
   constructor(options: { readonly bytesMax: number; readonly onBytes: (bytes: number) => void }) {
     this.#bytesMax = options.bytesMax
     this.#onBytes = options.onBytes
@@ -25,30 +25,30 @@ export class ResponseText {
     return this.#bytesMax - this.#bytes - this.#pending.length
   }
 
-  /** Adds JSON, or throws when the response becomes too large. */
+  /** Adds JSON; throws when the response becomes too large. */
   add(text: string): void {
     if (text.length > this.room) throw responseTooLarge(this.#bytesMax)
     this.addRefusal(text)
   }
 
-  /** An error object has its place in any response. */
+  /** Adds an error object, which is not limited. */
   addRefusal(text: string): void {
     this.#pending += text
     if (this.#pending.length >= CHUNK_CHARS) this.#flush()
   }
 
-  /** Text that was made before. */
+  /** Adds cached text. */
   addChunks(chunks: readonly Buffer[]): void {
     const bytes = chunks.reduce((sum, chunk) => sum + chunk.length, 0)
     if (bytes > this.room) throw responseTooLarge(this.#bytesMax)
     this.#flush()
     for (const chunk of chunks) this.#chunks.push(chunk)
     this.#bytes += bytes
-    // Made before, and only copied to the socket.
+    // Cached text costs less than new text.
     this.#onBytes(bytes * (UNIT.bytes / UNIT.readyBytes))
   }
 
-  /** Throws when a part whose text has at least so many bytes does not fit, before it is made. */
+  /** Throws when a part of at least this many bytes does not fit, before it is rendered. */
   admit(bytes: number): void {
     if (bytes > this.room) throw responseTooLarge(this.#bytesMax)
   }
@@ -58,13 +58,13 @@ export class ResponseText {
     return { chunks: this.#chunks.length, bytes: this.#bytes }
   }
 
-  /** What was added since, as bytes that may be kept. */
+  /** The chunks added since the mark. */
   since({ chunks }: ResponseMark): Buffer[] {
     this.#flush()
     return this.#chunks.slice(chunks)
   }
 
-  takeBack({ chunks, bytes }: ResponseMark): void {
+  rollBack({ chunks, bytes }: ResponseMark): void {
     this.#flush()
     this.#chunks.length = chunks
     this.#bytes = bytes

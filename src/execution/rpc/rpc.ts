@@ -22,12 +22,12 @@ export type RpcDeps = {
 
 export type Rpc = { readonly post: (post: RpcPost) => Promise<void>; readonly readings: RpcReadings }
 
-/** Requests at the same time, of all clients: their bodies are held while they wait. */
+/** Concurrent requests of all clients: their bodies are held in memory. */
 const REQUESTS_MAX = 1024
-/** Full responses that one client may leave unread, and all clients together. */
+/** Unread responses of maximum size, per client and in total. */
 const UNREAD_RESPONSES = { perClient: 2, inAll: 8 }
 
-/** `POST /`: Ethereum's JSON-RPC over the blocks in memory, within bounds of work and of memory. */
+/** `POST /`: Ethereum JSON-RPC over the blocks in memory, limited in work and memory. */
 export function createRpc(options: ExecutionOptions['rpc'], deps: RpcDeps): Rpc {
   const { clock, log, metrics, budget } = deps
   const { requestBytesMax, responseBytesMax } = options
@@ -47,7 +47,7 @@ export function createRpc(options: ExecutionOptions['rpc'], deps: RpcDeps): Rpc 
       permits,
       queue: createWorkQueue(clock),
       methods,
-      onFault: (err, method) => log.error({ err, method }, 'a JSON-RPC method failed'),
+      onFault: (err, method) => log.error({ err, method }, 'JSON-RPC method failed'),
       onLimit: (limit) => metrics.limits.inc({ limit }),
       onCall: (method, outcome) =>
         metrics.calls.inc({

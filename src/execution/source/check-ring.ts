@@ -8,11 +8,11 @@ export type RingCheck =
   | { ok: true; seqno: number }
   | { ok: false; reason: 'missing' | 'unreadable' | 'refused' | 'silent'; message: string }
 
-/** A chain has a block every second or less; one that has none for so long stands still. */
+/** A chain has a block every second or less; one without a block for this long has halted. */
 const ADVANCE_MS = 3000
-const LOOK_MS = 100
+const POLL_MS = 100
 
-/** Whether the ring is there, may be read, has a layout that is known, and moves. */
+/** Whether the ring exists, is readable, has a known layout and receives events. */
 export async function checkRing(path: string, clock: Clock, advanceMs = ADVANCE_MS): Promise<RingCheck> {
   let file: RingFile | undefined
   try {
@@ -25,8 +25,8 @@ export async function checkRing(path: string, clock: Clock, advanceMs = ADVANCE_
     const created = createRingReader(file, 'newest-block')
     if (!created.ok) return { ok: false, reason: 'refused', message: `${path}: ${created.message}` }
     const first = lastSeqno(file)
-    for (let waitedMs = 0; waitedMs < advanceMs; waitedMs += LOOK_MS) {
-      await delay(clock, LOOK_MS)
+    for (let waitedMs = 0; waitedMs < advanceMs; waitedMs += POLL_MS) {
+      await delay(clock, POLL_MS)
       if (lastSeqno(file) !== first) return { ok: true, seqno: lastSeqno(file) }
     }
     return { ok: false, reason: 'silent', message: `${path} has not moved for ${advanceMs / 1000} s` }

@@ -1,38 +1,38 @@
 import type { Clock, Timer } from '../../core/clock.ts'
 
-/** No event for longer than this: degraded. */
+/** The status is degraded after this long without an event. */
 const DEGRADED_MS = 10_000
-/** No event for so long: unhealthy, and then the service ends. */
+/** After this long without an event the service is unhealthy and ends. */
 const SILENT_MS = 30_000
 
-export type VitalSigns = Disposable & {
-  /** An event came in. */
+export type Liveness = Disposable & {
+  /** An event was received. */
   beat(): void
   readonly ageMs: number
   readonly uptimeMs: number
   readonly status: 'healthy' | 'degraded'
-  /** False from the moment the source has been silent for 30 s; it does not come back, since the service is about to end. */
+  /** False once the source was silent for 30 s. It stays false, because the service is about to end. */
   readonly isHealthy: boolean
 }
 
 /**
- * How the service is, by the age of the last event on the monotonic clock; before the first one the age counts from the start. The end
- * comes by a timer: no request brings it about or delays it, and the wall clock plays no part.
+ * Liveness of the source by the age of the last event on the monotonic clock; before the first event the age counts from the start.
+ * `onSilent` is called by a timer, so that neither requests nor the wall clock influence it.
  */
-export function watchVitalSigns({ clock, onSilent }: { clock: Clock; onSilent: () => void }): VitalSigns {
+export function watchLiveness({ clock, onSilent }: { clock: Clock; onSilent: () => void }): Liveness {
   const startedMs = clock.monotonicMs()
   let lastMs = startedMs
   let isSilent = false
   let timer: Timer
 
   function arm(delayMs: number): void {
-    timer = clock.setTimer(delayMs, look)
+    timer = clock.setTimer(delayMs, check)
     timer.unref?.()
   }
 
-  function look(): void {
-    const leftMs = SILENT_MS - ageMs()
-    if (leftMs > 0) return arm(leftMs)
+  function check(): void {
+    const remainingMs = SILENT_MS - ageMs()
+    if (remainingMs > 0) return arm(remainingMs)
     isSilent = true
     onSilent()
   }

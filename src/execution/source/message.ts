@@ -9,42 +9,42 @@ import type {
 } from '../../contract/stream-events.ts'
 
 /**
- * What a source of execution data tells the service, in the order in which it is to be published. A source may run in another thread,
- * so these are plain data. The ring source (`ring-source.ts`) and the node source both speak it.
+ * The messages of a source of execution data, in the order in which they are published. A source may run in another thread, so they
+ * are plain data.
  */
 export type SourceMessage =
-  /** Events were taken in: the source is alive. Comes last in its batch of messages. */
+  /** Events were read: the source is alive. The last message of a batch. */
   | { kind: 'progress'; position: SourcePosition }
-  /** A block entered a stage; `record` is all that is known of it. */
+  /** A block entered a stage; `record` is its complete record. */
   | { kind: 'lifecycle'; change: Lifecycle; record: LifecycleRecord }
-  /** A block was executed: more is known of it, but its stage is the same. */
+  /** A block was executed: its record has more fields, its stage is the same. */
   | { kind: 'record'; record: LifecycleRecord }
-  /** Blocks that nobody will hear of again. */
+  /** Blocks that are no longer tracked. */
   | { kind: 'forgotten'; ids: Hex[] | 'all' }
   | { kind: 'tps'; tps: number; blockNumber: number }
   | { kind: 'contention'; data: ContentionData; conflicts: ConflictData }
   | { kind: 'top-accesses'; data: TopAccesses }
-  /** A whole block, for JSON-RPC. */
+  /** A complete block, for JSON-RPC. */
   | { kind: 'block'; block: BlockContent }
-  /** From here on all raw events of these names are told, and of no others. */
+  /** From here on all raw events of these names are sent, and no others. */
   | { kind: 'recording'; names: RawEventName[]; version: number }
   | { kind: 'events'; events: RawEventPart[] }
   /** Source events were lost. */
   | { kind: 'gap'; fromSeqno: number; toSeqno: number; blocksDropped: number }
-  /** The source begins anew, as after a restart of the node. */
+  /** The source starts again, as after a restart of the node. */
   | { kind: 'restart'; previousSeqno: number }
-  /** A ring was opened, and is read this way from now on. */
+  /** A ring was opened; `mode` is how it is read. */
   | { kind: 'opened'; mode: 'positional' | 'mapped' | 'unpacked' }
-  /** Why nothing can be read at the moment; undefined when it can again. */
+  /** Why the source cannot be read; undefined when it can again. */
   | { kind: 'failure'; failure: SourceFailure | undefined }
 
 export type SourcePosition = {
-  /** The last event read; for a node the last block. */
+  /** The last event read. */
   seqno: number
   lagEvents: number
-  /** When these events were taken from their source, as `processTimeMs` counts. */
+  /** When these events were read, on the clock of `processTimeMs`. */
   readMs: number
-  /** Totals since the source was started. */
+  /** Totals since the source started. */
   stats: SourceStats
 }
 
@@ -72,10 +72,10 @@ export const NO_STATS: Readonly<SourceStats> = {
 
 export type SourceFailure = { code: 'missing' | 'refused' | 'unreadable'; message: string }
 
-/** A block as the events it consists of, which are decoded when a JSON-RPC call asks for them. */
+/** A block as its encoded events; they are decoded when a JSON-RPC call needs them. */
 export type BlockContent = {
   readonly number: number
-  /** Consensus id; a node without one gives the hash. */
+  /** Consensus id; the block hash for a node without one. */
   readonly id: Hex
   readonly hash: Hex
   readonly chainId: number | null
@@ -84,7 +84,7 @@ export type BlockContent = {
   readonly payloadAt: Int32Array
 }
 
-/** One raw event, encoded once, with what filters ask about. */
+/** One raw event, encoded once, with the fields that filters use. */
 export type RawEventPart = {
   name: RawEventName
   /** The element of an `Events` frame. */
@@ -96,14 +96,14 @@ export type RawEventPart = {
 
 export type FilterFields = { txnIndex?: number; logIndex?: number; addresses?: Hex[]; topics?: Hex[] }
 
-/** What every source is to the service. */
+/** A running source. */
 export type Source = AsyncDisposable & {
   readonly kind: 'ring' | 'evm-node'
-  /** False where durations are not known. */
+  /** False where the source has no durations. */
   readonly timings: boolean
-  /** Raw events that somebody listens to; others need not be made. Answered by a `recording` message once it holds. */
+  /** Sets the raw events to produce. A `recording` message confirms it once it is in effect. */
   setWanted(wanted: { readonly names: readonly RawEventName[]; readonly version: number }): void
 }
 
-/** Starts a source; `onMessages` gets what belongs together, in order. It may be called until the source is closed. */
+/** Starts a source. `onMessages` may be called until the source is closed. */
 export type StartSource = (onMessages: (messages: SourceMessage[]) => void) => Source | Promise<Source>

@@ -3,9 +3,9 @@ import { test } from 'node:test'
 import type { RawEvent } from '../../contract/stream-events.ts'
 import { ExecRecorder } from '../../evm/event/recorder.ts'
 import { createSmallRing, openReader } from '../../evm/ring/test-ring.ts'
-import { RawEventMaker } from './raw-events.ts'
+import { RawEvents } from './raw-events.ts'
 
-test('block numbers above 2^53 - 1 are text in raw events, inside a block and outside', () => {
+test('block numbers above 2^53 - 1 are strings in raw events, inside and outside a block', () => {
   for (const [block_number, shown] of [
     [2n ** 53n - 1n, 9_007_199_254_740_991],
     [2n ** 53n, '9007199254740992'],
@@ -20,16 +20,13 @@ test('block numbers above 2^53 - 1 are text in raw events, inside a block and ou
     const qc = new ExecRecorder(ring.writer)
     qc.add('BLOCK_QC', { block_number }, { timeNs: 3n })
     qc.flush()
-    const maker = new RawEventMaker()
-    maker.shortage({ names: ['BlockStart', 'BlockEnd', 'BlockQC'], version: 1 })
-    maker.turn()
+    const raw = new RawEvents()
+    raw.setWanted({ names: ['BlockStart', 'BlockEnd', 'BlockQC'], version: 1 })
+    raw.applyWanted()
     const reader = openReader(ring.source)
     const events: RawEvent[] = []
-    while (reader.poll(0).kind === 'events')
-      for (let at = 0; at < reader.batch.count; at++) {
-        const part = maker.make(reader.batch, at)
-        if (part !== undefined) events.push(JSON.parse(part.json) as RawEvent)
-      }
+    while (reader.poll(0).kind === 'events') for (let at = 0; at < reader.batch.count; at++) raw.add(reader.batch, at)
+    for (const { json } of raw.takeFrame() ?? []) events.push(JSON.parse(json) as RawEvent)
     assert.deepEqual(
       events.map(({ event_name, block_number: found }) => [event_name, found]),
       [

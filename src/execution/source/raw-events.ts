@@ -1,33 +1,41 @@
-import type { Hex, RawEvent, RawEventName, Stage } from '../../contract/stream-events.ts'
+import { type Hex, RAW_EVENTS, type RawEvent, type RawEventName, type Stage } from '../../contract/stream-events.ts'
 import { decodeEvent, type ExecEvent, eventPayloadJson } from '../../evm/event/exec-event.ts'
-import { wholeNumberJson } from '../../evm/event/payload-layout.ts'
-import { EVENT } from '../../evm/event/type.ts'
-import { toHex } from '../../evm/hex.ts'
+import { integerJson } from '../../evm/event/payload-layout.ts'
+import { PAYLOADS } from '../../evm/event/payloads.ts'
+import { EVENT, EVENT_CODES, type EventName, eventName } from '../../evm/event/type.ts'
 import type { EventBatch } from '../../evm/ring/event-batch.ts'
-import { rawEventName } from './event-names.ts'
 import type { FilterFields, RawEventPart } from './message.ts'
 import type { Wanted } from './wanted-events.ts'
 
-type TxnHead = { hash: Hex; fields: FilterFields }
+type TxnHeader = { hash: Hex; fields: FilterFields }
+
+/** `Events` frames are split at these limits, so that none is much larger than the figures of a block. */
+const EVENTS_PER_FRAME = 256
+const BYTES_PER_FRAME = 128 * 1024
+
+const BLOCK_NUMBER_OFFSET = PAYLOADS.BLOCK_START.fields.block_number[1]
 
 /**
- * Turns ring events that somebody listens to into elements of `Events` frames. What it listens to changes only between blocks, so that
- * every event of a block is told with the hash of its transaction, or none is.
+ * Encodes the wanted ring events as elements of `Events` frames. The set of wanted events changes only between blocks, so that the events
+ * of a block are complete and have the hash of their transaction.
  */
-export class RawEventMaker {
+export class RawEvents {
   readonly #wanted = new Set<RawEventName>()
   #next: Wanted | undefined
   #blockSeqno = 0
   #blockNumber: number | string = 0
-  readonly #txns = new Map<number, TxnHead>()
+  readonly #txns = new Map<number, TxnHeader>()
+  /** Elements of the next frame. */
+  #parts: RawEventPart[] = []
+  #partBytes = 0
 
-  /** Takes effect with `turn`. */
-  shortage(wanted: Wanted): void {
+  /** Takes effect with `applyWanted`. */
+  setWanted(wanted: Wanted): void {
     this.#next = wanted
   }
 
-  /** Between two blocks: the new set, when there is one. */
-  turn(): { names: RawEventName[]; version: number } | undefined {
+  /** Called between two blocks: applies and returns the new set, if there is one. */
+  applyWanted(): { names: RawEventName[]; version: number } | undefined {
     if (this.#next === undefined) return undefined
     const { names, version } = this.#next
     this.#wanted.clear()
@@ -40,17 +48,34 @@ export class RawEventMaker {
     return this.#wanted.size === 0
   }
 
-  /** Another ring, or a gap: what is remembered of the open block is of no use. */
+  /** After a gap or in another ring the open block is unknown. */
   forgetBlock(): void {
     this.#blockSeqno = 0
     this.#txns.clear()
   }
 
-  /** The element for an event, if somebody listens to it. Must see every event in order, whether somebody does or not. */
-  make(batch: EventBatch, at: number): RawEventPart | undefined {
+  /** Adds an event if it is wanted; returns true when the frame is full. Must be called for every event in order unless idle. */
+  add(batch: EventBatch, at: number): boolean {
+    const part = this.#encode(batch, at)
+    if (part === undefined) return false
+    this.#parts.push(part)
+    this.#partBytes += part.json.length
+    return this.#parts.length >= EVENTS_PER_FRAME || this.#partBytes >= BYTES_PER_FRAME
+  }
+
+  /** The elements of one frame; undefined when there are none. */
+  takeFrame(): RawEventPart[] | undefined {
+    if (this.#parts.length === 0) return undefined
+    const parts = this.#parts
+    this.#parts = []
+    this.#partBytes = 0
+    return parts
+  }
+
+  #encode(batch: EventBatch, at: number): RawEventPart | undefined {
     const code = batch.type(at)
-    if (code === EVENT.BLOCK_START) this.#begin(batch, at)
-    const name = rawEventName(code)
+    if (code === EVENT.BLOCK_START) this.#beginBlock(batch, at)
+    const name = PUBLISHED_NAMES[code]
     if (name === undefined || (!this.#wanted.has(name) && code !== EVENT.TXN_HEADER_START)) return undefined
     const decoded = decodeEvent(batch, at)
     if (!decoded.ok) return undefined
@@ -74,15 +99,26 @@ export class RawEventMaker {
     return { name, json: JSON.stringify(element), fields, header: txn?.fields }
   }
 
-  #begin(batch: EventBatch, at: number): void {
+  #beginBlock(batch: EventBatch, at: number): void {
     this.#txns.clear()
     this.#blockSeqno = batch.seqno(at)
     const payload = batch.payload(at)
-    this.#blockNumber = payload === undefined ? 0 : wholeNumberJson(viewOf(payload).getBigUint64(32, true))
+    this.#blockNumber = payload === undefined ? 0 : integerJson(viewOf(payload).getBigUint64(BLOCK_NUMBER_OFFSET, true))
   }
 }
 
-/** Consensus events tell of a stage; everything inside a block happens while it is proposed. */
+/** The published name of each event code: BLOCK_QC is BlockQC, TXN_LOG is TxnLog. */
+const PUBLISHED_NAMES: readonly (RawEventName | undefined)[] = Array.from({ length: EVENT_CODES }, (_, code) => {
+  const name = eventName(code)
+  return name === undefined ? undefined : publishedName(name)
+})
+
+function publishedName(name: EventName): RawEventName {
+  const compact = name.replaceAll('_', '').toLowerCase()
+  return RAW_EVENTS.find((published) => published.toLowerCase() === compact) as RawEventName
+}
+
+/** The stage that a consensus event reports; all other events of a block happen while it is proposed. */
 const STAGE_OF: Partial<Record<ExecEvent['name'], Stage>> = {
   BLOCK_QC: 'Voted',
   BLOCK_FINALIZED: 'Finalized',
@@ -91,7 +127,7 @@ const STAGE_OF: Partial<Record<ExecEvent['name'], Stage>> = {
 }
 
 function ownBlockNumber({ payload }: ExecEvent): number | string | null {
-  return 'block_number' in payload ? wholeNumberJson(payload.block_number) : null
+  return 'block_number' in payload ? integerJson(payload.block_number) : null
 }
 
 function filterFields(event: ExecEvent): FilterFields {
@@ -118,16 +154,6 @@ function filterFields(event: ExecEvent): FilterFields {
       return { ...fields, addresses: [event.payload.address, event.payload.authority] }
     default:
       return fields
-  }
-}
-
-/** Chain id and consensus id of a BLOCK_START. */
-export function blockStartFacts(payload: Uint8Array): { id: Hex; number: number; chainId: number } {
-  const view = viewOf(payload)
-  return {
-    id: toHex(payload, 0, 32),
-    number: Number(view.getBigUint64(32, true)),
-    chainId: Number(view.getBigUint64(80, true)),
   }
 }
 

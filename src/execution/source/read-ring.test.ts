@@ -66,7 +66,7 @@ const of = <Kind extends SourceMessage['kind']>(messages: readonly SourceMessage
   messages.filter((message): message is SourceMessage & { kind: Kind } => message.kind === kind)
 
 describe('reading a ring', () => {
-  test('hands the block over first, then tells in the order of the events: stage, TPS, contention; accesses every 5 s', () => {
+  test('passes on the block first, then messages in the order of the events: stage, TPS, contention; accesses every 5 s', () => {
     const { recorder, step } = createRig()
     recordBlock(recorder, block(1))
     recorder.add('BLOCK_QC', { id: idOf(1), block_number: 1n }, { timeNs: 2_000_000_000_000_000_000n })
@@ -89,12 +89,12 @@ describe('reading a ring', () => {
     assert.equal(of(step(20_000), 'top-accesses').length, 0, 'nothing has changed')
   })
 
-  test('raw events: only what is wanted, whole from the next block on, with hash and number', () => {
+  test('raw events: only wanted ones, complete from the next block on, with hash and number', () => {
     const { recorder, read, step } = createRig()
     const header = { txn_hash: `0x${'5'.repeat(64)}`, sender: `0x${'6'.repeat(40)}` } as const
     recordOpenBlock(recorder, block(1))
     step()
-    read.shortage({ names: ['TxnLog', 'BlockEnd', 'BlockFinalized'], version: 1 })
+    read.setWanted({ names: ['TxnLog', 'BlockEnd', 'BlockFinalized'], version: 1 })
     recorder.add('BLOCK_END', { eth_block_hash: idOf(1), gas_used: 1n }, { timeNs: 3n })
     const during = step()
     assert.equal(of(during, 'events').length, 0, 'a block that has begun is not told in part')
@@ -121,7 +121,7 @@ describe('reading a ring', () => {
     assert(order.lastIndexOf('events') < order.indexOf('Finalized 2'))
   })
 
-  test('a gap costs the open block, is told with its range, and the next block is right', () => {
+  test('a gap drops the open block and is reported with its range; the next block is correct', () => {
     const { recorder, ring, step } = createRig()
     recordOpenBlock(recorder, block(1))
     step()
@@ -141,7 +141,7 @@ describe('reading a ring', () => {
     assert.deepEqual([after?.block_number, after?.contended_slot_count, after?.total_txn_count], [99_999, 1, 2])
   })
 
-  test('the most accessed wait for a moment in which no figures leave, but not for long', () => {
+  test('top accesses are delayed until no other message is due, for a limited time', () => {
     const { recorder, read, step } = createRig()
     const kindsAt = (nowMs: number) => kindsOf(read.step(nowMs).messages)
     recordBlock(recorder, block(1))
@@ -158,7 +158,7 @@ describe('reading a ring', () => {
     }
   })
 
-  test('payloads that were overwritten are told as a gap too', () => {
+  test('overwritten payloads are reported as a gap', () => {
     const ring = createSmallRing({ capacity: 2 ** 12, payloadBytes: 2 ** 15, windowStepBytes: 2 ** 10 })
     const recorder = new ExecRecorder(ring.writer)
     const follower = new RingFollower(() => ({ ...ring.source, isReplaced: () => false, close() {} }), {
@@ -182,7 +182,7 @@ describe('reading a ring', () => {
     assert.deepEqual([last?.block_number, last?.contended_slot_count], [39, 1])
   })
 
-  test('another ring in its place: windows begin anew, known blocks stay', () => {
+  test('a replaced ring resets windows and keeps known blocks', () => {
     const second = createSmallRing({ capacity: 2 ** 12, payloadBytes: 2 ** 20, windowStepBytes: 2 ** 14 })
     const first = createSmallRing({ capacity: 2 ** 12, payloadBytes: 2 ** 20, windowStepBytes: 2 ** 14 })
     let isReplaced = false
@@ -204,7 +204,7 @@ describe('reading a ring', () => {
     assert.equal(of(reported, 'tps')[0]?.tps, 1, 'half of the one block that the window holds')
   })
 
-  test('a ring that is missing, refused or not readable is told once, and again when that changes', () => {
+  test('reports a missing, refused or unreadable ring once, and again when that changes', () => {
     let state: 'missing' | 'refused' | 'unreadable' | 'good' = 'missing'
     const good = createSmallRing({ capacity: 64 })
     const other = createSmallRing({ capacity: 64 })
@@ -249,13 +249,13 @@ describe('reading a ring', () => {
     assert.equal(shown.transactions.length, 25_000)
   })
 
-  test('R16: the rejection of an older proposal is booked on that one', () => {
+  test('R16: the rejection of an older proposal applies to that proposal', () => {
     const { recorder, step, ring } = createRig()
     recordBlock(recorder, block(7, { fork: 1 }))
     const rejected = { type: EVENT.BLOCK_REJECT, payload: Uint8Array.of(13, 0, 0, 0), timeNs: 5n, accountIndex: 0 }
     recordOpenBlock(recorder, block(7, { fork: 2 }))
     recorder.flush()
-    // The event names the block by the place of its start, which is the first of this ring.
+    // The event refers to the block by the sequence number of its start, the first of this ring.
     ring.writer.record({ ...rejected, blockSeqno: 1, txnIndex: -1 })
     recorder.add('BLOCK_END', { eth_block_hash: idOf(7), gas_used: 1n }, { timeNs: 3n })
     const reported = step()
@@ -272,7 +272,7 @@ describe('reading a ring', () => {
 })
 
 describe('the recorded block', { skip: skipWithoutRecordedData() }, () => {
-  test('gives its TPS, and the recorded JSON-RPC answers field by field', () => {
+  test('gives its TPS and the recorded JSON-RPC responses, field by field', () => {
     const folder = join(recordedDataFolder, 'rings')
     const follower = new RingFollower(() => openRingFile(join(folder, 'emn-1b-15m.snapshot.zst')), { start: 'oldest' })
     const store = new BlockStore({ blocksMax: 4, bytesMax: 2 ** 28 }, { stageOf: () => 'Finalized' })

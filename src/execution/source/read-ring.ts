@@ -2,38 +2,35 @@ import { EVENT, eventSet } from '../../evm/event/type.ts'
 import { BlockFold } from '../../evm/fold/block.ts'
 import { type EventBatch, PAYLOAD_LOST } from '../../evm/ring/event-batch.ts'
 import type { FollowResult, RingFollower } from '../../evm/ring/follow.ts'
-import type { BlockContent, RawEventPart, SourceFailure, SourceMessage, SourceStats } from './message.ts'
-import { RawEventMaker } from './raw-events.ts'
+import type { BlockContent, SourceFailure, SourceMessage, SourceStats } from './message.ts'
+import { RawEvents } from './raw-events.ts'
 import { BlockRecorder } from './record-block.ts'
 import type { Wanted } from './wanted-events.ts'
 
 export type ReadRingOptions = {
-  /** For messages; the follower opens the file. */
+  /** For failure messages; the follower opens the file. */
   path: string
   /** Secret of the hash tables. */
   seed: number
-  /** How often TopAccesses is told, if it changed. */
+  /** How often TopAccesses is published, if it changed. */
   topAccessesMs: number
-  /** How often its counters begin again. */
+  /** How often its counters are reset. */
   topAccessesResetMs: number
-  /** A larger block is folded but not kept for JSON-RPC. */
+  /** A larger block is folded but not stored for JSON-RPC. */
   blockBytesMax: number
 }
 
-/** Takes a block as soon as it has ended, ahead of the messages of its step. To be given one twice must do no harm. */
-export type HandOver = (block: BlockContent) => void
+/** Called with a block as soon as it has ended, before the messages of its step. It may be called twice for a block. */
+export type OnBlock = (block: BlockContent) => void
 
 type Polled = FollowResult | { kind: 'unreadable'; message: string }
 
-/** `Events` frames are cut here, so that one of them is never much larger than a block's figures. */
-const EVENTS_PER_FRAME = 256
-const BYTES_PER_FRAME = 128 * 1024
-/** Signs of life alone are told this often; with anything else they ride along. */
+/** How often progress is reported when there are no other messages; otherwise it is added to them. */
 const PROGRESS_MS = 100
-/** Making the list of the most accessed takes as long as the figures of a block. It waits so long for a moment in which nothing else leaves. */
+/** Computing TopAccesses takes as long as the figures of a block, so it is delayed up to this long until no other message is due. */
 const TOP_WAIT_MS = 200
 
-/** Events after which something is told, or with which a block begins: raw events before them leave first. */
+/** Events that produce messages or begin a block: raw events before them are sent first. */
 const BOUNDARY = eventSet([
   EVENT.BLOCK_START,
   EVENT.BLOCK_REJECT,
@@ -45,29 +42,27 @@ const BOUNDARY = eventSet([
 ])
 
 /**
- * One ring, followed across restarts and folded into what is published, one poll at a time. Messages leave in the order of the events
- * they were made of; of one event the raw form comes first, then what was folded from it. Blocks do not wait for that: they are taken
- * in by the other thread while their figures are made here, so that whoever is told the figures can ask for the block.
+ * Reads one ring across restarts of the node and turns its events into messages, one poll at a time. Messages follow the order of the
+ * events; for one event the raw form comes before the results of the fold. A block is passed on before its figures are computed, so that
+ * a client that gets the figures can also request the block.
  */
 export class ReadRing {
   readonly #follower: RingFollower
   readonly #options: ReadRingOptions
   readonly #fold: BlockFold
   readonly #recorder: BlockRecorder
-  readonly #raw = new RawEventMaker()
+  readonly #raw = new RawEvents()
   #messages: SourceMessage[] = []
-  #parts: RawEventPart[] = []
-  #partBytes = 0
   #failure: SourceFailure | undefined
   #isInBlock = false
   #droppedBlocks = 0
-  #hasNews = false
+  #hasProgress = false
   #progressAtMs = Number.NEGATIVE_INFINITY
   #topAtMs = Number.NEGATIVE_INFINITY
   #topResetAtMs: number | undefined
   #topSeen = 0
 
-  constructor(follower: RingFollower, options: ReadRingOptions, handOver: HandOver) {
+  constructor(follower: RingFollower, options: ReadRingOptions, onBlock: OnBlock) {
     this.#follower = follower
     this.#options = options
     this.#recorder = new BlockRecorder(options)
@@ -80,7 +75,7 @@ export class ReadRing {
         },
         tps: (tps, blockNumber) => {
           const block = this.#recorder.take()
-          if (block !== undefined) handOver(block)
+          if (block !== undefined) onBlock(block)
           this.#messages.push({ kind: 'tps', tps, blockNumber })
         },
         contention: (data, conflicts) => void this.#messages.push({ kind: 'contention', data, conflicts }),
@@ -93,19 +88,19 @@ export class ReadRing {
     )
   }
 
-  shortage(wanted: Wanted): void {
-    this.#raw.shortage(wanted)
+  setWanted(wanted: Wanted): void {
+    this.#raw.setWanted(wanted)
   }
 
-  /** Takes what the ring has next. `isIdle` when it had nothing; the messages may be none even so, or some. */
+  /** Polls the ring once. `isIdle` when it had no events; there may be messages even so. */
   step(nowMs: number, readMs = 0): { messages: SourceMessage[]; isIdle: boolean } {
     const result = this.#poll(nowMs)
     this.#take(result)
-    if (!this.#isInBlock) this.#turnRaw()
-    this.#reportTopAccesses(nowMs)
-    const isNews = this.#messages.length > 0
-    if (this.#hasNews && (isNews || nowMs >= this.#progressAtMs)) {
-      this.#hasNews = false
+    if (!this.#isInBlock) this.#applyWanted()
+    this.#publishTopAccesses(nowMs)
+    const hasMessages = this.#messages.length > 0
+    if (this.#hasProgress && (hasMessages || nowMs >= this.#progressAtMs)) {
+      this.#hasProgress = false
       this.#progressAtMs = nowMs + PROGRESS_MS
       const { cursor: seqno, lagEvents } = this.#follower
       this.#messages.push({ kind: 'progress', position: { seqno, lagEvents, readMs, stats: this.#stats() } })
@@ -115,7 +110,7 @@ export class ReadRing {
     return { messages, isIdle: result.kind !== 'events' && result.kind !== 'gap' && result.kind !== 'opened' }
   }
 
-  /** A file that may not be read is weather too: it is looked at again. */
+  /** A file that cannot be read is a transient failure: it is tried again. */
   #poll(nowMs: number): Polled {
     try {
       return this.#follower.poll(nowMs)
@@ -127,12 +122,12 @@ export class ReadRing {
   #take(result: Polled): void {
     switch (result.kind) {
       case 'events':
-        this.#hasNews = true
+        this.#hasProgress = true
         this.#takeBatch(this.#follower.batch as EventBatch)
         return
       case 'gap': {
-        this.#hasNews = true
-        this.#flushParts()
+        this.#hasProgress = true
+        this.#flushRaw()
         this.#recorder.forget()
         this.#raw.forgetBlock()
         this.#isInBlock = false
@@ -156,7 +151,7 @@ export class ReadRing {
   }
 
   #restart(previousSeqno: number): void {
-    this.#flushParts()
+    this.#flushRaw()
     this.#fold.restart()
     this.#recorder.forget()
     this.#raw.forgetBlock()
@@ -175,9 +170,9 @@ export class ReadRing {
         lost = { fromSeqno: lost?.fromSeqno ?? batch.seqno(at), toSeqno: batch.seqno(at) }
       if (type === EVENT.BLOCK_START) this.#beginBlock()
       this.#recorder.add(batch, at)
-      if (!this.#raw.isIdle) this.#addPart(this.#raw.make(batch, at))
+      if (!this.#raw.isIdle && this.#raw.add(batch, at)) this.#flushRaw()
       if (BOUNDARY[type] !== 1) continue
-      this.#flushParts()
+      this.#flushRaw()
       this.#fold.fold(batch, folded, at + 1)
       folded = at + 1
       if (type === EVENT.BLOCK_END) this.#endBlock(batch, at)
@@ -185,41 +180,32 @@ export class ReadRing {
       if (dropped.length > 0) this.#messages.push({ kind: 'forgotten', ids: dropped })
     }
     this.#fold.fold(batch, folded)
-    this.#flushParts()
-    // Payloads that were overwritten before they could be copied are a loss like any other.
+    this.#flushRaw()
+    // Payloads that were overwritten before they were copied are reported as a gap too.
     if (lost !== undefined) this.#messages.push({ kind: 'gap', ...lost, blocksDropped: this.#droppedBlocks })
   }
 
   #beginBlock(): void {
-    this.#flushParts()
-    this.#turnRaw()
+    this.#flushRaw()
+    this.#applyWanted()
     this.#isInBlock = true
   }
 
-  /** What the block used is known now, whether or not its figures are. */
+  /** The gas used by the block is known now, also without its figures. */
   #endBlock(batch: EventBatch, at: number): void {
     this.#isInBlock = false
     const record = this.#fold.lifecycle.recordAt(batch.blockSeqno(at))
     if (record !== undefined) this.#messages.push({ kind: 'record', record })
   }
 
-  #turnRaw(): void {
-    const turned = this.#raw.turn()
-    if (turned !== undefined) this.#messages.push({ kind: 'recording', ...turned })
+  #applyWanted(): void {
+    const applied = this.#raw.applyWanted()
+    if (applied !== undefined) this.#messages.push({ kind: 'recording', ...applied })
   }
 
-  #addPart(part: RawEventPart | undefined): void {
-    if (part === undefined) return
-    this.#parts.push(part)
-    this.#partBytes += part.json.length
-    if (this.#parts.length >= EVENTS_PER_FRAME || this.#partBytes >= BYTES_PER_FRAME) this.#flushParts()
-  }
-
-  #flushParts(): void {
-    if (this.#parts.length === 0) return
-    this.#messages.push({ kind: 'events', events: this.#parts })
-    this.#parts = []
-    this.#partBytes = 0
+  #flushRaw(): void {
+    const events = this.#raw.takeFrame()
+    if (events !== undefined) this.#messages.push({ kind: 'events', events })
   }
 
   #reportFailure(failure: SourceFailure | undefined): void {
@@ -228,7 +214,7 @@ export class ReadRing {
     this.#messages.push({ kind: 'failure', failure })
   }
 
-  #reportTopAccesses(nowMs: number): void {
+  #publishTopAccesses(nowMs: number): void {
     const { topAccesses } = this.#fold
     const isMoment = this.#messages.length === 0 || nowMs >= this.#topAtMs + TOP_WAIT_MS
     if (topAccesses.seen !== this.#topSeen && nowMs >= this.#topAtMs && isMoment) {

@@ -56,7 +56,7 @@ function eventAt(batch: EventBatch, at: number): Event {
   return { seqno: batch.seqno(at), payload: Buffer.from(batch.payload(at) ?? assert.fail()).toString('base64') }
 }
 
-test('every block keeps its own events, whatever is recorded after it', () => {
+test('a recorded block keeps its events when later blocks are recorded', () => {
   // Growing in the middle of a block, shrinking from one to the next, and back.
   const { held, wanted } = recordAll([1, 3000, 2, 2, 5000, 4900, 700, 3, 9000, 5])
   for (const [at, block] of held.entries()) {
@@ -67,7 +67,7 @@ test('every block keeps its own events, whatever is recorded after it', () => {
   }
 })
 
-test('a small block does not keep the room of a large one, and no two blocks share memory', () => {
+test('a small block does not hold the memory of a large one, and no two blocks share memory', () => {
   const { held } = recordAll([9000, 5000, 4900, 4800])
   const parts = held.flatMap((block) =>
     block === undefined ? [] : [block.descriptors, block.payloads, block.payloadAt],
@@ -80,7 +80,7 @@ test('a small block does not keep the room of a large one, and no two blocks sha
     assert.ok((block?.payloads.buffer.byteLength ?? 0) > (block?.payloads.length ?? 0))
 })
 
-test('a block of too many bytes is not kept, the next one is', () => {
+test('a block above blockBytesMax is discarded, the next one is recorded', () => {
   const { held, wanted } = recordAll([3000, 1], 50_000)
   assert.ok(held[0] === undefined)
   assert.deepEqual(eventsOf(held[1] ?? assert.fail()), wanted[1])

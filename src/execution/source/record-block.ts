@@ -1,13 +1,14 @@
+import { decodePayload } from '../../evm/event/payload-layout.ts'
+import { PAYLOADS } from '../../evm/event/payloads.ts'
 import { EVENT, eventSet } from '../../evm/event/type.ts'
 import { resize } from '../../evm/fold/key-table.ts'
-import { toHex } from '../../evm/hex.ts'
+import { type Hex, toHex } from '../../evm/hex.ts'
 import { type EventBatch, PAYLOAD_LOST } from '../../evm/ring/event-batch.ts'
 import { DESCRIPTOR_BYTES, PAYLOAD_ALIGN } from '../../evm/ring/layout.ts'
 import type { BlockContent } from './message.ts'
-import { blockStartFacts } from './raw-events.ts'
 
-/** The events JSON-RPC answers are made of. */
-const KEPT = eventSet([
+/** The events that JSON-RPC responses are made from. */
+const RECORDED = eventSet([
   EVENT.BLOCK_START,
   EVENT.TXN_HEADER_START,
   EVENT.TXN_ACCESS_LIST_ENTRY,
@@ -19,15 +20,15 @@ const KEPT = eventSet([
 
 const FIRST_EVENTS = 1024
 const FIRST_BYTES = 2 ** 18
-/** Blocks resemble the one before: a new one gets its room and this much more. */
+/** Memory for the next block, relative to the last one: blocks resemble the one before. */
 const SPARE = 1.25
 const DESCRIPTOR_WORDS = DESCRIPTOR_BYTES / 4
-/** Up to here copying word by word takes less than making views of the memory to copy between, and leaves nothing to collect. */
+/** Up to this size, copying word by word is faster than `set` with a subarray, and allocates nothing. */
 const FEW_WORDS = 128
 
 /**
- * Keeps the bytes of the open block's events, undecoded: copying them costs a fraction of decoding, and most blocks are never asked
- * for. A block with an event missing or too many bytes is not kept at all.
+ * Records the bytes of the open block's events without decoding them: copying costs a fraction of decoding, and most blocks are never
+ * requested. A block with a lost payload or too many bytes is discarded.
  */
 export class BlockRecorder {
   readonly #bytesMax: number
@@ -48,7 +49,7 @@ export class BlockRecorder {
 
   add(batch: EventBatch, at: number): void {
     const type = batch.type(at)
-    if (KEPT[type] !== 1) return
+    if (RECORDED[type] !== 1) return
     if (type === EVENT.BLOCK_START) {
       this.#blockSeqno = batch.seqno(at)
       this.#events = 0
@@ -74,36 +75,41 @@ export class BlockRecorder {
   }
 
   /**
-   * The block that has just ended, in memory of its own: that in which it was gathered, since this is the moment in which everybody
-   * waits for its figures. Memory for the next one is taken from the system as its events come.
+   * The block that has just ended, in the memory in which it was recorded: a copy here would delay its figures. The next block gets new
+   * memory.
    */
   take(): BlockContent | undefined {
     if (this.#blockSeqno === 0 || this.#events < 2) return undefined
     const payloads = new Uint8Array(this.#payloads.buffer, 0, this.#bytes)
-    const last = this.#payloadAt[this.#events - 1] as number
-    const { id, number, chainId } = blockStartFacts(payloads.subarray(0, 528))
+    const start = decodePayload(PAYLOADS.BLOCK_START, payloads.subarray(0, PAYLOADS.BLOCK_START.bytes))
+    if (start === undefined) return undefined
     const block: BlockContent = {
-      number,
-      id,
-      hash: toHex(payloads, last, last + 32),
-      chainId,
-      descriptors: withoutWaste(new Uint8Array(this.#descriptors.buffer, 0, this.#events * DESCRIPTOR_BYTES)),
-      payloads: withoutWaste(payloads),
-      payloadAt: withoutWaste(this.#payloadAt.subarray(0, this.#events)),
+      number: Number(start.block_number),
+      id: start.id,
+      hash: this.#ethHash(payloads),
+      chainId: Number(start.chain_id),
+      descriptors: compact(new Uint8Array(this.#descriptors.buffer, 0, this.#events * DESCRIPTOR_BYTES)),
+      payloads: compact(payloads),
+      payloadAt: compact(this.#payloadAt.subarray(0, this.#events)),
     }
     this.forget()
-    this.#makeRoom(block)
+    this.#reserveLike(block)
     return block
   }
 
-  /** For a block like the one before; where that one was copied out, its room serves again. */
-  #makeRoom(gone: BlockContent): void {
+  #ethHash(payloads: Uint8Array): Hex {
+    const from = (this.#payloadAt[this.#events - 1] as number) + PAYLOADS.BLOCK_END.fields.eth_block_hash[1]
+    return toHex(payloads, from, from + 32)
+  }
+
+  /** Allocates memory for a block of similar size. Arrays that the taken block does not use are reused. */
+  #reserveLike(taken: BlockContent): void {
     const events = Math.max(FIRST_EVENTS, Math.ceil(this.#events * SPARE))
     const payloadWords = Math.ceil(Math.max(FIRST_BYTES, this.#bytes * SPARE) / 4)
-    if (!mayStay(this.#descriptors, gone.descriptors, events * DESCRIPTOR_WORDS))
+    if (!canReuse(this.#descriptors, taken.descriptors, events * DESCRIPTOR_WORDS))
       this.#descriptors = new Uint32Array(events * DESCRIPTOR_WORDS)
-    if (!mayStay(this.#payloadAt, gone.payloadAt, events)) this.#payloadAt = new Int32Array(events)
-    if (!mayStay(this.#payloads, gone.payloads, payloadWords)) this.#payloads = new Uint32Array(payloadWords)
+    if (!canReuse(this.#payloadAt, taken.payloadAt, events)) this.#payloadAt = new Int32Array(events)
+    if (!canReuse(this.#payloads, taken.payloads, payloadWords)) this.#payloads = new Uint32Array(payloadWords)
   }
 
   #reserve(size: number): void {
@@ -117,12 +123,12 @@ export class BlockRecorder {
   }
 }
 
-function mayStay(room: Uint32Array | Int32Array, gone: Uint8Array | Int32Array, length: number): boolean {
-  return gone.buffer !== room.buffer && room.length <= length
+function canReuse(array: Uint32Array | Int32Array, taken: Uint8Array | Int32Array, length: number): boolean {
+  return taken.buffer !== array.buffer && array.length <= length
 }
 
-/** A small block that was gathered in the room of a large one moves to a place of its size. */
-function withoutWaste<Part extends Uint8Array<ArrayBuffer> | Int32Array<ArrayBuffer>>(part: Part): Part {
+/** Copies a small block out of memory that was allocated for a large one. */
+function compact<Part extends Uint8Array<ArrayBuffer> | Int32Array<ArrayBuffer>>(part: Part): Part {
   return part.byteLength * 2 < part.buffer.byteLength ? (part.slice() as Part) : part
 }
 

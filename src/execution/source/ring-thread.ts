@@ -9,41 +9,41 @@ import type { Wanted } from './wanted-events.ts'
 export type RingThreadOptions = ReadRingOptions & {
   start: 'newest-block' | 'oldest' | { seqno: number }
   mode: RingMode
-  /** How often the path is looked at, for another file or for a first one. */
+  /** How often the path is checked for a first or another file. */
   checkMs: number
 }
 
 export type ToRingThread = ({ kind: 'wanted' } & Wanted) | { kind: 'taken'; posts: number }
 
-/** The node's own reader sleeps as long when nothing is there. */
+/** Sleep when there are no events, as in the node's own reader. */
 const IDLE_MS = 1
 /**
- * While events keep coming the next look follows sooner than any timer would: figures are told when their block ends, not when the
- * reader happens to wake. A nap blocks this thread alone, which has nothing else to do.
+ * While events arrive, the next poll follows sooner than a timer could fire, so that figures are published when their block ends.
+ * `Atomics.wait` blocks only this thread, which has no other work.
  */
-const NAP_MS = 0.2
-const AWAKE_MS = 50
+const WAIT_MS = 0.2
+const ACTIVE_MS = 50
 /**
- * Posts not yet taken by the other thread. When that thread is too busy the ring itself is the queue: it holds minutes, and what it
- * overwrites is told as a gap. So memory stays bounded and no loss is hidden.
+ * Posts that the main thread has not taken yet. When it is too busy, reading stops and the ring itself is the queue: it holds minutes,
+ * and events that it overwrites are reported as a gap. Memory stays bounded and no loss is hidden.
  */
 const POSTS_MAX = 16
-const HELD_MS = 2
+const BACKPRESSURE_MS = 2
 
-/** The entry of the thread that reads the ring: it waits for the ring alone, never for a client. */
+/** Entry point of the thread that reads the ring. It never waits for a client. */
 const port = openWorkerPort<ToRingThread, SourceMessage[]>()
 if (port !== undefined) {
   const options = port.data as RingThreadOptions
   const { path, start, mode, checkMs } = options
   const follower = new RingFollower(() => openLiveRing(path, mapper), { start, checkMs })
-  const ring = new ReadRing(follower, options, (block) => post([{ kind: 'block', block }], bytesOf(block)))
-  const napping = new Int32Array(new SharedArrayBuffer(4))
+  const ring = new ReadRing(follower, options, (block) => post([{ kind: 'block', block }], buffersOf(block)))
+  const waitCell = new Int32Array(new SharedArrayBuffer(4))
   let isEnding = false
   let posts = 0
-  let newsAtMs = Number.NEGATIVE_INFINITY
+  let lastEventsMs = Number.NEGATIVE_INFINITY
 
   port.onMessage((message) => {
-    if (message.kind === 'wanted') ring.shortage(message)
+    if (message.kind === 'wanted') ring.setWanted(message)
     else posts -= message.posts
   })
   port.onEnd(() => {
@@ -58,19 +58,19 @@ if (port !== undefined) {
   const mapper = await loadRingMapper(path, mode)
   const run = (): void => {
     if (isEnding) return follower[Symbol.dispose]()
-    if (posts >= POSTS_MAX) return void systemClock.setTimer(HELD_MS, run)
+    if (posts >= POSTS_MAX) return void systemClock.setTimer(BACKPRESSURE_MS, run)
     const nowMs = systemClock.monotonicMs()
     const { messages, isIdle } = ring.step(nowMs, processTimeMs())
     if (messages.length > 0) post(messages)
-    if (!isIdle) newsAtMs = nowMs
-    if (nowMs - newsAtMs > AWAKE_MS) return void systemClock.setTimer(IDLE_MS, run)
-    if (isIdle) Atomics.wait(napping, 0, 0, NAP_MS)
+    if (!isIdle) lastEventsMs = nowMs
+    if (nowMs - lastEventsMs > ACTIVE_MS) return void systemClock.setTimer(IDLE_MS, run)
+    if (isIdle) Atomics.wait(waitCell, 0, 0, WAIT_MS)
     setImmediate(run)
   }
   run()
 }
 
-/** They change hands instead of being copied. */
-function bytesOf(block: BlockContent): ArrayBuffer[] {
+/** These are transferred to the main thread, not copied. */
+function buffersOf(block: BlockContent): ArrayBuffer[] {
   return [block.descriptors, block.payloads, block.payloadAt].map(({ buffer }) => buffer as ArrayBuffer)
 }

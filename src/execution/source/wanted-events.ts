@@ -1,23 +1,23 @@
 import type { RawEventName } from '../../contract/stream-events.ts'
 import type { Clock, Timer } from '../../core/clock.ts'
 
-/** Which raw events are to be made. A later version replaces an earlier one. */
+/** The raw events that a source must produce. A later version replaces an earlier one. */
 export type Wanted = { readonly names: readonly RawEventName[]; readonly version: number }
 
 /**
- * Which raw events somebody listens to. Only those are made, since most services have no such client and a ring is mostly raw events.
- * A name lingers after its last listener, so that a client that was cut off can come back to everything it missed.
+ * The raw events that clients subscribe to. Only those are produced, because most services have no such client and a ring is mostly raw
+ * events. A name stays wanted for a while after its last subscriber has left, so that a disconnected client can resume without a gap.
  */
 export class WantedEvents implements Disposable {
   readonly #lingerMs: number
   readonly #clock: Clock
   readonly #onWanted: (wanted: Wanted) => void
-  readonly #listeners = new Map<RawEventName, number>()
+  readonly #subscribers = new Map<RawEventName, number>()
   readonly #lingering = new Map<RawEventName, Timer>()
-  /** With which version a name was asked for without interruption since. */
-  readonly #askedAt = new Map<RawEventName, number>()
-  /** From which number on the entries of a name are complete. */
-  readonly #since = new Map<RawEventName, number>()
+  /** For each name, the version since which it is wanted without interruption. */
+  readonly #wantedSince = new Map<RawEventName, number>()
+  /** For each name, the sequence number from which on its events are complete. */
+  readonly #completeSince = new Map<RawEventName, number>()
   #version = 0
 
   constructor(options: { lingerMs: number }, deps: { clock: Clock; onWanted: (wanted: Wanted) => void }) {
@@ -29,46 +29,47 @@ export class WantedEvents implements Disposable {
   enter(names: readonly RawEventName[]): void {
     let isNew = false
     for (const name of names) {
-      const listeners = this.#listeners.get(name) ?? 0
-      this.#listeners.set(name, listeners + 1)
-      isNew ||= listeners === 0 && !this.#lingering.has(name)
+      const subscribers = this.#subscribers.get(name) ?? 0
+      this.#subscribers.set(name, subscribers + 1)
+      isNew ||= subscribers === 0 && !this.#lingering.has(name)
       this.#lingering.get(name)?.cancel()
       this.#lingering.delete(name)
     }
-    if (isNew) this.#report()
+    if (isNew) this.#notify()
   }
 
   leave(names: readonly RawEventName[]): void {
     for (const name of names) {
-      const listeners = (this.#listeners.get(name) as number) - 1
-      this.#listeners.set(name, listeners)
-      if (listeners > 0) continue
-      this.#listeners.delete(name)
+      const subscribers = (this.#subscribers.get(name) as number) - 1
+      this.#subscribers.set(name, subscribers)
+      if (subscribers > 0) continue
+      this.#subscribers.delete(name)
       const timer = this.#clock.setTimer(this.#lingerMs, () => {
         this.#lingering.delete(name)
-        this.#report()
+        this.#notify()
       })
       timer.unref?.()
       this.#lingering.set(name, timer)
     }
   }
 
-  /** The source says what it makes from `seq` on. An answer to an older question says nothing about names asked for since. */
+  /** The source produces these names from `seq` on. A reply to an older version does not cover names wanted since. */
   recording({ names, version }: Wanted, seq: number): void {
     for (const name of names) {
-      const askedAt = this.#askedAt.get(name)
-      if (askedAt !== undefined && version >= askedAt && !this.#since.has(name)) this.#since.set(name, seq)
+      const wantedSince = this.#wantedSince.get(name)
+      if (wantedSince !== undefined && version >= wantedSince && !this.#completeSince.has(name))
+        this.#completeSince.set(name, seq)
     }
   }
 
-  /** Whether events of this name are told without a hole at present; others are still on their way from an earlier time. */
+  /** Whether events of this name are currently complete; others may still arrive from an earlier subscription. */
   isRecorded(name: RawEventName): boolean {
-    return this.#since.has(name)
+    return this.#completeSince.has(name)
   }
 
-  /** Whether every event of these names after the cursor was made. Just before the first one made, others may have passed by. */
+  /** Whether every event of these names after the cursor was produced. */
   isComplete(names: readonly RawEventName[], afterSeq: number): boolean {
-    return names.every((name) => (this.#since.get(name) ?? Number.POSITIVE_INFINITY) <= afterSeq)
+    return names.every((name) => (this.#completeSince.get(name) ?? Number.POSITIVE_INFINITY) <= afterSeq)
   }
 
   [Symbol.dispose](): void {
@@ -76,15 +77,15 @@ export class WantedEvents implements Disposable {
     this.#lingering.clear()
   }
 
-  #report(): void {
-    const names = [...new Set([...this.#listeners.keys(), ...this.#lingering.keys()])]
+  #notify(): void {
+    const names = [...new Set([...this.#subscribers.keys(), ...this.#lingering.keys()])]
     this.#version += 1
-    for (const name of [...this.#askedAt.keys()]) {
+    for (const name of [...this.#wantedSince.keys()]) {
       if (names.includes(name)) continue
-      this.#askedAt.delete(name)
-      this.#since.delete(name)
+      this.#wantedSince.delete(name)
+      this.#completeSince.delete(name)
     }
-    for (const name of names) if (!this.#askedAt.has(name)) this.#askedAt.set(name, this.#version)
+    for (const name of names) if (!this.#wantedSince.has(name)) this.#wantedSince.set(name, this.#version)
     this.#onWanted({ names, version: this.#version })
   }
 }

@@ -4,65 +4,46 @@ import type { FrameConsumer, SharedPart } from '../../platform/net/shared-frames
 import { encodeTextFrame } from '../../platform/ws/frame.ts'
 import { type FrameRun, joinFrames, type StreamFrameBytes, type StreamGroup } from './group.ts'
 import type { StreamEntry } from './resume-buffer.ts'
+import { type ClientLimits, SendQueue, type StreamSocket, WRITE_BYTES } from './send-queue.ts'
 
-/** The socket of a client, as far as the stream is concerned. */
-export type StreamSocket = {
-  /** False while earlier bytes wait to leave: writing more would only pile up. */
-  readonly isClear: boolean
-  write(bytes: Buffer): void
-  close(code: number, reason: string): void
-}
-
-export type ClientLimits = {
-  /** Frames waiting for one client. */
-  readonly framesMax: number
-  /** The same in bytes; frames of a stalled client must not keep memory. */
-  readonly bytesMax: number
-  /** Frames dropped before the client is closed. */
-  readonly dropsMax: number
-}
-
-/** What a client needs of the stream. */
+/** What a client uses of the stream. */
 export type ClientStream = {
   readonly oldestSeq: number
   readonly newestSeq: number
   at(seq: number): StreamEntry
-  /** Something was published for this client: asks for its turn to write. */
-  onDue(client: FlushWriter): void
+  /** Schedules a call of `flush`. */
+  scheduleFlush(client: FlushWriter): void
   onDropped(frames: number): void
   onDelivered(frames: number): void
 }
 
-type Piece = { readonly bytes: Buffer; readonly frames: number }
-
-/** A warning comes with each so many frames dropped, and in any case before the next frame. */
+/** A backpressure warning is sent after this many dropped frames, and in any case before the next frame. */
 const WARN_EVERY = 1000
-/** Bytes written at once while a client catches up. */
-const WRITE_BYTES = 256 * 1024
-/** Entries and raw events looked at before others have their turn: filters may let none of them pass. */
-const LOOK_ITEMS = 1024
+/** Entries and raw events examined before other clients continue: filters may let none of them pass. */
+const REPLAY_ITEMS = 1024
 
 /**
- * One client: first it catches up from the buffer, waiting for its socket, then it gets what is published. When it does not keep up,
- * frames are dropped and told; nothing of it ever holds up anybody else.
+ * The delivery of frames to one client. A client that resumes is `replaying`: it gets entries from the resume buffer as fast as its
+ * socket takes them. A `live` client gets what its group publishes; when it does not keep up, frames are dropped and reported to it. A
+ * slow client never delays another.
  */
 export class StreamClient implements FrameConsumer<StreamFrameBytes>, FlushWriter {
   group: StreamGroup
   readonly #socket: StreamSocket
   readonly #stream: ClientStream
   readonly #limits: ClientLimits
+  readonly #queue: SendQueue
   readonly #onLive: () => void
   readonly #onReplayed: (items: number, bytes: number) => void
-  /** Published and not looked at yet; what comes until then joins it. */
-  #due: SharedPart<StreamFrameBytes> | undefined
-  #isTurnDue = false
-  #waiting: Piece[] = []
-  #waitingFrames = 0
-  #waitingBytes = 0
-  #replayNext: number | undefined
+  #state: 'live' | 'replaying' | 'closed' = 'live'
+  /** While replaying: the next entry. */
+  #replaySeq = 0
+  /** Published frames that were not taken yet; later ones are added to the same part. */
+  #offered: SharedPart<StreamFrameBytes> | undefined
+  #isFlushScheduled = false
   #dropped = 0
+  /** Dropped frames that were not reported to the client yet. */
   #gap: { frames: number; fromSeq: number; toSeq: number } | undefined
-  #isClosed = false
 
   constructor(
     group: StreamGroup,
@@ -70,8 +51,9 @@ export class StreamClient implements FrameConsumer<StreamFrameBytes>, FlushWrite
       socket: StreamSocket
       stream: ClientStream
       limits: ClientLimits
+      /** The replay has reached the end of the stream. */
       onLive: () => void
-      /** Entries and raw events looked at while it catches up, and bytes made of them. */
+      /** Entries and raw events examined during a replay, and bytes sent. */
       onReplayed: (items: number, bytes: number) => void
     },
   ) {
@@ -79,100 +61,98 @@ export class StreamClient implements FrameConsumer<StreamFrameBytes>, FlushWrite
     this.#socket = deps.socket
     this.#stream = deps.stream
     this.#limits = deps.limits
+    this.#queue = new SendQueue(deps.socket, deps.limits, deps.stream.onDelivered)
     this.#onLive = deps.onLive
     this.#onReplayed = deps.onReplayed
   }
 
   get isLive(): boolean {
-    return this.#replayNext === undefined
+    return this.#state !== 'replaying'
   }
 
-  /** Frames that wait for its socket. */
   get waitingFrames(): number {
-    return this.#waitingFrames
+    return this.#queue.frames
   }
 
-  /** Begins with the entries after `seq`; without one, at the end of the stream. */
-  begin(afterSeq: number | undefined): void {
-    if (afterSeq !== undefined) this.#replayNext = afterSeq + 1
+  /** Replays the entries after `seq`, then goes live. */
+  replayAfter(seq: number): void {
+    this.#state = 'replaying'
+    this.#replaySeq = seq + 1
     this.drained()
   }
 
-  /** Control frames and snapshots: never dropped. A client that asks for many and reads none is closed. */
+  /** Sends a control frame or a snapshot; these are never dropped. A client that requests many and reads none is closed. */
   send(bytes: Buffer): void {
     this.seal()
-    this.#control(bytes)
-  }
-
-  #control(bytes: Buffer): void {
-    this.#push({ bytes, frames: 0 })
-    if (this.#waitingBytes > 2 * this.#limits.bytesMax) this.#close('does not read what it asks for')
+    this.#sendControl(bytes)
   }
 
   offer(part: SharedPart<StreamFrameBytes>): void {
-    if (this.#isClosed) return
+    if (this.#state === 'closed') return
     this.seal()
-    this.#due = part
-    this.#askForTurn()
+    this.#offered = part
+    this.#scheduleFlush()
   }
 
-  #askForTurn(): void {
-    if (this.#isTurnDue) return
-    this.#isTurnDue = true
-    this.#stream.onDue(this)
-  }
-
-  /** Its turn to write. */
   flush(): void {
-    this.#isTurnDue = false
+    this.#isFlushScheduled = false
     this.seal()
-    if (this.#replayNext !== undefined) this.drained()
+    if (this.#state === 'replaying') this.drained()
   }
 
-  /** What was published up to now goes out before anything that comes after it. */
+  /** Takes the offered frames, so that they leave before anything that follows. */
   seal(): void {
-    const part = this.#due
+    const part = this.#offered
     if (part === undefined) return
-    this.#due = undefined
+    this.#offered = undefined
     this.#deliver(part.take(this))
   }
 
-  #deliver({ joined, frames }: FrameRun): void {
-    if (this.#isClosed) return
-    // Frames were dropped: that is told before anything else goes out.
-    if (this.#gap !== undefined || !this.#hasRoom(frames.length, joined.length)) {
-      for (const frame of frames) this.#offerOne(frame)
-    } else if (this.#waiting.length === 0 && this.#socket.isClear) {
-      this.#socket.write(joined)
-      this.#stream.onDelivered(frames.length)
-    } else this.#push({ bytes: joined, frames: frames.length })
-  }
-
-  /** The socket has room again. */
+  /** The socket takes bytes again. */
   drained(): void {
-    if (this.#isClosed) return
-    this.#writeWaiting()
-    if (this.#replayNext !== undefined) this.#replay()
+    if (this.#state === 'closed') return
+    this.#queue.flush()
+    this.#reportGapIfClear()
+    if (this.#state === 'replaying') this.#replay()
   }
 
   closed(): void {
-    this.#isClosed = true
-    this.#waiting = []
-    this.#due = undefined
+    this.#state = 'closed'
+    this.#queue.clear()
+    this.#offered = undefined
   }
 
-  #offerOne({ seq, bytes }: StreamFrameBytes): void {
-    if (this.#isClosed) return
-    if (!this.#hasRoom(1, bytes.length)) return this.#drop(seq, seq, 1)
+  #scheduleFlush(): void {
+    if (this.#isFlushScheduled) return
+    this.#isFlushScheduled = true
+    this.#stream.scheduleFlush(this)
+  }
+
+  #deliver({ joined, frames }: FrameRun): void {
+    if (this.#state === 'closed') return
+    // After a drop the gap is reported before the next frame, so frames are queued one by one.
+    if (this.#gap !== undefined || !this.#queue.hasRoom(frames.length, joined.length)) {
+      for (const frame of frames) this.#deliverOne(frame)
+    } else if (this.#queue.isClear) this.#queue.write(joined, frames.length)
+    else this.#push(joined, frames.length)
+  }
+
+  #deliverOne({ seq, bytes }: StreamFrameBytes): void {
+    if (this.#state === 'closed') return
+    if (!this.#queue.hasRoom(1, bytes.length)) return this.#drop(seq, seq, 1)
     this.#reportGap()
-    this.#push({ bytes, frames: 1 })
+    this.#push(bytes, 1)
   }
 
-  #hasRoom(frames: number, bytes: number): boolean {
-    const { framesMax, bytesMax } = this.#limits
-    // One frame may be larger than all room: it then waits alone.
-    if (this.#waitingFrames + frames > framesMax) return false
-    return this.#waitingFrames === 0 || this.#waitingBytes + bytes <= bytesMax
+  #push(bytes: Buffer, frames: number): void {
+    if (this.#state === 'closed') return
+    this.#queue.push(bytes, frames)
+    this.#reportGapIfClear()
+  }
+
+  #sendControl(bytes: Buffer): void {
+    this.#push(bytes, 0)
+    if (this.#queue.bytes > 2 * this.#limits.bytesMax) this.#close('does not read what it asks for')
   }
 
   #drop(fromSeq: number, toSeq: number, frames: number): void {
@@ -187,89 +167,58 @@ export class StreamClient implements FrameConsumer<StreamFrameBytes>, FlushWrite
     if (this.#dropped >= this.#limits.dropsMax) this.#close(`too slow: ${this.#dropped} frames dropped`)
   }
 
+  /** No further frame may follow for a while, so a gap is reported as soon as the client reads again. */
+  #reportGapIfClear(): void {
+    if (this.#gap !== undefined && this.#queue.isClear) this.#reportGap()
+  }
+
   #reportGap(): void {
     if (this.#gap === undefined) return
     const { fromSeq: from_seq, toSeq: to_seq } = this.#gap
     this.#gap = undefined
     const { dropsMax: drop_limit } = this.#limits
     const warning: Warning = { type: 'backpressure', dropped: this.#dropped, drop_limit, from_seq, to_seq }
-    this.#control(encodeTextFrame(`{"seq":0,"Warning":${JSON.stringify(warning)}}`))
+    this.#sendControl(encodeTextFrame(`{"seq":0,"Warning":${JSON.stringify(warning)}}`))
   }
 
-  #push(piece: Piece): void {
-    if (this.#isClosed) return
-    this.#waiting.push(piece)
-    this.#waitingFrames += piece.frames
-    this.#waitingBytes += piece.bytes.length
-    this.#writeWaiting()
-  }
-
-  #writeWaiting(): void {
-    while (this.#waiting.length > 0 && this.#socket.isClear && !this.#isClosed) {
-      let bytes = 0
-      let count = 0
-      let frames = 0
-      while (count < this.#waiting.length && bytes < WRITE_BYTES) {
-        const piece = this.#waiting[count++] as Piece
-        bytes += piece.bytes.length
-        frames += piece.frames
-      }
-      const pieces = this.#waiting.splice(0, count)
-      this.#waitingFrames -= frames
-      this.#waitingBytes -= bytes
-      this.#socket.write(joinPieces(pieces))
-      this.#stream.onDelivered(frames)
-    }
-    // The stream may fall quiet: what was dropped is told as soon as the client reads again.
-    if (this.#gap !== undefined && this.#waiting.length === 0 && this.#socket.isClear) this.#reportGap()
-  }
-
-  /** Replay is not subject to dropping: it waits for the socket, and may only fall out of the buffer's other end. */
+  /** A replay drops nothing: it waits for the socket. It loses entries only when they leave the resume buffer meanwhile. */
   #replay(): void {
-    let left = LOOK_ITEMS
-    while (this.#replayNext !== undefined && this.#waiting.length === 0 && this.#socket.isClear && !this.#isClosed) {
+    let itemsLeft = REPLAY_ITEMS
+    while (this.#state === 'replaying' && this.#queue.isClear) {
       const { oldestSeq, newestSeq } = this.#stream
-      let next: number = this.#replayNext
+      let next = this.#replaySeq
       if (next < oldestSeq) {
         this.#drop(next, oldestSeq - 1, oldestSeq - next)
         this.#reportGap()
-        this.#replayNext = oldestSeq
+        this.#replaySeq = oldestSeq
         continue
       }
-      if (next > newestSeq || newestSeq === 0) return this.#goLive()
-      if (left <= 0) return this.#askForTurn()
+      if (next > newestSeq || newestSeq === 0) {
+        // All published entries are sent, so the next one published is the next one for this client.
+        this.#state = 'live'
+        return this.#onLive()
+      }
+      if (itemsLeft <= 0) return this.#scheduleFlush()
       const frames: StreamFrameBytes[] = []
-      const before = left
+      const itemsBefore = itemsLeft
       let bytes = 0
-      for (; next <= newestSeq && bytes < WRITE_BYTES && left > 0; next++) {
+      for (; next <= newestSeq && bytes < WRITE_BYTES && itemsLeft > 0; next++) {
         const entry = this.#stream.at(next)
-        left -= entry.kind === 'Events' ? entry.events.length + 1 : 1
+        itemsLeft -= entry.kind === 'Events' ? entry.events.length + 1 : 1
         const frame = this.group.frameOf(entry)
         if (frame === undefined) continue
         frames.push(frame)
         bytes += frame.bytes.length
       }
-      this.#replayNext = next
-      this.#onReplayed(before - left, bytes)
-      if (frames.length === 0) continue
-      this.#socket.write(joinFrames(frames))
-      this.#stream.onDelivered(frames.length)
+      this.#replaySeq = next
+      this.#onReplayed(itemsBefore - itemsLeft, bytes)
+      if (frames.length > 0) this.#queue.write(joinFrames(frames), frames.length)
     }
   }
 
-  /** Without a seam: everything published is out, and the next frame published is the next one for this client too. */
-  #goLive(): void {
-    this.#replayNext = undefined
-    this.#onLive()
-  }
-
   #close(reason: string): void {
-    if (this.#isClosed) return
+    if (this.#state === 'closed') return
     this.closed()
     this.#socket.close(STREAM_CLOSE.policy, reason)
   }
-}
-
-function joinPieces(pieces: readonly Piece[]): Buffer {
-  return pieces.length === 1 ? (pieces[0] as Piece).bytes : Buffer.concat(pieces.map(({ bytes }) => bytes))
 }

@@ -1,23 +1,21 @@
 import assert from 'node:assert/strict'
-import type { MetricKind } from '../../contract/stream-events.ts'
+import type { MetricKind, Warning } from '../../contract/stream-events.ts'
 import type { RawEventPart } from '../source/message.ts'
 
-/** One published item. Frames are encoded once; raw events are put together for each subscription. */
+/** One published item. Metric frames are encoded once; raw events are filtered and encoded for each subscription. */
 export type StreamEntry =
   | { readonly seq: number; readonly kind: MetricKind | 'Warning'; readonly frame: Buffer }
   | { readonly seq: number; readonly kind: 'Events'; readonly events: readonly RawEventPart[]; readonly bytes: number }
 
 export type ResumeBufferOptions = { readonly entriesMax: number; readonly bytesMax: number }
 
-/** What an entry takes beyond its text. */
+/** Memory of an entry besides its content. */
 const OVERHEAD_BYTES = 96
 
-/**
- * The last entries, first in first out, bounded in number and in bytes. Numbers are consecutive, so an entry is found by subtraction.
- */
+/** The last published entries, bounded in number and in bytes. Sequence numbers are consecutive, so an entry is found by subtraction. */
 export class ResumeBuffer {
   readonly #options: ResumeBufferOptions
-  /** A ring that doubles as it fills. */
+  /** A circular buffer that doubles when it is full. */
   #ring: (StreamEntry | undefined)[] = Array.from({ length: 1024 })
   #head = 0
   #size = 0
@@ -25,7 +23,7 @@ export class ResumeBuffer {
   #oldestSeq = 0
 
   constructor(options: ResumeBufferOptions) {
-    assert(options.entriesMax >= 1, 'at least one entry is kept')
+    assert(options.entriesMax >= 1, 'entriesMax is at least 1')
     this.#options = options
   }
 
@@ -47,19 +45,19 @@ export class ResumeBuffer {
   }
 
   append(entry: StreamEntry): void {
-    assert(this.#size === 0 || entry.seq === this.newestSeq + 1, 'numbers are consecutive')
+    assert(this.#size === 0 || entry.seq === this.newestSeq + 1, 'sequence numbers are consecutive')
     if (this.#size === 0) this.#oldestSeq = entry.seq
     if (this.#size === this.#ring.length) this.#grow()
     this.#ring[(this.#head + this.#size) % this.#ring.length] = entry
     this.#size += 1
     this.#bytes += bytesOf(entry)
-    // The newest entry stays, whatever its size: a window without it would be no window.
+    // The newest entry stays whatever its size.
     while (this.#size > 1 && (this.#size > this.#options.entriesMax || this.#bytes > this.#options.bytesMax)) {
       this.#dropOldest()
     }
   }
 
-  /** The entry of a number inside the window. */
+  /** The entry of a sequence number inside the window. */
   at(seq: number): StreamEntry {
     return this.#ring[(this.#head + (seq - this.#oldestSeq)) % this.#ring.length] as StreamEntry
   }
@@ -82,4 +80,29 @@ export class ResumeBuffer {
 
 function bytesOf(entry: StreamEntry): number {
   return OVERHEAD_BYTES + (entry.kind === 'Events' ? entry.bytes : entry.frame.length)
+}
+
+export type ResumeWindow = {
+  /** 0 and 0 while the buffer is empty. */
+  readonly oldestSeq: number
+  readonly newestSeq: number
+  /** The sequence number of the next entry. */
+  readonly upcomingSeq: number
+}
+
+export type Cursor =
+  | { ok: true; seq: number }
+  | { ok: false; reason: (Warning & { type: 'resume_out_of_window' })['reason'] }
+
+/**
+ * Whether the buffer has everything after a cursor. Valid are the numbers from just before the oldest entry to the newest. Zero is the
+ * cursor of a client that has received nothing; it is valid while the buffer is empty.
+ */
+export function checkCursor(text: string, { oldestSeq, newestSeq, upcomingSeq }: ResumeWindow): Cursor {
+  const seq = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN
+  if (!Number.isSafeInteger(seq)) return { ok: false, reason: 'invalid' }
+  if (newestSeq === 0 && seq === 0) return { ok: true, seq: upcomingSeq - 1 }
+  if (seq >= upcomingSeq) return { ok: false, reason: 'ahead' }
+  const oldest = newestSeq === 0 ? upcomingSeq : oldestSeq
+  return seq < oldest - 1 ? { ok: false, reason: 'too_old' } : { ok: true, seq }
 }

@@ -10,7 +10,7 @@ function createStore(kept?: number): SeqStore & { writes: number[] } {
   return { read: () => writes.at(-1) ?? kept, write: (limit) => void writes.push(limit), writes }
 }
 
-test('without a file numbers begin with the clock in microseconds, below 2^53', () => {
+test('without a store, numbers start with the clock in microseconds, below 2^53', () => {
   const store = createStore()
   const seq = createSeqCounter({ store, nowMs: () => NOW_MS, onFault: fail })
   assert.equal(seq.upcoming, NOW_MS * 1000)
@@ -19,7 +19,7 @@ test('without a file numbers begin with the clock in microseconds, below 2^53', 
   assert(seq.upcoming < 2 ** 53)
 })
 
-test('what is on the disk is always at or above the last number given out, with one write for a million', () => {
+test('the stored limit is never below the last number returned, with one write per million', () => {
   const store = createStore(41)
   const seq = createSeqCounter({ store, nowMs: () => NOW_MS, onFault: fail })
   assert.equal(seq.upcoming, 43, 'behind the limit kept, and not right behind it')
@@ -30,12 +30,12 @@ test('what is on the disk is always at or above the last number given out, with 
     if (last > (store.writes.at(-1) ?? 0)) assert.fail(`${last} is above the limit kept`)
   }
   assert.equal(store.writes.length, 2)
-  // A restart at any moment begins above everything given out, with a number left out between.
+  // A restart at any moment starts above every number returned, with one number skipped.
   const again = createSeqCounter({ store, nowMs: () => 0, onFault: fail })
   assert(again.upcoming > last + 1)
 })
 
-test('a file that cannot be read or written is told; numbers then come from the clock', () => {
+test('reports a store that cannot be read or written and takes numbers from the clock', () => {
   const faults: unknown[] = []
   const store: SeqStore = {
     read: () => {

@@ -1,27 +1,27 @@
 import assert from 'node:assert/strict'
 
-/** Where the highest number that may be in use is kept across restarts. */
+/** Persistent storage of the highest sequence number that may be in use. */
 export type SeqStore = {
-  /** Undefined when nothing was kept yet. */
+  /** Undefined when nothing was stored yet. */
   read(): number | undefined
-  /** On the disk when it returns. */
+  /** Durable when it returns. */
   write(limit: number): void
 }
 
 export type SeqCounter = {
-  /** Takes the next number. */
+  /** Returns the next number. */
   next(): number
-  /** What `next` will give. */
+  /** The number that `next` will return. */
   readonly upcoming: number
 }
 
-/** Numbers reserved at a time: one write to the disk for each million frames. */
+/** Numbers reserved at a time: one disk write per million frames. */
 const STEP = 1_000_000
 
 /**
- * Numbers that never come twice, so that an old cursor can never match new data. The store holds a limit above every number given out;
- * a new process begins behind it. Without a store, or with an unreadable one, numbers begin with the clock in microseconds, far above
- * what one number a frame could have reached.
+ * Sequence numbers that are never reused, so that an old cursor never matches new data. The store holds a limit above every number
+ * returned; a new process starts after it. Without a readable store, numbers start with the clock in microseconds, far above any number
+ * that was in use.
  */
 export function createSeqCounter(deps: {
   readonly store: SeqStore
@@ -29,9 +29,9 @@ export function createSeqCounter(deps: {
   readonly onFault: (error: unknown) => void
 }): SeqCounter {
   const { store, nowMs, onFault } = deps
-  const kept = attempt(() => store.read())
-  // One number is left out, so that even the cursor just before the first new frame was never given out.
-  let upcoming = kept === undefined ? Math.floor(nowMs() * 1000) : kept + 2
+  const stored = attempt(() => store.read())
+  // One number is skipped, so that the cursor just before the first new frame was never returned either.
+  let upcoming = stored === undefined ? Math.floor(nowMs() * 1000) : stored + 2
   let limit = upcoming - 1
 
   function attempt<Value>(run: () => Value): Value | undefined {
@@ -51,7 +51,7 @@ export function createSeqCounter(deps: {
   return {
     next() {
       if (upcoming > limit) reserve()
-      assert(upcoming < Number.MAX_SAFE_INTEGER, 'numbers stay below 2^53')
+      assert(upcoming < Number.MAX_SAFE_INTEGER, 'sequence numbers stay below 2^53')
       return upcoming++
     },
     get upcoming() {

@@ -26,7 +26,7 @@ const TOPICS_MAX = 4
 const METRICS: ReadonlySet<string> = new Set(METRIC_KINDS)
 const RAW: ReadonlySet<string> = new Set(RAW_EVENTS)
 
-/** What everybody gets who says nothing. */
+/** For clients that do not send a subscription. */
 export const DEFAULT_SUBSCRIPTION: AcceptedSubscription = {
   events: DEFAULT_KINDS,
   filters: [],
@@ -34,7 +34,7 @@ export const DEFAULT_SUBSCRIPTION: AcceptedSubscription = {
   min_stage: 'Proposed',
 }
 
-/** Equal subscriptions share their frames. */
+/** Clients with equal keys share their frames. */
 export function subscriptionKey({ events, filters, correlate }: AcceptedSubscription): string {
   return JSON.stringify([events.toSorted(), filters, correlate])
 }
@@ -65,15 +65,15 @@ export function parseSubscribeQuery(text: string, rules: SubscriptionRules): Par
   return value === undefined ? invalid('The value of subscribe is not JSON.') : parseSubscription(value, rules)
 }
 
-function parseSubscription(given: unknown, rules: SubscriptionRules): ParsedSubscription {
-  if (Array.isArray(given)) return parseExtended({ events: given }, rules)
-  return isObject(given) ? parseExtended(given, rules) : invalid('subscribe is a list of names, or an object.')
+function parseSubscription(value: unknown, rules: SubscriptionRules): ParsedSubscription {
+  if (Array.isArray(value)) return parseExtended({ events: value }, rules)
+  return isObject(value) ? parseExtended(value, rules) : invalid('subscribe is a list of names, or an object.')
 }
 
-function parseExtended(given: Record<string, unknown>, rules: SubscriptionRules): ParsedSubscription {
-  const unknown = Object.keys(given).filter((key) => !['events', 'filters', 'correlate', 'min_stage'].includes(key))
+function parseExtended(value: Record<string, unknown>, rules: SubscriptionRules): ParsedSubscription {
+  const unknown = Object.keys(value).filter((key) => !['events', 'filters', 'correlate', 'min_stage'].includes(key))
   if (unknown.length > 0) return invalid(`subscribe has no field ${listOf(unknown)}.`)
-  const { events, filters = [], correlate = false, min_stage = 'Proposed' } = given
+  const { events, filters = [], correlate = false, min_stage = 'Proposed' } = value
   if (!Array.isArray(events)) return invalid('events is a list of names.')
   const items = [...new Set(events)]
   if (items.length === 0) return refuse('empty_subscribe', 'A subscription names at least one item.')
@@ -97,12 +97,12 @@ function parseExtended(given: Record<string, unknown>, rules: SubscriptionRules)
   }
 }
 
-/** The filters, or what is wrong with them. */
-function parseFilters(given: unknown): EventFilter[] | string {
-  if (!Array.isArray(given)) return 'filters is a list.'
-  if (given.length > FILTERS_MAX) return `A subscription has at most ${FILTERS_MAX} filters.`
+/** The filters, or an error message. */
+function parseFilters(value: unknown): EventFilter[] | string {
+  if (!Array.isArray(value)) return 'filters is a list.'
+  if (value.length > FILTERS_MAX) return `A subscription has at most ${FILTERS_MAX} filters.`
   const filters: EventFilter[] = []
-  for (const filter of given) {
+  for (const filter of value) {
     const parsed = parseFilter(filter)
     if (typeof parsed === 'string') return parsed
     filters.push(parsed)
@@ -110,12 +110,12 @@ function parseFilters(given: unknown): EventFilter[] | string {
   return filters
 }
 
-function parseFilter(given: unknown): EventFilter | string {
-  if (!isObject(given)) return 'A filter is an object.'
+function parseFilter(value: unknown): EventFilter | string {
+  if (!isObject(value)) return 'A filter is an object.'
   const known = ['events', ...AVAILABLE_FILTERS]
-  const unknown = Object.keys(given).filter((key) => !known.includes(key))
+  const unknown = Object.keys(value).filter((key) => !known.includes(key))
   if (unknown.length > 0) return `A filter has no field ${listOf(unknown)}; there are ${known.join(', ')}.`
-  const { events, txn_index, log_index, address, topics } = given
+  const { events, txn_index, log_index, address, topics } = value
   if (events !== undefined && !(Array.isArray(events) && events.length > 0 && events.every((name) => RAW.has(name))))
     return 'events of a filter is a list of raw event names.'
   if (!isRange(txn_index) || !isRange(log_index))
@@ -137,30 +137,30 @@ function parseFilter(given: unknown): EventFilter | string {
   }
 }
 
-function isRange(given: unknown): given is { min?: number; max?: number } | undefined {
-  if (given === undefined) return true
-  if (!isObject(given) || Object.keys(given).length === 0) return false
-  return Object.entries(given).every(
-    ([key, value]) => (key === 'min' || key === 'max') && Number.isSafeInteger(value) && (value as number) >= 0,
+function isRange(value: unknown): value is { min?: number; max?: number } | undefined {
+  if (value === undefined) return true
+  if (!isObject(value) || Object.keys(value).length === 0) return false
+  return Object.entries(value).every(
+    ([key, bound]) => (key === 'min' || key === 'max') && Number.isSafeInteger(bound) && (bound as number) >= 0,
   )
 }
 
-function isChoice(given: unknown, bytes: number): boolean {
-  const isOne = (value: unknown): boolean =>
-    typeof value === 'string' && value.length === 2 + 2 * bytes && /^0x[0-9a-fA-F]+$/.test(value)
-  return Array.isArray(given) ? given.length > 0 && given.length <= VALUES_MAX && given.every(isOne) : isOne(given)
+function isChoice(value: unknown, bytes: number): boolean {
+  const isOne = (one: unknown): boolean =>
+    typeof one === 'string' && one.length === 2 + 2 * bytes && /^0x[0-9a-fA-F]+$/.test(one)
+  return Array.isArray(value) ? value.length > 0 && value.length <= VALUES_MAX && value.every(isOne) : isOne(value)
 }
 
-function lowerCase(given: unknown): unknown {
-  if (Array.isArray(given)) return given.map(lowerCase)
-  return typeof given === 'string' ? given.toLowerCase() : given
+function lowerCase(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(lowerCase)
+  return typeof value === 'string' ? value.toLowerCase() : value
 }
 
-/** Names them, and what was probably meant: a typo must not look like a quiet stream. */
+/** Names the unknown items and suggests a known one. */
 function unknownItems(items: readonly unknown[]): string {
   const known = [...METRIC_KINDS, ...RAW_EVENTS]
-  const [meant] = items.flatMap((item) => (typeof item === 'string' ? (didYouMean(item, known) ?? []) : []))
-  return `There is no item ${listOf(items)}.${meant === undefined ? '' : ` Did you mean ${meant}?`}`
+  const [suggestion] = items.flatMap((item) => (typeof item === 'string' ? (didYouMean(item, known) ?? []) : []))
+  return `There is no item ${listOf(items)}.${suggestion === undefined ? '' : ` Did you mean ${suggestion}?`}`
 }
 
 function listOf(items: readonly unknown[]): string {

@@ -13,7 +13,8 @@ import { meterOf, ownerOf, PRICE, type WorkBudget, type WorkOwner } from '../api
 import type { ExecutionMetrics, WsCloseReason } from '../metrics.ts'
 import { workLimitReached } from '../rpc/failure.ts'
 import { retryAfter } from '../rpc/post.ts'
-import type { JoinedClient, JoinOptions, StreamHub } from './hub.ts'
+import type { StreamHub } from './hub.ts'
+import { type JoinOptions, StreamSession } from './session.ts'
 import { parseSubscribeQuery, type SubscriptionRules } from './subscription.ts'
 
 export type WsServerOptions = {
@@ -21,7 +22,7 @@ export type WsServerOptions = {
   readonly connectionsPerAddress: number
   readonly pingMs: number
   readonly pingsMissedMax: number
-  /** Loopback is not counted by address unless this is said. */
+  /** Whether loopback addresses are limited too; false by default. */
   readonly countsLoopback?: boolean
 }
 
@@ -38,21 +39,21 @@ export type WsServer = AsyncDisposable & {
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
   readonly connections: number
   readonly waitingFrames: number
-  /** Closes every connection with 1012, so that clients come back with their cursor. */
+  /** Closes every connection with 1012, so that clients reconnect with their cursor. */
   drain(deadlineMs: number): Promise<void>
 }
 
-/** A subscription with all its filters is far below this. */
+/** Far above a subscription with all its filters. */
 const MESSAGE_BYTES_MAX = 64 * 1024
-/** How often it is looked whose token has run out; a change of the store is seen at once. */
+/** How often tokens are checked for expiry; a change of the store is applied at once. */
 const RENEW_MS = 2000
 const NEVER_MS = 2 ** 31 - 1
 const NO_LIMIT = Number.MAX_SAFE_INTEGER
 
-type Admitted = { address: string; owner: WorkOwner; tokenSha256: string | undefined; isTaken: boolean }
-type Client = { joined: JoinedClient; tokenSha256: string | undefined; endedBy: WsCloseReason }
+type Admitted = { address: string; owner: WorkOwner; tokenSha256: string | undefined; isOpened: boolean }
+type Client = { session: StreamSession; tokenSha256: string | undefined; endedBy: WsCloseReason }
 
-/** The stream's door: from a handshake to a client of the hub. */
+/** The WebSocket endpoint: turns a handshake into a session of the hub. */
 export function createWsEndpoint(options: WsServerOptions, deps: WsServerDeps): WsServer {
   const { hub, clock, access, metrics } = deps
   const caps = createConnectionCaps(
@@ -93,13 +94,13 @@ export function createWsEndpoint(options: WsServerOptions, deps: WsServerDeps): 
       const body = JSON.stringify({ error: `limit reached: ${limit} connections of one address`, limit })
       return { status: 429, body, headers: { 'retry-after': '5' } }
     }
-    admitted.set(request, { address, owner, tokenSha256: caller?.tokenSha256, isTaken: false })
+    admitted.set(request, { address, owner, tokenSha256: caller?.tokenSha256, isOpened: false })
     return undefined
   }
 
   function serve(connection: WsConnection, request: IncomingMessage): void {
     const entry = admitted.get(request) as Admitted
-    entry.isTaken = true
+    entry.isOpened = true
     const { address, owner, tokenSha256 } = entry
     const socket = {
       get isClear() {
@@ -112,19 +113,19 @@ export function createWsEndpoint(options: WsServerOptions, deps: WsServerDeps): 
       },
     }
     const meter = meterOf(deps.budget, owner)
-    const joined = hub.join(socket, { ...joinOptions(requestTarget(request).query, deps.rules), meter })
-    clients.set(connection, { joined, tokenSha256, endedBy: 'client' })
-    connection.onDrain(() => joined.drained())
-    connection.onMessage((text) => joined.message(text))
+    const session = new StreamSession(hub, socket, { ...joinOptions(requestTarget(request).query, deps.rules), meter })
+    clients.set(connection, { session, tokenSha256, endedBy: 'client' })
+    connection.onDrain(() => session.drained())
+    connection.onMessage((text) => session.message(text))
     connection.onClose(() => {
       metrics.closed.inc({ reason: clients.get(connection)?.endedBy ?? 'client' })
       clients.delete(connection)
-      joined.left()
+      session.left()
       caps.leave(address)
     })
   }
 
-  /** Remembers who ended it; the first reason is the true one. */
+  /** Records why the connection ends; the first reason counts. */
   function end(connection: WsConnection, reason: WsCloseReason): void {
     const client = clients.get(connection)
     if (client?.endedBy === 'client') client.endedBy = reason
@@ -136,7 +137,7 @@ export function createWsEndpoint(options: WsServerOptions, deps: WsServerDeps): 
       connectionsMax: options.connectionsMax,
       pingMs: options.pingMs,
       missesMax: options.pingsMissedMax,
-      // The hub has its own rule for slow clients; pongs alone are bounded here.
+      // The hub limits slow clients itself.
       stallMs: NEVER_MS,
     },
     {
@@ -148,14 +149,14 @@ export function createWsEndpoint(options: WsServerOptions, deps: WsServerDeps): 
     },
   )
 
-  /** Each token once, however many connections it has. */
+  /** Checks each token once, however many connections it has. */
   function renewAll(): void {
     if (access === undefined) return
-    const isGood = new Map<string, boolean>()
+    const isValid = new Map<string, boolean>()
     for (const [connection, { tokenSha256 }] of clients) {
       if (tokenSha256 === undefined) continue
-      if (!isGood.has(tokenSha256)) isGood.set(tokenSha256, access.renew(tokenSha256, 'execution', clock.nowMs()).ok)
-      if (isGood.get(tokenSha256) === true) continue
+      if (!isValid.has(tokenSha256)) isValid.set(tokenSha256, access.renew(tokenSha256, 'execution', clock.nowMs()).ok)
+      if (isValid.get(tokenSha256) === true) continue
       end(connection, 'token')
       connection.close(STREAM_CLOSE.unauthorized, 'the token is no longer valid')
     }
@@ -176,9 +177,9 @@ export function createWsEndpoint(options: WsServerOptions, deps: WsServerDeps): 
         return sendRaw(socket, 503, JSON.stringify({ error }), headers)
       }
       server.upgrade(request, socket, head)
-      // A handshake that was let in and then turned out to be none gives its place back.
+      // A handshake that was admitted but failed releases its connection permit.
       const entry = admitted.get(request)
-      if (entry !== undefined && !entry.isTaken) caps.leave(entry.address)
+      if (entry !== undefined && !entry.isOpened) caps.leave(entry.address)
       admitted.delete(request)
     },
     get connections() {
@@ -186,7 +187,7 @@ export function createWsEndpoint(options: WsServerOptions, deps: WsServerDeps): 
     },
     get waitingFrames() {
       let frames = 0
-      for (const { joined } of clients.values()) frames += joined.waitingFrames
+      for (const { session } of clients.values()) frames += session.waitingFrames
       return frames
     },
     drain(deadlineMs) {
@@ -205,7 +206,7 @@ function overBudget({ unitsPerSecond }: WorkBudget, waitMs: number): WsRefusal {
   return { status: 429, body: JSON.stringify({ error: message, ...data }), headers: retryAfter(retryAfterMs) }
 }
 
-/** What the address asks for. A parameter given twice is a mistake, and is answered as one. */
+/** Reads the query parameters. A repeated parameter is joined, so that it is refused as invalid. */
 function joinOptions(query: URLSearchParams, rules: SubscriptionRules): JoinOptions {
   const subscribes = query.getAll('subscribe')
   const cursors = query.getAll('resume_from')

@@ -1,14 +1,14 @@
+import { PAYLOADS } from '../../evm/event/payloads.ts'
 import { EVENT } from '../../evm/event/type.ts'
 import { BlockFold, type BlockSink, type DropReason } from '../../evm/fold/block.ts'
 import type { ConflictExtras, ContentionData } from '../../evm/fold/contention.ts'
 import type { LifecycleRecord } from '../../evm/fold/lifecycle-entry.ts'
-import type { Shortcoming } from '../../evm/fold/open-block.ts'
+import type { IncompleteReason } from '../../evm/fold/open-block.ts'
 import type { TopAccesses } from '../../evm/fold/top-accesses.ts'
 import { type Hex, toHex } from '../../evm/hex.ts'
 import type { EventBatch } from '../../evm/ring/event-batch.ts'
-import type { ReaderStats } from '../../evm/ring/reader.ts'
-import { openToolRing, type RingForm, readToolRing } from '../source/open-ring.ts'
-import { readToEnd } from './read-to-end.ts'
+import type { GapCause, ReaderStats } from '../../evm/ring/reader.ts'
+import { openToolRing, type RingForm, readToEnd, readToolRing } from './open-ring.ts'
 
 /** One line of `sluice ring fold`; the names are those of the stream. */
 export type FoldLine = BlockLine | GapLine | { Lifecycle: LifecycleRecord } | TopLine
@@ -20,28 +20,28 @@ export type BlockLine = {
   block_hash: Hex
   TPS: number | null
   ContentionData: ContentionData | null
-  /** What goes beyond the published record; null with it. */
+  /** Fields beyond the published record; null without figures. */
   conflicts: ConflictExtras | null
   /** Why figures are missing; null when none are. */
-  reason: DropReason | Shortcoming | 'unfinished' | null
+  reason: DropReason | IncompleteReason | 'unfinished' | null
 }
 
-/** Events that the ring no longer had. */
-export type GapLine = { Gap: { from_seqno: number; to_seqno: number; cause: 'lapped' | 'dead-slot' } }
+/** Events that the ring no longer holds. */
+export type GapLine = { Gap: { from_seqno: number; to_seqno: number; cause: GapCause } }
 
 export type TopLine = {
   TopAccesses: TopAccesses
-  /** How exact the counts are: none is too high by more than `error_max`. */
+  /** No count is too high by more than `error_max`. */
   accuracy: Record<'account' | 'storage', { seen: number; counters: number; error_max: number }>
 }
 
 export type FoldRingOptions = {
-  /** Counters for accounts and for slots. As many as there are keys make the counts exact. */
+  /** Counters for accounts and for slots. With as many as there are keys the counts are exact. */
   counters: number
   top: number
 }
 
-/** Records of blocks kept until the end; at 400 ms a block this is two days. */
+/** Lifecycle records kept until the end; at 400 ms a block this is two days. */
 const RECORDS_MAX = 2 ** 19
 
 export type FoldSummary = {
@@ -49,13 +49,13 @@ export type FoldSummary = {
   stats: ReaderStats
   fold: BlockFold['stats']
   unknownIds: number
-  /** Lifecycle records left out because there were too many. */
-  recordsLeftOut: number
+  /** Lifecycle records omitted because there were too many. */
+  recordsOmitted: number
 }
 
 /**
- * Folds all that a ring holds with the very code of the service: first a line for each block, then the lifecycle of every block in the
- * order in which they were first seen, then the top accesses. The counters of the latter are not reset in between.
+ * Folds everything in a ring with the code of the service: first a line for each block, then the lifecycle of every block in order of
+ * first appearance, then the top accesses, whose counters are not reset in between.
  */
 export async function* foldRing(path: string, options: FoldRingOptions): AsyncGenerator<FoldLine, FoldSummary> {
   using ring = await openToolRing(path)
@@ -73,11 +73,11 @@ export async function* foldRing(path: string, options: FoldRingOptions): AsyncGe
     }
     yield* lines.splice(0)
   }
-  // A block that is still open has no end here: nothing more will come.
+  // A block that is still open has no end in this ring.
   fold.gap()
   for (const line of lines.splice(0)) yield 'reason' in line ? { ...line, reason: 'unfinished' } : line
-  const kept = records()
-  for (const record of kept.values()) yield { Lifecycle: record }
+  const all = records()
+  for (const record of all.values()) yield { Lifecycle: record }
   const { account, storage } = fold.topAccesses
   yield {
     TopAccesses: fold.topAccesses.publish(),
@@ -86,21 +86,24 @@ export async function* foldRing(path: string, options: FoldRingOptions): AsyncGe
       storage: { seen: storage.seen, counters: options.counters, error_max: storage.errorMax },
     },
   }
-  const proposed = fold.lifecycle.sights
+  const proposed = fold.lifecycle.seen
   return {
     form: ring.form,
     stats: reader.stats,
     fold: fold.stats,
     unknownIds: fold.lifecycle.stats.unknownIds,
-    recordsLeftOut: proposed - kept.size,
+    recordsOmitted: proposed - all.size,
   }
 }
+
+const ID_OFFSET = PAYLOADS.BLOCK_START.fields.id[1]
+const ID_END = ID_OFFSET + 32
 
 type Marks = { begin(id: Hex): void; end(record: LifecycleRecord | undefined): void }
 
 /**
- * Tells which block begins before the fold hears of it; the fold itself tells of a block executed again only by its number. And tells what
- * a block has used when it ended: the fold is silent about one that it has dropped.
+ * Folds a batch and reports the id of each block before it starts, because the fold reports a block that is executed again only by its
+ * number, and its record at its end, because the fold does not report blocks that it has dropped.
  */
 function foldByBlock(fold: BlockFold, batch: EventBatch, { begin, end }: Marks): void {
   let folded = 0
@@ -110,7 +113,7 @@ function foldByBlock(fold: BlockFold, batch: EventBatch, { begin, end }: Marks):
       fold.fold(batch, folded, at)
       folded = at
       const payload = batch.payload(at)
-      begin(payload === undefined || payload.length < 32 ? '0x' : toHex(payload, 0, 32))
+      begin(payload === undefined || payload.length < ID_END ? '0x' : toHex(payload, ID_OFFSET, ID_END))
     }
     if (type !== EVENT.BLOCK_END) continue
     fold.fold(batch, folded, at + 1)
@@ -121,14 +124,14 @@ function foldByBlock(fold: BlockFold, batch: EventBatch, { begin, end }: Marks):
 }
 
 /**
- * Turns what a fold tells into lines. Lifecycle records are taken again with each step, because the fold itself forgets blocks that
- * the chain has moved past.
+ * Turns the results of a fold into lines. Lifecycle records are copied at each step, because the fold drops blocks that the chain has
+ * moved past.
  */
 function createLineSink(recordOf: (id: Hex) => LifecycleRecord | undefined) {
   const lines: (BlockLine | GapLine)[] = []
   const seen = new Map<Hex, LifecycleRecord>()
   let openId: Hex = '0x'
-  // A block left open is told as dropped when the next one has begun already.
+  // An unterminated block is reported as dropped after the next one has begun.
   let previousId: Hex = '0x'
   let tps: number | null = null
   const end = (record: LifecycleRecord | undefined): void => {
@@ -136,16 +139,16 @@ function createLineSink(recordOf: (id: Hex) => LifecycleRecord | undefined) {
     const id = record.block_hash
     if (seen.has(id) || seen.size < RECORDS_MAX) seen.set(id, record)
   }
-  const keep = (id: Hex): void => end(recordOf(id))
+  const update = (id: Hex): void => end(recordOf(id))
   const push = (block_hash: Hex, line: Omit<BlockLine, 'TPS' | 'block_hash'>): void => {
     const { block_number, ...rest } = line
     lines.push({ block_number, block_hash, TPS: tps, ...rest })
     tps = null
-    keep(block_hash)
+    update(block_hash)
   }
   const none = { ContentionData: null, conflicts: null }
   const sink: BlockSink = {
-    lifecycle: ({ block_hash }) => keep(block_hash),
+    lifecycle: ({ block_hash }) => update(block_hash),
     tps(value) {
       tps = value
     },
@@ -160,7 +163,7 @@ function createLineSink(recordOf: (id: Hex) => LifecycleRecord | undefined) {
     openId = id
   }
   const records = (): ReadonlyMap<Hex, LifecycleRecord> => {
-    for (const id of seen.keys()) keep(id)
+    for (const id of seen.keys()) update(id)
     return seen
   }
   return { sink, lines, begin, end, records }

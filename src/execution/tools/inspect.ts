@@ -2,17 +2,16 @@ import { decodeEvent } from '../../evm/event/exec-event.ts'
 import { eventName } from '../../evm/event/type.ts'
 import { checkRingHeader, describeHeader, HEADER_BYTES, RING_LIMITS, ringFileBytes } from '../../evm/ring/layout.ts'
 import { createRingReader } from '../../evm/ring/reader.ts'
-import { openToolRing, type RingForm } from '../source/open-ring.ts'
-import { readToEnd } from './read-to-end.ts'
+import { openToolRing, type RingForm, readToEnd } from './open-ring.ts'
 
-/** What a ring is and what it holds; of a ring that cannot be read only what its header says. */
+/** Header and contents of a ring; only the header where it cannot be read. */
 export type RingInspection = {
   path: string
   form: RingForm
-  /** Null where there is none. */
+  /** Null where the file has no ring header. */
   header: ReturnType<typeof describeHeader> | null
   file_bytes: number
-  /** What the header asks for; a snapshot may be shorter, and what is missing is zero. */
+  /** The size according to the header; a snapshot may be shorter, and the missing bytes are zero. */
   expected_bytes: number | null
   /** Why the events cannot be read; null when they can. */
   refused: string | null
@@ -25,9 +24,9 @@ export type RingContents = {
   events: number
   events_lost: number
   payloads_lost: number
-  /** Events whose payload is not what their type says. */
+  /** Events whose payload does not match their type. */
   malformed: number
-  /** By name; types this build does not know are `UNKNOWN_<code>`. */
+  /** By name; unknown types are `UNKNOWN_<code>`. */
   counts: Record<string, number>
   chain_id: string | null
   blocks_started: number

@@ -3,6 +3,7 @@ import { ServiceError } from '../../core/error.ts'
 import { type EventBatch, PAYLOAD_LOST } from '../../evm/ring/event-batch.ts'
 import {
   alignPayload,
+  DESCRIPTOR,
   DESCRIPTOR_BYTES,
   encodeRingHeader,
   HEADER,
@@ -14,7 +15,7 @@ import {
 import { createRingReader } from '../../evm/ring/reader.ts'
 import { openRingFile } from '../../platform/ring-file/reader.ts'
 import { createRecordingFile, type RecordingFile } from '../../platform/ring-file/recording.ts'
-import { refusalError } from '../source/open-ring.ts'
+import { refusalError } from './open-ring.ts'
 
 export type RecordRingOptions = {
   /** The ring that is recorded. */
@@ -22,7 +23,7 @@ export type RecordRingOptions = {
   /** The new file; compressed where its name ends in `.zst`. */
   readonly file: string
   readonly durationMs: number
-  /** Begin with what the ring still holds, or with the newest block. */
+  /** Start with the oldest block the ring holds, or with the newest. */
   readonly start: 'oldest' | 'newest-block'
 }
 
@@ -33,17 +34,17 @@ export type RecordSummary = {
   events_lost: number
   payloads_lost: number
   payload_bytes: number
-  /** Why it ended: the time was over, somebody stopped it, the ring was replaced by another, or the recording is as large as it may be. */
+  /** Why it ended: the duration is over, it was stopped, the ring was replaced, or the recording reached its maximum size. */
   ended: 'time' | 'stopped' | 'replaced' | 'full'
 }
 
-/** A recording ends here rather than fill a disk. */
+/** Maximum size of a recording. */
 const PAYLOAD_BYTES_MAX = 2 ** 36
 const IDLE_MS = 2
 
 /**
- * Records a live ring into a file of the same format, with events numbered from 1. What was lost on the way is a hole in the numbers,
- * so that whoever reads the recording finds the same gaps.
+ * Records a live ring into a file of the same format, with events numbered from 1. Lost events are missing sequence numbers, so that a
+ * reader of the recording finds the same gaps.
  */
 export async function recordRing(options: RecordRingOptions, deps: RecordDeps): Promise<RecordSummary> {
   const { clock, isStopped = () => false } = deps
@@ -82,7 +83,7 @@ export async function recordRing(options: RecordRingOptions, deps: RecordDeps): 
 class Recording {
   payloadBytes = 0
   readonly #file: RecordingFile
-  /** The number of the event before the first. */
+  /** Sequence number of the event before the first. */
   readonly #base: number
   #lastSeqno = 0
 
@@ -92,27 +93,27 @@ class Recording {
   }
 
   add(batch: EventBatch): void {
-    const slots = new Uint8Array(batch.count * DESCRIPTOR_BYTES)
-    const view = new DataView(slots.buffer)
+    const descriptors = new Uint8Array(batch.count * DESCRIPTOR_BYTES)
+    const view = new DataView(descriptors.buffer)
     const payloads: Uint8Array[] = []
     let payloadEnd = this.payloadBytes
     for (let at = 0; at < batch.count; at++) {
-      // An event without its payload is of no use to anybody: it stays a hole.
+      // An event without its payload is left out and stays a gap.
       if (batch.payloadAt[at] === PAYLOAD_LOST) continue
       const payload = batch.payload(at) ?? new Uint8Array(0)
-      const slot = at * DESCRIPTOR_BYTES
+      const from = at * DESCRIPTOR_BYTES
       const blockSeqno = batch.blockSeqno(at)
-      slots.set(batch.descriptorBytes.subarray(slot, slot + DESCRIPTOR_BYTES), slot)
-      view.setBigUint64(slot, BigInt(batch.seqno(at) - this.#base), true)
-      view.setBigUint64(slot + 24, BigInt(payloadEnd), true)
-      view.setBigUint64(slot + 32, BigInt(Math.max(0, blockSeqno - this.#base)), true)
+      descriptors.set(batch.descriptorBytes.subarray(from, from + DESCRIPTOR_BYTES), from)
+      view.setBigUint64(from + DESCRIPTOR.seqno, BigInt(batch.seqno(at) - this.#base), true)
+      view.setBigUint64(from + DESCRIPTOR.payloadOffset, BigInt(payloadEnd), true)
+      view.setBigUint64(from + DESCRIPTOR.blockSeqno, BigInt(Math.max(0, blockSeqno - this.#base)), true)
       const padded = new Uint8Array(alignPayload(payload.length))
       padded.set(payload)
       payloads.push(padded)
       payloadEnd += padded.length
     }
     const firstSeqno = batch.seqno(0) - this.#base
-    this.#file.writeSlots((firstSeqno - 1) * DESCRIPTOR_BYTES, slots)
+    this.#file.writeSlots((firstSeqno - 1) * DESCRIPTOR_BYTES, descriptors)
     this.#file.writePayloads(this.payloadBytes, Buffer.concat(payloads))
     this.payloadBytes = payloadEnd
     this.#lastSeqno = firstSeqno + batch.count - 1
@@ -121,7 +122,7 @@ class Recording {
   finish(): Promise<void> {
     const geometry: RingGeometry = {
       capacity: powerOfTwo(this.#lastSeqno, RING_LIMITS.capacityMin),
-      // The valid window is one step narrower than the buffer, and everything here is valid.
+      // The valid window is one step narrower than the buffer, and all payloads here are valid.
       payloadBytes: powerOfTwo(this.payloadBytes + WINDOW_STEP_BYTES, RING_LIMITS.payloadBytesMin),
       contextBytes: 0,
     }

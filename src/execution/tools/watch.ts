@@ -7,7 +7,7 @@ import type { EventBatch } from '../../evm/ring/event-batch.ts'
 import { type FollowResult, RingFollower } from '../../evm/ring/follow.ts'
 import { openRingFile } from '../../platform/ring-file/reader.ts'
 
-/** A block as a person watches it. */
+/** A block as shown by `sluice ring watch`. */
 export type WatchedBlock = {
   number: number
   hash: Hex
@@ -21,12 +21,12 @@ export type WatchedBlock = {
 
 export type RingView = {
   path: string
-  /** What the ring is doing, in words. */
+  /** The state of the ring as text. */
   state: string
   tps: number
   cursor: number
   lagEvents: number
-  /** Events a second since the view before. */
+  /** Events per second since the last view. */
   eventsPerSecond: number
   stats: RingFollower['stats'] & Pick<BlockFold['stats'], 'blocksFolded' | 'blocksDropped' | 'blocksIncomplete'>
   /** Newest first. */
@@ -37,12 +37,12 @@ export type RingView = {
 type Polled = FollowResult | { kind: 'unreadable'; message: string }
 
 const BLOCKS_KEPT = 32
-/** Batches taken at one step, so that a full ring does not keep the screen from being drawn. */
+/** Batches per step, so that a full ring does not block drawing. */
 const BATCHES_PER_STEP = 64
-/** As often as the service begins its counters anew. */
+/** As often as the service resets its counters. */
 const TOP_RESET_MS = 300_000
 
-/** Follows a ring and keeps what fits a screen. `onBlock` is told of each block that has ended. */
+/** Follows a ring and keeps the latest blocks. `onBlock` is called for each block that has ended. */
 export class RingWatch implements Disposable {
   readonly #path: string
   readonly #follower: RingFollower
@@ -75,7 +75,7 @@ export class RingWatch implements Disposable {
     )
   }
 
-  /** Takes what has come since the last time. */
+  /** Reads the events since the last step. */
   step(nowMs: number): void {
     for (let batches = 0; batches < BATCHES_PER_STEP; batches++) if (!this.#take(this.#poll(nowMs))) break
     this.#resetAtMs ??= nowMs + TOP_RESET_MS
@@ -116,7 +116,7 @@ export class RingWatch implements Disposable {
     }
   }
 
-  /** Says whether there may be more at once. */
+  /** Returns whether there may be more events. */
   #take(result: Polled): boolean {
     switch (result.kind) {
       case 'events':

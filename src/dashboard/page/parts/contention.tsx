@@ -1,5 +1,5 @@
 import { useMemo } from 'preact/hooks'
-import { formatCount, formatPercent, VERDICT_WORDS, verdictOf } from '../../model/format.ts'
+import { formatCount, formatPercent, VERDICT_TEXT, verdictOf } from '../../model/format.ts'
 import { computeHeatStrip } from '../../model/heat-strip.ts'
 import { useStore } from '../store.ts'
 import { Explain } from '../ui/explain.tsx'
@@ -11,18 +11,18 @@ import { HeatCanvas } from './heat-canvas.tsx'
 const HEAT_BLOCKS = 120
 const SPARK_BLOCKS = 60
 
-/** Part 4: how much transactions stand in each other's way. */
+/** Part 4: contention and conflicts between transactions. */
 export function Contention() {
   const { model, version } = useStore()
   void version.value
   const series = model.contention.last(SPARK_BLOCKS)
   const newest = model.contention.newest()
   const conflicts = newest && model.conflicts(newest.block_number)
-  // A node that is asked for traces tells no times: its zero would read as the worst of all verdicts.
+  // A source without times has an efficiency of zero, which would be shown as the worst verdict.
   const isTimed = model.facts().hello?.source?.timings !== false
   const efficiency = isTimed ? newest?.parallel_efficiency_pct : undefined
   const verdict = verdictOf(efficiency)
-  // Painted when a block was added, not with every frame.
+  // Computed when a block was added, not with every frame.
   const strip = useMemo(() => computeHeatStrip(model.blocks.contentions(HEAT_BLOCKS)), [newest?.block_number])
   return (
     <Panel
@@ -30,7 +30,7 @@ export function Contention() {
       title="Contention"
       aside={
         <>
-          <p class={`verdict tone-${verdict}`}>{isTimed ? VERDICT_WORDS[verdict] : 'this source tells no times'}</p>
+          <p class={`verdict tone-${verdict}`}>{isTimed ? VERDICT_TEXT[verdict] : 'this source has no times'}</p>
           <span class="legend thresholds">
             <i class="tone-good" /> 90 and above
             <i class="tone-fair" /> 70–90

@@ -13,10 +13,10 @@ import type { GraphCanvas } from './graph-canvas.ts'
 
 const GRAPH_BLOCKS = 60
 const PAIRS_MAX = 8
-/** The picture follows the data in calm steps, not with every block. */
+/** The graph is redrawn at this interval, not with every block. */
 const REDRAW_MS = 2000
 
-/** Part 6: contracts that are touched together. */
+/** Part 6: contracts touched together. */
 export function ContractGraphPart() {
   const { model, version, nowMs, labels } = useStore()
   const box = useRef<HTMLDivElement>(null)

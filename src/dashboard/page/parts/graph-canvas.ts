@@ -17,8 +17,8 @@ const NODE_SIZE = { min: 4, max: 15 }
 const EDGE_SIZE = { min: 0.6, max: 5 }
 const LABEL_CHARACTERS_MAX = 18
 const STRETCH_MAX = 1.9
-/** Of the width, some is left for the labels at the right. */
-const LABEL_BYTES_MAX = 0.85
+/** Share of the width for the graph; the rest is for labels at the right. */
+const GRAPH_WIDTH_SHARE = 0.85
 
 /** Undefined where the browser has no WebGL. */
 export function openGraphCanvas(parent: HTMLElement, onOpen: (address: string) => void): GraphCanvas | undefined {
@@ -44,7 +44,7 @@ export function openGraphCanvas(parent: HTMLElement, onOpen: (address: string) =
       drawLabel(context, data.label, position, look.colours)
     })
   }
-  // What labels of one drawing may not cover: the nodes as they are drawn now, and labels before them.
+  // Boxes that labels must not overlap: the nodes as drawn now, and labels drawn before.
   let taken: Box[] | undefined
   sigma.on('beforeRender', () => {
     taken = undefined
@@ -68,7 +68,7 @@ export function openGraphCanvas(parent: HTMLElement, onOpen: (address: string) =
           size: scale(accesses / busiest, NODE_SIZE),
           color: colours.node[Math.min(4, Math.floor(score * 5))] ?? colours.line,
         }
-        // A place from the address itself: the same contracts make the same picture.
+        // The initial position is derived from the address, so that the same contracts give the same layout.
         if (graph.hasNode(address)) graph.mergeNodeAttributes(address, drawn)
         else graph.addNode(address, { ...drawn, ...positionOf(address) })
       }
@@ -119,7 +119,7 @@ function drawRing(context: CanvasRenderingContext2D, { x, y, size }: Drawn, colo
   context.stroke()
 }
 
-/** With a rim in the colour of the panel, so that it can be read over lines. */
+/** With an outline in the colour of the panel, so that it is readable over lines. */
 function drawLabel(context: CanvasRenderingContext2D, label: string, { left, bottom }: Box, colours: Colours): void {
   context.lineJoin = 'round'
   context.lineWidth = 4
@@ -129,7 +129,7 @@ function drawLabel(context: CanvasRenderingContext2D, label: string, { left, bot
   context.fillText(label, left, bottom - 2)
 }
 
-/** A name may have 64 characters; beside a node there is place for fewer. */
+/** A name may have 64 characters; there is room for fewer beside a node. */
 function shortLabel(label: string): string {
   const characters = Array.from(label)
   return characters.length <= LABEL_CHARACTERS_MAX
@@ -137,7 +137,7 @@ function shortLabel(label: string): string {
     : `${characters.slice(0, LABEL_CHARACTERS_MAX - 1).join('')}…`
 }
 
-/** A node as it stands in the picture. */
+/** The box of a node as drawn. */
 function boxOf(sigma: Sigma, node: string): Box {
   const shown = sigma.getNodeDisplayData(node)
   if (shown === undefined) return { left: 0, right: 0, top: 0, bottom: 0 }
@@ -159,11 +159,11 @@ function extentOf(graph: Graph): Extent {
   return extent
 }
 
-/** The layout is about as wide as high, its place is wider: stretched, names have more room. */
+/** The layout is about square, the canvas is wider: stretching gives labels more room. */
 function stretchOf({ x, y }: Extent, { clientWidth, clientHeight }: HTMLElement): number {
   const ratio = (x[1] - x[0]) / (y[1] - y[0] || 1)
-  const wanted = clientWidth / Math.max(1, clientHeight) / (ratio || 1)
-  return Math.max(1, Math.min(STRETCH_MAX, wanted * LABEL_BYTES_MAX))
+  const full = clientWidth / Math.max(1, clientHeight) / (ratio || 1)
+  return Math.max(1, Math.min(STRETCH_MAX, full * GRAPH_WIDTH_SHARE))
 }
 
 function scale(share: number, { min, max }: { min: number; max: number }): number {

@@ -8,9 +8,9 @@ import { useStore } from '../store.ts'
 import { colours, useColours } from '../ui/colours.ts'
 import { useVisible } from '../ui/visible.ts'
 
-/** Fewer columns on a narrow page: a column of less than two pixels tells nothing. */
+/** Fewer columns on a narrow page, so that a column has at least two pixels. */
 const columnsOf = (width: number): number => (width < 560 ? 48 : 120)
-/** Contract and slot before the cells, each with room for a shortened address. */
+/** Width of the labels, contract and slot, each with room for a shortened address. */
 const LABEL_WIDTH = 172
 const SLOT_AT = 90
 const LABEL_GAP = 7
@@ -18,7 +18,7 @@ const GAP = 1
 
 type Cell = { readonly row: number; readonly column: number }
 
-/** Blocks × slots as a canvas. The newest block stands at the right edge, whatever the number of blocks. */
+/** Blocks × slots as a canvas. The newest block is at the right edge. */
 export function HeatCanvas({ strip }: { strip: HeatStrip }) {
   const { labels, paused } = useStore()
   const canvas = useRef<HTMLCanvasElement>(null)
@@ -71,7 +71,7 @@ export function HeatCanvas({ strip }: { strip: HeatStrip }) {
       />
       <p class="heat-foot">
         {row === undefined || cell === undefined ? (
-          <span class="dim">each column a block, newest right; click opens it</span>
+          <span class="dim">one column per block, newest on the right; click to open</span>
         ) : (
           <>
             block <b class="number">{block}</b> · {labels.all.value.get(row.address) ?? shortHex(row.address)} slot{' '}
@@ -108,7 +108,7 @@ function paint(canvas: HTMLCanvasElement, strip: HeatStrip, labels: ReadonlyMap<
     const named = strip.rows[row]
     if (named !== undefined) {
       context.fillStyle = dim
-      // Each cut to its place: canvas text would run over the cells.
+      // Truncated to the label width, because canvas text would overlap the cells.
       const name = labels.get(named.address) ?? shortHex(named.address)
       context.fillText(cutToWidth(context, name, SLOT_AT - LABEL_GAP), 0, y + rowHeight / 2)
       const slot = cutToWidth(context, shortSlot(named.slot), LABEL_WIDTH - SLOT_AT - LABEL_GAP)
@@ -123,7 +123,7 @@ function paint(canvas: HTMLCanvasElement, strip: HeatStrip, labels: ReadonlyMap<
   }
 }
 
-/** Cut in the middle: names of one family differ at their end. */
+/** Truncated in the middle, because similar names differ at their end. */
 function cutToWidth(context: CanvasRenderingContext2D, text: string, width: number): string {
   const characters = Array.from(text)
   let cut = text
@@ -134,7 +134,7 @@ function cutToWidth(context: CanvasRenderingContext2D, text: string, width: numb
   return cut
 }
 
-/** Steps grow with the square root: between two and ten transactions lies more than between fifty and sixty. */
+/** Colour steps grow with the square root, so that small counts are distinguishable. */
 function stepOf(count: number, max: number): number {
   if (count === 0 || max === 0) return 0
   return Math.max(1, Math.min(5, Math.ceil(Math.sqrt(count / max) * 5)))

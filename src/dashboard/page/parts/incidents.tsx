@@ -7,7 +7,7 @@ import { BlockLink } from '../ui/hex.tsx'
 import { Panel } from '../ui/panel.tsx'
 
 const KINDS: readonly IncidentKind[] = ['gap', 'lag', 'rejection', 'connection']
-const KIND_WORDS: Readonly<Record<IncidentKind, string>> = {
+const KIND_LABELS: Readonly<Record<IncidentKind, string>> = {
   gap: 'gaps',
   lag: 'lag',
   rejection: 'rejections',
@@ -15,7 +15,7 @@ const KIND_WORDS: Readonly<Record<IncidentKind, string>> = {
 }
 const MARKS: Readonly<Record<Severity, string>> = { good: '✓', note: '·', warn: '!', bad: '✕' }
 
-/** Part 7: what went wrong, and what became well again. */
+/** Part 7: incidents and recoveries. */
 export function Incidents() {
   const { model, version } = useStore()
   const hidden = useSignal<ReadonlySet<IncidentKind>>(new Set())
@@ -35,7 +35,7 @@ export function Incidents() {
               hidden.value = next
             }}
           >
-            {KIND_WORDS[kind]} <span class="number">{formatCount(model.incidents.count(kind))}</span>
+            {KIND_LABELS[kind]} <span class="number">{formatCount(model.incidents.count(kind))}</span>
           </button>
         ))}
       </div>
@@ -52,7 +52,7 @@ export function Incidents() {
             </span>
           </li>
         ))}
-        {listed.length === 0 && <li class="quiet">Nothing happened. That is good.</li>}
+        {listed.length === 0 && <li class="quiet">No incidents.</li>}
       </ol>
     </Panel>
   )

@@ -10,14 +10,14 @@ import { Explain } from '../ui/explain.tsx'
 import { Panel } from '../ui/panel.tsx'
 import { StageBar } from '../ui/stage-bar.tsx'
 
-/** What fits into the lowest window, and what a wall screen has place for. */
+/** Cards per lane in a small window and on a large screen. */
 const CARDS_MIN = 5
 const CARDS_MAX = 12
 /** Heights of the style sheet: a lane's head and foot, and a card with the gap before the next. */
 const LANE_HEAD_PX = 54
 const CARD_PX = 30
 
-/** Part 3: blocks on their way, one lane for each stage. */
+/** Part 3: blocks by stage, one lane for each. */
 export function Pipeline() {
   const { model, version } = useStore()
   const lanes = useRef<HTMLDivElement>(null)
@@ -59,7 +59,7 @@ export function Pipeline() {
   )
 }
 
-/** As many cards as a lane has place for: one that is cut at the edge would be worse than none. */
+/** The number of cards that fit a lane completely. */
 function useCards(lanes: RefObject<HTMLDivElement | null>): number {
   const cards = useSignal(CARDS_MIN)
   useEffect(() => {
@@ -87,7 +87,7 @@ function Lane({ stage, blocks, count, beforeMs }: LaneProps) {
       </h3>
       <p class="lane-time">
         {stage === 'Proposed' ? (
-          'start of the way'
+          'first stage'
         ) : (
           <>
             after <span class="number">{formatMs(beforeMs)}</span>

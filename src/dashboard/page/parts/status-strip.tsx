@@ -1,10 +1,10 @@
 import { formatAge, formatCount, NONE } from '../../model/format.ts'
-import { liveStateOf, STALE_MS, STATE_WORDS } from '../../model/freshness.ts'
+import { liveStateOf, STALE_MS, STATE_TEXT } from '../../model/freshness.ts'
 import { useStore } from '../store.ts'
 import { Stat } from '../ui/stat.tsx'
 import { TokenForm } from '../ui/token-form.tsx'
 
-/** Part 1: is what you see true now? */
+/** Part 1: connection state and age of the data. */
 export function StatusStrip() {
   const { model, version, nowMs, paused, heldBlocks, togglePause } = useStore()
   void version.value
@@ -17,9 +17,9 @@ export function StatusStrip() {
     hadData: facts.lastDataMs !== undefined,
     replaying: facts.replaying,
     ageMs: ageMs ?? 0,
-    serviceMessage: facts.status?.status,
+    serviceStatus: facts.status?.status,
   })
-  const { label, hint } = STATE_WORDS[state]
+  const { label, hint } = STATE_TEXT[state]
   const retryMs =
     facts.connection === 'waiting' && facts.retryAtMs !== undefined ? facts.retryAtMs - nowMs.value : undefined
   return (
@@ -27,14 +27,14 @@ export function StatusStrip() {
       <div class={`state state-${state}`} data-state={state} title={hint}>
         <span class="dot" aria-hidden="true" />
         <span role="status">{label}</span>
-        {retryMs !== undefined && state !== 'locked' && <span class="retry">again in {formatAge(retryMs)}</span>}
+        {retryMs !== undefined && state !== 'locked' && <span class="retry">retry in {formatAge(retryMs)}</span>}
       </div>
       <button type="button" class="pause" aria-pressed={paused.value} onClick={togglePause} title="Space">
         {paused.value ? 'Resume' : 'Pause'}
         <kbd>Space</kbd>
       </button>
-      {state === 'locked' && <TokenForm words={hint} />}
-      {/* Over the page, not in the strip: pausing moves nothing. */}
+      {state === 'locked' && <TokenForm label={hint} />}
+      {/* Over the page, not in the strip, so that pausing moves nothing. */}
       {paused.value && (
         <button type="button" class="chip" onClick={togglePause} data-held={heldBlocks.value}>
           <span class="number">{formatCount(heldBlocks.value)}</span> new blocks
@@ -65,7 +65,7 @@ export function StatusStrip() {
   )
 }
 
-/** Numbers that name something are written without separators, as they are searched for. */
+/** Identifiers are shown without separators, as they are searched for. */
 function formatBlock(value: number | undefined): string {
   return value === undefined ? NONE : String(value)
 }

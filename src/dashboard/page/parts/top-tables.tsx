@@ -8,7 +8,7 @@ import { Spark } from '../ui/spark.tsx'
 
 const ROWS = 10
 
-/** Part 5: what is touched most. */
+/** Part 5: the most accessed accounts and slots. */
 export function TopTables() {
   const { model, version, nowMs } = useStore()
   void version.value
@@ -20,8 +20,8 @@ export function TopTables() {
       aside={
         <span class="legend">
           {resetAtMs === undefined
-            ? 'counts begin anew every 5 min'
-            : `counts began anew ${formatAge(nowMs.value - resetAtMs)} ago`}
+            ? 'counts reset every 5 min'
+            : `counts reset ${formatAge(nowMs.value - resetAtMs)} ago`}
         </span>
       }
     >
@@ -67,7 +67,7 @@ function TopTable({ title, rows }: { title: string; rows: readonly TopRow[] }) {
                 <Spark values={row.steps} label="Accesses from report to report" width={42} height={14} />
               </td>
               <td class="right trend">
-                <Trend gained={row.positionsGained} />
+                <Trend gained={row.ranksGained} />
               </td>
             </tr>
           )
@@ -92,7 +92,7 @@ function Trend({ gained }: { gained: number | undefined }) {
   if (gained === undefined) return <span class="trend-new">new</span>
   if (gained === 0)
     return (
-      <span class="dim" role="img" aria-label="same place">
+      <span class="dim" role="img" aria-label="same rank">
         =
       </span>
     )

@@ -11,7 +11,7 @@ import { useVisible } from '../ui/visible.ts'
 
 const SPAN_S: Readonly<Record<TpsRange, number>> = { '5m': 300, '1h': 3600 }
 const REDRAW_MS = 500
-const RANGE_WORDS: Readonly<Record<TpsRange, string>> = { '5m': '5 min', '1h': '1 h' }
+const RANGE_LABELS: Readonly<Record<TpsRange, string>> = { '5m': '5 min', '1h': '1 h' }
 
 /** Part 2: throughput over time. */
 export function TpsChart() {
@@ -28,7 +28,7 @@ export function TpsChart() {
         <div class="switch" role="group" aria-label="Range of the chart">
           {(['5m', '1h'] as const).map((each) => (
             <button key={each} type="button" aria-pressed={range.value === each} onClick={() => (range.value = each)}>
-              {RANGE_WORDS[each]}
+              {RANGE_LABELS[each]}
             </button>
           ))}
         </div>
@@ -50,14 +50,14 @@ export function TpsChart() {
         summary={
           summary === undefined
             ? 'No value yet.'
-            : `Now ${summary.now}, average ${summary.average}, peak ${summary.peak} transactions per second over ${RANGE_WORDS[range.value]}.`
+            : `Now ${summary.now}, average ${summary.average}, peak ${summary.peak} transactions per second over ${RANGE_LABELS[range.value]}.`
         }
       />
     </Panel>
   )
 }
 
-/** What the pointer stands on. */
+/** The value under the pointer. */
 type Pointed = { readonly atMs: number; readonly tps: number }
 type LineProps = { range: TpsRange; summary: string; pointed: Signal<Pointed | undefined> }
 

@@ -11,14 +11,14 @@ export type Colours = {
   readonly panel: string
   readonly link: string
   readonly heat: readonly string[]
-  /** From untouched by contention to wholly contended. */
+  /** From no contended slot to all slots contended. */
   readonly node: readonly string[]
 }
 
 const HEAT_STEPS = 6
 const NODE_STEPS = 5
 
-/** Colours for canvases, taken from the style sheet so that there is one place for them. */
+/** Colours for canvases, read from the style sheet. */
 export function colours(): Colours {
   const style = getComputedStyle(document.documentElement)
   const read = (name: string): string => style.getPropertyValue(`--${name}`).trim()
@@ -35,7 +35,7 @@ export function colours(): Colours {
   }
 }
 
-/** Moves when the theme does: whoever painted a canvas paints it again. */
+/** Changes with the theme, so that canvases are painted again. */
 export function useColours(): number {
   const { theme } = useStore()
   const moved = useSignal(0)

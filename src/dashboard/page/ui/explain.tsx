@@ -14,7 +14,7 @@ export function createExplain(): Signal<Open> {
 
 const POPOVER_ID = 'how-computed'
 
-/** The small mark beside a number: how it is computed, and what it does not say. */
+/** The button beside a number that explains how it is computed. */
 export function Explain({ id }: { id: ExplanationId }) {
   const open = useContext(ExplainContext)
   const { title } = EXPLANATIONS[id]
@@ -36,7 +36,7 @@ export function Explain({ id }: { id: ExplanationId }) {
   )
 }
 
-/** One popover for all marks. */
+/** One popover for all buttons. */
 export function ExplainPopover() {
   const open = useContext(ExplainContext)
   const box = useRef<HTMLDivElement>(null)
@@ -80,7 +80,7 @@ export function ExplainPopover() {
 
 const MARGIN = 8
 
-/** Below the mark where there is room, else above; always inside the window. */
+/** Below the button where there is room, else above; always inside the window. */
 function position(box: HTMLElement, mark: DOMRect): void {
   const { offsetWidth: width, offsetHeight: height } = box
   const left = Math.max(MARGIN, Math.min(mark.left - 12, innerWidth - width - MARGIN))

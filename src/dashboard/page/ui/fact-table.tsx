@@ -5,15 +5,15 @@ import { Explain } from './explain.tsx'
 type FactTableProps = {
   title: string
   explains: ExplanationId
-  /** Headings of what a row is about, then of its figures, which stand to the right. */
+  /** Headings of the subject columns, then of the right-aligned figures. */
   subjects: readonly string[]
   figures: readonly string[]
   rows: readonly { key: string; subjects: readonly ComponentChildren[]; figures: readonly string[] }[]
-  /** What to say when there is no row. */
+  /** Shown when there are no rows. */
   none: string
 }
 
-/** A titled table of a drawer: who, and how often. */
+/** A titled table of a drawer. */
 export function FactTable({ title, explains, subjects, figures, rows, none }: FactTableProps) {
   return (
     <>
@@ -24,14 +24,14 @@ export function FactTable({ title, explains, subjects, figures, rows, none }: Fa
       <table class="plain-table">
         <thead>
           <tr>
-            {subjects.map((words, at) => (
+            {subjects.map((heading, at) => (
               <th key={at} scope="col">
-                {words}
+                {heading}
               </th>
             ))}
-            {figures.map((words) => (
-              <th key={words} scope="col" class="right">
-                {words}
+            {figures.map((heading) => (
+              <th key={heading} scope="col" class="right">
+                {heading}
               </th>
             ))}
           </tr>

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 
 type PanelProps = { id: string; title: string; aside?: ComponentChildren; children: ComponentChildren }
 
-/** One part of the page: a heading, what belongs beside it, and its content. */
+/** One part of the page with a heading. */
 export function Panel({ id, title, aside, children }: PanelProps) {
   return (
     <section class={`panel panel-${id}`} aria-labelledby={`title-${id}`} data-part={id}>

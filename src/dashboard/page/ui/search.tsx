@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import { parseSearch } from '../../model/route.ts'
 import { goTo } from '../follow-hash.ts'
 
-/** By block number or address. `/` jumps here. */
+/** Search by block number or address; the key `/` focuses it. */
 export function Search() {
   const text = useSignal('')
   const refused = useSignal(false)
@@ -37,7 +37,7 @@ export function Search() {
         }}
       />
       <span id="search-refused" class="refused" role="status">
-        {refused.value ? 'neither a block number nor an address of 20 bytes' : ''}
+        {refused.value ? 'not a block number or a 20-byte address' : ''}
       </span>
     </form>
   )

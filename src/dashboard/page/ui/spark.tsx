@@ -8,7 +8,7 @@ type SparkProps = {
   tone?: string
 }
 
-/** A line without axes: the shape of the last values. */
+/** A sparkline of the last values. */
 export function Spark({ values, label, width = 60, height = 18, min, max, tone = 'line' }: SparkProps) {
   const low = min ?? Math.min(...values, 0)
   const high = max ?? Math.max(...values, low + 1)

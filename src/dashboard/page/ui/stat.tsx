@@ -8,7 +8,7 @@ type StatProps = {
   value: string
   unit?: string
   tone?: string
-  /** Widest value expected, in characters: keeps neighbours from moving. */
+  /** Minimum width in characters, so that neighbours do not move. */
   width?: number
   note?: ComponentChildren
 }

@@ -2,9 +2,9 @@ import { useSignal } from '@preact/signals'
 import { useStore } from '../store.ts'
 import { TOKEN_CHARS_MAX } from '../token.ts'
 
-/** Asks for a token where the service does. The field is emptied as soon as it was sent. */
-export function TokenForm({ words }: { words: string }) {
-  const { giveToken } = useStore()
+/** Token input for services that require one. The field is cleared when it is submitted. */
+export function TokenForm({ label }: { label: string }) {
+  const { setToken } = useStore()
   const text = useSignal('')
   const message = useSignal('')
   return (
@@ -15,13 +15,13 @@ export function TokenForm({ words }: { words: string }) {
         const token = text.value.trim()
         if (token === '') return
         text.value = ''
-        message.value = 'asking…'
-        void giveToken(token).then((isTaken) => {
-          message.value = isTaken ? '' : 'the service does not take this token'
+        message.value = 'checking…'
+        void setToken(token).then((isAccepted) => {
+          message.value = isAccepted ? '' : 'the service refused this token'
         })
       }}
     >
-      <label for="token">{words}</label>
+      <label for="token">{label}</label>
       <input
         id="token"
         name="token"
@@ -38,7 +38,7 @@ export function TokenForm({ words }: { words: string }) {
       <button type="submit" class="use-token">
         Use
       </button>
-      <span class="token-said" role="status">
+      <span class="token-status" role="status">
         {message.value}
       </span>
     </form>

@@ -2,10 +2,10 @@ import { useSignal } from '@preact/signals'
 import type { RefObject } from 'preact'
 import { useEffect } from 'preact/hooks'
 
-/** So early is painted what is about to be scrolled into view. */
+/** Elements this far outside the window are painted already. */
 const AHEAD = '120px'
 
-/** Whether something can be seen: what cannot be seen is not painted. */
+/** Whether an element is in view; others are not painted. */
 export function useVisible(of: RefObject<Element | null>): boolean {
   const isVisible = useSignal(false)
   useEffect(() => {

@@ -14,33 +14,33 @@ import {
 } from '../../model/api-docs.ts'
 import { useStore } from '../store.ts'
 
-/** What is shown of a live answer; the rest is a click away. */
+/** Characters shown of a live response. */
 const SHOWN_MAX = 4000
 
-/** The second tab: the interface, written from the contract, with examples for this very service. */
+/** The API documentation, generated from the contract, with examples for this service. */
 export function ApiView() {
   const { service, model } = useStore()
   const base = service.base.href.replace(/\/$/, '')
-  const position: DocsLocation = {
+  const docsLocation: DocsLocation = {
     http: base,
     ws: base.replace(/^http/, 'ws'),
-    // Fixed while the page stands: examples that change under the cursor cannot be copied.
+    // Fixed while the page is open, so that examples do not change while they are copied.
     block: useSignal(model.blocks.newest() ?? 1).value,
     clientUrl: `${base}/page/execution-stream.js`,
   }
   return (
     <main class="api">
-      <h1>Interface</h1>
+      <h1>API</h1>
       <p class="lead-text">
-        Everything on the live page comes from here: a WebSocket stream, a few reads over HTTP, and JSON-RPC over the
-        blocks in memory. The examples are written for this service and work as they are copied. For programs:{' '}
+        The live page uses this API: a WebSocket stream, HTTP reads, and JSON-RPC over the blocks in memory. The
+        examples use the address of this service and work as copied. Machine-readable:{' '}
         <a href="page/openapi.json">OpenAPI</a> and <a href="page/asyncapi.json">AsyncAPI</a>.
       </p>
-      <StreamDocs position={position} />
+      <StreamDocs location={docsLocation} />
       <EventDocs />
       <section aria-labelledby="api-http">
         <h2 id="api-http">HTTP</h2>
-        {routeDocs(position).map((doc) => (
+        {routeDocs(docsLocation).map((doc) => (
           <RouteCard key={`${doc.method} ${doc.path}`} doc={doc} />
         ))}
       </section>
@@ -58,7 +58,7 @@ export function ApiView() {
   )
 }
 
-function StreamDocs({ position }: { position: DocsLocation }) {
+function StreamDocs({ location }: { location: DocsLocation }) {
   const { model, samples, version } = useStore()
   void version.value
   const hello = model.facts().hello
@@ -73,11 +73,11 @@ function StreamDocs({ position }: { position: DocsLocation }) {
             <code>{path}</code>
           </span>
         ))}
-        . Each frame is one JSON object: <code>seq</code>, then its kind. A client that says nothing gets the four kinds
-        marked as default; <code>?subscribe=</code> chooses, <code>?resume_from=</code> goes on after a sequence number.
-        Nothing is missing silently: a <code>Warning</code> frame tells.
+        . Each frame is one JSON object: <code>seq</code>, then its kind. Without parameters a client gets the four
+        kinds marked as default; <code>?subscribe=</code> selects kinds, <code>?resume_from=</code> continues after a
+        sequence number. Every loss is reported in a <code>Warning</code> frame.
       </p>
-      <Examples examples={streamExamples(position)} />
+      <Examples examples={streamExamples(location)} />
       <h3>Kinds, with the newest frame of each</h3>
       {kindDocs().map(({ kind, when, isDefault }) => (
         <details key={kind} class="kind">
@@ -110,7 +110,7 @@ function EventDocs() {
     <section aria-labelledby="api-events">
       <h2 id="api-events">Raw events</h2>
       <p>
-        Events of the ring come in <code>Events</code> frames to those who name them, for instance{' '}
+        Clients that subscribe to ring events get them in <code>Events</code> frames, for example{' '}
         <code>?subscribe=BlockStart,TxnLog</code>. The extended form of <code>subscribe</code> filters by{' '}
         {FILTERS.map((filter, at) => (
           <span key={filter}>
@@ -147,7 +147,7 @@ function EventDocs() {
 function RouteCard({ doc }: { doc: RouteDoc }) {
   const { service } = useStore()
   const reply = useSignal<{ status: string; text: string } | undefined>(undefined)
-  const ask = async (path: string): Promise<void> => {
+  const send = async (path: string): Promise<void> => {
     const startedMs = performance.now()
     try {
       const init =
@@ -174,7 +174,7 @@ function RouteCard({ doc }: { doc: RouteDoc }) {
       <p>{doc.brief}</p>
       <Examples examples={doc.examples} />
       {tryPath !== undefined && (
-        <button type="button" class="try" onClick={() => void ask(tryPath)}>
+        <button type="button" class="try" onClick={() => void send(tryPath)}>
           Try it
           <span class="sr">
             {' '}
@@ -183,11 +183,11 @@ function RouteCard({ doc }: { doc: RouteDoc }) {
         </button>
       )}
       {reply.value !== undefined && (
-        <div class="answer">
+        <div class="response">
           <p class="dim number" role="status">
             {reply.value.status}
           </p>
-          <Code text={reply.value.text} label={`Answer of ${doc.path}`} />
+          <Code text={reply.value.text} label={`Response of ${doc.path}`} />
         </div>
       )}
     </article>

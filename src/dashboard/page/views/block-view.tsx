@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks'
 import type { LifecycleRecord } from '../../../contract/execution-routes.ts'
 import type { ConflictData, ContentionData, Stage } from '../../../contract/stream-events.ts'
 import { STAGES } from '../../model/block-log.ts'
-import { formatCount, formatMs, formatPercent, VERDICT_WORDS, verdictOf } from '../../model/format.ts'
+import { formatCount, formatMs, formatPercent, VERDICT_TEXT, verdictOf } from '../../model/format.ts'
 import { cleanName, shortHex } from '../../model/safe-text.ts'
 import { goTo } from '../follow-hash.ts'
 import type { Response } from '../service.ts'
@@ -15,7 +15,7 @@ import { StageBar } from '../ui/stage-bar.tsx'
 import { Stat } from '../ui/stat.tsx'
 import { Drawer } from './drawer.tsx'
 
-/** One block: its way through the stages, its contended slots, the contracts it joined. */
+/** One block: its stages, contended slots and contract pairs. */
 export function BlockView({ number }: { number: number }) {
   const { model, service, version } = useStore()
   const record = useSignal<Response<LifecycleRecord> | undefined>(undefined)
@@ -25,7 +25,7 @@ export function BlockView({ number }: { number: number }) {
   const known = model.blocks.contention(number)
   const contention = known ?? older.value
 
-  // Asked again with each stage the stream tells of, so that the record is never behind the lanes.
+  // Requested again with each stage change, so that the record is never older than the lanes.
   useEffect(() => {
     let left = false
     void service.get<LifecycleRecord>(`v1/blocks/${number}/lifecycle`).then((response) => {
@@ -62,9 +62,7 @@ export function BlockView({ number }: { number: number }) {
       </nav>
       <Lifecycle response={record.value} />
       {contention === undefined ? (
-        <p class="dim">
-          No contention figures of this block here: it is not executed yet, was damaged by a gap, or is no longer kept.
-        </p>
+        <p class="dim">No contention figures: the block is not executed yet, lost events, or is no longer kept.</p>
       ) : (
         <ContentionFacts data={contention} conflicts={model.conflicts(number)} />
       )}
@@ -73,12 +71,12 @@ export function BlockView({ number }: { number: number }) {
 }
 
 function Lifecycle({ response }: { response: Response<LifecycleRecord> | undefined }) {
-  if (response === undefined) return <p class="dim">Asking…</p>
+  if (response === undefined) return <p class="dim">Loading…</p>
   if (!response.ok) {
     return (
       <p class="notice" role="status">
         {response.status === 404
-          ? 'This block is not tracked: it is too old, or not proposed yet.'
+          ? 'This block is not tracked: it is too old or not proposed yet.'
           : cleanName(response.error)}
       </p>
     )
@@ -88,7 +86,7 @@ function Lifecycle({ response }: { response: Response<LifecycleRecord> | undefin
   return (
     <section aria-label="Lifecycle">
       <h3>
-        Way through the stages
+        Stages
         <Explain id="blockAge" />
       </h3>
       <StageBar reachedMs={timings} />
@@ -159,7 +157,7 @@ function ContentionFacts({ data, conflicts }: { data: ContentionData; conflicts:
         )}
         {conflicts && <Stat id="depth" label="waves" value={formatCount(conflicts.depth)} />}
       </div>
-      <p class={`verdict tone-${verdict}`}>{VERDICT_WORDS[verdict]}</p>
+      <p class={`verdict tone-${verdict}`}>{VERDICT_TEXT[verdict]}</p>
       <FactTable
         title="Contended slots"
         explains="slotTxns"

@@ -12,7 +12,7 @@ import { Drawer } from './drawer.tsx'
 
 const BLOCKS_MAX = 300
 
-/** One contract: its contended slots, and the contracts it is touched together with. */
+/** One contract: its contended slots and neighbours. */
 export function ContractView({ address }: { address: string }) {
   const { model, labels, version } = useStore()
   void version.value
@@ -36,7 +36,7 @@ export function ContractView({ address }: { address: string }) {
           id="slotsPerBlock"
           label="contended slots"
           value={formatPercent(node && node.contendedSlots / node.blocks)}
-          unit="a block"
+          unit="per block"
           note={<span class="dim">in {formatCount(node?.blocks ?? 0)} blocks</span>}
         />
         <Stat
@@ -57,7 +57,7 @@ export function ContractView({ address }: { address: string }) {
           subjects: [<Slot slot={slot} />],
           figures: [formatCount(blocks), formatCount(txns)],
         }))}
-        none="None of its slots was among the most contended of a block."
+        none="None of its slots is among the most contended of a block."
       />
       <FactTable
         title="Neighbours"
@@ -69,7 +69,7 @@ export function ContractView({ address }: { address: string }) {
           subjects: [<Contract address={neighbour} />],
           figures: [formatCount(sharedTxns)],
         }))}
-        none="No block named it in a pair."
+        none="No block lists it in a pair."
       />
     </Drawer>
   )
@@ -100,7 +100,7 @@ function LabelForm({ address }: { address: string }) {
           onInput={(event) => (text.value = event.currentTarget.value)}
         />
       </label>
-      <button type="submit">Keep</button>
+      <button type="submit">Save</button>
     </form>
   )
 }

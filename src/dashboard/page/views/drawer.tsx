@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { goTo } from '../follow-hash.ts'
 
-/** What was opened, beside the live page. Escape and the cross close it; focus returns to where it came from. */
+/** A side panel over the live page. Escape and the close button close it; focus returns to the previous element. */
 export function Drawer({ title, children }: { title: ComponentChildren; children: ComponentChildren }) {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {

@@ -13,10 +13,10 @@ export type AccountAccess = {
   transient: SlotAccess[]
 }
 
-/** What one transaction touched, in order of first touch. */
+/** The accesses of one transaction, in order of first access. */
 export class TxnAccesses {
   readonly #accounts = new Map<Hex, Draft>()
-  /** Changes in the order in which they were made, each with the value before it. */
+  /** Writes in order, each with the value before it. */
   readonly #undo: { slot: Values; end: bigint }[] = []
 
   account(address: Hex): Draft {
@@ -34,13 +34,13 @@ export class TxnAccesses {
     return draft
   }
 
-  /** A slot was read: its first value is what it was before the transaction. */
+  /** A slot was read: the first value read is that before the transaction. */
   read(address: Hex, key: bigint, value: bigint, kind: 'storage' | 'transient' = 'storage'): void {
     const slots = this.account(address)[kind]
     if (!slots.has(key)) slots.set(key, { start: value, end: value })
   }
 
-  /** A slot gets a value. What it was before may not be known; then it counts as changed, which is what a write is for. */
+  /** A slot was written. Where its earlier value is unknown, it counts as changed. */
   write(address: Hex, key: bigint, value: bigint, kind: 'storage' | 'transient' = 'storage'): void {
     const slots = this.account(address)[kind]
     const start = value === 0n ? 1n : 0n
@@ -50,12 +50,12 @@ export class TxnAccesses {
     slot.end = value
   }
 
-  /** A moment to come back to. */
+  /** A point to roll back to. */
   mark(): number {
     return this.#undo.length
   }
 
-  /** A call failed: what it had changed since then is as it was. What it touched stays touched. */
+  /** A call failed: undoes the writes since the mark. The accesses remain recorded. */
   rollBack(mark: number): void {
     while (this.#undo.length > mark) {
       const { slot, end } = this.#undo.pop() as { slot: Values; end: bigint }

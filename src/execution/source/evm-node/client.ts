@@ -4,10 +4,10 @@ import type { AccountAccess } from './accesses.ts'
 import { accessesOfPrestate, accessesOfStructLogs, type TraceTxn } from './trace.ts'
 import { bytesOf, type Json, listOf, objectOf, quantityOf } from './values.ts'
 
-/** How a node tells what transactions touched. `none`: it does not trace. */
+/** How a node reports the accesses of a transaction. `none`: it does not trace. */
 export type TraceForm = 'prestate' | 'struct-logs' | 'none'
 
-/** A block with everything that is recorded of it; `accesses` is undefined where the node does not trace. */
+/** A block with its receipts and accesses; `accesses` is undefined where the node does not trace. */
 export type NodeBlock = { block: Json; txns: NodeTxn[] }
 export type NodeTxn = { txn: Json; receipt: Json; accesses: AccountAccess[] | undefined }
 
@@ -15,10 +15,10 @@ export type BlockHead = { number: number; hash: Hex; parentHash: Hex }
 
 const PRESTATE = { tracer: 'prestateTracer' }
 const DIFFERENCES = { tracer: 'prestateTracer', tracerConfig: { diffMode: true } }
-/** Neither memory nor whole storage at every step: the stack alone tells what is touched. */
+/** Without memory and storage at every step: the stack shows which slots are accessed. */
 const STRUCT_LOGS = { disableMemory: true, disableStorage: true, enableMemory: false, enableReturnData: false }
 
-/** Asks a node for blocks and traces, in the form that the node has. */
+/** Requests blocks and traces from a node, in the trace form that the node supports. */
 export class EvmNodeClient {
   readonly #rpc: JsonRpcClient
   #form: TraceForm | undefined
@@ -29,7 +29,7 @@ export class EvmNodeClient {
     this.#rpc = rpc
   }
 
-  /** What the node turned out to have; undefined until the first transaction was traced. */
+  /** The supported trace form; undefined until the first transaction was traced. */
   get traceForm(): TraceForm | undefined {
     return this.#form
   }
@@ -42,20 +42,20 @@ export class EvmNodeClient {
     return Number(quantityOf(await this.#rpc.call('eth_blockNumber', []), 'the block number'))
   }
 
-  /** Undefined for tags that the node does not know, and for blocks that are not there. */
-  async headOf(position: number | 'safe' | 'finalized'): Promise<BlockHead | undefined> {
+  /** Undefined for tags that the node does not know and for blocks that it does not have. */
+  async headOf(block: number | 'safe' | 'finalized'): Promise<BlockHead | undefined> {
     try {
-      const block = await this.#rpc.call('eth_getBlockByNumber', [positionOf(position), false])
-      return block === null || block === undefined ? undefined : headOf(objectOf(block, 'a block'))
+      const found = await this.#rpc.call('eth_getBlockByNumber', [blockParam(block), false])
+      return found === null || found === undefined ? undefined : headOf(objectOf(found, 'a block'))
     } catch (error) {
-      if (error instanceof JsonRpcFailure && typeof position === 'string') return undefined
+      if (error instanceof JsonRpcFailure && typeof block === 'string') return undefined
       throw error
     }
   }
 
-  /** The block of a number that the node has now. */
+  /** The current block of a number. */
   async block(number: number): Promise<(NodeBlock & BlockHead) | undefined> {
-    const response = await this.#rpc.call('eth_getBlockByNumber', [positionOf(number), true])
+    const response = await this.#rpc.call('eth_getBlockByNumber', [blockParam(number), true])
     if (response === null || response === undefined) return undefined
     const block = objectOf(response, 'a block')
     const head = headOf(block)
@@ -72,7 +72,7 @@ export class EvmNodeClient {
     return { ...head, block, txns: done }
   }
 
-  /** All transactions of a block in two calls, where the node has the prestate tracer for blocks. */
+  /** Traces all transactions of a block in two calls, where the node supports the prestate tracer for blocks. */
   async #tracedBlock({ hash }: BlockHead, txns: number): Promise<AccountAccess[][] | undefined> {
     if (txns === 0) return []
     if (!this.#hasBlockTraces) return undefined
@@ -103,7 +103,7 @@ export class EvmNodeClient {
   async #blockReceipts(number: number): Promise<Json[] | undefined> {
     if (!this.#hasBlockReceipts) return undefined
     try {
-      const response = await this.#rpc.call('eth_getBlockReceipts', [positionOf(number)])
+      const response = await this.#rpc.call('eth_getBlockReceipts', [blockParam(number)])
       return listOf(response, 'receipts').map((receipt) => objectOf(receipt, 'a receipt'))
     } catch (error) {
       if (!(error instanceof JsonRpcFailure)) throw error
@@ -125,7 +125,7 @@ export class EvmNodeClient {
     try {
       if (this.#form !== 'struct-logs') {
         const touched = await this.#rpc.call('debug_traceTransaction', [hash, PRESTATE])
-        // A node that does not know tracers ignores the wish and answers with struct logs.
+        // A node without tracers ignores the option and returns struct logs.
         if (!isStructLogs(touched)) {
           const changed = await this.#rpc.call('debug_traceTransaction', [hash, DIFFERENCES])
           this.#form = 'prestate'
@@ -139,7 +139,7 @@ export class EvmNodeClient {
     }
   }
 
-  /** The node refused the tracer; perhaps it has struct logs. If not, it does not trace. */
+  /** The node refused the tracer: tries struct logs. If those are refused too, the node does not trace. */
   async #tryStructLogs(hash: Hex, txn: Json, receipt: Json, beneficiary: Hex): Promise<AccountAccess[] | undefined> {
     try {
       return await this.#structLogs(hash, txn, receipt, beneficiary)
@@ -153,19 +153,18 @@ export class EvmNodeClient {
   async #structLogs(hash: Hex, txn: Json, receipt: Json, beneficiary: Hex): Promise<AccountAccess[]> {
     const trace = await this.#rpc.call('debug_traceTransaction', [hash, STRUCT_LOGS])
     this.#form = 'struct-logs'
-    const position: TraceTxn = {
+    const traced: TraceTxn = {
       from: bytesOf(txn['from'], 20, 'the sender'),
       to: addressOrNull(txn['to']),
       created: addressOrNull(receipt['contractAddress']),
       beneficiary,
       isSuccess: quantityOf(receipt['status'] ?? '0x1', 'status') === 1n,
     }
-    return accessesOfStructLogs(trace, position)
+    return accessesOfStructLogs(trace, traced)
   }
 }
 
-const positionOf = (position: number | string): string =>
-  typeof position === 'number' ? `0x${position.toString(16)}` : position
+const blockParam = (block: number | string): string => (typeof block === 'number' ? `0x${block.toString(16)}` : block)
 
 const addressOrNull = (value: unknown): Hex | null =>
   value === null || value === undefined ? null : bytesOf(value, 20, 'an address')

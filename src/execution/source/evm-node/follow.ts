@@ -6,9 +6,9 @@ import type { Hex } from '../../../evm/hex.ts'
 import type { BlockHead, EvmNodeClient, NodeBlock } from './client.ts'
 
 export type FollowOptions = {
-  /** How often the node is asked for its head. */
+  /** How often the node is polled for its head. */
   readonly pollMs: number
-  /** Further behind than this, blocks are left out and the reader is told. */
+  /** Further behind than this, blocks are skipped and reported as a gap. */
   readonly behindMax: number
   /** How far back a reorganisation is followed. */
   readonly reorgMax: number
@@ -16,14 +16,14 @@ export type FollowOptions = {
 
 export const FOLLOW_DEFAULTS: FollowOptions = { pollMs: 1000, behindMax: 64, reorgMax: 128 }
 
-/** Where the blocks go. */
+/** Receives the blocks. */
 export type FollowSink = {
   block(block: NodeBlock): void
   voted(block: BlockHead): void
   finalized(block: BlockHead): void
-  /** Blocks were left out: what comes next does not follow what came before. */
+  /** Blocks were skipped: the next block does not follow the last one. */
   skipped(from: number, to: number): void
-  /** Why nothing comes; undefined when it goes on. */
+  /** Why the node cannot be followed; undefined when it can again. */
   failure(message: string | undefined): void
 }
 
@@ -37,16 +37,16 @@ export type FollowDeps = {
 const RETRY = { firstMs: 250, maxMs: 15_000 }
 
 /**
- * Follows the head of a node by asking again and again. One question is under way at a time; after a failure the next one waits
- * longer and longer. Blocks are taken in order; where a parent is not the block recorded before, the chain was reorganised and
- * the blocks of the new branch are recorded again from the fork on.
+ * Follows the head of a node by polling. One poll runs at a time; after a failure the next one is delayed with backoff. Blocks are
+ * recorded in order. When a parent is not the last recorded block, the chain was reorganised, and the blocks of the new branch are
+ * recorded from the fork on.
  */
 export function followNode(options: FollowOptions, { client, clock, random, sink }: FollowDeps): AsyncDisposable {
   const backoff: Backoff = createBackoff(RETRY, random)
-  /** The branch that was recorded, oldest first, without holes. */
+  /** The recorded branch, oldest first, without gaps. */
   const branch: BlockHead[] = []
-  /** Where to go on when nothing of the branch is left. */
-  let lowestLeft: number | undefined
+  /** Where to continue when no block of the branch is canonical any more. */
+  let lowestRemoved: number | undefined
   let votedNumber = -1
   let finalizedNumber = -1
   let timer: Timer | undefined
@@ -76,13 +76,13 @@ export function followNode(options: FollowOptions, { client, clock, random, sink
       const to = head - 1
       sink.skipped(next, to)
       branch.length = 0
-      lowestLeft = undefined
+      lowestRemoved = undefined
       next = head
     }
     for (; next <= head && !isClosed; next++) {
       const block = await client.block(next)
       if (block === undefined || isClosed) return
-      // The node changed its mind while it was being asked: the next step finds the fork.
+      // The chain was reorganised during this poll: the next poll finds the fork.
       if (branch.length > 0 && block.parentHash !== branch.at(-1)?.hash) return
       sink.block(block)
       branch.push({ number: block.number, hash: block.hash, parentHash: block.parentHash })
@@ -97,11 +97,11 @@ export function followNode(options: FollowOptions, { client, clock, random, sink
       const last = branch.at(-1) as BlockHead
       const now = last.number > head ? undefined : await client.headOf(last.number)
       if (now?.hash === last.hash) return last.number + 1
-      lowestLeft = last.number
+      lowestRemoved = last.number
       branch.pop()
     }
-    // The fork lies further back than is remembered, or nothing was recorded yet.
-    return lowestLeft ?? head
+    // The fork is older than the recorded branch, or nothing was recorded yet.
+    return lowestRemoved ?? head
   }
 
   async function reportStages(): Promise<void> {

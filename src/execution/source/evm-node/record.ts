@@ -1,6 +1,5 @@
-import { ACCESS_CONTEXT } from '../../../evm/event/access-payloads.ts'
-import type { EventPayload } from '../../../evm/event/exec-event.ts'
-import type { EventPosition, ExecRecorder } from '../../../evm/event/recorder.ts'
+import { ACCESS_CONTEXT, type EventPayload, RECORD_ERROR_TYPE } from '../../../evm/event/payloads.ts'
+import type { EventContext, ExecRecorder } from '../../../evm/event/recorder.ts'
 import { EVENT } from '../../../evm/event/type.ts'
 import type { Hex } from '../../../evm/hex.ts'
 import type { AccountAccess } from './accesses.ts'
@@ -20,8 +19,8 @@ import {
 const EXTRA_BYTES = 32
 
 /**
- * Records a block of a node as the events that a ring would have. The node tells no times, so all events of a block have the same one
- * and every duration is zero; there are no perf markers. The hash stands for the consensus id, which the node does not tell either.
+ * Records a block of a node as ring events. The node provides no times, so all events of a block have the same time and every duration
+ * is zero; there are no perf markers. The block hash is used as consensus id.
  */
 export function recordNodeBlock(
   recorder: ExecRecorder,
@@ -29,8 +28,8 @@ export function recordNodeBlock(
   chainId: bigint,
   timeNs: bigint,
 ): void {
-  const position = { timeNs }
-  recorder.add('BLOCK_START', startOf(block, txns.length, chainId), position)
+  const context = { timeNs }
+  recorder.add('BLOCK_START', startOf(block, txns.length, chainId), context)
   for (const [txnIndex, txn] of txns.entries()) recordTxn(recorder, txn, { timeNs, txnIndex })
   recorder.add(
     'BLOCK_END',
@@ -41,13 +40,13 @@ export function recordNodeBlock(
       logs_bloom: bytesOrZero(block['logsBloom'], 256, 'logsBloom'),
       gas_used: quantityOf(block['gasUsed'], 'gasUsed'),
     },
-    position,
+    context,
   )
 }
 
 function startOf(block: Json, txnCount: number, chainId: bigint): Partial<EventPayload<'BLOCK_START'>> {
   const number = quantityOf(block['number'], 'number')
-  // Some chains have longer extra data than the format has room for.
+  // Some chains have longer extra data than the format allows.
   const extra = dataOf(block['extraData'] ?? '0x', 'extraData').slice(2, 2 + EXTRA_BYTES * 2)
   const timestamp = quantityOf(block['timestamp'], 'timestamp')
   return {
@@ -74,37 +73,37 @@ function startOf(block: Json, txnCount: number, chainId: bigint): Partial<EventP
   }
 }
 
-function recordTxn(recorder: ExecRecorder, { txn, receipt, accesses }: NodeTxn, position: EventPosition): void {
+function recordTxn(recorder: ExecRecorder, { txn, receipt, accesses }: NodeTxn, context: EventContext): void {
   const accessList = listOf(txn['accessList'] ?? [], 'accessList').map((entry) => objectOf(entry, 'an access'))
   const authList = listOf(txn['authorizationList'] ?? [], 'authorizationList').map((entry) => objectOf(entry, 'one'))
   const logs = listOf(receipt['logs'], 'logs').map((log) => objectOf(log, 'a log'))
   recorder.add(
     'TXN_HEADER_START',
     { ...headerOf(txn), access_list_count: accessList.length, auth_list_count: authList.length },
-    position,
+    context,
   )
   for (const [index, entry] of accessList.entries()) {
     const storage_keys = listOf(entry['storageKeys'], 'storageKeys').map((key) => bytesOf(key, 32, 'a key'))
     recorder.add(
       'TXN_ACCESS_LIST_ENTRY',
       { index, address: bytesOf(entry['address'], 20, 'address'), storage_keys },
-      position,
+      context,
     )
   }
   for (const [index, entry] of authList.entries())
-    recorder.add('TXN_AUTH_LIST_ENTRY', { index, ...authOf(entry) }, position)
-  recorder.add('TXN_HEADER_END', {}, position)
+    recorder.add('TXN_AUTH_LIST_ENTRY', { index, ...authOf(entry) }, context)
+  recorder.add('TXN_HEADER_END', {}, context)
   const status = quantityOrZero(receipt['status'], 'status') === 1n
   const gas_used = quantityOf(receipt['gasUsed'], 'gasUsed')
-  recorder.add('TXN_EVM_OUTPUT', { status, log_count: logs.length, gas_used }, position)
+  recorder.add('TXN_EVM_OUTPUT', { status, log_count: logs.length, gas_used }, context)
   for (const [index, log] of logs.entries()) {
     const topics = listOf(log['topics'], 'topics').map((topic) => bytesOf(topic, 32, 'a topic'))
     const data = dataOf(log['data'], 'data')
-    recorder.add('TXN_LOG', { index, address: bytesOf(log['address'], 20, 'address'), topics, data }, position)
+    recorder.add('TXN_LOG', { index, address: bytesOf(log['address'], 20, 'address'), topics, data }, context)
   }
-  if (accesses === undefined) recordMissing(recorder, position)
-  else recordAccesses(recorder, accesses, position)
-  recorder.add('TXN_END', {}, position)
+  if (accesses === undefined) recordMissing(recorder, context)
+  else recordAccesses(recorder, accesses, context)
+  recorder.add('TXN_END', {}, context)
 }
 
 function headerOf(txn: Json): Partial<EventPayload<'TXN_HEADER_START'>> {
@@ -117,7 +116,7 @@ function headerOf(txn: Json): Partial<EventPayload<'TXN_HEADER_START'>> {
     txn_hash: bytesOf(txn['hash'], 32, 'hash'),
     sender: bytesOf(txn['from'], 20, 'from'),
     txn_type: type,
-    // Of a legacy transaction the chain id is in its signature, if anywhere. EIP-155.
+    // A legacy transaction has its chain id in the signature, if at all (EIP-155).
     chain_id: type === 0 ? (v >= 35n ? (v - 35n) / 2n : 0n) : quantityOrZero(txn['chainId'], 'chainId'),
     nonce: quantityOf(txn['nonce'], 'nonce'),
     gas_limit: quantityOf(txn['gas'], 'gas'),
@@ -148,21 +147,18 @@ function authOf(entry: Json): Partial<EventPayload<'TXN_AUTH_LIST_ENTRY'>> {
   }
 }
 
-/** What was touched is not known: the block counts for TPS, and gets no contention figures. */
-function recordMissing(recorder: ExecRecorder, position: EventPosition): void {
+/** The accesses are unknown: the block counts for TPS, but gets no contention figures. */
+function recordMissing(recorder: ExecRecorder, context: EventContext): void {
   recorder.add(
     'RECORD_ERROR',
-    { error_type: EXPECTED_EVENT_MISSING, dropped_event_type: EVENT.ACCOUNT_ACCESS_LIST_HEADER },
-    position,
+    { error_type: RECORD_ERROR_TYPE.missingEvent, dropped_event_type: EVENT.ACCOUNT_ACCESS_LIST_HEADER },
+    context,
   )
 }
 
-/** Error types of the format: this one means that an event that should be there is not. */
-const EXPECTED_EVENT_MISSING = 3
-
-function recordAccesses(recorder: ExecRecorder, accesses: readonly AccountAccess[], position: EventPosition): void {
+function recordAccesses(recorder: ExecRecorder, accesses: readonly AccountAccess[], context: EventContext): void {
   const access_context = ACCESS_CONTEXT.transaction
-  recorder.add('ACCOUNT_ACCESS_LIST_HEADER', { entry_count: accesses.length, access_context }, position)
+  recorder.add('ACCOUNT_ACCESS_LIST_HEADER', { entry_count: accesses.length, access_context }, context)
   for (const [accountIndex, access] of accesses.entries()) {
     const { address, balance, balanceAfter, nonce, nonceAfter, storage, transient } = access
     recorder.add(
@@ -180,7 +176,7 @@ function recordAccesses(recorder: ExecRecorder, accesses: readonly AccountAccess
         storage_key_count: storage.length,
         transient_count: transient.length,
       },
-      position,
+      context,
     )
     for (const [isTransient, slots] of [[false, storage] as const, [true, transient] as const]) {
       for (const [index, { key, start, end }] of slots.entries()) {
@@ -190,7 +186,7 @@ function recordAccesses(recorder: ExecRecorder, accesses: readonly AccountAccess
         recorder.add(
           'STORAGE_ACCESS',
           { address, index, access_context, modified, transient: isTransient, key, ...values },
-          { ...position, accountIndex },
+          { ...context, accountIndex },
         )
       }
     }

@@ -12,10 +12,10 @@ import { FOLLOW_DEFAULTS, type FollowOptions, followNode } from './follow.ts'
 import { recordNodeBlock } from './record.ts'
 
 export type EvmNodeOptions = Partial<FollowOptions> & {
-  /** Address of the node's JSON-RPC over HTTP. It may hold a key, so it is never printed. */
+  /** URL of the node's JSON-RPC. It may contain a key, so it is never logged. */
   readonly url: string
   readonly headers?: Readonly<Record<string, string>>
-  /** The ring that is written; its folder exists. */
+  /** Path of the ring to write; its folder exists. */
   readonly path: string
   readonly timeoutMs?: number
   readonly answerBytesMax?: number
@@ -23,7 +23,7 @@ export type EvmNodeOptions = Partial<FollowOptions> & {
 
 export type EvmNodeDeps = { readonly log: Logger; readonly clock: Clock; readonly random: Random }
 
-/** A node turned into a ring: who reads the path gets what a ring has, without durations. */
+/** Writes the blocks of a node into a ring at `path`. */
 export type EvmNodeSource = AsyncDisposable & {
   readonly path: string
   status(): EvmNodeStatus
@@ -33,19 +33,19 @@ export type EvmNodeStatus = {
   readonly trace: TraceForm | undefined
   readonly blocks: number
   readonly skippedBlocks: number
-  /** Why nothing comes; undefined when it does. */
+  /** Why the node cannot be followed; undefined while it can. */
   readonly failure: string | undefined
 }
 
 const TIMEOUT_MS = 30_000
 /** Struct logs of a large transaction are tens of megabytes. */
 const RESPONSE_BYTES_MAX = 256 * 1024 * 1024
-/** Room for the largest blocks of today's chains several times over; the file is sparse. */
+/** Holds several of the largest blocks of today's chains; the file is sparse. */
 const GEOMETRY: RingGeometry = { capacity: 2 ** 18, payloadBytes: 2 ** 28, contextBytes: 0 }
 
 /**
- * Follows an EVM node over JSON-RPC and writes what its blocks touched into a ring, so that everything behind reads it like a node's
- * own. The node tells what was accessed but not when: all durations are zero, and the log says so at the start.
+ * Follows an EVM node over JSON-RPC and writes the accesses of its blocks into a ring, which is read like the ring of a node. The node
+ * provides accesses without times: all durations are zero.
  */
 export async function startEvmNodeSource(options: EvmNodeOptions, deps: EvmNodeDeps): Promise<EvmNodeSource> {
   const { clock, random } = deps
@@ -71,7 +71,7 @@ export async function startEvmNodeSource(options: EvmNodeOptions, deps: EvmNodeD
     try {
       add(recorder, BigInt(Math.floor(clock.nowMs() * 1000)) * 1000n)
     } catch (error) {
-      // A block that cannot be understood is asked for again; nothing of it may stay.
+      // A block that cannot be decoded is requested again, so its events are discarded.
       recorder.discard()
       throw error
     }
@@ -84,7 +84,7 @@ export async function startEvmNodeSource(options: EvmNodeOptions, deps: EvmNodeD
       blocks += 1
       if (client.traceForm === trace) return
       trace = client.traceForm
-      log.info({ trace }, TRACE_WORDS[trace ?? 'none'])
+      log.info({ trace }, TRACE_MESSAGES[trace ?? 'none'])
     },
     voted({ number, hash }: BlockHead): void {
       const id = { id: hash, block_number: BigInt(number), round: BigInt(number) }
@@ -94,23 +94,23 @@ export async function startEvmNodeSource(options: EvmNodeOptions, deps: EvmNodeD
       const id = { id: hash, block_number: BigInt(number) }
       record((recorder, timeNs) => void recorder.add('BLOCK_FINALIZED', id, { timeNs }))
     },
-    /** A new ring takes the place of the old one: readers tell their clients that something is missing. */
+    /** A new ring replaces the old one, so that readers report a gap to their clients. */
     skipped(from: number, to: number): void {
       skippedBlocks += to - from + 1
-      log.warn({ from, to }, 'too far behind the node: blocks are left out')
+      log.warn({ from, to }, 'too far behind the node: skipping blocks')
       ring.file[Symbol.dispose]()
       ring = openRing()
     },
     failure(message: string | undefined): void {
       if (message === failure) return
       failure = message
-      if (message === undefined) log.info('the node answers again')
+      if (message === undefined) log.info('the node responds again')
       else log.warn({ reason: message }, 'the node cannot be followed')
     },
   }
 
-  log.info('an EVM node tells what was accessed, not when: durations and efficiency stay zero')
-  const asking = {
+  log.info('an EVM node provides no times: durations and efficiency are zero')
+  const polled = {
     head: async () => {
       chainId ??= await client.chainId()
       return await client.head()
@@ -118,7 +118,7 @@ export async function startEvmNodeSource(options: EvmNodeOptions, deps: EvmNodeD
     headOf: client.headOf.bind(client),
     block: client.block.bind(client),
   }
-  const following = followNode({ ...FOLLOW_DEFAULTS, ...options }, { client: asking, clock, random, sink })
+  const following = followNode({ ...FOLLOW_DEFAULTS, ...options }, { client: polled, clock, random, sink })
   return {
     path,
     status: () => ({ trace: client.traceForm, blocks, skippedBlocks, failure }),
@@ -129,8 +129,8 @@ export async function startEvmNodeSource(options: EvmNodeOptions, deps: EvmNodeD
   }
 }
 
-const TRACE_WORDS = {
+const TRACE_MESSAGES = {
   prestate: 'the node has the prestate tracer',
-  'struct-logs': 'the node has struct logs only; accesses are taken from each step',
+  'struct-logs': 'the node has struct logs only; accesses are read from each step',
   none: 'the node does not trace: blocks have no contention figures',
 } as const satisfies Record<TraceForm, string>

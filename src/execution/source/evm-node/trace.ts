@@ -2,10 +2,10 @@ import type { Hex } from '../../../evm/hex.ts'
 import { type AccountAccess, TxnAccesses } from './accesses.ts'
 import { addressOfWord, bytesOf, type Json, listOf, objectOf, quantityOf, quantityOrZero } from './values.ts'
 
-/** Where a transaction began; struct logs do not say it. */
+/** Fields of the transaction that struct logs do not contain. */
 export type TraceTxn = { from: Hex; to: Hex | null; created: Hex | null; beneficiary: Hex; isSuccess: boolean }
 
-/** The prestate tracer without and with differences: all that was touched, and what of it was changed. */
+/** Accesses from the prestate tracer: `touched` without and `changed` with diff mode. */
 export function accessesOfPrestate(touched: unknown, changed: unknown): AccountAccess[] {
   const accesses = new TxnAccesses()
   for (const [address, before] of accountsOf(touched, 'prestate')) {
@@ -18,7 +18,7 @@ export function accessesOfPrestate(touched: unknown, changed: unknown): AccountA
   const changedBefore = new Map(accountsOf(pre, 'pre'))
   const changedAfter = new Map(accountsOf(post, 'post'))
   for (const [address, before] of changedBefore) {
-    // A slot that is missing after is zero now; so is a whole account that was destroyed.
+    // A slot that is missing afterwards is zero, as are all slots of a destroyed account.
     const after = storageOf(changedAfter.get(address) ?? {})
     for (const [key, value] of storageOf(before)) {
       accesses.read(address, key, value)
@@ -55,10 +55,10 @@ function storageOf(account: Json): Map<bigint, bigint> {
   )
 }
 
-/** Struct logs larger than this are given up: a transaction of 30 million gas has about ten million steps at most. */
+/** Longer struct logs are refused: a transaction of 30 million gas has about ten million steps at most. */
 const STEPS_MAX = 12_000_000
 
-/** Struct logs: every step of the EVM with its stack. Which contract a step belongs to follows from the calls before it. */
+/** Accesses from struct logs, which have every EVM step with its stack. The calls before a step determine its contract. */
 export function accessesOfStructLogs(trace: unknown, txn: TraceTxn): AccountAccess[] {
   const accesses = new TxnAccesses()
   accesses.account(txn.from)
@@ -66,7 +66,7 @@ export function accessesOfStructLogs(trace: unknown, txn: TraceTxn): AccountAcce
   accesses.account(first)
   const steps = listOf(objectOf(trace, 'a trace')['structLogs'], 'structLogs')
   if (steps.length > STEPS_MAX) throw new Error(`a trace has more than ${STEPS_MAX} steps`)
-  // Whose storage each depth works on, and where its changes begin.
+  // For each call depth the contract whose storage is used, and the mark of its first write.
   const owners: Hex[] = [first]
   const marks: number[] = [0]
   const baseDepth = (steps[0] as Step | undefined)?.depth ?? 1
@@ -74,7 +74,7 @@ export function accessesOfStructLogs(trace: unknown, txn: TraceTxn): AccountAcce
   for (let at = 0; at < steps.length; at++) {
     const step = steps[at] as Step
     const nowDepth = step.depth - baseDepth
-    // Back from a call: its success lies on the stack, zero for a failure.
+    // After a call its result is on top of the stack, zero for a failure.
     if (nowDepth < depth && stackAt(step, 0) === 0n) accesses.rollBack(marks[nowDepth + 1] ?? 0)
     depth = nowDepth
     const owner = owners[depth] ?? first
@@ -126,7 +126,7 @@ type Step = { op: string; depth: number; stack?: unknown }
 
 const kindOf = (op: string): 'storage' | 'transient' => (op.startsWith('T') ? 'transient' : 'storage')
 
-/** The n-th word from the top of the stack. Nodes write it with and without 0x, always in hex. */
+/** The n-th word from the top of the stack, in hex with or without 0x. */
 function stackAt(step: Step, fromTop: number): bigint {
   const stack = listOf(step.stack, 'the stack of a step')
   const word = stack[stack.length - 1 - fromTop]
@@ -134,7 +134,7 @@ function stackAt(step: Step, fromTop: number): bigint {
   return BigInt(word.startsWith('0x') ? word : `0x${word}`)
 }
 
-/** The address of a new contract is known only when its creation is over: it is left on the stack, or zero when it failed. */
+/** The address of a new contract is on the stack after its creation, or zero when it failed. */
 function createdBy(steps: readonly unknown[], at: number): Hex {
   const { depth } = steps[at] as Step
   for (let later = at + 1; later < steps.length; later++) {

@@ -1,6 +1,6 @@
 import type { Hex } from '../../../evm/hex.ts'
 
-/** Values of a node's JSON, each taken with a check: what a node says is not to be trusted. */
+/** Checked values from the JSON of a node, which is not trusted. */
 export type Json = Readonly<Record<string, unknown>>
 
 export function objectOf(value: unknown, what: string): Json {
@@ -19,7 +19,7 @@ export function dataOf(value: unknown, what: string): Hex {
   return value.toLowerCase() as Hex
 }
 
-/** Bytes of a fixed length; where a field may be missing, zeros stand for it. */
+/** Bytes of a fixed length. */
 export function bytesOf(value: unknown, bytes: number, what: string): Hex {
   const data = dataOf(value, what)
   if (data.length !== 2 + bytes * 2) throw new Error(`${what} does not have ${bytes} bytes`)
@@ -30,7 +30,7 @@ export function bytesOrZero(value: unknown, bytes: number, what: string): Hex {
   return value === undefined || value === null ? `0x${'00'.repeat(bytes)}` : bytesOf(value, bytes, what)
 }
 
-/** A number in hex. Storage keys and values come with and without leading zeros. */
+/** A number in hex or decimal. Storage keys and values may have leading zeros. */
 export function quantityOf(value: unknown, what: string): bigint {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return BigInt(value)
   if (typeof value !== 'string' || !/^(?:0x[0-9a-fA-F]{1,64}|\d{1,78})$/.test(value)) {
@@ -48,7 +48,7 @@ export function wordOf(value: bigint): Hex {
   return `0x${value.toString(16).padStart(64, '0')}`
 }
 
-/** An address from the low 20 bytes of a word, as the stack of the EVM holds it. */
+/** The address in the low 20 bytes of a stack word. */
 export function addressOfWord(value: bigint): Hex {
   return `0x${BigInt.asUintN(160, value).toString(16).padStart(40, '0')}`
 }
