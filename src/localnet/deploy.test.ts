@@ -43,7 +43,7 @@ function call(
   return new TransactionInstruction({ programId: loader, keys: metas, data })
 }
 
-test('a program deployed by transactions runs from the next slot on, also after the engine was replaced', async () => {
+test('a program deployed by transactions runs from the next slot, also after an engine restart', async () => {
   await using host = await startTestChain()
   const { chain, clock } = host
   assert((await chain.airdrop(alice.publicKey.toBase58(), 10n ** 11n)).ok)
@@ -113,7 +113,7 @@ test('a program deployed by transactions runs from the next slot on, also after 
     send([new TransactionInstruction({ programId: program.publicKey, keys: [], data: Buffer.from(text) })])
   assert((await hello('deployed'))?.logMessages.includes('Program log: deployed'))
   process.kill(chain.enginePid() as number, 'SIGKILL')
-  await until('the engine is gone', () => chain.enginePid() === undefined)
+  await until('the engine has exited', () => chain.enginePid() === undefined)
   clock.advance(400)
   assert((await hello('replaced'))?.logMessages.includes('Program log: replaced'))
 })

@@ -18,7 +18,7 @@ import { encodeBase58 } from '../solana/crypto/base58.ts'
 import { packAccounts } from './chain/account-codec.ts'
 import type { LocalChain } from './chain/chain.ts'
 import type { SubmitOutcome } from './chain/model.ts'
-import { createEngine } from './engine/engine.ts'
+import { Engine } from './engine/engine.ts'
 import { startEngineProcess } from './engine/process.ts'
 import type { EngineAccount, SimulateReply } from './engine/protocol.ts'
 import { toAccount } from './engine/values.ts'
@@ -65,7 +65,7 @@ function seeds(blockhash: string): Uint8Array[] {
   })
 }
 
-/** Flips, sets, inserts and cuts a few bytes, most of them where lengths and counts stand. */
+/** Flips, sets, inserts and cuts a few bytes, most of them at lengths and counts. */
 function mutate(random: Random, wire: Uint8Array): Uint8Array {
   let bytes = [...wire]
   for (let changes = 1 + randomInt(random, 3); changes > 0 && bytes.length > 0; changes--) {
@@ -81,7 +81,7 @@ function mutate(random: Random, wire: Uint8Array): Uint8Array {
   return Uint8Array.from(bytes)
 }
 
-test(`${COUNT} mutated transactions: each is answered, and the chain goes on`, async () => {
+test(`${COUNT} mutated transactions: each receives a response, and the chain continues`, async () => {
   console.log(`SLUICE_SEED=${SEED}`)
   await using host = await startTestChain({ limits: { pendingMax: 500 } })
   const { chain, clock } = host
@@ -100,7 +100,7 @@ test(`${COUNT} mutated transactions: each is answered, and the chain goes on`, a
     clock.advance(400)
     if (done < COUNT / 2) halfway = memoryOf(chain)
   }
-  // Flat: the second half of the run needs no more than the first.
+  // The second half of the run does not use more memory than the first.
   const grown = memoryOf(chain) - halfway
   assert(grown < MEMORY_GROWTH_MAX, `grew by ${Math.round(grown / 1e6)} MB`)
   assert(responses.has('"SanitizeFailure"') && responses.has('"SignatureFailure"'), [...responses.keys()].join())
@@ -109,7 +109,7 @@ test(`${COUNT} mutated transactions: each is answered, and the chain goes on`, a
   assert((await chain.airdrop(alice.publicKey.toBase58(), 1_000_000n)).ok)
 })
 
-/** Resident bytes of this process and the engine's; what another system than Linux does not tell is not counted. */
+/** Resident bytes of this process and the engine's; the engine is counted only on Linux. */
 function memoryOf(chain: LocalChain): number {
   const path = `/proc/${chain.enginePid()}/status`
   const engineKb = existsSync(path) ? Number(/VmRSS:\s+(\d+)/.exec(readFileSync(path, 'utf8'))?.[1]) : 0
@@ -121,9 +121,10 @@ function nameOf(outcome: SubmitOutcome): string {
   return outcome.reason === 'rejected' ? JSON.stringify(outcome.err) : outcome.reason
 }
 
-/** Signatures stop nearly all mutants above. Here none is checked, so the engine itself meets whatever parses. */
-test('what the parser lets through does not abort the engine, even unsigned', async () => {
-  await using engine = await startEngineProcess({ clock: systemClock, log: silentLogger, refill: () => [] })
+/** Signature checks stop nearly all mutants above. Here none is checked, so the engine executes whatever parses. */
+test('unsigned transactions that pass the parser do not abort the engine', async () => {
+  const deps = { clock: systemClock, random: createSeededRandom(1), log: silentLogger }
+  await using engine = await startEngineProcess({ ...deps, refill: () => [] })
   const parent = new Uint8Array(32).fill(9)
   const slot = { slot: 5, epoch: 0, epochStartTimestamp: 0, unixTimestamp: 1, slotsPerEpoch: 432_000 }
   const payer = { lamports: 10n ** 15n, owner: new Uint8Array(32), data: new Uint8Array(0), executable: false }
@@ -145,25 +146,25 @@ test('what the parser lets through does not abort the engine, even unsigned', as
         if ((reply as SimulateReply).meta.err === null) executed++
       })
     }
-    await until('the batch is answered', () => responded === done + batchSize, 30_000)
+    await until('every request of the batch has a response', () => responded === done + batchSize, 30_000)
   }
   assert(executed > COUNT / 100, `${executed} of ${COUNT} ran`)
   assert.equal(engine.restarts(), 0)
 })
 
-test('an engine that is killed is back with all accounts; history is not touched', async () => {
+test('a killed engine restarts with all accounts, and history is unchanged', async () => {
   await using host = await startTestChain()
   const { chain, clock } = host
   const address = alice.publicKey.toBase58()
   const before = await chain.airdrop(address, 5_000_000_000n)
   assert(before.ok)
   await chain.produceBlock()
-  // Landed in the open slot: only the main process's mirror knows it when the engine dies.
+  // Landed in the open slot: only the main process has it when the engine dies.
   assert((await chain.airdrop(address, 7_000_000_000n)).ok)
 
   const startedMs = performance.now()
   process.kill(chain.enginePid() as number, 'SIGKILL')
-  await until('the engine is gone', () => chain.enginePid() === undefined)
+  await until('the engine has exited', () => chain.enginePid() === undefined)
   const waiting = chain.airdrop(address, 1_000_000_000n)
   clock.advance(400) // a slot ends while no engine runs
   assert((await waiting).ok)
@@ -175,8 +176,8 @@ test('an engine that is killed is back with all accounts; history is not touched
   assert.equal([...chain.signaturesOf(address)].length, 3)
 })
 
-test('a program brought along as a fixture runs, also in an engine that took the place of a dead one', async () => {
-  const dump = createEngine().handle({ op: 'dump' })
+test('a program loaded as a fixture runs, also after an engine restart', async () => {
+  const dump = new Engine().handle({ op: 'dump' })
   assert(dump && 'accounts' in dump)
   const memo = dump.accounts.find(([address]) => MEMO.equals(new PublicKey(address)))?.[1] as EngineAccount
   const programId = Keypair.fromSeed(new Uint8Array(32).fill(6)).publicKey
@@ -192,7 +193,7 @@ test('a program brought along as a fixture runs, also in an engine that took the
   assert((await chain.airdrop(alice.publicKey.toBase58(), 10n ** 9n)).ok)
   const first = await call('first')
   process.kill(chain.enginePid() as number, 'SIGKILL')
-  await until('the engine is gone', () => chain.enginePid() === undefined)
+  await until('the engine has exited', () => chain.enginePid() === undefined)
   clock.advance(400)
   const second = await call('second')
   await chain.produceBlock()

@@ -11,7 +11,7 @@ const listen = (what: string, port: number) =>
     .prefault({})
     .describe(what)
 
-/** The embedded chain: how it beats, what it keeps, where it is reached. */
+/** The embedded chain: slots, storage and listeners. */
 export const localnetOptions = z.strictObject({
   stateDir: z
     .string()
@@ -20,7 +20,7 @@ export const localnetOptions = z.strictObject({
     .describe('Folder of keys, accounts and ledger; without it the chain lives in memory and ends with the process.'),
   slotMs: z.int().min(50).max(10_000).default(400).describe('Length of a slot in milliseconds.'),
   slotsPerEpoch: z.int().min(32).max(432_000).default(432_000).describe('Slots of an epoch.'),
-  ticksPerSlot: z.int().min(1).max(64).default(64).describe('Ticks, that is empty entries, at the end of a block.'),
+  ticksPerSlot: z.int().min(1).max(64).default(64).describe('Ticks (empty entries) at the end of a block.'),
   commitment: z
     .strictObject({
       confirmedSlots: z.int().min(0).max(31).default(1).describe('How far `confirmed` is behind the newest block.'),
@@ -33,7 +33,7 @@ export const localnetOptions = z.strictObject({
     .string()
     .min(1)
     .optional()
-    .describe('Folder of account JSON files and `.so` programs that the chain begins with.'),
+    .describe('Folder of account JSON files and `.so` programs to load at genesis.'),
   rpc: listen('JSON-RPC over HTTP.', 8899),
   ws: listen('PubSub over WebSocket.', 8900),
   grpc: listen('Geyser over gRPC.', 10_000),
@@ -49,16 +49,16 @@ export const localnetOptions = z.strictObject({
     .describe('Shreds over UDP.'),
   traffic: z
     .strictObject({
-      enabled: z.boolean().default(true).describe('Whether the chain makes transactions of its own.'),
-      tps: z.number().min(0).max(1000).default(5).describe('How many a second.'),
+      enabled: z.boolean().default(true).describe('Whether the chain generates traffic.'),
+      tps: z.number().min(0).max(1000).default(5).describe('Generated transactions per second.'),
     })
     .prefault({})
     .describe('Traffic generator: transfers, token transfers, memos, and a failing transaction now and then.'),
   ring: z
     .strictObject({
-      tps: z.number().min(0).max(50_000).default(100).describe('Transactions a second.'),
-      blockMs: z.int().min(50).max(10_000).default(400).describe('Time between two blocks.'),
-      lanes: z.int().min(1).max(256).default(16).describe('Transactions that run at the same time.'),
+      tps: z.number().min(0).max(50_000).default(100).describe('Transactions per second of the simulated EVM chain.'),
+      blockMs: z.int().min(50).max(10_000).default(400).describe('Block time of the simulated EVM chain.'),
+      lanes: z.int().min(1).max(256).default(16).describe('Transactions that execute in parallel.'),
     })
     .prefault({})
     .describe('The simulated EVM chain, whose event ring is read where neither a ring nor an EVM node is configured.'),
@@ -74,8 +74,8 @@ export const localnetOptions = z.strictObject({
         .int()
         .min(MIB)
         .default(32 * MIB)
-        .describe('Bytes of history kept; the oldest blocks leave first.'),
-      ledgerBlocksMax: z.int().min(512).default(100_000).describe('Blocks of history kept.'),
+        .describe('Ledger size in bytes; the oldest blocks are removed first.'),
+      ledgerBlocksMax: z.int().min(512).default(100_000).describe('Ledger size in blocks.'),
     })
     .prefault({})
     .describe('Limits.'),

@@ -7,18 +7,18 @@ import type { Logger } from '../platform/telemetry/logger.ts'
 import type { LocalChain } from './chain/chain.ts'
 import { openChain } from './chain/open.ts'
 import { secretOf } from './genesis/keys.ts'
-import { startTraffic } from './genesis/traffic.ts'
 import { startGeyserServer } from './geyser/grpc.ts'
 import type { LocalnetOptions } from './options.ts'
 import { startPubSubServer } from './pubsub/ws.ts'
 import { startRpcServer } from './rpc/http.ts'
 import { startShredSource } from './shreds/source.ts'
+import { startTraffic } from './traffic/traffic.ts'
 
 export type LocalnetDeps = {
   readonly log: Logger
   readonly clock: Clock
   readonly random?: Random
-  /** Opens the socket shreds leave by; needed when they are to be sent somewhere. */
+  /** Opens the socket that shreds are sent from; required when a shred target is configured. */
   readonly openUdpSender?: (to: { readonly ip: string; readonly port: number }) => Promise<UdpSender>
 }
 
@@ -31,13 +31,13 @@ export type Localnet = AsyncDisposable & {
   readonly rpc: Address
   readonly ws: Address
   readonly grpc: Address
-  /** What it listens on, for people. */
+  /** The listening addresses, for display. */
   readonly addresses: readonly { readonly name: string; readonly address: string }[]
-  /** Lets open requests and streams finish until the deadline, then closes the doors; the chain goes on until it is disposed. */
+  /** Lets open requests and streams finish until the deadline, then closes the servers; the chain runs until it is disposed. */
   drain(deadlineMs: number): Promise<void>
 }
 
-/** The chain, then its doors, its shreds, and something to do. Closed in reverse. */
+/** Starts the chain, its servers, the shred source and the traffic generator; closes them in reverse. */
 export async function startLocalnet(options: LocalnetOptions, deps: LocalnetDeps): Promise<Localnet> {
   const { log, clock, random = secureRandom } = deps
   await using opening = new AsyncDisposableStack()

@@ -8,14 +8,15 @@ import { type LocalnetOptionsInput, parseLocalnetOptions } from './options.ts'
 
 export type TestChain = { readonly chain: LocalChain; readonly clock: ManualClock }
 
-/** A chain in memory whose slots stand still until the manual clock moves or `produceBlock` is called. Keys follow from the seed. */
+/** A chain in memory whose slots advance only with the manual clock or `produceBlock`. Keys are derived from the seed. */
 export async function startTestChain(
   input: LocalnetOptionsInput = {},
   { fixtures = [], seed = 1 }: { fixtures?: Iterable<readonly [string, Account]>; seed?: number } = {},
 ): Promise<TestChain & AsyncDisposable> {
   const clock = createManualClock()
   const start = { keys: testKeys(seed), fixtures }
-  const chain = await startChain(parseLocalnetOptions(input), start, { clock, log: silentLogger })
+  const deps = { clock, random: createSeededRandom(seed), log: silentLogger }
+  const chain = await startChain(parseLocalnetOptions(input), start, deps)
   return { chain, clock, [Symbol.asyncDispose]: () => chain[Symbol.asyncDispose]() }
 }
 

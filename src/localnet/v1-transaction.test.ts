@@ -27,7 +27,7 @@ function build(blockhash: string, config: { mask: number; values: number[] }): U
   return new Uint8Array(Buffer.concat([message, signEd25519(message, alice)]))
 }
 
-test('a v1 transaction lands and pays its priority fee; one that asks for no compute is refused', async () => {
+test('a v1 transaction lands and pays its priority fee; one that requests no compute is refused', async () => {
   await using host = await startTestChain()
   const { chain } = host
   assert((await chain.airdrop(encodeBase58(alice.publicKey), 1_000_000_000n)).ok)

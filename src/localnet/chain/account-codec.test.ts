@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { type AddressedAccount, packAccounts, unpackAccounts } from './account-codec.ts'
 
-test('accounts come back as they went in', () => {
+test('packing and unpacking accounts gives the same accounts', () => {
   const key = fc.uint8Array({ minLength: 32, maxLength: 32 })
   const account = fc.record(
     {

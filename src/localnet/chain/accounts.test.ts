@@ -12,7 +12,7 @@ const account = (lamports: number, owner = 'o'): Account => ({
   rentEpoch: 0n,
 })
 
-test('a read sees what was true at the end of its slot', () => {
+test('a read returns the account as of the end of the given slot', () => {
   const store = new AccountStore()
   store.write({ address: 'a', account: account(1), slot: 3, writeVersion: 1n })
   store.write({ address: 'a', account: account(2), slot: 5, writeVersion: 2n })
@@ -25,7 +25,7 @@ test('a read sees what was true at the end of its slot', () => {
   assert.equal(store.readNewest('a'), null)
 })
 
-test('rooting forgets what cannot be seen any more, and accounts that are gone', () => {
+test('rooting drops versions that no read can see, and deleted accounts', () => {
   const store = new AccountStore()
   for (let slot = 1; slot <= 5; slot++) store.write({ address: 'a', account: account(slot), slot, writeVersion: 1n })
   store.write({ address: 'b', account: account(1), slot: 1, writeVersion: 1n })
@@ -40,7 +40,7 @@ test('rooting forgets what cannot be seen any more, and accounts that are gone',
   )
 })
 
-test('the store agrees with a plain list of all writes, for every slot that is not below the root', () => {
+test('reads match a list of all writes for every slot at or above the root', () => {
   const addresses = ['a', 'b', 'c']
   const write = fc.record({
     address: fc.constantFrom(...addresses),

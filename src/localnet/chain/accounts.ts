@@ -1,8 +1,8 @@
 import type { Account, AccountWrite } from './model.ts'
 
 /**
- * Every account with the versions that some commitment can still see. Reads name a slot: what was true at its end.
- * Below the root (the newest finalized slot) only the newest version of an account is kept.
+ * Every account with the versions that some commitment can still read. A read names a slot and returns the account as
+ * of the end of that slot. Below the root (the newest finalized slot) only the newest version of an account is kept.
  */
 export class AccountStore {
   readonly #versions = new Map<string, Version[]>()
@@ -23,7 +23,7 @@ export class AccountStore {
     addTo(this.#touched, slot, address)
   }
 
-  /** Puts an account in as true since ever: the state a snapshot brought. */
+  /** Adds an account that is visible from slot 0 on, for the state of a snapshot. */
   load(address: string, account: Account): void {
     this.#versions.set(address, [{ slot: 0, account }])
     addTo(this.#byOwner, account.owner, address)
@@ -33,7 +33,7 @@ export class AccountStore {
     return accountAt(this.#versions.get(address), slot)
   }
 
-  /** What the open slot has so far. */
+  /** The account including writes of the open slot. */
   readNewest(address: string): Account | null {
     return this.#versions.get(address)?.at(-1)?.account ?? null
   }
@@ -56,7 +56,7 @@ export class AccountStore {
     yield* this.all(Number.MAX_SAFE_INTEGER)
   }
 
-  /** Forgets what no read at `slot` or above can see. Slots are rooted in order. */
+  /** Drops the versions that no read at `slot` or above can see. Slots are rooted in order. */
   root(slot: number): void {
     const touched = this.#touched.get(slot)
     this.#touched.delete(slot)
@@ -74,10 +74,10 @@ export class AccountStore {
     this.#unindex(address, versions.pop(), versions)
   }
 
-  /** Takes the address from its owner's list unless a version that stays has the same owner. */
-  #unindex(address: string, dropped: Version | undefined, kept: readonly Version[]): void {
+  /** Removes the address from its owner's index unless a remaining version has the same owner. */
+  #unindex(address: string, dropped: Version | undefined, remaining: readonly Version[]): void {
     const owner = dropped?.account?.owner
-    if (owner === undefined || kept.some(({ account }) => account?.owner === owner)) return
+    if (owner === undefined || remaining.some(({ account }) => account?.owner === owner)) return
     const addresses = this.#byOwner.get(owner)
     addresses?.delete(address)
     if (addresses?.size === 0) this.#byOwner.delete(owner)

@@ -1,4 +1,4 @@
-/** Well-known addresses of the cluster, as base58 text. Sources: Solana SDK `sdk-ids`, SPL program registries. */
+/** Well-known addresses, as base58 text. Sources: Solana SDK `sdk-ids`, SPL program registries. */
 
 export const SYSTEM_PROGRAM = '11111111111111111111111111111111'
 export const NATIVE_LOADER = 'NativeLoader1111111111111111111111111111111'

@@ -10,7 +10,7 @@ export type Admission =
       readonly ok: true
       readonly signature: string
       readonly transaction: ParsedTransaction
-      /** The blockhash is none of the recent ones: the engine must find it in a nonce account. */
+      /** The blockhash is not a recent one: the engine must find it in a nonce account. */
       readonly nonce: boolean
     }
   | { readonly ok: false; readonly err: TransactionError }
@@ -18,16 +18,16 @@ export type Admission =
 export type AdmissionView = {
   readonly blockhashes: BlockhashQueue
   readonly headHeight: number
-  /** Landed before, or on its way. */
+  /** Whether the transaction has landed or is being executed. */
   isKnown(signature: string): boolean
 }
 
-/** What can be said about a transaction without running it. The strict parse also keeps bytes away that would abort the engine. */
+/** Checks a transaction without executing it. The strict parser also rejects bytes that would abort the engine. */
 export function admit(wire: Uint8Array, view: AdmissionView, { replaceBlockhash = false } = {}): Admission {
   const parsed = parseTransaction(wire)
   if (!parsed.ok) return { ok: false, err: 'SanitizeFailure' }
   const { transaction } = parsed
-  if (!hasNeededConfig(transaction)) return { ok: false, err: 'SanitizeFailure' }
+  if (!hasRequiredConfig(transaction)) return { ok: false, err: 'SanitizeFailure' }
   const signature = encodeBase58(transaction.signatures[0] as Uint8Array)
   if (view.isKnown(signature)) return { ok: false, err: 'AlreadyProcessed' }
   if (replaceBlockhash) return { ok: true, signature, transaction, nonce: false }
@@ -39,7 +39,7 @@ export function admit(wire: Uint8Array, view: AdmissionView, { replaceBlockhash 
   return { ok: true, signature, transaction, nonce: true }
 }
 
-/** A v1 transaction that leaves these out has asked for none of either and can do nothing (SIMD-0385). */
-function hasNeededConfig({ config }: ParsedTransaction): boolean {
+/** A v1 transaction without these two values requests zero of both and cannot execute (SIMD-0385). */
+function hasRequiredConfig({ config }: ParsedTransaction): boolean {
   return config === null || (config.computeUnitLimit !== null && config.loadedAccountsDataSizeLimit !== null)
 }

@@ -8,13 +8,13 @@ import {
 } from '../../solana/transaction/build.ts'
 import { COMPUTE_BUDGET_PROGRAM } from './addresses.ts'
 
-/** A transfer from the faucet. */
+/** Builds a signed transfer from the faucet. */
 export function buildAirdrop(airdrop: {
   readonly faucet: SigningKey
   readonly to: Uint8Array
   readonly lamports: bigint
   readonly recentBlockhash: Uint8Array
-  /** Above 0 for a repetition within one blockhash: it changes the compute limit, so that the signature is another. */
+  /** Above 0 for an equal airdrop under the same blockhash: it changes the compute limit, so that the signature differs. */
   readonly repetition: number
 }): Uint8Array {
   const { faucet, to, lamports, recentBlockhash, repetition } = airdrop

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { decodeBase58, encodeBase58 } from '../../solana/crypto/base58.ts'
 import type { ParsedTransaction } from '../../solana/transaction/types.ts'
 import type { ExecuteReply, OpenSlot } from '../engine/protocol.ts'
-import type { SlotHashes } from '../engine/slot-hashes.ts'
 import {
   encodeClock,
   RECENT_BLOCKHASHES_MAX,
@@ -25,8 +24,9 @@ import {
 import type { BlockhashQueue } from './blockhash-queue.ts'
 import type { Account, AccountWrite, Block, BlockReward, Entry, TransactionRecord } from './model.ts'
 import { lastHashOf, recordEntries, sha256 } from './poh.ts'
+import type { SlotHashes } from './slot-hashes.ts'
 
-/** Where the chain stands: its newest block and what the next one builds on. */
+/** The newest frozen block and the values the next one builds on. */
 export type Head = {
   readonly slot: number
   readonly height: number
@@ -50,10 +50,10 @@ export type BankState = {
   readonly slotHashes: SlotHashes
 }
 
-/** Positions in a block are written in 16 bits by the ledger. */
+/** The ledger stores a transaction's index in its block in 16 bits. */
 const TRANSACTIONS_PER_BLOCK_MAX = 65_535
 
-/** The slot being filled, in the main process: takes the engine's results in order and turns them into a block. */
+/** The open slot, in the main process: records the engine's results in order and freezes them into a block. */
 export class Bank {
   readonly #options: BankOptions
   readonly #state: BankState
@@ -85,7 +85,7 @@ export class Bank {
     return this.#transactions.length >= TRANSACTIONS_PER_BLOCK_MAX
   }
 
-  /** Begins the slot after the head. Its clock never runs behind its parent's. */
+  /** Opens the slot after the head. Its timestamp is never below its parent's. */
   open(unixSeconds: number): void {
     const { slotsPerEpoch } = this.#options
     this.#unixTimestamp = Math.max(unixSeconds, this.#head.time)
@@ -103,7 +103,7 @@ export class Bank {
     )
   }
 
-  /** What a new engine needs to run transactions in this slot, or one that has followed so far (`next`). */
+  /** The slot data for a new engine, or the increment for one that has the previous slot (`next`). */
   openSlot(engine: 'new' | 'next'): OpenSlot {
     const count = engine === 'new' ? SLOT_HASHES_MAX : 1
     return {
@@ -118,7 +118,7 @@ export class Bank {
   }
 
   record(wire: Uint8Array, transaction: ParsedTransaction, reply: ExecuteReply & { landed: true }): TransactionRecord {
-    assert(!this.isFull, 'the block has no room')
+    assert(!this.isFull, 'the block is full')
     const signature = encodeBase58(transaction.signatures[0] as Uint8Array)
     const keys = [...transaction.staticKeys, ...reply.meta.loadedWritable, ...reply.meta.loadedReadonly]
     const writes = reply.writes.map(({ keyIndex, account }) =>
@@ -134,7 +134,7 @@ export class Bank {
     }
     this.#transactions.push(record)
     this.#signatures.push(transaction.signatures)
-    // Half of the base fee is burned, the priority fee is the leader's alone (SIMD-0096).
+    // Half of the base fee is burned; the priority fee goes to the leader in full (SIMD-0096).
     const base = reply.meta.fee - reply.meta.priorityFee
     this.#leaderFee += base - base / 2n + reply.meta.priorityFee
     return record
@@ -170,7 +170,7 @@ export class Bank {
     this.writeSystem(RECENT_BLOCKHASHES_SYSVAR, recent)
     this.writeSystem(SLOT_HISTORY_SYSVAR, slotHistoryAccount(slot))
 
-    // Few ever look at the entries; they are made for the first who does.
+    // Entries are rarely read, so they are computed on first access.
     let entries: Entry[] | undefined
     const block: Block = {
       slot,

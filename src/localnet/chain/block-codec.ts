@@ -8,9 +8,9 @@ import type { AccountWrite, Block, BlockReward, Entry, TransactionMeta, Transact
 import { recordEntries } from './poh.ts'
 
 /**
- * A block as bytes, in two parts: what history needs (`core`), and the account writes that bring an older state to the
- * end of this block (`writes`). Entries are not written: they follow from the parent's hash and the signatures. The
- * sysvars of the slot are not either: they follow from the heads.
+ * A block as bytes, in two parts: what history needs (`core`), and the account writes that bring the parent's state to
+ * the end of this block (`writes`). Entries are not stored: they are computed from the parent's hash and the signatures.
+ * The sysvars of the slot are not stored either: they are computed from the heads.
  */
 export type PackedBlock = { readonly core: Uint8Array; readonly writes: Uint8Array }
 
@@ -33,7 +33,7 @@ export function packBlock(block: Block, head: Head, ticks: number): PackedBlock 
   ]
   const kept = block.systemWrites.filter(({ address }) => !SLOT_SYSVARS.has(address))
   const writes = [...block.transactions.flatMap((record) => record.writes), ...kept].map(packWrite)
-  // Copied, because the serializer's own buffer is up to twice as long.
+  // Copied, because the serializer's buffer is up to twice as long.
   return { core: new Uint8Array(serialize(core)), writes: new Uint8Array(serialize(writes)) }
 }
 
@@ -88,7 +88,7 @@ export function unpackWrites(bytes: Uint8Array, slot: number): AccountWrite[] {
   }))
 }
 
-/** Every transaction stands in an entry of its own. */
+/** Every transaction has its own entry. */
 function entriesOf(previousHash: Uint8Array, transactions: readonly TransactionRecord[], ticks: number): Entry[] {
   const batches = transactions.map(({ wire }) => {
     const parsed = parseTransaction(wire)
@@ -120,7 +120,7 @@ type PackedWrite = [
   account: [lamports: bigint, owner: string, data: Uint8Array, executable: boolean] | null,
 ]
 
-/** The members of the meta in a fixed order; names in every record would cost more than the values. */
+/** The members of the meta in a fixed order; member names in every record would take more bytes than the values. */
 type PackedMeta = [
   TransactionMeta['err'],
   bigint,

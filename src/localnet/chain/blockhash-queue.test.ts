@@ -11,7 +11,7 @@ const hash = (n: number) =>
       .with(1, n & 0xff),
   )
 
-test('300 hashes are remembered, newest first', () => {
+test('keeps 300 hashes, newest first', () => {
   const queue = createBlockhashQueue()
   for (let height = 0; height <= 300; height++) queue.push(hash(height), height)
   assert.equal(queue.heightOf(hash(0)), undefined)
@@ -20,7 +20,7 @@ test('300 hashes are remembered, newest first', () => {
   assert.deepEqual(queue.upTo(290, 1).map(encodeBase58), [hash(290)])
 })
 
-test('a hash is good for 150 blocks after its own, and not before it', () => {
+test('a hash is valid for 150 blocks after its own, and not before it', () => {
   assert.deepEqual(
     [9, 10, 160, 161].map((head) => isRecent(10, head)),
     [false, true, true, false],

@@ -1,9 +1,9 @@
 import { decodeBase58 } from '../../solana/crypto/base58.ts'
 
-/** The newest blockhashes with their heights. A hash is good for 150 blocks after its own; 300 are remembered (Agave MAX_RECENT_BLOCKHASHES). */
+/** The newest blockhashes with their heights. A hash is valid for 150 blocks after its own; 300 are kept (Agave MAX_RECENT_BLOCKHASHES). */
 export type BlockhashQueue = {
   push(blockhash: string, height: number): void
-  /** The height at which this hash entered the chain, while it is remembered. */
+  /** The height of the block with this hash, while the hash is kept. */
   heightOf(blockhash: string): number | undefined
   /** Newest first, of blocks up to `height`. */
   upTo(height: number, count: number): Uint8Array[]
@@ -11,8 +11,8 @@ export type BlockhashQueue = {
 
 /** MAX_PROCESSING_AGE. */
 export const BLOCKHASH_AGE_MAX = 150
-const REMEMBERED_MAX = 300
-/** Kept beyond that for the sysvars of older blocks, which are made when somebody reads them. */
+const HASHES_MAX = 300
+/** Kept beyond that for the sysvars of older blocks, which are computed on first read. */
 const OLDER_BLOCKS = 256
 
 export function createBlockhashQueue(): BlockhashQueue {
@@ -22,9 +22,9 @@ export function createBlockhashQueue(): BlockhashQueue {
     push(blockhash, height) {
       heights.set(blockhash, height)
       newestFirst.unshift({ height, bytes: decodeBase58(blockhash) })
-      newestFirst.splice(REMEMBERED_MAX + OLDER_BLOCKS)
-      // A Map keeps the order of insertion, so its first key is the oldest.
-      if (heights.size > REMEMBERED_MAX) heights.delete(heights.keys().next().value as string)
+      newestFirst.splice(HASHES_MAX + OLDER_BLOCKS)
+      // A Map iterates in insertion order, so its first key is the oldest.
+      if (heights.size > HASHES_MAX) heights.delete(heights.keys().next().value as string)
     },
     heightOf: (blockhash) => heights.get(blockhash),
     upTo(height, count) {
@@ -34,7 +34,7 @@ export function createBlockhashQueue(): BlockhashQueue {
   }
 }
 
-/** Whether a hash of height `height` may still be used when the newest block has height `headHeight`. */
+/** Whether a hash of height `height` is still valid when the newest block has height `headHeight`. */
 export function isRecent(height: number, headHeight: number): boolean {
   return height <= headHeight && headHeight - height <= BLOCKHASH_AGE_MAX
 }

@@ -62,7 +62,7 @@ async function startFunded() {
 }
 
 describe('slots', () => {
-  test('an airdrop shows at each commitment in its turn', async () => {
+  test('an airdrop becomes visible at processed, then confirmed, then finalized', async () => {
     await using host = await startTestChain()
     const { chain, clock } = host
     assert.equal(chain.slot('processed'), 0)
@@ -90,7 +90,7 @@ describe('slots', () => {
     assert.equal(chain.transactionCount('finalized'), 1)
   })
 
-  test('events of a slot come in order: opened, frozen, confirmed, finalized', async () => {
+  test('emits the events of a slot in the order opened, frozen, confirmed, finalized', async () => {
     await using host = await startTestChain({ commitment: { confirmedSlots: 1, finalizedSlots: 2 } })
     const seen: string[] = []
     host.chain.subscribe((event: ChainEvent) =>
@@ -105,7 +105,7 @@ describe('slots', () => {
     assert.deepEqual(seen, expected.flat())
   })
 
-  test('the clock of the chain follows the wall clock; slots do not drift', async () => {
+  test('the clock sysvar follows the wall clock and slots do not drift', async () => {
     await using host = await startTestChain()
     const { chain, clock } = host
     const startSeconds = Math.floor(clock.nowMs() / 1000)
@@ -134,7 +134,7 @@ describe('slots', () => {
     assert.equal(chain.latestBlockhash('processed').lastValidBlockHeight, block.height + 150)
   })
 
-  test('the leader gets half of the base fee and all of the priority fee', async () => {
+  test('the leader receives half of the base fee and all of the priority fee', async () => {
     await using host = await startFunded()
     const { chain } = host
     const before = chain.account(chain.identity, 'processed')?.lamports as bigint
@@ -145,8 +145,8 @@ describe('slots', () => {
   })
 })
 
-describe('what is refused', () => {
-  test('a transaction twice', async () => {
+describe('submit refuses', () => {
+  test('a transaction that was already processed', async () => {
     await using host = await startFunded()
     const { chain } = host
     const wire = build(chain, [pay(1_000_000)])
@@ -157,7 +157,7 @@ describe('what is refused', () => {
     assert.deepEqual(await chain.submit(wire), { ok: false, reason: 'rejected', err: 'AlreadyProcessed' })
   })
 
-  test('a blockhash 150 blocks old is good, 151 is too old', async () => {
+  test('a blockhash 151 blocks old, but not one 150 blocks old', async () => {
     await using host = await startFunded()
     const { chain, clock } = host
     const { blockhash, lastValidBlockHeight } = chain.latestBlockhash('processed')
@@ -170,7 +170,7 @@ describe('what is refused', () => {
     assert.deepEqual(late, { ok: false, reason: 'rejected', err: 'BlockhashNotFound' })
   })
 
-  test('bytes that are no transaction', async () => {
+  test('bytes that are not a transaction', async () => {
     await using host = await startTestChain()
     assert.deepEqual(await host.chain.submit(new Uint8Array(40)), {
       ok: false,
@@ -179,7 +179,7 @@ describe('what is refused', () => {
     })
   })
 
-  test('more than the queue holds', async () => {
+  test('a transaction over limits.pendingMax', async () => {
     await using host = await startTestChain({ limits: { pendingMax: 2 } })
     const { chain } = host
     const outcomes = await Promise.all([1n, 2n, 3n].map((n) => chain.airdrop(aliceText, n * SOL)))
@@ -215,7 +215,7 @@ describe('durable nonces', () => {
     return host
   }
 
-  test('a transaction on a nonce outlives its blockhash, once', async () => {
+  test('a nonce transaction lands once after its blockhash expired', async () => {
     await using host = await startWithNonce()
     const { chain, clock } = host
     const before = nonceOf(chain)
@@ -224,14 +224,14 @@ describe('durable nonces', () => {
     const record = await land(chain, wire)
     assert.equal(record.meta.err, null)
     assert.notEqual(nonceOf(chain), before)
-    // The new nonce follows from the blockhash before the one it was advanced in.
+    // The new nonce is derived from the blockhash of the parent of the block it was advanced in.
     const parent = new PublicKey(chain.block(record.slot)?.previousBlockhash as string).toBytes()
     assert.equal(nonceOf(chain), encodeBase58(sha256(Buffer.from('DURABLE_NONCE'), parent)))
     const again = await chain.submit(build(chain, [advance, pay(2_000_000)], { blockhash: before }))
     assert.deepEqual(again, { ok: false, reason: 'rejected', err: 'BlockhashNotFound' })
   })
 
-  test('a failing transaction moves the nonce and pays the fee', async () => {
+  test('a failing transaction advances the nonce and pays the fee', async () => {
     await using host = await startWithNonce()
     const { chain } = host
     const before = nonceOf(chain)
@@ -254,7 +254,7 @@ describe('durable nonces', () => {
     assert.deepEqual(chain.transaction(second.signature)?.meta.err, { InstructionError: [0, { Custom: 7 }] })
   })
 
-  test('the nonce of somebody else is refused', async () => {
+  test('a nonce with another authority is refused', async () => {
     await using host = await startWithNonce()
     const { chain } = host
     await chain.airdrop(bob.publicKey.toBase58(), SOL)
@@ -305,7 +305,7 @@ test('a lookup table is usable from the slot after it was extended', async () =>
 })
 
 describe('simulation', () => {
-  test('with the blockhash replaced', async () => {
+  test('replaces the blockhash on request', async () => {
     await using host = await startFunded()
     const { chain } = host
     const wire = build(chain, [pay(1_000_000)], { blockhash: SystemProgram.programId.toBase58() })
@@ -322,7 +322,7 @@ describe('simulation', () => {
   })
 })
 
-test('accounts are found by owner at each commitment', async () => {
+test('accountsOwnedBy reads each commitment', async () => {
   await using host = await startFunded()
   const { chain } = host
   const mine = () =>
@@ -342,7 +342,7 @@ test('accounts are found by owner at each commitment', async () => {
   assert.deepEqual([...chain.accountsOwnedBy(owner.toBase58(), 'confirmed')], [])
 })
 
-test('an epoch ends with its last slot: clock, epoch start and schedule follow', async () => {
+test('the clock, epoch start and epoch schedule change with the first slot of an epoch', async () => {
   await using host = await startTestChain({ slotsPerEpoch: 32 })
   const { chain, clock } = host
   const read = () => {

@@ -13,7 +13,7 @@ const block = (slot: number, bytes = 10) => ({
 })
 const slotsOf = (file: LedgerFile) => [...file.readAll()].map(({ slot }) => slot)
 
-test('blocks come back in order, across files', () => {
+test('reads blocks in order, across files', () => {
   using folder = makeTestFolder()
   {
     using file = new LedgerFile(folder.path)
@@ -33,7 +33,7 @@ test('blocks come back in order, across files', () => {
   assert.deepEqual(slotsOf(third), [4, 5])
 })
 
-test('reading ends at damage, and what lies behind it is gone', () => {
+test('reading stops at the first damaged record and removes everything after it', () => {
   using folder = makeTestFolder()
   {
     using file = new LedgerFile(folder.path)
@@ -51,7 +51,7 @@ test('reading ends at damage, and what lies behind it is gone', () => {
   assert.equal(readdirSync(folder.path).sort()[0], first)
 })
 
-test('every cut of a record file leaves the whole records before it', () => {
+test('truncating a record file at any byte keeps the complete records before it', () => {
   using folder = makeTestFolder()
   const path = folder.file('records')
   const ends: number[] = [0]
@@ -64,7 +64,7 @@ test('every cut of a record file leaves the whole records before it', () => {
   }
   for (let size = ends.at(-1) as number; size >= 0; size--) {
     truncateSync(path, size)
-    const whole = ends.filter((end) => end <= size).length - 1
-    assert.equal([...readRecords(path)].length, whole, `cut to ${size}`)
+    const complete = ends.filter((end) => end <= size).length - 1
+    assert.equal([...readRecords(path)].length, complete, `cut to ${size}`)
   }
 })

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { PackedBlock } from './block-codec.ts'
 import { RecordFile, readRecords } from './record-file.ts'
 
-/** A new file begins when the current one has grown to this; whole files are removed when their blocks are no longer needed. */
+/** A new file is started when the current one reaches this size; a file is removed when none of its blocks is needed. */
 const SEGMENT_BYTES = 8 * 1024 * 1024
 const NAME = /^(\d{12})\.blocks$/
 
@@ -25,24 +25,24 @@ export class LedgerFile implements Disposable {
   }
 
   /**
-   * All sound blocks in order of slots. Reading ends at the first gap or damage; what lies behind it is removed, because
-   * a chain does not go on after a hole. Must be run to its end before the first append.
+   * All valid blocks in slot order. Reading stops at the first gap or damaged record; everything after it is removed,
+   * because a chain cannot continue after a gap. Must be run to its end before the first append.
    */
   *readAll(): Generator<StoredBlock> {
     let next: number | undefined
     for (const [index, firstSlot] of this.#firstSlots.entries()) {
       const path = this.#path(firstSlot)
       if (next !== undefined && firstSlot !== next) return this.#removeFrom(index)
-      let whole = 0
+      let validBytes = 0
       for (const { body, end } of readRecords(path)) {
         const block = split(body)
         if (next !== undefined && block.slot !== next) break
         next = block.slot + 1
-        whole = end
+        validBytes = end
         yield block
       }
       const isLast = index === this.#firstSlots.length - 1
-      if (isLast) this.#current = RecordFile.open(path, whole)
+      if (isLast) this.#current = RecordFile.open(path, validBytes)
     }
   }
 
@@ -89,9 +89,9 @@ export class LedgerFile implements Disposable {
     }
     const last = this.#firstSlots.at(-1)
     if (last === undefined) return
-    let whole = 0
-    for (const { end } of readRecords(this.#path(last))) whole = end
-    this.#current = RecordFile.open(this.#path(last), whole)
+    let validBytes = 0
+    for (const { end } of readRecords(this.#path(last))) validBytes = end
+    this.#current = RecordFile.open(this.#path(last), validBytes)
   }
 }
 

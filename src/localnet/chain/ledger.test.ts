@@ -99,14 +99,14 @@ function makeBlock(slot: number, transactionCount = 1): { block: Block; head: He
   return { block, head }
 }
 
-test('a packed block comes back the same, but for its writes, which are apart', () => {
+test('unpacking a block gives the same block without its writes, which are packed separately', () => {
   const { block, head } = makeBlock(5, 3)
   const packed = packBlock(block, head, 4)
   const back = unpackCore(packed.core)
   assert.deepEqual(back.head, head)
   const { entries, ...rest } = back.block
-  const { entries: given, ...expected } = block
-  assert.deepEqual(entries, given)
+  const { entries: expectedEntries, ...expected } = block
+  assert.deepEqual(entries, expectedEntries)
   assert.deepEqual(rest, {
     ...expected,
     systemWrites: [],
@@ -120,7 +120,7 @@ test('a packed block comes back the same, but for its writes, which are apart', 
   )
 })
 
-test('blocks are found by slot, signature and address, old ones too', () => {
+test('finds blocks by slot, signature and address, including old ones', () => {
   const ledger = new Ledger({ bytesMax: 1 << 30, blocksMax: 1 << 30 })
   const signatures: string[] = []
   for (let slot = 1; slot <= 400; slot++) {
@@ -131,7 +131,7 @@ test('blocks are found by slot, signature and address, old ones too', () => {
   assert.equal(ledger.block(1)?.blockhash, hash(1))
   assert.equal(ledger.block(401), undefined)
   assert.equal(ledger.transaction(signatures[0] as string)?.slot, 1)
-  // The newest blocks keep their writes for those who follow; older ones are history.
+  // The newest blocks keep their writes for subscribers; older ones do not.
   assert.equal(ledger.block(400)?.transactions[0]?.writes.length, 1)
   assert.equal(ledger.block(1)?.transactions[0]?.writes.length, 0)
   assert.deepEqual(
@@ -145,7 +145,7 @@ test('blocks are found by slot, signature and address, old ones too', () => {
   assert.deepEqual([...ledger.signaturesOf(hash(6))].length, 400)
 })
 
-test('the oldest blocks leave when bytes or blocks are too many, with all that points at them', () => {
+test('evicts the oldest blocks and their index entries above bytesMax or blocksMax', () => {
   const bytesMax = 400_000
   const ledger = new Ledger({ bytesMax, blocksMax: 300 })
   for (let slot = 1; slot <= 320; slot++) {

@@ -4,26 +4,26 @@ import { unpackCore } from './block-codec.ts'
 import type { Block, TransactionRecord } from './model.ts'
 
 export type LedgerOptions = {
-  /** Bytes of packed blocks kept; the oldest blocks leave first. */
+  /** Bytes of packed blocks kept; the oldest blocks are evicted first. */
   readonly bytesMax: number
   readonly blocksMax: number
 }
 
-/** Bytes a block costs beside its packed form: its places in the indexes. */
+/** Bytes of index entries that a block takes beside its packed form. */
 const BLOCK_BYTES = 256
 const TRANSACTION_BYTES = 512
-/** Blocks kept as objects with all their writes: at least these, for listeners of finalized blocks; */
+/** Blocks kept as objects with all their writes: at least this many, for listeners of finalized blocks; */
 const WARM_BLOCKS_MIN = 32
-/** at most these, the window of a Geyser replay and the way to finality; */
+/** at most this many, which covers a Geyser replay and the slots up to finality; */
 const WARM_BLOCKS_MAX = 190
-/** and fewer when they hold more than this many transactions. */
+/** and fewer when together they hold more than this many transactions. */
 const WARM_TRANSACTIONS_MAX = 20_000
-/** Older blocks that were just read, as objects. */
+/** Older blocks that were recently read, as objects. */
 const READ_CACHE_BLOCKS = 8
 
 /**
- * The blocks that are kept, found by slot, by signature and by address. Newest blocks are objects; older ones are the
- * bytes that also lie on disk and are unpacked when asked for.
+ * The retained blocks, indexed by slot, signature and address. The newest blocks are objects; older ones are kept as
+ * the same bytes as on disk and unpacked on read.
  */
 export class Ledger {
   readonly #options: LedgerOptions
@@ -139,7 +139,7 @@ export class Ledger {
   }
 }
 
-/** Slot and position in one number: slots stay below 2^37 for two thousand years, positions fit 16 bits. */
+/** Slot and transaction index in one number: slots stay below 2^37 for two thousand years, an index fits 16 bits. */
 type Position = number
 const POSITIONS_PER_BLOCK = 65_536
 
@@ -147,14 +147,14 @@ function positionOf({ slot, index }: TransactionRecord): Position {
   return slot * POSITIONS_PER_BLOCK + index
 }
 
-/** In order of execution; the first `dropped` ones have left the ledger. */
+/** In order of execution; the first `dropped` ones were evicted from the ledger. */
 type AddressHistory = { readonly positions: Position[]; dropped: number }
 
 function weightOf(core: Uint8Array, block: Block): number {
   return core.length + BLOCK_BYTES + block.transactions.length * TRANSACTION_BYTES
 }
 
-/** Every address the transaction names, loaded ones too. */
+/** Every address of the transaction, including those loaded from lookup tables. */
 function addressesOf({ wire, meta }: TransactionRecord): Set<string> {
   const parsed = parseTransaction(wire)
   const statics = parsed.ok ? parsed.transaction.staticKeys.map(encodeBase58) : []

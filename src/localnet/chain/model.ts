@@ -1,6 +1,6 @@
 /**
- * The nouns of the embedded chain and the one interface its doors (http, ws, grpc, shred source) see.
- * Addresses, signatures and hashes are base58 text inside the room; bytes appear only where a wire format asks for them.
+ * The types of the embedded chain and the one interface its servers (http, ws, grpc) and the shred source use.
+ * Addresses, signatures and hashes are base58 text in this module; bytes appear only where a wire format needs them.
  */
 
 import type { ChainInstruction, ChainTokenBalance } from '../../solana/chain-block.ts'
@@ -15,12 +15,12 @@ export type Account = {
   readonly rentEpoch: bigint
 }
 
-/** One change of one account. `account` is null when the account ceased to exist. */
+/** One write of one account. `account` is null when the account was deleted. */
 export type AccountWrite = {
   readonly address: string
   readonly account: Account | null
   readonly slot: number
-  /** Grows by one with every write across the chain. */
+  /** Increases by one with every write on the chain. */
   readonly writeVersion: bigint
   /** Base58; absent for writes outside transactions (genesis, fixtures, sysvars). */
   readonly signature?: string
@@ -46,16 +46,16 @@ export type TransactionMeta = {
 export type TransactionRecord = {
   readonly signature: string
   readonly slot: number
-  /** Position in its block. */
+  /** Index in its block. */
   readonly index: number
-  /** The transaction as it came over the wire; parse it with `solana/transaction/transaction.ts`. */
+  /** The transaction in wire format; parse it with `solana/transaction/transaction.ts`. */
   readonly wire: Uint8Array
   readonly meta: TransactionMeta
-  /** The writes this transaction made, in account order. Kept with the newest blocks, finality included; empty in older history. */
+  /** The writes of this transaction, in account order. Kept at least until the block is finalized; empty in older history. */
   readonly writes: readonly AccountWrite[]
 }
 
-/** A proof-of-history entry: `numHashes` since the previous entry, the hash after it, and which transactions it carries. */
+/** A proof-of-history entry: `numHashes` since the previous entry, the resulting hash, and its transactions. */
 export type Entry = {
   readonly numHashes: bigint
   readonly hash: Uint8Array
@@ -63,7 +63,7 @@ export type Entry = {
   readonly transactionCount: number
 }
 
-/** What the leader earned with a block: the part of its fees that is not burned. */
+/** The leader's reward for a block: the part of its fees that is not burned. */
 export type BlockReward = {
   readonly pubkey: string
   readonly lamports: bigint
@@ -87,7 +87,7 @@ export type Block = {
   readonly rewards?: readonly BlockReward[]
 }
 
-/** What the chain tells its doors, in this order for a slot: opened, frozen, confirmed, finalized. */
+/** Events of a slot, in this order: opened, frozen, confirmed, finalized. */
 export type ChainEvent =
   | { readonly kind: 'opened'; readonly slot: number; readonly parentSlot: number }
   | { readonly kind: 'frozen'; readonly block: Block }
@@ -102,7 +102,7 @@ export type SubmitOutcome =
 export type Simulation = {
   readonly err: TransactionError | null
   readonly meta: TransactionMeta
-  /** Account states after the run, of every account the transaction names. */
+  /** Every account of the transaction as it is after execution. */
   readonly postAccounts: ReadonlyMap<string, Account | null>
   readonly loadedAccountsDataSize: number
   readonly replacementBlockhash: { readonly blockhash: string; readonly lastValidBlockHeight: number } | null
@@ -121,14 +121,14 @@ export interface Chain {
 
   /** The newest frozen slot at this commitment. */
   slot(commitment: Commitment): number
-  /** The slot being filled now. */
+  /** The slot that transactions are executed in. */
   openSlot(): number
   firstAvailableSlot(): number
   transactionCount(commitment: Commitment): number
 
   block(slot: number): Block | undefined
   transaction(signature: string): TransactionRecord | undefined
-  /** Newest first; failed ones too. */
+  /** Newest first, including failed ones. */
   signaturesOf(address: string): Iterable<TransactionRecord>
 
   account(address: string, commitment: Commitment): Account | null
@@ -136,13 +136,13 @@ export interface Chain {
   allAccounts(commitment: Commitment): Iterable<readonly [string, Account]>
 
   latestBlockhash(commitment: Commitment): Blockhash
-  /** The block height after which this hash is too old, or undefined if the hash is unknown or already too old. */
+  /** The last block height at which this hash is valid, or undefined if the hash is unknown or expired. */
   lastValidHeight(blockhash: string, commitment: Commitment): number | undefined
 
   minimumBalance(dataBytes: number): bigint
   leaderOf(slot: number): string
 
-  /** Checks, executes in the open slot and answers when the result is known. Bytes must already have passed the strict parser. */
+  /** Checks the transaction, executes it in the open slot and resolves with the outcome. */
   submit(wire: Uint8Array): Promise<SubmitOutcome>
   simulate(
     wire: Uint8Array,
@@ -150,6 +150,6 @@ export interface Chain {
   ): Promise<Simulation | 'engine-down'>
   airdrop(address: string, lamports: bigint): Promise<SubmitOutcome>
 
-  /** Listeners are called in the order they were added; a throw in one is a mistake of the program. */
+  /** Listeners are called in the order they were added and must not throw. */
   subscribe(listener: (event: ChainEvent) => void): () => void
 }

@@ -9,11 +9,8 @@ import { ChainStore } from './store.ts'
 
 export type OpenedChain = AsyncDisposable & { readonly chain: LocalChain; readonly keys: ChainKeys }
 
-/** The chain of the state folder: goes on where it stopped, or begins. Without a folder it is new and lives in memory. */
-export async function openChain(
-  options: LocalnetOptions,
-  deps: Omit<ChainDeps, 'store'> & { readonly random: Random },
-): Promise<OpenedChain> {
+/** Continues the chain of the state folder, or creates one there. Without a folder a new chain lives in memory. */
+export async function openChain(options: LocalnetOptions, deps: Omit<ChainDeps, 'store'>): Promise<OpenedChain> {
   const { stateDir, accountsDir } = options
   const fixtures = accountsDir === undefined ? [] : readFixtures(accountsDir)
   if (stateDir === undefined) {
@@ -30,7 +27,8 @@ export async function openChain(
     finalizedSlots: options.commitment.finalizedSlots,
     slotsPerEpoch: options.slotsPerEpoch,
   })
-  if (state) deps.log.info({ slot: state.head.slot, genesisHash: state.genesisHash }, 'chain goes on')
+  if (state)
+    deps.log.info({ slot: state.head.slot, genesisHash: state.genesisHash }, 'chain continued from its last block')
   const chain = opening.use(await startChain(options, { keys, fixtures, state }, { ...deps, store }))
   const opened = opening.move()
   return { chain, keys, [Symbol.asyncDispose]: () => opened.disposeAsync() }

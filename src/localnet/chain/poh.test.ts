@@ -6,7 +6,7 @@ import { recordEntries, sha256, signatureRoot } from './poh.ts'
 const hashOf = (...parts: Uint8Array[]) => new Uint8Array(createHash('sha256').update(Buffer.concat(parts)).digest())
 const signature = (byte: number) => new Uint8Array(64).fill(byte)
 
-test('the merkle root of signatures pairs an odd last node with itself', () => {
+test('the merkle root of signatures pairs an unpaired last node with itself', () => {
   const leaf = (byte: number) => hashOf(Uint8Array.of(0), signature(byte))
   const node = (left: Uint8Array, right: Uint8Array) => hashOf(Uint8Array.of(1), left, right)
   assert.deepEqual(signatureRoot([signature(1)]), leaf(1))
@@ -14,7 +14,7 @@ test('the merkle root of signatures pairs an odd last node with itself', () => {
   assert.deepEqual(signatureRoot([1, 2, 3].map(signature)), node(first, last))
 })
 
-test('entries chain: transactions are mixed in, a tick is one more hash', () => {
+test('an entry mixes its transactions into the hash chain, a tick adds one hash', () => {
   const previousHash = new Uint8Array(32).fill(7)
   const entries = recordEntries({
     previousHash,

@@ -29,7 +29,7 @@ export function recordEntries(options: Recording): Entry[] {
   return entries
 }
 
-/** The hash of the last entry alone. */
+/** Only the hash of the last entry. */
 export function lastHashOf({ previousHash, batches, ticks }: Recording): Uint8Array {
   let running = previousHash
   for (const batch of batches) running = sha256(running, signatureRoot(batch.flat()))
@@ -40,7 +40,7 @@ export function lastHashOf({ previousHash, batches, ticks }: Recording): Uint8Ar
 const LEAF = Uint8Array.of(0)
 const NODE = Uint8Array.of(1)
 
-/** Solana's generic merkle tree (`merkle-tree/src/merkle_tree.rs`): prefixes 0 and 1, an odd last node is paired with itself. */
+/** Solana's generic merkle tree (`merkle-tree/src/merkle_tree.rs`): prefixes 0 and 1, an unpaired last node is paired with itself. */
 export function signatureRoot(signatures: readonly Uint8Array[]): Uint8Array {
   let level = signatures.map((signature) => sha256(LEAF, signature))
   while (level.length > 1) {
@@ -55,8 +55,8 @@ export function signatureRoot(signatures: readonly Uint8Array[]): Uint8Array {
 }
 
 export function sha256(...parts: readonly Uint8Array[]): Uint8Array {
-  // The one-shot call costs half of a hash object, and text half of a buffer, whose 32 bytes would be allocated outside
-  // the heap. A block makes 64 of these at least.
+  // The one-shot call takes half the time of a hash object, and text half the time of a buffer, whose 32 bytes would be
+  // allocated outside the heap. A block computes at least 64 of these.
   const [only] = parts
   const text = hash('sha256', only && parts.length === 1 ? only : Buffer.concat(parts), 'latin1')
   const digest = new Uint8Array(32)

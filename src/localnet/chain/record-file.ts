@@ -2,11 +2,11 @@ import { closeSync, fstatSync, fsyncSync, ftruncateSync, openSync, readSync, wri
 import { crc32 } from 'node:zlib'
 
 /**
- * A file of records, each whole or absent: u32 length, u32 CRC-32 of the body, body. What a crash left of a half-written
- * record is cut off when the file is opened again.
+ * A file of records, each complete or absent: u32 length, u32 CRC-32 of the body, body. A partial record left by a crash
+ * is cut off when the file is opened again.
  */
 const HEADER_BYTES = 8
-/** Longer than any record written; a larger length on disk is damage. */
+/** Larger than any record written; a larger length on disk means that the file is damaged. */
 const RECORD_BYTES_MAX = 512 * 1024 * 1024
 
 export class RecordFile implements Disposable {
@@ -18,18 +18,18 @@ export class RecordFile implements Disposable {
     this.#bytes = bytes
   }
 
-  /** Opens for appending. `whole` is the length up to which `readRecords` found the file sound. */
-  static open(path: string, whole: number): RecordFile {
+  /** Opens for appending. `validBytes` is the length up to which `readRecords` found valid records. */
+  static open(path: string, validBytes: number): RecordFile {
     const fd = openSync(path, 'a', 0o600)
-    if (fstatSync(fd).size > whole) ftruncateSync(fd, whole)
-    return new RecordFile(fd, whole)
+    if (fstatSync(fd).size > validBytes) ftruncateSync(fd, validBytes)
+    return new RecordFile(fd, validBytes)
   }
 
   get bytes(): number {
     return this.#bytes
   }
 
-  /** Writes the whole record or throws and leaves the file as it was. */
+  /** Writes the complete record, or throws and leaves the file unchanged. */
   append(...parts: readonly Uint8Array[]): void {
     const length = parts.reduce((sum, part) => sum + part.length, 0)
     const record = Buffer.allocUnsafe(HEADER_BYTES + length)
@@ -58,7 +58,7 @@ export class RecordFile implements Disposable {
   }
 }
 
-/** Reads the sound records from the start; `end` of the last one is the length of the sound part. */
+/** Reads the valid records from the start; `end` of the last one is the length of the valid part. */
 export function* readRecords(path: string): Generator<{ readonly body: Uint8Array; readonly end: number }> {
   const fd = openSync(path, 'r')
   try {
@@ -83,7 +83,7 @@ export function* readRecords(path: string): Generator<{ readonly body: Uint8Arra
 function readExactly(fd: number, into: Buffer, position: number): void {
   for (let read = 0; read < into.length; ) {
     const got = readSync(fd, into, read, into.length - read, position + read)
-    if (got === 0) throw new Error('the file became shorter while it was read')
+    if (got === 0) throw new Error('the file was truncated while it was read')
     read += got
   }
 }

@@ -1,6 +1,6 @@
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { existsSync, rmSync } from 'node:fs'
 import { deserialize, serialize } from 'node:v8'
+import { renameDurably } from '../../platform/files/atomic.ts'
 import { decodeBase58 } from '../../solana/crypto/base58.ts'
 import { fromAccount, textKey, toAccount } from '../engine/values.ts'
 import { type AddressedAccount, packAccounts, unpackAccounts } from './account-codec.ts'
@@ -8,7 +8,7 @@ import type { Head } from './bank.ts'
 import type { Account } from './model.ts'
 import { RecordFile, readRecords } from './record-file.ts'
 
-/** The account state at the end of one block, with what is needed to go on from there. */
+/** The accounts at the end of one block and the values needed to continue the chain from it. */
 export type Snapshot = {
   readonly genesisHash: string
   readonly head: Head
@@ -22,8 +22,8 @@ const CHUNK_BYTES = 1024 * 1024
 type SnapshotHeader = { format: number; genesisHash: string; head: Head }
 
 /**
- * Writes beside the old snapshot and then takes its place, so that one whole snapshot exists at every moment. `pause` is
- * awaited between chunks: a large state must not hold up the slots. The accounts given must be a list that does not change.
+ * Writes a temporary file and renames it over the old snapshot, so that a complete snapshot exists at any time. `pause`
+ * is awaited between chunks, because a large state must not delay the slots. The list of accounts must not change.
  */
 export async function writeSnapshot(path: string, snapshot: Snapshot, pause: () => Promise<void>): Promise<void> {
   const temporary = `${path}.new`
@@ -41,11 +41,10 @@ export async function writeSnapshot(path: string, snapshot: Snapshot, pause: () 
     file.append(endRecord(count))
     file.sync()
   }
-  renameSync(temporary, path)
-  syncDirectory(dirname(path))
+  await renameDurably(temporary, path)
 }
 
-/** Throws when the file is damaged: to begin a new chain in its place would hide the loss. */
+/** Throws when the file is damaged: starting a new chain in its place would hide the loss. */
 export function readSnapshot(path: string): Snapshot | undefined {
   if (!existsSync(path)) return undefined
   const records = readRecords(path)
@@ -55,7 +54,7 @@ export function readSnapshot(path: string): Snapshot | undefined {
   const accounts: (readonly [string, Account])[] = []
   let last: Uint8Array | undefined
   for (const { body } of records) {
-    // All but the last record are accounts; the last says how many there are.
+    // All records but the last hold accounts; the last holds their count.
     if (last)
       for (const [address, account] of unpackAccounts(last))
         if (account) accounts.push([textKey(address), toAccount(account)])
@@ -89,10 +88,4 @@ function* chunksOf(accounts: Iterable<readonly [string, Account]>): Generator<Ad
 
 function ownedHead(head: Head): Head {
   return { ...head, bankHash: new Uint8Array(head.bankHash) }
-}
-
-function syncDirectory(path: string): void {
-  const fd = openSync(path, 'r')
-  fsyncSync(fd)
-  closeSync(fd)
 }

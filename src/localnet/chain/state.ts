@@ -1,16 +1,37 @@
+import type { Clock } from '../../core/clock.ts'
 import { decodeBase58, encodeBase58 } from '../../solana/crypto/base58.ts'
-import { createSlotHashes, type SlotHashes } from '../engine/slot-hashes.ts'
-import { headSysvars } from '../engine/sysvar-accounts.ts'
-import type { Genesis } from '../genesis/genesis.ts'
+import type { EngineProcess } from '../engine/process.ts'
+import type { DumpReply } from '../engine/protocol.ts'
+import {
+  encodeClock,
+  encodeEpochSchedule,
+  RECENT_BLOCKHASHES_MAX,
+  recentBlockhashesAccount,
+  slotHashesAccount,
+  slotHistoryAccount,
+  sysvarAccount,
+} from '../engine/sysvars.ts'
+import { textKey, toAccount } from '../engine/values.ts'
+import { createGenesis } from '../genesis/genesis.ts'
+import type { ChainKeys } from '../genesis/keys.ts'
+import type { LocalnetOptions } from '../options.ts'
 import { AccountStore } from './accounts.ts'
+import {
+  CLOCK_SYSVAR,
+  EPOCH_SCHEDULE_SYSVAR,
+  RECENT_BLOCKHASHES_SYSVAR,
+  SLOT_HASHES_SYSVAR,
+  SLOT_HISTORY_SYSVAR,
+} from './addresses.ts'
 import type { Head } from './bank.ts'
 import { packBlock } from './block-codec.ts'
 import { type BlockhashQueue, createBlockhashQueue } from './blockhash-queue.ts'
-import { Ledger, type LedgerOptions } from './ledger.ts'
-import type { Block } from './model.ts'
+import { Ledger } from './ledger.ts'
+import type { Account, Block } from './model.ts'
 import { recordEntries, sha256 } from './poh.ts'
+import { createSlotHashes, type SlotHashes } from './slot-hashes.ts'
 
-/** All the chain knows, in the main process. */
+/** The complete state of the chain in the main process. */
 export type ChainState = {
   readonly genesisHash: string
   readonly accounts: AccountStore
@@ -20,23 +41,24 @@ export type ChainState = {
   readonly head: Head
 }
 
-export type GenesisOptions = {
-  readonly ledger: LedgerOptions
-  readonly ticksPerSlot: number
-  readonly slotsPerEpoch: number
-  readonly identity: string
-  readonly unixSeconds: number
-}
-
-/** The chain right after its genesis: slot 0 is frozen and holds every account of the genesis. */
-export function createGenesisState(
-  genesis: Genesis,
-  options: GenesisOptions,
-): { readonly state: ChainState; readonly block: Block } {
+/** The state of a new chain: slot 0 is frozen and holds the genesis accounts. The engine provides its programs and sysvars. */
+export async function createGenesisState(
+  options: LocalnetOptions,
+  source: {
+    readonly keys: ChainKeys
+    readonly fixtures: Iterable<readonly [string, Account]>
+    readonly clock: Clock
+    readonly engine: EngineProcess
+  },
+): Promise<{ readonly state: ChainState; readonly block: Block }> {
+  const { keys, fixtures, clock } = source
+  const { ticksPerSlot, slotsPerEpoch, limits } = options
+  const engineAccounts = await readEngineAccounts(source.engine)
+  const genesis = createGenesis({ engineAccounts, fixtures, keys, createdAtMs: clock.nowMs() })
   const accounts = new AccountStore()
   for (const [address, account] of genesis.accounts) accounts.load(address, account)
   const genesisHash = decodeBase58(genesis.hash)
-  const entries = recordEntries({ previousHash: genesisHash, batches: [], ticks: options.ticksPerSlot })
+  const entries = recordEntries({ previousHash: genesisHash, batches: [], ticks: ticksPerSlot })
   const lastHash = entries.at(-1)?.hash as Uint8Array
   const block: Block = {
     slot: 0,
@@ -44,8 +66,8 @@ export function createGenesisState(
     height: 0,
     blockhash: encodeBase58(lastHash),
     previousBlockhash: genesis.hash,
-    time: options.unixSeconds,
-    leader: options.identity,
+    time: Math.floor(clock.nowMs() / 1000),
+    leader: encodeBase58(keys.identity.publicKey),
     entries,
     transactions: [],
     systemWrites: [],
@@ -64,11 +86,46 @@ export function createGenesisState(
     transactionCount: 0,
     writeVersion: BigInt(genesis.accounts.size),
   }
-  const ledger = new Ledger(options.ledger)
-  ledger.add(block, packBlock(block, head, options.ticksPerSlot).core)
+  const ledger = new Ledger({ bytesMax: limits.ledgerBytesMax, blocksMax: limits.ledgerBlocksMax })
+  ledger.add(block, packBlock(block, head, ticksPerSlot).core)
   const slotHashes = createSlotHashes()
   slotHashes.push(0, bankHash)
-  const chain = { slotHashes, blockhashes, slotsPerEpoch: options.slotsPerEpoch }
-  for (const [address, account] of headSysvars(head, chain)) accounts.load(address, account)
+  const chain = { slotHashes, blockhashes, slotsPerEpoch }
+  for (const [address, account] of sysvarsOf(head, chain)) accounts.load(address, account)
   return { state: { genesisHash: genesis.hash, accounts, ledger, blockhashes, slotHashes, head }, block }
+}
+
+/** The sysvars that change with every slot, as of the end of the frozen block `head`. */
+export function sysvarsOf(
+  head: Head,
+  chain: {
+    readonly slotHashes: SlotHashes
+    readonly blockhashes: BlockhashQueue
+    readonly slotsPerEpoch: number
+  },
+): [string, Account][] {
+  const { slotsPerEpoch, slotHashes, blockhashes } = chain
+  const clock = {
+    slot: head.slot,
+    epoch: Math.floor(head.slot / slotsPerEpoch),
+    epochStartTimestamp: head.epochStartTimestamp,
+    unixTimestamp: head.time,
+  }
+  return [
+    [CLOCK_SYSVAR, sysvarAccount(encodeClock(clock))],
+    [EPOCH_SCHEDULE_SYSVAR, sysvarAccount(encodeEpochSchedule(slotsPerEpoch))],
+    [SLOT_HASHES_SYSVAR, slotHashesAccount(() => slotHashes.before(head.slot))],
+    [RECENT_BLOCKHASHES_SYSVAR, recentBlockhashesAccount(() => blockhashes.upTo(head.height, RECENT_BLOCKHASHES_MAX))],
+    [SLOT_HISTORY_SYSVAR, slotHistoryAccount(head.slot)],
+  ]
+}
+
+async function readEngineAccounts(engine: EngineProcess): Promise<[string, Account][]> {
+  const { promise, resolve, reject } = Promise.withResolvers<DumpReply>()
+  engine.send({ op: 'dump' }, (reply) => {
+    if (reply === 'engine-down') reject(new Error('the engine died before the genesis was created'))
+    else resolve(reply as DumpReply)
+  })
+  const { accounts } = await promise
+  return accounts.map(([address, account]) => [textKey(address), toAccount(account)])
 }

@@ -36,8 +36,8 @@ async function open(stateDir: string, input: LocalnetOptionsInput = {}) {
   return { ...opened, clock, [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose]() }
 }
 
-/** Everything a client can see of the chain, but for what changes with time. */
-function portrait(chain: LocalChain) {
+/** Everything a client can read from the chain, except values that change with time. */
+function readVisibleState(chain: LocalChain) {
   const slots = Array.from(
     { length: chain.slot('processed') + 1 - chain.firstAvailableSlot() },
     (_, i) => chain.firstAvailableSlot() + i,
@@ -77,18 +77,18 @@ async function run(chain: LocalChain, blocks: number) {
   }
 }
 
-test('a chain that was closed goes on with all it had', async () => {
+test('a closed chain continues with its complete state', async () => {
   using folder = makeTestFolder()
   const first = await open(folder.path)
   await run(first.chain, 40)
-  const before = portrait(first.chain)
+  const before = readVisibleState(first.chain)
   await first[Symbol.asyncDispose]()
 
   await using second = await open(folder.path)
-  assert.deepEqual(portrait(second.chain), before)
+  assert.deepEqual(readVisibleState(second.chain), before)
   assert.equal(second.chain.openSlot(), before.slot + 1)
   assert.deepEqual(second.chain.block(before.slot)?.blockhash, before.blocks.at(-1)?.blockhash)
-  // A hash from before the restart is still good, and the duplicate of a landed transaction is still known.
+  // A blockhash from before the restart is still valid, and the duplicate of a landed transaction is still detected.
   const landed = second.chain.transaction(before.history[0] as string)
   assert(landed)
   assert.deepEqual(await second.chain.submit(landed.wire), { ok: false, reason: 'rejected', err: 'AlreadyProcessed' })
@@ -100,32 +100,32 @@ test('a chain that was closed goes on with all it had', async () => {
   )
 })
 
-test('a chain that was killed comes back at its last block', async () => {
+test('a killed chain continues from its last block', async () => {
   using folder = makeTestFolder()
   using image = makeTestFolder()
   await using first = await open(folder.path)
   await run(first.chain, 10)
-  const before = portrait(first.chain)
-  // In the open slot when the process dies: nobody was told it was in a block.
+  const before = readVisibleState(first.chain)
+  // In the open slot when the process dies, so it was never reported as part of a block.
   assert((await first.chain.airdrop(alice, 77n * SOL)).ok)
   cpSync(folder.path, image.path, { recursive: true })
 
   await using second = await open(image.path)
-  assert.deepEqual(portrait(second.chain), before)
+  assert.deepEqual(readVisibleState(second.chain), before)
 })
 
-describe('damage', () => {
-  /** The folder as a killed process leaves it. */
+describe('a damaged state folder', () => {
+  /** A folder as a killed process leaves it. */
   async function makeImage(path: string) {
     await using host = await open(join(path, 'run'))
     await run(host.chain, 6)
     const image = join(path, 'image')
     cpSync(join(path, 'run'), image, { recursive: true })
-    return { before: portrait(host.chain), image }
+    return { before: readVisibleState(host.chain), image }
   }
   const blocksFile = (dir: string) => join(dir, 'ledger', readdirSync(join(dir, 'ledger')).at(-1) as string)
 
-  test('half a block at the end is cut off', async () => {
+  test('a partial block at the end is cut off', async () => {
     using folder = makeTestFolder()
     const { before, image } = await makeImage(folder.path)
     truncateSync(blocksFile(image), statSync(blocksFile(image)).size - 5)
@@ -140,10 +140,10 @@ describe('damage', () => {
     const { before, image } = await makeImage(folder.path)
     appendFileSync(blocksFile(image), Buffer.alloc(100, 0x5a))
     await using second = await open(image)
-    assert.deepEqual(portrait(second.chain), before)
+    assert.deepEqual(readVisibleState(second.chain), before)
   })
 
-  test('a snapshot that cannot be read stops the start; no new chain takes its place', async () => {
+  test('an unreadable snapshot stops the start and no new chain replaces it', async () => {
     using folder = makeTestFolder()
     const { image } = await makeImage(folder.path)
     writeFileSync(join(image, 'accounts.snapshot'), 'broken')
@@ -153,7 +153,7 @@ describe('damage', () => {
   })
 })
 
-test('keys are files of their owner alone, and stay the same', async () => {
+test('key files are readable only by their owner and are reused', async () => {
   using folder = makeTestFolder()
   {
     await using first = await open(folder.path)
@@ -175,7 +175,7 @@ test('history is bounded in memory and on disk', async () => {
   assert.equal(chain.block(chain.firstAvailableSlot() - 1), undefined)
 })
 
-test('a chain that goes on gets the fixtures it does not have, and keeps its own', async () => {
+test('a continued chain adds missing fixtures and keeps its existing accounts', async () => {
   using folder = makeTestFolder()
   const accounts = folder.file('accounts')
   mkdirSync(accounts)
@@ -202,7 +202,7 @@ test('a chain that goes on gets the fixtures it does not have, and keeps its own
   assert.equal(host.chain.account(second, 'processed')?.lamports, 2_000_000n)
 })
 
-test('blocks that the disk does not take are kept and written when it does', () => {
+test('blocks that cannot be written are kept in memory and written later', () => {
   using folder = makeTestFolder()
   const head = (slot: number): Head => ({
     slot,
@@ -224,7 +224,7 @@ test('blocks that the disk does not take are kept and written when it does', () 
   const store = new ChainStore(folder.path, { log })
   const packed = { core: new Uint8Array(9 * 1024 * 1024), writes: new Uint8Array(1) }
   store.append(packed, state, head(1))
-  // The file is full, and the next one cannot be made.
+  // The current file is full, and the next one cannot be created.
   renameSync(folder.file('ledger'), folder.file('elsewhere'))
   store.append(packed, state, head(2))
   store.append(packed, state, head(3))

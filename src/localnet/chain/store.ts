@@ -2,8 +2,6 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { ServiceError } from '../../core/error.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
-import { createSlotHashes } from '../engine/slot-hashes.ts'
-import { headSysvars } from '../engine/sysvar-accounts.ts'
 import { AccountStore } from './accounts.ts'
 import type { Head } from './bank.ts'
 import { type PackedBlock, packBlock, unpackCore, unpackWrites } from './block-codec.ts'
@@ -11,14 +9,15 @@ import { createBlockhashQueue } from './blockhash-queue.ts'
 import { Ledger, type LedgerOptions } from './ledger.ts'
 import { LedgerFile, type StoredBlock } from './ledger-file.ts'
 import type { Block } from './model.ts'
+import { createSlotHashes } from './slot-hashes.ts'
 import { readSnapshot, writeSnapshot } from './snapshot.ts'
-import type { ChainState } from './state.ts'
+import { type ChainState, sysvarsOf } from './state.ts'
 
-/** A snapshot is written when this many slots or this many bytes of writes lie behind the last one. */
+/** A snapshot is written after this many slots or this many bytes of writes since the last one. */
 const SLOTS_PER_SNAPSHOT = 1500
 const BYTES_PER_SNAPSHOT = 16 * 1024 * 1024
 const SLOTS_PER_RETRY = 100
-/** Blocks that wait for a disk that takes nothing, about seven minutes; then the process ends rather than pretend. */
+/** Blocks kept in memory while the disk cannot be written, about seven minutes of them; above that the process ends. */
 const UNWRITTEN_MAX = 1000
 
 export type RecoverOptions = {
@@ -28,8 +27,8 @@ export type RecoverOptions = {
 }
 
 /**
- * The chain on disk: `accounts.snapshot` and the blocks since in `ledger/`. Every block is written before anybody hears
- * of it, so a killed process comes back at its last block. A power cut may cost the blocks since the last snapshot.
+ * The chain on disk: `accounts.snapshot` and the blocks since in `ledger/`. Every block is written before it is
+ * announced, so a killed process continues from its last block. A power cut may lose the blocks since the last snapshot.
  */
 export class ChainStore implements AsyncDisposable {
   readonly #snapshotPath: string
@@ -40,7 +39,7 @@ export class ChainStore implements AsyncDisposable {
   #writing: Promise<void> | undefined
   readonly #unwritten: StoredBlock[] = []
   #isFailing = false
-  /** Above 0 after a snapshot failed: when to try again. */
+  /** Above 0 after a snapshot failed: the slot of the next attempt. */
   #retrySlot = 0
 
   constructor(dir: string, { log }: { readonly log: Logger }) {
@@ -50,7 +49,7 @@ export class ChainStore implements AsyncDisposable {
     this.#log = log
   }
 
-  /** The chain as it was left, or undefined when none has begun here. Throws rather than lose one that has. */
+  /** The stored chain, or undefined when the folder has none. Throws when it cannot be read completely. */
   recover(options: RecoverOptions): ChainState | undefined {
     const snapshot = this.#readSnapshot()
     const accounts = new AccountStore()
@@ -76,23 +75,23 @@ export class ChainStore implements AsyncDisposable {
         'store-corrupt',
         `the chain under ${this.#snapshotPath} lacks its snapshot or its newest blocks`,
         {
-          fix: 'Restore the folder from a backup, or remove it to begin a new chain.',
+          fix: 'Restore the folder from a backup, or remove it to start a new chain.',
         },
       )
     }
     this.#snapshotSlot = snapshot.head.slot
     const chain = { slotHashes, blockhashes, slotsPerEpoch: options.slotsPerEpoch }
-    for (const [address, account] of headSysvars(head, chain)) accounts.load(address, account)
+    for (const [address, account] of sysvarsOf(head, chain)) accounts.load(address, account)
     return { genesisHash: snapshot.genesisHash, accounts, ledger, blockhashes, slotHashes, head }
   }
 
-  /** The first block and the state it left. */
+  /** Writes the first block and the state after it. */
   async begin(state: ChainState, block: Block, ticks: number): Promise<void> {
     this.#blocks.append({ slot: block.slot, ...packBlock(block, state.head, ticks) })
     await this.#snapshot(state, state.head)
   }
 
-  /** A disk that takes nothing does not stop the chain: blocks wait for it, in order, as many as are allowed. */
+  /** A disk that cannot be written does not stop the chain: up to `UNWRITTEN_MAX` blocks are kept in order. */
   append(packed: PackedBlock, state: ChainState, head: Head): void {
     this.#unwritten.push({ slot: head.slot, ...packed })
     this.#bytesSince += packed.writes.length
@@ -103,7 +102,7 @@ export class ChainStore implements AsyncDisposable {
     })
   }
 
-  /** Writes a last snapshot, so that the next start has nothing to replay. */
+  /** Writes a final snapshot, so that the next start has nothing to replay. */
   async finish(state: ChainState, head: Head): Promise<void> {
     await this.#writing
     this.#writeBlocks()
@@ -147,11 +146,11 @@ export class ChainStore implements AsyncDisposable {
 
   async #snapshot(state: ChainState, head: Head): Promise<void> {
     if (head.slot === this.#snapshotSlot) return
-    // Accounts are never changed in place, so a list of them stays the state of this block.
+    // Accounts are never changed in place, so this list stays the state of this block.
     const accounts = [...state.accounts.all(head.slot)]
     this.#bytesSince = 0
     this.#blocks.sync()
-    await writeSnapshot(this.#snapshotPath, { genesisHash: state.genesisHash, head, accounts }, nextTurn)
+    await writeSnapshot(this.#snapshotPath, { genesisHash: state.genesisHash, head, accounts }, nextEventLoopIteration)
     this.#snapshotSlot = head.slot
     this.#blocks.dropBelow(Math.min(head.slot, state.ledger.firstSlot))
   }
@@ -161,13 +160,13 @@ export class ChainStore implements AsyncDisposable {
       return readSnapshot(this.#snapshotPath)
     } catch (cause) {
       throw new ServiceError('store-corrupt', `${this.#snapshotPath} cannot be read`, {
-        fix: 'Restore it from a backup, or remove the folder it lies in to begin a new chain.',
+        fix: 'Restore it from a backup, or remove its folder to start a new chain.',
         cause,
       })
     }
   }
 }
 
-function nextTurn(): Promise<void> {
+function nextEventLoopIteration(): Promise<void> {
   return new Promise((resolve) => void setImmediate(resolve))
 }

@@ -1,10 +1,10 @@
 import type { Clock, Timer } from '../../core/clock.ts'
 
-/** Further behind than this the beats were not late but impossible (a suspended machine, a stopped process): they are not made up. */
-const BEATS_LATE_MAX = 10
+/** Further behind than this the process was suspended or stopped: the missed ticks are skipped. */
+const TICKS_LATE_MAX = 10
 
-/** Calls `beat` every `periodMs`, counted from the start: a late call does not delay the ones after it. */
-export function startTicker(periodMs: number, deps: { readonly clock: Clock; beat(): void }): Disposable {
+/** Calls `tick` every `periodMs`, scheduled from the start: a late call does not delay the ones after it. */
+export function startTicker(periodMs: number, deps: { readonly clock: Clock; tick(): void }): Disposable {
   const { clock } = deps
   let dueMs = clock.monotonicMs() + periodMs
   let timer: Timer | undefined
@@ -17,9 +17,9 @@ export function startTicker(periodMs: number, deps: { readonly clock: Clock; bea
   function run(): void {
     if (stopped) return
     const lateMs = clock.monotonicMs() - dueMs
-    // A timer of the system may fire a fraction of a millisecond early.
-    dueMs = lateMs > BEATS_LATE_MAX * periodMs ? clock.monotonicMs() + periodMs : dueMs + periodMs
-    deps.beat()
+    // A system timer may fire a fraction of a millisecond early.
+    dueMs = lateMs > TICKS_LATE_MAX * periodMs ? clock.monotonicMs() + periodMs : dueMs + periodMs
+    deps.tick()
     if (!stopped) arm()
   }
 

@@ -5,21 +5,21 @@ import { type ParsedTransaction, parseTransaction } from '../../solana/transacti
 import { VOTE_PROGRAM } from './addresses.ts'
 import type { TransactionMeta, TransactionRecord } from './model.ts'
 
-/** What the ledger holds has passed the parser before. */
+/** Every transaction in the ledger has passed the parser. */
 export function parseRecorded(record: TransactionRecord): ParsedTransaction {
   const parsed = parseTransaction(record.wire)
-  assert(parsed.ok, 'the ledger holds a transaction that cannot be parsed')
+  assert(parsed.ok, 'a transaction in the ledger cannot be parsed')
   return parsed.transaction
 }
 
-/** Every address a transaction names, those loaded from lookup tables included. */
+/** Every address of a transaction, including those loaded from lookup tables. */
 export function keysOf({ staticKeys }: ParsedTransaction, { loadedAddresses }: TransactionMeta): ReadonlySet<string> {
   return new Set([...staticKeys.map(encodeBase58), ...loadedAddresses.writable, ...loadedAddresses.readonly])
 }
 
 const VOTE_PROGRAM_BYTES = Buffer.from(decodeBase58(VOTE_PROGRAM))
 
-/** As a validator tells votes: a legacy transaction of one instruction, of the vote program, with at most two signatures. */
+/** Agave's rule: a legacy transaction with one instruction, of the vote program, and at most two signatures. */
 export function isSimpleVote({ version, instructions, signatures, staticKeys }: ParsedTransaction): boolean {
   const [instruction] = instructions
   if (version !== 'legacy' || !instruction || instructions.length !== 1 || signatures.length > 2) return false
@@ -27,7 +27,7 @@ export function isSimpleVote({ version, instructions, signatures, staticKeys }: 
   return programId !== undefined && VOTE_PROGRAM_BYTES.compare(programId) === 0
 }
 
-/** What filters ask of a transaction, worked out when the first one asks. */
+/** Values that filters match on, computed on first access. */
 export type TransactionFacts = { readonly isVote: boolean; readonly keys: ReadonlySet<string> }
 
 export function factsOf(record: TransactionRecord): TransactionFacts {

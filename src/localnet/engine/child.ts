@@ -1,12 +1,12 @@
 import { keepCompiledSource } from '../../platform/process/child.ts'
-import { createEngine } from './engine.ts'
+import { Engine } from './engine.ts'
 import type { FromEngine, ToEngine } from './protocol.ts'
 
 /**
- * The process the chain's engine lives in. It is forked by `chain-process.ts`, answers every batch of requests with one
- * batch of replies, keeps no state of its own worth saving, and ends with its parent.
+ * The engine's child process, forked by `process.ts`. It replies to every batch of requests with one batch of replies,
+ * has no state that must be saved, and ends with its parent.
  */
-const engine = createEngine()
+const engine = new Engine()
 keepCompiledSource()
 
 process.on('message', (batch: ToEngine) => {
@@ -17,6 +17,6 @@ process.on('disconnect', () => {
   process.exitCode = 0
   process.removeAllListeners('message')
 })
-// A terminal's interrupt reaches the whole process group; the parent decides when this one ends.
+// Ctrl-C in a terminal signals the whole process group; the parent decides when this process ends.
 process.on('SIGINT', () => {})
 process.on('SIGTERM', () => {})

@@ -10,7 +10,7 @@ import {
   TransactionInstruction,
 } from '@solana/web3.js'
 import { packAccounts } from '../chain/account-codec.ts'
-import { createEngine } from './engine.ts'
+import { Engine } from './engine.ts'
 import type { ExecuteReply, SimulateReply } from './protocol.ts'
 
 const PARENT = new Uint8Array(32).fill(9)
@@ -21,7 +21,7 @@ const MEMO = 'MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr'
 const MEMO_V4 = 'Memo4c2pN8afCj432Lb7RMVKi9PbQnnW7ewFFaV3oAH'
 
 function openEngine() {
-  const engine = createEngine()
+  const engine = new Engine()
   const slot = { slot: 5, epoch: 0, epochStartTimestamp: 0, unixTimestamp: 1_800_000_000, slotsPerEpoch: 432_000 }
   engine.handle({ op: 'open', slot: { ...slot, slotHashes: [{ slot: 4, hash: PARENT }], blockhashes: [PARENT] } })
   engine.handle({ op: 'load', accounts: packAccounts([[payer.publicKey.toBytes(), wallet(10n ** 12n)]]) })
@@ -69,12 +69,12 @@ describe('fees', () => {
       1_405_000n,
     ],
     [
-      'price: the lookup table program is no built-in any more',
+      'price: the lookup table program is no longer a built-in',
       [price, call('AddressLookupTab1e1111111111111111111111111', Uint8Array.of(9))],
       208_000n,
     ],
     [
-      'price: neither is the vote program',
+      'price: the vote program is no longer a built-in',
       [price, call('Vote111111111111111111111111111111111111111', Uint8Array.of(9))],
       208_000n,
     ],
@@ -85,10 +85,10 @@ describe('fees', () => {
       10_000n,
     ],
     ['a failing transaction', [transfer(10 ** 15)], 5_000n],
-    ['a missing program: the fee alone', [call(other.publicKey.toBase58())], 5_000n],
-    ['an account that is no program: the fee alone', [call('SysvarC1ock11111111111111111111111111111111')], 5_000n],
+    ['a missing program: only the fee', [call(other.publicKey.toBase58())], 5_000n],
+    ['an account that is not a program: only the fee', [call('SysvarC1ock11111111111111111111111111111111')], 5_000n],
     [
-      'too much account data: the fee alone',
+      'too much account data: only the fee',
       [
         new TransactionInstruction({
           keys: [],
@@ -107,19 +107,19 @@ describe('fees', () => {
       assert(reply.landed)
       const { preBalances, postBalances } = reply.meta
       assert.equal(reply.meta.fee, fee)
-      // What the engine took is what the formula says; none of these moves the payer's lamports otherwise.
+      // The engine charged the computed fee; none of these transactions moves the payer's lamports otherwise.
       assert.equal((preBalances[0] as bigint) - (postBalances[0] as bigint), fee)
     })
   }
 })
 
-describe('errors in the form of the chain', () => {
+describe("transaction errors in Solana's JSON form", () => {
   const { execute } = openEngine()
   const errOf = (wire: Uint8Array) => {
     const reply = execute(wire)
     return [reply.landed, reply.landed ? reply.meta.err : reply.err]
   }
-  test('custom, named and with an account', () => {
+  test('custom errors, named errors and errors with an account index', () => {
     assert.deepEqual(errOf(build(transfer(10 ** 15))), [true, { InstructionError: [0, { Custom: 1 }] }])
     assert.deepEqual(errOf(build(call('11111111111111111111111111111111'))), [
       true,
@@ -132,7 +132,7 @@ describe('errors in the form of the chain', () => {
       'InvalidProgramForExecution',
     ])
   })
-  test('what never reaches a block', () => {
+  test('errors of transactions that do not land', () => {
     const limit = ComputeBudgetProgram.setComputeUnitLimit({ units: 5 })
     assert.deepEqual(errOf(build(limit, limit)), [false, { DuplicateInstruction: 1 }])
     const poor = new Transaction({ feePayer: other.publicKey, blockhash, lastValidBlockHeight: 1 }).add(call(MEMO))
@@ -159,7 +159,7 @@ test('a transfer reports balances, units, logs and exactly the accounts it chang
   )
 })
 
-test('an account that gives up its last lamport is gone', () => {
+test('an account without lamports is deleted', () => {
   const { engine, execute } = openEngine()
   engine.handle({ op: 'load', accounts: packAccounts([[other.publicKey.toBytes(), wallet(1_005_000n)]]) })
   const sweep = new Transaction({ feePayer: other.publicKey, blockhash, lastValidBlockHeight: 1 })
@@ -170,7 +170,7 @@ test('an account that gives up its last lamport is gone', () => {
   assert.deepEqual(reply.writes[0], { keyIndex: 0, account: null })
 })
 
-test('a simulation changes nothing and answers with the accounts as they would be', () => {
+test('a simulation changes no state and returns the accounts as they would be', () => {
   const { engine, execute } = openEngine()
   const wire = build(transfer(1_000_000))
   const run = { op: 'simulate', wire, nonce: false, verifySignatures: true } as const
@@ -186,7 +186,7 @@ test('a simulation changes nothing and answers with the accounts as they would b
   assert.deepEqual(executed.meta, first.meta)
 })
 
-test('a simulation without signature check runs a transaction nobody signed', () => {
+test('a simulation without signature check runs an unsigned transaction', () => {
   const { engine } = openEngine()
   const wire = build(transfer(1_000_000))
   wire.fill(0, 1, 65)

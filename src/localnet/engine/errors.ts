@@ -2,8 +2,8 @@ import { INSTRUCTION_ERRORS, TRANSACTION_ERRORS } from '../../solana/transaction
 import type { TransactionError } from '../chain/model.ts'
 
 /**
- * litesvm numbers its fieldless errors by position in its own lists: variants that carry a value are classes there and leave no gap, and
- * three variants stand elsewhere (litesvm 1.4.1).
+ * litesvm numbers its fieldless errors by index in its own lists: variants that carry a value are classes there and leave no gap, and
+ * three variants have another index than in Solana (litesvm 1.4.1).
  */
 const CARRY_A_VALUE = [
   'InstructionError',
@@ -15,7 +15,7 @@ const CARRY_A_VALUE = [
 
 const fieldless = (names: readonly string[]): string[] => names.filter((name) => !CARRY_A_VALUE.includes(name))
 
-/** Puts a name right behind another one. */
+/** Moves a name directly behind another one. */
 function moveBehind(names: readonly string[], name: string, before: string): string[] {
   return names.filter((other) => other !== name).flatMap((other) => (other === before ? [other, name] : [other]))
 }
@@ -31,7 +31,7 @@ const ENGINE_INSTRUCTION_ERRORS = moveBehind(
   'BuiltinProgramsMustConsumeComputeUnits',
 )
 
-/** The members of litesvm's error values that are read; each value is a number or an instance of one of its classes. */
+/** The members of litesvm's error values that are used; each value is a number or an instance of one of its classes. */
 type EngineErrorObject = {
   readonly constructor: { readonly name: string }
   readonly index?: number

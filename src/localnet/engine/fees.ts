@@ -12,18 +12,18 @@ import {
   UPGRADEABLE_LOADER,
 } from '../chain/addresses.ts'
 
-/** What a transaction pays. Half of the base fee is burned, the rest goes to the leader. */
+/** The fee of a transaction. Half of the base fee is burned, the rest goes to the leader. */
 export type Fee = { readonly base: bigint; readonly priority: bigint; readonly total: bigint }
 
 export const LAMPORTS_PER_SIGNATURE = 5000n
 const MICRO_LAMPORTS_PER_LAMPORT = 1_000_000n
-/** Defaults of `compute-budget`: what an instruction counts for when the transaction sets no limit (SIMD-0170). */
+/** Defaults of `compute-budget`: the units an instruction is counted with when the transaction sets no limit (SIMD-0170). */
 const UNITS_PER_BUILTIN = 3_000
 const UNITS_PER_INSTRUCTION = 200_000
 const UNITS_MAX = 1_400_000
 
 const PRECOMPILES = new Set([ED25519_PROGRAM, SECP256K1_PROGRAM, SECP256R1_PROGRAM])
-/** Programs counted as built in (`builtins-default-costs`); those moved to on-chain programs count as any other. */
+/** Programs counted as built-in (`builtins-default-costs`); those migrated to on-chain programs are counted as any other. */
 const BUILTINS = new Set([
   SYSTEM_PROGRAM,
   COMPUTE_BUDGET_PROGRAM,

@@ -12,7 +12,7 @@ const ACTIVE = 0xffffffffffffffffn
 /** A deactivated table stays usable while its slot is among the slot hashes. */
 const COOLDOWN_SLOTS = 512
 
-/** Looks the addresses up as the bank does in slot `slot`; addresses added in this very slot are not usable yet. */
+/** Resolves lookups as a bank does in slot `slot`; addresses added in this slot are not usable yet. */
 export function resolveLookups(
   lookups: readonly AddressTableLookup[],
   read: (address: Uint8Array) => EngineAccount | null,

@@ -25,7 +25,7 @@ export function isNonceUsable(
   return isNonceAuthorized(transaction, authority)
 }
 
-/** The account after its nonce moved on. A failed durable nonce transaction leaves this behind too. */
+/** The account with its nonce advanced. A failed durable nonce transaction advances it too. */
 export function advancedNonce(account: EngineAccount, parentBlockhash: Uint8Array): EngineAccount {
   const data = new Uint8Array(account.data)
   data.set(durableNonce(parentBlockhash), NONCE_AT)

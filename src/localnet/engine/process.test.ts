@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict'
-import { fork } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { createSeededRandom } from '../../core/random.ts'
+import { startChild } from '../../platform/process/child.ts'
 import { systemClock } from '../../platform/process/clock.ts'
 import { silentLogger } from '../../platform/telemetry/logger.ts'
 import { startEngineProcess } from './process.ts'
 import type { EngineReply, EngineRequest } from './protocol.ts'
 
-/** An engine that answers each request with the number of bytes it carries, and dies of 0xff. */
+/** An engine that replies to each request with the number of its bytes, and dies on 0xff. */
 const FAKE_ENGINE = `
 process.on('message', (batch) => {
   if (batch.some(({ request }) => request.wire?.[0] === 0xff)) process.kill(process.pid, 'SIGKILL')
@@ -21,19 +23,27 @@ after(() => rmSync(dir, { recursive: true }))
 const path = join(dir, 'fake-engine.mjs')
 writeFileSync(path, FAKE_ENGINE)
 
-const forkFake = () => fork(path, [], { serialization: 'advanced', execArgv: [] })
+const startFake = () => startChild(pathToFileURL(path))
 const execute = (...bytes: number[]): EngineRequest => ({ op: 'execute', wire: Uint8Array.from(bytes), nonce: false })
 
-async function start(options: { refill?: () => EngineRequest[]; windowMax?: number; fork?: typeof forkFake } = {}) {
+async function start(
+  options: { refill?: () => EngineRequest[]; windowMax?: number; startEngine?: typeof startFake } = {},
+) {
   const { refill = () => [], windowMax = 256 } = options
-  const deps = { clock: systemClock, log: silentLogger, refill, fork: options.fork ?? forkFake }
-  const engine = await startEngineProcess(deps, { windowMax, restartDelayMs: 1, restartDelayMsMax: 20 })
+  const deps = {
+    clock: systemClock,
+    random: createSeededRandom(1),
+    log: silentLogger,
+    refill,
+    startChild: options.startEngine ?? startFake,
+  }
+  const engine = await startEngineProcess(deps, { windowMax, restart: { firstMs: 1, maxMs: 20 } })
   const ask = (request: EngineRequest) =>
     new Promise<EngineReply | 'engine-down'>((resolve) => engine.send(request, resolve))
   return { engine, ask, [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose]() }
 }
 
-test('answers come in the order of the requests', async () => {
+test('replies come in the order of the requests', async () => {
   await using host = await start({ windowMax: 3 })
   const order: unknown[] = []
   await Promise.all(
@@ -47,7 +57,7 @@ test('answers come in the order of the requests', async () => {
   )
 })
 
-test('bytes that kill the engine cost that one request; the others run again', async () => {
+test('a request that kills the engine fails alone; the others run again', async () => {
   await using host = await start()
   const replies = await Promise.all([
     host.ask(execute(1)),
@@ -60,7 +70,7 @@ test('bytes that kill the engine cost that one request; the others run again', a
   assert.equal(host.engine.restarts(), 2)
 })
 
-test('a new engine is filled before it works', async () => {
+test('a new engine is filled before it gets requests', async () => {
   let fills = 0
   await using host = await start({
     refill: () => {
@@ -75,7 +85,7 @@ test('a new engine is filled before it works', async () => {
   assert.equal(fills, 2)
 })
 
-test('a pause begins when nothing is in hand and holds back what comes', async () => {
+test('a pause starts when no request is in flight and queues later ones', async () => {
   await using host = await start()
   const events: string[] = []
   const early = host.ask(execute(1)).then(() => events.push('early'))
@@ -99,16 +109,16 @@ test('a pause does not wait for an engine that is down', async () => {
   assert.equal(await host.ask(execute(5)), 1)
 })
 
-test('an engine that never comes up is an error at the start and an answer later', async () => {
-  const broken = () => fork(join(dir, 'absent.mjs'), [], { execArgv: [], stdio: ['ignore', 'ignore', 'ignore', 'ipc'] })
+test('an engine that does not start is an error at the first start and engine-down later', async () => {
+  const broken = () => startChild(pathToFileURL(join(dir, 'absent.mjs')), { stderr: 'ignore' })
   await assert.rejects(
-    start({ fork: broken, refill: () => [{ op: 'load', accounts: new Uint8Array(0) }] }),
+    start({ startEngine: broken, refill: () => [{ op: 'load', accounts: new Uint8Array(0) }] }),
     /does not start/,
   )
 
   let isBroken = false
   await using host = await start({
-    fork: () => (isBroken ? broken() : forkFake()),
+    startEngine: () => (isBroken ? broken() : startFake()),
     refill: () => [{ op: 'load', accounts: new Uint8Array(0) }],
   })
   isBroken = true
@@ -116,7 +126,7 @@ test('an engine that never comes up is an error at the start and an answer later
   assert.equal(await host.ask(execute(1)), 'engine-down')
 })
 
-test('closing answers what waits and leaves no process behind', async () => {
+test('closing replies to queued requests and leaves no process behind', async () => {
   const host = await start()
   const pid = host.engine.pid() as number
   const pending = host.ask(execute(0xff))

@@ -1,247 +1,191 @@
 import assert from 'node:assert/strict'
-import { type ChildProcess, fork } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
-import type { Clock, Timer } from '../../core/clock.ts'
-import { childEnv } from '../../platform/process/child.ts'
+import type { BackoffOptions } from '../../core/backoff.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { Random } from '../../core/random.ts'
+import { type Child, startChild } from '../../platform/process/child.ts'
+import { type InstanceEvents, type Restart, type Supervised, supervise } from '../../platform/process/supervise.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
-import type { EngineReply, EngineRequest, FromEngine, ToEngine } from './protocol.ts'
-
-/** Called once, in the order of `send`; `engine-down` when the engine died of this very request, or does not come up. */
-export type EngineResponse = (reply: EngineReply | 'engine-down') => void
+import { EngineInstance, type EngineJob, type EngineResponse } from './instance.ts'
+import type { EngineReply, EngineRequest } from './protocol.ts'
 
 export type EngineProcessOptions = {
-  /** Requests the engine has at one time; the others wait here, so that a slot can end between them. */
+  /** Requests in flight at one time; the others wait here, so that a slot can end between them. */
   readonly windowMax: number
-  readonly restartDelayMs: number
-  readonly restartDelayMsMax: number
+  readonly restart: BackoffOptions
 }
 
 export type EngineProcessDeps = {
   readonly clock: Clock
+  readonly random: Random
   readonly log: Logger
-  /** What a new engine is filled with, in order. Asked at every start. */
+  /** The state that a new engine is filled with, in order. Called at every start. */
   refill(): Iterable<EngineRequest>
-  /** Starts the process; tests put another program in its place. */
-  fork?: () => ChildProcess
+  /** Starts the process; tests start another program. */
+  readonly startChild?: () => Child
 }
 
-export type EngineProcess = AsyncDisposable & {
-  send(request: EngineRequest, done: EngineResponse): void
-  /** Passes accounts and slot to the engine; resolves when it has them. An engine that is down gets them by its refill. */
-  fill(requests: Iterable<EngineRequest>): Promise<void>
-  /** Runs `then` as soon as the engine has nothing in hand, and holds back everything sent since until `resume`. */
-  pause(then: () => void): void
-  resume(): void
-  pid(): number | undefined
-  restarts(): number
-}
-
-type Job = {
-  readonly request: EngineRequest
-  readonly done: EngineResponse
-  /** How many engines died while they had it. */
-  deaths: number
-  /** State rather than work: nobody waits for its answer, and a new engine gets it anyway. */
-  readonly isFill: boolean
-}
-
-const DEFAULTS: EngineProcessOptions = { windowMax: 256, restartDelayMs: 50, restartDelayMsMax: 2_000 }
-/** Requests that travel in one message. They are answered together, so many would leave callers and engine waiting for each other in turns. */
+const DEFAULTS: EngineProcessOptions = { windowMax: 256, restart: { firstMs: 50, maxMs: 2_000 } }
+/** Requests in one message. Their replies come together, so with many of them callers and engine would wait for each other in turn. */
 const BATCH_MAX = 8
-/** A request that saw this many engines die is taken for the cause. The first time it may have been another's fault. */
+/** A request that was in flight at this many deaths is taken for the cause. At the first death it may have been another request. */
 const DEATHS_MAX = 2
-/** Engines that died in a row without taking their fill; then what waits is answered instead of kept waiting. */
+/** After so many failed starts in a row the waiting requests fail. */
 const FAILED_STARTS_MAX = 4
 
-/** Resolves when the first engine has taken its fill; throws when none does. */
+/** Resolves when the first engine is filled; throws when it does not start. */
 export async function startEngineProcess(deps: EngineProcessDeps, options = DEFAULTS): Promise<EngineProcess> {
-  const { clock, log } = deps
-  const waiting: Job[] = []
-  const inHand = new Map<number, Job>()
-  let child: ChildProcess | undefined
-  let isFilled = false
-  let isClosed = false
-  let isPaused = false
-  let isFlushing = false
-  let onIdle: (() => void) | undefined
-  let seq = 0
-  /** Requests in hand whose answer somebody waits for. */
-  let working = 0
-  let restarts = 0
-  let failedStarts = 0
-  let restartTimer: Timer | undefined
-  const firstFill = Promise.withResolvers<void>()
+  const engine = new EngineProcess(options, deps)
+  await engine.started
+  return engine
+}
 
-  function startChild(): void {
-    const started = (deps.fork ?? forkEngine)()
-    child = started
-    started.on('message', (batch: FromEngine) => child === started && take(batch))
-    started.on('exit', (code, signal) => child === started && died({ code, signal }))
-    started.on('error', (err) => {
-      log.warn({ err }, 'engine process reported an error')
-      if (child === started && started.pid === undefined) died({ code: null, signal: null })
+/** The chain engine in a child process. Requests survive its death, except the one that causes it. */
+export class EngineProcess implements AsyncDisposable {
+  readonly started: Promise<void>
+  readonly #options: EngineProcessOptions
+  readonly #deps: EngineProcessDeps
+  readonly #engine: Supervised<EngineInstance>
+  readonly #waiting: EngineJob[] = []
+  #flow: 'open' | 'pausing' | 'paused' = 'open'
+  #onPaused: (() => void) | undefined
+  #isFlushScheduled = false
+  #isClosed = false
+
+  constructor(options: EngineProcessOptions, deps: EngineProcessDeps) {
+    this.#options = options
+    this.#deps = deps
+    this.#engine = supervise(
+      { backoff: options.restart, firstStartsMax: FAILED_STARTS_MAX },
+      {
+        clock: deps.clock,
+        random: deps.random,
+        start: (events) => this.#start(events),
+        onRestart: (restart) => this.#onRestart(restart),
+      },
+    )
+    this.started = this.#engine.started.catch((cause: unknown) => {
+      throw new Error('the chain engine does not start', { cause })
     })
-    void fill(deps.refill()).then(() => {
-      if (child === started) becomeReady()
+  }
+
+  pid(): number | undefined {
+    return this.#engine.instance?.pid
+  }
+
+  restarts(): number {
+    return this.#engine.restarts
+  }
+
+  send(request: EngineRequest, done: EngineResponse): void {
+    if (this.#isClosed) return done('engine-down')
+    this.#waiting.push({ request, done, deaths: 0, isFill: false })
+    this.#flushSoon()
+  }
+
+  /**
+   * Passes accounts and slot to the engine; resolves when it has them. An engine that is still taking its refill gets them after it; the refill of one
+   * that is not started yet contains them.
+   */
+  async fill(requests: Iterable<EngineRequest>): Promise<void> {
+    await this.#fill(this.#engine.instance, requests)
+  }
+
+  /** Runs `then` as soon as no request is in flight, and holds back everything sent since until `resume`. */
+  pause(then: () => void): void {
+    assert(this.#flow === 'open', 'the engine is paused already')
+    this.#flow = 'pausing'
+    this.#onPaused = then
+    this.#pauseIfIdle()
+  }
+
+  resume(): void {
+    this.#flow = 'open'
+    this.#flushSoon()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true
+    await this.#engine[Symbol.asyncDispose]()
+    this.#failWaiting()
+  }
+
+  #start(events: InstanceEvents): EngineInstance {
+    const instance = new EngineInstance((this.#deps.startChild ?? startEngineChild)(), () => {
+      this.#pauseIfIdle()
+      this.#flush()
     })
-  }
-
-  function becomeReady(): void {
-    isFilled = true
-    failedStarts = 0
-    firstFill.resolve()
-    flush()
-  }
-
-  function fill(requests: Iterable<EngineRequest>): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>()
-    const all = [...requests]
-    all.forEach((request, index) => {
-      const done: EngineResponse = (reply) => {
-        noteRefused(reply)
-        if (index === all.length - 1) resolve()
-      }
-      // One message each: a fill may be large, and the engine works on one while the next is on its way.
-      post([{ request, done, deaths: DEATHS_MAX, isFill: true }])
+    void instance.exited.then(({ code, signal }) => {
+      this.#requeue(instance.takeInFlight())
+      events.failed(new Error(`the engine process ended with ${signal ?? `exit code ${code}`}`))
+      this.#pauseIfIdle()
     })
-    if (all.length === 0) resolve()
-    return promise
-  }
-
-  function noteRefused(reply: EngineReply | 'engine-down'): void {
-    if (!reply || reply === 'engine-down' || !('refused' in reply)) return
-    for (const { reason } of reply.refused) log.warn({ reason }, 'engine refused an account')
-  }
-
-  function post(jobs: readonly Job[]): void {
-    const batch: ToEngine = jobs.map((job) => {
-      inHand.set(++seq, job)
-      if (!job.isFill) working++
-      return { seq, request: job.request }
+    void this.#fill(instance, this.#deps.refill()).then(() => {
+      events.ready()
+      this.#flush()
     })
-    // A failure to write shows itself as the exit of the engine.
-    child?.send(batch, () => {})
+    return instance
   }
 
-  function take(batch: FromEngine): void {
-    for (const { seq: responded, reply } of batch) {
-      const job = inHand.get(responded)
-      assert(job, 'the engine answered a request it was not asked')
-      inHand.delete(responded)
-      if (!job.isFill) working--
-      job.done(reply)
-    }
-    settle()
-    flush()
+  async #fill(instance: EngineInstance | undefined, requests: Iterable<EngineRequest>): Promise<void> {
+    for (const reply of (await instance?.fill(requests)) ?? []) logRefused(reply, this.#deps.log)
   }
 
-  function died(how: { readonly code: number | null; readonly signal: NodeJS.Signals | null }): void {
-    child = undefined
-    isFilled = false
-    // Nothing the engine had in hand was answered, so nothing of it has happened: it can all run again.
-    const lost = [...inHand.values()]
-    inHand.clear()
-    working = 0
+  /** The jobs that a dead engine had run again, except those that died with more than one. */
+  #requeue(lost: readonly EngineJob[]): void {
     for (const job of lost) job.deaths++
-    waiting.unshift(...lost.filter((job) => job.deaths < DEATHS_MAX))
-    for (const job of lost) if (job.deaths >= DEATHS_MAX) job.done('engine-down')
-    if (isClosed) return
-    failedStarts++
-    if (failedStarts >= FAILED_STARTS_MAX) giveUpWaiting()
-    restarts++
-    const delayMs = Math.min(options.restartDelayMs * 2 ** (failedStarts - 1), options.restartDelayMsMax)
-    log.warn({ ...how, inHand: lost.length, delayMs }, 'engine process died; starting another')
-    restartTimer = clock.setTimer(delayMs, startChild)
-    settle()
+    const isOver = (job: EngineJob): boolean => job.isFill || job.deaths >= DEATHS_MAX
+    this.#waiting.unshift(...lost.filter((job) => !isOver(job)))
+    for (const job of lost) if (isOver(job)) job.done('engine-down')
   }
 
-  function giveUpWaiting(): void {
-    firstFill.reject(new Error('the chain engine does not start'))
-    for (const job of waiting.splice(0)) job.done('engine-down')
+  #onRestart({ error, delayMs, failedStarts }: Restart): void {
+    const waiting = this.#waiting.length
+    this.#deps.log.warn({ reason: error.message, waiting, delayMs }, 'the engine process died and is restarted')
+    if (failedStarts >= FAILED_STARTS_MAX) this.#failWaiting()
   }
 
-  function settle(): void {
-    if (!onIdle || working > 0) return
-    const run = onIdle
-    onIdle = undefined
-    run()
+  #failWaiting(): void {
+    for (const job of this.#waiting.splice(0)) job.done('engine-down')
   }
 
-  /** After a death the suspects go one at a time, so that only the one at fault dies twice. They stand in front. */
-  function flush(): void {
-    while (isFilled && !isPaused && waiting.length > 0) {
-      const isSuspect = (waiting[0] as Job).deaths > 0
-      const room = isSuspect ? 1 - working : Math.min(options.windowMax - working, BATCH_MAX)
+  #pauseIfIdle(): void {
+    if (this.#flow !== 'pausing' || (this.#engine.instance?.working ?? 0) > 0) return
+    this.#flow = 'paused'
+    this.#onPaused?.()
+  }
+
+  /** After a death its suspects are sent one at a time, so that only the one at fault dies twice. They are first in the queue. */
+  #flush(): void {
+    const { instance } = this.#engine
+    while (instance && this.#engine.state === 'running' && this.#flow === 'open') {
+      const [next] = this.#waiting
+      if (next === undefined) return
+      const room =
+        next.deaths > 0 ? 1 - instance.working : Math.min(this.#options.windowMax - instance.working, BATCH_MAX)
       if (room <= 0) return
-      post(waiting.splice(0, room))
+      instance.post(this.#waiting.splice(0, room))
     }
   }
 
-  function flushSoon(): void {
-    if (isFlushing) return
-    isFlushing = true
+  #flushSoon(): void {
+    if (this.#isFlushScheduled) return
+    this.#isFlushScheduled = true
     setImmediate(() => {
-      isFlushing = false
-      flush()
+      this.#isFlushScheduled = false
+      this.#flush()
     })
-  }
-
-  async function close(): Promise<void> {
-    isClosed = true
-    restartTimer?.cancel()
-    const ending = child
-    if (ending) {
-      const { promise, resolve } = Promise.withResolvers<void>()
-      ending.once('exit', () => resolve())
-      ending.kill('SIGKILL')
-      await promise
-    }
-    for (const job of waiting.splice(0)) job.done('engine-down')
-  }
-
-  startChild()
-  try {
-    await firstFill.promise
-  } catch (error) {
-    await close()
-    throw error
-  }
-
-  return {
-    send(request, done) {
-      if (isClosed) return done('engine-down')
-      waiting.push({ request, done, deaths: 0, isFill: false })
-      flushSoon()
-    },
-    // An engine that is still taking its refill gets this after it; one not yet started will find it in its own.
-    fill: (requests) => (child ? fill(requests) : Promise.resolve()),
-    pause(then) {
-      assert(!isPaused, 'the engine is paused already')
-      isPaused = true
-      onIdle = then
-      settle()
-    },
-    resume() {
-      isPaused = false
-      flushSoon()
-    },
-    pid: () => child?.pid,
-    restarts: () => restarts,
-    [Symbol.asyncDispose]: close,
   }
 }
 
-function forkEngine(): ChildProcess {
-  // In the published package the files are emitted JavaScript.
-  const url = import.meta.url.endsWith('.ts')
-    ? new URL('./child.ts', import.meta.url)
-    : new URL('./child.js', import.meta.url)
-  // It inherits no secret of the environment, no flag of the parent (a debugger's port, a test runner's) and no terminal.
-  // Its heap is small and one thread does all of its work, so it gets by with little memory beside litesvm's own.
-  return fork(fileURLToPath(url), [], {
-    serialization: 'advanced',
-    env: childEnv(),
-    execArgv: ['--max-semi-space-size=2', '--v8-pool-size=1'],
-    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+function logRefused(reply: EngineReply, log: Logger): void {
+  if (!reply || !('refused' in reply)) return
+  for (const { reason } of reply.refused) log.warn({ reason }, 'engine refused an account')
+}
+
+function startEngineChild(): Child {
+  // Its heap is small and one thread does all of its work, so it needs little memory beside litesvm's own.
+  return startChild(new URL('./child.ts', import.meta.url), {
+    nodeFlags: ['--max-semi-space-size=2', '--v8-pool-size=1'],
+    stderr: 'ignore',
   })
 }

@@ -1,6 +1,6 @@
 import type { TransactionError } from '../chain/model.ts'
 
-/** What travels between the main process and the engine: addresses are raw bytes here, text only in the main process. */
+/** Messages between the main process and the engine. Addresses are raw bytes here and text only in the main process. */
 
 export type EngineAccount = {
   readonly lamports: bigint
@@ -41,7 +41,7 @@ export type EngineMeta = {
   readonly returnData: { readonly programId: Uint8Array; readonly data: Uint8Array } | null
 }
 
-/** The slot being filled. Lists are newest first and come before those the engine has: a new engine gets them whole. */
+/** The open slot. Lists are newest first and are prepended to those the engine has; a new engine receives them complete. */
 export type OpenSlot = {
   readonly slot: number
   readonly epoch: number
@@ -53,10 +53,10 @@ export type OpenSlot = {
 }
 
 export type EngineRequest =
-  /** Runs the transaction in the open slot. `nonce`: its blockhash is not a recent one, so it must be a durable nonce. */
+  /** Executes the transaction in the open slot. `nonce`: its blockhash is not a recent one, so it must be a durable nonce. */
   | { readonly op: 'execute'; readonly wire: Uint8Array; readonly nonce: boolean }
   | { readonly op: 'simulate'; readonly wire: Uint8Array; readonly nonce: boolean; readonly verifySignatures: boolean }
-  /** Accounts in the form of `account-codec.ts`. */
+  /** Accounts in the format of `account-codec.ts`. */
   | { readonly op: 'load'; readonly accounts: Uint8Array }
   | { readonly op: 'open'; readonly slot: OpenSlot }
   | { readonly op: 'dump' }
@@ -66,13 +66,13 @@ export type ExecuteReply =
   | {
       readonly landed: true
       readonly meta: EngineMeta
-      /** Changed accounts by their position among the transaction's keys. */
+      /** Changed accounts by their index in the transaction's keys. */
       readonly writes: readonly { readonly keyIndex: number; readonly account: EngineAccount | null }[]
     }
 
 export type SimulateReply = {
   readonly meta: EngineMeta
-  /** One per key of the transaction; empty when it failed before its accounts were known. */
+  /** One per key of the transaction; empty when it failed before its accounts were loaded. */
   readonly postAccounts: readonly (EngineAccount | null)[]
   readonly loadedAccountsDataSize: number
 }

@@ -2,9 +2,9 @@ import { STAKE_PROGRAM, VOTE_PROGRAM } from '../chain/addresses.ts'
 import type { Account } from '../chain/model.ts'
 import { minimumBalance, RENT_EXEMPT_EPOCH } from './sysvars.ts'
 
-/** The byte forms of the vote and stake account the genesis holds (bincode of `VoteStateVersions` and `StakeStateV2`). */
+/** Encodings of the genesis vote and stake accounts (bincode of `VoteStateVersions` and `StakeStateV2`). */
 
-/** Size of a vote account since state version 3; the rest after the state is zero. */
+/** Size of a vote account since state version 3; the bytes after the state are zero. */
 const VOTE_BYTES = 3762
 const STAKE_BYTES = 200
 const PRIOR_VOTERS = 32
@@ -56,7 +56,7 @@ export function stakeAccount(stake: {
   write.u64(stake.lamports)
   write.u64(NO_EPOCH) // activation epoch of a genesis stake
   write.u64(NO_EPOCH) // deactivation epoch: never
-  write.f64(0.25) // warm-up rate, no longer read
+  write.f64(0.25) // warm-up rate, unused
   write.u64(0n) // credits observed
   return {
     lamports: stake.lamports + minimumBalance(STAKE_BYTES),

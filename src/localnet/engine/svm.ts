@@ -1,4 +1,4 @@
-// The package's own entry drags in all of @solana/kit: 60 MB and half a second for nothing used here.
+// The package's main entry loads all of @solana/kit: 60 MB and half a second, and nothing of it is used here.
 import internal, { type LiteSvm, type Account as SvmAccount } from 'litesvm/dist/internal.js'
 import { decodeBase58 } from '../../solana/crypto/base58.ts'
 import {
@@ -33,7 +33,7 @@ import {
   writeSlotHistory,
 } from './sysvars.ts'
 
-/** The owners under which litesvm's own accounts are found; it has no way to list them all. */
+/** The owners of litesvm's built-in accounts; it has no call that lists all accounts. */
 const GENESIS_OWNERS = [
   NATIVE_LOADER,
   BPF_LOADER_DEPRECATED,
@@ -47,7 +47,7 @@ const GENESIS_OWNERS = [
   TOKEN_2022_PROGRAM,
 ].map((address) => decodeBase58(address))
 
-/** litesvm with accounts in this room's form. Only well-formed transactions may reach `native`: it aborts the process on others. */
+/** litesvm with accounts as `EngineAccount`. Only well-formed transactions may reach `native`: it aborts the process on others. */
 export type Svm = {
   readonly native: LiteSvm
   read(address: Uint8Array): EngineAccount | null
@@ -58,8 +58,8 @@ export type Svm = {
 
 export function createSvm(): Svm {
   const native = new internal.LiteSvm()
-  // Signatures, age and duplicates are checked before: with the real parent blockhash put into every message (see
-  // `execute`), litesvm could not check them itself.
+  // Signatures, age and duplicates are checked before: every message gets the parent's blockhash (see `#execute`), so
+  // litesvm cannot check them.
   native.setSigverify(false)
   native.setBlockhashCheck(false)
   native.setTransactionHistory(0n)
@@ -68,7 +68,7 @@ export function createSvm(): Svm {
   if (memo) native.addProgram(decodeBase58(MEMO_PROGRAM_V4), memo.data())
   for (const { address } of native.getProgramAccounts(decodeBase58(SYSTEM_PROGRAM))) write(address, null)
 
-  // Written anew every slot: 128 KiB that need not be garbage each time.
+  // Rewritten every slot; one buffer of 128 KiB avoids an allocation per slot.
   const slotHistory = new Uint8Array(SLOT_HISTORY_BYTES)
 
   function read(address: Uint8Array): EngineAccount | null {

@@ -20,19 +20,19 @@ import {
   writeSlotHistory,
 } from './sysvars.ts'
 
-/** The runtime reads the bytes; it is the oracle of the encoders. */
+/** The runtime decodes the bytes and serves as the oracle for the encoders. */
 const svm = new internal.LiteSvm()
 function put(address: string, data: Uint8Array) {
   svm.setAccount(decodeBase58(address), new internal.Account(1n, data, decodeBase58(SYSVAR_OWNER), false, 0n))
 }
 
-test('the engine reads the clock as it was encoded', () => {
+test('the engine decodes the clock that was encoded', () => {
   put(CLOCK_SYSVAR, encodeClock({ slot: 9, epoch: 2, epochStartTimestamp: 100, unixTimestamp: 200 }))
   const { slot, epoch, epochStartTimestamp, leaderScheduleEpoch, unixTimestamp } = svm.getClock()
   assert.deepEqual([slot, epoch, epochStartTimestamp, leaderScheduleEpoch, unixTimestamp], [9n, 2n, 100n, 3n, 200n])
 })
 
-test('the engine reads the epoch schedule: no warm-up, leaders known an epoch ahead', () => {
+test('the engine decodes the epoch schedule: no warm-up, leader schedule one epoch ahead', () => {
   put(EPOCH_SCHEDULE_SYSVAR, encodeEpochSchedule(432_000))
   const schedule = svm.getEpochSchedule()
   assert.deepEqual(
@@ -72,7 +72,7 @@ test('recent blockhashes: 150 at most, each with its fee rate', () => {
   assert.equal(view.getBigUint64(8 + 32, true), 5000n)
 })
 
-test("the rent-exempt minimum is the runtime's", () => {
+test('the rent-exempt minimum equals that of the runtime', () => {
   for (const bytes of [0, 80, 165, 10_000])
     assert.equal(minimumBalance(bytes), svm.minimumBalanceForRentExemption(BigInt(bytes)))
 })

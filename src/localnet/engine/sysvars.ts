@@ -1,7 +1,7 @@
 import { SYSVAR_OWNER } from '../chain/addresses.ts'
 import type { Account } from '../chain/model.ts'
 
-/** Byte forms of the sysvars that change with every slot (bincode: integers little endian, lengths u64). */
+/** Encodings of the sysvars that change with every slot (bincode: integers little endian, lengths u64). */
 
 export type ClockValues = {
   readonly slot: number
@@ -23,7 +23,7 @@ const LAMPORTS_PER_SIGNATURE = 5000n
 const SLOT_HISTORY_BITS = 1024 * 1024
 export const SLOT_HISTORY_BYTES = 1 + 8 + SLOT_HISTORY_BITS / 8 + 8 + 8
 
-/** Lamports a sysvar account holds: the rent-exempt minimum of its size, as the bank funds it. */
+/** A sysvar account holds the rent-exempt minimum of its size, as in Agave's bank. */
 export function sysvarAccount(data: Uint8Array): Account {
   return {
     lamports: minimumBalance(data.length),
@@ -34,7 +34,7 @@ export function sysvarAccount(data: Uint8Array): Account {
   }
 }
 
-/** The same, its data made only when somebody reads it: several large sysvars change with every slot, and most are never read. */
+/** The same, with data encoded on first access: several large sysvars change with every slot, and most are never read. */
 function lazySysvarAccount(bytes: number, encode: () => Uint8Array): Account {
   return {
     lamports: minimumBalance(bytes),
@@ -59,7 +59,7 @@ export function recentBlockhashesAccount(read: () => readonly Uint8Array[]): Acc
   return lazySysvarAccount(RECENT_BLOCKHASHES_BYTES, () => encodeRecentBlockhashes(read()))
 }
 
-/** What accounts that owe no rent carry: u64::MAX. */
+/** The rent epoch of rent-exempt accounts: u64::MAX. */
 export const RENT_EXEMPT_EPOCH = 18446744073709551615n
 /** ACCOUNT_STORAGE_OVERHEAD bytes are charged beside the data; the rate is lamports per byte with the two years folded in (SIMD-0194). */
 const ACCOUNT_OVERHEAD_BYTES = 128
@@ -80,7 +80,7 @@ export function encodeClock(clock: ClockValues): Uint8Array {
   return data
 }
 
-/** No warm-up: every epoch has the full length from slot 0 on. */
+/** No warm-up: every epoch has the full length, beginning with slot 0. */
 export function encodeEpochSchedule(slotsPerEpoch: number): Uint8Array {
   const data = new Uint8Array(33)
   const view = new DataView(data.buffer)
@@ -89,7 +89,7 @@ export function encodeEpochSchedule(slotsPerEpoch: number): Uint8Array {
   return data
 }
 
-/** Newest first. The account always has room for 512 entries. */
+/** Newest first. The account size is always that of 512 entries. */
 export function encodeSlotHashes(hashes: readonly SlotHash[]): Uint8Array {
   const count = Math.min(hashes.length, SLOT_HASHES_MAX)
   const data = new Uint8Array(SLOT_HASHES_BYTES)
@@ -106,7 +106,7 @@ export function encodeSlotHashes(hashes: readonly SlotHash[]): Uint8Array {
 /** Newest first, each with the fee rate of its block. */
 export function encodeRecentBlockhashes(hashes: readonly Uint8Array[]): Uint8Array {
   const count = Math.min(hashes.length, RECENT_BLOCKHASHES_MAX)
-  // The account is allocated once with room for all entries (`RecentBlockhashes::size_of`).
+  // The account size is that of the maximum number of entries (`RecentBlockhashes::size_of`).
   const data = new Uint8Array(RECENT_BLOCKHASHES_BYTES)
   const view = new DataView(data.buffer)
   view.setBigUint64(0, BigInt(count), true)
@@ -118,14 +118,14 @@ export function encodeRecentBlockhashes(hashes: readonly Uint8Array[]): Uint8Arr
 }
 
 /**
- * Every slot from 0 on has a block here, so the bit vector follows from the newest.
+ * Every slot since 0 has a block on this chain, so the bit vector is determined by the newest slot.
  * Bincode of a BitVec: option tag, number of u64 words, words, number of bits; then the next slot.
  */
 export function encodeSlotHistory(newestSlot: number): Uint8Array {
   return writeSlotHistory(new Uint8Array(SLOT_HISTORY_BYTES), newestSlot)
 }
 
-/** The same into `data`, which may hold the form of an earlier slot: bits of all slots up to then are set already. */
+/** The same into `data`, which may hold the encoding of an earlier slot: the bits up to that slot are already set. */
 export function writeSlotHistory(data: Uint8Array, newestSlot: number): Uint8Array {
   const view = new DataView(data.buffer, data.byteOffset, data.length)
   data[0] = 1

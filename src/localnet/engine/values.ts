@@ -5,8 +5,8 @@ import type { EngineAccount, EngineMeta, EngineTokenBalance } from './protocol.t
 import { RENT_EXEMPT_EPOCH } from './sysvars.ts'
 
 /**
- * The engine's values in the room's own form. Arrays that came in a message are views into it, so whatever is kept is
- * copied: otherwise one small account would hold a whole batch in memory.
+ * Converts the engine's values to those of `chain/model.ts`. Arrays from a message are views into it, so kept values are
+ * copied: otherwise one small account would keep a complete batch in memory.
  */
 
 export function toAccount({ lamports, owner, data, executable }: EngineAccount): Account {

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { zstdCompressSync } from 'node:zlib'
 import { decodeBase58 } from '../../solana/crypto/base58.ts'
 import { MEMO_PROGRAM } from '../chain/addresses.ts'
-import { createEngine } from '../engine/engine.ts'
+import { Engine } from '../engine/engine.ts'
 import { startTestChain } from '../testing.ts'
 import { parseAccountFile, readFixtures } from './fixtures.ts'
 
@@ -15,7 +15,7 @@ const OWNER = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
 const fileOf = (data: string, lamports = '18446744073709551615') =>
   `{"pubkey":"${KEY}","account":{"lamports":${lamports},"data":${data},"owner":"${OWNER}","executable":false,"rentEpoch":18446744073709551615,"space":3}}`
 
-test('the forms of account data that the node writes', () => {
+test('parses every encoding of account data that a node writes', () => {
   const zstd = Buffer.from(zstdCompressSync(Buffer.from([1, 2, 3]))).toString('base64')
   for (const data of ['["AQID","base64"]', '["Ldp","base58"]', '"Ldp"', `["${zstd}","base64+zstd"]`]) {
     const [address, account] = parseAccountFile(fileOf(data), 'x.json')
@@ -27,7 +27,7 @@ test('the forms of account data that the node writes', () => {
   }
 })
 
-test('a file that is wrong is named together with what is wrong', () => {
+test('an error names the invalid file and the reason', () => {
   const wrong: [string, RegExp][] = [
     ['{', /x\.json: it is not JSON/],
     ['null', /"pubkey" is no address/],
@@ -43,10 +43,10 @@ test('a file that is wrong is named together with what is wrong', () => {
   assert.throws(() => readFixtures('/does/not/exist'), /account file .does.not.exist/)
 })
 
-test('a folder of accounts and programs is in the chain from its first slot', async () => {
+test('loads accounts and programs of a folder into the first slot', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'fixtures-'))
   try {
-    const dump = createEngine().handle({ op: 'dump' })
+    const dump = new Engine().handle({ op: 'dump' })
     assert(dump && 'accounts' in dump)
     const memo = dump.accounts.find(([address]) => Buffer.compare(address, decodeBase58(MEMO_PROGRAM)) === 0)
     const program = '8qbHbw2BbbTHBW1sbeqakYXVKRQM8Ne7pLK7m6CVfeR'

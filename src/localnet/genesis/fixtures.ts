@@ -11,12 +11,12 @@ import { parseKeyFile } from './key-files.ts'
 /** An account holds at most 10 MiB (MAX_PERMITTED_DATA_LENGTH). */
 const DATA_BYTES_MAX = 10 * 1024 * 1024
 const FILES_MAX = 10_000
-/** Base64 of the largest account, and some room for the rest of the file. */
+/** Base64 of the largest account, and space for the rest of the file. */
 const FILE_BYTES_MAX = 15 * 1024 * 1024
 
 /**
- * Accounts to begin with: JSON files as `solana-test-validator --account-dir` takes and `solana account --output json`
- * writes, and programs as `.so` files. A program's address is its file name, or that of `NAME-keypair.json` beside it.
+ * Accounts of the genesis: JSON files as `solana-test-validator --account-dir` accepts and `solana account --output json`
+ * writes, and programs as `.so` files. A program's address is its file name, or the key of `NAME-keypair.json` beside it.
  */
 export function readFixtures(dir: string): [string, Account][] {
   const names = listFiles(dir)
@@ -77,7 +77,7 @@ function decodeData(data: unknown): Uint8Array | undefined {
   }
 }
 
-/** Lamports go past 2^53, so whole numbers are read from their text. */
+/** Lamports may exceed 2^53, so integers are read from their source text. */
 function parseJson(text: string, path: string): unknown {
   try {
     return JSON.parse(text, (key, value: unknown, context?: { source?: string }) =>

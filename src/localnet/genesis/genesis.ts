@@ -7,14 +7,14 @@ import { RENT_EXEMPT_EPOCH } from '../engine/sysvars.ts'
 import type { ChainKeys } from './keys.ts'
 
 const LAMPORTS_PER_SOL = 1_000_000_000n
-/** As the test validator's genesis has it. */
+/** The value of solana-test-validator. */
 const FAUCET_LAMPORTS = 500_000_000n * LAMPORTS_PER_SOL
 const IDENTITY_LAMPORTS = 500n * LAMPORTS_PER_SOL
 const GENESIS_STAKE_LAMPORTS: bigint = 1_000_000n * LAMPORTS_PER_SOL
 
 export type Genesis = { readonly hash: string; readonly accounts: ReadonlyMap<string, Account> }
 
-/** The state before slot 0: the engine's own programs and sysvars, the chain's wallets, then the fixtures, which may replace any of them. */
+/** The state before slot 0: the engine's programs and sysvars, the chain's own accounts, then the fixtures, which may replace any of them. */
 export function createGenesis(source: {
   readonly engineAccounts: Iterable<readonly [string, Account]>
   readonly fixtures: Iterable<readonly [string, Account]>

@@ -6,7 +6,7 @@ import { createSeededRandom } from '../../core/random.ts'
 import { makeTestFolder } from '../../platform/files/test-folder.ts'
 import { openKeyFile, parseKeyFile } from './key-files.ts'
 
-test('a key is made once, in the form other Solana tools read', async () => {
+test('a key is created once, in the format of solana-keygen', async () => {
   using folder = makeTestFolder()
   const random = createSeededRandom(1)
   const key = await openKeyFile(folder.path, 'faucet', random)
@@ -16,14 +16,14 @@ test('a key is made once, in the form other Solana tools read', async () => {
   assert.deepEqual((await openKeyFile(folder.path, 'faucet', random)).publicKey, key.publicKey)
 })
 
-test('a key that others can read is refused', async () => {
+test('a key file readable by other users is refused', async () => {
   using folder = makeTestFolder()
   await openKeyFile(folder.path, 'faucet', createSeededRandom(1))
   chmodSync(folder.file('faucet.json'), 0o644)
   await assert.rejects(openKeyFile(folder.path, 'faucet', createSeededRandom(1)), { code: 'file-mode' })
 })
 
-test('a text that is no key is refused without being quoted', () => {
+test('an invalid key file is refused without quoting its text', () => {
   for (const text of [
     '',
     '[]',
@@ -34,7 +34,7 @@ test('a text that is no key is refused without being quoted', () => {
   ]) {
     assert.throws(
       () => parseKeyFile(text, 'k.json'),
-      (error: Error) => /k\.json is no keypair file/.test(error.message) && !error.message.includes('seed words'),
+      (error: Error) => /k\.json is not a keypair file/.test(error.message) && !error.message.includes('seed words'),
     )
   }
 })

@@ -3,12 +3,12 @@ import { join } from 'node:path'
 import { ServiceError } from '../../core/error.ts'
 import type { Random } from '../../core/random.ts'
 import { createFileExclusive } from '../../platform/files/atomic.ts'
-import { readIfThere } from '../../platform/files/read-optional.ts'
+import { readIfThere } from '../../platform/files/optional.ts'
 import { checkSecretFile } from '../../platform/files/state-folder.ts'
 import { createSigningKey, type SigningKey } from '../../solana/crypto/ed25519.ts'
 import { secretOf } from './keys.ts'
 
-/** The key in `DIR/NAME.json`, in the form of `solana-keygen` (64 numbers: seed, public key); made with mode 0600 when it is not there. */
+/** The key in `DIR/NAME.json`, in the format of `solana-keygen` (64 numbers: seed, public key); created with mode 0600 when absent. */
 export async function openKeyFile(dir: string, name: string, random: Random): Promise<SigningKey> {
   const path = join(dir, `${name}.json`)
   mkdirSync(dir, { recursive: true, mode: 0o700 })
@@ -22,11 +22,11 @@ export async function openKeyFile(dir: string, name: string, random: Random): Pr
   return parseKeyFile(text, path)
 }
 
-/** Throws without quoting the text: it may hold a secret. */
+/** The error does not quote the text: it may hold a secret. */
 export function parseKeyFile(text: string, path: string): SigningKey {
   const numbers = readNumbers(text)
   if (numbers?.length !== 64) {
-    throw new ServiceError('secret-invalid', `${path} is no keypair file: it must hold a JSON array of 64 bytes`, {
+    throw new ServiceError('secret-invalid', `${path} is not a keypair file: it must hold a JSON array of 64 bytes`, {
       fields: { path },
     })
   }
@@ -34,7 +34,7 @@ export function parseKeyFile(text: string, path: string): SigningKey {
   if (Buffer.compare(key.publicKey, numbers.subarray(32)) !== 0) {
     throw new ServiceError(
       'secret-invalid',
-      `${path} is no keypair file: its public half does not belong to its secret half`,
+      `${path} is not a keypair file: its public key does not match its secret key`,
       { fields: { path } },
     )
   }

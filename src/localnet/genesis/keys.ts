@@ -1,6 +1,6 @@
 import { createSigningKey, type SigningKey } from '../../solana/crypto/ed25519.ts'
 
-/** The keys the chain itself signs with. */
+/** The keys of the chain's own validator and faucet. */
 export type ChainKeys = {
   readonly identity: SigningKey
   readonly vote: SigningKey
@@ -10,7 +10,7 @@ export type ChainKeys = {
 
 export const KEY_NAMES = ['identity', 'vote', 'stake', 'faucet'] as const
 
-/** Asks for each key's secret seed by its name. */
+/** Creates each key from the secret seed that `seedOf` returns for its name. */
 export function createChainKeys(seedOf: (name: (typeof KEY_NAMES)[number]) => Uint8Array): ChainKeys {
   return {
     identity: createSigningKey(seedOf('identity')),
@@ -20,7 +20,7 @@ export function createChainKeys(seedOf: (name: (typeof KEY_NAMES)[number]) => Ui
   }
 }
 
-/** The secret seed of a key, to derive others from. */
+/** The secret seed of a key, to derive further keys from. */
 export function secretOf(key: SigningKey): Uint8Array {
   return new Uint8Array(Buffer.from(key.privateKey.export({ format: 'jwk' }).d as string, 'base64url'))
 }

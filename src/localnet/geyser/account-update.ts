@@ -37,7 +37,7 @@ export class AccountUpdate {
     return this.#sliced.body
   }
 
-  /** The message SubscribeUpdateAccountInfo alone, for blocks. */
+  /** Only the message SubscribeUpdateAccountInfo, for blocks. */
   info(slices: DataSlices): Uint8Array {
     return infoOf(this.body(slices))
   }

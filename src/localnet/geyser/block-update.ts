@@ -6,7 +6,7 @@ import type { EntryUpdate } from './entry-update.ts'
 import { writer } from './scratch.ts'
 import type { TransactionUpdate } from './transaction-update.ts'
 
-/** What of a block one named filter asks for. Undefined members stay out of the message. */
+/** The parts of a block that one named filter selects. Undefined members are omitted from the message. */
 export type BlockParts = {
   readonly transactions: readonly TransactionUpdate[] | undefined
   readonly accounts: readonly AccountUpdate[] | undefined
@@ -39,7 +39,7 @@ export class BlockUpdate {
     this.#createdAt = createdAt
   }
 
-  /** Not kept: filters of blocks differ too much from stream to stream. */
+  /** Not cached: block filters differ too much between streams. */
   encode(parts: BlockParts): Uint8Array {
     const { block } = this
     const transactions = parts.transactions?.map((update) => update.info()) ?? []
@@ -90,7 +90,7 @@ export class BlockMetaUpdate {
   }
 }
 
-/** The message Rewards. The only rewards of a localnet are the leader's fees. */
+/** The message Rewards. The only rewards on this chain are the leader's fees. */
 function writeRewards({ rewards = [] }: Block): void {
   for (const { pubkey, lamports, postBalance } of rewards) {
     writer.message(1, () => {

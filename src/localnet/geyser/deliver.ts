@@ -3,8 +3,8 @@ import type { Named, StreamFilter } from './filter/filter.ts'
 import type { Update } from './updates.ts'
 
 /**
- * Adds the messages that one update means for a stream with this filter: one with the names of all filters of its kind
- * that match, for a transaction one more with those of the status filters, for a block one per filter.
+ * Adds the messages of one update to a stream's batch: one message with the names of all matching filters of its kind,
+ * for a transaction a second one with those of the status filters, for a block one per filter.
  */
 export function deliver(update: Update, filter: StreamFilter, batch: FrameBatch): void {
   switch (update.kind) {

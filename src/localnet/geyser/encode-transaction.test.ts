@@ -44,7 +44,7 @@ test('a v0 message is versioned and carries its lookups', () => {
   assert.deepEqual([...(message.addressTableLookups[0]?.writableIndexes ?? [])], [0, 7])
 })
 
-test('a v1 message is versioned and told by its config, even an empty one', () => {
+test('a v1 message is versioned and recognized by its config, even an empty one', () => {
   const config = {
     priorityFeeLamports: 0n,
     computeUnitLimit: 1000,

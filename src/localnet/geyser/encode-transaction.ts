@@ -86,7 +86,7 @@ export function writeError(writer: ProtobufWriter, field: number, error: Transac
   writer.message(field, () => writer.bytes(1, encodeTransactionError(error) ?? UNKNOWN_ERROR))
 }
 
-/** SanitizeFailure, for an error of the engine that Solana has no name for. */
+/** SanitizeFailure, for an engine error without a name in Solana. */
 const UNKNOWN_ERROR = Uint8Array.of(14, 0, 0, 0)
 
 function writeTokenBalance(writer: ProtobufWriter, field: number, balance: ChainTokenBalance): void {

@@ -23,7 +23,7 @@ export class EntryUpdate {
     return this.#body
   }
 
-  /** The message SubscribeUpdateEntry alone, for blocks. */
+  /** Only the message SubscribeUpdateEntry, for blocks. */
   info(): Uint8Array {
     this.#write()
     return writer.take()

@@ -55,7 +55,7 @@ const LIVE_10 = [
 ]
 const SETTLED_10 = [...LIVE_10.slice(1), 'b: block 2/1 10', 'm: meta 10']
 
-test('processed: content as it happened, block, meta, then the status; other levels only as statuses', async () => {
+test('processed streams receive content, block, block meta, then the slot status; other levels only as slot statuses', async () => {
   await using node = await start()
   const stream = await node.subscribe(EVERYTHING)
   await stream.rest()
@@ -72,7 +72,7 @@ test('processed: content as it happened, block, meta, then the status; other lev
   ])
 })
 
-test('confirmed and finalized: settled content when the slot gets there, after the statuses before it', async () => {
+test('confirmed and finalized streams receive the last write per account when the slot reaches their level', async () => {
   for (const [commitment, later] of [
     [1, ['s: processed 11<10', ...SETTLED_10, 's: confirmed 10<9', 's: finalized 9<8']],
     [2, ['s: processed 12<11', 's: confirmed 11<10', ...SETTLED_10, 's: finalized 10<9']],
@@ -88,7 +88,7 @@ test('confirmed and finalized: settled content when the slot gets there, after t
   }
 })
 
-test('an update names all filters that match; a block comes once per filter', async () => {
+test('an update names all matching filters; a block is sent once per filter', async () => {
   await using node = await start()
   const stream = await node.subscribe({
     accounts: { one: { account: [address('x')] }, two: {}, three: { account: [address('y')] } },
@@ -104,7 +104,7 @@ test('an update names all filters that match; a block comes once per filter', as
   ])
 })
 
-test('a new request replaces all filters, a ping does not, and commitment can change', async () => {
+test('a new request replaces all filters and the commitment, a ping does not', async () => {
   await using node = await start()
   const stream = await node.subscribe({ slots: { s: { filterByCommitment: true } } })
   await stream.rest()
@@ -124,7 +124,7 @@ test('a new request replaces all filters, a ping does not, and commitment can ch
   assert.deepEqual(await stream.rest(), [])
 })
 
-test('pings come every ten seconds, and a half-closed stream goes on', async () => {
+test('pings are sent every ten seconds and a half-closed stream continues', async () => {
   await using node = await start()
   const stream = await node.subscribe({ slots: { s: {} } })
   await stream.rest()
@@ -137,7 +137,7 @@ test('pings come every ten seconds, and a half-closed stream goes on', async () 
   stream.call.cancel()
 })
 
-test('from_slot replays what happened since, in live order, then goes on live', async () => {
+test('from_slot replays past slots in live order, then continues live', async () => {
   for (const commitment of [0, 1, 2] as const) {
     await using node = await start()
     const live = await node.subscribe({ ...EVERYTHING, commitment })
@@ -153,7 +153,7 @@ test('from_slot replays what happened since, in live order, then goes on live', 
   }
 })
 
-test('from_slot in the future begins with that slot or earlier; too old is OUT_OF_RANGE with the first available', async () => {
+test('from_slot in the future starts at that slot or earlier; too old is OUT_OF_RANGE with the first available slot', async () => {
   await using node = await start({ replaySlots: 5 })
   for (let i = 0; i < 20; i++) node.produce()
   const info = () =>
@@ -180,7 +180,7 @@ test('without replay from_slot is refused', async () => {
   assert.deepEqual(pick(await stream.status), [13, 'from_slot is not supported'])
 })
 
-test('a stream that falls behind the log is cut with INTERNAL, others are not', async () => {
+test('a stream that falls behind the log is ended with INTERNAL, others are not', async () => {
   await using node = await start({ replaySlots: 4 })
   const quick = await node.subscribe({ slots: { s: {} } })
   await quick.rest()
@@ -208,7 +208,7 @@ test('a stream that falls behind the log is cut with INTERNAL, others are not', 
   session.destroy()
 })
 
-test('x-request-snapshot sends the accounts there are, marked, before anything else', async () => {
+test('x-request-snapshot sends all accounts, marked as startup, before any other update', async () => {
   await using node = await start()
   node.produce(content(node))
   const metadata = new Metadata()
@@ -221,7 +221,7 @@ test('x-request-snapshot sends the accounts there are, marked, before anything e
   assert.equal((await stream.rest())[0], 's: processed 11<10')
 })
 
-test('bad requests end the stream with INVALID_ARGUMENT, bytes that are none with INTERNAL', async () => {
+test('an invalid request ends the stream with INVALID_ARGUMENT, undecodable bytes with INTERNAL', async () => {
   await using node = await start()
   const bad = await node.subscribe({ accounts: { a: { account: ['x'] } } })
   assert.deepEqual(pick(await bad.status), [3, 'failed to create filter: String is the wrong size'])
@@ -234,7 +234,7 @@ test('bad requests end the stream with INVALID_ARGUMENT, bytes that are none wit
   assert.equal((await status).code, 13)
 })
 
-test('gzip is spoken when the client speaks it', async () => {
+test('compresses with gzip when the client accepts it', async () => {
   await using node = await start()
   const zipped = new Client(node.target, credentials.createInsecure(), { 'grpc.default_compression_algorithm': 2 })
   const stream = await node.subscribe(EVERYTHING, { through: zipped })
@@ -244,7 +244,7 @@ test('gzip is spoken when the client speaks it', async () => {
   zipped.close()
 })
 
-test('the number of streams is bounded, and shutdown tells them', async () => {
+test('limits the number of streams, and a shutdown ends them with UNAVAILABLE', async () => {
   await using node = await start({ streamsMax: 1 })
   const first = await node.subscribe({ slots: { s: {} } })
   const call: Call = node.client.makeBidiStreamRequest(
@@ -256,13 +256,13 @@ test('the number of streams is bounded, and shutdown tells them', async () => {
   const status = new Promise<StatusObject>((resolve) => call.on('status', resolve))
   call.resume()
   assert.deepEqual(pick(await status), [8, 'max subscription limit exceeded'])
-  const drained = node.door.drain(10_000)
+  const drained = node.server.drain(10_000)
   assert.deepEqual(pick(await first.status), [14, 'server is shutting down try again later'])
   node.client.close()
   await drained
 })
 
-test('the unary methods answer at each commitment', async () => {
+test('the unary methods respond at each commitment', async () => {
   await using node = await start()
   node.produce()
   node.produce()
@@ -314,7 +314,7 @@ test('the unary methods answer at each commitment', async () => {
   }
 })
 
-test('health of the node and of its one service is served, another service is not found', async () => {
+test('serves the health of the server and of its services; an unknown service is NOT_FOUND', async () => {
   await using node = await start()
   const check = (service: string) =>
     node.unary('/grpc.health.v1.Health/Check', [HealthCheckRequestSchema, { service }], HealthCheckResponseSchema)

@@ -27,13 +27,13 @@ export type GeyserServerDeps = { readonly chain: Chain; readonly log: Logger; re
 
 export type GeyserServer = AsyncDisposable & {
   readonly address: { readonly host: string; readonly port: number }
-  /** Tells every open stream, waits for them until the deadline, then closes the port. */
+  /** Ends every open stream, waits for them until the deadline, then closes the port. */
   drain(deadlineMs: number): Promise<void>
 }
 
 const DEFAULTS = { limits: DEFAULT_FILTER_LIMITS, pingMs: 10_000, replaySlots: 150, replay: true, streamsMax: 1000 }
 
-/** The document of GetVersion, in the shape the plugin gives it. */
+/** The JSON of GetVersion, with the members of the Yellowstone plugin. */
 const VERSION = JSON.stringify({
   version: {
     package: 'sluice-localnet',
@@ -48,8 +48,8 @@ const VERSION = JSON.stringify({
 })
 
 /** Serves geyser.Geyser and grpc.health.v1 over the chain. */
-export async function startGeyserServer(given: GeyserServerOptions, deps: GeyserServerDeps): Promise<GeyserServer> {
-  const options = { ...DEFAULTS, ...given }
+export async function startGeyserServer(overrides: GeyserServerOptions, deps: GeyserServerDeps): Promise<GeyserServer> {
+  const options = { ...DEFAULTS, ...overrides }
   const { chain, clock } = deps
   const log = deps.log.child({ part: 'localnet-geyser' })
   const streams = new Map<GrpcCall, { readonly pump: () => void }>()
@@ -58,7 +58,7 @@ export async function startGeyserServer(given: GeyserServerOptions, deps: Geyser
     { slotsMax: options.replaySlots },
     { nowMs: () => clock.nowMs(), block: (slot) => chain.block(slot) },
   )
-  // The slot now being filled opened before this door did.
+  // The open slot was opened before this server started.
   slotLog.append({ kind: 'opened', slot: chain.openSlot(), parentSlot: chain.slot('processed') })
 
   const firstReplaySlot = () => {

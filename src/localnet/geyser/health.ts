@@ -8,10 +8,10 @@ import {
 } from '../../solana/gen/health_pb.ts'
 import { decodeMessage, encodeMessage } from '../../solana/geyser/protobuf.ts'
 
-/** The server as a whole has the empty name. */
+/** The empty name stands for the server. */
 const SERVICES: ReadonlySet<string> = new Set(['', 'geyser.Geyser', 'grpc.health.v1.Health'])
 
-/** grpc.health.v1: a door that answers is serving; before a shutdown watchers are told otherwise. */
+/** grpc.health.v1: reports SERVING; on shutdown watchers receive NOT_SERVING. */
 export function serveHealth(call: GrpcCall, method: string): boolean {
   if (method === 'Check') {
     serveUnary(call, (bytes) => {

@@ -44,7 +44,7 @@ const mutation = fc.record({
   changes: fc.array(fc.tuple(fc.nat({ max: REQUEST.length - 1 }), fc.integer({ min: 0, max: 255 })), { maxLength: 6 }),
 })
 
-test('no request, however damaged, does more than be refused; a good one can always be served', (t) => {
+test('a mutated request is served or refused, and a valid one is still served after it', (t) => {
   const double = createChainDouble()
   const block = double.produce({
     transactions: [

@@ -1,9 +1,9 @@
 import { ProtobufWriter } from '../../solana/geyser/protobuf-writer.ts'
 
-/** Where all updates are encoded, one after the other. Empty whenever no encoder is running. */
+/** The buffer that all updates are encoded in, one after the other. Empty whenever no encoder is running. */
 export const writer = new ProtobufWriter()
 
-/** The field created_at, as it follows every oneof. */
+/** The field created_at, which follows every oneof. */
 export function encodeCreatedAt(unixMs: number): Uint8Array {
   writer.message(11, () => {
     writer.uint(1, Math.floor(unixMs / 1000))
@@ -12,7 +12,7 @@ export function encodeCreatedAt(unixMs: number): Uint8Array {
   return writer.take()
 }
 
-/** The inner message of an account or transaction update, whose body begins with tag, length, tag, length. */
+/** The inner message of an account or transaction update; the body starts with tag, length, tag, length. */
 export function infoOf(body: Uint8Array): Uint8Array {
   let at = 1
   while ((body[at] as number) > 127) at++

@@ -6,19 +6,19 @@ import { encodeCreatedAt } from './scratch.ts'
 import { TransactionUpdate } from './transaction-update.ts'
 import type { Update } from './updates.ts'
 
-/** Everything there is to tell of one block, in the order it is told. */
+/** All updates of one block, in the order they are sent. */
 export type SlotContent = {
-  /** As it happened: every write of every account. */
+  /** For processed streams: every write of every account. */
   readonly live: readonly Update[]
-  /** As it stands: only the last write of each account. What confirmed and finalized streams get. */
+  /** For confirmed and finalized streams: only the last write of each account. */
   readonly settled: readonly Update[]
-  /** The whole block and its meta, which follow the content. */
+  /** The block and its meta, which follow the content. */
   readonly summary: readonly Update[]
 }
 
 /**
- * For each transaction the accounts it wrote, then the transaction; then the entries. Writes of the slot itself stand
- * where their write_version puts them: before the first transaction or after the last.
+ * For each transaction the accounts it wrote, then the transaction; then the entries. System writes are ordered by
+ * write_version: before the first transaction or after the last.
  */
 export function createSlotContent(block: Block, createdAtMs: number): SlotContent {
   const createdAt = encodeCreatedAt(createdAtMs)

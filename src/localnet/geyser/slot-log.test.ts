@@ -22,7 +22,7 @@ function start(slotsMax: number) {
   return { ...double, log, forgotten, reads: () => reads }
 }
 
-test('the log reaches back as many slots as it may, and knows where each begins', () => {
+test('keeps slotsMax slots and finds the first record of each', () => {
   const { log, produce } = start(10)
   for (let i = 0; i < 50; i++) produce()
   assert.equal(log.firstSlot(), 50)
@@ -34,14 +34,14 @@ test('the log reaches back as many slots as it may, and knows where each begins'
   assert.equal(log.ageOf(log.end), 0)
 })
 
-test('recent blocks are read and encoded once for all streams, older ones again for each', () => {
+test('encodes recent blocks once for all streams and older ones for each stream', () => {
   const { log, produce, transaction, reads } = start(100)
   const writes = [[address('a'), account()]] as const
   for (let i = 0; i < 20; i++) produce({ transactions: [transaction({ writes })] })
   const frozen = (slot: number) => {
     let position = log.positionOf(slot)
     while (log.updatesAt(position, 'processed')?.at(-1)?.kind !== 'slot' || log.slotAt(position) !== slot) position++
-    // The record after the opening of a slot that tells of the slot itself is the one that freezes it.
+    // The next record of a slot after its opening is the one that freezes it.
     for (position++; log.slotAt(position) !== slot; position++);
     return position
   }
@@ -57,7 +57,7 @@ test('recent blocks are read and encoded once for all streams, older ones again 
   assert.equal(reads(), again + 2)
 })
 
-test('a block the ledger has let go of cannot be told any more; its statuses can', () => {
+test('a block evicted from the ledger has no updates, but its slot statuses are still sent', () => {
   const { log, produce, forgotten } = start(100)
   for (let i = 0; i < 20; i++) produce()
   forgotten.add(15)

@@ -5,36 +5,36 @@ import { type SlotStage, SlotUpdate } from './slot-update.ts'
 import type { Update } from './updates.ts'
 
 export type SlotLogOptions = {
-  /** How many slots back the log reaches, in time: what happened while that many slots were frozen. */
+  /** The log keeps the records of the time in which this many slots were frozen. */
   readonly slotsMax: number
 }
 
 export type SlotLogDeps = {
   readonly nowMs: () => number
-  /** Where a block is read again once the log has let go of it. */
+  /** Reads a block that the log no longer holds. */
   readonly block: (slot: number) => Block | undefined
 }
 
-/** Blocks this recent keep their encoded updates, shared by all streams; older ones are encoded again on demand. */
+/** This many recent blocks keep their encoded updates, shared by all streams; older ones are encoded again on demand. */
 const ENCODED_SLOTS = 4
 
-/** One event of the chain, as each commitment's streams are told of it. */
+/** One chain event with the updates that streams receive for it. */
 type SlotRecord = {
   readonly slot: number
-  /** The newest frozen slot when this happened. */
+  /** The newest frozen slot at the time of the event. */
   readonly headSlot: number
   readonly createdAtMs: number
-  /** To be told to everyone, before and after the content. */
+  /** Sent to every stream, before and after the content. */
   readonly before: readonly Update[]
   readonly after: readonly Update[]
-  /** Whose streams get the block's content with this event; undefined for none. */
+  /** The commitment whose streams receive the block's content with this event; undefined for none. */
   readonly contentFor: Commitment | undefined
   content: SlotContent | undefined
 }
 
 /**
- * What happened on the chain, in the order streams are told, as far back as streams may lag or replay. A position in
- * it is a number that grows by one per record; every stream holds its own.
+ * Chain events in the order streams receive them, as far back as a stream may lag or replay. A position in the log is a
+ * number that grows by one per record; every stream has its own.
  */
 export class SlotLog {
   readonly #options: SlotLogOptions
@@ -60,12 +60,12 @@ export class SlotLog {
     return this.#first + this.#records.length
   }
 
-  /** The oldest slot of which everything is still here. */
+  /** The oldest slot with all of its records. */
   firstSlot(): number | undefined {
     return this.#records.find(isOpening)?.slot
   }
 
-  /** Where the story of this slot begins; the end for a slot that has not begun. */
+  /** The position of the first record of this slot; the end for a slot that is not open yet. */
   positionOf(slot: number): number {
     const index = this.#records.findIndex((record) => isOpening(record) && record.slot >= slot)
     return index < 0 ? this.end : this.#first + index
@@ -75,14 +75,14 @@ export class SlotLog {
     return this.#at(position).slot
   }
 
-  /** How many slots were frozen since this record; the log lets go of it when they are `slotsMax`. */
+  /** The number of slots frozen since this record; the record is dropped at `slotsMax`. */
   ageOf(position: number): number {
     return position < this.end ? this.#headSlot - this.#at(position).headSlot : 0
   }
 
   /**
-   * The updates of one record for streams of this commitment. Undefined when the block has been forgotten by the ledger:
-   * the stream is too far behind.
+   * The updates of one record for streams of this commitment. Undefined when the block was evicted from the ledger: the
+   * stream is too far behind.
    */
   updatesAt(position: number, commitment: Commitment): readonly Update[] | undefined {
     const record = this.#at(position)
@@ -127,10 +127,10 @@ export class SlotLog {
 
   #content(record: SlotRecord, position: number): SlotContent | undefined {
     const isRecent = position >= this.#encodedFrom
-    // A block that is frozen and confirmed within the same few slots is encoded once for both.
-    const other = this.#records.find((one) => one.slot === record.slot && one.content)?.content
-    const block = other ? undefined : this.#deps.block(record.slot)
-    const content = other ?? (block && createSlotContent(block, record.createdAtMs))
+    // A block that is frozen and confirmed within a few slots is encoded once for both.
+    const shared = this.#records.find((one) => one.slot === record.slot && one.content)?.content
+    const block = shared ? undefined : this.#deps.block(record.slot)
+    const content = shared ?? (block && createSlotContent(block, record.createdAtMs))
     if (isRecent) record.content = content
     return content
   }

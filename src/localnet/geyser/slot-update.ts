@@ -3,7 +3,7 @@ import { writer } from './scratch.ts'
 
 export type SlotStage = keyof typeof SLOT_STATUS
 
-/** The three that stand for a commitment level come to every stream; the others only to one that asks for them. */
+/** The three statuses of a commitment level are sent to every stream; the others only on request. */
 const SLOT_STATUS = {
   processed: SlotStatus.SLOT_PROCESSED,
   confirmed: SlotStatus.SLOT_CONFIRMED,
@@ -26,7 +26,7 @@ export class SlotUpdate {
       writer.uint(3, SLOT_STATUS[stage])
     })
     writer.raw(createdAt)
-    // A copy: the log keeps these for thousands of slots, and with each a slab that also held the slot's transactions.
+    // A copy: the log keeps these for thousands of slots, and each view would keep a slab with the slot's transactions.
     this.#body = new Uint8Array(writer.take())
   }
 

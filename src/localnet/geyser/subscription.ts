@@ -29,12 +29,12 @@ export type SubscriptionDeps = {
   readonly log: Logger
 }
 
-/** Answers waiting to be written; a client that pings this often without reading is cut. */
+/** Responses waiting to be written; a stream whose client pings this often without reading is ended. */
 const WAITING_RESPONSES_MAX = 1000
 
 /**
- * One Subscribe stream. It holds a position in the slot log and reads on whenever the client can take more, so a slow
- * client costs no memory; when the log has moved past its position it is cut.
+ * One Subscribe stream. It has a position in the slot log and reads on whenever the client can receive more, so a slow
+ * client takes no memory; when the log drops the record at its position, the stream is ended.
  */
 export function startSubscription(
   call: GrpcCall,
@@ -44,11 +44,11 @@ export function startSubscription(
   const { slotLog, chain, clock, log } = deps
   const batch = new FrameBatch(call.sendEncoding)
   let filter: StreamFilter = EMPTY_FILTER
-  /** Undefined until the first filter: nothing is owed before. */
+  /** Undefined until the first filter: no updates are sent before. */
   let position: number | undefined
-  /** What is left of the record at `position`. */
+  /** The remaining updates of the record at `position`. */
   let current: { readonly updates: readonly Update[]; next: number } | undefined
-  /** Records before `end` are a replay, of which older slots are left out. */
+  /** Records before `end` are a replay, in which slots below `fromSlot` are skipped. */
   let replay = { fromSlot: 0, end: 0 }
   let snapshot: { readonly updates: readonly Update[]; next: number } | undefined
   let responses: Uint8Array[] = []
@@ -63,7 +63,7 @@ export function startSubscription(
   })
   call.onShutdown(() => call.end({ code: GrpcCode.unavailable, message: 'server is shutting down try again later' }))
   call.onMessage(receive)
-  // Some load balancers open a stream only when something flows.
+  // Some load balancers open a stream only when data is sent.
   respond({ case: 'ping', value: {} })
 
   function receive(bytes: Uint8Array): void {
@@ -91,7 +91,7 @@ export function startSubscription(
       position = slotLog.end
       if (call.metadata['x-request-snapshot'] !== undefined) snapshot = takeSnapshot(next)
     } else if (next.commitment !== filter.commitment && current) {
-      // The rest of this record was meant for the other feed; the new one begins with the next.
+      // The rest of this record belongs to the previous filter; the new one starts with the next record.
       position++
       current = undefined
     }
@@ -139,7 +139,7 @@ export function startSubscription(
     pump()
   }
 
-  /** Writes until the client is up to date or cannot take more. */
+  /** Writes until the client is up to date or its send buffer is full. */
   function pump(): void {
     while (!isWaiting && !call.isOver) {
       fillBatch()
@@ -177,7 +177,7 @@ export function startSubscription(
     }
   }
 
-  /** Cuts a stream the log has overtaken; warns once when half of the log is behind it. */
+  /** Ends a stream that fell behind the log; warns once when it is half of the log behind. */
   function checkLag(at: number): boolean {
     if (at < slotLog.first) {
       cut()
@@ -191,7 +191,7 @@ export function startSubscription(
   }
 
   function cut(): void {
-    log.warn({ remote: call.remoteAddress }, 'geyser stream cut: it fell behind the replay log')
+    log.warn({ remote: call.remoteAddress }, 'geyser stream ended: it fell behind the replay log')
     call.end({ code: GrpcCode.internal, message: 'lagged to receive geyser messages' })
   }
 

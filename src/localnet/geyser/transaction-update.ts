@@ -23,7 +23,7 @@ export class TransactionUpdate {
     return (this.#isVote ??= isSimpleVote(this.#parse()))
   }
 
-  /** Every address the transaction names, those loaded from lookup tables included. */
+  /** Every address of the transaction, including those loaded from lookup tables. */
   get keys(): ReadonlySet<string> {
     return (this.#keys ??= keysOf(this.#parse(), this.record.meta))
   }
@@ -36,12 +36,12 @@ export class TransactionUpdate {
     return (this.#statusBody ??= this.#encodeStatus())
   }
 
-  /** The message SubscribeUpdateTransactionInfo alone, for blocks. */
+  /** Only the message SubscribeUpdateTransactionInfo, for blocks. */
   info(): Uint8Array {
     return infoOf(this.body())
   }
 
-  /** Not kept: a block's worth of parsed transactions weighs more than parsing them again. */
+  /** Not cached: a block of parsed transactions takes more memory than parsing them again is worth. */
   #parse(): ParsedTransaction {
     return parseRecorded(this.record)
   }

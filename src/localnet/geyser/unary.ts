@@ -29,10 +29,10 @@ export type UnaryDeps = {
   readonly version: string
 }
 
-/** The plugin adds 300, where JSON-RPC adds 150 (reference bundle.md section 8). */
+/** The Yellowstone plugin adds 300, where JSON-RPC adds 150. */
 const BLOCKHASH_AGE = 300
 
-/** Serves one of the methods that answer once; false when there is no such method. */
+/** Serves one of the unary methods; false when there is no such method. */
 export function serveGeyserUnary(call: GrpcCall, method: string, deps: UnaryDeps): boolean {
   const response = METHODS[method]
   if (!response) return false
@@ -56,7 +56,7 @@ class UnaryError extends Error {
 
 function refusal(error: unknown): UnaryResponse {
   if (error instanceof UnaryError) return { ok: false, status: error.status }
-  // A commitment that is none: upstream answers UNKNOWN here, unlike on a stream.
+  // An invalid commitment: the Yellowstone plugin responds with UNKNOWN here, unlike on a stream.
   if (error instanceof FilterError) return { ok: false, status: { code: GrpcCode.unknown, message: error.message } }
   throw error
 }

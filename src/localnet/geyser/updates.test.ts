@@ -55,7 +55,7 @@ test('an account update carries every field', () => {
   )
 })
 
-test('data slices take the parts that fit completely', () => {
+test('data slices include only parts that fit completely', () => {
   const { write } = createChainDouble()
   const update = new AccountUpdate(write(address('x'), account({ data: Buffer.from('0123456789') })), createdAt)
   const dataOf = (slices: { offset: number; length: number }[]) =>
@@ -73,7 +73,7 @@ test('data slices take the parts that fit completely', () => {
   assert.equal(dataOf([]), '0123456789')
 })
 
-test('a transaction update carries message and meta as they are', () => {
+test('a transaction update carries message and meta unchanged', () => {
   const double = createChainDouble()
   const record = double.transaction({
     memo: 'hi',
@@ -150,7 +150,7 @@ test('a transaction update carries message and meta as they are', () => {
   assert.deepEqual(status && plainBytes(status.signature), plainBytes(decodeBase58(record.signature)))
 })
 
-test('a vote is told from other transactions', () => {
+test('votes are distinguished from other transactions', () => {
   const double = createChainDouble()
   const vote = double.transaction({ programId: 'Vote111111111111111111111111111111111111111' })
   assert.equal(new TransactionUpdate(vote, createdAt).isVote, true)
@@ -158,7 +158,7 @@ test('a vote is told from other transactions', () => {
   assert.equal(new TransactionUpdate(double.transaction(), createdAt).isVote, false)
 })
 
-test('the content of a block keeps its order, and settles to the last write of each account', () => {
+test('the content of a block keeps its order and is reduced to the last write of each account', () => {
   const double = createChainDouble()
   const clock = double.write(address('clock'), account())
   const first = double.transaction({ writes: [[address('a'), account({ lamports: 1n })]] })
@@ -189,7 +189,7 @@ test('block, block meta, entry and slot updates carry every field', () => {
   const rewards = [{ pubkey: address('leader'), lamports: 2500n, postBalance: 7n, rewardType: 'Fee' as const }]
   const record = double.transaction({ writes: [[address('a'), account({ data: Buffer.from('0123') })]] })
   const block = { ...double.produce({ transactions: [record] }), rewards }
-  const [whole, meta] = createSlotContent(block, NOW_MS).summary as [BlockUpdate, { body(): Uint8Array }]
+  const [blockUpdate, meta] = createSlotContent(block, NOW_MS).summary as [BlockUpdate, { body(): Uint8Array }]
   const common = {
     slot: 10n,
     blockhash: block.blockhash,
@@ -215,13 +215,18 @@ test('block, block meta, entry and slot updates carry every field', () => {
   const blockMeta = valueOf(meta.body(), 'blockMeta')
   assert.deepEqual(blockMeta && plain(blockMeta), common)
   const slices = [{ offset: 1, length: 2 }]
-  const parts = { transactions: whole.transactions, accounts: whole.accounts, entries: whole.entries, slices }
-  const full = valueOf(whole.encode(parts), 'block')
+  const parts = {
+    transactions: blockUpdate.transactions,
+    accounts: blockUpdate.accounts,
+    entries: blockUpdate.entries,
+    slices,
+  }
+  const full = valueOf(blockUpdate.encode(parts), 'block')
   assert.equal(full?.transactions[0]?.transaction?.signatures.length, 1)
   assert.equal(Buffer.from(full?.accounts[0]?.data ?? []).toString(), '12')
   assert.equal(full?.entries[0]?.executedTransactionCount, 1n)
   const bare = valueOf(
-    whole.encode({ transactions: undefined, accounts: undefined, entries: undefined, slices: [] }),
+    blockUpdate.encode({ transactions: undefined, accounts: undefined, entries: undefined, slices: [] }),
     'block',
   )
   assert.deepEqual(bare && plain(bare), {
@@ -231,7 +236,7 @@ test('block, block meta, entry and slot updates carry every field', () => {
     entries: [],
     updatedAccountCount: 1n,
   })
-  const entry = valueOf(whole.entries[0]?.body() ?? new Uint8Array(), 'entry')
+  const entry = valueOf(blockUpdate.entries[0]?.body() ?? new Uint8Array(), 'entry')
   assert.deepEqual(entry && [entry.slot, entry.index, entry.numHashes, entry.hash.length], [10n, 0n, 12n, 32])
   const slot = valueOf(new SlotUpdate({ slot: 10, parentSlot: 0 }, 'createdBank', createdAt).body(), 'slot')
   assert.deepEqual(slot && plain(slot), { slot: 10n, parent: 0n, status: 5 })
@@ -251,7 +256,7 @@ function protoBalance(accountIndex: number, amount: { uiAmount: number; amount: 
   }
 }
 
-/** A message without the marks of its library, bytes as plain arrays. */
+/** A message without the members its library adds, bytes as arrays. */
 function plain(value: unknown): unknown {
   if (value instanceof Uint8Array) return plainBytes(value)
   if (Array.isArray(value)) return value.map(plain)

@@ -5,7 +5,7 @@ import type { SlotUpdate } from './slot-update.ts'
 import type { TransactionUpdate } from './transaction-update.ts'
 
 /**
- * What a stream can be told. Each update encodes its part of the message SubscribeUpdate (the oneof field and created_at)
- * once; a stream puts the names of its own filters in front. Field numbers: proto/geyser.proto.
+ * An update of a stream. Each update encodes its part of the message SubscribeUpdate (the oneof field and created_at)
+ * once; a stream prepends the names of its own filters. Field numbers: proto/geyser.proto.
  */
 export type Update = AccountUpdate | TransactionUpdate | EntryUpdate | BlockUpdate | BlockMetaUpdate | SlotUpdate

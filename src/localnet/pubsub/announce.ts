@@ -13,8 +13,8 @@ import type { SubscriptionRequest } from './requests.ts'
 type AnnounceDeps = { readonly chain: Chain; readonly registry: Registry; readonly nowMs: () => number }
 type RequestOf<Kind extends SubscriptionRequest['kind']> = Extract<SubscriptionRequest, { kind: Kind }>
 
-/** What an account that is gone looks like in a notification. */
-const GONE: Account = {
+/** A deleted account in a notification. */
+const DELETED_ACCOUNT: Account = {
   lamports: 0n,
   owner: SYSTEM_PROGRAM,
   data: new Uint8Array(0),
@@ -22,7 +22,7 @@ const GONE: Account = {
   rentEpoch: 0n,
 }
 
-/** Turns what the chain tells into notifications, in the order a validator goes through: slot, content, then root. */
+/** Turns chain events into notifications, in a validator's order: slot, content, then root. */
 export function createAnnouncer({ chain, registry, nowMs }: AnnounceDeps) {
   function announce(event: ChainEvent): void {
     switch (event.kind) {
@@ -57,7 +57,7 @@ export function createAnnouncer({ chain, registry, nowMs }: AnnounceDeps) {
     }
   }
 
-  /** Made only where somebody listens: the entries of a block cost memory once they are looked at. */
+  /** Computed only with a subscriber: reading the entries of a block allocates them. */
   function announceSlotUpdate(
     type: string,
     slot: number,
@@ -81,7 +81,7 @@ export function createAnnouncer({ chain, registry, nowMs }: AnnounceDeps) {
     }
   }
 
-  /** The vote of the one validator there is. It is not a transaction here, so its signature is only a name for it. */
+  /** The vote of the only validator. It is not a transaction on this chain, so its signature is made up. */
   function voteOn(block: Block): Json {
     const name = createHash('sha512').update(`${chain.voteAccount} ${block.slot} ${block.blockhash}`).digest()
     return {
@@ -93,7 +93,7 @@ export function createAnnouncer({ chain, registry, nowMs }: AnnounceDeps) {
     }
   }
 
-  /** What a block brings to the subscriptions of one commitment, when it reaches it. */
+  /** Notifies the subscriptions of one commitment when a block reaches it. */
   function announceBlock(block: Block, commitment: Commitment): void {
     const { slot } = block
     for (const subscription of registry.ofKind('block')) {
@@ -119,7 +119,7 @@ export function createAnnouncer({ chain, registry, nowMs }: AnnounceDeps) {
     for (const subscription of registry.watching('account', address)) {
       const { encoding, dataSlice, commitment: wanted } = subscription.request
       if (wanted !== commitment) continue
-      const value = encodeAccount(address, account ?? GONE, { encoding, dataSlice, readAccount })
+      const value = encodeAccount(address, account ?? DELETED_ACCOUNT, { encoding, dataSlice, readAccount })
       registry.notify(subscription, writeJson(withSlot(slot, value)))
     }
     if (!account) return
@@ -168,7 +168,7 @@ export function createAnnouncer({ chain, registry, nowMs }: AnnounceDeps) {
     registry.notify(subscription, writeJson(withSlot(slot, { err: record.meta.err as Json })), { isLast: true })
   }
 
-  /** A signature may have landed before anyone asked: its subscription is answered from the ledger, once. */
+  /** A transaction may have landed before its signatureSubscribe: the one notification comes from the ledger. */
   function announcePast(subscription: Subscription): void {
     const { request } = subscription
     if (request.kind !== 'signature') return

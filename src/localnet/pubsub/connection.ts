@@ -10,7 +10,7 @@ import { READ_REQUEST, type SubscriptionKind } from './requests.ts'
 export type PubSubConnectionDeps = {
   readonly registry: Registry
   readonly isEnabled: (kind: SubscriptionKind) => boolean
-  /** Tells a new subscription what has already happened. Called after its answer is on its way. */
+  /** Sends a new subscription the notification of a past event. Called after the response to the subscribe request. */
   readonly announcePast: (subscription: Subscription) => void
   readonly getVersion: PubSubMethod
   readonly log: Logger
@@ -18,27 +18,27 @@ export type PubSubConnectionDeps = {
 
 const METHOD = /^(account|program|logs|signature|slot|slotsUpdates|root|block|vote)(Subscribe|Unsubscribe)$/
 
-/** Serves one connection: its requests, and what it is subscribed to until it leaves. */
+/** Serves one connection: its requests, and its subscriptions until it closes. */
 export function servePubSub(connection: WsConnection, deps: PubSubConnectionDeps): void {
   const { registry, log } = deps
-  /** Asking twice for the same thing gives the same id, and one unsubscribe ends it. */
-  const held = new Set<number>()
+  /** Equal requests get the same id, and one unsubscribe ends it. */
+  const subscriptionIds = new Set<number>()
   const subscriber: Subscriber = {
     sendFrame: (frame) => connection.sendFrame(frame),
-    forget: (id) => void held.delete(id),
+    forget: (id) => void subscriptionIds.delete(id),
   }
-  let fresh: Subscription[] = []
+  const fresh: Subscription[] = []
 
   function subscribe(kind: SubscriptionKind, params: string | undefined): Json {
     const subscription = registry.subscribe(READ_REQUEST[kind](params), subscriber)
-    held.add(subscription.id)
+    subscriptionIds.add(subscription.id)
     fresh.push(subscription)
     return subscription.id
   }
 
   function unsubscribe(params: string | undefined): Json {
     const [id] = readArguments(params, [u64])
-    if (!held.delete(Number(id))) throw invalidParams('Invalid subscription id.')
+    if (!subscriptionIds.delete(Number(id))) throw invalidParams('Invalid subscription id.')
     registry.release(Number(id), subscriber)
     return true
   }
@@ -59,10 +59,9 @@ export function servePubSub(connection: WsConnection, deps: PubSubConnectionDeps
     for (const subscription of fresh.splice(0)) {
       if (subscription.subscribers.has(subscriber)) deps.announcePast(subscription)
     }
-    fresh = []
   })
   connection.onClose(() => {
-    for (const id of held) registry.release(id, subscriber)
-    held.clear()
+    for (const id of subscriptionIds) registry.release(id, subscriber)
+    subscriptionIds.clear()
   })
 }

@@ -2,7 +2,7 @@ import { idKind, type RequestItem, readRequestBody, writeError, writeResult } fr
 import { internalError, invalidRequest, methodNotFound, parseError, RpcError } from '../rpc/errors.ts'
 import { type Json, writeJson } from '../rpc/json.ts'
 
-/** A method of one connection: gets the raw text of its params, gives the result or throws RpcError. */
+/** A method of one connection: takes the raw text of its params, returns the result or throws RpcError. */
 export type PubSubMethod = (params: string | undefined) => Json
 
 export type DispatchDeps = {
@@ -10,12 +10,12 @@ export type DispatchDeps = {
   readonly onFault: (error: unknown) => void
 }
 
-/** serde_json stops where a value is nested 128 deep. */
+/** serde_json refuses a value nested 128 deep. */
 const DEPTH_MAX = 127
 /** More items than a message of 4096 bytes can hold. */
 const BATCH_ITEMS_MAX = 2048
 
-/** Answers a message as jsonrpc-core does, at once. Undefined where nothing is to be said: the `ping` of clients is a notification. */
+/** The response to a message as jsonrpc-core makes it. Undefined for notifications, such as the `ping` of clients. */
 export function respondToMessage(text: string, deps: DispatchDeps): string | undefined {
   const body = readRequestBody(text, { depthMax: DEPTH_MAX, batchItemsMax: BATCH_ITEMS_MAX })
   if (!body.ok || !body.items.every(isReadable)) return fail('null', parseError())

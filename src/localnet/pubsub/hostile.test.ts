@@ -33,7 +33,7 @@ const anyMessage = fc.oneof(
     ),
 )
 
-test('whatever a client sends is answered with JSON-RPC or not at all, and nothing is left behind', (t) => {
+test('any message gets a JSON-RPC response or none, and closing the connection ends its subscriptions', (t) => {
   checkProperty(
     t,
     fc.property(fc.array(anyMessage, { maxLength: 20 }), (messages) => {

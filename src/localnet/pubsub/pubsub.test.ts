@@ -8,7 +8,7 @@ import { decodeBase58, encodeBase58 } from '../../solana/crypto/base58.ts'
 const ALICE = address('alice')
 const PROGRAM = address('program')
 
-test('accountSubscribe tells the last state of a slot, at its commitment, and nothing at first', async () => {
+test('accountSubscribe notifies the last state in a slot at its commitment, and not on subscribing', async () => {
   await using node = await start()
   const client = await node.open()
   const { result: processed } = await client.call('accountSubscribe', [
@@ -48,7 +48,7 @@ test('accountSubscribe tells the last state of a slot, at its commitment, and no
   ])
 })
 
-// JSON.parse rounds rentEpoch; that the text is exact is a test of its own.
+// JSON.parse rounds rentEpoch; the exact text has its own test.
 const PLAIN_ACCOUNT = {
   executable: false,
   owner: '11111111111111111111111111111111',
@@ -64,7 +64,7 @@ test('u64 values are printed exactly', async () => {
   assert.match(text, /"lamports":18446744073709551614,.*"rentEpoch":18446744073709551615/)
 })
 
-test('an account that is gone is told as an empty one', async () => {
+test('a deleted account is notified as an empty one', async () => {
   await using node = await start()
   const client = await node.open()
   await client.call('accountSubscribe', [ALICE, { commitment: 'confirmed', encoding: 'base64' }])
@@ -77,7 +77,7 @@ test('an account that is gone is told as an empty one', async () => {
   })
 })
 
-test('programSubscribe tells accounts of the program that pass the filters', async () => {
+test('programSubscribe notifies accounts of the program that match the filters', async () => {
   await using node = await start()
   const client = await node.open()
   const filters = [{ dataSize: 4 }, { memcmp: { offset: 1, bytes: encodeBase58(Buffer.from('bc')) } }]
@@ -107,7 +107,7 @@ test('programSubscribe tells accounts of the program that pass the filters', asy
   })
 })
 
-test('logsSubscribe takes all, allWithVotes and one mention, failed transactions too', async () => {
+test('logsSubscribe accepts all, allWithVotes and one mention, and includes failed transactions', async () => {
   await using node = await start()
   const client = await node.open()
   const { result: all } = await client.call('logsSubscribe', ['all', { commitment: 'processed' }])
@@ -133,7 +133,7 @@ test('logsSubscribe takes all, allWithVotes and one mention, failed transactions
   })
 })
 
-test('signatureSubscribe ends with its notification, also when the transaction was there before', async () => {
+test('signatureSubscribe ends with its notification, also for a transaction that landed before', async () => {
   await using node = await start()
   const client = await node.open()
   const record = node.transaction()
@@ -152,7 +152,7 @@ test('signatureSubscribe ends with its notification, also when the transaction w
     (await client.rest()).map(({ params }) => params),
     [{ result: { context: { slot: 10 }, value: { err: null } }, subscription: early }],
   )
-  assert.equal(node.door.subscriptions, 0)
+  assert.equal(node.server.subscriptions, 0)
   assert.equal((await client.call('signatureUnsubscribe', [early])).error?.message, 'Invalid subscription id.')
 
   const late = await client.call('signatureSubscribe', [signature, { commitment: 'processed' }])
@@ -161,10 +161,10 @@ test('signatureSubscribe ends with its notification, also when the transaction w
     result: { context: { slot: 11 }, value: { err: null } },
     subscription: late.result,
   })
-  assert.equal(node.door.subscriptions, 0)
+  assert.equal(node.server.subscriptions, 0)
 })
 
-test('slot, root, vote and slotsUpdates tell the life of slots in order', async () => {
+test('slot, root, vote and slotsUpdates notifications follow each slot in order', async () => {
   await using node = await start()
   const client = await node.open()
   for (const kind of ['slot', 'root', 'vote', 'slotsUpdates']) await client.call(`${kind}Subscribe`)
@@ -214,7 +214,7 @@ test('slot, root, vote and slotsUpdates tell the life of slots in order', async 
   assert.equal(decodeBase58(vote.hash).length, 32)
 })
 
-test('blockSubscribe tells whole blocks, or only the transactions that mention an account', async () => {
+test('blockSubscribe notifies complete blocks, or only transactions that mention an account', async () => {
   await using node = await start()
   const client = await node.open()
   const config = { commitment: 'confirmed', transactionDetails: 'signatures' }
@@ -251,7 +251,7 @@ test('blockSubscribe tells whole blocks, or only the transactions that mention a
   )
 })
 
-test('equal requests have one id, also across connections, until the last one leaves', async () => {
+test('equal requests share one id across connections until the last one unsubscribes', async () => {
   await using node = await start()
   const [one, two] = [await node.open(), await node.open()]
   const { result: id } = await one.call('accountSubscribe', [ALICE])
@@ -261,21 +261,21 @@ test('equal requests have one id, also across connections, until the last one le
   )
   assert.equal((await one.call('accountSubscribe', [ALICE])).result, id)
   assert.notEqual((await one.call('accountSubscribe', [ALICE, { encoding: 'base64' }])).result, id)
-  assert.equal(node.door.subscriptions, 2)
-  // Asked for twice by one connection, it is held once.
+  assert.equal(node.server.subscriptions, 2)
+  // Two equal requests of one connection are one subscription.
   assert.equal((await one.call('accountUnsubscribe', [id])).result, true)
   assert.equal((await one.call('accountUnsubscribe', [id])).error?.code, -32602)
-  assert.equal(node.door.subscriptions, 2)
+  assert.equal(node.server.subscriptions, 2)
   one.socket.close()
   two.socket.close()
   await Promise.all([once(one.socket, 'close'), once(two.socket, 'close')])
   const three = await node.open()
   await three.rest()
-  assert.equal(node.door.subscriptions, 0)
+  assert.equal(node.server.subscriptions, 0)
   assert.ok(((await three.call('accountSubscribe', [ALICE])).result as number) > (id as number))
 })
 
-test('the limit of the node refuses new subscriptions, not shared ones', async () => {
+test('the subscription limit refuses new subscriptions, not shared ones', async () => {
   await using node = await start({ subscriptionsMax: 1 })
   const client = await node.open()
   await client.call('slotSubscribe')
@@ -286,7 +286,7 @@ test('the limit of the node refuses new subscriptions, not shared ones', async (
   assert.equal((await (await node.open()).call('slotSubscribe')).result, 0)
 })
 
-test('bad params are refused in the words of a node', async () => {
+test('invalid params are refused with the messages of Agave', async () => {
   await using node = await start()
   const client = await node.open()
   const cases: [method: string, params: unknown, message: string][] = [
@@ -313,7 +313,7 @@ test('bad params are refused in the words of a node', async () => {
   assert.equal((await client.call('ping')).error?.code, -32601)
 })
 
-test('framing is that of a node: batches, notifications, ids as they were written', async () => {
+test('framing as in Agave: batches, notifications, ids unchanged', async () => {
   await using node = await start()
   const client = await node.open()
   assert.equal(await client.raw('{'), '{"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error"},"id":null}')
@@ -328,7 +328,7 @@ test('framing is that of a node: batches, notifications, ids as they were writte
     '[{"jsonrpc":"2.0","result":1,"id":"a"},{"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid request"},"id":1}]',
   )
   assert.match(await client.raw('{"id":1,"method":"slotSubscribe"}'), /Unsupported JSON-RPC protocol version/)
-  // The ping of kit and web3.js is not answered.
+  // The ping of kit and web3.js gets no response.
   client.socket.send('{"jsonrpc":"2.0","method":"ping"}')
   assert.deepEqual(await client.rest(), [])
   // A binary message with text in it is read like a text message.
@@ -338,7 +338,7 @@ test('framing is that of a node: batches, notifications, ids as they were writte
   )
 })
 
-test('messages over 4096 bytes and bytes that are no text close the connection, never with 1000', async () => {
+test('messages over 4096 bytes and invalid UTF-8 close the connection, never with 1000', async () => {
   await using node = await start()
   const large = await node.open()
   await large.raw(`"${'a'.repeat(4094)}"`)
@@ -349,7 +349,7 @@ test('messages over 4096 bytes and bytes that are no text close the connection, 
   assert.equal((await once(binary.socket, 'close'))[0], 1003)
 })
 
-test('the flagged subscriptions can be switched off', async () => {
+test('blockSubscribe and voteSubscribe can be disabled', async () => {
   await using node = await start({ blockSubscribe: false, voteSubscribe: false })
   const client = await node.open()
   for (const method of ['blockSubscribe', 'voteSubscribe', 'blockUnsubscribe', 'voteUnsubscribe']) {
@@ -357,7 +357,7 @@ test('the flagged subscriptions can be switched off', async () => {
   }
 })
 
-test('a slow client is closed with 1013, a draining door closes with 1012', async () => {
+test('closes a slow client with 1013, and all clients with 1012 on drain', async () => {
   await using node = await start({ pendingBytesMax: 100_000 })
   const slow = await node.open()
   await slow.call('accountSubscribe', [ALICE, { commitment: 'processed', encoding: 'base64' }])
@@ -365,7 +365,7 @@ test('a slow client is closed with 1013, a draining door closes with 1012', asyn
   node.produce({ systemWrites: [node.write(ALICE, account({ data: new Uint8Array(200_000) }))] })
   assert.equal((await closed)[0], 1013)
   const other = await node.open()
-  const drained = node.door.drain(10_000)
+  const drained = node.server.drain(10_000)
   assert.equal((await once(other.socket, 'close'))[0], 1012)
   await drained
 })

@@ -2,14 +2,14 @@ import { encodeTextFrame } from '../../platform/ws/frame.ts'
 import { internalError } from '../rpc/errors.ts'
 import { keyOf, type SubscriptionKind, type SubscriptionRequest } from './requests.ts'
 
-/** Who can hold a subscription: one connection. */
+/** A connection that has subscriptions. */
 export type Subscriber = {
   sendFrame(frame: Buffer): void
-  /** The server has ended this subscription. */
+  /** Called when the server has ended this subscription. */
   forget(id: number): void
 }
 
-/** One subscription of the node. Equal requests share it, and its id, whoever makes them. */
+/** One subscription of the node. Equal requests share it and its id, across connections. */
 export type Subscription<Request extends SubscriptionRequest = SubscriptionRequest> = {
   readonly id: number
   readonly request: Request
@@ -26,7 +26,7 @@ export class Registry {
   readonly #byKey = new Map<string, Subscription>()
   readonly #byId = new Map<number, Subscription>()
   readonly #byKind = new Map<SubscriptionKind, Set<Subscription>>()
-  /** Account, program and signature subscriptions by what they watch. */
+  /** Account, program and signature subscriptions by their address or signature. */
   readonly #byTarget = new Map<string, Set<Subscription>>()
   #nextId = 0
 
@@ -52,7 +52,7 @@ export class Registry {
     if (subscription.subscribers.size === 0) this.#remove(subscription)
   }
 
-  /** Those of a kind that has no target: few requests, however many clients. */
+  /** The subscriptions of a kind without a target: there are few distinct requests, for any number of clients. */
   ofKind<Kind extends SubscriptionKind>(kind: Kind): Iterable<Subscription<RequestOf<Kind>>> {
     return (this.#byKind.get(kind) ?? NONE) as Iterable<Subscription<RequestOf<Kind>>>
   }
@@ -64,7 +64,7 @@ export class Registry {
     return (this.#byTarget.get(`${kind} ${target}`) ?? NONE) as Iterable<Subscription<RequestOf<Kind>>>
   }
 
-  /** Tells every holder; `result` is JSON text. The last notification ends the subscription. */
+  /** Notifies every subscriber; `result` is JSON text. The last notification ends the subscription. */
   notify(subscription: Subscription, result: string, { isLast = false } = {}): void {
     const { id, request, subscribers } = subscription
     const frame = encodeTextFrame(

@@ -6,7 +6,7 @@ import { type AccountFilter, createMatcher } from '../rpc/filters.ts'
 import * as read from '../rpc/params.ts'
 import { accountConfig, base58Fault, commitment, programAccountsConfig, toDataSlice } from '../rpc/request-shapes.ts'
 
-/** What a ws subscription asks for, defaults filled in. Equal requests print the same JSON, which is their key. */
+/** A subscribe request with defaults applied. Equal requests serialize to the same JSON, which is their key. */
 export type SubscriptionRequest =
   | {
       readonly kind: 'account'
@@ -45,7 +45,7 @@ export type SubscriptionRequest =
 
 export type SubscriptionKind = SubscriptionRequest['kind']
 
-/** The default of every subscription; a commitment that is none is passed over, as in the other configs. */
+/** The default of every subscription; an invalid commitment is ignored, as in the other configs. */
 const DEFAULT_COMMITMENT: Commitment = 'finalized'
 const withCommitment = { commitment: read.lenient(commitment) }
 
@@ -79,7 +79,7 @@ const blockConfig = read.optional(
   }),
 )
 
-/** Reads the params of `<kind>Subscribe`; throws RpcError in the words of a node. */
+/** Reads the params of `<kind>Subscribe`; throws RpcError with Agave's messages. */
 export const READ_REQUEST: {
   readonly [Kind in SubscriptionKind]: (params: string | undefined) => SubscriptionRequest
 } = {
@@ -147,7 +147,7 @@ export const READ_REQUEST: {
   vote: (params) => withoutParams('vote', params),
 }
 
-/** The bare base58 string of old clients. */
+/** The plain base58 string of old clients. */
 const DEFAULT_ENCODING: AccountEncoding = ACCOUNT_ENCODINGS[0]
 
 export function keyOf(request: SubscriptionRequest): string {

@@ -16,7 +16,7 @@ export type PubSubServerOptions = {
   readonly listen: ListenerOptions
   readonly subscriptionsMax?: number
   readonly connectionsMax?: number
-  /** Bytes waiting for one client before it is closed as too slow. */
+  /** Bytes queued for one client before it is closed as too slow. */
   readonly pendingBytesMax?: number
   readonly pingMs?: number
   /** The two subscriptions a validator offers only under a flag. */
@@ -29,25 +29,25 @@ export type PubSubServerDeps = { readonly chain: Chain; readonly log: Logger; re
 export type PubSubServer = AsyncDisposable & {
   readonly address: { readonly host: string; readonly port: number }
   readonly subscriptions: number
-  /** Closes every connection with 1012, so that clients come back, and gives up the port. */
+  /** Closes every connection with 1012, so that clients reconnect, and closes the port. */
   drain(deadlineMs: number): Promise<void>
 }
 
-/** As Agave: of one frame and of one message. */
+/** Agave's limit, of one frame and of one message. */
 const MESSAGE_BYTES_MAX = 4096
-/** A whole block as JSON takes megabytes; a node lets 256 MiB wait for all its clients together. */
+/** A block as JSON takes megabytes; Agave queues 256 MiB for all its clients together. */
 const PENDING_BYTES_MAX = 64 * 1024 * 1024
-/** A client may take this long for one large backlog before it counts as dead. */
+/** A client may take this long for one large backlog before it is closed. */
 const STALL_MS = 30_000
 
-/** PubSub: JSON-RPC over WebSocket with the rules of a node. */
-export async function startPubSubServer(given: PubSubServerOptions, deps: PubSubServerDeps): Promise<PubSubServer> {
+/** PubSub: JSON-RPC over WebSocket with Agave's rules. */
+export async function startPubSubServer(overrides: PubSubServerOptions, deps: PubSubServerDeps): Promise<PubSubServer> {
   const options = {
     subscriptionsMax: SUBSCRIPTIONS_MAX,
     pendingBytesMax: PENDING_BYTES_MAX,
     blockSubscribe: true,
     voteSubscribe: true,
-    ...given,
+    ...overrides,
   }
   const { chain, clock } = deps
   const log = deps.log.child({ part: 'localnet-pubsub' })
@@ -55,7 +55,7 @@ export async function startPubSubServer(given: PubSubServerOptions, deps: PubSub
   const { announce, announcePast } = createAnnouncer({ chain, registry, nowMs: () => clock.nowMs() })
 
   const context = { chain, clock, log, addresses: {}, prioritizationFees: createPrioritizationFees() }
-  // The one method of the HTTP door that is also served here; it answers at once.
+  // The only method of the HTTP server that is also served here; it returns synchronously.
   const getVersion = (params: string | undefined) => clusterMethods['getVersion']?.(context, params) as Json
 
   await using opening = new AsyncDisposableStack()

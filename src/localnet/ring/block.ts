@@ -1,4 +1,4 @@
-import { ACCESS_CONTEXT } from '../../evm/event/access-payloads.ts'
+import { ACCESS_CONTEXT } from '../../evm/event/payloads.ts'
 import type { ExecRecorder } from '../../evm/event/recorder.ts'
 import { EVENT } from '../../evm/event/type.ts'
 import { type Hex, toHex } from '../../evm/hex.ts'
@@ -17,10 +17,10 @@ import {
   PERF_EXIT,
   TXN_END,
 } from './payloads.ts'
+import { type EvmState, uncachedMappingEntry } from './state.ts'
 import type { AccountTouch, Txn } from './txn.ts'
-import { numberedEntry, type World } from './world.ts'
 
-/** Who a block is. */
+/** Identifiers of a proposed block. */
 export type BlockIdentity = {
   readonly id: Hex
   readonly number: number
@@ -39,35 +39,35 @@ export type BlockPlan = {
 /** Hash of an empty list of uncles. */
 const NO_OMMERS: Hex = '0x1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49347'
 const GAS_LIMIT = 200_000_000n
-/** Rounds of one epoch of validators. */
+/** Consensus rounds per epoch. */
 const EPOCH_ROUNDS = 50_000
-/** Two events of one thread are at least this far apart. */
+/** Minimum time between two events of one thread. */
 const STEP_NS = 150
-/** After the last transaction the state is committed: a fixed part, and one for each transaction. */
+/** Duration of the state commit after the last transaction: a fixed part, and a part per transaction. */
 const COMMIT_NS = { block: 60_000, txn: 400 }
-/** How many past hashes the history contract keeps. EIP-2935. */
+/** Number of past hashes in the history contract. EIP-2935. */
 const HISTORY_BLOCKS = 8191
 
-/** Records whole blocks, and the beginnings of those that come to nothing. */
+/** Records complete blocks, and the first events of those that are invalid. */
 export class BlockRecorder {
   readonly #recorder: ExecRecorder
-  readonly #world: World
+  readonly #state: EvmState
   readonly #facts: ChainFacts
   readonly #bloomBits = new WeakMap<Uint8Array, readonly number[]>()
 
-  constructor(recorder: ExecRecorder, world: World, facts: ChainFacts) {
+  constructor(recorder: ExecRecorder, state: EvmState, facts: ChainFacts) {
     this.#recorder = recorder
-    this.#world = world
+    this.#state = state
     this.#facts = facts
   }
 
-  /** How long executing the block takes, from its first event to its last. */
+  /** The duration of the block's execution, from its first event to its last. */
   wallNs({ txns, runs }: BlockPlan): number {
     const lastNs = runs.reduce((last, { endNs }) => Math.max(last, endNs), 0)
     return PROLOGUE_NS + lastNs + EPILOGUE_NS + COMMIT_NS.block + COMMIT_NS.txn * txns.length
   }
 
-  /** Everything from BLOCK_START to BLOCK_END; transactions interleave as their lanes ran. */
+  /** Records all events from BLOCK_START to BLOCK_END; transactions are interleaved by the times of their runs. */
   record(plan: BlockPlan, startNs: bigint): void {
     const { identity, txns, runs } = plan
     this.start(identity, txns.length, startNs)
@@ -84,7 +84,7 @@ export class BlockRecorder {
     }
     const endNs = startNs + BigInt(Math.floor(this.wallNs(plan)))
     const exitNs = endNs - BigInt(COMMIT_NS.block + COMMIT_NS.txn * txns.length)
-    this.#addAll(accessPayloads([feeTouch(this.#world)], ACCESS_CONTEXT.epilogue), -1, exitNs - BigInt(EPILOGUE_NS / 2))
+    this.#addAll(accessPayloads([feeTouch(this.#state)], ACCESS_CONTEXT.epilogue), -1, exitNs - BigInt(EPILOGUE_NS / 2))
     this.#recorder.add('BLOCK_PERF_EVM_EXIT', {}, { timeNs: exitNs })
     this.#recorder.add(
       'BLOCK_END',
@@ -112,7 +112,7 @@ export class BlockRecorder {
         author_x: rootOf(id, 3),
         parent_eth_hash: parentHash,
         ommers_hash: NO_OMMERS,
-        beneficiary: toHex(this.#world.feeRecipient.address),
+        beneficiary: toHex(this.#state.feeRecipient.address),
         transactions_root: rootOf(hash, 4),
         number: BigInt(number),
         gas_limit: GAS_LIMIT,
@@ -125,20 +125,20 @@ export class BlockRecorder {
     )
   }
 
-  /** Headers of the first transactions, the last of them refused: what is left of a block that cannot be executed. */
-  refuseTxn(txns: readonly Txn[], reason: number, startNs: bigint): void {
+  /** Records the headers of the first transactions, the last of them rejected: the events of a block that cannot be executed. */
+  rejectTxn(txns: readonly Txn[], reason: number, startNs: bigint): void {
     for (const [txnIndex, txn] of txns.entries()) {
       const timeNs = startNs + BigInt((txnIndex + 1) * 10 * STEP_NS)
       this.#addAll(this.#txnStart(txn), txnIndex, timeNs)
-      const position = { timeNs: timeNs + BigInt(5 * STEP_NS), txnIndex }
-      if (txnIndex === txns.length - 1) this.#recorder.add('TXN_REJECT', { reason }, position)
-      this.#recorder.addEncoded(EVENT.TXN_PERF_EVM_EXIT, PERF_EXIT.payload, position)
+      const location = { timeNs: timeNs + BigInt(5 * STEP_NS), txnIndex }
+      if (txnIndex === txns.length - 1) this.#recorder.add('TXN_REJECT', { reason }, location)
+      this.#recorder.addEncoded(EVENT.TXN_PERF_EVM_EXIT, PERF_EXIT.payload, location)
     }
   }
 
   #prologue({ number }: BlockIdentity, startNs: bigint): void {
-    const { history } = this.#world
-    const slot = numberedEntry(history, 0, number % HISTORY_BLOCKS)
+    const { history } = this.#state
+    const slot = uncachedMappingEntry(history, 0, number % HISTORY_BLOCKS)
     const touch = { ...untouched(history), slots: [{ slot, start: 0, end: number, isTransient: false }] }
     this.#recorder.add('BLOCK_PERF_EVM_ENTER', {}, { timeNs: startNs + BigInt(STEP_NS) })
     this.#addAll(accessPayloads([touch], ACCESS_CONTEXT.prologue), -1, startNs + BigInt(2 * STEP_NS))
@@ -161,7 +161,7 @@ export class BlockRecorder {
     let timeNs = fromNs
     for (const { type, payload, accountIndex = 0 } of events) {
       this.#recorder.addEncoded(type, payload, { timeNs, txnIndex, accountIndex })
-      // The perf markers mark the run itself; what is told about it meanwhile takes no time of it.
+      // Only the interval between the perf markers counts as execution time; the other events take none.
       if (type === EVENT.TXN_PERF_EVM_ENTER) timeNs += BigInt(STEP_NS)
     }
   }
@@ -186,12 +186,12 @@ export class BlockRecorder {
 const PROLOGUE_NS = 5000
 const EPILOGUE_NS = 4000
 
-/** Something that looks like a root hash and differs for each use. */
+/** A made-up root hash that differs for each use. */
 function rootOf(hash: Hex, use: number): Hex {
   return `0x${hash.slice(4)}${use.toString(16).padStart(2, '0')}`
 }
 
-function feeTouch({ feeRecipient }: World): AccountTouch {
+function feeTouch({ feeRecipient }: EvmState): AccountTouch {
   return untouched(feeRecipient)
 }
 

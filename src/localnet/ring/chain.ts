@@ -3,18 +3,18 @@ import type { ExecRecorder } from '../../evm/event/recorder.ts'
 import { type Hex, toHex } from '../../evm/hex.ts'
 import { type BlockIdentity, BlockRecorder } from './block.ts'
 import { type Run, runOnLanes } from './lanes.ts'
+import { createEvmState, type EvmState } from './state.ts'
 import type { Txn } from './txn.ts'
 import { createWorkload } from './workload.ts'
-import { createWorld, type World } from './world.ts'
 
 export type RingChainOptions = {
   readonly chainId: number
   readonly firstNumber: number
-  /** Mean of transactions in a block. */
+  /** Mean number of transactions per block. */
   readonly txnsPerBlock: number
-  /** Transactions that run at the same time. */
+  /** Transactions executed in parallel. */
   readonly lanes: number
-  /** Chances, from 0 to 1, that a proposal is abandoned for another of the same number, turns out invalid, or gets no vote of its own. */
+  /** Probabilities that a proposal is replaced by another with the same number, is invalid, or gets no vote of its own. */
   readonly abandonedShare: number
   readonly invalidShare: number
   readonly skippedVoteShare: number
@@ -25,7 +25,7 @@ export type RingChainOptions = {
 export type RingChainStats = {
   blocks: number
   txns: number
-  /** Runs that had to be repeated, because what they had read was changed before their turn. */
+  /** Executions repeated because of a conflict. */
   repeatedRuns: number
   abandoned: number
   invalid: number
@@ -34,44 +34,44 @@ export type RingChainStats = {
 
 type Proposal = { readonly identity: BlockIdentity; readonly getsVote: boolean }
 
-/** A block is final this many blocks after it was proposed, and verified three later. Monad's consensus. */
+/** A block is finalized this many blocks after it was proposed, and verified three blocks later (Monad's consensus). */
 const FINAL_DEPTH = 2
 const VERIFIED_DEPTH = 5
 const BASE_FEE_GWEI = 50
 const GENESIS_HASH: Hex = `0x${'00'.repeat(32)}`
-/** Codes of the format for blocks (WrongMerkleRoot) and transactions (BadNonce). */
+/** Reject codes of blocks (WrongMerkleRoot) and transactions (BadNonce). */
 const BLOCK_REASON = 16
 const TXN_REASON = 3
-/** The error domain and code that a failed block is recorded with; any nonzero pair would do. */
+/** The error domain and code of a failed block; any nonzero pair is valid. */
 const EVM_ERROR = { domain_id: 1n, status_code: 3n } as const
 
 /**
- * A simulated chain that executes in parallel: every beat proposes a block, executes it and records what a node would. The same seed
+ * A simulated chain with parallel execution: every tick proposes a block, executes it and records the events of a node. The same seed
  * and the same times give the same ring, byte for byte.
  */
 export class RingChain {
-  readonly world: World
+  readonly state: EvmState
   readonly stats: RingChainStats = { blocks: 0, txns: 0, repeatedRuns: 0, abandoned: 0, invalid: 0, skippedVotes: 0 }
   readonly #options: RingChainOptions
   readonly #random: Random
   readonly #recorder: ExecRecorder
   readonly #blocks: BlockRecorder
   readonly #nextTxn: () => Txn
-  /** Proposals that became part of the chain and are not verified yet, oldest first. */
+  /** Proposals that extended the chain and are not verified yet, oldest first. */
   readonly #chain: Proposal[] = []
   #number: number
   #round: number
-  /** Transactions of a block that has to be proposed again. */
-  #waiting: Txn[] | undefined
+  /** Transactions of an abandoned or invalid block, to be proposed again. */
+  #retryTxns: Txn[] | undefined
   #isHeadVoted = true
 
   constructor(options: RingChainOptions, recorder: ExecRecorder, random: Random) {
     this.#options = options
     this.#random = random
     this.#recorder = recorder
-    this.world = createWorld(random)
-    this.#nextTxn = createWorkload(this.world, random, options)
-    this.#blocks = new BlockRecorder(recorder, this.world, { chainId: options.chainId, baseFeeGwei: BASE_FEE_GWEI })
+    this.state = createEvmState(random)
+    this.#nextTxn = createWorkload(this.state, random, options)
+    this.#blocks = new BlockRecorder(recorder, this.state, { chainId: options.chainId, baseFeeGwei: BASE_FEE_GWEI })
     this.#number = options.firstNumber
     this.#round = options.firstNumber
   }
@@ -81,20 +81,20 @@ export class RingChain {
     return this.#number
   }
 
-  /** Proposes a block that was executed by `nowNs`. Its events are handed to the recorder; nothing is flushed. */
-  beat(nowNs: bigint): void {
-    const txns = this.#waiting ?? this.#makeTxns()
-    const fate = this.#drawFate()
+  /** Proposes a block whose execution ends at `nowNs`. Its events are added to the recorder and not flushed. */
+  proposeBlock(nowNs: bigint): void {
+    const txns = this.#retryTxns ?? this.#makeTxns()
+    const outcome = this.#drawOutcome()
     const runs = runOnLanes(txns, this.#options.lanes)
-    const identity = this.#identify(nowNs)
+    const identity = this.#createIdentity(nowNs)
     const plan = { identity, txns, runs }
     const startNs = nowNs - BigInt(Math.floor(this.#blocks.wallNs(plan)))
     this.#voteForHead(startNs)
-    this.#waiting = fate === 'good' ? undefined : txns
-    if (fate === 'invalid') return this.#recordInvalid(identity, txns, startNs)
+    this.#retryTxns = outcome === 'accepted' ? undefined : txns
+    if (outcome === 'invalid') return this.#recordInvalid(identity, txns, startNs)
     this.#blocks.record(plan, startNs)
     this.#count(txns, runs)
-    if (fate === 'abandoned') this.stats.abandoned += 1
+    if (outcome === 'abandoned') this.stats.abandoned += 1
     else this.#extend(identity, nowNs)
   }
 
@@ -104,14 +104,14 @@ export class RingChain {
     return Array.from({ length: count }, () => this.#nextTxn())
   }
 
-  #drawFate(): 'good' | 'abandoned' | 'invalid' {
+  #drawOutcome(): 'accepted' | 'abandoned' | 'invalid' {
     const draw = this.#random.float()
     const { abandonedShare, invalidShare } = this.#options
     if (draw < abandonedShare) return 'abandoned'
-    return draw < abandonedShare + invalidShare ? 'invalid' : 'good'
+    return draw < abandonedShare + invalidShare ? 'invalid' : 'accepted'
   }
 
-  #identify(nowNs: bigint): BlockIdentity {
+  #createIdentity(nowNs: bigint): BlockIdentity {
     this.#round += 1
     return {
       id: toHex(this.#random.bytes(32)),
@@ -123,7 +123,7 @@ export class RingChain {
     }
   }
 
-  /** The vote for a block is known with the proposal after it. A lost vote does no harm: the next one stands for both. */
+  /** The quorum certificate of a block comes with the next proposal. A skipped one is harmless: the next one covers both. */
   #voteForHead(timeNs: bigint): void {
     const head = this.#chain.at(-1)
     if (head === undefined || this.#isHeadVoted) return
@@ -140,16 +140,16 @@ export class RingChain {
     this.stats.invalid += 1
     this.#blocks.start(identity, txns.length, startNs)
     const timeNs = startNs + 1_000_000n
-    const refused = txns.slice(0, Math.min(txns.length, 1 + randomInt(this.#random, 8)))
-    if (this.#random.float() < 0.5 || refused.length === 0) {
+    const rejected = txns.slice(0, Math.min(txns.length, 1 + randomInt(this.#random, 8)))
+    if (this.#random.float() < 0.5 || rejected.length === 0) {
       this.#recorder.add('BLOCK_REJECT', { reason: BLOCK_REASON }, { timeNs })
       return
     }
-    this.#blocks.refuseTxn(refused, TXN_REASON, startNs)
+    this.#blocks.rejectTxn(rejected, TXN_REASON, startNs)
     this.#recorder.add('EVM_ERROR', EVM_ERROR, { timeNs })
   }
 
-  /** The block is the new head; older ones become final and verified. */
+  /** Appends the block to the chain; older ones are finalized and verified. */
   #extend(identity: BlockIdentity, nowNs: bigint): void {
     this.#chain.push({ identity, getsVote: this.#random.float() >= this.#options.skippedVoteShare })
     this.#isHeadVoted = false

@@ -2,52 +2,51 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { createSeededRandom } from '../../core/random.ts'
 import { type Run, runOnLanes } from './lanes.ts'
+import { type Account, createEvmState, type Slot, storageVariable } from './state.ts'
 import type { Txn } from './txn.ts'
-import { createWorkload } from './workload.ts'
-import { type Account, createWorld, type Slot, variable } from './world.ts'
-import { pickZipf } from './zipf.ts'
+import { createWorkload, pickZipf } from './workload.ts'
 
-const world = createWorld(createSeededRandom(1))
-const template = createWorkload(world, createSeededRandom(2), { failShare: 0 })()
+const state = createEvmState(createSeededRandom(1))
+const template = createWorkload(state, createSeededRandom(2), { failShare: 0 })()
 
 /** A transaction of 100 ns that touches the given variables of one contract; those marked with `!` are changed. */
 function txn(sender: number, ...names: string[]): Txn {
-  const contract = world.router
+  const contract = state.router
   const slots = names.map((name) => {
-    const slot: Slot = variable(contract, Number.parseInt(name, 10))
+    const slot: Slot = storageVariable(contract, Number.parseInt(name, 10))
     return { slot, start: 0, end: name.endsWith('!') ? 1 : 0, isTransient: false }
   })
   const account: Account = contract
   const touch = { account, nonce: 0, balanceGwei: 0, nonceAfter: 0, balanceGweiAfter: 0, slots }
-  return { ...template, sender: world.users[sender] as Account, touches: [touch], costNs: 100_000 }
+  return { ...template, sender: state.users[sender] as Account, touches: [touch], costNs: 100_000 }
 }
 
 const starts = (runs: readonly Run[]): number[] => runs.map(({ startNs }) => Math.floor(startNs / 1000))
 
-describe('lanes', () => {
-  test('run transactions that have nothing in common at the same time', () => {
+describe('runOnLanes', () => {
+  test('runs transactions without conflicts in parallel', () => {
     const runs = runOnLanes([txn(0, '1!'), txn(1, '2!'), txn(2, '3!'), txn(3, '4!')], 2)
     assert.deepEqual(starts(runs), [0, 0, 100, 100])
     assert(runs.every(({ isRepeated }) => !isRepeated))
   })
 
-  test('repeat what read a slot before its change was committed; reading the same slot is no conflict', () => {
+  test('repeats a transaction that read a slot before its write was committed; reading the same slot is no conflict', () => {
     const runs = runOnLanes([txn(0, '1!', '9'), txn(1, '1', '9'), txn(2, '9')], 3)
     assert.deepEqual(
       runs.map(({ isRepeated }) => isRepeated),
       [false, true, false],
     )
-    assert.deepEqual(starts(runs), [0, 102, 0], 'it waits for the commit')
+    assert.deepEqual(starts(runs), [0, 102, 0], 'the second run starts after the commit')
   })
 
-  test('transactions of one sender follow each other', () => {
+  test('runs transactions of one sender sequentially', () => {
     assert.deepEqual(
       runOnLanes([txn(5, '1'), txn(5, '2')], 4).map(({ isRepeated }) => isRepeated),
       [false, true],
     )
   })
 
-  test('a hot slot makes a block as long as the sum of its transactions, whatever the lanes', () => {
+  test('a hot slot makes a block as long as the sum of its transactions, for any number of lanes', () => {
     const runs = runOnLanes(
       Array.from({ length: 20 }, (_, at) => txn(at, '1!')),
       16,
@@ -56,7 +55,7 @@ describe('lanes', () => {
   })
 })
 
-test('places are picked as often as their rank says', () => {
+test('pickZipf picks items with the frequency of their rank', () => {
   const random = createSeededRandom(3)
   const items = Array.from({ length: 1000 }, (_, at) => at)
   const counts = new Float64Array(1000)
@@ -64,7 +63,7 @@ test('places are picked as often as their rank says', () => {
     const item = pickZipf(items, random)
     counts[item] = (counts[item] as number) + 1
   }
-  const ratio = (position: number): number => (counts[0] as number) / (counts[position - 1] as number)
+  const ratio = (rank: number): number => (counts[0] as number) / (counts[rank - 1] as number)
   assert(Math.abs(ratio(2) - 1.7) < 0.3 && Math.abs(ratio(10) - 7.3) < 2, `${ratio(2)} ${ratio(10)}`)
   assert(counts.every((count) => count > 0))
 })

@@ -1,17 +1,17 @@
+import type { Account, Slot } from './state.ts'
 import type { Txn } from './txn.ts'
-import type { Account, Slot } from './world.ts'
 
-/** When the run of a transaction that counts began and ended, in nanoseconds from the start of the block. */
+/** Start and end of a transaction's last run, in nanoseconds from the start of the block. */
 export type Run = { readonly startNs: number; readonly endNs: number; readonly isRepeated: boolean }
 
-/** Handing results on costs this much for each transaction, one after the other. */
+/** Duration of one commit; commits are sequential. */
 const COMMIT_NS = 2000
 
 /**
- * Runs transactions on several lanes as a chain that executes optimistically does: each takes the lane that is free first and runs on
- * the state it finds. If by then an earlier transaction has not yet committed what this one touches, its result is worthless; it waits
- * for that commit and runs again. Results are committed in index order. Only the last run is recorded, so waiting shows as lanes that
- * stand idle: the more conflicts, the longer the block beside the sum of its runs.
+ * Schedules transactions on several lanes with optimistic parallel execution: each transaction takes the lane that is free first and
+ * reads the committed state. If an earlier transaction commits a slot it has read afterwards, the result is discarded and the
+ * transaction runs again after that commit. Results are committed in index order. Only the last run is recorded, so conflicts show as
+ * idle lanes: the more conflicts, the longer the block takes compared with the sum of its runs.
  */
 export function runOnLanes(txns: readonly Txn[], lanes: number): Run[] {
   const freeNs = new Float64Array(lanes)
@@ -40,7 +40,7 @@ function freeFirst(freeNs: Float64Array): number {
   return first
 }
 
-/** When the last change of anything that the transaction touches was committed. Its fee is booked at the end and conflicts with none. */
+/** When the last write of a slot or sender that the transaction touches was committed. Fees are applied at the end and do not conflict. */
 function lastWriteNs({ sender, touches }: Txn, committedNs: ReadonlyMap<Slot | Account, number>): number {
   let last = committedNs.get(sender) ?? 0
   for (const { slots } of touches) for (const { slot } of slots) last = Math.max(last, committedNs.get(slot) ?? 0)

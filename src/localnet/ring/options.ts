@@ -1,21 +1,21 @@
 import type { RingGeometry } from '../../evm/ring/layout.ts'
 import type { RingChainOptions } from './chain.ts'
 
-/** The simulated chain behind the ring, and where its ring lies. */
+/** The simulated chain and the path of its ring. */
 export type RingWriterOptions = Partial<Omit<RingChainOptions, 'txnsPerBlock'>> & {
-  /** Where the ring is made; its folder exists. */
+  /** The ring file to create; its folder must exist. */
   readonly path: string
   readonly blockMs?: number
-  /** Transactions a second: fractions and more than 10,000 are fine. */
+  /** Transactions per second: fractions and more than 10,000 are supported. */
   readonly tps?: number
-  /** The same seed and the same times give the same ring. Without one the first block number decides. */
+  /** The same seed and the same times give the same ring. The default is the first block number. */
   readonly seed?: number
   readonly geometry?: RingGeometry
-  /** Publishes through a mapping instead of by position, as a node does. A full disk then ends the process. */
+  /** Writes through a memory mapping, as a node does, instead of with positioned writes. A full disk then ends the process. */
   readonly isMapped?: boolean
 }
 
-/** Modest by default: a stand-in for a node must not be what the machine is busy with. */
+/** Low load by default: the simulated chain must not dominate the machine. */
 export const RING_WRITER_DEFAULTS = {
   chainId: 20_143,
   blockMs: 400,
@@ -27,13 +27,13 @@ export const RING_WRITER_DEFAULTS = {
   failShare: 0.02,
 } as const
 
-/** Events of a transaction of the simulated chain, and bytes of each with its share of payload; measured, rounded up. */
+/** Events per transaction and bytes per event including payload; measured, rounded up. */
 const EVENTS_PER_TXN = 24
 const PAYLOAD_BYTES_PER_EVENT = 256
-/** A reader may be away this long before it loses anything. */
+/** A reader may pause this long without losing events. */
 const HISTORY_SECONDS = 60
 
-/** A ring large enough for a minute, within what a node itself would make. */
+/** A ring that holds one minute of events, within the sizes a node uses. */
 export function geometryFor(tps: number): RingGeometry {
   const events = tps * EVENTS_PER_TXN * HISTORY_SECONDS
   return {

@@ -1,11 +1,11 @@
-import { PAYLOADS } from '../../evm/event/exec-event.ts'
+import { PAYLOADS } from '../../evm/event/payloads.ts'
 import { EVENT, type EventName } from '../../evm/event/type.ts'
+import { writeWord } from './state.ts'
 import type { AccountTouch, CallFrame, SlotTouch, Txn, TxnLog } from './txn.ts'
-import { writeWord } from './world.ts'
 
 /**
- * Payloads of the events of a transaction, written field by field. A busy chain records hundreds of thousands of events a second, so
- * these go straight into bytes; offsets come from the same tables that readers use.
+ * Payloads of the events of a transaction, written field by field without intermediate objects, because a busy chain records hundreds
+ * of thousands of events per second. Offsets come from the same tables that readers use.
  */
 export type Encoded = { readonly type: number; readonly payload: Uint8Array; readonly accountIndex?: number }
 
@@ -27,7 +27,7 @@ const LIST = PAYLOADS.ACCOUNT_ACCESS_LIST_HEADER.fields
 const ACCOUNT = PAYLOADS.ACCOUNT_ACCESS.fields
 const STORAGE = PAYLOADS.STORAGE_ACCESS.fields
 
-/** An EIP-1559 transaction. Its signature is made up: nobody signs in a simulated chain. */
+/** An EIP-1559 transaction with a random signature. */
 export function headerPayload(txn: Txn, { chainId, baseFeeGwei }: ChainFacts): Encoded {
   const payload = begin('TXN_HEADER_START', txn.data.length)
   payload.set(txn.hash, HEADER.txn_hash[1])
@@ -93,7 +93,7 @@ export function framePayload(frame: CallFrame, index: number, txn: Txn): Encoded
   return { type: EVENT.TXN_CALL_FRAME, payload }
 }
 
-/** The list of accounts touched, each followed by its slots: persistent ones first, then transient ones, each counted from 0. */
+/** The accounts accessed, each followed by its storage slots: persistent ones first, then transient ones, each indexed from 0. */
 export function* accessPayloads(touches: readonly AccountTouch[], context: number): Generator<Encoded> {
   const list = begin('ACCOUNT_ACCESS_LIST_HEADER')
   list.writeUInt32LE(touches.length, LIST.entry_count[1])
@@ -147,12 +147,12 @@ function storagePayload({ slot, start, end, isTransient }: SlotTouch, index: num
   return payload
 }
 
-/** Zeros, taken from Node's pool: an allocation of its own for each event would cost more than filling it. */
+/** Zeroed bytes from Node's buffer pool: a separate allocation per event would cost more than filling it. */
 function begin(name: EventName, tailBytes = 0): Buffer {
   return Buffer.allocUnsafe(PAYLOADS[name].bytes + tailBytes).fill(0)
 }
 
-/** The low 64 bits of an integer field; what lies above is zero already. */
+/** Sets the low 64 bits of an integer field; the high bits are already zero. */
 function setU64(payload: Buffer, at: number, value: number): void {
   payload.writeUInt32LE(value >>> 0, at)
   payload.writeUInt32LE(Math.floor(value / 2 ** 32), at + 4)

@@ -1,9 +1,9 @@
 import { type Random, randomInt } from '../../core/random.ts'
-import { type Account, type Contract, type Slot, variable, type World } from './world.ts'
+import { type Account, type Contract, type EvmState, type Slot, storageVariable } from './state.ts'
 
 export type SlotTouch = { readonly slot: Slot; readonly start: number; end: number; readonly isTransient: boolean }
 
-/** What a transaction did to an account. */
+/** An account before and after a transaction. */
 export type AccountTouch = {
   readonly account: Account
   readonly nonce: number
@@ -22,11 +22,11 @@ export type CallFrame = {
   readonly depth: number
   readonly input: Uint8Array
   readonly output: Uint8Array
-  /** The share of the transaction's gas that is spent in it and below it. */
+  /** The share of the transaction's gas spent in this frame and the frames it calls. */
   readonly gasShare: number
 }
 
-/** A transaction with all its effects; planned in index order, so that effects are those of running one after the other. */
+/** A transaction with all its effects; built in index order, so that the effects are those of sequential execution. */
 export type Txn = {
   readonly kind: 'transfer' | 'token' | 'swap' | 'mint'
   readonly hash: Uint8Array
@@ -43,17 +43,17 @@ export type Txn = {
   readonly touches: readonly AccountTouch[]
   readonly logs: readonly TxnLog[]
   readonly frames: readonly CallFrame[]
-  /** How long one run of it takes on a lane. */
+  /** The duration of one execution. */
   readonly costNs: number
 }
 
 export const OPCODE = { call: 0xf1, staticCall: 0xfa } as const
 export const NO_BYTES = new Uint8Array(0)
 
-/** A transaction being planned. A failing one reads what it would have changed, and changes nothing but its sender's account. */
-export class Draft {
+/** Builds a transaction. A failing one reads the slots it would have changed, and changes only its sender's account. */
+export class TxnBuilder {
   readonly sender: Account
-  readonly #world: World
+  readonly #state: EvmState
   readonly #random: Random
   readonly #user: () => Account
   readonly #plan: { kind: Txn['kind']; gas: number; costNs: number; isSuccess: boolean }
@@ -65,13 +65,13 @@ export class Draft {
 
   constructor(
     plan: { kind: Txn['kind']; sender: Account; gas: number; costNs: number; isSuccess: boolean },
-    world: World,
+    state: EvmState,
     random: Random,
     user: () => Account,
   ) {
     this.sender = plan.sender
     this.#plan = plan
-    this.#world = world
+    this.#state = state
     this.#random = random
     this.#user = user
     this.#nonce = plan.sender.nonce
@@ -79,10 +79,10 @@ export class Draft {
     plan.sender.nonce += 1
   }
 
-  /** Somebody who is not the sender. */
-  other(account: Account): Account {
+  /** The account, or another one where it is the sender. */
+  otherThanSender(account: Account): Account {
     for (let tries = 0; account === this.sender && tries < 8; tries++) account = this.#user()
-    return account === this.sender ? this.#world.feeRecipient : account
+    return account === this.sender ? this.#state.feeRecipient : account
   }
 
   touch(account: Account): AccountTouch {
@@ -110,9 +110,9 @@ export class Draft {
     touch.end = value
   }
 
-  /** A guard against being entered twice, in transient storage: set and cleared again. */
+  /** A reentrancy lock in transient storage: set and cleared again. */
   lock(contract: Contract, position: number): void {
-    const slot = variable(contract, position)
+    const slot = storageVariable(contract, position)
     this.touch(contract).slots.push({ slot, start: 0, end: 0, isTransient: true })
   }
 
@@ -125,11 +125,11 @@ export class Draft {
     input: Uint8Array,
     output: Uint8Array,
     gasShare: number,
-    position: { caller?: Account; depth?: number; opcode?: number } = {},
+    frame: { caller?: Account; depth?: number; opcode?: number } = {},
   ): void {
-    const { caller = this.sender, depth = 0, opcode = OPCODE.call } = position
-    const response = this.#plan.isSuccess ? output : NO_BYTES
-    this.#frames.push({ caller, target, opcode, depth, input, output: response, gasShare })
+    const { caller = this.sender, depth = 0, opcode = OPCODE.call } = frame
+    const returned = this.#plan.isSuccess ? output : NO_BYTES
+    this.#frames.push({ caller, target, opcode, depth, input, output: returned, gasShare })
   }
 
   end(to: Account, data: Uint8Array): Txn {
@@ -140,7 +140,7 @@ export class Draft {
     const tipGwei = 1 + randomInt(random, 5)
     const feeGwei = gasUsed * tipGwei
     this.#move(this.sender, -feeGwei)
-    this.#move(this.#world.feeRecipient, feeGwei)
+    this.#move(this.#state.feeRecipient, feeGwei)
     return {
       kind,
       hash: random.bytes(32),
@@ -171,7 +171,7 @@ export class Draft {
   }
 
   #move(account: Account, gwei: number): void {
-    // A simulated account never runs dry: there is a faucet behind the smallest balance.
+    // A balance that would become negative is left unchanged, so simulated accounts always have funds.
     const balance = account.balanceGwei + gwei
     this.touch(account).balanceGweiAfter = balance < 0 ? account.balanceGwei : balance
     account.balanceGwei = balance < 0 ? account.balanceGwei : balance

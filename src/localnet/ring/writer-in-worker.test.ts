@@ -8,7 +8,7 @@ import { until } from '../../platform/process/test-wait.ts'
 import { silentLogger } from '../../platform/telemetry/logger.ts'
 import { startRingWriterWorker } from './writer-in-worker.ts'
 
-test('the ring writer runs in a thread of its own, can be held, and leaves nothing behind', async () => {
+test('the ring writer runs in its own thread, can be paused, and removes its file', async () => {
   using folder = makeTestFolder()
   const deps = { log: silentLogger, clock: systemClock, random: createSeededRandom(1) }
   const path = folder.file('ring')

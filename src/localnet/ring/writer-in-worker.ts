@@ -1,7 +1,7 @@
-import { type Backoff, createBackoff } from '../../core/backoff.ts'
-import type { Clock, Timer } from '../../core/clock.ts'
+import type { Clock } from '../../core/clock.ts'
 import { ServiceError } from '../../core/error.ts'
 import type { Random } from '../../core/random.ts'
+import { type InstanceEvents, supervise } from '../../platform/process/supervise.ts'
 import { startWorker, type WorkerThread } from '../../platform/process/worker.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { RingWriterOptions } from './options.ts'
@@ -11,6 +11,8 @@ import type { FromWriterThread, ToWriterThread } from './writer-thread.ts'
 export type RingWriterWorkerDeps = { readonly log: Logger; readonly clock: Clock; readonly random: Random }
 
 const RESTART = { firstMs: 500, maxMs: 30_000 }
+const RESET_AFTER_MS = 1000
+const THREAD = new URL('./writer-thread.ts', import.meta.url)
 const NO_STATS: RingWriterStats = {
   blocks: 0,
   txns: 0,
@@ -23,63 +25,42 @@ const NO_STATS: RingWriterStats = {
   failedBlocks: 0,
 }
 
-/** The ring writer in a thread of its own, on the system's clock. A thread that dies is started again, with a new ring. */
+/** Runs the ring writer in a worker thread, on the system's clock. A restarted thread begins a new ring. */
 export async function startRingWriterWorker(
   options: RingWriterOptions,
   { log, clock, random }: RingWriterWorkerDeps,
 ): Promise<RingWriterService> {
-  const backoff: Backoff = createBackoff(RESTART, random)
-  const started = Promise.withResolvers<void>()
-  let thread: WorkerThread<ToWriterThread> | undefined
-  let restart: Timer | undefined
   let labels: RingWriterService['labels'] = new Map()
   let stats = NO_STATS
   let isPaused = false
 
-  function take(message: FromWriterThread): void {
-    switch (message.kind) {
-      case 'started':
-        labels = new Map(message.labels)
-        if (isPaused) thread?.post({ kind: 'pause' })
-        return started.resolve()
-      case 'stats':
-        stats = message.stats
-        backoff.reset()
-        return
-      default:
-        started.reject(new ServiceError('ring-unwritable', message.message))
-        again(message.message)
-    }
-  }
-
-  function again(reason: string): void {
-    const delayMs = Math.round(backoff.nextMs())
-    log.error({ reason, delayMs }, 'the simulated chain stopped; it is started again')
-    restart = clock.setTimer(delayMs, start)
-  }
-
-  function start(): void {
-    thread = startWorker<ToWriterThread, FromWriterThread>(threadEntry(), options, {
-      onMessage: take,
-      onDeath(error) {
-        started.reject(error)
-        again(error.message)
+  function start(events: InstanceEvents): WorkerThread<ToWriterThread> {
+    const thread = startWorker<ToWriterThread, FromWriterThread>(THREAD, options, {
+      onMessage(message) {
+        if (message.kind === 'stats') stats = message.stats
+        else if (message.kind === 'failed') events.failed(new ServiceError('ring-unwritable', message.message))
+        else {
+          labels = new Map(message.labels)
+          if (isPaused) thread.post({ kind: 'pause' })
+          events.ready()
+        }
       },
+      onDeath: events.failed,
     })
+    return thread
   }
 
-  async function close(): Promise<void> {
-    restart?.cancel()
-    await thread?.[Symbol.asyncDispose]()
-  }
-
-  start()
-  try {
-    await started.promise
-  } catch (error) {
-    await close()
-    throw error
-  }
+  const supervised = supervise(
+    { backoff: RESTART, resetAfterMs: RESET_AFTER_MS, firstStartsMax: 1 },
+    {
+      clock,
+      random,
+      start,
+      onRestart: ({ error, delayMs }) =>
+        log.error({ reason: error.message, delayMs }, 'the simulated chain stopped and is restarted'),
+    },
+  )
+  await supervised.started
   log.info({ path: options.path, tps: options.tps }, 'a simulated chain writes the event ring')
   return {
     path: options.path,
@@ -87,18 +68,12 @@ export async function startRingWriterWorker(
     stats: () => stats,
     pause() {
       isPaused = true
-      thread?.post({ kind: 'pause' })
+      supervised.instance?.post({ kind: 'pause' })
     },
     resume() {
       isPaused = false
-      thread?.post({ kind: 'resume' })
+      supervised.instance?.post({ kind: 'resume' })
     },
-    [Symbol.asyncDispose]: close,
+    [Symbol.asyncDispose]: () => supervised[Symbol.asyncDispose](),
   }
-}
-
-function threadEntry(): URL {
-  return import.meta.url.endsWith('.ts')
-    ? new URL('./writer-thread.ts', import.meta.url)
-    : new URL('./writer-thread.js', import.meta.url)
 }

@@ -7,7 +7,7 @@ import { BlockFold, type BlockSink } from '../../evm/fold/block.ts'
 import type { LifecycleChange } from '../../evm/fold/lifecycle-entry.ts'
 import { createFoldLog, type FoldLog } from '../../evm/fold/test-fold.ts'
 import { createRingReader, type RingReader } from '../../evm/ring/reader.ts'
-import { assembleBlock, bloomOf, type WholeBlock } from '../../evm/test-eth-block.ts'
+import { assembleBlock, bloomOf, type DecodedBlock } from '../../evm/test-eth-block.ts'
 import { makeTestFolder } from '../../platform/files/test-folder.ts'
 import { openRingFile } from '../../platform/ring-file/reader.ts'
 import { createLogger } from '../../platform/telemetry/logger.ts'
@@ -18,7 +18,7 @@ const log = createLogger({ level: 'silent' })
 
 type Recording = { events: ExecEvent[]; fold: BlockFold; log: FoldLog; stats: RingWriterStats }
 
-/** Runs the chain for some blocks on a clock of its own and reads everything it recorded. */
+/** Runs the chain for some blocks on a manual clock and reads all recorded events. */
 async function record(blocks: number, options: Omit<RingWriterOptions, 'path'>): Promise<Recording> {
   using folder = makeTestFolder()
   const clock = createManualClock()
@@ -51,8 +51,8 @@ function take(reader: RingReader, fold: BlockFold): DecodedEvent[] {
   return decoded
 }
 
-/** Blocks that came to their end, in the order in which they did. */
-function blocksOf(events: readonly ExecEvent[]): WholeBlock[] {
+/** Blocks with a BLOCK_END, in that order. */
+function blocksOf(events: readonly ExecEvent[]): DecodedBlock[] {
   const byStart = Map.groupBy(events, ({ blockSeqno }) => blockSeqno)
   byStart.delete(null)
   return [...byStart.values()].flatMap((parts) => assembleBlock(parts) ?? [])
@@ -61,7 +61,7 @@ function blocksOf(events: readonly ExecEvent[]): WholeBlock[] {
 const RATES = { abandonedShare: 0.1, invalidShare: 0.1, skippedVoteShare: 0.1 }
 
 describe('the simulated chain', () => {
-  test('the same seed gives the same events, another seed others', async () => {
+  test('the same seed gives the same events, another seed different ones', async () => {
     const [first, again, other] = await Promise.all(
       [7, 7, 8].map((seed) => record(20, { seed, tps: 50, ...RATES }).then(({ events }) => events)),
     )
@@ -70,7 +70,7 @@ describe('the simulated chain', () => {
     assert.notDeepEqual(other, first)
   })
 
-  test('every block can be folded, and every proposal comes to its end', async () => {
+  test('every block can be folded, and every proposal is finalized or rejected', async () => {
     const { log: message, stats, fold } = await record(300, { seed: 3, tps: 10, ...RATES })
     assert.deepEqual([message.dropped, message.incomplete], [[], []])
     assert.equal(fold.stats.unknownTypes + fold.stats.recordErrors, 0)
@@ -79,20 +79,20 @@ describe('the simulated chain', () => {
     const to = (stage: string): LifecycleChange[] => message.lifecycle.filter(({ to_stage }) => to_stage === stage)
     assert.equal(to('Proposed').length, stats.blocks + stats.invalid)
     assert(stats.abandoned > 5 && stats.invalid > 5 && stats.skippedVotes > 5, JSON.stringify(stats))
-    // Abandoned proposals are rejected when another of their number is final; the last ones are still waiting for that.
+    // Abandoned proposals are rejected when another with their number is finalized; the last ones are still pending.
     const waiting = stats.abandoned + stats.invalid - to('Rejected').length
-    assert(waiting >= 0 && waiting <= 6, `${waiting} of ${stats.abandoned} abandoned ones are open`)
+    assert(waiting >= 0 && waiting <= 6, `${waiting} of ${stats.abandoned} abandoned ones are pending`)
     assert.equal(to('Finalized').filter(({ from_stage }) => from_stage === 'Proposed').length, stats.skippedVotes)
     assert(to('Verified').length > 200)
     const verified = to('Verified').map(({ block_number }) => block_number)
     assert.deepEqual(
       verified,
       Array.from(verified, (_, at) => (verified[0] as number) + at),
-      'one after the other, none twice',
+      'in order, without duplicates',
     )
   })
 
-  test('blocks hold together: gas, logs and their bloom, hashes of parents, nonces', async () => {
+  test('blocks are consistent: gas, logs and bloom, parent hashes, nonces', async () => {
     const { events } = await record(25, { seed: 5, tps: 80, abandonedShare: 0, invalidShare: 0 })
     const blocks = blocksOf(events)
     assert.equal(blocks.length, 25)
@@ -102,7 +102,7 @@ describe('the simulated chain', () => {
       assert.equal(bloomOf(txns.flatMap(({ logs }) => logs)), end.logs_bloom)
       if (at > 0) assert.equal(start.parent_eth_hash, blocks[at - 1]?.end.eth_block_hash)
       for (const { header } of txns) {
-        assert.equal(header.nonce, nonces.get(header.sender) ?? 0n, 'nonces have no holes')
+        assert.equal(header.nonce, nonces.get(header.sender) ?? 0n, 'nonces have no gaps')
         nonces.set(header.sender, header.nonce + 1n)
       }
     }
@@ -114,7 +114,7 @@ describe('the simulated chain', () => {
     assert(events.some((event) => event.name === 'TXN_CALL_FRAME' && event.payload.depth === 2n))
   })
 
-  test('storage is what the transactions before left in it', async () => {
+  test('storage values are those the previous transactions wrote', async () => {
     const { events } = await record(30, { seed: 6, tps: 100, abandonedShare: 0, invalidShare: 0 })
     const values = new Map<string, string>()
     const touches = events.filter((event) => event.name === 'STORAGE_ACCESS')
@@ -133,7 +133,7 @@ describe('the simulated chain', () => {
     assert(checked > 1000, `${checked}`)
   })
 
-  test('efficiency tells how much could run at the same time', async () => {
+  test('efficiency reflects how many transactions ran in parallel', async () => {
     const mean = async (lanes: number): Promise<number> => {
       const { log: message } = await record(12, { seed: 9, tps: 200, lanes })
       return (
@@ -143,10 +143,10 @@ describe('the simulated chain', () => {
     const [one, four, sixteen] = [await mean(1), await mean(4), await mean(16)]
     assert(one < 1, `one lane: ${one}`)
     assert(four > 50 && four < 75, `four lanes: ${four}`)
-    assert(sixteen > four && sixteen < 90, `sixteen lanes, held up by conflicts: ${sixteen}`)
+    assert(sixteen > four && sixteen < 90, `sixteen lanes with conflicts: ${sixteen}`)
   })
 
-  test('keeps the rate asked for, from less than one a block to more than 10,000 a second', async () => {
+  test('keeps the configured rate, from less than one per block to more than 10,000 per second', async () => {
     for (const [tps, blocks] of [
       [1, 200],
       [12_000, 4],
@@ -163,7 +163,7 @@ describe('the simulated chain', () => {
 })
 
 describe('the ring writer', () => {
-  test('stands still while paused, goes on after it, and takes its file along', async () => {
+  test('pauses, resumes, and removes its file on close', async () => {
     using folder = makeTestFolder()
     const clock = createManualClock()
     const path = folder.file('ring')
@@ -184,7 +184,7 @@ describe('the ring writer', () => {
     assert.equal(clock.pendingTimers(), 0)
   })
 
-  test('block numbers go on after a restart', async () => {
+  test('block numbers keep increasing after a restart', async () => {
     using folder = makeTestFolder()
     const clock = createManualClock()
     const numbers: number[] = []

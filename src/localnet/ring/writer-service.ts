@@ -15,10 +15,10 @@ export type RingWriterDeps = { readonly log: Logger; readonly clock: Clock }
 
 export type RingWriterService = AsyncDisposable & {
   readonly path: string
-  /** Names of the simulated contracts, for people. */
+  /** Display names of the simulated contracts. */
   readonly labels: ReadonlyMap<Hex, string>
   stats(): RingWriterStats
-  /** The chain stands still, as a node that hangs: the ring stays and nothing comes. */
+  /** Stops block production, as in a node that hangs: the ring file stays. */
   pause(): void
   resume(): void
 }
@@ -27,14 +27,14 @@ export type RingWriterStats = RingChainStats & {
   readonly events: number
   /** Number of the next block. */
   readonly nextNumber: number
-  /** Blocks that could not be recorded, because the disk was full. */
+  /** Blocks that could not be written because the disk was full. */
   readonly failedBlocks: number
 }
 
-/** Block numbers count from here, so that they go on after a restart. */
+/** Block numbers are counted from this time, so that they keep increasing after a restart. */
 const GENESIS_MS = Date.UTC(2026, 0, 1)
 
-/** A simulated node: makes a ring file and records a block into it at every beat. Closing it removes the file, as a node does. */
+/** A simulated node: creates a ring file and records a block into it at every tick. Closing it removes the file, as a node does. */
 export async function startRingWriter(options: RingWriterOptions, deps: RingWriterDeps): Promise<RingWriterService> {
   const { clock } = deps
   const log = deps.log.child({ part: 'ring-writer' })
@@ -42,7 +42,7 @@ export async function startRingWriter(options: RingWriterOptions, deps: RingWrit
   const { path, tps, blockMs, geometry = geometryFor(tps), isMapped = false } = settings
   const firstNumber = settings.firstNumber ?? Math.max(1, Math.floor((clock.nowMs() - GENESIS_MS) / blockMs))
   const mapper = await loadFileMapper()
-  if (!mapper.ok) log.warn({ reason: mapper.reason }, 'the ring is written by position and is not locked')
+  if (!mapper.ok) log.warn({ reason: mapper.reason }, 'the ring is written without a memory mapping and is not locked')
 
   using opening = new DisposableStack()
   const bytes = ringFileBytes(geometry)
@@ -53,13 +53,13 @@ export async function startRingWriter(options: RingWriterOptions, deps: RingWrit
   const chain = new RingChain({ ...settings, firstNumber, txnsPerBlock: (tps * blockMs) / 1000 }, recorder, random)
   let isPaused = false
   let failedBlocks = 0
-  opening.use(startTicker(blockMs, { clock, beat }))
-  log.info({ path, tps, blockMs, firstNumber, ringBytes: bytes }, 'simulated chain writes a ring')
+  opening.use(startTicker(blockMs, { clock, tick }))
+  log.info({ path, tps, blockMs, firstNumber, ringBytes: bytes }, 'simulated chain started')
 
   const opened = opening.move()
   return {
     path,
-    labels: chain.world.labels,
+    labels: chain.state.labels,
     stats: () => ({ ...chain.stats, events: writer.lastSeqno, nextNumber: chain.nextNumber, failedBlocks }),
     pause: () => void (isPaused = true),
     resume: () => void (isPaused = false),
@@ -68,16 +68,16 @@ export async function startRingWriter(options: RingWriterOptions, deps: RingWrit
     },
   }
 
-  function beat(): void {
+  function tick(): void {
     if (isPaused) return
     try {
-      chain.beat(BigInt(Math.floor(clock.nowMs() * 1000)) * 1000n)
+      chain.proposeBlock(BigInt(Math.floor(clock.nowMs() * 1000)) * 1000n)
       recorder.flush()
     } catch (error) {
-      // A full disk stops the ring, not the house around it. What was not written is a hole that readers report.
+      // A full disk stops the ring, not the process. Readers report the missing events as a gap.
       recorder.discard()
       failedBlocks += 1
-      if (failedBlocks === 1) log.error({ err: error, path }, 'the ring cannot be written')
+      if (failedBlocks === 1) log.error({ err: error, path }, 'ring write failed')
     }
   }
 }

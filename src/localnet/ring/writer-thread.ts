@@ -13,7 +13,7 @@ export type FromWriterThread =
 
 const STATS_MS = 1000
 
-/** The entry of the thread in which the simulated chain runs, so that a busy one holds nothing else up. */
+/** Entry point of the simulated chain's worker thread, which keeps its load off the other event loops. */
 const port = openWorkerPort<ToWriterThread, FromWriterThread>()
 if (port !== undefined) {
   const options = port.data as RingWriterOptions

@@ -6,7 +6,7 @@ import type { Json } from './json.ts'
 import type { PrioritizationFees } from './methods/prioritization-fees.ts'
 import type { ContextConfig } from './request-shapes.ts'
 
-/** The Agave release whose behaviour is shown, that of the engine's own crates. */
+/** The Agave release whose behaviour is implemented, that of the engine's crates. */
 export const API_VERSION = '4.2.1'
 
 export type RpcDeps = {
@@ -15,20 +15,20 @@ export type RpcDeps = {
   readonly log: Logger
 }
 
-/** Where the node is reached, for getClusterNodes. Known once the doors are open. */
+/** The node's addresses for getClusterNodes. Known once the servers are listening. */
 export type NodeAddresses = { readonly rpc?: string | undefined; readonly pubsub?: string | undefined }
 
 export type RpcContext = RpcDeps & {
   readonly addresses: NodeAddresses
-  /** Remembers what it has found in blocks. */
+  /** Caches the fees of recent blocks. */
   readonly prioritizationFees: PrioritizationFees
 }
 
-/** A method of the API: gets the raw text of its params, gives the result or throws RpcError. */
+/** A JSON-RPC method: takes the raw text of its params, returns the result or throws RpcError. */
 export type RpcMethod = (context: RpcContext, params: string | undefined) => Json | Promise<Json>
 export type RpcMethods = Readonly<Record<string, RpcMethod>>
 
-/** The chain at one commitment. All reads within one turn of the event loop see the same slot. */
+/** The chain at one commitment. All reads within one event loop iteration see the same slot. */
 export type BankView = {
   readonly commitment: Commitment
   readonly slot: number
@@ -37,7 +37,7 @@ export type BankView = {
 
 export const DEFAULT_COMMITMENT: Commitment = 'finalized'
 
-/** Throws -32016 where the chain has not reached the slot that the client has already seen. */
+/** Throws -32016 where the chain has not reached `minContextSlot`. */
 export function openBank(chain: Chain, config: ContextConfig = {}): BankView {
   const commitment = config.commitment ?? DEFAULT_COMMITMENT
   const slot = chain.slot(commitment)
@@ -45,12 +45,12 @@ export function openBank(chain: Chain, config: ContextConfig = {}): BankView {
   return { commitment, slot, readAccount: (address) => chain.account(address, commitment) }
 }
 
-/** The `{context, value}` of most answers. */
+/** The `{context, value}` of most responses. */
 export function withContext(slot: number, value: Json): Json {
   return { context: { apiVersion: API_VERSION, slot }, value }
 }
 
-/** The block of a slot that the chain names as a commitment; the ledger never drops those. */
+/** The height of the block at a commitment's slot; the ledger never evicts these blocks. */
 export function blockHeightAt(chain: Chain, slot: number): number {
   return blockAt(chain, slot)?.height ?? slot
 }

@@ -17,13 +17,13 @@ const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64')
 const DESERIALIZE = 'failed to deserialize solana_transaction::versioned::VersionedTransaction: '
 
 describe('decodeTransaction', () => {
-  it('takes both encodings, and lets bytes after the end go', () => {
+  it('accepts both encodings and ignores trailing bytes', () => {
     assert.equal(decodeTransaction(base64(wire), 'base64').wire.length, wire.length)
     assert.equal(decodeTransaction(encodeBase58(wire), 'base58').transaction.version, 'legacy')
     assert.equal(decodeTransaction(base64(Buffer.concat([wire, Buffer.alloc(9)])), 'base64').wire.length, wire.length)
   })
 
-  it('refuses text in the words of a node', () => {
+  it("refuses invalid text with Agave's messages", () => {
     assert.equal(
       refusal(() => decodeTransaction('', 'jsonParsed')),
       'unsupported encoding: jsonParsed. Supported encodings: base58, base64',
@@ -54,7 +54,7 @@ describe('decodeTransaction', () => {
     )
   })
 
-  it('refuses bytes in the words of a node', () => {
+  it("refuses invalid bytes with Agave's messages", () => {
     const signed = (...message: number[]) => base64(Uint8Array.from([1, ...Buffer.alloc(64), ...message]))
     assert.equal(
       refusal(() => decodeTransaction(signed(4, 5, 6), 'base64')),
@@ -80,7 +80,7 @@ describe('decodeTransaction', () => {
     )
   })
 
-  it('never throws anything else, whatever byte is changed or cut', () => {
+  it('throws only RpcError, whichever byte is changed or cut', () => {
     for (let at = 0; at < wire.length; at++) {
       for (const value of [0, 1, 0x7f, 0x80, 0x81, 0xff]) {
         const changed = Uint8Array.from(wire)

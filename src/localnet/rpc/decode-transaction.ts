@@ -8,11 +8,11 @@ import { type Measured, measureMessage, measureTransaction } from './measure-tra
 import { decodeBase64, describeBase58Fault } from './text-codecs.ts'
 import { describeTransactionError } from './transaction-error-text.ts'
 
-/** Names of the decoded types in a node's refusals. */
+/** Names of the decoded types in Agave's error messages. */
 const TRANSACTION_TYPE = 'solana_transaction::versioned::VersionedTransaction'
 const MESSAGE_TYPE = 'solana_message::versions::VersionedMessage'
 
-/** Characters that so many bytes take at most. Version 1 has no base58 form: its bytes outgrow what base58 is taken for. */
+/** Maximum encoded lengths. Version 1 has no base58 form: its size exceeds the base58 limit. */
 const BASE58_CHARS_MAX = 1683
 const BASE64_CHARS_MAX = 1644
 const BASE64_CHARS_V1_MAX = 5464
@@ -24,7 +24,7 @@ const VERSION_BIT = 0x80
 
 export type DecodedTransaction = { readonly wire: Uint8Array; readonly transaction: ParsedTransaction }
 
-/** The transaction of sendTransaction and simulateTransaction. Throws -32602 in a node's words. */
+/** The transaction of sendTransaction and simulateTransaction. Throws -32602 with Agave's messages. */
 export function decodeTransaction(text: string, encoding: TransactionEncoding): DecodedTransaction {
   const bytes = decodeText(text, encoding, TRANSACTION_TYPE)
   const wire = bytes[0] === V1_FIRST_BYTE ? bytes : cut(bytes, measureTransaction(bytes), TRANSACTION_TYPE)
@@ -33,7 +33,7 @@ export function decodeTransaction(text: string, encoding: TransactionEncoding): 
   return { wire, transaction: parsed.transaction }
 }
 
-/** The message of getFeeForMessage, as the transaction it would be without signatures. */
+/** The message of getFeeForMessage, as a transaction with empty signatures. */
 export function decodeMessage(text: string): ParsedTransaction {
   const bytes = decodeText(text, 'base64', MESSAGE_TYPE)
   const message = bytes[0] === V1_FIRST_BYTE ? bytes : cut(bytes, measureMessage(bytes), MESSAGE_TYPE)
@@ -42,7 +42,7 @@ export function decodeMessage(text: string): ParsedTransaction {
   return parsed.transaction
 }
 
-/** Bytes after the end are let go. */
+/** Trailing bytes are ignored. */
 function cut(bytes: Uint8Array, measured: Measured, type: string): Uint8Array {
   if (!measured.ok) throw invalidParams(`failed to deserialize ${type}: ${measured.fault}`)
   return bytes.subarray(0, measured.length)
@@ -81,13 +81,13 @@ function fromBase64(text: string): Uint8Array {
   return decoded.bytes
 }
 
-/** What is left to refuse has the right shape, except in version 1, which is not measured before. */
+/** A decode fault is possible only in version 1, which is not measured; other versions are well-formed at this point. */
 function refuse(reason: TransactionFault, type: string, invalid: string): RpcError {
   if (!isDecodeFault(reason)) return invalidParams(`${invalid}: ${describeTransactionError('SanitizeFailure')}`)
   return invalidParams(`failed to deserialize ${type}: io error: failed to fill whole buffer`)
 }
 
-/** Puts as many empty signatures as the header asks for before the message; after it in version 1. */
+/** Adds the header's number of empty signatures before the message; after it in version 1. */
 function withoutSignatures(message: Uint8Array): Uint8Array {
   const first = message[0] ?? 0
   const count = (first >= VERSION_BIT ? message[1] : first) ?? 0

@@ -8,7 +8,7 @@ import type { RpcContext } from './context.ts'
 import { responseBody } from './dispatch.ts'
 import { createPrioritizationFees } from './methods/prioritization-fees.ts'
 
-describe('answerBody on a chain with troubles', () => {
+describe('responseBody with a failing chain', () => {
   let server: TestServer
   let wallet: RpcWallet
   before(async () => {
@@ -17,9 +17,14 @@ describe('answerBody on a chain with troubles', () => {
   })
   after(() => server[Symbol.asyncDispose]())
 
-  /** The real chain but for some of its members. */
+  /** The real chain with some members replaced. */
   function contextWith(members: Partial<Chain>, onError: () => void = () => {}): RpcContext {
-    const chain = Object.create(server.chain, Object.getOwnPropertyDescriptors(members)) as Chain
+    const chain = new Proxy<Chain>(server.chain, {
+      get(target, name) {
+        const value: unknown = Reflect.get(name in members ? members : target, name)
+        return typeof value === 'function' ? value.bind(target) : value
+      },
+    })
     const log = { ...silentLogger, error: onError }
     return { chain, clock: server.clock, log, addresses: {}, prioritizationFees: createPrioritizationFees() }
   }
@@ -31,7 +36,7 @@ describe('answerBody on a chain with troubles', () => {
 
   const UNHEALTHY = { code: -32005, message: 'Node is unhealthy', data: { numSlotsBehind: null } }
 
-  it('is unhealthy while the engine is down or has too much in hand', async () => {
+  it('responds with -32005 while the engine is down or its queue is full', async () => {
     const text = base64(wallet.sign([wallet.transfer(1)]))
     const down = contextWith({
       simulate: () => Promise.resolve('engine-down'),
@@ -54,7 +59,7 @@ describe('answerBody on a chain with troubles', () => {
     })
   })
 
-  it('says of a slot without a block that it was skipped', async () => {
+  it('responds with -32007 for a slot without a block', async () => {
     const gap = contextWith({ block: (slot) => (slot === 2 ? undefined : server.chain.block(slot)) })
     const skipped = { code: -32007, message: 'Slot 2 was skipped, or missing due to ledger jump to recent snapshot' }
     assert.deepEqual(await errorOf(gap, 'getBlock', 2), skipped)
@@ -63,7 +68,7 @@ describe('answerBody on a chain with troubles', () => {
     assert.equal(response, '{"jsonrpc":"2.0","result":[1,3],"id":1}')
   })
 
-  it('tells a fault of the program as an internal error, logs it, and goes on', async () => {
+  it('responds with an internal error to an exception, logs it, and continues', async () => {
     let logged = 0
     const broken = contextWith(
       {
@@ -78,11 +83,11 @@ describe('answerBody on a chain with troubles', () => {
     assert.equal(await errorOf(broken, 'getHealth'), undefined)
   })
 
-  it('refuses what a batch asks for beyond the largest answer', async () => {
+  it('refuses the items of a batch beyond the maximum response size', async () => {
     const call = (id: number) => `{"jsonrpc":"2.0","id":${id},"method":"getHealth"}`
     const ok = (id: number) => `{"jsonrpc":"2.0","result":"ok","id":${id}}`
     const over = (id: number) =>
-      `{"jsonrpc":"2.0","error":{"code":-32603,"message":"Too much asked for in one batch"},"id":${id}}`
+      `{"jsonrpc":"2.0","error":{"code":-32603,"message":"Batch response too large"},"id":${id}}`
     const notification = '{"jsonrpc":"2.0","method":"getHealth"}'
     const batch = `[${call(1)},${call(2)},${notification},${call(3)}]`
     assert.equal(await responseBody(contextWith({}), batch, ok(1).length + 1), `[${ok(1)},${ok(2)},${over(3)}]`)

@@ -22,14 +22,14 @@ export const RPC_METHODS: RpcMethods = {
   ...transactionMethods,
 }
 
-/** serde_json stops where a value is nested 128 deep. */
+/** serde_json refuses a value nested 128 deep. */
 const DEPTH_MAX = 127
-/** More items than fit the largest body. */
+/** More items than fit into the largest body. */
 const BATCH_ITEMS_MAX = 25_600
-/** What one body may be answered with; what a batch asks for beyond it is refused item by item. */
+/** Maximum size of one response body; the items of a batch beyond it are refused one by one. */
 const RESPONSE_CHARS_MAX = 256 * 1024 * 1024
 
-/** Answers a request body as jsonrpc-core does. Undefined where there is nothing to answer: notifications only, or an empty batch. */
+/** The response to a request body as jsonrpc-core makes it. Undefined where there is none: notifications only, or an empty batch. */
 export async function responseBody(
   context: RpcContext,
   text: string,
@@ -49,7 +49,7 @@ export async function responseBody(
   return responses.length === 0 ? undefined : `[${responses.join(',')}]`
 }
 
-/** An item that is no object, or has an id of another kind, makes the whole body unreadable to a node. */
+/** An item that is not an object, or has an id of another type, makes the whole body invalid in jsonrpc-core. */
 function isReadable({ isObject, id, duplicate }: RequestItem): boolean {
   if (!isObject || duplicate === 'id') return false
   const kind = id === undefined ? 'null' : idKind(id)
@@ -69,14 +69,14 @@ async function respondToItem(context: RpcContext, item: RequestItem): Promise<st
   return outcome instanceof RpcError ? fail(id, outcome) : writeResult(id, outcome)
 }
 
-/** The members a node takes, each once and of its kind. */
+/** Whether the item has only the known members, each once and of its type. */
 function isRequest({ jsonrpc, params, duplicate, hasUnknownMember }: RequestItem): boolean {
   if (duplicate !== undefined || hasUnknownMember) return false
   if (jsonrpc !== undefined && jsonrpc !== 'null' && jsonrpc !== '"2.0"') return false
   return params === undefined || params === 'null' || params.startsWith('[') || params.startsWith('{')
 }
 
-/** The result as text, or why there is none. A fault of the program is logged and told as -32603; it does not end the service. */
+/** The result as text, or the error. An exception is logged and returned as -32603; it does not end the service. */
 async function run(context: RpcContext, name: string, params: string | undefined): Promise<string | RpcError> {
   const method = Object.hasOwn(RPC_METHODS, name) ? RPC_METHODS[name] : undefined
   if (!method) return methodNotFound()
@@ -90,7 +90,7 @@ async function run(context: RpcContext, name: string, params: string | undefined
 }
 
 function refuseItem({ id }: RequestItem): string | undefined {
-  return id === undefined ? undefined : fail(id, internalError('Too much asked for in one batch'))
+  return id === undefined ? undefined : fail(id, internalError('Batch response too large'))
 }
 
 function fail(id: string, { code, message, data }: RpcError): string {

@@ -20,7 +20,7 @@ describe('encodeAccount', () => {
     assert.deepEqual(encode(account(text), { encoding: 'jsonParsed' }).data, ['dGVzdCBkYXRh', 'base64'])
   })
 
-  it('makes the zstd frames a node makes', () => {
+  it('writes the same zstd frames as Agave', () => {
     assert.deepEqual(encode(account(text), { encoding: 'base64+zstd' }).data, [
       'KLUv/QBYSQAAdGVzdCBkYXRh',
       'base64+zstd',
@@ -32,7 +32,7 @@ describe('encodeAccount', () => {
     }
   })
 
-  it('slices, and still tells the whole length', () => {
+  it('slices data and still reports its full length', () => {
     const slice = (offset: number, length: number) => encode(account(text), { dataSlice: { offset, length } })
     assert.deepEqual(slice(0, 5), { ...encode(account(text), {}), data: ['dGVzdCA=', 'base64'] })
     assert.deepEqual(slice(5, 100).data, [Buffer.from('data').toString('base64'), 'base64'])
@@ -41,7 +41,7 @@ describe('encodeAccount', () => {
     assert.equal(slice(9, 1).space, 9)
   })
 
-  it('has base58 only for short data', () => {
+  it('encodes only short data as base58', () => {
     const long = account(new Uint8Array(129))
     assert.equal(isTooLongForBase58(long, { encoding: 'base58' }), true)
     assert.equal(isTooLongForBase58(long, { encoding: 'binary', dataSlice: { offset: 1, length: 200 } }), false)

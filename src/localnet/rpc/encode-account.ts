@@ -15,7 +15,7 @@ export type AccountEncoding = (typeof ACCOUNT_ENCODINGS)[number]
 
 export type DataSlice = { readonly offset: number; readonly length: number }
 
-/** Reads another account of the same bank: the mint of a token account, the clock. */
+/** Reads another account at the same slot: the mint of a token account, the clock. */
 export type ReadAccount = (address: string) => Account | null
 
 export type AccountEncodingOptions = {
@@ -26,7 +26,7 @@ export type AccountEncodingOptions = {
 
 export const BASE58_ACCOUNT_BYTES_MAX = 128
 
-/** The JSON of an account as every method and notification shows it. Never throws: data too long for base58 is replaced by a sentence. */
+/** The JSON of an account in every method and notification. Never throws: data too long for base58 is replaced by an error text. */
 export function encodeAccount(address: string, account: Account, options: AccountEncodingOptions): Json {
   return {
     data: encodeData(address, account, options),
@@ -38,7 +38,7 @@ export function encodeAccount(address: string, account: Account, options: Accoun
   }
 }
 
-/** Data that a request must be refused for: nodes answer it with -32600 instead of the sentence. */
+/** Whether a request must be refused with -32600 instead of the error text. */
 export function isTooLongForBase58(
   account: Account,
   { encoding, dataSlice }: Omit<AccountEncodingOptions, 'readAccount'>,
@@ -79,7 +79,7 @@ function displayOfAccount(account: Account, readAccount: ReadAccount): TokenDisp
   return mint === undefined ? undefined : displayOfMint(readAccount(mint), readAccount)
 }
 
-/** How amounts of this mint are shown at the bank's time, or undefined where the account is no mint. */
+/** How amounts of this mint are displayed at the bank's time, or undefined where the account is not a mint. */
 export function displayOfMint(mint: Account | null, readAccount: ReadAccount): TokenDisplay | undefined {
   const state = mint && parseMint(mint.data)
   if (!state) return undefined
@@ -99,11 +99,11 @@ function base64Text(data: Uint8Array): string {
   return Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString('base64')
 }
 
-/** Position and value of the window descriptor (RFC 8878) in the frames of a node's streaming encoder: 2 MiB, no content size, no checksum. */
+/** Offset and value of the window descriptor (RFC 8878) in the frames of Agave's streaming encoder: 2 MiB, no content size, no checksum. */
 const WINDOW_DESCRIPTOR_AT = 5
 const WINDOW_2_MIB = 0x58
 
-/** A zstd frame, byte for byte the one a node makes. A larger window than the blocks need is always valid. */
+/** A zstd frame, byte for byte that of Agave. A larger window than the blocks need is always valid. */
 function compress(data: Uint8Array): Uint8Array {
   const frame = zstdCompressSync(data, { params: { [constants.ZSTD_c_contentSizeFlag]: 0 } })
   frame[WINDOW_DESCRIPTOR_AT] = WINDOW_2_MIB

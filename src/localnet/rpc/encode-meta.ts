@@ -22,7 +22,7 @@ export function encodeFullMeta(meta: TransactionMeta, showRewards: boolean): Mem
   }
 }
 
-/** The meta of encoding jsonParsed: inner instructions parsed, loaded addresses in the list of keys instead. */
+/** The meta of encoding jsonParsed: inner instructions are parsed, loaded addresses are in the list of keys instead. */
 export function encodeParsedMeta(meta: TransactionMeta, keys: readonly string[], showRewards: boolean): Members {
   return {
     ...encodeOutcome(meta),
@@ -99,7 +99,7 @@ export function encodeReturnData(returnData: TransactionMeta['returnData']): Jso
   )
 }
 
-/** Errors of the model already have Solana's JSON form. */
+/** Errors in `chain/model.ts` already have Solana's JSON form. */
 export function encodeError(err: TransactionError | null): Json {
   return err as Json
 }

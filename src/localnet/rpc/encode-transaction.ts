@@ -1,13 +1,14 @@
-import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { encodeBase58 } from '../../solana/crypto/base58.ts'
-import { parseTransaction } from '../../solana/transaction/transaction.ts'
+import { isSigner, isWritableStatic } from '../../solana/transaction/transaction.ts'
 import type { ParsedTransaction } from '../../solana/transaction/types.ts'
+import { UPGRADEABLE_LOADER } from '../chain/addresses.ts'
 import type { Block, TransactionMeta, TransactionRecord } from '../chain/model.ts'
+import { parseRecorded } from '../chain/transaction-facts.ts'
 import { encodeFullMeta, encodeParsedMeta, encodeSimpleMeta } from './encode-meta.ts'
 import type { Json } from './json.ts'
-import { type ListedKey, listKeys } from './message-keys.ts'
 import { encodeParsedInstruction } from './parsed/instructions.ts'
+import { RESERVED_KEYS } from './parsed/program-ids.ts'
 
 export const TRANSACTION_ENCODINGS = ['binary', 'base64', 'base58', 'json', 'jsonParsed'] as const
 export type TransactionEncoding = (typeof TRANSACTION_ENCODINGS)[number]
@@ -17,7 +18,7 @@ export type TransactionDetails = (typeof TRANSACTION_DETAILS)[number]
 
 export type TransactionEncodingOptions = {
   readonly encoding: TransactionEncoding
-  /** Undefined for a client that knows only transactions without a version. */
+  /** Undefined for a client that supports only legacy transactions. */
   readonly maxSupportedVersion: number | undefined
   readonly showRewards: boolean
 }
@@ -26,12 +27,12 @@ export type BlockEncodingOptions = TransactionEncodingOptions & { readonly detai
 
 type Members = { readonly [member: string]: Json | undefined }
 
-/** The JSON, or the version of the first transaction that the client does not know (error -32015). */
+/** The JSON, or the version of the first transaction that the client does not support (error -32015). */
 export type Encoded<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly unsupportedVersion: number }
 
-/** Top-level instructions are at height 1, what they call at 2 and above. */
+/** Top-level instructions have stack height 1, inner ones 2 and above. */
 const TOP_STACK_HEIGHT = 1
 
 /** `{transaction, meta, version?}`, as in getTransaction, getBlock and block notifications. */
@@ -46,12 +47,12 @@ export function encodeTransaction(record: TransactionRecord, options: Transactio
       encoding === 'jsonParsed'
         ? encodeParsedMeta(record.meta, keysOf(transaction, record.meta), showRewards)
         : encodeFullMeta(record.meta, showRewards),
-    version: shownVersion(transaction, options.maxSupportedVersion),
+    version: encodeVersion(transaction, options.maxSupportedVersion),
   }
   return { ok: true, value }
 }
 
-/** A block as getBlock and block notifications show it. */
+/** A block as in getBlock and block notifications. */
 export function encodeBlock(block: Block, options: BlockEncodingOptions): Encoded<Members> {
   const transactions: Json[] = []
   if (options.details === 'full' || options.details === 'accounts') {
@@ -74,7 +75,7 @@ export function encodeBlock(block: Block, options: BlockEncodingOptions): Encode
   return { ok: true, value }
 }
 
-/** Detail `accounts`: who took part, without instructions. */
+/** Detail `accounts`: the account keys without instructions. */
 function encodeAccounts(record: TransactionRecord, options: TransactionEncodingOptions): Encoded<Members> {
   const transaction = parseRecorded(record)
   const refused = refuseVersion(transaction, options.maxSupportedVersion)
@@ -85,7 +86,7 @@ function encodeAccounts(record: TransactionRecord, options: TransactionEncodingO
       accountKeys: listKeys(transaction, record.meta.loadedAddresses).map(encodeKey),
     },
     meta: encodeSimpleMeta(record.meta, options.showRewards),
-    version: shownVersion(transaction, options.maxSupportedVersion),
+    version: encodeVersion(transaction, options.maxSupportedVersion),
   }
   return { ok: true, value }
 }
@@ -137,7 +138,7 @@ function encodeParsedMessage(transaction: ParsedTransaction, meta: TransactionMe
   }
 }
 
-/** What only messages of one version have: lookups in version 0, the config in version 1. */
+/** Members of one message version: lookups in version 0, the config in version 1. */
 function encodeVersionParts({ version, addressTableLookups, config }: ParsedTransaction): Members {
   if (version === 0) {
     const lookups = addressTableLookups.map(({ accountKey, writableIndexes, readonlyIndexes }) => ({
@@ -171,13 +172,36 @@ function refuseVersion({ version }: ParsedTransaction, maxSupported: number | un
   return { ok: false, unsupportedVersion: version }
 }
 
-function shownVersion({ version }: ParsedTransaction, maxSupported: number | undefined): Json | undefined {
+function encodeVersion({ version }: ParsedTransaction, maxSupported: number | undefined): Json | undefined {
   return maxSupported === undefined ? undefined : version
 }
 
-/** What the ledger holds has passed the parser before. */
-function parseRecorded(record: TransactionRecord): ParsedTransaction {
-  const parsed = parseTransaction(record.wire)
-  assert(parsed.ok, 'a recorded transaction does not parse')
-  return parsed.transaction
+type ListedKey = {
+  readonly address: string
+  readonly writable: boolean
+  readonly signer: boolean
+  readonly source: 'transaction' | 'lookupTable'
+}
+
+/**
+ * All keys of a transaction in the order instructions index them: static keys, then loaded writable ones, then loaded read-only ones.
+ * Writable means write-locked by the runtime: never a reserved key, and a called program only when its loader is also present.
+ */
+function listKeys(transaction: ParsedTransaction, loaded: TransactionMeta['loadedAddresses']): ListedKey[] {
+  const staticKeys = transaction.staticKeys.map(encodeBase58)
+  const called = new Set(transaction.instructions.map(({ programIdIndex }) => programIdIndex))
+  const addresses = [...staticKeys, ...loaded.writable, ...loaded.readonly]
+  const loaderPresent = addresses.includes(UPGRADEABLE_LOADER)
+  return addresses.map((address, index) => {
+    const isStatic = index < staticKeys.length
+    const isRequestedWritable = isStatic
+      ? isWritableStatic(transaction, index)
+      : index < staticKeys.length + loaded.writable.length
+    return {
+      address,
+      writable: isRequestedWritable && !RESERVED_KEYS.has(address) && (loaderPresent || !called.has(index)),
+      signer: isStatic && isSigner(transaction, index),
+      source: isStatic ? 'transaction' : 'lookupTable',
+    }
+  })
 }

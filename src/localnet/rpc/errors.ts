@@ -1,6 +1,6 @@
 import type { Json } from './json.ts'
 
-/** What a method answers instead of a result. Codes and sentences are Agave's (`rpc-client-api/custom_error.rs`, jsonrpc-core). */
+/** The error of a method. Codes and messages are Agave's (`rpc-client-api/custom_error.rs`, jsonrpc-core). */
 export class RpcError extends Error {
   override readonly name = 'RpcError'
   readonly code: number
@@ -24,7 +24,7 @@ export const blockCleanedUp = (slot: Slot, firstAvailable: number) =>
 export const preflightFailure = (sentence: string, simulation: Json) =>
   new RpcError(-32002, `Transaction simulation failed: ${sentence}`, simulation)
 export const blockNotAvailable = (slot: Slot) => new RpcError(-32004, `Block not available for slot ${slot}`)
-/** The localnet is the node, so this code is its own: its engine is down, or has more waiting than it takes. */
+/** Returned while the engine is down or its queue is full. */
 export const nodeUnhealthy = () => new RpcError(-32005, 'Node is unhealthy', { numSlotsBehind: null })
 export const slotSkipped = (slot: Slot) =>
   new RpcError(-32007, `Slot ${slot} was skipped, or missing due to ledger jump to recent snapshot`)
@@ -37,5 +37,5 @@ export const unsupportedVersion = (version: number) =>
 export const minContextSlotNotReached = (contextSlot: number) =>
   new RpcError(-32016, 'Minimum context slot has not been reached', { contextSlot })
 
-/** Slots of requests may lie beyond the safe integers. */
+/** Slots in requests may exceed the safe integers. */
 type Slot = number | bigint

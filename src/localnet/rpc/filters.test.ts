@@ -26,7 +26,7 @@ const refused = (run: () => unknown) => {
 }
 
 describe('account filters', () => {
-  it('match on size and on bytes, in all three spellings', () => {
+  it('match size and bytes, in all three encodings', () => {
     assert.equal(matcher('{"dataSize":3}')(account(1, 2, 3)), true)
     assert.equal(matcher('{"dataSize":3}')(account(1, 2)), false)
     const base58 = encodeBase58(Uint8Array.of(2, 3))
@@ -43,7 +43,7 @@ describe('account filters', () => {
     assert.equal(matcher('{"dataSize":3}', '{"memcmp":{"offset":0,"bytes":[9]}}')(account(1, 2, 3)), false)
   })
 
-  it('refuse what a node refuses', () => {
+  it('refuse what Agave refuses', () => {
     const five = Array.from({ length: 5 }, () => '{"dataSize":1}')
     assert.equal(
       refused(() => matcher(...five)),

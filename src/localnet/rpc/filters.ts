@@ -1,12 +1,12 @@
 import { Buffer } from 'node:buffer'
 import { decodeBase58 } from '../../solana/crypto/base58.ts'
 import type { Account } from '../chain/model.ts'
+import { isTokenAccountData } from '../chain/token-account.ts'
 import { invalidParams } from './errors.ts'
 import * as read from './params.ts'
-import { isTokenAccountData } from './parsed/token-state.ts'
 import { decodeBase64, describeBase58Fault } from './text-codecs.ts'
 
-/** A filter of getProgramAccounts and programSubscribe as it was sent. */
+/** A filter of getProgramAccounts and programSubscribe as received. */
 export type AccountFilter =
   | { readonly kind: 'dataSize'; readonly size: bigint }
   | { readonly kind: 'tokenAccountState' }
@@ -17,7 +17,7 @@ export type AccountFilter =
       readonly encoding: 'base58' | 'base64' | 'bytes'
     }
 
-/** A filter whose text is decoded; ready to be asked often. */
+/** Compiled filters. */
 export type AccountMatcher = (account: Account) => boolean
 
 const FILTERS_MAX = 4
@@ -52,7 +52,7 @@ function decodeMemcmp(value: unknown): AccountFilter {
   return { kind: 'memcmp', offset, bytes, encoding: encoding === 'base64' ? 'base64' : 'base58' }
 }
 
-/** One question out of all filters. Throws RpcError -32602 where there are too many or one cannot be decoded. */
+/** Matches accounts that pass all filters. Throws RpcError -32602 where there are too many or one cannot be decoded. */
 export function createMatcher(filters: readonly AccountFilter[]): AccountMatcher {
   if (filters.length > FILTERS_MAX) throw invalidParams(`Too many filters provided; max ${FILTERS_MAX}`)
   const matchers = filters.map(createSingleMatcher)

@@ -1,5 +1,6 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Clock } from '../../core/clock.ts'
+import { splitTarget } from '../../platform/http/request-headers.ts'
 import { sendText } from '../../platform/http/server/reply.ts'
 import { readBody, startHttpServer } from '../../platform/http/server/server.ts'
 import { printAddressPort } from '../../platform/net/ip-range.ts'
@@ -12,7 +13,7 @@ import { createPrioritizationFees } from './methods/prioritization-fees.ts'
 
 export type RpcServerOptions = {
   readonly listen: ListenerOptions
-  /** Where PubSub is served, for getClusterNodes. */
+  /** The PubSub address, for getClusterNodes. */
   readonly pubsub?: string | undefined
 }
 
@@ -23,12 +24,12 @@ export type RpcServer = AsyncDisposable & {
   drain(deadlineMs: number): Promise<void>
 }
 
-/** As Agave sets it (MAX_REQUEST_BODY_SIZE). */
+/** Agave's MAX_REQUEST_BODY_SIZE. */
 const BODY_BYTES_MAX = 50 * 1024
-/** Seconds a browser may keep the answer to its preflight. */
+/** How long a browser may cache the preflight response. */
 const CORS_MAX_AGE_SECONDS = 86_400
 
-/** JSON-RPC over HTTP with the answers of a node: jsonrpc-core's framing, plain text for everything that is not JSON-RPC. */
+/** JSON-RPC over HTTP with Agave's responses: jsonrpc-core's framing, plain text for everything that is not JSON-RPC. */
 export async function startRpcServer(
   options: RpcServerOptions,
   { chain, log, clock }: RpcServerDeps,
@@ -53,7 +54,7 @@ async function respondToRequest(
   response: ServerResponse,
 ): Promise<void> {
   const cors = { 'access-control-allow-origin': '*' }
-  const path = (request.url ?? '/').split('?', 1)[0]
+  const { path } = splitTarget(request.url)
   if (request.method === 'OPTIONS') return sendText(response, 200, '', { ...cors, ...preflightHeaders(request) })
   if (request.method === 'GET' && path === '/health') return sendText(response, 200, 'ok', cors)
   if (request.method === 'GET' && (path === '/v0/circulating-supply' || path === '/v0/total-supply')) {
@@ -65,7 +66,7 @@ async function respondToRequest(
       allow: 'OPTIONS, POST',
     })
   }
-  if (!isJson(request.headers['content-type'])) {
+  if (!isAllowedContentType(request.headers['content-type'])) {
     return sendText(
       response,
       415,
@@ -85,7 +86,7 @@ async function respondToRequest(
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Bytes that are no text are no JSON either: an empty body stands for them. */
+/** Invalid UTF-8 is not JSON either and is treated as an empty body. */
 function decodeBody(body: Buffer): string {
   try {
     return UTF8.decode(body)
@@ -94,23 +95,24 @@ function decodeBody(body: Buffer): string {
   }
 }
 
-/** The three spellings that jsonrpc-http-server takes. */
-function isJson(contentType: string | undefined): boolean {
+/** The three spellings that jsonrpc-http-server of Agave accepts: stricter than `isJsonContentType`. */
+function isAllowedContentType(contentType: string | undefined): boolean {
   return /^application\/json(; ?charset=utf-8)?$/i.test(contentType ?? '')
 }
 
 function preflightHeaders(request: IncomingMessage): OutgoingHttpHeaders {
-  const asked = request.headers['access-control-request-headers']
+  const requestedHeaders = request.headers['access-control-request-headers']
   return {
     allow: 'OPTIONS, POST',
     'access-control-allow-methods': 'OPTIONS, POST',
-    'access-control-allow-headers': typeof asked === 'string' && asked !== '' ? asked : '*',
+    'access-control-allow-headers':
+      typeof requestedHeaders === 'string' && requestedHeaders !== '' ? requestedHeaders : '*',
     'access-control-max-age': String(CORS_MAX_AGE_SECONDS),
     vary: 'access-control-request-headers',
   }
 }
 
-/** Agave's two plain figures: whole SOL as text. */
+/** Agave's two text endpoints: the supply in SOL. */
 async function readSupply(context: RpcContext, path: string): Promise<string> {
   const request = '{"jsonrpc":"2.0","id":1,"method":"getSupply","params":[{"excludeNonCirculatingAccountsList":true}]}'
   const response = JSON.parse((await responseBody(context, request)) ?? '{}') as {

@@ -8,7 +8,7 @@ describe('writeJson', () => {
     assert.equal(writeJson(value), '{"a":18446744073709551615,"c":[1,null,true,"x\\"\\n",0.5],"d":{},"e":[]}')
   })
 
-  it('prints whole floats as a node does, and no number that JSON lacks', () => {
+  it('prints integral floats as Agave does, and null for numbers that JSON lacks', () => {
     assert.equal(
       writeJson([jsonFloat(1), jsonFloat(0.25), jsonFloat(0), jsonFloat(Number.POSITIVE_INFINITY), Number.NaN]),
       '[1.0,0.25,0.0,null,null]',
@@ -18,7 +18,7 @@ describe('writeJson', () => {
 })
 
 describe('parseExactJson', () => {
-  it('keeps large integers, and tells floats from integers', () => {
+  it('keeps large integers and distinguishes floats from integers', () => {
     const parsed = parseExactJson('[18446744073709551615,9007199254740993,7,-1,1.0,2e3,"12345678901234567890"]')
     assert.deepEqual(parsed, [
       18446744073709551615n,

@@ -1,5 +1,5 @@
 /**
- * JSON with exact integers. Answers are plain values in which a u64 is a bigint; they are printed digit by digit, never through a double.
+ * JSON with exact integers. Results are plain values in which a u64 is a bigint; it is printed exactly, never as a double.
  */
 export type Json =
   | null
@@ -19,7 +19,7 @@ export class JsonText {
   }
 }
 
-/** A number with a fraction in the wire format: a whole value keeps its `.0`, as a node prints an f64. JSON has no word for infinity: null. */
+/** An f64 as Agave prints it: an integral value keeps its `.0`, and infinity, which JSON lacks, becomes null. */
 export function jsonFloat(value: number): Json {
   if (!Number.isFinite(value)) return null
   return Number.isInteger(value) && Math.abs(value) < 1e16 ? new JsonText(`${value}.0`) : value
@@ -62,7 +62,7 @@ function isArray(value: object): value is readonly Json[] {
   return Array.isArray(value)
 }
 
-/** A number of the input that was written with a fraction or an exponent. */
+/** An input number with a fraction or an exponent. */
 export class JsonFloat {
   readonly value: number
   constructor(value: number) {
@@ -75,7 +75,7 @@ export function parseExactJson(text: string): unknown {
   return NEEDS_SOURCE.test(text) ? parseWithSource(text, keepExact) : JSON.parse(text)
 }
 
-/** A number, not a digit of a string, that JSON.parse might change: sixteen digits or more, a fraction, an exponent. */
+/** A number that JSON.parse might change: sixteen digits or more, a fraction, an exponent. */
 const NEEDS_SOURCE = /(?:^|[[,:\s])-?(?:\d{16}|\d+[.eE])/
 
 // The third argument of the reviver (the number's source text) is in the engine but not yet in the library types.

@@ -1,6 +1,6 @@
 /**
- * How many bytes the transaction at the start of `wire` takes, or the words in which a node's deserializer (bincode) says that there is
- * none. Nodes look at the shape first and allow bytes after it; whether counts and indexes make sense is asked later.
+ * The length of the transaction at the start of `wire`, or the message of Agave's deserializer (bincode) where there is none. Agave
+ * checks the structure first and allows trailing bytes; counts and indexes are validated later.
  */
 export type Measured = { readonly ok: true; readonly length: number } | { readonly ok: false; readonly fault: string }
 

@@ -26,7 +26,7 @@ const strict = struct('Config', {
 })
 
 describe('readArguments', () => {
-  it('counts arguments as generated code does', () => {
+  it('counts arguments as jsonrpc-derive does', () => {
     assert.equal(
       refusal(() => readArguments(undefined, [string], [maybeString])),
       '`params` should have at least 1 argument(s)',
@@ -64,7 +64,7 @@ describe('readArguments', () => {
     assert.deepEqual(readArguments('["a"]', [string], [maybeString]), ['a'])
   })
 
-  it('shows unwanted params as its data', () => {
+  it('includes unexpected params in the error data', () => {
     assert.throws(
       () => readArguments('[1,"x",{"a":[null,true]}]', []),
       (error: RpcError) => error.data === 'Array([Number(1), String("x"), Object {"a": Array [Null, Bool(true)]}])',
@@ -79,7 +79,7 @@ describe('readArguments', () => {
     )
   })
 
-  it('says what is wrong in the words of serde', () => {
+  it("reports errors with serde's messages", () => {
     const cases: [() => unknown, string][] = [
       [() => readArguments('[1]', [string]), 'invalid type: integer `1`, expected a string'],
       [() => readArguments('["a"]', [u64]), 'invalid type: string "a", expected u64'],
@@ -114,7 +114,7 @@ describe('readArguments', () => {
     for (const [run, message] of cases) assert.equal(refusal(run), `Invalid params: ${message}.`)
   })
 
-  it('takes members nobody knows, and passes over a commitment that is none', () => {
+  it('ignores unknown members and an invalid commitment', () => {
     const [config] = readArguments('[{"commitment":"soon","encoding":"base64","extra":1}]', [], [accountConfig])
     assert.equal(config?.commitment, undefined)
     assert.equal(config?.encoding, 'base64')

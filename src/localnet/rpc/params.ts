@@ -2,7 +2,7 @@ import { invalidParams, type RpcError } from './errors.ts'
 import { JsonFloat, parseExactJson } from './json.ts'
 
 /**
- * Reads params as a node's deserializer (serde) does and says what is wrong in its words, because clients and their tests know them:
+ * Reads params as Agave's deserializer (serde) does, with the same error messages, because clients and their tests match on them:
  * `Invalid params: invalid type: integer `1`, expected a string.`
  */
 export type Decode<T> = (value: unknown) => T
@@ -29,11 +29,12 @@ export const u8: Decode<number> = (value) => Number(unsigned('u8', 8)(value))
 function unsigned(name: string, bits: number): Decode<bigint> {
   const limit = 1n << BigInt(bits)
   return (value) => {
-    // An integer beyond 64 bits is a double to a node.
+    // serde reads an integer beyond 64 bits as a double.
     if (!isInteger(value)) throw wrongType(value, name)
-    const whole = BigInt(value)
-    if (whole < 0n || whole >= limit) throw new DecodeError(`invalid value: integer \`${whole}\`, expected ${name}`)
-    return whole
+    const integer = BigInt(value)
+    if (integer < 0n || integer >= limit)
+      throw new DecodeError(`invalid value: integer \`${integer}\`, expected ${name}`)
+    return integer
   }
 }
 
@@ -69,7 +70,7 @@ export function optional<T>(decode: Decode<T>): Decode<T | undefined> {
   return (value) => (value === null || value === undefined ? undefined : decode(value))
 }
 
-/** A member that is ignored when it does not fit: what serde does with an optional flattened struct, here the commitment. */
+/** A member that is ignored when it is invalid, as serde does with an optional flattened struct; used for the commitment. */
 export function lenient<T>(decode: Decode<T>): Decode<T | undefined> {
   return (value) => {
     try {
@@ -81,7 +82,7 @@ export function lenient<T>(decode: Decode<T>): Decode<T | undefined> {
   }
 }
 
-/** A missing member is the default; null is not taken for it. */
+/** A missing member gives the default; null does not. */
 export function defaulted<T>(decode: Decode<T>, fallback: T): Decode<T> {
   return (value) => (value === undefined ? fallback : decode(value))
 }
@@ -108,7 +109,7 @@ export function required<T>(member: string, decode: Decode<T>): Decode<T> {
   }
 }
 
-/** Either of two shapes; serde names only the enum when neither fits. */
+/** Either of two shapes; serde names only the enum when neither matches. */
 export function either<A, B>(name: string, first: Decode<A>, second: Decode<B>): Decode<A | B> {
   return (value) => {
     for (const decode of [first, second] as const) {
@@ -151,8 +152,8 @@ type Arguments<R extends readonly Decode<unknown>[], O extends readonly Decode<u
 ]
 
 /**
- * The positional arguments of a call. `required` must be there; `optional` may be left off from the end. Throws RpcError -32602, in the
- * words of the code that jsonrpc-derive generates.
+ * The positional arguments of a call. `required` ones must be present; `optional` ones may be omitted from the end. Throws RpcError
+ * -32602 with the messages of jsonrpc-derive.
  */
 export function readArguments<
   const R extends readonly Decode<unknown>[],
@@ -163,9 +164,9 @@ export function readArguments<
   if (total === 0) return expectNone(value) as unknown[] as Arguments<R, O>
   if (optionalArguments.length > 0) checkCount(value, requiredArguments.length, total)
   try {
-    const given = optionalArguments.length > 0 ? ((value ?? []) as unknown[]) : expectTuple(value, total)
+    const args = optionalArguments.length > 0 ? ((value ?? []) as unknown[]) : expectTuple(value, total)
     const decoders = [...requiredArguments, ...optionalArguments]
-    return given.map((each, index) => (decoders[index] as Decode<unknown>)(each)) as Arguments<R, O>
+    return args.map((each, index) => (decoders[index] as Decode<unknown>)(each)) as Arguments<R, O>
   } catch (error) {
     if (error instanceof DecodeError) throw invalidParams(`Invalid params: ${error.message}.`)
     throw error
@@ -198,7 +199,7 @@ function expectTuple(value: unknown, size: number): unknown[] {
   return value
 }
 
-/** Rust's `{:?}` of a JSON value, which the refusal of unwanted params shows as its data. */
+/** Rust's `{:?}` of a JSON value, the error data for unexpected params. */
 function debug(value: unknown): string {
   if (value === null) return 'Null'
   if (typeof value === 'boolean') return `Bool(${value})`

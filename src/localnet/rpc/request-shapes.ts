@@ -6,10 +6,10 @@ import { invalidParams } from './errors.ts'
 import { accountFilter } from './filters.ts'
 import * as read from './params.ts'
 
-/** Configs of the methods as Agave declares them (`rpc-client-types/config.rs`), and the three kinds of base58 text. */
+/** Method configs as in Agave (`rpc-client-types/config.rs`), and the three kinds of base58 text. */
 export const commitment = read.oneOf('processed', 'confirmed', 'finalized')
 
-/** In most configs a commitment that is not one of the three is passed over, and the default holds. */
+/** Most configs ignore an invalid commitment and use the default. */
 const withCommitment = { commitment: read.lenient(commitment) }
 const withContext = { ...withCommitment, minContextSlot: read.optional(read.u64) }
 
@@ -116,7 +116,7 @@ export const signaturesForAddressConfig = read.optional(
 const transactionEncoding = read.oneOf(...TRANSACTION_ENCODINGS)
 const maxSupportedTransactionVersion = read.optional(read.u8)
 
-/** Old clients give the encoding alone in place of the config. */
+/** Old clients send only the encoding in place of the config. */
 function orEncodingAlone<T>(config: read.Decode<T>): read.Decode<T | undefined> {
   const alone: read.Decode<T> = (value) => config({ encoding: transactionEncoding(value) })
   return read.optional(read.either('RpcEncodingConfigWrapper', alone, config))
@@ -185,7 +185,7 @@ export type ContextConfig = {
   readonly minContextSlot?: bigint | undefined
 }
 
-/** Any length and offset fit: data are far shorter than a double is exact. */
+/** Converting to a double is safe: account data is much shorter than 2^53. */
 export function toDataSlice(
   slice: { readonly offset: bigint; readonly length: bigint } | undefined,
 ): DataSlice | undefined {
@@ -195,7 +195,7 @@ export function toDataSlice(
 const KEY_CHARS_MAX = 44
 const SIGNATURE_CHARS_MAX = 88
 
-/** The same text where it is an address; otherwise throws -32602 in a node's words. */
+/** Returns the text if it is an address; otherwise throws -32602 with Agave's message. */
 export const checkAddress = (text: string) => checkBase58(text, 32, KEY_CHARS_MAX)
 export const checkHash = (text: string) => checkBase58(text, 32, KEY_CHARS_MAX)
 export const checkSignature = (text: string) => checkBase58(text, 64, SIGNATURE_CHARS_MAX)
@@ -206,7 +206,7 @@ function checkBase58(text: string, bytes: number, charsMax: number): string {
   return text
 }
 
-/** Undefined for the base58 text of so many bytes. */
+/** Undefined for valid base58 of this many bytes. */
 export function base58Fault(text: string, bytes = 32, charsMax = KEY_CHARS_MAX): 'WrongSize' | 'Invalid' | undefined {
   if (text.length > charsMax) return 'WrongSize'
   try {

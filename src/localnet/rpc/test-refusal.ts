@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { RpcError } from './errors.ts'
 
-/** For tests: what a call with wrong params is told. */
+/** For tests: the error message of a call with invalid params. */
 export function refusal(run: () => unknown): string {
   try {
     run()

@@ -1,6 +1,6 @@
 import type { TransactionError } from '../chain/model.ts'
 
-/** The sentence of a transaction error (`solana-transaction-error`, `solana-instruction-error`: Display). */
+/** The text of a transaction error (Display of `solana-transaction-error` and `solana-instruction-error`). */
 export function describeTransactionError(err: TransactionError): string {
   if (typeof err === 'string') return TRANSACTION_ERRORS[err] ?? err
   const { InstructionError, DuplicateInstruction, InsufficientFundsForRent, ProgramExecutionTemporarilyRestricted } =

@@ -6,11 +6,11 @@ import { until } from '../../platform/process/test-wait.ts'
 import { silentLogger } from '../../platform/telemetry/logger.ts'
 import { decodeBase58, encodeBase58 } from '../../solana/crypto/base58.ts'
 import type { Block } from '../chain/model.ts'
-import { startTraffic } from '../genesis/traffic.ts'
 import { startTestChain, testKeys } from '../testing.ts'
+import { startTraffic } from '../traffic/traffic.ts'
 import { encodeBlock, startShredSource } from './source.ts'
 
-test('blocks leave as shreds from which a receiver gets them back although a third of each set is lost', async () => {
+test('a receiver recovers every block from its shreds when a third of each FEC set is lost', async () => {
   await using host = await startTestChain()
   const { chain, clock } = host
   const random = createSeededRandom(11)
@@ -19,7 +19,7 @@ test('blocks leave as shreds from which a receiver gets them back although a thi
   using source = startShredSource({ ...deps, leader: testKeys().identity, send: (packet) => packets.push(packet) })
   using traffic = startTraffic({ tps: 200 }, { ...deps, random, secret: new Uint8Array(32).fill(1) })
   await until(
-    'some blocks are full enough to need several sets',
+    'some blocks need several FEC sets',
     () => {
       clock.advance(50)
       return traffic.landed() > 600
@@ -30,7 +30,7 @@ test('blocks leave as shreds from which a receiver gets them back although a thi
   clock.advance(1000)
   assert.equal(source.shredsSent(), packets.length)
 
-  // A set leaves as 64 packets in a row; 21 of each, chosen by chance, do not arrive.
+  // A FEC set is sent as 64 consecutive packets; 21 of each, chosen at random, are lost.
   const received: Uint8Array[] = []
   for (let at = 0; at < packets.length; at += 64) received.push(...loseSome(packets.slice(at, at + 64), 21, random))
   const slots = new Map<number, Buffer[]>()
@@ -58,8 +58,8 @@ function loseSome<Item>(items: Item[], count: number, random: Random): Item[] {
 }
 
 /**
- * A receiver written from the format's description alone; it shares no code with the producer. Data shreds missing from
- * an erasure set are solved for, the tree is rebuilt from all 64 leaves, and the leader's signature checked on its root.
+ * A receiver written from the format specification; it shares no code with the producer. It recovers missing data shreds
+ * of a FEC set, rebuilds the merkle tree from all 64 leaves, and checks the leader's signature of its root.
  */
 function readSlot(packets: Buffer[], block: Block): Uint8Array {
   const sets = Map.groupBy(packets, (packet) => packet.readUInt32LE(79))
@@ -80,7 +80,7 @@ function readSlot(packets: Buffer[], block: Block): Uint8Array {
     }
     const solved = solve(shards, shardBytes)
     for (const shard of solved.slice(0, 32)) {
-      // Offsets are those of the shred less its 64 bytes of signature.
+      // Offsets are those of the shred without its 64 bytes of signature.
       const size = shard.readUInt16LE(86 - 64)
       payload.push(shard.subarray(88 - 64, size - 64))
       isLast = (shard.readUInt8(85 - 64) & 0xc0) === 0xc0
@@ -119,7 +119,7 @@ function checkSignature(set: Buffer[], block: Block): void {
 
 const sha = (...parts: Buffer[]) => createHash('sha256').update(Buffer.concat(parts)).digest()
 
-/** Any 32 rows of the code's matrix that are there, inverted, give the data shards back. */
+/** Inverting any 32 available rows of the code's matrix recovers the data shards. */
 function solve(shards: ReadonlyMap<number, Buffer>, bytes: number): Buffer[] {
   const rows = [...shards.keys()].sort((a, b) => a - b).slice(0, 32)
   const inverse = invert(rows.map((row) => MATRIX[row] as number[]))

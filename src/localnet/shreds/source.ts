@@ -12,7 +12,7 @@ export type ShredSourceDeps = {
   readonly leader: SigningKey
   readonly clock: Clock
   readonly log: Logger
-  /** Sends one packet; whether it arrives is nobody's promise. */
+  /** Sends one packet, without any delivery guarantee. */
   send(packet: Uint8Array): void
 }
 
@@ -21,12 +21,12 @@ export type ShredSource = Disposable & {
   shredsSent(): number
 }
 
-/** Between two erasure sets: a burst of many sets would overrun a receiver's socket buffer, which holds about 200 KiB by default. */
+/** Delay between two FEC sets: a burst of many sets would overrun a receiver's socket buffer, which holds about 200 KiB by default. */
 const SET_SPACING_MS = 2
-/** Sets that wait to be sent; the oldest are dropped, as a switch would. */
+/** FEC sets waiting to be sent; above this the oldest are dropped. */
 const SETS_WAITING_MAX = 1024
 
-/** Every frozen block as the shreds its leader would broadcast. */
+/** Sends every frozen block as the shreds its leader would broadcast. */
 export function startShredSource(deps: ShredSourceDeps): ShredSource {
   const { chain, leader, clock, log } = deps
   const version = shredVersionOf(decodeBase58(chain.genesisHash))
@@ -43,7 +43,7 @@ export function startShredSource(deps: ShredSourceDeps): ShredSource {
     const tooMany = waiting.length - SETS_WAITING_MAX
     if (tooMany > 0) {
       waiting.splice(0, tooMany)
-      log.warn({ sets: tooMany }, 'shreds dropped: blocks come faster than they are sent')
+      log.warn({ sets: tooMany }, 'shreds dropped: blocks are produced faster than they are sent')
     }
     if (!timer) sendNext()
   }
@@ -70,7 +70,7 @@ export function startShredSource(deps: ShredSourceDeps): ShredSource {
   }
 }
 
-/** The block's entries as one batch. */
+/** The block's entries as one entry batch. */
 export function encodeBlock(block: Block): Uint8Array {
   return encodeEntries(
     block.entries.map(({ numHashes, hash, firstTransaction, transactionCount }) => ({

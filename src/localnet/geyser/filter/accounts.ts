@@ -6,6 +6,7 @@ import type {
   SubscribeRequestFilterAccountsFilterLamports,
   SubscribeRequestFilterAccountsFilterMemcmp,
 } from '../../../solana/gen/geyser_pb.ts'
+import { isTokenAccountData } from '../../chain/token-account.ts'
 import type { AccountUpdate } from '../account-update.ts'
 import { joinAddresses, parsePubkeys } from './keys.ts'
 import { checkAny, checkPubkeyCount, FilterError, type FilterLimits } from './limits.ts'
@@ -15,7 +16,7 @@ type StateMatcher = (data: Uint8Array, lamports: bigint) => boolean
 
 const STATE_FILTERS_MAX = 4
 const MEMCMP_BYTES_MAX = 128
-/** Texts longer than this cannot stand for 128 bytes. */
+/** Longer text decodes to more than 128 bytes. */
 const MEMCMP_BASE58_CHARS_MAX = 175
 const MEMCMP_BASE64_CHARS_MAX = 172
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
@@ -62,7 +63,7 @@ function compileStates(filters: readonly SubscribeRequestFilterAccountsFilter[])
       }
       case 'tokenAccountState':
         if (!filter.value) throw new FilterError('token_account_state only allowed to be true')
-        return isTokenAccount
+        return isTokenAccountData
       case 'lamports':
         return compileLamports(filter.value)
       default:
@@ -74,7 +75,7 @@ function compileStates(filters: readonly SubscribeRequestFilterAccountsFilter[])
 function compileMemcmp({ offset, data }: SubscribeRequestFilterAccountsFilterMemcmp): StateMatcher {
   const wanted = Buffer.from(memcmpBytes(data))
   if (wanted.length > MEMCMP_BYTES_MAX) throw new FilterError('data too large')
-  // An offset beyond every possible account stays a number that no account reaches.
+  // An offset too large for a double is still larger than any account.
   const from = Number(offset)
   return (found) => found.length >= from + wanted.length && wanted.compare(found, from, from + wanted.length) === 0
 }
@@ -113,16 +114,4 @@ function compileLamports({ cmp }: SubscribeRequestFilterAccountsFilterLamports):
     default:
       throw new FilterError('cmp for lamports should be defined')
   }
-}
-
-const TOKEN_ACCOUNT_BYTES = 165
-const MULTISIG_BYTES = 355
-const STATE_AT = 108
-const KIND_AT = 165
-const KIND_ACCOUNT = 2
-
-/** An initialized token account: 165 bytes, or more where Token-2022 marks the kind behind them (355 means multisig). */
-function isTokenAccount(data: Uint8Array): boolean {
-  if (data.length < TOKEN_ACCOUNT_BYTES || data[STATE_AT] === 0) return false
-  return data.length === TOKEN_ACCOUNT_BYTES || (data.length !== MULTISIG_BYTES && data[KIND_AT] === KIND_ACCOUNT)
 }

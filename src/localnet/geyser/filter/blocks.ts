@@ -4,7 +4,7 @@ import type { DataSlices } from '../data-slices.ts'
 import { joinAddresses, parsePubkeys } from './keys.ts'
 import { checkAny, checkPubkeyCount, FilterError, type FilterLimits } from './limits.ts'
 
-/** What this filter wants of a block; it never refuses one. */
+/** Selects the parts of a block that this filter includes; every block matches. */
 export type BlockSelector = (update: BlockUpdate, slices: DataSlices) => BlockParts
 
 export function compileBlockFilter(

@@ -10,7 +10,7 @@ import { sipHash24 } from './siphash.ts'
 
 const { CompressedAccountFilterSet } = createRequire(import.meta.url)('helius-laserstream')
 
-test('SipHash-2-4 gives the vectors of its authors', () => {
+test('SipHash-2-4 matches the published test vectors', () => {
   const key0 = 0x0706050403020100n
   const key1 = 0x0f0e0d0c0b0a0908n
   const vectors: readonly [length: number, hash: bigint][] = [
@@ -31,7 +31,7 @@ test('SipHash-2-4 gives the vectors of its authors', () => {
   }
 })
 
-test('every address a client put in is found, and hardly any other', () => {
+test('contains every inserted address and few others', () => {
   const inside = Array.from({ length: 2000 }, (_, index) => address('in', index))
   const built = new CompressedAccountFilterSet(2000)
   for (const key of inside) built.insert(key)
@@ -41,7 +41,7 @@ test('every address a client put in is found, and hardly any other', () => {
   assert.ok(strangers.length < 50, `${strangers.length} false positives`)
 })
 
-test('a filter of another shape, or larger than allowed, is refused', () => {
+test('refuses a filter with other parameters or above the size limit', () => {
   const proto = new CompressedAccountFilterSet(10).toProto()
   assert.throws(() => createCuckooSet(toFilter(proto), 10), /larger than 10 bytes/)
   assert.throws(() => createCuckooSet(toFilter({ ...proto, fingerprintBits: 12 }), 1000), /16 bits/)

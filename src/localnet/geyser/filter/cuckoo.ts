@@ -3,17 +3,17 @@ import type { CuckooFilter } from '../../../solana/gen/geyser_pb.ts'
 import { FilterError } from './limits.ts'
 import { sipHash24 } from './siphash.ts'
 
-/** The only shape clients build: four fingerprints of 16 bits in a bucket, little endian. */
+/** The only parameters that clients use: four fingerprints of 16 bits per bucket, little endian. */
 const ENTRIES_PER_BUCKET = 4
 const FINGERPRINT_BITS = 16
-/** Rust hashes `[u8; 32]` with its length, a usize, in front. */
+/** Rust hashes `[u8; 32]` with its length, a usize, as prefix. */
 const KEY_PREFIX_BYTES = 8
 
 export type AddressSet = { has(address: string): boolean }
 
 /**
- * The set of addresses a client describes by fingerprints: it may contain others (under 1 %), it never lacks one.
- * Hashes are SipHash-2-4 under (seed, seed rotated by 32); an empty slot is 0, so a fingerprint of 0 is stored as 1.
+ * A set of addresses given by fingerprints: false positives are possible (under 1 %), false negatives are not.
+ * Hashes are SipHash-2-4 with the key (seed, seed rotated by 32); an empty entry is 0, so a fingerprint of 0 is stored as 1.
  */
 export function createCuckooSet(filter: CuckooFilter, bytesMax: number): AddressSet {
   const { data, bucketCount, hashSeed } = filter

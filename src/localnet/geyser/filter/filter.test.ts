@@ -51,7 +51,7 @@ test('a map entry without a value, as Rust clients send it, is an empty filter',
   assert.equal(Buffer.from(compiled.filter.slots[0]?.name ?? []).toString('hex'), '0a05736c6f7473')
 })
 
-test('account filters: members must all hold, list values are alternatives', () => {
+test('account filters: all members must match, the values of a list are alternatives', () => {
   const owner = address('owner')
   const token = new Uint8Array(165)
   token[108] = 1
@@ -121,7 +121,7 @@ test('transaction filters: vote, failed, signature, include, exclude, required',
   }
 })
 
-test('token_accounts lets owners of token balances count as accounts', () => {
+test('token_accounts also matches the owners of token balances', () => {
   const balance = (accountIndex: number, owner: string, amount: bigint) => ({
     accountIndex,
     mint: address('mint'),
@@ -149,7 +149,7 @@ test('token_accounts lets owners of token balances count as accounts', () => {
   assert.equal(matches('stranger', 0), false)
 })
 
-test('a slot filter passes its commitment alone, or all, and the stages between only when asked', () => {
+test('a slot filter passes its own commitment or all, and interslot updates only on request', () => {
   const stages = ['firstShredReceived', 'createdBank', 'completed', 'processed', 'confirmed', 'finalized'] as const
   const passing = (filter: object, commitment: CommitmentLevel = 1) => {
     const [slots] = filterOf({ slots: { s: filter }, commitment }).slots
@@ -161,7 +161,7 @@ test('a slot filter passes its commitment alone, or all, and the stages between 
   assert.deepEqual(passing({ filterByCommitment: true, interslotUpdates: true }, 2), ['finalized'])
 })
 
-test('block filters choose transactions, accounts and entries', () => {
+test('block filters select transactions, accounts and entries', () => {
   const block = double.produce({
     transactions: [
       double.transaction({ payer: 1, writes: [[address('a'), account()]] }),
@@ -181,7 +181,7 @@ test('block filters choose transactions, accounts and entries', () => {
   assert.deepEqual(chosen({ accountInclude: [MEMO], includeAccounts: true, includeEntries: true }), [1, 1, 1])
 })
 
-test('bad filters are refused with the words of the upstream server', () => {
+test('invalid filters are refused with the messages of Yellowstone gRPC', () => {
   const cases: [request: Request, reason: string][] = [
     [{ commitment: 7 as never }, 'failed to create CommitmentLevel from 7'],
     [{ accounts: { a: { account: ['0'] } } }, 'Invalid Base58 string'],
@@ -214,7 +214,7 @@ test('bad filters are refused with the words of the upstream server', () => {
   for (const [request, reason] of cases) assert.equal(refusalOf(request), reason)
 })
 
-test('a filter named like the prototype of objects is a filter like any other', () => {
+test('a filter may be named __proto__', () => {
   const request = decodeMessage(SubscribeRequestSchema, Buffer.from('120d0a095f5f70726f746f5f5f1200', 'hex'))
   assert.ok(request)
   const compiled = compileFilter(request, DEFAULT_FILTER_LIMITS)
@@ -222,7 +222,7 @@ test('a filter named like the prototype of objects is a filter like any other', 
   assert.equal(compiled.filter.slots.length, 1)
 })
 
-test('limits are kept, each with its own words', () => {
+test('every limit is enforced with its own message', () => {
   const defaults = DEFAULT_FILTER_LIMITS
   const limits: FilterLimits = {
     ...defaults,

@@ -12,11 +12,11 @@ import { type BlockSelector, compileBlockFilter } from './blocks.ts'
 import { checkFilterCount, FilterError, type FilterLimits } from './limits.ts'
 import { compileTransactionFilter, type TransactionMatcher } from './transactions.ts'
 
-/** A filter under its name; the name is kept as the bytes of `SubscribeUpdate.filters` it becomes. */
+/** A filter with its name, encoded as an entry of `SubscribeUpdate.filters`. */
 export type Named<Filter> = { readonly name: Uint8Array; readonly filter: Filter }
 export type SlotMatcher = (stage: SlotStage) => boolean
 
-/** A SubscribeRequest made ready: what it wants of every kind of update. */
+/** A compiled SubscribeRequest: the filters for every kind of update. */
 export type StreamFilter = {
   readonly commitment: Commitment
   readonly slices: DataSlices

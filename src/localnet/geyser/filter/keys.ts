@@ -5,7 +5,7 @@ import { FilterError } from './limits.ts'
 
 const NONE_REJECTED: ReadonlySet<string> = new Set()
 
-/** The addresses of a filter, checked. Base58 of a given number of bytes is unique, so the texts can be compared. */
+/** The validated addresses of a filter. Base58 of a fixed number of bytes is unique, so texts can be compared. */
 export function parsePubkeys(texts: readonly string[], rejected: ReadonlySet<string> = NONE_REJECTED): Set<string> {
   for (const text of texts) {
     const bytes = decode(text, 'Invalid Base58 string')
@@ -29,7 +29,7 @@ function decode(text: string, problem: string): Uint8Array {
   }
 }
 
-/** A list of addresses, a cuckoo filter, or both: an address is in when one of them has it. Undefined when neither was given. */
+/** The union of a list of addresses and a cuckoo filter, each optional. Undefined when both are absent. */
 export function joinAddresses(
   listed: ReadonlySet<string>,
   cuckoo: CuckooFilter | undefined,

@@ -1,4 +1,4 @@
-/** What one SubscribeRequest may ask for; the keys are those of the upstream plugin's configuration. */
+/** Limits of one SubscribeRequest; the keys are those of the Yellowstone plugin's configuration. */
 export type FilterLimits = {
   readonly nameBytesMax: number
   readonly namesMax: number
@@ -53,7 +53,7 @@ const TRANSACTIONS: TransactionFilterLimits = {
   cuckooBytesMax: MAX,
 }
 
-/** As upstream: names are short, everything else is bounded only by the size of a message. */
+/** The plugin's defaults: names are short, everything else is bounded only by the message size. */
 export const DEFAULT_FILTER_LIMITS: FilterLimits = {
   nameBytesMax: 128,
   namesMax: 4096,
@@ -84,7 +84,7 @@ export const DEFAULT_FILTER_LIMITS: FilterLimits = {
   blocksMeta: { max: MAX },
 }
 
-/** Why a request is refused, in the words the upstream server uses. */
+/** A refused request; the message is that of the Yellowstone plugin. */
 export class FilterError extends Error {}
 
 export function checkFilterCount(count: number, max: number): void {

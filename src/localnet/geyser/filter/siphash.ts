@@ -8,11 +8,11 @@ export function sipHash24(key0: bigint, key1: bigint, data: Uint8Array): { low: 
   start(v, 4, key0 ^ 0x6c7967656e657261n)
   start(v, 6, key1 ^ 0x7465646279746573n)
 
-  const whole = data.length - (data.length % 8)
-  for (let at = 0; at < whole; at += 8) absorb(v, readU32(data, at), readU32(data, at + 4))
-  // The last word holds the bytes left over, and the length in its highest byte.
+  const fullWordBytes = data.length - (data.length % 8)
+  for (let at = 0; at < fullWordBytes; at += 8) absorb(v, readU32(data, at), readU32(data, at + 4))
+  // The last word holds the remaining bytes, and the length in its highest byte.
   const tail = new Uint8Array(8)
-  tail.set(data.subarray(whole))
+  tail.set(data.subarray(fullWordBytes))
   tail[7] = data.length
   absorb(v, readU32(tail, 0), readU32(tail, 4))
 
@@ -39,11 +39,11 @@ function absorb(v: Uint32Array, low: number, high: number): void {
 
 function round(v: Uint32Array): void {
   half(v, 0, 2, 13)
-  turn(v, 0)
+  rotate32(v, 0)
   half(v, 4, 6, 16)
   half(v, 0, 6, 21)
   half(v, 4, 2, 17)
-  turn(v, 4)
+  rotate32(v, 4)
 }
 
 /** a += b; b = rotl(b, bits) ^ a, for the words at a and b. */
@@ -57,8 +57,8 @@ function half(v: Uint32Array, a: number, b: number, bits: number): void {
   v[b + 1] = ((bHigh << bits) | (bLow >>> (32 - bits))) ^ (v[a + 1] as number)
 }
 
-/** Rotation by 32: the halves change places. */
-function turn(v: Uint32Array, at: number): void {
+/** Rotation by 32 swaps the halves. */
+function rotate32(v: Uint32Array, at: number): void {
   const low = v[at] as number
   v[at] = v[at + 1] as number
   v[at + 1] = low

@@ -52,7 +52,7 @@ export function compileTransactionFilter(
 
 type OwnersOf = (meta: TransactionMeta) => ReadonlySet<string>
 
-/** Whose token accounts count as theirs: of every token balance, or only of balances that changed, appeared or went. */
+/** The owners of all token balances, or only of balances that were changed, created or closed. */
 function tokenOwners(flag: number | undefined): OwnersOf | undefined {
   switch (flag) {
     case undefined:

@@ -124,7 +124,7 @@ describe('account methods', () => {
     ])
   })
 
-  it('reads each commitment at its own slot', async () => {
+  it('reads every commitment at its slot', async () => {
     const wallet = key(12)
     await server.call('requestAirdrop', wallet, 1_000_000_000)
     const balances = async () =>
@@ -325,7 +325,7 @@ describe('account methods', () => {
     assert.equal((await server.refusal('getTokenAccountsByOwner', WALLET, { mint: MINT }))[0], -32600)
   })
 
-  it('shows the chain its own sysvars', async () => {
+  it('returns sysvars of the chain', async () => {
     const clock = await server.call<Context<{ data: { parsed: { type: string; info: { slot: number } } } }>>(
       'getAccountInfo',
       SYSVAR.clock,

@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { decodeBase58 } from '../../../solana/crypto/base58.ts'
-import type { Account } from '../../chain/model.ts'
+import { STAKE_PROGRAM } from '../../chain/addresses.ts'
+import type { Account, Chain } from '../../chain/model.ts'
 import { type BankView, openBank, type RpcMethods, withContext } from '../context.ts'
 import {
   type AccountEncoding,
@@ -13,8 +14,11 @@ import { invalidParams, invalidRequest } from '../errors.ts'
 import { createMatcher } from '../filters.ts'
 import type { Json } from '../json.ts'
 import { listOf, readArguments, string, usize } from '../params.ts'
+import { parsable } from '../parsed/byte-reader.ts'
+import { SYSVAR } from '../parsed/program-ids.ts'
+import { readStakeState } from '../parsed/stake.ts'
+import { readClockTimestamp } from '../parsed/sysvars.ts'
 import * as shape from '../request-shapes.ts'
-import { findNonCirculating } from './supply.ts'
 
 const MULTIPLE_ACCOUNTS_MAX = 100
 export const LARGEST_ACCOUNTS_MAX = 20
@@ -103,7 +107,7 @@ export const accountMethods: RpcMethods = {
   },
 }
 
-/** Throws -32600 for data that base58 is refused for. */
+/** Throws -32600 for data too long for base58. */
 function encodeRead(
   bank: BankView,
   address: string,
@@ -131,8 +135,26 @@ export function encodeKeyed(
   }))
 }
 
-/** By the bytes of the address, as a node's sorted scan gives them. */
+/** Sorts by the bytes of the address, as Agave's sorted scan does. */
 export function sortByAddress(accounts: (readonly [string, Account])[]): void {
   const keys = new Map(accounts.map(([address]) => [address, decodeBase58(address)]))
   accounts.sort(([a], [b]) => Buffer.compare(keys.get(a) as Uint8Array, keys.get(b) as Uint8Array))
+}
+
+/**
+ * Accounts with non-circulating lamports: stake under a lockup in force, and stake that only the chain's validator may withdraw, such
+ * as the genesis stake. Mainnet's list of accounts does not apply to this chain.
+ */
+function findNonCirculating(chain: Chain, bank: BankView): ReadonlySet<string> {
+  const found = new Set<string>()
+  const clock = bank.readAccount(SYSVAR.clock)
+  const now = clock ? readClockTimestamp(clock.data) : 0n
+  const epoch = BigInt(Math.floor(bank.slot / chain.slotsPerEpoch))
+  for (const [address, account] of chain.accountsOwnedBy(STAKE_PROGRAM, bank.commitment)) {
+    const meta = parsable(() => readStakeState(account.data))?.meta
+    if (!meta) continue
+    const { lockup, withdrawer } = meta
+    if (withdrawer === chain.identity || lockup.unixTimestamp > now || lockup.epoch > epoch) found.add(address)
+  }
+  return found
 }

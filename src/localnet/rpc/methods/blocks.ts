@@ -14,7 +14,7 @@ import * as shape from '../request-shapes.ts'
 import { totalStake } from './stakes.ts'
 
 const BLOCKS_RANGE_MAX = 500_000n
-/** Lockouts a validator keeps (MAX_LOCKOUT_HISTORY), and one for the root. */
+/** MAX_LOCKOUT_HISTORY, and one for the root. */
 const COMMITMENT_DEPTHS = 32
 
 export const blockMethods: RpcMethods = {
@@ -36,8 +36,8 @@ export const blockMethods: RpcMethods = {
     const [start, wrapper, last] = readArguments(params, [u64], [shape.blocksWrapper, shape.contextConfig])
     const config = last ?? (typeof wrapper === 'object' ? wrapper : {})
     const top = BigInt(rootedSlot(chain, config))
-    const asked = typeof wrapper === 'bigint' ? wrapper : start + BLOCKS_RANGE_MAX
-    const end = asked < top ? asked : top
+    const requestedEnd = typeof wrapper === 'bigint' ? wrapper : start + BLOCKS_RANGE_MAX
+    const end = requestedEnd < top ? requestedEnd : top
     if (end < start) return []
     if (end - start > BLOCKS_RANGE_MAX) throw invalidParams(`Slot range too large; max ${BLOCKS_RANGE_MAX}`)
     return listBlocks(chain, Number(start), Number(end), Number.POSITIVE_INFINITY)
@@ -95,7 +95,7 @@ export const blockMethods: RpcMethods = {
     return chain.slot('processed')
   },
 
-  /** One validator holds all stake, and votes for each block as it comes: all stake is as deep as the block is. */
+  /** One validator has all stake and votes for each block, so all stake is at the depth of the block. */
   getBlockCommitment({ chain }, params) {
     const [slot] = readArguments(params, [u64])
     const stake = totalStake(chain)
@@ -108,13 +108,13 @@ export const blockMethods: RpcMethods = {
   },
 }
 
-/** Finalized by default; `processed` is refused by methods that read the ledger. */
+/** Finalized by default; methods that read the ledger refuse `processed`. */
 export function atLeastConfirmed(commitment: Commitment | undefined): Commitment {
   if (commitment === 'processed') throw invalidParams('Method does not support commitment below `confirmed`')
   return commitment ?? DEFAULT_COMMITMENT
 }
 
-/** The newest slot the ledger shows at this commitment. Throws -32016 as the config asks. */
+/** The newest slot at this commitment. Throws -32016 where it is below `minContextSlot`. */
 export function rootedSlot(chain: Chain, config: shape.ContextConfig): number {
   const slot = chain.slot(atLeastConfirmed(config.commitment))
   if (config.minContextSlot !== undefined && BigInt(slot) < config.minContextSlot) throw minContextSlotNotReached(slot)

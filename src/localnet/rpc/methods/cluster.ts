@@ -6,12 +6,14 @@ import { blockCleanedUp, blockNotAvailable, invalidParams, noSnapshot } from '..
 import { type Json, jsonFloat } from '../json.ts'
 import { listOf, optional, readArguments, string, usize } from '../params.ts'
 import * as shape from '../request-shapes.ts'
-import { readPerformanceSamples, SAMPLES_MAX } from './performance-samples.ts'
 
-/** Nodes show the first bytes of a hash over their features; this one has every feature its engine knows, and its own mark. */
+/** Agave reports the first bytes of a hash of its features; this chain has all features of its engine and reports a fixed value. */
 const FEATURE_SET = 0x736c7569
 const INFLATION_REWARD_KEYS_MAX = 32
 const STAKE_MINIMUM_LAMPORTS = 1_000_000_000n
+/** PERFORMANCE_SAMPLES_LIMIT: one per minute for twelve hours. */
+const SAMPLES_MAX = 720
+const SAMPLE_SECONDS = 60
 const maybeLimit = optional(usize)
 const U64_MAX = 0xffffffffffffffffn
 
@@ -93,7 +95,7 @@ export const clusterMethods: RpcMethods = {
     }
   },
 
-  /** The chain issues nothing: no account ever earns inflation rewards. */
+  /** The chain has no inflation, so no account earns inflation rewards. */
   getInflationGovernor(_context, params) {
     readArguments(params, [], [shape.contextConfig])
     const [initial, terminal, taper, foundation, foundationTerm] = Array.from({ length: 5 }, () =>
@@ -145,4 +147,39 @@ function checkRewardBlock(chain: Chain, rewardSlot: bigint, top: number): void {
   const firstAvailable = chain.firstAvailableSlot()
   if (rewardSlot < BigInt(firstAvailable)) throw blockCleanedUp(rewardSlot, firstAvailable)
   if (rewardSlot > BigInt(top) || !blockAt(chain, rewardSlot)) throw blockNotAvailable(rewardSlot)
+}
+
+type Sample = { slot: number; transactions: number; slots: number }
+
+/** One sample per complete minute, newest first. The current minute is not included. */
+function readPerformanceSamples(chain: Chain, limit: number): Json {
+  const samples = new Map<number, Sample>()
+  const newest = chain.slot('processed')
+  const runningMinute = minuteOf(chain.block(newest)?.time ?? 0)
+  const firstAvailable = chain.firstAvailableSlot()
+  for (let slot = newest; slot >= firstAvailable; slot--) {
+    const block = chain.block(slot)
+    if (!block) continue
+    const minute = minuteOf(block.time)
+    if (minute >= runningMinute) continue
+    const sample = samples.get(minute) ?? { slot, transactions: 0, slots: 0 }
+    if (!samples.has(minute)) {
+      if (samples.size >= limit) break
+      samples.set(minute, sample)
+    }
+    sample.transactions += block.transactions.length
+    sample.slots += 1
+  }
+  return Array.from(samples.values(), ({ slot, transactions, slots }) => ({
+    slot,
+    numTransactions: transactions,
+    // The chain has no vote transactions.
+    numNonVoteTransactions: transactions,
+    numSlots: slots,
+    samplePeriodSecs: SAMPLE_SECONDS,
+  }))
+}
+
+function minuteOf(unixSeconds: number): number {
+  return Math.floor(unixSeconds / SAMPLE_SECONDS)
 }

@@ -46,7 +46,7 @@ export const feeMethods: RpcMethods = {
   },
 }
 
-/** A fee is known for a blockhash that is still good, and for one that a nonce account holds. */
+/** A fee is known for a valid blockhash, and for one that a nonce account holds. */
 function isPayable(chain: Chain, bank: BankView, transaction: ParsedTransaction): boolean {
   const blockhash = encodeBase58(transaction.recentBlockhash)
   if (chain.lastValidHeight(blockhash, bank.commitment) !== undefined) return true

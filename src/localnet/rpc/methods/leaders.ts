@@ -13,7 +13,7 @@ const SLOT_LEADERS_MAX = 5000n
 const DELINQUENT_SLOTS = 128n
 /** MAX_RPC_VOTE_ACCOUNT_INFO_EPOCH_CREDITS_HISTORY. */
 const CREDITS_SHOWN = 5
-/** MAX_ENTRIES of the slot history: how far back getBlockProduction can count. */
+/** MAX_ENTRIES of the slot history: the range of getBlockProduction. */
 const SLOT_HISTORY_SLOTS = 1024 * 1024
 
 export const leaderMethods: RpcMethods = {
@@ -49,7 +49,7 @@ export const leaderMethods: RpcMethods = {
       if (config?.identity !== undefined && config.identity !== leader) continue
       const counts = (byIdentity[leader] ??= [0, 0])
       counts[0] += 1
-      // Blocks that the ledger no longer holds were there.
+      // Every slot has a block, including those evicted from the ledger.
       if (slot < chain.firstAvailableSlot() || chain.block(slot)) counts[1] += 1
     }
     return withContext(bank.slot, { byIdentity, range: { firstSlot, lastSlot } })
@@ -78,7 +78,7 @@ export const leaderMethods: RpcMethods = {
   },
 }
 
-/** Schedules are known for the epoch of the bank, those before it, and the next. */
+/** Schedules are known for the bank's epoch, the epochs before it, and the next one. */
 function isScheduled(chain: Chain, bankSlot: number, epoch: bigint): boolean {
   return epoch <= BigInt(Math.floor(bankSlot / chain.slotsPerEpoch) + 1)
 }
@@ -90,7 +90,7 @@ function scheduleOf(chain: Chain, epoch: number, identity: string | undefined): 
     const leader = chain.leaderOf(firstSlot + index)
     if (identity === undefined || identity === leader) (schedule[leader] ??= []).push(index)
   }
-  // As text, because an epoch has half a million slots.
+  // Serialized once, because an epoch has half a million slots.
   return Object.fromEntries(
     Object.entries(schedule).map(([leader, slots]) => [leader, new JsonText(`[${slots.join()}]`)]),
   )
@@ -121,7 +121,7 @@ function checkRange(
   return { firstSlot: Number(first), lastSlot: Number(last) }
 }
 
-/** The chain's own validator agrees with every block it makes, but puts no votes into them; its account alone would look long gone. */
+/** The chain's validator confirms every block without vote transactions; by its account alone it would look delinquent. */
 function votesOf(
   chain: Chain,
   bank: BankView,

@@ -5,17 +5,17 @@ import { COMPUTE_BUDGET_PROGRAM } from '../../chain/addresses.ts'
 import type { Block, Chain, TransactionRecord } from '../../chain/model.ts'
 import type { Json } from '../json.ts'
 
-/** How many blocks a node remembers the fees of (MAX_NUM_RECENT_BLOCKS). */
+/** MAX_NUM_RECENT_BLOCKS of Agave. */
 const BLOCKS_MAX = 150
 const SET_UNIT_PRICE = 3
 const MICRO_LAMPORTS_PER_LAMPORT = 1_000_000n
 
-/** The lowest price, in micro-lamports per unit, that got into a block, and that got a write lock on each account. */
+/** The lowest price, in micro-lamports per compute unit, of a transaction in the block, and of one that write-locks each account. */
 type BlockFees = { readonly lowest: bigint; readonly lowestByAccount: ReadonlyMap<string, bigint> }
 
 export type PrioritizationFees = (chain: Chain, addresses: readonly string[]) => Json
 
-/** Asks for the fees of recent blocks. What was found in a block is kept as long as the chain keeps the block. */
+/** Reads the prioritization fees of recent blocks. The fees of a block are cached as long as the block is in memory. */
 export function createPrioritizationFees(): PrioritizationFees {
   const known = new WeakMap<Block, BlockFees>()
 

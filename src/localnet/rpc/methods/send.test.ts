@@ -100,7 +100,7 @@ describe('methods that send and price transactions', () => {
     ])
   })
 
-  it('sendTransaction lands, and tells its signature', async () => {
+  it('sendTransaction lands and returns the signature', async () => {
     const wire = wallet.sign([wallet.transfer(SOL, 53)])
     const signature = await wallet.send(wire)
     assert.equal(signature, encodeBase58(wire.subarray(1, 65)))
@@ -113,7 +113,7 @@ describe('methods that send and price transactions', () => {
     )
   })
 
-  it('sendTransaction refuses in preflight, with the simulation as its data', async () => {
+  it('sendTransaction refuses in preflight with the simulation as error data', async () => {
     const preflight = async (wire: Uint8Array) => {
       const { error } = await server.ask('sendTransaction', base64(wire), {
         encoding: 'base64',
@@ -167,7 +167,7 @@ describe('methods that send and price transactions', () => {
     )
   })
 
-  it('sendTransaction without preflight takes what it cannot land, too', async () => {
+  it('sendTransaction without preflight also accepts transactions that do not land', async () => {
     const failing = wallet.sign([wallet.transfer(20_000 * SOL)])
     const signature = await wallet.send(failing, { skipPreflight: true })
     await server.pass(1)
@@ -229,7 +229,7 @@ describe('methods that send and price transactions', () => {
     )
   })
 
-  it('simulateTransaction shows accounts as they would be', async () => {
+  it('simulateTransaction returns accounts as they would be', async () => {
     const wire = wallet.sign([wallet.transfer(SOL, 57)])
     const addresses = [key(57).toBase58(), wallet.payer.publicKey.toBase58()]
     const { accounts } = (await simulate(wire, { accounts: { addresses, encoding: 'jsonParsed' } })) as unknown as {
@@ -250,7 +250,7 @@ describe('methods that send and price transactions', () => {
     assert.deepEqual(await ask({ addresses: ['x'] }), [-32602, 'Invalid param: WrongSize'])
   })
 
-  it('a lookup table that is not there makes no valid transaction', async () => {
+  it('a missing lookup table makes a transaction invalid', async () => {
     const table = new web3.AddressLookupTableAccount({
       key: key(77),
       state: {

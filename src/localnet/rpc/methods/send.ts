@@ -64,14 +64,14 @@ export const sendMethods: RpcMethods = {
   },
 }
 
-/** A node forwards and forgets: a transaction that is not taken is answered with its signature all the same. */
+/** Agave forwards a transaction without waiting for it, so one that is not executed still gets its signature as the result. */
 function signatureOf(transaction: ParsedTransaction, outcome: SubmitOutcome): string {
   if (!outcome.ok && outcome.reason !== 'rejected') throw nodeUnhealthy()
   if (!outcome.ok) refuseBadLookup(outcome.err)
   return encodeBase58(transaction.signatures[0] as Uint8Array)
 }
 
-/** Lookup tables are resolved before a transaction is run or sent on; failing that, it is no valid transaction. */
+/** Lookup tables are resolved before a transaction is executed or forwarded; on failure the transaction is invalid. */
 const LOOKUP_ERRORS = [
   'AddressLookupTableNotFound',
   'InvalidAddressLookupTableOwner',
@@ -93,7 +93,7 @@ function failPreflight(err: TransactionError, simulation: Simulation | undefined
 
 const NO_BALANCES = { preBalances: null, postBalances: null, preTokenBalances: null, postTokenBalances: null }
 
-/** What preflight failures and simulations both tell. Nothing was run where there is no simulation. */
+/** The members that preflight failures and simulations share. Without a simulation nothing was executed. */
 function encodeSimulation(
   err: TransactionError | null,
   simulation: Simulation | undefined,
@@ -122,7 +122,7 @@ function encodeBalances(simulation: Simulation | undefined): { readonly [member:
   }
 }
 
-/** A transaction that failed before its accounts were loaded has no balances and owes no fee. */
+/** A transaction that failed before its accounts were loaded has no balances and pays no fee. */
 function wasLoaded({ meta }: Simulation): boolean {
   return meta.preBalances.length > 0
 }

@@ -3,7 +3,7 @@ import type { Chain, Commitment } from '../../chain/model.ts'
 import { parsable } from '../parsed/byte-reader.ts'
 import { readStakeState } from '../parsed/stake.ts'
 
-/** Stake delegated to each vote account. There is no warm-up here: a delegation counts from its epoch on, until it is taken back. */
+/** Stake delegated to each vote account. Without warm-up, a delegation counts from its activation epoch to its deactivation epoch. */
 export function stakesByVoter(chain: Chain, commitment: Commitment): ReadonlyMap<string, bigint> {
   const epoch = BigInt(Math.floor(chain.slot(commitment) / chain.slotsPerEpoch))
   const stakes = new Map<string, bigint>()
@@ -15,7 +15,7 @@ export function stakesByVoter(chain: Chain, commitment: Commitment): ReadonlyMap
   return stakes
 }
 
-/** Genesis stake carries the highest epoch as its activation and counts from the start. */
+/** Genesis stake has the maximum epoch as its activation epoch and counts from the start. */
 const GENESIS_ACTIVATION = 0xffffffffffffffffn
 
 function isActive(

@@ -1,12 +1,13 @@
 import { TOKEN_PROGRAM } from '../../chain/addresses.ts'
 import type { Account, Chain } from '../../chain/model.ts'
+import { isTokenAccountData } from '../../chain/token-account.ts'
 import { type BankView, openBank, type RpcMethods, withContext } from '../context.ts'
 import { displayOfMint } from '../encode-account.ts'
 import { invalidParams } from '../errors.ts'
 import { readArguments, string } from '../params.ts'
 import { isTokenProgram } from '../parsed/program-ids.ts'
 import { encodeTokenAmount, type TokenDisplay } from '../parsed/token-amount.ts'
-import { isTokenAccountData, parseTokenAccount, type TokenAccountState } from '../parsed/token-state.ts'
+import { parseTokenAccount, type TokenAccountState } from '../parsed/token-state.ts'
 import * as shape from '../request-shapes.ts'
 import { encodeKeyed, LARGEST_ACCOUNTS_MAX, sortByAddress } from './accounts.ts'
 
@@ -111,7 +112,7 @@ function readTokenMint(bank: BankView, mint: string): { readonly program: string
   return read
 }
 
-/** The wrapped SOL mint is known even where its account does not exist. */
+/** The wrapped SOL mint is always known, even when its account does not exist. */
 function readMint(bank: BankView, mint: string): { readonly program: string; readonly display: TokenDisplay } {
   if (mint === NATIVE_MINT) return { program: TOKEN_PROGRAM, display: { decimals: NATIVE_DECIMALS, unixTimestamp: 0 } }
   const account = bank.readAccount(mint)

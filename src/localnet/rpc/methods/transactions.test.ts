@@ -93,9 +93,9 @@ describe('methods that read transactions', () => {
     assert.equal((await server.refusal('getSignaturesForAddress', address, { before: 'x' }))[0], -32602)
   })
 
-  it('shows memos that are no text as such', async () => {
+  it('describes memos that are not UTF-8', async () => {
     const address = wallet.payer.publicKey.toBase58()
-    // The program refuses such a memo, the ledger keeps it.
+    // The program fails on such a memo, but the transaction lands.
     await wallet.send(wallet.sign([wallet.memo(new Uint8Array([0xff])), wallet.memo('two')]), { skipPreflight: true })
     await server.pass(4)
     const [latest] = await server.call<{ memo: string }[]>('getSignaturesForAddress', address, { limit: 1 })
@@ -166,7 +166,7 @@ describe('methods that read transactions', () => {
     assert.equal((await server.refusal('getTransaction', signature, 'hex'))[0], -32602)
   })
 
-  it('getTransaction and getBlock ask for a client that knows version 0', async () => {
+  it('getTransaction and getBlock require maxSupportedTransactionVersion for version 0', async () => {
     const signature = await wallet.send(wallet.signV0([wallet.transfer(SOL, 62)]))
     await server.pass(4)
     const unsupported =

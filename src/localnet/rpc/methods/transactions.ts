@@ -1,3 +1,5 @@
+import { encodeBase58 } from '../../../solana/crypto/base58.ts'
+import { parseTransaction } from '../../../solana/transaction/transaction.ts'
 import type { Chain, TransactionRecord } from '../../chain/model.ts'
 import { blockHeightAt, openBank, type RpcMethods, withContext } from '../context.ts'
 import { encodeError, encodeStatus } from '../encode-meta.ts'
@@ -5,13 +7,14 @@ import { encodeTransaction } from '../encode-transaction.ts'
 import { invalidParams, unsupportedVersion } from '../errors.ts'
 import type { Json } from '../json.ts'
 import { listOf, readArguments, string } from '../params.ts'
-import { describeMemos } from '../parsed/memos.ts'
+import { parsable, readUtf8 } from '../parsed/byte-reader.ts'
+import { MEMO_PROGRAMS } from '../parsed/instructions.ts'
 import * as shape from '../request-shapes.ts'
 import { atLeastConfirmed, rootedSlot } from './blocks.ts'
 
 const SIGNATURE_STATUSES_MAX = 256
 const SIGNATURES_FOR_ADDRESS_MAX = 1000n
-/** How many finalized slots a node's status cache reaches back (MAX_CACHE_ENTRIES); older ones need `searchTransactionHistory`. */
+/** Finalized slots in Agave's status cache (MAX_CACHE_ENTRIES); older ones need `searchTransactionHistory`. */
 const STATUS_CACHE_SLOTS = 300
 
 export const transactionMethods: RpcMethods = {
@@ -86,7 +89,7 @@ function confirmationStatusOf(chain: Chain, { slot }: TransactionRecord): 'proce
 
 type Page = { address: string; before: string | undefined; until: string | undefined; limit: number; top: number }
 
-/** Newest first, from just before `before` down to just after `until`. A `before` the ledger does not know gives an empty page. */
+/** Newest first, from just before `before` down to just after `until`. An unknown `before` gives an empty page. */
 function pageSignatures(chain: Chain, { address, before, until, limit, top }: Page): TransactionRecord[] {
   const first = before === undefined ? undefined : chain.transaction(before)
   if (before !== undefined && (!first || first.slot > top)) return []
@@ -119,4 +122,18 @@ function encodeSignature(chain: Chain, record: TransactionRecord): Json {
 
 function timeOf(chain: Chain, { slot }: TransactionRecord): number | null {
   return chain.block(slot)?.time ?? null
+}
+
+/** Memos of the top-level instructions in the form of getSignaturesForAddress: `[byteLength] text`, joined by `; `. */
+function describeMemos(wire: Uint8Array): string | null {
+  const parsed = parseTransaction(wire)
+  if (!parsed.ok) return null
+  const { staticKeys, instructions } = parsed.transaction
+  const memos: string[] = []
+  for (const { programIdIndex, data } of instructions) {
+    const program = staticKeys[programIdIndex]
+    if (!program || !MEMO_PROGRAMS.has(encodeBase58(program))) continue
+    memos.push(`[${data.length}] ${parsable(() => readUtf8(data)) ?? '(unparseable)'}`)
+  }
+  return memos.length === 0 ? null : memos.join('; ')
 }

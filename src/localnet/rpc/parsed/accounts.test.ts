@@ -28,7 +28,7 @@ describe('jsonParsed accounts', () => {
   const mint = account(mintData, address.TOKEN_PROGRAM)
   const readAccount = (address: string) => (address === KEY_B ? mint : null)
 
-  it('shows mints, token accounts and multisigs', () => {
+  it('parses mints, token accounts and multisigs', () => {
     assert.deepEqual(parsed(mintData, address.TOKEN_PROGRAM), {
       type: 'mint',
       info: {
@@ -90,7 +90,7 @@ describe('jsonParsed accounts', () => {
     assert.ok(Array.isArray(parsed(mintData, encodeBase58(key(8)))))
   })
 
-  it('shows Token-2022 extensions, and names those it cannot read', () => {
+  it('parses Token-2022 extensions and marks unparseable ones', () => {
     const tlv = (type: number, data: Uint8Array) => bytes(u16(type), u16(data.length), data)
     const metadata = bytes(
       key(1),
@@ -169,7 +169,7 @@ describe('jsonParsed accounts', () => {
     )
   })
 
-  it('shows nonces, lookup tables and programs', () => {
+  it('parses nonces, lookup tables and programs', () => {
     const nonce = bytes(u32(1), u32(1), key(1), key(2), u64(5000))
     assert.deepEqual(parsed(nonce, address.SYSTEM_PROGRAM), {
       type: 'initialized',
@@ -202,7 +202,7 @@ describe('jsonParsed accounts', () => {
     })
   })
 
-  it('shows stakes and votes', () => {
+  it('parses stakes and votes', () => {
     const meta = bytes(u64(2_282_880), key(1), key(2), u64(3), u64(4), key(0))
     const stake = bytes(u32(2), meta, key(5), u64(8_007_935), u64(386), u64(471), f64(0.25), u64(169_965_713), 0)
     const shownMeta = {
@@ -296,7 +296,7 @@ describe('jsonParsed accounts', () => {
     assert.ok(Array.isArray(parsed(bytes(u32(0), new Uint8Array(3000)), address.VOTE_PROGRAM)))
   })
 
-  it('shows sysvars and config accounts', () => {
+  it('parses sysvars and config accounts', () => {
     const sysvar = (data: Uint8Array, at: string) => parsed(data, address.SYSVAR_OWNER, {}, at)
     assert.deepEqual(sysvar(bytes(u64(1), u64(2), u64(3), u64(4), u64(5)), id.SYSVAR.clock), {
       type: 'clock',
@@ -335,7 +335,7 @@ describe('jsonParsed accounts', () => {
         active: true,
       },
     })
-    // A list that claims more entries than there are bytes.
+    // A list length larger than the data.
     assert.ok(Array.isArray(sysvar(bytes(u64(-1), key(1)), id.SYSVAR.slotHashes)))
 
     const info = Buffer.from('{"name":"HoldTheNode"}')

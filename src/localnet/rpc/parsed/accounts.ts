@@ -3,8 +3,8 @@ import * as address from '../../chain/addresses.ts'
 import type { Json } from '../json.ts'
 import { ByteReader, BytesError, parsable } from './byte-reader.ts'
 import { parseConfig } from './config.ts'
+import type { AccountToParse, ParsedState } from './parser.ts'
 import { parseStake } from './stake.ts'
-import type { AccountToParse, ParsedState } from './state.ts'
 import { parseSysvar } from './sysvars.ts'
 import { encodeTokenAmount } from './token-amount.ts'
 import { encodeExtensions } from './token-extensions.ts'
@@ -71,7 +71,7 @@ function parseToken({ data, display }: AccountToParse): ParsedState | undefined 
   return { type: 'multisig', info: { numRequiredSigners: m, numValidSigners: n, isInitialized: true, signers } }
 }
 
-/** An uninitialized nonce is not parsed: any allocated account of the System program would look like one. */
+/** An uninitialized nonce is not parsed: it cannot be distinguished from any allocated account of the System program. */
 function parseNonce({ data }: AccountToParse): ParsedState | undefined {
   const read = new ByteReader(data)
   const version = read.u32()

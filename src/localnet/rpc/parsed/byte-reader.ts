@@ -1,11 +1,11 @@
 import { encodeBase58 } from '../../../solana/crypto/base58.ts'
 
-/** Thrown by ByteReader when the bytes end early or hold an impossible value; a parser that meets it answers "not parsable". */
+/** Thrown by ByteReader when the bytes end early or hold an invalid value; `parsable` turns it into undefined. */
 export class BytesError extends Error {
   override readonly name = 'BytesError'
 }
 
-/** Little-endian reader with bounds, in the shape of bincode and borsh: options are one byte, lists and strings carry their length. */
+/** A little-endian reader with bounds checks for bincode and borsh: options are one byte, lists and strings are length-prefixed. */
 export class ByteReader {
   offset = 0
   readonly #bytes: Uint8Array
@@ -61,7 +61,7 @@ export class ByteReader {
     return this.#view.getFloat64(this.#take(8), true)
   }
 
-  /** Any byte but 0 and 1 is refused, as bincode does. */
+  /** Refuses any byte but 0 and 1, as bincode does. */
   bool(): boolean {
     const value = this.u8()
     if (value > 1) throw new BytesError('not a boolean')
@@ -83,7 +83,7 @@ export class ByteReader {
     return this.bool() ? read() : null
   }
 
-  /** A length of 64 bits, checked against what is left so that no list outgrows its bytes. */
+  /** A length of 64 bits, checked against the remaining bytes. */
   length64(bytesPerItemMin: number): number {
     const length = this.u64()
     if (length * BigInt(bytesPerItemMin) > BigInt(this.remaining)) throw new BytesError('list longer than its bytes')
@@ -127,7 +127,7 @@ export function readUtf8(bytes: Uint8Array): string {
   }
 }
 
-/** The result of a parser, or undefined where the bytes are not what it reads. */
+/** The result of a parser, or undefined where it throws BytesError. */
 export function parsable<T>(parse: () => T): T | undefined {
   try {
     return parse()

@@ -1,9 +1,9 @@
 import { type Json, JsonText, jsonFloat } from '../json.ts'
 import { ByteReader, BytesError } from './byte-reader.ts'
+import type { AccountToParse, ParsedState } from './parser.ts'
 import { STAKE_CONFIG, VALIDATOR_INFO } from './program-ids.ts'
-import type { AccountToParse, ParsedState } from './state.ts'
 
-/** Accounts of the Config program: a short list of keys, then data whose meaning the first key (or the address) tells. */
+/** Accounts of the Config program: a short vec of keys, then data whose type depends on the first key (or the address). */
 export function parseConfig({ address, data }: AccountToParse): ParsedState | undefined {
   const read = new ByteReader(data)
   const keyCount = read.shortLength()
@@ -16,7 +16,7 @@ export function parseConfig({ address, data }: AccountToParse): ParsedState | un
   return { type: 'validatorInfo', info: { keys, configData: readJson(read.string64()) } }
 }
 
-/** The validator's own words. Checked here, so that the text can be handed on as it is. */
+/** JSON text from the account, validated so that it can be embedded unchanged. */
 function readJson(text: string): Json {
   try {
     JSON.parse(text)

@@ -29,7 +29,7 @@ import { MEMO_PROGRAM_V1 } from './program-ids.ts'
 const SYSTEM = web3.SystemProgram
 
 describe('System instructions', () => {
-  it('are parsed as the library builds them', () => {
+  it('are parsed as built by the client library', () => {
     const expect = (instruction: web3.TransactionInstruction, type: string, info: Record<string, unknown>) =>
       expectParsed(instruction, 'system', type, info)
     expect(SYSTEM.transfer({ fromPubkey: a, toPubkey: b, lamports: 9n }), 'transfer', {
@@ -125,7 +125,7 @@ describe('System instructions', () => {
     )
   })
 
-  it('stay unparsed when accounts are missing or data are cut', () => {
+  it('stay unparsed when accounts are missing or data is truncated', () => {
     const instruction = SYSTEM.transfer({ fromPubkey: a, toPubkey: b, lamports: 9 })
     const cut = new web3.TransactionInstruction({
       programId: SYSTEM.programId,

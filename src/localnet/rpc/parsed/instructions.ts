@@ -2,11 +2,10 @@ import { encodeBase58 } from '../../../solana/crypto/base58.ts'
 import * as address from '../../chain/addresses.ts'
 import type { Json } from '../json.ts'
 import { ByteReader, BytesError, parsable, readUtf8 } from './byte-reader.ts'
-import { type InstructionParser, nameAccounts } from './instruction-parser.ts'
 import { parseLoaderInstruction, parseUpgradeableLoaderInstruction } from './loader-instructions.ts'
+import { type InstructionParser, nameAccounts, type ParsedState } from './parser.ts'
 import * as id from './program-ids.ts'
 import { parseStakeInstruction } from './stake-instructions.ts'
-import type { ParsedState } from './state.ts'
 import { parseSystemInstruction } from './system-instructions.ts'
 import { parseTokenInstruction } from './token-instructions.ts'
 import { parseVoteInstruction } from './vote-instructions.ts'
@@ -38,7 +37,7 @@ export const MEMO_PROGRAMS: ReadonlySet<string> = new Set([
   address.MEMO_PROGRAM_V4,
 ])
 
-/** An instruction in encoding `jsonParsed`: parsed where its program is known and its data fit, else with its accounts spelled out. */
+/** An instruction in encoding `jsonParsed`: parsed where its program is known and its data valid, else with its account addresses. */
 export function encodeParsedInstruction(
   instruction: CompiledInstruction,
   keys: readonly string[],
@@ -51,7 +50,7 @@ export function encodeParsedInstruction(
     if (text !== undefined) return { program: 'spl-memo', programId, parsed: text, stackHeight }
   }
   const known = PARSERS[programId]
-  // An instruction without accounts is shown unparsed, as a node does.
+  // Agave does not parse an instruction without accounts.
   const parsed = known && accounts.length > 0 ? parsable(() => known.parse(accounts, instruction.data)) : undefined
   if (known && parsed) return { program: known.program, programId, parsed, stackHeight }
   return { programId, accounts, data: encodeBase58(instruction.data), stackHeight }

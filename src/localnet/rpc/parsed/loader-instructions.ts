@@ -1,9 +1,8 @@
 import { Buffer } from 'node:buffer'
 import { ByteReader, BytesError } from './byte-reader.ts'
-import { nameAccounts } from './instruction-parser.ts'
-import type { ParsedState } from './state.ts'
+import { nameAccounts, type ParsedState } from './parser.ts'
 
-/** The second loader, whose program accounts hold the program itself. */
+/** BPF Loader v2, whose program accounts hold the program. */
 export function parseLoaderInstruction(accounts: readonly string[], data: Uint8Array): ParsedState {
   const read = new ByteReader(data)
   switch (read.u32()) {

@@ -1,6 +1,6 @@
 import * as known from '../../chain/addresses.ts'
 
-/** Addresses that only the parsers of the API need, beside those of the whole room. */
+/** Addresses used only by the parsers, beside those of `chain/addresses.ts`. */
 export const MEMO_PROGRAM_V1 = 'Memo1UhkJRfHyvLMcVucJwxXeuD728EqVDDwQDxFMNo'
 export const STAKE_CONFIG = 'StakeConfig11111111111111111111111111111111'
 export const VALIDATOR_INFO = 'Va1idator1nfo111111111111111111111111111111'
@@ -22,7 +22,7 @@ export const SYSVAR = {
   stakeHistory: 'SysvarStakeHistory1111111111111111111111111',
 } as const
 
-/** Keys that are never write-locked, whatever a transaction's header says (Agave's reserved account keys, all activated). */
+/** Keys that are never write-locked, regardless of a transaction's header (Agave's reserved account keys, all activated). */
 export const RESERVED_KEYS: ReadonlySet<string> = new Set([
   ...Object.values(SYSVAR),
   known.SYSVAR_OWNER,

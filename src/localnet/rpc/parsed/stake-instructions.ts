@@ -1,12 +1,11 @@
 import type { Json } from '../json.ts'
 import { ByteReader, BytesError } from './byte-reader.ts'
-import { nameAccounts } from './instruction-parser.ts'
+import { nameAccounts, type ParsedState } from './parser.ts'
 import { STAKE_CONFIG, SYSVAR } from './program-ids.ts'
-import type { ParsedState } from './state.ts'
 
 /**
- * Stake program, bincode. It takes each instruction with the old account list, which names sysvars, and without them; the parser tells the
- * two apart as the program does, by looking for the sysvar at its place.
+ * Stake program, bincode. The program accepts each instruction with the old account list, which includes sysvars, and without them; the
+ * parser distinguishes the two as the program does, by checking for the sysvar at its index.
  */
 export function parseStakeInstruction(accounts: readonly string[], data: Uint8Array): ParsedState {
   const read = new ByteReader(data)
@@ -99,7 +98,7 @@ export function parseStakeInstruction(accounts: readonly string[], data: Uint8Ar
 
 const CLOCK_AND_HISTORY = ['clockSysvar', 'stakeHistorySysvar']
 
-/** The place of the config account may already hold the authority: the program does not look at it any more. */
+/** The index of the config account may already hold the authority: the program no longer reads the config account. */
 function nameDelegate(accounts: readonly string[]): Json {
   if (accounts[2] !== SYSVAR.clock) return nameAccounts(accounts, ['stakeAccount', 'voteAccount', 'stakeAuthority'])
   const names = ['stakeAccount', 'voteAccount', ...CLOCK_AND_HISTORY]

@@ -1,5 +1,5 @@
 import { ByteReader, BytesError } from './byte-reader.ts'
-import type { AccountToParse, ParsedState } from './state.ts'
+import type { AccountToParse, ParsedState } from './parser.ts'
 
 export type StakeState = {
   readonly kind: 'uninitialized' | 'initialized' | 'delegated' | 'rewardsPool'
@@ -33,7 +33,7 @@ export function readStakeState(data: Uint8Array): StakeState {
     case 2: {
       const meta = readMeta(read)
       const [voter, stake, activationEpoch, deactivationEpoch] = [read.key(), read.u64(), read.u64(), read.u64()]
-      // The warm-up rate that follows is no longer shown (Agave 4.1).
+      // The warm-up rate that follows is not in the output since Agave 4.1.
       read.f64()
       return {
         kind: 'delegated',

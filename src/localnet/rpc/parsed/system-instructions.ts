@@ -1,6 +1,5 @@
 import { ByteReader, BytesError } from './byte-reader.ts'
-import { nameAccounts } from './instruction-parser.ts'
-import type { ParsedState } from './state.ts'
+import { nameAccounts, type ParsedState } from './parser.ts'
 
 /** System program, bincode: a discriminant of 32 bits, then the fields. */
 export function parseSystemInstruction(accounts: readonly string[], data: Uint8Array): ParsedState {

@@ -1,7 +1,7 @@
 import { type Json, jsonFloat } from '../json.ts'
 import { ByteReader, BytesError } from './byte-reader.ts'
+import type { AccountToParse, ParsedState } from './parser.ts'
 import { SYSVAR } from './program-ids.ts'
-import type { AccountToParse, ParsedState } from './state.ts'
 
 const PARSERS: Readonly<Record<string, { readonly type: string; readonly read: (read: ByteReader) => Json }>> = {
   [SYSVAR.clock]: { type: 'clock', read: readClock },
@@ -53,8 +53,8 @@ function readClock(read: ByteReader): Json {
 }
 
 /**
- * The account keeps its old layout (rate per byte and year, years of exemption, share burnt), but since rent is only ever an exempt
- * balance one number tells it all: lamports per byte for good.
+ * The account has the old layout (rate per byte and year, exemption years, burn percentage). As all accounts are rent exempt, one
+ * number remains: lamports per byte for exemption.
  */
 function readRent(read: ByteReader): Json {
   const lamportsPerByteYear = read.u64()
@@ -80,7 +80,7 @@ function readEpochRewards(read: ByteReader): Json {
   }
 }
 
-/** A vector of 64-bit words behind an option tag, its length in bits, and the next slot; shown as one digit a slot. */
+/** A vector of 64-bit words behind an option tag, its length in bits, and the next slot; printed as one digit per slot. */
 function readSlotHistory(read: ByteReader): Json {
   const words = read.option(() => read.list64(8, () => read.u64())) ?? []
   const bitCount = Number(read.u64())

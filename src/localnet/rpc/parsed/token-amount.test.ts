@@ -17,7 +17,7 @@ describe('token amounts', () => {
     assert.equal(decimalText(0n, 6), '0')
   })
 
-  it('have the shape of a node, with null where the double overflows', () => {
+  it('have the members of Agave, with null where the double overflows', () => {
     assert.equal(shown(42n, 2), '{"amount":"42","decimals":2,"uiAmount":0.42,"uiAmountString":"0.42"}')
     assert.equal(shown(100n, 2), '{"amount":"100","decimals":2,"uiAmount":1.0,"uiAmountString":"1"}')
     assert.equal(
@@ -38,7 +38,7 @@ describe('token amounts', () => {
     assert.equal(amount['amount'], '1000000000000000000')
   })
 
-  it('scale by the multiplier in force, cut to whole units', () => {
+  it('scale by the multiplier in force, truncated to raw units', () => {
     const scale = { multiplier: 1.5, newMultiplier: 2, newMultiplierEffectiveTimestamp: 100 }
     assert.equal(encodeTokenAmount(3n, { decimals: 1, scale, unixTimestamp: 99 })['uiAmountString'], '0.4')
     const after = encodeTokenAmount(5n, { decimals: 1, scale, unixTimestamp: 100 })

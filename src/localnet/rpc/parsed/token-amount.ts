@@ -1,6 +1,6 @@
 import { type Json, jsonFloat } from '../json.ts'
 
-/** What a mint says about how its amounts are shown. At most one of the two extensions counts; interest goes first. */
+/** How a mint's amounts are displayed. At most one of the two extensions applies; interest takes precedence. */
 export type TokenDisplay = {
   readonly decimals: number
   readonly interest?: InterestBearing | undefined
@@ -32,7 +32,7 @@ export function encodeTokenAmount(amount: bigint, display: TokenDisplay): { read
   return {
     amount: amount.toString(),
     decimals,
-    // A node divides by 10^decimals in 64 bits and gives null where that overflows.
+    // Agave divides by 10^decimals in 64 bits and returns null where that overflows.
     uiAmount: decimals > 19 ? null : jsonFloat(Number(amount) / 10 ** decimals),
     uiAmountString: decimalText(amount, decimals),
   }
@@ -42,9 +42,9 @@ export function encodeTokenAmount(amount: bigint, display: TokenDisplay): { read
 export function decimalText(amount: bigint, decimals: number): string {
   if (decimals === 0) return amount.toString()
   const digits = amount.toString().padStart(decimals + 1, '0')
-  const whole = digits.slice(0, digits.length - decimals)
+  const integerPart = digits.slice(0, digits.length - decimals)
   const fraction = digits.slice(digits.length - decimals).replace(/0{1,256}$/, '')
-  return fraction === '' ? whole : `${whole}.${fraction}`
+  return fraction === '' ? integerPart : `${integerPart}.${fraction}`
 }
 
 // Token-2022 counts a year as 365.24 days.
@@ -65,7 +65,7 @@ function displayedAmount(
   }
   if (scale) {
     const multiplier = unixTimestamp >= scale.newMultiplierEffectiveTimestamp ? scale.newMultiplier : scale.multiplier
-    // The scaled raw amount is cut down to whole units before the decimal point is set.
+    // The scaled raw amount is truncated before the decimal point is set.
     return fixedTrimmed(Math.trunc(Number(amount) * multiplier) / 10 ** decimals, decimals)
   }
   return undefined
@@ -77,7 +77,7 @@ function exponent(rate: number, seconds: number): number {
 
 function fixedTrimmed(value: number, decimals: number): string {
   if (!Number.isFinite(value)) return value > 0 ? 'inf' : '-inf'
-  // toFixed turns to exponents from 1e21 on.
+  // toFixed uses exponents from 1e21.
   const text = Math.abs(value) < 1e21 ? value.toFixed(Math.min(decimals, 100)) : BigInt(Math.trunc(value)).toString()
   return text.includes('.') ? text.replace(/\.?0{1,100}$/, '') : text
 }

@@ -1,13 +1,12 @@
 import type { Json } from '../json.ts'
 import { ByteReader, BytesError } from './byte-reader.ts'
-import { nameAccounts } from './instruction-parser.ts'
-import type { ParsedState } from './state.ts'
+import { nameAccounts, type ParsedState } from './parser.ts'
 import { accountStateName, maybeKey } from './token-extensions.ts'
 import { nameSigned, readOptionalKey, showAmount } from './token-instruction-parts.ts'
 
 type Parser = (accounts: readonly string[], read: ByteReader) => ParsedState
 
-/** Instructions of Token-2022's extensions, by their first byte. The confidential ones are left unparsed: they hold only ciphertext. */
+/** Instructions of Token-2022's extensions, by their first byte. The confidential ones are not parsed: they hold only ciphertext. */
 const PARSERS: Readonly<Record<number, Parser>> = {
   25: (accounts, read) => ({
     type: 'initializeMintCloseAuthority',
@@ -37,7 +36,7 @@ const PARSERS: Readonly<Record<number, Parser>> = {
   46: parsePermissionedBurn,
 }
 
-/** Undefined where the first byte names no instruction read here. */
+/** Undefined where the first byte is not an instruction in `PARSERS`. */
 export function parseTokenExtensionInstruction(accounts: readonly string[], data: Uint8Array): ParsedState | undefined {
   const parse = PARSERS[data[0] ?? 0]
   return parse?.(accounts, new ByteReader(data, 1))
@@ -49,7 +48,7 @@ function choose(read: ByteReader, names: readonly string[]): string {
   return name
 }
 
-/** Extensions that hold one address under an authority: set up once, then updated by it. */
+/** Extensions with one address and an authority: initialized once, then updated by the authority. */
 function pointer(name: string, member: string): Parser {
   return (accounts, read) => {
     if (choose(read, ['initialize', 'update']) === 'initialize') {

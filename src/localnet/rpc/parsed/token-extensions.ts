@@ -10,7 +10,7 @@ const SCALED_UI_AMOUNT = 25
 
 type Reader = (read: ByteReader) => Json
 
-/** Extensions by type number (token-2022 `ExtensionType`): name in the JSON, and how its state is read; without a reader it has no state. */
+/** Extensions by type number (token-2022 `ExtensionType`): name in the JSON, and the reader of its state; without a reader it has no state. */
 const EXTENSIONS: Readonly<Record<number, { readonly name: string; readonly read?: Reader }>> = {
   1: { name: 'transferFeeConfig', read: readTransferFeeConfig },
   2: { name: 'transferFeeAmount', read: (read) => ({ withheldAmount: read.u64() }) },
@@ -85,7 +85,7 @@ const EXTENSIONS: Readonly<Record<number, { readonly name: string; readonly read
   28: { name: 'permissionedBurn', read: (read) => ({ authority: maybeKey(read) }) },
 }
 
-/** Names used in instructions, by type number; instructions say the plain name of the type. */
+/** Names used in instructions, by type number. */
 export function extensionTypeName(type: number): string {
   if (type === 0) return 'uninitialized'
   if (type === 25) return 'scaledUiAmount'
@@ -95,7 +95,7 @@ export function extensionTypeName(type: number): string {
   return known.name
 }
 
-/** The member `extensions`, left out when there are none. */
+/** The member `extensions`, omitted when there are none. */
 export function encodeExtensions(extensions: readonly TokenExtension[]): Json | undefined {
   return extensions.length === 0 ? undefined : extensions.map(encodeExtension)
 }
@@ -103,11 +103,11 @@ export function encodeExtensions(extensions: readonly TokenExtension[]): Json | 
 function encodeExtension({ type, data }: TokenExtension): Json {
   const known = EXTENSIONS[type]
   if (known && !known.read) return { extension: known.name }
-  const state = known?.read && parsable(() => readWhole(data, known.read as Reader))
+  const state = known?.read && parsable(() => readExactly(data, known.read as Reader))
   return known && state !== undefined ? { extension: known.name, state } : { extension: 'unparseableExtension' }
 }
 
-/** How amounts of a mint are shown: its decimals, and the extensions that scale them. */
+/** How amounts of a mint are displayed: its decimals, and the extensions that scale them. */
 export function tokenDisplay(mint: MintState, unixTimestamp: number): TokenDisplay {
   return {
     decimals: mint.decimals,
@@ -135,8 +135,8 @@ function readScale(read: ByteReader): ScaledAmount {
   return { multiplier: read.f64(), newMultiplierEffectiveTimestamp: Number(read.i64()), newMultiplier: read.f64() }
 }
 
-/** An extension of fixed length must fill it exactly. */
-function readWhole(data: Uint8Array, read: Reader): Json {
+/** Throws BytesError unless the reader consumes all bytes of the extension. */
+function readExactly(data: Uint8Array, read: Reader): Json {
   const reader = new ByteReader(data)
   const state = read(reader)
   if (reader.remaining > 0) throw new BytesError('bytes left over')
@@ -181,7 +181,7 @@ function readTokenMetadata(read: ByteReader): Json {
   return { updateAuthority, mint, name, symbol, uri, additionalMetadata }
 }
 
-/** The counters were 32 bits wide before they were 64. */
+/** The counters had 32 bits in an earlier version. */
 function readTokenGroup(read: ByteReader): Json {
   const updateAuthority = maybeKey(read)
   const mint = read.key()
@@ -193,7 +193,7 @@ function wholeRest(read: ByteReader): Json {
   return read.remaining === 4 ? read.u32() : read.u64()
 }
 
-/** A key of zeros stands for none. */
+/** A key of zeros means none. */
 export function maybeKey(read: ByteReader): string | null {
   const bytes = read.bytes(32)
   return bytes.every((byte) => byte === 0) ? null : encodeBase58(bytes)

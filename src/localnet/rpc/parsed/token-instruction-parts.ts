@@ -1,13 +1,13 @@
 import type { Json } from '../json.ts'
 import { type ByteReader, BytesError } from './byte-reader.ts'
-import { nameAccounts } from './instruction-parser.ts'
+import { nameAccounts } from './parser.ts'
 import { encodeTokenAmount } from './token-amount.ts'
 
 type Members = { readonly [name: string]: Json }
 
 /**
- * The accounts before `names.length` under their names, then who signs: one key under `signer`, or a multisig account under
- * `multisigSigner` with the keys after it. Throws BytesError where the signer's place is empty.
+ * The first accounts by name, then the signer: one key as `signer`, or a multisig account as `multisigSigner` with the keys after it.
+ * Throws BytesError where the signer is missing.
  */
 export function nameSigned(accounts: readonly string[], names: readonly string[], signer: string): Members {
   const { [SIGNER]: authority, ...named } = nameAccounts(accounts, [...names, SIGNER])

@@ -14,7 +14,7 @@ describe('Token instructions', () => {
     uiAmountString,
   })
 
-  it('are parsed as the library builds them', () => {
+  it('are parsed as built by the client library', () => {
     expect(tokenInstruction('initializeMint'), 'initializeMint', {
       mint: A,
       rentSysvar: RENT,
@@ -115,7 +115,7 @@ describe('Token instructions', () => {
     expect(tokenInstruction('uiAmountToAmount'), 'uiAmountToAmount', { mint: A, uiAmount: '1.5' })
   })
 
-  it('of Token-2022 are shown under the same program', () => {
+  it('of Token-2022 are parsed with the same program name', () => {
     expect(tokenInstruction('initializeMintCloseAuthority'), 'initializeMintCloseAuthority', {
       mint: A,
       newAuthority: B,
@@ -194,7 +194,7 @@ describe('Token instructions', () => {
     })
   })
 
-  it('in a batch are shown one by one', () => {
+  it('in a batch are parsed one by one', () => {
     const first = tokenInstruction('transfer')
     const second = tokenInstruction('syncNativeOfOther')
     const data = Buffer.concat([

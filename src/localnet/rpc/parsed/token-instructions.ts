@@ -1,7 +1,6 @@
 import type { Json } from '../json.ts'
 import { ByteReader, BytesError, readUtf8 } from './byte-reader.ts'
-import { nameAccounts } from './instruction-parser.ts'
-import type { ParsedState } from './state.ts'
+import { nameAccounts, type ParsedState } from './parser.ts'
 import { parseTokenExtensionInstruction } from './token-extension-instructions.ts'
 import { extensionTypeName } from './token-extensions.ts'
 import { nameSigned, readOptionalKey, showAmount } from './token-instruction-parts.ts'
@@ -9,7 +8,7 @@ import { parseTokenInterfaceInstruction } from './token-interface-instructions.t
 
 const BATCH = 255
 
-/** Authorities by number (token-2022 `AuthorityType`); the two of an account, all others of a mint. */
+/** Authorities by number (token-2022 `AuthorityType`); two belong to an account, the others to a mint. */
 const AUTHORITY_TYPES = [
   'mintTokens',
   'freezeAccount',
@@ -31,7 +30,7 @@ const AUTHORITY_TYPES = [
   'permissionedBurn',
 ]
 
-/** Token and Token-2022: one byte says which instruction, except for the interfaces, which begin with eight bytes of a hash. */
+/** Token and Token-2022: one byte is the instruction, except for the interfaces, which begin with eight bytes of a hash. */
 export function parseTokenInstruction(accounts: readonly string[], data: Uint8Array): ParsedState {
   if (data[0] === BATCH) return parseBatch(accounts, new ByteReader(data, 1))
   return (
@@ -154,7 +153,7 @@ function readExtensionTypes(read: ByteReader): string[] {
   return types
 }
 
-/** Instructions back to back, each led by its number of accounts and bytes; they take their accounts in order. A batch holds no batch. */
+/** Consecutive instructions, each prefixed with its number of accounts and bytes; accounts are assigned in order. Batches do not nest. */
 function parseBatch(accounts: readonly string[], read: ByteReader): ParsedState {
   const instructions: Json[] = []
   let at = 0

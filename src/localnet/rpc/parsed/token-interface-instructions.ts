@@ -1,7 +1,6 @@
 import { Buffer } from 'node:buffer'
 import { ByteReader, BytesError } from './byte-reader.ts'
-import { nameAccounts } from './instruction-parser.ts'
-import type { ParsedState } from './state.ts'
+import { nameAccounts, type ParsedState } from './parser.ts'
 import { maybeKey } from './token-extensions.ts'
 
 /**
@@ -72,7 +71,7 @@ function readField(read: ByteReader): string {
   return name
 }
 
-/** The counters were 32 bits wide before they were 64. */
+/** The counters had 32 bits in an earlier version. */
 function readCount(read: ByteReader): bigint | number {
   return read.remaining === 4 ? read.u32() : read.u64()
 }

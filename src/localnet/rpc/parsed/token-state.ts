@@ -1,8 +1,14 @@
+import {
+  ACCOUNT_TYPE_ACCOUNT,
+  ACCOUNT_TYPE_OFFSET,
+  MULTISIG_BYTES,
+  TOKEN_ACCOUNT_BYTES,
+} from '../../chain/token-account.ts'
 import { ByteReader, BytesError, parsable } from './byte-reader.ts'
 
 /**
- * State of the Token and Token-2022 programs. Base layouts are fixed; Token-2022 pads a mint to the length of an account, adds one byte for
- * the kind and then type-length-value extensions (token-2022 `extension/mod.rs`).
+ * State of the Token and Token-2022 programs. Base layouts are fixed; Token-2022 pads a mint to the length of an account, adds one byte
+ * for the account type and then type-length-value extensions (token-2022 `extension/mod.rs`).
  */
 export type TokenAccountState = {
   readonly mint: string
@@ -28,20 +34,15 @@ export type MultisigState = { readonly m: number; readonly n: number; readonly s
 
 export type TokenExtension = { readonly type: number; readonly data: Uint8Array }
 
-const TOKEN_ACCOUNT_BYTES = 165
 const MINT_BYTES = 82
-const MULTISIG_BYTES = 355
-const STATE_OFFSET = 108
-const KIND_OFFSET = 165
-const KIND_MINT = 1
-const KIND_ACCOUNT = 2
+const ACCOUNT_TYPE_MINT = 1
 const TLV_OFFSET = 166
 const MULTISIG_SIGNERS = 11
 const NO_KEY = '11111111111111111111111111111111'
 
 /** Undefined unless the bytes are an initialized token account. */
 export function parseTokenAccount(data: Uint8Array): TokenAccountState | undefined {
-  if (!hasLayout(data, TOKEN_ACCOUNT_BYTES, KIND_ACCOUNT)) return undefined
+  if (!hasLayout(data, TOKEN_ACCOUNT_BYTES, ACCOUNT_TYPE_ACCOUNT)) return undefined
   return parsable(() => {
     const read = new ByteReader(data)
     const mint = read.key()
@@ -70,7 +71,7 @@ export function parseTokenAccount(data: Uint8Array): TokenAccountState | undefin
 
 /** Undefined unless the bytes are an initialized mint. */
 export function parseMint(data: Uint8Array): MintState | undefined {
-  if (!hasLayout(data, MINT_BYTES, KIND_MINT)) return undefined
+  if (!hasLayout(data, MINT_BYTES, ACCOUNT_TYPE_MINT)) return undefined
   return parsable(() => {
     const read = new ByteReader(data)
     const mintAuthority = optionalKey(read)
@@ -95,18 +96,10 @@ export function parseMultisig(data: Uint8Array): MultisigState | undefined {
   })
 }
 
-/** The cheap test behind the filter `tokenAccountState`: right length or kind, and not uninitialized. */
-export function isTokenAccountData(data: Uint8Array): boolean {
-  const rightShape =
-    data.length === TOKEN_ACCOUNT_BYTES ||
-    (data.length > TOKEN_ACCOUNT_BYTES && data.length !== MULTISIG_BYTES && data[KIND_OFFSET] === KIND_ACCOUNT)
-  return rightShape && data[STATE_OFFSET] !== 0
-}
-
 function hasLayout(data: Uint8Array, baseBytes: number, kind: number): boolean {
   if (data.length === baseBytes) return true
-  if (data.length < TLV_OFFSET || data.length === MULTISIG_BYTES || data[KIND_OFFSET] !== kind) return false
-  return data.subarray(baseBytes, KIND_OFFSET).every((byte) => byte === 0)
+  if (data.length < TLV_OFFSET || data.length === MULTISIG_BYTES || data[ACCOUNT_TYPE_OFFSET] !== kind) return false
+  return data.subarray(baseBytes, ACCOUNT_TYPE_OFFSET).every((byte) => byte === 0)
 }
 
 function readExtensions(data: Uint8Array): TokenExtension[] {
@@ -122,7 +115,7 @@ function readExtensions(data: Uint8Array): TokenExtension[] {
   return extensions
 }
 
-/** The Token program's option: a tag of 32 bits, and room for the value whether or not it is there. */
+/** The Token program's option: a tag of 32 bits, followed by the value's bytes in either case. */
 function optionTag(read: ByteReader): boolean {
   const tag = read.u32()
   if (tag > 1) throw new BytesError('not an option')

@@ -1,9 +1,8 @@
 import type { Json } from '../json.ts'
 import { ByteReader, BytesError } from './byte-reader.ts'
-import { nameAccounts } from './instruction-parser.ts'
-import type { ParsedState } from './state.ts'
+import { nameAccounts, type ParsedState } from './parser.ts'
 
-/** Vote program, bincode; the compact forms pack the lockouts as differences. */
+/** Vote program, bincode; the compact forms store lockouts as differences. */
 export function parseVoteInstruction(accounts: readonly string[], data: Uint8Array): ParsedState {
   const read = new ByteReader(data)
   const named = (...names: string[]) => nameAccounts(accounts, names)

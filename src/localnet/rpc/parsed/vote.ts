@@ -1,6 +1,6 @@
 import { encodeBase58 } from '../../../solana/crypto/base58.ts'
 import { ByteReader, BytesError } from './byte-reader.ts'
-import type { AccountToParse, ParsedState } from './state.ts'
+import type { AccountToParse, ParsedState } from './parser.ts'
 
 export type VoteState = {
   readonly nodePubkey: string
@@ -27,7 +27,7 @@ const V1_14_11 = 1
 const V3 = 2
 const V4 = 3
 const BLS_PUBKEY_BYTES = 48
-/** What a vote account of an older version is read as (SIMD-0185): all block revenue stays with the validator. */
+/** The block revenue commission of older vote account versions (SIMD-0185): all of it goes to the validator. */
 const FULL_COMMISSION_BPS = 10_000
 const PRIOR_VOTERS = 32
 const PRIOR_VOTER_BYTES = 48
@@ -44,7 +44,7 @@ export function readVoteState(data: Uint8Array, votePubkey: string): VoteState {
   const votes = read.list64(12, () => readVote(read, version === V3))
   const rootSlot = read.option(() => read.u64())
   const authorizedVoters = readAuthorizedVoters(read)
-  // The ring of prior voters: 32 entries, then the index and a flag. Version 4 forgets them.
+  // The circular buffer of prior voters: 32 entries, then the index and a flag. Version 4 has none.
   read.bytes(PRIOR_VOTERS * PRIOR_VOTER_BYTES)
   read.u64()
   read.bool()

@@ -1,12 +1,9 @@
-import type { EngineAccount, EngineTokenBalance } from '../engine/protocol.ts'
+import { isTokenAccountData } from '../chain/token-account.ts'
+import type { EngineAccount, EngineTokenBalance } from './protocol.ts'
 
-/** Layouts of the token programs: account of 165 bytes, mint of 82; Token-2022 puts the kind of account at byte 165. */
-const ACCOUNT_BYTES = 165
-const MULTISIG_BYTES = 355
+/** Layout of a mint. */
 const MINT_BYTES = 82
-const KIND_ACCOUNT = 2
-const STATE_AT = 108
-const DECIMALS_AT = 44
+const DECIMALS_OFFSET = 44
 
 export type TokenBalanceSource = {
   readonly accounts: readonly (EngineAccount | null)[]
@@ -18,7 +15,7 @@ export type TokenBalanceSource = {
 export function tokenBalancesOf(source: TokenBalanceSource): EngineTokenBalance[] {
   const balances: EngineTokenBalance[] = []
   source.accounts.forEach((account, accountIndex) => {
-    if (!account || !isTokenAccount(account.data) || !source.isTokenProgram(account.owner)) return
+    if (!account || !isTokenAccountData(account.data) || !source.isTokenProgram(account.owner)) return
     const { data } = account
     const mint = data.subarray(0, 32)
     const mintData = source.readMint(mint)?.data
@@ -29,13 +26,8 @@ export function tokenBalancesOf(source: TokenBalanceSource): EngineTokenBalance[
       owner: data.subarray(32, 64),
       programId: account.owner,
       amount: new DataView(data.buffer, data.byteOffset).getBigUint64(64, true),
-      decimals: mintData[DECIMALS_AT] as number,
+      decimals: mintData[DECIMALS_OFFSET] as number,
     })
   })
   return balances
-}
-
-function isTokenAccount(data: Uint8Array): boolean {
-  if (data.length < ACCOUNT_BYTES || data.length === MULTISIG_BYTES || data[STATE_AT] === 0) return false
-  return data.length === ACCOUNT_BYTES || data[ACCOUNT_BYTES] === KIND_ACCOUNT
 }

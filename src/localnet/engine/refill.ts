@@ -2,13 +2,13 @@ import { decodeBase58 } from '../../solana/crypto/base58.ts'
 import { type AddressedAccount, packAccounts } from '../chain/account-codec.ts'
 import { NATIVE_LOADER, SYSVAR_OWNER } from '../chain/addresses.ts'
 import type { Account } from '../chain/model.ts'
-import type { EngineRequest, OpenSlot } from '../engine/protocol.ts'
-import { fromAccount } from '../engine/values.ts'
+import type { EngineRequest, OpenSlot } from './protocol.ts'
+import { fromAccount } from './values.ts'
 
 /** Bytes of account data in one message to the engine. */
 const CHUNK_BYTES_MAX = 4 * 1024 * 1024
 
-/** What brings a new engine to the state of the open slot. Programs come last: loading one reads its data account. */
+/** Requests that bring a new engine to the state of the open slot. Programs come last: loading one reads its data account. */
 export function* refillRequests(
   accounts: Iterable<readonly [string, Account]>,
   slot: OpenSlot,
@@ -16,7 +16,7 @@ export function* refillRequests(
   const programs: [string, Account][] = []
   const others: [string, Account][] = []
   for (const [address, account] of accounts) {
-    // Built-ins and sysvars are the engine's own; those of the slot come with it.
+    // The engine has its own built-ins and sysvars; the sysvars of the slot come with `open`.
     if (account.owner === NATIVE_LOADER || account.owner === SYSVAR_OWNER) continue
     ;(account.executable ? programs : others).push([address, account])
   }

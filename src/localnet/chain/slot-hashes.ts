@@ -1,13 +1,13 @@
-import { SLOT_HASHES_MAX, type SlotHash } from './sysvars.ts'
+import { SLOT_HASHES_MAX, type SlotHash } from '../engine/sysvars.ts'
 
-/** The bank hashes of the newest slots: those the sysvar of any slot can need whose accounts are still kept. */
+/** The bank hashes of the newest slots: those that the SlotHashes sysvar of any retained block needs. */
 export type SlotHashes = {
   push(slot: number, hash: Uint8Array): void
   /** Newest first, of slots before `slot`. */
   before(slot: number, count?: number): SlotHash[]
 }
 
-/** Blocks keep their sysvar writes for less than this many slots. */
+/** Blocks keep their sysvar writes for fewer slots than this. */
 const OLDER_SLOTS = 256
 
 export function createSlotHashes(): SlotHashes {

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { startTestServer, type TestServer } from '../../../test/support/rpc-server.ts'
-import { encodeBase58 } from '../../solana/crypto/base58.ts'
-import { RPC_METHODS } from './dispatch.ts'
+import { startTestServer, type TestServer } from '../../../../test/support/rpc-server.ts'
+import { encodeBase58 } from '../../../solana/crypto/base58.ts'
+import { RPC_METHODS } from '../dispatch.ts'
 
 const SLOTS_PER_EPOCH = 32
 const UNKNOWN = encodeBase58(new Uint8Array(32).fill(99))
 const FAR = 9223372036854775807n
 
-/** The 53 methods of the API (Agave master), the measure of what is served. */
+/** The 53 methods of Agave's API (master). */
 const METHODS =
   `getAccountInfo getAgGenesisCert getBalance getBlock getBlockCommitment getBlockHeight getBlockProduction getBlocks
   getBlocksWithLimit getBlockTime getClusterNodes getEpochInfo getEpochSchedule getFeeForMessage getFirstAvailableBlock getGenesisHash
@@ -36,12 +36,12 @@ describe('chain methods', () => {
 
   const BELOW_CONFIRMED = [-32602, 'Method does not support commitment below `confirmed`']
 
-  it('are all there', () => {
+  it('are all implemented', () => {
     assert.deepEqual(Object.keys(RPC_METHODS).sort(), [...METHODS].sort())
     assert.equal(METHODS.length, 53)
   })
 
-  it('that take nothing say so', async () => {
+  it('without parameters refuse parameters', async () => {
     const bare = [
       'getHealth',
       'getVersion',
@@ -209,11 +209,11 @@ describe('chain methods', () => {
 
   it('getLeaderSchedule, getSlotLeader, getSlotLeaders', async () => {
     const { identity } = server.chain
-    const whole = Array.from({ length: SLOTS_PER_EPOCH }, (_none, index) => index)
-    assert.deepEqual(await server.call('getLeaderSchedule'), { [identity]: whole })
-    assert.deepEqual(await server.call('getLeaderSchedule', null, { identity }), { [identity]: whole })
+    const schedule = Array.from({ length: SLOTS_PER_EPOCH }, (_none, index) => index)
+    assert.deepEqual(await server.call('getLeaderSchedule'), { [identity]: schedule })
+    assert.deepEqual(await server.call('getLeaderSchedule', null, { identity }), { [identity]: schedule })
     assert.deepEqual(await server.call('getLeaderSchedule', { identity: UNKNOWN }), {})
-    assert.deepEqual(await server.call('getLeaderSchedule', 0), { [identity]: whole })
+    assert.deepEqual(await server.call('getLeaderSchedule', 0), { [identity]: schedule })
     assert.equal(await server.call('getLeaderSchedule', FAR), null)
     assert.deepEqual(await server.refusal('getLeaderSchedule', null, { identity: 'x' }), [
       -32602,
@@ -300,7 +300,7 @@ describe('chain methods', () => {
 
   it('getRecentPerformanceSamples', async () => {
     assert.deepEqual(await server.call('getRecentPerformanceSamples'), [])
-    // Two minutes of slots: the running minute is not shown.
+    // Two minutes of slots: the current minute is not included.
     const slotsInMinutes = (2 * 60_000) / server.chain.slotMs
     for (let slot = 0; slot < slotsInMinutes; slot += 30) {
       server.clock.advance(30 * server.chain.slotMs)
@@ -316,8 +316,8 @@ describe('chain methods', () => {
   })
 })
 
-describe('a ledger that has let blocks go', () => {
-  it('says which one is the first it has', async () => {
+describe('a ledger with evicted blocks', () => {
+  it('reports the first available block', async () => {
     await using server = await startTestServer({
       limits: { ledgerBlocksMax: 512 },
       commitment: { confirmedSlots: 0, finalizedSlots: 0 },

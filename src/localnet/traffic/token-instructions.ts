@@ -2,7 +2,7 @@ import { decodeBase58 } from '../../solana/crypto/base58.ts'
 import { type Instruction, SYSTEM_PROGRAM } from '../../solana/transaction/build.ts'
 import { TOKEN_PROGRAM } from '../chain/addresses.ts'
 
-/** The few instructions of the Token Program that the traffic generator needs (`spl-token` instruction numbers). */
+/** The instructions of the Token Program that the traffic generator uses (`spl-token` instruction numbers). */
 
 export const MINT_BYTES = 82
 export const TOKEN_ACCOUNT_BYTES = 165

@@ -4,18 +4,18 @@ import { keccak256 } from '../../evm/keccak256.ts'
 
 /** An address of the simulated chain. */
 export type Account = {
-  /** Counts accounts and contracts of the world. */
+  /** A unique number across accounts and contracts. */
   readonly index: number
   readonly address: Uint8Array
   readonly codeHash: Uint8Array
-  /** The address as a 32-byte word, as topics and arguments hold it. */
+  /** The address as a 32-byte word, as in topics and arguments. */
   readonly word: Uint8Array
   nonce: number
-  /** In gwei: what a number holds exactly. */
+  /** In gwei, so that a number is exact. */
   balanceGwei: number
 }
 
-/** A contract with storage, each slot one object for the life of the chain so that conflicts are found by identity. */
+/** A contract with storage. A storage slot is one object for the lifetime of the chain, so that conflicts are found by identity. */
 export type Contract = Account & { readonly slots: Map<number, Slot> }
 
 export type Slot = { readonly contract: Contract; readonly key: Uint8Array; value: number }
@@ -23,28 +23,28 @@ export type Slot = { readonly contract: Contract; readonly key: Uint8Array; valu
 /** A pool trades two tokens. */
 export type Pool = { readonly contract: Contract; readonly token0: Contract; readonly token1: Contract }
 
-export type World = {
+export type EvmState = {
   readonly users: readonly Account[]
   readonly tokens: readonly Contract[]
   readonly pools: readonly Pool[]
   readonly collections: readonly Contract[]
   readonly router: Contract
-  /** Holds the hashes of past blocks; touched in the prologue of every block. EIP-2935. */
+  /** Stores the hashes of past blocks; written in the prologue of every block. EIP-2935. */
   readonly history: Contract
   readonly feeRecipient: Account
-  /** Names of the contracts, for people. */
+  /** Display names of the contracts. */
   readonly labels: ReadonlyMap<Hex, string>
 }
 
-const WORLD_SIZE = { users: 2000, tokens: 12, pools: 8, collections: 4 } as const
+const STATE_SIZE = { users: 2000, tokens: 12, pools: 8, collections: 4 } as const
 
-/** Above every index; slots are named by their place and the indexes of whom they belong to. */
+/** Above every account index. A slot's id combines its storage position with the account indexes of its mapping keys. */
 const INDEX_MAX = 2 ** 14
 const START_BALANCE_GWEI = 1_000_000_000_000
 const EMPTY_CODE_HASH = keccak256(new Uint8Array(0))
 
-/** Who and what exists at the beginning; the same for the same chance. */
-export function createWorld(random: Random): World {
+/** The genesis state: accounts, contracts and pools; the same for the same seed. */
+export function createEvmState(random: Random): EvmState {
   const labels = new Map<Hex, string>()
   let accounts = 0
   const account = (address: Uint8Array, codeHash: Uint8Array): Account => createAccount(accounts++, address, codeHash)
@@ -54,18 +54,18 @@ export function createWorld(random: Random): World {
   }
   const list = <Item>(count: number, make: (at: number) => Item): Item[] =>
     Array.from({ length: count }, (_, at) => make(at))
-  const tokens = list(WORLD_SIZE.tokens, (at) => contract(`Token ${at + 1}`))
+  const tokens = list(STATE_SIZE.tokens, (at) => contract(`Token ${at + 1}`))
   return {
-    users: list(WORLD_SIZE.users, () => account(random.bytes(20), EMPTY_CODE_HASH)),
+    users: list(STATE_SIZE.users, () => account(random.bytes(20), EMPTY_CODE_HASH)),
     tokens,
-    pools: list(WORLD_SIZE.pools, (at) => {
+    pools: list(STATE_SIZE.pools, (at) => {
       // The first pools trade the first tokens, which are the most used.
       const first = Math.min(tokens.length - 2, at >> 1)
       const token0 = tokens[first] as Contract
       const token1 = tokens[first + 1 + (at & 1 ? randomInt(random, tokens.length - first - 1) : 0)] as Contract
       return { contract: contract(`Pool ${at + 1}`), token0, token1 }
     }),
-    collections: list(WORLD_SIZE.collections, (at) => contract(`Collection ${at + 1}`)),
+    collections: list(STATE_SIZE.collections, (at) => contract(`Collection ${at + 1}`)),
     router: contract('Router'),
     history: contract('Block hashes', fromHex('0000f90827f1c53a10cb7a02335b175320002935')),
     feeRecipient: account(random.bytes(20), EMPTY_CODE_HASH),
@@ -79,29 +79,29 @@ function createAccount(index: number, address: Uint8Array, codeHash: Uint8Array)
   return { index, address, codeHash, word, nonce: 0, balanceGwei: START_BALANCE_GWEI }
 }
 
-/** A variable at a fixed place of a contract's storage. */
-export function variable(contract: Contract, position: number, startValue = 0): Slot {
+/** A variable at a fixed position of a contract's storage. */
+export function storageVariable(contract: Contract, position: number, startValue = 0): Slot {
   return slotOf(contract, -1 - position, () => wordOf(position), startValue)
 }
 
-/** An entry of a mapping: its place is the hash of the key and the mapping's own place, as the Solidity compiler lays it out. */
-export function entry(contract: Contract, position: number, of: Account, startValue: number): Slot {
+/** An entry of a mapping: its position is the hash of the key and the mapping's position, as in Solidity's storage layout. */
+export function mappingEntry(contract: Contract, position: number, of: Account, startValue: number): Slot {
   return slotOf(contract, position * INDEX_MAX ** 2 + of.index, () => hashPair(of.word, wordOf(position)), startValue)
 }
 
-/** An entry of a mapping of mappings. */
-export function entryOfEntry(
+/** An entry of a nested mapping. */
+export function nestedMappingEntry(
   contract: Contract,
   position: number,
   [outer, inner]: readonly [Account, Account],
   startValue: number,
 ): Slot {
-  const name = (position * INDEX_MAX + outer.index) * INDEX_MAX + inner.index
-  return slotOf(contract, name, () => hashPair(inner.word, hashPair(outer.word, wordOf(position))), startValue)
+  const id = (position * INDEX_MAX + outer.index) * INDEX_MAX + inner.index
+  return slotOf(contract, id, () => hashPair(inner.word, hashPair(outer.word, wordOf(position))), startValue)
 }
 
-/** An entry under a number that is used once and never again; it is not kept. */
-export function numberedEntry(contract: Contract, position: number, number: number): Slot {
+/** An entry with a number as key that is used only once, so it is not cached. */
+export function uncachedMappingEntry(contract: Contract, position: number, number: number): Slot {
   return { contract, key: hashPair(wordOf(number), wordOf(position)), value: 0 }
 }
 
@@ -117,11 +117,11 @@ export function writeWord(bytes: Uint8Array, at: number, value: number): void {
   for (let byte = at + 31, left = value; left > 0; byte--, left = Math.floor(left / 256)) bytes[byte] = left % 256
 }
 
-function slotOf(contract: Contract, name: number, key: () => Uint8Array, startValue: number): Slot {
-  const known = contract.slots.get(name)
+function slotOf(contract: Contract, id: number, key: () => Uint8Array, startValue: number): Slot {
+  const known = contract.slots.get(id)
   if (known !== undefined) return known
   const slot = { contract, key: key(), value: startValue }
-  contract.slots.set(name, slot)
+  contract.slots.set(id, slot)
   return slot
 }
 
@@ -132,14 +132,13 @@ function hashPair(first: Uint8Array, second: Uint8Array): Uint8Array {
   return keccak256(pair)
 }
 
-/** Numbers as 32-byte words, one after the other. */
+/** Numbers as concatenated 32-byte words. */
 export function words(...values: number[]): Uint8Array {
   const bytes = Buffer.allocUnsafe(values.length * 32).fill(0)
   for (const [at, value] of values.entries()) writeWord(bytes, at * 32, value)
   return bytes
 }
 
-/** Bytes one after the other. */
 export function join(...parts: readonly Uint8Array[]): Uint8Array {
   const bytes = Buffer.allocUnsafe(parts.reduce((sum, part) => sum + part.length, 0))
   let at = 0

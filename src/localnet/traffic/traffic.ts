@@ -28,12 +28,12 @@ export type TrafficDeps = {
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
-  /** The generator's own wallets follow from it, so that a restarted chain finds them again. */
+  /** The generator's wallets are derived from it, so that a restarted chain finds them again. */
   readonly secret: Uint8Array
 }
 
 export type Traffic = Disposable & {
-  /** Transactions that landed since the start, failed ones too. */
+  /** Transactions that landed since the start, including failed ones. */
   landed(): number
 }
 
@@ -43,12 +43,12 @@ const LAMPORTS_PER_SOL = 1_000_000_000n
 const TOP_UP_BELOW = LAMPORTS_PER_SOL
 const TOP_UP_LAMPORTS = 100n * LAMPORTS_PER_SOL
 const TOKENS_PER_WALLET = 1_000_000_000_000n
-/** Higher rates send several transactions at each beat. */
-const BEATS_PER_SECOND_MAX = 50
+/** Higher rates send several transactions per tick. */
+const TICKS_PER_SECOND_MAX = 50
 
 type Wallet = { readonly key: SigningKey; readonly tokens: SigningKey }
 
-/** Keeps the chain alive with small transfers of lamports and tokens, memos, and a failing transaction now and then. */
+/** Sends small transfers of lamports and tokens, memos, and some failing transactions. */
 export function startTraffic(options: { readonly tps: number }, deps: TrafficDeps): Traffic {
   const { chain, clock, random, log } = deps
   const derive = (name: string) => createSigningKey(sha256(deps.secret, new TextEncoder().encode(`traffic ${name}`)))
@@ -62,10 +62,10 @@ export function startTraffic(options: { readonly tps: number }, deps: TrafficDep
   let isReady = false
   let isSettingUp = false
 
-  const periodMs = Math.max(1000 / options.tps, 1000 / BEATS_PER_SECOND_MAX)
-  const beats = options.tps > 0 ? clock.setRepeating(periodMs, () => void beat().catch(report)) : undefined
+  const periodMs = Math.max(1000 / options.tps, 1000 / TICKS_PER_SECOND_MAX)
+  const timer = options.tps > 0 ? clock.setRepeating(periodMs, () => void tick().catch(report)) : undefined
 
-  async function beat(): Promise<void> {
+  async function tick(): Promise<void> {
     if (!isReady) return setUp()
     owed += (options.tps * periodMs) / 1000
     const due = Math.floor(owed)
@@ -73,7 +73,7 @@ export function startTraffic(options: { readonly tps: number }, deps: TrafficDep
     await Promise.all(Array.from({ length: due }, () => sendOne()))
   }
 
-  /** Funds the wallets and makes the token; each step is skipped where an earlier run has done it. */
+  /** Funds the wallets and creates the token; a step that an earlier run has done is skipped. */
   async function setUp(): Promise<void> {
     if (isSettingUp) return
     isSettingUp = true
@@ -129,7 +129,7 @@ export function startTraffic(options: { readonly tps: number }, deps: TrafficDep
       return transferTokens({ ...tokens, amount, decimals: DECIMALS })
     }
     if (dice < 0.96) return memoInstruction(decodeBase58(MEMO_PROGRAM), `hello from localnet ${amount}`, [wallet])
-    // More than anybody has: the transaction lands, fails and pays its fee.
+    // More than any balance: the transaction lands, fails and pays its fee.
     return transferInstruction({ from: wallet, to: to.key.publicKey, lamports: 2n ** 60n + amount })
   }
 
@@ -157,13 +157,13 @@ export function startTraffic(options: { readonly tps: number }, deps: TrafficDep
   }
 
   function report(err: unknown): void {
-    log.warn({ err }, 'traffic beat failed')
+    log.warn({ err }, 'traffic tick failed')
   }
 
   return {
     landed: () => landed,
     [Symbol.dispose]() {
-      beats?.cancel()
+      timer?.cancel()
     },
   }
 }

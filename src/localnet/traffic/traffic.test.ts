@@ -6,7 +6,7 @@ import { silentLogger } from '../../platform/telemetry/logger.ts'
 import { startTestChain } from '../testing.ts'
 import { startTraffic } from './traffic.ts'
 
-test('traffic moves lamports and tokens, writes memos, and fails now and then', async () => {
+test('sends lamport and token transfers, memos and some failing transactions', async () => {
   await using host = await startTestChain()
   const { chain, clock } = host
   const deps = { chain, clock, random: createSeededRandom(3), log: silentLogger, secret: new Uint8Array(32).fill(4) }
@@ -26,7 +26,7 @@ test('traffic moves lamports and tokens, writes memos, and fails now and then', 
   assert(failed > 0 && failed < records.length / 5, `${failed} of ${records.length} failed`)
   assert(count(({ meta }) => meta.preTokenBalances.length > 0) > 20)
   assert(count(({ meta }) => meta.logMessages.some((line) => line.includes('hello from localnet'))) > 5)
-  // Tokens are only moved: what was minted is still there.
+  // Tokens are only transferred: the supply is unchanged.
   const mints = new Set(records.flatMap(({ meta }) => meta.postTokenBalances.map(({ mint }) => mint)))
   assert.equal(mints.size, 1)
 })
