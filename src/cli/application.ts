@@ -73,7 +73,7 @@ export const rootRoutes = buildRouteMap<string, CliContext>({
   },
 })
 
-/** The command line as the library wants it; `argv` decides only how mistakes are printed. */
+/** The command line as an application of stricli; `argv` decides only whether errors are printed as text or JSON. */
 export function createApplication(argv: readonly string[]) {
   return buildApplication<CliContext>(rootRoutes, {
     name: 'sluice',

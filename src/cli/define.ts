@@ -1,6 +1,6 @@
 import { buildCommand, type Command, type CommandContext, type TypedCommandParameters } from '@stricli/core'
 
-/** What a command may use of the process around it. */
+/** The process that a command runs in; tests pass their own. */
 export type CliContext = CommandContext & {
   readonly process: NodeJS.Process
 }
@@ -15,7 +15,7 @@ export type CommonFlags = {
 /** Flags of commands that change customers. */
 export type ChangeFlags = CommonFlags & { readonly dryRun?: boolean }
 
-/** Flags of commands that cut live service. */
+/** Flags of commands that interrupt live service. */
 export type CutFlags = ChangeFlags & { readonly yes?: boolean }
 
 /** Flags of commands that print a list. */
@@ -35,39 +35,39 @@ const optionalSwitch = (brief: string) => ({ kind: 'boolean', optional: true, wi
 export const flag = { text: optionalText, switch: optionalSwitch }
 
 export const commonFlags = {
-  config: optionalText('Config file (default ./sluice.toml if there)', 'FILE'),
+  config: optionalText('Config file (default ./sluice.toml if it exists)', 'FILE'),
   state: optionalText('State folder (default ./.sluice)', 'DIR'),
   json: optionalSwitch('Print JSON'),
 } as const
 
-export const changeFlags = { ...commonFlags, dryRun: optionalSwitch('Check everything, change nothing') } as const
+export const changeFlags = { ...commonFlags, dryRun: optionalSwitch('Validate only, change nothing') } as const
 
-export const cutFlags = { ...changeFlags, yes: optionalSwitch('Do not ask') } as const
+export const cutFlags = { ...changeFlags, yes: optionalSwitch('Skip the confirmation') } as const
 
 export const listFlags = {
   ...commonFlags,
-  output: { kind: 'enum', values: ['table', 'wide', 'json', 'csv'], optional: true, brief: 'How to print' },
+  output: { kind: 'enum', values: ['table', 'wide', 'json', 'csv'], optional: true, brief: 'Output format' },
 } as const
 
 export const secretFlags = {
   ...changeFlags,
-  printToken: optionalSwitch('Print the secret though standard output is not a terminal'),
+  printToken: optionalSwitch('Print the secret even if standard output is not a terminal'),
   out: optionalText('Write the secret to a new file of mode 0600 instead of printing it', 'FILE'),
 } as const
 
-/** A required word on the command line. */
-export const word = (placeholder: string, brief: string) => ({ placeholder, brief, parse: text }) as const
-export const subscriptionWord = word('SUB', 'Subscription name or id')
-/** A word that may be left out. */
-export const optionalWord = (placeholder: string, brief: string) =>
+/** A required positional argument. */
+export const argument = (placeholder: string, brief: string) => ({ placeholder, brief, parse: text }) as const
+export const subscriptionArgument = argument('SUB', 'Subscription name or id')
+/** An optional positional argument. */
+export const optionalArgument = (placeholder: string, brief: string) =>
   ({ placeholder, brief, parse: text, optional: true }) as const
 
-export const words = <T extends readonly unknown[]>(...parameters: T) => ({ kind: 'tuple', parameters }) as const
+export const positional = <T extends readonly unknown[]>(...parameters: T) => ({ kind: 'tuple', parameters }) as const
 
 export type CommandSpec<F extends Readonly<Record<string, unknown>>, A extends readonly unknown[]> = {
   readonly brief: string
   readonly details?: string
-  /** What follows the command's own words; shown first in the help and run by a test. */
+  /** Arguments after the command name. Shown at the top of the help, and run by a test. */
   readonly examples: readonly string[]
   readonly parameters: TypedCommandParameters<F, A, CliContext>
   /** The code of the command, loaded only when it runs. */
@@ -93,7 +93,7 @@ export function command<
   return built
 }
 
-/** The examples a command was defined with, for the test that runs them. */
+/** The examples of a command, for the test that runs them. */
 export function examplesOf(built: object): readonly string[] {
   return EXAMPLES.get(built) ?? []
 }

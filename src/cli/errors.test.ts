@@ -3,14 +3,14 @@ import { test } from 'node:test'
 import { ServiceError } from '../core/error.ts'
 import { formatError } from './errors.ts'
 
-test('a fault inside tells the operator what to do, not to ask the operator', () => {
+test('an internal error has a fix for the operator, not for customers', () => {
   const message = formatError(new TypeError('boom'), false)
   assert.match(message, /^error: boom\n {2}fix: .*npm ci.*sluice doctor/)
   assert.doesNotMatch(message, /Tell the operator/)
   assert.match(message, /\n {4}at /, 'with the place, for a report')
 })
 
-test('an expected error has its own advice and no stack', () => {
+test('an expected error has its own fix and no stack', () => {
   const message = formatError(new ServiceError('not-found', 'there is no x', { fix: 'List them.' }), false)
   assert.equal(message, 'error: there is no x\n  fix: List them.\n  see: docs/errors.md#not-found')
 })

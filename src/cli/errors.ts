@@ -2,7 +2,7 @@ import { ExitCode } from '@stricli/core'
 import { docsUrl, errorEntry } from '../contract/errors.ts'
 import { messageOf, ServiceError } from '../core/error.ts'
 
-/** What went wrong in the form that both people and scripts get. */
+/** An error as `--json` prints it. */
 export type CliError = { code: string; message: string; fix: string; docs_url: string; retryable: boolean }
 
 export function cliErrorOf(error: unknown): CliError {
@@ -17,23 +17,23 @@ export function cliErrorOf(error: unknown): CliError {
   }
 }
 
-/** The entry's own words are for a customer, who has an operator to turn to. */
+/** The entry in `contract/errors.ts` addresses customers and refers them to the operator. */
 const INTERNAL_FIX =
-  'A fault of Sluice or of its installation: run npm ci in its folder, then sluice doctor; if it stays, report the lines below.'
+  'This is a bug in Sluice or a broken installation. Run npm ci in its folder, then sluice doctor. If the error stays, report the lines below.'
 
 export function exitCodeOf(error: unknown): number {
   const code = error instanceof ServiceError ? error.code : 'internal'
   return errorEntry(code).exit ?? 1
 }
 
-/** The library's own codes are negative: an unknown command or a bad argument is wrong usage, the rest went wrong inside. */
+/** stricli sets negative exit codes: unknown commands and bad arguments are usage errors (2), all others internal errors (1). */
 export function exitCodeFrom(libraryCode: number | string | null | undefined): number {
   const code = Number(libraryCode ?? 0)
   if (code >= 0) return code
   return code === ExitCode.UnknownCommand || code === ExitCode.InvalidArgument ? 2 : 1
 }
 
-/** One block on standard error: what happened, what to do, where it is explained. */
+/** The block printed on standard error: message, fix, link to the documentation. */
 export function formatError(error: unknown, json: boolean): string {
   const shown = cliErrorOf(error)
   if (json) return JSON.stringify(shown)

@@ -7,14 +7,14 @@ import {
 import { docsUrl } from '../contract/errors.ts'
 import { cliErrorOf, formatError } from './errors.ts'
 
-/** Whether the caller asked for JSON, known before any flag is parsed so that errors of parsing obey it too. */
+/** Read from `argv` before flags are parsed, so that parse errors are JSON too. */
 function wantsJson(argv: readonly string[]): boolean {
   return (
     argv.includes('--json') || argv.some((word, at) => word === 'json' && /^(-o|--output)$/.test(argv[at - 1] ?? ''))
   )
 }
 
-/** How the command-line library speaks here: every mistake says what is wrong and what to do, as text or as JSON. */
+/** Replaces the error texts of stricli: each has a message and a fix, as text or as JSON. */
 export function createApplicationText(argv: readonly string[]): ApplicationText {
   const json = wantsJson(argv)
   const usageError = (message: string, fix: string): string =>
@@ -31,7 +31,7 @@ export function createApplicationText(argv: readonly string[]): ApplicationText 
     noCommandRegisteredForInput: ({ input, corrections: quoted }) => {
       const corrections = quoted.map((word) => word.replaceAll('`', ''))
       return usageError(
-        `there is no command "${input}"${corrections.length > 0 ? `, did you mean ${orList(corrections)}?` : ''}`,
+        `unknown command "${input}"${corrections.length > 0 ? `, did you mean ${orList(corrections)}?` : ''}`,
         corrections.length > 0 ? `Use ${orList(corrections)}.` : 'Run: sluice --help',
       )
     },
@@ -39,8 +39,8 @@ export function createApplicationText(argv: readonly string[]): ApplicationText 
       if (!(error instanceof ArgumentScannerError)) return formatError(error, json)
       const message = formatMessageForArgumentScannerError(error, {
         FlagNotFoundError: ({ input, corrections }) =>
-          `there is no --${input}${corrections.length > 0 ? `, did you mean ${orList(corrections.map((flag) => `--${flag}`))}?` : ''}`,
-        UnsatisfiedFlagError: ({ externalFlagName }) => `--${externalFlagName} and its value are missing`,
+          `unknown flag --${input}${corrections.length > 0 ? `, did you mean ${orList(corrections.map((flag) => `--${flag}`))}?` : ''}`,
+        UnsatisfiedFlagError: ({ externalFlagName }) => `--${externalFlagName} is required`,
       })
       return usageError(lowerFirst(message), helpOf)
     },

@@ -14,18 +14,18 @@ import { currentActor } from '../processes/compose/process/deps.ts'
 import type { ChangeFlags, CliContext, CommonFlags } from './define.ts'
 import { printJson, write } from './output/print.ts'
 
-/** One run of a command on the access store. */
+/** The access store and settings of one command. */
 export type Session = Settings &
   AsyncDisposable & {
     readonly store: AccessStore
     readonly nowMs: number
     provisioning(flags: ChangeFlags): Provisioning
-    /** The plan of that name, or an error that lists those there are. */
+    /** The plan of this name; throws an error that lists the plans. */
     plan(name: string): Plan
     limitsOf(subscription: Subscription): Limits
   }
 
-/** Opens the store for a command. A command that only reads never makes a state folder. */
+/** Opens the store for a command. With `read` it never creates a state folder. */
 export async function openSession(
   context: CliContext,
   flags: CommonFlags,
@@ -36,7 +36,7 @@ export async function openSession(
   const { store: options } = config.access
   if (mode === 'read' && options.engine === 'sqlite' && !isThere(join(stateDir, options.file))) {
     throw new ServiceError('not-found', `there is no access store in ${stateDir}`, {
-      fix: 'Start Sluice once (sluice serve), add a customer, or name the right folder with --state DIR.',
+      fix: 'Start Sluice once (sluice serve), add a customer, or set the state folder with --state DIR.',
     })
   }
   const store = await openAccessStore(settings, { env: context.process.env, check: 'quick' })
@@ -58,20 +58,20 @@ export async function openSession(
   }
 }
 
-/** Whether the file is there; a folder that may not be looked into is another matter. */
+/** Throws if the folder is not readable, so that this is not mistaken for a missing file. */
 function isThere(file: string): boolean {
   try {
     return statSync(file).isFile()
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== 'EACCES') return false
-    throw new ServiceError('state-unwritable', `${dirname(file)} may not be read by this user`, {
+    throw new ServiceError('state-unwritable', `${dirname(file)} is not readable by this user`, {
       fix: 'Run the command as the user that runs Sluice, with sudo -u USER.',
       cause,
     })
   }
 }
 
-/** The last word of a command that changed something, or would have. */
+/** Prints the result of a command that changes something. */
 export function done(context: CliContext, flags: ChangeFlags, sentence: string): void {
   if (flags.json === true && flags.dryRun === true) return printJson(context, { dryRun: true, message: sentence })
   write(context, flags.dryRun === true ? `dry run, nothing changed: ${sentence}` : sentence)

@@ -1,15 +1,15 @@
 import type { ExitCode } from './exit-codes.ts'
 
 /**
- * Every error Sluice itself makes, once: what each protocol answers, the sentence a person reads, and what to do.
- * Errors of an upstream pass through untouched and are not here; -32001 to -32021 are Solana's.
+ * Every error that Sluice itself returns: the code in each protocol, a sentence, and a fix.
+ * Upstream errors pass through unchanged and are not listed; -32001 to -32021 are Solana's.
  */
 export type ErrorEntry = {
   readonly http?: number
   readonly jsonRpc?: number
   /** gRPC status number. */
   readonly grpc?: number
-  /** WebSocket close code once the connection stands. */
+  /** WebSocket close code on an open connection. */
   readonly close?: number
   readonly exit?: ExitCode
   readonly sentence: string

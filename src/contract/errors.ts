@@ -1,7 +1,7 @@
 import type { ErrorEntry } from './error-entry.ts'
 import { OPERATOR_ERRORS } from './operator-errors.ts'
 
-/** Answers a caller can get from a door of the house. */
+/** Errors that a client of a service can receive. */
 const SERVER_ERRORS = {
   unauthorized: {
     http: 401,
@@ -9,7 +9,7 @@ const SERVER_ERRORS = {
     grpc: 7,
     close: 4401,
     sentence: 'The request carries no valid token for this product.',
-    fix: 'Send the token of your subscription as the header x-token or Authorization: Bearer; data.reason says what was wrong.',
+    fix: 'Send the token of your subscription in the header x-token or Authorization: Bearer; data.reason gives the cause.',
     retryable: false,
   },
   'rate-limited': {
@@ -18,7 +18,7 @@ const SERVER_ERRORS = {
     grpc: 8,
     close: 4429,
     sentence: 'A limit of the subscription is reached; the call was not forwarded and not charged.',
-    fix: 'Try again after the time given, or ask the operator for a larger plan; data.limit names the limit.',
+    fix: 'Retry after the time given, or ask the operator for a larger plan; data.limit names the limit.',
     retryable: true,
   },
   'too-large': {
@@ -69,13 +69,13 @@ const SERVER_ERRORS = {
     http: 404,
     grpc: 5,
     exit: 1,
-    sentence: 'There is no such thing here.',
+    sentence: 'The requested resource does not exist.',
     fix: 'Check the name or id; list commands and docs/api.md show what exists.',
     retryable: false,
   },
   'method-not-allowed': {
     http: 405,
-    sentence: 'This path does not take that HTTP method.',
+    sentence: 'This path does not support the HTTP method.',
     fix: 'Use a method that the Allow header names.',
     retryable: false,
   },
@@ -83,13 +83,13 @@ const SERVER_ERRORS = {
     http: 200,
     jsonRpc: -32000,
     sentence: 'The execution service does not hold these blocks.',
-    fix: 'Ask for blocks inside the range that data names; older ones are with an archive node.',
+    fix: 'Request blocks inside the range in data; an archive node has older ones.',
     retryable: false,
   },
   'replay-too-old': {
     grpc: 11,
     sentence: 'The stream cannot start that far back.',
-    fix: 'Start from a slot inside the replay window; SubscribeReplayInfo tells the first one.',
+    fix: 'Start from a slot inside the replay window; SubscribeReplayInfo returns the first one.',
     retryable: false,
   },
   'tip-missing': {
@@ -124,14 +124,14 @@ const SERVER_ERRORS = {
     http: 200,
     jsonRpc: -32044,
     sentence: 'The fee payer of the transaction cannot pay its fee and tip.',
-    fix: 'Fund data.payer with at least data.requiredLamports and send again after a second; data.reason is what was found.',
+    fix: 'Fund data.payer with at least data.requiredLamports and send again after a second; data.reason gives the cause.',
     retryable: false,
   },
   'nonce-invalid': {
     http: 200,
     jsonRpc: -32045,
-    sentence: 'The nonce of the transaction is not the one that its nonce account holds.',
-    fix: 'Read the nonce of data.nonceAccount again and sign with it, with its authority; data.reason is what was found.',
+    sentence: 'The nonce of the transaction differs from the one in its nonce account.',
+    fix: 'Read the nonce of data.nonceAccount again and sign with it, using its authority; data.reason gives the cause.',
     retryable: false,
   },
   // The codes and meanings of the next three are Solana's own (rpc-client-api, custom_error).
@@ -139,28 +139,28 @@ const SERVER_ERRORS = {
     http: 200,
     jsonRpc: -32003,
     sentence: 'Transaction signature verification failure',
-    fix: 'Sign the bytes that are sent, with every key that the header asks for.',
+    fix: 'Sign exactly the bytes that are sent, with every key that the header requires.',
     retryable: false,
   },
   'signature-count': {
     http: 200,
     jsonRpc: -32013,
     sentence: 'Transaction signature length mismatch',
-    fix: 'Send one signature for each key that the header asks for, between 1 and 12.',
+    fix: 'Send one signature for each key that the header requires, between 1 and 12.',
     retryable: false,
   },
   'no-path': {
     http: 200,
     jsonRpc: -32005,
     sentence: 'Node is unhealthy: no path to a leader is open, so the transaction was not sent.',
-    fix: 'Try again in a few seconds; nothing was sent.',
+    fix: 'Retry in a few seconds; nothing was sent.',
     retryable: true,
   },
   'not-recorded': {
     http: 200,
     jsonRpc: -32005,
-    sentence: 'Node is unhealthy: accepted transactions cannot be written down at the moment.',
-    fix: 'Try again in a few seconds; data.sent says whether this one was sent all the same.',
+    sentence: 'Node is unhealthy: accepted transactions cannot be recorded at the moment.',
+    fix: 'Retry in a few seconds; data.sent tells whether this transaction was sent nevertheless.',
     retryable: true,
   },
   'no-upstream': {
@@ -170,15 +170,15 @@ const SERVER_ERRORS = {
     close: 1013,
     exit: 69,
     sentence: 'No healthy upstream node can take the call.',
-    fix: 'Try again after the time given.',
+    fix: 'Retry after the time given.',
     retryable: true,
   },
   'upstream-timeout': {
     http: 504,
     jsonRpc: -32504,
     grpc: 4,
-    sentence: 'The upstream node did not answer in time.',
-    fix: 'Try again; a write may have been carried out, so look for its effect first.',
+    sentence: 'The upstream node did not respond in time.',
+    fix: 'Retry; a write may have been executed, so check its effect first.',
     retryable: true,
   },
   overloaded: {
@@ -186,8 +186,8 @@ const SERVER_ERRORS = {
     jsonRpc: -32503,
     grpc: 14,
     close: 1013,
-    sentence: 'Sluice holds as many bytes of requests and responses as it may.',
-    fix: 'Read responses as they arrive, ask for less at once, and try again after the time given; data.limit names the limit.',
+    sentence: 'The limit for buffered bytes of requests and responses is reached.',
+    fix: 'Read responses as they arrive, request less at once, and retry after the time given; data.limit names the limit.',
     retryable: true,
   },
   draining: {
@@ -195,8 +195,8 @@ const SERVER_ERRORS = {
     jsonRpc: -32503,
     grpc: 14,
     close: 1012,
-    sentence: 'The server is going down for a restart.',
-    fix: 'Connect again after the time given.',
+    sentence: 'The server is shutting down or restarting.',
+    fix: 'Reconnect after the time given.',
     retryable: true,
   },
   internal: {
@@ -205,8 +205,8 @@ const SERVER_ERRORS = {
     grpc: 13,
     close: 1011,
     exit: 1,
-    sentence: 'Something broke inside Sluice.',
-    fix: 'Tell the operator when it happened; the log of that moment has the cause.',
+    sentence: 'An internal error occurred.',
+    fix: 'Report the time of the request to the operator; the log contains the cause.',
     retryable: true,
   },
 } as const satisfies Record<string, ErrorEntry>
@@ -230,12 +230,11 @@ export const TOKEN_REFUSALS = [
 
 export type TokenRefusal = (typeof TOKEN_REFUSALS)[number]
 
-/** An error as the table knows it, whatever the code; unknown codes are mistakes inside. */
+/** The entry of a code; unknown codes are internal errors. */
 export function errorEntry(code: string): ErrorEntry {
   return Object.hasOwn(ERRORS, code) ? ERRORS[code as ErrorCode] : ERRORS.internal
 }
 
-/** Where an error is explained. */
 export function docsUrl(code: string): string {
   return `docs/errors.md#${Object.hasOwn(ERRORS, code) ? code : 'internal'}`
 }

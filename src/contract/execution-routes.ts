@@ -1,11 +1,11 @@
 import type { ConflictData, ContentionData, Hex, Lifecycle, Stage } from './stream-events.ts'
 
-/** What the execution service answers over HTTP. Reads answer any origin; with `execution.auth = "token"` the open ones stay open. */
+/** HTTP routes of the execution service. Reads allow any origin; `open` routes need no token even with `execution.auth = "token"`. */
 export const EXECUTION_ROUTES = [
   { method: 'GET', path: '/v1/tps', open: false, brief: 'Transactions per second over the last 2.5 blocks.' },
   { method: 'GET', path: '/v1/contention', open: false, brief: 'Contention of the newest block.' },
   { method: 'GET', path: '/v1/conflicts', open: false, brief: 'Conflict waves of the newest block.' },
-  { method: 'GET', path: '/v1/top-accesses', open: false, brief: 'Most accessed accounts and slots.' },
+  { method: 'GET', path: '/v1/top-accesses', open: false, brief: 'Most accessed accounts and storage slots.' },
   { method: 'GET', path: '/v1/status', open: false, brief: 'State of the service and its resume window.' },
   {
     method: 'GET',
@@ -16,20 +16,20 @@ export const EXECUTION_ROUTES = [
   { method: 'GET', path: '/v1/blocks/lifecycle', open: false, brief: 'Stages of every tracked block.' },
   { method: 'GET', path: '/v1/blocks/:number/lifecycle', open: false, brief: 'Stages of one block.' },
   { method: 'GET', path: '/v1/blocks/:number/contention', open: false, brief: 'Contention of one block.' },
-  { method: 'GET', path: '/health', open: true, brief: '200, or 503 when no event came for 30 s.' },
+  { method: 'GET', path: '/health', open: true, brief: '200, or 503 when no event arrived for 30 s.' },
   { method: 'GET', path: '/metrics', open: false, brief: 'Prometheus text.' },
   { method: 'GET', path: '/', open: true, brief: 'The dashboard; with an upgrade the stream.' },
   { method: 'POST', path: '/', open: false, brief: 'JSON-RPC 2.0 over the blocks in memory.' },
 ] as const
 
 /**
- * POST with the token in a header, where the service asks for tokens: answers `{"ticket","expires_at"}`. The ticket opens
- * `/v1/ws?ticket=…` for 60 s, for clients that can set no header on a WebSocket, such as the page itself.
+ * POST with the token in a header, if the service requires tokens: returns `{"ticket","expires_at"}`. For 60 s the ticket opens
+ * `/v1/ws?ticket=…`, for clients that cannot set WebSocket headers, such as browsers.
  */
 export const EXECUTION_TICKET_PATH = '/v1/ws-ticket'
 
 /**
- * Series that /metrics of the execution service shows, and no other listener: who scrapes both gets each series once.
+ * Series that only /metrics of the execution service exposes, so that a scraper of both listeners gets each series once.
  */
 export function isExecutionMetric(name: string): boolean {
   return name.startsWith('sluice_execution_')
@@ -87,7 +87,7 @@ export type LifecycleRecord = Lifecycle & {
   readonly total_age_ms: number
 }
 
-/** GET /v1/blocks: what a chart needs. Figures are null for a block that could not be folded whole. */
+/** GET /v1/blocks, for charts. Figures are null for a block with missing events. */
 export type BlockSummary = {
   readonly block_number: number
   readonly tps: number
@@ -97,5 +97,5 @@ export type BlockSummary = {
 
 export type RecentBlocks = { readonly blocks: readonly BlockSummary[] }
 
-/** Answers with a status from 400 on, of every route but `POST /`. */
+/** Error responses of every route except `POST /`. */
 export type RouteError = { readonly error: string }

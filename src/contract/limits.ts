@@ -3,9 +3,9 @@
  * Quota belongs to the token: every machine, connection and interface that uses it shares one budget.
  */
 export type Limits = {
-  /** Token bucket over all three interfaces; it holds ten seconds' worth. */
+  /** Token bucket over all three interfaces, with a burst of ten seconds. */
   readonly unitsPerSecond: number | null
-  /** A bucket of its own for `sendTransaction`, on top of the units. */
+  /** A separate bucket for `sendTransaction`, in addition to the units. */
   readonly sendsPerSecond: number | null
   /** Units in a calendar month (UTC). */
   readonly unitsPerMonth: number | null
@@ -13,25 +13,25 @@ export type Limits = {
   readonly wsSubscriptions: number | null
   readonly grpcStreams: number | null
   readonly grpcAccountsPerStream: number | null
-  /** Kinds of filter a SubscribeRequest may hold; null allows all. */
+  /** Filter kinds that a SubscribeRequest may contain; null allows all. */
   readonly grpcKinds: readonly GrpcKind[] | null
-  /** Accounts and programs, as base58, that no filter may ask for; a filter that names nothing would, so it may not either. */
+  /** Base58 accounts and programs that no filter may match. A filter without accounts and owners matches all, so it is refused too. */
   readonly grpcBlockedOwners: readonly string[]
-  /** Whether a Subscribe stream whose node is lost goes on at another node; otherwise it ends with UNAVAILABLE. */
+  /** Whether a Subscribe stream resumes on another node when its node is lost; otherwise it ends with UNAVAILABLE. */
   readonly grpcResume: boolean
   readonly requestBytes: number
   readonly batchItems: number
-  /** Own cost or own rate of single methods. */
+  /** Cost or rate overrides of single methods. */
   readonly methods: Readonly<Record<string, MethodLimit>>
 }
 
 export type MethodLimit = { readonly cost?: number | undefined; readonly perSecond?: number | undefined }
 
-/** Limits that are a number, with words of their own in `LIMIT_WORDS`. */
+/** Limits that are a number, with a label in `LIMIT_LABELS`. */
 export type NumberLimit = Exclude<keyof Limits, 'methods' | 'grpcKinds' | 'grpcBlockedOwners' | 'grpcResume'>
 export type LimitName = NumberLimit | 'methodPerSecond'
 
-/** Kinds of filter in requests of geyser.Geyser, by their names in geyser.proto. */
+/** Filter kinds of geyser.Geyser, by their names in geyser.proto. */
 export const GRPC_KINDS = [
   'accounts',
   'slots',
@@ -44,10 +44,10 @@ export const GRPC_KINDS = [
 ] as const
 export type GrpcKind = (typeof GRPC_KINDS)[number]
 
-/** How long a bucket may save up: a short burst that averages within the plan passes. */
+/** The burst of a token bucket, in seconds of its rate. */
 export const BURST_SECONDS = 10
 
-export const LIMIT_WORDS = {
+export const LIMIT_LABELS = {
   unitsPerSecond: 'units per second',
   sendsPerSecond: 'sendTransaction calls per second',
   unitsPerMonth: 'units per calendar month',

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** Where a door listens, as every section of the config file says it: `listen`, and `tls` or `plaintext` where it is public. */
+/** Options of a listener in each section of the config file: `listen`, and `tls` or `plaintext` for a public address. */
 export function listenerOption(listen: string) {
   return {
     listen: z
@@ -8,22 +8,22 @@ export function listenerOption(listen: string) {
       .regex(/^(\[[0-9a-fA-F:.]+\]|[^\s:[\]]+):\d{1,5}$/, 'give HOST:PORT, such as 127.0.0.1:8899 or [::]:8899')
       .refine((text) => portOf(text) <= 65_535, 'the port is above 65535')
       .default(listen)
-      .describe('Address and port to listen on; port 0 lets the system choose.'),
+      .describe('Address and port to listen on; port 0 picks a free port.'),
     tls: z
       .strictObject({
-        cert: z.string().describe('PEM file of the certificate chain; read again when it changes.'),
+        cert: z.string().describe('PEM file of the certificate chain; reloaded when it changes.'),
         key: z.string().describe('PEM file of the private key, mode 0600.'),
       })
       .optional()
-      .describe('TLS of this listener. A public address needs it.'),
+      .describe('TLS of this listener. Required for a public address.'),
     plaintext: z
       .literal('behind-proxy')
       .optional()
-      .describe('Said where a proxy in front ends TLS; allows a public address without tls.'),
+      .describe('Set if a proxy in front terminates TLS; allows a public address without tls.'),
   }
 }
 
-/** The same as the host room wants it. */
+/** The parsed address of a listener option. */
 export function listenAddress(option: {
   listen: string
   tls?: { cert: string; key: string } | undefined

@@ -1,4 +1,4 @@
-/** What an operator sells. The key is what the command line, the store and the config call it. */
+/** The products. Command line, store and config use the key. */
 export const PRODUCTS = {
   bundle: {
     title: 'Bundle (RPC, WebSocket, gRPC)',
@@ -49,7 +49,7 @@ export type Product = {
   readonly authorization: string
   /** Whether a customer needs a subscription for it. */
   readonly provisioned: boolean
-  /** False means *coming soon*: it is listed, and asking for it is refused in one sentence. */
+  /** False means *coming soon*: listed, but a subscription to it is refused. */
   readonly available: boolean
 }
 

@@ -1,11 +1,11 @@
 /**
- * What the gateway knows of Solana's JSON-RPC methods before any plan has its say. A method that is not listed is the main path: it is forwarded
- * at the default cost, counted under the label `other`, and never repeated on a second upstream.
+ * Costs and kinds of Solana's JSON-RPC methods; a plan may set other costs. An unlisted method is forwarded at the default cost, counted under the
+ * label `other`, and never retried on a second upstream.
  */
 export type RpcMethod = {
-  /** Units of the token's budget; a plan may set its own. */
+  /** Units of the token's budget; a plan may override it. */
   readonly cost: number
-  /** `read` may be asked again of another node; `write` is sent once. */
+  /** A `read` may be retried on another node; a `write` is sent once. */
   readonly kind: 'read' | 'write'
   /** Heavy methods get the longer upstream deadline. */
   readonly heavy?: true

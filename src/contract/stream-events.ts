@@ -2,22 +2,22 @@
  * The WebSocket stream of the execution service: every frame a server sends and every message a client may send. Frames are JSON
  * objects with two keys, `seq` first and then the name of their kind: `{"seq":9,"TPS":172}`.
  *
- * `seq` grows with every frame of the service, across restarts too, and is the cursor of a resume. Numbers left out are normal: frames
- * that a subscription does not include take a number and are not delivered. Control frames (Hello, Subscribed, Warning, Error) have
+ * `seq` grows with every frame of the service, across restarts too, and is the cursor of a resume. Missing numbers are normal: frames
+ * outside the subscription have a number too and are not delivered. Control frames (Hello, Subscribed, Warning, Error) have
  * `seq` 0 and never move a cursor. Frames of a snapshot share the newest number at that moment; `snapshot` in Hello and Subscribed
- * says how many of them follow. All other frames grow strictly on each connection.
+ * is their count. The `seq` of all other frames grows strictly on each connection.
  */
 
 export type Hex = `0x${string}`
 
-/** Kinds that everybody gets who says nothing. */
+/** The default subscription. */
 export const DEFAULT_KINDS = ['TPS', 'ContentionData', 'TopAccesses', 'Lifecycle'] as const
 
-/** Kinds folded from events; the last one is sent only to those who ask for it. */
+/** Kinds folded from events; ConflictData only on request. */
 export const METRIC_KINDS = [...DEFAULT_KINDS, 'ConflictData'] as const
 export type MetricKind = (typeof METRIC_KINDS)[number]
 
-/** Events of the ring as they are subscribed to; they arrive in `Events` frames. */
+/** Raw events of the ring that can be subscribed to; they arrive in `Events` frames. */
 export const RAW_EVENTS = [
   'RecordError',
   'BlockStart',
@@ -46,7 +46,7 @@ export const RAW_EVENTS = [
 ] as const
 export type RawEventName = (typeof RAW_EVENTS)[number]
 
-/** Not offered unless the operator says so: the bulk of a ring, of use to few. */
+/** Not offered by default: most of the volume of a ring, useful to few clients. */
 export const BLOCKED_BY_DEFAULT = [
   'RecordError',
   'BlockPerfEvmEnter',
@@ -64,21 +64,21 @@ export const BLOCKED_BY_DEFAULT = [
 
 export type StreamItem = MetricKind | RawEventName
 
-/** Where WebSockets are opened. */
+/** Paths of the WebSocket endpoint. */
 export const STREAM_PATHS = ['/v1/ws', '/ws', '/'] as const
 
-// ---- what a client sends
+// ---- messages of the client
 
-/** Fields of one filter hold together; several filters are alternatives. An event that has not the field does not pass. */
+/** Fields of one filter are combined with AND, filters with OR. An event without the field does not match. */
 export type EventFilter = {
-  /** Names this filter is about; without them all that are subscribed to. Events no filter is about pass. */
+  /** Events that this filter applies to; by default all subscribed ones. Events without a filter pass. */
   readonly events?: readonly RawEventName[]
   readonly txn_index?: { readonly min?: number; readonly max?: number }
-  /** Index within the transaction, as the ring counts. */
+  /** Index within the transaction, as in the ring. */
   readonly log_index?: { readonly min?: number; readonly max?: number }
   /** Any of these: emitter of a log, target or caller of a call frame, sender or receiver of a transaction. */
   readonly address?: Hex | readonly Hex[]
-  /** Leading topics of a log; null takes any. */
+  /** Leading topics of a log; null matches any. */
   readonly topics?: readonly (Hex | readonly Hex[] | null)[]
 }
 
@@ -95,23 +95,23 @@ export type ExtendedSubscribe = {
 }
 
 /**
- * Replaces the subscription. Also in the address: `?subscribe=TPS,Lifecycle`, or the extended form as JSON. `?resume_from=N` goes on
- * after frame N of a connection that had the same subscription.
+ * Replaces the subscription. Also in the URL: `?subscribe=TPS,Lifecycle`, or the extended form as JSON. `?resume_from=N` continues
+ * after frame N of a connection with the same subscription.
  */
 export type SubscribeMessage = { readonly subscribe: readonly StreamItem[] | ExtendedSubscribe }
 
 // ---- control frames, all with seq 0
 
 export type StreamLimits = {
-  /** Frames a resume may go back. */
+  /** Maximum number of frames in a resume. */
   readonly backfill_events: number
-  /** Frames waiting for one client; beyond it frames are dropped and told. */
+  /** Frames queued for one client; further frames are dropped and reported. */
   readonly buffer_per_client: number
   /** Frames dropped for one client before it is closed with 1008. */
   readonly slow_off_limit: number
   /** Seconds between pings of the server. */
   readonly heartbeat_interval: number
-  /** Seconds without any frame of the client, pongs included, after which it counts as gone. */
+  /** Seconds without any frame from the client, pongs included, before it is disconnected. */
   readonly heartbeat_timeout: number
   /** Items one subscription may have. */
   readonly max_subscribes: number
@@ -129,13 +129,13 @@ export type Hello = {
   readonly limits: StreamLimits
   /** True when the frames after the cursor follow; false when a snapshot does. */
   readonly resumed: boolean
-  /** Newest number of the service at this moment: where a client that received nothing else may resume. */
+  /** Newest `seq` of the service: the cursor of a client that has received nothing else. */
   readonly newest_seqno: number
-  /** The subscription in force, in full. */
+  /** The complete subscription in effect. */
   readonly subscribed: AcceptedSubscription
   /** Frames of a snapshot that follow (after a Warning, if one comes). */
   readonly snapshot: number
-  /** A source without timings (a node that is asked for traces) gives 0 for every duration of ContentionData. */
+  /** A source without timings (traces of a node) has 0 for every duration in ContentionData. */
   readonly source: { readonly kind: 'ring' | 'evm-node'; readonly timings: boolean }
 }
 
@@ -146,14 +146,14 @@ export type AcceptedSubscription = {
   readonly min_stage: 'Proposed'
 }
 
-/** The answer to a subscribe message that changed something. */
+/** The response to a subscribe message that changed the subscription. */
 export type Subscribed = AcceptedSubscription & {
   /** Frames of a snapshot that follow, for kinds that were not in the set before. */
   readonly snapshot: number
 }
 
 export type Warning =
-  /** Frames were dropped because this client does not keep up. Comes before the first frame after them, and with each 1,000. */
+  /** Frames were dropped because this client is too slow. Sent before the next delivered frame, and for each 1,000 dropped. */
   | {
       readonly type: 'backpressure'
       /** Frames dropped on this connection so far. */
@@ -165,11 +165,11 @@ export type Warning =
     }
   | {
       readonly type: 'resume_out_of_window'
-      /** As it stood in the address. */
+      /** As in the URL. */
       readonly requested: string
       readonly oldest_seqno: number
       readonly newest_seqno: number
-      /** `not_recorded`: raw events of this subscription were not kept all the time since the cursor. */
+      /** `not_recorded`: raw events of this subscription were not recorded continuously since the cursor. */
       readonly reason: 'too_old' | 'ahead' | 'invalid' | 'not_recorded'
     }
   /** Events of the ring were lost before they could be read. Blocks they belonged to have no figures. */
@@ -179,12 +179,12 @@ export type Warning =
       readonly to_seqno: number
       readonly blocks_dropped: number
     }
-  /** The node was restarted: windows and counters begin again. */
+  /** The node restarted: windows and counters start again. */
   | { readonly type: 'ring_restart'; readonly previous_ring_seqno: number }
 
 export type StreamErrorCode = 'empty_subscribe' | 'subscribe_limit' | 'invalid_subscribe' | 'rate_limited'
 
-/** A message was refused; the subscription is what it was. */
+/** A message was refused; the subscription is unchanged. */
 export type StreamError = { readonly code: StreamErrorCode; readonly message: string }
 
 // ---- payloads
@@ -230,7 +230,7 @@ export type ContractEdge = { readonly contract_a: Hex; readonly contract_b: Hex;
 /** Right after ContentionData: real conflicts instead of shared reads, and the phases of execution. */
 export type ConflictData = {
   readonly block_number: number
-  /** Contended slots that some transaction changed. */
+  /** Contended storage slots that a transaction changed. */
   readonly contended_with_writer: number
   /** Between the block's perf markers; null without them. */
   readonly evm_time_ns: number | null
@@ -244,11 +244,11 @@ export type ConflictData = {
   readonly factor: number
   /** round(100 × (1 − 1 / factor)). */
   readonly score: number
-  /** Share of transactions that must wait for an earlier one. These are not retries: the ring does not tell of those. */
+  /** Share of transactions that must wait for an earlier one. These are not retries, which the ring does not record. */
   readonly conflict_share: number
 }
 
-/** Most accessed accounts and slots since the last reset, most first. Counts may be too high by at most the smallest count kept. */
+/** Most accessed accounts and storage slots since the last reset, in descending order. A count is too high by at most the smallest count listed. */
 export type TopAccesses = {
   readonly account: readonly { readonly key: Hex; readonly count: number }[]
   readonly storage: readonly { readonly key: readonly [address: Hex, slot: Hex]; readonly count: number }[]
@@ -271,14 +271,14 @@ export type Lifecycle = {
 /** One event of the ring. Integers above 2^53 - 1 are decimal text; 256-bit ones are hex quantities. */
 export type RawEvent = {
   readonly event_name: RawEventName
-  /** Of the block it belongs to, or that it is about. */
+  /** Of the block that the event belongs to or refers to. */
   readonly block_number: number | string | null
   readonly txn_idx: number | null
   readonly txn_hash: Hex | null
-  /** Stage of its block when the event happened; null where it is about no block. */
+  /** Stage of its block at the event; null for events without a block. */
   readonly commit_stage: Stage | null
   readonly payload: { readonly type: RawEventName } & Readonly<Record<string, unknown>>
-  /** Position in the ring, for information: never a cursor. */
+  /** Sequence number in the ring, for information; not a cursor. */
   readonly seqno: number
   readonly timestamp_ns: string
 }
@@ -301,13 +301,13 @@ type MetricFrame =
 
 export type StreamFrame = ControlFrame | MetricFrame
 
-/** Why the server ends a connection. 1000 is never sent on a fault. */
+/** Close codes of the server. 1000 is never sent on an error. */
 export const STREAM_CLOSE = {
   /** Too many frames dropped, or too many messages. */
   policy: 1008,
   messageTooBig: 1009,
-  /** The service is about to restart: come back, with the cursor. */
+  /** The service restarts: reconnect with the cursor. */
   restart: 1012,
-  /** The token ran out or was revoked. */
+  /** The token expired or was revoked. */
   unauthorized: 4401,
 } as const

@@ -6,12 +6,12 @@ import { createVersionHeaders, VERSIONS, versionHeaders } from './versions.ts'
 
 const MARK = { deprecatedFrom: '2028-01-31', sunsetOn: '2029-01-31', successor: 'v2' }
 
-test('nothing is said while no version is marked', () => {
+test('no headers while no version is deprecated', () => {
   assert.deepEqual(VERSIONS, { v1: null })
   assert.equal(versionHeaders, undefined)
 })
 
-test('an answer under a marked version says since when, until when and what comes after', () => {
+test('a response under a deprecated version has deprecation date, sunset and successor', () => {
   const headersFor = createVersionHeaders({ v1: MARK, v2: null })
   for (const url of ['/v1/whoami', '/v1/blocks?count=1', '/api/v1/transactions', '/v1'])
     assert.deepEqual(headersFor?.(url), {
@@ -23,7 +23,7 @@ test('an answer under a marked version says since when, until when and what come
     assert.equal(headersFor?.(url), undefined, url)
 })
 
-test('a version stays twelve months after it is marked', () => {
+test('a version stays twelve months after its deprecation', () => {
   assert.throws(() => createVersionHeaders({ v1: { ...MARK, sunsetOn: '2029-01-30' } }), /12 months/)
   assert.throws(() => createVersionHeaders({ v1: { ...MARK, deprecatedFrom: 'soon' } }), /not a day/)
 })

@@ -1,21 +1,21 @@
 /**
- * Versions of the HTTP interfaces, by the part of the path that names them. A version is additive as long as it lives; a breaking change is the next
- * one beside it. To retire one, put its mark here: every answer under its path then says so, and the mark stays for twelve months at least.
+ * Versions of the HTTP interfaces, by path segment. Changes within a version are additive; a breaking change needs the next version. To deprecate one,
+ * add it here: every response under its path then has the deprecation headers, for at least twelve months before it may be removed.
  */
 export const VERSIONS: Versions = { v1: null }
 
 export type Versions = Readonly<Record<string, VersionMark | null>>
 
 export type VersionMark = {
-  /** The day from which it is discouraged, as 2028-01-31. */
+  /** Day of the deprecation, as 2028-01-31. */
   readonly deprecatedFrom: string
-  /** The day on which it may go. */
+  /** Day on which it may be removed. */
   readonly sunsetOn: string
   /** The version to use instead. */
   readonly successor: string
 }
 
-/** How long a version stays after it was marked. */
+/** How long a deprecated version stays. */
 const SUNSET_MONTHS_MIN = 12
 
 type Headers = Readonly<Record<string, string>>
@@ -24,8 +24,8 @@ const VERSION_OF_PATH = /^\/(?:api\/)?(v\d+)(?:\/|$)/
 const GUIDE = 'docs/api.md'
 
 /**
- * What an answer under a marked version carries besides: `Deprecation` (RFC 9745), `Sunset` (RFC 8594) and links to what comes after and to the words
- * about it. Undefined while nothing is marked, so that nothing is looked at on the way of a request.
+ * Headers of a deprecated version: `Deprecation` (RFC 9745), `Sunset` (RFC 8594) and links to the successor and the documentation. Undefined while no
+ * version is deprecated, so that requests cost nothing extra.
  */
 export function createVersionHeaders(versions: Versions): ((url: string) => Headers | undefined) | undefined {
   const marked = Object.entries(versions).flatMap(([version, mark]) =>
@@ -41,7 +41,8 @@ function headersOf(version: string, { deprecatedFrom, sunsetOn, successor }: Ver
   const until = dayOf(version, sunsetOn)
   const earliest = new Date(from)
   earliest.setUTCMonth(earliest.getUTCMonth() + SUNSET_MONTHS_MIN)
-  if (until < earliest) throw new RangeError(`${version} has to stay ${SUNSET_MONTHS_MIN} months after it is marked`)
+  if (until < earliest)
+    throw new RangeError(`${version} must stay for ${SUNSET_MONTHS_MIN} months after its deprecation`)
   return {
     deprecation: `@${from.getTime() / 1000}`,
     sunset: until.toUTCString(),

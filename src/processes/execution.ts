@@ -1,84 +1,61 @@
 import type { Execution } from '../execution/service.ts'
 import { delay } from '../platform/process/clock.ts'
-import { createLifecycle, type Lifecycle } from '../platform/process/lifecycle.ts'
+import type { Lifecycle } from '../platform/process/lifecycle.ts'
 import { openAccess } from './compose/access/open-access.ts'
 import type { Settings } from './compose/config/settings.ts'
 import type { Deps } from './compose/process/deps.ts'
+import { finishStart } from './compose/process/finish-start.ts'
 import { openMemoryGuard } from './compose/process/memory.ts'
 import { openProcess } from './compose/process/open-process.ts'
-import { openStandaloneOperator } from './compose/process/standalone-operator.ts'
-import { VERSION } from './compose/process/version.ts'
+import { openOperator } from './compose/process/operator.ts'
 import { openExecution } from './compose/services/execution.ts'
 
 export type ExecutionProcess = {
   readonly lifecycle: Lifecycle
   readonly execution: Execution
-  /** What the process should end with: 75 when its source fell silent, so that a supervisor starts it again. */
+  /** 75 after the source fell silent, so that a supervisor restarts the process; otherwise 0. */
   readonly exitCode: () => number
 }
 
 const SILENT_EXIT_CODE = 75
 
-/** The execution service as a process of its own. When its source is silent for 30 s it ends, and the process with it. */
+/** The execution service as a process of its own. It stops when its source is silent for 30 s. */
 export async function startExecutionProcess(settings: Settings, deps: Deps): Promise<ExecutionProcess> {
   const { config } = settings
-  const { log, clock, env } = deps
-  let isSilent = false
-  // The lame-duck time is spent in the closing below: a service that ended by itself has had its own.
   const { lameDuckMs, deadlineMs } = config.drain
-  const lifecycle = createLifecycle({ lameDuckMs: 0, deadlineMs }, { clock, log })
+  let isSilent = false
   await using opening = new AsyncDisposableStack()
-  const { state, registry, listenerMetrics } = opening.use(
-    await openProcess(settings, {
-      env,
+  const context = opening.use(
+    await openProcess(settings, deps, {
       parts: ['metrics', 'access', 'execution'],
-      servers: ['metrics', 'execution'],
+      listeners: ['metrics', 'execution'],
+      // `drain` below waits for the lame-duck time: a service that stopped by itself has waited already.
+      drain: { lameDuckMs: 0, deadlineMs },
     }),
   )
-  const memory = opening.use(await openMemoryGuard(config, { clock, log, registry }))
-  const customers = opening.use(await openAccess(settings, { ...deps, registry, lifecycle }))
+  const { clock, lifecycle } = context
+  const memory = opening.use(await openMemoryGuard(config, context))
+  const customers = opening.use(await openAccess(settings, context))
   const { access } = customers
-  const part = opening.use(
-    await openExecution(settings, {
-      ...deps,
-      state,
-      access,
-      registry,
-      memory,
-      listenerMetrics: listenerMetrics('execution'),
-    }),
-  )
+  const part = opening.use(await openExecution(settings, { ...context, access, memory }))
   const execution = opening.use(await part.start(undefined))
   const operator = opening.use(
-    await openStandaloneOperator(settings, {
-      ...deps,
-      state,
-      lifecycle,
-      registry,
-      listenerMetrics,
-      service: { name: 'execution', address: execution.address },
-      customers,
-    }),
+    await openOperator(settings, { ...context, addresses: { execution: execution.address }, customers }),
   )
-  const opened = opening.move()
-  lifecycle.onDraining(() => {
-    operator.beginLameDuck()
-    execution.beginLameDuck()
-  })
-  lifecycle.defer('execution', async (leftMs) => {
-    if (!isSilent) {
-      const waitMs = Math.min(lameDuckMs, leftMs)
-      await delay(clock, waitMs)
-      await execution.drain(leftMs - waitMs)
-    }
-    await opened.disposeAsync()
-  })
+  async function drain(leftMs: number): Promise<void> {
+    if (isSilent) return
+    const waitMs = Math.min(lameDuckMs, leftMs)
+    await delay(clock, waitMs)
+    await execution.drain(leftMs - waitMs)
+  }
   void execution.ended.then(() => {
     isSilent = true
     lifecycle.stop('the event ring is silent')
   })
-  lifecycle.started()
-  for (const { name, address } of operator.services) log.info({ service: name, address }, 'listening')
-  log.info({ version: VERSION, state: state.path }, 'started')
+  finishStart(context, {
+    operator,
+    drains: { execution: { beginLameDuck: () => execution.beginLameDuck(), drain } },
+    opened: opening.move(),
+  })
   return { lifecycle, execution, exitCode: () => (isSilent ? SILENT_EXIT_CODE : 0) }
 }

@@ -44,7 +44,7 @@ function openClient({ rpc, ws }: { rpc: { port: number }; ws: { port: number } }
   return { connection, [Symbol.dispose]: close }
 }
 
-test('a client that knows nothing but the ports pays another and finds it again after a restart', async () => {
+test('a transfer over the public ports is still there after a restart', async () => {
   using folder = makeTestFolder()
   const alice = Keypair.generate()
   const bob = Keypair.generate().publicKey
@@ -71,7 +71,7 @@ test('a client that knows nothing but the ports pays another and finds it again 
   assert.equal(found?.meta?.err, null)
 })
 
-test('shreds of each block arrive at the address given', async () => {
+test('shreds of each block arrive at the configured address', async () => {
   const receiver = createSocket('udp4')
   const slots = new Set<number>()
   receiver.on('message', (packet) => slots.add(Number(packet.readBigUInt64LE(65))))
@@ -88,13 +88,13 @@ test('shreds of each block arrive at the address given', async () => {
   }
 })
 
-test('two chains do not share a state folder', async () => {
+test('a second chain on the same state folder is refused', async () => {
   using folder = makeTestFolder()
   await using _host = await start({ stateDir: folder.path })
   await assert.rejects(start({ stateDir: folder.path }), { code: 'instance-running' })
 })
 
-test('a port that is taken stops the start and leaves nothing running', async () => {
+test('a port in use prevents the start and leaves nothing running', async () => {
   await using host = await start({})
   await assert.rejects(start({ grpc: host.localnet.grpc }), { code: 'address-in-use' })
 })

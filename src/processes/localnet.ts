@@ -12,13 +12,16 @@ export type LocalnetProcessDeps = { readonly log: Logger; readonly clock: Clock;
 
 export type LocalnetProcess = { readonly lifecycle: Lifecycle; readonly localnet: Localnet }
 
-/** The embedded chain as a process of its own. With a state folder it goes on where it stopped; its files lie in `localnet/` there. */
+/** How long open streams get to finish. */
+const DRAIN_MS = 2000
+
+/** The embedded chain as a process of its own. With a state folder it continues from the `localnet/` there. */
 export async function startLocalnetProcess(
   input: LocalnetOptionsInput & { readonly stateDir?: string | undefined },
   deps: LocalnetProcessDeps,
 ): Promise<LocalnetProcess> {
   const { log, clock, random } = deps
-  // Nobody balances load in front of a chain for development: it leaves at once.
+  // A development chain has no load balancer in front, so it skips the lame-duck time.
   const lifecycle = createLifecycle({ lameDuckMs: 0, deadlineMs: 10_000 }, { clock, log })
   await using opening = new AsyncDisposableStack()
   let chainDir: string | undefined
@@ -31,15 +34,10 @@ export async function startLocalnetProcess(
   const localnet = opening.use(await startLocalnet(options, { log, clock, random, openUdpSender }))
 
   const opened = opening.move()
-  lifecycle.defer('localnet', async (deadlineMs) => {
-    await localnet.drain(Math.min(deadlineMs, DRAIN_MS))
-    await opened.disposeAsync()
-  })
+  lifecycle.defer('services', () => opened.disposeAsync())
+  lifecycle.defer('localnet', (deadlineMs) => localnet.drain(Math.min(deadlineMs, DRAIN_MS)))
   lifecycle.started()
   for (const { name, address } of localnet.addresses) log.info({ service: name, address }, 'listening')
-  log.info({ slot: localnet.chain.slot('processed'), genesisHash: localnet.chain.genesisHash }, 'localnet runs')
+  log.info({ slot: localnet.chain.slot('processed'), genesisHash: localnet.chain.genesisHash }, 'started')
   return { lifecycle, localnet }
 }
-
-/** Streams are told to go and get this long for it. */
-const DRAIN_MS = 2_000

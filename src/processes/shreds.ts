@@ -1,60 +1,46 @@
-import { createLifecycle, type Lifecycle } from '../platform/process/lifecycle.ts'
+import type { Lifecycle } from '../platform/process/lifecycle.ts'
 import type { Shreds } from '../shreds/service.ts'
-import { startUpstreams } from '../upstreams/service.ts'
 import { openAccess } from './compose/access/open-access.ts'
 import type { Settings } from './compose/config/settings.ts'
 import type { Deps } from './compose/process/deps.ts'
+import { finishStart } from './compose/process/finish-start.ts'
 import { openProcess } from './compose/process/open-process.ts'
-import { openStandaloneOperator } from './compose/process/standalone-operator.ts'
-import { VERSION } from './compose/process/version.ts'
+import { openOperator } from './compose/process/operator.ts'
 import { createLeaderSchedule } from './compose/services/leader-schedule.ts'
-import { openShreds } from './compose/services/shreds.ts'
+import { openShreds, shredsMethods } from './compose/services/shreds.ts'
+import { openUpstreams } from './compose/services/upstreams.ts'
 
 export type ShredsProcess = { readonly lifecycle: Lifecycle; readonly shreds: Shreds }
 
-/** ShredStream Raw as a process of its own, so that nothing else delays a packet. Nodes are only asked who leads, where any are named. */
+/** ShredStream Raw as a process of its own: no other service delays a packet. Upstream nodes, where configured, give the leader schedule. */
 export async function startShredsProcess(settings: Settings, deps: Deps): Promise<ShredsProcess> {
-  const { config, loaded } = settings
-  const { log, clock, random, env } = deps
-  // Nobody connects to this process, so nobody has to be told to go elsewhere.
-  const lifecycle = createLifecycle({ ...config.drain, lameDuckMs: 0 }, { clock, log })
+  const { config } = settings
   await using opening = new AsyncDisposableStack()
-  const { state, registry, listenerMetrics } = opening.use(
-    await openProcess(settings, {
-      env,
+  const context = opening.use(
+    await openProcess(settings, deps, {
       parts: ['metrics', 'access', 'shreds', 'upstreams'],
-      servers: ['metrics'],
+      listeners: ['metrics'],
+      // It has no client connections that a load balancer would move first.
+      drain: { ...config.drain, lameDuckMs: 0 },
     }),
   )
-  const customers = opening.use(await openAccess(settings, { ...deps, registry, lifecycle }))
+  const { clock, log, lifecycle } = context
+  const customers = opening.use(await openAccess(settings, context))
   const { store, access } = customers
   const leaders = createLeaderSchedule()
-  const shreds = opening.use(
-    await openShreds(settings, { ...deps, state, store, access, registry, lifecycle, leaders }),
-  )
+  const shreds = opening.use(await openShreds(settings, { ...context, store, access, leaders }))
   if (config.upstreams.nodes.length > 0) {
-    const upstreams = opening.use(
-      await startUpstreams(config.upstreams, { log, clock, random, registry, env, folder: loaded.folder, lifecycle }),
-    )
+    const upstreams = opening.use(await openUpstreams(settings, context))
     opening.use(leaders.follow(upstreams.of(undefined), { clock, log: log.child({ part: 'shreds' }) }))
   }
   const operator = opening.use(
-    await openStandaloneOperator(settings, {
-      ...deps,
-      state,
-      lifecycle,
-      registry,
-      listenerMetrics,
-      service: { name: 'shreds', address: shreds.address },
+    await openOperator(settings, {
+      ...context,
+      addresses: { shreds: shreds.address },
       customers,
-      methods: { shreds: () => shreds.status() },
+      methods: shredsMethods(shreds),
     }),
   )
-  lifecycle.onDraining(() => operator.beginLameDuck())
-  const opened = opening.move()
-  lifecycle.defer('services', () => opened.disposeAsync())
-  lifecycle.started()
-  for (const { name, address } of operator.services) log.info({ service: name, address }, 'listening')
-  log.info({ version: VERSION, state: state.path, store: store.name }, 'started')
+  finishStart(context, { operator, opened: opening.move(), store: store.name })
   return { lifecycle, shreds }
 }

@@ -9,7 +9,7 @@ import { dedicatedSpec } from '../../upstreams/service.ts'
 
 const CHECK = 'dedicated node'
 
-/** Whether each dedicated node answers on each door it has, with the credential that was set for it. */
+/** Whether each dedicated node responds on each of its endpoints, with its credential. */
 export async function checkDedicated(
   store: Pick<AccessStore, 'list'>,
   { upstreams }: Config,
@@ -25,7 +25,7 @@ export async function checkDedicated(
         const broken = servers.filter(({ isGood }) => !isGood)
         if (broken.length > 0)
           return broken.map(({ server, message }) => bad(CHECK, `${node.name} over ${server}: ${message}`, fix))
-        return [ok(CHECK, `${node.name} answers over ${servers.map(({ server }) => server).join(', ')}`)]
+        return [ok(CHECK, `${node.name} responds over ${servers.map(({ server }) => server).join(', ')}`)]
       } catch (error) {
         if (!(error instanceof ServiceError)) throw error
         return [bad(CHECK, `${node.name}: ${error.message}`, error.fix ?? fix)]

@@ -15,45 +15,45 @@ import { checkShreds } from './shreds.ts'
 import { checkState } from './state.ts'
 import { checkUpstreams } from './upstreams.ts'
 
-export type Patient = {
+export type CheckInput = {
   readonly stateDir: string
   readonly configFile: string | undefined
   readonly env: NodeJS.ProcessEnv
 }
 
-/** Looks at everything that commonly goes wrong, from the machine up. What cannot be looked at because of an earlier fault is left out. */
-export async function examine(patient: Patient): Promise<Finding[]> {
-  const findings: Finding[] = await checkMachine(patient.stateDir)
-  const loaded = await readConfig(patient, findings)
+/** All checks, from the machine up. Checks that depend on a failed one are skipped. */
+export async function examine(input: CheckInput): Promise<Finding[]> {
+  const findings: Finding[] = await checkMachine(input.stateDir)
+  const loaded = await readConfig(input, findings)
   if (loaded === undefined) return findings
   const config = loaded.value
-  findings.push(...(await checkSecrets(loaded, patient.env)))
-  findings.push(...(await checkListeners(config, loaded.folder, patient.stateDir)))
+  findings.push(...(await checkSecrets(loaded, input.env)))
+  findings.push(...(await checkListeners(config, loaded.folder, input.stateDir)))
   const { findings: ofState, newestAuditMs } = await checkState({
-    ...patient,
+    ...input,
     loaded,
     plans: createPlanTable(config.plans),
   })
   findings.push(...ofState)
-  findings.push(...(await checkShreds({ config, loaded, stateDir: patient.stateDir })))
-  findings.push(...(await checkServices(config, loaded.folder, patient.env)))
-  findings.push(...(await checkUpstreams(config, loaded.folder, patient.env)))
-  findings.push(...(await checkSender(config, loaded.folder, patient.stateDir)))
+  findings.push(...(await checkShreds({ config, loaded, stateDir: input.stateDir })))
+  findings.push(...(await checkServices(config, loaded.folder, input.env)))
+  findings.push(...(await checkUpstreams(config, loaded.folder, input.env)))
+  findings.push(...(await checkSender(config, loaded.folder, input.stateDir)))
   findings.push(...(await checkEventRing(config, loaded.folder)))
   findings.push(await checkClockSync(newestAuditMs, systemClock.nowMs()))
   return findings
 }
 
-async function readConfig(patient: Patient, findings: Finding[]): Promise<LoadedConfig<Config> | undefined> {
+async function readConfig(input: CheckInput, findings: Finding[]): Promise<LoadedConfig<Config> | undefined> {
   try {
-    const loaded = await loadConfig({ schema: configSchema, env: patient.env, file: patient.configFile })
-    findings.push(ok('config', loaded.file ?? 'no file, the defaults are in force'))
+    const loaded = await loadConfig({ schema: configSchema, env: input.env, file: input.configFile })
+    findings.push(ok('config', loaded.file ?? 'no file, all defaults apply'))
     return loaded
   } catch (error) {
     if (error instanceof ConfigError)
       findings.push(
         ...error.issues.map((issue) =>
-          bad('config', printIssue(issue), 'edit the place named, then run: sluice config check'),
+          bad('config', printIssue(issue), 'edit this value, then run: sluice config check'),
         ),
       )
     else if (error instanceof ServiceError)

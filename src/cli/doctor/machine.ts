@@ -5,14 +5,14 @@ import { printBytesShort } from '../../core/bytes.ts'
 import { bad, type Finding, ok, warn } from '../../processes/compose/config/finding.ts'
 
 const NODE_MAJOR_MIN = 24
-/** Enough for a trial; below it even a small load runs out. */
+/** Enough for a trial; even a small load needs more than less. */
 const DESCRIPTORS_MIN = 4096
 const DESCRIPTORS_WANTED = 65_536
 const DISK_BYTES_WARN = 2 * 1024 ** 3
 const DISK_BYTES_MIN = 256 * 1024 ** 2
 const INODES_MIN = 10_000
 
-/** The machine and the process limits the services would run under. */
+/** The machine and the process limits. */
 export async function checkMachine(stateDir: string): Promise<Finding[]> {
   return [checkRuntime(), checkUmask(), await checkDescriptors(), ...(await checkDisk(stateDir))]
 }
@@ -33,9 +33,9 @@ function checkUmask(): Finding {
 async function checkDescriptors(): Promise<Finding> {
   const limits = await readFile('/proc/self/limits', 'utf8').catch(() => '')
   const soft = /^Max open files\s+(\S+)/m.exec(limits)?.[1]
-  if (soft === undefined) return ok('descriptors', 'limit not told by this system')
+  if (soft === undefined) return ok('descriptors', 'limit unknown on this system')
   if (soft === 'unlimited' || Number(soft) >= DESCRIPTORS_WANTED) return ok('descriptors', soft)
-  const message = `only ${soft} open files allowed, ${DESCRIPTORS_WANTED} wanted`
+  const message = `only ${soft} open files allowed, ${DESCRIPTORS_WANTED} recommended`
   const fix = `ulimit -n ${DESCRIPTORS_WANTED}   # in a unit: LimitNOFILE=${DESCRIPTORS_WANTED}`
   return Number(soft) < DESCRIPTORS_MIN ? bad('descriptors', message, fix) : warn('descriptors', message, fix)
 }
@@ -49,7 +49,7 @@ async function checkDisk(stateDir: string): Promise<Finding[]> {
       : free < DISK_BYTES_WARN
         ? warn('disk', `${printBytesShort(free)} free for ${stateDir}`, `df -h ${stateDir}   # then free some space`)
         : ok('disk', `${printBytesShort(free)} free`)
-  // File systems without a fixed table of inodes report none at all.
+  // File systems without a fixed inode table report zero.
   const inodes =
     disk.files > 0 && disk.ffree < INODES_MIN
       ? [
@@ -63,7 +63,7 @@ async function checkDisk(stateDir: string): Promise<Finding[]> {
   return [space, ...inodes]
 }
 
-/** Whether the system says its clock is kept right; systems without the tool are not judged. */
+/** Whether the clock is synchronized, if timedatectl is installed. */
 export async function checkClockSync(newestAuditMs: number | undefined, nowMs: number): Promise<Finding> {
   if (newestAuditMs !== undefined && newestAuditMs > nowMs + 60_000) {
     const ahead = new Date(newestAuditMs).toISOString()

@@ -4,7 +4,7 @@ import { systemClock } from '../../platform/process/clock.ts'
 import type { Config } from '../../processes/compose/config/config.ts'
 import { bad, type Finding, ok, warn } from '../../processes/compose/config/finding.ts'
 
-/** The event ring of the configuration: present, readable, of a known layout, advancing. */
+/** The configured event ring: it exists, is readable, has a known layout and advances. */
 export async function checkEventRing({ execution }: Config, folder: string): Promise<Finding[]> {
   if (!execution.enabled || execution.ring === undefined) return []
   const path = resolve(folder, execution.ring)

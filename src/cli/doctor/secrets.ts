@@ -4,7 +4,7 @@ import { isSecretRef, resolveSecret } from '../../platform/config/secret-ref.ts'
 import type { Config } from '../../processes/compose/config/config.ts'
 import { bad, type Finding, ok } from '../../processes/compose/config/finding.ts'
 
-/** Every reference to a secret in the config can be read, from a file that is closed to others. */
+/** Every secret reference of the config resolves, and its file is private. */
 export async function checkSecrets(loaded: LoadedConfig<Config>, env: NodeJS.ProcessEnv): Promise<Finding[]> {
   const references = loaded.entries().filter(({ value }) => typeof value === 'string' && isSecretRef(value))
   const findings: Finding[] = []

@@ -9,7 +9,7 @@ import { checkSender } from './sender.ts'
 
 const TIP = 'DXyM8yAHqpMzDtvwz5DXoEUQmPxjJPMKCASCPhLMKpEx'
 
-test('tip accounts, the identity file, and the ways of a running sender', async () => {
+test('checks tip accounts, the identity file and the paths of a running sender', async () => {
   using home = makeTestFolder()
   const look = async (sender: object) =>
     (await checkSender(configSchema.parse({ sender }), home.path, home.path)).map(
@@ -20,7 +20,10 @@ test('tip accounts, the identity file, and the ways of a running sender', async 
   assert.deepEqual(await look({ tipAccounts: [TIP] }), ['ok tip accounts: 1 in the config'])
 
   const quic = { identity: 'identity.json' }
-  assert.match((await look({ quic })).at(-1) ?? '', /^bad sender identity: .*identity\.json, which is not there/)
+  assert.match(
+    (await look({ quic })).at(-1) ?? '',
+    /^bad sender identity: .*identity\.json of sender\.quic\.identity does not exist/,
+  )
   writeFileSync(home.file('identity.json'), '[]')
   chmodSync(home.file('identity.json'), 0o644)
   assert.match((await look({ quic })).at(-1) ?? '', /^bad sender identity: .*0644/)
@@ -34,11 +37,11 @@ test('tip accounts, the identity file, and the ways of a running sender', async 
   ways = [
     { path: 'upstreams', isOpen: true, message: '' },
     { path: 'relay', isOpen: false, message: '' },
-    { path: 'quic', isOpen: false, message: 'no leader tells a QUIC address' },
+    { path: 'quic', isOpen: false, message: 'no QUIC address of a leader is known' },
   ]
   assert.deepEqual((await look({})).slice(1), [
     'ok sender paths: upstreams',
     'warn sender paths: relay is closed',
-    'ok sender paths: quic: no leader tells a QUIC address (closed)',
+    'ok sender paths: quic: no QUIC address of a leader is known (closed)',
   ])
 })

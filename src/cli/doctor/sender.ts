@@ -9,7 +9,7 @@ import { hasTipKeys } from '../../processes/compose/services/tip-keys.ts'
 
 type Way = { readonly path: string; readonly isOpen: boolean; readonly message: string }
 
-/** Tips have somewhere to go, the identity can be read, and the running sender has a way out. */
+/** Tip accounts exist, the identity is readable, and the running sender has an open path. */
 export async function checkSender(config: Config, folder: string, stateDir: string): Promise<Finding[]> {
   const { sender } = config
   if (!sender.enabled) return []
@@ -19,7 +19,7 @@ export async function checkSender(config: Config, folder: string, stateDir: stri
 function checkTipAccounts({ sender }: Config, stateDir: string): Finding {
   if (sender.tipAccounts.length > 0) return ok('tip accounts', `${sender.tipAccounts.length} in the config`)
   if (hasTipKeys(join(stateDir, 'keys'))) return ok('tip accounts', 'five keys in the state folder')
-  return ok('tip accounts', 'none yet; the first start makes five keys in the state folder')
+  return ok('tip accounts', 'none yet; the first start creates five keys in the state folder')
 }
 
 async function checkIdentity({ sender }: Config, folder: string): Promise<Finding[]> {
@@ -28,7 +28,7 @@ async function checkIdentity({ sender }: Config, folder: string): Promise<Findin
   const path = resolve(folder, identity)
   if (!existsSync(path)) {
     const fix = `solana-keygen new -o ${path}   # or correct sender.quic.identity`
-    return [bad('sender identity', `sender.quic.identity names ${path}, which is not there`, fix)]
+    return [bad('sender identity', `the file ${path} of sender.quic.identity does not exist`, fix)]
   }
   try {
     await checkSecretFile(path)
@@ -39,7 +39,7 @@ async function checkIdentity({ sender }: Config, folder: string): Promise<Findin
   }
 }
 
-/** Only a running process knows whether the leaders can be reached. */
+/** Asks the running process, which knows whether leaders are reachable. */
 async function checkWays(stateDir: string): Promise<Finding[]> {
   const socket = join(stateDir, 'control.sock')
   if (!existsSync(socket)) return []
@@ -56,13 +56,13 @@ async function checkWays(stateDir: string): Promise<Finding[]> {
       bad(
         'sender paths',
         'no path to a leader is open: transactions are refused with -32005',
-        'sluice upstream list   # then mend a node',
+        'sluice upstream list   # then repair a node',
       ),
     ]
   }
   return ways.map(({ path, isOpen, message }) => {
     const text = message === '' ? path : `${path}: ${message}`
-    // A chain whose leaders tell no QUIC address is reached through its nodes.
+    // If leaders publish no QUIC address, transactions go through the nodes.
     if (isOpen || path === 'quic') return ok('sender paths', isOpen ? text : `${text} (closed)`)
     return warn('sender paths', `${text} is closed`, 'sluice tip stats   # then look at the node or relay of that name')
   })

@@ -3,7 +3,7 @@ import { pingRedis } from '../../platform/db/redis.ts'
 import type { Config } from '../../processes/compose/config/config.ts'
 import { bad, type Finding, ok } from '../../processes/compose/config/finding.ts'
 
-/** Back ends this configuration leans on. */
+/** Back ends of the configuration. */
 export async function checkServices(config: Config, folder: string, env: NodeJS.ProcessEnv): Promise<Finding[]> {
   const { shared } = config.access.quota
   if (shared === undefined) return []
@@ -12,11 +12,11 @@ export async function checkServices(config: Config, folder: string, env: NodeJS.
     return [ok('redis', shared.url)]
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error
-    return [bad('redis', `${shared.url} does not answer: ${error.message}`, mendOf(error.message))]
+    return [bad('redis', `${shared.url} does not respond: ${error.message}`, fixOf(error.message))]
   }
 }
 
-function mendOf(message: string): string {
-  if (/WRONGPASS|NOAUTH/.test(message)) return 'correct the secret that access.quota.shared.password names'
+function fixOf(message: string): string {
+  if (/WRONGPASS|NOAUTH/.test(message)) return 'correct the secret of access.quota.shared.password'
   return 'systemctl start redis-server   # or correct access.quota.shared.url'
 }

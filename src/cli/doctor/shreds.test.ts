@@ -13,7 +13,7 @@ async function examined(env: Record<string, string>) {
   return checkShreds({ config: loaded.value, loaded, stateDir: folder.path })
 }
 
-test('where nothing runs, the UDP port is tried, and a socket asked what it would be granted', async () => {
+test('without a running process, tests the UDP port and the granted receive buffer', async () => {
   const findings = await examined({
     SLUICE_SHREDS__LISTEN: '127.0.0.1:0',
     SLUICE_SHREDS__RECEIVE_BUFFER_BYTES: String(64 * 1024),
@@ -27,7 +27,7 @@ test('where nothing runs, the UDP port is tried, and a socket asked what it woul
   )
 })
 
-test('a UDP port that another process holds is found', async () => {
+test('finds a UDP port that another process uses', async () => {
   const other = createSocket('udp4')
   other.bind(0, '127.0.0.1')
   await once(other, 'listening')
@@ -39,7 +39,7 @@ test('a UDP port that another process holds is found', async () => {
   assert.match(JSON.stringify(finding), new RegExp(`ss -lunp 'sport = :${port}'`))
 })
 
-test('a buffer that is smaller than asked for is told with both sizes, and how to mend it', () => {
+test('reports a smaller receive buffer with both sizes and a fix', () => {
   assert.equal(bufferFinding(26_214_400, 26_214_400).level, 'ok')
   const finding = bufferFinding(212_992, 26_214_400)
   assert.equal(finding.level, 'warn')
@@ -47,10 +47,10 @@ test('a buffer that is smaller than asked for is told with both sizes, and how t
   assert.match(JSON.stringify(finding), /net\.core\.rmem_max=26214400/)
 })
 
-test('switched off there is nothing to look at', async () => {
+test('a disabled shred service has no checks', async () => {
   const findings = await examined({ SLUICE_SHREDS__ENABLED: 'false' })
   assert.deepEqual(
     findings.map(({ message }) => message),
-    ['switched off'],
+    ['disabled'],
   )
 })

@@ -12,21 +12,21 @@ import { openUdpPort } from '../../platform/udp/open-port.ts'
 import { bad, type Finding, ok, warn } from '../../processes/compose/config/finding.ts'
 import type { Settings } from '../../processes/compose/config/settings.ts'
 import { destinationRulesOf } from '../../processes/compose/services/shreds.ts'
-import { refusalOf, refusalWords } from '../../shreds/destinations/rules.ts'
+import { refusalOf, refusalReason } from '../../shreds/destinations/rules.ts'
 import { parseListen } from '../../shreds/options.ts'
 import type { ShredsStatus } from '../../shreds/report/status.ts'
 
-type Patient = Pick<Settings, 'config' | 'loaded'> & { readonly stateDir: string }
+type CheckInput = Pick<Settings, 'config' | 'loaded'> & { readonly stateDir: string }
 
-/** A cluster sends between this and that many shreds a second; less means a source that is far away, more one that is not a cluster's. */
+/** The range of shreds per second that a cluster sends. */
 const RATE_MIN = 100
 const RATE_MAX = 170_000
 
-/** The port shreds come in by, and whether they come. */
-export async function checkShreds(patient: Patient): Promise<Finding[]> {
-  const { shreds, localnet, upstreams } = patient.config
-  if (!shreds.enabled) return [ok('shreds', 'switched off')]
-  const status = await askRunning(patient.stateDir)
+/** The UDP port of the shred service, and whether shreds arrive. */
+export async function checkShreds(input: CheckInput): Promise<Finding[]> {
+  const { shreds, localnet, upstreams } = input.config
+  if (!shreds.enabled) return [ok('shreds', 'disabled')]
+  const status = await askRunning(input.stateDir)
   if (status === undefined) return [await checkPort(shreds.listen), ...(await tryBuffer(shreds))]
   const findings: Finding[] = [
     ok('port', `UDP ${printAddressPort(status.address.host, status.address.port)} is held by Sluice`),
@@ -35,11 +35,11 @@ export async function checkShreds(patient: Patient): Promise<Finding[]> {
   const isEmbedded = localnet.enabled ?? upstreams.nodes.length === 0
   const where = `${status.address.host}:${status.address.port}`
   if (status.counts.received === 0 || rate === 0) {
-    const message = status.counts.received === 0 ? 'no shred has come yet' : 'no shreds come any more'
+    const message = status.counts.received === 0 ? 'no shred has arrived yet' : 'shreds have stopped arriving'
     findings.push(
       warn(
         'shred source',
-        `${message} to ${where}`,
+        `${message} at ${where}`,
         `tcpdump -ni any udp port ${status.address.port}   # then check shreds.sources`,
       ),
     )
@@ -47,19 +47,19 @@ export async function checkShreds(patient: Patient): Promise<Finding[]> {
     findings.push(
       warn(
         'shred source',
-        `${rate} shreds a second is not what a cluster sends`,
-        'compare with what your receiver says it sends',
+        `${rate} shreds per second is outside the range of a cluster`,
+        'compare with the send rate of your receiver',
       ),
     )
-  } else findings.push(ok('shred source', `${rate} shreds a second, newest slot ${status.newestSlot ?? 'unknown'}`))
+  } else findings.push(ok('shred source', `${rate} shreds per second, newest slot ${status.newestSlot ?? 'unknown'}`))
   if (status.alarms.length > 0) {
-    findings.push(bad('shred alarm', status.alarms.join(', '), 'docs/shreds.md says what each alarm means'))
+    findings.push(bad('shred alarm', status.alarms.join(', '), 'docs/shreds.md explains each alarm'))
   }
   findings.push(bufferFinding(status.receiveBufferBytes, shreds.receiveBufferBytes))
   return findings
 }
 
-/** What the service would be granted: the system's limit alone does not tell, since a privileged process may go beyond it. */
+/** The buffer that the kernel grants. The sysctl limit alone is not enough, because a privileged process may exceed it. */
 async function tryBuffer({
   listen,
   engine,
@@ -83,12 +83,12 @@ export function bufferFinding(granted: number, wanted: number): Finding {
   return warn(
     'shred buffer',
     `the kernel grants ${printBytesShort(granted)} of ${printBytesShort(wanted)}: bursts of shreds would be lost`,
-    `sysctl -w net.core.rmem_max=${wanted}   # and in /etc/sysctl.d, so that it stays`,
+    `sysctl -w net.core.rmem_max=${wanted}   # and in /etc/sysctl.d, to keep it after a reboot`,
   )
 }
 
-/** Destinations that the rules of the configuration refuse though the store has them. */
-export async function checkDestinations(store: AccessStore, settings: Patient): Promise<Finding[]> {
+/** Destinations in the store that the configuration does not allow. */
+export async function checkDestinations(store: AccessStore, settings: CheckInput): Promise<Finding[]> {
   const rules = destinationRulesOf(settings)
   const names = new Map((await store.list('subscriptions')).map((sub) => [sub.id, sub]))
   const findings: Finding[] = []
@@ -100,7 +100,7 @@ export async function checkDestinations(store: AccessStore, settings: Patient): 
     findings.push(
       bad(
         'destination',
-        `${subscription.name} gets no shreds at ${position(destination)}: ${refusalWords(refusal)}`,
+        `${subscription.name} receives no shreds at ${position(destination)}: ${refusalReason(refusal)}`,
         `sluice shred set-destination ${subscription.name} IP:PORT`,
       ),
     )

@@ -22,13 +22,13 @@ export type StateToCheck = {
   readonly env: NodeJS.ProcessEnv
 }
 
-/** The state folder, the access store in it, its audit chain, and what the records promise. */
+/** The state folder, the access store, its audit chain and its records. */
 export async function checkState(
   of: StateToCheck,
 ): Promise<{ findings: Finding[]; newestAuditMs: number | undefined }> {
   const { stateDir } = of
   if (!existsSync(stateDir)) {
-    return { findings: [warn('state', `${stateDir} is not there yet`, 'sluice serve')], newestAuditMs: undefined }
+    return { findings: [warn('state', `${stateDir} does not exist yet`, 'sluice serve')], newestAuditMs: undefined }
   }
   const findings: Finding[] = []
   try {
@@ -40,9 +40,9 @@ export async function checkState(
   }
   const { store: position } = of.loaded.value.access
   const file = position.engine === 'sqlite' ? join(stateDir, position.file) : undefined
-  // Looking must not make a store. One that was there and is gone is found by opening: its audit log tells.
+  // The check must not create a store. A store that was deleted still has its audit log, and opening it reports that.
   if (file !== undefined && !existsSync(file) && !existsSync(join(stateDir, 'audit.log'))) {
-    findings.push(warn('store', `${file} is not there yet`, 'sluice customer add NAME'))
+    findings.push(warn('store', `${file} does not exist yet`, 'sluice customer add NAME'))
     return { findings, newestAuditMs: undefined }
   }
   try {
@@ -68,7 +68,11 @@ async function checkStore(store: AccessStore): Promise<Finding[]> {
   const damage = await store.integrity()
   if (damage.length === 0) return [ok('store', `${store.name} at revision ${await store.revision()}`)]
   return damage.map((message) =>
-    bad('store', message, 'stop Sluice, put the newest backup in place of the store, then run: sluice doctor'),
+    bad(
+      'store',
+      message,
+      'stop Sluice, restore the newest backup (sluice restore FILE --force), then run: sluice doctor',
+    ),
   )
 }
 
@@ -76,8 +80,8 @@ async function checkAudit(store: AccessStore): Promise<{ finding: Finding; newes
   const { lines, findings } = await verifyAudit(store)
   const newestMs = await newestTime(store, lines)
   const [first] = findings
-  if (first === undefined) return { finding: ok('audit', `${lines} lines, chain whole`), newestMs }
-  const message = `${first.position} line ${first.line} ${first.what}`
+  if (first === undefined) return { finding: ok('audit', `${lines} lines, chain complete`), newestMs }
+  const message = `${first.location} line ${first.line} ${first.what}`
   return {
     finding: bad('audit', message, 'keep audit.log as evidence, then compare it with a backup: sluice audit verify'),
     newestMs,
@@ -89,12 +93,11 @@ async function newestTime(store: AccessStore, seq: number): Promise<number | und
   return undefined
 }
 
-/** Set, and not yet proven. */
 function isWaiting(destination: Destination | undefined): boolean {
   return destination?.proof === 'unproven' && !destination.paused
 }
 
-/** Records that cannot mean what they say. */
+/** Records that contradict each other or the configuration. */
 async function checkRecords(store: AccessStore, plans: PlanTable): Promise<Finding[]> {
   const findings: Finding[] = []
   const live = (await store.list('subscriptions')).filter(({ state }) => state !== 'cancelled')

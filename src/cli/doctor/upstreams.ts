@@ -6,7 +6,7 @@ import { bad, type Finding, ok, warn } from '../../processes/compose/config/find
 import { checkNode, findPoolFaults, type NodeCheck } from '../../upstreams/check-node.ts'
 import { sharedSpec } from '../../upstreams/service.ts'
 
-/** Whether each node answers on each door it has, and whether all of them are on one chain, of one version, and level. */
+/** Whether each node responds on each of its endpoints, and whether all are on the same chain, version and slot. */
 export async function checkUpstreams(
   { upstreams }: Config,
   folder: string,
@@ -19,7 +19,7 @@ export async function checkUpstreams(
       try {
         return await checkNode(await sharedSpec(node, upstreams, { env, folder }), upstreams, deps)
       } catch (error) {
-        // A credential that cannot be read was told by the look at secrets.
+        // The check of secrets reports an unreadable credential.
         if (error instanceof ServiceError) return undefined
         throw error
       }
@@ -32,14 +32,14 @@ export async function checkUpstreams(
     for (const { server, message } of broken) findings.push(bad('upstream', `${name} over ${server}: ${message}`, fix))
     if (broken.length === 0)
       findings.push(
-        ok('upstream', `${name} answers over ${servers.map(({ server: endpoint }) => endpoint).join(', ')}`),
+        ok('upstream', `${name} responds over ${servers.map(({ server: endpoint }) => endpoint).join(', ')}`),
       )
   }
   const faults = findPoolFaults(known, upstreams.health)
-  const fix = 'take the node that differs out of upstreams.nodes, or bring it level'
+  const fix = 'remove the node that differs from upstreams.nodes, or update it'
   for (const { level, message: reason } of faults)
     findings.push(level === 'bad' ? bad('pool', reason, fix) : warn('pool', reason, fix))
   if (faults.length === 0 && known.length > 1)
-    findings.push(ok('pool', 'all nodes are on one chain, of one version, and level'))
+    findings.push(ok('pool', 'all nodes are on the same chain, version and slot'))
   return findings
 }

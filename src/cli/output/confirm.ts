@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline/promises'
 import { ServiceError } from '../../core/error.ts'
 import type { CliContext, CutFlags } from '../define.ts'
 
-/** A command that cuts live service says what it will cut and asks for a typed yes, unless `--yes` or `--dry-run` was given. */
+/** Asks for a typed yes before a command interrupts live service, unless `--yes` or `--dry-run` is given. */
 export async function confirmCut(context: CliContext, flags: CutFlags, what: string): Promise<void> {
   if (flags.yes === true || flags.dryRun === true) return
   const { stdin, stderr } = context.process
@@ -11,10 +11,10 @@ export async function confirmCut(context: CliContext, flags: CutFlags, what: str
   }
   const prompt = createInterface({ input: stdin, output: stderr })
   try {
-    const response = await prompt.question(`${what}.\nType yes to go on: `)
+    const response = await prompt.question(`${what}.\nType yes to continue: `)
     if (response.trim().toLowerCase() === 'yes') return
   } finally {
     prompt.close()
   }
-  throw new ServiceError('needs-confirmation', 'left as it was', { fix: 'Type yes, or add --yes.' })
+  throw new ServiceError('needs-confirmation', 'not confirmed, nothing changed', { fix: 'Type yes, or add --yes.' })
 }

@@ -1,28 +1,28 @@
 import { stringify as stringifyCsv } from 'csv-stringify/sync'
 import stringWidth from 'string-width'
+import { printTime } from '../dates.ts'
 import type { CliContext, OutputFormat } from '../define.ts'
-import { printTime } from '../when.ts'
-import { plainForTerminal } from './plain-text.ts'
+import { sanitizeForTerminal } from './plain-text.ts'
 
-/** A column of a listing. `wide` ones are left out of the plain table; JSON and CSV have all of them. */
+/** A column of a list. `wide` columns appear with `-o wide`; JSON and CSV have all columns. */
 export type Column<Row> = {
   readonly title: string
-  /** Its name in JSON and CSV, where that is not the title in small letters. */
+  /** Its key in JSON and CSV, if that is not the title in lower case. */
   readonly wire?: string
   readonly value: (row: Row) => string | number | boolean | null | undefined | readonly string[]
   readonly wide?: true
-  /** How a person reads it, where that differs from the value. */
+  /** The cell text in tables, if it differs from the value. */
   readonly show?: (row: Row) => string
 }
 
-/** When what a row tells began, in listings by time. */
+/** Start of the hour, day or period of a row. */
 export const FROM_COLUMN: Column<{ readonly hour: number }> = {
   title: 'FROM',
   value: ({ hour }) => isoTime(hour),
   show: ({ hour }) => printTime(hour),
 }
 
-/** The name of a column in JSON and CSV: `VALID UNTIL` is `valid_until`. */
+/** The key of a column in JSON and CSV: `VALID UNTIL` is `valid_until`. */
 const wireName = ({ title, wire }: Pick<Column<never>, 'title' | 'wire'>): string =>
   wire ?? title.toLowerCase().replaceAll(/[^a-z0-9]+/g, '_')
 
@@ -33,7 +33,7 @@ export function printList<Row>(
     readonly rows: readonly Row[]
     readonly columns: readonly Column<Row>[]
     readonly empty: string
-    /** These rows follow others of the same listing: they stand under its header. */
+    /** The header is already printed: these rows continue the list. */
     readonly isContinued?: boolean
   },
 ): void {
@@ -53,7 +53,7 @@ export function printList<Row>(
   } else {
     const shown = columns.filter((column) => format === 'wide' || column.wide !== true)
     const cells = rows.map((row) =>
-      shown.map((column) => plainForTerminal(column.show?.(row) ?? cellText(column.value(row)))),
+      shown.map((column) => sanitizeForTerminal(column.show?.(row) ?? cellText(column.value(row)))),
     )
     const table = alignColumns([shown.map((column) => column.title), ...cells], context.process.stdout.columns)
     context.process.stdout.write(isContinued ? table.slice(table.indexOf('\n') + 1) : table)
@@ -64,38 +64,47 @@ export function printJson(context: CliContext, value: unknown): void {
   context.process.stdout.write(`${JSON.stringify(toWire(value), null, 2)}\n`)
 }
 
-/** Pairs of a label and a value, one a line. */
+/** Prints label and value pairs, one per line. */
 export function printFacts(
   context: CliContext,
   facts: readonly (readonly [string, string | number | null | undefined])[],
 ): void {
   const shown = facts.filter(([, value]) => value !== null && value !== undefined && value !== '')
-  context.process.stdout.write(alignColumns(shown.map(([label, value]) => [label, plainForTerminal(String(value))])))
+  context.process.stdout.write(alignColumns(shown.map(([label, value]) => [label, sanitizeForTerminal(String(value))])))
 }
 
-/** Said to the person at the terminal, never part of the data. */
+/** Writes a message to standard error; standard output is for data. */
 export function write(context: CliContext, sentence: string): void {
-  context.process.stderr.write(`${plainForTerminal(sentence)}\n`)
+  context.process.stderr.write(`${sanitizeForTerminal(sentence)}\n`)
 }
 
-/** A moment as JSON and CSV have it. */
+/** A timestamp as in JSON and CSV. */
 export function isoTime(ms: number | null | undefined): string | null {
   return ms === null || ms === undefined ? null : new Date(ms).toISOString()
 }
 
-/** Fields of records that hold a moment. */
+/** Fields of records that hold a timestamp. */
 const TIMES = ['createdAt', 'setAt', 'validUntil', 'notAfter', 'lastUsedAt']
 
-/** JSON of the command line has snake_case keys throughout, as the REST interface has; moments are ISO text, and revisions stay inside. */
+/** Earlier names of fields. JSON has them beside the present ones, for scripts that read them. */
+const EARLIER_NAMES: Readonly<Record<string, string>> = { message: 'says', gapsReported: 'gaps_told' }
+
+/** JSON of the command line: snake_case keys as in the REST interface, timestamps as ISO text, no internal revisions. */
 export function toWire(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(toWire)
   if (value === null || typeof value !== 'object') return value
   const entries = Object.entries(value).filter(([key]) => key !== 'revision' || !('id' in value))
   return Object.fromEntries(
-    entries.map(([key, inner]) => [
-      snakeCase(key),
-      TIMES.includes(key) && typeof inner === 'number' ? isoTime(inner) : toWire(inner),
-    ]),
+    entries.flatMap(([key, inner]) => {
+      const wire = TIMES.includes(key) && typeof inner === 'number' ? isoTime(inner) : toWire(inner)
+      const earlier = EARLIER_NAMES[key]
+      return earlier === undefined
+        ? [[snakeCase(key), wire]]
+        : [
+            [snakeCase(key), wire],
+            [earlier, wire],
+          ]
+    }),
   )
 }
 
@@ -113,7 +122,7 @@ function csvText(value: ReturnType<Column<never>['value']>): string | number {
   return typeof value === 'number' ? value : Array.isArray(value) ? value.join(' ') : String(value)
 }
 
-/** Columns side by side. Where a width is given, the widest cells are cut with an ellipsis until a line fits. */
+/** Aligns rows in columns. With a width, the widest cells are cut with an ellipsis until each line fits. */
 export function alignColumns(lines: readonly (readonly string[])[], widthMax = Number.POSITIVE_INFINITY): string {
   const widths: number[] = []
   for (const line of lines) {

@@ -3,26 +3,26 @@ import { ServiceError } from '../../core/error.ts'
 import type { CliContext, SecretFlags } from '../define.ts'
 import { write } from './print.ts'
 
-/** A place that will take a secret, settled before the secret exists. */
+/** Where a secret will be shown, decided before the secret is created. */
 export type SecretLocation = Disposable & {
-  /** Prints or writes the text that holds the secret. Called at most once, after the change is durable. */
+  /** Prints or writes the text with the secret. Called at most once, after the change is durable. */
   reveal(text: string): void
 }
 
 /**
- * Secrets go to a terminal, to a new file of mode 0600, or, when the operator insists, to wherever standard output leads. Asked first, so that no
- * secret is made that could then not be shown.
+ * A secret goes to a terminal, to a new file of mode 0600, or with `--print-token` to any standard output. Throws before the secret is created if it
+ * could not be shown.
  */
 export function secretLocation(context: CliContext, flags: SecretFlags): SecretLocation {
   if (flags.out !== undefined) return newSecretFile(context, flags.out)
   const { stdout } = context.process
   if (flags.dryRun !== true && isNowhere(stdout)) {
-    throw new ServiceError('needs-terminal', 'the secret is shown once and standard output leads nowhere', {
+    throw new ServiceError('needs-terminal', 'the secret is shown once, and standard output is closed or /dev/null', {
       fix: 'Add --out FILE to write it to a new file of mode 0600.',
     })
   }
   if (flags.dryRun !== true && stdout.isTTY !== true && flags.printToken !== true) {
-    throw new ServiceError('needs-terminal', 'the secret is shown once and standard output is not a terminal')
+    throw new ServiceError('needs-terminal', 'the secret is shown once, and standard output is not a terminal')
   }
   return {
     reveal(text) {
@@ -32,14 +32,14 @@ export function secretLocation(context: CliContext, flags: SecretFlags): SecretL
         return
       }
       try {
-        // At once and by its result: a secret that could not be shown must not pass for shown.
+        // Written synchronously, so that a failure is reported and the secret does not count as shown.
         writeSync(fd, text)
       } catch (cause) {
         throw new ServiceError(
           'needs-terminal',
-          `the secret was made and could not be shown: ${(cause as Error).message}`,
+          `the secret was created but could not be shown: ${(cause as Error).message}`,
           {
-            fix: 'It is lost; make a new one with: sluice token rotate (or: sluice indexer rotate)',
+            fix: 'It is lost. Create a new one with: sluice token rotate (or: sluice indexer rotate)',
             cause,
           },
         )
@@ -49,7 +49,7 @@ export function secretLocation(context: CliContext, flags: SecretFlags): SecretL
   }
 }
 
-/** Whether what is written vanishes: /dev/null, which also stands in for a closed standard output. */
+/** Whether the output is discarded: /dev/null, which Node also opens for a closed standard output. */
 function isNowhere(stdout: object): boolean {
   const { fd } = stdout as { fd?: number }
   if (fd === undefined) return false
@@ -65,9 +65,9 @@ function newSecretFile(context: CliContext, path: string): SecretLocation {
     const exists = (cause as NodeJS.ErrnoException).code === 'EEXIST'
     throw new ServiceError(
       exists ? 'already-exists' : 'invalid-value',
-      exists ? `${path} exists already` : `${path} cannot be written`,
+      exists ? `${path} already exists` : `${path} cannot be written`,
       {
-        fix: 'Give --out the name of a new file in a folder you may write.',
+        fix: 'Give --out the name of a new file in a folder that you can write to.',
         cause,
       },
     )

@@ -1,6 +1,5 @@
 /**
- * Markdown for a terminal: paragraphs and list items broken between words. Boxes, tables and headings stay as they are, since a line of
- * code must stay whole to be pasted and a table has no better form.
+ * Wraps Markdown to the terminal width: paragraphs and list items only. Code, tables and headings stay unwrapped, so that code can be pasted.
  */
 export function wrapMarkdown(text: string, columns: number): string {
   let isCode = false
@@ -13,7 +12,7 @@ export function wrapMarkdown(text: string, columns: number): string {
 
 function wrapLine(line: string, columns: number): string[] {
   if (line.length <= columns) return [line]
-  // What follows in an item of a list stands under its text.
+  // Continuation lines of a list item are indented to its text.
   const first = /^ *(?:[-*] |\d+\. )?/.exec(line)?.[0] ?? ''
   const lines: string[] = []
   let current = first

@@ -29,7 +29,7 @@ const many = (count: number): TopReport => {
   }
 }
 
-test('the picture fits the screen, however small it is and however much there is to show', () => {
+test('the view fits the screen, whatever its size and the amount of data', () => {
   for (const [columns, rows] of [
     [79, 24],
     [159, 50],
@@ -46,7 +46,7 @@ test('the picture fits the screen, however small it is and however much there is
   }
 })
 
-test('on 80 by 24 everything that matters is there', () => {
+test('80 by 24 shows every section', () => {
   const text = picture(79, 24).join('\n')
   for (const word of [
     '● ok',
@@ -59,19 +59,19 @@ test('on 80 by 24 everything that matters is there', () => {
     'healthy',
     'acme',
     'unitsPerSecond',
-    'q leaves',
+    'q to quit',
   ])
     assert.ok(text.includes(word), `${word} in:\n${text}`)
 })
 
-test('a wide screen has the customers beside the nodes', () => {
+test('a wide screen shows subscriptions beside upstreams', () => {
   const lines = picture(159, 50)
   assert.ok(lines.some((line) => line.includes('UPSTREAM') && line.includes('SUBSCRIPTION')))
   const crowded = picture(159, 50, many(200)).join('\n')
   assert.match(crowded, /… \d+ more/)
 })
 
-test('what is wrong is said first, and text of others cannot steer the terminal', () => {
+test('problems come first, and control characters are replaced', () => {
   const report = makeReport()
   const reasons = [{ part: 'disk', reason: `full ${ESCAPE}[2J`, sinceMs: 0 }]
   const lines = picture(79, 24, { ...report, status: { ...report.status, state: 'degraded', reasons } })
@@ -80,7 +80,7 @@ test('what is wrong is said first, and text of others cannot steer the terminal'
   assert.ok(!lines.join('').includes(ESCAPE))
 })
 
-test('colour only for a terminal whose owner wants it', () => {
+test('colours only on a terminal without NO_COLOR', () => {
   const stdout = { isTTY: true } as NodeJS.WriteStream & { fd: 1 }
   assert.equal(wantsColour({ env: {}, stdout }), true)
   assert.equal(wantsColour({ env: { NO_COLOR: '1' }, stdout }), false)
@@ -90,7 +90,7 @@ test('colour only for a terminal whose owner wants it', () => {
   assert.equal(painted, `${ESCAPE}[32mok${ESCAPE}[39m`)
 })
 
-test('lines are shared out evenly, and nobody gets more than it can fill', () => {
+test('lines are shared evenly, and no table gets more than it needs', () => {
   assert.deepEqual(share(20, [1, 1, 1]), [2, 2, 2])
   assert.deepEqual(share(12, [100, 1, 100]), [5, 2, 5])
   assert.deepEqual(share(3, [5, 5]), [2, 2], 'a title and a row at least; the picture is cut at its end')

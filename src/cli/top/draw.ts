@@ -1,5 +1,5 @@
 import { printBytesShort, printDurationShort } from '../../core/bytes.ts'
-import { plainForTerminal } from '../output/plain-text.ts'
+import { sanitizeForTerminal } from '../output/plain-text.ts'
 import { printCount, printRate, withCommas } from './labels.ts'
 import { type Line, lineWidth, type Piece, type Tone } from './paint.ts'
 import { productRows } from './products.ts'
@@ -9,25 +9,25 @@ import { beside, type Cell, table } from './table.ts'
 export type PictureOptions = {
   readonly columns: number
   readonly rows: number
-  /** Seconds of rates by product, oldest first. */
+  /** Rates of the last seconds by product, oldest first. */
   readonly history: Readonly<Record<string, readonly number[]>>
   readonly nowMs: number
-  /** Why the figures are not of now. */
+  /** Why the figures are stale. */
   readonly failure?: string | undefined
-  /** Whether the way out is shown. */
+  /** Whether to show the key that quits. */
   readonly isLive: boolean
 }
 
-/** From here on there is room for two tables next to each other. */
+/** Wide enough for two tables side by side. */
 const WIDE_COLUMNS = 130
 const MARGIN = ' '
 
-/** The whole picture, cut to the screen: what runs, what it does, who is behind it, who asks, who was turned away. */
+/** The complete screen: status, products, upstreams, subscriptions, refusals. */
 export function drawTop(view: TopView, options: PictureOptions): Line[] {
   const width = options.columns - 2 * MARGIN.length
   const products = productRows(view, { width, history: options.history })
   const head = [titleLine(view, options, width), figuresLine(view), ...reasonLines(view), []]
-  const foot: Line[] = options.isLive ? [[{ text: 'q leaves', tone: 'quiet' }]] : []
+  const foot: Line[] = options.isLive ? [[{ text: 'q to quit', tone: 'quiet' }]] : []
   const room = options.rows - head.length - products.length - foot.length - 1
   const tables = options.columns >= WIDE_COLUMNS ? wideTables(view, width, room) : narrowTables(view, width, room)
   const body = [...head, ...products, [], ...tables]
@@ -36,7 +36,7 @@ export function drawTop(view: TopView, options: PictureOptions): Line[] {
     : body
   return [...filled.slice(0, Math.max(0, options.rows - foot.length)), ...foot].map((line) => [
     { text: MARGIN },
-    ...line.map((piece) => ({ ...piece, text: plainForTerminal(piece.text) })),
+    ...line.map((piece) => ({ ...piece, text: sanitizeForTerminal(piece.text) })),
   ])
 }
 
@@ -105,7 +105,7 @@ function wideTables(view: TopView, width: number, room: number): Line[] {
   return beside(left, subscriptionTable(view, width - leftWidth, room), leftWidth)
 }
 
-/** Lines for each table: a title and one row at least, then a line at a time to those that want more. */
+/** Lines per table: at least a title and one row each; the rest is shared out line by line. */
 export function share(room: number, wanted: readonly number[]): number[] {
   const given = wanted.map(() => 2)
   let left = room - 2 * wanted.length
@@ -159,7 +159,7 @@ function subscriptionTable({ subscriptions }: TopView, width: number, rowsMax: n
   return table({
     width,
     rowsMax,
-    empty: 'nobody was active in the last minute',
+    empty: 'no active subscriptions in the last minute',
     columns: [
       { title: 'SUBSCRIPTION', flexible: true, widthMin: 14 },
       { title: 'CUSTOMER', widthMin: 8 },
@@ -185,7 +185,7 @@ function refusalTable({ refusals }: TopView, width: number, rowsMax: number): Li
   return table({
     width,
     rowsMax,
-    empty: 'nobody was refused',
+    empty: 'no refusals',
     columns: [
       { title: 'REFUSED BY', widthMin: 14 },
       { title: 'REASON', flexible: true, widthMin: 26 },

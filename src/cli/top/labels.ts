@@ -1,6 +1,6 @@
 import { printBytesShort } from '../../core/bytes.ts'
 
-/** Figures as a person reads them at a glance: at most four digits, and never jumping about in width. */
+/** Figures with at most four digits, so that columns keep their width. */
 export function printRate(perSecond: number): string {
   if (perSecond === 0) return '0'
   if (perSecond < 10) return perSecond.toFixed(1)
@@ -15,7 +15,7 @@ export function printCount(count: number): string {
   return `${(whole / 1e9).toFixed(0)}G`
 }
 
-/** A number that is looked up elsewhere, such as a slot, is never rounded. */
+/** Slots and other identifiers are never rounded. */
 export function withCommas(whole: number): string {
   return whole.toLocaleString('en-US', { maximumFractionDigits: 20 })
 }
@@ -26,7 +26,7 @@ export function printBytesRate(bytesPerSecond: number): string {
 
 const BARS = '▁▂▃▄▅▆▇█'
 
-/** The last values as a row of bars, the newest at the right; a quiet time is a flat line. */
+/** The last values as a row of bars, the newest on the right. */
 export function sparkline(values: readonly number[], width: number): string {
   const shown = values.slice(-width)
   const most = Math.max(...shown, 0)

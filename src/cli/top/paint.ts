@@ -1,13 +1,12 @@
 import { textWidth } from '../../platform/process/text-width.ts'
 
-/** How a piece of text is meant; the colours are chosen in one place. */
+/** The role of a text; `CODES` maps it to a colour. */
 export type Tone = 'plain' | 'strong' | 'quiet' | 'good' | 'warn' | 'bad' | 'accent'
 
 export type Piece = { readonly text: string; readonly tone?: Tone }
-/** Pieces side by side. */
 export type Line = readonly Piece[]
 
-/** Select Graphic Rendition codes (ECMA-48, 8.3.117): on, off. The 16 basic colours follow the person's own theme. */
+/** Select Graphic Rendition codes (ECMA-48, 8.3.117): on, off. The 16 basic colours follow the theme of the terminal. */
 const CODES: Readonly<Record<Tone, readonly [number, number] | undefined>> = {
   plain: undefined,
   strong: [1, 22],
@@ -18,7 +17,7 @@ const CODES: Readonly<Record<Tone, readonly [number, number] | undefined>> = {
   accent: [36, 39],
 }
 
-/** The line as text of at most this width, with colours where they are wanted. */
+/** The line as text of at most this width, coloured if `colour` is set. */
 export function paintLine(line: Line, { width, colour }: { readonly width: number; readonly colour: boolean }): string {
   let room = width
   let painted = ''
@@ -32,7 +31,7 @@ export function paintLine(line: Line, { width, colour }: { readonly width: numbe
   return painted
 }
 
-/** Colours are for a terminal, and not for one whose owner said no (https://no-color.org). */
+/** Colours are for terminals without NO_COLOR (https://no-color.org). */
 export function wantsColour(process: Pick<NodeJS.Process, 'env' | 'stdout'>): boolean {
   const { NO_COLOR: none, TERM: terminal } = process.env
   return process.stdout.isTTY && (none === undefined || none === '') && terminal !== 'dumb'
@@ -55,7 +54,6 @@ export function lineWidth(line: Line): number {
   return line.reduce((sum, { text }) => sum + textWidth(text), 0)
 }
 
-/** Fills up with blanks on the right, or on the left. */
 export function padText(text: string, width: number, side: 'left' | 'right' = 'left'): string {
   const cut = cutText(text, width)
   const blanks = ' '.repeat(Math.max(0, width - textWidth(cut)))

@@ -9,7 +9,7 @@ const SPARK_MIN = 12
 const SPARK_MAX = 40
 const PRODUCT_ROWS_MAX = 10
 
-/** One line for each product that runs: how much, how it went lately, and what else is worth a glance. */
+/** One row per running product: rate, history, details. */
 export function productRows(
   view: TopView,
   options: { readonly width: number; readonly history: Readonly<Record<string, readonly number[]>> },
@@ -23,7 +23,7 @@ export function productRows(
     columns: [
       { title: 'PRODUCT', widthMin: 9 },
       { title: 'PER S', align: 'right', widthMin: 7 },
-      ...(hasHistory ? [{ title: 'LATELY', widthMin: spark }] : []),
+      ...(hasHistory ? [{ title: 'LAST MINUTE', widthMin: spark }] : []),
       { title: 'NOW', flexible: true },
     ],
     rows: productsOf(view).map(({ name, perSecond, message, tone }): Cell[] => [
@@ -35,7 +35,7 @@ export function productRows(
   })
 }
 
-/** What each product's rate counts: calls taken, or what goes out where nobody calls. */
+/** The rate counts calls; for products without calls, messages out. */
 export function productsOf(view: TopView): ProductRow[] {
   const { calls, streams, out, shreds, sender, indexer, execution } = view
   const rows: ProductRow[] = [
@@ -48,13 +48,16 @@ export function productsOf(view: TopView): ProductRow[] {
         counted(streams.wsSubscriptions, 'subscription'),
         `${printRate(out.messagesPerSecond)} out/s`,
         printBytesRate(out.bytesPerSecond),
-        out.gapsReported > 0 && `${counted(out.gapsReported, 'gap')} told`,
+        out.gapsReported > 0 && `${counted(out.gapsReported, 'gap')} reported`,
       ]),
     },
     {
       name: 'grpc',
       perSecond: calls.grpc,
-      message: words([counted(streams.grpc, 'stream'), out.slow > 0 && `${printCount(out.slow)} cut as too slow`]),
+      message: words([
+        counted(streams.grpc, 'stream'),
+        out.slow > 0 && `${printCount(out.slow)} disconnected as too slow`,
+      ]),
     },
   ]
   if (sender !== null) rows.push(senderRow(sender))
@@ -70,7 +73,7 @@ function senderRow(sender: NonNullable<TopView['sender']>): ProductRow {
     perSecond: sender.acceptedPerSecond,
     message: words([
       `${printRate(sender.landedPerSecond)} landed/s`,
-      `${printCount(sender.pending)} on their way`,
+      `${printCount(sender.pending)} pending`,
       sender.refusedPerSecond > 0 && `${printRate(sender.refusedPerSecond)} refused/s`,
       sender.expired > 0 && `${printCount(sender.expired)} expired`,
     ]),
@@ -106,7 +109,7 @@ function indexerRow(indexer: NonNullable<TopView['indexer']>): ProductRow {
   }
 }
 
-/** About a minute of slots: more than a restart or a slow batch explains. */
+/** About a minute of slots: more than a restart or a slow batch causes. */
 const INDEXER_LAG_SLOTS = 150
 
 function executionRow(execution: NonNullable<TopView['execution']>): ProductRow {
@@ -125,7 +128,7 @@ function executionRow(execution: NonNullable<TopView['execution']>): ProductRow 
   }
 }
 
-/** The spec's degraded after 10 s. */
+/** The health endpoint reports degraded after this time. */
 const SILENT_SECONDS = 10
 
 function counted(count: number, one: string): string {

@@ -43,7 +43,7 @@ test('counts become rates over the time between two reports', () => {
   )
 })
 
-test('a process that was started again shows no rate made of two lives', () => {
+test('a restart between two reports gives no rate', () => {
   const before = makeReport()
   const other = { ...before.status, pid: 43 }
   const view = viewOf(before, makeReport({ atMs: 500, status: other, calls: { rpc: 1_000_000 } }))

@@ -1,11 +1,11 @@
 import type { TopReport } from '../../processes/compose/top/report.ts'
 
-/** What `sluice top` shows, and prints with `--json`: counts turned into rates over the time between two reports. */
+/** What `sluice top` shows and prints with `--json`: rates over the time between two reports. */
 export type TopView = {
   readonly status: TopReport['status']
   readonly process: {
     readonly memoryBytes: number
-    /** Of one processor. */
+    /** 1 is one full CPU core. */
     readonly cpuRatio: number
     readonly loopDelaySeconds: number
     readonly descriptors: number
@@ -60,7 +60,7 @@ export type TopView = {
 
 const INTERFACES = ['rpc', 'ws', 'grpc', 'indexer', 'shreds'] as const
 
-/** Busiest first. A process that was started again in between has smaller counts; what it counted since then stands. */
+/** Sorted by rate. After a restart between the reports all rates are 0. */
 export function viewOf(before: TopReport, now: TopReport): TopView {
   const isSame = before.status.pid === now.status.pid && now.atMs > before.atMs
   const seconds = isSame ? (now.atMs - before.atMs) / 1000 : 1
@@ -114,7 +114,7 @@ export function viewOf(before: TopReport, now: TopReport): TopView {
     upstreams: now.upstreams,
     subscriptions: now.subscriptions
       .map(({ id, name, customer, plan, streams, calls, units, refused }) => {
-        // One that turns up for the first time was quiet before.
+        // New in this report: it had no calls before.
         const was = subscriptionsBefore.get(id) ?? { calls: 0, units: 0, refused: 0 }
         return {
           name,

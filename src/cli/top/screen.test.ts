@@ -55,7 +55,7 @@ test('only lines that changed are written', () => {
   screen[Symbol.dispose]()
 })
 
-test('q, Ctrl-C and signals leave; other keys do not', async () => {
+test('q, Ctrl-C and signals quit; other keys do not', async () => {
   for (const key of ['q', '\u0003']) {
     const { stdin, screen } = open()
     let hasLeft = false
@@ -75,7 +75,7 @@ test('q, Ctrl-C and signals leave; other keys do not', async () => {
   }
 })
 
-test('the terminal is given back as it was, once, also at an exit nobody planned', () => {
+test('restores the terminal once, also on an unexpected exit', () => {
   const ordered = open()
   ordered.stdout.taken()
   ordered.screen[Symbol.dispose]()
@@ -91,7 +91,7 @@ test('the terminal is given back as it was, once, also at an exit nobody planned
   assert.ok(isRestored(sudden.stdout.taken()))
 })
 
-test('a new size is drawn whole', () => {
+test('redraws everything after a resize', () => {
   const { stdout, screen } = open()
   let drawn = 0
   screen.onResize(() => (drawn += 1))
@@ -106,7 +106,7 @@ test('a new size is drawn whole', () => {
   screen[Symbol.dispose]()
 })
 
-test('Ctrl-Z gives the terminal back until the process goes on', () => {
+test('Ctrl-Z restores the terminal until the process continues', () => {
   const { fake, stdin, stdout, screen } = open()
   stdout.taken()
   stdin.emit('data', Buffer.from('\u001a'))

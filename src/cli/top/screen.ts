@@ -1,4 +1,3 @@
-/** What a live picture needs of the terminal it is drawn on. */
 export type Terminal = {
   readonly stdout: NodeJS.WriteStream
   readonly stdin: NodeJS.ReadStream
@@ -7,26 +6,25 @@ export type Terminal = {
 export type Screen = Disposable & {
   readonly columns: number
   readonly rows: number
-  /** Shows these lines, cut by the caller to `columns`; only lines that changed are written. */
+  /** Shows these lines, which the caller has cut to `columns`; writes only changed lines. */
   draw(lines: readonly string[]): void
-  /** Resolves when the person leaves, by q, Ctrl-C or a signal. */
+  /** Resolves on q, Ctrl-C or a signal. */
   readonly left: Promise<void>
-  /** Calls back after the size changed. */
   onResize(listener: () => void): void
 }
 
 const ESCAPE = '\u001b['
-/** A second screen, so that what was on the terminal is back afterwards; no cursor; no wrapping of a line one column too long. */
+/** Alternate screen, hidden cursor, no line wrapping. */
 const ENTER = `${ESCAPE}?1049h${ESCAPE}?25l${ESCAPE}?7l${ESCAPE}2J`
 const LEAVE = `${ESCAPE}?7h${ESCAPE}?25h${ESCAPE}?1049l`
-/** Terminals that know it show a picture only when it is whole; others ignore it. */
+/** Synchronized output: the terminal updates after the complete frame. Others ignore it. */
 const BEGIN_PICTURE = `${ESCAPE}?2026h`
 const END_PICTURE = `${ESCAPE}?2026l`
 const LEAVE_KEYS = ['q', 'Q', '\u0003', '\u0004']
 const SUSPEND_KEY = '\u001a'
 const SIZE_UNKNOWN = { columns: 80, rows: 24 }
 
-/** Takes the terminal over until it is disposed of; whatever happens, it is given back as it was. */
+/** Takes over the terminal until disposed; restores it also on exit and after a throw. */
 export function openScreen(process: NodeJS.Process): Screen {
   const { stdout, stdin } = process as Terminal
   const { promise: left, resolve: leave } = Promise.withResolvers<void>()
@@ -63,13 +61,12 @@ export function openScreen(process: NodeJS.Process): Screen {
 
   function onResize(): void {
     shown = []
-    // What the old size left behind.
     if (isOpen) stdout.write(`${ESCAPE}2J`)
     for (const listener of listeners) listener()
   }
 
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, leave)
-  // A throw anywhere must not leave the person with a terminal that echoes nothing.
+  // Without this a throw would leave the terminal in raw mode.
   process.once('exit', restore)
   stdout.on('resize', onResize)
   if (stdin.isTTY) stdin.on('data', onKeys).resume()
@@ -77,7 +74,7 @@ export function openScreen(process: NodeJS.Process): Screen {
 
   return {
     get columns() {
-      // One less than there are: clearing the rest of a line that is full would clear its last character.
+      // One column less: erasing to the end of a full line would erase its last character.
       return (stdout.columns > 0 ? stdout.columns : SIZE_UNKNOWN.columns) - 1
     },
     get rows() {

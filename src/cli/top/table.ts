@@ -5,18 +5,18 @@ export type Cell = { readonly text: string; readonly tone?: Tone }
 export type TableColumn = {
   readonly title: string
   readonly align?: 'right'
-  /** Never narrower, so that a column does not move when its figures grow. */
+  /** Minimum width, so that columns do not move when figures grow. */
   readonly widthMin?: number
-  /** Gives way first when the line is too long, and takes what is left over. */
+  /** Shrinks first when the line is too long. */
   readonly flexible?: true
 }
 export type TableSpec = {
   readonly columns: readonly TableColumn[]
   readonly rows: readonly (readonly Cell[])[]
   readonly width: number
-  /** Lines there is room for, the title among them. */
+  /** Maximum number of lines, including the title. */
   readonly rowsMax: number
-  /** Said where there is nothing to show. */
+  /** Shown when there are no rows. */
   readonly empty: string
 }
 
@@ -55,7 +55,7 @@ export function table({ columns, rows, width, rowsMax, empty }: TableSpec): Line
   return [title, ...shown, ...rest].slice(0, rowsMax)
 }
 
-/** Two blocks next to each other, with so many columns for the left one. */
+/** Two blocks side by side; the left one has `leftWidth` columns. */
 export function beside(left: readonly Line[], right: readonly Line[], leftWidth: number): Line[] {
   return Array.from({ length: Math.max(left.length, right.length) }, (_, at): Line => {
     const start = left[at] ?? []

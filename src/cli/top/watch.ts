@@ -3,14 +3,13 @@ import { messageOf } from '../../core/error.ts'
 import { delay } from '../../platform/process/clock.ts'
 import { type ControlClient, openControlClient } from '../../platform/process/control-client.ts'
 
-/** One look at a running process: its answer, or why there is none. */
+/** The response of the process, or why there is none. */
 export type Look<T> = { readonly response: T } | { readonly failure: string }
 
 const LOOK_MS = 1000
 
 /**
- * Asks a process the same thing each second. The first look must succeed; after that a process that goes away is waited for, since watching one
- * across its restart is what watching is for.
+ * Calls a control method every second. The first call must succeed; later it waits while the process is down, to watch across a restart.
  */
 export async function* lookEachSecond<T>(
   ask: { readonly path: string; readonly method: string },

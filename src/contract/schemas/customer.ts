@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { GRPC_KINDS } from '../limits.ts'
 import { PRODUCT_KEYS } from '../products.ts'
 
-/** What the RPC door says beside JSON-RPC, and what the sender and the operator's listener say, as schemas. */
+/** Schemas of the REST responses of the RPC endpoint, the sender and the operator listener. */
 
 const count = z.int().min(0)
 const time = z.iso.datetime()
@@ -44,7 +44,7 @@ export const whoamiRecord = z.strictObject({
   limits,
   budget: z.strictObject({ limit, remaining: z.number().nullable(), resets_at: time }),
   month: z.strictObject({ limit, used: count, resets_at: time }),
-  open: z.record(z.string(), count).describe('Seats taken now, by limit.'),
+  open: z.record(z.string(), count).describe('Open connections, streams and subscriptions, by limit.'),
   connections: z.array(connection),
 })
 
@@ -69,7 +69,7 @@ export const geyserCheck = z.strictObject({
   open: z.strictObject({ grpcStreams: count }),
 })
 
-/** Refusals of pages: a stable code, and what identifies the request to the operator. */
+/** Error responses of REST paths: a stable code, and the request id for the operator. */
 export const pageError = z.looseObject({ error: z.string(), request_id: z.exactOptional(z.string()) })
 
 const rpcId = z.union([z.string(), z.number(), z.null()])

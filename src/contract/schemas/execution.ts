@@ -11,7 +11,7 @@ import type {
 import { type Same, same } from './same.ts'
 import { conflictData, contentionData, hex, lifecycleFields, stage } from './stream.ts'
 
-/** The answers of the execution service over HTTP, as schemas. */
+/** Schemas of the REST responses of the execution service. */
 
 const count = z.int().min(0)
 const seconds = z.number().min(0)

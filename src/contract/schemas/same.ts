@@ -1,6 +1,6 @@
 /**
- * Compiles only where a schema and the type that the code uses say the same. Schemas stand beside the types instead of under them because types
- * are read by people and used in hot paths, and schemas only by the documents and the tests.
+ * Compiles only if a schema equals the type that the code uses. Types are not inferred from schemas, because types are read by people and used in hot
+ * paths, and schemas only by documents and tests.
  */
 export type Same<Schema, Type> = [Schema] extends [Type] ? ([Type] extends [Schema] ? true : false) : false
 

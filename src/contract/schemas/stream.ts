@@ -17,7 +17,7 @@ import {
 } from '../stream-events.ts'
 import { type Same, same } from './same.ts'
 
-/** The frames of the execution stream, as schemas. */
+/** Schemas of the frames of the execution stream. */
 
 export const hex = z.templateLiteral(['0x', z.string().regex(/^[0-9a-fA-F]*$/)])
 const count = z.int().min(0)
@@ -35,7 +35,7 @@ const eventFilter = z.strictObject({
   txn_index: z.exactOptional(range),
   log_index: z.exactOptional(range).describe('Index within the transaction.'),
   address: z.exactOptional(z.union([hex, list(hex)])),
-  topics: z.exactOptional(list(z.union([hex, list(hex), z.null()]))).describe('Leading topics; null takes any.'),
+  topics: z.exactOptional(list(z.union([hex, list(hex), z.null()]))).describe('Leading topics; null matches any.'),
 })
 const accepted = {
   events: list(streamItem),
@@ -171,7 +171,7 @@ const rawEvent = z.strictObject({
   txn_hash: hex.nullable(),
   commit_stage: stage.nullable(),
   payload: z.looseObject({ type: rawEventName }),
-  seqno: count.describe('Position in the ring, for information: never a cursor.'),
+  seqno: count.describe('Sequence number in the ring, for information; not a cursor.'),
   timestamp_ns: z.string(),
 })
 same<Same<Pick<z.output<typeof rawEvent>, 'payload'>['payload']['type'], RawEvent['payload']['type']>>()

@@ -1,5 +1,6 @@
 import { buildRouteMap } from '@stricli/core'
 import {
+  argument,
   type ChangeFlags,
   type CommonFlags,
   type CutFlags,
@@ -10,21 +11,20 @@ import {
   flag,
   type ListFlags,
   listFlags,
-  word,
-  words,
+  positional,
 } from '../../define.ts'
 
 const load = () => import('./run/customer.ts')
 
 export const customerRoutes = buildRouteMap({
-  docs: { brief: 'Customers: who holds subscriptions' },
+  docs: { brief: 'Customers' },
   routes: {
     add: command<ChangeFlags & { contact?: string }, [string]>({
       brief: 'Add a customer',
       examples: ['acme --contact "@acme on the chat"'],
       parameters: {
-        flags: { contact: flag.text('How you reach the customer, in your own words', 'TEXT'), ...changeFlags },
-        positional: words(word('NAME', 'Short name, unique')),
+        flags: { contact: flag.text('Contact details, free text', 'TEXT'), ...changeFlags },
+        positional: positional(argument('NAME', 'Short name, unique')),
       },
       load: async () => (await load()).addCustomerCommand,
     }),
@@ -37,27 +37,27 @@ export const customerRoutes = buildRouteMap({
     show: command<CommonFlags, [string]>({
       brief: 'Show a customer with subscriptions and notes',
       examples: ['acme'],
-      parameters: { flags: commonFlags, positional: words(word('CUSTOMER', 'Name or id')) },
+      parameters: { flags: commonFlags, positional: positional(argument('CUSTOMER', 'Name or id')) },
       load: async () => (await load()).showCustomer,
     }),
     suspend: command<CutFlags, [string]>({
-      brief: 'Refuse every call of the customer, until resumed',
+      brief: 'Refuse all calls of the customer until resumed',
       examples: ['acme --yes'],
-      parameters: { flags: cutFlags, positional: words(word('CUSTOMER', 'Name or id')) },
+      parameters: { flags: cutFlags, positional: positional(argument('CUSTOMER', 'Name or id')) },
       load: async () => (await load()).suspendCustomer,
     }),
     resume: command<ChangeFlags, [string]>({
-      brief: 'Serve a suspended customer again',
+      brief: 'Resume a suspended customer',
       examples: ['acme'],
-      parameters: { flags: changeFlags, positional: words(word('CUSTOMER', 'Name or id')) },
+      parameters: { flags: changeFlags, positional: positional(argument('CUSTOMER', 'Name or id')) },
       load: async () => (await load()).resumeCustomer,
     }),
     note: command<ChangeFlags, [string, string]>({
-      brief: 'Write down a note about a customer or subscription',
+      brief: 'Add a note to a customer or subscription',
       examples: ['acme "paid by invoice 12"'],
       parameters: {
         flags: changeFlags,
-        positional: words(word('SUBJECT', 'Customer or subscription'), word('TEXT', 'The note')),
+        positional: positional(argument('SUBJECT', 'Customer or subscription'), argument('TEXT', 'The note')),
       },
       load: async () => (await load()).noteCommand,
     }),

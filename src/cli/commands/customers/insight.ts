@@ -2,14 +2,14 @@ import { buildRouteMap } from '@stricli/core'
 import { type CommonFlags, command, commonFlags, flag, type ListFlags, listFlags } from '../../define.ts'
 
 export const usageCommand = command<ListFlags & { sub?: string; since?: string; by?: 'hour' | 'day' | 'total' }>({
-  brief: 'What subscriptions used',
+  brief: 'Show usage per subscription',
   examples: ['', '--sub acme-prod --since 7d', '--by hour -o csv'],
   parameters: {
     flags: {
       ...listFlags,
       sub: flag.text('Only this subscription', 'SUB'),
-      since: flag.text('From this day or time span back (default 30d)', 'DATE'),
-      by: { kind: 'enum', values: ['hour', 'day', 'total'], optional: true, brief: 'Grouped by (default total)' },
+      since: flag.text('Start day, or time span before now (default 30d)', 'DATE'),
+      by: { kind: 'enum', values: ['hour', 'day', 'total'], optional: true, brief: 'Group by (default total)' },
     },
     aliases: { o: 'output' },
   },
@@ -17,15 +17,15 @@ export const usageCommand = command<ListFlags & { sub?: string; since?: string; 
 })
 
 export const auditRoutes = buildRouteMap({
-  docs: { brief: 'Audit: who changed what, in a hash chain' },
+  docs: { brief: 'Audit log: every change, in a hash chain' },
   routes: {
     tail: command<CommonFlags & { lines?: string; follow?: boolean }>({
-      brief: 'Print the newest lines, and follow with --follow',
+      brief: 'Print the newest lines; --follow keeps printing',
       examples: ['', '--lines 50'],
       parameters: {
         flags: {
-          lines: flag.text('How many lines (default 20)', 'N'),
-          follow: flag.switch('Go on printing'),
+          lines: flag.text('Number of lines (default 20)', 'N'),
+          follow: flag.switch('Keep printing new lines'),
           ...commonFlags,
         },
         aliases: { n: 'lines', f: 'follow' },
@@ -33,7 +33,7 @@ export const auditRoutes = buildRouteMap({
       load: async () => (await import('./run/audit.ts')).tailAudit,
     }),
     verify: command<CommonFlags>({
-      brief: 'Check the chain in the store and in audit.log; exit 78 at the first broken line',
+      brief: 'Verify the chain in the store and in audit.log; exit with 78 if a line is broken',
       examples: [''],
       parameters: { flags: commonFlags },
       load: async () => (await import('./run/audit.ts')).verifyAudit,

@@ -1,23 +1,38 @@
 import { overridesSchema } from '../../../access/options.ts'
 import { findPlanFaults } from '../../../access/plan.ts'
 import type { LimitChanges } from '../../../access/provisioning/subscriptions.ts'
-import { GRPC_KINDS, LIMIT_WORDS, type Limits, type NumberLimit } from '../../../contract/limits.ts'
+import { GRPC_KINDS, LIMIT_LABELS, type Limits, type NumberLimit } from '../../../contract/limits.ts'
 import { ServiceError } from '../../../core/error.ts'
-import type { LimitFlags } from './sub.ts'
+
+/** Flags that set a limit of a subscription, as typed. */
+export type LimitFlags = {
+  readonly unitsPerSecond?: string
+  readonly sendsPerSecond?: string
+  readonly unitsPerMonth?: string
+  readonly wsConnections?: string
+  readonly wsSubscriptions?: string
+  readonly grpcStreams?: string
+  readonly grpcAccountsPerStream?: string
+  readonly grpcKinds?: string
+  readonly grpcBlockedOwners?: string
+  readonly grpcResume?: string
+  readonly requestBytes?: string
+  readonly batchItems?: string
+}
 
 const ALWAYS_LIMITED: readonly NumberLimit[] = ['requestBytes', 'batchItems']
 
 /** The limits that have a flag. */
-const FLAGGED = (Object.keys(LIMIT_WORDS) as (keyof typeof LIMIT_WORDS)[]).filter(
+const FLAGGED = (Object.keys(LIMIT_LABELS) as (keyof typeof LIMIT_LABELS)[]).filter(
   (name): name is NumberLimit => name !== 'methodPerSecond',
 )
 
-/** Every flag that sets a limit, as it is typed. */
+/** Every flag that sets a limit, as typed. */
 export const LIMIT_FLAG_NAMES = [...FLAGGED, 'grpcKinds', 'grpcBlockedOwners', 'grpcResume'].map(
   (name) => `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`,
 )
 
-/** Limits given as flags. `plan` takes an own limit back; `unlimited` lifts it. All that are wrong are named at once. */
+/** Limits from flags. `plan` removes an override; `unlimited` removes the limit. Throws with all invalid values at once. */
 export function overridesOf(flags: LimitFlags): LimitChanges & Partial<Limits> {
   const overrides: Record<string, Limits[keyof Limits] | undefined> = {}
   const wrong: string[] = []
@@ -25,7 +40,7 @@ export function overridesOf(flags: LimitFlags): LimitChanges & Partial<Limits> {
     const given = flags[name]
     if (given === undefined) continue
     const value = parseLimit(name, given)
-    if (value === 'wrong') wrong.push(`"${given}" is not a limit for ${LIMIT_WORDS[name]}: write ${allowedFor(name)}`)
+    if (value === 'wrong') wrong.push(`"${given}" is not a limit for ${LIMIT_LABELS[name]}: write ${allowedFor(name)}`)
     else overrides[name] = value
   }
   for (const [name, { parse, message }] of Object.entries(STREAM_RULES)) {
@@ -44,21 +59,21 @@ type StreamRule<Name extends keyof Limits> = { parse(given: string): Limits[Name
 const isKind = (word: string) => GRPC_KINDS.some((kind) => kind === word)
 const listed = (given: string) => given.split(',').map((word) => word.trim())
 
-/** Rules of gRPC streams, as they are typed. */
+/** Rules of gRPC streams, from flags. */
 const STREAM_RULES: { readonly [Name in 'grpcKinds' | 'grpcBlockedOwners' | 'grpcResume']: StreamRule<Name> } = {
   grpcKinds: {
     parse: (given) =>
       given === 'unlimited' ? null : listed(given).every(isKind) ? (listed(given) as Limits['grpcKinds']) : 'wrong',
     message: `a list of kinds of gRPC filters: write some of ${GRPC_KINDS.join(',')}, unlimited`,
   },
-  // Whether each is an address is looked at with all other limits.
+  // `checkLimits` validates the addresses.
   grpcBlockedOwners: {
     parse: (given) => (given === 'none' ? [] : listed(given)),
     message: 'a list of addresses, none',
   },
   grpcResume: {
     parse: (given) => (given === 'yes' ? true : given === 'no' ? false : 'wrong'),
-    message: 'an answer for --grpc-resume: write yes, no',
+    message: 'a value for --grpc-resume: write yes, no',
   },
 }
 
@@ -73,14 +88,14 @@ function allowedFor(name: NumberLimit): string {
   return `a whole number above zero${ALWAYS_LIMITED.includes(name) ? '' : ', unlimited,'} or plan`
 }
 
-/** Limits as JSON has them: methods are a list, since their names are data and not keys of ours. */
+/** Limits for JSON: methods are a list, because their names are data and must keep their case. */
 export function wireLimits(limits: Partial<Limits>): object {
   const { methods, ...rest } = limits
   if (methods === undefined) return rest
   return { ...rest, methods: Object.entries(methods).map(([method, limit]) => ({ method, ...limit })) }
 }
 
-/** Whether these own limits can be kept together with the plan's: the same rules a plan in the config must pass. */
+/** Throws unless overrides and plan are valid together, by the rules for plans in the config. */
 export function checkLimits(limits: Limits, overrides: LimitChanges): void {
   const given = Object.fromEntries(Object.entries(overrides).filter(([, value]) => value !== undefined))
   const issues = (overridesSchema.safeParse(given).error?.issues ?? []).map(
@@ -89,26 +104,26 @@ export function checkLimits(limits: Limits, overrides: LimitChanges): void {
   if (issues.length > 0) throw new ServiceError('invalid-value', issues.join('; '))
   const faults = findPlanFaults(limits).map(({ limit, message }) => `${limit} ${message}`)
   if (faults.length === 0) return
-  throw new ServiceError('invalid-value', faults.join('; '), { fix: 'Change the limits named together.' })
+  throw new ServiceError('invalid-value', faults.join('; '), { fix: 'Change these limits together.' })
 }
 
-/** Every limit in force, a line each; own ones are marked. */
+/** Every limit in effect, one line each; overrides are marked. */
 export function printLimits(limits: Limits, overrides: Partial<Limits>): (readonly [string, string])[] {
-  const own = (name: keyof Limits) => (Object.hasOwn(overrides, name) ? '  (own)' : '')
+  const own = (name: keyof Limits) => (Object.hasOwn(overrides, name) ? '  (override)' : '')
   const numbers = FLAGGED.map((name) => {
     const value = limits[name] === null ? 'unlimited' : String(limits[name])
-    return ['limit', `${value} ${LIMIT_WORDS[name]}${own(name)}`] as const
+    return ['limit', `${value} ${LIMIT_LABELS[name]}${own(name)}`] as const
   })
   return [...numbers, ...streamRules(limits).map(([name, words]) => ['rule', `${words}${own(name)}`] as const)]
 }
 
-/** Rules for gRPC streams, those that differ from none. */
+/** Rules of gRPC streams that are set. */
 function streamRules({ grpcKinds, grpcBlockedOwners, grpcResume }: Limits): (readonly [keyof Limits, string])[] {
   const rules: (readonly [keyof Limits, string])[] = []
-  if (grpcKinds !== null) rules.push(['grpcKinds', `gRPC filters only of ${grpcKinds.join(', ')}`])
+  if (grpcKinds !== null) rules.push(['grpcKinds', `allowed gRPC filters: ${grpcKinds.join(', ')}`])
   if (grpcBlockedOwners.length > 0) {
-    rules.push(['grpcBlockedOwners', `${grpcBlockedOwners.length} accounts and programs no gRPC filter may ask for`])
+    rules.push(['grpcBlockedOwners', `${grpcBlockedOwners.length} accounts and programs blocked in gRPC filters`])
   }
-  if (grpcResume) rules.push(['grpcResume', 'gRPC streams go on when their node is lost'])
+  if (grpcResume) rules.push(['grpcResume', 'gRPC streams resume when their node is lost'])
   return rules
 }

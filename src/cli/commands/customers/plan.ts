@@ -1,10 +1,18 @@
 import { buildRouteMap } from '@stricli/core'
-import { type CommonFlags, command, commonFlags, type ListFlags, listFlags, word, words } from '../../define.ts'
+import {
+  argument,
+  type CommonFlags,
+  command,
+  commonFlags,
+  type ListFlags,
+  listFlags,
+  positional,
+} from '../../define.ts'
 
 const load = () => import('./run/plan.ts')
 
 export const planRoutes = buildRouteMap({
-  docs: { brief: 'Plans: what a subscription may use' },
+  docs: { brief: 'Plans and their limits' },
   routes: {
     list: command<ListFlags>({
       brief: 'List plans with their limits',
@@ -15,7 +23,7 @@ export const planRoutes = buildRouteMap({
     show: command<CommonFlags, [string]>({
       brief: 'Show a plan with every limit and method cost',
       examples: ['build'],
-      parameters: { flags: commonFlags, positional: words(word('PLAN', 'Plan name')) },
+      parameters: { flags: commonFlags, positional: positional(argument('PLAN', 'Plan name')) },
       load: async () => (await load()).showPlan,
     }),
   },

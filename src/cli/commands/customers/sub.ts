@@ -1,5 +1,6 @@
 import { buildRouteMap } from '@stricli/core'
 import {
+  argument,
   type ChangeFlags,
   type CommonFlags,
   type CutFlags,
@@ -10,35 +11,20 @@ import {
   flag,
   type ListFlags,
   listFlags,
-  type SecretFlags,
+  positional,
   secretFlags,
-  subscriptionWord,
+  subscriptionArgument,
   text,
-  word,
-  words,
 } from '../../define.ts'
+import type { LimitFlags } from './limits.ts'
+import type { CreateFlags } from './run/sub.ts'
 
 const load = () => import('./run/sub.ts')
-
-export type LimitFlags = {
-  readonly unitsPerSecond?: string
-  readonly sendsPerSecond?: string
-  readonly unitsPerMonth?: string
-  readonly wsConnections?: string
-  readonly wsSubscriptions?: string
-  readonly grpcStreams?: string
-  readonly grpcAccountsPerStream?: string
-  readonly grpcKinds?: string
-  readonly grpcBlockedOwners?: string
-  readonly grpcResume?: string
-  readonly requestBytes?: string
-  readonly batchItems?: string
-}
 
 const limit = (brief: string) => flag.text(brief, 'N')
 
 const LIMIT_VALUES =
-  'A limit is a whole number, "unlimited", or "plan" for the plan\'s own. Rules of gRPC streams take "plan" too.'
+  'A limit is a whole number, "unlimited", or "plan" for the value of the plan. The gRPC rules accept "plan" too.'
 
 const limitFlags = {
   unitsPerSecond: limit('Units per second'),
@@ -48,29 +34,19 @@ const limitFlags = {
   wsSubscriptions: limit('Live WebSocket subscriptions'),
   grpcStreams: limit('Open gRPC streams'),
   grpcAccountsPerStream: limit('Accounts in one gRPC stream'),
-  grpcKinds: flag.text('Kinds of filter in gRPC streams, separated by commas, or unlimited', 'LIST'),
-  grpcBlockedOwners: flag.text('Accounts and programs no gRPC filter may ask for, or none', 'LIST'),
-  grpcResume: flag.text('Whether gRPC streams go on when their node is lost: yes or no', 'ANSWER'),
+  grpcKinds: flag.text('Allowed filters in gRPC streams, separated by commas, or unlimited', 'LIST'),
+  grpcBlockedOwners: flag.text('Accounts and programs blocked in gRPC filters, or none', 'LIST'),
+  grpcResume: flag.text('Whether gRPC streams resume when their node is lost: yes or no', 'YES|NO'),
   requestBytes: limit('Bytes in one request body'),
   batchItems: limit('Calls in one batch'),
 } as const
 
-export type CreateFlags = SecretFlags &
-  LimitFlags & {
-    readonly customer: string
-    readonly plan?: string
-    readonly products?: string
-    readonly until?: string
-    readonly destination?: string
-    readonly vouched?: boolean
-  }
-
 export const subRoutes = buildRouteMap({
-  docs: { brief: 'Subscriptions: what customers hold' },
+  docs: { brief: 'Subscriptions' },
   routes: {
     create: command<CreateFlags, [string]>({
       brief: 'Create a subscription and print its handover card',
-      details: `The card is what you hand to the customer. Its token is shown once and cannot be shown again.\n${LIMIT_VALUES}`,
+      details: `The card is for the customer. Its token is shown only once.\n${LIMIT_VALUES}`,
       examples: [
         'acme-prod --customer acme --plan build --print-token',
         'acme-shreds --customer acme --products shreds-raw --destination 127.0.0.1:20001 --vouched',
@@ -79,15 +55,15 @@ export const subRoutes = buildRouteMap({
       parameters: {
         flags: {
           customer: { kind: 'parsed', parse: text, brief: 'Customer name or id', placeholder: 'CUSTOMER' },
-          plan: flag.text('Plan (default starter; sluice plan list)', 'PLAN'),
+          plan: flag.text('Plan (default starter); list them with: sluice plan list', 'PLAN'),
           products: flag.text('Products, separated by commas (default bundle)', 'LIST'),
           until: flag.text('Last day, as 2027-01-31, or a time span such as 30d (default no end)', 'DATE'),
-          destination: flag.text('Where raw shreds go', 'IP:PORT'),
-          vouched: flag.switch('You vouch for the destination; the audit log keeps your word'),
+          destination: flag.text('UDP destination of raw shreds', 'IP:PORT'),
+          vouched: flag.switch('Skip the proof of the destination; recorded in the audit log'),
           ...limitFlags,
           ...secretFlags,
         },
-        positional: words(word('NAME', 'Short name, unique')),
+        positional: positional(argument('NAME', 'Short name, unique')),
       },
       load: async () => (await load()).createSub,
     }),
@@ -97,8 +73,8 @@ export const subRoutes = buildRouteMap({
       parameters: {
         flags: {
           ...listFlags,
-          customer: flag.text('Only of this customer', 'CUSTOMER'),
-          stateIs: flag.text('Only those: active, suspended, cancelled, expired, customer-suspended', 'STATE'),
+          customer: flag.text('Only this customer', 'CUSTOMER'),
+          stateIs: flag.text('Only this state: active, suspended, cancelled, expired, customer-suspended', 'STATE'),
         },
         aliases: { o: 'output' },
       },
@@ -107,11 +83,11 @@ export const subRoutes = buildRouteMap({
     show: command<CommonFlags, [string]>({
       brief: 'Show a subscription: limits, token, destination, notes, refunds',
       examples: ['acme-prod'],
-      parameters: { flags: commonFlags, positional: words(subscriptionWord) },
+      parameters: { flags: commonFlags, positional: positional(subscriptionArgument) },
       load: async () => (await load()).showSub,
     }),
     limit: command<ChangeFlags & LimitFlags & { plan?: string }, [string]>({
-      brief: 'Change plan or single limits',
+      brief: 'Change the plan or single limits',
       details: LIMIT_VALUES,
       examples: [
         'acme-prod --units-per-second 300',
@@ -120,7 +96,7 @@ export const subRoutes = buildRouteMap({
       ],
       parameters: {
         flags: { plan: flag.text('Another plan', 'PLAN'), ...limitFlags, ...changeFlags },
-        positional: words(subscriptionWord),
+        positional: positional(subscriptionArgument),
       },
       load: async () => (await load()).limitSub,
     }),
@@ -137,34 +113,38 @@ export const subRoutes = buildRouteMap({
           },
           ...changeFlags,
         },
-        positional: words(subscriptionWord),
+        positional: positional(subscriptionArgument),
       },
       load: async () => (await load()).renewSub,
     }),
     suspend: command<CutFlags, [string]>({
-      brief: 'Refuse its calls and cut its streams, until resumed',
+      brief: 'Refuse its calls and close its streams until resumed',
       examples: ['acme-prod --yes'],
-      parameters: { flags: cutFlags, positional: words(subscriptionWord) },
+      parameters: { flags: cutFlags, positional: positional(subscriptionArgument) },
       load: async () => (await load()).suspendSub,
     }),
     resume: command<ChangeFlags, [string]>({
-      brief: 'Serve a suspended subscription again',
+      brief: 'Resume a suspended subscription',
       examples: ['acme-prod'],
-      parameters: { flags: changeFlags, positional: words(subscriptionWord) },
+      parameters: { flags: changeFlags, positional: positional(subscriptionArgument) },
       load: async () => (await load()).resumeSub,
     }),
     cancel: command<CutFlags, [string]>({
-      brief: 'End a subscription for good',
+      brief: 'Cancel a subscription permanently',
       examples: ['acme-shreds --yes'],
-      parameters: { flags: cutFlags, positional: words(subscriptionWord) },
+      parameters: { flags: cutFlags, positional: positional(subscriptionArgument) },
       load: async () => (await load()).cancelSub,
     }),
     refund: command<ChangeFlags & { reason: string }, [string, string, string]>({
-      brief: 'Record a refund you paid through your own channel',
+      brief: 'Record a refund; the payment is made elsewhere',
       examples: ['acme-prod 40 USD --reason "outage on the 3rd"'],
       parameters: {
-        flags: { reason: { kind: 'parsed', parse: text, brief: 'Why', placeholder: 'TEXT' }, ...changeFlags },
-        positional: words(subscriptionWord, word('AMOUNT', 'Decimal amount'), word('CURRENCY', 'Such as USD')),
+        flags: { reason: { kind: 'parsed', parse: text, brief: 'Reason', placeholder: 'TEXT' }, ...changeFlags },
+        positional: positional(
+          subscriptionArgument,
+          argument('AMOUNT', 'Decimal amount'),
+          argument('CURRENCY', 'Such as USD'),
+        ),
       },
       load: async () => (await load()).refundSub,
     }),

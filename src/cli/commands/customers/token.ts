@@ -6,11 +6,11 @@ import {
   flag,
   type ListFlags,
   listFlags,
-  optionalWord,
+  optionalArgument,
+  positional,
   type SecretFlags,
   secretFlags,
-  subscriptionWord,
-  words,
+  subscriptionArgument,
 } from '../../define.ts'
 
 const load = () => import('./run/token.ts')
@@ -19,28 +19,28 @@ export const tokenRoutes = buildRouteMap({
   docs: { brief: 'Tokens: one per subscription, shown once' },
   routes: {
     issue: command<SecretFlags, [string]>({
-      brief: 'Issue a token where the last one was revoked',
+      brief: 'Issue a token to a subscription without one',
       examples: ['acme-prod --print-token'],
-      parameters: { flags: secretFlags, positional: words(subscriptionWord) },
+      parameters: { flags: secretFlags, positional: positional(subscriptionArgument) },
       load: async () => (await load()).issueTokenCommand,
     }),
     rotate: command<SecretFlags & { grace?: string; yes?: boolean }, [string]>({
-      brief: 'Replace the token; the old one ends at once, or after --grace',
+      brief: 'Replace the token; the old one is revoked at once, or after --grace',
       examples: ['acme-prod --yes --print-token', 'acme-prod --grace 1h --print-token'],
       parameters: {
         flags: {
           ...secretFlags,
-          grace: flag.text('Keep the old token this long (up to 7d), on the same quota', 'TIME'),
-          yes: flag.switch('Do not ask'),
+          grace: flag.text('Keep the old token valid for this time (up to 7d), on the same quota', 'TIME'),
+          yes: flag.switch('Skip the confirmation'),
         },
-        positional: words(subscriptionWord),
+        positional: positional(subscriptionArgument),
       },
       load: async () => (await load()).rotateTokenCommand,
     }),
     revoke: command<CutFlags, [string]>({
-      brief: 'End the token now; calls are refused within a second',
+      brief: 'Revoke the token; calls are refused within a second',
       examples: ['acme-prod --yes'],
-      parameters: { flags: cutFlags, positional: words(subscriptionWord) },
+      parameters: { flags: cutFlags, positional: positional(subscriptionArgument) },
       load: async () => (await load()).revokeTokenCommand,
     }),
     list: command<ListFlags, [string?]>({
@@ -49,7 +49,7 @@ export const tokenRoutes = buildRouteMap({
       parameters: {
         flags: listFlags,
         aliases: { o: 'output' },
-        positional: words(optionalWord('SUB', 'Only of this subscription')),
+        positional: positional(optionalArgument('SUB', 'Only this subscription')),
       },
       load: async () => (await load()).listTokens,
     }),

@@ -1,31 +1,30 @@
-import { type CommonFlags, command, commonFlags, flag, word, words } from '../../define.ts'
-
-export type RestoreFlags = CommonFlags & { readonly force?: boolean; readonly dryRun?: boolean }
+import { argument, type CommonFlags, command, commonFlags, flag, positional } from '../../define.ts'
+import type { RestoreFlags } from './run/restore.ts'
 
 export const backupCommand = command<CommonFlags, [string]>({
   brief: 'Write customers, subscriptions, usage and the audit chain to a new file (mode 0600)',
   details:
-    'Works while Sluice runs, and on either engine. The file is text, holds hashes but no token and no password, and is read again before the command ends.',
+    'Works while Sluice runs, with SQLite and PostgreSQL. The file is text; it holds hashes, but no tokens or passwords. The command reads it back before it ends.',
   examples: ['sluice-backup.jsonl'],
   parameters: {
     flags: commonFlags,
-    positional: words(word('FILE', 'The new file; one that is there is never replaced')),
+    positional: positional(argument('FILE', 'The new file; an existing file is never replaced')),
   },
   load: async () => (await import('./run/backup.ts')).backup,
 })
 
 export const restoreCommand = command<RestoreFlags, [string]>({
-  brief: 'Make the access store of a backup, on the engine that the config names',
+  brief: 'Restore the access store from a backup, to the configured database',
   details:
-    'Refused while Sluice runs on the state folder. A store that is there is replaced only with --force, and is kept under another name; a PostgreSQL database has to be an empty one. The chain of the backup goes on with a line that says who restored it.',
+    'Refused while Sluice runs on the state folder. An existing store is replaced only with --force, and kept under another name; a PostgreSQL database must be empty. The audit chain of the backup continues with a line that records the restore.',
   examples: ['yesterday.jsonl --dry-run', 'yesterday.jsonl --force'],
   parameters: {
     flags: {
       ...commonFlags,
-      force: flag.switch('Put it in the place of the store that is there, which is kept'),
-      dryRun: flag.switch('Check the whole file, change nothing'),
+      force: flag.switch('Replace the existing store, which is kept under another name'),
+      dryRun: flag.switch('Check the complete file, change nothing'),
     },
-    positional: words(word('FILE', 'A file made by sluice backup')),
+    positional: positional(argument('FILE', 'A file made by sluice backup')),
   },
   load: async () => (await import('./run/restore.ts')).restore,
 })

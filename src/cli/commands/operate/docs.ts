@@ -1,14 +1,13 @@
-import { type CommonFlags, command, commonFlags, flag, optionalWord, words } from '../../define.ts'
-
-export type DocsFlags = CommonFlags & { readonly path?: boolean }
+import { command, commonFlags, flag, optionalArgument, positional } from '../../define.ts'
+import type { DocsFlags } from './run/docs.ts'
 
 export const docsCommand = command<DocsFlags, [string | undefined]>({
-  brief: 'Print a page of the documents that came with this Sluice, or list them',
-  details: 'Pages are Markdown; those under openapi and asyncapi are descriptions of the interfaces for programs.',
+  brief: 'Print a page of the shipped documentation, or list the pages',
+  details: 'Pages are Markdown; those under openapi and asyncapi are machine-readable interface descriptions.',
   examples: ['', 'operating', 'openapi/execution'],
   parameters: {
-    flags: { path: flag.switch('Print where the file is instead of its text'), ...commonFlags },
-    positional: words(optionalWord('NAME', 'Name of a page, as listed')),
+    flags: { path: flag.switch('Print the path of the file instead of its text'), ...commonFlags },
+    positional: positional(optionalArgument('NAME', 'Name of a page from the list')),
   },
   load: async () => (await import('./run/docs.ts')).docs,
 })

@@ -1,36 +1,30 @@
 import { buildRouteMap } from '@stricli/core'
-import { type CommonFlags, command, commonFlags, flag } from '../../define.ts'
-
-export type TailFlags = CommonFlags & {
-  readonly sub?: string
-  readonly level?: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal'
-  readonly lines?: string
-  readonly follow?: boolean
-}
+import { command, commonFlags, flag } from '../../define.ts'
+import type { TailFlags } from './run/logs.ts'
 
 export const logsRoutes = buildRouteMap({
-  docs: { brief: 'Logs of a running Sluice' },
+  docs: { brief: 'Logs of the running process' },
   routes: {
     tail: command<TailFlags>({
-      brief: 'Print the newest lines of the log, and follow with --follow',
+      brief: 'Print the newest log lines; --follow keeps printing',
       details: [
-        'With --sub: who connected and how it ended, what was refused with limit and code (one line a second and limit, with',
-        'their number), what the operator changed, trouble of the nodes that serve it, and with --follow its rates.',
-        'The process keeps its last 1000 lines. What is below the configured log.level was never written; with --json the lines',
-        'come as they are in the log.',
+        'With --sub: connections opened and closed, refusals with limit and code (one line per second and limit, with a count),',
+        'changes by the operator, failures of its upstream nodes, and with --follow its rates.',
+        'The process keeps its last 1000 lines. Lines below the configured log.level are never written. With --json lines are',
+        'printed as logged.',
       ].join('\n'),
       examples: ['', '--sub acme-prod --follow', '--level warn --lines 100'],
       parameters: {
         flags: {
-          sub: flag.text('Only lines that concern this subscription', 'SUB'),
+          sub: flag.text('Only lines about this subscription', 'SUB'),
           level: {
             kind: 'enum',
             values: ['trace', 'debug', 'info', 'warn', 'error', 'fatal'],
             optional: true,
-            brief: 'Only lines of this level and above',
+            brief: 'Lowest level to print',
           },
-          lines: flag.text('How many lines of the past (default 20)', 'N'),
-          follow: flag.switch('Go on printing'),
+          lines: flag.text('Number of past lines (default 20)', 'N'),
+          follow: flag.switch('Keep printing new lines'),
           ...commonFlags,
         },
         aliases: { n: 'lines', f: 'follow' },

@@ -1,12 +1,13 @@
 import { type CommonFlags, command, commonFlags, flag } from '../../define.ts'
+import type { StatusFlags } from './run/status.ts'
 
 export const initCommand = command<CommonFlags & { host?: string; force?: boolean }>({
-  brief: 'Write a commented config file (mode 0600)',
+  brief: 'Write a config file with every option and its default (mode 0600)',
   examples: ['--host rpc.example.net --config example.toml'],
   parameters: {
     flags: {
       ...commonFlags,
-      host: flag.text('Host name customers will use', 'NAME'),
+      host: flag.text('Host name that customers connect to', 'NAME'),
       force: flag.switch('Replace an existing file'),
     },
   },
@@ -14,9 +15,9 @@ export const initCommand = command<CommonFlags & { host?: string; force?: boolea
 })
 
 export const serveCommand = command<CommonFlags & { demo?: boolean }>({
-  brief: 'Run all services of this build',
+  brief: 'Run all enabled services in one process',
   details:
-    'Without a configuration everything runs on loopback over an embedded chain, and the first start prints a demo handover card.',
+    'Without a config file all services run on loopback against an embedded chain, and the first start prints the handover card of a demo subscription.',
   examples: [''],
   parameters: {
     flags: {
@@ -24,41 +25,39 @@ export const serveCommand = command<CommonFlags & { demo?: boolean }>({
       demo: {
         kind: 'boolean',
         optional: true,
-        brief: 'Make the demo subscription on first start (default: only without a config file)',
+        brief: 'Create a demo subscription at the first start (default: only without a config file)',
       },
     },
   },
   load: async () => (await import('../services/run/serve.ts')).serve,
 })
 
-export type StatusFlags = CommonFlags & { readonly watch?: boolean }
-
 export const statusCommand = command<StatusFlags>({
-  brief: 'What runs on this state folder, and how it is',
+  brief: 'Show the state of the running process',
   details:
-    'With --watch it is drawn again each second, also while the process is away; without a terminal one line for each change. q or Ctrl-C leaves.',
+    'With --watch the view refreshes every second and waits while the process restarts; without a terminal it prints one line per change. Quit with q or Ctrl-C.',
   examples: ['', '--json', '--watch'],
-  parameters: { flags: { ...commonFlags, watch: flag.switch('Go on looking') } },
+  parameters: { flags: { ...commonFlags, watch: flag.switch('Keep watching') } },
   load: async () => (await import('./run/status.ts')).status,
 })
 
 export const doctorCommand = command<CommonFlags>({
-  brief: 'Check everything that commonly goes wrong, with the command that mends it',
+  brief: 'Check machine, configuration, store and upstreams, and print a fix for each problem',
   examples: ['', '--json'],
   parameters: { flags: commonFlags },
   load: async () => (await import('./run/doctor.ts')).doctor,
 })
 
 export const reloadCommand = command<CommonFlags>({
-  brief: 'Read the configuration again; a bad file leaves the old one running',
+  brief: 'Reload the configuration; an invalid file is refused and changes nothing',
   examples: [''],
   parameters: { flags: commonFlags },
   load: async () => (await import('./run/control.ts')).reload,
 })
 
 export const drainCommand = command<CommonFlags & { yes?: boolean }>({
-  brief: 'Finish what is in flight and stop',
+  brief: 'Finish requests in flight and stop the process',
   examples: ['--yes'],
-  parameters: { flags: { yes: flag.switch('Do not ask'), ...commonFlags } },
+  parameters: { flags: { yes: flag.switch('Skip the confirmation'), ...commonFlags } },
   load: async () => (await import('./run/control.ts')).drain,
 })

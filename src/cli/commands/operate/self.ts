@@ -2,7 +2,7 @@ import { buildRouteMap } from '@stricli/core'
 import { type CommonFlags, command, commonFlags } from '../../define.ts'
 
 export const versionCommand = command<CommonFlags>({
-  brief: 'Version of Sluice and its runtime',
+  brief: 'Print the versions of Sluice and Node',
   examples: ['', '--json'],
   parameters: { flags: commonFlags },
   load: async () => (await import('./run/self.ts')).version,

@@ -1,12 +1,11 @@
-import { type CommonFlags, command, commonFlags, flag } from '../../define.ts'
-
-export type TopFlags = CommonFlags & { readonly once?: boolean }
+import { command, commonFlags, flag } from '../../define.ts'
+import type { TopFlags } from './run/top.ts'
 
 export const topCommand = command<TopFlags>({
   brief: 'Live view of products, customers, upstreams and refusals',
   details:
-    'Drawn again each second, with rates over the last five; q or Ctrl-C leaves. With --once, with --json, or without a terminal it looks for two seconds and prints once.',
+    'Refreshes every second, with rates over the last five seconds; quit with q or Ctrl-C. With --once, with --json or without a terminal it measures for two seconds and prints once.',
   examples: ['', '--once', '--json'],
-  parameters: { flags: { ...commonFlags, once: flag.switch('Print one picture and end') } },
+  parameters: { flags: { ...commonFlags, once: flag.switch('Print once and exit') } },
   load: async () => (await import('./run/top.ts')).top,
 })

@@ -1,9 +1,9 @@
 import { type CommonFlags, command, commonFlags } from '../../define.ts'
 
 export const senderCommand = command<CommonFlags>({
-  brief: 'Run the sender alone',
+  brief: 'Run TPU Sender as its own process',
   details:
-    'Takes tipped transactions on port 8901 and sends them to the nodes of upstreams.nodes, to relays and straight to leaders. Set sender.enabled = false where sluice serve runs beside it, and give each a state folder of its own.',
+    'Accepts tipped transactions on port 8901 and sends them to the nodes of upstreams.nodes, to relays and directly to leaders. If sluice serve runs beside it, set sender.enabled = false there and use two state folders.',
   examples: [''],
   parameters: { flags: commonFlags },
   load: async () => (await import('./run/sender.ts')).sender,

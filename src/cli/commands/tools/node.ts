@@ -1,24 +1,24 @@
 import { buildRouteMap } from '@stricli/core'
 import {
+  argument,
   type ChangeFlags,
   changeFlags,
   command,
   flag,
   type ListFlags,
   listFlags,
-  optionalWord,
+  optionalArgument,
+  positional,
   text,
-  word,
-  words,
 } from '../../define.ts'
 
 const load = () => import('./run/node.ts')
 
 export const nodeRoutes = buildRouteMap({
-  docs: { brief: 'Dedicated nodes: one customer each' },
+  docs: { brief: 'Dedicated nodes' },
   routes: {
     add: command<ChangeFlags & { rpc: string; ws?: string; grpc?: string; credential?: string }, [string]>({
-      brief: 'Put a dedicated node on record',
+      brief: 'Add a dedicated node',
       examples: [
         'ded-1 --rpc https://ded-1.example.net:8899 --ws wss://ded-1.example.net:8900 --grpc https://ded-1.example.net:10000',
       ],
@@ -28,18 +28,18 @@ export const nodeRoutes = buildRouteMap({
           rpc: { kind: 'parsed', parse: text, brief: 'JSON-RPC address', placeholder: 'URL' },
           ws: flag.text('WebSocket address', 'URL'),
           grpc: flag.text('gRPC address', 'URL'),
-          credential: flag.text('Where its credential is: file:PATH or env:NAME', 'REF'),
+          credential: flag.text('Reference to its credential: file:PATH or env:NAME', 'REF'),
         },
-        positional: words(word('NAME', 'Short name, unique')),
+        positional: positional(argument('NAME', 'Short name, unique')),
       },
       load: async () => (await load()).addNodeCommand,
     }),
     assign: command<ChangeFlags & { nobody?: boolean }, [string, string?]>({
-      brief: 'Give a node to one subscription, alone',
+      brief: 'Assign a node to one subscription exclusively',
       examples: ['ded-1 --nobody'],
       parameters: {
-        flags: { nobody: flag.switch('Take the node back'), ...changeFlags },
-        positional: words(word('NODE', 'Node name or id'), optionalWord('SUB', 'Subscription name or id')),
+        flags: { nobody: flag.switch('Remove the assignment'), ...changeFlags },
+        positional: positional(argument('NODE', 'Node name or id'), optionalArgument('SUB', 'Subscription name or id')),
       },
       load: async () => (await load()).assignNodeCommand,
     }),
@@ -50,13 +50,13 @@ export const nodeRoutes = buildRouteMap({
       load: async () => (await load()).listNodes,
     }),
     test: command<ListFlags, [string?]>({
-      brief: 'Reach dedicated nodes over HTTP, WebSocket and gRPC, with their own credentials',
-      details: 'Nothing needs to run. Ends with 1 when a node does not answer.',
+      brief: 'Test dedicated nodes over HTTP, WebSocket and gRPC with their credentials',
+      details: 'Works without a running process. Exits with 1 if a node does not respond.',
       examples: ['ded-1'],
       parameters: {
         flags: listFlags,
         aliases: { o: 'output' },
-        positional: words(optionalWord('NODE', 'Node name or id (default: all)')),
+        positional: positional(optionalArgument('NODE', 'Node name or id (default: all)')),
       },
       load: async () => (await import('./run/test-nodes.ts')).testNodes,
     }),

@@ -1,40 +1,37 @@
 import { buildRouteMap } from '@stricli/core'
 import {
+  argument,
   type ChangeFlags,
   changeFlags,
   command,
   flag,
   type ListFlags,
   listFlags,
-  optionalWord,
-  subscriptionWord,
-  word,
-  words,
+  optionalArgument,
+  positional,
+  subscriptionArgument,
 } from '../../define.ts'
+import type { ReportFlags } from './run/shred-report.ts'
+import type { InspectFlags, ListenFlags } from './run/shred-watch.ts'
 
 const load = () => import('./run/shred.ts')
 const loadWatch = () => import('./run/shred-watch.ts')
 
-export type ReportFlags = ListFlags & { since?: string; by?: 'hour' | 'day' | 'total' }
-export type WatchFlags = ListFlags & { leader?: string; slotMs?: string; for?: string }
-export type InspectFlags = WatchFlags & { listen?: string; port?: string; transactions?: boolean }
-export type ListenFlags = WatchFlags & { host?: string }
-
 const watchFlags = {
-  leader: flag.text('Base58 identity of the leader, to check signatures', 'KEY'),
+  leader: flag.text('Base58 identity of the leader, to verify signatures', 'KEY'),
   slotMs: flag.text('Length of a slot in milliseconds, for latencies (default 400)', 'MS'),
-  for: flag.text('Stop after this time (default: at Ctrl-C)', 'DURATION'),
+  for: flag.text('Stop after this time (default: on Ctrl-C)', 'DURATION'),
 } as const
 
 export const shredRoutes = buildRouteMap({
-  docs: { brief: 'Shreds: where raw shreds go' },
+  docs: { brief: 'Shred destinations, delivery reports and capture tools' },
   routes: {
     setDestination: command<ChangeFlags & { vouched?: boolean }, [string, string]>({
-      brief: 'Replace the one destination of a subscription',
+      brief: 'Set the destination of a subscription',
       examples: ['acme-shreds 127.0.0.1:20002 --vouched'],
       parameters: {
-        flags: { vouched: flag.switch('You vouch for the destination; the audit log keeps your word'), ...changeFlags },
-        positional: words(subscriptionWord, word('IP:PORT', 'Literal address and port')),
+        flags: { vouched: flag.switch('Skip the proof of the destination; recorded in the audit log'), ...changeFlags },
+        positional: positional(subscriptionArgument, argument('IP:PORT', 'Literal address and port')),
       },
       load: async () => (await load()).setDestinationCommand,
     }),
@@ -44,73 +41,76 @@ export const shredRoutes = buildRouteMap({
       parameters: {
         flags: listFlags,
         aliases: { o: 'output' },
-        positional: words(optionalWord('SUB', 'Only of this subscription')),
+        positional: positional(optionalArgument('SUB', 'Only this subscription')),
       },
       load: async () => (await load()).showDestinations,
     }),
     pause: command<ChangeFlags, [string]>({
-      brief: 'Stop sending, keep the destination',
+      brief: 'Pause sending and keep the destination',
       examples: ['acme-shreds'],
-      parameters: { flags: changeFlags, positional: words(subscriptionWord) },
+      parameters: { flags: changeFlags, positional: positional(subscriptionArgument) },
       load: async () => (await load()).pauseDestination,
     }),
     resume: command<ChangeFlags, [string]>({
-      brief: 'Send again',
+      brief: 'Resume sending',
       examples: ['acme-shreds'],
-      parameters: { flags: changeFlags, positional: words(subscriptionWord) },
+      parameters: { flags: changeFlags, positional: positional(subscriptionArgument) },
       load: async () => (await load()).resumeDestination,
     }),
     verify: command<ChangeFlags, [string, string?]>({
-      brief: 'Challenge a destination, or take the code it was sent',
+      brief: 'Challenge a destination, or confirm it with its code',
       details:
-        'A new destination gets three small packets with a code. It is proven when it sends one back (sluice shred listen does), or when the customer reads the code to you and you give it here.',
+        'A new destination receives three small packets with a code. It is proven when it echoes one (sluice shred listen does), or when the customer gives you the code and you enter it here.',
       examples: ['acme-shreds'],
       parameters: {
         flags: changeFlags,
-        positional: words(subscriptionWord, optionalWord('CODE', 'The code the destination was sent')),
+        positional: positional(
+          subscriptionArgument,
+          optionalArgument('CODE', 'The code that the destination received'),
+        ),
       },
       load: async () => (await load()).verifyDestination,
     }),
     report: command<ReportFlags, [string?]>({
-      brief: 'Delivery report: what each subscription was sent, and what not',
+      brief: 'Delivery report: packets sent and not sent per subscription',
       examples: ['', 'acme-shreds --since 7d --by day', '--by hour -o csv'],
       parameters: {
         flags: {
           ...listFlags,
-          since: flag.text('From this day or time span back (default 24h)', 'DATE'),
-          by: { kind: 'enum', values: ['hour', 'day', 'total'], optional: true, brief: 'Grouped by (default hour)' },
+          since: flag.text('Start day, or time span before now (default 24h)', 'DATE'),
+          by: { kind: 'enum', values: ['hour', 'day', 'total'], optional: true, brief: 'Group by (default hour)' },
         },
         aliases: { o: 'output' },
-        positional: words(optionalWord('SUB', 'Only of this subscription')),
+        positional: positional(optionalArgument('SUB', 'Only this subscription')),
       },
       load: async () => (await import('./run/shred-report.ts')).reportDelivery,
     }),
     inspect: command<InspectFlags, [string?]>({
-      brief: 'Decode shreds from a capture or a port: headers, slots, completeness, signatures',
+      brief: 'Decode shreds from a capture or a UDP port: headers, slots, completeness, signatures',
       details:
-        'Reads pcap and pcapng (also .gz), Unix archives of shreds and plain dumps. With --leader the signatures are checked; a name that ends in -KEY.ar brings its own key.',
+        'Reads pcap and pcapng (also .gz), ar archives of shreds and raw dumps. --leader verifies the signatures; an archive named *-KEY.ar contains the key in its name.',
       examples: ['shreds.pcap', 'shreds.pcap --transactions -o json'],
       parameters: {
         flags: {
           ...listFlags,
           ...watchFlags,
           listen: flag.text('Read this UDP port instead of a file', 'PORT'),
-          port: flag.text('Only packets to or from this port of the capture', 'PORT'),
-          transactions: flag.switch('Check the signatures of all transactions'),
+          port: flag.text('Only packets of the capture to or from this port', 'PORT'),
+          transactions: flag.switch('Verify the signatures of all transactions'),
         },
         aliases: { o: 'output' },
-        positional: words(optionalWord('FILE', 'Capture to read')),
+        positional: positional(optionalArgument('FILE', 'Capture to read')),
       },
       load: async () => (await loadWatch()).inspectShreds,
     }),
     listen: command<ListenFlags, [string]>({
-      brief: 'Count, recover and rebuild what arrives at a port, as a customer would',
-      details: 'Prints a line for each slot and the sums at the end; answers the challenge of the operator.',
+      brief: 'Receive shreds on a UDP port as a customer does: count, recover, deshred',
+      details: 'Prints a line for each slot and totals at the end; echoes the challenge of the operator.',
       examples: ['20011 --for 100ms'],
       parameters: {
         flags: { ...listFlags, ...watchFlags, host: flag.text('Address to listen on (default 0.0.0.0)', 'IP') },
         aliases: { o: 'output' },
-        positional: words(word('PORT', 'UDP port that shreds come to')),
+        positional: positional(argument('PORT', 'UDP port to listen on')),
       },
       load: async () => (await loadWatch()).listenToShreds,
     }),

@@ -1,5 +1,14 @@
 import { buildRouteMap } from '@stricli/core'
-import { type CommonFlags, command, commonFlags, flag, type ListFlags, listFlags, word, words } from '../../define.ts'
+import {
+  argument,
+  type CommonFlags,
+  command,
+  commonFlags,
+  flag,
+  type ListFlags,
+  listFlags,
+  positional,
+} from '../../define.ts'
 
 const load = () => import('./run/tip.ts')
 
@@ -8,7 +17,7 @@ const EXAMPLE =
   'AdLNjrcPckoD/Racw8Bi0493QKHhwy6EfwCOBQsXbQJYctcps9yE50Vm4vEIw9cuwOL15lSSg1quXkE2C9SEeAoBAAEDo99KlXp2Zf0O9d8nfDsT5jPP7uglMqZOa741NRhjwJG6O2EeKILBtqpLKuPseOoHNuOtmSODU0UBcVB6S58VtQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAACAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgBAgIAAQwCAAAAQEIPAAAAAAA= --account DXyM8yAHqpMzDtvwz5DXoEUQmPxjJPMKCASCPhLMKpEx'
 
 export const tipRoutes = buildRouteMap({
-  docs: { brief: 'Sender tips' },
+  docs: { brief: 'Tips of TPU Sender' },
   routes: {
     accounts: command<ListFlags>({
       brief: 'List tip accounts',
@@ -17,16 +26,16 @@ export const tipRoutes = buildRouteMap({
       load: async () => (await load()).listTipAccounts,
     }),
     check: command<CommonFlags & { account?: string }, [string]>({
-      brief: 'Check the tip of a transaction as the sender would; exit 1 when it would be refused',
+      brief: 'Check the tip of a transaction as the sender does; exit with 1 if it would be refused',
       examples: [EXAMPLE],
       parameters: {
-        flags: { account: flag.text('Tip account to check for instead of those in use', 'ADDRESS'), ...commonFlags },
-        positional: words(word('TX', 'The transaction in base64 or base58')),
+        flags: { account: flag.text('Tip account to check instead of the configured ones', 'ADDRESS'), ...commonFlags },
+        positional: positional(argument('TX', 'The transaction in base64 or base58')),
       },
       load: async () => (await load()).checkTip,
     }),
     stats: command<CommonFlags>({
-      brief: 'Tips received, landing rate and time to land of the running Sluice',
+      brief: 'Show tips received, landing rate and time to land',
       examples: ['', '--json'],
       parameters: { flags: commonFlags },
       load: async () => (await load()).tipStats,

@@ -4,14 +4,52 @@ import { addCustomer } from '../../../access/provisioning/customers.ts'
 import { createSubscription } from '../../../access/provisioning/subscriptions.ts'
 import type { Access } from '../../../access/service.ts'
 import type { AccessView } from '../../../access/store/store.ts'
-import type { Endpoints } from './endpoints.ts'
+import type { Bundle } from '../../../gateway/service.ts'
+import type { Sender } from '../../../sender/service.ts'
+import type { Settings } from '../config/settings.ts'
+import { currentActor, type Deps } from '../process/deps.ts'
+import { type Endpoints, endpointsOf } from './endpoints.ts'
 import { handoverCard } from './handover-card.ts'
+import type { AccessPart } from './open-access.ts'
+
+type Listening = { readonly address: { readonly port: number } }
+
+export type DemoServices = {
+  readonly customers: AccessPart
+  readonly bundle: Pick<Bundle, 'rpc' | 'ws' | 'grpc'>
+  readonly sender: Pick<Sender, 'address' | 'tipAccounts'> | undefined
+  readonly execution: Listening | undefined
+  readonly indexer: Listening | undefined
+}
+
+/** The handover card of the demo subscription at the first start; at later ones, where the services are. */
+export async function demoCard(
+  { config, plans }: Settings,
+  { random, env, clock }: Pick<Deps, 'random' | 'env' | 'clock'>,
+  { customers: { store, access }, bundle, sender, execution, indexer }: DemoServices,
+): Promise<string> {
+  const endpoints = endpointsOf(config, {
+    rpc: bundle.rpc.port,
+    ws: bundle.ws.port,
+    grpc: bundle.grpc.port,
+    sender: sender?.address.port,
+    tipAccounts: sender?.tipAccounts,
+    execution: execution?.address.port,
+    indexer: indexer?.address.port,
+  })
+  const on = { store, random, actor: currentActor(env), nowMs: clock.nowMs() }
+  const card = await createDemo(on, plans, endpoints)
+  if (card === undefined) return returningHint(store, endpoints)
+  // The commands on the card work once this process has loaded the new token.
+  await untilRevision(access, await store.revision())
+  return card
+}
 
 /**
- * On the very first start without a configuration: one subscription with everything, so that a newcomer has something to call with. Returns its
- * card, the only time it can be shown; undefined when the store has customers already.
+ * At the first start without a configuration: creates one subscription with all products and returns its card. The card holds the token and is shown
+ * only now. Returns undefined when the store has customers.
  */
-export async function makeDemo(on: Provisioning, plans: PlanTable, endpoints: Endpoints): Promise<string | undefined> {
+async function createDemo(on: Provisioning, plans: PlanTable, endpoints: Endpoints): Promise<string | undefined> {
   if ((await on.store.list('customers')).length > 0) return undefined
   await addCustomer(on, { name: 'demo', contact: 'made by the first start' })
   const created = await createSubscription(on, {
@@ -24,12 +62,10 @@ export async function makeDemo(on: Provisioning, plans: PlanTable, endpoints: En
     destination: { address: '127.0.0.1:20001', vouched: true },
   })
   const card = handoverCard({ ...created, limits: plans.limitsOf('professional', {}), endpoints })
-  // The page belongs to no subscription, but a newcomer wants to see something move.
   return endpoints.execution === undefined ? card : `${card}\nDashboard  ${endpoints.execution}/\n`
 }
 
-/** What a later start tells instead of the card, whose secrets cannot be shown again. */
-export async function returningHint(store: AccessView, { execution, rpc }: Endpoints): Promise<string> {
+async function returningHint(store: AccessView, { execution, rpc }: Endpoints): Promise<string> {
   const [demo] = await store.find('subscriptions', { name: 'demo' })
   return [
     ...(execution === undefined ? [] : [`Dashboard  ${execution}/`]),
@@ -41,7 +77,7 @@ export async function returningHint(store: AccessView, { execution, rpc }: Endpo
   ].join('\n')
 }
 
-/** Until this process has taken over the store up to that revision. */
+/** Waits until this process has loaded the store at `revision` or later. */
 export async function untilRevision(access: Pick<Access, 'snapshot' | 'onChange'>, revision: number): Promise<void> {
   while (access.snapshot().revision < revision) {
     const { promise, resolve } = Promise.withResolvers<void>()

@@ -2,19 +2,19 @@ import { listenAddress } from '../../../contract/listener-option.ts'
 import { isLoopbackHost } from '../../../platform/net/listener.ts'
 import type { Config } from '../config/config.ts'
 
-/** Where customers reach the doors that are open in this build. */
+/** URLs of the services for customers. */
 export type Endpoints = {
   readonly rpc?: string | undefined
   readonly ws?: string | undefined
   readonly grpc?: string | undefined
   readonly indexer?: string | undefined
   readonly sender?: string | undefined
-  /** Where tips of the sender go, as far as they are known. */
+  /** Tip accounts of the sender, if known. */
   readonly tipAccounts?: readonly string[] | undefined
   readonly execution?: string | undefined
 }
 
-/** From the config, and from the ports in use where the process knows them: a port 0 is chosen by the system. */
+/** From the config, and from the ports in use: with port 0 the system picks one. */
 export function endpointsOf(
   config: Config,
   inUse: {
@@ -29,18 +29,18 @@ export function endpointsOf(
 ): Endpoints {
   const { rpc, ws, grpc } = config.bundle
   return {
-    rpc: `${isSecure(rpc) ? 'https' : 'http'}://${positionOf(config, rpc, inUse.rpc)}`,
-    ws: `${isSecure(ws) ? 'wss' : 'ws'}://${positionOf(config, ws, inUse.ws)}`,
-    grpc: `${isSecure(grpc) ? 'https' : 'http'}://${positionOf(config, grpc, inUse.grpc)}`,
+    rpc: `${isSecure(rpc) ? 'https' : 'http'}://${hostAndPort(config, rpc, inUse.rpc)}`,
+    ws: `${isSecure(ws) ? 'wss' : 'ws'}://${hostAndPort(config, ws, inUse.ws)}`,
+    grpc: `${isSecure(grpc) ? 'https' : 'http'}://${hostAndPort(config, grpc, inUse.grpc)}`,
     indexer: config.indexer.enabled
-      ? `${isSecure(config.indexer) ? 'https' : 'http'}://${positionOf(config, config.indexer, inUse.indexer)}`
+      ? `${isSecure(config.indexer) ? 'https' : 'http'}://${hostAndPort(config, config.indexer, inUse.indexer)}`
       : undefined,
     sender: config.sender.enabled
-      ? `${isSecure(config.sender) ? 'https' : 'http'}://${positionOf(config, config.sender, inUse.sender)}`
+      ? `${isSecure(config.sender) ? 'https' : 'http'}://${hostAndPort(config, config.sender, inUse.sender)}`
       : undefined,
     tipAccounts: inUse.tipAccounts ?? config.sender.tipAccounts,
     execution: config.execution.enabled
-      ? `${isSecure(config.execution) ? 'https' : 'http'}://${positionOf(config, config.execution, inUse.execution)}`
+      ? `${isSecure(config.execution) ? 'https' : 'http'}://${hostAndPort(config, config.execution, inUse.execution)}`
       : undefined,
   }
 }
@@ -51,8 +51,8 @@ function isSecure({ tls, plaintext }: Server): boolean {
   return tls !== undefined || plaintext === 'behind-proxy'
 }
 
-/** A door on loopback is reached there, unless a proxy stands in front of it; a public one by the host name of the config. */
-function positionOf(config: Config, server: Server, inUse: number | undefined): string {
+/** The loopback address of a loopback listener without a proxy in front; otherwise the host name of the config. */
+function hostAndPort(config: Config, server: Server, inUse: number | undefined): string {
   const { host, port } = listenAddress(server)
   return `${isLoopbackHost(host) && server.plaintext === undefined ? host : config.host}:${inUse ?? port}`
 }

@@ -5,7 +5,7 @@ import type { Endpoints } from './endpoints.ts'
 
 export type CardInput = CreatedSubscription & { readonly limits: Limits; readonly endpoints: Endpoints }
 
-/** What the operator pastes to the customer. Holds the secrets of the subscription, so it is printed once and kept nowhere. */
+/** The card for the customer. It contains the secrets of the subscription, so it is printed once and never stored. */
 export function handoverCard(input: CardInput): string {
   const { subscription } = input
   const until = subscription.validUntil === null ? 'no end' : `valid until ${lastDay(subscription.validUntil)}`
@@ -32,7 +32,7 @@ function bundleLines({ subscription, endpoints, limits }: CardInput): string[] {
     fact('RPC', endpoints.rpc ?? NOT_IN_BUILD),
     fact('WS', endpoints.ws ?? NOT_IN_BUILD),
     fact('gRPC', endpoints.grpc ?? NOT_IN_BUILD),
-    ...limitWords(limits).map((words, at) => fact(at === 0 ? 'limits' : '', words)),
+    ...limitLines(limits).map((line, at) => fact(at === 0 ? 'limits' : '', line)),
   ]
 }
 
@@ -49,43 +49,43 @@ function indexerLines({ subscription, endpoints, credential }: CardInput): strin
 
 function shredLines({ subscription, destination }: CardInput): string[] {
   if (!subscription.products.includes('shreds-raw')) return []
-  if (destination === undefined) return [fact('shreds', 'no destination yet; give the operator one IP:PORT')]
+  if (destination === undefined) return [fact('shreds', 'no destination yet; send one IP:PORT to the operator')]
   return [fact('shreds', `UDP to ${printAddressPort(destination.ip, destination.port)} (${destination.proof})`)]
 }
 
-/** Open to everybody; the tip is the ticket. */
+/** The sender needs no subscription. */
 function senderLines({ endpoints: { sender, tipAccounts = [] } }: CardInput): string[] {
   if (sender === undefined) return []
   return [
-    fact('sender', `${sender}   no token, a tip in each transaction`),
-    fact('', `accounts for tips: curl ${sender}/tips`),
+    fact('sender', `${sender}   no token; each transaction needs a tip`),
+    fact('', `tip accounts: curl ${sender}/tips`),
     ...tipAccounts.map((account) => fact('', account)),
   ]
 }
 
-/** Belongs to no subscription; shown where it is open. */
+/** The execution service needs no subscription. */
 function executionLines({ endpoints: { execution } }: CardInput): string[] {
-  return execution === undefined ? [] : [fact('stream', `${execution}   what the EVM chain does, live`)]
+  return execution === undefined ? [] : [fact('stream', `${execution}   live events of the EVM chain`)]
 }
 
 function secretLines({ token }: CardInput): string[] {
   return token === undefined ? [] : [fact('token', `${token.secret}   shown once`)]
 }
 
-/** One working line per way of use, only for doors that are open. A line begins with its command, so that all can be pasted at once. */
+/** One working command per interface. Each line starts with its command, so that all can be pasted at once. */
 function pasteLines({ subscription, endpoints, token, credential }: CardInput): string[] {
   if (token === undefined) return []
   const lines: string[] = []
   const header = `-H 'x-token: ${token.secret}'`
   if (subscription.products.includes('bundle') && endpoints.rpc !== undefined) {
     const question = `'{"jsonrpc":"2.0","id":1,"method":"getSlot"}'`
-    lines.push('# a call', `curl ${header} -H 'content-type: application/json' -d ${question} ${endpoints.rpc}`)
+    lines.push('# JSON-RPC call', `curl ${header} -H 'content-type: application/json' -d ${question} ${endpoints.rpc}`)
     if (endpoints.ws !== undefined)
       lines.push(
-        '# a WebSocket address, good for a minute, for clients that can set no header',
+        '# WebSocket URL, valid for a minute, for clients that cannot set headers',
         `curl -X POST ${header} ${endpoints.rpc}/v1/ws-ticket`,
       )
-    lines.push('# what you have and what is left', `curl ${header} ${endpoints.rpc}/v1/whoami`)
+    lines.push('# plan, limits and remaining budget', `curl ${header} ${endpoints.rpc}/v1/whoami`)
   }
   if (credential !== undefined && endpoints.indexer !== undefined) {
     const login = `-u '${credential.record.username}:${credential.password}'`
@@ -94,7 +94,7 @@ function pasteLines({ subscription, endpoints, token, credential }: CardInput): 
   return lines.length > 0 ? ['', ...lines.map((line) => `  ${line}`)] : []
 }
 
-/** The names that the pages of docs/customers and the examples look for. */
+/** The variables that docs/customers and the examples use. */
 function variableLines({ subscription, endpoints, token, credential }: CardInput): string[] {
   if (token === undefined) return []
   const isBundle = subscription.products.includes('bundle') || subscription.products.includes('dedicated-node')
@@ -110,7 +110,11 @@ function variableLines({ subscription, endpoints, token, credential }: CardInput
     ['SLUICE_STREAM', endpoints.execution],
   ]
   const given = variables.filter(([, value]) => value !== undefined)
-  return ['', '  # for the examples of the documents', ...given.map(([name, value]) => `  export ${name}=${value}`)]
+  return [
+    '',
+    '  # variables for the examples in the documentation',
+    ...given.map(([name, value]) => `  export ${name}=${value}`),
+  ]
 }
 
 const NOT_IN_BUILD = '(not available in this build)'
@@ -119,8 +123,8 @@ function fact(label: string, value: string): string {
   return `  ${label.padEnd(7)}${value}`
 }
 
-/** Two lines, so that neither is broken on a narrow terminal. */
-function limitWords(limits: Limits): string[] {
+/** Two lines, to fit a narrow terminal. */
+function limitLines(limits: Limits): string[] {
   const number = (value: number | null): string => (value === null ? 'unlimited' : String(value))
   const rates = [
     `${number(limits.unitsPerSecond)} units/s`,

@@ -26,11 +26,11 @@ function open(lines: string[]) {
     lines.push(
       JSON.stringify({ seq: lines.length + 1, actor: { user: 'ann' }, action, subjects, after: { note: 'n' } }),
     )
-  return { said: message, add, moved: () => moved(), reporting: notifyChanges(store, access, log) }
+  return { logged: message, add, moved: () => moved(), reporting: notifyChanges(store, access, log) }
 }
 
-test('each change is told once, with whom it concerns and who made it; what was before is history', async () => {
-  const { said: message, add, moved, reporting } = open(['{}', '{}'])
+test('each change is logged once, with its subject and operator; earlier changes are not', async () => {
+  const { logged: message, add, moved, reporting } = open(['{}', '{}'])
   {
     await using _reporting = await reporting
     add('token.rotate', ['sub_1', 'tok_2', 'tok_1'])
@@ -48,8 +48,8 @@ test('each change is told once, with whom it concerns and who made it; what was 
   assert.ok(!JSON.stringify(message).includes('note'))
 })
 
-test('of very many the last hundred are told, and how many there were', async () => {
-  const { said: message, add, moved, reporting } = open([])
+test('of many changes the last hundred are logged, with the number of the others', async () => {
+  const { logged: message, add, moved, reporting } = open([])
   {
     await using _reporting = await reporting
     for (let at = 0; at < 250; at++) add('sub.create', [`sub_${at}`])

@@ -2,12 +2,12 @@ import type { Access } from '../../../access/service.ts'
 import type { AccessStore } from '../../../access/store/store.ts'
 import type { Logger } from '../../../platform/telemetry/logger.ts'
 
-/** Lines told of one move of the store; an import of thousands is told as their number. */
-const REPORTED_MAX = 100
+/** Maximum lines per change of the store; of more changes only the number is logged. */
+const LOGGED_MAX = 100
 
 /**
- * What the command line did to customers, in the log of the process that serves them: a rotated token, a new limit, a suspension stand between
- * the refusals and disconnections they cause. Action, subjects and who did it; what was changed is in the audit log.
+ * Logs changes by the command line in the process that serves the customers, next to the refusals and disconnections they cause: action, subjects and
+ * operator. The details are in the audit log.
  */
 export async function notifyChanges(
   store: Pick<AccessStore, 'auditHead' | 'auditLines'>,
@@ -19,11 +19,11 @@ export async function notifyChanges(
 
   async function report(): Promise<void> {
     const { seq } = await store.auditHead()
-    // A store that was restored has lines under numbers that were told before; they are history.
+    // A restored store may have lower numbers; its lines are old.
     if (seq < next) next = seq + 1
-    const left = Math.max(0, seq - next + 1 - REPORTED_MAX)
+    const left = Math.max(0, seq - next + 1 - LOGGED_MAX)
     next += left
-    if (left > 0) log.info({ changes: left }, 'many changes: told from here on')
+    if (left > 0) log.info({ changes: left }, 'many changes, only the newest are logged')
     for await (const line of store.auditLines(next)) {
       log.info(fieldsOf(line), 'changed by the operator')
       next += 1

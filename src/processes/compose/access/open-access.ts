@@ -1,13 +1,9 @@
 import { type Access, startAccess } from '../../../access/service.ts'
 import type { AccessStore } from '../../../access/store/store.ts'
-import type { Lifecycle } from '../../../platform/process/lifecycle.ts'
-import type { MetricsRegistry } from '../../../platform/telemetry/metrics-registry.ts'
 import type { Settings } from '../config/settings.ts'
-import type { Deps } from '../process/deps.ts'
+import type { ProcessContext } from '../process/open-process.ts'
 import { type UsageWatch, watchUsage } from '../top/usage-watch.ts'
 import { openAccessStore } from './open-store.ts'
-
-export type AccessPartDeps = Deps & { readonly registry: MetricsRegistry; readonly lifecycle: Lifecycle }
 
 export type AccessPart = AsyncDisposable & {
   readonly store: AccessStore
@@ -15,8 +11,8 @@ export type AccessPart = AsyncDisposable & {
   readonly access: Access
 }
 
-/** The store the configuration names, read whole, and what the doors of this process ask of it. */
-export async function openAccess(settings: Settings, deps: AccessPartDeps): Promise<AccessPart> {
+/** Opens and checks the access store of the configuration, and starts the snapshot that authorizes requests in this process. */
+export async function openAccess(settings: Settings, deps: ProcessContext<never>): Promise<AccessPart> {
   const { config, loaded } = settings
   const { log, clock, random, env, registry, lifecycle } = deps
   await using opening = new AsyncDisposableStack()

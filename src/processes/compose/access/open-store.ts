@@ -14,7 +14,7 @@ import { VERSION } from '../process/version.ts'
 
 export type StoreSettings = Pick<Settings, 'config' | 'loaded' | 'stateDir'>
 
-/** The store the configuration names. `full` reads all of it first and refuses a damaged one: what a start does. */
+/** Opens the configured store. `full` reads it completely first and refuses a damaged one. */
 export async function openAccessStore(
   settings: StoreSettings,
   how: { env: NodeJS.ProcessEnv; check: 'full' | 'quick'; log?: Logger },
@@ -25,7 +25,7 @@ export async function openAccessStore(
     if (existsSync(state.file(file))) await checkSecretFile(state.file(file))
   return openStore(
     {
-      position: await storeLocationOf(settings, env),
+      location: await storeLocationOf(settings, env),
       check,
       audit: { file: state.file('audit.log'), mirror: await machineId(state), toolVersion: VERSION },
     },
@@ -33,7 +33,7 @@ export async function openAccessStore(
   )
 }
 
-/** Where the configuration wants the store, with its password resolved. */
+/** The location of the configured store, with its password resolved. */
 export async function storeLocationOf(
   { config, loaded, stateDir }: StoreSettings,
   env: NodeJS.ProcessEnv,

@@ -1,15 +1,14 @@
 import { existsSync } from 'node:fs'
-import { link, rename, rm } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { link, rm } from 'node:fs/promises'
 import { AUDIT_LINE_BYTES_MAX, type AuditHead, readLink } from '../../../access/audit/line.ts'
 import { openSqlite } from '../../../platform/db/sqlite.ts'
 import { openAppendFile } from '../../../platform/files/append.ts'
-import { syncPath } from '../../../platform/files/sync-path.ts'
+import { renameDurably } from '../../../platform/files/atomic.ts'
 import { systemClock } from '../../../platform/process/clock.ts'
 
 /**
- * Puts a new database file in the place of another, which is kept beside it. At every moment there is a file under the name: killed anywhere, the
- * store is the old one or the new one and never an empty one. Returns what was kept.
+ * Replaces a database file and keeps the old one beside it. A file exists under the name at every moment: if the process is killed, the store is the old
+ * one or the new one, never an empty one. Returns the paths of the old files.
  */
 export async function putInPlace(draft: string, file: string, stamp: string): Promise<string[]> {
   const kept: string[] = []
@@ -20,19 +19,17 @@ export async function putInPlace(draft: string, file: string, stamp: string): Pr
     await link(file + ending, aside)
     kept.push(aside)
   }
-  // A log of the old file would be taken for one of the new.
+  // SQLite would apply the WAL of the old file to the new one.
   for (const ending of ['-wal', '-shm']) await rm(file + ending, { force: true })
-  await rename(draft, file)
-  await syncPath(dirname(file))
+  await renameDurably(draft, file)
   return kept
 }
 
-/** Gives a file another name, where it is there. Returns the new name. */
+/** Renames a file, if it exists. Returns the new path. */
 export async function keepAside(file: string, stamp: string): Promise<string[]> {
   if (!existsSync(file)) return []
   const aside = keptName(file, stamp)
-  await rename(file, aside)
-  await syncPath(dirname(file))
+  await renameDurably(file, aside)
   return [aside]
 }
 
@@ -40,7 +37,7 @@ function keptName(file: string, stamp: string): string {
   return `${file}.before-restore-${stamp}`
 }
 
-/** Changes in an audit file that came after this line of the same chain. */
+/** Number of changes in an audit file after this line of the same chain. */
 export async function countLaterChanges(auditFile: string, { seq }: AuditHead): Promise<number> {
   await using file = await openAppendFile(auditFile, 'read')
   if (file === undefined) return 0
@@ -50,12 +47,12 @@ export async function countLaterChanges(auditFile: string, { seq }: AuditHead): 
   return later
 }
 
-/** What is still in the log of a sound database goes into its file; a damaged one is kept as it is. */
+/** Checkpoints the WAL of a sound database; a damaged one is kept unchanged. */
 async function foldWal(file: string): Promise<void> {
   try {
     await using database = await openSqlite({ file }, { clock: systemClock })
     await database.rows('PRAGMA wal_checkpoint(TRUNCATE)')
   } catch {
-    // It is kept with its log, and that is all that can be done for it.
+    // A damaged database is kept with its WAL.
   }
 }

@@ -17,7 +17,7 @@ const CERTIFICATE_WARN_DAYS = 21
 
 export type Server = { readonly name: string; readonly option: Config['bundle']['rpc'] }
 
-/** Each TCP door: its address may be public, its port is free or ours, its certificate is usable for a while. */
+/** Checks each TCP listener: public address, port, certificate. */
 export async function checkListeners(config: Config, folder: string, stateDir: string): Promise<Finding[]> {
   const running = isRunning(stateDir)
   const findings = await checkListenerFiles(config, folder)
@@ -26,7 +26,7 @@ export async function checkListeners(config: Config, folder: string, stateDir: s
   return findings
 }
 
-/** What can be said of the doors without opening one. */
+/** The checks that open no port. */
 export async function checkListenerFiles(config: Config, folder: string): Promise<Finding[]> {
   const findings: Finding[] = []
   for (const server of listenersOf(config)) {
@@ -36,7 +36,7 @@ export async function checkListenerFiles(config: Config, folder: string): Promis
   return [...findings, ...findShared(listenersOf(config))]
 }
 
-/** Two doors cannot have one port, unless each has an address of its own. Port 0 is a free one for each. */
+/** Two listeners cannot share a port unless their addresses differ. Port 0 picks a free port for each. */
 export function findShared(servers: readonly Server[]): Finding[] {
   const findings: Finding[] = []
   servers.forEach((server, at) => {
@@ -53,7 +53,7 @@ export function findShared(servers: readonly Server[]): Finding[] {
       bad(
         'listener',
         `${first} and ${second} have the same port: ${other.option.listen} and ${server.option.listen}`,
-        `set ${second} to a port of its own`,
+        `set ${second} to another port`,
       ),
     )
   })
@@ -64,7 +64,7 @@ function isEveryAddress(host: string): boolean {
   return host === '0.0.0.0' || host === '::'
 }
 
-/** The TCP doors of a process that uses these parts of the configuration. */
+/** The TCP listeners of these sections of the configuration. */
 export function listenersOf(config: Config, parts: readonly ConfigPart[] = servedParts(config)): Server[] {
   const { metrics, bundle, sender, execution, indexer } = config
   const servers: Partial<Record<ConfigPart, Server[]>> = {
@@ -88,14 +88,14 @@ function checkPublic({ name, option }: Server): Finding {
   return bad(
     'listener',
     `${name} listens on the public address ${option.listen} without TLS`,
-    `set ${name}.tls = { cert = "…", key = "…" }, or ${name}.plaintext = "behind-proxy" where a proxy ends TLS`,
+    `set ${name}.tls = { cert = "…", key = "…" }, or ${name}.plaintext = "behind-proxy" if a proxy terminates TLS`,
   )
 }
 
 function checkMetricsOpen({ metrics }: Config): Finding {
   const { host } = listenAddress(metrics)
   if (isLoopbackHost(host) || metrics.bearer !== undefined)
-    return ok('metrics', metrics.bearer === undefined ? 'loopback only' : 'asks for its bearer')
+    return ok('metrics', metrics.bearer === undefined ? 'loopback only' : 'requires its bearer secret')
   return bad(
     'metrics',
     `operator metrics are open to everyone on ${metrics.listen}`,
@@ -136,11 +136,11 @@ async function checkCertificate({ name, option }: Server, folder: string): Promi
 
 function checkDays(name: string, path: string, certificate: X509Certificate): Finding {
   const days = Math.floor((certificate.validToDate.getTime() - systemClock.nowMs()) / DAY_MS)
-  const renew = `renew ${path}; it is read again by itself`
+  const renew = `renew ${path}; it is reloaded automatically`
   if (days < 0) return bad('certificate', `${name}: ${path} has expired`, renew)
   if (certificate.validFromDate.getTime() > systemClock.nowMs())
     return bad('certificate', `${name}: ${path} is not valid yet`, 'timedatectl set-ntp true')
-  if (days < CERTIFICATE_WARN_DAYS) return warn('certificate', `${name}: ${path} ends in ${days} days`, renew)
+  if (days < CERTIFICATE_WARN_DAYS) return warn('certificate', `${name}: ${path} expires in ${days} days`, renew)
   return ok('certificate', `${name}: ${days} days left`)
 }
 
@@ -148,15 +148,19 @@ async function checkPort({ name, option }: Server, running: boolean): Promise<Fi
   const { host, port } = listenAddress(option)
   const code = await tryPort(host, port)
   if (code === undefined || (code === 'EADDRINUSE' && running))
-    return ok('port', `${option.listen} is ${code === undefined ? 'free' : 'held by Sluice'}`)
+    return ok('port', `${option.listen} is ${code === undefined ? 'free' : 'in use by Sluice'}`)
   if (code === 'EADDRINUSE')
     return bad(
       'port',
-      `${name}: ${option.listen} is taken by another process`,
+      `${name}: ${option.listen} is in use by another process`,
       `ss -lntup 'sport = :${port}'   # then stop it, or change ${name}.listen`,
     )
   if (code === 'EACCES')
-    return bad('port', `${name}: this user may not open ${option.listen}`, `change ${name}.listen to a port above 1023`)
+    return bad(
+      'port',
+      `${name}: this user has no permission to listen on ${option.listen}`,
+      `change ${name}.listen to a port above 1023`,
+    )
   return bad(
     'port',
     `${name}: ${option.listen} is not an address of this machine (${code})`,

@@ -12,20 +12,20 @@ import { upstreamsOptions } from '../../../upstreams/options.ts'
 const MIB = 2 ** 20
 
 /**
- * The one file an operator writes: every room's options joined. A room's defaults live in its own `options.ts`; a misspelt key stops the start.
+ * The config file: the options of every module. Defaults are in the `options.ts` of each module; an unknown key is an error.
  */
 export const configSchema = z.strictObject({
   host: z
     .string()
     .regex(/^[^\s/:]+$|^\[[0-9a-fA-F:]+\]$/, 'give a host name or address without scheme and port')
     .default('127.0.0.1')
-    .describe('Host name customers use; it stands on handover cards.'),
+    .describe('Host name that customers connect to; printed on handover cards.'),
   log: z
     .strictObject({
       level: z
         .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
         .default('info')
-        .describe('The least level that is logged. Changes with a reload.'),
+        .describe('Lowest level that is logged. Applied on reload.'),
     })
     .prefault({})
     .describe('Log: JSON lines on standard output.'),
@@ -36,29 +36,29 @@ export const configSchema = z.strictObject({
         .string()
         .regex(/^(file|env):.+$/, 'give file:PATH or env:NAME')
         .optional()
-        .describe('Reference to a secret that scrapers of /metrics must show as Authorization: Bearer.'),
+        .describe('Reference to a secret that scrapers of /metrics must send as Authorization: Bearer.'),
       hosts: z
         .array(z.string().regex(/^[^\s/:]+$/, 'give a host name without scheme and port'))
         .max(64)
         .default([])
         .describe(
-          'Names by which scrapers and balancers reach this listener, beside localhost, addresses and the name in listen. A request for another Host is refused with 421.',
+          'Host names that scrapers and load balancers use for this listener, besides localhost, IP addresses and the name in listen. Requests with another Host are refused with 421.',
         ),
     })
     .prefault({})
     .describe('Operator metrics: /metrics, /healthz, /readyz.'),
   drain: z
     .strictObject({
-      lameDuckMs: z.int().min(0).max(60_000).default(5000).describe('From readiness gone to sockets closed.'),
+      lameDuckMs: z.int().min(0).max(60_000).default(5000).describe('Time between not ready and closing the sockets.'),
       deadlineMs: z
         .int()
         .min(1000)
         .max(300_000)
         .default(25_000)
-        .describe('From the first signal to the end, whatever is open.'),
+        .describe('Time from the first signal to the exit, even if requests are open.'),
     })
     .prefault({})
-    .describe('How a process leaves.'),
+    .describe('Graceful shutdown.'),
   memory: z
     .strictObject({
       residentBytesMax: z
@@ -67,7 +67,7 @@ export const configSchema = z.strictObject({
         .max(1024 * 1024 * MIB)
         .default(1536 * MIB)
         .describe(
-          'What this process may take, its children not counted. From 80 % of it in use on no WebSocket, gRPC or execution connection is taken in, from 90 % on no connection at all, but for the operator metrics.',
+          'Memory limit of this process, without its child processes. Above 80 % new WebSocket, gRPC and execution connections are refused, above 90 % all new connections except to the operator metrics.',
         ),
       heldBytesMax: z
         .int()
@@ -75,7 +75,7 @@ export const configSchema = z.strictObject({
         .max(1024 * 1024 * MIB)
         .optional()
         .describe(
-          'Bytes of requests and responses held at once because they are not complete or their client does not read (default: an eighth of residentBytesMax). Beyond it batches are refused, and clients that do not read are cut.',
+          'Buffered bytes of incomplete requests and unread responses (default: an eighth of residentBytesMax). Beyond it batches are refused and clients that do not read are disconnected.',
         ),
       heldBytesPerSubscriptionMax: z
         .int()
@@ -88,20 +88,24 @@ export const configSchema = z.strictObject({
         .min(0)
         .max(60_000)
         .default(2000)
-        .describe('How long a response waits for room before the call is answered with an error that names the limit.'),
+        .describe(
+          'How long a response waits for buffer space before the call fails with an error that names the limit.',
+        ),
     })
     .prefault({})
-    .describe('Memory: who is new is turned away before who is connected suffers.'),
+    .describe('Memory limits: new connections are refused before existing ones are affected.'),
   access: accessOptions.omit({ plans: true }).prefault({}).describe('Customers, tokens and quota.'),
-  plans: plansSchema.describe('Plans beside the built-in five; one of the same name takes its place.'),
-  bundle: bundleOptions.prefault({}).describe('Bundle: what one token opens.'),
-  sender: senderOptions.prefault({}).describe('TPU Sender: tipped transactions in, landed transactions out.'),
-  shreds: shredsOptions.prefault({}).describe('ShredStream Raw: shreds in from your receivers, out to customers.'),
+  plans: plansSchema.describe(
+    'Plans in addition to the five built-in ones; a plan of the same name replaces a built-in one.',
+  ),
+  bundle: bundleOptions.prefault({}).describe('Bundle: JSON-RPC, WebSocket and gRPC with one token.'),
+  sender: senderOptions.prefault({}).describe('TPU Sender: submission of tipped transactions.'),
+  shreds: shredsOptions.prefault({}).describe('ShredStream Raw: relays shreds from your receivers to customers.'),
   execution: executionOptions
     .prefault({})
     .describe('Execution service: stream, REST and JSON-RPC of an EVM node, and the dashboard.'),
-  indexer: indexerOptions.prefault({}).describe('Indexer: the chain in tables, and SQL over HTTP.'),
-  upstreams: upstreamsOptions.prefault({}).describe('The nodes behind; without any the embedded chain is used.'),
+  indexer: indexerOptions.prefault({}).describe('Indexer: chain data in tables, with SQL over HTTP.'),
+  upstreams: upstreamsOptions.prefault({}).describe('Upstream nodes. Without any, the embedded chain is used.'),
   localnet: localnetOptions
     .omit({ stateDir: true, rpc: true, ws: true, grpc: true, shreds: true })
     .extend({
@@ -118,7 +122,7 @@ export type Config = z.output<typeof configSchema>
 
 export type ConfigPart = keyof Config
 
-/** What `serve` uses of the configuration: all but what is switched off. `enabled` counts for `serve` alone. */
+/** The sections that `serve` uses: all except disabled services. `enabled` has no effect on single-service processes. */
 export function servedParts(config: Config): ConfigPart[] {
   return (Object.keys(config) as ConfigPart[]).filter((name) => {
     const part = config[name]
@@ -126,7 +130,7 @@ export function servedParts(config: Config): ConfigPart[] {
   })
 }
 
-/** JSON Schema of the file as it is written: what editors complete from and documents are made of. */
+/** JSON Schema of the config file, for editors and docs/config.md. */
 export function configJsonSchema(): JsonSchema {
   return z.toJSONSchema(configSchema, { io: 'input' }) as JsonSchema
 }

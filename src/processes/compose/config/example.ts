@@ -1,14 +1,14 @@
 import { configJsonSchema, type JsonSchema } from './config.ts'
 
-/** Every key of the config with its default, commented out, made from the schema itself so that it cannot fall behind. */
-export function exampleConfig(given: { host: string }): string {
+/** Every option with its default, commented out, generated from the schema. */
+export function exampleConfig({ host }: { readonly host: string }): string {
   const schema = configJsonSchema()
   const lines = [
     '#:schema ./sluice.schema.json',
-    '# Sluice. Every value below is the default; take away the # to change one.',
-    '# sluice config check    looks for mistakes      sluice config schema > sluice.schema.json    lets editors complete',
+    '# Sluice configuration. Every value below is the default; remove the # to change one.',
+    '# Check this file: sluice config check. Completion in editors: sluice config schema > sluice.schema.json',
     '',
-    `host = ${JSON.stringify(given.host)}`,
+    `host = ${JSON.stringify(host)}`,
   ]
   for (const [name, section] of Object.entries(schema.properties ?? {})) {
     if (section.properties !== undefined) lines.push('', ...sectionLines([name], section))
@@ -19,19 +19,19 @@ export function exampleConfig(given: { host: string }): string {
 
 function sectionLines(path: readonly string[], section: JsonSchema): string[] {
   const entries = Object.entries(section.properties ?? {})
-  const plain = entries.filter(([, value]) => value.properties === undefined)
+  const values = entries.filter(([, value]) => value.properties === undefined)
   const tables = entries.filter(([, value]) => value.properties !== undefined)
   return [
     ...(section.description === undefined ? [] : [`# ${section.description}`]),
-    ...(plain.length > 0 ? [`# [${path.join('.')}]`] : []),
-    ...plain.flatMap(([name, value]) => keyLines(name, value)),
+    ...(values.length > 0 ? [`# [${path.join('.')}]`] : []),
+    ...values.flatMap(([name, schema]) => keyLines(name, schema)),
     ...tables.flatMap(([name, value]) => ['#', ...sectionLines([...path, name], value)]),
   ]
 }
 
 function keyLines(name: string, schema: JsonSchema): string[] {
-  const words = schema.enum === undefined ? '' : ` One of ${schema.enum.map((value) => String(value)).join(', ')}.`
-  const comment = `${schema.description ?? ''}${words}`.trim()
+  const allowed = schema.enum === undefined ? '' : ` One of ${schema.enum.map((value) => String(value)).join(', ')}.`
+  const comment = `${schema.description ?? ''}${allowed}`.trim()
   return [...(comment === '' ? [] : [`#   ${comment}`]), `# ${name} = ${tomlValue(schema)}`]
 }
 
@@ -44,6 +44,7 @@ function tomlValue(schema: JsonSchema): string {
 }
 
 function toToml(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(toToml).join(', ')}]`
   if (value !== null && typeof value === 'object') {
     return `{ ${Object.entries(value)
       .map(([key, inner]) => `${key} = ${toToml(inner)}`)
@@ -53,7 +54,7 @@ function toToml(value: unknown): string {
 }
 
 const PLAN_EXAMPLE = [
-  '# Plans beside the built-in five (sluice plan list).',
+  '# Plans in addition to the five built-in ones (sluice plan list).',
   '# [plans.custom]',
   '# unitsPerSecond = 1000',
   '# sendsPerSecond = 200',

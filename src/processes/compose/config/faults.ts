@@ -10,9 +10,8 @@ import { listenerOf } from './listener.ts'
 import type { Settings } from './settings.ts'
 
 /**
- * Everything about the configuration that would stop the start, found before anything is opened: a port that stands open for a moment in front of
- * a service that then does not come is worse than none, and an operator mends all faults at once. Throws them together. Of a part that this process
- * does not use nothing is asked: its secrets may be another user's.
+ * Throws with all faults of the configuration that would prevent the start, before a port is open. Sections that this process does not use are not
+ * checked: their secrets may belong to another user.
  */
 export async function refuseFaults(
   { config, loaded }: Pick<Settings, 'config' | 'loaded'>,
@@ -44,7 +43,7 @@ export async function refuseFaults(
       'config-invalid',
       `${faults.length} faults\n${lines(faults.map(({ message }) => message))}`,
       {
-        fix: `mend them all\n${lines(faults.map(({ fix = '' }) => fix))}`,
+        fix: `Correct all of them:\n${lines(faults.map(({ fix = '' }) => fix))}`,
       },
     )
   }
@@ -58,8 +57,8 @@ function isUsed([part, key]: readonly (string | number)[], parts: readonly Confi
 function checkIdentity({ sender }: Config, folder: string): void {
   const { enabled, identity } = sender.quic
   if (!enabled || identity === undefined || existsSync(resolve(folder, identity))) return
-  throw new ServiceError('secret-invalid', `there is no file ${identity}`, {
-    fix: 'Name a keypair file as solana-keygen writes it, ending in .json, with mode 0600.',
+  throw new ServiceError('secret-invalid', `the file ${identity} does not exist`, {
+    fix: 'Give a keypair file of solana-keygen, ending in .json, with mode 0600.',
   })
 }
 

@@ -1,4 +1,4 @@
-/** What one look found. A `bad` or `warn` finding says which command or edit mends it. */
+/** The result of one check. A `bad` or `warn` finding has a fix: a command or an edit. */
 export type Finding =
   | { readonly check: string; readonly level: 'ok'; readonly message: string }
   | { readonly check: string; readonly level: 'warn' | 'bad'; readonly message: string; readonly fix: string }

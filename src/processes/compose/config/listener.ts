@@ -2,9 +2,12 @@ import { resolve } from 'node:path'
 import { listenAddress } from '../../../contract/listener-option.ts'
 import type { ListenerOptions } from '../../../platform/net/listener.ts'
 
+/** Every TCP listener a process can have, as its metrics name it. */
+export const LISTENERS = ['metrics', 'rpc', 'ws', 'grpc', 'sender', 'execution', 'indexer'] as const
+
 /**
- * A listener section of the config as the host room wants it; its files are named from the folder of the config file. A door for customers
- * says when it takes nobody in, for want of memory.
+ * The listener of a section of the configuration. Certificate paths are relative to the folder of the config file. `mayAccept` is false while memory is
+ * short, and new connections are then refused.
  */
 export function listenerOf(
   option: Parameters<typeof listenAddress>[0],

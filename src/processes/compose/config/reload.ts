@@ -11,19 +11,19 @@ type ReloadDeps = {
   readonly setPlans: (plans: Plans) => void
 }
 
-/** Values that take effect while running. Everything else is named as waiting for a restart. */
+/** Values that a reload applies. All others need a restart. */
 const LIVE = [/^log\.level$/, /^plans\./]
 
 /**
- * Reads the configuration again. A file with a mistake throws, and the one in force stays. What the file says is compared with what runs, not with
- * the file of the last reload: a value that waits for a restart is named each time until it is in force.
+ * Reloads the configuration. An invalid file throws, and the present configuration stays in effect. The file is compared with the values in effect, not
+ * with the last reload, so that a value that needs a restart is reported each time.
  */
 export function reloadFrom(started: Settings, deps: ReloadDeps): Reload {
   const inForce = valuesOf(started)
   return async () => {
     const next = await deps.readSettings().catch((error: unknown) => {
       if (!(error instanceof ServiceError)) throw error
-      throw new ServiceError(error.code, `${error.message}\nthe configuration in force stays`, {
+      throw new ServiceError(error.code, `${error.message}\nthe present configuration stays in effect`, {
         ...(error.fix === undefined ? {} : { fix: error.fix }),
       })
     })
@@ -43,14 +43,14 @@ export function reloadFrom(started: Settings, deps: ReloadDeps): Reload {
     deps.log.info({ changed, needRestart }, 'configuration reloaded')
     const message = [
       ...(differing.length === 0 ? ['nothing changed'] : []),
-      ...changed.map((key) => `${key} is in force`),
+      ...changed.map((key) => `${key} is in effect`),
       ...needRestart.map((key) => `${key} needs a restart`),
     ]
     return { changed, needRestart, message }
   }
 }
 
-/** Every value by its path, as text that can be compared. */
+/** Every value by its path, as comparable text. */
 function valuesOf({ loaded }: Settings): Map<string, string> {
   return new Map(loaded.entries().map(({ path, value }) => [path.join('.'), JSON.stringify(value)]))
 }

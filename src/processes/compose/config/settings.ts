@@ -5,11 +5,11 @@ import { type LoadedConfig, loadConfig } from '../../../platform/config/file.ts'
 import { type Endpoints, endpointsOf } from '../access/endpoints.ts'
 import { type Config, configSchema } from './config.ts'
 
-/** Where settings come from: the flags of the command line, and the environment. */
+/** Sources of the settings: flags of the command line, and the environment. */
 type SettingsFlags = { readonly config?: string; readonly state?: string }
 type SettingsContext = { readonly process: Pick<NodeJS.Process, 'env'> }
 
-/** What the flags, the environment and the config file come to. */
+/** The configuration from flags, environment and config file. */
 export type Settings = {
   readonly config: Config
   readonly loaded: LoadedConfig<Config>
@@ -32,7 +32,7 @@ export function settingsOf(loaded: LoadedConfig<Config>, stateDir: string): Sett
 export const DEFAULT_CONFIG = 'sluice.toml'
 const DEFAULT_STATE = '.sluice'
 
-/** The file named, or `./sluice.toml` where it is there; a file that was named must exist. */
+/** `--config`, which must exist, or `./sluice.toml` if it exists. */
 export function configFileOf(flags: SettingsFlags): string | undefined {
   if (flags.config !== undefined) return flags.config
   return existsSync(DEFAULT_CONFIG) ? DEFAULT_CONFIG : undefined

@@ -1,6 +1,6 @@
 import type { ProductKey } from '../../../contract/products.ts'
 
-/** Which services this build can run. The one place that knows; a service that lands turns its line to true. */
+/** Which products this version implements. */
 export const BUILT: Readonly<Record<ProductKey, boolean>> = {
   bundle: true,
   indexer: true,

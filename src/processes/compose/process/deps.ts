@@ -6,17 +6,17 @@ import type { Random } from '../../../core/random.ts'
 import type { LogTap } from '../../../platform/telemetry/log-tap.ts'
 import type { Logger } from '../../../platform/telemetry/logger.ts'
 
-/** The living things every service is given. */
+/** Dependencies of every service. */
 export type Deps = {
   readonly log: Logger
   readonly clock: Clock
   readonly random: Random
   readonly env: NodeJS.ProcessEnv
-  /** Where the log can be looked at while it is written. */
+  /** The log as a stream, for `sluice logs tail`. */
   readonly logTap?: LogTap
 }
 
-/** Who sits at the keyboard, for the audit log. */
+/** The operator of this process, for the audit log. */
 export function currentActor(env: NodeJS.ProcessEnv): Actor {
   const { uid, username } = userInfo()
   return { uid, user: username, sudoUser: env['SUDO_USER'] ?? null, tty: terminalName() }

@@ -2,13 +2,13 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 const ROOT = join(import.meta.dirname, '../../../..')
-/** Decisions are for whoever changes Sluice; operators and customers get along without. */
+/** Without docs/decisions, which are for developers. */
 const PATTERNS = ['docs/*.md', 'docs/customers/*.md', 'docs/openapi/*.json', 'docs/asyncapi/*.json', 'CHANGELOG.md']
 
-/** One page that came with this Sluice. */
+/** One page of the shipped documentation. */
 export type ShippedDocument = { readonly name: string; readonly path: string; title(): string; text(): string }
 
-/** All of them, by name: `operating`, `customers/bundle`, `openapi/execution`. */
+/** All pages by name: `operating`, `customers/bundle`, `openapi/execution`. */
 export function shippedDocuments(): ShippedDocument[] {
   return globSync(PATTERNS, { cwd: ROOT })
     .toSorted()

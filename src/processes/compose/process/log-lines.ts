@@ -4,7 +4,7 @@ import { ServiceError } from '../../../core/error.ts'
 import type { LogTap } from '../../../platform/telemetry/log-tap.ts'
 import { LOG_LEVELS, type LogLevel } from '../../../platform/telemetry/logger.ts'
 
-/** What `sluice logs tail` asks of a running process. */
+/** The request of `sluice logs tail`. */
 export type LogRequest = {
   readonly sub?: string | undefined
   readonly level?: string | undefined
@@ -12,7 +12,7 @@ export type LogRequest = {
   readonly follow: boolean
 }
 
-/** What came over the control socket, as far as it makes sense; the command line has checked it before. */
+/** Lenient: the command line has validated the values. */
 export function parseLogRequest(params: unknown): LogRequest {
   const { sub, level, lines, follow } = (params ?? {}) as Record<string, unknown>
   return {
@@ -27,11 +27,11 @@ export type LogSources = {
   readonly snapshot: AccessSnapshot
   readonly signal: AbortSignal
   readonly clock: Clock
-  /** What one subscription does now. */
+  /** Counters of one subscription. */
   readonly ratesOf: (subscriptionId: string) => SubscriptionRates
 }
 
-/** Counted since the process began to look. */
+/** Totals since the subscription was first active. */
 export type SubscriptionRates = {
   readonly calls: number
   readonly units: number
@@ -39,17 +39,17 @@ export type SubscriptionRates = {
   readonly streams: number
 }
 
-/** How often a follower of one subscription is told its rates, while there is something to tell. */
+/** Interval of the rates of a followed subscription. */
 const RATES_MS = 10_000
 
 /**
- * Lines of the log that pass: as they were written, so masked and bounded already. Filtered here and not by the reader, so that what nobody wants to
- * see is not sent. Who follows one subscription is also told its rates, which no log is written for.
+ * The log lines that match, as they were written, so already masked and bounded. Following one subscription adds a line with its rates, which are not
+ * in the log.
  */
 export async function* logLines(tap: LogTap, request: LogRequest, sources: LogSources): AsyncGenerator<string> {
   const id = request.sub === undefined ? undefined : subscriptionOf(request.sub, sources.snapshot)
   const passes = createLineFilter(request, id, sources.snapshot)
-  // Asked for before the past is sent, so that no line falls between the two.
+  // Followed before the past lines are sent, so that no line is missed.
   const following = request.follow ? tap.follow(sources.signal)[Symbol.asyncIterator]() : undefined
   const first = following?.next()
   const past = request.lines === 0 ? [] : tap.recent().filter(passes).slice(-request.lines)
@@ -69,7 +69,7 @@ export async function* logLines(tap: LogTap, request: LogRequest, sources: LogSo
   }
 }
 
-/** One text each beat, empty while nothing happens: a promise that nobody keeps for long, however many lines are awaited beside it. */
+/** One line per interval, empty without activity. Each promise lives for one interval only, so racing it against many lines leaks nothing. */
 function followRates(subscription: string, { clock, ratesOf }: LogSources): Disposable & { next(): Promise<string> } {
   let before = ratesOf(subscription)
   let reported = Promise.withResolvers<string>()
@@ -88,7 +88,7 @@ function followRates(subscription: string, { clock, ratesOf }: LogSources): Disp
     if (rates.calls === 0 && rates.refused === 0 && now.streams === then.streams) return ''
     const time = new Date(clock.nowMs()).toISOString()
     const record = { level: 'info', time, part: 'access', subscription, ...rates, streams: now.streams }
-    return JSON.stringify({ ...record, msg: 'rates a second' })
+    return JSON.stringify({ ...record, msg: 'rates per second' })
   }
 }
 
@@ -100,14 +100,14 @@ function createLineFilter(
   const least = level === undefined ? 0 : LOG_LEVELS.indexOf(level as LogLevel)
   const concerns = id === undefined ? () => true : createConcern(id, snapshot)
   return (line) => {
-    // A reader that fell behind is told so, whatever it asked for.
+    // Reports lost lines to a slow reader regardless of the filter.
     if (line.includes('"lost":')) return true
     const record = parse(line)
     return record !== undefined && concerns(record) && LOG_LEVELS.indexOf(record['level'] as LogLevel) >= least
   }
 }
 
-/** What is said of the subscription itself, of its customer, and of the nodes that serve it: its own, or those that all share. */
+/** Matches records about the subscription, its customer, and its upstream nodes: the dedicated ones, or the shared ones. */
 function createConcern(id: string, snapshot: AccessSnapshot): (record: Record<string, unknown>) => boolean {
   const customerId = snapshot.subscription(id)?.customerId
   const hasOwnNodes = [...snapshot.nodes()].some(({ subscriptionId }) => subscriptionId === id)
@@ -118,12 +118,12 @@ function createConcern(id: string, snapshot: AccessSnapshot): (record: Record<st
   }
 }
 
-/** Records name a subscription by its id. */
+/** Log records contain the id of a subscription. */
 function subscriptionOf(idOrName: string, snapshot: AccessSnapshot): string {
   const byId = snapshot.subscription(idOrName)
   if (byId !== undefined) return byId.id
   for (const { id, name } of snapshot.subscriptions()) if (name === idOrName) return id
-  throw new ServiceError('not-found', `there is no subscription "${idOrName}"`, {
+  throw new ServiceError('not-found', `unknown subscription "${idOrName}"`, {
     fix: 'List them with: sluice sub list',
   })
 }

@@ -3,7 +3,7 @@ import { createFileExclusive } from '../../../platform/files/atomic.ts'
 import type { StateFolder } from '../../../platform/files/state-folder.ts'
 import { secureRandom } from '../../../platform/process/random.ts'
 
-/** A name for this state folder among the machines that share a store, made once: its copy of the audit log goes by it. */
+/** The id of this state folder among machines that share a store, created once. It names the local copy of the audit log. */
 export async function machineId(state: StateFolder): Promise<string> {
   const path = state.file('machine-id')
   const read = () => readFile(path, 'utf8').then((text) => text.trim())
@@ -12,7 +12,7 @@ export async function machineId(state: StateFolder): Promise<string> {
   const made = Buffer.from(secureRandom.bytes(8)).toString('hex')
   const draft = `${path}.${made}`
   await createFileExclusive(draft, `${made}\n`)
-  // A link takes the name whole or not at all: where another process was quicker, its id counts.
+  // A hard link is atomic: if another process was faster, its id is used.
   await link(draft, path).catch(() => {})
   await unlink(draft)
   return read()

@@ -7,16 +7,16 @@ import type { Deps } from './deps.ts'
 
 type MemoryDeps = Pick<Deps, 'clock' | 'log'> & { readonly registry: MetricsRegistry }
 
-/** Keeps this process below the ceiling that `memory` in the configuration gives. */
+/** Enforces `memory.residentBytesMax`. */
 export async function openMemoryGuard({ memory }: Pick<Config, 'memory'>, deps: MemoryDeps): Promise<MemoryGuard> {
   return createMemoryGuard(memory, { ...deps, release: await loadMemoryRelease() })
 }
 
-/** Shares of the ceiling where the configuration names no size: most of it is for connections, streams and what the process keeps. */
+/** Default shares: most of the memory is for connections, streams and caches. */
 const HELD_SHARE = 1 / 8
 const SUBSCRIPTION_SHARE = 1 / 4
 
-/** What this process holds of requests and responses, as `memory` in the configuration limits it. */
+/** The byte budget of buffered requests and responses, from `memory` of the configuration. */
 export function openResponseBudget(
   { memory }: Pick<Config, 'memory'>,
   { clock, registry }: MemoryDeps,
@@ -26,7 +26,7 @@ export function openResponseBudget(
   const budget = createResponseBudget({ bytesMax, ownerBytesMax, waitMs: memory.heldWaitMs }, clock)
   registry.gauge({
     name: 'sluice_process_held_bytes',
-    help: 'Bytes of requests and responses that have arrived and cannot leave yet.',
+    help: 'Buffered bytes of requests and responses.',
     read: () => budget.heldBytes,
   })
   return budget

@@ -1,36 +1,48 @@
 import { takeInstanceLock } from '../../../platform/files/instance-lock.ts'
 import { openStateFolder, type StateFolder } from '../../../platform/files/state-folder.ts'
 import { createListenerMetrics, type ListenerMetrics } from '../../../platform/net/listener-metrics.ts'
-import { createMetricsRegistry, type MetricsRegistry } from '../../../platform/telemetry/metrics-registry.ts'
+import { createLifecycle, type Lifecycle, type LifecycleOptions } from '../../../platform/process/lifecycle.ts'
+import type { MetricsRegistry } from '../../../platform/telemetry/metrics-registry.ts'
+import { createProcessRegistry } from '../../../platform/telemetry/process-metrics.ts'
 import type { ConfigPart } from '../config/config.ts'
 import { refuseFaults } from '../config/faults.ts'
 import type { Settings } from '../config/settings.ts'
+import type { Deps } from './deps.ts'
 import { VERSION } from './version.ts'
 
-export type OpenedProcess<Server extends string> = AsyncDisposable & {
+/** What the services of one process share. `Listener` names the TCP listeners whose connections are counted. */
+export type ProcessContext<Listener extends string> = Deps & {
   readonly state: StateFolder
   readonly registry: MetricsRegistry
-  readonly listenerMetrics: (server: Server) => ListenerMetrics
+  readonly lifecycle: Lifecycle
+  readonly listenerMetrics: (listener: Listener) => ListenerMetrics
 }
 
-/**
- * What every process that serves begins with, before it opens a port: the parts of the configuration that it uses are right, the state folder is its
- * own, and what its doors do is counted.
- */
-export async function openProcess<const Endpoint extends string>(
+export type ProcessOptions<Listener extends string> = {
+  /** The sections of the configuration that this process uses; only these are checked. */
+  readonly parts: readonly ConfigPart[]
+  readonly listeners: readonly Listener[]
+  readonly drain: LifecycleOptions
+}
+
+/** The first step of every process: checks its part of the configuration, then locks the state folder. No port is open yet. */
+export async function openProcess<const Listener extends string>(
   settings: Settings,
-  { env, parts, servers }: { env: NodeJS.ProcessEnv; parts: readonly ConfigPart[]; servers: readonly Endpoint[] },
-): Promise<OpenedProcess<Endpoint>> {
-  await refuseFaults(settings, { env, parts })
+  deps: Deps,
+  { parts, listeners, drain }: ProcessOptions<Listener>,
+): Promise<ProcessContext<Listener> & AsyncDisposable> {
+  await refuseFaults(settings, { env: deps.env, parts })
   await using opening = new AsyncDisposableStack()
   const state = await openStateFolder(settings.stateDir)
   opening.use(takeInstanceLock(state))
-  const registry = opening.use(createMetricsRegistry({ processMetrics: true, build: { version: VERSION } }))
+  const registry = opening.use(createProcessRegistry({ build: { version: VERSION } }))
   const opened = opening.move()
   return {
+    ...deps,
     state,
     registry,
-    listenerMetrics: createListenerMetrics(registry, servers),
+    lifecycle: createLifecycle(drain, deps),
+    listenerMetrics: createListenerMetrics(registry, listeners),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
 }

@@ -11,7 +11,7 @@ function fakeProcess() {
   return Object.assign(new EventEmitter(), { env: {}, pid: 1, exitCode: undefined as number | undefined, exit() {} })
 }
 
-test('a signal during the start ends the process in order once it stands', { timeout: 5000 }, async () => {
+test('a signal during the start stops the process in order after the start', { timeout: 5000 }, async () => {
   const process = fakeProcess()
   const lifecycle = createLifecycle(
     { lameDuckMs: 0, deadlineMs: 1000 },
@@ -32,7 +32,7 @@ test('a signal during the start ends the process in order once it stands', { tim
   assert.equal(process.listenerCount('SIGTERM'), 0)
 })
 
-test('the demo card waits until the doors know its token', async () => {
+test('the demo card waits until the process has loaded its token', async () => {
   let revision = 1
   let changed = () => {}
   const access = {

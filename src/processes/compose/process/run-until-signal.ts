@@ -1,13 +1,13 @@
 import { systemClock } from '../../../platform/process/clock.ts'
 import type { Lifecycle } from '../../../platform/process/lifecycle.ts'
-import { openSupervisor } from '../../../platform/process/service-manager.ts'
+import { openServiceManager } from '../../../platform/process/service-manager.ts'
 import { type SignalSource, watchSignals } from '../../../platform/process/signals.ts'
 import type { Logger } from '../../../platform/telemetry/logger.ts'
 
 export type Started = {
   readonly lifecycle: Lifecycle
   readonly reload?: () => Promise<unknown>
-  /** What an end in good order is worth; 0 without it. */
+  /** The exit code of a clean stop; 0 by default. */
   readonly exitCode?: () => number
 }
 
@@ -18,12 +18,11 @@ type Process = SignalSource & {
   exit(): void
 }
 
-/** What still holds the loop open after everything was closed must not hold the process. */
+/** Time for the event loop to drain after everything is closed. */
 const LINGER_MS = 2000
 
 /**
- * Starts a process and waits for its end. Signals are heard from the beginning: one that comes during the start ends it as soon as there is something
- * to end in order.
+ * Starts a process and waits for its end. A signal during the start stops the process in order as soon as the start has finished.
  */
 export async function runUntilSignal(process: Process, log: Logger, start: () => Promise<Started>): Promise<void> {
   const now: { started?: Started; early?: string } = {}
@@ -36,11 +35,11 @@ export async function runUntilSignal(process: Process, log: Logger, start: () =>
     },
     onReload: async () => void (await now.started?.reload?.()),
   })
-  using supervisor = await openSupervisor({ env: process.env, pid: process.pid, clock: systemClock, log })
+  using serviceManager = await openServiceManager({ env: process.env, pid: process.pid, clock: systemClock, log })
   const started = await start()
   now.started = started
-  started.lifecycle.onDraining(() => supervisor.stopping())
-  supervisor.ready()
+  started.lifecycle.onDraining(() => serviceManager.stopping())
+  serviceManager.ready()
   if (now.early !== undefined) started.lifecycle.stop(now.early)
   const { clean } = await started.lifecycle.stopped
   const exitCode = clean ? (started.exitCode?.() ?? 0) : 1

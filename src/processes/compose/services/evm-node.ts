@@ -10,11 +10,11 @@ export type EvmNodeDeps = SecretSources & {
   readonly log: Logger
   readonly clock: Clock
   readonly random: Random
-  /** The ring of the configuration; there can be only one source. */
+  /** `execution.ring`, which excludes a node. */
   readonly ring: string | undefined
 }
 
-/** The EVM node of the configuration, written to a ring of its own at the path. */
+/** Writes the traces of the configured EVM node to a ring at `path`. */
 export async function startEvmNode(
   node: NonNullable<ExecutionOptions['node']>,
   path: string,
@@ -22,7 +22,7 @@ export async function startEvmNode(
 ): Promise<EvmNodeSource> {
   if (ring !== undefined) {
     throw new ServiceError('config-invalid', 'execution.ring and execution.node are both set', {
-      fix: 'Give one of the two: a ring has durations, a node has none.',
+      fix: 'Set only one of them. A ring has execution durations, a node has none.',
     })
   }
   const url = isSecretRef(node.rpc) ? (await resolveSecret(node.rpc, secrets)).reveal().trim() : node.rpc

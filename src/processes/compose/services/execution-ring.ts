@@ -5,7 +5,7 @@ import type { Settings } from '../config/settings.ts'
 import type { Deps } from '../process/deps.ts'
 import { startEvmNode } from './evm-node.ts'
 
-/** The ring that the execution service reads, and who writes it. */
+/** The event ring that the execution service reads, with its writer if this process runs one. */
 export type ExecutionRing = AsyncDisposable & {
   readonly path: string
   readonly kind: 'ring' | 'evm-node'
@@ -13,7 +13,7 @@ export type ExecutionRing = AsyncDisposable & {
   readonly names: ReadonlyMap<string, string>
 }
 
-/** The path of the configuration; else a ring made of what an EVM node tells; else that of the simulated chain. */
+/** The ring at `execution.ring`; or one written from the traces of `execution.node`; or that of the simulated EVM chain. */
 export async function openExecutionRing(
   { config, loaded }: Pick<Settings, 'config' | 'loaded'>,
   { state, ...deps }: Deps & { readonly state: StateFolder },

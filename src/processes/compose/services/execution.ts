@@ -4,34 +4,28 @@ import { executionMetrics } from '../../../execution/metrics.ts'
 import { type Execution, startExecution } from '../../../execution/service.ts'
 import { startRingSource } from '../../../execution/source/ring-source.ts'
 import { openNumberFile } from '../../../platform/files/number.ts'
-import type { StateFolder } from '../../../platform/files/state-folder.ts'
-import type { ListenerMetrics } from '../../../platform/net/listener-metrics.ts'
 import type { MemoryGuard } from '../../../platform/process/memory-guard.ts'
-import type { MetricsRegistry } from '../../../platform/telemetry/metrics-registry.ts'
 import { listenerOf } from '../config/listener.ts'
 import type { Settings } from '../config/settings.ts'
-import type { Deps } from '../process/deps.ts'
+import type { ProcessContext } from '../process/open-process.ts'
 import { VERSION } from '../process/version.ts'
 import { openExecutionRing } from './execution-ring.ts'
 import { openPage } from './page.ts'
 
-export type ExecutionPartDeps = Deps & {
-  readonly state: StateFolder
-  readonly registry: MetricsRegistry
+export type ExecutionPartDeps = ProcessContext<'execution'> & {
   readonly access: Access
-  readonly listenerMetrics: ListenerMetrics
   readonly memory: MemoryGuard
 }
 
-/** What stays when the service is started again: the ring, if it is written here, the page, the metrics. */
+/** What outlives a restart of the service: the ring, if this process writes it, the page and the metrics. */
 export type ExecutionPart = AsyncDisposable & {
   start(port: number | undefined): Promise<Execution>
 }
 
-/** A larger block is folded, but not kept for JSON-RPC. */
+/** A larger block is folded, but not stored for JSON-RPC. */
 const BLOCK_BYTES_MAX = 32 * 1024 * 1024
 
-/** The execution service as the configuration wants it. */
+/** The execution service as its section of the configuration sets it up. */
 export async function openExecution(settings: Settings, deps: ExecutionPartDeps): Promise<ExecutionPart> {
   const { config, loaded } = settings
   const { state, access, log, clock, random, registry, listenerMetrics } = deps
@@ -67,7 +61,7 @@ export async function openExecution(settings: Settings, deps: ExecutionPartDeps)
           access,
           seqStore,
           page,
-          ...listenerMetrics,
+          ...listenerMetrics('execution'),
           startSource: (onMessages) =>
             startRingSource(
               {

@@ -4,26 +4,20 @@ import type { SlotRange } from '../../../indexer/ingest/slot-ranges.ts'
 import { QueryError } from '../../../indexer/query/error.ts'
 import { type Indexer, startIndexer } from '../../../indexer/service.ts'
 import { resolveSecret, type SecretSources } from '../../../platform/config/secret-ref.ts'
-import type { StateFolder } from '../../../platform/files/state-folder.ts'
-import type { ListenerMetrics } from '../../../platform/net/listener-metrics.ts'
+import type { ControlMethods } from '../../../platform/process/control-socket.ts'
 import type { MemoryGuard } from '../../../platform/process/memory-guard.ts'
-import type { MetricsRegistry } from '../../../platform/telemetry/metrics-registry.ts'
 import type { Upstreams } from '../../../upstreams/service.ts'
 import { listenerOf } from '../config/listener.ts'
 import type { Settings } from '../config/settings.ts'
-import type { Deps } from '../process/deps.ts'
+import type { ProcessContext } from '../process/open-process.ts'
 
-export type IndexerPartDeps = Deps & {
-  readonly state: StateFolder
+export type IndexerPartDeps = ProcessContext<'indexer'> & {
   readonly access: Access
-  readonly registry: MetricsRegistry
   readonly upstreams: Upstreams
-  readonly listenerMetrics: ListenerMetrics
   readonly memory: MemoryGuard
 }
 
-/** What the command line may ask of a running indexer. */
-export function indexerMethods(indexer: Indexer | undefined): Record<string, (params: unknown) => unknown> {
+export function indexerMethods(indexer: Indexer | undefined): ControlMethods {
   return {
     indexer: () => indexer?.status() ?? null,
     'indexer-query': async (params) => {
@@ -48,7 +42,7 @@ export function indexerMethods(indexer: Indexer | undefined): Record<string, (pa
   }
 }
 
-/** The indexer as the configuration wants it, over the shared nodes, with its data in the state folder. */
+/** The indexer as its section of the configuration sets it up. It reads from the shared nodes and keeps its data in the state folder. */
 export async function openIndexer({ config, loaded }: Settings, deps: IndexerPartDeps): Promise<Indexer> {
   const { listen, tls, plaintext, enabled: _enabled, engine, clickhouse, ...options } = config.indexer
   const { access, upstreams, log, clock, random, registry, listenerMetrics, env } = deps
@@ -62,11 +56,19 @@ export async function openIndexer({ config, loaded }: Settings, deps: IndexerPar
         : {}),
       displayName: config.host,
     },
-    { access, upstream: upstreams.of(undefined), log, clock, random, registry, listenerMetrics },
+    {
+      access,
+      upstream: upstreams.of(undefined),
+      log,
+      clock,
+      random,
+      registry,
+      listenerMetrics: listenerMetrics('indexer'),
+    },
   )
 }
 
-/** The operator's server with the passwords of our accounts on it. */
+/** The ClickHouse server of the operator, with the passwords of Sluice's accounts resolved. */
 async function clickHouseOf(
   { accounts, ...clickhouse }: NonNullable<Settings['config']['indexer']['clickhouse']>,
   sources: SecretSources,

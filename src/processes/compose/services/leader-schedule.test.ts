@@ -8,24 +8,24 @@ import { createLeaderSchedule } from './leader-schedule.ts'
 /** A node that answers from a table; what is not in it has no answer. */
 function fakeNode(responses: Map<string, unknown>) {
   const asked: string[] = []
-  const call: Upstream['call'] = ({ body }, done) => {
+  const forward: Upstream['forward'] = ({ body }, done) => {
     const { method, params } = JSON.parse(Buffer.from(body).toString()) as { method: string; params: unknown[] }
     const key = method === 'getLeaderSchedule' ? `${method} ${String(params[0])}` : method
     asked.push(key)
     queueMicrotask(() => {
-      if (!responses.has(key)) return done({ kind: 'no-upstream', retryAfterMs: 1 })
+      if (!responses.has(key)) return done({ kind: 'no-upstream', isSent: false })
       const text = JSON.stringify({ jsonrpc: '2.0', id: 1, result: responses.get(key) })
       const head = { status: 200, contentType: undefined, contentEncoding: undefined, upstream: 'n' }
       done({ kind: 'responded', ...head, body: Buffer.from(text), rest: undefined })
     })
     return { abort() {} }
   }
-  return { call, asked }
+  return { forward, asked }
 }
 
 const EPOCH = { absoluteSlot: 1005, slotIndex: 5, slotsInEpoch: 8 }
 
-test('this epoch and the next are asked for until they are known, and each only once', async () => {
+test('polls this epoch and the next until known, and requests each only once', async () => {
   const responses = new Map<string, unknown>()
   const node = fakeNode(responses)
   const clock = createManualClock()
@@ -64,7 +64,7 @@ test('this epoch and the next are asked for until they are known, and each only 
   assert.equal(node.asked.filter((key) => key === 'getLeaderSchedule 1000').length, 1)
 })
 
-test('an answer that is no schedule is not believed', async () => {
+test('a response that is not a schedule is ignored', async () => {
   for (const [info, schedule] of [
     [null, {}],
     ['text', {}],

@@ -5,12 +5,12 @@ import type { LeaderRange } from '../../../shreds/relay/leaders.ts'
 import type { LeaderSchedule } from '../../../shreds/service.ts'
 import type { Upstream } from '../../../upstreams/service.ts'
 
-/** Who leads which slots, as the nodes behind tell it: this epoch, and the next as soon as it is known. */
+/** The leader schedule from the upstream nodes: this epoch, and the next one when it is available. */
 export type FollowedLeaders = LeaderSchedule & {
-  follow(upstream: Pick<Upstream, 'call'>, deps: { readonly clock: Clock; readonly log: Logger }): Disposable
+  follow(upstream: Pick<Upstream, 'forward'>, deps: { readonly clock: Clock; readonly log: Logger }): Disposable
 }
 
-/** Until the first schedule is known, and afterwards. */
+/** Polling intervals before and after the first schedule is known. */
 const SOON_MS = 1000
 const LATER_MS = 60_000
 const RESPONSE_MS = 20_000
@@ -46,7 +46,7 @@ export function createLeaderSchedule(): FollowedLeaders {
           const range = rangeOf(await ask('getLeaderSchedule', [fromSlot], RESPONSE_MS), fromSlot, info.slots)
           if (range === undefined || isClosed) continue
           keep(range)
-          log.info({ fromSlot, toSlot: range.toSlot, leaders: range.identities.length }, 'leader schedule known')
+          log.info({ fromSlot, toSlot: range.toSlot, leaders: range.identities.length }, 'leader schedule loaded')
         }
       }
 
@@ -77,7 +77,7 @@ function epochOf(response: unknown): { firstSlot: number; slots: number } | unde
     : undefined
 }
 
-/** From the answer of getLeaderSchedule: identities with the slots they lead, counted from the epoch's first. */
+/** From the response of getLeaderSchedule: slot offsets in the epoch by identity. */
 function rangeOf(response: unknown, fromSlot: number, slots: number): LeaderRange | undefined {
   if (typeof response !== 'object' || response === null) return undefined
   const leaderOfSlot = new Uint32Array(slots)

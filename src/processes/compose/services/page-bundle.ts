@@ -9,34 +9,34 @@ export type PageSources = {
   readonly folder: string
   /** Entry of the page itself. */
   readonly script: string
-  /** Entry that runs before the first paint. */
+  /** Entry of the script that runs before the first paint. */
   readonly first: string
-  /** Entry handed to customers under the name `execution-stream.js`. */
+  /** Entry of the client library, served as `execution-stream.js`. */
   readonly client: string
-  /** Everything whose change makes a build stale: folders and files. */
+  /** Folders and files whose change makes a build stale. */
   readonly watched: readonly string[]
 }
 
 const CLIENT_NAME = 'execution-stream.js'
-/** Names of contracts, from address to name. Empty until whoever serves the page knows some. */
+/** Contract names by address, as JSON. */
 export const NAMES_PATH = '/page/names.json'
-/** Builds of other sources that are older than this are removed; a process that is just starting may still want a younger one. */
+/** Older builds of other sources are removed; a process that starts now may use a younger one. */
 const KEPT_MS = 3_600_000
 const BUILD_NAME = /^[0-9a-f]{16}$/
 const GZIPPED = '.gz'
-/** Names that carry a hash of the content; the bundler's is in capitals. */
+/** File names with a content hash; esbuild writes it in upper case. */
 const HASHED_NAME = /-([A-Z0-9]{8}|[0-9a-f]{8})\.[a-z]+$/
 
 /**
- * Bundles the page into a folder of `target` that is named by its sources, unless it is there already. File names carry a hash of
- * their content, so that a page never runs with the script of another version.
+ * Bundles the page into a folder of `target` named by the hash of its sources, unless it exists. File names contain a hash of
+ * their content, so that a page never loads the script of another version.
  */
 export async function buildPage(sources: PageSources, target: string): Promise<{ folder: string; built: boolean }> {
   const name = await hashOf(sources.watched)
   const folder = join(target, name)
   if (await isThere(folder)) return { folder, built: false }
   await mkdir(target, { recursive: true })
-  // Built beside its place and moved there whole: nobody sees half a page, and of several who build at once one is enough.
+  // Built in a temporary folder and renamed, so that no process reads a partial build; of concurrent builds the first wins.
   const fresh = await mkdtemp(join(target, 'new-'))
   try {
     await bundle(sources, fresh)
@@ -50,7 +50,7 @@ export async function buildPage(sources: PageSources, target: string): Promise<{
   return { folder, built: true }
 }
 
-/** The bundler has one helper for a whole process. Ended under a build beside it, that one would never hear of its end. */
+/** esbuild has one helper process. Stopping it during a concurrent build would leave that build pending for ever. */
 const helper = { users: 0 }
 
 async function bundle(sources: PageSources, fresh: string): Promise<void> {
@@ -60,7 +60,7 @@ async function bundle(sources: PageSources, fresh: string): Promise<void> {
     await bundleWith(build, sources, fresh)
   } finally {
     helper.users -= 1
-    // It would stay as a process of its own, some 30 MB, as long as this one runs.
+    // Otherwise the helper process of some 30 MB keeps running.
     if (helper.users === 0) await stop()
   }
 }
@@ -108,7 +108,7 @@ async function bundleWith(build: typeof Esbuild.build, sources: PageSources, fre
   )
   const nameOf = (pattern: RegExp): string => {
     const name = outputs.find((output) => pattern.test(output))
-    if (name === undefined) throw new Error(`the page's build made no file like ${pattern}`)
+    if (name === undefined) throw new Error(`the build of the page has no file like ${pattern}`)
     return name
   }
   const icon = await readFile(join(sources.folder, 'icon.svg'))
@@ -124,7 +124,7 @@ async function bundleWith(build: typeof Esbuild.build, sources: PageSources, fre
   await compressFiles(fresh)
 }
 
-/** Compressed once here, not for every visitor. */
+/** Compressed once at build time. */
 async function compressFiles(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     const body = await readFile(join(folder, name))
@@ -147,15 +147,15 @@ async function isThere(folder: string): Promise<boolean> {
   return (await stat(join(folder, 'index.html')).catch(() => undefined)) !== undefined
 }
 
-/** One file of the page as it is served. */
+/** One file of the page. */
 export type PageFile = {
   readonly path: string
   readonly body: Uint8Array
   readonly type: string
   readonly etag: string
-  /** The same, gzipped, where that is smaller. */
+  /** The gzipped body, if it is smaller. */
   readonly gzip: Uint8Array | undefined
-  /** The path carries a hash of the content. */
+  /** The path contains a hash of the content. */
   readonly isImmutable: boolean
 }
 
@@ -190,7 +190,7 @@ export function namesFile(names: ReadonlyMap<string, string>): PageFile {
   return jsonFile(NAMES_PATH, JSON.stringify(Object.fromEntries(names)))
 }
 
-/** A JSON text that is served beside the page. */
+/** A JSON file of the page. */
 export function jsonFile(path: string, text: string): PageFile {
   return fileOf(path, Buffer.from(text), CONTENT_TYPES['json'] ?? '')
 }
@@ -200,7 +200,7 @@ function fileOf(path: string, body: Uint8Array, type: string): PageFile {
   return { path, body, type, etag, gzip: undefined, isImmutable: false }
 }
 
-/** Names and contents of all files: a touched file that did not change is not stale. */
+/** Hashes names and contents, so that touching a file does not make it stale. */
 async function hashOf(watched: readonly string[]): Promise<string> {
   const hash = createHash('sha256')
   for (const path of watched) {

@@ -14,7 +14,7 @@ import {
 const ROOT = join(import.meta.dirname, '../../../..')
 const DASHBOARD = join(ROOT, 'src/dashboard')
 const TARGET = join(ROOT, 'dist/page')
-/** The published package carries the page as it was built for it; there is no source of it to look after. */
+/** The published package contains the built page instead of its source. */
 const PACKAGED = import.meta.url.endsWith('.js') ? join(ROOT, 'page') : undefined
 const SOURCES: PageSources = {
   folder: join(DASHBOARD, 'page'),
@@ -30,23 +30,23 @@ const SOURCES: PageSources = {
 }
 
 export type PageOptions = {
-  /** Where built pages lie. */
+  /** Folder of the built pages. */
   readonly target?: string
-  /** Names of contracts that are worth showing instead of their addresses. */
+  /** Contract names by address. */
   readonly names?: ReadonlyMap<string, string>
-  /** With a log, a page that cannot be built is a warning: the service is worth more than its page. */
+  /** With a log, a failed build is a warning and the service runs without the page. */
   readonly log?: Logger
 }
 
 export type OpenedPage = {
-  /** What is served at a path, if anything. */
+  /** The file at a path. */
   readonly page: (path: string) => PageFile | undefined
   readonly files: readonly PageFile[]
-  /** False when what was there was fresh. */
+  /** False if an existing build was up to date. */
   readonly built: boolean
 }
 
-/** The live page, built first where its sources changed, and held in memory. */
+/** The live page in memory, rebuilt if its sources changed. */
 export async function openPage({ target = TARGET, names = new Map(), log }: PageOptions = {}): Promise<OpenedPage> {
   try {
     const { folder, built } =
@@ -55,12 +55,12 @@ export async function openPage({ target = TARGET, names = new Map(), log }: Page
     return { page: (path) => files.get(path), files: [...files.values()], built }
   } catch (err) {
     if (log === undefined) throw err
-    log.warn({ err }, 'the live page cannot be built; the service runs without it')
+    log.warn({ err }, 'the live page cannot be built, the service runs without it')
     return { page: () => undefined, files: [], built: false }
   }
 }
 
-/** The interfaces of the service for programs that read them, under addresses that do not change. */
+/** OpenAPI and AsyncAPI descriptions under fixed paths. */
 function descriptions(): [string, PageFile][] {
   const served = { '/page/openapi.json': 'openapi/execution', '/page/asyncapi.json': 'asyncapi/execution' }
   const documents = shippedDocuments()

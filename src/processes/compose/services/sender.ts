@@ -1,32 +1,25 @@
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { openAppendFile } from '../../../platform/files/append.ts'
-import type { StateFolder } from '../../../platform/files/state-folder.ts'
-import type { ListenerMetrics } from '../../../platform/net/listener-metrics.ts'
-import type { Lifecycle } from '../../../platform/process/lifecycle.ts'
+import type { ControlMethods } from '../../../platform/process/control-socket.ts'
 import type { MemoryGuard } from '../../../platform/process/memory-guard.ts'
-import type { MetricsRegistry } from '../../../platform/telemetry/metrics-registry.ts'
 import { type Sender, startSender } from '../../../sender/service.ts'
 import type { Upstreams } from '../../../upstreams/service.ts'
 import { listenerOf } from '../config/listener.ts'
 import type { Settings } from '../config/settings.ts'
-import type { Deps } from '../process/deps.ts'
+import type { ProcessContext } from '../process/open-process.ts'
 import { VERSION } from '../process/version.ts'
 import { openIdentity, openTipAccounts } from './tip-keys.ts'
 
-export type SenderPartDeps = Deps & {
-  readonly state: StateFolder
-  readonly registry: MetricsRegistry
+export type SenderPartDeps = ProcessContext<'sender'> & {
   readonly upstreams: Upstreams
-  readonly lifecycle: Lifecycle
-  readonly listenerMetrics: ListenerMetrics
   readonly memory: MemoryGuard
 }
 
-/** One core is left to the loop that reads and sends; beyond this many the loop is what holds up the rest. */
+/** One core is reserved for the event loop; beyond this many threads the event loop is the bottleneck. */
 const CHECK_THREADS_MAX = 4
 
-/** The sender as the configuration wants it: its tip accounts, its identity, its journal in the state folder. */
+/** TPU Sender as the `sender` section of the configuration sets it up, with its keys and journal in the state folder. */
 export async function openSender({ config, loaded }: Settings, deps: SenderPartDeps): Promise<Sender> {
   const { state, upstreams, log, clock, random, registry, lifecycle, env, listenerMetrics } = deps
   await using opening = new AsyncDisposableStack()
@@ -57,10 +50,14 @@ export async function openSender({ config, loaded }: Settings, deps: SenderPartD
         env,
         folder: loaded.folder,
         version: VERSION,
-        listenerMetrics,
+        listenerMetrics: listenerMetrics('sender'),
       },
     ),
   )
   const opened = opening.move()
   return { ...sender, [Symbol.asyncDispose]: () => opened.disposeAsync() }
+}
+
+export function senderMethods(sender: Sender | undefined): ControlMethods {
+  return { 'tip-stats': () => ({ ...sender?.stats(), ways: sender?.paths() ?? [] }) }
 }

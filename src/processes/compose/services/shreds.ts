@@ -3,30 +3,26 @@ import { proveDestination } from '../../../access/provisioning/destinations.ts'
 import type { Access } from '../../../access/service.ts'
 import type { AccessStore } from '../../../access/store/store.ts'
 import { ServiceError } from '../../../core/error.ts'
-import type { StateFolder } from '../../../platform/files/state-folder.ts'
 import { parseAddressPort } from '../../../platform/net/ip-range.ts'
-import type { Lifecycle } from '../../../platform/process/lifecycle.ts'
-import type { MetricsRegistry } from '../../../platform/telemetry/metrics-registry.ts'
+import type { ControlMethods } from '../../../platform/process/control-socket.ts'
 import { ownAddresses } from '../../../platform/udp/socket.ts'
-import { type DestinationRules, refusalOf, refusalWords } from '../../../shreds/destinations/rules.ts'
+import { type DestinationRules, refusalOf, refusalReason } from '../../../shreds/destinations/rules.ts'
 import { parseListen } from '../../../shreds/options.ts'
 import { type LeaderSchedule, type Shreds, startShreds } from '../../../shreds/service.ts'
 import type { Settings } from '../config/settings.ts'
-import { currentActor, type Deps } from '../process/deps.ts'
+import { currentActor } from '../process/deps.ts'
+import type { ProcessContext } from '../process/open-process.ts'
 
-export type ShredsPartDeps = Deps & {
-  readonly state: StateFolder
+export type ShredsPartDeps = ProcessContext<never> & {
   readonly store: AccessStore
   readonly access: Access
-  readonly registry: MetricsRegistry
-  readonly lifecycle: Lifecycle
   readonly leaders: LeaderSchedule
 }
 
 /** Delivery reports, in the state folder. */
 export const REPORT_FILE = ['shreds', 'reports.db'] as const
 
-/** The relay of shreds as the configuration wants it. */
+/** ShredStream Raw as the `shreds` section of the configuration sets it up. */
 export async function openShreds(settings: Settings, deps: ShredsPartDeps): Promise<Shreds> {
   const { state, store, env, clock, random } = deps
   await state.folder(REPORT_FILE[0])
@@ -48,12 +44,16 @@ export async function openShreds(settings: Settings, deps: ShredsPartDeps): Prom
   )
 }
 
-/** Where there is no config file Sluice is being tried out, and whoever tries it has nothing but this machine. */
+export function shredsMethods(shreds: Shreds | undefined): ControlMethods {
+  return { shreds: () => shreds?.status() ?? null }
+}
+
+/** Without a config file Sluice runs as a trial on one machine, where destinations are on loopback. */
 function isLoopbackAllowed({ config, loaded }: Pick<Settings, 'config' | 'loaded'>): boolean {
   return config.shreds.destinations.allowLoopback ?? loaded.file === undefined
 }
 
-/** What the command line refuses, which is what the service would refuse too. */
+/** The rules of the service, for the command line to apply before it stores a destination. */
 export function destinationRulesOf(settings: Pick<Settings, 'config' | 'loaded'>): DestinationRules {
   const { listen, destinations } = settings.config.shreds
   return {
@@ -64,10 +64,10 @@ export function destinationRulesOf(settings: Pick<Settings, 'config' | 'loaded'>
   }
 }
 
-/** The service would send nothing to such a place; better that the operator hears it at once. */
+/** Throws for a destination that the service would refuse to send to. */
 export function checkDestination(text: string, settings: Pick<Settings, 'config' | 'loaded'>): void {
   const address = parseAddressPort(text)
   const refusal = address && refusalOf(address, destinationRulesOf(settings))
   if (refusal === undefined) return
-  throw new ServiceError('invalid-value', `shreds are never sent to ${text}: ${refusalWords(refusal)}`)
+  throw new ServiceError('invalid-value', `the destination ${text} is not allowed: ${refusalReason(refusal)}`)
 }

@@ -1,84 +1,74 @@
-import { createBackoff } from '../../../core/backoff.ts'
-import type { Clock, Timer } from '../../../core/clock.ts'
+import assert from 'node:assert/strict'
+import type { Clock } from '../../../core/clock.ts'
 import type { Random } from '../../../core/random.ts'
 import type { Execution } from '../../../execution/service.ts'
 import type { Lifecycle } from '../../../platform/process/lifecycle.ts'
+import { type InstanceEvents, openSupervised, supervise } from '../../../platform/process/supervise.ts'
 import type { Logger } from '../../../platform/telemetry/logger.ts'
 
-export type KeptExecution = AsyncDisposable & {
+export type SupervisedExecution = AsyncDisposable & {
   readonly address: Execution['address']
-  /** Undefined while it waits to be started again. */
+  /** Undefined while it waits for its restart. */
   current(): Execution | undefined
   beginLameDuck(): void
   drain(deadlineMs: number): Promise<void>
 }
 
-export type KeepDeps = {
+export type SuperviseExecutionDeps = {
   readonly log: Logger
   readonly clock: Clock
   readonly random: Random
   readonly lifecycle: Pick<Lifecycle, 'degraded' | 'recovered'>
-  /** Starts it; on the port it had before, once it had one. */
+  /** Starts the service; `port` is the one of the first start, undefined at that one. */
   readonly start: (port: number | undefined) => Promise<Execution>
 }
 
 const RESTART = { firstMs: 1000, maxMs: 30_000 }
-/** A service that lived so long was well: the delays begin anew. */
-const WELL_MS = 120_000
+const RESET_AFTER_MS = 120_000
 
-/** Keeps the execution service running inside a process of many: when it ends by itself it is started again, later each time. */
-export async function keepExecution({ log, clock, random, lifecycle, start }: KeepDeps): Promise<KeptExecution> {
-  const backoff = createBackoff(RESTART, random)
-  let current: Execution | undefined = await start(undefined)
-  const { address } = current
-  let timer: Timer | undefined
-  let isClosing = false
-  let startedMs = clock.monotonicMs()
+/** Restarts the execution service, in a process of several services, when it ends by itself. Throws when the first start fails. */
+export async function superviseExecution(deps: SuperviseExecutionDeps): Promise<SupervisedExecution> {
+  const { log, clock, random, lifecycle } = deps
+  let address: Execution['address'] | undefined
+  let drainMs: number | undefined
 
-  function watch(execution: Execution): void {
-    void execution.ended.then(() => {
-      if (isClosing) return
-      current = undefined
-      if (clock.monotonicMs() - startedMs > WELL_MS) backoff.reset()
-      again('the event ring was silent for 30 s')
-    })
-  }
-
-  function again(reason: string): void {
-    const delayMs = Math.round(backoff.nextMs())
-    lifecycle.degraded('execution', reason)
-    log.warn({ delayMs, reason }, 'the execution service is started again')
-    timer = clock.setTimer(delayMs, () => void restart())
-  }
-
-  async function restart(): Promise<void> {
-    try {
-      const started = await start(address.port)
-      if (isClosing) return await started[Symbol.asyncDispose]()
-      startedMs = clock.monotonicMs()
-      current = started
-      lifecycle.recovered('execution')
-      watch(started)
-    } catch (err) {
-      log.error({ err }, 'the execution service could not be started')
-      if (!isClosing) again('it could not be started')
+  async function open(events: InstanceEvents): Promise<AsyncDisposable & { readonly execution: Execution }> {
+    const execution = await deps.start(address?.port)
+    if (address !== undefined) lifecycle.recovered('execution')
+    address ??= execution.address
+    void execution.ended.then(() => events.failed(new Error('the event ring was silent for 30 s')))
+    return {
+      execution,
+      async [Symbol.asyncDispose]() {
+        if (drainMs !== undefined) await execution.drain(drainMs)
+        await execution[Symbol.asyncDispose]()
+      },
     }
   }
 
-  watch(current)
+  const supervised = supervise(
+    { backoff: RESTART, resetAfterMs: RESET_AFTER_MS, firstStartsMax: 1 },
+    {
+      clock,
+      random,
+      start: (events) => openSupervised(events, () => open(events)),
+      onRestart({ error, delayMs, failedStarts }) {
+        lifecycle.degraded('execution', failedStarts === 0 ? error.message : 'it could not be started')
+        log.warn({ err: error, delayMs }, 'the execution service is restarted')
+      },
+    },
+  )
+  const current = (): Execution | undefined => supervised.instance?.value?.execution
+  await supervised.started
+  assert(address !== undefined)
   return {
     address,
-    current: () => current,
-    beginLameDuck: () => current?.beginLameDuck(),
+    current,
+    beginLameDuck: () => current()?.beginLameDuck(),
     async drain(deadlineMs) {
-      isClosing = true
-      timer?.cancel()
-      await current?.drain(deadlineMs)
+      drainMs = deadlineMs
+      await supervised[Symbol.asyncDispose]()
     },
-    async [Symbol.asyncDispose]() {
-      isClosing = true
-      timer?.cancel()
-      await current?.[Symbol.asyncDispose]()
-    },
+    [Symbol.asyncDispose]: () => supervised[Symbol.asyncDispose](),
   }
 }

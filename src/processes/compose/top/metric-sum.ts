@@ -1,13 +1,13 @@
 import type { MetricsRegistry } from '../../../platform/telemetry/metrics-registry.ts'
 
 export type MetricSum = {
-  /** All series of a metric that have these labels, added up; 0 for a metric this process does not have. */
+  /** Sum of all series with these labels; 0 for an unknown metric. */
   sum(name: string, labels?: Readonly<Record<string, string>>): number
-  /** The same by each value of one label that has counted anything. */
+  /** The sum for each value of one label, without zeros. */
   by(name: string, label: string): Readonly<Record<string, number>>
 }
 
-/** Reads figures where they are counted already, so that `top` and Prometheus can never tell two stories. */
+/** Reads the metrics registry, so that `top` and Prometheus always agree. */
 export function createMetricSum(registry: Pick<MetricsRegistry, 'describe' | 'value'>): MetricSum {
   const lists = new Map(registry.describe().map(({ name, labels }) => [name, labels]))
 

@@ -1,15 +1,15 @@
 import type { AccessSnapshot } from '../../../access/snapshot/snapshot.ts'
-import { LIMIT_WORDS } from '../../../contract/limits.ts'
+import { LIMIT_LABELS } from '../../../contract/limits.ts'
 import type { Clock } from '../../../core/clock.ts'
 import type { MetricsRegistry } from '../../../platform/telemetry/metrics-registry.ts'
 import type { NodeStatus } from '../../../upstreams/status.ts'
-import type { StatusReport } from '../../serve.ts'
+import type { StatusReport } from '../process/status.ts'
 import { createMetricSum, type MetricSum } from './metric-sum.ts'
 import type { UsageWatch } from './usage-watch.ts'
 
-/** What a running process tells `sluice top` when asked. Counts are since the start; rates are made of two answers by who asks. */
+/** The response to `sluice top`. Counts are since the start; the client computes rates from two reports. */
 export type TopReport = {
-  /** By the monotonic clock of the process: what rates are taken over. */
+  /** Monotonic time of the process, for rates. */
   readonly atMs: number
   readonly status: StatusReport
   readonly process: {
@@ -79,7 +79,7 @@ export type SubscriptionFigures = {
   readonly refused: number
   readonly streams: number
 }
-/** One cause of refusals: whose rule it was, and its name. */
+/** One cause of refusals: the module and its limit or reason. */
 export type Refusal = { readonly part: string; readonly reason: string; readonly count: number }
 
 export type TopDeps = {
@@ -99,7 +99,7 @@ export type TopDeps = {
   }
 }
 
-/** An answer is one line of the control socket; the busiest are those worth seeing. */
+/** A response is one line of the control socket, so lists have a maximum. */
 const SUBSCRIPTIONS_MAX = 200
 const UPSTREAMS_MAX = 200
 
@@ -204,20 +204,20 @@ function subscriptions({ usage, snapshot, streamsOf }: TopDeps): SubscriptionFig
     })
 }
 
-/** What the sender took, or had taken before. */
+/** Results that are not refusals. */
 const SENDER_TAKEN = ['accepted', 'duplicate']
 
-/** Each refusal once: limits of the plan are counted by `access`, so the gateway adds only those of its own. */
+/** Each refusal once: `access` counts plan limits, so the gateway adds only its own limits. */
 function refusals({ by, sum }: MetricSum): Refusal[] {
   const causes: [string, readonly (readonly [string, number])[]][] = [
     ['token', countsOf(by('sluice_access_refused_total', 'reason'))],
     ['plan', countsOf(by('sluice_access_limited_total', 'limit'))],
-    ['gateway', countsOf(by('sluice_bundle_refused_total', 'limit'), Object.keys(LIMIT_WORDS))],
+    ['gateway', countsOf(by('sluice_bundle_refused_total', 'limit'), Object.keys(LIMIT_LABELS))],
     ['sender', countsOf(by('sluice_sender_received_total', 'result'), SENDER_TAKEN)],
     ['sender', countsOf(by('sluice_sender_limited_total', 'limit'))],
     ['execution', countsOf(by('sluice_execution_ws_refused_total', 'reason'))],
     ['connection', countsOf(by('sluice_process_connections_refused_total', 'reason'))],
-    ['upstreams', [['no node could be taken', sum('sluice_upstreams_no_upstream_total')]]],
+    ['upstreams', [['no node available', sum('sluice_upstreams_no_upstream_total')]]],
   ]
   return causes.flatMap(([part, counts]) =>
     counts.filter(([, count]) => count > 0).map(([reason, count]) => ({ part, reason, count })),

@@ -1,6 +1,6 @@
 import type { TopReport } from './report.ts'
 
-/** A report in which something of everything happens, for tests. */
+/** A report with data in every section, for tests. */
 export function makeReport(changes: Partial<TopReport> = {}): TopReport {
   return {
     atMs: 10_000,

@@ -24,7 +24,7 @@ function open() {
   return { clock, state, watch: watchUsage(store, { clock }) }
 }
 
-test('adds up what is written, the newest first, and forgets who is quiet', async () => {
+test('sums the written usage, newest first, and drops inactive subscriptions', async () => {
   const { clock, watch } = open()
   await watch.store.addUsage([row('a', 1), row('b', 5)], new Map())
   clock.advance(30_000)
@@ -44,7 +44,7 @@ test('adds up what is written, the newest first, and forgets who is quiet', asyn
   assert.equal(watch.store.name, 'store')
 })
 
-test('what the store refused is not counted, since it comes again', async () => {
+test('usage that the store refused is not counted, because it is written again', async () => {
   const { state, watch } = open()
   state.isFull = true
   await assert.rejects(watch.store.addUsage([row('a', 1)], new Map()))
@@ -54,7 +54,7 @@ test('what the store refused is not counted, since it comes again', async () => 
   assert.equal(watch.active()[0]?.calls, 1)
 })
 
-test('more than a thousand are not watched', async () => {
+test('tracks at most a thousand subscriptions', async () => {
   const { watch } = open()
   await watch.store.addUsage(
     Array.from({ length: 1500 }, (_, at) => row(`s${at}`, 1)),

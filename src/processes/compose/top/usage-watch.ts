@@ -2,32 +2,31 @@ import type { UsageRow } from '../../../access/store/model.ts'
 import type { AccessStore } from '../../../access/store/store.ts'
 import type { Clock } from '../../../core/clock.ts'
 
-/** What one subscription did since it was first seen active. */
+/** Totals of one subscription since it was first active. */
 export type ActiveUse = {
   readonly subscriptionId: string
   readonly calls: number
   readonly units: number
   readonly refused: number
-  /** By the monotonic clock. */
+  /** Monotonic time of its last usage. */
   readonly lastMs: number
 }
 
 export type UsageWatch = {
-  /** The store itself, with an eye on the use that is written through it. */
+  /** The store, with a counter on the usage that is written through it. */
   readonly store: AccessStore
-  /** Those active within the last while, the newest first. */
+  /** Subscriptions active in the last minute, newest first. */
   active(): readonly ActiveUse[]
-  /** What this one did since it was first seen; nothing where it was not. */
+  /** Totals of one subscription; zeros if it was not active. */
   of(subscriptionId: string): Pick<ActiveUse, 'calls' | 'units' | 'refused'>
 }
 
-/** The quietest is forgotten when there are more. */
+/** The least recently active is dropped beyond it. */
 const WATCHED_MAX = 1000
 const ACTIVE_MS = 60_000
 
 /**
- * Who is busy right now. Use is counted in memory and written every second; looking on there costs nothing on the way of a request, and nothing at
- * all for customers that are quiet.
+ * Tracks active subscriptions from the usage rows that are written every second, so it adds no cost to a request.
  */
 export function watchUsage(store: AccessStore, { clock }: { clock: Clock }): UsageWatch {
   /** In the order of their last use. */

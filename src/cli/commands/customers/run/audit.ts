@@ -1,7 +1,7 @@
 import { verifyAudit as verifyChain } from '../../../../access/audit/verify.ts'
 import { ServiceError } from '../../../../core/error.ts'
 import type { CliContext, CommonFlags } from '../../../define.ts'
-import { plainForTerminal } from '../../../output/plain-text.ts'
+import { sanitizeForTerminal } from '../../../output/plain-text.ts'
 import { printJson, write } from '../../../output/print.ts'
 import { openSession } from '../../../session.ts'
 
@@ -37,15 +37,15 @@ export async function verifyAudit(this: CliContext, flags: CommonFlags): Promise
   await using session = await openSession(this, flags, 'read')
   const { lines, findings, notes } = await verifyChain(session.store)
   if (findings.length > 0) {
-    const message = findings.map(({ position, line, what }) => `${position} line ${line} ${what}`)
+    const message = findings.map(({ location, line, what }) => `${location} line ${line} ${what}`)
     throw new ServiceError('audit-broken', message.join('; '))
   }
   if (flags.json === true) return printJson(this, { ok: true, lines, notes })
   for (const note of notes) write(this, note)
-  write(this, `the chain is whole: ${lines} lines`)
+  write(this, `the audit chain is complete: ${lines} lines`)
 }
 
-/** One line for a person: when, who, what, on what. */
+/** An audit record as one line: number, time, user, action, subjects. */
 function readable(line: string): string {
   const { seq, time, actor, action, subjects } = JSON.parse(line) as {
     seq: number
@@ -54,7 +54,7 @@ function readable(line: string): string {
     action: string
     subjects: string[]
   }
-  return plainForTerminal(
+  return sanitizeForTerminal(
     `${String(seq).padStart(5)}  ${time}  ${actor.sudo_user ?? actor.user}  ${action}  ${subjects.join(' ')}`,
   )
 }

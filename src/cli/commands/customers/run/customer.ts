@@ -1,11 +1,11 @@
 import { lookUp } from '../../../../access/provisioning/context.ts'
 import { addCustomer, setCustomerState } from '../../../../access/provisioning/customers.ts'
 import { addNote } from '../../../../access/provisioning/notes.ts'
+import { printTime } from '../../../dates.ts'
 import type { ChangeFlags, CliContext, CommonFlags, CutFlags, ListFlags } from '../../../define.ts'
 import { confirmCut } from '../../../output/confirm.ts'
 import { isoTime, printFacts, printJson, printList, write } from '../../../output/print.ts'
 import { done, openSession } from '../../../session.ts'
-import { printTime } from '../../../when.ts'
 
 export async function addCustomerCommand(
   this: CliContext,
@@ -70,7 +70,7 @@ export async function suspendCustomer(this: CliContext, flags: CutFlags, idOrNam
   await confirmCut(
     this,
     flags,
-    `this refuses every call of customer ${found.name} and cuts the streams of ${live} subscription(s)`,
+    `this refuses every call of customer ${found.name} and closes the streams of ${live} subscription(s)`,
   )
   const customer = await setCustomerState(session.provisioning(flags), { customer: found.id, state: 'suspended' })
   if (flags.json === true) printJson(this, customer)
@@ -88,5 +88,5 @@ export async function noteCommand(this: CliContext, flags: ChangeFlags, subject:
   await using session = await openSession(this, flags)
   const note = await addNote(session.provisioning(flags), { subject, text })
   if (flags.json === true) printJson(this, note)
-  else write(this, `noted (${note.id})`)
+  else write(this, `note added (${note.id})`)
 }

@@ -1,5 +1,5 @@
 import { methodCost, type Plan } from '../../../../access/plan.ts'
-import type { LIMIT_WORDS } from '../../../../contract/limits.ts'
+import type { LIMIT_LABELS } from '../../../../contract/limits.ts'
 import { RPC_METHODS } from '../../../../contract/rpc-methods.ts'
 import { loadSettings } from '../../../../processes/compose/config/settings.ts'
 import type { CliContext, CommonFlags, ListFlags } from '../../../define.ts'
@@ -8,7 +8,7 @@ import { printLimits, wireLimits } from '../limits.ts'
 
 export async function listPlans(this: CliContext, flags: ListFlags): Promise<void> {
   const { plans } = await loadSettings(this, flags)
-  const limit = (name: Exclude<keyof typeof LIMIT_WORDS, 'methodPerSecond'>, title: string, wire: string) => ({
+  const limit = (name: Exclude<keyof typeof LIMIT_LABELS, 'methodPerSecond'>, title: string, wire: string) => ({
     title,
     wire,
     value: ({ limits }: Plan) => limits[name],

@@ -15,14 +15,23 @@ import { ServiceError } from '../../../../core/error.ts'
 import { printAddressPort } from '../../../../platform/net/ip-range.ts'
 import { handoverCard } from '../../../../processes/compose/access/handover-card.ts'
 import { checkDestination } from '../../../../processes/compose/services/shreds.ts'
-import type { ChangeFlags, CliContext, CommonFlags, CutFlags, ListFlags } from '../../../define.ts'
+import { parseUntil, printTime, printUntil } from '../../../dates.ts'
+import type { ChangeFlags, CliContext, CommonFlags, CutFlags, ListFlags, SecretFlags } from '../../../define.ts'
 import { confirmCut } from '../../../output/confirm.ts'
 import { isoTime, printFacts, printJson, printList, toWire } from '../../../output/print.ts'
 import { secretLocation } from '../../../output/secret-output.ts'
 import { done, openSession } from '../../../session.ts'
-import { parseUntil, printTime, printUntil } from '../../../when.ts'
-import { checkLimits, LIMIT_FLAG_NAMES, overridesOf, printLimits, wireLimits } from '../limits.ts'
-import type { CreateFlags, LimitFlags } from '../sub.ts'
+import { checkLimits, LIMIT_FLAG_NAMES, type LimitFlags, overridesOf, printLimits, wireLimits } from '../limits.ts'
+
+export type CreateFlags = SecretFlags &
+  LimitFlags & {
+    readonly customer: string
+    readonly plan?: string
+    readonly products?: string
+    readonly until?: string
+    readonly destination?: string
+    readonly vouched?: boolean
+  }
 
 export async function createSub(this: CliContext, flags: CreateFlags, name: string): Promise<void> {
   const products = parseProducts(flags.products ?? 'bundle')
@@ -30,7 +39,7 @@ export async function createSub(this: CliContext, flags: CreateFlags, name: stri
     throw new ServiceError('usage', '--vouched needs --destination', { fix: 'Add --destination IP:PORT' })
   }
   const bringsSecret = products.some((product) => product !== 'shreds-raw')
-  using position = bringsSecret || flags.out !== undefined ? secretLocation(this, flags) : undefined
+  using output = bringsSecret || flags.out !== undefined ? secretLocation(this, flags) : undefined
   await using session = await openSession(this, flags)
   if (flags.destination !== undefined) checkDestination(flags.destination, session)
   const plan = session.plan(flags.plan ?? 'starter')
@@ -49,7 +58,7 @@ export async function createSub(this: CliContext, flags: CreateFlags, name: stri
   const { subscription, token, credential, destination } = created
   if (flags.dryRun === true) return done(this, flags, `subscription ${subscription.name} would be created`)
   const limits = session.limitsOf(subscription)
-  const reveal = (text: string) => (position === undefined ? this.process.stdout.write(text) : position.reveal(text))
+  const reveal = (text: string) => (output === undefined ? this.process.stdout.write(text) : output.reveal(text))
   if (flags.json === true) {
     const secrets = {
       ...(token === undefined ? {} : { token: token.secret }),
@@ -67,7 +76,7 @@ export async function createSub(this: CliContext, flags: CreateFlags, name: stri
   } else {
     reveal(handoverCard({ ...created, limits, endpoints: session.endpoints }))
     if (destination?.proof === 'unproven')
-      done(this, flags, 'nothing is sent to the destination until it answers its challenge')
+      done(this, flags, 'nothing is sent to the destination until it echoes its challenge')
   }
 }
 
@@ -76,7 +85,7 @@ export async function listSubs(
   flags: ListFlags & { customer?: string; stateIs?: string },
 ): Promise<void> {
   if (flags.stateIs !== undefined && !STATES.includes(flags.stateIs)) {
-    throw new ServiceError('invalid-value', `"${flags.stateIs}" is not a state: there are ${STATES.join(', ')}`)
+    throw new ServiceError('invalid-value', `"${flags.stateIs}" is not a state: use one of ${STATES.join(', ')}`)
   }
   await using session = await openSession(this, flags, 'read')
   const customer = flags.customer === undefined ? undefined : await lookUp(session.store, 'customers', flags.customer)
@@ -172,9 +181,13 @@ export async function limitSub(
   const plan = flags.plan === undefined ? undefined : session.plan(flags.plan).name
   const overrides = overridesOf(flags)
   if (plan === undefined && Object.keys(overrides).length === 0) {
-    throw new ServiceError('usage', `name a plan or at least one limit: --plan, ${LIMIT_FLAG_NAMES.join(', ')}`, {
-      fix: 'For example: --units-per-second 300',
-    })
+    throw new ServiceError(
+      'usage',
+      `a plan or at least one limit is required: --plan, ${LIMIT_FLAG_NAMES.join(', ')}`,
+      {
+        fix: 'For example: --units-per-second 300',
+      },
+    )
   }
   const present = await lookUp(session.store, 'subscriptions', idOrName)
   const merged = { ...present.overrides, ...overrides }
@@ -198,7 +211,7 @@ export async function renewSub(
 export async function suspendSub(this: CliContext, flags: CutFlags, idOrName: string): Promise<void> {
   await using session = await openSession(this, flags)
   const found = await lookUp(session.store, 'subscriptions', idOrName)
-  await confirmCut(this, flags, `this refuses every call of ${found.name} and cuts its open streams within 5 s`)
+  await confirmCut(this, flags, `this refuses every call of ${found.name} and closes its open streams within 5 s`)
   report(
     this,
     flags,
@@ -223,7 +236,7 @@ export async function cancelSub(this: CliContext, flags: CutFlags, idOrName: str
   await confirmCut(
     this,
     flags,
-    `this ends ${found.name} for good: token and database user are revoked, open streams cut within 5 s`,
+    `this cancels ${found.name} permanently: token and database user are revoked, open streams close within 5 s`,
   )
   report(this, flags, await cancelSubscription(session.provisioning(flags), { subscription: found.id }), 'is cancelled')
 }
@@ -249,7 +262,7 @@ export async function refundSub(
 
 const STATES = ['active', 'suspended', 'cancelled', 'expired', 'customer-suspended']
 
-/** What its callers meet: past its last day it is expired, and a suspended customer suspends it too, whatever its own record says. */
+/** The effective state: expired after the last day, and suspended with its customer, whatever the record contains. */
 function stateOf(subscription: Subscription, customer: Customer | undefined, nowMs: number): string {
   if (subscription.state !== 'active') return subscription.state
   if (subscription.validUntil !== null && subscription.validUntil <= nowMs) return 'expired'
@@ -258,7 +271,7 @@ function stateOf(subscription: Subscription, customer: Customer | undefined, now
 
 function ownLimits(overrides: Subscription['overrides']): string {
   const count = Object.keys(overrides).length
-  return count === 0 ? 'no limit of its own' : `${count} ${count === 1 ? 'limit' : 'limits'} of its own`
+  return count === 0 ? 'no overrides' : `${count} ${count === 1 ? 'override' : 'overrides'}`
 }
 
 function report(context: CliContext, flags: ChangeFlags, subscription: Subscription, words: string): void {

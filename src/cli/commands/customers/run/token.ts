@@ -4,18 +4,18 @@ import type { Subscription, Token } from '../../../../access/store/model.ts'
 import { displayToken } from '../../../../access/token.ts'
 import { parseDuration } from '../../../../core/bytes.ts'
 import { ServiceError } from '../../../../core/error.ts'
+import { printTime } from '../../../dates.ts'
 import type { CliContext, CutFlags, ListFlags, SecretFlags } from '../../../define.ts'
 import { confirmCut } from '../../../output/confirm.ts'
 import { isoTime, printJson, printList, write } from '../../../output/print.ts'
 import { secretLocation } from '../../../output/secret-output.ts'
 import { done, openSession } from '../../../session.ts'
-import { printTime } from '../../../when.ts'
 
 export async function issueTokenCommand(this: CliContext, flags: SecretFlags, subscription: string): Promise<void> {
-  using position = secretLocation(this, flags)
+  using output = secretLocation(this, flags)
   await using session = await openSession(this, flags)
   const issued = await issueToken(session.provisioning(flags), { subscription })
-  showIssued(this, flags, position.reveal, issued)
+  showIssued(this, flags, output.reveal, issued)
 }
 
 export async function rotateTokenCommand(
@@ -26,25 +26,29 @@ export async function rotateTokenCommand(
   const graceMs = flags.grace === undefined ? 0 : parseDuration(flags.grace)
   if (graceMs === undefined)
     throw new ServiceError('invalid-value', `"${flags.grace}" is not a time span: write 1h, 30m or 2d`)
-  using position = secretLocation(this, flags)
+  using output = secretLocation(this, flags)
   await using session = await openSession(this, flags)
   if (graceMs === 0) {
     const found = await lookUp(session.store, 'subscriptions', subscription)
     await confirmCut(
       this,
       flags,
-      `this ends the present token of ${found.name} at once and cuts its open streams within 5 s`,
+      `this revokes the present token of ${found.name} at once and closes its open streams within 5 s`,
     )
   }
   const issued = await rotateToken(session.provisioning(flags), { subscription, graceMs })
-  showIssued(this, flags, position.reveal, issued)
+  showIssued(this, flags, output.reveal, issued)
   if (flags.json !== true) reportEnded(this, issued.ended)
 }
 
 export async function revokeTokenCommand(this: CliContext, flags: CutFlags, subscription: string): Promise<void> {
   await using session = await openSession(this, flags)
   const found = await lookUp(session.store, 'subscriptions', subscription)
-  await confirmCut(this, flags, `this ends the token of ${found.name} at once and cuts its open streams within 5 s`)
+  await confirmCut(
+    this,
+    flags,
+    `this revokes the token of ${found.name} at once and closes its open streams within 5 s`,
+  )
   const { ended } = await revokeTokens(session.provisioning(flags), { subscription: found.id })
   if (flags.json === true)
     printJson(this, {
@@ -89,10 +93,10 @@ export async function listTokens(this: CliContext, flags: ListFlags, subscriptio
   })
 }
 
-/** What becomes of the tokens before it. */
+/** Reports what happens to the previous tokens. */
 function reportEnded(context: CliContext, ended: readonly Token[]): void {
   for (const { last4, state, notAfter } of ended) {
-    const until = state === 'retiring' && notAfter !== null ? `works until ${printTime(notAfter)} UTC` : 'is ended'
+    const until = state === 'retiring' && notAfter !== null ? `works until ${printTime(notAfter)} UTC` : 'is revoked'
     write(context, `the old token ${displayToken(last4)} ${until}`)
   }
 }
@@ -115,6 +119,6 @@ function showIssued(
     )
   } else {
     reveal(`${secret}\n`)
-    done(context, flags, `the new token of ${subscription.name}; shown once, it cannot be shown again`)
+    done(context, flags, `new token of ${subscription.name}; it is shown only once`)
   }
 }

@@ -1,9 +1,9 @@
 import { lookUp } from '../../../../access/provisioning/context.ts'
 import type { UsageRow } from '../../../../access/store/model.ts'
+import { parseSince } from '../../../dates.ts'
 import type { CliContext, ListFlags } from '../../../define.ts'
 import { FROM_COLUMN, printList } from '../../../output/print.ts'
 import { openSession } from '../../../session.ts'
-import { parseSince } from '../../../when.ts'
 
 type UsageFlags = ListFlags & { sub?: string; since?: string; by?: 'hour' | 'day' | 'total' }
 
@@ -16,7 +16,7 @@ export async function usage(this: CliContext, flags: UsageFlags): Promise<void> 
   const by = flags.by ?? 'total'
   printList(this, flags, {
     rows: group(rows, by),
-    empty: 'no usage in this time',
+    empty: 'no usage in this period',
     columns: [
       ...(by === 'total' ? [] : [FROM_COLUMN]),
       { title: 'SUBSCRIPTION', value: (row) => names.get(row.subscriptionId) ?? row.subscriptionId },
@@ -28,7 +28,7 @@ export async function usage(this: CliContext, flags: UsageFlags): Promise<void> 
   })
 }
 
-/** Adds up the hours of a day, or of the whole time asked for. */
+/** Sums the hours of a day, or of the complete period. */
 function group(rows: readonly UsageRow[], by: 'hour' | 'day' | 'total'): UsageRow[] {
   const spanMs = { hour: 3_600_000, day: 86_400_000, total: Number.POSITIVE_INFINITY }[by]
   const sums = new Map<string, UsageRow>()

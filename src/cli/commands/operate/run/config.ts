@@ -22,14 +22,14 @@ export async function checkConfig(this: CliContext, flags: CommonFlags): Promise
     })
   }
   if (flags.json === true) printJson(this, { ok: true, file: loaded.file ?? null })
-  else write(this, loaded.file === undefined ? 'no config file: the defaults are in force' : `${loaded.file} is right`)
+  else write(this, loaded.file === undefined ? 'no config file: all defaults apply' : `${loaded.file} is valid`)
 }
 
 export async function showConfig(this: CliContext, flags: CommonFlags): Promise<void> {
   const { loaded } = await loadSettings(this, flags)
   const rows = loaded.entries().map(({ path, value, origin }) => ({
     key: path.join('.'),
-    // References to secrets are no secrets; they are masked all the same, so that a dump can be handed on without a thought.
+    // References to secrets are masked too, so that the output can be shared.
     value:
       value !== undefined &&
       (path.some((part) => isSecretName(String(part))) || (typeof value === 'string' && isSecretRef(value)))

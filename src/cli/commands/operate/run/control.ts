@@ -17,9 +17,9 @@ export async function reload(this: CliContext, flags: CommonFlags): Promise<void
 
 export async function drain(this: CliContext, flags: CommonFlags & { yes?: boolean }): Promise<void> {
   using client = await openControlClient(controlPath(this, flags))
-  await confirmCut(this, flags, 'this finishes what is in flight and stops the running Sluice')
+  await confirmCut(this, flags, 'this finishes requests in flight and stops the running process')
   await client.call('drain')
-  if (flags.json !== true) write(this, 'draining: readiness is gone, sockets close after the lame-duck time')
+  if (flags.json !== true) write(this, 'draining: not ready any more; sockets close after the lame-duck time')
   await stopped(stateDirOf(this, flags))
   if (flags.json === true) printJson(this, { stopped: true })
   else write(this, 'stopped')
@@ -28,12 +28,12 @@ export async function drain(this: CliContext, flags: CommonFlags & { yes?: boole
 const STOP_MS_MAX = 310_000
 const LOOK_MS = 100
 
-/** Until nobody holds the lock of the folder any more: then the next one can start. */
+/** Waits until the instance lock is released and the next process can start. */
 async function stopped(stateDir: string): Promise<void> {
   const state = { path: stateDir, file: (...parts: string[]) => join(stateDir, ...parts) }
   const deadline = systemClock.monotonicMs() + STOP_MS_MAX
   while (isInstanceLocked(state)) {
-    if (systemClock.monotonicMs() > deadline) throw new ServiceError('instance-running', 'it is still running')
+    if (systemClock.monotonicMs() > deadline) throw new ServiceError('instance-running', 'the process is still running')
     await delay(systemClock, LOOK_MS)
   }
 }

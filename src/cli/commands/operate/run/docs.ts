@@ -1,10 +1,11 @@
 import { didYouMean } from '../../../../core/did-you-mean.ts'
 import { ServiceError } from '../../../../core/error.ts'
 import { shippedDocuments } from '../../../../processes/compose/process/documents.ts'
-import type { CliContext } from '../../../define.ts'
+import type { CliContext, CommonFlags } from '../../../define.ts'
 import { alignColumns, printJson } from '../../../output/print.ts'
 import { wrapMarkdown } from '../../../output/wrap-markdown.ts'
-import type { DocsFlags } from '../docs.ts'
+
+export type DocsFlags = CommonFlags & { readonly path?: boolean }
 
 export async function docs(this: CliContext, flags: DocsFlags, name?: string): Promise<void> {
   const all = shippedDocuments()
@@ -23,9 +24,9 @@ export async function docs(this: CliContext, flags: DocsFlags, name?: string): P
     )
     throw new ServiceError(
       'not-found',
-      `there is no page "${name}"${near === undefined ? '' : `; did you mean ${near}?`}`,
+      `unknown page "${name}"${near === undefined ? '' : `; did you mean ${near}?`}`,
       {
-        fix: 'List them with: sluice docs',
+        fix: 'List the pages with: sluice docs',
       },
     )
   }

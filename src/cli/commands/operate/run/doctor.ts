@@ -3,7 +3,7 @@ import type { Finding } from '../../../../processes/compose/config/finding.ts'
 import { configFileOf, stateDirOf } from '../../../../processes/compose/config/settings.ts'
 import type { CliContext, CommonFlags } from '../../../define.ts'
 import { examine } from '../../../doctor/doctor.ts'
-import { plainForTerminal } from '../../../output/plain-text.ts'
+import { sanitizeForTerminal } from '../../../output/plain-text.ts'
 import { printJson } from '../../../output/print.ts'
 
 const MARKS = { ok: '✓', warn: '!', bad: '✗' } as const
@@ -34,6 +34,6 @@ export async function doctor(this: CliContext, flags: CommonFlags): Promise<void
 function line(context: CliContext, finding: Finding): string {
   const { stdout } = context.process
   const mark = styleText(COLOURS[finding.level], MARKS[finding.level], { stream: stdout, validateStream: true })
-  const message = `${mark} ${finding.check.padEnd(12)} ${plainForTerminal(finding.message)}`
-  return finding.level === 'ok' ? message : `${message}\n    fix: ${plainForTerminal(finding.fix)}`
+  const message = `${mark} ${finding.check.padEnd(12)} ${sanitizeForTerminal(finding.message)}`
+  return finding.level === 'ok' ? message : `${message}\n    fix: ${sanitizeForTerminal(finding.fix)}`
 }

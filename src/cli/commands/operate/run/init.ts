@@ -7,11 +7,11 @@ import { DEFAULT_CONFIG } from '../../../../processes/compose/config/settings.ts
 import type { CliContext, CommonFlags } from '../../../define.ts'
 import { printJson, write } from '../../../output/print.ts'
 
-/** Writes a config file that says every value there is, with the defaults commented out. */
+/** Writes a config file that lists every option, with the defaults commented out. */
 export async function init(this: CliContext, flags: CommonFlags & { host?: string; force?: boolean }): Promise<void> {
   const file = flags.config ?? DEFAULT_CONFIG
   if (existsSync(file) && flags.force !== true) {
-    throw new ServiceError('already-exists', `${file} is there already`, {
+    throw new ServiceError('already-exists', `${file} already exists`, {
       fix: 'Edit it, or replace it with --force.',
     })
   }
@@ -27,11 +27,11 @@ async function askHost(context: CliContext): Promise<string> {
   if (context.process.stdin.isTTY !== true || context.process.stderr.isTTY !== true) return '127.0.0.1'
   const { isCancel, text } = await import('@clack/prompts')
   const response = await text({
-    message: 'Which host name will customers use?',
+    message: 'Which host name do customers connect to?',
     placeholder: 'rpc.example.net',
     defaultValue: '127.0.0.1',
     output: context.process.stderr,
   })
-  if (isCancel(response)) throw new ServiceError('usage', 'left as it was')
+  if (isCancel(response)) throw new ServiceError('usage', 'cancelled, nothing written')
   return response
 }

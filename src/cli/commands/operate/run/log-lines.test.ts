@@ -32,11 +32,11 @@ function open() {
     )
   const message = async (request: Partial<LogRequest>) =>
     (await Array.fromAsync(lines(request))).map((line) => (JSON.parse(line) as { msg: string }).msg)
-  return { log, tap, leave, lines, said: message, clock, used }
+  return { log, tap, leave, lines, printed: message, clock, used }
 }
 
-test('lines of one subscription by its name or id, of a level and above, the newest', async () => {
-  const { log, said: message } = open()
+test('filters by subscription name or id and by level, and returns the newest lines', async () => {
+  const { log, printed: message } = open()
   log.info({ subscription: 'sub_1' }, 'one')
   log.warn({ subscription: 'sub_1' }, 'two')
   log.warn({ subscription: 'sub_2' }, 'of another')
@@ -49,8 +49,8 @@ test('lines of one subscription by its name or id, of a level and above, the new
   await assert.rejects(message({ sub: 'nobody' }), (error) => isServiceError(error, 'not-found'))
 })
 
-test('of one subscription: what concerns its customer and the nodes that serve it, and nothing of others', async () => {
-  const { log, said: message } = open()
+test('a subscription filter includes its customer and its nodes, and no others', async () => {
+  const { log, printed: message } = open()
   log.info({ customer: 'cus_1' }, 'its customer was suspended')
   log.info({ customer: 'cus_2' }, 'another customer')
   log.info({ part: 'upstreams', upstream: 'a' }, 'a shared node fails')
@@ -66,7 +66,7 @@ test('of one subscription: what concerns its customer and the nodes that serve i
   assert.deepEqual(await message({ sub: 'acme' }), ['its customer was suspended', 'a node of its own'])
 })
 
-test('who follows one subscription is told its rates while there is something to tell', async () => {
+test('following one subscription prints its rates while it is active', async () => {
   const { log, clock, used, leave, lines } = open()
   const following = lines({ follow: true, lines: 0, sub: 'acme' })
   const first = following.next()
@@ -77,7 +77,7 @@ test('who follows one subscription is told its rates while there is something to
   const { msg, subscription, calls, units, refused, streams } = JSON.parse((await first).value as string) as never
   assert.deepEqual(
     { msg, subscription, calls, units, refused, streams },
-    { msg: 'rates a second', subscription: 'sub_1', calls: 12.5, units: 30, refused: 0.5, streams: 2 },
+    { msg: 'rates per second', subscription: 'sub_1', calls: 12.5, units: 30, refused: 0.5, streams: 2 },
   )
   log.info({ subscription: 'sub_1' }, 'still heard')
   assert.match((await following.next()).value as string, /still heard/)
@@ -86,7 +86,7 @@ test('who follows one subscription is told its rates while there is something to
   assert.equal(clock.pendingTimers(), 0)
 })
 
-test('a follower gets the past, then what comes, and no line twice', async () => {
+test('following prints past lines, then new ones, and no line twice', async () => {
   const { log, leave, lines } = open()
   log.info('past')
   const following = lines({ follow: true })
@@ -97,7 +97,7 @@ test('a follower gets the past, then what comes, and no line twice', async () =>
   assert.equal((await following.next()).done, true)
 })
 
-test('a follower that fell behind is told so, whatever it asked for', async () => {
+test('a slow follower gets the number of lost lines, whatever its filter', async () => {
   const { log, tap, leave, lines } = open()
   const following = lines({ follow: true, lines: 0, sub: 'acme' })
   const first = following.next()
@@ -109,13 +109,13 @@ test('a follower that fell behind is told so, whatever it asked for', async () =
   await following.return(undefined)
 })
 
-test('a request that makes no sense asks for nothing', () => {
+test('an invalid request selects nothing', () => {
   const nothing = { sub: undefined, level: undefined, lines: 0, follow: false }
   for (const params of [undefined, null, { lines: -1, level: 'loud', sub: 3, follow: 'yes' }])
     assert.deepEqual(parseLogRequest(params), nothing)
 })
 
-test('a record is one readable line, and cannot steer the terminal', () => {
+test('a record is one readable line without control characters', () => {
   const record = {
     level: 'warn',
     time: '2027-01-01T10:00:00.000Z',

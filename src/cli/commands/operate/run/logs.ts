@@ -1,17 +1,23 @@
 import { ServiceError } from '../../../../core/error.ts'
 import { openControlClient } from '../../../../platform/process/control-client.ts'
 import type { LogRequest } from '../../../../processes/compose/process/log-lines.ts'
-import type { CliContext } from '../../../define.ts'
-import { plainForTerminal } from '../../../output/plain-text.ts'
+import type { CliContext, CommonFlags } from '../../../define.ts'
+import { sanitizeForTerminal } from '../../../output/plain-text.ts'
 import { write } from '../../../output/print.ts'
-import type { TailFlags } from '../logs.ts'
 import { controlPath } from './control.ts'
 
+export type TailFlags = CommonFlags & {
+  readonly sub?: string
+  readonly level?: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal'
+  readonly lines?: string
+  readonly follow?: boolean
+}
+
 const LINES_DEFAULT = 20
-/** What the process keeps. */
+/** Lines that the process keeps in memory. */
 const LINES_MAX = 1000
 
-/** Lines that a running process wrote; with `--follow` until Ctrl-C or the end of the process. */
+/** Prints log lines of the running process; with `--follow` until Ctrl-C or the end of the process. */
 export async function tailLogs(this: CliContext, flags: TailFlags): Promise<void> {
   const lines = flags.lines === undefined ? LINES_DEFAULT : Number(flags.lines)
   if (!Number.isSafeInteger(lines) || lines < 0 || lines > LINES_MAX)
@@ -20,7 +26,7 @@ export async function tailLogs(this: CliContext, flags: TailFlags): Promise<void
   const stdout: NodeJS.WritableStream = process.stdout
   using client = await openControlClient(controlPath(this, flags))
   const request: LogRequest = { sub: flags.sub, level: flags.level, lines, follow: flags.follow === true }
-  // Every line is of the one that was asked for.
+  // With --sub the field would be the same in every line.
   const hidden = flags.sub === undefined ? [] : ['subscription', 'customer']
   let hasLeft = false
   let printed = 0
@@ -34,23 +40,23 @@ export async function tailLogs(this: CliContext, flags: TailFlags): Promise<void
       const line = String(item)
       printed += 1
       const isTaken = stdout.write(`${flags.json === true ? line : readableLine(line, hidden)}\n`)
-      // A pipe that is read slowly holds this reader up; the process drops its oldest lines and says how many.
+      // Backpressure: the process drops its oldest lines for a slow reader and reports the number.
       if (!isTaken) await new Promise<void>((resolve) => void stdout.once('drain', resolve))
     }
   } catch (error) {
     if (!hasLeft) throw error
   }
-  if (printed === 0 && !hasLeft && flags.json !== true) write(this, 'no such lines among the last 1000')
+  if (printed === 0 && !hasLeft && flags.json !== true) write(this, 'no matching lines among the last 1000')
 }
 
-/** One record for a person: when, how bad, who says it, what, and its fields. Foreign text cannot steer the terminal. */
+/** A record as one line: time, level, module, message, fields. Control characters are replaced. */
 export function readableLine(line: string, hidden: readonly string[] = []): string {
   const { time, level, part, msg, ...fields } = JSON.parse(line) as Record<string, unknown>
   const shown = Object.entries(fields).filter(([name]) => !hidden.includes(name))
   const message = shown.map(([name, value]) => `${name}=${fieldText(value)}`)
   const clock = typeof time === 'string' ? time.replace('T', ' ').replace('Z', '') : ' '.repeat(23)
   const words = [clock, word(level).toUpperCase().padEnd(5), word(part).padEnd(10), word(msg), ...message]
-  return plainForTerminal(words.join('  ').trimEnd())
+  return sanitizeForTerminal(words.join('  ').trimEnd())
 }
 
 function word(value: unknown): string {

@@ -14,31 +14,32 @@ import { openAccessStore, storeLocationOf } from '../../../../processes/compose/
 import { countLaterChanges, keepAside, putInPlace } from '../../../../processes/compose/access/restored-files.ts'
 import { loadSettings } from '../../../../processes/compose/config/settings.ts'
 import { currentActor } from '../../../../processes/compose/process/deps.ts'
-import type { CliContext } from '../../../define.ts'
+import type { CliContext, CommonFlags } from '../../../define.ts'
 import { printFacts, printJson, write } from '../../../output/print.ts'
-import type { RestoreFlags } from '../backup.ts'
 import { summaryFacts, summaryWire } from './backup.ts'
+
+export type RestoreFlags = CommonFlags & { readonly force?: boolean; readonly dryRun?: boolean }
 
 export async function restore(this: CliContext, flags: RestoreFlags, file: string): Promise<void> {
   const { env } = this.process
   const settings = await loadSettings(this, flags)
-  const position = await storeLocationOf(settings, env)
+  const location = await storeLocationOf(settings, env)
   const summary = await checkBackup(file)
   if (flags.dryRun === true) return report(this, flags, { file, summary, kept: [], later: 0 })
 
   const state = await openStateFolder(settings.stateDir)
   using _alone = takeInstanceLock(state)
   await makePrivate(state.file('lock'))
-  refuseOverwrite(position, flags)
+  refuseOverwrite(location, flags)
   const auditFile = state.file('audit.log')
   const stamp = new Date(systemClock.nowMs()).toISOString().replaceAll(/[-:]|\.\d+/g, '')
   const deps = { clock: systemClock, random: secureRandom, log: silentLogger }
   const kept: string[] = []
-  if (position.engine === 'postgres') await restoreBackup(file, position, deps)
+  if (location.engine === 'postgres') await restoreBackup(file, location, deps)
   else {
-    const draft = `${position.file}.restored-${stamp}`
-    await restoreBackup(file, { ...position, file: draft }, deps)
-    kept.push(...(await putInPlace(draft, position.file, stamp)))
+    const draft = `${location.file}.restored-${stamp}`
+    await restoreBackup(file, { ...location, file: draft }, deps)
+    kept.push(...(await putInPlace(draft, location.file, stamp)))
   }
   const later = await countLaterChanges(auditFile, summary.header.audit)
   kept.push(...(await keepAside(auditFile, stamp)))
@@ -51,16 +52,16 @@ export async function restore(this: CliContext, flags: RestoreFlags, file: strin
     }))
     const [finding] = (await verifyAudit(store)).findings
     if (finding !== undefined)
-      throw new ServiceError('audit-broken', `${finding.position} line ${finding.line} ${finding.what}`)
+      throw new ServiceError('audit-broken', `${finding.location} line ${finding.line} ${finding.what}`)
   }
   report(this, flags, { file, summary, kept, later })
 }
 
-function refuseOverwrite(position: StoreLocation, flags: RestoreFlags): void {
-  if (position.engine === 'postgres' || flags.force === true) return
-  if (!existsSync(position.file) && !existsSync(`${position.file}-wal`)) return
-  throw new ServiceError('already-exists', `${position.file} is there already`, {
-    fix: 'Add --force to put the backup in its place; the present store is kept under another name.',
+function refuseOverwrite(location: StoreLocation, flags: RestoreFlags): void {
+  if (location.engine === 'postgres' || flags.force === true) return
+  if (!existsSync(location.file) && !existsSync(`${location.file}-wal`)) return
+  throw new ServiceError('already-exists', `${location.file} already exists`, {
+    fix: 'Add --force to replace it; the present store is kept under another name.',
   })
 }
 
@@ -78,12 +79,15 @@ function report(context: CliContext, flags: RestoreFlags, { file, summary, kept,
   }
   printFacts(context, [...summaryFacts(summary), ...kept.map((path) => ['kept', path] as const)])
   if (later > 0) {
-    write(context, `${later} changes were made after this backup; they stand at the end of the audit log that was kept`)
+    write(
+      context,
+      `${later} changes were made after this backup; they are the last lines of the audit log that was kept`,
+    )
   }
   write(
     context,
     isDry
-      ? `dry run, nothing changed: ${file} is whole and can be restored`
+      ? `dry run, nothing changed: ${file} is complete and can be restored`
       : 'restored and checked; start with: sluice serve',
   )
 }

@@ -8,7 +8,7 @@ export async function version(this: CliContext, flags: CommonFlags): Promise<voi
   else printFacts(this, Object.entries(facts))
 }
 
-/** The shells ask `sluice __complete` for what could come next; these scripts only pass the words on. */
+/** Completion scripts that call `sluice __complete`. */
 const SCRIPTS = {
   bash: `_sluice_complete() {
   local IFS=$'\\n'

@@ -1,15 +1,16 @@
 import { printDurationShort } from '../../../../core/bytes.ts'
 import { systemClock } from '../../../../platform/process/clock.ts'
 import { openControlClient } from '../../../../platform/process/control-client.ts'
-import type { StatusReport } from '../../../../processes/serve.ts'
+import type { StatusReport } from '../../../../processes/compose/process/status.ts'
 import type { CliContext, CommonFlags } from '../../../define.ts'
-import { plainForTerminal } from '../../../output/plain-text.ts'
+import { sanitizeForTerminal } from '../../../output/plain-text.ts'
 import { alignColumns, printFacts, printJson, toWire } from '../../../output/print.ts'
 import { type Line, paintLine, type Tone, wantsColour } from '../../../top/paint.ts'
 import { openScreen } from '../../../top/screen.ts'
 import { type Look, lookEachSecond } from '../../../top/watch.ts'
-import type { StatusFlags } from '../operate.ts'
 import { controlPath } from './control.ts'
+
+export type StatusFlags = CommonFlags & { readonly watch?: boolean }
 
 export async function status(this: CliContext, flags: StatusFlags): Promise<void> {
   if (flags.watch === true) return watchStatus(this, flags)
@@ -27,10 +28,10 @@ function factsOf(report: StatusReport): Facts {
     ...report.reasons.map(({ part, reason }) => ['degraded', `${part}: ${reason}`] as const),
     ['version', report.version],
     ['process', report.pid],
-    ['up', printDurationShort(report.uptimeSeconds * 1000)],
+    ['uptime', printDurationShort(report.uptimeSeconds * 1000)],
     ['store', `${report.store} at revision ${report.revision}`],
     [
-      'holds',
+      'customers',
       [
         counted(report.customers, 'customer'),
         counted(report.subscriptions, 'subscription'),
@@ -61,11 +62,11 @@ async function watchStatus(context: CliContext, flags: CommonFlags): Promise<voi
     const { message, json } = changeOf(look.value)
     if (message === last) continue
     last = message
-    process.stdout.write(`${flags.json === true ? JSON.stringify(json) : plainForTerminal(message)}\n`)
+    process.stdout.write(`${flags.json === true ? JSON.stringify(json) : sanitizeForTerminal(message)}\n`)
   }
 }
 
-/** What a watcher without a terminal is told once each time it changes. */
+/** One line per change, for output that is not a terminal. */
 function changeOf(look: Look<StatusReport>): { message: string; json: unknown } {
   if ('failure' in look) return { message: 'not running', json: { state: 'not-running' } }
   const { state, reasons, version, pid } = look.response
@@ -107,13 +108,13 @@ export function statusLines(
   { isAway, nowMs, rows }: { readonly isAway: boolean; readonly nowMs: number; readonly rows: number },
 ): Line[] {
   const state: Line = isAway
-    ? [{ text: ' ○ not running; waiting for it', tone: 'bad' }]
+    ? [{ text: ' ○ not running, waiting for a restart', tone: 'bad' }]
     : [{ text: ` ● ${report.state}`, tone: TONES[report.state] ?? 'plain' }]
   const clock: Line = [{ text: `   ${new Date(nowMs).toISOString().slice(11, 19)} UTC`, tone: 'quiet' }]
   const facts = alignColumns(
     factsOf(report)
       .slice(1)
-      .map(([label, value]) => [label, plainForTerminal(String(value))]),
+      .map(([label, value]) => [label, sanitizeForTerminal(String(value))]),
   )
   const body = facts
     .trimEnd()
@@ -121,5 +122,5 @@ export function statusLines(
     .map(
       (line): Line => [{ text: ` ${line}`, tone: line.startsWith('degraded') ? 'warn' : isAway ? 'quiet' : 'plain' }],
     )
-  return [[...state, ...clock], [], ...body, [], [{ text: ' q leaves', tone: 'quiet' as const }]].slice(0, rows)
+  return [[...state, ...clock], [], ...body, [], [{ text: ' q to quit', tone: 'quiet' as const }]].slice(0, rows)
 }

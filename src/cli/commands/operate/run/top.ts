@@ -1,7 +1,7 @@
 import { delay, systemClock } from '../../../../platform/process/clock.ts'
 import { openControlClient } from '../../../../platform/process/control-client.ts'
 import type { TopReport } from '../../../../processes/compose/top/report.ts'
-import type { CliContext } from '../../../define.ts'
+import type { CliContext, CommonFlags } from '../../../define.ts'
 import { printJson } from '../../../output/print.ts'
 import { drawTop } from '../../../top/draw.ts'
 import { paintLine, wantsColour } from '../../../top/paint.ts'
@@ -9,15 +9,15 @@ import { productsOf } from '../../../top/products.ts'
 import { type TopView, viewOf } from '../../../top/rates.ts'
 import { openScreen } from '../../../top/screen.ts'
 import { lookEachSecond } from '../../../top/watch.ts'
-import type { TopFlags } from '../top.ts'
 import { controlPath } from './control.ts'
 
-/** Long enough that use, which is counted by the second, shows. */
+export type TopFlags = CommonFlags & { readonly once?: boolean }
+
+/** Usage is written every second, so two seconds show it. */
 const ONCE_MS = 2000
-/** Rates over so many reports: a picture that trembles cannot be read. */
+/** Rates are averaged over this many reports. */
 const REPORTS_KEPT = 6
 const HISTORY_SECONDS = 60
-/** A picture that is printed is as long as it needs to be. */
 const PRINTED = { columns: 100, rows: 200 }
 
 export async function top(this: CliContext, flags: TopFlags): Promise<void> {
@@ -33,7 +33,7 @@ async function lookOnce(context: CliContext, flags: TopFlags): Promise<void> {
   await delay(systemClock, ONCE_MS)
   const view = viewOf(before, (await client.call('top')) as TopReport)
   if (flags.json === true) return printJson(context, view)
-  // A stream that is no terminal has no width, whatever its type says.
+  // Undefined for a stream that is not a terminal, contrary to its type.
   const columns = (process.stdout.columns as number | undefined) ?? PRINTED.columns
   const options = { columns, rows: PRINTED.rows, history: {}, nowMs: systemClock.nowMs(), isLive: false }
   const colour = wantsColour(process)
@@ -49,7 +49,7 @@ async function lookOn(context: CliContext, flags: TopFlags): Promise<void> {
   const history: Record<string, number[]> = {}
   let view: TopView | undefined
   let failure: string | undefined
-  // Opened first: a process that is not there is an error on a terminal as it was.
+  // Connects before the screen opens, so that an error is printed on the normal screen.
   const looks = lookEachSecond<TopReport>(
     { path: controlPath(context, flags), method: 'top' },
     { clock: systemClock, signal: leave.signal },
@@ -60,7 +60,7 @@ async function lookOn(context: CliContext, flags: TopFlags): Promise<void> {
   screen.onResize(draw)
   for (let look = first; look.done !== true; look = await looks.next()) {
     if ('response' in look.value) take(look.value.response)
-    else failure = 'not running; waiting for it'
+    else failure = 'not running, waiting for a restart'
     draw()
   }
 
@@ -70,7 +70,7 @@ async function lookOn(context: CliContext, flags: TopFlags): Promise<void> {
     reports.push(report)
     if (reports.length > REPORTS_KEPT) reports.shift()
     view = viewOf(reports[0] as TopReport, report)
-    // Each second as it was; the figures beside it are those that are evened out.
+    // The history shows single seconds; the figures beside it are averaged.
     const second = viewOf(reports.at(-2) ?? report, report)
     for (const { name, perSecond } of productsOf(second)) {
       const past = (history[name] ??= [])

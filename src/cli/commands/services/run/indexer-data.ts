@@ -18,12 +18,12 @@ export async function indexerStatus(this: CliContext, flags: CommonFlags): Promi
   const { ingest, backfill } = status
   printFacts(this, [
     ['database', status.state === 'running' ? 'open' : status.state],
-    ['ingest', status.ingests ? 'here' : 'by another process'],
-    ['head', ingest?.headSlot ?? 'nothing written yet'],
+    ['ingest', status.ingests ? 'in this process' : 'in another process'],
+    ['head', ingest?.headSlot ?? 'none yet'],
     ['tip', ingest?.tipSlot ?? 'not known yet'],
     ['behind', ingest?.headSlot === undefined ? '-' : `${Math.max(0, ingest.tipSlot - ingest.headSlot)} slots`],
     ['written', `${ingest?.blocks ?? 0} blocks, ${ingest?.transactions ?? 0} transactions since the start`],
-    ['held', `${ingest?.held ?? 0} blocks wait for one before them`],
+    ['held', `${ingest?.held ?? 0} blocks wait for an earlier one`],
     ['missing', ingest?.waitsFor === undefined ? 'nothing' : missingText(ingest.waitsFor)],
     ['queries', `${status.runningQueries} running`],
     ['restarts', status.restarts],
@@ -35,7 +35,7 @@ export async function indexerStatus(this: CliContext, flags: CommonFlags): Promi
   if (coverage.length > 0) this.process.stdout.write(`\n${alignColumns(coverage.map((line) => line.split('\t')))}\n`)
 }
 
-/** Nothing where the database went away between the two questions. */
+/** Empty if the database stopped between the two calls. */
 async function coverageLines(client: ControlClient): Promise<string[]> {
   const response = await query(client, COVERAGE, 'TabSeparatedWithNames')
   return response.ok ? response.text.trimEnd().split('\n') : []
@@ -66,10 +66,10 @@ export async function indexerBackfill(
   const { ingest } = await statusOf(client)
   if (flags.stop === true) {
     await client.call('indexer-backfill-stop')
-    return write(this, 'the backfill stops after the piece it is at; what is written stays')
+    return write(this, 'the backfill stops after the current range; written blocks stay')
   }
   if (from === undefined || to === undefined)
-    throw new ServiceError('usage', 'two slots are needed: the first and the last', {
+    throw new ServiceError('usage', 'the first and the last slot are required', {
       fix: 'For example: sluice indexer backfill 1 1000',
     })
   const range = { from: slotOf(from), to: slotOf(to) }
@@ -79,30 +79,30 @@ export async function indexerBackfill(
     })
   const { outcome } = (await client.call('indexer-backfill', range)) as { outcome: ReturnType<Indexer['backfill']> }
   if (outcome === 'not-here')
-    throw new ServiceError('invalid-value', 'this process does not write: indexer.ingest.enabled is false', {
+    throw new ServiceError('invalid-value', 'this process does not ingest: indexer.ingest.enabled is false', {
       fix: 'Start the backfill on the machine that ingests.',
     })
   if (outcome === 'busy')
-    throw new ServiceError('busy', 'another backfill runs', {
-      fix: 'Look at it with: sluice indexer status; stop it with: sluice indexer backfill --stop',
+    throw new ServiceError('busy', 'another backfill is running', {
+      fix: 'See its progress with: sluice indexer status; stop it with: sluice indexer backfill --stop',
     })
   if (outcome === 'beyond-tip')
     throw new ServiceError(
       'invalid-value',
-      `the chain is at slot ${ingest?.tipSlot ?? 0}; there is nothing from ${from} on yet`,
+      `slot ${from} is in the future: the chain is at slot ${ingest?.tipSlot ?? 0}`,
       {
-        fix: 'Give slots that the chain has passed.',
+        fix: 'Give slots up to the tip.',
       },
     )
   if (flags.detach === true)
-    return write(this, `backfill of ${range.from} to ${range.to} runs; look at it with: sluice indexer status`)
-  write(this, 'this goes on if you leave; stop it with: sluice indexer backfill --stop')
+    return write(this, `backfill of ${range.from} to ${range.to} started; see its progress with: sluice indexer status`)
+  write(this, 'Ctrl-C leaves the backfill running; stop it with: sluice indexer backfill --stop')
   await follow(this, client, flags)
 }
 
 const LOOK_MS = 200
 
-/** Shows how far it is, on a terminal in one line that changes. */
+/** Shows the progress, on a terminal as one line that is rewritten. */
 async function follow(context: CliContext, client: ControlClient, flags: CommonFlags): Promise<void> {
   const { stderr } = context.process
   for (;;) {
@@ -124,8 +124,8 @@ async function follow(context: CliContext, client: ControlClient, flags: CommonF
     }
     if (stderr.isTTY && flags.json !== true) stderr.write('\n')
     if (state === 'failed')
-      throw new ServiceError('no-upstream', `the backfill ended at slot ${nextSlot}: ${message}`, {
-        fix: `Start it again from there: sluice indexer backfill ${nextSlot} ${to}`,
+      throw new ServiceError('no-upstream', `the backfill stopped at slot ${nextSlot}: ${message}`, {
+        fix: `Continue with: sluice indexer backfill ${nextSlot} ${to}`,
       })
     if (flags.json === true) printJson(context, backfill)
     else write(context, `${blocks} blocks written, slots ${from} to ${nextSlot - 1}`)
@@ -136,7 +136,7 @@ async function follow(context: CliContext, client: ControlClient, flags: CommonF
 async function statusOf(client: ControlClient): Promise<Status> {
   const status = (await client.call('indexer')) as Status | null
   if (status === null)
-    throw new ServiceError('not-found', 'the running Sluice has no indexer', {
+    throw new ServiceError('not-found', 'the running process has no indexer', {
       fix: 'Set indexer.enabled = true and restart.',
     })
   return status
@@ -152,13 +152,13 @@ async function text(client: ControlClient, sql: string, format: string): Promise
   const response = await query(client, sql, format)
   if (response.ok) return response.text
   throw new ServiceError('invalid-value', response.message, {
-    fix: 'Tables and columns: sluice indexer query "show tables", sluice indexer query "describe blocks"',
+    fix: 'See tables and columns with: sluice indexer query "show tables", sluice indexer query "describe blocks"',
   })
 }
 
 function slotOf(word: string): number {
   const slot = Number(word)
   if (!Number.isSafeInteger(slot) || slot < 0)
-    throw new ServiceError('invalid-value', `"${word}" is no slot`, { fix: 'Give a whole number.' })
+    throw new ServiceError('invalid-value', `"${word}" is not a slot`, { fix: 'Give a whole number.' })
   return slot
 }

@@ -15,14 +15,14 @@ export async function rotateIndexerCommand(
   flags: SecretFlags & { yes?: boolean },
   subscription: string,
 ): Promise<void> {
-  await confirmCut(this, flags, `this ends the present database password of ${subscription} at once`)
+  await confirmCut(this, flags, `this revokes the present database password of ${subscription} at once`)
   await issue(this, flags, { subscription, rotate: true })
 }
 
 export async function revokeIndexerCommand(this: CliContext, flags: CutFlags, subscription: string): Promise<void> {
   await using session = await openSession(this, flags)
   const found = await lookUp(session.store, 'subscriptions', subscription)
-  await confirmCut(this, flags, `this ends the database user of ${found.name} at once`)
+  await confirmCut(this, flags, `this revokes the database user of ${found.name} at once`)
   const { ended } = await revokeIndexer(session.provisioning(flags), { subscription: found.id })
   if (flags.json === true)
     printJson(this, {
@@ -38,17 +38,17 @@ async function issue(
   flags: SecretFlags,
   input: { subscription: string; rotate: boolean },
 ): Promise<void> {
-  using position = secretLocation(context, flags)
+  using output = secretLocation(context, flags)
   await using session = await openSession(context, flags)
   const { record, password, subscription } = await grantIndexer(session.provisioning(flags), input)
   if (flags.dryRun === true)
     return done(context, flags, `database credentials for ${subscription.name} would be issued`)
   if (flags.json === true) {
-    position.reveal(
+    output.reveal(
       `${JSON.stringify({ subscription: subscription.name, subscription_id: subscription.id, username: record.username, password }, null, 2)}\n`,
     )
   } else {
-    position.reveal(`user      ${record.username}\npassword  ${password}\n`)
-    done(context, flags, `the database credentials of ${subscription.name}; shown once, they cannot be shown again`)
+    output.reveal(`user      ${record.username}\npassword  ${password}\n`)
+    done(context, flags, `database credentials of ${subscription.name}; they are shown only once`)
   }
 }

@@ -1,11 +1,20 @@
 import { ServiceError } from '../../../../core/error.ts'
 import { parseAddressPort } from '../../../../platform/net/ip-range.ts'
 import { startLocalnetProcess } from '../../../../processes/localnet.ts'
-import type { CliContext } from '../../../define.ts'
-import type { LocalnetFlags } from '../localnet.ts'
+import type { CliContext, CommonFlags } from '../../../define.ts'
 import { serveUntilSignal } from './serve-until-signal.ts'
 
-/** The embedded chain alone, until a signal ends it. */
+export type LocalnetFlags = CommonFlags & {
+  readonly rpcPort?: string
+  readonly wsPort?: string
+  readonly grpcPort?: string
+  readonly shreds?: string
+  readonly accounts?: string
+  readonly slotMs?: string
+  readonly traffic?: 'on' | 'off'
+  readonly tps?: string
+}
+
 export function localnet(this: CliContext, flags: LocalnetFlags): Promise<void> {
   return serveUntilSignal(this, flags, ({ config, stateDir }, deps) => {
     const { enabled: _enabled, ...options } = config.localnet

@@ -2,7 +2,6 @@ import { startSenderProcess } from '../../../../processes/sender.ts'
 import type { CliContext, CommonFlags } from '../../../define.ts'
 import { serveUntilSignal } from './serve-until-signal.ts'
 
-/** The sender alone, until a signal ends it. */
 export function sender(this: CliContext, flags: CommonFlags): Promise<void> {
   return serveUntilSignal(this, flags, startSenderProcess)
 }

@@ -8,7 +8,7 @@ import type { Deps } from '../../../../processes/compose/process/deps.ts'
 import { runUntilSignal, type Started } from '../../../../processes/compose/process/run-until-signal.ts'
 import type { CliContext, CommonFlags } from '../../../define.ts'
 
-/** Every command that serves: its files are private, its log is standard output, and it runs until it is told to end. */
+/** Runs a process until a signal or `sluice drain`. New files are private (umask 077); the log goes to standard output. */
 export async function serveUntilSignal(
   context: CliContext,
   flags: CommonFlags,

@@ -3,7 +3,6 @@ import { startAll } from '../../../../processes/serve.ts'
 import type { CliContext, CommonFlags } from '../../../define.ts'
 import { serveUntilSignal } from './serve-until-signal.ts'
 
-/** Everything in one process, until a signal or `sluice drain` ends it. */
 export function serve(this: CliContext, flags: CommonFlags & { demo?: boolean }): Promise<void> {
   return serveUntilSignal(this, flags, (settings, deps) =>
     startAll(

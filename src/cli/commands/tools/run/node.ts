@@ -13,12 +13,7 @@ export async function addNodeCommand(
   const { rpc, ws = '', grpc = '', credential = null } = flags
   const node = await addNode(session.provisioning(flags), { name, rpc, ws, grpc, credential })
   if (flags.json === true) printJson(this, node)
-  else
-    done(
-      this,
-      flags,
-      `node ${node.name} added (${node.id}); give it to a customer with: sluice node assign ${node.name} SUB`,
-    )
+  else done(this, flags, `node ${node.name} added (${node.id}); assign it with: sluice node assign ${node.name} SUB`)
 }
 
 export async function assignNodeCommand(
@@ -28,7 +23,7 @@ export async function assignNodeCommand(
   subscriptionName?: string,
 ): Promise<void> {
   if ((subscriptionName === undefined) !== (flags.nobody === true)) {
-    throw new ServiceError('usage', 'name one subscription, or --nobody', { fix: 'sluice node assign NODE SUB' })
+    throw new ServiceError('usage', 'give a subscription, or --nobody', { fix: 'sluice node assign NODE SUB' })
   }
   await using session = await openSession(this, flags)
   const { node, subscription } = await assignNode(session.provisioning(flags), {
@@ -40,7 +35,7 @@ export async function assignNodeCommand(
     done(
       this,
       flags,
-      `node ${node.name} ${subscription === null ? 'belongs to nobody' : `serves ${subscription.name} alone`}`,
+      `node ${node.name} ${subscription === null ? 'is not assigned' : `is assigned to ${subscription.name}`}`,
     )
 }
 

@@ -1,6 +1,6 @@
 import type { FoldLine } from '../../../../execution/tools/fold.ts'
 
-/** A line of the fold as a person reads it. */
+/** A line of the fold as text. */
 export function describeLine(line: FoldLine): string {
   if ('Gap' in line) return `gap: events ${line.Gap.from_seqno} to ${line.Gap.to_seqno} are missing (${line.Gap.cause})`
   if ('Lifecycle' in line) {
@@ -14,7 +14,7 @@ export function describeLine(line: FoldLine): string {
     return [
       `top accounts of ${accuracy.account.seen} accesses${bound(accuracy.account.error_max)}:`,
       ...account.map(({ key, count }) => `  ${count}  ${key}`),
-      `top slots of ${accuracy.storage.seen} accesses${bound(accuracy.storage.error_max)}:`,
+      `top storage slots of ${accuracy.storage.seen} accesses${bound(accuracy.storage.error_max)}:`,
       ...storage.map(({ key, count }) => `  ${count}  ${key[0]} ${key[1]}`),
     ].join('\n')
   }
@@ -29,7 +29,7 @@ export function describeLine(line: FoldLine): string {
   )
 }
 
-const bound = (errorMax: number): string => (errorMax === 0 ? ', exact' : `, none too high by more than ${errorMax}`)
+const bound = (errorMax: number): string => (errorMax === 0 ? ', exact' : `, at most ${errorMax} too high`)
 
 export function shortHash(hash: string): string {
   return hash.length <= 14 ? hash : `${hash.slice(0, 8)}…${hash.slice(-4)}`

@@ -1,7 +1,7 @@
 import { type RingView, RingWatch, type WatchedBlock } from '../../../../execution/tools/watch.ts'
 import { systemClock } from '../../../../platform/process/clock.ts'
 import type { CliContext } from '../../../define.ts'
-import { plainForTerminal } from '../../../output/plain-text.ts'
+import { sanitizeForTerminal } from '../../../output/plain-text.ts'
 import { alignColumns } from '../../../output/print.ts'
 import { fixed, shortHash } from './ring-text.ts'
 
@@ -17,14 +17,14 @@ const SCREEN = {
 
 export type WatchRequest = { readonly ring: string; readonly seconds: number | undefined; readonly isJson: boolean }
 
-/** Follows a ring until the time is over or Ctrl-C: drawn on a terminal, told line by line elsewhere. */
+/** Follows a ring until the time is over or Ctrl-C: a live view on a terminal, lines elsewhere. */
 export async function watchRing(context: CliContext, { ring, seconds, isJson }: WatchRequest): Promise<void> {
   const { process } = context
   const { stdout } = process
   const isScreen = stdout.isTTY && !isJson
   const report = (block: WatchedBlock, tps: number): void => {
     if (!isScreen)
-      stdout.write(`${isJson ? JSON.stringify({ tps, ...block }) : plainForTerminal(describeBlock(block, tps))}\n`)
+      stdout.write(`${isJson ? JSON.stringify({ tps, ...block }) : sanitizeForTerminal(describeBlock(block, tps))}\n`)
   }
   using watch = new RingWatch(ring, report)
   const endMs = systemClock.monotonicMs() + (seconds ?? Number.POSITIVE_INFINITY) * 1000
@@ -41,7 +41,7 @@ export async function watchRing(context: CliContext, { ring, seconds, isJson }: 
         drawAtMs = nowMs + DRAW_MS
         const view = watch.view(nowMs)
         if (isScreen) stdout.write(draw(view, { columns: stdout.columns, rows: stdout.rows }))
-        else if (view.state !== lastState) process.stderr.write(`${plainForTerminal(`${ring}: ${view.state}`)}\n`)
+        else if (view.state !== lastState) process.stderr.write(`${sanitizeForTerminal(`${ring}: ${view.state}`)}\n`)
         lastState = view.state
       }
       await new Promise<void>((resolve) => void systemClock.setTimer(STEP_MS, resolve))
@@ -59,14 +59,14 @@ function describeBlock({ number, txns, stage, contention, reason }: WatchedBlock
   return `block ${number} ${stage}: TPS ${tps}, ${txns} transactions, ${figures}`
 }
 
-/** One picture, cut to the screen; each line ends by clearing what was there before. */
+/** One frame, cut to the screen; each line ends with an erase sequence. */
 function draw(view: RingView, { columns, rows }: { columns: number; rows: number }): string {
   const { stats, blocks, top } = view
   const newest = blocks.find(({ contention }) => contention !== undefined)?.contention
   const blockRows = Math.max(3, Math.min(blocks.length, rows - 22))
   const lines = [
     `${view.path}  ${view.state}`,
-    `TPS ${view.tps}   events/s ${view.eventsPerSecond}   seqno ${view.cursor}   lag ${view.lagEvents}   lost ${stats.eventsLost} in ${stats.gaps} gaps   blocks ${stats.blocksFolded} whole, ${stats.blocksDropped + stats.blocksIncomplete} damaged`,
+    `TPS ${view.tps}   events/s ${view.eventsPerSecond}   seqno ${view.cursor}   lag ${view.lagEvents}   lost ${stats.eventsLost} in ${stats.gaps} gaps   blocks ${stats.blocksFolded} complete, ${stats.blocksDropped + stats.blocksIncomplete} damaged`,
     '',
     ...table(
       ['BLOCK', 'ID', 'STAGE', 'TXNS', 'GAS', 'WALL MS', 'EFFICIENCY', 'CONTENDED', 'OF SLOTS'],
@@ -103,7 +103,7 @@ function draw(view: RingView, { columns, rows }: { columns: number; rows: number
       top.account.slice(0, 6).map(({ key, count }) => [key, `${count}`]),
     ),
   ]
-  const shown = lines.slice(0, Math.max(1, rows - 1)).map((line) => plainForTerminal(line).slice(0, columns))
+  const shown = lines.slice(0, Math.max(1, rows - 1)).map((line) => sanitizeForTerminal(line).slice(0, columns))
   return SCREEN.home + shown.map((line) => `${line}${SCREEN.clearLine}\n`).join('') + SCREEN.clearRest
 }
 

@@ -8,13 +8,20 @@ import { systemClock } from '../../../../platform/process/clock.ts'
 import { loadSettings } from '../../../../processes/compose/config/settings.ts'
 import type { CliContext, CommonFlags } from '../../../define.ts'
 import { alignColumns, printFacts, printJson, write } from '../../../output/print.ts'
-import type { RingFoldFlags, RingRecordFlags, RingWatchFlags } from '../ring.ts'
 import { describeLine } from './ring-text.ts'
 import { watchRing } from './ring-watch.ts'
 
+export type RingFoldFlags = CommonFlags & { readonly counters?: string; readonly top?: string }
+export type RingRecordFlags = CommonFlags & {
+  readonly seconds?: string
+  readonly ring?: string
+  readonly from?: 'oldest' | 'newest'
+}
+export type RingWatchFlags = CommonFlags & { readonly seconds?: string }
+
 export async function inspectRingCommand(this: CliContext, flags: CommonFlags, path: string): Promise<void> {
   const found = await inspectRing(path)
-  // Names of events are the format's own and stay as they are.
+  // Not through printJson: event names keep their case.
   if (flags.json === true) this.process.stdout.write(`${JSON.stringify(found, null, 2)}\n`)
   else printInspection(this, found)
   if (found.refused !== null) throw new ServiceError('ring-unreadable', `${path}: ${found.refused}`)
@@ -24,7 +31,7 @@ function printInspection(context: CliContext, found: RingInspection): void {
   const { path, form, header, contents, file_bytes, expected_bytes } = found
   printFacts(context, [
     ['file', path],
-    ['form', { live: 'live ring', file: 'ring that nobody writes', zstd: 'compressed snapshot' }[form]],
+    ['form', { live: 'live ring', file: 'ring without a writer', zstd: 'compressed snapshot' }[form]],
     ['file_bytes', file_bytes],
     ['expected_bytes', expected_bytes],
     ...Object.entries(header ?? {}),
@@ -47,24 +54,24 @@ export async function foldRingCommand(this: CliContext, flags: RingFoldFlags, pa
     const { value, done } = await lines.next()
     if (done === true) return reportLoss(this, path, value)
     const written = stdout.write(`${flags.json === true ? JSON.stringify(value) : describeLine(value)}\n`)
-    // A pipe that is read slowly holds the fold up instead of filling the memory.
+    // Backpressure: a slow pipe delays the fold.
     if (!written) await new Promise<void>((resolve) => void stdout.once('drain', resolve))
   }
 }
 
-/** Whatever keeps the figures from being those of the whole ring is said, in exact numbers. */
-function reportLoss(context: CliContext, path: string, { stats, fold, unknownIds, recordsLeftOut }: FoldSummary): void {
+/** Reports everything that is missing from the figures, with counts. */
+function reportLoss(context: CliContext, path: string, { stats, fold, unknownIds, recordsOmitted }: FoldSummary): void {
   const failures: [number, string][] = [
     [stats.eventsLost, 'events are missing'],
-    [stats.payloadsLost, 'payloads had been overwritten'],
-    [fold.unknownTypes, 'events have a type that this build does not know; they were skipped'],
-    [fold.recordErrors, 'events could not be recorded by the node'],
-    [fold.blocksDropped, 'blocks have no figures, because something of them is missing'],
+    [stats.payloadsLost, 'payloads were overwritten'],
+    [fold.unknownTypes, 'events have an unknown type and were skipped'],
+    [fold.recordErrors, 'events were not recorded by the node'],
+    [fold.blocksDropped, 'blocks have no figures because events are missing'],
     [fold.blocksIncomplete, 'blocks have a TPS but no contention figures'],
-    [unknownIds, 'consensus events name blocks that began before the recording'],
-    [recordsLeftOut, 'lifecycle records were left out; the list is full'],
+    [unknownIds, 'consensus events refer to blocks before the recording'],
+    [recordsOmitted, 'lifecycle records were dropped because the list is full'],
   ]
-  if (fold.blocksFolded === 0) write(context, `${path}: no whole block`)
+  if (fold.blocksFolded === 0) write(context, `${path}: no complete block`)
   for (const [count, words] of failures) if (count > 0) write(context, `${path}: ${count} ${words}`)
 }
 
@@ -96,17 +103,17 @@ export async function recordRingCommand(this: CliContext, flags: RingRecordFlags
   }
 }
 
-/** What an operator can do something about, in words; anything else passes as it is. */
+/** File errors that the operator can fix get a message and a fix; others pass unchanged. */
 function recordError(error: NodeJS.ErrnoException, path: string): unknown {
   if (error.code === 'EEXIST') {
-    return new ServiceError('already-exists', `${path} is there already, or is being recorded`, {
-      fix: 'Give the name of a new file; the ring to record is named with --ring PATH.',
+    return new ServiceError('already-exists', `${path} already exists, or is being recorded`, {
+      fix: 'Give the name of a new file; set the ring to record with --ring PATH.',
     })
   }
   if (error.code === 'ENOENT' || error.code === 'ENOTDIR') {
     const folder = dirname(resolve(path))
-    return new ServiceError('not-found', `there is no folder ${folder} to record into`, {
-      fix: `Make it (mkdir -p ${folder}), or name a file in a folder that is there.`,
+    return new ServiceError('not-found', `the folder ${folder} does not exist`, {
+      fix: `Create it (mkdir -p ${folder}), or record to an existing folder.`,
       cause: error,
     })
   }
@@ -114,10 +121,10 @@ function recordError(error: NodeJS.ErrnoException, path: string): unknown {
 }
 
 const ENDED = {
-  time: 'the time is over',
+  time: 'time is over',
   stopped: 'stopped',
   replaced: 'the ring was replaced by another',
-  full: 'a recording does not get larger',
+  full: 'the recording reached its maximum size',
 } as const
 
 export async function watchRingCommand(this: CliContext, flags: RingWatchFlags, path?: string): Promise<void> {
@@ -126,7 +133,7 @@ export async function watchRingCommand(this: CliContext, flags: RingWatchFlags, 
   await watchRing(this, { ring, seconds, isJson: flags.json === true })
 }
 
-/** The ring that the execution service reads: the configured one, or the one that is written for it. */
+/** The ring that the execution service reads: the configured one, or the one that Sluice writes. */
 async function defaultRing(context: CliContext, flags: CommonFlags): Promise<string> {
   const { config, loaded, stateDir } = await loadSettings(context, flags)
   const { ring, node } = config.execution

@@ -7,13 +7,14 @@ import { secureRandom } from '../../../../platform/process/random.ts'
 import { REPORT_FILE } from '../../../../processes/compose/services/shreds.ts'
 import { sumDelivery } from '../../../../shreds/report/delivery.ts'
 import { type DeliveryRow, openReportStore } from '../../../../shreds/report/store.ts'
-import type { CliContext } from '../../../define.ts'
+import { parseSince } from '../../../dates.ts'
+import type { CliContext, ListFlags } from '../../../define.ts'
 import { FROM_COLUMN, printList } from '../../../output/print.ts'
 import { openSession } from '../../../session.ts'
-import { parseSince } from '../../../when.ts'
-import type { ReportFlags } from '../shred.ts'
 
-/** What each subscription was sent, hour by hour: what an operator hands to a customer who asks. */
+export type ReportFlags = ListFlags & { since?: string; by?: 'hour' | 'day' | 'total' }
+
+/** Delivery per subscription and hour. */
 export async function reportDelivery(this: CliContext, flags: ReportFlags, subscription?: string): Promise<void> {
   await using session = await openSession(this, flags, 'read')
   const only = subscription === undefined ? undefined : await lookUp(session.store, 'subscriptions', subscription)
@@ -25,7 +26,7 @@ export async function reportDelivery(this: CliContext, flags: ReportFlags, subsc
   const by = flags.by ?? 'hour'
   printList(this, flags, {
     rows: sumDelivery(rows, by),
-    empty: 'nothing was sent in this time',
+    empty: 'nothing was sent in this period',
     columns: [
       ...(by === 'total' ? [] : [FROM_COLUMN]),
       { title: 'SUBSCRIPTION', value: (row) => names.get(row.subscriptionId) ?? row.subscriptionId },

@@ -10,24 +10,27 @@ import { openUdpSocket } from '../../../../platform/udp/socket.ts'
 import type { LeaderRange } from '../../../../shreds/relay/leaders.ts'
 import { type Inspection, inspectCapture } from '../../../../shreds/tools/inspect.ts'
 import { createListener, type ListenLine, type ListenTotals } from '../../../../shreds/tools/listen.ts'
-import type { CliContext } from '../../../define.ts'
+import type { CliContext, ListFlags } from '../../../define.ts'
 import { type Column, printFacts, printJson, printList, toWire, write } from '../../../output/print.ts'
-import type { InspectFlags, ListenFlags, WatchFlags } from '../shred.ts'
+
+type WatchFlags = ListFlags & { leader?: string; slotMs?: string; for?: string }
+export type InspectFlags = WatchFlags & { listen?: string; port?: string; transactions?: boolean }
+export type ListenFlags = WatchFlags & { host?: string }
 
 const SLOT_MS = 400
-/** What sellers of shreds tell their customers to ask for. */
+/** Recommended receive buffer for shreds. */
 const RECEIVE_BUFFER_BYTES = 25 * 1024 * 1024
 const LOOK_MS = 250
 const QUIET_MS = 3_000
-/** A place that refused packets is tried again after pauses of up to 30 s (shreds/destinations/health.ts). */
-const QUIET_WORDS = 'nothing yet; where nobody listened before, the first shreds come within 30 s'
-/** The first two bytes of what gzip makes (RFC 1952). */
+/** A destination that refused packets is retried after up to 30 s (shreds/destinations/health.ts). */
+const WAITING_HINT = 'no shreds yet; if the port was closed before, the first shreds arrive within 30 s'
+/** The first two bytes of a gzip file (RFC 1952). */
 const GZIP_MAGIC = 0x1f8b
 
 export async function inspectShreds(this: CliContext, flags: InspectFlags, file?: string): Promise<void> {
   if (flags.listen !== undefined) return listenOn(this, flags, '0.0.0.0', portOf(flags.listen))
   if (file === undefined)
-    throw new ServiceError('invalid-value', 'name a capture to read, or a port with --listen PORT')
+    throw new ServiceError('invalid-value', 'give a capture to read, or a port with --listen PORT')
   const note: { damage?: string } = {}
   const inspected = await inspectCapture(readChunks(file, note), {
     slotMs: slotMsOf(flags),
@@ -39,7 +42,7 @@ export async function inspectShreds(this: CliContext, flags: InspectFlags, file?
   if (isJson(flags)) printJson(this, inspection)
   else printInspection(this, flags, inspection)
   if (inspection.totals.packets === 0) {
-    throw new ServiceError('invalid-value', `${file} holds no UDP packet and no shred${damageWords(inspection)}`)
+    throw new ServiceError('invalid-value', `${file} contains no UDP packets and no shreds${damageWords(inspection)}`)
   }
 }
 
@@ -47,7 +50,7 @@ export async function listenToShreds(this: CliContext, flags: ListenFlags, port:
   await listenOn(this, flags, flags.host ?? '0.0.0.0', portOf(port))
 }
 
-/** Prints slots as they are done with, until the time is over or a signal comes. */
+/** Prints slots as they complete, until the time is over or a signal arrives. */
 async function listenOn(context: CliContext, flags: WatchFlags, host: string, port: number): Promise<void> {
   const { process } = context
   const listener = createListener({ slotMs: slotMsOf(flags), leaders: leadersOf(flags.leader) })
@@ -57,12 +60,12 @@ async function listenOn(context: CliContext, flags: WatchFlags, host: string, po
       const echo = listener.take(packet, systemClock.monotonicMs())
       if (echo === undefined) return
       socket.send(echo, from)
-      write(context, `challenge answered: ${Buffer.from(echo).toString().trim()}`)
+      write(context, `challenge echoed: ${Buffer.from(echo).toString().trim()}`)
     },
   )
-  write(context, `listening on UDP ${socket.address.host}:${socket.address.port}; Ctrl-C ends it with the sums`)
+  write(context, `listening on UDP ${socket.address.host}:${socket.address.port}; Ctrl-C prints the totals and exits`)
   const hint = systemClock.setTimer(QUIET_MS, () => {
-    if (listener.totals().packets === 0) write(context, QUIET_WORDS)
+    if (listener.totals().packets === 0) write(context, WAITING_HINT)
   })
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
   process.once('SIGINT', end)
@@ -80,7 +83,7 @@ async function listenOn(context: CliContext, flags: WatchFlags, host: string, po
   else printTotals(context, totals)
 }
 
-/** JSON lines while it runs, since there is no end to wait for; a table or CSV has its header once. */
+/** Prints JSON lines, or a table or CSV with one header. */
 function createLinePrinter(context: CliContext, flags: WatchFlags): (lines: readonly ListenLine[]) => void {
   let isContinued = false
   return (lines) => {
@@ -97,19 +100,24 @@ const COLUMNS: readonly Column<ListenLine>[] = [
   { title: 'PARENT', value: (row) => row.parentSlot, wide: true },
   { title: 'VERSION', value: (row) => row.version, wide: true },
   { title: 'DATA', value: (row) => row.data },
-  { title: 'CODE', value: (row) => row.code },
-  { title: 'SETS', value: (row) => row.sets, wide: true },
+  { title: 'CODING', wire: 'code', value: (row) => row.code },
+  { title: 'FEC SETS', wire: 'sets', value: (row) => row.sets, wide: true },
   { title: 'RECOVERED', value: (row) => row.recovered },
   { title: 'MISSING', value: (row) => row.missing },
   { title: 'DUPLICATES', value: (row) => row.duplicates },
-  { title: 'ODD', value: (row) => row.odd },
+  { title: 'INCONSISTENT', wire: 'odd', value: (row) => row.odd },
   { title: 'SIGNATURE', value: (row) => row.signature },
-  { title: 'WHOLE', value: (row) => row.isComplete, show: (row) => (row.isComplete ? 'yes' : 'no') },
+  { title: 'COMPLETE', wire: 'whole', value: (row) => row.isWhole, show: (row) => (row.isWhole ? 'yes' : 'no') },
   { title: 'ENTRIES', value: (row) => row.block?.entries },
   { title: 'TXNS', value: (row) => row.block?.transactions },
   { title: 'BAD TXNS', value: (row) => row.block?.badTransactions, wide: true },
   { title: 'LATENCY MS', value: (row) => Math.round(row.latencyMs) },
-  { title: 'WHOLE AFTER MS', value: (row) => row.wholeAfterMs && Math.round(row.wholeAfterMs), wide: true },
+  {
+    title: 'COMPLETE AFTER MS',
+    wire: 'whole_after_ms',
+    value: (row) => row.wholeAfterMs && Math.round(row.wholeAfterMs),
+    wide: true,
+  },
   { title: 'BLOCKHASH', value: (row) => row.block?.blockhash, wide: true },
   { title: 'SHA256', value: (row) => row.block?.sha256, wide: true },
 ]
@@ -120,7 +128,7 @@ function printInspection(context: CliContext, flags: InspectFlags, inspection: I
   const { link, protocol, fragment, cut, port } = inspection.other
   write(
     context,
-    `${inspection.format}: ${inspection.records} records; not looked at: ${protocol} of other protocols, ${link} of unknown links, ${fragment} fragments, ${cut} cut short, ${port} of other ports${damageWords(inspection)}`,
+    `${inspection.format}: ${inspection.records} records; skipped: ${protocol} of other protocols, ${link} of unknown link types, ${fragment} fragments, ${cut} truncated, ${port} of other ports${damageWords(inspection)}`,
   )
   printTotals(context, inspection.totals)
 }
@@ -137,7 +145,7 @@ function printTotals(context: CliContext, totals: ListenTotals): void {
     ['duplicates', totals.duplicates],
     ['after their slot', totals.late],
     ['malformed', faults.length === 0 ? totals.malformed : `${totals.malformed} (${faults.join(', ')})`],
-    ['slots', `${totals.slots}, ${totals.slotsComplete} whole, ${totals.slotsMissing} not seen`],
+    ['slots', `${totals.slots}, ${totals.slotsWhole} complete, ${totals.slotsMissing} missing`],
     ['data shreds', `${totals.recovered} recovered, ${totals.missing} missing`],
     ['latency', latencyWords(totals)],
   ])
@@ -148,7 +156,7 @@ function latencyWords({ latencyMsP50, latencyMsP99 }: ListenTotals): string | un
   return `p50 ${Math.round(latencyMsP50)} ms, p99 ${Math.round(latencyMsP99)} ms behind the earliest slot's pace`
 }
 
-/** A file in pieces, unpacked where it is packed. What is packed and cut gives what comes before the cut; `damage` then says so. */
+/** A file in chunks, decompressed if necessary. A truncated gzip file yields everything before the cut and sets `damage`. */
 async function* readChunks(file: string, note: { damage?: string }): AsyncIterable<Uint8Array> {
   let hasBegun = false
   try {
@@ -160,14 +168,14 @@ async function* readChunks(file: string, note: { damage?: string }): AsyncIterab
     const isPacking = String((cause as NodeJS.ErrnoException).code).startsWith('Z_')
     if (!hasBegun || !isPacking)
       throw new ServiceError('invalid-value', `${file} cannot be read: ${messageOf(cause)}`, { cause })
-    note.damage = `it cannot be unpacked to its end (${messageOf(cause)})`
+    note.damage = `it cannot be decompressed to its end (${messageOf(cause)})`
   }
 }
 
 async function openUnpacked(file: string): Promise<Readable> {
   const isPacked = await beginsLikeGzip(file)
   const stream = createReadStream(file)
-  // Faults are told by the end that is read; without this one of the file would end the process.
+  // Errors surface at the stream that is read; without a handler an error of the file stream would end the process.
   return isPacked ? pipeline(stream, createGunzip(), () => {}) : stream
 }
 
@@ -181,7 +189,7 @@ function leadersOf(identity: string | undefined): LeaderRange[] {
   return identity === undefined ? [] : [{ fromSlot: 0, toSlot: Number.MAX_SAFE_INTEGER, identities: [identity] }]
 }
 
-/** Archives for tests carry the leader in their name: `kind-KEY.ar`. */
+/** Test archives have the leader in their name: `kind-KEY.ar`. */
 function keyInName(file: string): string | undefined {
   return /-([1-9A-HJ-NP-Za-km-z]{32,44})\.ar$/.exec(basename(file))?.[1]
 }

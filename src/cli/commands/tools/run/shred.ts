@@ -14,10 +14,10 @@ import { printAddressPort } from '../../../../platform/net/ip-range.ts'
 import { openControlClient } from '../../../../platform/process/control-client.ts'
 import { checkDestination } from '../../../../processes/compose/services/shreds.ts'
 import type { ShredsStatus } from '../../../../shreds/report/status.ts'
+import { printTime } from '../../../dates.ts'
 import type { ChangeFlags, CliContext, CommonFlags, ListFlags } from '../../../define.ts'
 import { isoTime, printJson, printList } from '../../../output/print.ts'
 import { done, openSession } from '../../../session.ts'
-import { printTime } from '../../../when.ts'
 import { controlPath } from '../../operate/run/control.ts'
 
 export async function setDestinationCommand(
@@ -30,12 +30,12 @@ export async function setDestinationCommand(
   const vouched = flags.vouched === true
   checkDestination(address, session)
   const result = await setDestination(session.provisioning(flags), { subscription, destination: address, vouched })
-  show(this, flags, result, vouched ? 'vouched for by you' : WAITING)
+  show(this, flags, result, vouched ? 'vouched for by the operator' : WAITING)
 }
 
-const WAITING = 'unproven: nothing is sent until it answers its challenge'
+const WAITING = 'unproven: nothing is sent until it echoes its challenge'
 
-/** Without a code the destination is challenged again; with one it is proven. */
+/** Without a code it challenges the destination again; with the right code it is proven. */
 export async function verifyDestination(
   this: CliContext,
   flags: ChangeFlags,
@@ -51,9 +51,15 @@ export async function verifyDestination(
   for (const id of [pendingId(found.id), found.id]) {
     const waiting = await session.store.get('destinations', id)
     const isFresh = isOpenChallenge(waiting, session.nowMs) && session.nowMs - waiting.setAt < CHALLENGE_AGAIN_MS
-    if (isFresh) return show(this, flags, { subscription: found, destination: waiting }, 'challenged a moment ago')
+    if (isFresh)
+      return show(
+        this,
+        flags,
+        { subscription: found, destination: waiting },
+        'already challenged, waiting for the echo',
+      )
   }
-  show(this, flags, await challengeAgain(on, { subscription }), 'challenged again: it has 15 minutes to answer')
+  show(this, flags, await challengeAgain(on, { subscription }), 'challenged again: it has 15 minutes to echo the code')
 }
 
 export async function pauseDestination(this: CliContext, flags: ChangeFlags, subscription: string): Promise<void> {
@@ -95,20 +101,21 @@ export async function showDestinations(this: CliContext, flags: ListFlags, subsc
       {
         title: 'STATE',
         value: (row) => liveOf(row)?.state ?? reasonOf(row),
-        // `paused` is also what the operator does, in the column before.
+        // The PAUSED column shows a pause by the operator; this one is by the service.
         show: (row) =>
           liveOf(row)?.state === 'paused' ? 'refuses packets' : (liveOf(row)?.state ?? reasonOf(row) ?? '-'),
       },
       { title: 'SENT', value: (row) => liveOf(row)?.packets },
       { title: 'UNSENT', value: (row) => liveOf(row)?.unsent },
       { title: 'LAST FAULT', value: (row) => liveOf(row)?.lastFault, wide: true },
-      { title: 'INDEX', value: (row) => liveOf(row)?.destinationIndex, wide: true },
+      // The index is the label `seat` of the metrics, and has that name in JSON.
+      { title: 'INDEX', wire: 'seat', value: (row) => liveOf(row)?.destinationIndex, wide: true },
       { title: 'SET AT', value: (row) => isoTime(row.setAt), show: (row) => printTime(row.setAt) },
     ],
   })
 }
 
-/** How the running service sees it; nothing where none runs. */
+/** State of the running service; undefined if none runs. */
 async function askRunning(context: CliContext, flags: CommonFlags): Promise<ShredsStatus | undefined> {
   try {
     using client = await openControlClient(controlPath(context, flags))

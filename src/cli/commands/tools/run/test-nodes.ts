@@ -2,7 +2,7 @@ import { ServiceError } from '../../../../core/error.ts'
 import { systemClock } from '../../../../platform/process/clock.ts'
 import { secureRandom } from '../../../../platform/process/random.ts'
 import { loadSettings, type Settings } from '../../../../processes/compose/config/settings.ts'
-import { checkNode, findPoolFaults, type NodeCheck, type ServerCheck } from '../../../../upstreams/check-node.ts'
+import { checkNode, type EndpointCheck, findPoolFaults, type NodeCheck } from '../../../../upstreams/check-node.ts'
 import type { NodeSpec } from '../../../../upstreams/node.ts'
 import { dedicatedSpec, sharedSpec } from '../../../../upstreams/service.ts'
 import type { CliContext, ListFlags } from '../../../define.ts'
@@ -41,7 +41,7 @@ function checkAll(specs: readonly NodeSpec[], { config }: Settings): Promise<Nod
   return Promise.all(specs.map((spec) => checkNode(spec, config.upstreams, deps)))
 }
 
-type Row = ServerCheck & { readonly node: string }
+type Row = EndpointCheck & { readonly node: string }
 
 function show(context: CliContext, flags: ListFlags, checks: readonly NodeCheck[], empty: string): void {
   const rows: Row[] = checks.flatMap(({ name, servers }) => servers.map((server) => ({ ...server, node: name })))
@@ -50,15 +50,15 @@ function show(context: CliContext, flags: ListFlags, checks: readonly NodeCheck[
     empty,
     columns: [
       { title: 'NODE', value: (row) => row.node },
-      { title: 'ENDPOINT', value: (row) => row.server },
+      { title: 'ENDPOINT', wire: 'door', value: (row) => row.server },
       { title: 'OK', value: (row) => row.isGood, show: (row) => (row.isGood ? 'yes' : 'no') },
       { title: 'MS', wire: 'took_ms', value: (row) => row.tookMs },
-      { title: 'MESSAGE', value: (row) => row.message },
+      { title: 'RESULT', wire: 'says', value: (row) => row.message },
     ],
   })
   if (rows.some(({ isGood }) => !isGood)) context.process.exitCode = 1
 }
 
 function unknown(name: string, look: string): ServiceError {
-  return new ServiceError('not-found', `there is no node "${name}"`, { fix: `See what there is with: ${look}` })
+  return new ServiceError('not-found', `unknown node "${name}"`, { fix: `List the nodes with: ${look}` })
 }

@@ -16,7 +16,7 @@ export async function listTipAccounts(this: CliContext, flags: ListFlags): Promi
   const rows = (await accountsOf(settings)).map((account) => ({ account, source }))
   printList(this, flags, {
     rows,
-    empty: 'no tip accounts yet; name some under sender.tipAccounts, or start once: sluice serve',
+    empty: 'no tip accounts yet; set sender.tipAccounts, or start Sluice once: sluice serve',
     columns: [
       { title: 'ACCOUNT', value: (row) => row.account },
       { title: 'SOURCE', value: (row) => row.source },
@@ -42,7 +42,7 @@ export async function checkTip(
         ['because', message],
         ['reason', typeof data['reason'] === 'string' ? data['reason'] : ''],
         ['minimum', `${minTipLamports} lamports`],
-        ['next', 'give the signed transaction in base64; the accounts to pay: sluice tip accounts'],
+        ['next', 'give the signed transaction in base64; list the tip accounts with: sluice tip accounts'],
       ])
     this.process.exitCode = 1
     return
@@ -62,7 +62,7 @@ export async function tipStats(this: CliContext, flags: CommonFlags): Promise<vo
   using client = await openControlClient(controlPath(this, flags))
   const report = (await client.call('tip-stats')) as Report
   if (report.accepted === undefined) {
-    throw new ServiceError('not-found', 'the running Sluice has no sender', {
+    throw new ServiceError('not-found', 'the running process has no sender', {
       fix: 'Set sender.enabled = true and restart.',
     })
   }
@@ -70,10 +70,10 @@ export async function tipStats(this: CliContext, flags: CommonFlags): Promise<vo
   const rate = report.landed + report.expired + report.ended
   printFacts(this, [
     ['accepted', report.accepted],
-    ['landed', `${report.landed} (${percent(report.landed, rate)}), of them failed on the chain ${report.failed}`],
+    ['landed', `${report.landed} (${percent(report.landed, rate)}), ${report.failed} of them failed on chain`],
     ['expired', report.expired],
-    ['given up', report.ended],
-    ['on the way', report.pending],
+    ['abandoned', report.ended],
+    ['pending', report.pending],
     ['tips', `${report.tipLamports} lamports`],
     ...report.paths.map(({ path, taken, landed, p50Ms, p95Ms }) => {
       const way = report.ways.find((one) => one.path === path)
@@ -91,7 +91,7 @@ function percent(part: number, whole: number): string {
   return whole === 0 ? '-' : `${((100 * part) / whole).toFixed(1)} %`
 }
 
-/** From the config, or the keys that a start made; reading never makes any. */
+/** From the config, or from the keys that a start created. This never creates keys. */
 async function accountsOf({ config, stateDir }: Settings): Promise<readonly string[]> {
   if (config.sender.tipAccounts.length > 0) return config.sender.tipAccounts
   const keysDir = join(stateDir, 'keys')

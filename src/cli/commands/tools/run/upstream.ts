@@ -9,7 +9,7 @@ export async function listUpstreams(this: CliContext, flags: ListFlags): Promise
   using client = await openControlClient(controlPath(this, flags))
   printList(this, flags, {
     rows: (await client.call('upstreams')) as NodeStatus[],
-    empty: 'no upstream nodes; name them under [[upstreams.nodes]] in the config',
+    empty: 'no upstream nodes; add them under [[upstreams.nodes]] in the config',
     columns: [
       { title: 'NAME', value: (row) => row.name },
       { title: 'STATE', value: (row) => row.state },
@@ -26,7 +26,7 @@ export async function listUpstreams(this: CliContext, flags: ListFlags): Promise
 }
 
 export async function drainUpstream(this: CliContext, flags: CommonFlags, name: string): Promise<void> {
-  await order(this, flags, 'upstream-drain', name, 'gets no new work')
+  await order(this, flags, 'upstream-drain', name, 'is drained: no new requests')
 }
 
 export async function undrainUpstream(this: CliContext, flags: CommonFlags, name: string): Promise<void> {
@@ -43,7 +43,7 @@ async function order(
   using client = await openControlClient(controlPath(context, flags))
   const { found } = (await client.call(method, { name })) as { found: boolean }
   if (!found) {
-    throw new ServiceError('not-found', `there is no upstream node "${name}"`, {
+    throw new ServiceError('not-found', `unknown upstream node "${name}"`, {
       fix: 'List them with: sluice upstream list',
     })
   }

@@ -3,21 +3,20 @@ import { ServiceError } from '../core/error.ts'
 
 const DAY_MS = 86_400_000
 
-/** The end of the day named, or that span from now; `never` is null. Days are UTC and belong to the subscription whole. */
+/** The end of a UTC day, or of the day a time span from now reaches; `never` is null. The last day is always complete. */
 export function parseUntil(text: string, nowMs: number): number | null {
   if (text === 'never') return null
   const spanMs = parseDuration(text)
-  // A span ends with the day it reaches, as a day named does: the last day is always whole.
   if (spanMs !== undefined && spanMs > 0) return Math.ceil((nowMs + spanMs) / DAY_MS) * DAY_MS
   const dayMs = parseDay(text)
   if (dayMs !== undefined) return dayMs + DAY_MS
   throw new ServiceError(
     'invalid-value',
-    `"${text}" is not an end: write a day such as 2027-01-31, a time span such as 30d, or never`,
+    `"${text}" is not a valid end date: write a day such as 2027-01-31, a time span such as 30d, or never`,
   )
 }
 
-/** The beginning of the day named, or that span back from now. */
+/** The start of a UTC day, or a time span before now. */
 export function parseSince(text: string, nowMs: number): number {
   const spanMs = parseDuration(text)
   if (spanMs !== undefined && spanMs > 0) return nowMs - spanMs
@@ -25,14 +24,14 @@ export function parseSince(text: string, nowMs: number): number {
   if (dayMs !== undefined) return dayMs
   throw new ServiceError(
     'invalid-value',
-    `"${text}" is not a beginning: write a day such as 2027-01-31 or a time span such as 7d`,
+    `"${text}" is not a valid start date: write a day such as 2027-01-31 or a time span such as 7d`,
   )
 }
 
 function parseDay(text: string): number | undefined {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return undefined
   const dayMs = Date.parse(`${text}T00:00:00Z`)
-  // Date.parse rolls 2027-02-31 over into March; a day that does not print back does not exist.
+  // Date.parse rolls 2027-02-31 over into March, so a valid day must print back unchanged.
   return Number.isNaN(dayMs) || new Date(dayMs).toISOString().slice(0, 10) !== text ? undefined : dayMs
 }
 
@@ -40,7 +39,7 @@ export function printTime(ms: number): string {
   return new Date(ms).toISOString().replace('T', ' ').slice(0, 19)
 }
 
-/** The last day a subscription is valid, as a person names it. */
+/** The last day of a subscription, given the end of that day. */
 export function printUntil(validUntil: number | null): string {
   return validUntil === null ? 'no end' : new Date(validUntil - 1).toISOString().slice(0, 10)
 }

@@ -1,0 +1,117 @@
+import { type AccessSnapshot, Snapshot } from '../../../access/snapshot/snapshot.ts'
+import { isExecutionMetric } from '../../../contract/execution-routes.ts'
+import { resolveSecret } from '../../../platform/config/secret-ref.ts'
+import { startOperatorListener } from '../../../platform/http/server/operator-listener.ts'
+import type { HttpServer } from '../../../platform/http/server/server.ts'
+import { printAddressPort } from '../../../platform/net/ip-range.ts'
+import { type ControlMethods, openControlSocket } from '../../../platform/process/control-socket.ts'
+import { createLogTap } from '../../../platform/telemetry/log-tap.ts'
+import type { Upstreams } from '../../../upstreams/service.ts'
+import type { AccessPart } from '../access/open-access.ts'
+import { listenerOf } from '../config/listener.ts'
+import type { Settings } from '../config/settings.ts'
+import { upstreamMethods } from '../services/upstreams.ts'
+import { createTopReport } from '../top/report.ts'
+import type { UsageWatch } from '../top/usage-watch.ts'
+import { logLines, parseLogRequest } from './log-lines.ts'
+import type { ProcessContext } from './open-process.ts'
+import { createStatusReport, type StatusReport } from './status.ts'
+
+type Address = { readonly host: string; readonly port: number }
+
+export type OperatorDeps = ProcessContext<'metrics'> & {
+  /** What the process listens on, by the name in `sluice status`. Undefined for a service that is disabled. */
+  readonly addresses: Readonly<Record<string, Address | undefined>>
+  /** Undefined in a process without the access store. */
+  readonly customers?: AccessPart
+  readonly upstreams?: Upstreams
+  /** Open connections of a subscription, in a process that counts them. */
+  readonly connectionsOf?: (subscriptionId: string) => number
+  /** Control methods of the services in this process. */
+  readonly methods?: ControlMethods
+}
+
+export type Operator = AsyncDisposable & {
+  readonly services: StatusReport['services']
+  beginLameDuck(): void
+}
+
+const NO_USAGE: Pick<UsageWatch, 'active' | 'of'> = { active: () => [], of: () => ({ calls: 0, units: 0, refused: 0 }) }
+
+/** The operator's access to a process: a listener for metrics and health, and the control socket that the command line calls. */
+export async function openOperator(settings: Settings, deps: OperatorDeps): Promise<Operator> {
+  const { log, clock, lifecycle, registry, customers, upstreams, connectionsOf = () => 0 } = deps
+  await using opening = new AsyncDisposableStack()
+  const server = opening.use(await openMetricsListener(settings, deps))
+  const services = Object.entries({ ...deps.addresses, metrics: server.address }).flatMap(([name, address]) =>
+    address === undefined ? [] : [{ name, address: printAddressPort(address.host, address.port) }],
+  )
+  const noCustomers: AccessSnapshot = Snapshot.empty()
+  const snapshot = () => customers?.access.snapshot() ?? noCustomers
+  const usage = customers?.usage ?? NO_USAGE
+  const status = createStatusReport({ lifecycle, clock, store: customers?.store.name ?? 'none', snapshot, services })
+  const runs = (name: string): boolean => deps.addresses[name] !== undefined
+  const tap = deps.logTap ?? createLogTap({ write() {} })
+  opening.use(
+    await openControlSocket(deps.state.file('control.sock'), {
+      log: log.child({ part: 'control' }),
+      methods: {
+        status,
+        top: createTopReport({
+          registry,
+          clock,
+          usage,
+          snapshot,
+          status,
+          upstreams: () => upstreams?.status() ?? [],
+          streamsOf: connectionsOf,
+          runs: {
+            shreds: runs('shreds'),
+            sender: runs('sender'),
+            indexer: runs('indexer'),
+            execution: runs('execution'),
+          },
+        }),
+        logs: (params, { signal }) =>
+          logLines(tap, parseLogRequest(params), {
+            snapshot: snapshot(),
+            signal,
+            clock,
+            ratesOf: (id) => ({ ...usage.of(id), streams: connectionsOf(id) }),
+          }),
+        drain() {
+          // In the next turn of the event loop, so that the response is written before the control socket closes.
+          clock.setTimer(0, () => lifecycle.stop('sluice drain'))
+          return { draining: true }
+        },
+        ...upstreamMethods(upstreams),
+        ...deps.methods,
+      },
+    }),
+  )
+  const opened = opening.move()
+  return {
+    services,
+    beginLameDuck: () => server.beginLameDuck(),
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+}
+
+/** `/metrics`, `/healthz` and `/readyz`, as the `metrics` section of the configuration sets them up. */
+async function openMetricsListener(
+  { config: { metrics }, loaded: { folder } }: Settings,
+  { log, clock, env, registry, lifecycle, listenerMetrics }: OperatorDeps,
+): Promise<HttpServer> {
+  const bearer = metrics.bearer && (await resolveSecret(metrics.bearer, { env, folder }))
+  return startOperatorListener(
+    { listen: listenerOf(metrics, folder), hosts: metrics.hosts, ...(bearer ? { bearer } : {}) },
+    {
+      log: log.child({ part: 'operator' }),
+      registry,
+      isShown: (name) => !isExecutionMetric(name),
+      health: lifecycle.health,
+      clock,
+      ...listenerMetrics('metrics'),
+    },
+  )
+}

@@ -1,0 +1,29 @@
+import type { ControlMethods } from '../../../platform/process/control-socket.ts'
+import { startUpstreams, type Upstreams } from '../../../upstreams/service.ts'
+import type { Settings } from '../config/settings.ts'
+import type { ProcessContext } from '../process/open-process.ts'
+
+/** The pool of nodes that the configuration lists, or of these nodes instead. */
+export function openUpstreams(
+  { config, loaded }: Settings,
+  { log, clock, random, registry, env, lifecycle }: ProcessContext<never>,
+  nodes = config.upstreams.nodes,
+): Promise<Upstreams> {
+  return startUpstreams(
+    { ...config.upstreams, nodes },
+    { log, clock, random, registry, env, folder: loaded.folder, lifecycle },
+  )
+}
+
+export function upstreamMethods(upstreams: Upstreams | undefined): ControlMethods {
+  return {
+    upstreams: () => upstreams?.status() ?? [],
+    'upstream-drain': (params) => ({ found: upstreams?.drain(nameParam(params)) ?? false }),
+    'upstream-undrain': (params) => ({ found: upstreams?.undrain(nameParam(params)) ?? false }),
+  }
+}
+
+/** The `name` that a control call carries. */
+export function nameParam(params: unknown): string {
+  return typeof params === 'object' && params !== null && 'name' in params ? String(params.name) : ''
+}
