@@ -11,10 +11,10 @@ import { createMetricsRegistry } from '../src/platform/telemetry/metrics-registr
 import { createAccessFixture } from '../test/support/access.ts'
 
 /**
- * How many calls one core admits, 10,000 tokens in turn, on real time. Twice: from the token as the door has it, and from the raw headers of the
- * request, which adds finding the carrier and a text never seen before. Each admission is authenticated, judged, charged, and counted in usage and
- * metrics. The rate is per second of processor time, so that neighbours on the machine do not show; the wall-clock rate is beside it.
- * Run with --expose-gc to have the bytes per admission measured too. Prints one JSON line.
+ * How many calls one core admits, with 10,000 tokens in rotation, on real time. Two variants: from the token, and from the raw headers of the
+ * request, which adds finding the credential source in a new string. Each admission is authenticated, authorized, charged, and counted in usage and
+ * metrics. The rate is per second of CPU time, so that other load on the machine does not count; the wall-clock rate is printed too.
+ * Run with --expose-gc to measure the bytes per admission. Prints one JSON line.
  */
 const TOKENS = 10_000
 const ROUND = 200_000
@@ -72,7 +72,7 @@ async function measure(admitOne: (at: number) => boolean) {
     const wallMs = performance.now() - before
     const { user, system } = process.cpuUsage(cpuBefore)
     rates.push({ cpu: (ROUND / (user + system)) * 1e6, wall: (ROUND / wallMs) * 1000 })
-    // Lets the usage flush run, as it would in a process that serves.
+    // Lets the usage flush run, as in a serving process.
     await new Promise((resolve) => setImmediate(resolve))
   }
   const median = (values: number[]) => Math.round(values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0)
@@ -83,7 +83,7 @@ async function measure(admitOne: (at: number) => boolean) {
 function bytesPer(admitOne: (at: number) => boolean): number | null {
   const { gc } = globalThis
   if (gc === undefined) return null
-  // Few enough that no collection happens in between.
+  // Few enough that no garbage collection happens in between.
   const count = 20_000
   const samples: number[] = []
   for (let sample = 0; sample < 9; sample++) {

@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 
 /**
- * All benches, one after the other on a machine that should have nothing else to do; their lines of JSON go to standard output and, with
- * `--out FILE`, to a file. One that fails or takes too long is named and the next one runs.
+ * Runs all benches one after the other, on an otherwise idle machine; their JSON lines go to standard output and, with `--out FILE`, to a
+ * file. One that fails or takes too long is reported and the next one runs.
  *   npm run bench -- [--out FILE] [--only rpc,ws]
  */
 const BENCHES: readonly { readonly name: string; readonly args?: readonly string[]; readonly minutesMax?: number }[] = [

@@ -12,8 +12,8 @@ import { decodeMessage, encodeMessage } from '../src/solana/geyser/protobuf.ts'
 import { createChainDouble } from '../test/support/chain-double.ts'
 
 /**
- * Geyser to one client: transaction updates of about 1 KB, encoded on the way out (a replay from the ledger, nothing
- * prepared), the client in a process of its own. One JSON line per client: a plain HTTP/2 reader that counts messages,
+ * Geyser to one client: transaction updates of about 1 KB, encoded when they are sent (a replay from the ledger, nothing
+ * cached), with the client in its own process. One JSON line per client: a minimal HTTP/2 reader that counts messages,
  * and @grpc/grpc-js.
  *   node bench/geyser.ts [blocks] [transactions per block]
  */
@@ -77,7 +77,7 @@ async function runClient(kind: string, port: number, expected: number): Promise<
     else readGrpcJs(port, request, count)
   })
   const update = decodeMessage(SubscribeUpdateSchema, last)
-  if (update?.updateOneof.case !== 'transaction') throw new Error('the last message is no transaction')
+  if (update?.updateOneof.case !== 'transaction') throw new Error('the last message is not a transaction')
   process.send?.({ messages, bytes, seconds: (performance.now() - started) / 1000 }, () => process.exit(0))
 }
 

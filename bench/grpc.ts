@@ -6,8 +6,8 @@ import { type PinnedProcess, startPinned } from './support/pinned-process.ts'
 import { startReferenceProxy } from './support/reference-proxy.ts'
 
 /**
- * Geyser streams of 1 KB messages through the gateway, beside nginx and haproxy from Debian in the same run: the proxy alone on one core, node and
- * clients on the other. Two JSON lines with all figures and the ratios: as many messages as go through, and 20,000 a second.
+ * Geyser streams of 1 KB messages through the gateway, compared with nginx and haproxy from Debian in the same run: the proxy alone on one core, node and
+ * clients on the other. Two JSON lines with all figures and the ratios: maximum throughput, and 20,000 messages per second.
  *   node bench/grpc.ts [seconds per figure, 5] [streams, 4] [sluice,nginx,haproxy]
  */
 const [seconds = 5, streams = 4] = process.argv.slice(2, 4).map(Number)
@@ -77,7 +77,7 @@ async function measure(proxy: Proxy): Promise<Figures> {
       corePercent: Number((cpuMicros / message.seconds / 10_000).toFixed(1)),
     }
   }
-  throw new Error('the clients ended without a figure')
+  throw new Error('the clients ended without a result')
 }
 
 function report(bench: string, figures: All, goal: string): void {

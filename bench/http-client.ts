@@ -74,7 +74,10 @@ function openSluice(port: number): Client {
   const remote = parseRemoteAddress(`http://127.0.0.1:${port}/`, ['http:'])
   if (remote === undefined) throw new TypeError('the address was written here')
   const address = createPinnedAddress(remote, { allowPrivate: true }, {})
-  const pool = createHttpPool({ connectionsMax: CONNECTIONS, wholeBytesMax: 1 << 20 }, { clock: systemClock, address })
+  const pool = createHttpPool(
+    { connectionsMax: CONNECTIONS, bufferedBytesMax: 1 << 20 },
+    { clock: systemClock, address },
+  )
   const bodyBytes = Buffer.byteLength(BODY)
   return {
     call: () =>

@@ -1,8 +1,7 @@
 /**
- * The indexer's figures, each as one line of JSON: rows a second into the embedded engine, from geyser blocks as bytes to committed transactions
- * with all tables on; the same while customers run the worst queries they may; the query pack beside ingest; and the query pack on the embedded engine, on Debian's
- * PostgreSQL and on Debian's ClickHouse over the same rows.
- * And a short query beside four results of a million rows.
+ * Measures the indexer; each figure is one line of JSON: rows per second into the embedded engine, from geyser blocks as bytes to committed
+ * transactions in all tables; the same while customers run the worst queries; the query pack beside ingest; a short query beside four results of a
+ * million rows; and the query pack on the embedded engine, on Debian's PostgreSQL and on Debian's ClickHouse over the same rows.
  * Usage: node bench/indexer.ts [ingest] [fair] [pack] [blocks=200] [transactions=500]
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -26,18 +25,18 @@ const GOAL_SHARE = 0.8
 /** Enough for some seconds on each engine; loading the two servers takes most of the time. */
 const PACK_BLOCKS = 48
 
-const words = process.argv.slice(2).filter((word) => !/^\d+$/.test(word))
+const parts = process.argv.slice(2).filter((argument) => !/^\d+$/.test(argument))
 const [blocks = 200, transactions = 500] = process.argv
   .slice(2)
-  .filter((word) => /^\d+$/.test(word))
+  .filter((argument) => /^\d+$/.test(argument))
   .map(Number)
-const wants = (part: string): boolean => words.length === 0 || words.includes(part)
+const isSelected = (part: string): boolean => parts.length === 0 || parts.includes(part)
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
 try {
-  if (wants('ingest')) await measureIngest()
-  if (wants('fair')) await measureFairness()
-  if (wants('pack'))
+  if (isSelected('ingest')) await measureIngest()
+  if (isSelected('fair')) await measureFairness()
+  if (isSelected('pack'))
     await comparePack(makeTestChain({ seed: 2, blocks: PACK_BLOCKS, transactionsPerBlock: 500 }), folder, report)
 } finally {
   rmSync(folder, { recursive: true, force: true })
@@ -54,7 +53,7 @@ async function measureIngest(): Promise<void> {
     rows: ROWS,
     results: { heldBytesMax: 2 ** 28, heldBytesPerSubscription: 2 ** 26 },
   })
-  // The first part makes the code warm, the second is measured alone, the third beside the customers, the fourth is what the query pack runs beside.
+  // The first part is the warm-up, the second is measured alone, the third beside customers' queries, the fourth beside the query pack.
   const cuts = [0.15, 0.45, 0.75, 1].map((share) => Math.floor((share * blocks) / BATCH) * BATCH)
   const [warm = 0, half = 0, most = 0, end = 0] = cuts
   await ingest(store, chain.slice(0, warm))
@@ -97,7 +96,7 @@ async function measureIngest(): Promise<void> {
   })
 }
 
-/** How long a count takes while four results of a million rows are formatted in the same process. */
+/** Measures a count while four results of a million rows are formatted in the same process. */
 async function measureFairness(): Promise<void> {
   await using store = await startStoreProcess({
     path: join(folder, 'fair.duckdb'),
@@ -132,11 +131,11 @@ async function measureFairness(): Promise<void> {
   })
 }
 
-/** Milliseconds of each query of the pack, all of it at least once and as long as told. */
+/** Milliseconds of each query of the pack. The pack runs at least once, and again while `isRepeated` holds. */
 async function timePack(
   store: StoreProcess,
   parameters: Readonly<Record<string, string>>,
-  isWanted: () => boolean,
+  isRepeated: () => boolean,
 ): Promise<number[]> {
   const limits = { secondsMax: 30, rowsMax: 1_000_000, bytesMax: 64_000_000 }
   const times: number[] = []
@@ -148,7 +147,7 @@ async function timePack(
       if (!response.ok) throw new Error(response.message)
       times.push(performance.now() - startedMs)
     }
-  } while (isWanted())
+  } while (isRepeated())
   return times
 }
 
@@ -158,7 +157,7 @@ function mean(values: readonly number[]): number {
 
 type Ingested = { blocks: number; seconds: number; cpuSeconds: number; parentCpuSeconds: number }
 
-/** Writes blocks batch by batch, as ingest does: looked into one after another, then written whole. */
+/** Decodes and writes blocks in batches, as ingest does. */
 async function ingest(store: StoreProcess, part: readonly ChainBlock[]): Promise<Ingested> {
   const raws = part.map((block) => ({ slot: block.slot, source: 'stream' as const, bytes: geyserBytesOf(block) }))
   const startedMs = performance.now()

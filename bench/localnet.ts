@@ -14,8 +14,8 @@ import { createSigningKey, type SigningKey } from '../src/solana/crypto/ed25519.
 import { buildLegacyMessage, signMessage, transferInstruction } from '../src/solana/transaction/build.ts'
 
 /**
- * The embedded chain as a process of its own, its engine in a child, this process as the client. Measures the start to
- * the first answer, memory at rest (no traffic), and pre-signed transfers per second, signatures checked: through
+ * The embedded chain in its own process, its engine in a child, this process as the client. Measures the time to the
+ * first response, idle memory (no traffic), and pre-signed transfers per second with signature checks: through
  * `submit` inside the process, and through `sendTransaction` with skipPreflight over HTTP. Prints one JSON line.
  *   node bench/localnet.ts [transactions]
  */
@@ -118,7 +118,7 @@ async function inParallel(
   await Promise.all(Array.from({ length: lanes }, (_, lane) => work(lane)))
 }
 
-/** One connection, one call at a time, and no more HTTP than that needs: the client must not be what is measured. */
+/** One connection, one call at a time, with a minimal HTTP client so that the client's own cost is small. */
 async function openCaller(port: number): Promise<(method: string, params: string) => Promise<unknown>> {
   const socket = connect(port, '127.0.0.1')
   await once(socket, 'connect')

@@ -1,9 +1,9 @@
 /**
- * The live page over time, in Chromium without a graphics card, over the real service and the simulated chain at about ten messages a
- * second: the size of its script, first paint, frames a second while scrolling, and the heap after each minute, garbage collected, with
- * its slope. One JSON line a figure. Minutes may be a fraction; the heap is then looked at more often.
+ * The live page over time, in Chromium without a GPU, with the real service and the simulated chain at about ten messages per
+ * second: script size, first paint, frames per second while scrolling, and the heap after each minute, garbage collected, with
+ * its slope. One JSON line per figure. Minutes may be a fraction; the heap is then sampled more often.
  *
- * The browser is what is measured, so the service and the writer beside it give way to it.
+ * The browser is measured, so the service and the ring writer run with lower priority.
  *
  *   npx node bench/page-soak.ts [minutes] [blockMs]
  */
@@ -15,11 +15,11 @@ import { startPageRig, statOf, untilState, WEBGL } from '../test/page/rig.ts'
 import { startChromium } from '../test/support/chromium.ts'
 
 const MINUTES = Number(process.argv[2] ?? 30)
-/** Seven frames a block (TPS, contention, conflicts, four stages): ten a second. */
+/** Seven frames per block (TPS, contention, conflicts, four stages): ten per second. */
 const BLOCK_MS = Number(process.argv[3] ?? 700)
 const LOADS = 5
 const SCROLL_MS = 4000
-/** The model is full after five minutes (300 blocks, the chart's hour grows on, thinned); from then on the heap must not grow. */
+/** The model is full after five minutes (300 blocks; the chart's hour is downsampled); from then on the heap must not grow. */
 const WARM_MINUTES = Math.min(5, MINUTES / 2)
 const GOALS = { scriptBytes: 150_000, firstPaintMs: 1000, scrollFps: 55, growthPercent: 10 }
 const LOOKS = Math.max(4, Math.ceil(MINUTES))
@@ -33,7 +33,7 @@ report('script', {
 
 await using rig = await startPageRig({ blockMs: BLOCK_MS, tps: 150 })
 await using browser = await startChromium([...WEBGL, '--js-flags=--expose-gc'])
-// Only now: what is started later would inherit it.
+// Set after the browser was started, which would inherit it.
 setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
 const { page, errors } = await browser.open(rig.url)
 await page.setViewportSize({ width: 1440, height: 900 })
@@ -76,7 +76,7 @@ report('soak', {
   errors: errors.length,
 })
 
-/** Scrolls up and down for a while and counts the frames that were drawn. */
+/** Scrolls up and down for a while and counts the rendered frames. */
 async function scrollFps(of: Page): Promise<number> {
   const frames = Number(
     await of.evaluate(`new Promise((done) => {
@@ -98,7 +98,7 @@ function report(path: string, figures: Record<string, unknown>): void {
   console.log(JSON.stringify({ bench: 'page', path, ...figures, node: process.version, cores: cpus().length }))
 }
 
-/** Bytes a minute, by least squares. */
+/** Bytes per minute, by least squares. */
 function slopeOf(points: readonly { minute: number; bytes: number }[]): number {
   const minutes = points.reduce((sum, { minute }) => sum + minute, 0) / points.length
   const bytes = points.reduce((sum, point) => sum + point.bytes, 0) / points.length

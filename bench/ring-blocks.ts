@@ -3,10 +3,10 @@ import type { ExecRecorder } from '../src/evm/event/recorder.ts'
 import { EVENT } from '../src/evm/event/type.ts'
 import { toHex } from '../src/evm/hex.ts'
 
-/** Events of each transaction of `createBlockSource`. */
+/** Events per transaction of `createBlockSource`. */
 export const EVENTS_PER_TXN = 25
 
-/** Records blocks of token transfers and swaps: few contracts are hot, most slots belong to one account. */
+/** Records blocks of token transfers and swaps: few contracts are hot, most storage slots belong to one account. */
 export function createBlockSource(recorder: ExecRecorder, options: { txnsPerBlock: number; nowNs: () => bigint }) {
   const random = createSeededRandom(5)
   const contracts = Array.from({ length: 2000 }, () => random.bytes(20))
@@ -68,7 +68,7 @@ export function createBlockSource(recorder: ExecRecorder, options: { txnsPerBloc
   }
 }
 
-/** Place k is chosen about 1 / k of the time. */
+/** Picks the k-th item with a probability of about 1 / k. */
 function pick<Item>(items: readonly Item[], random: Random): Item {
   const position = Math.floor(items.length ** random.float()) - 1
   return items[Math.max(0, Math.min(items.length - 1, position + randomInt(random, 2)))] as Item

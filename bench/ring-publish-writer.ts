@@ -15,24 +15,24 @@ export type WriterTask = {
 }
 
 const GEOMETRY = { capacity: 2 ** 21, payloadBytes: 2 ** 29, contextBytes: 0 }
-/** Blocks made before the clock runs, and written again and again under new numbers: whoever writes must not take time from who reads. */
+/** Blocks built before the measurement and written repeatedly with new numbers, so that the writer takes little CPU time from the reader. */
 const PREPARED_BLOCKS = 16
-/** Events become visible in groups of a millisecond, as lanes of a node write them all the time. */
+/** Events become visible in groups of a millisecond, as a node writes them continuously. */
 const GROUP_MS = 1
 /** BLOCK_END, BLOCK_FINALIZED and BLOCK_VERIFIED. */
 const END_EVENTS = 3
-/** The first blocks meet code that was never run. They come faster than the others, so that the bench does not take long. */
+/** The first blocks warm up the code and are written faster than the others, to shorten the bench. */
 const WARM_UP_PACE = 5
 
-/** A process of its own, as a node is one. Its one line tells for each block when its end was put into the ring, as `monotonicMs` counts. */
+/** A separate process, like a node. Prints one line with the time at which each block's end was written to the ring, in `monotonicMs`. */
 if (import.meta.main) console.log(JSON.stringify(await writeRing(JSON.parse(process.argv[2] ?? '') as WriterTask)))
 
-/** Milliseconds that all processes of the machine count from the same moment. */
+/** Milliseconds of a clock that all processes of the machine share. */
 export function monotonicMs(): number {
   return Number(process.hrtime.bigint()) / 1e6
 }
 
-/** Writes blocks evenly over their time, as lanes of a node do, not in one go at the end. */
+/** Writes the events of a block evenly over its period, as a node does, not all at its end. */
 async function writeRing({ path, blocks, warmUpBlocks, txnsPerBlock, periodMs }: WriterTask): Promise<number[]> {
   const writtenAtMs: number[] = []
   const prepared = prepareBlocks(txnsPerBlock)
@@ -57,11 +57,11 @@ async function writeRing({ path, blocks, warmUpBlocks, txnsPerBlock, periodMs }:
       const isLast = group === groups - 1
       ring.recordAll(isLast ? part.slice(0, -END_EVENTS) : part)
       if (isLast) {
-        // Before the end is there, and nothing but the end: what reads it may run before this process goes on.
+        // Taken directly before the end is written: the reader may run before this process continues.
         writtenAtMs[block] = monotonicMs()
         ring.recordAll(part.slice(-END_EVENTS))
       }
-      // In the middle of this block: at its end the processor is wanted by those who read it.
+      // In the middle of this block: at its end the reader needs the CPU.
       if (group === groups >> 1) renumber(eventsOf(block + 1), block + 1, firstSeqno + events.length)
       dueMs += groupMs
       const waitMs = dueMs - performance.now()
@@ -69,7 +69,7 @@ async function writeRing({ path, blocks, warmUpBlocks, txnsPerBlock, periodMs }:
     }
     firstSeqno += events.length
   }
-  // The file goes with this process: the last block is still to be read.
+  // The file is removed with this process, and the last block must be read before.
   await pause(500)
   return writtenAtMs
 }

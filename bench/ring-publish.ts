@@ -8,18 +8,17 @@ import { monotonicMs, type WriterTask } from './ring-publish-writer.ts'
 import { startPinned } from './support/pinned-process.ts'
 
 /**
- * How old the figures of a block are when they can be published: from the moment its last event is in the ring to the moment its
- * ContentionData is text in the main thread. A process of its own writes a live ring at the given rate; the service's own thread
- * reads it, beside the main thread.
+ * The age of a block's figures when they can be published: from its last event in the ring to its ContentionData as text in the main
+ * thread. A separate process writes a live ring at the given rate; the service's reader thread reads it beside the main thread.
  */
 type PublishOptions = { folder: string; seconds: number; eventsPerSecond: number }
 
 const WRITER = fileURLToPath(new URL('./ring-publish-writer.ts', import.meta.url))
-/** A node has cores of its own. Here it has a share of one, and gives way: when a block counts as written is told by the writer itself. */
+/** A node has its own cores. Here the writer shares one at low priority and reports itself when a block was written. */
 const WRITER_CORE = 1
 const WRITER_NICE = '10'
 const TXNS_PER_BLOCK = 400
-/** Whatever is done once a block is compiled for good only after hundreds of them. */
+/** Code that runs once per block is optimized only after hundreds of blocks. */
 const WARM_UP_BLOCKS = 1000
 
 const [folder = '', seconds, eventsPerSecond] = process.argv.slice(2)

@@ -13,11 +13,11 @@ import { openRingFile } from '../src/platform/ring-file/reader.ts'
 import { createBlockSource } from './ring-blocks.ts'
 
 /**
- * How many events one core takes out of a ring, and how many it folds with everything on (contention, top accesses, lifecycle, TPS),
- * beside a C++ program that does the same with `unordered_map` and is compiled here. The ring holds blocks of 4,000 transactions over
- * Zipf-distributed accounts, about 25 events a transaction, and is read as a live one: descriptors twice, header before and after.
- * Rates are per second of processor time, medians of the rounds.
- * Then how long it takes from the end of a block in a live ring to its published figures. One JSON line a path.
+ * How many events one core reads from a ring, and how many it folds with all figures (contention, top accesses, lifecycle, TPS),
+ * compared with a C++ program that does the same with `unordered_map` and is compiled here. The ring holds blocks of 4,000 transactions
+ * over Zipf-distributed accounts, about 25 events per transaction, and is read like a live one: descriptors twice, header before and after.
+ * Rates are per second of CPU time, medians of the rounds.
+ * Then the time from the end of a block in a live ring to its published figures. One JSON line per path.
  *
  *   npx node bench/ring.ts [blocks] [rounds] [publishSeconds]
  */
@@ -51,7 +51,7 @@ try {
   const mapper = await loadFileMapper()
   const file = openRingFile(path)
   const mapped = mapper.ok ? openRingFile(path, { mapper }) : undefined
-  if (file === undefined) throw new Error('the ring file is gone')
+  if (file === undefined) throw new Error('the ring file does not exist')
   const sources: [string, RingSource][] = [
     ['memory', createMemorySource(ring.image, { isStatic: false })],
     ['readSync', file],
@@ -90,7 +90,7 @@ try {
   }
   file.close()
   mapped?.close()
-  // In a process of its own: this one holds half a gigabyte of rings, which a service does not.
+  // In a separate process: this one holds half a gigabyte of rings, which a service does not.
   const program = join(import.meta.dirname, 'ring-publish.ts')
   const words = [program, folder, `${PUBLISH_SECONDS}`, '200000']
   const publish = JSON.parse(execFileSync(process.execPath, words, { encoding: 'utf8' })) as Record<string, number>
@@ -104,7 +104,7 @@ function report(figures: Record<string, unknown>): void {
   console.log(JSON.stringify({ bench: 'ring', ...figures, ...machine }))
 }
 
-/** Undefined where there is no compiler; the rest of the bench goes on. */
+/** Undefined without a compiler; the rest of the bench runs. */
 function compileCpp(target: string): string | undefined {
   const program = join(target, 'ring-fold')
   try {
@@ -121,7 +121,7 @@ function measure(run: () => void): { eventsPerSecond: number } {
   return { eventsPerSecond: median(Array.from({ length: ROUNDS }, () => rateOf(run))) }
 }
 
-/** Events per second of processor time. */
+/** Events per second of CPU time. */
 function rateOf(run: () => void): number {
   const before = process.cpuUsage()
   run()
@@ -152,8 +152,8 @@ function countTypes({ batch }: RingReader): void {
 }
 
 /**
- * One fold for all rounds, as in a service that runs for days; what a new ring resets is reset. The sums are those of the C++ program:
- * they show that both did the same work.
+ * One fold for all rounds, as in a long-running service, with the resets of a new ring. The sums are compared with those of the C++
+ * program to verify that both did the same work.
  */
 function createFold(): (source: RingSource) => Sums {
   let now = noSums()

@@ -9,18 +9,18 @@ import { BENCH_TOKEN } from './support/reference-proxy.ts'
 import { runWrk } from './support/wrk.ts'
 
 /**
- * JSON-RPC through the gateway, beside nginx and haproxy from Debian and a plain node:http proxy, one after the other in one run: the proxy alone
- * on one core, load and node on the other. Each checks a token and a bucket. One JSON line for each size of answer with all figures and ratios;
- * one for the latency that is added at half load, one for the memory at 1,000 connections.
+ * JSON-RPC through the gateway, compared with nginx and haproxy from Debian and a node:http proxy, one after the other in one run: the proxy alone
+ * on one core, load and node on the other. Each checks a token and a bucket. One JSON line per response size with all figures and ratios;
+ * one for the added latency at half load, one for the memory at 1,000 connections.
  *   node bench/rpc.ts [seconds per figure, 5] [rounds, 3]
  */
 const [seconds = 5, rounds = 3] = process.argv.slice(2).map(Number)
 const PROXY_CORE = 0
 const LOAD_CORE = 1
 const CONNECTIONS = 64
-/** Long enough for the compiler of the runtime, which has no core to itself. */
+/** Long enough for the JIT compiler, which shares the core. */
 const WARM_UP_SECONDS = 3
-/** Pairs of turns over which the added latency is taken. */
+/** Pairs of intervals over which the added latency is measured. */
 const LATENCY_PAIRS_MIN = 12
 const FILLER_BYTES = 1000
 const CALL = JSON.stringify({
@@ -71,7 +71,7 @@ async function compare(responseBytes: number): Promise<void> {
   const { sluice, nginx, haproxy, nodeHttp } = figures
   report({
     bench: 'rpc',
-    answerBytes: responseBytes,
+    responseBytes,
     ...figures,
     ratioNginx: ratio(sluice.perSecond, nginx.perSecond),
     ratioHaproxy: ratio(sluice.perSecond, haproxy.perSecond),
@@ -137,7 +137,7 @@ async function measure(proxy: Proxy): Promise<Figures> {
   return { perSecond: Math.round(perSecond), cpuMicros: Number(((proxy.cpuMicros() - before) / requests).toFixed(1)) }
 }
 
-/** An answer of this many bytes, as a node would give it, in nginx's words: it takes no text longer than 4096 bytes, so filler comes in parts. */
+/** A node's response of this many bytes as nginx configuration, which limits a string to 4096 bytes, so the filler is split. */
 function responseOf(bytes: number): string {
   const frame = '{"jsonrpc":"2.0","result":{"context":{"slot":1000},"value":"@"},"id":1}'
   const fillerBytes = bytes - frame.length + 1
@@ -164,7 +164,7 @@ async function responses(port: number): Promise<void> {
     if (isUp) return
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
-  throw new Error(`nothing answers on port ${port}`)
+  throw new Error(`no response on port ${port}`)
 }
 
 function medianOf(runs: readonly Figures[]): Figures {

@@ -13,14 +13,13 @@ import { NODE_BLOCKHASH, type NodeTask } from '../test/support/sender-node.ts'
 import { startSenderNode } from '../test/support/sender-process.ts'
 
 /**
- * Transactions through the sender, each with its signature checked, against a bare HTTP forwarder: what a core carries when there is as much as it
- * takes, and how long a transaction takes from the client's first byte to the first byte on each path when there is a steady third of that.
- * Server under test, node and leader each in a process of its own. Nothing is measured before the runtime has seen half of the transactions and
- * compiled what is used. One line of JSON for each figure.
+ * Transactions through the sender, each with a signature check, compared with a minimal HTTP forwarder: the maximum throughput of one core, and at
+ * a third of that the time from the client's first byte to the first byte on each path. Server under test, node and leader each run in their own
+ * process. The first half of the transactions is a warm-up. One JSON line per figure.
  *   node bench/sender.ts [transactions] [connections]
  */
 const SIGNATURE_LAST = 64
-/** The setting with which the launcher starts Sluice. */
+/** The Node option of the launcher. */
 const AS_LAUNCHED = ['--max-semi-space-size=4']
 const [, , first = '16000', second = '32'] = process.argv
 if (first === 'sender') await runSender(second)
@@ -58,7 +57,7 @@ async function runAll(count: number, connections: number): Promise<void> {
   }
 }
 
-/** The node has seen what went through the forwarder; to it the sender's transactions have to be new. */
+/** Changes the signature, because the node has already received the transactions through the forwarder. */
 function asAnother(wire: Uint8Array): Uint8Array {
   const other = Uint8Array.from(wire)
   other[SIGNATURE_LAST] = (other[SIGNATURE_LAST] as number) ^ 1
@@ -138,7 +137,7 @@ async function sendOne(post: Post, wire: Uint8Array): Promise<void> {
   if (!body.includes('"result"')) throw new Error(body)
 }
 
-/** As fast as they are answered. Returns the seconds it took. */
+/** Closed loop: sends the next transaction after each response. Returns the duration in seconds. */
 async function sendAll(post: Post, wires: readonly Uint8Array[], connections: number): Promise<number> {
   const startedMs = performance.now()
   const left = wires.values()
@@ -150,7 +149,7 @@ async function sendAll(post: Post, wires: readonly Uint8Array[], connections: nu
   return (performance.now() - startedMs) / 1000
 }
 
-/** At a steady rate, whether answered or not. Returns when each was sent, in unix milliseconds. */
+/** Open loop: sends at a fixed rate. Returns the send times in unix milliseconds. */
 async function sendPaced(post: Post, wires: readonly Uint8Array[], perSecond: number) {
   const sentMs = new Map<Uint8Array, number>()
   const startedMs = performance.now()
@@ -193,7 +192,7 @@ async function runSender(nodeUrl: string): Promise<void> {
   await serveQuestions(sender.url, () => sender.sender.paths().every(({ isOpen }) => isOpen))
 }
 
-/** The least that can be done: the body goes on as it came, the answer comes back as it is. */
+/** The minimal forwarder: passes body and response on unchanged. */
 async function runForwarder(nodeUrl: string): Promise<void> {
   const { hostname, port } = new URL(nodeUrl)
   const agent = new Agent({ keepAlive: true, maxSockets: 256 })
@@ -239,7 +238,7 @@ async function cpuOf(child: ChildProcess): Promise<number> {
   return (await ask(child)).cpu
 }
 
-/** Until every path is open, or for as long as a leader's connection may take. */
+/** Waits until every path is open, or for the maximum duration of a connection to a leader. */
 async function untilWarm(child: ChildProcess): Promise<void> {
   for (let looks = 0; looks < 50 && !(await ask(child)).isWarm; looks++) {
     await new Promise((resolve) => setTimeout(resolve, 100))

@@ -3,36 +3,36 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import {
   compile,
-  type FanOutRig,
+  type FanOutBench,
   type FanOutRun,
-  openFanOutRig,
+  openFanOutBench,
   type PacketFile,
   type Variant,
   writePackets,
 } from './support/shred-fan-out.ts'
 
 /**
- * The relay against a C program that only fans out (reference/shred-fanout.c), in one run and in turns: the program under test on one core, load
- * and destinations on the other. One JSON line per figure, with both sides and the ratio. The C program checks nothing: not the format, not
- * whether a packet is new, not who signed it. The goal of 0.9 is for the relay without signatures; with them the ratio to the same C program
- * says what they cost. `ratioToJoined` is to a C program that treats the system as the relay does, with larger batches in one piece.
+ * The relay compared with a C program that only fans out (reference/shred-fanout.c), alternating in one run: the program under test on one core,
+ * load and destinations on the other. One JSON line per figure, with both sides and the ratio. The C program checks neither format nor duplicates
+ * nor signatures. The goal of 0.9 is for the relay without signature checks; with them, the ratio to the same C program shows their cost.
+ * `ratioToJoined` compares with a C program that uses the same system calls as the relay, with larger batches.
  *   node bench/shreds.ts [seconds per measurement, 2 by default] [rounds, 2] [what: fan-out, lossless, latency; all by default]
  */
 const [, , secondsText = '2', roundsText = '2', what = 'all'] = process.argv
 const seconds = Number(secondsText)
 const rounds = Number(roundsText)
 
-/** Signed packets cannot be sent twice, so they come at a rate that is more than can be checked, not as fast as possible. */
+/** Signed packets cannot be sent twice, so they are sent at a rate above what can be checked, not as fast as possible. */
 const SIGNED_RATE = 120_000
 const SIGNED_SLOTS = 9
-/** Sets of a slot. Slots that are as large as this follow each other slowly: what the load overruns then never lies beyond the window. */
+/** FEC sets per slot. With slots this large the slot number grows slowly, so that an overrun never leaves the window. */
 const SETS = 250
-/** Steps in which the highest rate without loss is searched, in packets a second in. */
+/** Step of the search for the highest lossless rate, in incoming packets per second. */
 const LOSSLESS_STEP = 5000
 const LOSSLESS_STEPS = 40
-/** On a busy machine a moment's pause costs packets at any rate, so a loss counts when it comes twice. */
+/** On a busy machine a short pause loses packets at any rate, so only a repeated loss counts. */
 const LOSSLESS_TRIES = 2
-/** Longer than what the receive buffer hides, short enough to try many rates. */
+/** Longer than the receive buffer can absorb, short enough to try many rates. */
 const LOSSLESS_SECONDS = 1
 const LATENCY_RATE = 7500
 
@@ -43,24 +43,24 @@ const VARIANTS: readonly (readonly [string, Variant])[] = [
 ]
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
-const running: { rig?: FanOutRig } = {}
+const running: { rig?: FanOutBench } = {}
 process.on('exit', () => {
   running.rig?.[Symbol.dispose]()
   rmSync(folder, { recursive: true, force: true })
 })
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1))
-const rig = await openFanOutRig({ fanOut: compile(folder, 'shred-fanout'), load: compile(folder, 'shred-load') })
+const rig = await openFanOutBench({ fanOut: compile(folder, 'shred-fanout'), load: compile(folder, 'shred-load') })
 running.rig = rig
 
-/** One slot, sent again and again with the slot raised: every packet is new, and no signature is good. */
+/** One slot, sent repeatedly with an increasing slot number: every packet is new, and no signature is valid. */
 const unsigned = writePackets(join(folder, 'unsigned'), 1, SETS)
 const signed = writePackets(join(folder, 'signed'), SIGNED_SLOTS, SETS)
 if (what === 'all' || what === 'fan-out') for (const n of [10, 50]) await measureFanOut(rig, n)
 if (what === 'all' || what === 'lossless') await measureLossless(rig, 10)
 if (what === 'all' || what === 'latency') await measureLatency(rig, 20)
 
-/** Packets out under more load than can be taken. */
-async function measureFanOut({ run }: FanOutRig, n: number): Promise<void> {
+/** Outgoing packets under overload. */
+async function measureFanOut({ run }: FanOutBench, n: number): Promise<void> {
   const runs = new Map<string, FanOutRun[]>()
   for (let round = 0; round < rounds; round++) {
     for (const [name, variant] of [['c', 'c'] as const, ['c joined', 'c joined'] as const, ...VARIANTS]) {
@@ -89,8 +89,8 @@ async function measureFanOut({ run }: FanOutRig, n: number): Promise<void> {
   }
 }
 
-/** The highest rate in at which every packet goes to every destination. */
-async function measureLossless(rig: FanOutRig, n: number): Promise<void> {
+/** The highest incoming rate at which every packet reaches every destination. */
+async function measureLossless(rig: FanOutBench, n: number): Promise<void> {
   const c = await losslessOf(rig, 'c', n, unsigned)
   for (const [variant, options, file] of [
     ['signatures off', {}, unsigned],
@@ -101,7 +101,7 @@ async function measureLossless(rig: FanOutRig, n: number): Promise<void> {
   }
 }
 
-async function losslessOf(rig: FanOutRig, variant: Variant, n: number, file: PacketFile): Promise<number> {
+async function losslessOf(rig: FanOutBench, variant: Variant, n: number, file: PacketFile): Promise<number> {
   let [good, bad] = [0, LOSSLESS_STEPS + 1]
   while (bad - good > 1) {
     const step = (good + bad) >> 1
@@ -112,7 +112,7 @@ async function losslessOf(rig: FanOutRig, variant: Variant, n: number, file: Pac
 }
 
 async function isLossless(
-  rig: FanOutRig,
+  rig: FanOutBench,
   variant: Variant,
   n: number,
   file: PacketFile,
@@ -120,14 +120,14 @@ async function isLossless(
 ): Promise<boolean> {
   for (let attempt = 0; attempt < LOSSLESS_TRIES; attempt++) {
     const { run, load } = await rig.run(variant, { file, rate, seconds: LOSSLESS_SECONDS, destinations: n })
-    // The load generator itself must have kept the rate.
+    // The load generator must have kept the rate.
     if (run.out === load.sent * n && load.sent / load.seconds >= rate * 0.97) return true
   }
   return false
 }
 
-/** What the relay adds to the way over loopback, as the last destination sees it. */
-async function measureLatency({ run, runDirect }: FanOutRig, n: number): Promise<void> {
+/** The latency that the relay adds over loopback, at the last destination. */
+async function measureLatency({ run, runDirect }: FanOutBench, n: number): Promise<void> {
   const options = { file: signed, rate: LATENCY_RATE, seconds, destinations: n, isLatency: true }
   const direct = await runDirect(options)
   const { load: reference } = await run('c', options)

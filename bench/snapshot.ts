@@ -2,8 +2,8 @@ import { parseArgs } from 'node:util'
 import { measureSnapshot } from '../test/support/snapshot-load.ts'
 
 /**
- * How long a process takes to open a store of 100,000 subscriptions, each with a customer and a token, and to load it, and how much memory it holds
- * then. `checkMs` is the full check of the store, which a server does when it starts.
+ * The time to open and load a store of 100,000 subscriptions, each with a customer and a token, and the memory used after it. `checkMs` is the full
+ * check of the store, which a server runs at its start.
  *
  *   npx node bench/snapshot.ts [--engine sqlite|postgres] [--count 100000]
  */

@@ -10,8 +10,8 @@ import { pinSelf } from './support/pinned-process.ts'
 import { startWsReaders } from './support/ws-readers.ts'
 
 /**
- * The execution stream to many clients, a small C program on the other core: how many frames reach them in a second and how old they
- * are then; and how long a client waits for all of a full resume buffer. Frames have about 604 bytes. One JSON line a path.
+ * The execution stream to many clients, a small C program on the other core: frames delivered per second and their age; and the time
+ * to replay a full resume buffer to a client. Frames have about 604 bytes. One JSON line per path.
  *
  *   npx node bench/stream.ts [clients] [messages per second] [seconds] [replayed entries]
  */
@@ -21,7 +21,7 @@ const SERVICE_CORE = 0
 const CLIENTS_CORE = 1
 const WARM_MS = 1000
 
-// A little more than the goal asks for: what is offered bounds what can be delivered.
+// Slightly above the goal: the offered rate bounds the deliveries.
 const [clients = 2000, perSecond = 204, seconds = 10, entries = 100_000] = process.argv.slice(2).map(Number)
 const folder = await mkdtemp(join(tmpdir(), 'sluice-bench-stream-'))
 try {
@@ -100,7 +100,7 @@ async function measureReplay(entries: number): Promise<void> {
   report({ path: 'replay', entries, replayMs, goalMs: GOALS.replayMs, ratio: ratio(replayMs, GOALS.replayMs) })
 }
 
-/** The time of publishing rides in the frame, as text of a fixed length; of the clock that the clients read too. */
+/** The frame contains its publishing time as fixed-length text, from a clock that the clients read too. */
 function publish(service: TestExecution): void {
   const t = (Number(process.hrtime.bigint()) / 1e6).toFixed(2).padStart(20)
   const data = { account: [], storage: [], t, fill: 'x'.repeat(FRAME_BYTES - 97) }
@@ -116,7 +116,7 @@ function open(port: number, path: string): Socket {
   return socket
 }
 
-/** Every text frame after the head of the answer. */
+/** Reads every text frame after the response headers. */
 function readFrames(socket: Socket, onFrame: (textOf: () => string, frameBytes: number) => void): void {
   let rest: Buffer = Buffer.alloc(0)
   let isOpen = false

@@ -1,9 +1,9 @@
 import { allCases, type CaseFigure, startMeasuredSluice } from '../test/request-cost/measure.ts'
 
 /**
- * The most CPU time that one request takes from an event loop without a pause: a corpus of worst requests to every
- * endpoint of a whole Sluice over the embedded chain, one at a time.
- *   node bench/work.ts [rounds] [name]      each case so often, the best round counts; only cases whose name contains this
+ * The longest uninterrupted CPU time that one request takes on an event loop: a corpus of worst-case requests to every
+ * endpoint of a complete Sluice over the embedded chain, one at a time.
+ *   node bench/work.ts [rounds] [name]      runs per case, of which the best counts; only cases whose name contains this
  */
 const rounds = Number(process.argv[2] ?? 3)
 const only = process.argv[3] ?? ''

@@ -8,9 +8,9 @@ import { startReferenceProxy } from './support/reference-proxy.ts'
 import { startWsReaders } from './support/ws-readers.ts'
 
 /**
- * One stream of messages to many WebSocket clients through the gateway, beside nginx and haproxy from Debian in the same run: the proxy alone on
- * one core, node and clients on the other. The others have one connection to the node for each client, so there the node does the fan-out; the
- * gateway has one subscription for all. The clients are a small C program, so that an age is not mostly that of its reader. One JSON line with all
+ * One stream of messages to many WebSocket clients through the gateway, compared with nginx and haproxy from Debian in the same run: the proxy alone
+ * on one core, node and clients on the other. The other proxies have one connection to the node per client, so the node does the fan-out; the
+ * gateway has one subscription for all. The clients are a small C program, which adds little to the measured age. One JSON line with all
  * figures and the ratios.
  *   node bench/ws.ts [seconds per figure, 5] [clients, 2000] [messages a second, 200] [sluice,nginx,haproxy]
  */
@@ -29,7 +29,7 @@ type Figures = {
   cpuMicrosPerDelivery: number
   ageP50Ms: number
   ageP99Ms: number
-  /** How busy the measuring clients were themselves. */
+  /** CPU use of the clients. */
   readerCorePercent: number
 }
 

@@ -1,5 +1,5 @@
 /**
- * Follows the execution stream with the client of this project and prints what happens; cut the connection, and it goes on where it was.
+ * Follows the execution stream with the client of this project and prints its events; after a lost connection it resumes.
  *
  *     node examples/execution-stream.ts http://127.0.0.1:8443            until Ctrl+C
  *     node examples/execution-stream.ts http://127.0.0.1:8443 20         twenty blocks
@@ -28,7 +28,7 @@ for await (const event of openExecutionStream({ url, subscribe: ['TPS', 'Content
         console.log(`block ${event.data.block_number}  final after ${event.data.block_age_ms} ms`)
       break
     case 'gap':
-      // Something is missing for good, and this says what: a program that keeps totals would begin anew here.
+      // Events are lost, with the reason: a program that keeps totals would start over here.
       console.error(`missing: ${event.reason}`, event.warning ?? '')
       break
     case 'connection':

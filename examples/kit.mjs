@@ -11,7 +11,7 @@ import { ticketUrl } from './ticket.mjs'
 const rpc = createSolanaRpc(RPC_URL, { headers: { 'x-token': TOKEN } })
 console.log('slot', await rpc.getSlot({ commitment: 'confirmed' }).send())
 
-// WebSocket: every connection kit opens, also a later one after a loss, gets a fresh ticket.
+// WebSocket: every connection that kit opens, including reconnects, gets a new ticket.
 const rpcSubscriptions = createSolanaRpcSubscriptionsFromTransport(
   createRpcSubscriptionsTransportFromChannelCreator(async (channel) => {
     const createChannel = createDefaultRpcSubscriptionsChannelCreator({ url: await ticketUrl(RPC_URL, TOKEN) })
@@ -20,9 +20,9 @@ const rpcSubscriptions = createSolanaRpcSubscriptionsFromTransport(
 )
 const stop = new AbortController()
 const slots = await rpcSubscriptions.slotNotifications().subscribe({ abortSignal: stop.signal })
-let told = 0
+let received = 0
 for await (const { slot, root } of slots) {
   console.log('slot', slot, 'root', root)
-  if (++told === 3) break
+  if (++received === 3) break
 }
 stop.abort()

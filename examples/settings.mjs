@@ -1,4 +1,4 @@
-/** Where the gateway is, as the handover card says it, and the token. By default the gateway of `npm start` on this machine. */
+/** The gateway's address and the token, from the handover card. The default is the gateway of `npm start` on this machine. */
 export const RPC_URL = process.env.SLUICE_RPC ?? 'http://127.0.0.1:8899'
 export const GRPC_URL = process.env.SLUICE_GRPC ?? 'http://127.0.0.1:10010'
 export const TOKEN = process.env.SLUICE_TOKEN ?? ''

@@ -1,10 +1,10 @@
 /**
- * Neither browsers nor the usual Solana clients can set a header on a WebSocket. A ticket stands in for the token there: it is asked for with the token, goes
- * into the address, and is good for 60 seconds of connecting. A connection once open stays open.
+ * Neither browsers nor the usual Solana clients can set a header on a WebSocket. There a ticket replaces the token: it is requested with the token, is part
+ * of the URL, and is valid for connecting within 60 seconds. An open connection stays open.
  */
 export async function ticketUrl(rpcUrl, token) {
-  const answer = await fetch(`${rpcUrl}/v1/ws-ticket`, { method: 'POST', headers: { 'x-token': token } })
-  if (!answer.ok) throw new Error(`no ticket: ${answer.status} ${await answer.text()}`)
-  const { url } = await answer.json()
+  const response = await fetch(`${rpcUrl}/v1/ws-ticket`, { method: 'POST', headers: { 'x-token': token } })
+  if (!response.ok) throw new Error(`no ticket: ${response.status} ${await response.text()}`)
+  const { url } = await response.json()
   return url
 }

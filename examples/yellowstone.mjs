@@ -17,10 +17,10 @@ stream.write({
   accountsDataSlice: [],
   commitment: CommitmentLevel.CONFIRMED,
 })
-let told = 0
+let received = 0
 for await (const update of stream) {
   if (update.slot === undefined) continue
   console.log('slot', update.slot.slot, 'parent', update.slot.parent)
-  if (++told === 3) break
+  if (++received === 3) break
 }
 stream.cancel()

@@ -1,6 +1,6 @@
 /**
- * What can only be asked of the registry, before a version of a package is taken: how long each locked version has been public, and whether a hole
- * is known in one. It needs the network, so no test runs it:
+ * Checks that need the npm registry, before a package version is adopted: the age of each locked version, and known vulnerabilities. It needs the
+ * network, so no test runs it:
  *
  *     node_modules/.bin/node scripts/audit.ts
  */
@@ -8,15 +8,15 @@ import { execFile, spawnSync } from 'node:child_process'
 import { promisify } from 'node:util'
 import { type LockedPackage, nameOf, readLockedPackages } from '../test/package-lock.ts'
 
-/** A package that was taken over is found out within days, as a rule: younger ones are left to others. */
+/** A compromised package is usually detected within days, so younger versions are not adopted. */
 export const AGE_DAYS_MIN = 14
 const DAY_MS = 86_400_000
 const ASKED_AT_ONCE = 8
 
-/** Publishing times of a package by version, as the registry tells them. */
+/** Publishing times of a package by version. */
 export type Published = (name: string) => Promise<Readonly<Record<string, string>>>
 
-/** Locked versions that are too young, or of which the registry knows no date, one line each. */
+/** Locked versions that are too young or without a publishing date, one line each. */
 export async function findYoungPackages(
   locked: ReadonlyMap<string, LockedPackage>,
   published: Published,
@@ -24,7 +24,7 @@ export async function findYoungPackages(
 ): Promise<string[]> {
   const versions = new Map<string, Set<string>>()
   for (const [folder, { version, inBundle }] of locked) {
-    // A bundled package comes inside its owner's archive, and is as old as that one.
+    // A bundled package is inside the archive of its owner and has its age.
     if (inBundle === true) continue
     const name = nameOf(folder)
     versions.set(name, (versions.get(name) ?? new Set()).add(version))
@@ -37,7 +37,7 @@ export async function findYoungPackages(
       const times = await published(name)
       for (const version of wanted) {
         const ageDays = (nowMs - Date.parse(times[version] ?? '')) / DAY_MS
-        if (Number.isNaN(ageDays)) findings.push(`${name} ${version}: the registry does not say when it was published`)
+        if (Number.isNaN(ageDays)) findings.push(`${name} ${version}: the registry has no publishing date`)
         else if (ageDays < AGE_DAYS_MIN) findings.push(`${name} ${version}: public for ${Math.floor(ageDays)} days`)
       }
     }
@@ -46,7 +46,7 @@ export async function findYoungPackages(
   return findings.toSorted()
 }
 
-/** npm knows the registry, its certificate and its password; this does not have to. */
+/** Through npm, which has the registry, certificate and credentials configured. */
 async function askNpm(name: string): Promise<Record<string, string>> {
   const { stdout } = await promisify(execFile)('npm', ['view', name, 'time', '--json'], { maxBuffer: 2 ** 26 })
   return JSON.parse(stdout) as Record<string, string>

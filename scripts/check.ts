@@ -1,9 +1,9 @@
 /**
- * The whole check, which is what `npm test` runs: needs, format, lint, types, generated files, tests.
+ * The complete check of `npm test`: needs, format, lint, types, generated files, tests.
  *
  *     npm test                    everything, in its short form, seeded
  *     npm test -- src/access      only the tests under a path
- *     npm run test:full           everything with the full figures, and a fresh seed that is printed
+ *     npm run test:full           everything with full iteration counts and a new seed, which is printed
  */
 import { spawnSync } from 'node:child_process'
 import { randomInt } from 'node:crypto'
@@ -25,7 +25,7 @@ const seed = process.env['SLUICE_SEED'] ?? String(values.full ? randomInt(1, 2 *
 
 process.chdir(root)
 
-// Handed down to every step and test process. The pinned Node comes first, as it does in npm scripts.
+// Inherited by every step and test process. The pinned Node comes first, as in npm scripts.
 process.env['PATH'] = `${join(root, 'node_modules/.bin')}:${process.env['PATH'] ?? ''}`
 process.env['SLUICE_SEED'] = seed
 if (values.full) process.env['SLUICE_FULL'] = '1'
@@ -82,7 +82,7 @@ report(
 )
 process.exitCode = failedSteps.length === 0 ? 0 : 1
 
-/** Recordings may be absent anywhere; a program that cannot be installed is tolerated outside CI, where it was named aloud. */
+/** Recordings may be missing anywhere; a missing program is tolerated outside CI, after it was reported. */
 function mayBeSkipped(reason: string): boolean {
   return reason === RECORDED_DATA_SKIP || (!isCi && missingNeeds.some((need) => reason.includes(need)))
 }

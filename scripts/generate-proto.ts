@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process'
 import { copyFileSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { readIfThere } from '../src/platform/files/read-optional.ts'
+import { readIfThere } from '../src/platform/files/optional.ts'
 
 const root = join(import.meta.dirname, '..')
 const committedFolder = join(root, 'src/solana/gen')
@@ -29,7 +29,7 @@ function generateInto(outFolder: string): void {
     version: 'v2',
     plugins: [
       {
-        // Run by this very Node, so that the shebang of the plugin cannot pick an older one.
+        // Run with this Node, because the shebang of the plugin could pick an older one.
         local: [process.execPath, join(root, 'node_modules/@bufbuild/protoc-gen-es/bin/protoc-gen-es')],
         out: outFolder,
         // erasable_syntax: enums as objects, which Node can run by stripping types.
@@ -44,7 +44,7 @@ function generateInto(outFolder: string): void {
   )
 }
 
-/** One by one, and only what differs: whoever runs from this checkout meanwhile finds every file. */
+/** Replaces only changed files, one by one, so that a process running from this checkout always finds every file. */
 function replaceFiles(names: readonly string[]): void {
   for (const name of names) {
     const fresh = join(temporaryFolder, name)

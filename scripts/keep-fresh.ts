@@ -1,10 +1,10 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { readIfThere } from '../src/platform/files/read-optional.ts'
+import { readIfThere } from '../src/platform/files/optional.ts'
 
 const root = join(import.meta.dirname, '..')
 
-/** Writes the generated files that are not as they should be, by their path in the checkout. With `--check` nothing is written and a stale file is an error. */
+/** Writes the generated files that are stale, by their path in the checkout. With `--check` nothing is written and a stale file is an error. */
 export function keepFresh(files: Readonly<Record<string, string>>): void {
   const isCheck = process.argv.includes('--check')
   for (const [path, text] of Object.entries(files)) {

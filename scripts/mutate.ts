@@ -1,6 +1,6 @@
 /**
- * Puts deliberate faults into security-relevant files, one at a time, and runs the tests that should notice. A fault that
- * no test notices is a survivor: a check that could be deleted. Not part of `npm test`: it takes a while.
+ * Mutation testing: puts single faults into security-relevant files and runs the tests that should fail. A fault that no test
+ * detects is a survivor: a check that could be deleted. Not part of `npm test`: it takes a while.
  *
  *     npm run mutate -- [--count 160] [--seed 1] [--only src/indexer] [--minutes 60]
  *
@@ -25,7 +25,7 @@ const { values } = parseArgs({
     minutes: { type: 'string', default: '60' },
   },
 })
-/** A test that hangs has noticed the fault. */
+/** A test that hangs has detected the fault. */
 const TEST_MS_MAX = 90_000
 
 type Job = { readonly file: string; readonly tests: readonly string[]; readonly mutant: Mutant }
@@ -75,7 +75,7 @@ async function work(): Promise<void> {
   }
 }
 
-/** Without a fault the tests pass, or what they notice says nothing. */
+/** The tests must pass without a fault. */
 async function checkBaseline(tests: readonly string[], folder: string): Promise<void> {
   const key = tests.join(' ')
   if (baselines.has(key)) return
@@ -103,14 +103,14 @@ async function runTests(tests: readonly string[], folder: string): Promise<Outco
     cwd: folder,
     stdio: 'ignore',
     env: { ...process.env, SLUICE_SEED: values.seed },
-    // A group of its own: the processes of the tests end with it, also those that a fault keeps busy for ever.
+    // A process group of its own, so that all processes of the tests can be killed.
     detached: true,
   })
   const endGroup = () => {
     try {
       process.kill(-(child.pid as number), 'SIGKILL')
     } catch {
-      // It has ended already.
+      // Already ended.
     }
   }
   const timer = setTimeout(endGroup, TEST_MS_MAX)

@@ -1,6 +1,6 @@
 /**
- * Makes in dist/release what is handed to operators: the npm package with JavaScript made of the source, its bill of materials, the licences of what it is made of, and the
- * checksums of all three. The same tree gives the same bytes.
+ * Builds the release in dist/release: the npm package with JavaScript built from the source, its bill of materials, the licences of its parts, and the
+ * checksums of all three. The build is reproducible.
  *
  *     npm run release
  */
@@ -18,7 +18,7 @@ import { reproducibleSbom } from './release/sbom.ts'
 
 const root = join(import.meta.dirname, '..')
 
-/** Taken over as they are. */
+/** Copied unchanged. */
 const COPIED = [
   'sluice',
   'LICENSE',
@@ -85,19 +85,19 @@ async function writePage(folder: string): Promise<void> {
   const { files } = await openPage()
   mkdirSync(folder)
   for (const { path, body } of files) {
-    // Names of contracts are made by the running service.
+    // The running service generates the contract names.
     if (path.endsWith('/names.json')) continue
     writeFileSync(join(folder, path === '/' ? 'index.html' : path.replace(/^\/page\//, '')), body)
   }
 }
 
 function npm(folder: string, ...args: string[]): string {
-  // The Node of this checkout runs npm too: another one packs to other bytes.
+  // npm runs with the Node of this checkout: another version packs different bytes.
   const PATH = `${dirname(process.execPath)}:${process.env['PATH'] ?? ''}`
   return execFileSync('npm', args, { cwd: folder, env: { ...process.env, PATH }, encoding: 'utf8', stdio: 'pipe' })
 }
 
-/** In the form that `sha256sum --check` reads. */
+/** In the format of `sha256sum --check`. */
 function checksumsOf(folder: string): string {
   const hashes = readdirSync(folder)
     .toSorted()

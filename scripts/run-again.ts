@@ -1,12 +1,12 @@
 import type { TestTally } from './run-tests.ts'
 
-/** More than so many files do not fail for want of a processor. */
+/** More failed files than this are not caused by a busy machine. */
 const FILES_MAX = 3
 const TIMES = 2
 
 /**
- * Files that failed while others ran beside them are run again alone. One that then passes every time says less about the tree than
- * about the machine; it is no failure, but it is told with its first words, counted, and somebody's work.
+ * Runs files that failed in parallel again, one by one. A file that then passes every time counts as unstable, not as failed; it is reported with
+ * its first error and counted.
  */
 export async function runAgain(
   tally: TestTally,
@@ -24,7 +24,7 @@ export async function runAgain(
     while (passes < TIMES && (await runAlone(file)).failures.length === 0) passes += 1
     if (passes === TIMES) unstable.push(...tally.failures.filter((failure) => fileOf(failure) === file))
   }
-  for (const failure of unstable) report(`UNSTABLE  ${failure}: failed beside others, passed ${TIMES} times alone`)
+  for (const failure of unstable) report(`UNSTABLE  ${failure}: failed in parallel, passed ${TIMES} times alone`)
   return { failures: tally.failures.filter((failure) => !unstable.includes(failure)), unstable }
 }
 

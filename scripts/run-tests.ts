@@ -8,10 +8,10 @@ export type TestOptions = {
   patterns: string[]
   concurrency: number
   testTimeoutMs: number
-  /** A test that leaves a socket or timer behind keeps its file alive; after this long without news the run is ended. */
+  /** A test that leaves a socket or timer behind keeps its file alive; after this time without a report the run is aborted. */
   silenceMs: number
   showSeeds: boolean
-  /** How often a run that takes hours says where it is. */
+  /** Interval of progress lines in a long run. */
   progressMs?: number | undefined
   report: (line: string) => void
 }
@@ -26,7 +26,7 @@ const NOTHING_REPORTED = 'reported no test: it has none, or something in it ende
 
 type FileState = { names: string[]; output: string; failures: string[]; seeds: Set<string>; tests: number }
 
-/** Runs the test files, says one line for each, everything about those that fail, and returns what happened. */
+/** Runs the test files, prints one line for each and the details of failures, and returns the results. */
 export async function runTests(options: TestOptions): Promise<TestTally> {
   const { root, patterns, concurrency, testTimeoutMs, silenceMs, report: write } = options
   const tally: TestTally = { passed: 0, failures: [], skips: [] }
@@ -54,7 +54,7 @@ export async function runTests(options: TestOptions): Promise<TestTally> {
     clearTimeout(watchdog)
     watchdog = setTimeout(() => {
       tally.failures.push(
-        `no news for ${silenceMs / 1000} s, given up; still running: ${[...running.keys()].join(', ')}`,
+        `no report for ${silenceMs / 1000} s, aborted; still running: ${[...running.keys()].join(', ')}`,
       )
       silence.abort()
     }, silenceMs)
@@ -150,7 +150,7 @@ function reportFile({
     options.report(`\n${indent(`what ${path} printed:\n${indent(file.output)}`)}`)
 }
 
-/** The fields used of what `node:test` reports; each kind of report has some of them. */
+/** The used fields of `node:test` reports; each kind of report has some of them. */
 type ReportData = {
   name: string
   nesting: number

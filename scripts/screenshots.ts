@@ -1,5 +1,5 @@
 /**
- * Pictures of every view of the live page, in both themes, on a desk and on a phone, over the real service and the simulated chain.
+ * Screenshots of every view of the live page, in both themes, for desktop and phone, with the real service and the simulated chain.
  *
  *     npm run screenshots                          into dist/screenshots
  *     npm run screenshots -- --seconds 300         after five minutes, when the chart is full
@@ -21,7 +21,7 @@ const target = join(root, 'dist/screenshots')
 const PICTURE_BYTES_MAX = 300_000
 const PAGE_MARGIN = 8
 const SIZES = { executor: { width: 1440, height: 904 }, phone: { width: 390, height: 844 } } as const
-/** Of the README: the live page in the dark, and a block opened in the light. */
+/** The two screenshots of the README. */
 const BEST = { 'live-dark-desk': 'live-page.png', 'block-light-desk': 'live-page-block.png' } as const
 
 await mkdir(target, { recursive: true })
@@ -40,7 +40,7 @@ for (const [size, viewport] of Object.entries(SIZES)) {
   for (const colorScheme of ['dark', 'light'] as const) {
     await page.emulateMedia({ colorScheme })
     for (const [view, hash] of Object.entries(views)) {
-      // A change of the hash alone keeps what the page has gathered.
+      // A change of the hash keeps the state of the page.
       await page.evaluate(
         `location.hash = ${JSON.stringify(view === 'block' ? `${hash}${await recentBlock(page)}` : hash)}`,
       )
@@ -54,7 +54,7 @@ for (const [size, viewport] of Object.entries(SIZES)) {
     }
   }
 }
-if (errors.length > 0) throw new Error(`the page complained: ${errors.join('; ')}`)
+if (errors.length > 0) throw new Error(`errors of the page: ${errors.join('; ')}`)
 
 if (values.readme) {
   const images = join(root, 'docs/images')
@@ -68,7 +68,7 @@ if (values.readme) {
   }
 }
 
-/** Far enough on its way to have all its stages, and young enough to be tracked. */
+/** Old enough to have all stages, and young enough to be tracked. */
 async function recentBlock(of: Page): Promise<number> {
   return (
     Number(
@@ -77,7 +77,7 @@ async function recentBlock(of: Page): Promise<number> {
   )
 }
 
-/** As high as its content: parts that are out of view are not painted. Heights are known once a part was in view, so twice. */
+/** Sets the viewport to the height of the content, twice, because the height of a part is known once it was in view. */
 async function showWhole(of: Page): Promise<void> {
   for (let look = 0; look < 2; look++) {
     const bottom = await of.evaluate(`document.querySelector('main').getBoundingClientRect().bottom + scrollY`)
@@ -87,7 +87,7 @@ async function showWhole(of: Page): Promise<void> {
   }
 }
 
-/** Until what the view asks for is there, and the graph has been drawn in the colours of the theme. */
+/** Waits until the data of the view is loaded and the graph is drawn in the theme. */
 async function settle(of: Page, view: string): Promise<void> {
   if (view === 'block') await of.locator('.drawer table').nth(2).waitFor()
   if (view === 'contract') await of.locator('.drawer table').nth(1).waitFor()

@@ -2,14 +2,14 @@ import { spawnSync } from 'node:child_process'
 import { globSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
-/** A program the tests use that npm does not bring. */
+/** A program that the tests use and npm does not install. */
 type Need = { name: string; debian: string; why: string; find: () => string | undefined }
 
 const NEEDS: readonly Need[] = [
   {
     name: 'PostgreSQL 15 or newer',
     debian: 'postgresql',
-    why: 'the access store on its second engine',
+    why: 'the access store on PostgreSQL',
     // Debian keeps server programs out of PATH, one folder for each major version.
     find: () =>
       globSync('/usr/lib/postgresql/*/bin/postgres').findLast((path) => Number(path.split('/')[4]) >= 15) ??
@@ -17,29 +17,34 @@ const NEEDS: readonly Need[] = [
   },
   { name: 'redis-server', debian: 'redis-server', why: 'the shared quota', find: () => findInPath('redis-server') },
   { name: 'prometheus', debian: 'prometheus', why: 'a real scrape of /metrics', find: () => findInPath('prometheus') },
-  { name: 'promtool', debian: 'prometheus', why: 'the judge of /metrics', find: () => findInPath('promtool') },
+  { name: 'promtool', debian: 'prometheus', why: 'validation of /metrics', find: () => findInPath('promtool') },
   { name: 'openssl', debian: 'openssl', why: 'certificates for the TLS listener', find: () => findInPath('openssl') },
-  { name: 'curl', debian: 'curl', why: 'the lines of the handover card', find: () => findInPath('curl') },
+  { name: 'curl', debian: 'curl', why: 'the commands of the handover card', find: () => findInPath('curl') },
   { name: 'h2load', debian: 'nghttp2-client', why: 'load in HTTP/2', find: () => findInPath('h2load') },
-  { name: 'chromium', debian: 'chromium', why: 'pages as a browser sees them', find: () => findInPath('chromium') },
+  { name: 'chromium', debian: 'chromium', why: 'the page in a browser', find: () => findInPath('chromium') },
   {
     name: 'nginx',
     debian: 'nginx',
-    why: 'a real proxy in front, and to compare with',
+    why: 'a proxy in front, and benchmarks',
     find: () => findInPath('nginx'),
   },
   { name: 'haproxy', debian: 'haproxy', why: 'the same', find: () => findInPath('haproxy') },
   {
     name: 'caddy',
     debian: 'caddy',
-    why: 'the same, as a front sample, and a QUIC peer that insists on a client certificate',
+    why: 'a proxy in front, and a QUIC peer that requires a client certificate',
     find: () => findInPath('caddy'),
   },
-  { name: 'systemd-analyze', debian: 'systemd', why: 'the judge of units', find: () => findInPath('systemd-analyze') },
+  {
+    name: 'systemd-analyze',
+    debian: 'systemd',
+    why: 'validation of systemd units',
+    find: () => findInPath('systemd-analyze'),
+  },
   {
     name: 'clickhouse-server',
     debian: 'clickhouse-server',
-    why: "the indexer's second engine",
+    why: 'the indexer on ClickHouse',
     find: () => findInPath('clickhouse-server'),
   },
   { name: 'varnishtest', debian: 'varnish', why: 'HTTP byte for byte', find: () => findInPath('varnishtest') },
@@ -56,8 +61,8 @@ const NEEDS: readonly Need[] = [
 ]
 
 /**
- * Looks for every need and installs what is missing from Debian or Ubuntu, asking nothing.
- * Returns the names of what is still missing afterwards.
+ * Looks for every need and installs missing ones with apt-get, without prompts.
+ * Returns the names of those that are still missing.
  */
 export function prepareTestNeeds(report: (line: string) => void): string[] {
   const missing = NEEDS.filter((need) => need.find() === undefined)
@@ -68,7 +73,7 @@ export function prepareTestNeeds(report: (line: string) => void): string[] {
   return NEEDS.filter((need) => need.find() === undefined).map((need) => need.name)
 }
 
-// The policy file keeps Debian from starting the servers it installs: tests start their own, on ports of their own.
+// The policy file keeps Debian from starting the installed servers: tests start their own.
 const INSTALL = `set -e
 policy=/usr/sbin/policy-rc.d
 if [ ! -e "$policy" ]; then
@@ -100,8 +105,6 @@ export function findInPath(program: string): string | undefined {
 
 if (import.meta.main) {
   const missing = prepareTestNeeds((line) => process.stdout.write(`${line}\n`))
-  process.stdout.write(
-    missing.length === 0 ? 'everything the tests need is here\n' : `MISSING: ${missing.join(', ')}\n`,
-  )
+  process.stdout.write(missing.length === 0 ? 'all test needs are installed\n' : `MISSING: ${missing.join(', ')}\n`)
   process.exitCode = missing.length === 0 ? 0 : 1
 }

@@ -1,7 +1,7 @@
 import { Agent, createServer, request as requestOf } from 'node:http'
 
 /**
- * What the gateway would be without its own reader and its own client: node:http on both sides, connections kept, a token check and a bucket.
+ * The gateway without its own HTTP parser and client: node:http on both sides, persistent connections, a token check and a bucket.
  *   node bench/reference/node-http-proxy.ts PORT UPSTREAM_PORT TOKEN
  */
 const [port, upstreamPort, token] = process.argv.slice(2)

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 
-/** Compiles `bench/reference/NAME.c` into the folder and gives the program. */
+/** Compiles `bench/reference/NAME.c` into the folder and returns the program's path. */
 export function compileC(folder: string, name: string): string {
   const target = join(folder, name)
   const source = join(import.meta.dirname, '../reference', `${name}.c`)

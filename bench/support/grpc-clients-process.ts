@@ -5,8 +5,8 @@ import { SubscribeRequestSchema } from '../../src/solana/gen/geyser_pb.ts'
 import { encodeMessage } from '../../src/solana/geyser/protobuf.ts'
 
 /**
- * The clients of the gRPC bench as a process: port, token, how many connections with a stream each, and for how long. They count the bytes of
- * messages, whose size they are told by the first one. Says `"begin"` when the measuring begins, and what was counted when it ends.
+ * The clients of the gRPC bench as a process. Arguments: port, token, number of connections with one stream each, duration. They count message
+ * bytes; the first message gives the size. Prints `"begin"` when the measurement starts, and the counts when it ends.
  */
 const [port = '0', token = '', count = '0', measureMs = '0'] = process.argv.slice(2)
 const WARM_MS = 1000

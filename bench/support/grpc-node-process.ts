@@ -4,14 +4,13 @@ import { SubscribeUpdateSchema } from '../../src/solana/gen/geyser_pb.ts'
 import { encodeMessage } from '../../src/solana/geyser/protobuf.ts'
 
 /**
- * A node for the gRPC bench: to every Subscribe it sends account updates of about 1 KB, so many a second or, with 0, as many as are taken. Each
- * message has a DATA frame of its own, as the servers of real nodes send them; node:http2 would put several into one, so the frames are written
- * by hand here (RFC 9113).
+ * A node for the gRPC bench: sends account updates of about 1 KB to every Subscribe call, at the given rate or, with 0, as fast as possible. Each
+ * message has its own DATA frame, as from real nodes; node:http2 would combine several, so the frames are written directly here (RFC 9113).
  */
 const [perSecond = 0] = process.argv.slice(2).map(Number)
 const DATA_BYTES = 940
 const BEAT_MS = 2
-/** Written at once where as many as possible are wanted. */
+/** Messages per write at the maximum rate. */
 const BURST = 64
 const PREFACE_BYTES = 24
 const HEAD_BYTES = 9
@@ -98,7 +97,7 @@ function onFrame(peer: Peer, frame: Buffer): void {
   }
 }
 
-/** Writes as many as windows and socket take, the streams in turn. */
+/** Writes as many messages as flow control and socket allow, round-robin over the streams. */
 function pour(peer: Peer): void {
   while (!peer.socket.writableNeedDrain) {
     const frames: Buffer[] = []

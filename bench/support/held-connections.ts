@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { readResponses } from './paced-load.ts'
 
-/** Opens so many connections, makes some calls on each, and keeps them open. */
+/** Opens connections, makes some calls on each, and keeps them open. */
 export async function holdConnections(options: {
   readonly port: number
   readonly token: string

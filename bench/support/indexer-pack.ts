@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import { openClickHouseStore } from '../../src/indexer/clickhouse/store.ts'
+import { prepareQueries } from '../../src/indexer/duckdb/customer-schema.ts'
 import { BASE_SCHEMA } from '../../src/indexer/duckdb/ddl.ts'
-import { prepareQueries } from '../../src/indexer/duckdb/run-query.ts'
 import { openDuckStore } from '../../src/indexer/duckdb/store.ts'
-import { runWhole } from '../../src/indexer/duckdb/test-queries.ts'
+import { runComplete } from '../../src/indexer/duckdb/test-queries.ts'
 import { type Row, rowsIn } from '../../src/indexer/ingest/batch-rows.ts'
 import { batchOf } from '../../src/indexer/ingest/test-rows.ts'
 import { QUERY_PACK } from '../../src/indexer/query/pack.ts'
@@ -22,7 +22,7 @@ const BATCH = 8
 const INSERT_ROWS = 4000
 const LIMITS = { secondsMax: 60, rowsMax: 100_000, bytesMax: 100_000_000 }
 
-/** Queries of the pack in PostgreSQL's words; the others have none of its functions in common. */
+/** Queries of the pack in PostgreSQL's dialect; the others use functions that it does not have. */
 const POSTGRES: Readonly<Record<string, string>> = {
   'transactions-per-minute': `SELECT date_trunc('minute', block_time) AS minute, count(*), count(*) FILTER (WHERE NOT success),
     count(*) FILTER (WHERE NOT success)::float / count(*) FROM transactions GROUP BY minute ORDER BY minute`,
@@ -39,7 +39,7 @@ const POSTGRES: Readonly<Record<string, string>> = {
   errors: `SELECT err, count(*) AS times, count(DISTINCT fee_payer) FROM transactions WHERE NOT success GROUP BY err ORDER BY times DESC, err LIMIT 10`,
 }
 
-/** Best of some runs of each query, whole answers, on three engines over the same rows and without an index of ours. */
+/** Measures the best of some runs of each query with its complete result, on three engines over the same rows and without indexes. */
 export async function comparePack(
   chain: readonly ChainBlock[],
   folder: string,
@@ -97,7 +97,7 @@ async function timesOfDuck(batches: readonly WriteBatch[], path: string, values:
     using connection = await database.connect()
     const { sql } = packQuery(name)
     const job = { query: sql, parameters: values, defaultFormat: 'JSONCompact', settings: {}, limits: LIMITS }
-    await runWhole(connection, job)
+    await runComplete(connection, job)
   }, ALL)
 }
 

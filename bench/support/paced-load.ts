@@ -11,7 +11,7 @@ export type PacedLoad = {
 export type Latencies = { readonly p50Ms: number; readonly p99Ms: number; readonly calls: number }
 
 export type PacedCaller = Disposable & {
-  /** Calls at this rate, whatever the other side does; each one's time counts from when it was due, so that a pause is not hidden. */
+  /** Open-loop calls at this rate; each latency is measured from the scheduled time, so that a pause is not hidden. */
   run(perSecond: number, seconds: number): Promise<Latencies>
 }
 
@@ -20,19 +20,19 @@ export type AddedLatency = {
   readonly through: Latencies
   readonly addedP50Ms: number
   readonly addedP99Ms: number
-  /** The smallest and the largest difference that a pair of turns showed. */
+  /** The smallest and the largest difference in a pair of intervals. */
   readonly addedP99RangeMs: readonly [number, number]
 }
 
 const WARM_LOOK_MS = 1
-/** Between two looks at what is due. Timers wake once a millisecond and would send what fell due meanwhile in one go, ten calls and more at a time. */
+/** Polling interval. Timers have a resolution of one millisecond and would send ten or more calls at once. */
 const NAP_MS = 0.05
-/** Long enough for a p99 of its own, short enough that both sides see the same machine. */
+/** Long enough for a p99, short enough that both sides see the same machine load. */
 const TURN_SECONDS = 0.5
 
 /**
- * What the way through a proxy adds to that without it. The two take turns of half a second, in the same seconds and over connections that stay,
- * and the figure is the median over the pairs of turns: what else the machine does meanwhile meets both alike, and one pause spoils one pair.
+ * The latency that a proxy adds. Proxied and direct load alternate in intervals of half a second over persistent connections, and the figure is
+ * the median over the pairs: other load on the machine affects both alike, and one pause affects one pair.
  */
 export async function addedLatency(
   direct: PacedLoad,
@@ -42,9 +42,9 @@ export async function addedLatency(
   using without = await openPaced(direct)
   using within = await openPaced(through)
   const turns: { direct: Latencies; through: Latencies }[] = []
-  // The first pair, in which connections and code warm up, does not count.
+  // The first pair is a warm-up and does not count.
   for (let pair = 0; pair <= pairs; pair++) {
-    // Whoever comes second finds the machine as the first left it, so they change places.
+    // The first of a pair influences the second, so the order alternates.
     const isDirectFirst = pair % 2 === 0
     const first = await (isDirectFirst ? without : within).run(perSecond, TURN_SECONDS)
     const second = await (isDirectFirst ? within : without).run(perSecond, TURN_SECONDS)
@@ -89,7 +89,7 @@ export async function openPaced({ port, token, body, connections }: PacedLoad): 
     socket.write(request)
   }
 
-  // One call on each: a connection that has shown nothing is soon closed as a silent one.
+  // One call on each: a connection without any request is soon closed as idle.
   for (const socket of sockets) send(socket, performance.now())
   while (idle.length < sockets.length) await new Promise((resolve) => setTimeout(resolve, WARM_LOOK_MS))
 
@@ -140,7 +140,7 @@ async function open(port: number): Promise<Socket> {
   return socket
 }
 
-/** Calls back for each whole answer of known length. */
+/** Calls back for each complete response with a content length. */
 export function readResponses(socket: Socket, onResponse: () => void): void {
   let pending: Buffer = Buffer.alloc(0)
   let left = 0

@@ -3,17 +3,17 @@ import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 
-/** A process of a bench on a core of its own. */
+/** A process pinned to one core. */
 export type PinnedProcess = AsyncDisposable & {
   readonly child: ChildProcess
-  /** Processor time of it and its children so far, in microseconds. */
+  /** CPU time of the process and its children so far, in microseconds. */
   cpuMicros(): number
   rssBytes(): number
-  /** The first line it says. */
+  /** The first line it prints. */
   firstLine(): Promise<string>
 }
 
-/** Linux counts processor time in ticks of 10 ms. */
+/** Linux counts CPU time in ticks of 10 ms. */
 const TICK_MICROS = 10_000
 const PAGE_BYTES = 4096
 
@@ -32,7 +32,7 @@ export function startPinned(
     rssBytes: () => family().reduce((sum, pid) => sum + Number(statFields(pid)[21] ?? 0) * PAGE_BYTES, 0),
     async firstLine() {
       for await (const line of createInterface({ input: child.stdout as NodeJS.ReadableStream })) return line
-      throw new Error(`${command} ended without a word`)
+      throw new Error(`${command} ended without output`)
     },
     async [Symbol.asyncDispose]() {
       child.kill('SIGTERM')
@@ -43,7 +43,7 @@ export function startPinned(
   }
 }
 
-/** Keeps the bench itself, and whatever it starts without a core of its own, on this core. */
+/** Pins the bench itself, and children that are not pinned, to this core. */
 export function pinSelf(core: number): void {
   spawnSync('taskset', ['-a', '-p', '-c', String(core), String(process.pid)], { stdio: 'ignore' })
 }
@@ -58,7 +58,7 @@ function childrenOf(pid: number): number[] {
   }
 }
 
-/** The fields of /proc/PID/stat behind the name, which may hold spaces; proc(5) counts from 3 there. */
+/** The fields of /proc/PID/stat after the name, which may contain spaces; proc(5) numbers them from 3. */
 function statFields(pid: number): string[] {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8')

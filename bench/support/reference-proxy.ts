@@ -6,7 +6,7 @@ import { type PinnedProcess, startPinned } from './pinned-process.ts'
 
 export const BENCH_TOKEN = 'slc_0123456789ABCDEFGHIJKLMNOPQRSTUV4LgkA2'
 
-/** nginx or haproxy from Debian with a configuration of `bench/reference`, on a core of its own. */
+/** nginx or haproxy from Debian with a configuration of `bench/reference`, pinned to a core. */
 export async function startReferenceProxy(
   program: 'nginx' | 'haproxy',
   options: {
@@ -43,5 +43,5 @@ async function listens(port: number): Promise<void> {
     if (isUp) return
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
-  throw new Error(`nothing listens on port ${port}`)
+  throw new Error(`no listener on port ${port}`)
 }

@@ -7,18 +7,18 @@ import { join } from 'node:path'
 import type { UdpEngine } from '../../src/platform/udp/port.ts'
 import { blockPackets } from '../../test/support/shreds.ts'
 
-/** What fans out: the C program, or the relay in one of its ways. */
+/** The program under test: the C program, or the relay in one of its modes. */
 export type Variant = 'c' | 'c joined' | { readonly engine?: UdpEngine; readonly signatures?: boolean }
 
 export type PacketFile = { readonly path: string; readonly isSigned: boolean }
 
 export type Programs = { readonly fanOut: string; readonly load: string }
 
-/** Packets in and out so far, at one moment of the program's own clock, and the processor's time it has used. */
+/** Packets in and out so far at a time of the program's clock, and its CPU time. */
 type Sample = { readonly ms: number; readonly cpuMs: number; readonly in: number; readonly out: number }
 
 export type FanOutRun = {
-  /** Packets out a second while there was more to do than it could. */
+  /** Outgoing packets per second under overload. */
   readonly perSecond: number
   readonly perCpuSecond: number
   readonly out: number
@@ -34,42 +34,42 @@ export type Load = {
 
 export type LoadOptions = {
   readonly file: PacketFile
-  /** Packets a second; 0 is as fast as possible. */
+  /** Packets per second; 0 is as fast as possible. */
   readonly rate: number
   readonly seconds: number
   readonly destinations: number
   readonly isLatency?: boolean
 }
 
-/** Starts the programs of the bench, each on its core, and ends them: the fan-out on the first, load and destinations on the second. */
-export type FanOutRig = Disposable & {
+/** Starts and ends the programs of the bench: the fan-out on the first core, load and destinations on the second. */
+export type FanOutBench = Disposable & {
   run(variant: Variant, load: LoadOptions): Promise<{ readonly run: FanOutRun; readonly load: Load }>
-  /** The load straight to the destination, with nothing between. */
+  /** Sends the load directly to the destination. */
   runDirect(load: LoadOptions): Promise<Load>
 }
 
 type Started = {
   readonly child: ChildProcess
-  /** Whole lines it has said. */
+  /** Complete lines printed so far. */
   readonly lines: () => string[]
   readonly ended: Promise<unknown>
 }
 
 const DESTINATIONS_MAX = 50
-/** Below the ports that the system gives to sockets without one, so that a sender's own socket never takes a destination's. */
+/** Below the ephemeral ports, so that a sender's socket never takes a destination's port. */
 const PORTS_FROM = 22_000
 const PORTS_TO = 32_000
 const START_MS = 15_000
 const END_MS = 3000
 
-export async function openFanOutRig(programs: Programs): Promise<FanOutRig> {
+export async function openFanOutBench(programs: Programs): Promise<FanOutBench> {
   const port = await findPorts(DESTINATIONS_MAX + 1)
   const firstPort = port + 1
   const children = new Set<ChildProcess>()
 
   function start(core: number, words: readonly string[]): Started {
     const [program = '', ...rest] = availableParallelism() > 1 ? ['taskset', '-c', String(core), ...words] : words
-    // A child whose standard input ends has lost its parent.
+    // A child ends when its standard input closes.
     const child = spawn(program, rest, { stdio: ['pipe', 'pipe', 'inherit'] })
     children.add(child)
     let message = ''
@@ -95,7 +95,7 @@ export async function openFanOutRig(programs: Programs): Promise<FanOutRig> {
     const deadlineMs = performance.now() + START_MS
     while (!started.lines().includes('ready')) {
       const isOver = started.child.exitCode !== null || performance.now() > deadlineMs
-      if (isOver) throw new Error('the program that fans out did not start')
+      if (isOver) throw new Error('the fan-out program did not start')
       await new Promise((resolve) => setTimeout(resolve, 10))
     }
     return started
@@ -106,11 +106,11 @@ export async function openFanOutRig(programs: Programs): Promise<FanOutRig> {
     return start(1, [programs.load, ...words.map(String)])
   }
 
-  /** What the load says at its end. It holds its ports open until its input ends: a closed one would answer what is still on its way. */
+  /** The load's final report. It keeps its ports open until its input ends: a closed port would cause ICMP errors for packets in flight. */
   async function resultOf({ child, lines, ended }: Started): Promise<Load> {
     await Promise.race([once(child.stdout as NodeJS.ReadableStream, 'data'), ended])
     const [line] = lines()
-    if (line === undefined) throw new Error('the load ended without a word')
+    if (line === undefined) throw new Error('the load ended without a report')
     return JSON.parse(line) as Load
   }
 
@@ -145,8 +145,8 @@ export async function openFanOutRig(programs: Programs): Promise<FanOutRig> {
 }
 
 /**
- * Packets out a second between the first and the last moment told while packets came in. What waits in the socket's buffer when the load ends is
- * not counted, nor the time it takes: a short load would otherwise seem to be handled faster than it is. Nor is the start.
+ * Outgoing packets per second between the first and the last sample with incoming packets. Packets left in the socket buffer when the load ends
+ * are not counted, nor their time: a short load would otherwise seem to be handled faster. The start is not counted either.
  */
 function steadyRates(samples: readonly Sample[]): Omit<FanOutRun, 'out'> {
   const busy = samples.filter(({ in: received }, at) => received > (samples[at - 1]?.in ?? 0))
@@ -156,7 +156,7 @@ function steadyRates(samples: readonly Sample[]): Omit<FanOutRun, 'out'> {
   return { perSecond: out / (last.ms - first.ms), perCpuSecond: out / (last.cpuMs - first.cpuMs) }
 }
 
-/** The first of so many UDP ports in a row that nobody holds. */
+/** The first of `count` consecutive free UDP ports. */
 async function findPorts(count: number): Promise<number> {
   for (let first = PORTS_FROM; first + count <= PORTS_TO; first += count) {
     if (await areFree(first, count)) return first
@@ -179,7 +179,7 @@ async function areFree(first: number, count: number): Promise<boolean> {
   }
 }
 
-/** Blocks of whole sets as records of a length and a packet. Those of several slots are sent once, with their signatures. */
+/** Blocks of complete FEC sets as records of a length and a packet. Packets of several slots are signed and sent once. */
 export function writePackets(path: string, slots: number, setsPerSlot: number): PacketFile {
   const records: Buffer[] = []
   for (let slot = 1000; slot < 1000 + slots; slot++) {

@@ -7,9 +7,9 @@ import { startRelayLink } from '../../src/shreds/relay/link.ts'
 import { LEADER_ID, VERSION } from '../../test/support/shreds.ts'
 
 /**
- * The relaying thread of the service as a process that can be pinned to a core: port, how many destinations, the first one's port, engine,
- * signatures on or off. Speaks like reference/shred-fanout.c: milliseconds, those of the processor, and the packets in and out so far with every
- * report of the thread, and a last time when it gets SIGTERM. Ends with its parent.
+ * The service's relay thread as a process that can be pinned to a core. Arguments: port, number of destinations, the first one's port, engine,
+ * signatures on or off. Prints the same lines as reference/shred-fanout.c: milliseconds, CPU milliseconds, and the packets in and out so far with
+ * every report of the thread, and a last line on SIGTERM. Ends with its parent.
  */
 const [port = '0', count = '0', firstPort = '0', engine = 'sendmmsg', signatures = 'off'] = process.argv.slice(2)
 const UNLIMITED = 1e9
@@ -18,14 +18,14 @@ function report(): void {
   process.stdout.write(`${JSON.stringify({ ms: performance.now(), cpuMs: busiestThreadMs(), ...total })}\n`)
 }
 
-/** Nanoseconds each thread has been on the processor: the first figure of schedstat (proc(5)). */
+/** CPU nanoseconds of each thread: the first field of schedstat (proc(5)). */
 function threadTimes(): Map<string, number> {
   const times = new Map<string, number>()
   for (const thread of readdirSync('/proc/self/task')) {
     try {
       times.set(thread, Number(readFileSync(`/proc/self/task/${thread}/schedstat`, 'latin1').split(' ')[0]))
     } catch {
-      // It has ended meanwhile.
+      // The thread has ended.
     }
   }
   return times
@@ -33,7 +33,7 @@ function threadTimes(): Map<string, number> {
 
 const atStart = new Map<string, number>()
 
-/** The thread that relays is the one that has used the processor most since all was ready. */
+/** The relay thread is the one with the most CPU time since the start of the measurement. */
 function busiestThreadMs(): number {
   const used = [...threadTimes()].map(([thread, time]) => time - (atStart.get(thread) ?? 0))
   return Math.max(...used) / 1e6

@@ -2,8 +2,8 @@ import { BUILT_IN_PLANS } from '../../src/access/plan.ts'
 import { startGateway } from '../../test/support/gateway.ts'
 
 /**
- * The gateway as a process of its own, so that it can be pinned to a core and its time be read. Told where the node's three doors are as one JSON
- * argument; says its ports and a token as a JSON line, once it can serve them.
+ * The gateway in its own process, so that it can be pinned to a core and its CPU time measured. The argument holds the node's three addresses as
+ * JSON; prints its ports and a token as a JSON line when it is ready.
  */
 const node = JSON.parse(process.argv[2] ?? '{}') as { rpc?: string; ws?: string; grpc?: string }
 const plan = {

@@ -11,7 +11,7 @@ export type Load = {
   readonly seconds: number
 }
 
-/** As many calls as the other side takes, from a number of connections; wrk comes from Debian. */
+/** Maximum load from a number of connections, with wrk from Debian. */
 export async function runWrk(load: Load): Promise<{ perSecond: number; requests: number; failed: number }> {
   const { core, port, token, body, connections, seconds } = load
   const wrk = ['wrk', '-t1', `-c${connections}`, `-d${seconds}s`, '-s', join(import.meta.dirname, 'rpc-post.lua')]

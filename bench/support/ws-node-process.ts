@@ -4,8 +4,8 @@ import { WebSocketServer } from 'ws'
 import { encodeTextFrame } from '../../src/platform/ws/frame.ts'
 
 /**
- * A node for the WebSocket bench: tells slots, and to every logs subscription so many messages a second, each with the time it was made. It writes
- * as the fastest server would, one write for each socket and beat, so that what is measured is the proxy in front of it.
+ * A node for the WebSocket bench: sends slots, and to every logs subscription messages at the given rate, each with its creation time. It makes one
+ * write per socket and tick, so that the proxy in front of it is measured and not the node.
  */
 const [perSecond = 200, payloadBytes = 600] = process.argv.slice(2).map(Number)
 const SLOT_MS = 400
@@ -16,7 +16,7 @@ let slot = 1000
 let isStarted = false
 
 const http = createServer((request, response) => {
-  // Told when all clients stand, so that their coming is not part of what is measured.
+  // Requested when all clients are connected, so that connecting is not measured.
   if (request.url === '/start') isStarted = true
   request.resume()
   request.on('end', () => response.end(`{"jsonrpc":"2.0","result":${slot},"id":1}`))
@@ -57,7 +57,7 @@ setInterval(() => {
 }, BEAT_MS)
 
 function message(): string {
-  // Of the monotonic clock, which the clients, being no part of Node, can read too.
+  // From the monotonic clock, which the C clients can read too.
   const madeMs = (Number(process.hrtime.bigint()) / 1e6).toFixed(2)
   const head = `{"jsonrpc":"2.0","method":"logsNotification","params":{"result":{"context":{"slot":${slot}},"value":{"t":${madeMs},"logs":["`
   const tail = '"]}},"subscription":2}}'

@@ -7,12 +7,12 @@ export type ReadFigures = {
   readonly ageP50Ms: number
   readonly ageP99Ms: number
   readonly closed: number
-  /** Processor time that the clients took themselves. */
+  /** CPU time of the clients. */
   readonly cpuMs: number
 }
 
 export type WsReaders = AsyncDisposable & {
-  /** Counts from now on for the time given at the start. */
+  /** Counts for the configured time, beginning now. */
   measure(): Promise<ReadFigures>
 }
 
@@ -28,14 +28,14 @@ export type WsReadersOptions = {
   readonly measureMs: number
 }
 
-/** The clients of a WebSocket bench as a process of their own; resolves when all stand. */
+/** The clients of a WebSocket bench in their own process; resolves when all are connected. */
 export async function startWsReaders(options: WsReadersOptions): Promise<WsReaders> {
   const { program, core, port, path, token = '', subscribe = '', clients, measureMs } = options
   const started = startPinned(core, program, [port, path, token, clients, subscribe, measureMs].map(String), 'pipe')
   const lines = createInterface({ input: started.child.stdout as NodeJS.ReadableStream })[Symbol.asyncIterator]()
   const next = async (): Promise<unknown> => {
     const line = await lines.next()
-    if (line.done === true) throw new Error('the clients ended without a word')
+    if (line.done === true) throw new Error('the clients ended without output')
     return JSON.parse(line.value)
   }
   await next()

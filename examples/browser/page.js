@@ -1,11 +1,11 @@
 const state = document.querySelector('#state')
 const slots = document.querySelector('#slots')
 
-/** Comes back after every loss, with a new ticket and a little later each time. */
+/** Reconnects after every loss with a new ticket and exponential backoff. */
 async function connect(waitMs = 500) {
-  const answer = await fetch('/ticket', { method: 'POST' }).catch(() => undefined)
-  if (!answer?.ok) return later(waitMs)
-  const socket = new WebSocket(await answer.text())
+  const response = await fetch('/ticket', { method: 'POST' }).catch(() => undefined)
+  if (!response?.ok) return reconnect(waitMs)
+  const socket = new WebSocket(await response.text())
   socket.onopen = () => {
     waitMs = 500
     state.textContent = 'connected'
@@ -19,10 +19,10 @@ async function connect(waitMs = 500) {
     slots.append(line)
     if (slots.children.length > 20) slots.firstElementChild.remove()
   }
-  socket.onclose = () => later(waitMs)
+  socket.onclose = () => reconnect(waitMs)
 }
 
-function later(waitMs) {
+function reconnect(waitMs) {
   state.textContent = 'connecting again'
   setTimeout(() => void connect(Math.min(waitMs * 2, 10_000)), waitMs * (0.5 + Math.random() / 2))
 }

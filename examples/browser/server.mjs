@@ -3,8 +3,8 @@ import { createServer } from 'node:http'
 import { RPC_URL, TOKEN } from '../settings.mjs'
 import { ticketUrl } from '../ticket.mjs'
 
-/** The site's own server: it keeps the token, and gives its pages tickets. Who may have one is for the site to decide. */
-async function answer(request, response) {
+/** The site's own server: it keeps the token and issues tickets to its pages. The site decides who gets one. */
+async function handleRequest(request, response) {
   try {
     if (request.method === 'POST' && request.url === '/ticket') {
       response.setHeader('cache-control', 'no-store')
@@ -18,11 +18,11 @@ async function answer(request, response) {
     }
   } catch (error) {
     console.error(error)
-    response.writeHead(502).end('the gateway gave no ticket\n')
+    response.writeHead(502).end('the gateway returned no ticket\n')
   }
 }
 
-const server = createServer((request, response) => void answer(request, response))
+const server = createServer((request, response) => void handleRequest(request, response))
 server.listen(Number(process.env.PORT ?? 3000), '127.0.0.1', () => {
   console.log(`open http://127.0.0.1:${server.address().port}/`)
 })

@@ -4,15 +4,15 @@ import { bundleMetrics } from '../../src/gateway/metrics.ts'
 import { indexerMetrics } from '../../src/indexer/metrics.ts'
 import { createListenerMetrics } from '../../src/platform/net/listener-metrics.ts'
 import type { MetricDescription } from '../../src/platform/telemetry/metric-family.ts'
-import { createMetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
-import { LISTENERS } from '../../src/processes/compose/config/listener-names.ts'
+import { createProcessRegistry } from '../../src/platform/telemetry/process-metrics.ts'
+import { LISTENERS } from '../../src/processes/compose/config/listener.ts'
 import { senderMetrics } from '../../src/sender/metrics.ts'
 import { shredsMetrics } from '../../src/shreds/metrics.ts'
 import { upstreamsMetrics } from '../../src/upstreams/metrics.ts'
 
-/** Every metric a process can have. `NODE` and `PATH` stand for the names of the operator's own nodes and ways out. */
+/** Every metric a process can have. `NODE` and `PATH` stand for the names of configured nodes and send paths. */
 export function describeMetrics(): MetricDescription[] {
-  using registry = createMetricsRegistry({ processMetrics: true, build: { version: '0' } })
+  using registry = createProcessRegistry({ build: { version: '0' } })
   createListenerMetrics(registry, LISTENERS)
   upstreamsMetrics(registry, ['NODE'], () => 0)
   accessMetrics(registry)

@@ -9,7 +9,7 @@ export function commandsPage(): string {
   return `${[
     '# Commands',
     GENERATED,
-    'Standard output is data, standard error is talk. `--json` works everywhere; listings also take `-o table|wide|json|csv`. Exit codes are in [errors.md](errors.md).',
+    'Standard output is data, standard error is for messages. Every command has `--json`; lists also have `-o table|wide|json|csv`. Exit codes are in [errors.md](errors.md).',
     ...commands.map(([route, help]) => `## ${route}\n\n\`\`\`text\n${help.trimEnd()}\n\`\`\``),
   ].join('\n\n')}\n`
 }

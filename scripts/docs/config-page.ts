@@ -10,8 +10,8 @@ export function configPage(): string {
   return `${[
     '# Configuration',
     GENERATED,
-    'One TOML file: `--config FILE`, else `./sluice.toml` where it is there. Every key has a default; a misspelt key stops the start and names the line. The environment overrides the file: `SLUICE_METRICS__LISTEN=127.0.0.1:9500`. The state folder is `--state DIR`, else `SLUICE_STATE`, else `./.sluice`. Secrets are given by reference, `file:PATH` (mode 0600) or `env:NAME`.',
-    'Source: the schema in `src/processes/compose/config/config.ts` and the `options.ts` of each room. `sluice init` writes a commented file, `sluice config check` looks for mistakes, `sluice config show` says where each value came from.',
+    'One TOML file: `--config FILE`, else `./sluice.toml` if it exists. Every key has a default; an unknown key prevents the start, with an error that names the line. The environment overrides the file: `SLUICE_METRICS__LISTEN=127.0.0.1:9500`. The state folder is `--state DIR`, else `SLUICE_STATE`, else `./.sluice`. Secrets are given by reference, `file:PATH` (mode 0600) or `env:NAME`.',
+    'Source: the schema in `src/processes/compose/config/config.ts` and the `options.ts` of each module. `sluice init` writes a commented file, `sluice config check` validates it, `sluice config show` prints each value with its source.',
     '## Top level',
     rowsOf([], top),
     ...tables.flatMap(([name, value]) => [`## [${name}]`, value.description ?? '', rowsOf([name], entriesOf(value))]),

@@ -4,15 +4,15 @@ import { EXIT_CODES } from '../../src/contract/exit-codes.ts'
 import { GENERATED, table } from './markdown.ts'
 
 const REASONS: Record<(typeof TOKEN_REFUSALS)[number], string> = {
-  missing: 'no carrier of the token was found on this interface',
-  malformed: 'not a token, or its checksum is wrong: look for a typo or a cut',
+  missing: 'the request has no token',
+  malformed: 'not a token, or its checksum is wrong: check for a typo or missing characters',
   unknown: 'well formed, but never issued here',
-  revoked: 'ended by the operator, or replaced by a rotation',
-  expired: 'the subscription or the grace of a rotation has run out',
+  revoked: 'revoked by the operator, or replaced by a rotation',
+  expired: 'the subscription or the grace period of a rotation has expired',
   suspended: 'the operator has suspended the subscription or the customer',
-  cancelled: 'the subscription has ended',
-  conflicting: 'two carriers that differ, or one carrier twice',
-  'not-in-plan': 'the token is good, but its subscription does not include this product',
+  cancelled: 'the subscription was cancelled',
+  conflicting: 'two different tokens in one request, or the same header twice',
+  'not-in-plan': 'the token is valid, but its subscription does not include this product',
 }
 
 export function errorsPage(): string {
@@ -21,10 +21,10 @@ export function errorsPage(): string {
     [
       '# Errors',
       GENERATED,
-      'Every error Sluice itself makes. Errors of an upstream node pass through untouched. A refused call was neither forwarded nor charged.',
+      'All errors that Sluice itself returns. Errors of upstream nodes pass through unchanged. A refused call is neither forwarded nor charged.',
       '## Exit codes of the command line',
       table(
-        ['code', 'meaning', 'try again'],
+        ['code', 'meaning', 'retry'],
         Object.entries(EXIT_CODES).map(([code, { meaning, retryable }]) => [code, meaning, retryable ? 'yes' : 'no']),
       ),
       '## Why a token is refused',
@@ -45,12 +45,12 @@ function section(code: string, entry: ErrorEntry): string {
     ['gRPC status', entry.grpc],
     ['WebSocket close', entry.close],
     ['exit code', entry.exit],
-    ['try again', entry.retryable ? 'yes' : 'no'],
+    ['retry', entry.retryable ? 'yes' : 'no'],
   ]
   return [
     `## ${code}`,
     `${entry.sentence}`,
-    `**What to do:** ${entry.fix}`,
+    `**Fix:** ${entry.fix}`,
     facts
       .filter(([, value]) => value !== undefined)
       .map(([name, value]) => `- ${name}: ${value}`)

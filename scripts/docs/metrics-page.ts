@@ -13,7 +13,7 @@ export function metricsPage(): string {
   return `${[
     '# Metrics',
     GENERATED,
-    'What Sluice reports to Prometheus on the operator metrics listener (`metrics.listen`, default 127.0.0.1:9464); series that begin with `sluice_execution_` are on /metrics of the execution service (8443) instead, and only there. Labels come from closed lists; what is not on a list is counted as `other`.',
+    'What Sluice reports to Prometheus on the operator metrics listener (`metrics.listen`, default 127.0.0.1:9464); series that begin with `sluice_execution_` are only on /metrics of the execution service (8443). Label values come from closed lists; other values are counted as `other`.',
     table(['metric', 'type', 'labels', 'meaning'], rows),
   ].join('\n\n')}\n`
 }

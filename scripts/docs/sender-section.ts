@@ -16,11 +16,11 @@ const REFUSALS = [
   'rate-limited',
 ] as const satisfies (keyof typeof ERRORS)[]
 
-/** The open door of the sender. */
+/** The endpoint of the sender. */
 export function senderSection(): string[] {
   return [
     '## TPU Sender (8901)',
-    'No token: the tip is the ticket. One top-level transfer of the System Program (Transfer or TransferWithSeed) in the transaction pays at least `minTipLamports` to one of the tip accounts, which is a static, writable account key; the payer signs and is writable. Transfers are not added up, and those made by programs or to accounts from lookup tables do not count.',
+    'No token is needed; the tip grants access. One top-level transfer of the System Program (Transfer or TransferWithSeed) in the transaction pays at least `minTipLamports` to one of the tip accounts, which is a static, writable account key; the payer signs and is writable. Transfers are not summed; transfers by programs or to accounts from lookup tables do not count.',
     table(
       ['method', 'path', 'answer'],
       [
@@ -32,18 +32,18 @@ export function senderSection(): string[] {
         [
           'POST',
           '/api/v1/transactions',
-          'the bytes as `application/octet-stream`, or their text as `text/plain`; answers the signature, or nothing with `?response=none`; refusals are 400, 429 and 503',
+          'the bytes as `application/octet-stream`, or base64 or base58 as `text/plain`; returns the signature, or nothing with `?response=none`; refusals are 400, 429 and 503',
         ],
         [
           'GET',
           '/v1/transactions/{signature}',
-          'the receipt: `state` (`accepted`, `sent`, `landed`, `expired`, `ended`, `unknown` after a restart), tip and whether it moved, slot and error, every path tried with its answer; `?wait=SECONDS` up to 60 answers when it is final. Kept for 10 minutes.',
+          'the receipt: `state` (`accepted`, `sent`, `landed`, `expired`, `ended`, `unknown` after a restart), tip and whether it was paid, slot and error, every path with its result; `?wait=SECONDS` up to 60 responds when it is final. Kept for 10 minutes.',
         ],
         ['GET', '/tips', '`{"min_tip_lamports","tip_accounts"}`'],
         ['GET', '/ping', '`ok`'],
       ],
     ),
-    'The same signature again is answered the same and sent once. Refusals on `/` are HTTP 200 with a JSON-RPC error, except -32429, which is 429 with `Retry-After`; those over the tip or the blockhash carry `data.minTipLamports`, `data.foundLamports`, `data.tipAccounts` and `data.reason`.',
+    'Sending the same signature again returns the same response; the transaction is sent once. Refusals on `/` are HTTP 200 with a JSON-RPC error, except -32429, which is 429 with `Retry-After`; refusals of the tip or the blockhash have `data.minTipLamports`, `data.foundLamports`, `data.tipAccounts` and `data.reason`.',
     table(
       ['code', 'meaning'],
       REFUSALS.map((code) => [String(ERRORS[code].jsonRpc), ERRORS[code].sentence]),

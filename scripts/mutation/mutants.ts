@@ -3,10 +3,10 @@ import { stripTypeScriptTypes } from 'node:module'
 /** One deliberate fault in a source file. */
 export type Mutant = {
   readonly line: number
-  /** What was there and what is there instead. */
+  /** The original and the replacement. */
   readonly from: string
   readonly to: string
-  /** The whole file with the fault. */
+  /** The complete file with the fault. */
   readonly source: string
 }
 
@@ -30,7 +30,7 @@ const SWAPS: Readonly<Record<string, string>> = {
   every: 'some',
 }
 
-/** All faults of one file, in the order of their place. Types, texts, comments and imports are left alone. */
+/** All faults of one file, in source order. Types, strings, comments and imports are not changed. */
 export function mutantsOf(source: string): Mutant[] {
   const code = blankOut(stripTypeScriptTypes(source))
   const found: Mutant[] = []
@@ -58,7 +58,7 @@ export function mutantsOf(source: string): Mutant[] {
   return found.toSorted((one, other) => one.line - other.line)
 }
 
-/** The code with texts, regular expressions, comments and imports as blanks, so that every offset stays the same. */
+/** The code with strings, regular expressions, comments and imports replaced by blanks, so that offsets stay the same. */
 function blankOut(code: string): string {
   const hidden =
     /\/\*[^]*?\*\/|\/\/[^\n]*|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`|(?<=(?:[(,=:[!&|?{;]|\breturn)\s*)\/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n[*])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n[])*\/[a-z]*|^import [^\n]*$|=>/gm

@@ -1,4 +1,4 @@
-/** Files whose checks keep customers apart or the service alive, each with the tests that hold it. */
+/** Files whose checks isolate customers or keep the service available, each with its tests. */
 export const TARGETS: readonly { readonly file: string; readonly tests: readonly string[] }[] = [
   { file: 'src/core/keyed-buckets.ts', tests: ['src/core/keyed-buckets.test.ts'] },
   { file: 'src/access/authorize.ts', tests: ['src/access/authorize.test.ts', 'src/access/authorize.model.test.ts'] },
@@ -37,6 +37,10 @@ export const TARGETS: readonly { readonly file: string; readonly tests: readonly
     file: 'src/gateway/rpc/request.ts',
     tests: ['src/gateway/rpc/request.test.ts', 'src/gateway/rpc/fast-path-call.test.ts'],
   },
+  {
+    file: 'src/solana/json/json-rpc.ts',
+    tests: ['src/solana/json/json-rpc.test.ts', 'src/gateway/rpc/request.test.ts'],
+  },
   { file: 'src/solana/geyser/protobuf-scan.ts', tests: ['src/solana/geyser/protobuf-scan.test.ts'] },
   { file: 'src/solana/transaction/tip.ts', tests: ['src/solana/transaction/tip.test.ts'] },
   {
@@ -63,7 +67,7 @@ export const TARGETS: readonly { readonly file: string; readonly tests: readonly
   },
   { file: 'src/indexer/query/sql-tokens.ts', tests: ['src/indexer/query/sql-tokens.test.ts'] },
   { file: 'src/indexer/query/permits.ts', tests: ['src/indexer/query/permits.test.ts'] },
-  { file: 'src/indexer/duckdb/result-budget.ts', tests: ['src/indexer/duckdb/held-result.test.ts'] },
+  { file: 'src/indexer/duckdb/held-result.ts', tests: ['src/indexer/duckdb/held-result.test.ts'] },
   { file: 'src/execution/api/work-queue.ts', tests: ['src/execution/api/work-queue.test.ts'] },
   { file: 'src/execution/rpc/permits.ts', tests: ['src/execution/rpc/permits.test.ts'] },
   { file: 'src/execution/rpc/log-search.ts', tests: ['src/execution/rpc/log-search.test.ts'] },

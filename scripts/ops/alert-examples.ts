@@ -1,6 +1,6 @@
 /** Labels and values that the examples of all alerts share. */
 export const AT = { instance: 'a' }
-/** A value that stays for the whole run. */
+/** A constant value. */
 export const flat = (value: number): string => `${value}x60`
-/** A counter that grows by so much a minute. */
+/** A counter with this increase per minute. */
 export const grows = (perMinute: number): string => `0+${perMinute}x60`

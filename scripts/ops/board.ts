@@ -1,4 +1,4 @@
-/** A Grafana dashboard as few words as possible; `grafana.ts` makes the JSON of it. */
+/** A compact description of a Grafana dashboard; `grafana.ts` generates the JSON. */
 export type Board = {
   readonly uid: string
   readonly title: string
@@ -7,28 +7,28 @@ export type Board = {
 
 export type Panel = {
   readonly title: string
-  /** How the figures are computed; shown with the panel. */
+  /** Description of the panel. */
   readonly how: string
   readonly unit: Unit
   readonly kind?: 'lines' | 'stat'
   readonly queries: readonly Query[]
 }
 
-/** Units by the names Grafana has for them. */
+/** Unit ids of Grafana. */
 export type Unit = 'short' | 's' | 'bytes' | 'Bps' | 'reqps' | 'percentunit' | 'dateTimeFromNow' | 'none'
 
 export type Query = { readonly expr: string; readonly legend: string }
 
-/** The label every series gets from the scrape; the boards let the viewer choose among its values. */
+/** The scrape label that the dashboards use as a variable. */
 const CHOSEN = 'instance=~"$instance"'
 
 const selector = (metric: string, labels = ''): string => `${metric}{${labels === '' ? '' : `${labels},`}${CHOSEN}}`
 const grouping = (by: string): string => (by === '' ? '' : ` by (${by})`)
 
-/** Grafana's own span: four scrapes at least, so that a rate always has points to be made of. */
+/** Grafana's rate interval: at least four scrapes. */
 const RATE_SPAN = '$__rate_interval'
 
-/** A counter as a rate, added up by some labels. */
+/** Rate of a counter, summed by labels. */
 export function rate(metric: string, by = '', labels = ''): Query {
   return {
     expr: `sum${grouping(by)} (rate(${selector(metric, labels)}[${RATE_SPAN}]))`,
@@ -36,7 +36,7 @@ export function rate(metric: string, by = '', labels = ''): Query {
   }
 }
 
-/** A gauge, added up by some labels. */
+/** A gauge, summed by labels. */
 export function gauge(metric: string, by = '', labels = ''): Query {
   return {
     expr: `sum${grouping(by)} (${selector(metric, labels)})`,
@@ -44,7 +44,7 @@ export function gauge(metric: string, by = '', labels = ''): Query {
   }
 }
 
-/** The worst of a gauge. */
+/** Maximum of a gauge. */
 export function worst(metric: string, by = '', labels = ''): Query {
   return {
     expr: `max${grouping(by)} (${selector(metric, labels)})`,
@@ -52,7 +52,7 @@ export function worst(metric: string, by = '', labels = ''): Query {
   }
 }
 
-/** Counted in the time shown. */
+/** Increase of a counter in the selected time range. */
 export function counted(metric: string, by = '', labels = ''): Query {
   return {
     expr: `sum${grouping(by)} (increase(${selector(metric, labels)}[$__range]))`,
@@ -76,7 +76,7 @@ function legendOf(by: string): string {
     .join(' ')
 }
 
-/** `sluice_shreds_received_total` is called `received`. */
+/** The legend of `sluice_shreds_received_total` is `received`. */
 function nameOf(metric: string): string {
   return metric
     .replace(/^sluice_[a-z]+_/, '')

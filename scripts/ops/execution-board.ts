@@ -5,7 +5,7 @@ export const EXECUTION_BOARD: Board = {
   title: 'Sluice: execution service',
   rows: [
     {
-      title: 'The chain',
+      title: 'Chain',
       panels: [
         {
           title: 'TPS',
@@ -15,7 +15,7 @@ export const EXECUTION_BOARD: Board = {
         },
         {
           title: 'Time to finalize',
-          how: 'From the start of a block to its finalization, by the times of the ring.',
+          how: 'Time from the start of a block to its finalization, by the timestamps of the ring.',
           unit: 's',
           queries: quantiles('sluice_execution_finalize_seconds'),
         },
@@ -28,17 +28,17 @@ export const EXECUTION_BOARD: Board = {
       ],
     },
     {
-      title: 'The ring',
+      title: 'Event ring',
       panels: [
         {
-          title: 'Health and silence',
-          how: 'One while events come, and seconds since the last one.',
+          title: 'Health and event age',
+          how: '1 while events arrive, and seconds since the last event.',
           unit: 'short',
           queries: [worst('sluice_execution_healthy'), worst('sluice_execution_last_event_age_seconds')],
         },
         {
           title: 'Events',
-          how: 'Events folded a second, and events in the ring that are not read yet.',
+          how: 'Events folded per second, and unread events in the ring.',
           unit: 'short',
           queries: [rate('sluice_execution_ring_events_total'), worst('sluice_execution_ring_lag_events')],
         },
@@ -50,7 +50,7 @@ export const EXECUTION_BOARD: Board = {
         },
         {
           title: 'Lost',
-          how: 'Gaps, events in them, payloads overwritten, and events the node could not record or that are not known, in the time shown.',
+          how: 'Gaps, lost events, overwritten payloads, and events that were not recorded or have an unknown type.',
           unit: 'short',
           queries: [
             counted('sluice_execution_ring_gaps_total'),
@@ -62,7 +62,7 @@ export const EXECUTION_BOARD: Board = {
         },
         {
           title: 'Blocks without figures',
-          how: 'Blocks given up before their end, and blocks without contention figures, in the time shown.',
+          how: 'Blocks dropped before their end, and blocks without contention figures.',
           unit: 'short',
           queries: [
             counted('sluice_execution_blocks_dropped_total'),
@@ -71,7 +71,7 @@ export const EXECUTION_BOARD: Board = {
         },
         {
           title: 'Restarts',
-          how: 'Times that the ring was replaced, and that the service ended because its source was silent, in the time shown.',
+          how: 'Replacements of the ring, and stops of the service because its source was silent.',
           unit: 'short',
           queries: [
             counted('sluice_execution_ring_restarts_total'),
@@ -81,7 +81,7 @@ export const EXECUTION_BOARD: Board = {
       ],
     },
     {
-      title: 'The stream',
+      title: 'Stream',
       panels: [
         {
           title: 'Clients',
@@ -91,31 +91,31 @@ export const EXECUTION_BOARD: Board = {
         },
         {
           title: 'Frames',
-          how: 'Published a second by kind, and written to clients.',
+          how: 'Frames per second, published by kind and written to clients.',
           unit: 'short',
           queries: [rate('sluice_execution_published_total', 'kind'), rate('sluice_execution_ws_delivered_total')],
         },
         {
           title: 'Slow clients',
-          how: 'Frames that wait for them, and frames dropped a second; each of them is told.',
+          how: 'Frames queued for slow clients, and frames dropped per second. Clients are notified of drops.',
           unit: 'short',
           queries: [gauge('sluice_execution_ws_waiting_frames'), rate('sluice_execution_ws_dropped_total')],
         },
         {
           title: 'Time to publish',
-          how: 'From reading events to publishing what was folded from them.',
+          how: 'Time from reading events to publishing their frames.',
           unit: 's',
           queries: quantiles('sluice_execution_publish_seconds'),
         },
         {
-          title: 'Time to hand out',
-          how: 'Time to hand one round of frames to all sockets.',
+          title: 'Time to write',
+          how: 'Time to write one batch of frames to all sockets.',
           unit: 's',
           queries: quantiles('sluice_execution_ws_flush_seconds'),
         },
         {
           title: 'Resume buffer',
-          how: 'Share in use, and what it holds.',
+          how: 'Share in use, frames and bytes.',
           unit: 'short',
           queries: [
             worst('sluice_execution_resume_used_ratio'),
@@ -125,19 +125,19 @@ export const EXECUTION_BOARD: Board = {
         },
         {
           title: 'Joins',
-          how: 'Connections by how they began, in the time shown.',
+          how: 'Connections by start: resumed, snapshot, cursor outside the window.',
           unit: 'short',
           queries: [counted('sluice_execution_ws_joins_total', 'how')],
         },
         {
           title: 'Ends',
-          how: 'Connections ended, by who ended them and why, in the time shown.',
+          how: 'Connections closed, by side and reason.',
           unit: 'short',
           queries: [counted('sluice_execution_ws_closes_total', 'reason')],
         },
         {
           title: 'Refused',
-          how: 'Handshakes refused by reason, and subscribe messages by code, in the time shown.',
+          how: 'Refused handshakes by reason, and refused subscribe messages by code.',
           unit: 'short',
           queries: [
             counted('sluice_execution_ws_refused_total', 'reason'),
@@ -146,19 +146,19 @@ export const EXECUTION_BOARD: Board = {
         },
         {
           title: 'JSON-RPC',
-          how: 'Calls a second by method and outcome.',
+          how: 'Calls per second by method and outcome.',
           unit: 'reqps',
           queries: [rate('sluice_execution_rpc_calls_total', 'method, outcome')],
         },
         {
           title: 'Limits reached',
-          how: 'Requests, calls and messages refused because of a limit, in the time shown.',
+          how: 'Requests, calls and messages refused by a limit.',
           unit: 'short',
           queries: [counted('sluice_execution_limits_reached_total', 'limit')],
         },
         {
           title: 'JSON-RPC memory',
-          how: 'Requests at the moment, bytes of responses that clients have not read, and blocks kept as text.',
+          how: 'Current requests, bytes of unread responses, and cached rendered blocks.',
           unit: 'short',
           queries: [
             gauge('sluice_execution_rpc_requests'),

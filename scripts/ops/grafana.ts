@@ -5,7 +5,7 @@ const PER_ROW = 3
 const HEIGHT = 8
 const SOURCE = { type: 'prometheus', uid: '${datasource}' }
 
-/** The JSON that Grafana imports (schema version 39, Grafana 11 and later). Ids and places follow from the order, so a change shows as a small difference. */
+/** The JSON that Grafana imports (schema version 39, Grafana 11 and later). Ids and positions follow from the order, so that diffs stay small. */
 export function grafanaJson({ uid, title, rows }: Board): string {
   const panels: object[] = []
   let y = 0

@@ -3,25 +3,25 @@ import { counted, gauge, type Panel, quantiles, rate, worst } from './board.ts'
 export const SENDER_PANELS: readonly Panel[] = [
   {
     title: 'Received',
-    how: 'Transactions a second by what became of them at the door.',
+    how: 'Transactions received per second, by result of the checks.',
     unit: 'reqps',
     queries: [rate('sluice_sender_received_total', 'result')],
   },
   {
     title: 'Finished',
-    how: 'Accepted transactions that came to an end, by how.',
+    how: 'Finished transactions, by final state.',
     unit: 'reqps',
     queries: [rate('sluice_sender_finished_total', 'state')],
   },
   {
     title: 'Time to land',
-    how: 'From accepting a transaction to seeing it in a block, for each path that had taken it.',
+    how: 'Time from accepting a transaction to seeing it in a block, for each path that accepted it.',
     unit: 's',
     queries: quantiles('sluice_sender_time_to_land_seconds', 'path'),
   },
   {
-    title: 'Time to the paths',
-    how: 'From the end of a request to handing its transaction to the paths, and to the first answer of each path.',
+    title: 'Dispatch time',
+    how: 'Time from the end of a request to dispatching its transaction, and to the first response of each path.',
     unit: 's',
     queries: [
       ...quantiles('sluice_sender_first_dispatch_seconds'),
@@ -30,31 +30,31 @@ export const SENDER_PANELS: readonly Panel[] = [
   },
   {
     title: 'Attempts',
-    how: 'Times a transaction was sent on a path, by the answer.',
+    how: 'Sends of transactions on a path, by result.',
     unit: 'reqps',
-    queries: [rate('sluice_sender_attempts_total', 'path, response')],
+    queries: [rate('sluice_sender_attempts_total', 'path, answer')],
   },
   {
-    title: 'On their way',
-    how: 'Transactions on their way, receipts kept, and open connections to leaders.',
+    title: 'Pending',
+    how: 'Pending transactions, receipts in memory, and open connections to leaders.',
     unit: 'short',
     queries: [gauge('sluice_sender_pending'), gauge('sluice_sender_receipts'), gauge('sluice_sender_quic_connections')],
   },
   {
     title: 'Refused by a limit',
-    how: 'Requests refused a second, by limit.',
+    how: 'Requests refused per second, by limit.',
     unit: 'reqps',
     queries: [rate('sluice_sender_limited_total', 'limit')],
   },
   {
     title: 'Tips',
-    how: 'Lamports of transactions that landed and succeeded, a second.',
+    how: 'Lamports per second of transactions that landed and succeeded.',
     unit: 'short',
     queries: [rate('sluice_sender_tip_lamports_total')],
   },
   {
     title: 'Journal failures',
-    how: 'Writes to the journal of accepted transactions that failed, in the time shown.',
+    how: 'Failed writes to the journal of accepted transactions.',
     unit: 'short',
     queries: [counted('sluice_sender_journal_failures_total')],
   },
@@ -63,7 +63,7 @@ export const SENDER_PANELS: readonly Panel[] = [
 export const SHREDS_PANELS: readonly Panel[] = [
   {
     title: 'In and out',
-    how: 'Packets a second taken from allowed sources, relayed once each, and sent to all destinations together.',
+    how: 'Packets per second from allowed sources, relayed, and sent to all destinations.',
     unit: 'short',
     queries: [
       rate('sluice_shreds_received_total', 'source'),
@@ -73,25 +73,25 @@ export const SHREDS_PANELS: readonly Panel[] = [
   },
   {
     title: 'Bytes out',
-    how: 'Bytes of shreds a second, by seat of the destination.',
+    how: 'Bytes of shreds per second, by destination index.',
     unit: 'Bps',
-    queries: [rate('sluice_shreds_sent_bytes_total', 'destination')],
+    queries: [rate('sluice_shreds_sent_bytes_total', 'seat')],
   },
   {
     title: 'Not relayed',
-    how: 'Packets dropped a second by reason, and those relayed without a signature check.',
+    how: 'Packets dropped per second by reason, and packets relayed without a signature check.',
     unit: 'short',
     queries: [rate('sluice_shreds_dropped_total', 'reason'), rate('sluice_shreds_unchecked_total')],
   },
   {
     title: 'Not sent',
-    how: 'Relayed packets that did not go to a destination, by reason and by seat.',
+    how: 'Relayed packets that were not sent to a destination, by reason and by destination index.',
     unit: 'short',
-    queries: [rate('sluice_shreds_unsent_total', 'reason'), rate('sluice_shreds_unsent_by_seat_total', 'destination')],
+    queries: [rate('sluice_shreds_unsent_total', 'reason'), rate('sluice_shreds_unsent_by_seat_total', 'seat')],
   },
   {
     title: 'Destinations',
-    how: 'By state, those that get nothing, and how often nobody listened there.',
+    how: 'Destinations by state, destinations that receive nothing, and port-unreachable responses.',
     unit: 'short',
     queries: [
       gauge('sluice_shreds_destinations', 'state'),
@@ -102,19 +102,19 @@ export const SHREDS_PANELS: readonly Panel[] = [
   },
   {
     title: 'Alarms',
-    how: 'One while an alarm is raised, and how often it was in the time shown.',
+    how: '1 while an alarm is raised, and the number of alarms.',
     unit: 'short',
     queries: [worst('sluice_shreds_alarm', 'alarm'), counted('sluice_shreds_alarms_total', 'alarm')],
   },
   {
     title: 'Receive buffer',
-    how: 'What the kernel granted.',
+    how: 'Receive buffer granted by the kernel.',
     unit: 'bytes',
     queries: [worst('sluice_shreds_receive_buffer_bytes')],
   },
   {
     title: 'Overruns',
-    how: 'Packets the kernel threw away because they came faster than they were taken.',
+    how: 'Packets that the kernel dropped because the receive buffer was full.',
     unit: 'short',
     queries: [rate('sluice_shreds_overruns_total')],
   },
@@ -129,7 +129,7 @@ export const SHREDS_PANELS: readonly Panel[] = [
 export const INDEXER_PANELS: readonly Panel[] = [
   {
     title: 'Behind the tip',
-    how: 'Newest confirmed slot less the last slot of the stretch without a gap.',
+    how: 'Newest confirmed slot minus the last slot without a gap.',
     unit: 'short',
     queries: [
       {
@@ -140,37 +140,37 @@ export const INDEXER_PANELS: readonly Panel[] = [
   },
   {
     title: 'Blocks written',
-    how: 'Blocks a second, and blocks that wait for one before them.',
+    how: 'Blocks per second, and blocks that wait for an earlier one.',
     unit: 'short',
     queries: [rate('sluice_indexer_blocks_total'), gauge('sluice_indexer_held_blocks')],
   },
   {
-    title: 'Time of a batch',
-    how: 'Time to write one batch of blocks, with the transaction that makes it complete.',
+    title: 'Batch duration',
+    how: 'Time to write and commit one batch of blocks.',
     unit: 's',
     queries: quantiles('sluice_indexer_batch_seconds'),
   },
   {
     title: 'Queries',
-    how: 'Queries of customers a second by what became of them, and those running now.',
+    how: 'Queries per second by result, and running queries.',
     unit: 'reqps',
     queries: [rate('sluice_indexer_queries_total', 'outcome'), gauge('sluice_indexer_running_queries')],
   },
   {
-    title: 'Time of a query',
-    how: 'From the query to its whole answer.',
+    title: 'Query duration',
+    how: 'Time from a query to its complete result.',
     unit: 's',
     queries: quantiles('sluice_indexer_query_seconds'),
   },
   {
     title: 'Sent to customers',
-    how: 'Bytes before compression, and rows, a second.',
+    how: 'Bytes before compression and rows per second.',
     unit: 'short',
     queries: [rate('sluice_indexer_query_bytes_total'), rate('sluice_indexer_query_rows_total')],
   },
   {
-    title: 'Trouble of the stream',
-    how: 'Losses of the block stream, gaps asked for, blocks that could not be read and turns of the chain, in the time shown.',
+    title: 'Block stream failures',
+    how: 'Losses of the block stream, gaps filled with getBlock, blocks that could not be decoded, and rewrites after forks.',
     unit: 'short',
     queries: [
       counted('sluice_indexer_stream_losses_total'),
@@ -180,8 +180,8 @@ export const INDEXER_PANELS: readonly Panel[] = [
     ],
   },
   {
-    title: 'Trouble of the database',
-    how: 'Starts of its process, queries that had to be killed and batches written again, in the time shown.',
+    title: 'Database failures',
+    how: 'Restarts of the database process, kills to stop a query, and batches written after a retry.',
     unit: 'short',
     queries: [
       counted('sluice_indexer_store_restarts_total'),

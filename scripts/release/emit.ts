@@ -5,12 +5,12 @@ import { dirname, join, relative } from 'node:path'
 /** Relative imports of every form that names a file: static, re-export, dynamic. */
 const RELATIVE_IMPORT = /(\bfrom\s*|\bimport\s*\(?\s*)(['"])(\.{1,2}\/[^'"\n]+)\.ts\2/g
 
-/** The command line, and what is started by its file name: threads and child processes. */
+/** Entry points: the command line, and files that are started by name as threads and child processes. */
 const ENTRIES = ['cli/main.ts', '**/*-thread.ts', '**/{thread,child}.ts']
 
 /**
- * Writes what a running Sluice can reach as JavaScript: the source with its types blanked by the very function Node runs a checkout with. Lines and columns
- * stay where they are, so a stack trace of an installed Sluice points into the source without a map. Returns the written paths.
+ * Writes the reachable source as JavaScript, with types stripped by the function that Node uses for a checkout. Lines and columns stay the same, so
+ * stack traces point into the source without a source map. Returns the written paths.
  */
 export function emitJavaScript(sourceFolder: string, targetFolder: string): string[] {
   const open = globSync(ENTRIES, { cwd: sourceFolder, exclude: ['**/test-*'] }).toSorted()

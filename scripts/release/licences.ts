@@ -11,7 +11,7 @@ Part one lists every package that is installed with Sluice, and those whose code
 Binaries for single machines are under the licence of the package that names them; Node's own text is in the folder of its package.
 `
 
-/** A list of what Sluice is made of and under which terms, with the texts. The same on every machine. */
+/** The list of packages with their licences and texts. The same on every machine. */
 export function thirdPartyLicences(
   root: string,
   installed: Readonly<Record<string, Partial<LockedPackage>>>,
@@ -33,19 +33,19 @@ export function thirdPartyLicences(
     ([folder, { version, license }, isPage]) =>
       `${nameOf(folder)} ${version}  ${license}${isPage ? '  (in the live page)' : ''}`,
   )
-  // What lies on one level in the published tree may lie deeper in the checkout.
-  const positionOf = new Map([...locked].map(([folder, { version }]) => [`${nameOf(folder)} ${version}`, folder]))
+  // The published tree is flat; in the checkout a package may be nested.
+  const folderOf = new Map([...locked].map(([folder, { version }]) => [`${nameOf(folder)} ${version}`, folder]))
   const owners = new Map<string, string[]>()
   for (const [folder, { cpu, os, version }] of shipped) {
     if (cpu !== undefined || os !== undefined) continue
-    const text = licenceText(join(root, positionOf.get(`${nameOf(folder)} ${version}`) ?? folder))
+    const text = licenceText(join(root, folderOf.get(`${nameOf(folder)} ${version}`) ?? folder))
     if (text !== undefined) owners.set(text, [...(owners.get(text) ?? []), nameOf(folder)])
   }
   const texts = [...owners].map(([text, names]) => `${'='.repeat(80)}\n${names.join(', ')}\n\n${text}\n`)
   return `${TITLE}\n${list.join('\n')}\n\n${texts.join('\n')}`
 }
 
-/** The text in the package's own folder; a few packages name a licence and carry no text. */
+/** The licence text in the folder of the package; a few packages have none. */
 function licenceText(folder: string): string | undefined {
   const name = globSync('{LICENSE,LICENCE,License,license}{,.*}', { cwd: folder }).toSorted()[0]
   return name === undefined ? undefined : readFileSync(join(folder, name), 'utf8').replaceAll('\r\n', '\n').trim()

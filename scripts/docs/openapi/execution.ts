@@ -36,7 +36,7 @@ const SCHEMAS = {
   RpcResponse: customer.rpcResponse,
 } satisfies Record<string, z.ZodType>
 
-/** What each path answers with. A route without an entry does not compile. */
+/** The response of each path. A route without an entry does not compile. */
 const RESPONSES: Record<Path, { readonly id: string; readonly schema: keyof typeof SCHEMAS; readonly isList?: true }> = {
   '/v1/tps': { id: 'tps', schema: 'Tps' },
   '/v1/contention': { id: 'contention', schema: 'ContentionData' },
@@ -50,7 +50,7 @@ const RESPONSES: Record<Path, { readonly id: string; readonly schema: keyof type
   '/health': { id: 'health', schema: 'Health' },
 }
 
-/** Open unless the operator asks for a token. */
+/** Open unless the operator requires a token. */
 const MAYBE_TOKEN = [{}, ...ANY_TOKEN] as const
 const BLOCK = pathParameter('number', 'Number of the block.', { type: 'integer', minimum: 0 })
 
@@ -71,12 +71,12 @@ function readOf(path: Path, brief: string, isOpen: boolean): Operation {
     ...(parameters === undefined ? {} : { parameters }),
     responses: {
       '200': good,
-      ...(isOpen ? {} : { '401': json('The operator asks for a token.', 'RouteError') }),
-      ...(parameters === undefined ? {} : { '400': json('The parameter is no such number.', 'RouteError') }),
+      ...(isOpen ? {} : { '401': json('A token is required.', 'RouteError') }),
+      ...(parameters === undefined ? {} : { '400': json('The parameter is not a valid number.', 'RouteError') }),
       ...(path.includes(':number') ? { '404': json('This block is not tracked.', 'RouteError') } : {}),
       ...(path === '/health'
-        ? { '405': json('Use GET.', 'RouteError'), '503': json('No event came for 30 s.', 'Health') }
-        : { '503': json('There is nothing to show yet.', 'RouteError') }),
+        ? { '405': json('Use GET.', 'RouteError'), '503': json('No event arrived for 30 s.', 'Health') }
+        : { '503': json('There is no data yet.', 'RouteError') }),
     },
   }
 }
@@ -95,7 +95,7 @@ export function executionOpenApi(): OpenApi {
       security: MAYBE_TOKEN,
       responses: {
         '200': text('Counters and gauges of the service.'),
-        '401': json('A token is asked for.', 'RouteError'),
+        '401': json('A token is required.', 'RouteError'),
       },
     },
   }
@@ -104,7 +104,7 @@ export function executionOpenApi(): OpenApi {
       operationId: 'page',
       summary: 'The live page; with an upgrade the stream',
       security: NO_TOKEN,
-      responses: { '200': text('The page.', 'text/html'), '404': json('This build has no page.', 'RouteError') },
+      responses: { '200': text('The page.', 'text/html'), '404': json('This version has no page.', 'RouteError') },
     },
     post: {
       operationId: 'ethCall',
@@ -113,7 +113,7 @@ export function executionOpenApi(): OpenApi {
       security: MAYBE_TOKEN,
       requestBody: rpcRequestBody('eth_blockNumber'),
       responses: {
-        '200': rpcResponse('The answer, or a JSON-RPC error.'),
+        '200': rpcResponse('The response, or a JSON-RPC error.'),
         '413': json('The body is too large.', 'RpcResponse'),
       },
     },
@@ -124,7 +124,7 @@ export function executionOpenApi(): OpenApi {
       'Sluice: execution service',
       "TPS, contention, hot accounts and block lifecycles of a node's event ring.",
     ),
-    servers: [{ url: 'http://127.0.0.1:8443', description: 'A local start.' }],
+    servers: [{ url: 'http://127.0.0.1:8443', description: 'Local default.' }],
     paths,
     components: {
       securitySchemes: { token: TOKEN_SCHEMES.token, bearer: TOKEN_SCHEMES.bearer },

@@ -1,7 +1,7 @@
 import { operatorHealth, pageError } from '../../../src/contract/schemas/customer.ts'
 import { INFO, json, NO_TOKEN, type OpenApi, schemaOf, text } from './document.ts'
 
-/** The listener of the operator, and the door of the indexer. */
+/** The operator listener, and the endpoint of the indexer. */
 export function operatorOpenApi(): OpenApi {
   const health = (operationId: string, summary: string) => ({
     operationId,
@@ -10,24 +10,24 @@ export function operatorOpenApi(): OpenApi {
     responses: {
       '200': json('Well.', 'Health'),
       '405': json('Use GET.', 'Error'),
-      '503': json('Not ready for work.', 'Health'),
+      '503': json('Not ready.', 'Health'),
     },
   })
   return {
     openapi: '3.1.0',
-    info: INFO('Sluice: operator', 'Metrics and health of the whole process. Not for customers.'),
-    servers: [{ url: 'http://127.0.0.1:9464', description: 'A local start.' }],
+    info: INFO('Sluice: operator', 'Metrics and health of the process. Not for customers.'),
+    servers: [{ url: 'http://127.0.0.1:9464', description: 'Local default.' }],
     paths: {
       '/metrics': {
         get: {
           operationId: 'metrics',
-          summary: 'Prometheus text, or OpenMetrics where asked for',
+          summary: 'Prometheus text, or OpenMetrics on request',
           security: [{}, { bearer: [] }],
           responses: { '200': text('All series.'), '401': json('A bearer is configured.', 'Error') },
         },
       },
-      '/healthz': { get: health('alive', 'Whether the process lives') },
-      '/readyz': { get: health('ready', 'Whether work may be sent here') },
+      '/healthz': { get: health('alive', 'Whether the process is alive') },
+      '/readyz': { get: health('ready', 'Whether the process is ready') },
     },
     components: {
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
@@ -41,11 +41,11 @@ export function indexerOpenApi(): OpenApi {
     summary: 'One SELECT',
     security: [{ token: [], login: [] }],
     responses: {
-      '200': text('Rows in the format asked for; `X-ClickHouse-Summary` tells what was read.'),
-      '400': text('`Code: N. DB::Exception: …`, as ClickHouse says it.'),
-      '401': text('The token or the login is missing or wrong; the same whichever it is.'),
+      '200': text('Rows in the requested format; `X-ClickHouse-Summary` has rows and bytes read.'),
+      '400': text('`Code: N. DB::Exception: …`, as in ClickHouse.'),
+      '401': text('The token or the login is missing or wrong; the response does not show which.'),
       '429': text('A limit of the plan is reached.'),
-      '503': text('The database is away.'),
+      '503': text('The database is unavailable.'),
     },
   }
   const parameter = (name: string, description: string) => ({
@@ -59,9 +59,9 @@ export function indexerOpenApi(): OpenApi {
     openapi: '3.1.0',
     info: INFO(
       'Sluice: indexer',
-      "Blocks in tables, asked in SQL over ClickHouse's HTTP interface. Tables: docs/schema.md.",
+      "Chain data in tables, with SQL over ClickHouse's HTTP interface. Tables: docs/schema.md.",
     ),
-    servers: [{ url: 'http://127.0.0.1:8123', description: 'A local start.' }],
+    servers: [{ url: 'http://127.0.0.1:8123', description: 'Local default.' }],
     paths: {
       '/': {
         get: {
@@ -69,20 +69,20 @@ export function indexerOpenApi(): OpenApi {
           ...query,
           parameters: [
             parameter('query', 'The statement.'),
-            parameter('default_format', 'Format of the answer, such as JSONEachRow.'),
+            parameter('default_format', 'Format of the result, such as JSONEachRow.'),
           ],
         },
         post: {
           operationId: 'query',
           ...query,
-          parameters: [parameter('query', 'The statement, or its beginning; the body is appended.')],
+          parameters: [parameter('query', 'The statement, or its first part; the body is appended.')],
           requestBody: { required: false, content: { 'text/plain': { schema: { type: 'string' } } } },
         },
       },
       '/ping': {
         get: {
           operationId: 'ping',
-          summary: 'Whether the door is open',
+          summary: 'Health check',
           security: NO_TOKEN,
           responses: { '200': text('`Ok.`'), '405': text('Use GET.') },
         },

@@ -8,29 +8,29 @@ const CALL = (operationId: string, summary: string) => ({
   security: NO_TOKEN,
   requestBody: rpcRequestBody('getTipAccounts'),
   responses: {
-    '200': rpcResponse('The signature, or a JSON-RPC error that says what is wrong with the transaction.'),
-    '429': json('More than this address or fee payer may send now.', 'RpcResponse'),
+    '200': rpcResponse('The signature, or a JSON-RPC error with the reason.'),
+    '429': json('The rate limit of the address or fee payer is reached.', 'RpcResponse'),
   },
 })
 
-/** The open door of the sender. */
+/** The endpoint of the sender. */
 export function senderOpenApi(): OpenApi {
   return {
     openapi: '3.1.0',
     info: INFO(
       'Sluice: TPU Sender',
-      'Tipped transactions in, landed transactions out, with a receipt. The tip is the ticket.',
+      'Submission of tipped transactions, with receipts. No token is needed.',
     ),
-    servers: [{ url: 'http://127.0.0.1:8901', description: 'A local start.' }],
+    servers: [{ url: 'http://127.0.0.1:8901', description: 'Local default.' }],
     paths: {
       '/': { post: CALL('sendByRpc', 'One JSON-RPC call, or a batch of them') },
-      '/fast': { post: CALL('sendByRpcFast', 'The same under the name that other senders use') },
+      '/fast': { post: CALL('sendByRpcFast', 'The same, under the path that other senders use') },
       '/api/v1/transactions': {
         post: {
           operationId: 'sendBytes',
           summary: 'One signed transaction',
           security: NO_TOKEN,
-          parameters: [queryParameter('response', '`none` for an empty answer.', { type: 'string', enum: ['none'] })],
+          parameters: [queryParameter('response', '`none` for an empty response.', { type: 'string', enum: ['none'] })],
           requestBody: {
             required: true,
             content: {
@@ -40,20 +40,20 @@ export function senderOpenApi(): OpenApi {
           },
           responses: {
             '200': text('The signature.'),
-            '400': text('What is wrong with it.'),
-            '429': text('More than this address or fee payer may send now.'),
-            '503': text('No path can take it now.'),
+            '400': text('Why the transaction is refused.'),
+            '429': text('The rate limit of the address or fee payer is reached.'),
+            '503': text('No send path is available.'),
           },
         },
       },
       '/v1/transactions/{signature}': {
         get: {
           operationId: 'receipt',
-          summary: 'What became of a transaction',
+          summary: 'State of a transaction',
           security: NO_TOKEN,
           parameters: [
-            pathParameter('signature', 'Its first signature.'),
-            queryParameter('wait', 'Answer when it is final, or after so many seconds.', {
+            pathParameter('signature', 'The first signature of the transaction.'),
+            queryParameter('wait', 'Respond when the state is final, or after this many seconds.', {
               type: 'integer',
               minimum: 0,
               maximum: 60,
@@ -62,14 +62,14 @@ export function senderOpenApi(): OpenApi {
           responses: {
             '200': json('The receipt. Kept for 10 minutes.', 'Receipt'),
             '400': json('Not a signature.', 'PageError'),
-            '404': json('Nothing of this signature is known.', 'PageError'),
+            '404': json('The signature is unknown.', 'PageError'),
           },
         },
       },
       '/tips': {
         get: {
           operationId: 'tips',
-          summary: 'Where to pay the tip, and how much',
+          summary: 'Tip accounts and minimum tip',
           security: NO_TOKEN,
           responses: { '200': json('The terms.', 'TipTerms'), '405': json('Use GET.', 'PageError') },
         },

@@ -16,12 +16,12 @@ export function executionAsyncApi(): object {
     info: {
       ...INFO(
         'Sluice: execution stream',
-        'Frames are JSON objects with `seq` first and then the name of their kind. `seq` is the cursor of a resume; control frames have 0.',
+        'Frames are JSON objects with `seq` first and then the name of their kind. `seq` is the cursor for a resume; control frames have 0.',
       ),
       license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
     },
     servers: {
-      local: { host: '127.0.0.1:8443', protocol: 'ws', description: 'A local start.' },
+      local: { host: '127.0.0.1:8443', protocol: 'ws', description: 'Local default.' },
     },
     channels: {
       stream: {
@@ -35,7 +35,7 @@ export function executionAsyncApi(): object {
               properties: {
                 subscribe: { type: 'string', description: 'Kinds, or a subscription as JSON.' },
                 resume_from: { type: 'string', description: 'The last `seq` seen with the same subscription.' },
-                ticket: { type: 'string', description: 'Where a token is asked for and no header can be set.' },
+                ticket: { type: 'string', description: 'For clients that cannot set headers, if a token is required.' },
               },
             },
           },
@@ -50,7 +50,7 @@ export function executionAsyncApi(): object {
       receive: {
         action: 'send',
         channel: { $ref: '#/channels/stream' },
-        summary: 'What the server sends.',
+        summary: 'Frames of the server.',
         security: TOKEN,
         messages: kinds.map(onChannel),
       },
@@ -68,7 +68,7 @@ export function executionAsyncApi(): object {
           type: 'httpApiKey',
           in: 'header',
           name: 'x-token',
-          description: 'Asked for where the operator says so; `Authorization: Bearer` and a ticket do as well.',
+          description: 'Required if the operator configures it; `Authorization: Bearer` and a ticket are accepted too.',
         },
       },
       messages: {
