@@ -96,9 +96,12 @@ const plan: Plan = {
     ].flat(),
   ),
   nameExceptions: [
-    // Wire formats and a config key, as they are documented.
+    // Fields of receipts and of JSON that commands print, metric labels and a config key: names that customers and operators have.
     { path: /^src\/(contract\/schemas\/customer|sender\/receipts\/)/, names: ['answer', 'says'] },
-    { path: /^(src|test|bench)\//, names: ['answerBytesMax'] },
+    { path: /^src\/(sender|shreds)\/metrics\.ts$/, names: ['answer', 'seat'] },
+    { path: /^(src\/platform\/(net\/listener-metrics|process\/memory-guard\.test)|scripts\/ops\/)/, names: ['door'] },
+    { path: /^(test\/(behaviours|support)\/|src\/shreds\/service\.test)/, names: ['answer', 'says', 'door', 'seat'] },
+    { path: /./, names: ['answerBytesMax'] },
     // Instructions of the SPL Token-2022 program.
     { path: /./, names: ['harvestToMintEnabled', 'harvestWithheldTokensToMint'] },
   ],
@@ -160,6 +163,27 @@ describe('the source', () => {
     const there = new Set(files.map(({ path }) => path))
     for (const [module, names] of named)
       for (const [, name] of names) assert.ok(there.has(`src/${module}/${name}`), `src/${module}/${name}`)
+  })
+
+  test('has every file that a path through the code in ARCHITECTURE.md names', () => {
+    const text = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8')
+    const rows = text.slice(text.indexOf('## Five paths'), text.indexOf('## Where to begin')).matchAll(/^\| `.*$/gm)
+    const there = new Set(files.map(({ path }) => path))
+    const missing: string[] = []
+    let named = 0
+    for (const [row] of rows) {
+      const [first = '', ...others] = [...row.matchAll(/`([\w/-]+\.ts)`/g)].map(([, name = '']) => name)
+      const folder = first.slice(0, first.lastIndexOf('/'))
+      const [module] = first.split('/')
+      named += 1 + others.length
+      if (!there.has(`src/${first}`)) missing.push(first)
+      // Others are named from `src`, from the module, or from the folder of the first one.
+      const known = (name: string) =>
+        [name, `${module}/${name}`, `${folder}/${name}`].some((each) => there.has(`src/${each}`))
+      missing.push(...others.filter((name) => !known(name)))
+    }
+    assert.deepEqual(missing, [])
+    assert.ok(named > 60, `${named} files named`)
   })
 
   test('has no folder of more than 25 source files, tests and generated code aside', () => {

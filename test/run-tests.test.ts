@@ -67,7 +67,7 @@ describe('the test runner of the check', () => {
       { 'hangs.test.ts': `${IMPORTS}test('leaves a timer', () => { setInterval(() => {}, 1000) })` },
       { silenceMs: 1500 },
     )
-    assert.match(tally.failures.join(), /no news for 1\.5 s.*hangs\.test\.ts/)
+    assert.match(tally.failures.join(), /no report for 1\.5 s.*hangs\.test\.ts/)
   })
 })
 
@@ -95,14 +95,14 @@ describe('files that failed beside others', () => {
     assert.deepEqual(failures, ['b.test.ts: two', 'c.test.ts'])
     assert.deepEqual(unstable, ['a.test.ts: one', 'a.test.ts: group > three'])
     assert.deepEqual(ran, ['a.test.ts', 'a.test.ts', 'b.test.ts', 'b.test.ts', 'c.test.ts'])
-    assert.match(message, /^UNSTABLE {2}a\.test\.ts: group > three: failed beside others, passed 2 times alone$/m)
+    assert.match(message, /^UNSTABLE {2}a\.test\.ts: group > three: failed in parallel, passed 2 times alone$/m)
   })
 
   test('many of them, or a run that was given up, stay failures', async () => {
     const many = ['a', 'b', 'c', 'd'].map((name) => `${name}.test.ts: one`)
     for (const failed of [
       many,
-      ['no news for 360 s, given up; still running: a.test.ts'],
+      ['no report for 360 s, aborted; still running: a.test.ts'],
       ['a.test.ts: one', 'no test'],
     ]) {
       const { failures, unstable, ran } = await settle(failed, () => true)

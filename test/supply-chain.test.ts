@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { AGE_DAYS_MIN, findYoungPackages } from '../scripts/audit.ts'
 import { closureOf, type LockedPackage, nameOf, readLockedPackages, readPackageJson } from './package-lock.ts'
-import { findTokens } from './support/token-rule.ts'
+import { findTokens } from './support/find-tokens.ts'
 
 const root = join(import.meta.dirname, '..')
 const packageJson = readPackageJson()
@@ -131,7 +131,7 @@ describe('supply chain', () => {
       }),
     )
     assert.deepEqual(await findYoungPackages(packages, published, nowMs), [
-      'undated 1.0.0: the registry does not say when it was published',
+      'undated 1.0.0: the registry has no publishing date',
       'young 2.0.0: public for 13 days',
     ])
     assert.deepEqual(asked.toSorted(), ['good', 'undated', 'young'], 'each name once')

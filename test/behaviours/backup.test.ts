@@ -20,7 +20,7 @@ async function namesOf(home: Home): Promise<string[]> {
   return (JSON.parse(stdout) as { name: string }[]).map(({ name }) => name)
 }
 
-test('a backup made beside a running process brings back a customer whose old token works', async () => {
+test('a backup of a running process restores a customer whose old token works', async () => {
   await using home = await temporaryFolder()
   const file = home.file('backup.jsonl')
   let token = ''
@@ -63,7 +63,7 @@ test('a backup made beside a running process brings back a customer whose old to
   assert.equal(whoami.status, 200)
 })
 
-test('a folder that lost everything is made anew, and one that lost its store keeps its log', async () => {
+test('restore works in an empty folder, and keeps the audit log of a folder without a store', async () => {
   await using home = await temporaryFolder()
   await inState(home)('customer add acme')
   await inState(home)(`backup ${home.file('b')}`)
@@ -83,7 +83,7 @@ test('a folder that lost everything is made anew, and one that lost its store ke
   assert.deepEqual(await namesOf(half), ['acme'])
 })
 
-test('a damaged store is put aside and the backup takes its place', async () => {
+test('restore replaces a damaged store and keeps it under another name', async () => {
   await using home = await temporaryFolder()
   await inState(home)('customer add acme')
   await inState(home)(`backup ${home.file('b')}`)
@@ -95,7 +95,7 @@ test('a damaged store is put aside and the backup takes its place', async () => 
   assert.deepEqual(await namesOf(home), ['acme'])
 })
 
-test('a dry run reads the whole file and changes nothing; a damaged or missing one is refused', async () => {
+test('a dry run reads the complete file and changes nothing; a damaged or missing file is refused', async () => {
   await using home = await temporaryFolder()
   await inState(home)('customer add acme')
   await inState(home)(`backup ${home.file('b')}`)
@@ -108,15 +108,15 @@ test('a dry run reads the whole file and changes nothing; a damaged or missing o
   for (const words of [`restore ${home.file('cut')} --force`, `restore ${home.file('cut')} --dry-run`]) {
     const { code, stderr } = await inState(home)(words)
     assert.equal(code, 78)
-    assert.match(stderr, /not a whole backup/)
+    assert.match(stderr, /not a complete backup/)
   }
   assert.equal((await inState(home)(`restore ${home.file('none')}`)).code, 1)
   assert.deepEqual(await namesOf(home), ['acme', 'later'])
   const again = await inState(home)(`backup ${home.file('b')}`)
-  assert.match(again.stderr, /is there already/)
+  assert.match(again.stderr, /already exists/)
 })
 
-test('killed anywhere, a backup is whole or not there and a restore leaves a store that opens', async (t) => {
+test('killed at any point, a backup is complete or absent, and a restore leaves a store that opens', async (t) => {
   await using home = await temporaryFolder()
   const run = inState(home)
   await run('customer add old')

@@ -53,7 +53,7 @@ test('shreds-decoded is coming soon, sender needs no subscription, and a wrong p
   assert.match((await create('bundel')).stderr, /"bundel" is not a product, did you mean "bundle"/)
 })
 
-test('nothing is coloured when piped, and foreign text cannot steer the terminal', async () => {
+test('piped output has no colours, and control characters of foreign text are replaced', async () => {
   await using home = await temporaryFolder()
   const run = (...words: string[]) => sluiceHere(words, { SLUICE_STATE: home.file('.sluice') })
   await run('customer', 'add', 'acme', '--contact', `evil ${ESCAPE}[2J text`)
@@ -71,7 +71,7 @@ test('nothing is coloured when piped, and foreign text cannot steer the terminal
   assert.match((await run('customer', 'list')).stdout, /evil ·\[2J text/)
 })
 
-test('a dry run checks everything and changes nothing', async () => {
+test('a dry run validates everything and changes nothing', async () => {
   await using home = await temporaryFolder()
   const run = (...words: string[]) => sluiceHere(words, { SLUICE_STATE: home.file('.sluice') })
   await run('customer', 'add', 'acme')
@@ -87,7 +87,7 @@ test('a dry run checks everything and changes nothing', async () => {
   assert.equal((await run('audit', 'tail', '--json')).stdout, before)
 })
 
-test('a listing is a table, JSON or CSV with the same rows', async () => {
+test('a list has the same rows as a table, JSON and CSV', async () => {
   await using home = await temporaryFolder()
   const run = (...words: string[]) => sluiceHere(words, { SLUICE_STATE: home.file('.sluice') })
   await run('customer', 'add', 'acme', '--contact', 'with, comma and "quotes"')
@@ -100,7 +100,7 @@ test('a listing is a table, JSON or CSV with the same rows', async () => {
   assert.match((await run('customer', 'list')).stdout, /^NAME +STATE/)
 })
 
-test('help answers quickly', async () => {
+test('help prints within its time limit', async () => {
   const startedMs = performance.now()
   const { code, stdout } = await sluice(['--help'])
   assert.equal(code, 0)

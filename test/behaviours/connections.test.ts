@@ -63,7 +63,7 @@ describe('own connections', () => {
     return { socket, stream }
   }
 
-  it('are listed with what they hold and how much they were sent, and in whoami', async () => {
+  it('are listed with subscriptions and bytes sent, also in whoami', async () => {
     const { token } = await gateway.subscribe({})
     assert.deepEqual(await list(token), { total: 0, connections: [] })
     const { socket, stream } = await openBoth(token)
@@ -82,7 +82,7 @@ describe('own connections', () => {
     await until('both are gone', async () => (await list(token)).total === 0)
   })
 
-  it('can be ended by their owner: the seat is free, and the client is told that it was wanted', async () => {
+  it('can be closed by their owner, which releases the permit; the close code is not that of a fault', async () => {
     const { token, id } = await gateway.subscribe({ overrides: { wsConnections: 1, grpcStreams: 1 } })
     const { socket, stream } = await openBoth(token)
     const closed = once(socket, 'close') as Promise<[number, Buffer]>
@@ -96,14 +96,14 @@ describe('own connections', () => {
     assert.deepEqual([code, reason.toString()], [1000, 'closed by the owner of the subscription'])
     const ended = await stream.ended
     assert.deepEqual([ended.code, ended.details], [GrpcCode.cancelled, 'closed by the owner of the subscription'])
-    await until('no seat is taken', () => {
+    await until('no permit is taken', () => {
       const { wsConnections, grpcStreams } = gateway.access.permits.taken(id)
       return wsConnections === 0 && grpcStreams === 0
     })
     await openBoth(token)
   })
 
-  it('of another subscription are as unknown as those that never were', async () => {
+  it('of another subscription get the same response as unknown ones', async () => {
     const mine = await gateway.subscribe({})
     const other = await gateway.subscribe({})
     const { socket } = await openBoth(other.token)
@@ -123,7 +123,7 @@ describe('own connections', () => {
     assert.equal((await get(`/v1/connections/${theirs[0]?.id}/close`, other.token)).status, 405)
   })
 
-  it('are counted', async () => {
+  it('count in the open permits', async () => {
     const { registry } = gateway
     const value = (name: string, labels: Record<string, string>) => registry.value(name, labels) ?? 0
     const before = value('sluice_bundle_connections', { interface: 'ws' })

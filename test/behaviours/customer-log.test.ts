@@ -10,7 +10,7 @@ const REFUSED = 100
 
 type Line = Readonly<Record<string, unknown>> & { readonly msg: string }
 
-test('`logs tail --sub` tells what one customer lived through, in order, without a secret and without the others', async () => {
+test('`logs tail --sub` shows the events of one customer in order, without secrets and without other customers', async () => {
   await using home = await temporaryFolder()
   await using running = serve({ cwd: home.path, args: ['--no-demo'] })
   await running.line(/"msg":"started"/)

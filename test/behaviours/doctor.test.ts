@@ -140,7 +140,7 @@ const SEEDS: Seed[] = [
       config(home, tls())
       makeCertificate(home, '-days 5')
     },
-    finds: { check: 'certificate', level: 'warn', message: /ends in [45] days/, fix: /renew/ },
+    finds: { check: 'certificate', level: 'warn', message: /expires in [45] days/, fix: /renew/ },
   },
   {
     name: 'key of another certificate',
@@ -170,7 +170,7 @@ const SEEDS: Seed[] = [
       config(home, `[metrics]\nlisten = "127.0.0.1:${port}"\n`)
       return () => void server.close()
     },
-    finds: { check: 'port', level: 'bad', message: /taken by another process/, fix: /ss -lntup/ },
+    finds: { check: 'port', level: 'bad', message: /in use by another process/, fix: /ss -lntup/ },
   },
   {
     name: 'address of another machine',
@@ -226,7 +226,7 @@ const SEEDS: Seed[] = [
     finds: { check: 'plan', level: 'bad', message: /"gone"/, fix: /sub limit acme-shreds --plan/ },
   },
   {
-    name: 'dedicated node that does not answer',
+    name: 'dedicated node that does not respond',
     async plant(home) {
       config(home, '[upstreams]\nallowPrivate = true\n')
       const { code, stderr } = await inHome(home, ['node', 'add', 'own-1', '--rpc', 'http://127.0.0.1:1'])
@@ -245,7 +245,7 @@ const SEEDS: Seed[] = [
     finds: { check: 'dedicated node', level: 'bad', message: /own-1: .*OWN_NODE_KEY/, fix: /./ },
   },
   {
-    name: 'two doors with one port',
+    name: 'two listeners with one port',
     plant: (home) =>
       config(home, '[bundle.rpc]\nlisten = "127.0.0.1:18899"\n[bundle.ws]\nlisten = "127.0.0.1:18899"\n'),
     finds: {
@@ -265,7 +265,7 @@ const SEEDS: Seed[] = [
   {
     name: 'shared quota server down',
     plant: (home) => config(home, '[access.quota.shared]\nurl = "redis://127.0.0.1:1"\n'),
-    finds: { check: 'redis', level: 'bad', message: /does not answer/, fix: /redis/ },
+    finds: { check: 'redis', level: 'bad', message: /does not respond/, fix: /redis/ },
   },
   {
     name: 'shared store down',
@@ -320,7 +320,7 @@ test('doctor finds: too few descriptors, and a umask that leaves files open', as
   )
 })
 
-test('doctor is content with a healthy folder, and prints one line a check', async () => {
+test('doctor reports no problem in a healthy folder, and prints one line per check', async () => {
   await using home = await temporaryFolder()
   await prepare(home)
   const line = `umask 077; exec "${process.execPath}" --disable-warning=ExperimentalWarning "${CLI}" doctor`

@@ -6,7 +6,7 @@ import { decodeEvent, type ExecEvent } from '../../src/evm/event/exec-event.ts'
 import { BlockFold } from '../../src/evm/fold/block.ts'
 import { createFoldLog, type FoldLog } from '../../src/evm/fold/test-fold.ts'
 import { RingFollower } from '../../src/evm/ring/follow.ts'
-import { assembleBlock, receiptOf, transactionOf, type WholeBlock } from '../../src/evm/test-eth-block.ts'
+import { assembleBlock, type DecodedBlock, receiptOf, transactionOf } from '../../src/evm/test-eth-block.ts'
 import { startEvmNodeSource } from '../../src/execution/source/evm-node/source.ts'
 import { makeTestFolder } from '../../src/platform/files/test-folder.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
@@ -45,11 +45,11 @@ async function callByAll(node: EvmNode, accounts: readonly string[], to: string,
 /** Reads and folds the ring of the source as the service does. */
 function createReader(
   path: string,
-): { log: FoldLog; blocks: WholeBlock[]; poll(): void; restarts(): number } & Disposable {
+): { log: FoldLog; blocks: DecodedBlock[]; poll(): void; restarts(): number } & Disposable {
   const follower = new RingFollower(() => openRingFile(path), { start: 'oldest', checkMs: 0 })
   const reported = createFoldLog()
   const fold = new BlockFold({ seed: 1 }, reported.sink)
-  const blocks: WholeBlock[] = []
+  const blocks: DecodedBlock[] = []
   let events: ExecEvent[] = []
   let restarts = 0
   return {

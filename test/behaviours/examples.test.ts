@@ -71,7 +71,7 @@ describe('the examples, through the gateway with a token', () => {
     const timer = setTimeout(end, RUNS_MS_MAX)
     void ended.then(() => clearTimeout(timer))
     return {
-      said: message,
+      printed: message,
       ended,
       async [Symbol.asyncDispose]() {
         end()
@@ -94,9 +94,13 @@ describe('the examples, through the gateway with a token', () => {
     it(`${line}: hears of slots`, async () => {
       await using running = run(line)
       const [code] = await running.ended
-      assert.equal(code, 0, running.said.out + running.said.err)
-      const reported = running.said.out.trim().split('\n')
-      assert.equal(reported.filter((text) => /^slot \d+n? (root|parent) \d+n?$/.test(text)).length, 3, running.said.out)
+      assert.equal(code, 0, running.printed.out + running.printed.err)
+      const reported = running.printed.out.trim().split('\n')
+      assert.equal(
+        reported.filter((text) => /^slot \d+n? (root|parent) \d+n?$/.test(text)).length,
+        3,
+        running.printed.out,
+      )
     })
   }
 
@@ -104,14 +108,14 @@ describe('the examples, through the gateway with a token', () => {
     await using running = run('npx node examples/kit.mjs', { ...env, SLUICE_TOKEN: `${env['SLUICE_TOKEN']}x` })
     const [code] = await running.ended
     assert.notEqual(code, 0)
-    assert.match(running.said.err, /401/)
-    assert.doesNotMatch(running.said.out + running.said.err, /slc_/)
+    assert.match(running.printed.err, /401/)
+    assert.doesNotMatch(running.printed.out + running.printed.err, /slc_/)
   })
 
   it('curl gets a ticket', async () => {
     await using running = run(lines.find((line) => line.startsWith('curl')) ?? 'false')
     await running.ended
-    const { ticket, expires_at, url } = JSON.parse(running.said.out) as Record<string, string>
+    const { ticket, expires_at, url } = JSON.parse(running.printed.out) as Record<string, string>
     assert.match(ticket ?? '', /^wst_/)
     assert.ok(Date.parse(expires_at ?? '') > Date.now())
     assert.equal(url, `ws://127.0.0.1:${way.port}/?ticket=${ticket}`)
@@ -119,8 +123,8 @@ describe('the examples, through the gateway with a token', () => {
 
   it('a page in Chromium connects with a ticket, never sees the token, and comes back after a loss', async () => {
     await using running = run(lines.find((line) => line === BROWSER_LINE) ?? 'false')
-    await until('it listens', () => running.said.out.includes('open http'), 60_000)
-    const address = /http:\S+/.exec(running.said.out)?.[0] ?? ''
+    await until('it listens', () => running.printed.out.includes('open http'), 60_000)
+    const address = /http:\S+/.exec(running.printed.out)?.[0] ?? ''
     await using browser = await startChromium()
     const { page, errors } = await browser.open(address)
     const seen: string[] = []

@@ -53,11 +53,11 @@ describe('what the earlier gateway got wrong', () => {
       seq: start + 1 + at,
       text: `{"seq":${start + 1 + at},"TPS":${at}}`,
     }))
-    const { objections, reportedGaps } = checkConnection(
+    const { violations, reportedGaps } = checkConnection(
       { texts: client.texts, resumeFrom: String(start), isComplete: true },
       published,
     )
-    assert.deepEqual([objections, reportedGaps], [[], []])
+    assert.deepEqual([violations, reportedGaps], [[], []])
   })
 
   test('R3: a client that missed nothing resumes with nothing', async () => {
@@ -173,8 +173,8 @@ describe('what the earlier gateway got wrong', () => {
       await new Promise((resolve) => setTimeout(resolve, 20))
       return client.texts.at(-1) === published.at(-1)?.text
     })
-    const { objections, reportedGaps } = checkConnection({ texts: client.texts, isComplete: true }, published)
-    assert.deepEqual(objections, [])
+    const { violations, reportedGaps } = checkConnection({ texts: client.texts, isComplete: true }, published)
+    assert.deepEqual(violations, [])
     assert(reportedGaps.length > 0, 'frames were dropped')
     const dropped = reportedGaps.reduce((sum, { from, to }) => sum + to - from + 1, 0)
     const frames = client.frames.filter(({ seq }) => seq > 0).length

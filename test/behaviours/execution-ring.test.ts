@@ -20,7 +20,7 @@ import { getJson, statusOf } from '../support/execution.ts'
 import { startExecutionOverRing } from '../support/execution-over-ring.ts'
 import { helloOf, openStream } from '../support/stream-reader.ts'
 
-/** The whole service over a real ring file: a writer, the reader in its thread, the doors, and clients that others wrote. */
+/** The whole service over a real ring file: a writer, the reader in its thread, the endpoints, and third-party clients. */
 
 const writerDeps = { log: silentLogger, clock: systemClock }
 
@@ -107,7 +107,7 @@ describe('the service over a ring', () => {
     )
     assert(events().some(({ event_name }) => event_name === 'BlockStart'))
 
-    // A node that is restarted: the ring is replaced, and the stream says so and goes on.
+    // The node restarts: the ring is replaced, and the stream reports it and continues.
     await writer[Symbol.asyncDispose]()
     await using _second = await startRingWriter({ path, blockMs: 50, tps: 400, seed: 8 }, writerDeps)
     await until('the restart is told', () => client.texts.some((text) => text.includes('"ring_restart"')))
@@ -137,7 +137,7 @@ describe('the service over a ring', () => {
     assert.equal(service.execution.status().failure, undefined)
   })
 
-  test('R13: a block of 25,000 transactions is a block like any other', async () => {
+  test('R13: handles a block of 25,000 transactions', async () => {
     using folder = makeTestFolder()
     const geometry = { capacity: 2 ** 19, payloadBytes: 2 ** 27, contextBytes: 0 }
     const mapper = await loadFileMapper()
@@ -171,7 +171,7 @@ describe('the service over a ring', () => {
     assert.deepEqual([status, (json as { total_txn_count: number }).total_txn_count], [200, 25_000])
   })
 
-  test('R17: promtool has nothing to object to, and every name has the prefix', async () => {
+  test('R17: promtool accepts the metrics, and every name has the prefix', async () => {
     using folder = makeTestFolder()
     const path = folder.file('ring')
     await using _writer = await startRingWriter({ path, blockMs: 50, tps: 400, seed: 5 }, writerDeps)

@@ -169,7 +169,7 @@ describe('the metrics service of the specification', () => {
     assert.match(metrics.text, /^# TYPE sluice_execution_ws_connections gauge$/m)
   })
 
-  test('beyond the specification: conflicts, accesses, figures of past blocks', async () => {
+  test('additions to the specification: conflicts, accesses, figures of past blocks', async () => {
     await using service = await startTestExecution()
     service.source.report(...STORY)
     assert.deepEqual((await get(service, '/v1/conflicts')).json(), CONFLICTS)
@@ -186,7 +186,7 @@ describe('the metrics service of the specification', () => {
       assert.equal((await get(service, `/v1/blocks?count=${count}`)).status, 400)
   })
 
-  test('before the first event: 0, 503 in words, an empty list, an empty window', async () => {
+  test('before the first event: 0, 503 with an error text, an empty list, an empty window', async () => {
     await using service = await startTestExecution()
     assert.deepEqual((await get(service, '/v1/tps')).json(), { tps: 0 })
     const contention = await get(service, '/v1/contention')
@@ -196,7 +196,7 @@ describe('the metrics service of the specification', () => {
     assert.deepEqual([status['status'], status['oldest_seqno'], status['newest_seqno']], ['healthy', 0, 0])
   })
 
-  test('R14: a block that is not tracked is 404, no number is 400, an unknown path 404, a wrong method 405 with Allow', async () => {
+  test('R14: an untracked block is 404, an invalid number 400, an unknown path 404, a wrong method 405 with Allow', async () => {
     await using service = await startTestExecution()
     service.source.report(...STORY)
     const table: [string, string, number, unknown][] = [
@@ -221,7 +221,7 @@ describe('the metrics service of the specification', () => {
     assert.deepEqual([head.status, head.text, head.headers.get('content-length')], [200, '', '11'])
   })
 
-  test('POST /: errors as JSON-RPC says, -32601 "Method not found" for what is not supported', async () => {
+  test('POST /: JSON-RPC errors, -32601 "Method not found" for unsupported methods', async () => {
     await using service = await startTestExecution()
     const error = (code: number, message: string, id: unknown = 1) => ({ jsonrpc: '2.0', error: { code, message }, id })
     const call = (method: string, params: unknown = [], id: unknown = 1) => ({ jsonrpc: '2.0', method, params, id })
@@ -281,7 +281,7 @@ describe('the metrics service of the specification', () => {
     assert.match(JSON.stringify(logs.json), /-32000.*no block was seen yet/)
   })
 
-  test('T24, T26: headers of every answer; reads may be read by any origin, never with credentials', async () => {
+  test('T24, T26: security headers on every response; reads are open to any origin, never with credentials', async () => {
     await using service = await startTestExecution()
     for (const path of ['/v1/tps', '/v1/contention', '/health', '/metrics', '/nothing', '/']) {
       const { headers } = await get(service, path, { headers: { origin: 'https://elsewhere.example' } })
@@ -298,7 +298,7 @@ describe('the metrics service of the specification', () => {
     assert.equal(preflight.headers.get('access-control-allow-methods'), 'GET, HEAD, OPTIONS')
   })
 
-  test('the page is served from the files given, with a policy of its own; without them a line of text', async () => {
+  test('serves the page files with their own content security policy; a line of text without them', async () => {
     await using plain = await startTestExecution()
     assert.match((await get(plain, '/')).text, /\/v1\/status/)
     const files: Record<string, { body: string; type: string; etag: string }> = {

@@ -4,11 +4,11 @@ import { createManualClock } from '../../src/core/clock.ts'
 import type { SourceMessage } from '../../src/execution/source/message.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
+import { watchEventLoop } from '../support/event-loop-cost.ts'
 import { reportTps, startTestExecution, statusOf } from '../support/execution.ts'
 import { helloOf, openStream, refusedHandshake } from '../support/stream-reader.ts'
-import { watchTurns } from '../support/turn-cost.ts'
 
-/** What one client of the stream may make the service do. */
+/** Limits on the work that one client of the stream can cause. */
 
 const address = (n: number): `0x${string}` => `0x${n.toString(16).padStart(40, '0')}`
 
@@ -21,14 +21,14 @@ function logs(count: number, size: number): SourceMessage {
   }
 }
 
-/** Filters that nothing passes, and that take long to say so. */
+/** Filters that match nothing and are slow to evaluate. */
 const HOPELESS = Array.from({ length: 16 }, (_, filter) => ({
   txn_index: { min: 0 },
   address: Array.from({ length: 4 }, (_, n) => address(1 + filter * 4 + n)),
 }))
 
 describe('resume', () => {
-  test('with filters that nothing passes takes no turn of 50 ms, and reaches the end of the stream', async () => {
+  test('with filters that match nothing blocks the event loop less than 50 ms and reaches the end of the stream', async () => {
     await using service = await startTestExecution({ clock: systemClock })
     await using recording = await openStream(`${service.ws}/v1/ws?subscribe=TxnLog`)
     await recording.until(1)
@@ -36,7 +36,7 @@ describe('resume', () => {
     const { newest_seqno } = await statusOf(service)
     for (let batch = 0; batch < 300; batch++) service.source.report(logs(1000, 10))
     const subscribe = encodeURIComponent(JSON.stringify({ events: ['TxnLog', 'TPS'], filters: HOPELESS }))
-    using turns = watchTurns()
+    using turns = watchEventLoop()
     await using client = await openStream(`${service.ws}/v1/ws?resume_from=${newest_seqno}&subscribe=${subscribe}`)
     await client.until(1)
     assert.equal(helloOf(client).resumed, true)
@@ -45,7 +45,7 @@ describe('resume', () => {
     assert(turns.longestMs < 50, `${turns.longestMs} ms`)
   })
 
-  test('is paid for: a client that replays the buffer again and again is refused, another is served', async () => {
+  test('is charged: a client that replays the buffer repeatedly is refused, another is served', async () => {
     const clock = createManualClock()
     const settings = { trustedProxies: ['127.0.0.1'], work: { unitsPerSecond: 10, burstUnits: 1000 } }
     await using service = await startTestExecution({ clock, settings })
@@ -77,7 +77,7 @@ describe('resume', () => {
   })
 })
 
-test('subscribe messages are paid for with the snapshots they cause; the one too many gets an Error', async () => {
+test('subscribe messages are charged with their snapshots; one over the budget gets an Error', async () => {
   const clock = createManualClock()
   await using service = await startTestExecution({
     clock,

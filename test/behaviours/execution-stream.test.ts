@@ -6,7 +6,7 @@ import { rawEvents, startTestExecution, reportTps as tps } from '../support/exec
 import { helloOf, openStream, type StreamReader } from '../support/stream-reader.ts'
 
 describe('the stream', () => {
-  test('a client that says nothing gets Hello, the snapshot and what is published', async () => {
+  test('a client without a subscription gets Hello, the snapshot and published frames', async () => {
     await using service = await startTestExecution()
     service.source.report(tps(7))
     for (const path of ['/v1/ws', '/ws', '/']) {
@@ -22,7 +22,7 @@ describe('the stream', () => {
     }
   })
 
-  test('Hello has the fields of the reference, and the limits in force', async () => {
+  test('Hello has the fields of the reference and the configured limits', async () => {
     await using service = await startTestExecution()
     await using client = await openStream(`${service.ws}/v1/ws`)
     await client.until(1)
@@ -43,7 +43,7 @@ describe('the stream', () => {
     assert(hello.blocked_events.includes('StorageAccess') && !hello.blocked_events.includes('TxnLog'))
   })
 
-  test('every frame is an object of two keys, the number first', async () => {
+  test('every frame is an object of two keys, seq first', async () => {
     await using service = await startTestExecution()
     await using client = await openStream(`${service.ws}/v1/ws?subscribe=TPS,TxnLog`)
     await client.until(1)
@@ -62,7 +62,7 @@ describe('the stream', () => {
     } satisfies StreamFrame)
   })
 
-  test('a subscribe message replaces the set, and what is new in it comes as a snapshot', async () => {
+  test('a subscribe message replaces the subscription; new items start with a snapshot', async () => {
     await using service = await startTestExecution()
     service.source.report(tps(5))
     await using client = await openStream(`${service.ws}/v1/ws?subscribe=Lifecycle`)
@@ -77,7 +77,7 @@ describe('the stream', () => {
       },
       { seq: newest_seqno, TPS: 5 },
     ])
-    // The same again changes nothing, and nothing is said.
+    // An equal subscription changes nothing and sends nothing.
     client.send({ subscribe: ['Lifecycle', 'TPS'] })
     client.send({ subscribe: ['Lifecycle'] })
     await client.until(4)
@@ -90,7 +90,7 @@ describe('the stream', () => {
     )
   })
 
-  test('filters: fields of one hold together, several are alternatives; correlate brings the whole transaction', async () => {
+  test('filters: fields of a filter are ANDed, filters are ORed; correlate includes the whole transaction', async () => {
     await using service = await startTestExecution()
     const [a, b] = ['0x00000000000000000000000000000000000000aa', '0x00000000000000000000000000000000000000bb'] as const
     const topic = `0x${'7'.repeat(64)}` as const

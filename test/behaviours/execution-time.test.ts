@@ -4,11 +4,11 @@ import { createManualClock, type ManualClock } from '../../src/core/clock.ts'
 import { createSeededRandom } from '../../src/core/random.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
-import { keepExecution } from '../../src/processes/compose/services/supervise-execution.ts'
+import { superviseExecution } from '../../src/processes/compose/services/supervise-execution.ts'
 import { getJson, reportTps, startTestExecution, statusOf, type TestExecution } from '../support/execution.ts'
 import { openStream } from '../support/stream-reader.ts'
 
-/** Rules of time, all on an injected clock: no request and no wall clock has a part in them. */
+/** Time-dependent behaviour on an injected clock; requests and the wall clock have no influence. */
 
 const HOUR_MS = 3_600_000
 
@@ -27,7 +27,7 @@ async function startOn(clock: ManualClock): Promise<TestExecution> {
 }
 
 describe('status and health', () => {
-  test('healthy up to 10 s after an event, degraded after, healthy again with the next', async () => {
+  test('healthy up to 10 s after an event, then degraded, healthy again with the next event', async () => {
     const clock = createManualClock()
     await using service = await startOn(clock)
     for (const [ms, status, age] of [
@@ -74,7 +74,7 @@ describe('status and health', () => {
       clock.advance(1001)
       for (let poll = 0; poll < polls; poll++) assert.deepEqual(await healthOf(service), [503, false, 31])
       clock.advance(3999)
-      // An event now comes too late: the service has said that it goes.
+      // An event now is too late: the service is already ending.
       service.source.beat()
       const [status, healthy] = await healthOf(service)
       assert.deepEqual([status, healthy, isEnded, client.closed], [503, false, false, undefined])
@@ -88,7 +88,7 @@ describe('status and health', () => {
     })
   }
 
-  test('R9: jumps of the wall clock by an hour or a day change nothing', async () => {
+  test('R9: wall clock jumps of an hour or a day have no effect', async () => {
     const clock = createManualClock()
     await using service = await startOn(clock)
     for (const jumpMs of [HOUR_MS, -HOUR_MS, 24 * HOUR_MS, -24 * HOUR_MS]) {
@@ -101,7 +101,7 @@ describe('status and health', () => {
     }
   })
 
-  test('an answer in flight is finished before the end', async () => {
+  test('finishes a response in flight before the service ends', async () => {
     const clock = createManualClock()
     await using service = await startOn(clock)
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_syncing', params: [] })
@@ -125,13 +125,13 @@ describe('status and health', () => {
   })
 })
 
-describe('inside a process of many', () => {
-  test('a service that ended is started again on its port, later each time, and the process hears of it', async () => {
+describe('in a process of several services', () => {
+  test('a service that ended is restarted on its port with growing delays, and the lifecycle is degraded meanwhile', async () => {
     const clock = createManualClock()
     const words: string[] = []
     let starts = 0
     const services: TestExecution[] = []
-    await using kept = await keepExecution({
+    await using kept = await superviseExecution({
       log: silentLogger,
       clock,
       random: createSeededRandom(3),

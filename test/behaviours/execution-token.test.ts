@@ -7,7 +7,7 @@ import { reportTps, startTestExecution } from '../support/execution.ts'
 import { startGateway } from '../support/gateway.ts'
 import { openStream, refusedHandshake } from '../support/stream-reader.ts'
 
-test('with auth = "token" any token of the operator opens the service; the page and /health stay open', async () => {
+test('auth = "token" accepts any token of the operator; the page and /health stay open', async () => {
   await using gateway = await startGateway([])
   const { access } = gateway
   const { token } = await gateway.subscribe({ products: ['indexer'] })
@@ -43,7 +43,7 @@ test('with auth = "token" any token of the operator opens the service; the page 
   await using byHeader = await openStream(`${service.ws}/v1/ws`, { headers: { 'x-token': token } })
   await byHeader.until(2)
 
-  // A ticket, for clients that can set no header.
+  // A ticket, for clients that cannot set headers.
   const caller = access.authenticate({ token }, 'execution', Date.now())
   assert(caller.ok)
   const askTicket = (given: Record<string, string>, method = 'POST') =>
@@ -58,13 +58,13 @@ test('with auth = "token" any token of the operator opens the service; the page 
   await byTicket.until(2)
   assert.equal((await refusedHandshake(`${service.ws}/v1/ws?ticket=x`)).status, 401)
 
-  // Revoked: open streams are cut, with the code that says why.
+  // Revoked: open streams are closed with code 4401.
   await revokeTokens(gateway.on, { subscription: caller.subscription.name })
   assert.equal((await byHeader.untilClosed()).code, 4401)
   assert.equal((await byTicket.untilClosed()).code, 4401)
 })
 
-test('with auth = "token" a subscription has one budget, from whatever address and over whatever interface', async () => {
+test('auth = "token": a subscription has one budget across addresses and protocols', async () => {
   await using gateway = await startGateway([])
   const { access } = gateway
   const { token } = await gateway.subscribe({ products: ['indexer'] })

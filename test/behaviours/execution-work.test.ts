@@ -6,10 +6,10 @@ import { executionOptions } from '../../src/execution/options.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { ethBlock, rpcCall, txnHashOf } from '../support/eth-blocks.ts'
+import { watchEventLoop } from '../support/event-loop-cost.ts'
 import { startTestExecution, type TestExecution } from '../support/execution.ts'
-import { watchTurns } from '../support/turn-cost.ts'
 
-/** Work of 8443 is bounded: no request holds the event loop, and every client has a budget. */
+/** The execution service bounds work: no request blocks the event loop, and every client has a budget. */
 
 type Headers = Record<string, string>
 type RpcItem = { result?: unknown; error?: { code: number; message: string; data?: Record<string, unknown> } }
@@ -26,18 +26,18 @@ async function post(service: TestExecution, body: unknown, headers: Headers = {}
 
 const { rpc: RPC } = executionOptions.parse({})
 const ALL_BLOCKS = { fromBlock: 'earliest', toBlock: 'latest' }
-/** No other address can come over loopback: a proxy that is trusted names them. */
+/** Other addresses than loopback come from a trusted proxy header. */
 const PROXIED = { trustedProxies: ['127.0.0.1'] }
 const from = (address: string): Headers => ({ 'x-forwarded-for': address })
 
-describe('no request holds the event loop', () => {
-  test('100 eth_getLogs over all blocks, and 100 eth_getBlockReceipts, take no turn of 50 ms', async () => {
+describe('no request blocks the event loop', () => {
+  test('100 eth_getLogs over all blocks, and 100 eth_getBlockReceipts, block the event loop less than 50 ms', async () => {
     await using service = await startTestExecution({ clock: systemClock })
     for (let number = 1; number <= 12; number++)
       service.source.report(ethBlock({ number, txns: 150, logsPerTxn: 5, hasNoBloom: number % 2 === 0 }))
     // Warm, so that compiling counts less.
     await post(service, rpcCall('eth_getLogs', [ALL_BLOCKS]))
-    using turns = watchTurns()
+    using turns = watchEventLoop()
     const absent = { ...ALL_BLOCKS, address: `0x${'11'.repeat(20)}` }
     const searched = await post(
       service,
@@ -54,11 +54,11 @@ describe('no request holds the event loop', () => {
     assert(turns.longestMs < 50, `${turns.longestMs} ms`)
   })
 
-  test('one block of 100,000 logs in one transaction is decoded in slices too', async () => {
+  test('a block with 100,000 logs in one transaction is decoded in slices', async () => {
     await using service = await startTestExecution({ clock: systemClock })
     service.source.report(ethBlock({ number: 1, txns: 1, logsPerTxn: 100_000, dataBytes: 0, hasNoBloom: true }))
     await post(service, rpcCall('eth_blockNumber'))
-    using turns = watchTurns()
+    using turns = watchEventLoop()
     const searched = await post(service, rpcCall('eth_getLogs', [{ ...ALL_BLOCKS, topics: [`0x${'11'.repeat(32)}`] }]))
     assert.deepEqual(searched.json, { jsonrpc: '2.0', result: [], id: 1 })
     const receipt = await post(service, rpcCall('eth_getTransactionReceipt', [txnHashOf(1, 0)]))
@@ -66,7 +66,7 @@ describe('no request holds the event loop', () => {
     assert(turns.longestMs < 50, `${turns.longestMs} ms`)
   })
 
-  test('bodies of many small values, of deep lists and of large filters take no turn of 50 ms', async () => {
+  test('bodies of many small values, of deep lists and of large filters block the event loop less than 50 ms', async () => {
     await using service = await startTestExecution({ clock: systemClock })
     service.source.report(ethBlock({ number: 1, txns: 1, logsPerTxn: 1 }))
     await post(service, rpcCall('eth_blockNumber'))
@@ -81,7 +81,7 @@ describe('no request holds the event loop', () => {
         rpcCall('eth_getLogs', [{ address: words(40), topics: [words(64), words(64), words(64), words(64)] }]),
       ),
     ]
-    using turns = watchTurns()
+    using turns = watchEventLoop()
     for (const body of bodies) assert([200, 413].includes((await post(service, body)).status))
     assert(turns.longestMs < 50, `${turns.longestMs} ms`)
     const large = await post(service, `"${'x'.repeat(RPC.requestBytesMax)}"`)
@@ -89,7 +89,7 @@ describe('no request holds the event loop', () => {
     assert.deepEqual(large.json.error.data, { limit: 'requestBytes', size: RPC.requestBytesMax })
   })
 
-  test('what cannot fit in a response is refused before it is decoded', async () => {
+  test('refuses a result that cannot fit a response before it is decoded', async () => {
     const settings = { rpc: { ...RPC, responseBytesMax: 64 * 1024 } }
     await using service = await startTestExecution({ settings })
     service.source.report(ethBlock({ number: 1, txns: 1, logsPerTxn: 0, inputBytes: 40_000 }))
@@ -104,7 +104,7 @@ describe('no request holds the event loop', () => {
     assert.equal((await post(service, rpcCall('eth_getBlockByNumber', ['0x1', false]))).json.result.number, '0x1')
   })
 
-  test('a client that leaves stops its work', async () => {
+  test('a disconnected client stops its work', async () => {
     await using service = await startTestExecution({ clock: systemClock })
     for (let number = 1; number <= 4; number++) service.source.report(ethBlock({ number, txns: 200, logsPerTxn: 5 }))
     const batch = JSON.stringify(Array.from({ length: 100 }, () => rpcCall('eth_getLogs', [ALL_BLOCKS])))
@@ -120,7 +120,7 @@ describe('no request holds the event loop', () => {
     socket.resetAndDestroy()
     await until('its permit is back', () => open() === 0)
     const atLeave = done()
-    // Another request has its turn behind what is left of the first.
+    // Another request runs after the rest of the first.
     await post(service, rpcCall('eth_blockNumber'))
     assert(done() <= atLeave + 1 && done() < 100, `${atLeave}, then ${done()} of 100 calls`)
   })
@@ -129,7 +129,7 @@ describe('no request holds the event loop', () => {
 describe('every client has a budget', () => {
   const settings = { ...PROXIED, work: { unitsPerSecond: 10, burstUnits: 1000 } }
 
-  test('JSON-RPC: 429 with whole seconds when it is used up; others are served; time brings it back', async () => {
+  test('JSON-RPC: 429 with Retry-After in seconds when it is used up; others are served; it refills with time', async () => {
     const clock = createManualClock()
     await using service = await startTestExecution({ clock, settings })
     const batch = Array.from({ length: 100 }, () => rpcCall('eth_syncing'))
@@ -152,7 +152,7 @@ describe('every client has a budget', () => {
     assert(counted !== undefined && counted > 10, String(counted))
   })
 
-  test('an IPv6 network of 64 bits is one client', async () => {
+  test('an IPv6 /64 network is one client', async () => {
     await using service = await startTestExecution({ clock: createManualClock(), settings })
     const batch = Array.from({ length: 100 }, () => rpcCall('eth_syncing'))
     for (let host = 1; host <= 10; host++) await post(service, batch, from(`2001:db8::${host}`))
@@ -160,7 +160,7 @@ describe('every client has a budget', () => {
     assert.equal((await post(service, rpcCall('eth_syncing'), from('2001:db8:0:1::1'))).status, 200)
   })
 
-  test('bytes and blocks are paid for: the debt of a large response delays the next call', async () => {
+  test('bytes and blocks are charged: the debt of a large response delays the next call', async () => {
     const clock = createManualClock()
     await using service = await startTestExecution({
       clock,
@@ -177,7 +177,7 @@ describe('every client has a budget', () => {
     assert(Math.abs(calls * 2 + units - 1000) < 10, `${calls} calls and ${units} units`)
   })
 
-  test('reads, page and metrics: 429 with the limit; /health is always answered', async () => {
+  test('reads, page and metrics: 429 with the limit; /health is always served', async () => {
     const clock = createManualClock()
     await using service = await startTestExecution({ clock, settings })
     service.source.beat()
@@ -203,7 +203,7 @@ describe('every client has a budget', () => {
     assert.equal((await get('/v1/tps', from('192.0.2.9'))).status, 200)
   })
 
-  test('normal use is far inside the default budget: polling, whole blocks, a scrape every 5 s', async () => {
+  test('normal use is far below the default budget: polling, full blocks, a scrape every 5 s', async () => {
     const clock = createManualClock()
     await using service = await startTestExecution({ clock })
     for (let second = 1; second <= 60; second++) {
@@ -219,8 +219,8 @@ describe('every client has a budget', () => {
   })
 })
 
-describe('requests at the same time', () => {
-  test('one client has so many; one more is refused, another client is served', async () => {
+describe('concurrent requests', () => {
+  test('are limited per client; one more is refused, another client is served', async () => {
     const settings = { ...PROXIED, rpc: { ...RPC, requestsPerClientMax: 3 } }
     await using service = await startTestExecution({ settings })
     const { port } = new URL(service.http)
@@ -239,7 +239,7 @@ describe('requests at the same time', () => {
     assert.equal((await post(service, rpcCall('eth_syncing'), from('192.0.2.1'))).status, 200)
   })
 
-  test('a reader that takes nothing is cut, and what it left unread is freed', async () => {
+  test('a client that does not read is disconnected, and its unread bytes are freed', async () => {
     const clock = createManualClock()
     await using service = await startTestExecution({ clock })
     for (let number = 1; number <= 4; number++) service.source.report(ethBlock({ number, txns: 200, logsPerTxn: 5 }))

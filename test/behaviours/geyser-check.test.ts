@@ -29,7 +29,7 @@ type Verdict = {
   cost: number
 }
 
-describe('the dry run of a SubscribeRequest', () => {
+describe('POST /v1/geyser/check', () => {
   let node: FakeNode
   let gateway: Gateway
   let client: Client
@@ -79,7 +79,7 @@ describe('the dry run of a SubscribeRequest', () => {
     ['everything', { transactions: { t: { vote: false } } }, 'grpcBlockedOwners', { kind: 'transactions', name: 't' }],
   ]
 
-  it('says what the door says, filter and rule, and neither forwards nor charges', async () => {
+  it('returns the verdict of the gRPC server, with filter and rule, and neither forwards nor charges', async () => {
     const { token } = await gateway.subscribe({ overrides })
     const caller = gateway.access.authenticate({ token }, 'bundle', Date.now())
     assert.ok(caller.ok)
@@ -108,14 +108,14 @@ describe('the dry run of a SubscribeRequest', () => {
     }
   })
 
-  it('tells what a request would count', async () => {
+  it('returns the counts of a request', async () => {
     const { token } = await gateway.subscribe({ overrides: { methods: { Subscribe: { cost: 7 } } } })
     const request = { accounts: { a: { account: [KEY] }, b: { owner: [KEY] } }, slots: { s: {} }, entry: { e: {} } }
     const { body } = await check(token, JSON.stringify(request))
     assert.deepEqual([body.counts, body.cost], [{ accounts: 2, filters: { accounts: 2, slots: 1, entry: 1 } }, 7])
   })
 
-  it('says what is wrong with a body, and takes none beyond the limit', async () => {
+  it('refuses an invalid body with the reason, and one over the limit', async () => {
     const { token } = await gateway.subscribe({})
     for (const body of ['', 'x', '[]', '{"slots":[]}', '{"fromSlot":"x"}', '['.repeat(50_000)]) {
       const { status, body: reported } = await check(token, body)
@@ -129,7 +129,7 @@ describe('the dry run of a SubscribeRequest', () => {
     assert.equal((await check(large, ' '.repeat(2 ** 20 + 1))).status, 413)
   })
 
-  it('a long text takes as much of the pages per second as many short ones', async () => {
+  it('charges a large body as many small ones against pagesPerSecond', async () => {
     const { token } = await gateway.subscribe({ overrides: { requestBytes: 2 ** 20 } })
     const long = JSON.stringify({ slots: { s: {} } }) + ' '.repeat(2 ** 20 - 100)
     const statuses = []
@@ -138,7 +138,7 @@ describe('the dry run of a SubscribeRequest', () => {
     assert.ok(statuses.includes(429), statuses.join())
   })
 
-  it('refuses by rule what a stream refuses before it counts', async () => {
+  it('refuses by the same rules as a stream before counting', async () => {
     const { token } = await gateway.subscribe({ overrides: { requestBytes: 2 ** 20, grpcAccountsPerStream: 25 } })
     const slots = Object.fromEntries(Array.from({ length: 4097 }, (_, at) => [`s${at}`, {}]))
     const rows: [object | string, string][] = [
@@ -157,7 +157,7 @@ describe('the dry run of a SubscribeRequest', () => {
     }
   })
 
-  it('has the verdict of a stream for any request, with fields nobody knows too', async (t) => {
+  it('has the verdict of a stream for any request, also with unknown fields', async (t) => {
     const { token: loose } = await gateway.subscribe({
       overrides: { unitsPerSecond: null, grpcStreams: null, grpcAccountsPerStream: null },
     })

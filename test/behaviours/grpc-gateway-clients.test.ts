@@ -25,7 +25,7 @@ const NOTHING = {
   accountsDataSlice: [],
 }
 
-/** Clients as they come from npm, through the gateway, over a chain that lives. */
+/** Unmodified npm clients, through the gateway, over a running chain. */
 describe('geyser clients through the gateway', () => {
   let node: Localnet
   let on: GrpcGateway
@@ -43,7 +43,7 @@ describe('geyser clients through the gateway', () => {
     await node[Symbol.asyncDispose]()
   })
 
-  /** Waits until the stream flows, makes a transaction, and waits until the stream tells of it. */
+  /** Waits until the stream is live, sends a transaction, and waits for its update. */
   function createWatcher() {
     const flowing = Promise.withResolvers<void>()
     const seen = new Set<string>()
@@ -101,7 +101,7 @@ describe('geyser clients through the gateway', () => {
     assert.equal(JSON.parse(await client.getVersion()).version.proto, '12.6.0')
   })
 
-  it('@triton-one/yellowstone-grpc: refusals arrive with code and words', async () => {
+  it('@triton-one/yellowstone-grpc: refusals arrive with code and message', async () => {
     const stranger = new Yellowstone(endpoint, 'slc_wrong', undefined)
     await assert.rejects(stranger.getSlot(), { code: 7, details: 'missing or invalid token; reason: malformed' })
     const client = new Yellowstone(endpoint, token, undefined)
@@ -113,7 +113,7 @@ describe('geyser clients through the gateway', () => {
     assert.match(details, /transactions "many".*grpcAccountsPerStream allows 3/)
   })
 
-  it('helius-laserstream, a Rust client: empty filters are understood, replay works', async () => {
+  it('helius-laserstream, a Rust client: empty filters and replay work', async () => {
     const fromSlot = node.chain.slot('processed')
     const watcher = createWatcher()
     const metas: string[] = []

@@ -21,7 +21,7 @@ import {
 const NO_MESSAGE = frameMessage(Buffer.alloc(0))
 
 /** The specification's rules of authentication on gRPC, one row each. */
-describe('credentials on the gRPC door', () => {
+describe('credentials on the gRPC server', () => {
   let node: FakeNode
   let on: GrpcGateway
   let token: string
@@ -46,7 +46,7 @@ describe('credentials on the gRPC door', () => {
 
   const ask = (headers: [string, string][], path = PING) => rawCall(on.port, path, headers, NO_MESSAGE)
 
-  it('takes the token in both carriers of the specification', async () => {
+  it('accepts the token from both credential sources', async () => {
     const cases: [string, [string, string][]][] = [
       ['x-token', [['x-token', token]]],
       ['authorization: Bearer', [['authorization', `Bearer ${token}`]]],
@@ -63,7 +63,7 @@ describe('credentials on the gRPC door', () => {
     for (const [name, headers] of cases) assert.equal((await ask(headers)).code, GrpcCode.ok, name)
   })
 
-  it('refuses everything else as PERMISSION_DENIED, in trailers alone, and names the reason', async () => {
+  it('refuses everything else with PERMISSION_DENIED in a trailers-only response that names the reason', async () => {
     const other = (await on.gateway.subscribe({})).token
     const unknown = 'slc_0123456789ABCDEFGHIJKLMNOPQRSTUV4LgkA2'
     const cases: [string, [string, string][], string][] = [
@@ -131,13 +131,13 @@ describe('credentials on the gRPC door', () => {
     assert.equal(seen.length, before, 'nothing of it reached the node')
   })
 
-  it('does not read a token from the path, and does not repeat it', async () => {
+  it('neither reads a token from the path nor echoes it', async () => {
     const response = await ask([], `${PING}?api-key=${token}`)
     assert.equal(response.code, GrpcCode.unimplemented)
     assert.ok(!response.message.includes(token))
   })
 
-  it('follows the store for new calls, and ends open streams within 5 s', async () => {
+  it('applies changes of the store to new calls, and ends open streams within 5 s', async () => {
     const changes: [string, (id: string) => Promise<unknown>, string][] = [
       ['rotated', (subscription) => rotateToken(on.gateway.on, { subscription, graceMs: 0 }), 'revoked'],
       ['revoked', (subscription) => revokeTokens(on.gateway.on, { subscription }), 'revoked'],

@@ -9,7 +9,7 @@ import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
 import { type GrpcGateway, openStream, SUBSCRIBE, startGrpcGateway, tokenMetadata } from '../support/grpc-gateway.ts'
 
 /** Clients that mean harm, or do some by being slow. */
-describe('the gRPC door and hostile clients', () => {
+describe('the gRPC server with hostile clients', () => {
   let node: FakeNode
   let on: GrpcGateway
   let calls: GrpcCall[] = []
@@ -27,7 +27,7 @@ describe('the gRPC door and hostile clients', () => {
     await node[Symbol.asyncDispose]()
   })
 
-  it('a client that does not read holds up the node, not the gateway', async () => {
+  it("a client that does not read pauses its node's stream, not the gateway", async () => {
     const { token } = await on.gateway.subscribe({})
     calls = []
     const session = connect(`http://127.0.0.1:${on.port}`)
@@ -65,7 +65,7 @@ describe('the gRPC door and hostile clients', () => {
     session.destroy()
   })
 
-  it('ten thousand streams opened and reset in a row leave nothing behind and do not disturb others', async () => {
+  it('ten thousand streams opened and reset leak nothing and do not disturb others', async () => {
     const { token } = await on.gateway.subscribe({ overrides: { unitsPerSecond: null, grpcStreams: null } })
     const customer = await on.gateway.subscribe({})
     calls = []
@@ -89,7 +89,7 @@ describe('the gRPC door and hostile clients', () => {
     session.destroy()
     await until('the connection was ended', () => isGone)
     await until('only the other stream is open', () => on.server.openCalls === 1)
-    // A hundred are let through by the limit, and what was opened before the first of them was counted; without the limit it is all.
+    // The limit allows a hundred, plus those opened before the first was counted; without the limit it would be all.
     assert.ok(calls.length <= 500, `${calls.length} calls reached the node`)
     calls[0]?.send(Buffer.from('update'))
     await until('it flows', () => other.messages.length === 1)

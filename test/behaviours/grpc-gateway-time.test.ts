@@ -7,7 +7,7 @@ import { until } from '../../src/platform/process/test-wait.ts'
 import { startFakeNode } from '../faults/fake-node.ts'
 import { openStream, PING, SUBSCRIBE, startGrpcGateway, tokenMetadata, unary } from '../support/grpc-gateway.ts'
 
-test('a node that has gone silent is left: a stream with UNAVAILABLE, a call with DEADLINE_EXCEEDED', async () => {
+test('ends calls at a silent node: a stream with UNAVAILABLE, a unary call with DEADLINE_EXCEEDED', async () => {
   await using node = await startFakeNode()
   node.onGrpcCall = (call) => call.sendHeaders()
   const times = { stallMs: 200, sweepMs: 20, unaryDeadlineMs: 200 }
@@ -20,7 +20,7 @@ test('a node that has gone silent is left: a stream with UNAVAILABLE, a call wit
   assert.equal(on.server.openCalls, 0)
 })
 
-test('a token that runs out ends its streams, though the store says nothing new', async () => {
+test('ends streams when their token expires, without a change of the store', async () => {
   await using node = await startFakeNode()
   node.onGrpcCall = (call) => call.sendHeaders()
   await using on = await startGrpcGateway([{ name: 'fake', grpc: node.grpc }], { sweepMs: 20 })
@@ -45,7 +45,7 @@ test('a token that runs out ends its streams, though the store says nothing new'
   assert.deepEqual([code, details], [GrpcCode.permissionDenied, 'missing or invalid token; reason: expired'])
 })
 
-test('at a shutdown streams end one after another', async () => {
+test('ends streams one after another at a shutdown', async () => {
   await using node = await startFakeNode()
   node.onGrpcCall = (call) => call.sendHeaders()
   await using on = await startGrpcGateway([{ name: 'fake', grpc: node.grpc }])

@@ -31,8 +31,8 @@ const PING_ONLY = request({ ping: { id: 1 } })
 const slotUpdate = (slot: bigint) =>
   encodeMessage(SubscribeUpdateSchema, { filters: ['s'], updateOneof: { case: 'slot', value: { slot } } })
 
-/** The gRPC door over a node whose every answer the test decides. */
-describe('the gRPC door', () => {
+/** The gRPC server over a node whose responses the test scripts. */
+describe('the gRPC server', () => {
   let node: FakeNode
   let proxy: FaultProxy
   let on: GrpcGateway
@@ -64,7 +64,7 @@ describe('the gRPC door', () => {
   function openNext(metadata: Metadata) {
     calls = []
     streams += 1
-    // Of what a customer may say to the node, this is what gRPC itself has no use for.
+    // The only forwarded metadata that gRPC itself does not use.
     metadata.set('x-request-snapshot', `${streams}`)
     return openStream(on.client, SUBSCRIBE, metadata)
   }
@@ -81,7 +81,7 @@ describe('the gRPC door', () => {
     return on.gateway.access.quota(caller).month.used
   }
 
-  it('tells the budget with the first metadata, and passes the node’s own', async () => {
+  it("sends the budget in the initial metadata, beside the node's own", async () => {
     const { token } = await on.gateway.subscribe({ overrides: { unitsPerSecond: 50 } })
     respond = (call) => serveUnary(call, (message) => ({ ok: true, message }))
     const {
@@ -103,7 +103,7 @@ describe('the gRPC door', () => {
     stream.call.cancel()
   })
 
-  it('passes bytes both ways as they are, a million of them against the grain of the frames', async () => {
+  it('relays bytes unchanged both ways, for any chunking of the frames', async () => {
     const stream = await begin()
     stream.send(SLOTS)
     await until('the node has the request', () => calls[0]?.messages.length === 1)
@@ -120,7 +120,7 @@ describe('the gRPC door', () => {
     assert.equal(stream.permits(), 0)
   })
 
-  it('reads compressed requests, and answers in the encoding of the node', async () => {
+  it('reads compressed requests, and responds in the encoding of the node', async () => {
     const stream = await begin({ grpcAccountsPerStream: 2 }, (token) => {
       const metadata = tokenMetadata(token)
       metadata.set('grpc-internal-encoding-request', 'gzip')
@@ -147,7 +147,7 @@ describe('the gRPC door', () => {
     respond = () => {}
   })
 
-  it('refuses a request beyond the plan, first or later, by filter and rule; it is not charged and not forwarded', async () => {
+  it('refuses a request over the plan, first or later, by filter and rule, and neither charges nor forwards it', async () => {
     const many = request({ slots: { s: {} }, accounts: { big: { account: ['a', 'b'], owner: ['c'] } } })
     for (const earlier of [[], [SLOTS], [PING_ONLY]]) {
       const stream = await begin({ grpcAccountsPerStream: 2 })
@@ -169,7 +169,7 @@ describe('the gRPC door', () => {
     await until('the node is left', () => calls[0]?.call.isOver ?? false)
   })
 
-  it('holds a stream to the limits of today', async () => {
+  it('applies changed limits to an open stream', async () => {
     const stream = await begin({ grpcAccountsPerStream: 2 })
     const three = request({ accounts: { x: { account: ['a', 'b', 'c'] } } })
     stream.send(SLOTS)
@@ -184,7 +184,7 @@ describe('the gRPC door', () => {
     stream.call.cancel()
   })
 
-  it('charges the opening and every later request but not pings', async () => {
+  it('charges the opening and every later request, but no pings', async () => {
     const stream = await begin()
     for (const message of [SLOTS, PING_ONLY, SLOTS, PING_ONLY, PING_ONLY, SLOTS]) stream.send(message)
     await until('the node has them', () => calls[0]?.messages.length === 6)
@@ -197,7 +197,7 @@ describe('the gRPC door', () => {
     flood.call.cancel()
   })
 
-  it('over a limit: RESOURCE_EXHAUSTED with the limit named, a second later', async () => {
+  it('refuses with RESOURCE_EXHAUSTED and the name of the limit, after a second', async () => {
     const { token, id } = await on.gateway.subscribe({ overrides: { grpcStreams: 1, unitsPerMonth: 2 } })
     const first = openNext(tokenMetadata(token))
     await first.headers
@@ -225,16 +225,16 @@ describe('the gRPC door', () => {
     assert.equal(on.gateway.access.permits.taken(id).grpcStreams, 0)
   })
 
-  it('who cancels is gone from the node too, and has the seat back', async () => {
+  it('cancels at the node and releases the permit when the client cancels', async () => {
     const stream = await begin({ grpcStreams: 1 })
     await stream.headers
     stream.call.cancel()
     await until('the node is left', () => calls[0]?.call.isOver ?? false)
-    await until('the seat is free', () => stream.permits() === 0)
+    await until('the permit is released', () => stream.permits() === 0)
     await until('nothing is open', () => on.server.openCalls === 0)
   })
 
-  it('half a close is passed on and ends nothing', async () => {
+  it('passes on a half-close and ends nothing', async () => {
     const stream = await begin()
     let isHalf = false
     await until('it is there', () => calls.length === 1)
@@ -259,7 +259,7 @@ describe('the gRPC door', () => {
     assert.deepEqual([code, details], [14, 'the node behind this call is lost; last slot seen: 812345678'])
   })
 
-  it('no node: UNAVAILABLE and no charge', async () => {
+  it('refuses with UNAVAILABLE and no charge without a node', async () => {
     const { token, id } = await on.gateway.subscribe({})
     await proxy.disable()
     const { error } = await unary(on.client, PING, Buffer.alloc(0), tokenMetadata(token))
@@ -268,7 +268,7 @@ describe('the gRPC door', () => {
     assert.equal(quota(id, token), 0)
   })
 
-  it('unknown methods of geyser are forwarded, other services are not', async () => {
+  it('forwards unknown methods of geyser.Geyser, and no other service', async () => {
     const { token } = await on.gateway.subscribe({})
     respond = (call) => serveUnary(call, () => ({ ok: true, message: Buffer.from(call.path) }))
     const path = '/geyser.Geyser/SubscribeGossip'
@@ -278,14 +278,14 @@ describe('the gRPC door', () => {
     })
     const other = await unary(on.client, '/other.Service/Do', Buffer.alloc(0), tokenMetadata(token))
     assert.equal(other.error?.code, GrpcCode.unimplemented)
-    // What the node says about the gateway's credential is not the customer's affair.
+    // A status about the gateway's credential is not passed on to the customer.
     respond = (call) => call.end({ code: GrpcCode.unauthenticated, message: 'No valid auth token' })
     const refused = await unary(on.client, PING, Buffer.alloc(0), tokenMetadata(token))
     assert.equal(refused.error?.code, GrpcCode.unavailable)
     respond = () => {}
   })
 
-  it('the health check needs no token', async () => {
+  it('serves the health check without a token', async () => {
     const check = (service: string) =>
       unary(
         on.client,
@@ -303,11 +303,11 @@ describe('the gRPC door', () => {
       return stream
     }
     const [watching, nobody] = [watch(''), watch('nobody')]
-    await until('both were told', () => watching.messages.length === 1 && nobody.messages.length === 1)
+    await until('both have a status', () => watching.messages.length === 1 && nobody.messages.length === 1)
     assert.deepEqual([watching.messages, nobody.messages], [[Buffer.from([8, 1])], [Buffer.from([8, 3])]])
     on.server.beginLameDuck()
     assert.deepEqual((await check('')).response, Buffer.from([8, 2]))
-    await until('the change was told', () => watching.messages.length === 2)
+    await until('the change was sent', () => watching.messages.length === 2)
     assert.deepEqual(watching.messages[1], Buffer.from([8, 2]))
     assert.equal(nobody.messages.length, 1)
     for (const { call } of [watching, nobody]) call.cancel()
@@ -315,7 +315,7 @@ describe('the gRPC door', () => {
     await check('')
   })
 
-  it('takes so many health watches of an address and no more, and gives their place to the next', async () => {
+  it('limits the health watches of an address, and accepts new ones after others close', async () => {
     const ask = encodeMessage(HealthCheckRequestSchema, { service: 'nobody' })
     const watch = () => {
       const stream = openStream(on.client, '/grpc.health.v1.Health/Watch', new Metadata())
@@ -330,14 +330,17 @@ describe('the gRPC door', () => {
     for (const { call } of streams) call.cancel()
     for (let tries = 0; tries < 100; tries++) {
       const stream = watch()
-      const reported = await Promise.race([stream.ended, until('told', () => stream.messages.length === 1)])
+      const reported = await Promise.race([
+        stream.ended,
+        until('a status was sent', () => stream.messages.length === 1),
+      ])
       stream.call.cancel()
       if (reported === undefined) return
     }
     assert.fail('no place became free')
   })
 
-  it('at a shutdown streams end with UNAVAILABLE and calls under way are answered', async () => {
+  it('ends streams with UNAVAILABLE and completes unary calls at a shutdown', async () => {
     const stream = await begin()
     await stream.headers
     const { token } = await on.gateway.subscribe({})

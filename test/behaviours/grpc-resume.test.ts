@@ -75,7 +75,7 @@ describe('a stream whose node is lost', () => {
 
   const last = () => served.at(-1) as Served
 
-  it('ends with UNAVAILABLE and the last slot seen where the plan does not let it go on', async () => {
+  it('ends with UNAVAILABLE and the last slot where the plan has no grpcResume', async () => {
     const stream = await begin({})
     last().call.send(update(998))
     await until('it arrived', () => stream.messages.length === 1)
@@ -113,7 +113,7 @@ describe('a stream whose node is lost', () => {
     stream.call.cancel()
   })
 
-  it('that was still being sent the past goes on where that had come to', async () => {
+  it('resumes an unfinished replay where it stopped', async () => {
     const stream = await begin({ grpcResume: true }, { slots: { s: {} }, fromSlot: 500n })
     last().call.send(update(620))
     await until('it arrived', () => stream.messages.length === 1)
@@ -123,7 +123,7 @@ describe('a stream whose node is lost', () => {
     stream.call.cancel()
   })
 
-  it('goes on when its node falls silent or says that it is shutting down', async () => {
+  it('resumes when its node is silent or shuts down', async () => {
     const stream = await begin({ grpcResume: true })
     last().call.send(update(999))
     await until('silence is noticed', () => served.length === 2 && last().requests.length === 1)
@@ -136,7 +136,7 @@ describe('a stream whose node is lost', () => {
     stream.call.cancel()
   })
 
-  it('ends, and says where it was, when the next node does not hold these slots any more', async () => {
+  it('ends with the last slot when the next node no longer has these slots', async () => {
     const stream = await begin({ grpcResume: true })
     last().call.send(update(998))
     await until('it arrived', () => stream.messages.length === 1)
@@ -148,7 +148,7 @@ describe('a stream whose node is lost', () => {
     assert.deepEqual([code, details], [GrpcCode.unavailable, 'the node behind this call is lost; last slot seen: 998'])
   })
 
-  it('ends when there is no node left', async () => {
+  it('ends when no node is available', async () => {
     const stream = await begin({ grpcResume: true })
     last().call.send(update(998))
     await until('it arrived', () => stream.messages.length === 1)
@@ -159,7 +159,7 @@ describe('a stream whose node is lost', () => {
     assert.equal(on.registry.value('sluice_bundle_grpc_resumes_total', { result: 'ended' }), 1)
   })
 
-  it('a word of the node that is no loss reaches the client as it is', async () => {
+  it('gets a status of the node that is no loss unchanged', async () => {
     const stream = await begin({ grpcResume: true })
     last().call.send(update(998))
     await until('it arrived', () => stream.messages.length === 1)

@@ -9,7 +9,7 @@ import { startServedGateway } from '../support/served-gateway.ts'
 const SHARE_BYTES = 256 * 1024
 const BODY_BYTES = 64 * 1024
 
-test('requests and responses that are held have a total, refused by its name and not forwarded', async () => {
+test('limits the bytes of held requests and responses, and refuses by the name of the limit without forwarding', async () => {
   await using node = await startFakeNode()
   const large = `"${'x'.repeat(600_000)}"`
   node.respond = (method) => ({ result: method === 'getProgramAccounts' ? large : '"small"' })
@@ -52,7 +52,7 @@ test('requests and responses that are held have a total, refused by its name and
   )
   assert.equal(node.calls.length, before, 'nothing was forwarded')
   assert.equal(await metric('sluice_bundle_refused_total{interface="rpc",limit="heldBytesPerSubscription"}'), 1)
-  // A call that needs no room is served all the same.
+  // A call that holds no bytes is served all the same.
   assert.equal((await post(JSON.stringify(call('getHealth', 1)))).status, 200)
 
   for (const socket of slow) socket.destroy()
@@ -68,7 +68,7 @@ test('requests and responses that are held have a total, refused by its name and
   assert.equal(await metric('sluice_process_held_bytes'), 0)
 })
 
-test('a large batch arrives whole, in order and compressed where that was asked for', async () => {
+test('delivers a large batch completely, in order, and compressed on request', async () => {
   await using node = await startFakeNode()
   node.respond = (_method, params) => ({ result: `"${String(params).repeat(100_000)}"` })
   await using gateway = await startServedGateway([{ name: 'a', rpc: node.rpc }])

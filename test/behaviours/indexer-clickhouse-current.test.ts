@@ -26,12 +26,12 @@ describe('the dialect of current servers, on ClickHouse 26.5 from npm', () => {
 
   const run = async (statement: string): Promise<string> => (await database.query(statement, 'TabSeparated')).text()
 
-  test('tables keep what is sent as the writer sends it, once for each token', async () => {
+  test('inserts of the writer are stored once for each token', async () => {
     const rows = listRows([batchRowsOf(makeTestChain({ seed: 9, blocks: 1, transactionsPerBlock: 10 }))])
     for (const table of TABLES.filter(({ name }) => rows[name].length > 0)) {
       const names = table.columns.map(({ name }) => name)
       const lines = rows[table.name].map((row) =>
-        JSON.stringify(Object.fromEntries([...names.map((name, at) => [name, plain(row[at])]), ['_version', 1]])),
+        JSON.stringify(Object.fromEntries([...names.map((name, at) => [name, jsonValue(row[at])]), ['_version', 1]])),
       )
       const insert = (token: string): Promise<string> =>
         run(`INSERT INTO chain_base.${table.name} SETTINGS insert_deduplication_token = '${token}', async_insert = 0,
@@ -39,7 +39,7 @@ describe('the dialect of current servers, on ClickHouse 26.5 from npm', () => {
       for (let time = 0; time < 3; time++) await insert(`${table.name}:1`)
       const once = Number(await run(`SELECT count() FROM chain_base.${table.name}`))
       assert.equal(once, lines.length, table.name)
-      // Another token is another insert, which the key makes one again.
+      // Another token is another insert; the view merges its rows by key.
       await insert(`${table.name}:2`)
       const seen = Number(await run(`SELECT count() FROM chain.${table.name}`))
       const keys = Number(await run(`SELECT uniqExact(${table.key.join(', ')}) FROM chain_base.${table.name}`))
@@ -47,7 +47,7 @@ describe('the dialect of current servers, on ClickHouse 26.5 from npm', () => {
     }
   })
 
-  test('blocks become final by the progress alone, and coverage tells what is complete', async () => {
+  test('the progress alone makes blocks finalized, and coverage lists what is complete', async () => {
     const [slot] = (await run('SELECT max(slot) FROM chain.blocks')).trim().split('\n').map(Number)
     assert.equal(await run('SELECT commitment FROM chain.blocks'), 'confirmed\n')
     assert.equal(await run('SELECT * FROM chain.coverage'), '')
@@ -60,7 +60,7 @@ describe('the dialect of current servers, on ClickHouse 26.5 from npm', () => {
     )
   })
 
-  test('the writer, over HTTP: a batch that is cut off and comes again is not doubled', async () => {
+  test('the writer, over HTTP: a batch that is interrupted and repeated is stored once', async () => {
     await using http = await startHttpOver(run)
     await using store = await openClickHouseStore(
       { url: http.url, user: 'default', password: '', database: 'written' },
@@ -74,7 +74,7 @@ describe('the dialect of current servers, on ClickHouse 26.5 from npm', () => {
     assert.equal(await slots(), all)
     const [, second] = batches
     assert.ok(second !== undefined)
-    // A batch cut off before its end, then the same again: the rows of its first tables are known by their tokens.
+    // An interrupted batch, then the same again: the server recognises the rows of its first tables by their tokens.
     const next = { ...second, name: 'next', range: { from: second.range.to + 1, to: second.range.to + 1 } }
     const rows = [batchRowsOf([{ ...(chain[0] as ChainBlock), slot: next.range.from, transactions: [] }])]
     for (let time = 0; time < 2; time++) await assert.rejects(store.write({ ...next, rows: [...rows, brokenRows()] }))
@@ -83,7 +83,7 @@ describe('the dialect of current servers, on ClickHouse 26.5 from npm', () => {
     assert.deepEqual((await store.progress()).ranges, [{ from: batches[0]?.range.from, to: next.range.to }])
   })
 
-  test('statements that make and end accounts are read by the parser', async () => {
+  test('the parser accepts the statements that create and drop accounts', async () => {
     const statements = [
       ...planStatements(TEST_PLAN),
       ...userStatements(TEST_USER),
@@ -96,7 +96,7 @@ describe('the dialect of current servers, on ClickHouse 26.5 from npm', () => {
     await assert.rejects(run("SELECT formatQuery('CREATE USER u_a IDENTIFIED WITH nothing BY 1')"))
   })
 
-  test('its only user may not make accounts, so what they do at run time is not tested here', async () => {
+  test('the only user of this engine may not create accounts, so their effect is not tested here', async () => {
     for (const statement of planStatements(TEST_PLAN).filter((text) => text.startsWith('CREATE')))
       await assert.rejects(run(statement), /Code: 497/, statement)
   })
@@ -139,6 +139,6 @@ async function startHttpOver(run: (statement: string) => Promise<string>): Promi
   }
 }
 
-function plain(value: unknown): unknown {
+function jsonValue(value: unknown): unknown {
   return typeof value === 'bigint' ? String(value) : value
 }

@@ -15,8 +15,8 @@ import { subscribeIndexer } from '../support/indexer.ts'
 
 type Seen = { readonly url: URL; readonly headers: IncomingHttpHeaders; readonly body: string }
 
-/** What a current server says on the wire, which Debian's old one does not: told by a server of our own making. */
-describe('what passes between a customer and a current ClickHouse', () => {
+/** A fake server that sends what current servers send and Debian's old one does not. */
+describe('the proxy in front of a current ClickHouse', () => {
   let fake: Server
   let gateway: Gateway
   let url: string
@@ -89,7 +89,7 @@ describe('what passes between a customer and a current ClickHouse', () => {
   const ask = (fields: string, body = 'SELECT 1', headers: Record<string, string> = {}) =>
     fetch(`${url}/?${fields}`, { method: 'POST', headers: { ...account.headers, ...headers }, body })
 
-  test('credentials of the customer go on, the token and everything else of the gateway does not', async () => {
+  test('forwards the database login of the customer, and neither the token nor other headers', async () => {
     await (
       await ask('query_id=mine&param_x=a%09b&max_execution_time=7', 'SELECT {x:String}', {
         cookie: 'c=1',
@@ -123,7 +123,7 @@ describe('what passes between a customer and a current ClickHouse', () => {
     )
   })
 
-  test('settings are held to the plan, and what is not offered is refused without asking the server', async () => {
+  test('limits settings to the plan, and refuses unsupported fields without a request to the server', async () => {
     await (
       await ask('max_execution_time=3600&max_result_rows=999999&buffer_size=99999999999&wait_end_of_query=1')
     ).text()
@@ -150,12 +150,12 @@ describe('what passes between a customer and a current ClickHouse', () => {
       assert.ok(refused.status >= 400 && refused.status < 500, `${field}: ${refused.status}`)
     }
     assert.deepEqual(seen, [])
-    // No limit at all means the plan's.
+    // 0 means no limit of its own: the limit of the plan holds.
     await (await ask('max_execution_time=0&max_result_rows=0')).text()
     assert.equal((seen[0] as Seen | undefined)?.url.searchParams.get('max_execution_time'), '30')
   })
 
-  test('the answer passes as it is, with the own query id, the summary and a receipt', async () => {
+  test('forwards the response unchanged, with the query id of the client, the summary and the coverage slot', async () => {
     const bytes = Buffer.from([0, 255, 10, 13, 10, 200])
     respond = (response) => {
       response.writeHead(200, {
@@ -177,7 +177,7 @@ describe('what passes between a customer and a current ClickHouse', () => {
     assert.ok(!JSON.stringify(reported).includes('internal-name') && reported['x-inside'] === undefined)
   })
 
-  test('an error after the head reaches the client as a typed error', async () => {
+  test('an error after the headers reaches the client as a typed error', async () => {
     const message =
       'Code: 395. DB::Exception: Value passed to throwIf is non-zero. (FUNCTION_THROW_IF_VALUE_IS_NON_ZERO)\n'
     const trailer = `\r\n__exception__\r\nabcdefghijklmnop\r\n${message}${message.length} abcdefghijklmnop\r\n__exception__\r\n`
@@ -187,7 +187,7 @@ describe('what passes between a customer and a current ClickHouse', () => {
         'x-clickhouse-exception-tag': 'abcdefghijklmnop',
       })
       response.write('{"x":1}\n'.repeat(20_000))
-      // In pieces, as networks are: the client must get it as one.
+      // In two chunks, as a network may split it: the client must get it in one.
       response.write(trailer.slice(0, 40))
       setImmediate(() => response.end(trailer.slice(40)))
     }
@@ -207,7 +207,7 @@ describe('what passes between a customer and a current ClickHouse', () => {
     await client.close()
   })
 
-  test('an answer that breaks off at the server breaks off at the customer', async () => {
+  test('a response that breaks off at the server breaks off at the client', async () => {
     respond = (response) => {
       response.writeHead(200, { 'content-length': '1000' })
       response.write('half')
@@ -216,7 +216,7 @@ describe('what passes between a customer and a current ClickHouse', () => {
     await assert.rejects((async () => (await ask('')).text())())
   })
 
-  test('refusals of the server pass with their code; a login it does not know is 401 here', async () => {
+  test('forwards refusals of the server with their code; a login that the server refuses is 401', async () => {
     respond = (response) => {
       response.writeHead(403, { 'x-clickhouse-exception-code': '497' })
       response.end('Code: 497. DB::Exception: Not enough privileges. (ACCESS_DENIED)\n')
@@ -233,7 +233,7 @@ describe('what passes between a customer and a current ClickHouse', () => {
     assert.doesNotMatch(await unknown.text(), /u_internal/)
   })
 
-  test('a customer who leaves: the server is told to stop, by the account of the gateway', async () => {
+  test('kills the query at the server with the account of the gateway when the client disconnects', async () => {
     let isGone = false
     respond = (response) => void response.on('close', () => (isGone = true))
     const controller = new AbortController()
@@ -246,10 +246,10 @@ describe('what passes between a customer and a current ClickHouse', () => {
     await until('the server has it', () => seen.length === 1)
     controller.abort()
     await assert.rejects(pending)
-    await until('the server is told', () => seen.some(({ body }) => body.startsWith('KILL')))
-    await until('the connection is given up', () => isGone)
+    await until('the query is killed', () => seen.some(({ body }) => body.startsWith('KILL')))
+    await until('the connection is closed', () => isGone)
     const [query, kill] = seen as [Seen, Seen]
-    // None for any of the queries that came to their end; one perhaps for the answer that broke off.
+    // None for a query that ended by itself; possibly one for the response that broke off.
     assert.ok(kills <= 2, `${kills} kills`)
     assert.equal(kill.body, `KILL QUERY WHERE query_id = '${query.url.searchParams.get('query_id')}' ASYNC`)
     assert.equal(kill.headers.authorization, `Basic ${Buffer.from('gateway:secret of the gateway').toString('base64')}`)

@@ -30,19 +30,19 @@ describe("the operator's ClickHouse as the store, on Debian's server", () => {
     return { ...store, database }
   }
 
-  test('what is written is there, once, however often it is written', async () => {
+  test('a batch that is written several times is stored once', async () => {
     await using store = await openStore()
     const halves = [batchOf(CHAIN.slice(0, 20)), batchOf(CHAIN.slice(20))]
     for (const batch of [...halves, ...halves, halves[0] as WriteBatch]) await store.write(batch)
-    const whole = batchOf(CHAIN)
-    await holds(store.database, whole)
+    const complete = batchOf(CHAIN)
+    await holds(store.database, complete)
     const { ranges, recent } = await store.progress()
-    assert.deepEqual(ranges, [whole.range])
+    assert.deepEqual(ranges, [complete.range])
     assert.deepEqual(recent.at(-1), { slot: CHAIN.at(-1)?.slot, blockhash: CHAIN.at(-1)?.blockhash })
     assert.equal(recent.length, CHAIN.length)
   })
 
-  test('a rewind takes away every trace of the blocks from there on, and they can come again', async () => {
+  test('a rewind deletes all rows of the blocks from its slot on, and they can be written again', async () => {
     await using store = await openStore()
     await store.write(batchOf(CHAIN))
     const cut = CHAIN[25] as ChainBlock
@@ -50,12 +50,12 @@ describe("the operator's ClickHouse as the store, on Debian's server", () => {
     const rest = batchOf(CHAIN.slice(0, 25))
     await holds(store.database, rest)
     assert.deepEqual((await store.progress()).ranges, [{ from: rest.range.from, to: cut.slot - 1 }])
-    // The very same blocks may come back: what the server remembers of them must not keep them out.
+    // The same blocks may be written again: the insert tokens that the server remembers must not skip them.
     await store.write(batchOf(CHAIN.slice(25)))
     await holds(store.database, batchOf(CHAIN))
   })
 
-  test('blocks become final, and coverage tells what is complete', async () => {
+  test('blocks become finalized, and coverage lists what is complete', async () => {
     await using store = await openStore()
     assert.equal(await server.run(`SELECT * FROM ${store.database}.coverage`), '')
     await store.write(batchOf(CHAIN.slice(0, 5)))
@@ -84,7 +84,7 @@ describe("the operator's ClickHouse as the store, on Debian's server", () => {
       assert.deepEqual(row.map(Number), [(CHAIN[10] as ChainBlock).parentSlot + 1, CHAIN[19]?.slot, 1, 0])
   })
 
-  test('a batch cut off in the middle is completed by the same batch, and taken back before any other', async () => {
+  test('an interrupted batch is completed by the same batch, and deleted before any other', async () => {
     await using proxy = await startFaultProxy({ target: { host: '127.0.0.1', port: Number(new URL(server.url).port) } })
     const database = `chain${++databases}`
     const first = batchOf(CHAIN.slice(0, 10))
@@ -99,7 +99,7 @@ describe("the operator's ClickHouse as the store, on Debian's server", () => {
       const next = batchOf(CHAIN.slice(20, 30))
       await assert.rejects(store.write({ ...next, rows: [...next.rows, brokenRows()] }))
     }
-    // The chain went another way meanwhile: other rows in the same slots.
+    // A fork meanwhile: other rows in the same slots.
     await using again = await openStore(database)
     const others = FORK.slice(20, 30).map((block, at) => ({ ...block, slot: (CHAIN[20 + at] as ChainBlock).slot }))
     const fork = { ...batchOf(others), range: batchOf(CHAIN.slice(20, 30)).range }
@@ -109,27 +109,27 @@ describe("the operator's ClickHouse as the store, on Debian's server", () => {
     assert.deepEqual((await again.progress()).ranges, [batchOf(CHAIN.slice(0, 30)).range])
   })
 
-  test('a server that is gone fails the write, and the same batch goes through when it is back', async () => {
+  test('a write fails while the server is down, and the same batch succeeds after its restart', async () => {
     await using store = await openStore()
     await store.write(batchOf(CHAIN.slice(0, 10)))
     await server.kill()
     const next = batchOf(CHAIN.slice(10, 20))
-    await assert.rejects(store.write(next), /did not answer/)
+    await assert.rejects(store.write(next), /no response/)
     await server.start()
     await store.write(next)
     await holds(store.database, batchOf(CHAIN.slice(0, 20)))
   })
 
-  test('a server that is cut off without a word is given up in seconds, and the batch goes through later', async (t) => {
+  test('a write fails within seconds when the network drops all packets, and the batch succeeds later', async (t) => {
     await using proxy = await startFaultProxy({ target: { host: '127.0.0.1', port: Number(new URL(server.url).port) } })
     await using store = await openStore(undefined, `http://127.0.0.1:${proxy.port}`)
     await store.write(batchOf(CHAIN.slice(0, 10)))
     for (const stream of ['upstream', 'downstream'] as const) proxy.add({ type: 'timeout', timeoutMs: 0, stream })
     const next = batchOf(CHAIN.slice(10, 20))
     const startedMs = performance.now()
-    await assert.rejects(store.write(next), /did not answer/)
+    await assert.rejects(store.write(next), /no response/)
     const seconds = (performance.now() - startedMs) / 1000
-    t.diagnostic(`given up after ${seconds.toFixed(1)} s`)
+    t.diagnostic(`failed after ${seconds.toFixed(1)} s`)
     assert.ok(seconds < 30, `${seconds} s`)
     proxy.clear()
     proxy.resetConnections()
@@ -137,7 +137,7 @@ describe("the operator's ClickHouse as the store, on Debian's server", () => {
     await holds(store.database, batchOf(CHAIN.slice(0, 20)))
   })
 
-  /** The views show exactly these rows. */
+  /** Checks that the views have exactly these rows. */
   async function holds(database: string, { rows }: WriteBatch): Promise<void> {
     for (const table of TABLES) {
       const names = table.columns.map(({ name }) => name).join(', ')
@@ -147,8 +147,8 @@ describe("the operator's ClickHouse as the store, on Debian's server", () => {
       const expected = listRows(rows)
         [table.name].map((row) => indexedRowText(table.columns, row))
         .toSorted()
-      const strange = found.findIndex((row, at) => row !== expected[at])
-      assert.deepEqual([found.length, found[strange]], [expected.length, expected[strange]], table.name)
+      const different = found.findIndex((row, at) => row !== expected[at])
+      assert.deepEqual([found.length, found[different]], [expected.length, expected[different]], table.name)
     }
   }
 })

@@ -17,7 +17,7 @@ describe("queries on the operator's ClickHouse, Debian's server behind the gatew
   before(async () => {
     server = await startClickHouse()
     rig = await startIndexerRig(
-      // Longer than the tests wait for anything: what ends sooner was ended.
+      // Longer than any wait of the tests: a query that ends sooner was killed.
       { query: { secondsMax: 120, rowsMax: 200_000, concurrentPerSubscription: 2 } },
       { url: server.url, ...CLICKHOUSE_ADMIN, database: 'chain' },
     )
@@ -46,18 +46,18 @@ describe("queries on the operator's ClickHouse, Debian's server behind the gatew
       "SELECT count() FROM system.processes WHERE query NOT LIKE '%system.processes%' AND query LIKE '%numbers%'",
     )
 
-  test('an error of the server is one of the client', async () => {
+  test('an error of the server is an error of the client', async () => {
     await assert.rejects(client.query({ query: 'SELECT * FROM nosuch', format: 'JSON' }), /nosuch/)
   })
 
-  test('rows and coverage are those of the chain', async () => {
+  test('rows and coverage match the chain', async () => {
     const coverage = await (await ask("SELECT to_slot, open_gaps FROM coverage WHERE table_name = 'blocks'")).text()
     assert.match(coverage, /^[1-9]\d*\t0\n$/)
-    const whole = await (await ask('SELECT sum(tx_count - vote_tx_count) FROM blocks')).text()
-    assert.ok(Number(whole) > 20)
+    const transactions = await (await ask('SELECT sum(tx_count - vote_tx_count) FROM blocks')).text()
+    assert.ok(Number(transactions) > 20)
   })
 
-  test('customers read; limits of the gateway hold', async () => {
+  test('customers may only read, within the limits of the gateway', async () => {
     const written = await ask('CREATE TABLE chain.mine (x UInt8) ENGINE = Memory')
     assert.notEqual(written.status, 200)
     assert.match(await written.text(), /Code: 164|readonly/i)
@@ -74,7 +74,7 @@ describe("queries on the operator's ClickHouse, Debian's server behind the gatew
     assert.equal((await ask('SELECT currentDatabase()', account.headers, 'database=solana')).status, 200)
   })
 
-  test('either half missing or wrong is the same 401, and the server is not asked', async () => {
+  test('a missing or wrong login or token gives the same 401 without a request to the server', async () => {
     const { username, password, token } = account
     const basic = (name: string, secret: string) => `Basic ${Buffer.from(`${name}:${secret}`).toString('base64')}`
     const login = basic(username, password)
@@ -91,13 +91,13 @@ describe("queries on the operator's ClickHouse, Debian's server behind the gatew
     }
     assert.equal(seen.size, 1)
     assert.match([...seen].join(), /^401 Code: 516\. DB::Exception: .*AUTHENTICATION_FAILED/)
-    // Good here and not known there: the operator has not granted it.
+    // The gateway accepts the login and the server does not: the operator has not granted it.
     const forgotten = await ask('SELECT 1', unknown.headers)
     assert.equal(forgotten.status, 401)
     assert.match(await forgotten.text(), /Code: 516/)
   })
 
-  test('who leaves takes the query along', async () => {
+  test('a client that disconnects ends its query at the server', async () => {
     const controller = new AbortController()
     const heavy = client.query({
       query: HEAVY,
@@ -107,10 +107,10 @@ describe("queries on the operator's ClickHouse, Debian's server behind the gatew
     controller.abort()
     await assert.rejects(heavy)
     await until('the server has stopped', async () => (await customerQueries()) === '0\n')
-    await until('the seat is free', () => rig.indexer.status().runningQueries === 0)
+    await until('the permit is released', () => rig.indexer.status().runningQueries === 0)
   })
 
-  test('a query that takes too long is ended, and a third one at a time is refused', async () => {
+  test('a query over its time limit is ended, and a third concurrent one is refused', async () => {
     const both = [1, 2].map((seconds) => ask(HEAVY, account.headers, `max_execution_time=${seconds}`))
     await until('both run', () => rig.indexer.status().runningQueries === 2)
     const third = await ask('SELECT 1')
@@ -120,7 +120,7 @@ describe("queries on the operator's ClickHouse, Debian's server behind the gatew
     await until('the server has stopped', async () => (await customerQueries()) === '0\n')
   })
 
-  test('a server that is gone: a retryable answer, ingest waits, and all goes on when it is back', async () => {
+  test('while the server is down queries get a retryable error and ingest waits; both continue after its restart', async () => {
     await server.kill()
     const away = await ask('SELECT 1')
     assert.equal(away.status, 503)
@@ -132,7 +132,7 @@ describe("queries on the operator's ClickHouse, Debian's server behind the gatew
     assert.equal(await (await ask('SELECT 1')).text(), '1\n')
   })
 
-  test("the operator's own question", async () => {
+  test('runs a query of the operator, read-only', async () => {
     const { body } = await rig.indexer.query('SELECT count() > 0 FROM blocks', 'TabSeparated')
     assert.equal(Buffer.from(body).toString(), '1\n')
     await assert.rejects(rig.indexer.query('DROP TABLE blocks', 'TabSeparated'), /readonly|Code: 164/i)

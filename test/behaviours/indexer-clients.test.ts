@@ -8,7 +8,7 @@ import { clientOf, testClients } from '../support/indexer-clients.ts'
 const HEAVY =
   'SELECT count(*) FROM transactions a, transactions b, transactions c, transactions d WHERE a.fee + b.fee + c.fee + d.fee = 1'
 
-describe('the query interface, with the clients people have', () => {
+describe('the query interface, with common clients', () => {
   let rig: IndexerRig
   let account: IndexerAccount
   let client: ClickHouseClient
@@ -37,7 +37,7 @@ describe('the query interface, with the clients people have', () => {
     return (await response.json()) as Row[]
   }
 
-  test('parameters are values, whatever is in them', async () => {
+  test('parameters are bound as values, whatever they contain', async () => {
     const text = `it's "quoted" \\ and\ttabbed`
     const rows = await read<Record<string, unknown>>(
       'SELECT {text:String} AS text, {number:UInt64} AS number, {list:Array(String)} AS list, {nothing:Nullable(String)} AS nothing',
@@ -47,7 +47,7 @@ describe('the query interface, with the clients people have', () => {
     await assert.rejects(read('SELECT {absent:String}'), { code: '456', type: 'UNKNOWN_QUERY_PARAMETER' })
   })
 
-  test('errors have their types, and none says anything of the engine', async () => {
+  test('errors have ClickHouse types and reveal nothing about the engine', async () => {
     const cases = [
       ['SELECT nosuch FROM blocks', '47', 'UNKNOWN_IDENTIFIER'],
       ['SELECT * FROM nosuch', '60', 'UNKNOWN_TABLE'],
@@ -71,7 +71,7 @@ describe('the query interface, with the clients people have', () => {
     })
   })
 
-  test('a query that takes too long is stopped, and others go on meanwhile', async () => {
+  test('a query over its time limit is stopped, and others continue meanwhile', async () => {
     const stopped = assert.rejects(read(HEAVY, { clickhouse_settings: { max_execution_time: 1 } }), {
       code: '159',
       type: 'TIMEOUT_EXCEEDED',
@@ -83,7 +83,7 @@ describe('the query interface, with the clients people have', () => {
     assert.equal(rig.indexer.status().restarts, 0)
   })
 
-  test('the tables say themselves what they are', async () => {
+  test('SHOW, DESCRIBE and EXISTS describe the tables, and coverage is not ahead of them', async () => {
     const tables = await read<{ name: string }>('SHOW TABLES')
     assert.deepEqual(
       tables.map(({ name }) => name),
@@ -109,7 +109,7 @@ describe('the query interface, with the clients people have', () => {
     assert.ok(Number(coverage?.to_slot) <= Number(newest?.slot))
   })
 
-  test('the receipt tells what the answer has', async () => {
+  test('the summary header states rows and bytes of the result', async () => {
     const response = await fetch(rig.url, {
       method: 'POST',
       headers: account.headers,

@@ -3,10 +3,10 @@ import { after, before, describe, test } from 'node:test'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { type IndexerAccount, type IndexerRig, startIndexerRig } from '../support/indexer.ts'
 
-/** Differ from answer to answer, whoever asks. */
-const OF_ONE_REQUEST = ['date', 'x-clickhouse-query-id', 'x-request-id']
+/** Headers that differ between any two responses. */
+const PER_REQUEST = ['date', 'x-clickhouse-query-id', 'x-request-id']
 
-describe('who may query', () => {
+describe('credentials of queries', () => {
   let rig: IndexerRig
   let one: IndexerAccount
   let other: IndexerAccount
@@ -20,14 +20,14 @@ describe('who may query', () => {
   const ask = (headers: Record<string, string>, path = '/?query=SELECT%201') => fetch(`${rig.url}${path}`, { headers })
   const basic = (user: string, password: string) => `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
 
-  test('both halves, in either form', async () => {
+  test('login and token are accepted, with the login in either form', async () => {
     const { username, password, token } = one
     assert.equal((await ask(one.headers)).status, 200)
     const byKey = { 'x-clickhouse-user': username, 'x-clickhouse-key': password, 'x-token': token }
     assert.equal(await (await ask(byKey)).text(), '1\n')
   })
 
-  test('either half missing or wrong gives the same answer', async () => {
+  test('a missing or wrong login or token gives the same response', async () => {
     const { username, password, token } = one
     const login = basic(username, password)
     const refused: Record<string, Record<string, string>> = {
@@ -51,7 +51,7 @@ describe('who may query', () => {
     const seen = new Set<string>()
     for (const [name, headers] of Object.entries(refused)) {
       const response = await ask(headers)
-      const reported = [...response.headers].filter(([header]) => !OF_ONE_REQUEST.includes(header))
+      const reported = [...response.headers].filter(([header]) => !PER_REQUEST.includes(header))
       seen.add(JSON.stringify([response.status, reported, await response.text()]))
       assert.equal(response.status, 401, name)
     }
@@ -59,19 +59,19 @@ describe('who may query', () => {
     assert.match([...seen].join(''), /Code: 516\. DB::Exception: .*AUTHENTICATION_FAILED/)
   })
 
-  test('credentials in the address do not count, and the answer says so', async () => {
+  test('credentials in the URL are refused with the reason', async () => {
     const response = await ask(one.headers, `/?user=${one.username}&password=${one.password}&query=SELECT%201`)
     assert.equal(response.status, 400)
-    assert.match(await response.text(), /not taken from the address/)
+    assert.match(await response.text(), /not accepted in the URL/)
     assert.equal((await ask({}, `/?user=${one.username}&password=${one.password}&query=SELECT%201`)).status, 401)
   })
 
-  test('what is open to all says nothing', async () => {
+  test('endpoints without credentials reveal nothing', async () => {
     for (const path of ['/ping', '/', '/replicas_status']) assert.equal(await (await ask({}, path)).text(), 'Ok.\n')
     assert.equal((await ask({}, '/play')).status, 404)
   })
 
-  test('T15: no query shows another customer', async () => {
+  test('T15: no query returns data of another customer', async () => {
     for (const query of [
       'SHOW TABLES',
       'SHOW DATABASES',
@@ -87,10 +87,10 @@ describe('who may query', () => {
     }
   })
 
-  test('a query that cannot be stopped ends its process; others get their results from the next one, and ingest goes on', async () => {
+  test('a query that cannot be interrupted is ended with its process; others get their results after the restart, and ingest continues', async () => {
     await until('blocks are indexed', () => (rig.indexer.status().ingest?.transactions ?? 0) > 30, 30_000)
     const { restarts } = rig.indexer.status()
-    // The engine looks for an interrupt between pieces of rows; a stopped process never looks.
+    // The engine checks for an interrupt between chunks of rows; a stopped process never does.
     const pid = rig.indexer.status().storePid
     assert.ok(pid !== undefined)
     const heavy = ask(
@@ -99,7 +99,7 @@ describe('who may query', () => {
     )
     await until('it runs', () => rig.indexer.status().runningQueries === 1)
     process.kill(pid, 'SIGSTOP')
-    // The second one has time left when the first has none.
+    // The second query still has time when the first reaches its limit.
     const laterMs = performance.now() + 1500
     await until('a while has passed', () => performance.now() > laterMs)
     const waiting = ask(other.headers)
@@ -117,8 +117,8 @@ describe('who may query', () => {
     assert.equal((await ask(other.headers)).status, 200)
   })
 
-  test('a query that uses up the memory costs its own subscription, not the others', async () => {
-    // Time enough to use up the memory, on a busy machine too.
+  test('a query that exhausts the memory is refused together with its subscription', async () => {
+    // Enough time to exhaust the memory, on a busy machine too.
     await using roomy = await startIndexerRig({
       query: { secondsMax: 100 },
       store: { memoryBytes: 128 * 1024 * 1024, residentBytesMax: 400 * 1024 * 1024 },
@@ -129,7 +129,7 @@ describe('who may query', () => {
     const body = `SELECT length(c14) FROM (SELECT '${'x'.repeat(200_000)}' AS c0, ${doubled})`
     const response = await fetch(roomy.url, { method: 'POST', headers, body })
     assert.match(await response.text(), /MEMORY_LIMIT_EXCEEDED/)
-    // At once: half a minute may be over by the time the database is back.
+    // At once: the refusal of 30 s may be over when the database has restarted.
     const again = await fetch(roomy.url, { method: 'POST', headers, body: 'SELECT 1' })
     assert.equal(again.status, 429)
     assert.ok(Number(again.headers.get('retry-after')) >= 20)

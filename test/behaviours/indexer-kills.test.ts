@@ -4,13 +4,13 @@ import { until } from '../../src/platform/process/test-wait.ts'
 import { type IndexerAccount, startIndexerRig } from '../support/indexer.ts'
 
 const MIB = 1024 * 1024
-/** Each pair of signatures is a text of its own, all of them in memory at once. */
+/** Every combination is a different string, and all of them are in memory at once. */
 const GREEDY = `SELECT count(DISTINCT concat(a.signature, b.signature, c.blockhash)) FROM transactions a, transactions b, blocks c`
 const MODEST = 'SELECT count() FROM transactions a, transactions b WHERE a.fee + b.fee = 1'
 
-test('a customer whose query uses up the database process is refused; one who ran beside it gets the result, and ingest goes on', async () => {
+test('a customer whose query exhausts the memory of the database process is refused; concurrent queries get their results, and ingest continues', async () => {
   await using rig = await startIndexerRig({
-    // Below what the engine may use, so that the process has to be ended.
+    // Below the engine's own limit, so that the process has to be ended.
     store: { memoryBytes: 2048 * MIB, residentBytesMax: 512 * MIB },
   })
   const bad = await rig.subscribe('bad')
@@ -38,9 +38,9 @@ test('a customer whose query uses up the database process is refused; one who ra
     `${asked} beside it, ${rig.indexer.status().restarts} restarts`,
   )
 
-  const [refused, why] = await ask(bad, 'SELECT 1')
+  const [refused, reason] = await ask(bad, 'SELECT 1')
   assert.equal(refused, 429)
-  assert.match(why, /could only be stopped by ending the database process/)
+  assert.match(reason, /could only be stopped by ending the database process/)
   assert.deepEqual(await ask(good, 'SELECT 1'), [200, '1\n'])
   const before = rig.indexer.status().ingest?.headSlot ?? 0
   await until('blocks are written', () => (rig.indexer.status().ingest?.headSlot ?? 0) > before + 4)

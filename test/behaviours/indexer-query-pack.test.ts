@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { openClickHouseStore } from '../../src/indexer/clickhouse/store.ts'
-import { prepareQueries } from '../../src/indexer/duckdb/run-query.ts'
+import { prepareQueries } from '../../src/indexer/duckdb/customer-schema.ts'
 import { openDuckStore } from '../../src/indexer/duckdb/store.ts'
-import { runWhole } from '../../src/indexer/duckdb/test-queries.ts'
+import { runComplete } from '../../src/indexer/duckdb/test-queries.ts'
 import { makeTestChain } from '../../src/indexer/ingest/test-blocks.ts'
 import { batchOf } from '../../src/indexer/ingest/test-rows.ts'
 import { QUERY_PACK } from '../../src/indexer/query/pack.ts'
@@ -17,7 +17,6 @@ const CHAIN = makeTestChain({ seed: 21, blocks: 60, transactionsPerBlock: 40 })
 const DATABASE = 'pack'
 const LIMITS = { secondsMax: 60, rowsMax: 10_000, bytesMax: 10_000_000 }
 
-/** What customers are promised: the portable part of SQL gives the same rows on both engines. */
 describe('the query pack, on the embedded engine and on ClickHouse over the same blocks', () => {
   let server: ClickHouseServer
   let database: DuckDatabase
@@ -43,13 +42,13 @@ describe('the query pack, on the embedded engine and on ClickHouse over the same
     test(`${query.name}: ${query.question}`, async () => {
       using connection = await database.connect()
       const job = { query: query.sql, parameters: values, defaultFormat: 'JSONCompact', settings: {}, limits: LIMITS }
-      const { body } = await runWhole(connection, job)
+      const { body } = await runComplete(connection, job)
       const embedded = packRows(Buffer.from(body).toString())
-      assert.ok(embedded.length > 0, 'it finds something')
-      const theirs = await server.run(
+      assert.ok(embedded.length > 0, 'the result has rows')
+      const onClickHouse = await server.run(
         `${withValues(query, values).replaceAll(/\b(FROM|JOIN) (?=[a-z])/g, `$1 ${DATABASE}.`)} FORMAT JSONCompact`,
       )
-      assert.deepEqual(embedded, packRows(theirs))
+      assert.deepEqual(embedded, packRows(onClickHouse))
     })
   }
 })

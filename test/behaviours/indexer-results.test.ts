@@ -12,7 +12,7 @@ const LARGE = `${ROWS} LIMIT 40000`
 /** Some 20 MB. */
 const LARGEST = `${ROWS} LIMIT 100000`
 
-/** Outside of the heap, once garbage is gone. */
+/** Memory outside the heap, after garbage collection. */
 async function bytesInUse(): Promise<number> {
   const { collect } = await loadMemoryRelease()
   collect()
@@ -20,7 +20,7 @@ async function bytesInUse(): Promise<number> {
   return arrayBuffers + external
 }
 
-describe('results that are not read', () => {
+describe('results that the client does not read', () => {
   let rig: IndexerRig
   let slow: IndexerAccount
   let other: IndexerAccount
@@ -46,7 +46,7 @@ describe('results that are not read', () => {
     return (response.ok ? '' : `${response.status} `) + (await response.text())
   }
 
-  /** Asks for a large result and reads its first bytes only. */
+  /** Requests a large result and reads only its first bytes. */
   async function stall(account: IndexerAccount, query: string = LARGE): Promise<Socket> {
     const socket = connect(Number(new URL(rig.url).port), '127.0.0.1')
     const headers = Object.entries(account.headers).map(([name, value]) => `${name}: ${value}\r\n`)
@@ -57,7 +57,7 @@ describe('results that are not read', () => {
     return socket.on('error', () => {})
   }
 
-  test('hold the permits of their subscription, named in the refusal, and leave others alone', async () => {
+  test('hold permits of their own subscription only, and the refusal names the limit', async () => {
     const sockets = await Promise.all([stall(slow), stall(slow)])
     assert.equal(rig.indexer.status().runningQueries, 2)
     const refused = await ask(slow, 'SELECT 1')
@@ -71,7 +71,7 @@ describe('results that are not read', () => {
     assert.equal(await ask(slow, 'SELECT 1'), '1\n')
   })
 
-  test('do not come into this process before they are read', async () => {
+  test('stay in the database process until they are read', async () => {
     const before = await bytesInUse()
     const sockets = await Promise.all([stall(slow, LARGEST), stall(slow, LARGEST), stall(other, LARGEST)])
     const grown = (await bytesInUse()) - before
@@ -80,13 +80,13 @@ describe('results that are not read', () => {
     await until('the permits are free', () => rig.indexer.status().runningQueries === 0)
   })
 
-  test('end with their connection when the client takes too long', async () => {
+  test('are dropped and the connection closed after readSecondsMax', async () => {
     const socket = await stall(slow)
-    await until('the client is cut off', () => rig.indexer.status().runningQueries === 0, 8_000)
+    await until('the connection is closed', () => rig.indexer.status().runningQueries === 0, 8_000)
     socket.destroy()
   })
 
-  test('of a refused query nothing is charged', async () => {
+  test('a refused query is not charged', async () => {
     const { access } = rig.gateway
     const used = (): number => {
       const caller = access.authenticate({ token: slow.token }, 'indexer', Date.now())
@@ -101,7 +101,7 @@ describe('results that are not read', () => {
     for (const socket of sockets) socket.destroy()
   })
 
-  test('are whole for one who reads slowly but in time, plain and compressed', async () => {
+  test('are complete for a client that reads slowly but in time, uncompressed and compressed', async () => {
     for (const address of [rig.url, `${rig.url}/?enable_http_compression=1`]) {
       const response = await fetch(address, { method: 'POST', headers: other.headers, body: LARGE })
       const lines = (await response.text()).split('\n')

@@ -4,9 +4,9 @@ import { seedFor } from '../../src/core/test-seed.ts'
 import { openDuckDatabase } from '../../src/platform/db/duckdb.ts'
 import { makeTestFolder } from '../../src/platform/files/test-folder.ts'
 import { CLICKHOUSE_ADMIN, startClickHouse } from '../support/clickhouse.ts'
-import { holdsTruth, type TruthEngine } from '../support/indexer-truth.ts'
+import { checkTruth, type TruthEngine } from '../support/indexer-truth.ts'
 
-/** An hour of the chain has 9,000 slots of 400 ms; here they are shorter. */
+/** 9,000 slots are an hour of a real chain; the slots here are shorter. */
 const RUN = process.env['SLUICE_FULL'] === '1' ? { kills: 100, slots: 9000 } : { kills: 6, slots: 12 }
 const DATABASE = 'truth'
 const LIMITS = { secondsMax: 60, rowsMax: 1000, bytesMax: 1_000_000 }
@@ -17,9 +17,9 @@ const ENGINES: Readonly<Record<string, () => Promise<TruthEngine>>> = {
 }
 
 for (const [name, open] of Object.entries(ENGINES)) {
-  test(`after ${RUN.kills} kills ${name} says what getBlock says, and coverage was never ahead`, async (t) => {
+  test(`after ${RUN.kills} kills ${name} has the rows of getBlock, and coverage was never ahead`, async (t) => {
     await using engine = await open()
-    t.diagnostic(await holdsTruth(engine, { seed: seedFor(`indexer truth, ${name}`).seed, ...RUN }))
+    t.diagnostic(await checkTruth(engine, { seed: seedFor(`indexer truth, ${name}`).seed, ...RUN }))
   })
 }
 
@@ -31,8 +31,8 @@ async function openEmbedded(): Promise<TruthEngine> {
   let queries = 0
   return {
     store: { path, memoryBytes: 512 * 1024 * 1024, threads: 2, results: RESULTS },
-    async breakMore() {},
-    async askLive(supervisor, query) {
+    async injectFault() {},
+    async queryLive(supervisor, query) {
       const job = { query, parameters: {}, defaultFormat: 'JSONCompact', settings: {}, limits: LIMITS }
       const response = await supervisor
         .store()
@@ -53,7 +53,7 @@ async function openEmbedded(): Promise<TruthEngine> {
       assert.deepEqual(await rowsOf('SELECT DISTINCT from_slot, to_slot FROM base.coverage'), ranges)
       return {
         range: (ranges[0] as unknown[]).map(Number) as [number, number],
-        // Nothing is beyond what is called complete: rows and ranges are one transaction.
+        // Rows and ranges change in one transaction, so there are no rows beyond the range.
         rowsOf: (table, columns) => rowsOf(`SELECT ${columns.join(', ')} FROM base.${table}`),
         async [Symbol.asyncDispose]() {
           connection[Symbol.dispose]()
@@ -79,18 +79,18 @@ async function openClickHouse(): Promise<TruthEngine> {
       threads: 0,
       results: RESULTS,
     },
-    async breakMore() {
+    async injectFault() {
       await server.kill()
       await server.start()
     },
-    askLive: (_supervisor, query) => rowsOf(query.replace(' FROM ', ` FROM ${DATABASE}.`)).catch(() => undefined),
+    queryLive: (_supervisor, query) => rowsOf(query.replace(' FROM ', ` FROM ${DATABASE}.`)).catch(() => undefined),
     async find() {
       const [reported] = await rowsOf(`SELECT DISTINCT from_slot, to_slot, open_gaps FROM ${DATABASE}.coverage`)
       const [from, to, gaps] = (reported ?? []).map(Number) as [number, number, number]
       assert.equal(gaps, 0)
       return {
         range: [from, to],
-        // Rows beyond what is called complete are those of a batch that was cut off.
+        // Rows beyond the range belong to a batch that was interrupted.
         rowsOf: (table, columns, last) =>
           rowsOf(`SELECT ${columns.join(', ')} FROM ${DATABASE}.${table} WHERE slot <= ${last}`),
       }

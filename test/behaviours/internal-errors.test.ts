@@ -42,10 +42,10 @@ const LISTENERS: readonly {
           meter: { refused: broken },
           rpc: {
             authenticate: () => ({ ok: true, limits: { requestBytes: 1000 }, subscription: { id: 's' } }) as never,
-            respond: broken,
+            forward: broken,
           },
           budget: createResponseBudget({ bytesMax: 1e6, ownerBytesMax: 1e6, waitMs: 0 }, common.clock),
-          pages: { at: broken },
+          account: { at: broken },
           health: broken,
         },
       ),

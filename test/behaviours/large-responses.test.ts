@@ -8,10 +8,10 @@ import { startServedGateway } from '../support/served-gateway.ts'
 
 const RESPONSE_BYTES = 50 * 1024 * 1024
 const AT_ONCE = 5
-/** Held whole, those of the clients that stop would be twice this. */
+/** Held completely, the responses of the stopped clients would be twice this. */
 const GROWTH_BYTES_MAX = 2 * RESPONSE_BYTES
 
-test('answers of 50 MB stream through with flat memory, also to clients that stop reading', async (t) => {
+test('streams responses of 50 MB in constant memory, also to clients that stop reading', async (t) => {
   await using node = await startFakeNode()
   const body = `{"jsonrpc":"2.0","result":"${'x'.repeat(RESPONSE_BYTES)}","id":1}`
   node.respond = (method) => (method === 'getProgramAccounts' ? { status: 200, body } : undefined)
@@ -21,7 +21,7 @@ test('answers of 50 MB stream through with flat memory, also to clients that sto
   const { port, hostname } = new URL(gateway.url)
   const question = '{"jsonrpc":"2.0","id":1,"method":"getProgramAccounts"}'
 
-  /** Reads the whole answer, or stops after the first bytes until told to go on. */
+  /** Reads the complete response, or stops after the first bytes until resumed. */
   function ask(stops: boolean) {
     const socket = connect(Number(port), hostname)
     const seen = { socket, bytes: 0, end: '' }

@@ -58,12 +58,12 @@ import type { Localnet } from '../../src/localnet/service.ts'
 import { startQuickLocalnet } from '../support/localnet.ts'
 import { endSocket } from '../support/web3js.ts'
 
-// A CommonJS package whose Wallet is only there for require.
+// A CommonJS package that exports Wallet only to require.
 const anchor = createRequire(import.meta.url)('@coral-xyz/anchor') as typeof Anchor
 
 const SOL = 1_000_000_000n
 
-/** What people build with unmodified clients: nonces, lookup tables, tokens, an Anchor provider. */
+/** Flows with unmodified clients: nonces, lookup tables, tokens, an Anchor provider. */
 describe('flows of Solana clients on localnet', () => {
   let node: Localnet
   let connection: Connection
@@ -110,7 +110,7 @@ describe('flows of Solana clients on localnet', () => {
     await sendAndConfirm(transaction as never, { commitment: 'confirmed', abortSignal })
   }
 
-  it('kit: a durable nonce lives longer than a blockhash, and is used once', async () => {
+  it('kit: a durable nonce outlives a blockhash and is used once', async () => {
     const nonceAccount = await generateKeyPairSigner()
     const space = BigInt(getNonceSize())
     const rent = await rpc.getMinimumBalanceForRentExemption(space).send()
@@ -150,10 +150,10 @@ describe('flows of Solana clients on localnet', () => {
     await sendWithNonce(transaction as never, { commitment: 'confirmed', abortSignal })
     assert.equal((await rpc.getBalance(to.address, { commitment: 'confirmed' }).send()).value, SOL)
     const after = await fetchNonce(rpc, nonceAccount.address, { commitment: 'confirmed' })
-    assert.notEqual(after.data.blockhash, data.blockhash, 'the nonce moved on')
+    assert.notEqual(after.data.blockhash, data.blockhash, 'the nonce was advanced')
   })
 
-  it('kit: addresses come out of a lookup table', async () => {
+  it('kit: loads addresses from a lookup table', async () => {
     const [first, second] = [Keypair.generate(), Keypair.generate()]
     const [create, table] = AddressLookupTableProgram.createLookupTable({
       authority: keypair.publicKey,
@@ -192,7 +192,7 @@ describe('flows of Solana clients on localnet', () => {
     assert.equal(await connection.getBalance(second.publicKey), LAMPORTS_PER_SOL)
   })
 
-  it('kit: a mint, two holders and a checked transfer', async () => {
+  it('kit: creates a mint and two token accounts, and makes a checked transfer', async () => {
     const mint = await generateKeyPairSigner()
     const holder = await generateKeyPairSigner()
     const space = BigInt(getMintSize())

@@ -34,7 +34,7 @@ const EVERYTHING = {
   accountsDataSlice: [],
 }
 
-/** Clients as they come from npm: one written in JavaScript on grpc-js, one in Rust on tonic. */
+/** Unmodified npm clients: one in JavaScript on grpc-js, one in Rust on tonic. */
 describe('geyser clients', () => {
   let node: Localnet
   before(async () => {
@@ -45,7 +45,7 @@ describe('geyser clients', () => {
     await node[Symbol.asyncDispose]()
   })
 
-  /** Does something once the stream flows: a filter that was sent is not yet a filter at work. */
+  /** Sends a transaction once the stream receives updates: a filter takes effect only after it was processed. */
   async function land(watcher: Watcher): Promise<string> {
     await watcher.flowing
     const outcome = await node.chain.airdrop(RECIPIENT, 1_000_000_000n)
@@ -78,7 +78,7 @@ describe('geyser clients', () => {
     assert.equal(JSON.parse(await client.getVersion()).version.proto, '12.6.0')
   })
 
-  it('helius-laserstream, a Rust client: empty filters are understood, replay works', async () => {
+  it('helius-laserstream, a Rust client: accepts empty filters and replays', async () => {
     const endpoint = `http://127.0.0.1:${node.grpc.port}`
     const fromSlot = node.chain.slot('processed')
     const watcher = watch(0)
@@ -131,7 +131,7 @@ function watch(commitment: number) {
     look()
   }
 
-  /** Waits for the whole slot of this transaction and holds it against the ordering contract. */
+  /** Waits for the complete slot of this transaction and checks the order of its updates. */
   async function check(signature: string): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       look = () => {

@@ -8,8 +8,8 @@ import {
 } from '../support/kit-flows.ts'
 import { startQuickLocalnet } from '../support/localnet.ts'
 
-/** Unmodified kit, both its clients; every subscription it knows. */
-describe('@solana/kit over the PubSub door', () => {
+/** Unmodified kit with every subscription it supports. */
+describe('@solana/kit over PubSub', () => {
   let node: Localnet
   let flows: KitFlows
 
@@ -27,8 +27,8 @@ describe('@solana/kit over the PubSub door', () => {
 
   it('airdrops and sends, confirmed through subscriptions', () => flows.airdropAndSend())
 
-  it('tells account, program, logs, signature and block of a transfer', () => checkTransferNotifications(flows))
+  it('receives account, program, logs, signature and block notifications of a transfer', () =>
+    checkTransferNotifications(flows))
 
-  it('tells slots, roots, slot updates and votes as they come', () =>
-    checkChainNotifications(flows, node.chain.voteAccount))
+  it('receives slots, roots, slot updates and votes', () => checkChainNotifications(flows, node.chain.voteAccount))
 })

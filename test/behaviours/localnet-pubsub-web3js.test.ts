@@ -7,8 +7,8 @@ import { endSocket } from '../support/web3js.ts'
 
 const SOL = web3.LAMPORTS_PER_SOL
 
-/** web3.js checks the shape of every notification, and drops its subscription when one does not fit. */
-describe('@solana/web3.js 1.98 over the PubSub door', () => {
+/** web3.js validates every notification, and drops its subscription when one is invalid. */
+describe('@solana/web3.js 1.98 over PubSub', () => {
   let node: Localnet
   let connection: web3.Connection
   const payer = web3.Keypair.generate()
@@ -27,7 +27,7 @@ describe('@solana/web3.js 1.98 over the PubSub door', () => {
     await node[Symbol.asyncDispose]()
   })
 
-  it('sends and confirms, and is told of the account, the program, the logs', async () => {
+  it('sends and confirms, and receives account, program and logs notifications', async () => {
     const to = web3.Keypair.generate().publicKey
     const account = Promise.withResolvers<[web3.AccountInfo<Buffer>, web3.Context]>()
     const program = Promise.withResolvers<web3.KeyedAccountInfo>()
@@ -53,7 +53,7 @@ describe('@solana/web3.js 1.98 over the PubSub door', () => {
     await connection.removeOnLogsListener(ids.logs)
   })
 
-  it('is told of slots, slot updates, roots and a signature', async () => {
+  it('receives slots, slot updates, roots and a signature', async () => {
     const slot = Promise.withResolvers<web3.SlotInfo>()
     const root = Promise.withResolvers<number>()
     const missing = new Set([
@@ -87,7 +87,7 @@ describe('@solana/web3.js 1.98 over the PubSub door', () => {
     assert.deepEqual(await landed.promise, { err: null })
   })
 
-  /** Subscriptions are made in the background; the door knows when they stand. */
+  /** web3.js subscribes in the background; the server's count shows when it is done. */
   async function subscribed(count: number): Promise<void> {
     const held = () =>
       Object.values(

@@ -21,13 +21,13 @@ describe('localnet JSON-RPC framing', () => {
   const PARSE = error(-32700, 'Parse error')
   const health = (id: string) => `{"jsonrpc":"2.0","id":${id},"method":"getHealth"}`
 
-  it('echoes ids as they were written, and ends with a newline', async () => {
+  it('echoes ids unchanged and ends with a newline', async () => {
     for (const id of ['1', '18446744073709551615', '"0"', 'null', '"a\\u0062"', '""']) {
       assert.equal(await body(health(id)), `{"jsonrpc":"2.0","result":"ok","id":${id}}\n`)
     }
   })
 
-  it('calls the whole body unreadable where one item is', async () => {
+  it('responds with a parse error to the whole body where one item is invalid', async () => {
     const broken = [
       '',
       '{',
@@ -53,7 +53,7 @@ describe('localnet JSON-RPC framing', () => {
     assert.equal(bytes.text, PARSE)
   })
 
-  it('calls an object that is no request invalid, with its id', async () => {
+  it('responds with Invalid Request and the id to an object that is not a request', async () => {
     const invalid = error(-32600, 'Invalid request')
     for (const text of [
       '{}',
@@ -74,7 +74,7 @@ describe('localnet JSON-RPC framing', () => {
     for (const member of members) assert.equal(await body(`{"id":7,${member}}`), withId, member)
   })
 
-  it('wants a version, but only of calls', async () => {
+  it('requires a version in calls, but not in notifications', async () => {
     assert.equal(
       await body('{"id":1,"method":"getHealth"}'),
       error(-32600, 'Unsupported JSON-RPC protocol version', '1'),
@@ -86,13 +86,13 @@ describe('localnet JSON-RPC framing', () => {
     assert.equal(await body('{"method":"getHealth"}'), '')
   })
 
-  it('answers notifications and empty batches with nothing', async () => {
+  it('responds to notifications and empty batches with an empty body', async () => {
     for (const text of ['{"jsonrpc":"2.0","method":"getHealth"}', '[]', '[{"jsonrpc":"2.0","method":"nonsense"}]']) {
       assert.equal(await body(text), '', text)
     }
   })
 
-  it('answers a batch in order, without slots for notifications', async () => {
+  it('responds to a batch in order, without entries for notifications', async () => {
     const batch = `[${health('2')},{"jsonrpc":"2.0","method":"getHealth"},{"id":"x"},${health('2')}]`
     const ok = '{"jsonrpc":"2.0","result":"ok","id":2}'
     const invalid = '{"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid request"},"id":"x"}'
@@ -152,7 +152,7 @@ describe('localnet JSON-RPC framing', () => {
     assert.deepEqual([over.status, over.text.trim()], [413, 'request body size exceeds allowed maximum'])
   })
 
-  it('cuts a body without a length at the limit', async () => {
+  it('stops reading a body without a content length at the limit', async () => {
     const status = await new Promise<number | undefined>((resolve, reject) => {
       const sending = request(
         server.url,
@@ -169,7 +169,7 @@ describe('localnet JSON-RPC framing', () => {
     assert.equal(status, 413)
   })
 
-  it('lets browsers of any origin in', async () => {
+  it('allows cross-origin requests from any origin', async () => {
     const headers = {
       origin: 'https://example.org',
       'access-control-request-method': 'POST',

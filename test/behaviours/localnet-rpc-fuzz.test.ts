@@ -10,7 +10,7 @@ import { startTestServer, type TestServer } from '../support/rpc-server.ts'
 
 const BODIES = isFull ? 100_000 : 2000
 const IN_FLIGHT = 8
-/** What the heap may have grown by at the end: answers in flight and what the collector has not yet taken. */
+/** Maximum heap growth at the end: responses in flight and uncollected garbage. */
 const HEAP_GROWTH_BYTES_MAX = 96 * 1024 * 1024
 
 const KEY = '4msgK65vdz5ADUAB3eTQGpF388NuQUAoknLxutUQJd5B'
@@ -22,7 +22,7 @@ const account = {
   minContextSlot: 1,
 }
 
-/** Pieces that tend to break readers. */
+/** Fragments that often break parsers. */
 const NASTY = [
   'null',
   '-1',
@@ -58,7 +58,7 @@ describe('mutated JSON bodies', () => {
     await server[Symbol.asyncDispose]()
   })
 
-  it(`${BODIES} of them are all answered properly`, async (t) => {
+  it(`${BODIES} of them all get a valid response`, async (t) => {
     const random = createSeededRandom(seedOf(t))
     const heapBefore = process.memoryUsage().heapUsed
     let sent = 0
@@ -72,7 +72,7 @@ describe('mutated JSON bodies', () => {
       }
     }
     await Promise.all(Array.from({ length: IN_FLIGHT }, worker))
-    assert.ok(refused > BODIES / 4, 'the mutations did not break much')
+    assert.ok(refused > BODIES / 4, 'too few mutations were refused')
     assert.equal(
       (await server.post('{"jsonrpc":"2.0","id":1,"method":"getHealth"}')).text,
       '{"jsonrpc":"2.0","result":"ok","id":1}\n',
@@ -191,7 +191,7 @@ function mutate(text: string, random: Random): Buffer {
   return bytes.subarray(0, 40_000)
 }
 
-/** Puts the piece in place of one of the values, so that the body often stays JSON. */
+/** Replaces one of the values with the fragment, so that the body often stays valid JSON. */
 function replaceValue(bytes: Buffer, piece: Buffer, random: Random): Buffer {
   const values = [...bytes.toString('latin1').matchAll(/"(?:[^"\\]|\\.)*"(?!:)|-?\d+|true|false|null/g)]
   const value = values[randomInt(random, values.length || 1)]
@@ -199,7 +199,7 @@ function replaceValue(bytes: Buffer, piece: Buffer, random: Random): Buffer {
   return Buffer.concat([bytes.subarray(0, value.index), piece, bytes.subarray(value.index + value[0].length)])
 }
 
-/** Whether something was refused. Throws where an answer is not one a node gives. */
+/** Whether a call was refused. Throws where a response is not one of Agave's. */
 function checkResponse(body: Buffer, status: number, text: string): boolean {
   const shown = `${body.toString().slice(0, 500)} -> ${status} ${text.slice(0, 300)}`
   assert.equal(status, 200, shown)

@@ -32,7 +32,7 @@ import { startTestServer, type TestServer } from '../support/rpc-server.ts'
 const SOL = 1_000_000_000n
 const TOO_FAR = 2n ** 53n - 1n
 
-describe('@solana/kit over the JSON-RPC door', () => {
+describe('@solana/kit over JSON-RPC', () => {
   let server: TestServer
   let rpc: Rpc<SolanaRpcApi>
   let payer: KeyPairSigner
@@ -131,7 +131,7 @@ describe('@solana/kit over the JSON-RPC door', () => {
     })
   })
 
-  it('tells what a message costs', async () => {
+  it('returns the fee of a message', async () => {
     const message = compileTransactionMessage(await build())
     const text = getBase64Decoder().decode(getCompiledTransactionMessageEncoder().encode(message))
     const { value } = await rpc.getFeeForMessage(text as never, { commitment: 'processed' }).send()
@@ -157,7 +157,7 @@ describe('@solana/kit over the JSON-RPC door', () => {
     assert.equal(owned.value.length, 1)
   })
 
-  it('reads everything about the chain', async () => {
+  it('calls every method about the chain', async () => {
     const [epoch, schedule, version, nodes, votes, supply, largest, leaders] = await Promise.all([
       rpc.getEpochInfo().send(),
       rpc.getEpochSchedule().send(),

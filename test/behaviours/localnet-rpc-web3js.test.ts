@@ -9,7 +9,7 @@ const SOL = web3.LAMPORTS_PER_SOL
 const TOKEN_PROGRAM = new web3.PublicKey(token.TOKEN_PROGRAM_ADDRESS)
 const addressOf = (key: web3.PublicKey) => address(key.toBase58())
 
-/** An instruction of the newer libraries in the form that web3.js takes. */
+/** Converts an instruction of the newer libraries for web3.js. */
 function legacyOf({
   programAddress,
   accounts = [],
@@ -26,8 +26,8 @@ function legacyOf({
   })
 }
 
-/** web3.js checks the shape of every answer: a missing or wrongly typed member throws. */
-describe('@solana/web3.js 1.98 over the JSON-RPC door', () => {
+/** web3.js validates every response: a missing or wrongly typed member throws. */
+describe('@solana/web3.js 1.98 over JSON-RPC', () => {
   let server: TestServer
   let connection: web3.Connection
   const payer = web3.Keypair.generate()
@@ -40,7 +40,7 @@ describe('@solana/web3.js 1.98 over the JSON-RPC door', () => {
   })
   after(() => server[Symbol.asyncDispose]())
 
-  /** Sends, ends the slot, and waits until it is confirmed. Subscriptions are another door. */
+  /** Sends, ends the slot, and waits until it is confirmed by polling, without PubSub. */
   async function run(instructions: web3.TransactionInstruction[], signers: web3.Signer[] = []): Promise<string> {
     const { blockhash } = await connection.getLatestBlockhash('processed')
     const transaction = new web3.Transaction({ feePayer: payer.publicKey, recentBlockhash: blockhash }).add(
@@ -108,7 +108,7 @@ describe('@solana/web3.js 1.98 over the JSON-RPC door', () => {
     })
   })
 
-  it('makes a mint, mints, transfers, burns and closes', async () => {
+  it('creates a mint, mints, transfers, burns and closes', async () => {
     const mint = web3.Keypair.generate()
     const other = web3.Keypair.generate()
     const space = token.getMintSize()
@@ -199,7 +199,7 @@ describe('@solana/web3.js 1.98 over the JSON-RPC door', () => {
     assert.equal(await connection.getAccountInfo(mine), null)
   })
 
-  it('reads all it knows', async () => {
+  it('calls every read method', async () => {
     const slot = await connection.getSlot('finalized')
     const unknown = web3.Keypair.generate().publicKey
     const calls: [string, () => Promise<unknown>][] = [

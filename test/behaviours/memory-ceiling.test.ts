@@ -22,7 +22,7 @@ test('a process at its ceiling of memory turns away who is new, says why, and st
   for (const server of ['rpc', 'ws']) {
     assert.match(
       metrics,
-      new RegExp(`^sluice_process_connections_refused_total\\{listener="${server}",reason="memory"\\} 1$`, 'm'),
+      new RegExp(`^sluice_process_connections_refused_total\\{door="${server}",reason="memory"\\} 1$`, 'm'),
     )
   }
 })
@@ -64,7 +64,7 @@ test('at 80 % of the ceiling the doors of streams are shut, at 90 % those of cal
     const text = await (await fetch(`http://${await served.address('metrics')}/metrics`)).text()
     const count = (server: string) =>
       Number(
-        new RegExp(`^sluice_process_connections_refused_total\\{listener="${server}",reason="memory"\\} (\\d+)$`, 'm').exec(
+        new RegExp(`^sluice_process_connections_refused_total\\{door="${server}",reason="memory"\\} (\\d+)$`, 'm').exec(
           text,
         )?.[1] ?? 0,
       )

@@ -8,7 +8,8 @@ import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
 import { temporaryFolder } from '../support/cli.ts'
 import { sluiceHere } from '../support/cli-in-process.ts'
 
-type Row = { node: string; endpoint: string; ok: boolean; took_ms: number; message: string }
+/** The JSON fields of the command. */
+type Row = { node: string; door: string; ok: boolean; took_ms: number; says: string }
 type Home = Awaited<ReturnType<typeof temporaryFolder>>
 
 const SECRET = 'node-secret-canary'
@@ -53,17 +54,17 @@ describe('sluice upstream test and sluice node test', () => {
 
   const both = () => `[upstreams]\nallowPrivate = true\n${section('one', nodes[0])}${section('two', nodes[1])}`
 
-  it('reaches every door of every node, with its credential', async () => {
+  it('checks every endpoint of every node, with its credential', async () => {
     const { code, stdout, stderr } = await run(both(), 'upstream', 'test', '-o', 'json')
     assert.equal(code, 0, stderr)
     const rows = JSON.parse(stdout) as Row[]
     assert.deepEqual(
-      rows.map(({ node, endpoint, ok }) => [node, endpoint, ok]),
-      ['one', 'two'].flatMap((name) => ['rpc', 'ws', 'grpc'].map((server) => [name, server, true])),
+      rows.map(({ node, door, ok }) => [node, door, ok]),
+      ['one', 'two'].flatMap((name) => ['rpc', 'ws', 'grpc'].map((door) => [name, door, true])),
     )
-    assert.match(rows[0]?.message ?? '', /^version 4\.2\.1, slot \d+, genesis same$/)
-    assert.match(rows[1]?.message ?? '', /^slot \d+ told$/)
-    assert.equal(rows[2]?.message, 'version yellowstone 15.1.2')
+    assert.match(rows[0]?.says ?? '', /^version 4\.2\.1, slot \d+, genesis same$/)
+    assert.match(rows[1]?.says ?? '', /^slot \d+$/)
+    assert.equal(rows[2]?.says, 'version yellowstone 15.1.2')
     assert.ok(nodes[0].calls.every(({ headers }) => headers['x-token'] === SECRET))
     assert.ok(!stdout.includes(SECRET) && !stderr.includes(SECRET))
     const one = await run(both(), 'upstream', 'test', 'two')
@@ -74,8 +75,8 @@ describe('sluice upstream test and sluice node test', () => {
     assert.deepEqual([none.code, none.stdout], [0, ''])
   })
 
-  it('says what does not work, door by door, and ends with 1', async () => {
-    // Nobody listens, nobody listens, and somebody who speaks another protocol.
+  it('reports what does not work, by endpoint, and exits with 1', async () => {
+    // Two ports without a listener, and one with another protocol.
     const broken = { rpc: 'http://127.0.0.1:1', ws: 'ws://127.0.0.1:1', grpc: nodes[0].ws.replace('ws', 'http') }
     const { code, stdout } = await run(
       `[upstreams]\nallowPrivate = true\n${section('broken', broken)}`,
@@ -87,14 +88,14 @@ describe('sluice upstream test and sluice node test', () => {
     assert.equal(code, 1)
     const rows = JSON.parse(stdout) as Row[]
     assert.deepEqual(
-      rows.map(({ endpoint, ok }) => [endpoint, ok]),
+      rows.map(({ door, ok }) => [door, ok]),
       [
         ['rpc', false],
         ['ws', false],
         ['grpc', false],
       ],
     )
-    assert.ok(rows.every(({ message }) => message.length > 3 && !message.includes('127.0.0.1')))
+    assert.ok(rows.every(({ says }) => says.length > 3 && !says.includes('127.0.0.1')))
     // A place that nodes may not be at is not even tried.
     const asked = nodes[0].requests.length
     const refused = await run(section('one', nodes[0]), 'upstream', 'test', '-o', 'json')
@@ -102,7 +103,7 @@ describe('sluice upstream test and sluice node test', () => {
     assert.equal(nodes[0].requests.length, asked)
   })
 
-  it('nodes on different chains are no pool; doctor says so too', async () => {
+  it('reports nodes on different chains; doctor does too', async () => {
     const good = await run(both(), 'doctor', '--json')
     const found = (text: string) => (JSON.parse(text) as { check: string; level: string; message: string }[]) ?? []
     const ofPool = (text: string) => found(text).filter(({ check }) => check === 'pool' || check === 'upstream')
@@ -131,7 +132,7 @@ describe('sluice upstream test and sluice node test', () => {
     assert.match(behind.stderr, /warning: two is \d+ slots behind the best/)
   })
 
-  it('dedicated nodes are tried with their own credentials', async () => {
+  it('checks dedicated nodes with their own credentials', async () => {
     const toml = '[upstreams]\nallowPrivate = true\n'
     const [{ rpc, ws, grpc }] = nodes
     const add = ['node', 'add', 'ded-1', '--rpc', rpc, '--ws', ws, '--grpc', grpc, '--credential', 'env:NODE_SECRET']
@@ -140,8 +141,8 @@ describe('sluice upstream test and sluice node test', () => {
     const { code, stdout, stderr } = await run(toml, 'node', 'test', 'ded-1', '-o', 'json')
     assert.equal(code, 0, stderr)
     assert.deepEqual(
-      (JSON.parse(stdout) as Row[]).map(({ node, endpoint, ok }) => [node, endpoint, ok]),
-      ['rpc', 'ws', 'grpc'].map((server) => ['ded-1', server, true]),
+      (JSON.parse(stdout) as Row[]).map(({ node, door, ok }) => [node, door, ok]),
+      ['rpc', 'ws', 'grpc'].map((door) => ['ded-1', door, true]),
     )
     assert.ok(nodes[0].calls.length > 0 && nodes[0].calls.every(({ headers }) => headers['x-token'] === SECRET))
     assert.equal((await run(toml, 'node', 'test', 'nobody')).code, 1)

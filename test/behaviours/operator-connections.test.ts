@@ -8,7 +8,7 @@ import { until } from '../../src/platform/process/test-wait.ts'
 import { temporaryFolder } from '../support/cli.ts'
 import { serve } from '../support/serve.ts'
 
-test('the operator sees every open connection through the control socket, and can end one', async () => {
+test('the control socket lists every open connection and can close one', async () => {
   await using home = await temporaryFolder()
   await using running = serve({
     cwd: home.path,

@@ -58,17 +58,17 @@ test('top as JSON has the figures of every product, and no secret', async () => 
   assert.doesNotMatch(stdout, /slc_/)
 })
 
-test('top without a terminal is one plain picture', async () => {
+test('top without a terminal prints once, without escape sequences', async () => {
   for (const words of [['top'], ['top', '--once']]) {
     const { code, stdout } = await run(...words)
     assert.equal(code, 0)
     assert.match(stdout, /sluice .* ● ok/)
     assert.match(stdout, /^ REFUSED BY/m)
-    assert.ok(!stdout.includes(ESCAPE) && !stdout.includes('q leaves'))
+    assert.ok(!stdout.includes(ESCAPE) && !stdout.includes('q to quit'))
   }
 })
 
-test('on a terminal top draws itself again, and q gives the terminal back', async () => {
+test('on a terminal top refreshes, and q restores the terminal', async () => {
   // util-linux's script is what makes a terminal where there is none.
   const command = `"${process.execPath}" --disable-warning=ExperimentalWarning "${CLI}" top`
   const child = spawn('script', ['-qefc', command, '/dev/null'], {
@@ -88,7 +88,7 @@ test('on a terminal top draws itself again, and q gives the terminal back', asyn
   child.stdin.write('q')
   assert.equal(await ended, 0, shown)
   clearTimeout(limit)
-  assert.ok(shown.includes('q leaves') && shown.includes('UPSTREAM'))
+  assert.ok(shown.includes('q to quit') && shown.includes('UPSTREAM'))
   assert.ok(shown.trimEnd().endsWith(`${ESCAPE}[?25h${ESCAPE}[?1049l`), 'the cursor and the old screen are back')
 })
 
@@ -100,14 +100,14 @@ test('logs tail shows lines of the running process, by level and by subscription
   assert.equal(typeof (JSON.parse(asWritten) as Record<string, unknown>)['msg'], 'string')
   const none = await run('logs', 'tail', '--sub', 'demo', '--level', 'error')
   assert.equal(none.code, 0)
-  assert.match(none.stderr, /no such lines/)
+  assert.match(none.stderr, /no matching lines/)
   const unknown = await run('logs', 'tail', '--sub', 'nobody')
   assert.equal(unknown.code, 1)
-  assert.match(unknown.stderr, /there is no subscription "nobody"/)
+  assert.match(unknown.stderr, /unknown subscription "nobody"/)
   assert.equal((await run('logs', 'tail', '--lines', '1001')).code, 2)
 })
 
-test('status --watch tells each change, also that the process went and came back', async () => {
+test('status --watch prints each change, including a stop and a restart of the process', async () => {
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', CLI, 'status', '--watch'], {
     cwd: home.path,
     env: { PATH: process.env['PATH'] ?? '' },
@@ -137,7 +137,7 @@ test('status --watch tells each change, also that the process went and came back
   assert.equal(reported.split('\n').filter((line) => line.startsWith('ok')).length, 2, 'a quiet second tells nothing')
 })
 
-test('where nothing runs all three say so with exit code 69', async () => {
+test('without a running process all three exit with 69', async () => {
   await using empty = await temporaryFolder()
   for (const words of [['top'], ['top', '--json'], ['status', '--watch'], ['logs', 'tail']]) {
     const { code, stdout, stderr } = await sluice(words, { cwd: empty.path })

@@ -4,19 +4,19 @@ import { temporaryFolder } from '../support/cli.ts'
 import { sluiceHere } from '../support/cli-in-process.ts'
 import { makeRingSnapshots } from '../support/ring-snapshots.ts'
 
-test('recording into a folder that is not there is one clear error', async () => {
+test('recording into a missing folder is one error with a fix', async () => {
   await using home = await temporaryFolder()
   makeRingSnapshots(home.path)
   const words = ['ring', 'record', home.file('nowhere/x.zst'), '--ring', home.file('snapshot.ring'), '--seconds', '1']
   const { code, stdout, stderr } = await sluiceHere(words, { SLUICE_STATE: home.file('.sluice') })
   assert.equal(code, 1)
   assert.equal(stdout, '')
-  assert.match(stderr, /there is no folder .*nowhere to record into/)
+  assert.match(stderr, /the folder .*nowhere does not exist/)
   assert.match(stderr, /mkdir -p/)
   assert.doesNotMatch(stderr, /\n\s+at /, 'no stack')
 })
 
-test('sub limit names every limit there is, and every one that is wrong', async () => {
+test('sub limit lists every limit, and reports every invalid value', async () => {
   await using home = await temporaryFolder()
   const run = (...words: string[]) => sluiceHere(words, { SLUICE_STATE: home.file('.sluice') })
   await run('customer', 'add', 'acme')

@@ -7,7 +7,7 @@ import { temporaryFolder } from '../support/cli.ts'
 import { freePort } from '../support/free-ports.ts'
 import { serve } from '../support/serve.ts'
 
-test('promtool finds nothing to object to in /metrics, in both formats', async () => {
+test('promtool accepts /metrics in both formats', async () => {
   await using home = await temporaryFolder()
   await using running = serve({ cwd: home.path })
   const address = await running.address('metrics')

@@ -8,13 +8,13 @@ import { sluiceHere } from '../support/cli-in-process.ts'
 type Mistake = { readonly typed: string; readonly code: number; readonly wrong: RegExp; readonly fix: RegExp }
 
 const MISTAKES: readonly Mistake[] = [
-  { typed: 'serv', code: 2, wrong: /no command "serv", did you mean "serve"/, fix: /Use "serve"/ },
+  { typed: 'serv', code: 2, wrong: /unknown command "serv", did you mean "serve"/, fix: /Use "serve"/ },
   { typed: 'sub creat acme', code: 2, wrong: /did you mean "create"/, fix: /Use "create"/ },
-  { typed: 'sub create y', code: 2, wrong: /--customer and its value are missing/, fix: /sluice sub create --help/ },
+  { typed: 'sub create y', code: 2, wrong: /--customer is required/, fix: /sluice sub create --help/ },
   {
     typed: 'sub list --jsn',
     code: 2,
-    wrong: /there is no --jsn, did you mean "--json"/,
+    wrong: /unknown flag --jsn, did you mean "--json"/,
     fix: /sluice sub list --help/,
   },
   { typed: 'sub create y --customer acmee', code: 1, wrong: /did you mean "acme"/, fix: /sluice customer list/ },
@@ -29,7 +29,7 @@ const MISTAKES: readonly Mistake[] = [
     typed: 'sub create y --customer acme --until tomorrow',
     code: 2,
     wrong: /such as 2027-01-31/,
-    fix: /Correct the value that the message names/,
+    fix: /Correct the value named in the message/,
   },
   { typed: 'sub create y --customer acme --until 2020-01-01', code: 2, wrong: /in the past/, fix: /30d/ },
   { typed: 'sub create acme-prod --customer acme', code: 1, wrong: /"acme-prod" already/, fix: /another name/ },
@@ -37,7 +37,7 @@ const MISTAKES: readonly Mistake[] = [
     typed: 'sub limit acme-prod --units-per-second lots',
     code: 2,
     wrong: /a whole number above zero/,
-    fix: /Correct the value that the message names/,
+    fix: /Correct the value named in the message/,
   },
   { typed: 'sub limit acme-prod', code: 2, wrong: /at least one limit/, fix: /--units-per-second 300/ },
   { typed: 'sub show acme-prd', code: 1, wrong: /no subscription "acme-prd"/, fix: /sluice sub list/ },
@@ -45,32 +45,37 @@ const MISTAKES: readonly Mistake[] = [
     typed: 'customer add Acme_Inc!',
     code: 2,
     wrong: /use 1 to 63 of a-z/,
-    fix: /Correct the value that the message names/,
+    fix: /Correct the value named in the message/,
   },
   { typed: 'token issue acme-prod', code: 1, wrong: /a subscription has one/, fix: /sluice token rotate acme-prod/ },
   {
     typed: 'shred set-destination acme-prod 127.0.0.1',
     code: 2,
     wrong: /give a literal IP:PORT/,
-    fix: /Correct the value that the message names/,
+    fix: /Correct the value named in the message/,
   },
   {
     typed: 'shred listen 99999',
     code: 2,
     wrong: /a number from 0 to 65535/,
-    fix: /Correct the value that the message names/,
+    fix: /Correct the value named in the message/,
   },
   {
     typed: 'usage --since yesterday',
     code: 2,
     wrong: /a time span such as 7d/,
-    fix: /Correct the value that the message names/,
+    fix: /Correct the value named in the message/,
   },
   { typed: 'logs tail --level loud', code: 2, wrong: /trace\|debug\|info/, fix: /sluice logs tail --help/ },
   { typed: 'docs operatin', code: 1, wrong: /did you mean operating/, fix: /sluice docs/ },
   { typed: 'status', code: 69, wrong: /no running Sluice answers/, fix: /sluice serve/ },
   { typed: 'restore nowhere.jsonl', code: 1, wrong: /there is no backup/, fix: /sluice backup FILE/ },
-  { typed: 'restore FOLDER/not-a-backup', code: 78, wrong: /not a whole backup: line 1/, fix: /Nothing was changed/ },
+  {
+    typed: 'restore FOLDER/not-a-backup',
+    code: 78,
+    wrong: /not a complete backup: line 1/,
+    fix: /Nothing was changed/,
+  },
   { typed: 'backup FOLDER/none/b.jsonl', code: 1, wrong: /there is no folder/, fix: /mkdir -p/ },
   { typed: 'config check --config FOLDER/none.toml', code: 78, wrong: /cannot be read/, fix: /sluice init --config/ },
   {
@@ -113,7 +118,7 @@ const FILES: Readonly<Record<string, string>> = {
   'open-secret': 'x\n',
 }
 
-test('every mistake of an operator is answered with what is wrong, what to do, and its exit code', async () => {
+test('every operator error has a message, a fix and its exit code', async () => {
   await using home = await temporaryFolder()
   for (const [name, text] of Object.entries(FILES)) writeFileSync(home.file(name), text)
   chmodSync(home.file('open-secret'), 0o644)

@@ -14,7 +14,7 @@ type Line = Readonly<Record<string, unknown>> & { readonly msg: string }
 const MIB = 2 ** 20
 const ACCOUNTS = ['a', 'b', 'c'].map((letter) => letter.toUpperCase().padEnd(43, '1'))
 
-test('what a door itself refuses a customer stands in the log under its name: sizes, batches, pages, filters, messages', async () => {
+test('logs refusals of the servers under the subscription: sizes, batches, pages, filters, messages', async () => {
   await using node = await startFakeNode()
   node.onGrpcCall = (call) => {
     call.onMessage(() => {})
@@ -34,7 +34,7 @@ test('what a door itself refuses a customer stands in the log under its name: si
       .map((line) => JSON.parse(line) as Line)
       .filter((line) => line['subscription'] === subscription)
   const reported = (msg: string, fields: object) =>
-    until(`it is told: ${msg} ${JSON.stringify(fields)}`, () =>
+    until(`it is logged: ${msg} ${JSON.stringify(fields)}`, () =>
       lines().some((line) => line.msg === msg && Object.entries(fields).every(([name, value]) => line[name] === value)),
     )
   const post = async (path: string, body: string, headers: Record<string, string> = {}) =>

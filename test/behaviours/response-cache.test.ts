@@ -7,7 +7,7 @@ import { startGateway } from '../support/gateway.ts'
 const CACHE = { bytesMax: 1024 * 1024, entriesMax: 100, answerBytesMax: 512 * 1024 }
 const BLOCK = '{"blockhash":"x","rewards":[18446744073709551615]}'
 
-it('answers what never changes from memory, charged like any call; without the option every call goes to a node', async () => {
+it('serves immutable responses from memory, charged like any call; without the option every call is forwarded', async () => {
   await using node = await startFakeNode()
   // Large enough to be streamed.
   const large = `{"blockhash":"${'x'.repeat(200_000)}"}`

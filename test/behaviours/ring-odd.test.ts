@@ -7,9 +7,9 @@ import { createSeededRandom } from '../../src/core/random.ts'
 import { seedFor } from '../../src/core/test-seed.ts'
 import { makeTestFolder } from '../../src/platform/files/test-folder.ts'
 import { sluiceHere } from '../support/cli-in-process.ts'
-import { type OddRingOptions, writeOddRing } from '../support/odd-ring.ts'
-import { foldSlowly, type SlowFold } from '../support/slow-fold.ts'
-import { readSlowly } from '../support/slow-ring.ts'
+import { type RandomRingOptions, writeRandomRing } from '../support/random-ring.ts'
+import { foldReference, type ReferenceFold } from '../support/reference-fold.ts'
+import { readReferenceRing } from '../support/reference-ring.ts'
 
 type Top = { key: string | [string, string]; count: number }[]
 type TopLine = {
@@ -43,7 +43,7 @@ function counted(top: Top): [key: string, count: number][] {
   return top.map(({ key, count }) => [typeof key === 'string' ? key : key.join(' '), count])
 }
 
-async function compare(path: string, slow: SlowFold): Promise<void> {
+async function compare(path: string, slow: ReferenceFold): Promise<void> {
   const { blocks, lifecycle, top } = await foldBySluice(path, EXACT)
   assert.deepEqual(blocks, slow.blocks)
   assert.deepEqual(lifecycle, slow.lifecycle)
@@ -76,10 +76,10 @@ async function compare(path: string, slow: SlowFold): Promise<void> {
 
 describe('ring files of every kind give what a second, slow fold of the same file gives', () => {
   for (const [name, runs, options] of [
-    ['whole histories', 12, { blocks: 12, spoiledPerMille: 0 }],
-    ['histories with losses and errors', 30, { blocks: 14, spoiledPerMille: 3 }],
-    ['histories that are mostly damage', 8, { blocks: 8, spoiledPerMille: 60 }],
-  ] as [string, number, OddRingOptions][]) {
+    ['whole histories', 12, { blocks: 12, corruptedPerMille: 0 }],
+    ['histories with losses and errors', 30, { blocks: 14, corruptedPerMille: 3 }],
+    ['histories that are mostly damage', 8, { blocks: 8, corruptedPerMille: 60 }],
+  ] as [string, number, RandomRingOptions][]) {
     test(name, { timeout: 600_000 }, async () => {
       let [events, folded] = [0, 0]
       const reasons = new Set<string | null>()
@@ -88,10 +88,10 @@ describe('ring files of every kind give what a second, slow fold of the same fil
           const random = createSeededRandom(seed)
           using folder = makeTestFolder()
           const path = folder.file('ring')
-          const ring = writeOddRing(path, random, options)
+          const ring = writeRandomRing(path, random, options)
           if (random.float() < 0.2) truncateSync(path, ring.bytes - Math.floor(random.float() * 2 ** 20))
           if (random.float() < 0.2) expirePayloads(path, random.float())
-          const slow = foldSlowly(readSlowly(path))
+          const slow = foldReference(readReferenceRing(path))
           await compare(path, slow)
           if (random.float() < 0.1) {
             writeFileSync(folder.file('ring.zst'), zstdCompressSync(readFileSync(path)))
@@ -106,7 +106,7 @@ describe('ring files of every kind give what a second, slow fold of the same fil
       )
       assert(events > runs * 100, `${events} events`)
       assert(folded > 0)
-      if (options.spoiledPerMille > 0) assert(reasons.size > 4, [...reasons].join())
+      if (options.corruptedPerMille > 0) assert(reasons.size > 4, [...reasons].join())
     })
   }
 })

@@ -17,7 +17,7 @@ type Response = {
 const CALL = '{"jsonrpc":"2.0","id":1,"method":"getBalance"}'
 
 /** The specification's rules of authentication on RPC, one row each. */
-describe('credentials on the RPC door', () => {
+describe('credentials on the RPC server', () => {
   let node: FakeNode
   let gateway: Gateway
   let token: string
@@ -32,7 +32,7 @@ describe('credentials on the RPC door', () => {
     await node[Symbol.asyncDispose]()
   })
 
-  /** Raw, so that a header can stand there twice. */
+  /** Raw, so that a header can occur twice. */
   function post(headers: [string, string][], path = '/', body = CALL): Promise<Response> {
     const flat = [
       ['content-type', 'application/json'] as [string, string],
@@ -57,7 +57,7 @@ describe('credentials on the RPC door', () => {
     })
   }
 
-  it('takes the token in every carrier of the specification', async () => {
+  it('accepts the token from every credential source', async () => {
     const cases: [string, [string, string][], string?][] = [
       ['x-token', [['x-token', token]]],
       ['X-Token in other case', [['X-Token', token]]],
@@ -80,7 +80,7 @@ describe('credentials on the RPC door', () => {
     for (const [name, headers, path] of cases) assert.equal((await post(headers, path)).status, 200, name)
   })
 
-  it('refuses everything else with the same status and headers, and says why in data.reason alone', async () => {
+  it('refuses everything else with the same status and headers, and the reason only in data.reason', async () => {
     const other = (await gateway.subscribe({})).token
     const unknown = 'slc_0123456789ABCDEFGHIJKLMNOPQRSTUV4LgkA2'
     const cases: [string, [string, string][], string, string?][] = [
@@ -135,7 +135,7 @@ describe('credentials on the RPC door', () => {
     assert.equal(node.calls.length, before, 'nothing of it reached the node')
   })
 
-  it('follows the store: rotated, revoked, suspended, cancelled, not in the plan', async () => {
+  it('applies changes of the store: rotated, revoked, suspended, cancelled, not in the plan', async () => {
     const { on } = gateway
     const states: [string, (id: string) => Promise<unknown>, string][] = [
       ['rotated', (subscription) => rotateToken(on, { subscription, graceMs: 0 }), 'revoked'],
@@ -145,7 +145,7 @@ describe('credentials on the RPC door', () => {
     ]
     for (const [name, change, reason] of states) {
       const made = await gateway.subscribe({})
-      // Several, on one kept connection: a head that is known again byte for byte must not keep its token alive.
+      // Several on one connection: the header cache must not keep a revoked token valid.
       for (let call = 0; call < 3; call++) assert.equal((await post([['x-token', made.token]])).status, 200, name)
       const { promise, resolve } = Promise.withResolvers<void>()
       using _watching = gateway.access.onChange(resolve)

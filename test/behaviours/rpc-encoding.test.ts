@@ -9,10 +9,10 @@ import { type Gateway, startGateway } from '../support/gateway.ts'
 
 const CALL = '{"jsonrpc":"2.0","id":1,"method":"getBalance","params":["ä"]}'
 
-/** Both readers of the door must agree, so every request is sent in the plain form and in a form only node:http takes. */
+/** Both HTTP readers must agree, so every request is sent in the form of the fast path and in one that only node:http reads. */
 const READERS = ['plain', 'node:http'] as const
 
-describe('compression on the RPC door, both ways', () => {
+describe('compression on the RPC server, both ways', () => {
   let node: FakeNode
   let gateway: Gateway
   let token: string
@@ -29,7 +29,7 @@ describe('compression on the RPC door, both ways', () => {
 
   type Response = { status: number; head: string; body: Buffer }
 
-  /** Raw, so that nothing unpacks on the way. */
+  /** Raw, so that no client decompresses. */
   async function send(reader: (typeof READERS)[number], body: Buffer | string, headers = ''): Promise<Response> {
     const { port } = new URL(gateway.url)
     const socket = connect(Number(port), '127.0.0.1')
@@ -59,7 +59,7 @@ describe('compression on the RPC door, both ways', () => {
   }
 
   for (const reader of READERS) {
-    it(`takes packed requests (${reader})`, async () => {
+    it(`accepts compressed requests (${reader})`, async () => {
       node.respond = () => ({ result: '"ok"' })
       const response = await send(reader, gzipSync(CALL), 'Content-Encoding: gzip\r\n')
       assert.equal(response.status, 200)
@@ -80,7 +80,7 @@ describe('compression on the RPC door, both ways', () => {
       assert.equal(node.calls.length, calls, 'nothing refused was forwarded')
     })
 
-    it(`counts what comes out of a packed request, not what went in (${reader})`, async () => {
+    it(`limits the decompressed size of a request (${reader})`, async () => {
       const calls = node.calls.length
       const before = process.memoryUsage().rss
       const bomb = gzipSync(Buffer.alloc(60_000_000, ' '))
@@ -94,7 +94,7 @@ describe('compression on the RPC door, both ways', () => {
       assert.equal(node.calls.length, calls)
     })
 
-    it(`packs answers for who asks, and only large ones (${reader})`, async () => {
+    it(`compresses large responses for clients that accept it (${reader})`, async () => {
       const large = JSON.stringify({ value: 'abc'.repeat(GZIP_BODY_BYTES_MIN) })
       node.respond = () => ({ result: large })
       const plain = await send(reader, CALL)
@@ -117,7 +117,7 @@ describe('compression on the RPC door, both ways', () => {
       assert(!small.head.includes('content-encoding') && !small.head.includes('vary'))
     })
 
-    it(`packs an answer that is passed on as it comes (${reader})`, async () => {
+    it(`compresses a streamed response (${reader})`, async () => {
       const text = Array.from({ length: 40_000 }, (_, at) => `{"pubkey":"key-${at}","lamports":${at}}`).join(',')
       node.respond = () => ({ result: `[${text}]` })
       const packed = await send(reader, CALL, 'Accept-Encoding: gzip\r\n')
@@ -128,7 +128,7 @@ describe('compression on the RPC door, both ways', () => {
     })
   }
 
-  it('refuses a packed request by its ratio where its size is allowed, names the limit, and does not forward it', async () => {
+  it('refuses a compressed request over inflateRatio although its size is allowed, and does not forward it', async () => {
     const { token: large } = await gateway.subscribe({ overrides: { requestBytes: 4 * 2 ** 20 } })
     const calls = node.calls.length
     const response = await fetch(gateway.url, {
@@ -142,7 +142,7 @@ describe('compression on the RPC door, both ways', () => {
     assert.equal(node.calls.length, calls)
   })
 
-  it('a client that unpacks by itself notices nothing', async () => {
+  it('works with a client that decompresses transparently', async () => {
     node.respond = () => ({ result: JSON.stringify('z'.repeat(20_000)) })
     const response = await fetch(gateway.url, {
       method: 'POST',

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { after, before, beforeEach, describe, it } from 'node:test'
+import { gzipSync } from 'node:zlib'
 import { createDefaultRpcTransport, createSolanaRpcFromTransport } from '@solana/kit'
 import { Connection } from '@solana/web3.js'
 import { BUILT_IN_PLANS } from '../../src/access/plan.ts'
@@ -12,7 +13,7 @@ import { endSocket } from '../support/web3js.ts'
 
 const TINY = { ...BUILT_IN_PLANS.starter, unitsPerSecond: 1, sendsPerSecond: 1, batchItems: 10 }
 
-describe('the RPC door in front of a node', () => {
+describe('the RPC server', () => {
   let node: FakeNode
   let gateway: Gateway
   let token: string
@@ -34,7 +35,7 @@ describe('the RPC door in front of a node', () => {
     fetch(gateway.url, { method: 'POST', body, headers: { 'content-type': 'application/json', 'x-token': own } })
   const text = async (body: string) => (await post(body)).text()
 
-  it('answers the examples of the JSON-RPC 2.0 text', async () => {
+  it('responds to the examples of the JSON-RPC 2.0 specification', async () => {
     const parse = '{"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error"},"id":null}'
     const invalid = '{"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid request"},"id":null}'
     const cases: [string, string | RegExp][] = [
@@ -57,6 +58,28 @@ describe('the RPC door in front of a node', () => {
       if (typeof expected === 'string') assert.equal(response.trim(), expected, body)
       else assert.match(response, expected, body)
     }
+  })
+
+  it('refuses a body that is not UTF-8 with -32700 and forwards nothing, compressed or not', async () => {
+    const body = (name: number[]) =>
+      Buffer.concat([
+        Buffer.from('{"jsonrpc":"2.0","id":1,"method":"getBalance","params":["'),
+        Buffer.from(name),
+        Buffer.from('"]}'),
+      ])
+    const postBytes = async (bytes: Buffer<ArrayBuffer>, encoding?: string) => {
+      const headers = { 'content-type': 'application/json', 'x-token': token }
+      const encoded = encoding === undefined ? headers : { ...headers, 'content-encoding': encoding }
+      return (await fetch(gateway.url, { method: 'POST', body: bytes, headers: encoded })).text()
+    }
+    const parseError = '{"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error"},"id":null}'
+    const before = node.calls.length
+    for (const bytes of [[0xff], [0xc3], [0xed, 0xa0, 0x80], [0xc0, 0xaf]]) {
+      assert.equal(await postBytes(body(bytes)), parseError)
+      assert.equal(await postBytes(gzipSync(body(bytes)), 'gzip'), parseError)
+    }
+    assert.equal(node.calls.length, before, 'nothing was forwarded')
+    assert.match(await postBytes(body([...Buffer.from('é')])), /"result"/)
   })
 
   it('tells the budget, refuses by limit, and neither forwards nor charges what it refuses', async () => {
@@ -107,7 +130,7 @@ describe('the RPC door in front of a node', () => {
     assert.match(await text('['.repeat(40) + ']'.repeat(40)), /-32700/)
   })
 
-  it('answers a body without an end at the limit, without waiting for the rest', async () => {
+  it('refuses an endless body at the limit, without waiting for the rest', async () => {
     const { port, hostname } = new URL(gateway.url)
     const socket = connect(Number(port), hostname)
     socket.on('error', () => {})
@@ -133,7 +156,7 @@ describe('the RPC door in front of a node', () => {
     } finally {
       node.fault = undefined
     }
-    // The node was left alone for its faults; later tests want it back.
+    // The breaker of the node is open; later tests need it closed.
     const deadline = performance.now() + 10_000
     while ((await (await fetch(`${gateway.url}/health`)).text()) !== 'ok') assert.ok(performance.now() < deadline)
     await gateway.access.usage.flush()
@@ -141,7 +164,7 @@ describe('the RPC door in front of a node', () => {
     assert.ok((row?.units ?? 0) < 12, 'calls that never left were not charged')
   })
 
-  it('streams a large answer without holding it', async () => {
+  it('streams a large response without holding it', async () => {
     const size = 50 * 1024 * 1024
     node.respond = () => ({ status: 200, body: `{"jsonrpc":"2.0","result":"${'x'.repeat(size)}","id":1}` })
     const before = process.memoryUsage().rss
@@ -155,7 +178,7 @@ describe('the RPC door in front of a node', () => {
     )
   })
 
-  it('answers health, whoami, tickets, CORS, and nothing else', async () => {
+  it('serves health, whoami, tickets and CORS, and nothing else', async () => {
     const get = (path: string, headers: Record<string, string> = {}) => fetch(`${gateway.url}${path}`, { headers })
     assert.match(await (await get('/health')).text(), /^(ok|behind|unknown)$/)
     assert.equal((await get('/v1/whoami')).status, 401)
@@ -191,7 +214,7 @@ it('lets ids, numbers and batches through byte for byte', async () => {
     assert.equal(response, await ask(direct, account(id)), id)
     assert.ok(response.includes('"rentEpoch":18446744073709551615'), response)
   }
-  // Ids a node would not take: the answer is the node's own but for the id.
+  // Ids a node would not accept: the response is the node's own but for the id.
   for (const id of ['1e3', '-1', '1.5', 'null', '99999999999999999999999']) {
     assert.equal(
       await ask(gateway.url, account(id)),

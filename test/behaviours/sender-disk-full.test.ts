@@ -7,9 +7,9 @@ import type { SmallDiskSenderReport } from '../support/sender-on-small-disk.ts'
 
 const PROGRAM = new URL('../support/sender-on-small-disk.ts', import.meta.url).pathname
 
-test('on a full disk nothing is accepted that cannot be recorded, and the refusal says so', async () => {
+test('on a full disk refuses every transaction with not-recorded', async () => {
   using folder = makeTestFolder()
-  // A mount that only this process and its children see, and that is gone with them; without root, in a user namespace.
+  // A mount namespace of this process and its children; without root, in a user namespace.
   const isolate = process.getuid?.() === 0 ? '-m' : '-Urm'
   const script = 'mount -t tmpfs -o size=1m small "$1" && exec "$2" "$3" "$1"'
   const { stdout } = await promisify(execFile)('unshare', [
@@ -21,6 +21,6 @@ test('on a full disk nothing is accepted that cannot be recorded, and the refusa
   assert.deepEqual(report.raw, { status: 503, retryAfter: '1', error: 'not-recorded' })
   assert.ok(report.accepted > 2, stdout)
   assert.ok(report.refused >= 5, stdout)
-  // Only what was under way when the disk was found full may have gone out unrecorded, and it is told so.
+  // Only transactions in flight when the disk became full may be sent without being recorded, and the refusal states it.
   assert.ok(report.sentUnrecorded <= 1, stdout)
 })

@@ -19,6 +19,7 @@ import { until } from '../../src/platform/process/test-wait.ts'
 import { decodeBase58, encodeBase58 } from '../../src/solana/crypto/base58.ts'
 import { signEd25519 } from '../../src/solana/crypto/ed25519.ts'
 import { SYSTEM_PROGRAM, transferInstruction } from '../../src/solana/transaction/build.ts'
+import { encodeParsedTransaction } from '../support/encode-transaction.ts'
 import {
   MEMO_PROGRAM,
   MIN_TIP,
@@ -31,17 +32,16 @@ import {
   tipped,
   walletOf,
 } from '../support/sender.ts'
-import { encodeApart } from '../support/split-transaction.ts'
 import { endSocket } from '../support/web3js.ts'
 
-/** Seed of a wallet, as `walletOf` makes it. */
+/** The seed of a wallet of `walletOf`. */
 function seedOf(n: number): Uint8Array {
   const seed = new Uint8Array(32).fill(7)
   new DataView(seed.buffer).setUint32(0, n)
   return seed
 }
 
-test('kit sends through the sender unmodified: it lands, and the receipt says so', async () => {
+test('an unmodified kit client sends through the sender, and the receipt becomes landed', async () => {
   await using sluice = await startChainAndSender()
   const { sender, localnet } = sluice
   const chain = createSolanaRpc(`http://127.0.0.1:${localnet.rpc.port}`)
@@ -83,7 +83,7 @@ test('kit sends through the sender unmodified: it lands, and the receipt says so
   assert.equal((await sender.call('sendTransaction', poor)).error?.code, -32041)
 })
 
-test('web3.js sends a legacy and a v0 transaction through the sender unmodified', async () => {
+test('an unmodified web3.js client sends a legacy and a v0 transaction through the sender', async () => {
   await using sluice = await startChainAndSender()
   const { sender } = sluice
   const connection = new web3.Connection(sender.url, 'processed')
@@ -112,7 +112,7 @@ test('web3.js sends a legacy and a v0 transaction through the sender unmodified'
   endSocket(connection)
 })
 
-test('a transaction that fails on the chain has landed, and no tip has moved', async () => {
+test('a transaction that fails on the chain is landed, with no tip paid', async () => {
   await using sluice = await startChainAndSender()
   const { sender } = sluice
   const [payer, other] = [walletOf(0), walletOf(1)]
@@ -127,7 +127,7 @@ test('a transaction that fails on the chain has landed, and no tip has moved', a
   assert.deepEqual([stats.accepted, stats.landed, stats.failed, stats.tipLamports], [1, 1, 1, '0'])
 })
 
-test('raw bytes, base64 and base58 texts are taken on the raw path; figures follow', async () => {
+test('the raw endpoint accepts bytes, base64 and base58, and the statistics count them', async () => {
   await using sluice = await startChainAndSender()
   const { sender } = sluice
   const raw = (body: string | Buffer<ArrayBuffer>, type: string, query = '') =>
@@ -150,13 +150,13 @@ test('raw bytes, base64 and base58 texts are taken on the raw path; figures foll
   assert.equal(paths.find(({ path }) => path === 'upstreams')?.landingRate, 1)
   assert.equal(sender.registry.value('sluice_sender_finished_total', { state: 'landed' }), 3)
   assert.equal(sender.registry.value('sluice_sender_tip_lamports_total'), 3_000_000)
-  await until('nothing is on its way', () => sender.sender.stats().pending === 0)
+  await until('nothing is pending', () => sender.sender.stats().pending === 0)
 })
 
-test('a version 1 transaction of up to 4096 bytes lands too', async () => {
+test('a version 1 transaction of up to 4096 bytes lands', async () => {
   await using sluice = await startChainAndSender()
   const payer = walletOf(0)
-  const unsigned = encodeApart({
+  const unsigned = encodeParsedTransaction({
     version: 1,
     signatures: [],
     message: new Uint8Array(),

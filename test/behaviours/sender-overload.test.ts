@@ -11,7 +11,7 @@ const MANY =
   'perPayerPerSecond = 100000\nperPayerBurst = 100000\npendingPerPayerMax = 100000\npendingPerAddressMax = 100000'
 const MEMORY_MS = 500
 
-/** How many were handed to the paths within 20 ms of the end of their request, of how many, as the process itself counts them. */
+/** Transactions dispatched within 20 ms of their request and all dispatched, from the metrics of the process. */
 async function dispatched(sender: SenderProcess): Promise<{ within: number; all: number }> {
   const text = await sender.metrics()
   const read = (name: RegExp) => Number(name.exec(text)?.[1])
@@ -21,7 +21,7 @@ async function dispatched(sender: SenderProcess): Promise<{ within: number; all:
   }
 }
 
-test('ten times the limits from many addresses: what is taken goes out at once, the rest is a proper 429', async (t) => {
+test('at ten times the limits, accepted transactions are sent at once and the rest is refused with 429', async (t) => {
   await using node = await startSenderNode()
   await using sender = await startSenderProcess(
     node.url,
@@ -29,7 +29,7 @@ test('ten times the limits from many addresses: what is taken goes out at once, 
   )
   await using load = await startLoadProcess({
     url: sender.url,
-    // All of 127/8 is this machine.
+    // All of 127.0.0.0/8 is local.
     addresses: Array.from({ length: ADDRESSES }, (_, at) => `127.0.1.${at + 1}`),
     connections: 4,
     transactions: PER_SECOND * 10 * SECONDS,
@@ -54,7 +54,7 @@ test('ten times the limits from many addresses: what is taken goes out at once, 
   assert.ok(growth < 64 * 1024 * 1024, `memory grew by ${growth} bytes in the second half`)
 })
 
-test('more than the machine can check: the wait for a check is bounded, and who would wait longer is told so at once', async (t) => {
+test('with more signatures than the machine can check, the wait is limited and the excess refused at once', async (t) => {
   await using node = await startSenderNode()
   await using sender = await startSenderProcess(
     node.url,
@@ -63,7 +63,7 @@ test('more than the machine can check: the wait for a check is bounded, and who 
   await using load = await startLoadProcess({
     url: sender.url,
     addresses: ['127.0.0.1'],
-    // With so many at once a wait of 2 ms is exceeded by whatever a check costs.
+    // With this many requests the wait exceeds 2 ms, whatever a check costs.
     connections: 64,
     transactions: isFull ? 40_000 : 4000,
   })

@@ -17,7 +17,7 @@ async function startChain() {
   return localnet
 }
 
-/** Localnet's own RPC, except for what is said of leaders. */
+/** Forwards to localnet's RPC, except for methods about leaders. */
 async function startNodeWithLeader(rpcPort: number, leader: { identity: string; tpuQuic: string }) {
   const message: Record<string, unknown> = {
     getClusterNodes: [
@@ -55,7 +55,7 @@ async function startNodeWithLeader(rpcPort: number, leader: { identity: string; 
   }
 }
 
-test('several paths at once: one that is down does not hold up the others, and the receipt tells each answer', async () => {
+test('several paths at once: one that is down does not delay the others, and the receipt lists each response', async () => {
   await using localnet = await startChain()
   const url = `http://127.0.0.1:${localnet.rpc.port}`
   await using sender = await startTestSender({
@@ -90,9 +90,9 @@ test('several paths at once: one that is down does not hold up the others, and t
   )
 })
 
-test('one that does not land is sent again until it expires, and the receipt says at which height', async () => {
+test('re-sends a transaction that does not land until it expires; the receipt has the block height', async () => {
   await using localnet = await startChain()
-  // It takes transactions and forgets them.
+  // Accepts transactions and drops them.
   const sink = createServer((request, response) => {
     request.resume()
     response.end('{"jsonrpc":"2.0","id":1,"result":"ok"}')
@@ -117,7 +117,7 @@ test('one that does not land is sent again until it expires, and the receipt say
   assert.deepEqual([expired, pending], [1, 0])
 })
 
-test('straight to the leader over QUIC, beside the node', { skip: !hasPeer('deno') && 'no deno' }, async () => {
+test('sends to the leader over QUIC and to the node', { skip: !hasPeer('deno') && 'no deno' }, async () => {
   await using localnet = await startChain()
   await using leader = await startQuicPeer('deno')
   const identity = encodeBase58(leader.publicKey)
@@ -139,7 +139,7 @@ test('straight to the leader over QUIC, beside the node', { skip: !hasPeer('deno
   const attempt = (await sender.receipt(signatureOf(wire))).body.attempts.find(({ path }) => path === 'quic')
   assert.equal(attempt?.to, identity)
   assert.equal((await sender.receipt(signatureOf(wire), '?wait=20')).body.state, 'landed')
-  assert.equal(sender.registry.value('sluice_sender_attempts_total', { path: 'quic', response: 'taken' }), 1)
+  assert.equal(sender.registry.value('sluice_sender_attempts_total', { path: 'quic', answer: 'taken' }), 1)
 
   await leader.kill()
   const next = tipped(walletOf(0), blockhash(), 'the leader is gone')
@@ -151,7 +151,9 @@ test('straight to the leader over QUIC, beside the node', { skip: !hasPeer('deno
   )
 })
 
-test('somebody else at the address of the leader gets nothing', { skip: !hasPeer('deno') && 'no deno' }, async () => {
+test('sends nothing to a peer at the leader address with another identity', {
+  skip: !hasPeer('deno') && 'no deno',
+}, async () => {
   await using localnet = await startChain()
   await using impostor = await startQuicPeer('deno')
   const identity = encodeBase58(walletOf(9).publicKey)

@@ -13,11 +13,11 @@ const receiptOf = async (url: string, wire: Uint8Array) => {
   return { status: response.status, body: (await response.json()) as ReceiptBody }
 }
 
-test('sluice sender runs alone: it takes, sends and follows; tip stats asks it; killed, it forgets nothing it accepted', async () => {
+test('sluice sender accepts, sends and follows standalone, serves tip stats, and keeps accepted transactions after a kill', async () => {
   await using node = await startSenderNode()
   using state = makeTestFolder()
   const landed = tipped(walletOf(1), NODE_BLOCKHASH, 'alone')
-  // The node tells this one landed only a while after it was first asked: the process is gone by then.
+  // The node reports this one as landed with a delay, after the process was killed.
   const underway = tipped(walletOf(1), NODE_BLOCKHASH, 'under way')
   {
     await using sender = await startSenderProcess(node.url, '', state.path)
@@ -39,12 +39,12 @@ test('sluice sender runs alone: it takes, sends and follows; tip stats asks it; 
   await using sender = await startSenderProcess(node.url, '', state.path)
   assert.equal((await receiptOf(sender.url, landed)).body.state, 'landed')
   assert.equal((await receiptOf(sender.url, underway)).status, 200)
-  // It is looked for on the chain, and found there.
+  // It is looked up on the chain and found.
   await until('it is found', async () => (await receiptOf(sender.url, underway)).body.state === 'landed')
   assert.equal(await sender.served.stop('SIGTERM'), 0)
 })
 
-test('alone without a node it does not start, and says what to set', async () => {
+test('standalone without an upstream node fails to start and names the option to set', async () => {
   using folder = makeTestFolder()
   const { code, stderr, stdout } = await sluice(['sender', '--state', folder.file('state')], { cwd: folder.path })
   assert.equal(code, 78, stdout + stderr)

@@ -17,7 +17,7 @@ import { openSenderLoad, sendTransactionBody } from '../support/sender-load.ts'
 
 const RELAXED = { perAddressPerSecond: 1000, perAddressBurst: 1000, perPayerPerSecond: 1000, perPayerBurst: 1000 }
 
-describe('what the open door refuses, and how', () => {
+describe('refusals of the public endpoint', () => {
   let sluice: Awaited<ReturnType<typeof startChainAndSender>>
   before(async () => {
     sluice = await startChainAndSender({ limits: RELAXED })
@@ -26,7 +26,7 @@ describe('what the open door refuses, and how', () => {
   const base64 = (wire: Uint8Array) => Buffer.from(wire).toString('base64')
   const good = (memo: string) => tipped(walletOf(0), sluice.blockhash(), memo)
 
-  test('tips: the code, and data that lets a program mend its transaction', async () => {
+  test('tips: the error code, and data to correct the transaction', async () => {
     const small = await sluice.sender.send(tipped(walletOf(0), sluice.blockhash(), 'small', MIN_TIP - 1n))
     assert.equal(small.status, 200)
     assert.equal(small.error?.code, -32041)
@@ -40,7 +40,7 @@ describe('what the open door refuses, and how', () => {
     assert.deepEqual(none.error?.data['tipAccounts'], TIP_ACCOUNTS)
   })
 
-  test('a forged signature, a foreign count, bytes that are none', async () => {
+  test('a forged signature, a wrong signature count, invalid bytes', async () => {
     const forged = good('forged')
     forged[10] = (forged[10] as number) ^ 1
     assert.equal((await sluice.sender.send(forged)).error?.code, -32003)
@@ -61,14 +61,14 @@ describe('what the open door refuses, and how', () => {
     assert.equal(sluice.sender.sender.stats().accepted, 0)
   })
 
-  test('a blockhash of another chain or of long ago', async () => {
+  test('an unknown or expired blockhash', async () => {
     const { error } = await sluice.sender.send(tipped(walletOf(0), encodeBase58(new Uint8Array(32).fill(3)), 'old'))
     assert.equal(error?.code, -32043)
     assert.deepEqual(error?.data['tipAccounts'], TIP_ACCOUNTS)
     assert.equal(error?.data['foundLamports'], 1_000_000)
   })
 
-  test('without a word on the encoding base64 and base58 are told apart', async () => {
+  test('detects base64 and base58 when no encoding is given', async () => {
     for (const encode of [base64, encodeBase58]) {
       const wire = good(`plain ${encode.name}`)
       assert.equal((await sluice.sender.call('sendTransaction', encode(wire))).result, signatureOf(wire))
@@ -119,7 +119,7 @@ describe('what the open door refuses, and how', () => {
     assert.deepEqual([preflight.status, preflight.headers.get('access-control-allow-origin')], [204, '*'])
   })
 
-  test('the raw path refuses with 400 and the same words', async () => {
+  test('the raw endpoint refuses with 400 and the same message', async () => {
     const response = await fetch(`${sluice.sender.url}/api/v1/transactions`, {
       method: 'POST',
       body: 'abc',
@@ -130,7 +130,7 @@ describe('what the open door refuses, and how', () => {
     assert.deepEqual([body.error, body.code], ['invalid-params', -32602])
   })
 
-  test('receipts: unknown signature, bad wait', async () => {
+  test('receipts: unknown signature, invalid wait', async () => {
     const signature = encodeBase58(new Uint8Array(64).fill(5))
     assert.equal((await sluice.sender.receipt(signature)).status, 404)
     assert.equal((await sluice.sender.receipt(signature, '?wait=61')).status, 400)
@@ -138,7 +138,7 @@ describe('what the open door refuses, and how', () => {
     assert.equal((await fetch(`${sluice.sender.url}/v1/transactions/short`)).status, 404)
   })
 
-  test('the same signature from two clients at once is sent once and answered twice', async () => {
+  test('the same signature from two clients at once is sent once, and both get a response', async () => {
     const before = sluice.sender.sender.stats().accepted
     const wire = good('twice')
     const responses = await Promise.all(Array.from({ length: 8 }, () => sluice.sender.send(wire)))
@@ -162,7 +162,7 @@ describe('what the open door refuses, and how', () => {
   })
 })
 
-test('limits of one address and of one fee payer are proper 429s, and the payer pays only for what it signed', async () => {
+test('refuses with 429 at the limits of one address and one fee payer; the payer is charged only for valid signatures', async () => {
   const payerBurst = 2
   const [forgeries, tries] = [3, 8]
   await using sluice = await startChainAndSender({
@@ -175,7 +175,7 @@ test('limits of one address and of one fee payer are proper 429s, and the payer 
   })
   const { sender } = sluice
   const startedMs = performance.now()
-  /** What the seconds of a slow machine add to a limit of one a second. */
+  /** What a limit of one per second allows in addition on a slow machine. */
   const added = () => Math.ceil((performance.now() - startedMs) / 1000)
   const wires = Array.from({ length: tries }, (_, n) => tipped(walletOf(0), sluice.blockhash(), `${n}`))
   const forged = wires.slice(0, forgeries).map((wire) => Uint8Array.from(wire).fill(1, 1, 65))
@@ -199,7 +199,7 @@ test('limits of one address and of one fee payer are proper 429s, and the payer 
   }
 })
 
-test('with no open path nothing is accepted, and a payer is not charged', async () => {
+test('accepts nothing without an open path and does not charge the payer', async () => {
   await using sender = await startTestSender({})
   const wire = sign(walletOf(0), encodeBase58(new Uint8Array(32).fill(3)), [tipInstruction(walletOf(0))])
   const { status, error } = await sender.send(wire)
@@ -222,7 +222,7 @@ for (const [what, trustedProxies, statuses] of [
     const got: number[] = []
     for (const address of ['203.0.113.1', '203.0.113.2', '203.0.113.2'])
       got.push((await load.post(body, `x-forwarded-for: ${address}\r\n`)).status)
-    // With no path open each is refused; only the limit is a 429.
+    // Without an open path every call is refused; only the limit is a 429.
     assert.deepEqual(got, statuses)
   })
 }

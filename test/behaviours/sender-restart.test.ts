@@ -13,10 +13,10 @@ import { fund, nodeOf, signatureOf, startTestSender, tipped, walletOf } from '..
 
 test('a restart loses no accepted transaction silently', async () => {
   using folder = makeTestFolder()
-  // Slots long enough for the blockhash to outlive two restarts on a busy machine.
+  // Long slots, so that the blockhash outlives two restarts on a busy machine.
   await using localnet = await startQuickLocalnet({ slotMs: 200 })
   await fund(localnet, encodeBase58(walletOf(0).publicKey), 10_000_000_000n)
-  // Takes transactions and never answers: they stay on their way.
+  // Accepts transactions and never responds: they stay pending.
   const silent = createServer(() => {})
   silent.listen(0, '127.0.0.1')
   await once(silent, 'listening')
@@ -40,7 +40,7 @@ test('a restart loses no accepted transaction silently', async () => {
       upstreams: false,
     })
     for (const wire of wires) assert.equal((await before.send(wire)).result, signatureOf(wire))
-    // The answer was given: by then the journal has the line, whatever happens to the process.
+    // The journal has the line before the response is sent.
     const journal = readFileSync(folder.file('journal-0'), 'utf8')
     for (const wire of wires) assert.match(journal, new RegExp(`^accepted ${signatureOf(wire)} \\d+ $`, 'm'))
   }
@@ -54,16 +54,16 @@ test('a restart loses no accepted transaction silently', async () => {
   const known = (await after.receipt(signatureOf(landed))).body
   assert.deepEqual([known.state, typeof known.landed?.slot], ['landed', 'number'])
 
-  // The client may send it again, and then it is a transaction like any other.
+  // The client may send it again as a new transaction.
   assert.equal((await after.send(lost)).result, signatureOf(lost))
   assert.equal((await after.receipt(signatureOf(lost), '?wait=20')).body.state, 'landed')
-  // One that got to the chain by another way is found there.
+  // A transaction that reached the chain on another path is found there.
   assert.ok((await localnet.chain.submit(late)).ok)
   await until('it is found', () => after.sender.stats().landed === 2)
   assert.equal((await after.receipt(signatureOf(late))).body.state, 'landed')
 })
 
-test('one that was sent and not answered when the process died is not known afterwards, says so, and may be sent again', async () => {
+test('one that was sent and not answered before a crash has no receipt afterwards and may be sent again', async () => {
   using folder = makeTestFolder()
   const arrived: string[] = []
   const node = createServer((request, response) => {
@@ -83,12 +83,12 @@ test('one that was sent and not answered when the process died is not known afte
   const base64 = Buffer.from(wire).toString('base64')
   const stuck = Promise.withResolvers<never>()
   {
-    // The disk never takes the line: what is on it when the process dies is what was on it before.
+    // The journal write never completes, so the journal is unchanged when the process dies.
     const disk = (file: AppendFile): AppendFile => ({ ...file, writeAt: () => stuck.promise })
     await using before = await startTestSender({ ...given, disk })
     let hasResponded = false
     const reply = before.send(wire).finally(() => (hasResponded = true))
-    await until('it is sent: the disk holds up the answer, not the transaction', () => arrived.length > 0)
+    await until('it is sent: the disk delays the response, not the transaction', () => arrived.length > 0)
     assert.equal(hasResponded, false, 'no yes before the disk has it')
     assert.equal(readFileSync(folder.file('journal-0'), 'utf8'), '')
     stuck.reject(new Error('the process is gone'))
@@ -99,10 +99,10 @@ test('one that was sent and not answered when the process died is not known afte
   await using after = await startTestSender(given)
   const { status, body } = await after.receipt(signatureOf(wire))
   assert.equal(status, 404)
-  assert.match(body.says ?? '', /never answered may have been sent/)
+  assert.match(body.message ?? '', /without a response may have been sent/)
   assert.equal((await after.send(wire)).result, signatureOf(wire))
   await until('it is sent again', () => arrived.length > sentBefore)
-  // The same bytes under the same signature: the chain takes them once, however often they come.
+  // The chain executes the same signature only once.
   assert.deepEqual([...new Set(arrived)], [base64])
   assert.equal((await after.receipt(signatureOf(wire))).status, 200)
 })

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { sluice, temporaryFolder } from '../support/cli.ts'
 import { serve } from '../support/serve.ts'
 
-test('sluice serve opens the sender: tip accounts made once, told alike by the door, the card and the command line', async () => {
+test('sluice serve creates tip accounts once and shows the same ones over HTTP, on the handover card and on the command line', async () => {
   await using home = await temporaryFolder()
   const run = (...words: string[]) => sluice(words, { cwd: home.path })
   let accounts: string[] = []

@@ -31,7 +31,7 @@ rpc = "http://127.0.0.1:1"
 credential = "env:NOT_SET_ANYWHERE"
 `
 
-test('every fault of the configuration is told at once, before any port is opened or file made', async () => {
+test('all faults of the configuration are reported at once, before a port is open or a file exists', async () => {
   await using home = await temporaryFolder()
   writeFileSync(home.file('sluice.toml'), FAULTY)
   const listens = Object.fromEntries(
@@ -46,7 +46,7 @@ test('every fault of the configuration is told at once, before any port is opene
     /bundle\.grpc: 0\.0\.0\.0:0 is a public address without TLS/,
     /bundle\.ws: tls\.cert cannot be read/,
     /sender\.listen and indexer\.listen have the same port/,
-    /sender\.quic\.identity: there is no file no-identity\.json/,
+    /sender\.quic\.identity: the file no-identity\.json does not exist/,
   ])
     assert.match(message, fault)
   assert.match(message, /6 faults/)
@@ -61,7 +61,7 @@ const FROM_FILE: Readonly<Record<string, string>> = {
   INDEXER: '127.0.0.1:18123',
 }
 
-test('a single fault keeps its own code; of a part that does not run nothing is asked', async () => {
+test('a single fault keeps its own code; disabled services are not checked', async () => {
   await using home = await temporaryFolder()
   writeFileSync(home.file('sluice.toml'), '[bundle.ws]\ntls = { cert = "none.pem", key = "none.key" }\n')
   {
@@ -113,7 +113,7 @@ for (const { command, faults } of [
   { command: 'execution', faults: ['metrics.bearer', 'access.store.password', 'execution'] },
   { command: 'shreds', faults: ['metrics.bearer', 'access.store.password', 'upstreams.nodes.0.credential'] },
 ] as const) {
-  test(`sluice ${command} tells every fault of what it uses, and of nothing else, before any port is opened or file made`, async () => {
+  test(`sluice ${command} reports every fault of the sections it uses, and no others, before a port is open or a file exists`, async () => {
     await using home = await temporaryFolder()
     writeFileSync(home.file('sluice.toml'), ALONE_FAULTY)
     await using running = serve({ command, cwd: home.path, env: REPORT_PORTS })

@@ -23,7 +23,7 @@ test('the first start shows a demo card once; the second re-uses the folder and 
   assert.equal((JSON.parse(stdout) as unknown[]).length, 1)
 })
 
-test('status, reload and drain speak with the running process', async () => {
+test('status, reload and drain reach the running process', async () => {
   await using home = await temporaryFolder()
   const run = (...words: string[]) => sluice(words, { cwd: home.path })
   const alone = await run('status')
@@ -44,12 +44,12 @@ test('status, reload and drain speak with the running process', async () => {
   )
   const reloaded = await run('reload')
   assert.equal(reloaded.code, 0, reloaded.stderr)
-  assert.match(reloaded.stderr, /log\.level is in force/)
+  assert.match(reloaded.stderr, /log\.level is in effect/)
   assert.match(reloaded.stderr, /drain\.deadlineMs needs a restart/)
-  assert.match(reloaded.stderr, /plans\.big\.unitsPerSecond is in force/)
+  assert.match(reloaded.stderr, /plans\.big\.unitsPerSecond is in effect/)
   const again = await run('reload')
   assert.match(again.stderr, /drain\.deadlineMs needs a restart/, 'the file is compared with what runs')
-  assert.doesNotMatch(again.stderr, /is in force|nothing changed/)
+  assert.doesNotMatch(again.stderr, /is in effect|nothing changed/)
 
   writeFileSync(home.file('sluice.toml'), '[log]\nlevle = "info"\n')
   const refused = await run('reload')
@@ -62,7 +62,7 @@ test('status, reload and drain speak with the running process', async () => {
   assert.equal(await running.exit(), 0)
 })
 
-test('a second instance on the same folder is refused with exit code 75 and the holder named', async () => {
+test('a second instance on the same folder exits with 75 and names the running process', async () => {
   await using home = await temporaryFolder()
   await using first = serve({ cwd: home.path })
   await first.line(/"msg":"started"/)
@@ -83,7 +83,7 @@ test('after SIGKILL the folder is free again and nothing is lost', async () => {
   assert.equal((JSON.parse(stdout) as unknown[]).length, 1)
 })
 
-test('readiness goes first when the process is asked to leave, and a second signal means now', async () => {
+test('a signal ends readiness first, and a second signal stops the process at once', async () => {
   await using home = await temporaryFolder()
   await using running = serve({ cwd: home.path, env: { SLUICE_DRAIN__LAME_DUCK_MS: '20000' } })
   const address = await running.address('metrics')
@@ -97,7 +97,7 @@ test('readiness goes first when the process is asked to leave, and a second sign
   assert.equal(await running.exit(), 1)
 })
 
-test('a damaged store stops the start with exit code 78, the file and the way back', async () => {
+test('a damaged store prevents the start with exit code 78, the file and a fix', async () => {
   await using home = await temporaryFolder()
   await sluice(['customer', 'add', 'acme'], { cwd: home.path })
   writeFileSync(home.file('.sluice/access.db'), Buffer.alloc(8192, 7))

@@ -17,7 +17,7 @@ import { openSink, startRig } from '../support/shreds.ts'
 
 const BLOCKS = 12
 
-test('from the chain to several destinations: every shred once, byte for byte, and the blocks are rebuilt', async () => {
+test('from the chain to several destinations: every shred arrives once, byte for byte, and the blocks can be rebuilt', async () => {
   using one = await openSink()
   using two = await openSink()
   await using customer = await startCustomer()
@@ -54,7 +54,7 @@ test('from the chain to several destinations: every shred once, byte for byte, a
     {
       log: silentLogger,
       clock: systemClock,
-      // The source repeats itself now and then, as two receivers of one cluster do.
+      // The source sends some shreds twice, like two receivers of one cluster.
       async openUdpSender(to) {
         const sender = await openUdpSender(to)
         return {
@@ -79,9 +79,9 @@ test('from the chain to several destinations: every shred once, byte for byte, a
   assert.equal(counts.dropped.forged + counts.dropped.malformed + counts.dropped.late, 0)
   for (const sink of [one, two]) {
     const got = sink.packets.map((packet) => packet.toString('hex'))
-    assert.equal(new Set(got).size, got.length, 'a shred came twice')
-    const here = new Set(got)
-    for (const packet of sent.slice(0, wanted)) assert.ok(here.has(packet.toString('hex')), 'a shred is missing')
+    assert.equal(new Set(got).size, got.length, 'a shred was received twice')
+    const received = new Set(got)
+    for (const packet of sent.slice(0, wanted)) assert.ok(received.has(packet.toString('hex')), 'a shred is missing')
 
     const blocks = new Map<number, Buffer>()
     const listener = createListener({
@@ -89,12 +89,12 @@ test('from the chain to several destinations: every shred once, byte for byte, a
       leaders: leaders.ranges(),
       onBlock: (slot, batches) => void blocks.set(slot, Buffer.concat(batches)),
     })
-    // Every fourth is lost on the customer's last mile; the blocks are whole all the same.
+    // Every fourth shred is lost on the way to the customer; the blocks are complete nevertheless.
     sink.packets.forEach((packet, at) => at % 4 !== 0 && listener.take(packet, sink.times[at] as number))
     const { lines } = listener.end()
-    const whole = lines.filter(({ isComplete }) => isComplete)
-    assert.ok(whole.length >= BLOCKS - 1 && whole.every(({ signature }) => signature === 'good'))
-    for (const { slot } of whole) {
+    const complete = lines.filter(({ isWhole }) => isWhole)
+    assert.ok(complete.length >= BLOCKS - 1 && complete.every(({ signature }) => signature === 'good'))
+    for (const { slot } of complete) {
       const block = localnet.chain.block(slot)
       assert.ok(block !== undefined)
       assert.deepEqual(blocks.get(slot), Buffer.from(encodeBlock(block)), `slot ${slot}`)
@@ -104,19 +104,19 @@ test('from the chain to several destinations: every shred once, byte for byte, a
   const lines = await customer.stop()
   const slots = lines.filter((line): line is CustomerLine => 'slot' in line)
   assert.ok(slots.length >= BLOCKS - 1, `${slots.length} slots`)
-  for (const { slot, block } of slots.filter(({ is_complete }) => is_complete)) {
+  for (const { slot, block } of slots.filter(({ is_whole }) => is_whole)) {
     const own = localnet.chain.block(slot)
     assert.ok(own !== undefined)
     assert.equal(block.sha256, hash('sha256', encodeBlock(own)), `slot ${slot}`)
     assert.equal(block.blockhash, own.blockhash)
     assert.equal(block.transactions, own.transactions.length)
   }
-  assert.ok(slots.filter(({ is_complete }) => is_complete).length >= BLOCKS - 2)
+  assert.ok(slots.filter(({ is_whole }) => is_whole).length >= BLOCKS - 2)
 })
 
 type CustomerLine = {
   slot: number
-  is_complete: boolean
+  is_whole: boolean
   block: { sha256: string; blockhash: string; transactions: number }
 }
 
@@ -125,13 +125,13 @@ async function startCustomer() {
   const child = spawn(process.execPath, [CLI, 'shred', 'listen', '0', '--host', '127.0.0.1', '--json'], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  let [out, talk] = ['', '']
+  let [out, errors] = ['', '']
   child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()))
-  child.stderr.on('data', (chunk: Buffer) => (talk += chunk.toString()))
+  child.stderr.on('data', (chunk: Buffer) => (errors += chunk.toString()))
   const ended = once(child, 'close')
-  await until('it listens', () => /listening on UDP 127\.0\.0\.1:\d+/.test(talk) || child.exitCode !== null, 20_000)
+  await until('it listens', () => /listening on UDP 127\.0\.0\.1:\d+/.test(errors) || child.exitCode !== null, 20_000)
   return {
-    port: Number(/listening on UDP 127\.0\.0\.1:(\d+)/.exec(talk)?.[1]),
+    port: Number(/listening on UDP 127\.0\.0\.1:(\d+)/.exec(errors)?.[1]),
     async [Symbol.asyncDispose]() {
       if (child.exitCode === null) child.kill('SIGKILL')
       await ended
@@ -139,7 +139,7 @@ async function startCustomer() {
     async stop(): Promise<(CustomerLine | { totals: object })[]> {
       child.kill('SIGINT')
       await ended
-      assert.equal(child.exitCode, 0, talk)
+      assert.equal(child.exitCode, 0, errors)
       return out
         .trim()
         .split('\n')

@@ -10,8 +10,14 @@ import { blockPackets, LEADER_ID } from '../support/shreds.ts'
 type Inspected = {
   format: string
   damage: string | null
-  totals: { packets: number; malformed: number; slots_complete: number; faults: Record<string, number> }
-  slots: { slot: number; signature: string; is_complete: boolean; recovered: number; block: { sha256: string } | null }[]
+  totals: { packets: number; malformed: number; slots_whole: number; faults: Record<string, number> }
+  slots: {
+    slot: number
+    signature: string
+    is_whole: boolean
+    recovered: number
+    block: { sha256: string } | null
+  }[]
 }
 
 const home = await temporaryFolder()
@@ -26,7 +32,7 @@ async function inspect(name: string, file: Uint8Array, ...words: string[]): Prom
   return JSON.parse(stdout) as Inspected
 }
 
-test('captures of every form say the same', async () => {
+test('captures of every format give the same result', async () => {
   const found = [
     await inspect('a.pcap', pcapFile(frames), '--leader', LEADER_ID),
     await inspect('a.pcapng', pcapngFile(frames), '--leader', LEADER_ID, '--port', '20001'),
@@ -39,31 +45,31 @@ test('captures of every form say the same', async () => {
     ['pcap', 'pcapng', 'pcap', 'ar', 'plain'],
   )
   for (const { damage, totals, slots } of found) {
-    assert.deepEqual([damage, totals.packets, totals.malformed, totals.slots_complete], [null, packets.length, 0, 2])
+    assert.deepEqual([damage, totals.packets, totals.malformed, totals.slots_whole], [null, packets.length, 0, 2])
     assert.deepEqual(
-      slots.map(({ slot, signature, is_complete, block }) => [slot, signature, is_complete, block?.sha256]),
+      slots.map(({ slot, signature, is_whole, block }) => [slot, signature, is_whole, block?.sha256]),
       found[0]?.slots.map(({ slot, block }) => [slot, 'good', true, block?.sha256]),
     )
   }
 })
 
-test('what is wrong with packets is named; the table is for people', async () => {
+test('names the faults of malformed packets, in JSON and in the table', async () => {
   const broken = packets.map((packet) => Uint8Array.from(packet))
   ;(broken[0] as Uint8Array)[64] = 0xa5
   ;(broken[1] as Uint8Array).set([0, 0, 0, 0x7f], 73)
   const file = pcapFile(broken.map((packet, at) => ({ frame: ethernet(ipv4(udpSegment(packet))), atMs: at })))
   const { totals, slots } = await inspect('broken.pcap', file)
   assert.deepEqual(totals.faults, { variant: 1, 'index-too-large': 1 })
-  assert.deepEqual([slots[0]?.is_complete, slots[0]?.recovered, slots[0]?.signature], [true, 2, 'unknown'])
+  assert.deepEqual([slots[0]?.is_whole, slots[0]?.recovered, slots[0]?.signature], [true, 2, 'unknown'])
 
   const { code, stdout, stderr } = await sluiceHere(['shred', 'inspect', home.file('broken.pcap')])
   assert.equal(code, 0)
-  assert.match(stdout, /SLOT +DATA +CODE/)
+  assert.match(stdout, /SLOT +DATA +CODING/)
   assert.match(stdout, /malformed +2 \(variant 1, index-too-large 1\)/)
   assert.match(stderr, /pcap: 192 records/)
 })
 
-test('a file that holds nothing of the kind, or is not there, ends with a reason', async () => {
+test('fails with a reason for a file without shreds or a missing file', async () => {
   writeFileSync(home.file('garbled.gz'), Buffer.concat([Buffer.of(0x1f, 0x8b), Buffer.alloc(100, 7)]))
   writeFileSync(home.file('text'), `${'some text and nothing else '.repeat(20)}`)
   for (const [name, message] of [
@@ -81,7 +87,7 @@ test('a file that holds nothing of the kind, or is not there, ends with a reason
   assert.notEqual((await sluiceHere(['shred', 'listen', 'port'])).code, 0)
 })
 
-test('a packed capture is known by its bytes, and a cut one gives what comes before the cut', async () => {
+test('recognizes gzip by its bytes; a truncated gzip file gives the records before the end', async () => {
   const packed = gzipSync(pcapFile(frames))
   assert.equal((await inspect('packed.pcap', packed)).totals.packets, packets.length)
   const cut = await inspect('cut.pcap', packed.subarray(0, packed.length - 100))

@@ -14,7 +14,7 @@ import { startShredsProcess } from '../../src/processes/shreds.ts'
 import { sluiceHere } from '../support/cli-in-process.ts'
 import { blockPackets, openSink, sendAll } from '../support/shreds.ts'
 
-test('alone it follows its store, relays, answers the command line, and ends when it is told to', async () => {
+test('the standalone process follows its store, relays, responds to the command line, and ends by drain', async () => {
   using folder = makeTestFolder()
   using sink = await openSink()
   const env = {

@@ -6,7 +6,7 @@ import { temporaryFolder } from '../support/cli.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { serve } from '../support/serve.ts'
 
-test('a shared store that goes away is told as degraded, the process serves on, and says when it is back', async () => {
+test('an unreachable shared store is reported as degraded, the process keeps serving, and recovery is reported', async () => {
   await using database = await startPostgres()
   await using home = await temporaryFolder()
   writeFileSync(home.file('sluice.toml'), `[access.store]\nengine = "postgres"\nurl = "${database.url}"\n`)

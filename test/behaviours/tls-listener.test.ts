@@ -19,7 +19,7 @@ test('the operator listener speaks TLS with files named from the config, renewed
   const { status, text, name } = await get(address, '/metrics', 'let-me-in')
   assert.equal(status, 200)
   assert.equal(name, 'first')
-  assert.match(text, /^sluice_tls_not_after_timestamp_seconds\{listener="metrics"\} \d+/m)
+  assert.match(text, /^sluice_tls_not_after_timestamp_seconds\{door="metrics"\} \d+/m)
   assert.ok(!running.stdout().includes('let-me-in'))
 
   files.renew('second')

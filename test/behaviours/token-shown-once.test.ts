@@ -60,7 +60,7 @@ test('a token and a database password appear once and are found nowhere afterwar
   }
 })
 
-test('without a terminal a secret is not made unless there is a place for it', async () => {
+test('without a terminal a secret is not created unless it can be shown', async () => {
   await using home = await temporaryFolder()
   const run = (...words: string[]) => sluice(words, { cwd: home.path })
   await run('customer', 'add', 'acme')

@@ -4,7 +4,7 @@ import { temporaryFolder } from '../support/cli.ts'
 import { sluiceHere } from '../support/cli-in-process.ts'
 import { serve } from '../support/serve.ts'
 
-test('the operator sees the nodes behind, and takes one out and puts it back', async () => {
+test('upstream list shows the nodes; drain and undrain take one out and back', async () => {
   await using home = await temporaryFolder()
   await using running = serve({
     cwd: home.path,

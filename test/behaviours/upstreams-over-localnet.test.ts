@@ -5,12 +5,12 @@ import { systemClock } from '../../src/platform/process/clock.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { SubscribeRequestSchema, SubscribeUpdateSchema } from '../../src/solana/gen/geyser_pb.ts'
 import { decodeMessage, encodeMessage } from '../../src/solana/geyser/protobuf.ts'
-import { callOf } from '../../src/upstreams/http-call.ts'
+import { upstreamRequest } from '../../src/upstreams/http-call.ts'
 import { createClientView } from '../../src/upstreams/pool.ts'
 import { rpcBody, startRig } from '../faults/upstreams-rig.ts'
 import { startQuickLocalnet } from '../support/localnet.ts'
 
-test('the three doors of a real node: calls, slots over WebSocket, updates over gRPC', async () => {
+test('works with the three endpoints of a real node: calls, slots over WebSocket, updates over gRPC', async () => {
   await using localnet = await startQuickLocalnet()
   const at = (scheme: string, { port }: { port: number }) => `${scheme}://127.0.0.1:${port}`
   await using rig = await startRig({
@@ -23,10 +23,10 @@ test('the three doors of a real node: calls, slots over WebSocket, updates over 
 
   await until('its slot is followed', () => shared.bestSlot > 0 && rig.upstreams.status()[0]?.wsConnections === 1)
   const from = shared.bestSlot
-  await until('its slot moves on between two probes', () => shared.bestSlot >= from + 5)
+  await until('its slot advances between two probes', () => shared.bestSlot >= from + 5)
 
   const view = createClientView()
-  const outcome = await shared.ask(callOf('getLatestBlockhash', rpcBody('getLatestBlockhash'), view))
+  const outcome = await shared.forwardAsync(upstreamRequest('getLatestBlockhash', rpcBody('getLatestBlockhash'), view))
   assert.ok(outcome.kind === 'responded' && outcome.status === 200)
   const response = JSON.parse(outcome.body.toString()) as { id: number; result: { context: { slot: number } } }
   assert.equal(response.id, 7)
@@ -42,7 +42,7 @@ test('the three doors of a real node: calls, slots over WebSocket, updates over 
       onNotification: (frame) => frames.push(frame.toString()),
     },
   )
-  await until('roots are told', () => frames.length >= 2)
+  await until('root notifications arrive', () => frames.length >= 2)
   assert.match(frames[0] ?? '', /"method":"rootNotification"/)
   slots?.close()
 
@@ -54,7 +54,7 @@ test('the three doors of a real node: calls, slots over WebSocket, updates over 
   })
   opened.stream.onData((bytes) => assert.equal(reader.push(bytes), undefined))
   opened.stream.write(frameMessage(encodeMessage(SubscribeRequestSchema, { slots: { all: {} } })))
-  await until('slots are told', () => updates.filter((kind) => kind === 'slot').length >= 3)
+  await until('slot updates arrive', () => updates.filter((kind) => kind === 'slot').length >= 3)
   opened.stream.cancel()
 
   assert.deepEqual(

@@ -33,7 +33,9 @@ describe('@solana/kit through the gateway with a ticket', () => {
 
   it('airdrops, sends and confirms', () => flows.airdropAndSend())
 
-  it('hears of a transfer by account, program, logs, signature and block', () => checkTransferNotifications(flows))
+  it('gets notifications of a transfer by account, program, logs, signature and block', () =>
+    checkTransferNotifications(flows))
 
-  it('hears slots, roots, slot updates and votes', () => checkChainNotifications(flows, node.chain.voteAccount))
+  it('gets slot, root, slotsUpdates and vote notifications', () =>
+    checkChainNotifications(flows, node.chain.voteAccount))
 })

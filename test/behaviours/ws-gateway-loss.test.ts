@@ -20,8 +20,8 @@ function cut(node: FakeNode): void {
   for (const client of node.wsClients) client.terminate()
 }
 
-describe('the loss of a node under the WebSocket door', () => {
-  it('moves every subscription to another node under the same ids and tells the gap to who asked', async () => {
+describe('the WebSocket server when a node is lost', () => {
+  it('moves every subscription to another node under the same ids, and sends gap notifications on request', async () => {
     await using first = await startFakeNode()
     await using second = await startFakeNode()
     await using ws = await startWsGateway([optionsOf('first', first), optionsOf('second', second)])
@@ -120,9 +120,9 @@ describe('the loss of a node under the WebSocket door', () => {
       await Promise.all(gone)
       assert.ok(live() < COUNT)
       await until('all live again', () => live() === COUNT, BACK_WITHIN_MS)
-      // A node that is slow to answer is left, and may for a while hold one that lives elsewhere by now: so they are told until all have heard.
+      // A node that responds slowly is given up, and may for a while keep a subscription that is at another node by now: notify until all have got one.
       const seen = new Set<number>()
-      await until('every subscription was told under its id', () => {
+      await until('every subscription has a notification under its id', () => {
         for (const node of nodes) node.notify('logsSubscribe', '{"context":{"slot":3000},"value":{}}')
         for (const text of client.texts.splice(0)) seen.add((JSON.parse(text) as Reported).params.subscription)
         return seen.size === COUNT
@@ -133,7 +133,7 @@ describe('the loss of a node under the WebSocket door', () => {
     assert.equal(ws.server.upstreamSubscriptions, COUNT)
   })
 
-  it('refuses a subscribe no node can take, without a charge', async () => {
+  it('refuses a subscribe without an available node, and does not charge it', async () => {
     const node = await startFakeNode()
     await using ws = await startWsGateway([optionsOf('only', node)])
     const { token, id } = await ws.gateway.subscribe({})
@@ -148,7 +148,7 @@ describe('the loss of a node under the WebSocket door', () => {
     assert.equal(result.month.used, 0)
   })
 
-  it('cuts a client that does not read and serves the others', async () => {
+  it('closes a client that does not read and serves the others', async () => {
     await using node = await startFakeNode()
     await using ws = await startWsGateway([optionsOf('only', node)], { stallMs: 300 })
     const { token, id } = await ws.gateway.subscribe({})
@@ -161,13 +161,16 @@ describe('the loss of a node under the WebSocket door', () => {
       node.notify('logsSubscribe', large)
       await reads.next()
     }
-    await until('the seat of the stuck one is free', () => ws.gateway.access.permits.taken(id).wsConnections === 1)
+    await until(
+      'the permit of the stuck client is released',
+      () => ws.gateway.access.permits.taken(id).wsConnections === 1,
+    )
     assert.equal(reads.socket.readyState, reads.socket.OPEN)
     assert.equal(ws.gateway.access.permits.taken(id).wsSubscriptions, 1)
   })
 })
 
-describe('a subscription with nodes of its own', () => {
+describe('a subscription with dedicated nodes', () => {
   it('is moved to them and shares nothing with others', async () => {
     await using shared = await startFakeNode()
     await using own = await startFakeNode()

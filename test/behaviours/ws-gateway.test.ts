@@ -13,7 +13,7 @@ type Response = { id: unknown; result: never; error: { code: number; message: st
 
 const KEY = '11111111111111111111111111111111'
 
-describe('the WebSocket door', () => {
+describe('the WebSocket server', () => {
   let node: FakeNode
   let ws: WsGateway
 
@@ -28,7 +28,7 @@ describe('the WebSocket door', () => {
 
   const atNode = (method: string) => [...node.subscriptions.values()].filter((entry) => entry.method === method)
 
-  it('opens for a token in a header and for a ticket, and for nothing else', async () => {
+  it('accepts a token in a header and a ticket, and nothing else', async () => {
     const { token } = await ws.gateway.subscribe({})
     const other = (await ws.gateway.subscribe({})).token
     const caller = ws.gateway.access.authenticate({ token }, 'bundle', Date.now())
@@ -71,17 +71,17 @@ describe('the WebSocket door', () => {
       assert.deepEqual([responded['www-authenticate'], responded['content-type']], ['Bearer', 'application/json'])
       assert.ok(!body.includes(token.slice(8)) && !body.includes(ticket.slice(8)))
     }
-    await until('all seats are free again', () => ws.gateway.access.permits.total().wsConnections === 0)
+    await until('all permits are released', () => ws.gateway.access.permits.total().wsConnections === 0)
   })
 
-  it('accepts the token in the query where the operator wants it', async () => {
+  it('accepts the token in the query where queryToken is set', async () => {
     await using own = await startWsGateway([{ name: 'one', rpc: node.rpc, ws: node.ws }], { queryToken: true })
     const { token } = await own.gateway.subscribe({})
     for (const query of [`?api-key=${token}`, `?api_key=${token}`]) (await own.connect(query, {})).socket.terminate()
     assert.equal((await own.refusal(`?api-key=${token}&api-key=${token}`, {})).status, 401)
   })
 
-  it('gives each connection a seat, and says when there is none', async () => {
+  it('takes a permit for each connection, and refuses by name without one', async () => {
     const { token, id } = await ws.gateway.subscribe({ overrides: { wsConnections: 2 } })
     const [first] = [await ws.open(token), await ws.open(token)]
     const { status, headers, body } = await ws.refusal('', { 'x-token': token })
@@ -89,11 +89,11 @@ describe('the WebSocket door', () => {
     assert.deepEqual([status, error.code, error.data['limit'], error.data['size']], [429, -32429, 'wsConnections', 2])
     assert.match(headers['retry-after'] ?? '', /^\d+$/)
     first.socket.close()
-    await until('the seat is free', () => ws.gateway.access.permits.taken(id).wsConnections === 1)
+    await until('the permit is released', () => ws.gateway.access.permits.taken(id).wsConnections === 1)
     await ws.open(token)
   })
 
-  it('leaves no seat taken by a handshake that is none', async () => {
+  it('releases the permit of an invalid handshake', async () => {
     const { token, id } = await ws.gateway.subscribe({})
     const reply = await fetch(ws.url.replace('ws:', 'http:'), { headers: { 'x-token': token } })
     assert.equal(reply.status, 426)
@@ -111,7 +111,7 @@ describe('the WebSocket door', () => {
     assert.equal(ws.gateway.access.permits.taken(id).wsConnections, 0)
   })
 
-  it('shares one subscription among all who ask for the same', async () => {
+  it('shares one upstream subscription between equal subscribes', async () => {
     const { token, id } = await ws.gateway.subscribe({})
     const other = await ws.gateway.subscribe({})
     const [a, b] = [await ws.open(token), await ws.open(other.token)]
@@ -138,7 +138,7 @@ describe('the WebSocket door', () => {
     a.socket.close()
   })
 
-  it('answers a subscribe before its first notification, also in a batch', async () => {
+  it('responds to a subscribe before its first notification, also in a batch', async () => {
     const { token } = await ws.gateway.subscribe({})
     const client = await ws.open(token)
     client.socket.send(
@@ -155,7 +155,7 @@ describe('the WebSocket door', () => {
     client.socket.close()
   })
 
-  it('says what is wrong with a message and keeps the connection', async () => {
+  it('refuses an invalid message with the reason and keeps the connection', async () => {
     const { token } = await ws.gateway.subscribe({})
     const client = await ws.open(token)
     const table: [string, RegExp][] = [
@@ -185,7 +185,7 @@ describe('the WebSocket door', () => {
     client.socket.close()
   })
 
-  it('closes who sends what is not text, too long, or too much of nothing', async () => {
+  it('closes a client that sends binary data, a message over the limit, or too many free messages', async () => {
     const { token } = await ws.gateway.subscribe({})
     const [latin, long, noisy] = [await ws.open(token), await ws.open(token), await ws.open(token)]
     latin.socket.send(Buffer.from([0xff, 0xfe]), { binary: true })
@@ -196,7 +196,7 @@ describe('the WebSocket door', () => {
     assert.equal((await noisy.closed()).code, 1008)
   })
 
-  it('closes who sends more than ten pings a second with 1008, and serves who sends ten', async () => {
+  it('closes a client over ten pings a second with 1008, and serves one at ten', async () => {
     const { token } = await ws.gateway.subscribe({})
     const [calm, wild] = [await ws.open(token), await ws.open(token)]
     let pongs = 0
@@ -210,7 +210,7 @@ describe('the WebSocket door', () => {
     assert.ok(result)
   })
 
-  it('turns handshakes away when it is full, and closes who cannot keep up with 1013', async () => {
+  it('refuses handshakes at connectionsMax, and closes slow clients with 1013', async () => {
     await using own = await startWsGateway([{ name: 'one', rpc: node.rpc, ws: node.ws }], {
       connectionsMax: 1,
       pendingBytesMax: 100_000,
@@ -231,7 +231,7 @@ describe('the WebSocket door', () => {
     assert.equal(own.registry.value('sluice_bundle_slow_consumers_total', { interface: 'ws' }), 1)
   })
 
-  it('charges each request, refuses on its id, and keeps the connection', async () => {
+  it('charges each request, refuses with its id, and keeps the connection', async () => {
     const { token } = await ws.gateway.subscribe({ overrides: { methods: { getSlot: { perSecond: 1 } } } })
     const client = await ws.open(token)
     const responses: Response[] = []
@@ -247,7 +247,7 @@ describe('the WebSocket door', () => {
     client.socket.close()
   })
 
-  it('holds subscriptions to the number of the plan', async () => {
+  it('limits subscriptions by the plan', async () => {
     const { token, id } = await ws.gateway.subscribe({ overrides: { wsSubscriptions: 2 } })
     const [a, b] = [await ws.open(token), await ws.open(token)]
     await a.call('rootSubscribe')
@@ -261,7 +261,7 @@ describe('the WebSocket door', () => {
     await until('all are free', () => ws.gateway.access.permits.taken(id).wsSubscriptions === 0)
   })
 
-  it('holds one connection to a thousand', async () => {
+  it('limits one connection to a thousand subscriptions', async () => {
     const unlimited = { ...BUILT_IN_PLANS.professional, unitsPerSecond: null, sendsPerSecond: null }
     await using own = await startWsGateway(
       [{ name: 'one', rpc: node.rpc, ws: node.ws }],

@@ -30,7 +30,7 @@ describe('a WebSocket', () => {
         request: '{"jsonrpc":"2.0","id":77,"method":"getHealth"}',
       },
       localnet: {
-        url: `ws://127.0.0.1:${local.door.address.port}/`,
+        url: `ws://127.0.0.1:${local.server.address.port}/`,
         headers: {},
         request: '{"jsonrpc":"2.0","id":77,"method":"getVersion"}',
       },
@@ -68,7 +68,7 @@ describe('a WebSocket', () => {
       }
     })
 
-    it(`of ${name} answers a request that is followed by a close frame`, async () => {
+    it(`of ${name} responds to a request that is followed by a close frame`, async () => {
       const { url, headers, request } = endpoint()
       const client = await openRawWs(url, headers)
       client.socket.write(Buffer.concat([rawFrame(request), rawFrame(Uint8Array.of(3, 232), OPCODE.close)]))
@@ -79,7 +79,7 @@ describe('a WebSocket', () => {
     })
   }
 
-  it('of the gateway answers calls that are still at a node before it completes the close', async () => {
+  it('of the gateway responds to calls in flight before it completes the close', async () => {
     const { url, headers, request } = endpoints['gateway'] as Endpoint
     const hold = Promise.withResolvers<void>()
     node.hold = hold.promise

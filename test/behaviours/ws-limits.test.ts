@@ -8,7 +8,7 @@ type Response = { id: number; error?: { code: number; data: Record<string, unkno
 
 const IN_FLIGHT_MAX = 64
 
-it('refuses a call beyond those in flight on one connection, and takes its charge back', async () => {
+it('refuses a call over callsInFlight on one connection, and refunds it', async () => {
   await using node = await startFakeNode()
   await using ws = await startWsGateway([{ name: 'one', rpc: node.rpc, ws: node.ws }])
   const { token } = await ws.gateway.subscribe({})

@@ -16,12 +16,12 @@ import { CLICKHOUSE_ADMIN, startClickHouse } from '../support/clickhouse.ts'
 import { startFaultProxy } from './fault-proxy.ts'
 import { onBusyMachine } from './gateway-rig.ts'
 
-/** The figure of the row. */
+/** The limit stated in the table of faults. */
 const REFUSED_WITHIN_MS = 1000
-/** Far beyond it, so that waiting for the limit of the query itself would be seen. */
+/** Far beyond it, so that waiting for the time limit of the query would be noticed. */
 const SECONDS_MAX = 60
 
-test('F16: a ClickHouse whose packets are swallowed: who asks is told so within a second; who asks for much is not cut off', async (t) => {
+test('F16: when the network to ClickHouse drops all packets, a query fails within a second; a long query on a working network does not', async (t) => {
   await using server = await startClickHouse()
   const { hostname, port } = new URL(server.url)
   await using between = await startFaultProxy({ target: { host: hostname, port: Number(port) } })
@@ -45,11 +45,11 @@ test('F16: a ClickHouse whose packets are swallowed: who asks is told so within 
   )
   const login = { username: CLICKHOUSE_ADMIN.user, password: CLICKHOUSE_ADMIN.password }
   const nothing = { format: undefined, database: undefined }
-  /** The door of a customer whose statements need no judge. */
+  /** Forwards a customer's statement without the SQL policy. */
   const respond = async (request: IncomingMessage, response: ServerResponse) => {
     const query = Buffer.concat(await Array.fromAsync(request)).toString()
-    const asked = { ...readQueryRequest('', nothing, 'default'), query }
-    const of = { subscriptionId: 'sub_1', plan: 'p', login, asked, acceptEncoding: undefined, headers: {} }
+    const validated = { ...readQueryRequest('', nothing, 'default'), query }
+    const of = { subscriptionId: 'sub_1', plan: 'p', login, request: validated, acceptEncoding: undefined, headers: {} }
     try {
       await proxy.forward(of, response, new AbortController().signal)
     } catch (error) {
@@ -78,13 +78,13 @@ test('F16: a ClickHouse whose packets are swallowed: who asks is told so within 
 
   assert.deepEqual([(await ask('SELECT 1')).text, proxy.running], ['1\n', 0])
   const long = await ask('SELECT sleep(2.5)')
-  assert.deepEqual([long.status, long.text], [200, '0\n'], 'it computes in silence, and is waited for')
+  assert.deepEqual([long.status, long.text], [200, '0\n'], 'a long query without output is not cut off')
   assert.ok(long.ms >= 2000)
 
-  // One that runs when the server is cut off, and has been seen to be looked after.
+  // A query that runs when the network is cut, after one ping of it was answered.
   const before = between.bytes.downstream
   const running = ask('SELECT count() FROM system.numbers')
-  await until('a ping was answered', () => between.bytes.downstream > before)
+  await until('a ping got its response', () => between.bytes.downstream > before)
   const cut = between.add({ type: 'timeout', timeoutMs: 0 })
   const refused = await Promise.all(Array.from({ length: 8 }, () => ask('SELECT 1')))
   for (const { status, text, retryAfter } of refused)
@@ -92,11 +92,11 @@ test('F16: a ClickHouse whose packets are swallowed: who asks is told so within 
   const longestMs = Math.max(...refused.map(({ ms }) => ms))
   t.diagnostic(`503 within ${longestMs.toFixed(0)} ms (figure: ${REFUSED_WITHIN_MS})`)
   assert.ok(longestMs <= onBusyMachine(REFUSED_WITHIN_MS, 5000), `${longestMs} ms`)
-  const given = await running
-  assert.deepEqual([given.status, given.text], [503, 'SOCKET_TIMEOUT'], 'long before its limit')
-  assert.ok(given.ms < (SECONDS_MAX * 1000) / 2, `${given.ms} ms`)
+  const interrupted = await running
+  assert.deepEqual([interrupted.status, interrupted.text], [503, 'SOCKET_TIMEOUT'], 'long before its time limit')
+  assert.ok(interrupted.ms < (SECONDS_MAX * 1000) / 2, `${interrupted.ms} ms`)
   assert.equal(proxy.running, 0)
 
   cut.remove()
-  await until('it answers again', async () => (await ask('SELECT 1')).text === '1\n')
+  await until('the server responds again', async () => (await ask('SELECT 1')).text === '1\n')
 })

@@ -81,7 +81,7 @@ test('F14: an event storm of ten times the usual: memory stays bounded, slow cli
   const published = publishedBy(reader)
   for (const client of [slow, stalled]) {
     const texts = client.texts.filter((text) => seqOf(text) <= (published.at(-1)?.seq ?? 0))
-    assert.deepEqual(checkConnection({ texts }, published).objections, [])
+    assert.deepEqual(checkConnection({ texts }, published).violations, [])
   }
   const reported = warningsOf(slow, 'backpressure')
   assert(reported.length > 0, 'the slow one was told')

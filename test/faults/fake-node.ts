@@ -7,7 +7,7 @@ import { startGrpcServer } from '../../src/platform/grpc/server.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 
-/** What a scripted node answers to one call: a result or error as JSON text, whole bytes of its own, or nothing at all. */
+/** The scripted response to one call: a result or error as JSON text, a complete body, or none. */
 export type FakeResponse =
   | { readonly result: string }
   | { readonly error: string }
@@ -22,20 +22,20 @@ export type SeenRequest = {
   readonly method: string
 }
 
-/** A node whose every answer the test decides, and which remembers everything it was shown. */
+/** A node whose responses the test scripts, and which records every request. */
 export type FakeNode = AsyncDisposable & {
   readonly rpc: string
   readonly ws: string
   readonly grpc: string
   readonly ports: { readonly rpc: number; readonly ws: number; readonly grpc: number }
-  /** Answered by getSlot, and told to slot subscriptions by `tick`. */
+  /** The result of getSlot; `tick` notifies slot subscriptions. */
   slot: number
   shredSlot: number | undefined
-  /** Asked for every call but the probes; undefined falls back to the usual answer. */
+  /** Called for every call but the probes; undefined gives the default response. */
   respond: (method: string, params: unknown, id: unknown) => FakeResponse | undefined
-  /** Asked before the probes' own answer too, for a node that is down or slow altogether. */
+  /** Called for the probes too, for a node that is down or slow altogether. */
   fault: FakeResponse | undefined
-  /** Calls are answered once this is over; probes at once. */
+  /** Delay of responses to calls; probes get theirs at once. */
   hold: Promise<void> | undefined
   onGrpcCall: (call: GrpcCall) => void
   /** Calls without the probes. */
@@ -48,13 +48,13 @@ export type FakeNode = AsyncDisposable & {
   readonly wsClients: Set<WebSocket>
   /** Live subscriptions by id, with the request that made them. */
   readonly subscriptions: Map<number, { readonly method: string; readonly params: string; readonly client: WebSocket }>
-  /** Moves to the next slot and tells it. */
+  /** Advances to the next slot and notifies it. */
   tick(by?: number): void
   /** Sends a notification for every subscription of this method. */
   notify(method: string, result: string): void
   /** Refuses subscriptions with this error when set; a function decides for each. */
   wsError: string | (() => string | undefined) | undefined
-  /** Subscribes are answered once this is over. */
+  /** Delay of responses to subscribes. */
   wsHold: Promise<void> | undefined
   /** How it reads JSON: JSON.parse takes the last of duplicate members. */
   parse: (text: string) => unknown
@@ -117,7 +117,7 @@ export async function startFakeNode(slot = 1000): Promise<FakeNode> {
     response.end(Array.isArray(parsed) ? `[${texts.join(',')}]\n` : `${texts[0] ?? ''}\n`)
   }
 
-  /** The text of the answer, or what else happens to the connection. */
+  /** The text of the response, or what else happens to the connection. */
   async function responseTo(
     { method = '', params, id }: Question,
     seen: Omit<SeenRequest, 'method'>,

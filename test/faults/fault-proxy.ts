@@ -21,7 +21,7 @@ export type FaultProxy = AsyncDisposable & {
   /** Refuses connections and cuts the open ones, as a server that went away does. */
   disable(): Promise<void>
   enable(): Promise<void>
-  /** Resets every open connection and goes on. */
+  /** Resets every open connection and keeps listening. */
   resetConnections(): void
   readonly openConnections: number
   readonly accepted: number
@@ -41,7 +41,7 @@ export async function startFaultProxy({ target }: FaultProxyOptions, given: Faul
   const links = new Set<Link>()
   const bytes = { upstream: 0, downstream: 0 }
   let accepted = 0
-  // It closes and comes back on the same port, which nobody else may have got meanwhile.
+  // It closes and listens again on the same port, which must not be taken in between.
   const port = await freePort()
   let server = await listen(port)
 

@@ -18,7 +18,7 @@ const inRow = async <T>(count: number, run: () => Promise<T>): Promise<T[]> => {
 }
 
 describe('F1: an upstream refuses connections, at the gateway', () => {
-  test('F1: a read goes to another node within the call, and nobody sees an error', async () => {
+  test('F1: retries a read on another node within the call, and no client sees an error', async () => {
     await using rig = await startFaultRig()
     const [a, b] = rig.nodes
     for (const gone of [a, b]) {
@@ -31,7 +31,7 @@ describe('F1: an upstream refuses connections, at the gateway', () => {
     }
   })
 
-  test('F1: with none left it is 503 at once, with Retry-After and the id; back within 2 s', async (t) => {
+  test('F1: responds with 503, Retry-After and the id at once without a node; serves again within 2 s of its return', async (t) => {
     await using rig = await startFaultRig(['a'])
     await rig.nodes[0]?.rpc.disable()
     await until('the breaker is open', async () => {
@@ -60,7 +60,7 @@ describe('F1: an upstream refuses connections, at the gateway', () => {
 })
 
 describe('F2: an upstream is slow, at the gateway', () => {
-  test('F2: 504 at the deadline, and nothing stays in flight', async (t) => {
+  test('F2: responds with 504 at the deadline, and nothing stays in flight', async (t) => {
     const DEADLINE_MS = 800
     await using rig = await startFaultRig(['a'], { upstreams: { calls: { deadlineMs: DEADLINE_MS } } })
     rig.nodes[0]?.rpc.add({ type: 'timeout', timeoutMs: 0 })
@@ -76,7 +76,7 @@ describe('F2: an upstream is slow, at the gateway', () => {
     await until('nothing but a probe is in flight', () => (inFlight() ?? 9) <= 1, onBusyMachine(1000, 5000))
   })
 
-  test('F2: who waits for a connection in vain is told so at the deadline, and has not paid', async () => {
+  test('F2: refuses a call that gets no connection until the deadline, and refunds it', async () => {
     await using node = await startFakeNode()
     node.respond = () => 'hang'
     await using gateway = await startGateway([{ name: 'a', rpc: node.rpc }], undefined, {
@@ -135,7 +135,7 @@ describe('F2: an upstream is slow, at the gateway', () => {
   })
 })
 
-test('F3: an upstream flaps at 1 Hz: at the gateway hardly anybody notices', async (t) => {
+test('F3: an upstream flaps at 1 Hz: hardly any call at the gateway fails', async (t) => {
   await using rig = await startFaultRig()
   const FLAPS = isFull ? 20 : 3
   const counts = { asked: 0, failed: 0 }
@@ -160,12 +160,12 @@ test('F3: an upstream flaps at 1 Hz: at the gateway hardly anybody notices', asy
   const retries = (await sumOf(rig.gateway.registry, 'sluice_upstreams_retries_total')) - before
   t.diagnostic(`${counts.failed} of ${counts.asked} calls failed, ${retries} were asked again (figure: 10 %)`)
   assert.ok(counts.asked > 50, `${counts.asked} calls`)
-  assert.ok(retries <= counts.asked * 0.1 + 10, `${retries} of ${counts.asked} asked again`)
+  assert.ok(retries <= counts.asked * 0.1 + 10, `${retries} of ${counts.asked} retried`)
   assert.ok(counts.failed <= counts.asked * 0.02, `${counts.failed} of ${counts.asked} failed`)
 })
 
-test('F4: a node whose packets vanish is found within 25 s; calls go on meanwhile, and it comes back by itself', async (t) => {
-  // The whole check measures the times as shipped.
+test('F4: detects a node whose packets are dropped within 25 s; calls continue, and the node returns to rotation', async (t) => {
+  // The full check measures the default times.
   const health = isFull ? {} : { probeMs: 200, probeTimeoutMs: 300 }
   await using rig = await startFaultRig(['a', 'b'], { upstreams: { health, calls: { deadlineMs: 2000 } } })
   const [a] = rig.nodes
@@ -181,10 +181,10 @@ test('F4: a node whose packets vanish is found within 25 s; calls go on meanwhil
   await until('it is back', () => rig.stateOf('a') === 'healthy', 20_000)
 })
 
-describe('F5: an upstream is behind in slots, at the gateway', () => {
+describe('F5: an upstream lags, at the gateway', () => {
   test('F5: out of rotation within 2 s; the slot seen by one connection never goes back', async (t) => {
     await using live = await startQuickLocalnet()
-    // A chain whose clock stands still.
+    // A chain without new slots.
     await using still = await startTestServer()
     await still.pass(3)
     await using gateway = await startGateway([
@@ -214,7 +214,7 @@ describe('F5: an upstream is behind in slots, at the gateway', () => {
     agent.destroy()
   })
 
-  test('F5: when all that serve are behind they serve, getHealth says by how much, and the metric is raised', async () => {
+  test('F5: uses lagging nodes when all lag, reports the lag in getHealth and sets the metric', async () => {
     await using live = await startQuickLocalnet()
     await using still = await startTestServer()
     await still.pass(3)

@@ -13,7 +13,7 @@ import { type FakeNode, startFakeNode } from './fake-node.ts'
 import { callGateway } from './gateway-rig.ts'
 
 const IN_FLIGHT = isFull ? 10_000 : 400
-/** The whole check has the times as shipped: the first call may wait ten seconds for the last one to be on its way too. */
+/** The full check uses the default times: the first call may wait ten seconds until the last one is in flight too. */
 const IDLE_TIMEOUT = isFull ? '' : '[upstreams.calls]\ndeadlineMs = 120000\n'
 const CALL = '{"jsonrpc":"2.0","id":1,"method":"getBalance","params":[]}'
 
@@ -38,7 +38,7 @@ async function openLongLived(gateway: ServedGateway, node: FakeNode) {
 }
 
 describe('F11: SIGTERM under load, at the gateway', () => {
-  test(`F11: none of ${IN_FLIGHT} calls in flight fails; streams are told to come back; exit 0`, async (t) => {
+  test(`F11: none of ${IN_FLIGHT} calls in flight fails, streams end with a code to reconnect, exit 0`, async (t) => {
     await using node = await startFakeNode()
     // Held until the signal is sent: all of them are in flight at that moment.
     const release = Promise.withResolvers<void>()
@@ -86,7 +86,7 @@ describe('F11: SIGTERM under load, at the gateway', () => {
   })
 })
 
-test('F11: WebSocket clients and gRPC streams are let go one after another, so that they do not all come back at once', async (t) => {
+test('F11: closes WebSocket clients and gRPC streams one after another, so that they do not reconnect at once', async (t) => {
   await using node = await startFakeNode()
   node.onGrpcCall = (call) => call.sendHeaders()
   await using gateway = await startGateway([nodeOf(node)])
@@ -113,7 +113,7 @@ test('F11: WebSocket clients and gRPC streams are let go one after another, so t
   client.close()
 })
 
-test('F18: a bad config at a reload: the old one stays, the mistake is named by line and column, nobody is cut off', async () => {
+test('F18: keeps the old config on an invalid reload, names the mistake by line and column, and closes no connection', async () => {
   await using node = await startFakeNode()
   await using gateway = await startServedGateway([nodeOf(node)])
   using long = await openLongLived(gateway, node)
@@ -127,7 +127,7 @@ test('F18: a bad config at a reload: the old one stays, the mistake is named by 
     const refused = await gateway.sluice('reload')
     assert.notEqual(refused.code, 0)
     assert.match(refused.stderr, position)
-    assert.match(refused.stderr, /the configuration in force stays/)
+    assert.match(refused.stderr, /the present configuration stays in effect/)
     gateway.running.child.kill('SIGHUP')
     await gateway.running.line(/"level":"error".*reload/)
     assert.equal((await callGateway(gateway.url, gateway.token, { method: 'getBalance' })).status, 200)

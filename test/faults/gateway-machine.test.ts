@@ -23,7 +23,7 @@ const PATIENT_MS = 60_000
 const postOf = (token: string) =>
   `POST / HTTP/1.1\r\nhost: gateway\r\nx-token: ${token}\r\ncontent-type: application/json\r\ncontent-length: ${CALL.length}\r\n\r\n${CALL}`
 
-/** Connections that ask for the health page, which needs no node, and stay. Ready when each was answered or closed. */
+/** Connections that request the health page, which needs no node, and stay open. Resolves when each has a response or is closed. */
 async function openHeld(url: string, count: number) {
   const { hostname, port } = new URL(url)
   const held = Array.from({ length: count }, () => {
@@ -62,7 +62,7 @@ async function openHeld(url: string, count: number) {
 }
 
 describe('F17: descriptors run out, connections storm, at the gateway', () => {
-  test('F17: when descriptors run out newcomers are told 503, those who are in are served on, and all is well within a second', async (t) => {
+  test('F17: responds to new connections with 503 when descriptors run out, serves open ones, and recovers within a second', async (t) => {
     await using node = await startFakeNode()
     // The first to be held may wait long for the last to be there too.
     const config = `[upstreams.calls]\ndeadlineMs = ${2 * PATIENT_MS}\n`
@@ -79,7 +79,7 @@ describe('F17: descriptors run out, connections storm, at the gateway', () => {
     await until(
       'the limit is known',
       async () => {
-        // More than are let in, and fewer than there are: with none left it could not look.
+        // More than are accepted, and fewer than there are descriptors: without any left the test could not observe.
         using few = await openHeld(gateway.url, 60)
         return (few.statuses()[503] ?? 0) > 0
       },
@@ -89,13 +89,13 @@ describe('F17: descriptors run out, connections storm, at the gateway', () => {
     for (let storm = 0; storm < 2; storm++) {
       using crowd = await openHeld(gateway.url, 150)
       const { 200: served = 0, 503: refused = 0, 0: reset = 0 } = crowd.statuses()
-      t.diagnostic(`${served} let in, ${refused} told to come again, ${reset} reset; ${open()} of ${limit} descriptors`)
+      t.diagnostic(`${served} accepted, ${refused} refused with 503, ${reset} reset; ${open()} of ${limit} descriptors`)
       assert.ok(served > 0)
-      assert.ok(refused > 0, 'some are told')
-      assert.equal(served + refused + reset, 150, 'nobody is left without an answer')
+      assert.ok(refused > 0, 'some get a 503')
+      assert.equal(served + refused + reset, 150, 'every connection gets a response or a reset')
       assert.match(crowd.texts().find((text) => text.includes(' 503 ')) ?? '', /^retry-after: 1\r$/m)
 
-      // Each needs a connection to the node of its own, and those are there.
+      // Each needs its own connection to the node, and those are available.
       const release = Promise.withResolvers<void>()
       node.hold = release.promise
       const before = node.calls.length
@@ -106,7 +106,7 @@ describe('F17: descriptors run out, connections storm, at the gateway', () => {
       await until('all are answered', () => residents.statuses()[200] === RESIDENTS, PATIENT_MS)
       // The operator sees it.
       const metrics = await (await fetch(`${gateway.metrics}/metrics`)).text()
-      const counted = /^sluice_process_connections_refused_total\{listener="rpc",reason="descriptors"\} (\d+)/m.exec(
+      const counted = /^sluice_process_connections_refused_total\{door="rpc",reason="descriptors"\} (\d+)/m.exec(
         metrics,
       )
       assert.ok(Number(counted?.[1]) >= refused + reset)
@@ -122,7 +122,7 @@ describe('F17: descriptors run out, connections storm, at the gateway', () => {
     assert.equal(await gateway.running.stop(), 0)
   })
 
-  test('F17: storms of resets and of calls cut off leave nothing behind', async () => {
+  test('F17: storms of resets and aborted calls leak nothing', async () => {
     await using node = await startFakeNode()
     node.respond = () => ({ result: '0' })
     await using gateway = await startServedGateway([{ name: 'a', rpc: node.rpc }])
@@ -147,7 +147,7 @@ describe('F17: descriptors run out, connections storm, at the gateway', () => {
   })
 })
 
-test('F19: a renewed certificate is taken on all three doors, no connection is dropped, and its end is a metric', async () => {
+test('F19: uses a renewed certificate on all three servers, drops no connection, and exports its end as a metric', async () => {
   await using node = await startFakeNode()
   using cert = makeTestCert('first', 90)
   const servers = ['rpc', 'ws', 'grpc'].map(

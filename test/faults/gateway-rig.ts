@@ -11,7 +11,7 @@ import { type FaultProxy, startFaultProxy } from './fault-proxy.ts'
 const LISTENERS = ['rpc', 'ws', 'grpc'] as const
 type Server = (typeof LISTENERS)[number]
 
-/** One way to the chain: a fault proxy for each of its doors. To the gateway each is a node. */
+/** One node of the chain, with a fault proxy for each of its endpoints. */
 export type FaultyNode = AsyncDisposable & {
   readonly name: string
   readonly options: { readonly name: string; readonly rpc: string; readonly ws: string; readonly grpc: string }
@@ -110,5 +110,5 @@ export function percentile(values: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * share) - 1)] ?? 0
 }
 
-/** Says a measured figure beside its row, and asserts only what a busy machine can hold; the whole check asserts the figure itself. */
+/** Prints a measured figure, and asserts a loose bound for busy machines; the full check asserts the figure itself. */
 export const onBusyMachine = (figure: number, loose: number) => (process.env['SLUICE_FULL'] === '1' ? figure : loose)

@@ -14,7 +14,7 @@ const STEADY_MS = 30_000
 /** Robustness: the ceiling of one process. */
 const RSS_BYTES_MAX = 512 * 1024 * 1024
 
-test(`F21: ${CLIENTS} clients come at once after a restart: all steady within 30 s, in bounded memory`, async (t) => {
+test(`F21: ${CLIENTS} clients reconnect at once after a restart: all are served within 30 s, in bounded memory`, async (t) => {
   const random = createSeededRandom(seedOf(t))
   await using node = await startFakeNode()
   await using gateway = await startServedGateway([{ name: 'a', rpc: node.rpc, ws: node.ws }])
@@ -70,7 +70,7 @@ test(`F21: ${CLIENTS} clients come at once after a restart: all steady within 30
     assert.equal(live, CLIENTS)
     node.tick()
     for (let waited = 0; reported < CLIENTS && waited < 200; waited++) await pause(50)
-    assert.ok(reported >= CLIENTS, `${reported} of ${CLIENTS} were told`)
+    assert.ok(reported >= CLIENTS, `${reported} of ${CLIENTS} got a close code`)
   } finally {
     for (const socket of sockets) socket.terminate()
   }

@@ -10,7 +10,7 @@ const CLIENTS = isFull ? 20 : 4
 const ACCOUNTS = isFull ? 100 : 12
 const addressOf = (number: number) => encodeBase58(Uint8Array.from({ length: 32 }, (_, at) => (at < 4 ? 7 : number)))
 
-/** Clients with subscriptions of every kind that tells something by itself, and of accounts nobody else asks for. */
+/** Clients with subscriptions of every kind that notifies without a transaction, and of accounts that no other client subscribes to. */
 async function openClients(rig: FaultRig, query = ''): Promise<WsTestClient[]> {
   const clients = await Promise.all(
     Array.from({ length: CLIENTS }, () => openWsTestClient(`${rig.gateway.ws}/${query}`, { 'x-token': rig.token })),
@@ -28,7 +28,7 @@ async function openClients(rig: FaultRig, query = ''): Promise<WsTestClient[]> {
   return clients
 }
 
-/** Changes every account, so that each subscription has something to tell. */
+/** Changes every account, so that each subscription gets a notification. */
 async function touchAccounts(rig: FaultRig): Promise<void> {
   for (let number = 0; number < ACCOUNTS; number++) {
     const outcome = await rig.chain.chain.airdrop(addressOf(number), 1_000_000_000n)
@@ -41,7 +41,7 @@ const liveOf = (clients: readonly WsTestClient[]) => clients.reduce((sum, { repo
 const idsOf = (clients: readonly WsTestClient[]) =>
   clients.map(({ reported }) => [...reported.keys()].toSorted((a, b) => a - b))
 
-/** Until every subscription has told something since now, under the ids it had before. Answers how long that took. */
+/** Waits until every subscription has got a notification from now on, under its old id. Returns how long that took. */
 async function untilAllLive(rig: FaultRig, clients: readonly WsTestClient[], ids: number[][]): Promise<number> {
   const fromMs = performance.now()
   for (const { reported } of clients) reported.clear()
@@ -101,7 +101,7 @@ describe('F6: the WebSocket to an upstream is lost, at the gateway', () => {
     }
     assert.ok(
       clients.some(({ gaps }) => gaps.length > 0),
-      'a loss is told to who asked',
+      'a loss is reported to clients that requested it',
     )
     assert.equal(heldAtNodes(), held, 'no more subscriptions at the nodes than before')
     for (const { socket } of clients) socket.close()

@@ -10,21 +10,21 @@ import type { SmallDiskIndexerReport } from '../support/indexer-on-small-disk.ts
 
 const PROGRAM = new URL('../support/indexer-on-small-disk.ts', import.meta.url).pathname
 
-test('on a full disk a batch is refused whole, and written whole when there is room again', async () => {
+test('on a full disk a batch is refused completely, and written completely when there is space again', async () => {
   using folder = makeTestFolder()
-  // A mount that only this process and its children see, and that is gone with them; without root, in a user namespace.
+  // A mount in a private namespace, which ends with the process; without root, in a user namespace.
   const isolate = process.getuid?.() === 0 ? '-m' : '-Urm'
   const script = 'mount -t tmpfs -o size=32m small "$1" && exec "$2" "$3" "$1"'
   const { stdout } = await promisify(execFile)('unshare', [
     ...[isolate, 'sh', '-c', script, 'sh', folder.path],
     ...[process.execPath, PROGRAM],
   ])
-  const { wrong, refused, restarts } = JSON.parse(stdout) as SmallDiskIndexerReport
-  assert.deepEqual(wrong, [])
+  const { faults, refused, restarts } = JSON.parse(stdout) as SmallDiskIndexerReport
+  assert.deepEqual(faults, [])
   assert.ok(refused > 0 && restarts === refused, `${refused} batches were refused, ${restarts} restarts`)
 })
 
-test('a ClickHouse that is away at the start: the indexer starts, says so, and catches up when it is there', async () => {
+test('with ClickHouse down the indexer starts in state opening, and catches up when the server is up', async () => {
   await using server = await startClickHouse()
   await server.kill()
   await using rig = await startIndexerRig({}, { url: server.url, ...CLICKHOUSE_ADMIN, database: 'late' })

@@ -30,7 +30,7 @@ function writeRing(path: string, from: number): RingFileWriter {
 
 /** A node never cuts its ring; a careless `cp` onto it does. Neither way of reading may end the process for it. */
 for (const way of ['positional', 'mapped'] as const) {
-  test(`${way}: a ring cut short under its reader is told as unreadable, and the next one is read from its start`, async () => {
+  test(`${way}: a truncated ring is reported as unreadable, and the next one is read from its start`, async () => {
     using folder = makeTestFolder()
     const path = folder.file('ring')
     const reported: SourceMessage[] = []

@@ -19,14 +19,14 @@ const RING = {
   blockBytesMax: 2 ** 24,
 } as const
 
-test('a reading thread that dies is started again: clients stay, are told of the gap, and numbers go on', async () => {
+test('a ring thread that dies is restarted: clients stay connected, get the gap, and sequence numbers continue', async () => {
   using folder = makeTestFolder()
   const path = folder.file('ring')
   await using _writer = await startRingWriter(
     { path, blockMs: 50, tps: 400, seed: 5 },
     { log: silentLogger, clock: systemClock },
   )
-  const threadEntry = new URL('../support/dying-ring-thread.ts', import.meta.url)
+  const threadEntry = new URL('../support/crashing-ring-thread.ts', import.meta.url)
   const deaths: unknown[] = []
   const log = { ...silentLogger, error: (fields: unknown) => void deaths.push(fields) }
   await using service = await startTestExecution({

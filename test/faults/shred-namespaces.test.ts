@@ -7,8 +7,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { until } from '../../src/platform/process/test-wait.ts'
 
 /**
- * The relay in one network namespace, its destinations in another, a virtual cable between them. Needs the right to make namespaces; where the
- * kernel refuses it, the test is skipped and says so.
+ * Runs the relay in one network namespace and its destinations in another, connected by a veth pair. Skipped where the kernel refuses to create
+ * namespaces.
  */
 const NEAR = `slu-n-${process.pid}`
 const FAR = `slu-f-${process.pid}`
@@ -81,7 +81,7 @@ async function startIn(namespace: string, ...words: string[]) {
   }
 }
 
-test('a destination dies, comes back, and its way gets narrow; the others keep their rate', async (t) => {
+test('a destination closes, reopens, and its path gets a smaller MTU; the others keep their rate', async (t) => {
   const made = tryNamespaces()
   if (made.refused !== undefined) {
     t.skip(`SKIPPED: network namespaces cannot be made here: ${made.refused}`)
@@ -97,7 +97,7 @@ test('a destination dies, comes back, and its way gets narrow; the others keep t
   const packetsAt = async (port: number) =>
     (await far.ask<SinkResponse>({})).sinks.find((sink) => sink.port === port)?.packets ?? 0
   const dying = async () => (await look()).served.find(({ subscriptionId }) => subscriptionId === 'sub_0')
-  /** Of what was relayed meanwhile, about the share that one destination got. What is under way when it is counted makes it inexact. */
+  /** The share of the packets relayed during `during` that one destination got; packets in flight make it inexact. */
   async function shareOf(count: () => Promise<number>, during: () => Promise<void>): Promise<number> {
     const [relayed, got] = [(await look()).relayed, await count()]
     await during()
@@ -111,7 +111,7 @@ test('a destination dies, comes back, and its way gets narrow; the others keep t
 
   await until('both get shreds', async () => (await packetsAt(DYING)) > 500 && (await packetsAt(STEADY)) > 500, 20_000)
 
-  await t.test('it dies: paused, and the other gets all', async () => {
+  await t.test('pauses the closed destination; the other gets all packets', async () => {
     const share = await shareOf(
       () => packetsAt(STEADY),
       async () => {
@@ -124,12 +124,12 @@ test('a destination dies, comes back, and its way gets narrow; the others keep t
     assert.equal((await dying())?.lastFault, 'refused')
   })
 
-  await t.test('it comes back: served again', async () => {
+  await t.test('serves the reopened destination again', async () => {
     await far.ask({ open: DYING })
     await until('it gets shreds', async () => (await packetsAt(DYING)) > 500, 40_000)
   })
 
-  await t.test('the way gets narrower than a shred: whole shreds still arrive, each once', async () => {
+  await t.test('with an MTU smaller than a shred, complete shreds still arrive, each once', async () => {
     ip('-n', NEAR, 'link', 'set', 'cable0', 'mtu', '1000')
     ip('-n', FAR, 'link', 'set', 'cable1', 'mtu', '1000')
     const share = await shareOf(() => packetsAt(STEADY), enough)
@@ -141,7 +141,7 @@ test('a destination dies, comes back, and its way gets narrow; the others keep t
     try {
       const sent = (await look()).served.find(({ subscriptionId }) => subscriptionId === 'sub_1')
       assert.equal(sent?.unsent, 0)
-      // A receiver that is not given the processor for seconds loses some; a busy machine must not fail this.
+      // Allows some loss: a receiver that gets no CPU for seconds drops packets.
       await until('the packets have arrived', async () => (await packetsAt(STEADY)) > 0.95 * (sent?.packets ?? 0))
       const steady = (await far.ask<SinkResponse>({})).sinks.find(({ port }) => port === STEADY)
       assert.deepEqual([steady?.copies, steady?.sizes], [0, [1203, 1228]])
@@ -151,7 +151,7 @@ test('a destination dies, comes back, and its way gets narrow; the others keep t
   })
 
   await t.test(
-    'the cable is pulled: the destination beside the relay gets all, and the far ones are back with the cable',
+    'with the link down, a local destination gets all packets, and the remote ones continue when it is up again',
     async () => {
       const share = await shareOf(
         async () => (await look()).own,

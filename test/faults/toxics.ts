@@ -31,7 +31,7 @@ export type ToxicKind =
   /** The connection is closed once so many bytes have passed. */
   | { readonly type: 'limit_data'; readonly bytes: number }
 
-/** Where a stage passes on what it lets through. */
+/** Where a stage writes its output. */
 export type Next = {
   data(chunk: Buffer): void
   end(): void
@@ -45,7 +45,7 @@ export type Next = {
 export type Stage = {
   data(chunk: Buffer): void
   end(): void
-  /** The toxic was taken away: what it holds goes on at once. */
+  /** The toxic was removed: its held data is forwarded at once. */
   release(): void
   /** The connection is gone. */
   stop(): void
@@ -72,7 +72,7 @@ export function createStage(toxic: ToxicKind, next: Next, deps: ToxicDeps): Stag
   }
 }
 
-/** Things that go on later, in order, each not before its time. */
+/** Items that are forwarded later, in order, each not before its time. */
 function createDelayLine(next: Next, clock: Clock) {
   const held: { dueMs: number; go: () => void }[] = []
   let timer: Timer | undefined

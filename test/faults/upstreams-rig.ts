@@ -4,7 +4,7 @@ import type { Clock, ManualClock } from '../../src/core/clock.ts'
 import { createSeededRandom } from '../../src/core/random.ts'
 import { createLogger } from '../../src/platform/telemetry/logger.ts'
 import { createMetricsRegistry, type MetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
-import type { CallOutcome } from '../../src/upstreams/http-call.ts'
+import type { UpstreamResponse } from '../../src/upstreams/http-call.ts'
 import { parseUpstreamsOptions, type UpstreamsOptionsInput } from '../../src/upstreams/options.ts'
 import { startUpstreams, type Upstreams } from '../../src/upstreams/service.ts'
 
@@ -17,7 +17,7 @@ export type Rig = AsyncDisposable & {
 
 type Given = UpstreamsOptionsInput & { readonly clock: Clock; readonly env?: Readonly<Record<string, string>> }
 
-/** The upstreams room over nodes on loopback, with everything it says kept for the test. */
+/** The upstreams module over nodes on loopback, with its log and lifecycle reports recorded. */
 export async function startRig({ clock, env = {}, ...options }: Given): Promise<Rig> {
   const log: string[] = []
   const registry = createMetricsRegistry()
@@ -62,4 +62,5 @@ export async function advanceUntil(
 export const rpcBody = (method: string, params = '[]') =>
   Buffer.from(`{"jsonrpc":"2.0","id":7,"method":"${method}","params":${params}}`)
 
-export const textOf = (outcome: CallOutcome) => (outcome.kind === 'responded' ? outcome.body.toString() : outcome.kind)
+export const textOf = (outcome: UpstreamResponse) =>
+  outcome.kind === 'responded' ? outcome.body.toString() : outcome.kind

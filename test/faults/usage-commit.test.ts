@@ -57,10 +57,10 @@ test('use is counted once, whether a commit was lost on its way to the server or
   await using engines = await startEngines()
   await using bench = await engines.bench('postgres')
   await using proxy = await startCuttingProxy(engines.postgres.port)
-  const { position } = bench.options
-  assert.ok(position.engine === 'postgres')
-  const url = position.url.replace(`:${engines.postgres.port}/`, `:${proxy.port}/`)
-  await using store = await bench.open({ position: { ...position, url } })
+  const { location } = bench.options
+  assert.ok(location.engine === 'postgres')
+  const url = location.url.replace(`:${engines.postgres.port}/`, `:${proxy.port}/`)
+  await using store = await bench.open({ location: { ...location, url } })
   await using usage = startUsage({ store, calendar: new Calendar(systemClock), clock: systemClock, log: silentLogger })
   const meter = usage.createMeter('sub_1', 'tok_1')
 

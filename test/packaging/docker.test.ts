@@ -39,7 +39,7 @@ type Compose = {
 const compose = parseYaml(readFileSync(join(folder, 'compose.yaml'), 'utf8')) as Compose
 const service = compose.services.sluice
 
-/** Ports of every door, by the schema's defaults. */
+/** Default ports of all listeners, from the schema. */
 const config = configSchema.parse({})
 const TCP_PORTS = [
   config.bundle.rpc.listen,
@@ -53,12 +53,16 @@ const TCP_PORTS = [
 const UDP_PORTS = [portOf(config.shreds.listen)]
 
 describe('the container image', () => {
-  test('has a Dockerfile without a fault by the linter', () => {
+  test('has a Dockerfile that passes the linter', () => {
     assert.deepEqual(validate(dockerfile), [])
-    assert.notDeepEqual(validate(dockerfile.replace('STOPSIGNAL SIGTERM', 'STOPSIGNL SIGTERM')), [], 'it can say no')
+    assert.notDeepEqual(
+      validate(dockerfile.replace('STOPSIGNAL SIGTERM', 'STOPSIGNL SIGTERM')),
+      [],
+      'the linter reports errors',
+    )
   })
 
-  test('is made of this release with this Node', () => {
+  test('is built from this release with this Node', () => {
     assert.equal(instruction('ARG'), `VERSION=${version}`)
     assert.ok(dockerfile.includes(`FROM node:${devDependencies['node']}-`))
     assert.ok(dockerfile.includes(`-t sluice:${version} dist/release`))
@@ -66,7 +70,7 @@ describe('the container image', () => {
     assert.match(dockerfile, /npm ci [^\n]*--ignore-scripts/)
   })
 
-  test('runs as a user without rights, on a root nobody writes to', () => {
+  test('runs as an unprivileged user on a read-only root file system', () => {
     assert.equal(instruction('USER'), '10001:10001')
     assert.match(dockerfile, /useradd [^\n]*--uid 10001/)
     assert.doesNotMatch(dockerfile.slice(dockerfile.indexOf('USER ')), /^(RUN|COPY|ADD) /m)
@@ -76,11 +80,11 @@ describe('the container image', () => {
     assert.match(service.tmpfs[0] ?? '', /^\/tmp:.*uid=10001/)
   })
 
-  test('opens the ports that the program has, and no other', () => {
+  test('exposes exactly the ports of the program', () => {
     const exposed = instruction('EXPOSE').split(' ').toSorted()
     const wanted = [...TCP_PORTS.map(String), ...UDP_PORTS.map((port) => `${port}/udp`)]
     assert.deepEqual(exposed, wanted.toSorted())
-    // Of the published ones only UDP is reachable from outside; the rest waits for the proxy.
+    // Of the published ports only UDP is reachable from outside; the others are behind the proxy.
     assert.deepEqual(
       service.ports.map((port) => port.replace(/^127\.0\.0\.1:/, '').replace(/^\d+:/, '')).toSorted(),
       exposed,
@@ -88,7 +92,7 @@ describe('the container image', () => {
     for (const port of service.ports) assert.match(port, /^127\.0\.0\.1:(\d+):\1$|^20000:20000\/udp$/)
   })
 
-  test('starts, stops and is looked after with commands that exist', async () => {
+  test('starts, stops and checks its health with existing commands', async () => {
     assert.equal(instruction('ENTRYPOINT'), '["sluice"]')
     const health = JSON.parse(/HEALTHCHECK .*CMD (\[.*\])/.exec(dockerfile)?.[1] ?? '') as string[]
     const start = JSON.parse(instruction('CMD')) as string[]
@@ -104,7 +108,7 @@ describe('the container image', () => {
     assert.ok(dockerfile.includes('ln -s /opt/sluice/sluice /usr/local/bin/sluice'))
   })
 
-  test('compose names files, folders and volumes that are there, and agrees with the image', () => {
+  test('compose refers to existing files, folders and volumes, and matches the image', () => {
     assert.equal(service.image, `sluice:${version}`)
     assert.equal(join(folder, service.build.dockerfile.replace('../../ops/docker/', '')), join(folder, 'Dockerfile'))
     assert.equal(join(folder, service.build.context), join(root, 'dist/release'))
@@ -115,11 +119,11 @@ describe('the container image', () => {
     assert.ok(existsSync(join(folder, config_?.[0] ?? '-')))
     assert.ok(instruction('CMD').includes(`"${config_?.[1]}"`))
     assert.deepEqual(Object.keys(compose.secrets), service.secrets)
-    // A secret inside the checkout would go into the next release.
+    // A secret inside the checkout would be packed into the next release.
     for (const { file } of Object.values(compose.secrets)) assert.match(file, /^\/etc\/sluice\/secrets\//)
   })
 
-  test('its configuration starts a Sluice, trusts the gateway of its network and names its secret where compose puts it', async () => {
+  test('its configuration starts a Sluice, trusts the gateway of its network and refers to the secret where compose mounts it', async () => {
     await using position = await temporaryFolder()
     const file = join(folder, 'sluice.toml')
     const parsed = parseToml(readFileSync(file, 'utf8')) as unknown as {
@@ -133,7 +137,7 @@ describe('the container image', () => {
       assert.deepEqual(trustedProxies, [gateway])
     assert.equal(parsed.metrics.bearer, `file:/run/secrets/${service.secrets[0]}`)
 
-    // Without the secret of another machine, and started on loopback: the check knows which doors would be public.
+    // Without the mounted secret, and started on loopback: the check knows which listeners would be public.
     const env = { SLUICE_METRICS__BEARER: 'env:BEARER', BEARER: 'scrape-me' }
     const checked = await sluice(['config', 'check', '--config', file], { env })
     assert.equal(checked.code, 0, checked.stderr)

@@ -11,15 +11,15 @@ import { SubscribeRequestSchema } from '../../src/solana/gen/geyser_pb.ts'
 import { encodeMessage } from '../../src/solana/geyser/protobuf.ts'
 import { temporaryFolder } from '../support/cli.ts'
 import { freePort } from '../support/free-ports.ts'
-import { type Front, type FrontKind, LISTENER_PORTS, type Server, startFrontSample } from '../support/front-samples.ts'
 import { openStream, SUBSCRIBE, tokenMetadata } from '../support/grpc-gateway.ts'
+import { type Front, type FrontKind, LISTENER_PORTS, type Server, startFrontSample } from '../support/proxy-samples.ts'
 import { type Served, serve } from '../support/serve.ts'
 
 const SAMPLE_CONFIG = join(import.meta.dirname, '../../ops/front/sluice.toml')
-/** Another address of loopback, so that the client can be told from the proxy. */
+/** Another loopback address, to distinguish the client from the proxy. */
 const CLIENT_ADDRESS = '127.0.0.9'
 
-describe('front samples', () => {
+describe('proxy samples', () => {
   let home: Awaited<ReturnType<typeof temporaryFolder>>
   let running: Served
   let cert: TestCert
@@ -51,7 +51,7 @@ describe('front samples', () => {
     await home[Symbol.asyncDispose]()
   })
 
-  test('the configuration that goes with them names the ports they name', () => {
+  test('the sample configuration uses the ports of the proxy samples', () => {
     const config = readFileSync(SAMPLE_CONFIG, 'utf8')
     for (const port of Object.values(LISTENER_PORTS))
       assert.match(config, new RegExp(`listen = "127\\.0\\.0\\.1:${port}"`))
@@ -59,7 +59,7 @@ describe('front samples', () => {
 
   for (const kind of ['nginx', 'haproxy', 'caddy'] as const satisfies FrontKind[]) {
     test(`${kind}: call, subscription, stream and page pass through TLS, with the client's address and no token in its log`, async () => {
-      // Nobody is behind the sender's door: what a proxy logs of a failure must not hold a token either.
+      // Nothing listens on the sender's port: what a proxy logs for a failure must not contain a token either.
       await using front = await startFrontSample(kind, { ...behind, sender: await freePort() }, cert)
       await rpcCalls(front)
       await wsSubscription(front)
@@ -91,7 +91,7 @@ describe('front samples', () => {
     assert.equal(refused.status, 401)
   }
 
-  /** With an address of its own invention, which must not be believed. */
+  /** Sends a forged client address, which must be ignored. */
   async function wsSubscription({ ports }: Front): Promise<void> {
     const socket = new WebSocket(`wss://localhost:${ports.ws}`, {
       headers: { 'x-token': token, 'x-forwarded-for': '192.0.2.7' },
@@ -104,7 +104,7 @@ describe('front samples', () => {
     let failure: Error | undefined
     socket.on('error', (error) => (failure = error))
     try {
-      await until('two slots were told', () => {
+      await until('two slots were received', () => {
         if (failure !== undefined) throw failure
         return reported.filter((text) => text.includes('slotNotification')).length >= 2
       })
@@ -126,7 +126,7 @@ describe('front samples', () => {
       stream.send(encodeMessage(SubscribeRequestSchema, { slots: { all: {} } }))
       let ended: string | undefined
       void stream.ended.then(({ code, details }) => (ended = `${code} ${details}`))
-      await until('two updates came', () => {
+      await until('two updates were received', () => {
         assert.equal(ended, undefined)
         return stream.messages.length >= 2
       })
@@ -144,7 +144,7 @@ describe('front samples', () => {
     socket.on('message', (data: Buffer) => frames.push(data.toString()))
     let failure: Error | undefined
     socket.on('error', (error) => (failure = error))
-    await until('frames of the stream came', () => {
+    await until('stream frames were received', () => {
       if (failure !== undefined) throw failure
       return frames.length >= 3
     })

@@ -6,14 +6,14 @@ import { type LiveSystemd, startLiveSystemd } from '../support/live-systemd.ts'
 import { isFull } from '../support/property.ts'
 
 const root = join(import.meta.dirname, '../..')
-/** Loose: a process starts again after two seconds, and on a busy machine takes its time. */
+/** Generous: a process restarts after two seconds, and a busy machine is slow. */
 const START_MS = 120_000
 const CONFIG = '/etc/sluice/sluice.toml'
 const UNITS = ['sluice', 'sluice-localnet', 'sluice-execution', 'sluice-sender', 'sluice-shreds']
-/** For the services that stand alone: their node is the embedded chain, which stands alone too. */
+/** For the standalone services: their node is the standalone embedded chain. */
 const ONE_NODE = `[upstreams]\\nallowPrivate = true\\n[[upstreams.nodes]]\\nname = "local"\\nrpc = "http://127.0.0.1:8899"\\n`
 
-/** A unit without a fault by the judge may still fail behind its own walls: here a systemd that lives starts it. */
+/** A unit that passes `systemd-analyze` may still fail in its sandbox: here a live systemd starts it. */
 test('under a live systemd', async (t) => {
   const started = await startLiveSystemd(root)
   if (typeof started === 'string') {
@@ -26,7 +26,7 @@ test('under a live systemd', async (t) => {
   const isReady = async (port: number) =>
     (await systemd.run('curl', '-sf', `http://127.0.0.1:${port}/readyz`)).code === 0
 
-  // As docs/packaging.md says, but for the log, which no journal takes here, and the time that a balancer would need to look elsewhere.
+  // As in docs/packaging.md, except for the log, because there is no journal, and the lame-duck period for load balancers.
   await sh('systemd-sysusers /opt/sluice/ops/systemd/sysusers.conf')
   await sh('install -d -o sluice -g sluice -m 0700 /etc/sluice')
   await sh(`runuser -u sluice -- /opt/sluice/sluice init --host rpc.example.net --config ${CONFIG}`)
@@ -39,7 +39,7 @@ test('under a live systemd', async (t) => {
   }
   await sh('systemctl daemon-reload')
 
-  await t.test('the unit of all services starts behind its walls, and every service is well', async () => {
+  await t.test('the unit of all services starts in its sandbox, and every service is healthy', async () => {
     await sh('systemctl start sluice')
     assert.equal(await property('sluice', 'ActiveState'), 'active')
     const main = await property('sluice', 'MainPID')
@@ -50,16 +50,16 @@ test('under a live systemd', async (t) => {
     assert.equal(await sh(`stat -c %U /proc/${main}`), 'sluice')
     assert.equal(await sh('stat -c "%U %a" /var/lib/sluice'), 'sluice 700')
     assert.ok(await isReady(9464))
-    // The chain's engine, the indexer's database and the reader of the ring are processes and threads behind the same walls.
+    // The chain engine, the indexer's database and the ring reader are processes and threads in the same sandbox.
     const status = async () => JSON.parse(await sh(`${OPERATOR} status --json`)) as Status
-    await until('every service is well', async () => (await status()).state === 'ok', START_MS)
+    await until('every service is healthy', async () => (await status()).state === 'ok', START_MS)
     const names = (await status()).services.map(({ name }) => name)
     for (const name of ['rpc', 'ws', 'grpc', 'sender', 'indexer', 'execution', 'shreds', 'metrics'])
       assert.ok(names.includes(name), `${name} of ${names.join()}`)
     await sh('curl -sf http://127.0.0.1:8443/health')
   })
 
-  await t.test('it reloads, fails to reload what is bad and serves on, and comes back after a crash', async () => {
+  await t.test('it reloads, keeps serving after an invalid reload, and restarts after a crash', async () => {
     const main = await property('sluice', 'MainPID')
     await sh('systemctl reload sluice')
     await sh(`cp ${CONFIG} /run/good.toml && echo "nonsense = 1" >>${CONFIG}`)
@@ -67,20 +67,20 @@ test('under a live systemd', async (t) => {
     assert.deepEqual(
       [await property('sluice', 'ActiveState'), await property('sluice', 'MainPID')],
       ['active', main],
-      'a bad configuration changes nothing',
+      'an invalid configuration changes nothing',
     )
     await sh(`cp /run/good.toml ${CONFIG}`)
     const end = async (signal: string, restarts: string) => {
       await sh(`kill -${signal} ${await property('sluice', 'MainPID')}`)
       const isBack = async () => (await property('sluice', 'NRestarts')) === restarts && (await isReady(9464))
-      await until(`it is back after ${signal}`, isBack, START_MS)
+      await until(`it has restarted after ${signal}`, isBack, START_MS)
     }
     await end('KILL', '1')
-    // A loop that stands still is ended by the watchdog after 30 s.
+    // The watchdog ends a blocked event loop after 30 s.
     if (isFull) await end('STOP', '2')
   })
 
-  await t.test('it stops cleanly, and a mistake in its configuration is not tried again', async () => {
+  await t.test('it stops cleanly, and a configuration error does not cause a restart', async () => {
     await sh('systemctl stop sluice')
     assert.deepEqual([await property('sluice', 'Result'), await property('sluice', 'ExecMainStatus')], ['success', '0'])
     await sh(`echo "nonsense = 1" >>${CONFIG}`)
@@ -90,7 +90,7 @@ test('under a live systemd', async (t) => {
     await sh(`cp /run/good.toml ${CONFIG}`)
   })
 
-  await t.test('the units of single services start behind the same walls, side by side, and stop cleanly', async () => {
+  await t.test('the units of single services start in the same sandbox, in parallel, and stop cleanly', async () => {
     await sh(`printf '${ONE_NODE}' >>${CONFIG}`)
     const alone = UNITS.filter((unit) => unit !== 'sluice')
     await sh(`systemctl start ${alone.join(' ')}`)
@@ -111,7 +111,7 @@ const OPERATOR = 'SLUICE_STATE=/var/lib/sluice runuser -u sluice -- /opt/sluice/
 
 type Status = { readonly state: string; readonly services: readonly { readonly name: string }[] }
 
-/** A line that must work; what it printed. */
+/** Runs a shell line that must succeed; returns its output. */
 function shellIn(systemd: LiveSystemd): (line: string) => Promise<string> {
   return async (line) => {
     const { code, stdout, stderr } = await systemd.run('sh', '-c', line)

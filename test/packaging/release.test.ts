@@ -8,9 +8,9 @@ import { makeRelease, type Release } from '../../scripts/release.ts'
 import { findDeadLinks, readFences } from '../markdown.ts'
 import { closureOf, nameOf, readLockedPackages, readPackageJson } from '../package-lock.ts'
 import { temporaryFolder } from '../support/cli.ts'
+import { findTokens } from '../support/find-tokens.ts'
 import { installRelease, run, unpack } from '../support/release.ts'
 import { serve } from '../support/serve.ts'
-import { findTokens } from '../support/token-rule.ts'
 
 const root = join(import.meta.dirname, '../..')
 
@@ -41,7 +41,7 @@ describe('the release', () => {
     return bytes.toString()
   }
 
-  test('is the same in every byte when it is made again', async () => {
+  test('is reproducible byte for byte', async () => {
     const again = unpack((await makeRelease(home.file('again'))).tarball, home.file('unpacked-again'))
     const paths = new Set([...files.keys(), ...again.keys()])
     const differing = [...paths].filter((path) => !files.get(path)?.equals(again.get(path) ?? Buffer.alloc(0)))
@@ -56,7 +56,7 @@ describe('the release', () => {
     run('sha256sum', ['--check', '--strict', 'SHA256SUMS'], home.file('release'))
   })
 
-  test('holds JavaScript that finds every file and package it imports, and no source or test', () => {
+  test('contains JavaScript whose imports all resolve, and no source or test', () => {
     const scripts = [...files.keys()].filter((path) => path.startsWith('lib/'))
     assert.ok(scripts.length > 400)
     let imports = 0
@@ -74,7 +74,7 @@ describe('the release', () => {
       }
     }
     assert.ok(imports > 1000, `${imports} imports`)
-    // The page is built in the checkout; the package carries it.
+    // The page is built in the checkout and included in the package.
     assert.deepEqual(objections, ['lib/processes/compose/services/page-bundle.js: esbuild'])
   })
 
@@ -85,7 +85,7 @@ describe('the release', () => {
     return name in manifest.dependencies
   }
 
-  test('keeps lines where they are in the source', () => {
+  test('keeps the line numbers of the source', () => {
     const source = readFileSync(join(root, 'src/processes/serve.ts'), 'utf8').split('\n')
     const script = textOf('lib/processes/serve.js').split('\n')
     assert.equal(script.length, source.length)
@@ -93,7 +93,7 @@ describe('the release', () => {
     assert.match(script[line] ?? '', /^export async function startAll\(/)
   })
 
-  test('carries the page, the protos, the documents and what a machine needs to run it', () => {
+  test('contains the page, the protos, the documents and the deployment files', () => {
     assert.match(textOf('page/index.html'), /page-[0-9A-Z]+\.js/i)
     for (const path of [
       'proto/geyser.proto',
@@ -105,7 +105,7 @@ describe('the release', () => {
       assert.ok(files.has(path), path)
   })
 
-  test('its documents lead to files that it has, but for source and tests', () => {
+  test('its documents link to files of the package, except for source and tests', () => {
     const documents = new Map(
       [...files].filter(([path]) => path.endsWith('.md')).map(([path, text]) => [path, String(text)]),
     )
@@ -118,7 +118,7 @@ describe('the release', () => {
     )
   })
 
-  test('pins every package, in package.json and with its contents in the shrinkwrap', () => {
+  test('pins every package, by version in package.json and by hash in the shrinkwrap', () => {
     const locked = readLockedPackages()
     const { dependencies, devDependencies } = readPackageJson()
     const { '': self, ...packages } = shrinkwrap.packages
@@ -138,7 +138,7 @@ describe('the release', () => {
     }
     const named = Object.entries({ ...manifest.dependencies, ...manifest.optionalDependencies })
     for (const [name, version] of named) assert.equal(byName.get(name)?.version, version, name)
-    // What package.json does not name is a binary that its owner names at one exact version.
+    // Packages not in package.json are binaries that their parent package pins to one exact version.
     const left = [...byName.keys()].filter((name) => !named.some(([each]) => each === name))
     const owners = [...locked.values()].flatMap((entry) => Object.entries(entry.optionalDependencies ?? {}))
     for (const name of left)
@@ -148,7 +148,7 @@ describe('the release', () => {
       )
   })
 
-  test('the Node that npm fetched for this checkout has the contents that the release pins', () => {
+  test('the Node binary of this checkout matches the hash that the release pins', () => {
     const fetched = JSON.parse(
       readFileSync(join(root, 'node_modules/node/node_modules/.package-lock.json'), 'utf8'),
     ) as Shrinkwrap
@@ -157,7 +157,7 @@ describe('the release', () => {
     assert.equal(shrinkwrap.packages[name]?.integrity, fetched.packages[name].integrity)
   })
 
-  test('the bill of materials names exactly what the shrinkwrap installs, with its hashes and licences', () => {
+  test('the bill of materials lists exactly the packages of the shrinkwrap, with hashes and licences', () => {
     const sbom = JSON.parse(readFileSync(release.sbom, 'utf8')) as {
       bomFormat: string
       metadata: { component: { name: string; version: string } }
@@ -175,7 +175,7 @@ describe('the release', () => {
     assert.deepEqual(listed.toSorted(), installed.toSorted())
   })
 
-  test('the list of licences names every package, and the texts of those in the page', () => {
+  test('the list of licences contains every package, and the licence texts of those in the page', () => {
     const licences = readFileSync(release.licences, 'utf8')
     assert.equal(textOf('THIRD-PARTY-LICENSES'), licences)
     for (const [folder, { version }] of Object.entries(shrinkwrap.packages))
@@ -192,7 +192,7 @@ describe('the release', () => {
     assert.match(licences, /^uplot$\n\n.*Leon Sorokin/ms)
   })
 
-  test('holds no token, by the rule we ship for secret scanners, no key and no path of the machine it was made on', () => {
+  test('contains no token (by the shipped secret scanner rule), no key and no path of the build machine', () => {
     for (const [path, bytes] of files) {
       const text = bytes.toString('latin1')
       assert.deepEqual(findTokens(text), [], path)
@@ -201,13 +201,13 @@ describe('the release', () => {
     }
   })
 
-  test('says what to do when its Node was left out', () => {
+  test('explains what to do when its Node binary is missing', () => {
     const { status, stderr } = spawnSync(join(home.file('unpacked'), 'sluice'), ['--version'], { encoding: 'utf8' })
     assert.equal(status, 1)
     assert.match(stderr, /fix: install the package again, .*without --omit=optional/)
   })
 
-  test('installs in an empty folder and serves a first customer call, a page and a clean end', async (t) => {
+  test('installs in an empty folder, serves a first customer call and the page, and ends cleanly', async (t) => {
     const command = installRelease(release.tarball, home.file('installed'), (line) => t.diagnostic(line))
     const { version } = JSON.parse(textOf('package.json')) as { version: string }
     const work = home.file('work')
@@ -240,7 +240,7 @@ describe('the release', () => {
     const page = await fetch(`http://${await running.address('execution')}/`)
     assert.equal(await page.text(), textOf('page/index.html'))
     assert.equal((JSON.parse(run(command, ['status', '--json'], work)) as { state: string }).state, 'ok')
-    // What it finds of the machine is not the question here, but that it looks.
+    // The findings depend on the machine; only that the check runs matters here.
     const doctor = spawnSync(command, ['doctor', '--json'], { cwd: work, encoding: 'utf8', timeout: 60_000 })
     const findings = JSON.parse(doctor.stdout) as { check: string; level: string }[]
     assert.deepEqual(
@@ -251,14 +251,14 @@ describe('the release', () => {
     assert.equal(await running.stop(), 0)
   })
 
-  test('the documents name the files of this release', () => {
+  test('the documents refer to the files of this release', () => {
     const page = readFileSync(join(root, 'docs/packaging.md'), 'utf8')
     for (const path of [release.tarball, release.sbom, release.licences, release.checksums])
       assert.ok(page.includes(`\`${basename(path)}\``), path)
   })
 
   if (process.env['SLUICE_FULL'] === '1')
-    test('the lines for a server work as they are written, in other folders', () => {
+    test('the server installation commands work as documented, in other folders', () => {
       const page = readFileSync(join(root, 'docs/packaging.md'), 'utf8')
       const [lines] = readFences(page).filter((fence) => fence.info === 'sh server')
       mkdirSync(home.file('bin'))

@@ -4,7 +4,7 @@ import { copyFileSync, existsSync, globSync, mkdirSync, readFileSync, writeFileS
 import { basename, join } from 'node:path'
 import { describe, test } from 'node:test'
 import { EXIT_CODES } from '../../src/contract/exit-codes.ts'
-import { listenAsSupervisor } from '../../src/platform/process/test-service-manager.ts'
+import { listenAsServiceManager } from '../../src/platform/process/test-service-manager.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { configSchema } from '../../src/processes/compose/config/config.ts'
 import { sluice, temporaryFolder } from '../support/cli.ts'
@@ -16,7 +16,7 @@ const units = globSync(join(folder, '*.service')).toSorted()
 const EXPOSURE_MAX = 3.0
 
 describe('systemd units', () => {
-  test('there is one for all services and one for each that runs alone', () => {
+  test('there is one unit for all services and one for each standalone service', () => {
     assert.deepEqual(
       units.map((path) => basename(path)),
       [
@@ -29,11 +29,11 @@ describe('systemd units', () => {
     )
   })
 
-  test('systemd finds no fault in them, nor in the sample of credentials', async () => {
+  test('systemd-analyze verify accepts them and the credentials sample', async () => {
     await using position = await temporaryFolder()
     const copies = units.map((path) => {
       const copy = position.file(basename(path))
-      // The program must exist for the check: the one of this checkout stands in for the installed one.
+      // The program must exist for the check: the one of this checkout replaces the installed one.
       writeFileSync(copy, readFileSync(path, 'utf8').replaceAll('/opt/sluice/sluice', join(root, 'sluice')))
       return copy
     })
@@ -43,11 +43,11 @@ describe('systemd units', () => {
 
     const broken = position.file('broken.service')
     writeFileSync(broken, readFileSync(copies.at(-1) ?? '', 'utf8').replace('KillMode=', 'KilMode='))
-    assert.match(analyze('verify', '--man=no', broken).stderr, /KilMode/, 'the judge can say no')
+    assert.match(analyze('verify', '--man=no', broken).stderr, /KilMode/, 'systemd-analyze reports errors')
   })
 
   for (const path of units) {
-    test(`${basename(path)} is exposed by at most ${EXPOSURE_MAX}`, (t) => {
+    test(`${basename(path)} has an exposure of at most ${EXPOSURE_MAX}`, (t) => {
       const { status, stdout, stderr } = analyze(
         'security',
         '--offline=true',
@@ -61,7 +61,7 @@ describe('systemd units', () => {
       assert.ok(exposure <= EXPOSURE_MAX)
     })
 
-    test(`${basename(path)} starts and reloads with commands that exist, and treats exit codes as the table does`, async () => {
+    test(`${basename(path)} starts and reloads with existing commands, and handles exit codes as documented`, async () => {
       const commands = [...valuesOf(path, 'ExecStart'), ...valuesOf(path, 'ExecReload')]
       assert.ok(commands.length > 0)
       for (const command of commands) {
@@ -71,17 +71,17 @@ describe('systemd units', () => {
         assert.equal(code, 0, name)
         for (const flag of flags.filter((word) => word.startsWith('--')))
           assert.ok(stdout.includes(`[${flag}]`), command)
-        assert.ok(flags.includes(`/var/lib/${valuesOf(path, 'StateDirectory')[0]}`), 'the state is where it may write')
+        assert.ok(flags.includes(`/var/lib/${valuesOf(path, 'StateDirectory')[0]}`), 'the state folder is writable')
       }
       const prevented = valuesOf(path, 'RestartPreventExitStatus')[0]?.split(' ') ?? []
       for (const [code, { retryable }] of Object.entries(EXIT_CODES))
-        if (retryable) assert.ok(!prevented.includes(code), `${code} is worth another try`)
+        if (retryable) assert.ok(!prevented.includes(code), `${code} is retryable`)
       assert.deepEqual(prevented, ['2', '77', '78'])
       assert.equal(valuesOf(path, 'Restart')[0], 'on-failure')
     })
   }
 
-  test('what units set in the environment are options, and no two share a port of metrics', async () => {
+  test('the environment variables of units are options, and no two units share a metrics port', async () => {
     const { stdout } = await sluice(['config', 'schema'])
     const { properties } = JSON.parse(stdout) as { properties: Record<string, { properties: object }> }
     const options = units.flatMap(optionsOf)
@@ -93,13 +93,13 @@ describe('systemd units', () => {
     assert.equal(new Set([...ports, 'SLUICE_METRICS__LISTEN=127.0.0.1:9464']).size, 4)
   })
 
-  test('a process turns new callers away before systemd slows it down for its memory', () => {
+  test('a process refuses new connections before systemd throttles it for its memory', () => {
     const { memory, indexer } = configSchema.parse({})
     const childrenOf: Record<string, number> = { 'sluice.service': indexer.store.residentBytesMax }
     for (const path of units) {
       const [highBytes = 0, maxBytes = 0] = ['MemoryHigh', 'MemoryMax'].map((key) => bytesOf(valuesOf(path, key)[0]))
       assert.ok(highBytes < maxBytes, basename(path))
-      // No customer connects to these two, so they have no ceiling.
+      // No customer connects to these two, so they have no memory ceiling.
       if (/-(localnet|shreds)\.service$/.test(path)) continue
       const set = optionsOf(path).find((option) => option.startsWith('SLUICE_MEMORY__RESIDENT_BYTES_MAX='))
       const ceilingBytes = set === undefined ? memory.residentBytesMax : Number(set.split('=')[1])
@@ -108,7 +108,7 @@ describe('systemd units', () => {
     }
   })
 
-  test('all have the same walls', () => {
+  test('all have the same sandbox settings', () => {
     const walls = units.map((path) => {
       const text = readFileSync(path, 'utf8')
       return text.slice(text.indexOf('UMask='), text.indexOf('[Install]'))
@@ -117,18 +117,18 @@ describe('systemd units', () => {
     assert.equal(new Set(walls).size, 1)
   })
 
-  test('systemd hears when the doors are open, that the loop turns, and that it leaves', async () => {
+  test('systemd is notified of readiness, of the watchdog and of stopping', async () => {
     for (const path of units)
       assert.deepEqual([valuesOf(path, 'Type'), valuesOf(path, 'NotifyAccess')], [['notify'], ['main']])
     await using position = await temporaryFolder()
-    using heard = await listenAsSupervisor(position.file('notify'))
+    using heard = await listenAsServiceManager(position.file('notify'))
     await using running = serve({
       cwd: position.path,
       program: join(root, 'sluice'),
       env: { NOTIFY_SOCKET: position.file('notify'), WATCHDOG_USEC: '200000' },
     })
     await running.line(/"msg":"started"/)
-    await until('it is ready', () => heard.all().includes('READY=1'))
+    await until('READY=1 is sent', () => heard.all().includes('READY=1'))
     await until('it lives', () => heard.all().filter((line) => line === 'WATCHDOG=1').length >= 2)
     assert.equal(await running.stop(), 0)
     assert.ok(heard.all().includes('STOPPING=1'))
@@ -141,7 +141,7 @@ describe('systemd units', () => {
     for (const path of units) assert.ok(Number(valuesOf(path, 'TimeoutStopSec')[0]) * 1000 > deadlineMs + 5000)
   })
 
-  test('the user of the units is the one that sysusers makes', async () => {
+  test('the user of the units is created by sysusers.conf', async () => {
     await using position = await temporaryFolder()
     mkdirSync(position.file('etc'))
     const made = spawnSync('systemd-sysusers', ['--root', position.path, '-'], {
@@ -156,7 +156,7 @@ describe('systemd units', () => {
     for (const path of units) assert.equal(valuesOf(path, 'User')[0], 'sluice')
   })
 
-  test('a secret that systemd hands over may be root’s and open to the group; any other may not', async () => {
+  test('a systemd credential may belong to root and be readable by the group; any other secret may not', async () => {
     await using position = await temporaryFolder()
     mkdirSync(position.file('credentials'), { mode: 0o700 })
     writeFileSync(position.file('credentials/bearer'), 'scrape-me', { mode: 0o440 })
@@ -174,7 +174,7 @@ describe('systemd units', () => {
     assert.equal(given.code, 0, given.stderr)
   })
 
-  test('logs are standard output alone: no option names a file, so nothing needs rotating', async () => {
+  test('logs go to standard output only: no option names a log file, so no rotation is needed', async () => {
     const { stdout } = await sluice(['config', 'schema'])
     const schema = JSON.parse(stdout) as { properties: { log: { properties: object } } }
     assert.deepEqual(Object.keys(schema.properties.log.properties), ['level'])

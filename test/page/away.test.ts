@@ -8,14 +8,14 @@ import { NEEDS_CHROMIUM, type PageRig, startPageRig, statOf, untilState, WEBGL }
 
 const CUT_MS = 10_000
 
-describe('the page when something is away', { concurrency: true, timeout: 240_000, ...NEEDS_CHROMIUM }, () => {
+describe('the page during outages', { concurrency: true, timeout: 240_000, ...NEEDS_CHROMIUM }, () => {
   let browser: Chromium
   before(async () => {
     browser = await startChromium(WEBGL)
   })
   after(() => browser[Symbol.asyncDispose]())
 
-  test('the stream, for ten seconds: it resumes, says what came late, and misses nothing', async () => {
+  test('stream interrupted for ten seconds: resumes, reports late frames and misses none', async () => {
     await using rig = await startPageRig()
     const page = await openLive(browser, rig)
     await rig.proxy.disable()
@@ -34,19 +34,19 @@ describe('the page when something is away', { concurrency: true, timeout: 240_00
     assert.notEqual(await statOf(page, 'replayed'), '0')
   })
 
-  test('the service, restarted: it comes back and says that something is missing', async () => {
+  test('service restarted: reconnects and reports a gap', async () => {
     await using rig = await startPageRig()
     const page = await openLive(browser, rig)
     const before = Number(await statOf(page, 'seq'))
     await rig.restart()
-    await incident(page, /Connection lost \(the service restarts/)
-    await incident(page, /no longer has what was missed/)
+    await incident(page, /Connection lost \(service restart/)
+    await incident(page, /cannot resume/)
     await untilState(page, 'live')
     await until('the numbers go on', async () => Number(await statOf(page, 'seq')) > before)
     assert.equal(await statOf(page, 'gaps'), '1')
   })
 
-  test('the chain, silent: stale after five seconds, degraded after ten, live with the next block', async () => {
+  test('chain silent: stale after 5 s, degraded after 10 s, live with the next block', async () => {
     await using rig = await startPageRig()
     const page = await openLive(browser, rig)
     await page.evaluate(RECORD_STATES)
@@ -62,7 +62,7 @@ describe('the page when something is away', { concurrency: true, timeout: 240_00
     assert.ok((stale ?? 0) >= 5 && (stale ?? 99) < 9, `stale at ${stale} s`)
     assert.ok((degraded ?? 0) >= 9.5 && (degraded ?? 99) < 16, `degraded at ${degraded} s`)
     await incident(page, /No frame for more than 5 s/)
-    await incident(page, /The service says degraded: no event for \d+ s/)
+    await incident(page, /The service is degraded: no event for \d+ s/)
     rig.ring.resume()
     await untilState(page, 'live')
     await incident(page, /Data again after \d+ s/)
@@ -89,7 +89,7 @@ async function openLive(browser: Chromium, rig: PageRig): Promise<Page> {
   return page
 }
 
-/** Waits for an incident with these words and returns them whole. */
+/** Waits for an incident that matches and returns its text. */
 async function incident(page: Page, words: RegExp): Promise<string> {
   const line = page.locator('.incidents li', { hasText: words }).first()
   await line.waitFor({ timeout: 60_000 })

@@ -16,7 +16,7 @@ describe('the build of the page', { timeout: 120_000 }, () => {
   })
   after(() => rm(folder, { recursive: true, force: true }))
 
-  test('happens once for the same sources, and several at once do not disturb each other', async () => {
+  test('runs once for the same sources, also when requested concurrently', async () => {
     const target = join(folder, 'once')
     const opened = await Promise.all([1, 2, 3].map(() => openPage({ target })))
     assert.ok(opened.some(({ built }) => built))
@@ -39,7 +39,7 @@ describe('the build of the page', { timeout: 120_000 }, () => {
     }
   })
 
-  test('gives a page without inline script or style whose files are all there, named by their content', async () => {
+  test('produces a page without inline script or style, with all its files, named by content hash', async () => {
     const { page } = await openPage({ target: join(folder, 'once') })
     const html = Buffer.from(page('/')?.body ?? []).toString()
     assert.doesNotMatch(html, /<script(?![^>]*\bsrc=)|<style|\sstyle=|\son\w+=|https?:/)
@@ -60,7 +60,7 @@ describe('the build of the page', { timeout: 120_000 }, () => {
     }
   })
 
-  test('is served gzipped to whom takes that, for ever where the name carries a hash, and not at all to who has it', async () => {
+  test('is served gzipped where accepted, immutable where the name has a hash, and with 304 where cached', async () => {
     const { page } = await openPage({ target: join(folder, 'once') })
     await using service = await startTestExecution({ deps: { page } })
     const get = (path: string, headers: Record<string, string>) =>
@@ -92,19 +92,19 @@ describe('the build of the page', { timeout: 120_000 }, () => {
     assert.deepEqual([again.status, again.body.length], [304, 0])
   })
 
-  test('carries the names it was given', async () => {
+  test('includes the configured names', async () => {
     const { page } = await openPage({ target: join(folder, 'once'), names: new Map([['0x1', 'One']]) })
     assert.equal(Buffer.from(page('/page/names.json')?.body ?? []).toString(), '{"0x1":"One"}')
   })
 
-  test('that fails is a warning where there is a log, and the service runs without its page', async () => {
+  test('logs a warning when it fails, and the service runs without the page', async () => {
     const target = join(folder, 'a file')
     await writeFile(target, '')
     const warnings: string[] = []
     const log: Logger = { ...silentLogger, warn: (...message: unknown[]) => void warnings.push(String(message.at(-1))) }
     const { page } = await openPage({ target, log })
     assert.equal(page('/'), undefined)
-    assert.deepEqual(warnings, ['the live page cannot be built; the service runs without it'])
+    assert.deepEqual(warnings, ['the live page cannot be built, the service runs without it'])
     await assert.rejects(openPage({ target }))
   })
 })

@@ -14,7 +14,7 @@ import { NEEDS_CHROMIUM, type PageRig, startPageRig, untilState, WEBGL } from '.
 const ROW_HEIGHT_MAX = 40
 
 describe('hostile texts', { timeout: 240_000, ...NEEDS_CHROMIUM }, () => {
-  test('there are at least sixty, and none survives as more than a line of 64 visible characters', () => {
+  test('are at least sixty, and each is reduced to one line of 64 visible characters', () => {
     assert.ok(HOSTILE_TEXTS.length >= 60)
     for (const text of HOSTILE_TEXTS) {
       const name = cleanName(text)
@@ -23,7 +23,7 @@ describe('hostile texts', { timeout: 240_000, ...NEEDS_CHROMIUM }, () => {
     }
   })
 
-  test('as names, as hex of a hostile service, in the address and in the search: nothing happens', async () => {
+  test('have no effect as names, as hex of a hostile service, in the URL and in the search', async () => {
     // Addresses are told by a first rig: the chain is the same for the same seed.
     const names = new Map<string, string>()
     await using rig = await startPageRig({ names, abandonedShare: 0 })

@@ -41,7 +41,7 @@ describe('the layout of the page', { timeout: 240_000, ...NEEDS_CHROMIUM }, () =
   })
 
   for (const [width, height] of WINDOWS) {
-    test(`${width} × ${height}: nothing reaches over the edge, no card or number is cut`, async () => {
+    test(`${width} × ${height}: nothing overflows, no card or number is truncated`, async () => {
       await page.setViewportSize({ width, height })
       const block = Number(await statOf(page, 'block')) - 8
       const contract = [...rig.ring.labels.keys()][0]
@@ -58,7 +58,7 @@ describe('the layout of the page', { timeout: 240_000, ...NEEDS_CHROMIUM }, () =
     })
   }
 
-  test('a long name gives way to the numbers beside it', async () => {
+  test('a long name is truncated before the numbers beside it', async () => {
     const [, second] = [...rig.ring.labels.keys()] as [string, string]
     await page.evaluate(`location.hash = 'contract=${second}'`)
     await page.fill('input[name="label"]', LONG_NAME)
@@ -74,7 +74,7 @@ describe('the layout of the page', { timeout: 240_000, ...NEEDS_CHROMIUM }, () =
     }
   })
 
-  test('numbers that change move nothing; nor does pausing', async () => {
+  test('changing numbers and pausing move nothing', async () => {
     await page.setViewportSize({ width: 1280, height: 900 })
     const before = await page.evaluate(POSITIONS)
     const seq = await statOf(page, 'seq')
@@ -87,7 +87,7 @@ describe('the layout of the page', { timeout: 240_000, ...NEEDS_CHROMIUM }, () =
     await untilState(page, 'live')
   })
 
-  test('a higher window shows more blocks in a lane, none of them cut', async () => {
+  test('a higher window shows more blocks per lane, none truncated', async () => {
     const cards = () => page.locator('[data-lane="Verified"] .block-card').count()
     await page.setViewportSize({ width: 1440, height: 900 })
     await until('few', async () => (await cards()) === 5)

@@ -38,7 +38,7 @@ describe('the live page', { timeout: 240_000, ...NEEDS_CHROMIUM }, () => {
     assert.ok(bytes <= JAVASCRIPT_GZIPPED_MAX, `${bytes} bytes`)
   })
 
-  test('has its seven parts in order, and every one moves', async () => {
+  test('has its seven parts in order, and each updates', async () => {
     const parts = await page.locator('main [data-part]').evaluateAll((all) => all.map((part) => part.dataset['part']))
     assert.deepEqual(parts, PARTS)
     await page.locator('.graph canvas').first().waitFor({ state: 'attached' })
@@ -50,7 +50,7 @@ describe('the live page', { timeout: 240_000, ...NEEDS_CHROMIUM }, () => {
     }
   })
 
-  test('pauses with Space, counts what is held, and goes on', async () => {
+  test('pauses with Space, counts held blocks, and resumes', async () => {
     await page.locator('body').press(' ')
     await untilState(page, 'paused')
     const seq = await statOf(page, 'seq')
@@ -78,7 +78,7 @@ describe('the live page', { timeout: 240_000, ...NEEDS_CHROMIUM }, () => {
     assert.equal(new URL(page.url()).hash, '')
   })
 
-  test('finds a block and a contract, and says when it is neither', async () => {
+  test('finds a block and a contract, and refuses other input', async () => {
     const newest = await statOf(page, 'block')
     await page.keyboard.press('/')
     await page.keyboard.type(newest)
@@ -92,7 +92,7 @@ describe('the live page', { timeout: 240_000, ...NEEDS_CHROMIUM }, () => {
     await until('the contract has neighbours', async () => (await neighbours.count()) > 0)
     await page.fill('#search', 'nonsense')
     await page.press('#search', 'Enter')
-    assert.match(await page.locator('#search-refused').innerText(), /neither a block number nor an address/)
+    assert.match(await page.locator('#search-refused').innerText(), /not a block number or a 20-byte address/)
     await page.fill('#search', '')
     await page.goto(`${rig.url}#block=1`)
     await page.locator('.notice', { hasText: 'not tracked' }).waitFor()
@@ -101,7 +101,7 @@ describe('the live page', { timeout: 240_000, ...NEEDS_CHROMIUM }, () => {
     errors.splice(0, errors.length, ...errors.filter((error) => !error.includes('404')))
   })
 
-  test('keeps a name that was given to a contract', async () => {
+  test('stores a name of a contract', async () => {
     const [address] = [...rig.ring.labels.keys()] as [string]
     await page.goto(`${rig.url}#contract=${address}`)
     await page.fill('input[name="label"]', '  My\u202e token ')
@@ -112,7 +112,7 @@ describe('the live page', { timeout: 240_000, ...NEEDS_CHROMIUM }, () => {
     await page.keyboard.press('Escape')
   })
 
-  test('every number says how it is computed, by keyboard too', async () => {
+  test('every number has an explanation, also by keyboard', async () => {
     const unexplained = await page.evaluate(
       `[...document.querySelectorAll('[data-stat]')].filter((stat) => !stat.querySelector('.why')).length`,
     )
@@ -120,13 +120,13 @@ describe('the live page', { timeout: 240_000, ...NEEDS_CHROMIUM }, () => {
     const mark = page.locator('[data-explains="efficiency"]').first()
     await mark.focus()
     await page.keyboard.press('Enter')
-    await page.locator('.popover', { hasText: 'high nineties are normal' }).waitFor()
+    await page.locator('.popover', { hasText: 'values above 95 are normal' }).waitFor()
     await page.keyboard.press('Escape')
     await page.locator('.popover').waitFor({ state: 'hidden' })
     assert.equal(await page.evaluate(`document.activeElement.dataset.explains`), 'efficiency')
   })
 
-  test('follows the system’s theme until one is chosen, and keeps the choice', async () => {
+  test('follows the system theme until one is selected, and stores the choice', async () => {
     const ground = () => page.evaluate('getComputedStyle(document.documentElement).backgroundColor')
     await page.emulateMedia({ colorScheme: 'light' })
     const light = await ground()
@@ -178,14 +178,14 @@ describe('the live page', { timeout: 240_000, ...NEEDS_CHROMIUM }, () => {
     ] as const) {
       const card = cards.filter({ hasText: path }).first()
       await card.locator('.try').click()
-      await card.locator('.answer', { hasText: response }).waitFor()
+      await card.locator('.response', { hasText: response }).waitFor()
     }
     await page.locator('summary', { hasText: 'Lifecycle' }).click()
     await page.locator('details[open] pre', { hasText: '"to_stage"' }).waitFor()
     await page.goto(`${rig.url}#`)
   })
 
-  test('says so where the service asks for a token', async () => {
+  test('shows that the service requires a token', async () => {
     const locked = await browser.context.newPage()
     await locked.route('**/v1/status', (route) => route.fulfill({ status: 401, json: { error: 'token missing' } }))
     await locked.goto(rig.url)
@@ -193,7 +193,7 @@ describe('the live page', { timeout: 240_000, ...NEEDS_CHROMIUM }, () => {
     await locked.close()
   })
 
-  test('said nothing in the console and broke no rule of its policy', () => assert.deepEqual(errors, []))
+  test('logs nothing to the console and violates no content security policy', () => assert.deepEqual(errors, []))
 })
 
 /** A picture of a part: it changes when what it shows changes, canvases included. */

@@ -25,7 +25,7 @@ const ROOT = join(import.meta.dirname, '../..')
 
 describe('the TypeScript client over real sockets', { timeout: 120_000 }, () => {
   for (const whenAway of ['a reader that keeps up', 'a reader that falls behind its buffer'] as const) {
-    test(`${whenAway}: over cuts and resets its history is that of a client that was never away`, async () => {
+    test(`${whenAway}: across disconnects its history equals that of a client that stayed connected`, async () => {
       const { seed, numRuns } = seedFor('stream client', 120)
       const random = createSeededRandom(seed)
       await using service = await startTestExecution({ clock: systemClock })
@@ -83,8 +83,8 @@ describe('the TypeScript client over real sockets', { timeout: 120_000 }, () => 
         .slice(1)
         .map((text) => ({ text, seq: (JSON.parse(text) as { seq: number }).seq }))
       const texts = [JSON.stringify({ seq: 0, Hello: helloOf(events) }), ...events.flatMap(textOf)]
-      const { objections } = checkConnection({ texts, isComplete: true }, published)
-      assert.deepEqual(objections, [])
+      const { violations } = checkConnection({ texts, isComplete: true }, published)
+      assert.deepEqual(violations, [])
       assert.equal(events.filter(({ kind }) => kind === 'gap').length, 0)
       assert.ok(
         events.filter((event) => event.kind === 'connection' && event.state === 'open').length > 3,
@@ -100,7 +100,7 @@ describe('the TypeScript client over real sockets', { timeout: 120_000 }, () => 
     })
   }
 
-  test('a service that keeps little: what is missing is exactly what was told', async () => {
+  test('with a small resume buffer, exactly the reported gaps are missing', async () => {
     const { seed } = seedFor('stream client with gaps')
     const random = createSeededRandom(seed)
     const { resume } = executionSettings()
@@ -157,7 +157,7 @@ describe('the TypeScript client over real sockets', { timeout: 120_000 }, () => 
     await reading
   })
 
-  test('as one served file: it follows the stream in a Node of its own', async () => {
+  test('follows the stream as a single served file in another Node process', async () => {
     await using rig = await startPageRig()
     const file = join(ROOT, 'dist', `execution-stream-${process.pid}.mjs`)
     const source = await (await fetch(`${rig.directUrl()}page/execution-stream.js`)).text()
@@ -169,7 +169,7 @@ describe('the TypeScript client over real sockets', { timeout: 120_000 }, () => 
     await run('rm', [file])
   })
 
-  test('the documented lines work as they are copied', async () => {
+  test('the documented examples work as copied', async () => {
     await using rig = await startPageRig()
     const http = rig.directUrl().replace(/\/$/, '')
     const ws = http.replace('http', 'ws')
@@ -198,7 +198,7 @@ describe('the TypeScript client over real sockets', { timeout: 120_000 }, () => 
     assert.match(stdout, /"Hello":/)
   })
 
-  test('the example prints blocks and ends by itself', async () => {
+  test('the example prints blocks and ends', async () => {
     await using rig = await startPageRig()
     const example = pathToFileURL(join(ROOT, 'examples/execution-stream.ts')).pathname
     const { stdout, stderr } = await run(process.execPath, [example, rig.directUrl(), '3'], { timeout: 30_000 })

@@ -26,7 +26,7 @@ test(
 
     await page.fill('#token', `${token.slice(0, -1)}x`)
     await page.press('#token', 'Enter')
-    await page.locator('.token-said', { hasText: 'does not take this token' }).waitFor()
+    await page.locator('.token-status', { hasText: 'refused this token' }).waitFor()
     assert.equal(await page.inputValue('#token'), '')
 
     await page.fill('#token', token)

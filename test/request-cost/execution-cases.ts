@@ -66,13 +66,13 @@ export function executionCases(): WorkCase[] {
 async function heldBlocks(url: string): Promise<Parameters<Params>[0]> {
   const ask = async (method: string, params: unknown[]) => {
     const { text } = await post(url, JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }))
-    // The text of a large block is cut: its number and hash come early enough.
+    // The text of a large block is truncated; its number and hash are near the start.
     const field = (name: string) => new RegExp(`"${name}":"(0x[0-9a-f]+)"`).exec(text)?.[1]
     return { number: field('number'), hash: field('hash') }
   }
   const newest = await ask('eth_getBlockByNumber', ['latest', false])
   const oldest = await ask('eth_getBlockByNumber', ['earliest', false])
-  // Some way above the oldest one, which is dropped while the request is under way.
+  // Above the oldest block, which may be dropped during the request.
   const from = BigInt(oldest?.number ?? '0x0') + 5n
   return { newest: newest?.number ?? '0x0', oldest: `0x${from.toString(16)}`, hash: newest?.hash ?? '0x0' }
 }

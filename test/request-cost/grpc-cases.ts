@@ -74,7 +74,7 @@ function subscriptions(): Readonly<Record<string, Buffer>> {
   }
 }
 
-/** One call on a connection of its own; ends with the stream, or after a while where the stream stays open. */
+/** One call on its own connection; ends with the stream, or after `STREAM_MS` where the stream stays open. */
 function call(
   address: string,
   path: string,

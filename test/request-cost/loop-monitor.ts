@@ -1,11 +1,11 @@
 /**
  * Loaded before a Sluice under measurement (`NODE_OPTIONS=--import=…`), in its process, its children and its threads. Appends a
- * line to the file named by `SLUICE_LOOP_MONITOR` for every stretch in which an event loop ran without a pause.
+ * line to the file named by `SLUICE_LOOP_MONITOR` for every event loop iteration with more than a minimum of CPU time.
  *
- * A timer that is due each millisecond fires once in every turn of the loop, so between two firings lies one turn. The
- * CPU time of the thread counts, not the time on the wall: on a busy machine a thread waits without having any work.
+ * A timer with a period of one millisecond fires once per loop iteration, so the time between two firings is one iteration.
+ * The thread's CPU time counts, not the wall-clock time: on a busy machine a thread waits without working.
  *
- * On SIGUSR2 it collects garbage and appends what is live.
+ * On SIGUSR2 it collects garbage and appends the live memory.
  */
 import { appendFileSync } from 'node:fs'
 import { setFlagsFromString } from 'node:v8'
@@ -25,7 +25,7 @@ export type Stretch = {
 /** Heap and buffers of the main thread after a collection. */
 export type LiveMemory = { readonly pid: number; readonly liveBytes: number; readonly residentBytes: number }
 
-/** Shorter stretches are not worth a line. */
+/** Shorter iterations are not recorded. */
 const STRETCH_MS_MIN = 8
 
 const file = process.env['SLUICE_LOOP_MONITOR']

@@ -6,6 +6,7 @@ import { until } from '../../src/platform/process/test-wait.ts'
 import { temporaryFolder } from '../support/cli.ts'
 import { sluiceHere } from '../support/cli-in-process.ts'
 import { type Served, serve } from '../support/serve.ts'
+import { FREE_PLAN } from '../support/served-gateway.ts'
 import { executionCases } from './execution-cases.ts'
 import { grpcCases } from './grpc-cases.ts'
 import type { LiveMemory, Stretch } from './loop-monitor.ts'
@@ -16,7 +17,7 @@ import { sqlCases } from './sql-cases.ts'
 import type { WorkCase, WorkTarget } from './work-case.ts'
 import { wsCases } from './ws-cases.ts'
 
-/** The worst stretch of an event loop while a case ran, by process and thread. */
+/** The longest event loop iteration during a case, by process and thread. */
 export type CaseFigure = {
   readonly name: string
   readonly worst: Stretch | undefined
@@ -27,9 +28,9 @@ export type CaseFigure = {
 export type MeasuredSluice = AsyncDisposable & {
   readonly target: WorkTarget
   readonly running: Served
-  /** Runs a case `rounds` times; the figure is that of the round with the shortest worst stretch. */
+  /** Runs a case `rounds` times; the figure is that of the round whose longest iteration is shortest. */
   measure(work: WorkCase, rounds: number): Promise<CaseFigure>
-  /** What the main process holds once its garbage is collected. */
+  /** The main process's memory after a garbage collection. */
   liveMemory(): Promise<LiveMemory>
 }
 
@@ -45,21 +46,10 @@ export function allCases(): WorkCase[] {
   ]
 }
 
-/** No limit of a plan refuses what is to be measured; the limits of every request hold all the same. */
-const CONFIG = `
-[plans.work]
-unitsPerSecond = "unlimited"
-sendsPerSecond = "unlimited"
-wsConnections = "unlimited"
-wsSubscriptions = "unlimited"
-grpcStreams = "unlimited"
-grpcAccountsPerStream = "unlimited"
-`
-
 /** Enough blocks for a request about many of them. */
 const BLOCKS_MIN = 30
 
-/** After a case its last stretch is written by the next firing of the monitor's timer. */
+/** The last iteration of a case is recorded at the next firing of the monitor's timer. */
 const SETTLE_MS = 15
 
 /** `sluice serve` with every service over the embedded chain, its event loops monitored. */
@@ -68,11 +58,11 @@ export async function startMeasuredSluice({ tps = 2_500 }: { readonly tps?: numb
   const home = opening.use(await temporaryFolder())
   const monitorFile = home.file('stretches.jsonl')
   const configFile = home.file('sluice.toml')
-  writeFileSync(configFile, CONFIG)
+  writeFileSync(configFile, FREE_PLAN)
   const sluice = (...words: string[]) =>
     sluiceHere([...words, '--state', home.file('.sluice'), '--config', configFile], {})
   assert.equal((await sluice('customer', 'add', 'acme')).code, 0)
-  const words = ['--customer', 'acme', '--plan', 'work', '--products', 'bundle,indexer', '--print-token', '--json']
+  const words = ['--customer', 'acme', '--plan', 'free', '--products', 'bundle,indexer', '--print-token', '--json']
   const made = await sluice('sub', 'create', 'acme-work', ...words)
   assert.equal(made.code, 0, made.stderr)
   const running = opening.use(
@@ -85,7 +75,7 @@ export async function startMeasuredSluice({ tps = 2_500 }: { readonly tps?: numb
         SLUICE_LOCALNET__ENABLED: 'true',
         SLUICE_LOCALNET__RING__TPS: String(tps),
         SLUICE_EXECUTION__ENABLED: 'true',
-        // As many as are there when the cases begin: what is kept does not grow from then on.
+        // As many blocks as exist when the cases start, so that memory does not grow during them.
         SLUICE_EXECUTION__BLOCKS__HELD_MAX: String(BLOCKS_MIN),
         SLUICE_EXECUTION__RESUME__BYTES_MAX: String(4 * 1024 * 1024),
         SLUICE_EXECUTION__RPC__RENDERED_BYTES_MAX: String(4 * 1024 * 1024),
@@ -161,7 +151,7 @@ export async function startMeasuredSluice({ tps = 2_500 }: { readonly tps?: numb
   }
 }
 
-/** The threads of the ring's writer and reader and of the relay work in loops of their own, which no request enters. */
+/** The threads of the ring writer, ring reader and relay handle no requests. */
 function isEventLoop(line: Stretch | LiveMemory): line is Stretch {
   return 'threadId' in line && line.threadId === 0
 }

@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib'
 import { RPC_METHODS } from '../../src/contract/rpc-methods.ts'
 import { post, send, type WorkCase, type WorkTarget, worstJson } from './work-case.ts'
 
-/** Below the 64 KiB a body may have, with room for the frame around it. */
+/** Below the body limit of 64 KiB, with space for the request around it. */
 const PARAMS_BYTES = 63_000
 const ITEMS_MAX = 100
 

@@ -4,13 +4,13 @@ import { post, send, type WorkCase } from './work-case.ts'
 /** Close to the longest statement, which is 64 KiB. */
 const STATEMENT_BYTES = 60_000
 
-/** A million rows from the few blocks of a young chain. */
+/** A million rows from the few blocks of a new chain. */
 const LARGE_RESULT =
   'select a.slot, a.blockhash, b.blockhash from blocks a cross join blocks b cross join blocks c cross join blocks d limit 1000000'
 
 /** Statements that are hard to scan, to parse or to plan; none of them needs data. */
 const STATEMENTS: Readonly<Record<string, string>> = {
-  'a parameter of blanks': `select {a:${' '.repeat(STATEMENT_BYTES)}`,
+  'a parameter of spaces': `select {a:${' '.repeat(STATEMENT_BYTES)}`,
   'open parentheses': `select 1 in ${'('.repeat(STATEMENT_BYTES)}`,
   'nested parentheses': `select ${'('.repeat(20_000)}1${')'.repeat(20_000)}`,
   'an open string': `select '${'a'.repeat(STATEMENT_BYTES)}`,
@@ -21,7 +21,7 @@ const STATEMENTS: Readonly<Record<string, string>> = {
   'a long sum': `select ${'1+'.repeat(STATEMENT_BYTES / 2)}1`,
   'many unions': `${'select 1 union all '.repeat(3_000)}select 1`,
   'many joins': `select 1 from blocks ${'cross join blocks '.repeat(3_000)}`,
-  'many common tables': `with ${Array.from({ length: 3_000 }, (_, at) => `t${at} as (select 1)`).join(',')} select 1`,
+  'many common table expressions': `with ${Array.from({ length: 3_000 }, (_, at) => `t${at} as (select 1)`).join(',')} select 1`,
   'nested subqueries': `${'select * from ('.repeat(3_000)}select 1${')'.repeat(3_000)}`,
   'nested cases': `select ${'case when 1 then '.repeat(2_000)}1${' end'.repeat(2_000)}`,
   'many semicolons': `select 1${';'.repeat(STATEMENT_BYTES)}`,
@@ -50,7 +50,7 @@ export function sqlCases(): WorkCase[] {
     ...Object.entries(STATEMENTS).map(([name, statement]) => ask(name, statement)),
     ask('many parameters', 'select 1', `?${Array.from({ length: 1_500 }, (_, at) => `param_a${at}=1`).join('&')}`),
     ask('many settings', 'select 1', `?${Array.from({ length: 1_500 }, (_, at) => `max_threads${at}=1`).join('&')}`),
-    ask('a long statement in the address', '', `?query=${'select%20'.repeat(1_600)}`),
+    ask('a long statement in the URL', '', `?query=${'select%20'.repeat(1_600)}`),
     {
       name: 'sql wrong credentials',
       run: ({ http }) =>

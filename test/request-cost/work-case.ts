@@ -1,6 +1,6 @@
 import { request } from 'node:http'
 
-/** Where the services of the Sluice under measurement listen, and what a customer of all products holds. */
+/** The listeners of the measured Sluice, and the credentials of a customer of all products. */
 export type WorkTarget = {
   /** `http://host:port` of each HTTP listener. */
   readonly http: Readonly<Record<'rpc' | 'sender' | 'execution' | 'indexer' | 'operator', string>>
@@ -12,19 +12,19 @@ export type WorkTarget = {
   readonly indexerHeaders: Readonly<Record<string, string>>
 }
 
-/** One request, or one connection with its messages, that costs as much as its endpoint allows. */
+/** One worst-case request, or one connection with its messages. */
 export type WorkCase = {
   readonly name: string
-  /** Ends when the response is complete. What the response is does not matter here: a refusal is as good as a result. */
+  /** Resolves when the response is complete. The response does not matter: a refusal counts like a result. */
   run(target: WorkTarget): Promise<unknown>
 }
 
-/** The longest a case may take before it counts as a failure of its own. */
+/** Timeout of a case. */
 const CASE_MS_MAX = 60_000
 
 let sentCount = 0
 
-/** Every request comes from an address of its own, so that no budget of an address refuses what is to be measured. */
+/** Every request has its own source address, so that no per-address budget refuses it. */
 export function nextAddress(): string {
   sentCount++
   return `127.${1 + ((sentCount >> 16) % 200)}.${(sentCount >> 8) % 256}.${1 + (sentCount % 250)}`
@@ -37,10 +37,10 @@ type Init = {
 }
 type Received = { readonly status: number; readonly bytes: number; readonly text: string }
 
-/** Of a response this much is kept; the rest is read and dropped. */
+/** Bytes of a response that are kept; the rest is read and dropped. */
 const TEXT_BYTES_MAX = 4096
 
-/** Sends a request and reads its whole response. A connection that is closed instead counts as status 0. */
+/** Sends a request and reads its complete response. A closed connection counts as status 0. */
 export function send(url: string, { method = 'GET', headers = {}, body }: Init = {}): Promise<Received> {
   return new Promise((resolve, reject) => {
     const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) }

@@ -3,8 +3,9 @@ import type { AcceptedSubscription, EventFilter, Hex, RawEventName } from '../..
 import { createManualClock } from '../../src/core/clock.ts'
 import type { RawEventPart } from '../../src/execution/source/message.ts'
 import type { Wanted } from '../../src/execution/source/wanted-events.ts'
-import { type JoinedClient, StreamHub } from '../../src/execution/stream/hub.ts'
+import { StreamHub } from '../../src/execution/stream/hub.ts'
 import { createSeqCounter } from '../../src/execution/stream/seq-counter.ts'
+import { StreamSession } from '../../src/execution/stream/session.ts'
 import { parseSubscribeQuery } from '../../src/execution/stream/subscription.ts'
 import { createSeqMemory } from '../support/execution.ts'
 import { checkConnection, createFrameReader, type Published } from '../support/history-checker.ts'
@@ -12,8 +13,8 @@ import { createRandom } from '../support/property.ts'
 import type { SimWorld } from './run-seeds.ts'
 
 /**
- * The hub on a clock of its own, with clients that come, go, stall, resume at every boundary and change their minds, and with restarts
- * of the service. A model beside it says what each client should have seen.
+ * The hub on a virtual clock, with clients that connect, disconnect, stall, resume at every boundary and change their subscription, and
+ * with restarts of the service. A model computes what each client must receive.
  */
 
 const BLOCKED: ReadonlySet<RawEventName> = new Set<RawEventName>(['StorageAccess'])
@@ -46,7 +47,7 @@ class World {
   readonly buffer: { entriesMax: number; bytesMax: number }
   readonly items: Item[] = []
   readonly clients = new Set<Client>()
-  /** Cursors of clients that left, with their subscription. */
+  /** Cursors of disconnected clients, with their subscription. */
   readonly gone: { cursor: string; subscribe: string }[] = []
   recorded: readonly RawEventName[] = []
   #recordings: Wanted[] = []
@@ -91,12 +92,12 @@ class World {
     )
   }
 
-  /** What is asked for without interruption since a version that the source has heard. */
+  /** Whether the event was requested without interruption since a version that the source has received. */
   #isReported(name: RawEventName): boolean {
     return this.recorded.includes(name) && this.#version >= (this.#asked.get(name) ?? Number.POSITIVE_INFINITY)
   }
 
-  /** The source hears later what is wanted, as a thread does. */
+  /** The source receives the requested events later, as a thread does. */
   turnSource(): void {
     const wanted = this.#recordings.shift()
     if (wanted === undefined) return
@@ -110,7 +111,7 @@ class World {
     const seq = this.hub.window.newestSeq
     const choice = random(10)
     if (choice === 0) {
-      // Each has a text of its own: a warning shows no number by which two equal ones could be told apart.
+      // Each has a unique text: a warning has no number that would distinguish two equal ones.
       const from = ++this.#value * 2
       this.hub.publishWarning({ type: 'ring_gap', from_seqno: from, to_seqno: from + 1, blocks_dropped: 1 })
       this.#note(
@@ -177,7 +178,7 @@ class World {
 class Client {
   readonly #world: World
   readonly #reader = createFrameReader()
-  readonly #joined: JoinedClient
+  readonly #joined: StreamSession
   readonly subscribe: string
   readonly resumeFrom: string | undefined
   readonly texts: string[] = []
@@ -193,12 +194,13 @@ class Client {
     const socket = {
       isClear: () => this.isClear,
       write: (bytes: Buffer) => {
-        assert(this.isClear, 'nothing is written to a socket that is not clear')
+        assert(this.isClear, 'the hub writes only to a socket that has drained')
         this.texts.push(...this.#reader.push(bytes))
         if (world.random(this.isSlow ? 2 : 12) === 0) this.isClear = false
       },
     }
-    this.#joined = world.hub.join(
+    this.#joined = new StreamSession(
+      world.hub,
       {
         get isClear() {
           return socket.isClear()
@@ -240,21 +242,24 @@ class Client {
       { texts, resumeFrom, isComplete: isComplete && this.closed === undefined },
       published,
     )
-    assert.deepEqual(verdict.objections, [])
+    assert.deepEqual(verdict.violations, [])
     stats.gaps += verdict.reportedGaps.length
     if (verdict.isResumed) {
       stats.resumed += 1
       const from = resumeFrom === '0' ? Number.POSITIVE_INFINITY : Number(resumeFrom)
       const to = verdict.cursor ?? 0
       const hidden = items.filter(({ seq }) => seq > from && seq <= to).flatMap((item) => item.hidden)
-      assert(!hidden.some((part) => passes(part, parsed.subscription)), 'an event was not made, and the resume hid it')
+      assert(
+        !hidden.some((part) => passes(part, parsed.subscription)),
+        'an event was not produced, and the resume hid it',
+      )
     } else if (resumeFrom !== undefined) stats.outOfWindow += 1
     if (this.closed !== undefined) stats.slowCloses += 1
     if (verdict.cursor !== undefined) gone.push({ cursor: String(verdict.cursor), subscribe: this.subscribe })
   }
 }
 
-/** The model: what a subscription includes, said as plainly as possible. */
+/** The model: the frames of a subscription, in the simplest form. */
 function expectedFrames(items: readonly Item[], subscription: AcceptedSubscription): Published[] {
   return items.flatMap(({ seq, kind, text, parts }) => {
     if (kind === 'hidden') return []
@@ -282,7 +287,7 @@ function fits({ txnIndex, addresses }: RawEventPart['fields'], filter: EventFilt
   return filter.address === undefined || addresses?.includes(filter.address as Hex) === true
 }
 
-/** One history from its seed. Throws where a client saw anything but what it should have seen. */
+/** Runs one history from its seed. Throws where a client received other frames than the model. */
 function run(seed: number): HubStats {
   const world = new World(seed)
   const { random } = world
@@ -293,7 +298,7 @@ function run(seed: number): HubStats {
     const choice = random(4)
     if (choice === 0 && known !== undefined) new Client(world, known.subscribe, known.cursor)
     else if (choice === 1) {
-      // Every boundary of the window, from two before it to two behind it.
+      // Every boundary of the window, from two before it to two after it.
       const edges = [oldestSeq - 2, oldestSeq - 1, oldestSeq, newestSeq - 1, newestSeq, newestSeq + 1, newestSeq + 2, 0]
       new Client(world, subscribe, String(Math.max(0, edges[random(edges.length)] as number)))
     } else if (choice === 2) new Client(world, subscribe, ['', 'x', '-1', '1e3', '99999999999999999999'][random(5)])
@@ -314,7 +319,7 @@ function run(seed: number): HubStats {
     else if (choice < 99) world.clock.advance(random(2000))
     else if (random(4) === 0) world.restart()
   }
-  // In the end all is quiet: whoever is still there has everything.
+  // At the end, every connected client must have received everything.
   world.flush()
   for (const client of [...world.clients]) {
     client.drainAll()

@@ -13,7 +13,7 @@ import { createMetricsRegistry } from '../../src/platform/telemetry/metrics-regi
 import { createAccessFixture } from '../support/access.ts'
 import type { SimWorld } from './run-seeds.ts'
 
-/** Two small plans with a month that can be used up, so that every limit is met often. */
+/** Two small plans with a monthly quota that can be used up, so that every limit is reached often. */
 const PLANS = {
   small: { ...BUILT_IN_PLANS.starter, unitsPerSecond: 3, sendsPerSecond: 1, unitsPerMonth: 400, batchItems: 20 },
   large: {
@@ -90,14 +90,14 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 )
 
-/** The rule written down a second time, in thousandths and without any of the ledger's economies. */
+/** A second implementation of the quota rules, in thousandths and without the ledger's optimizations. */
 class ModelBooks {
   plan: PlanName = 'small'
   used = 0
   month: number
   levels = new Map<string, number>()
   atMs: number
-  /** Since the last flush; a kill loses these. */
+  /** Since the last flush; lost on a kill. */
   unwritten = { calls: 0, units: 0, refused: 0 }
   written = { calls: 0, units: 0, refused: 0 }
 
@@ -174,7 +174,7 @@ class ModelBooks {
   }
 }
 
-/** A process that can be ended and begun again on the same store. */
+/** A process that can be restarted on the same store. */
 function createProcess(clock: Clock, fixture: ReturnType<typeof createAccessFixture>, stored: Map<string, UsageRow>) {
   const still: Clock = { ...clock, setRepeating: () => ({ cancel() {}, [Symbol.dispose]() {} }) }
   const plans = createPlanTable(PLANS)
@@ -213,7 +213,7 @@ function createProcess(clock: Clock, fixture: ReturnType<typeof createAccessFixt
   return { now: () => running, again: () => void (running = begin()) }
 }
 
-/** Charged is admitted, to the call: batches, clocks, rotations, plans, restarts. */
+/** Every admitted call is charged and no other: batches, clocks, rotations, plans, restarts. */
 export function ledgerProperty(seen: LedgerStats) {
   return fc.asyncProperty(fc.array(step, { maxLength: 80, size: 'max' }), async (steps) => {
     const clock = createManualClock(Date.parse('2026-11-30T22:30:00Z'))
@@ -283,7 +283,7 @@ export function ledgerProperty(seen: LedgerStats) {
         assert.ok(on !== undefined)
         fixture.changeSubscription(on.id, { plan: taken.plan })
         fixture.publish()
-        // Limits are taken over with the next call.
+        // New limits apply from the next call.
         on.books.setPlan(taken.plan, trueNowMs())
         call(taken.sub, ['getSlot'], false, false)
       } else if (taken.do === 'sweep') machine.now().ledger.sweep(clock.monotonicMs())
@@ -309,7 +309,7 @@ export function ledgerProperty(seen: LedgerStats) {
       assert.deepEqual({ calls: sum('calls'), units: sum('units'), refused: sum('refused') }, books.written, id)
       const months = Map.groupBy(rows, (row) => monthOf(row.hour))
       for (const inMonth of months.values()) {
-        assert.ok(inMonth.reduce((total, row) => total + row.units, 0) <= 900, `${id} above its month`)
+        assert.ok(inMonth.reduce((total, row) => total + row.units, 0) <= 900, `${id} above its monthly quota`)
       }
     }
 
@@ -320,7 +320,7 @@ export function ledgerProperty(seen: LedgerStats) {
   })
 }
 
-/** Small histories come first in a run of fast-check; the fourth has its full length. */
+/** fast-check starts with small histories; the fourth has its full length. */
 const HISTORIES_PER_SEED = 4
 
 export const ledgerWorld: SimWorld<(typeof EVENTS)[number]> = {

@@ -5,7 +5,7 @@ import type { HttpOutcome } from '../../src/platform/http/client/exchange.ts'
 import type { HttpPool } from '../../src/platform/http/client/pool.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import { createMetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
-import { type CallOutcome, forwardCall } from '../../src/upstreams/http-call.ts'
+import { forwardCall, type UpstreamResponse } from '../../src/upstreams/http-call.ts'
 import { upstreamsMetrics } from '../../src/upstreams/metrics.ts'
 import { createNode, type UpstreamNode } from '../../src/upstreams/node.ts'
 import { parseUpstreamsOptions } from '../../src/upstreams/options.ts'
@@ -16,12 +16,12 @@ import { createRandom } from '../support/property.ts'
 import type { SimWorld } from './run-seeds.ts'
 
 /**
- * Two to four nodes that refuse, break, fall silent, fall behind and come back, in front of clients that read and write. Every call ends once and in
- * time, a write is carried out once at most, retries stay within their budget, no client is taken back in time while a node could prevent it, and
- * when all nodes are well again everything is answered.
+ * Two to four nodes that refuse, drop connections, stop responding, fall behind and recover, with clients that read and write. Every call ends once
+ * and in time, a write is executed at most once, retries stay within their budget, no client reads an older slot while a node could prevent it, and
+ * every call succeeds once all nodes have recovered.
  */
 
-const EVENTS = ['calls', 'answered', 'retried', 'noUpstream', 'timeouts', 'notSent', 'maybeSent', 'faults'] as const
+const EVENTS = ['calls', 'responses', 'retried', 'noUpstream', 'timeouts', 'notSent', 'maybeSent', 'faults'] as const
 type Seen = Record<(typeof EVENTS)[number], number>
 
 const STEPS = 120
@@ -29,12 +29,12 @@ const SLOT_MS = 400
 const MOODS = ['well', 'refusing', 'breaking', 'silent', 'erring'] as const
 type Mood = (typeof MOODS)[number]
 
-/** A node as the chain sees it. */
+/** A simulated node. */
 class SimNode {
   mood: Mood = 'well'
-  /** Where its chain stands still, if it does. */
+  /** The slot at which its chain has stalled, if it has. */
   stalledAt: number | undefined
-  /** Writes it has carried out, by number. */
+  /** Writes it has executed, by number. */
   readonly writes: number[] = []
   calls = 0
   readonly #world: World
@@ -47,7 +47,7 @@ class SimNode {
     return this.stalledAt ?? this.#world.slot
   }
 
-  /** The transport to it, with the promises of the real one: one outcome, never before `call` returns, by the deadline. */
+  /** The transport to it, with the guarantees of the real one: one outcome, never before `call` returns, by the deadline. */
   transport(): HttpPool {
     const { clock, random } = this.#world
     let inFlight = 0
@@ -69,7 +69,7 @@ class SimNode {
           done(outcome)
         }
         const timer = clock.setTimer(deadlineMs, () =>
-          end({ kind: 'maybe-sent', cause: 'deadline', message: 'no answer in time' }),
+          end({ kind: 'maybe-sent', cause: 'deadline', message: 'no response in time' }),
         )
         clock.setTimer(1 + random(20), () => {
           if (isDone) return
@@ -114,7 +114,7 @@ class World implements Disposable {
   readonly #budget = createRetryBudget(this.#options.calls.retryShare)
   readonly #metrics
   readonly clients: ClientView[]
-  /** How many nodes a call has reached. */
+  /** The number of nodes a call has reached. */
   readonly attempts = new Map<number, number>()
   slot = 1000
   pending = 0
@@ -170,28 +170,28 @@ class World implements Disposable {
       budget: this.#budget,
       metrics: this.#metrics,
       done: (outcome) => {
-        assert.ok(hasReturned, 'told before the call returned')
-        assert.ok(!isDone, 'told twice')
+        assert.ok(hasReturned, 'the outcome was delivered before the call returned')
+        assert.ok(!isDone, 'an outcome was delivered twice')
         isDone = true
         this.pending -= 1
         const tookMs = clock.monotonicMs() - startedMs
         assert.ok(tookMs <= this.#options.calls.deadlineMs + 100, `a call took ${tookMs} ms`)
         this.#count(outcome)
-        // A second node is taken where the first failed, also when it is behind.
+        // After a failure a second node is picked even when it is behind.
         if (outcome.kind === 'responded' && isKept && this.attempts.get(n) === 1)
-          assert.ok(slotIn(outcome.body) >= sawSlot, `a client at ${sawSlot} was taken back to ${slotIn(outcome.body)}`)
+          assert.ok(slotIn(outcome.body) >= sawSlot, `a client at ${sawSlot} read ${slotIn(outcome.body)}`)
       },
     })
     hasReturned = true
   }
 
-  #count(outcome: CallOutcome): void {
+  #count(outcome: UpstreamResponse): void {
     const { seen } = this
     if (outcome.kind === 'no-upstream') seen.noUpstream += 1
     else if (outcome.kind === 'timeout') seen.timeouts += 1
     else if (outcome.kind === 'failed-not-sent') seen.notSent += 1
     else if (outcome.kind === 'failed-maybe-sent') seen.maybeSent += 1
-    else seen.answered += 1
+    else seen.responses += 1
   }
 
   disturb(): void {
@@ -210,7 +210,7 @@ class World implements Disposable {
 
   check(): void {
     const written = this.sims.flatMap(({ writes }) => writes)
-    assert.equal(new Set(written).size, written.length, 'a write was carried out twice')
+    assert.equal(new Set(written).size, written.length, 'a write was executed twice')
     const sent = this.sims.reduce((sum, { calls }) => sum + calls, 0)
     this.seen.retried += Math.max(0, sent - this.seen.calls)
   }
@@ -237,12 +237,12 @@ async function run(seed: number): Promise<Seen> {
   world.heal()
   await clock.advanceAsync(20_000)
   assert.equal(world.pending, 0, 'a call never ended')
-  const { answered: responded } = world.seen
+  const { responses: before } = world.seen
   for (let call = 0; call < 20; call++) {
     world.call()
     await clock.advanceAsync(100)
   }
-  assert.equal(world.seen.answered - responded, 20, 'all nodes are well, and a call was not answered')
+  assert.equal(world.seen.responses - before, 20, 'all nodes are healthy, and a call got no response')
   for (const { breaker } of world.pool.nodes) assert.equal(breaker.state, 'closed')
   world.check()
   return world.seen

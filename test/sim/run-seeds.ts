@@ -1,11 +1,11 @@
-/** A small world on a clock of its own: what happens in it follows from the seed alone. */
+/** A small simulation on a virtual clock: its history is determined by the seed. */
 export type SimWorld<Seen extends string = string> = {
   readonly name: string
-  /** One in so many seeds is enough where a history is long. */
+  /** Long histories run only one seed in this many. */
   readonly oneIn?: number
-  /** What must have happened at least once over many seeds; without it the runs would show nothing. */
+  /** Events that must occur at least once over many seeds; otherwise the runs prove nothing. */
   readonly events: readonly Seen[]
-  /** Runs one history and counts what happened in it. Throws where the world broke one of its promises. */
+  /** Runs one history and counts its events. Throws on a violated invariant. */
   run(seed: number): Record<Seen, number> | Promise<Record<Seen, number>>
 }
 
@@ -14,11 +14,11 @@ export type SeedRuns = { readonly firstSeed: number; readonly seeds: number; onS
 export type SeedOutcome = {
   readonly seeds: number
   readonly seen: Readonly<Record<string, number>>
-  /** Events that never happened. */
+  /** Events that never occurred. */
   readonly never: readonly string[]
 }
 
-/** The error of the first seed that fails says how to run that one alone. */
+/** The error of the first failing seed contains the command that runs only this seed. */
 export async function runSeeds(world: SimWorld, { firstSeed, seeds, onSeed }: SeedRuns): Promise<SeedOutcome> {
   const seen: Record<string, number> = Object.fromEntries(world.events.map((event) => [event, 0]))
   for (let at = 0; at < seeds; at++) {

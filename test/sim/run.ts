@@ -4,8 +4,8 @@ import { shareSeeds } from './share-seeds.ts'
 import { WORLDS } from './worlds.ts'
 
 /**
- * `npm run sim`: every world over ten thousand seeds, or one of them over those asked for, on all cores. Ends with 1 at the first promise broken,
- * and where something that the runs should have met never happened.
+ * `npm run sim`: runs every world over ten thousand seeds, or one world over the given seeds, on all cores. Exits with 1 at the first violated
+ * invariant, and when an expected event never occurred.
  */
 const { values } = parseArgs({
   options: {
@@ -14,8 +14,8 @@ const { values } = parseArgs({
     seeds: { type: 'string', default: '10000' },
   },
 })
-/** Over so many seeds everything that can happen in a world has happened; a single seed run again shows little. */
-const SEEDS_THAT_SHOW = 200
+/** From this many seeds on every event of a world must have occurred. */
+const SEEDS_FOR_ALL_EVENTS = 200
 
 const firstSeed = Number(values.seed)
 const seeds = Number(values.seeds)
@@ -42,7 +42,7 @@ for (const world of worlds) {
     process.stdout.write(
       `${isTerminal ? '\r' : ''}${JSON.stringify({ world: world.name, firstSeed, seeds: count, seconds, ...seen })}\n`,
     )
-    if (never.length > 0 && count >= SEEDS_THAT_SHOW) {
+    if (never.length > 0 && count >= SEEDS_FOR_ALL_EVENTS) {
       process.stderr.write(`${world.name}: never happened: ${never.join(', ')}\n`)
       process.exitCode = 1
     }

@@ -2,14 +2,14 @@ import { isMainThread, parentPort, Worker, workerData } from 'node:worker_thread
 import { runSeeds, type SeedOutcome, type SeedRuns } from './run-seeds.ts'
 import { WORLDS } from './worlds.ts'
 
-/** Seeds know nothing of each other, so each core takes a share of them: a world that works with real files needs a tenth of a second for one. */
+/** The seeds that one thread runs. Seeds are independent; a world that works with real files needs a tenth of a second for one. */
 type Share = { readonly world: string; readonly firstSeed: number; readonly seeds: number }
 type Report = { readonly done: number } | { readonly outcome: SeedOutcome } | { readonly failure: string }
 
-/** Progress is told this often, so that telling it costs nothing beside the runs. */
+/** Progress is reported once per this many seeds. */
 const REPORT_EVERY = 25
 
-/** Runs the seeds of one world in several threads. The first promise broken in any of them ends all. */
+/** Runs the seeds of one world in several threads. The first failure in any of them ends all. */
 export async function shareSeeds(
   world: string,
   { firstSeed, seeds, onSeed, threads }: SeedRuns & { readonly threads: number },
@@ -36,7 +36,7 @@ export async function shareSeeds(
   }
 }
 
-/** As equal as whole numbers allow, and none empty. */
+/** Shares of nearly equal size, none empty. */
 function shareSizes(seeds: number, threads: number): number[] {
   const shares = Math.min(seeds, threads)
   return Array.from({ length: shares }, (_, at) => Math.floor(seeds / shares) + (at < seeds % shares ? 1 : 0))
@@ -50,7 +50,7 @@ function outcomeOf(worker: Worker, onDone: (count: number) => void): Promise<See
     else reject(new Error(report.failure))
   })
   worker.once('error', reject)
-  worker.once('exit', (code) => reject(new Error(`a thread of the simulator ended with ${code} before its seeds did`)))
+  worker.once('exit', (code) => reject(new Error(`a simulator thread exited with ${code} before its seeds were done`)))
   return promise
 }
 
@@ -71,7 +71,7 @@ if (!isMainThread && parentPort !== null) {
   const notify = (report: Report) => parentPort?.postMessage(report)
   const world = WORLDS.find((each) => each.name === name)
   try {
-    if (world === undefined) throw new Error(`there is no world ${name}`)
+    if (world === undefined) throw new Error(`unknown world ${name}`)
     const onSeed = (done: number) => done % REPORT_EVERY === 0 && notify({ done })
     notify({ outcome: await runSeeds(world, { firstSeed, seeds, onSeed }) })
   } catch (error) {

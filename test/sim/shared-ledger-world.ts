@@ -4,8 +4,8 @@ import { openSharedLedgers, own } from '../support/shared-ledgers.ts'
 import type { SimWorld } from './run-seeds.ts'
 
 /**
- * Several processes spend one budget, booking with a server whose answers take their time. In every other world the server goes away
- * and comes back. Whatever happens, no more is admitted than budget and stated slack, and what was spent is booked in the end.
+ * Several processes spend one budget, which a server with slow responses keeps. In every other history the server fails and recovers.
+ * No more is ever admitted than the budget and the stated slack, and everything spent is recorded in the end.
  */
 
 const EVENTS = ['admitted', 'refused', 'refunded', 'outages', 'idleSweeps'] as const
@@ -27,13 +27,13 @@ async function run(seed: number): Promise<Record<(typeof EVENTS)[number], number
   })
   const units = terms.buckets[terms.unitsBucket]
   assert.ok(units !== undefined)
-  // One bucket as large as budget and slack together must never run dry: that is the formula, for every window at once.
-  // An outage gives every process a share of the bucket once more, and the units the processes believed in before it.
+  // One bucket of the size of budget plus slack must never be empty: this checks the formula for every window at once.
+  // An outage adds another share of the bucket for every process, and the units the processes held before it.
   const slack = processes * units.chunk
   let room = units.capacity + slack
   let month = 0
-  /** Units admitted while no process could know of the others. */
-  let spentApart = 0
+  /** Units admitted while the processes could not reach the server. */
+  let spentInOutage = 0
 
   for (let step = 0; step < STEPS; step++) {
     const member = members[random(processes)]
@@ -46,7 +46,7 @@ async function run(seed: number): Promise<Record<(typeof EVENTS)[number], number
       }
       room -= outcome.cost
       month += outcome.cost
-      if (!server.state.isUp) spentApart += outcome.cost
+      if (!server.state.isUp) spentInOutage += outcome.cost
       seen.admitted += 1
       if (random(20) > 0) continue
       member?.refund(method)
@@ -55,7 +55,7 @@ async function run(seed: number): Promise<Record<(typeof EVENTS)[number], number
       month -= outcome.cost
     }
     assert.ok(room >= -1e-3, `${-room} units above budget and slack`)
-    const monthMax = UNITS_PER_MONTH + processes * terms.monthChunk + spentApart
+    const monthMax = UNITS_PER_MONTH + processes * terms.monthChunk + spentInOutage
     assert.ok(month <= monthMax, `${month} units in the month, ${monthMax} at most`)
     const pass = random(random(10) === 0 ? 3000 : 60)
     await clock.advanceAsync(pass)
@@ -66,14 +66,14 @@ async function run(seed: number): Promise<Record<(typeof EVENTS)[number], number
     }
     if (hasOutages && random(60) === 0) {
       server.state.isUp = !server.state.isUp
-      // Going and coming back each let what a process believes in differ from the books once.
+      // Failure and recovery each let the units of a process differ from the server's once.
       room += units.capacity + slack
       if (!server.state.isUp) seen.outages += 1
     }
   }
   server.state.isUp = true
   await clock.advanceAsync(10_000)
-  assert.equal(server.books.get('test:quota:sub_a')?.used, month, 'all that was spent is booked')
+  assert.equal(server.books.get('test:quota:sub_a')?.used, month, 'all units spent are recorded')
   return seen
 }
 

@@ -9,7 +9,7 @@ const SEEDS = isFull ? 2000 : 40
 
 describe('the simulator', () => {
   for (const world of WORLDS) {
-    test(`${world.name} keeps its promises on virtual time`, async (t) => {
+    test(`${world.name} keeps its invariants on virtual time`, async (t) => {
       const seeds = Math.ceil(SEEDS / (world.oneIn ?? 1))
       const { seen, never } = await runSeeds(world, { firstSeed: seedOf(t), seeds })
       t.diagnostic(JSON.stringify(seen))
@@ -17,29 +17,29 @@ describe('the simulator', () => {
     })
   }
 
-  test('says how to run a failing seed alone', async () => {
+  test('prints the command that runs only the failing seed', async () => {
     const world = {
       name: 'broken',
       events: ['runs'],
       run(seed: number) {
-        if (seed === 9) throw new Error('a promise was broken')
+        if (seed === 9) throw new Error('an invariant was violated')
         return { runs: 1 }
       },
     }
     await assert.rejects(
       runSeeds(world, { firstSeed: 5, seeds: 10 }),
-      /npm run sim -- --world broken --seed 9 --seeds 1 {3}fails: Error: a promise was broken/,
+      /npm run sim -- --world broken --seed 9 --seeds 1 {3}fails: Error: an invariant was violated/,
     )
   })
 
-  test('threads that share the seeds see what one alone sees', async () => {
+  test('several threads count the same events as one', async () => {
     const [world] = WORLDS
     assert.ok(world)
     const runs = { firstSeed: 7, seeds: 5 }
     const alone = await runSeeds(world, runs)
     assert.ok(Object.values(alone.seen).some((count) => count > 0))
     assert.deepEqual(await shareSeeds(world.name, { ...runs, threads: 2 }), alone)
-    await assert.rejects(shareSeeds('nowhere', { firstSeed: 7, seeds: 1, threads: 2 }), /there is no world nowhere/)
+    await assert.rejects(shareSeeds('nowhere', { firstSeed: 7, seeds: 1, threads: 2 }), /unknown world nowhere/)
   })
 
   test('the same seed gives the same history', async () => {

@@ -26,25 +26,25 @@ import { CONTEXT } from '../support/store-engines.ts'
 import type { SimWorld } from './run-seeds.ts'
 
 /**
- * An operator changes customers, subscriptions and tokens in one process; two gateways follow the same store in theirs. Gateways are ended
- * and begun again, hours pass, the wall clock is set back. After each second both must open their door to exactly the tokens that a plain list
- * of what the operator did says are good, and the store must be whole.
+ * An operator changes customers, subscriptions and tokens in one process; two gateways follow the same store in theirs. Gateways are
+ * restarted, hours pass, the wall clock is set back. After each second both must accept exactly the tokens that a list of the operator's
+ * changes makes valid, and the store must be intact.
  */
 
 const EVENTS = ['changes', 'refusedChanges', 'rotations', 'graces', 'restarts', 'admitted', 'refused'] as const
 type Seen = Record<(typeof EVENTS)[number], number>
 
 const STEPS = 24
-/** A store that moved is noticed well within this. */
+/** A changed store is noticed within this time. */
 const NOTICED_MS = 1000
-/** Ends are taken late by the skew that clocks of honest machines may have. */
+/** Expiry is delayed by the clock skew that machines may have. */
 const SKEW_MS = 60_000
 const HOUR_MS = 3_600_000
-/** Nobody cuts the power of this world: its files need not reach a disk. */
+/** A power loss is not simulated, so the files can be in memory. */
 const FOLDERS = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
 
-/** What the operator did, as a list that a person could keep on paper. */
-type Paper = {
+/** A subscription in the model of what the operator did. */
+type ModelSubscription = {
   readonly subscription: string
   readonly customer: string
   readonly validUntil: number | null
@@ -55,7 +55,7 @@ type Paper = {
 class World {
   readonly random: (below: number) => number
   readonly clock: ManualClock
-  readonly papers: Paper[] = []
+  readonly model: ModelSubscription[] = []
   readonly customers = new Map<string, 'active' | 'suspended'>()
   readonly seen: Seen = { changes: 0, refusedChanges: 0, rotations: 0, graces: 0, restarts: 0, admitted: 0, refused: 0 }
   readonly #chance: ReturnType<typeof createSeededRandom>
@@ -84,8 +84,8 @@ class World {
   #open(): Promise<AccessStore> {
     const { clock } = this
     const audit = { file: join(this.#folder, 'audit.log'), mirror: 'one machine', toolVersion: '0.0.0' }
-    const position = { engine: 'sqlite' as const, file: join(this.#folder, 'access.db') }
-    return openStore({ position, audit, check: 'quick' }, { clock, random: this.#chance, log: silentLogger })
+    const location = { engine: 'sqlite' as const, file: join(this.#folder, 'access.db') }
+    return openStore({ location, audit, check: 'quick' }, { clock, random: this.#chance, log: silentLogger })
   }
 
   async #startGateway(): Promise<{ store: AccessStore; access: Access }> {
@@ -117,7 +117,7 @@ class World {
     this.gateways[at] = await this.#startGateway()
   }
 
-  /** A change that the present state forbids must be refused with a reason and leave nothing behind. */
+  /** A change that the current state forbids must be refused with a reason and change nothing. */
   async change(work: (on: Provisioning) => Promise<void>): Promise<void> {
     const store = this.#operator as AccessStore
     const before = await store.revision()
@@ -127,35 +127,35 @@ class World {
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error
       this.seen.refusedChanges += 1
-      assert.equal(await store.revision(), before, 'a refused change moved the store')
+      assert.equal(await store.revision(), before, 'a refused change modified the store')
     }
   }
 
   async operate(): Promise<void> {
-    const { random, papers } = this
-    const paper = papers[random(Math.max(1, papers.length))]
-    if (paper === undefined || random(5) === 0) return this.#subscribe()
-    const { subscription, customer } = paper
+    const { random, model } = this
+    const known = model[random(Math.max(1, model.length))]
+    if (known === undefined || random(5) === 0) return this.#subscribe()
+    const { subscription, customer } = known
     const nowMs = this.clock.nowMs()
     switch (random(6)) {
       case 0:
         return this.change(async (on) => {
           await suspendSubscription(on, { subscription })
-          paper.state = 'suspended'
+          known.state = 'suspended'
         })
       case 1:
         return this.change(async (on) => {
           await resumeSubscription(on, { subscription })
-          paper.state = 'active'
+          known.state = 'active'
         })
       case 2:
         return this.change(async (on) => {
           if (random(4) > 0) {
             await revokeTokens(on, { subscription })
-            end(paper)
+            end(known)
           } else {
             await cancelSubscription(on, { subscription })
-            paper.state = 'cancelled'
+            known.state = 'cancelled'
           }
         })
       case 3:
@@ -169,20 +169,20 @@ class World {
           const graceMs = random(2) * (1 + random(24)) * HOUR_MS
           const { secret } = await rotateToken(on, { subscription, graceMs })
           this.seen[graceMs > 0 ? 'graces' : 'rotations'] += 1
-          end(paper, graceMs > 0 ? nowMs + graceMs + SKEW_MS : undefined)
-          paper.tokens.push({ secret, endsAtMs: Number.POSITIVE_INFINITY })
+          end(known, graceMs > 0 ? nowMs + graceMs + SKEW_MS : undefined)
+          known.tokens.push({ secret, endsAtMs: Number.POSITIVE_INFINITY })
         })
     }
   }
 
   async #subscribe(): Promise<void> {
-    const { random, papers, clock } = this
+    const { random, model, clock } = this
     const customer = `customer-${random(3)}`
     if (!this.customers.has(customer)) {
       await this.change(async (on) => void (await addCustomer(on, { name: customer, contact: '' })))
       this.customers.set(customer, 'active')
     }
-    const subscription = `sub-${papers.length}`
+    const subscription = `sub-${model.length}`
     const validUntil = random(3) === 0 ? clock.nowMs() + (1 + random(48)) * HOUR_MS : null
     await this.change(async (on) => {
       const made = await createSubscription(on, {
@@ -196,14 +196,14 @@ class World {
       const secret = made.token?.secret
       assert.ok(secret !== undefined)
       const token = { secret, endsAtMs: Number.POSITIVE_INFINITY }
-      papers.push({ subscription, customer, validUntil, state: 'active', tokens: [token] })
+      model.push({ subscription, customer, validUntil, state: 'active', tokens: [token] })
     })
   }
 
-  /** Every token ever given out, at every gateway, against the paper. */
+  /** Compares every issued token at every gateway with the model. */
   check(): void {
     const nowMs = this.clock.nowMs()
-    for (const { customer, state, validUntil, tokens } of this.papers) {
+    for (const { customer, state, validUntil, tokens } of this.model) {
       const isOpen =
         state === 'active' &&
         this.customers.get(customer) === 'active' &&
@@ -220,9 +220,9 @@ class World {
   }
 }
 
-/** The token in use ends, at once or at a time; whichever was ending already ends at once. At once means for good, whatever the clock says later. */
-function end(paper: Paper, endsAtMs?: number): void {
-  for (const token of paper.tokens) {
+/** The active token ends, immediately or at a time; one that was already ending ends immediately. A token that has ended stays ended when the clock is set back. */
+function end(known: ModelSubscription, endsAtMs?: number): void {
+  for (const token of known.tokens) {
     const isInUse = token.endsAtMs === Number.POSITIVE_INFINITY
     token.endsAtMs = isInUse && endsAtMs !== undefined ? endsAtMs : Number.NEGATIVE_INFINITY
   }

@@ -2,17 +2,17 @@ import { credentials, Client as GrpcClient } from '@grpc/grpc-js'
 import { SubscribeRequestSchema, SubscribeUpdateSchema } from '../../src/solana/gen/geyser_pb.ts'
 import { decodeMessage, encodeMessage } from '../../src/solana/geyser/protobuf.ts'
 import { openStream, SUBSCRIBE, tokenMetadata } from '../support/grpc-gateway.ts'
-import { type Client, type Crowd, pause } from './crowd.ts'
+import { type Client, pause, type SoakContext } from './client.ts'
 
-/** Watches slots on one gRPC stream after another. Within a stream nothing may be missing: a node that is lost ends it. */
-export const geyserWatcher: Client = async (crowd) => {
-  while (!crowd.isOver()) {
-    await watchOnce(crowd)
-    await pause(200 + crowd.random(1000))
+/** Subscribes to slots on one gRPC stream after another. No slot may be missing within a stream: the loss of a node ends it. */
+export const geyserWatcher: Client = async (context) => {
+  while (!context.isOver()) {
+    await watchOnce(context)
+    await pause(200 + context.random(1000))
   }
 }
 
-async function watchOnce({ service, random, isOver, object, count }: Crowd): Promise<void> {
+async function watchOnce({ service, random, isOver, reportViolation, count }: SoakContext): Promise<void> {
   const client = new GrpcClient(service.at.grpc, credentials.createInsecure())
   const stream = openStream(client, SUBSCRIBE, tokenMetadata(service.token))
   stream.call.removeAllListeners('data')
@@ -23,7 +23,7 @@ async function watchOnce({ service, random, isOver, object, count }: Crowd): Pro
     if (update?.case !== 'slot') return
     const { slot } = update.value
     count('geyser slots')
-    if (last !== undefined && slot !== last + 1n) object(`geyser slot ${slot} came after ${last}`)
+    if (last !== undefined && slot !== last + 1n) reportViolation(`geyser slot ${slot} after ${last}`)
     last = slot
   })
   void stream.ended.then(({ code }) => {

@@ -2,10 +2,10 @@ import { SubscribeUpdateSchema } from '../../src/solana/gen/geyser_pb.ts'
 import { encodeMessage } from '../../src/solana/geyser/protobuf.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
 
-/** A node that answers at once, tells its slots on WebSocket and gRPC, and counts what reached it. */
+/** A node that responds immediately, publishes its slots on WebSocket and gRPC, and counts the calls it received. */
 export type SoakNode = AsyncDisposable & {
   readonly ports: FakeNode['ports']
-  /** Calls that reached it, probes left out. */
+  /** Calls received, without health probes. */
   readonly calls: number
   tick(): void
 }
@@ -30,7 +30,7 @@ export async function startSoakNode(): Promise<SoakNode> {
       return calls
     },
     tick() {
-      // What a test looks at would grow without end here.
+      // These lists, which tests inspect, would grow without limit here.
       for (const list of [node.calls, node.requests, node.handshakes, node.texts]) list.length = 0
       node.tick()
       const update = slotUpdate(BigInt(node.slot))

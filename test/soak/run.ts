@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util'
 import { soak } from './soak.ts'
 import { verdictOf } from './verdict.ts'
 
-/** `npm run soak`: half an hour, two hundred clients. Prints the report as one line of JSON, and ends with 1 when a promise was broken. */
+/** `npm run soak`: half an hour, two hundred clients. Prints the report as one line of JSON, and exits with 1 on a violation. */
 const { values } = parseArgs({
   options: {
     minutes: { type: 'string', default: '30' },

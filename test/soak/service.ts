@@ -13,54 +13,53 @@ import { type SoakNode, startSoakNode } from './node.ts'
 const LISTENERS = ['rpc', 'ws', 'grpc', 'execution', 'metrics'] as const
 export type Addresses = Readonly<Record<(typeof LISTENERS)[number], string>>
 
-/** Two nodes that tell the same chain, each behind a fault proxy per door, and `sluice serve` in a process of its own before them. */
+/** Two nodes with the same chain, each behind a fault proxy per listener, and a `sluice serve` process in front of them. */
 export type SoakService = AsyncDisposable & {
   readonly at: Addresses
   readonly token: string
   readonly nodes: readonly SoakNode[]
-  /** The doors of each node, as they can break. */
-  readonly ways: readonly Readonly<Record<'rpc' | 'ws' | 'grpc', FaultProxy>>[]
+  /** The fault proxies of each node. */
+  readonly proxies: readonly Readonly<Record<'rpc' | 'ws' | 'grpc', FaultProxy>>[]
   readonly pid: number
-  /** How often it was begun; streams and cursors of an earlier time are of no use to checkers of this one. */
+  /** The number of starts; streams and cursors of an earlier epoch cannot be compared with those of this one. */
   readonly epoch: number
   restart(how: 'SIGTERM' | 'SIGKILL', onGone?: () => void): Promise<void>
-  /** Writes a configuration that cannot be read and asks for it; gives what the service said. */
+  /** Writes an invalid configuration, requests a reload and waits until it is refused. */
   reloadBadConfig(): Promise<void>
   rotateToken(): Promise<void>
   stop(): Promise<void>
-  /** Units booked for the calls of the one customer. */
+  /** Units recorded for the customer's calls. */
   booked(): Promise<number>
 }
 
 const GRACE = '10m'
 const RELOAD_MS_MAX = 20_000
-/** As an operator starts it: what it sets for Node and the system's memory is part of what is looked at. */
+/** The launcher that operators use: its settings for Node and the allocator are part of the test. */
 const LAUNCHER = join(import.meta.dirname, '../../sluice')
-/** How the log begins to say it. */
-const REFUSED_RELOAD = 'reload failed, nothing was changed'
+const REFUSED_RELOAD = 'reload failed; nothing changed'
 
 export async function startSoakService(): Promise<SoakService> {
   await using opening = new AsyncDisposableStack()
   const home = opening.use(await temporaryFolder())
   const nodes: SoakNode[] = []
-  const ways: Record<'rpc' | 'ws' | 'grpc', FaultProxy>[] = []
+  const proxies: Record<'rpc' | 'ws' | 'grpc', FaultProxy>[] = []
   for (let at = 0; at < 2; at++) {
     const node = opening.use(await startSoakNode())
     nodes.push(node)
     const proxy = async (port: number) => opening.use(await startFaultProxy({ target: { host: '127.0.0.1', port } }))
-    ways.push({
+    proxies.push({
       rpc: await proxy(node.ports.rpc),
       ws: await proxy(node.ports.ws),
       grpc: await proxy(node.ports.grpc),
     })
   }
-  const positions = ways.map(
+  const upstreams = proxies.map(
     ({ rpc, ws, grpc }, at) =>
       `[[upstreams.nodes]]\nname = "n${at}"\nrpc = "http://127.0.0.1:${rpc.port}"\nws = "ws://127.0.0.1:${ws.port}"\ngrpc = "http://127.0.0.1:${grpc.port}"\n`,
   )
-  const config = `${positions.join('\n')}${FREE_PLAN}`
+  const config = `${upstreams.join('\n')}${FREE_PLAN}`
   const configFile = home.file('sluice.toml')
-  /** Whole at every moment, as an editor saves it. */
+  /** Replaces the file atomically, as an editor does. */
   const putConfig = (text: string): void => {
     writeFileSync(`${configFile}.new`, text)
     renameSync(`${configFile}.new`, configFile)
@@ -75,7 +74,7 @@ export async function startSoakService(): Promise<SoakService> {
     SLUICE_BUNDLE__GRPC__LISTEN: at.grpc,
     SLUICE_EXECUTION__LISTEN: at.execution,
     SLUICE_EXECUTION__ENABLED: 'true',
-    // Full within a minute: what it would grow to by plan is no leak.
+    // Full within a minute, so that its planned growth does not look like a leak.
     SLUICE_EXECUTION__RESUME__BYTES_MAX: String(2 ** 21),
     SLUICE_METRICS__LISTEN: at.metrics,
   }
@@ -104,7 +103,7 @@ export async function startSoakService(): Promise<SoakService> {
   return {
     at,
     nodes,
-    ways,
+    proxies,
     get token() {
       return token
     },
@@ -117,14 +116,14 @@ export async function startSoakService(): Promise<SoakService> {
     async restart(how, onGone) {
       const code = await running.stop(how)
       onGone?.()
-      if (how === 'SIGTERM') assert.equal(code, 0, `SIGTERM ended it with ${code}\n${running.stderr()}`)
+      if (how === 'SIGTERM') assert.equal(code, 0, `exit code after SIGTERM is ${code}\n${running.stderr()}`)
       running = await begin()
     },
     async reloadBadConfig() {
       putConfig('[bundle\n')
       const before = refusals()
       running.child.kill('SIGHUP')
-      await until('the bad file is refused', () => refusals() > before, RELOAD_MS_MAX)
+      await until('the invalid file is refused', () => refusals() > before, RELOAD_MS_MAX)
       putConfig(config)
     },
     async rotateToken() {

@@ -1,19 +1,19 @@
 import { WebSocket } from 'ws'
-import { type Client, type Crowd, pause } from './crowd.ts'
+import { type Client, pause, type SoakContext } from './client.ts'
 
 type Frame = { method?: string; result?: number; params?: { subscription: number; result: { slot?: number } } }
 
 const SUBSCRIBE = '{"jsonrpc":"2.0","id":1,"method":"slotSubscribe"}'
 
-/** Watches slots on one WebSocket after another: each slot once, in order, and none missing unless a gap was told. Some stop reading for a while. */
-export const slotWatcher: Client = async (crowd) => {
-  while (!crowd.isOver()) {
-    await watchOnce(crowd)
-    await pause(100 + crowd.random(1000))
+/** Subscribes to slots on one WebSocket after another: each slot once, in order, and none missing without a gap notification. Pauses reading at times. */
+export const slotWatcher: Client = async (context) => {
+  while (!context.isOver()) {
+    await watchOnce(context)
+    await pause(100 + context.random(1000))
   }
 }
 
-async function watchOnce({ service, random, isOver, object, count }: Crowd): Promise<void> {
+async function watchOnce({ service, random, isOver, reportViolation, count }: SoakContext): Promise<void> {
   const socket = new WebSocket(`ws://${service.at.ws}/?gaps=1`, {
     headers: { 'x-token': service.token },
     perMessageDeflate: false,
@@ -28,16 +28,17 @@ async function watchOnce({ service, random, isOver, object, count }: Crowd): Pro
     const frame = JSON.parse(data.toString()) as Frame
     if (frame.result !== undefined) subscription = frame.result
     if (frame.params !== undefined && frame.params.subscription !== subscription)
-      object(`subscription ${subscription} got a frame of ${frame.params.subscription}`)
+      reportViolation(`subscription ${subscription} received a frame of ${frame.params.subscription}`)
     if (frame.method === 'gapNotification') {
       isGapReported = true
-      count('gaps told')
+      count('gaps reported')
     }
     const slot = frame.params?.result.slot
     if (frame.method !== 'slotNotification' || slot === undefined) return
     count('slots')
-    if (last !== undefined && slot <= last) object(`slot ${slot} came after ${last}`)
-    if (last !== undefined && slot > last + 1 && !isGapReported) object(`slots after ${last} up to ${slot} are missing`)
+    if (last !== undefined && slot <= last) reportViolation(`slot ${slot} after ${last}`)
+    if (last !== undefined && slot > last + 1 && !isGapReported)
+      reportViolation(`slots after ${last} up to ${slot} are missing`)
     last = slot
     isGapReported = false
   })

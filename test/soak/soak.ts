@@ -1,13 +1,13 @@
 import { until } from '../../src/platform/process/test-wait.ts'
 import { createRandom } from '../support/property.ts'
 import { caller } from './caller.ts'
-import { type Client, type Crowd, pause } from './crowd.ts'
+import { type Client, pause, type SoakContext } from './client.ts'
 import { runFaults } from './faults.ts'
 import { geyserWatcher } from './geyser-watcher.ts'
+import { createProcessStats, openDescriptors } from './process-stats.ts'
 import { startSoakService } from './service.ts'
 import { slotWatcher } from './slot-watcher.ts'
 import { createStreamFollower, type StreamTruth, startStreamTruth } from './stream-follower.ts'
-import { createLiveness, openDescriptors } from './vitals.ts'
 
 export type SoakOptions = {
   readonly seconds: number
@@ -21,7 +21,7 @@ export type SoakReport = {
   readonly seconds: number
   readonly clients: number
   readonly counts: Readonly<Record<string, number>>
-  readonly objections: readonly string[]
+  readonly violations: readonly string[]
   readonly ledger: {
     readonly reported: number
     readonly booked: number
@@ -34,42 +34,42 @@ export type SoakReport = {
 
 const TICK_MS = 250
 const BETWEEN_RESTARTS_MS = 4000
-/** Use is written once a second; on a busy machine that takes another moment. */
+/** Usage is written once per second; on a busy machine it takes longer. */
 const UNWRITTEN_MS = 2500
 const SAMPLE_MS = 5000
-/** Connections to nodes that nobody needs are closed within 30 s. */
+/** Unused connections to nodes are closed within 30 s. */
 const IDLE_MS_MAX = 60_000
-/** Objections are kept up to this; one is enough to fail. */
-const OBJECTIONS_MAX = 50
+/** At most this many violations are kept; one is enough to fail. */
+const VIOLATIONS_MAX = 50
 
 /**
- * The service under two hundred clients and a seeded mix of faults. It is killed once and ended politely once; then it runs
- * through for the time asked for, faults come, and its memory is watched.
+ * Runs the service under two hundred clients and a seeded mix of faults. It is restarted once by SIGKILL and once by SIGTERM; then it
+ * runs for the requested time with faults while its memory is sampled.
  */
 export async function soak(options: SoakOptions): Promise<SoakReport> {
   const { seconds, clients, seed } = options
   await using service = await startSoakService()
   const random = createRandom(seed)
   const counts = new Map<string, number>()
-  const objections: string[] = []
+  const violations: string[] = []
   const startMs = performance.now()
   let areClientsOver = false
   const count = (what: string, by = 1) => void counts.set(what, (counts.get(what) ?? 0) + by)
-  const crowd: Crowd = {
+  const context: SoakContext = {
     service,
     random,
     count,
     isOver: () => areClientsOver,
-    object: (what) => {
-      if (objections.length < OBJECTIONS_MAX)
-        objections.push(`${Math.round((performance.now() - startMs) / 1000)} s: ${what}`)
+    reportViolation: (what) => {
+      if (violations.length < VIOLATIONS_MAX)
+        violations.push(`${Math.round((performance.now() - startMs) / 1000)} s: ${what}`)
     },
   }
 
-  /** What customers were told to have spent, quarter second by quarter second. */
-  const tolds: number[] = []
+  /** The cost reported to customers so far, one sample per tick. */
+  const reportedUnits: number[] = []
   const ticking = setInterval(() => {
-    tolds.push(counts.get('told units') ?? 0)
+    reportedUnits.push(counts.get('reported units') ?? 0)
     for (const node of service.nodes) node.tick()
   }, TICK_MS)
   let truth: StreamTruth | undefined
@@ -86,21 +86,21 @@ export async function soak(options: SoakOptions): Promise<SoakReport> {
     slotWatcher,
     caller,
   ]
-  truth = await startStreamTruth(crowd)
+  truth = await startStreamTruth(context)
   await pause(1000)
   const before = openDescriptors(service.pid)
-  const running = Array.from({ length: clients }, (_, at) => (kinds[at % kinds.length] as Client)(crowd))
+  const running = Array.from({ length: clients }, (_, at) => (kinds[at % kinds.length] as Client)(context))
 
   let lostMax = 0
   async function restart(how: 'SIGTERM' | 'SIGKILL'): Promise<void> {
     count(`restart by ${how}`)
     await truth?.[Symbol.asyncDispose]()
     truth = undefined
-    const reportedBefore = tolds.at(-Math.ceil(UNWRITTEN_MS / TICK_MS)) ?? 0
+    const reportedBefore = reportedUnits.at(-Math.ceil(UNWRITTEN_MS / TICK_MS)) ?? 0
     await service.restart(how, () => {
-      if (how === 'SIGKILL') lostMax += (counts.get('told units') ?? 0) - reportedBefore
+      if (how === 'SIGKILL') lostMax += (counts.get('reported units') ?? 0) - reportedBefore
     })
-    truth = await startStreamTruth(crowd)
+    truth = await startStreamTruth(context)
   }
   await pause(BETWEEN_RESTARTS_MS)
   await restart('SIGKILL')
@@ -109,13 +109,13 @@ export async function soak(options: SoakOptions): Promise<SoakReport> {
 
   const steadyMs = performance.now()
   const endMs = steadyMs + seconds * 1000
-  const liveness = createLiveness(service.pid)
+  const stats = createProcessStats(service.pid)
   const warmMs = steadyMs + seconds * 1000 * 0.2
-  const faults = runFaults({ ...crowd, isOver: () => areClientsOver || performance.now() > endMs })
+  const faults = runFaults({ ...context, isOver: () => areClientsOver || performance.now() > endMs })
   while (performance.now() < endMs) {
-    liveness.sample(performance.now())
+    stats.sample(performance.now())
     options.onProgress?.(
-      `${Math.round((performance.now() - steadyMs) / 1000)} of ${seconds} s, ${counts.get('calls') ?? 0} calls, ${liveness.lastMiB.toFixed(0)} MiB, ${objections.length} objections`,
+      `${Math.round((performance.now() - steadyMs) / 1000)} of ${seconds} s, ${counts.get('calls') ?? 0} calls, ${stats.lastMiB.toFixed(0)} MiB, ${violations.length} violations`,
     )
     await pause(Math.min(SAMPLE_MS, seconds * 20))
   }
@@ -124,27 +124,27 @@ export async function soak(options: SoakOptions): Promise<SoakReport> {
   await Promise.all(running)
   await truth?.[Symbol.asyncDispose]()
   await until(
-    'all that customers held open is closed',
+    "the customers' connections are closed",
     () => openDescriptors(service.pid) <= before + 30,
     IDLE_MS_MAX,
   ).catch(() => {})
   const after = openDescriptors(service.pid)
   await service.stop()
   clearInterval(ticking)
-  const reported = counts.get('told units') ?? 0
+  const reported = counts.get('reported units') ?? 0
   return {
     seed,
     seconds,
     clients,
     counts: Object.fromEntries([...counts].toSorted(([a], [b]) => a.localeCompare(b))),
-    objections,
+    violations,
     ledger: {
       reported,
       booked: await service.booked(),
-      awaitingResponse: counts.get('unanswered') ?? 0,
+      awaitingResponse: counts.get('calls without response') ?? 0,
       lostMax,
     },
-    memory: { endMiB: liveness.lastMiB, slopeMiBPerMinute: liveness.slopeMiBPerMinute(warmMs) },
+    memory: { endMiB: stats.lastMiB, slopeMiBPerMinute: stats.slopeMiBPerMinute(warmMs) },
     descriptors: { before, after },
   }
 }

@@ -1,20 +1,23 @@
 import { WebSocket } from 'ws'
 import { checkConnection, type Published } from '../support/history-checker.ts'
-import { type Client, type Crowd, pause } from './crowd.ts'
+import { type Client, pause, type SoakContext } from './client.ts'
 
-/** Everything one uninterrupted client of the default subscription has seen in this epoch: what all others are measured by. */
+/** All frames that one uninterrupted client of the default subscription received in this epoch: the reference for the others. */
 export type StreamTruth = AsyncDisposable & { readonly epoch: number; readonly published: readonly Published[] }
 
 type Frame = { seq: number; Hello?: { snapshot: number }; Warning?: object }
 
-export async function startStreamTruth({ service, count }: Pick<Crowd, 'service' | 'count'>): Promise<StreamTruth> {
+export async function startStreamTruth({
+  service,
+  count,
+}: Pick<SoakContext, 'service' | 'count'>): Promise<StreamTruth> {
   const published: Published[] = []
   const socket = new WebSocket(`ws://${service.at.execution}/`, { perMessageDeflate: false })
   socket.on('error', () => {})
   let snapshotLeft: number | undefined
   let seq = 0
   const isReady = new Promise<void>((resolve, reject) => {
-    socket.on('close', () => reject(new Error('the stream closed before it began')))
+    socket.on('close', () => reject(new Error('the stream closed before Hello')))
     socket.on('message', (data: Buffer) => {
       const text = data.toString()
       const frame = JSON.parse(text) as Frame
@@ -26,7 +29,7 @@ export async function startStreamTruth({ service, count }: Pick<Crowd, 'service'
         snapshotLeft -= 1
         return
       }
-      // Warnings of the source carry no number; their place is behind the last one.
+      // Warnings of the source have no number; they are ordered after the last numbered frame.
       if (frame.seq > 0) seq = frame.seq
       count('stream frames')
       published.push({ seq: frame.seq > 0 ? seq : seq + 0.5, text })
@@ -47,17 +50,17 @@ export async function startStreamTruth({ service, count }: Pick<Crowd, 'service'
   }
 }
 
-/** Follows the execution stream, is cut off, comes back with its cursor, and must have seen what the uninterrupted client saw. */
+/** Follows the execution stream, disconnects, resumes with its cursor, and must receive the same frames as the uninterrupted client. */
 export function createStreamFollower(truth: () => StreamTruth | undefined): Client {
-  return async (crowd) => {
-    const { service, random, isOver, count } = crowd
+  return async (context) => {
+    const { service, random, isOver, count } = context
     let cursor: { readonly seq: number; readonly epoch: number } | undefined
     while (!isOver()) {
       const { epoch } = service
       const resumeFrom = cursor?.epoch === epoch ? String(cursor.seq) : undefined
-      const texts = await followOnce(crowd, resumeFrom)
+      const texts = await followOnce(context, resumeFrom)
       const known = truth()
-      // The service went away in between, or the uninterrupted client is not there yet.
+      // The service was restarted meanwhile, or the uninterrupted client is not connected yet.
       if (known === undefined || known.epoch !== epoch || service.epoch !== epoch || texts.length === 0) {
         cursor = undefined
         await pause(500 + random(1000))
@@ -67,9 +70,9 @@ export function createStreamFollower(truth: () => StreamTruth | undefined): Clie
       const seq = (JSON.parse(texts[0] as string) as { Hello?: { newest_seqno: number } }).Hello?.newest_seqno ?? 0
       if (resumeFrom !== undefined || seq >= first) {
         const verdict = checkConnection({ texts, resumeFrom }, known.published)
-        for (const objection of verdict.objections) crowd.object(`stream: ${objection}`)
-        count(verdict.isResumed ? 'streams resumed' : 'streams begun')
-        count('stream gaps told', verdict.reportedGaps.length)
+        for (const violation of verdict.violations) context.reportViolation(`stream: ${violation}`)
+        count(verdict.isResumed ? 'streams resumed' : 'streams started')
+        count('stream gaps reported', verdict.reportedGaps.length)
         cursor = verdict.cursor === undefined ? undefined : { seq: verdict.cursor, epoch }
       } else cursor = undefined
       await pause(random(12_000))
@@ -77,7 +80,7 @@ export function createStreamFollower(truth: () => StreamTruth | undefined): Clie
   }
 }
 
-async function followOnce({ service, random, isOver }: Crowd, resumeFrom: string | undefined): Promise<string[]> {
+async function followOnce({ service, random, isOver }: SoakContext, resumeFrom: string | undefined): Promise<string[]> {
   const texts: string[] = []
   const query = resumeFrom === undefined ? '' : `?resume_from=${resumeFrom}`
   const socket = new WebSocket(`ws://${service.at.execution}/${query}`, { perMessageDeflate: false })

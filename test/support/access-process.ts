@@ -8,8 +8,8 @@ import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import { createMetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
 
 /**
- * A process on a store, made to be killed: admits calls of the token it reads from its input without end, and prints for each few milliseconds when it was and
- * how many calls it has admitted so far.
+ * A process on a store, to be killed by a test: admits calls of the token it reads from standard input in a loop, and prints every few milliseconds the time and
+ * the number of calls admitted so far.
  */
 const [, , folder = ''] = process.argv
 const secret = await new Promise<string>((resolve) =>
@@ -17,7 +17,7 @@ const secret = await new Promise<string>((resolve) =>
 )
 const store = await openStore(
   {
-    position: { engine: 'sqlite', file: join(folder, 'access.db') },
+    location: { engine: 'sqlite', file: join(folder, 'access.db') },
     audit: { file: join(folder, 'audit.log'), mirror: 'this machine', toolVersion: '1.2.3' },
     check: 'quick',
   },

@@ -3,7 +3,7 @@ import type { Customer, IndexerCredential, Subscription, Token } from '../../src
 import { createSecretText, createToken, hashToken } from '../../src/access/token.ts'
 import { createSeededRandom } from '../../src/core/random.ts'
 
-/** What an admission needs of a snapshot, held in maps that a test changes at will; `publish` swaps the snapshot. */
+/** A snapshot backed by maps that a test can change; `publish` swaps the snapshot. */
 export function createAccessFixture(seed = 1) {
   const random = createSeededRandom(seed)
   const customers = new Map<string, Customer>()
@@ -69,7 +69,7 @@ export function createAccessFixture(seed = 1) {
   return {
     snapshot: (): AccessSnapshot => current,
     publish: (): void => void (current = freeze()),
-    /** How often a digest was looked up. */
+    /** The number of digest lookups. */
     looks: () => looks,
     issue,
     /** A customer with one subscription and its token. */

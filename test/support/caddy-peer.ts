@@ -14,7 +14,7 @@ const PROGRAM = findInPath('caddy')
 
 export const hasCaddy = PROGRAM !== undefined
 
-/** It speaks HTTP/3 and nothing else; below that it is a QUIC server like any other, which acknowledges streams and never reads them. */
+/** It serves only HTTP/3; as a QUIC server it acknowledges streams and never reads them. */
 export const CADDY = { alpn: 'h3', serverName: 'localhost' } as const
 
 export type CaddyPeer = AsyncDisposable & {
@@ -24,15 +24,15 @@ export type CaddyPeer = AsyncDisposable & {
 }
 
 /**
- * A QUIC server on quic-go and Go's TLS, played by Caddy, in a process of its own and with a certificate like a validator's. It lets nobody in
- * without a client certificate whose key the client proves to hold.
+ * Caddy as a QUIC server on quic-go and Go's TLS, in its own process and with a certificate like a validator's. It requires a client
+ * certificate with proof of possession of its key.
  */
 export async function startCaddyPeer(): Promise<CaddyPeer> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-quic-'))
   const [cert, key, config] = [join(folder, 'cert.pem'), join(folder, 'key.pem'), join(folder, 'caddy.json')]
   writeFileSync(cert, new X509Certificate(tpuCertificate(SERVER_KEY.publicKey)).toString())
   writeFileSync(key, SERVER_KEY.privateKey.export({ format: 'pem', type: 'pkcs8' }))
-  // Caddy takes no port of the system's choice for both of its sockets.
+  // Caddy cannot use port 0 for both of its sockets.
   const port = await freePort()
   const server = {
     listen: [`127.0.0.1:${port}`],

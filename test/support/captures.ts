@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { blockPackets } from './shreds.ts'
 
-/** Writes captures for tests, from the formats' descriptions alone. */
+/** Writes capture files for tests, from the specifications of the formats. */
 
 const bytesOf = (length: number, write: (view: DataView) => void): Buffer => {
   const buffer = Buffer.alloc(length)
@@ -114,7 +114,7 @@ export function pcapngFile(
     bytesOf(20, (view) => {
       view.setUint16(0, link, little)
       view.setUint32(4, 262_144, little)
-      // An option that is skipped would stand here; then the resolution, then the end.
+      // The options: the timestamp resolution, then the end of options.
       view.setUint16(8, 9, little)
       view.setUint16(10, 1, little)
       view.setUint8(12, resolution)
@@ -135,7 +135,7 @@ export function pcapngFile(
       ]),
     )
   })
-  // A block of a kind nobody here knows, between the others.
+  // A block of an unknown type, between the others.
   return Buffer.concat([section, description, block(0x0bad, Buffer.alloc(12)), ...packets])
 }
 

@@ -14,10 +14,10 @@ import { decodeBase58, encodeBase58 } from '../../src/solana/crypto/base58.ts'
 import { createSigningKey } from '../../src/solana/crypto/ed25519.ts'
 import { buildLegacyMessage, memoInstruction, signMessage } from '../../src/solana/transaction/build.ts'
 
-/** A chain without an engine: tests say what is in each block and when it settles. */
+/** A chain without an engine: tests set the content of each block and when it is confirmed and finalized. */
 export type ChainDouble = {
   readonly chain: Chain
-  /** Freezes the open slot with this content, settles older blocks as their distance says, and opens the next slot. */
+  /** Freezes the open slot with this content, confirms and finalizes older blocks by their distance, and opens the next slot. */
   produce(content?: BlockContent): Block
   /** A record for a future block: a memo transaction that writes these accounts. */
   transaction(parts?: TransactionParts): TransactionRecord
@@ -32,7 +32,7 @@ export type BlockContent = {
 
 export type TransactionParts = {
   readonly memo?: string
-  /** Called with the memo as its data; the memo program when not given. */
+  /** The program called with the memo as data; the memo program by default. */
   readonly programId?: string
   /** Seeds the payer's key. */
   readonly payer?: number

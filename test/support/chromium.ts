@@ -5,11 +5,11 @@ import { type BrowserContext, chromium, type Page } from 'playwright-core'
 
 export type Chromium = AsyncDisposable & {
   readonly context: BrowserContext
-  /** A page that remembers what went wrong in it. */
+  /** Opens a page and collects its errors. */
   open(url: string): Promise<{ readonly page: Page; readonly errors: string[] }>
 }
 
-/** Debian's Chromium without a window, with a profile of its own that is gone afterwards. It asks nothing of the network by itself. */
+/** Debian's Chromium, headless, with a temporary profile and without background network requests. */
 export async function startChromium(more: readonly string[] = []): Promise<Chromium> {
   const profile = await mkdtemp(join(tmpdir(), 'sluice-chromium-'))
   const context = await chromium.launchPersistentContext(profile, {

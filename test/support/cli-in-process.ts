@@ -4,7 +4,7 @@ import { createApplication } from '../../src/cli/application.ts'
 import { exitCodeFrom } from '../../src/cli/errors.ts'
 import type { CliResult } from './cli.ts'
 
-/** Runs a command line inside this process: the same code as `sluice …`, many times faster than a process each. */
+/** Runs a command line in this process: the same code as `sluice …`, much faster than a child process. */
 export async function sluiceHere(words: readonly string[], env: Record<string, string> = {}): Promise<CliResult> {
   const [stdout, stderr] = [new Collected(), new Collected()]
   const fake = { stdout, stderr, stdin: { isTTY: false }, env, exitCode: undefined as number | undefined, once() {} }
@@ -13,7 +13,7 @@ export async function sluiceHere(words: readonly string[], env: Record<string, s
   return { code: exitCodeFrom(fake.exitCode), stdout: stdout.text, stderr: stderr.text }
 }
 
-/** A stream that is no terminal and keeps what is written. */
+/** A non-terminal stream that collects what is written. */
 class Collected extends Writable {
   readonly isTTY = false
   text = ''

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { sluiceHere } from './cli-in-process.ts'
 
-/** A command line whose code is loaded before it is told to begin, so that a test can kill it while it works and not while it starts. */
+/** Runs a command line that is loaded first and starts on a signal, so that a test can kill it while it works and not while it loads. */
 if (import.meta.main) {
   const words = process.argv.slice(2)
   const env = { SLUICE_STATE: process.env['SLUICE_STATE'] ?? '' }

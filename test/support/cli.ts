@@ -14,7 +14,7 @@ export type CliOptions = {
   timeoutMs?: number
 }
 
-/** Runs `sluice …` as a process of its own, as an operator would, with standard output piped. */
+/** Runs `sluice …` as a child process with standard output piped. */
 export async function sluice(words: readonly string[], options: CliOptions = {}): Promise<CliResult> {
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', CLI, ...words], {
     cwd: options.cwd,
@@ -33,7 +33,7 @@ export async function sluice(words: readonly string[], options: CliOptions = {})
   return { code, stdout: Buffer.concat(chunks.stdout).toString(), stderr: Buffer.concat(chunks.stderr).toString() }
 }
 
-/** A folder of its own for a test, gone afterwards. */
+/** A temporary folder, removed on disposal. */
 export async function temporaryFolder(): Promise<AsyncDisposable & { path: string; file(name: string): string }> {
   const path = await mkdtemp(join(tmpdir(), 'sluice-test-'))
   return {
@@ -43,7 +43,7 @@ export async function temporaryFolder(): Promise<AsyncDisposable & { path: strin
   }
 }
 
-/** Splits a command line as a shell would, as far as the examples in the help use it: spaces and double quotes. */
+/** Splits a command line as a shell does, limited to what the help examples use: spaces and double quotes. */
 export function splitWords(line: string): string[] {
   return [...line.matchAll(/"([^"]*)"|(\S+)/g)].map((match) => match[1] ?? match[2] ?? '')
 }

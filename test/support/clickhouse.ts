@@ -14,19 +14,19 @@ export type ClickHouseUser = { readonly user: string; readonly password: string 
 
 export type ClickHouseServer = AsyncDisposable & {
   readonly url: string
-  /** As the gateway's account. Throws what the server says. */
+  /** Runs a statement with the gateway's account. Rejects with the server's error message. */
   run(statement: string): Promise<string>
-  /** Lets these read and nothing else. This old server has no users in SQL, so they stand in its file, as an operator would write them. */
+  /** Sets the accounts that may read. This old server has no users in SQL, so they are written into its users file. */
   setReaders(readers: readonly ClickHouseUser[]): Promise<void>
-  /** Ends it at once, as a crash would. */
+  /** Kills the process, as a crash would. */
   kill(): Promise<void>
-  /** Starts it again, with the same data on the same port. */
+  /** Restarts it with the same data on the same port. */
   start(): Promise<void>
 }
 
 const READY_MS = 60_000
 
-/** Debian's clickhouse-server (18.16) on free ports of the loopback, with its data in a folder of its own. */
+/** Starts Debian's clickhouse-server (18.16) on free loopback ports, with its data in a temporary folder. */
 export async function startClickHouse(): Promise<ClickHouseServer> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-clickhouse-'))
   const [http, tcp, interserver] = await freePorts(3)
@@ -37,11 +37,15 @@ export async function startClickHouse(): Promise<ClickHouseServer> {
   const setReaders = async (readers: readonly ClickHouseUser[]): Promise<void> => {
     const file = join(folder, 'users.xml')
     await writeFile(file, usersFile(readers))
-    // The server looks at the file every two seconds, and takes one with the same second for the same file.
+    // The server checks the file every two seconds and compares its modification time in seconds.
     const seconds = Date.now() / 1000 + 2 * ++changes
     await utimes(file, seconds, seconds)
     for (const reader of readers)
-      await until(`the server knows ${reader.user}`, async () => (await ask(url, reader, 'SELECT 1')).ok, 30_000)
+      await until(
+        `the server has the account ${reader.user}`,
+        async () => (await ask(url, reader, 'SELECT 1')).ok,
+        30_000,
+      )
   }
 
   async function start(): Promise<void> {
@@ -49,7 +53,7 @@ export async function startClickHouse(): Promise<ClickHouseServer> {
     child = started
     const failed = new Promise<never>((_, reject) => started.once('error', reject))
     const ready = until(
-      'the server answers',
+      'the server responds',
       async () => (await fetch(`${url}/ping`).catch(() => undefined))?.ok === true,
       READY_MS,
     )

@@ -9,14 +9,14 @@ export type CommandRoute = {
   readonly flags: ReadonlySet<string>
 }
 
-/** What is used of the command-line library's own objects. */
+/** The used members of the command-line library's objects. */
 type Target = {
   readonly brief: string
   readonly parameters?: { readonly flags?: Readonly<Record<string, unknown>> }
   getAllEntries?(): readonly { name: Record<string, string>; target: Target }[]
 }
 
-/** Every command there is, found by walking the routes. */
+/** Every command, found by walking the routes. */
 export const COMMANDS: readonly CommandRoute[] = [...walk(rootRoutes as unknown as Target)]
 
 function* walk(target: Target, path: string[] = []): Generator<CommandRoute> {
@@ -30,7 +30,7 @@ function* walk(target: Target, path: string[] = []): Generator<CommandRoute> {
       yield* walk(inner, [...path, name['convert-camel-to-kebab'] ?? ''])
 }
 
-/** Commands that a text names, those of fences and those set as code in a line: all that stands after `sluice`. */
+/** The commands in a Markdown text, in fences and in inline code: everything after `sluice`. */
 export function commandsNamedIn(markdown: string): string[] {
   const whole = markdown.replaceAll(/\\\n\s*/g, ' ')
   return [
@@ -38,7 +38,7 @@ export function commandsNamedIn(markdown: string): string[] {
   ].map(([, words = '']) => words.trim())
 }
 
-/** What is wrong with a command that a document names, if anything. `show|pause` stands for both. */
+/** The error in a documented command, if any. `show|pause` means both commands. */
 export function faultOf(line: string): string | undefined {
   const [first = '', second = '', ...rest] = line.split(/\s+/)
   for (const name of second.split('|')) {

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 
-/** Ends a child at once, as a crash would, and waits until it is gone. One that has ended already is left alone. */
+/** Kills a child with SIGKILL and waits for its exit. Does nothing for a child that has exited. */
 export async function crash(child: ChildProcess | undefined): Promise<void> {
   if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
   const gone = once(child, 'exit')

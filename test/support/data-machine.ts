@@ -10,7 +10,7 @@ export const DATA_PASSWORDS = { postgres: 'of the store', redis: 'of the budget'
 
 type Part = 'redis' | 'postgres'
 
-/** The machine with the data: PostgreSQL, Redis and ClickHouse on its own loopback, each reached at its usual port of the cable's address. */
+/** The database machine: PostgreSQL, Redis and ClickHouse on its loopback, each reachable at its usual port on the machine's network address. */
 export async function startDataMachine() {
   await using opening = new AsyncDisposableStack()
   const postgres = opening.use(await startPostgres({ password: DATA_PASSWORDS.postgres }))
@@ -22,7 +22,7 @@ export async function startDataMachine() {
   const opened = opening.move()
   return {
     calls: {
-      /** Units in the books, by the name of the subscription. */
+      /** Units recorded, by subscription name. */
       async booked(): Promise<Record<string, number>> {
         const rows = await postgres.query(
           'sluice',
@@ -30,10 +30,10 @@ export async function startDataMachine() {
         )
         return Object.fromEntries(rows.map(([name, units]) => [String(name), Number(units)]))
       },
-      /** As the gateway's own account on ClickHouse. */
+      /** Runs a statement as the gateway's ClickHouse user. */
       clickhouse: (statement: string) => clickhouse.run(statement),
       setReaders: (readers: ClickHouseUser[]) => clickhouse.setReaders(readers),
-      /** Redis is killed, PostgreSQL told to end at once. */
+      /** Kills Redis, or shuts PostgreSQL down with SIGINT. */
       stop: (part: Part) => (part === 'redis' ? redis.kill() : postgres.stop('SIGINT')),
       start: (part: Part) => (part === 'redis' ? redis.start() : postgres.start()),
     },
@@ -43,7 +43,7 @@ export async function startDataMachine() {
 
 export type DataMachine = Awaited<ReturnType<typeof startDataMachine>>['calls']
 
-/** From the cable's address to the loopback, where the servers of the tests listen. */
+/** Forwards from the network address to the loopback, where the servers listen. */
 async function startForwarder(port: number, to: number): Promise<AsyncDisposable> {
   const sockets = new Set<Socket>()
   const server = createServer((near) => {

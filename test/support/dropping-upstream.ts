@@ -1,15 +1,15 @@
 import { type Random, randomInt } from '../../src/core/random.ts'
 import { createMessageReader, frameMessage } from '../../src/platform/grpc/framing.ts'
-import { WireReader } from '../../src/solana/transaction/wire-reader.ts'
+import { WireReader } from '../../src/solana/geyser/wire-reader.ts'
 import type { Upstream } from '../../src/upstreams/service.ts'
 
 /** Field of SubscribeUpdate that holds a block (geyser.proto). */
 const BLOCK_FIELD = 5
 const MESSAGE_BYTES_MAX = 64 * 1024 * 1024
 
-export type DroppingUpstream = { readonly upstream: Pick<Upstream, 'ask' | 'grpc'>; readonly dropped: number }
+export type DroppingUpstream = { readonly upstream: Pick<Upstream, 'forwardAsync' | 'grpc'>; readonly dropped: number }
 
-/** A node whose stream leaves out one block in `oneIn` now and then, as one that cannot keep up does; getBlock still knows it. */
+/** A node whose stream drops one block in `oneIn`, as an overloaded node does; getBlock still returns it. */
 export function dropBlocks(upstream: Upstream, random: Random, oneIn: number): DroppingUpstream {
   let dropped = 0
   const isBlock = (message: Uint8Array): boolean => {
@@ -35,7 +35,10 @@ export function dropBlocks(upstream: Upstream, random: Random, oneIn: number): D
     return { ...opened, stream: Object.create(stream, { onData: { value: onData } }) }
   }
   return {
-    upstream: { ask: upstream.ask.bind(upstream), grpc: Object.create(upstream.grpc, { open: { value: open } }) },
+    upstream: {
+      forwardAsync: upstream.forwardAsync.bind(upstream),
+      grpc: Object.create(upstream.grpc, { open: { value: open } }),
+    },
     get dropped() {
       return dropped
     },

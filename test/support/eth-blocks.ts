@@ -16,16 +16,16 @@ export type EthBlockShape = {
   readonly inputBytes?: number
   /** The contract that writes the logs. */
   readonly contract?: number
-  /** As some sources do. */
+  /** Some sources have no bloom. */
   readonly hasNoBloom?: boolean
 }
 
 const position = (txnIndex?: number) => ({ timeNs: 1n, ...(txnIndex === undefined ? {} : { txnIndex }) })
 
-/** Hash of a transaction of such a block. */
+/** Hash of a transaction in a block of `ethBlock`. */
 export const txnHashOf = (number: number, index: number): Hex => slotOf(number * 1_000_000 + index)
 
-/** A block whose every log has the contract's address and three topics, as its ring events. */
+/** A block, built from ring events, whose logs all have the contract's address and three topics. */
 export function ethBlock(shape: EthBlockShape): SourceMessage & { kind: 'block' } {
   const { number, txns, logsPerTxn, dataBytes = 32, inputBytes = 0, contract = 7 } = shape
   const ring = createSmallRing({ capacity: 2 ** 18, payloadBytes: 2 ** 26, windowStepBytes: 2 ** 20 })
@@ -55,7 +55,7 @@ export function ethBlock(shape: EthBlockShape): SourceMessage & { kind: 'block' 
   const reader = openReader(ring.source)
   while (reader.poll(0).kind === 'events')
     for (let at = 0; at < reader.batch.count; at++) supervisor.add(reader.batch, at)
-  return { kind: 'block', block: supervisor.take() ?? assert.fail('the block is not whole') }
+  return { kind: 'block', block: supervisor.take() ?? assert.fail('the block is not complete') }
 }
 
 export function rpcCall(method: string, params: readonly unknown[] = [], id: unknown = 1) {

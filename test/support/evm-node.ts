@@ -20,7 +20,7 @@ export type EvmNode = AsyncDisposable & {
 }
 
 export type EvmNodeOptions = {
-  /** A node without tracers knows struct logs alone, as many do. */
+  /** A node without tracers supports only struct logs, as many do. */
   readonly hasTracers?: boolean
 }
 
@@ -31,7 +31,7 @@ const CHAIN_ID = 1337n
 const GAS_LIMIT = 30_000_000n
 const BALANCE = `0x${(10n ** 21n).toString(16)}`
 
-/** One for the process, as the engine asks for. */
+/** One per process, as the engine requires. */
 let context: Promise<EdrContext> | undefined
 
 async function openContext(): Promise<EdrContext> {
@@ -53,7 +53,7 @@ async function openProvider(): Promise<Provider> {
       coinbase: new Uint8Array(20),
       defaultTransactionGasLimit: 1_000_000n,
       genesisState: l1GenesisState(l1HardforkFromString(SHANGHAI)),
-      // Later ones have a beacon block root in the header, which the ring does not carry.
+      // Later hard forks have a beacon block root in the header, which the ring does not carry.
       hardfork: SHANGHAI,
       initialBaseFeePerGas: 1_000_000_000n,
       minGasPrice: 0n,
@@ -70,7 +70,7 @@ async function openProvider(): Promise<Provider> {
   )
 }
 
-/** A real EVM in this process, which mines when it is told to, behind JSON-RPC over HTTP. */
+/** A real EVM in this process, which mines on request, behind JSON-RPC over HTTP. */
 export async function startEvmNode({ hasTracers = true }: EvmNodeOptions = {}): Promise<EvmNode> {
   const provider = await openProvider()
   const server = createServer((request, response) => void serve(request, response))
@@ -111,14 +111,14 @@ export async function startEvmNode({ hasTracers = true }: EvmNodeOptions = {}): 
   }
 }
 
-/** Bytecode that puts `runtime` on the chain: copies it to memory and returns it. */
+/** Bytecode that deploys `runtime`: copies it to memory and returns it. */
 export function deploymentOf(runtime: string): string {
   const size = (runtime.length / 2).toString(16).padStart(2, '0')
   return `0x60${size}600c60003960${size}6000f3${runtime}`
 }
 
-/** Adds one to slot 0, then emits a log of it: every caller needs the same slot. */
+/** Adds one to slot 0, then emits a log: every call uses the same slot. */
 export const HOT_COUNTER = `${'600054600101'}${'8060005560005260206000a0'}00`
 
-/** Stores the caller's word under the caller's own address: callers have nothing in common. */
+/** Stores a value under the caller's address: different callers use different slots. */
 export const OWN_SLOT = '43335500'

@@ -3,29 +3,29 @@ import { randomInt } from 'node:crypto'
 import { createServer, type Server } from 'node:net'
 
 /**
- * Below the ports that the kernel gives to those who ask for any, which by default start at 32768: test files run beside each other, and
- * between the choice and the moment the program listens somebody's outgoing connection would get it.
+ * Below the kernel's ephemeral ports, which by default start at 32768: test files run in parallel, and an outgoing connection could
+ * otherwise take the port before the program listens on it.
  */
 const FIRST = 21_000
 const COUNT = 9_000
 
-/** A port of the loopback for a program that cannot be told to choose one itself, or that has to come back on the same. */
+/** A free loopback port for a program that cannot use port 0 or must restart on the same port. */
 export async function freePort(): Promise<number> {
   return (await freePorts(1))[0] as number
 }
 
-/** Several, all different, and different from those of all other test processes. */
+/** Several ports, different from each other and from those of all other test processes. */
 export async function freePorts(count: number): Promise<number[]> {
   const ports: number[] = []
   for (let tries = 0; ports.length < count; tries++) {
-    assert(tries < COUNT, 'no port is free')
+    assert(tries < COUNT, 'no free port')
     const port = FIRST + randomInt(COUNT)
     if (await claim(port)) ports.push(port)
   }
   return ports
 }
 
-/** Ours until this process ends: a socket without a file bears the name of the port, and no other process can have that name too. */
+/** Reserves the port until this process ends, with an abstract socket named after the port, which only one process can bind. */
 async function claim(port: number): Promise<boolean> {
   const name = await listen({ path: `\0sluice-test-port-${port}` })
   if (name === undefined) return false

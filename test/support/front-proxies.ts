@@ -8,7 +8,7 @@ import { findInPath } from '../../scripts/test-needs.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { freePort } from './free-ports.ts'
 
-/** A real proxy in front of the gateway, as operators run one: nginx or haproxy from Debian, with few connections that many clients share. */
+/** A real proxy in front of the gateway: nginx or haproxy from Debian, with few upstream connections that many clients share. */
 export type FrontProxy = AsyncDisposable & { readonly port: number }
 
 const nginxConfig = (folder: string, port: number, gatewayPort: number) => `

@@ -32,10 +32,10 @@ export type Health = {
 const METHOD = 'getBalance'
 /** The JSON-RPC code of a refusal that names a limit. */
 const LIMITED = -32429
-/** Lines of what went wrong that are kept; one is enough to fail. */
+/** Error lines kept; one is enough to fail. */
 const FAILED_MAX = 20
 
-/** A machine with a node of its own and `sluice serve` in a process of its own, on the data machine's servers; customers and the operator sit at it. */
+/** A machine with its own node and a `sluice serve` process, on the databases of the data machine; customers and the operator use it. */
 export async function startGatewayMachine({ ingests }: { ingests: boolean }) {
   await using opening = new AsyncDisposableStack()
   const home = opening.use(await temporaryFolder())
@@ -102,13 +102,13 @@ export async function startGatewayMachine({ ingests }: { ingests: boolean }) {
   return {
     calls: {
       sluice,
-      /** The status of one call, and the size of the budget that the answer tells. */
+      /** The status of one call, and the budget in its headers. */
       async ask(token: string, name: string): Promise<{ status: number; limit: number }> {
         const response = await ask(token, name)
         await response.text()
         return { status: response.status, limit: Number(response.headers.get('x-ratelimit-limit')) }
       },
-      /** Customers that go on until they are stopped. */
+      /** Customers that call until they are stopped. */
       start(name: string, given: Callers): void {
         callers.set(name, startCallers(name, given))
       },
@@ -118,7 +118,7 @@ export async function startGatewayMachine({ ingests }: { ingests: boolean }) {
         if (stopped === undefined) throw new Error(`nobody calls as ${name}`)
         return stopped
       },
-      /** What the node was asked, by the name that the customer gave. */
+      /** Calls received by the node, by the name in their params. */
       forwarded: (): Record<string, number> => Object.fromEntries(node.calls),
       /** As `sluice status` shows it. */
       async health(): Promise<Health> {
@@ -186,7 +186,7 @@ batchMs = 200
 
 type Question = { method: string; params?: unknown[]; id: unknown }
 
-/** Where the chain of a node without one stands. */
+/** The slot of a node without a chain. */
 const SLOT = 1000
 
 /** Answers the customers' calls itself and counts them by the name they carry; everything else is for the chain, where there is one. */

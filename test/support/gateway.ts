@@ -23,11 +23,11 @@ import { startUpstreams, type Upstreams } from '../../src/upstreams/service.ts'
 export type GatewayOptions = {
   /** Beside the nodes. */
   readonly upstreams?: UpstreamsOptionsInput
-  /** Where tickets say the WebSocket door is, from its port. */
+  /** The WebSocket address in tickets, from the port. */
   readonly wsUrl?: (port: number) => string
-  /** In place of the usual. Who shows many bad tokens is slowed down only where that is what is tested. */
+  /** Overrides. The auth tarpit is off unless a test sets failuresMax. */
   readonly bundle?: Partial<BundleListeners>
-  /** A store that is there already and stays, shared with other processes. */
+  /** The folder of an existing store, shared with other processes and not removed. */
   readonly folder?: string
   readonly quota?: AccessOptions['quota']
 }
@@ -50,7 +50,7 @@ export type Gateway = AsyncDisposable & {
 
 const ANY_PORT = { host: '127.0.0.1', port: 0 }
 
-/** A real gateway in this process: access on SQLite, upstreams, the three doors on ports of their own. */
+/** A real gateway in this process: access on SQLite, upstreams, and the three servers on free ports. */
 export async function startGateway(
   nodes: NodeOptionsInput[],
   plans: Plans = BUILT_IN_PLANS,
@@ -67,7 +67,7 @@ export async function startGateway(
   const store = opening.use(
     await openStore(
       {
-        position: { engine: 'sqlite', file: join(folder, 'access.db') },
+        location: { engine: 'sqlite', file: join(folder, 'access.db') },
         audit: { file: join(folder, 'audit.log'), mirror: 'test', toolVersion: '0' },
         check: 'full',
       },
@@ -130,7 +130,7 @@ export async function startGateway(
   }
 }
 
-/** Until the process follows the store up to this subscription. */
+/** Waits until the snapshot has this subscription. */
 async function seen(access: Access, subscriptionId: string): Promise<void> {
   while (access.snapshot().subscription(subscriptionId) === undefined) {
     const { promise, resolve } = Promise.withResolvers<void>()

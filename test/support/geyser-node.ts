@@ -11,7 +11,7 @@ import { createChainDouble } from './chain-double.ts'
 export type Request = MessageInitShape<typeof SubscribeRequestSchema>
 export type Call = ClientDuplexStream<Request, SubscribeUpdate>
 
-/** A geyser door over a chain double, on a manual clock, and a client of it. */
+/** A geyser server over a chain double, on a manual clock, and a client of it. */
 export async function startGeyserNode(
   options: Partial<GeyserServerOptions> = {},
   chain: { confirmedSlots?: number; finalizedSlots?: number } = {},
@@ -26,7 +26,7 @@ export async function startGeyserNode(
   const client = new Client(target, credentials.createInsecure())
   return {
     ...double,
-    door: server,
+    server,
     clock,
     target,
     client,
@@ -85,7 +85,7 @@ function read(call: Call) {
     status,
     next,
     send: (request: Request) => void call.write(request),
-    /** What came up to now, shown shortly: a ping is sent and its pong waited for. */
+    /** A line per update received until the pong of a ping sent now. */
     async rest(): Promise<string[]> {
       const id = ++pings
       call.write({ ping: { id } })
@@ -101,7 +101,7 @@ function read(call: Call) {
 
 const STATUSES = ['processed', 'confirmed', 'finalized', 'firstShred', 'completed', 'createdBank', 'dead']
 
-/** One line for one update: the names of its filters, what it is, its slot. */
+/** One line per update: the names of its filters, its kind, its slot. */
 export function show({ filters, updateOneof }: SubscribeUpdate): string {
   const names = filters.join('+')
   switch (updateOneof.case) {

@@ -2,8 +2,8 @@ import { type ClientHttp2Session, connect, type IncomingHttpHeaders } from 'node
 import { Client, credentials, Metadata, type ServiceError, type StatusObject } from '@grpc/grpc-js'
 import type { Plans } from '../../src/access/plan.ts'
 import { type Connections, createConnections } from '../../src/gateway/account/connections.ts'
-import { createLateRefusals } from '../../src/gateway/auth-tarpit.ts'
-import { type GrpcServer, type GrpcServerOptions, startGrpcEndpoint } from '../../src/gateway/geyser/grpc.ts'
+import { createAuthTarpit } from '../../src/gateway/auth-tarpit.ts'
+import { type GrpcServer, type GrpcServerOptions, startGeyserServer } from '../../src/gateway/geyser/grpc.ts'
 import { bundleMetrics } from '../../src/gateway/metrics.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { secureRandom } from '../../src/platform/process/random.ts'
@@ -21,15 +21,15 @@ export type GrpcGateway = AsyncDisposable & {
   readonly server: GrpcServer
   readonly upstreams: Upstreams
   readonly connections: Connections
-  /** Of the door and the upstreams behind it. */
+  /** Of the server and its upstreams. */
   readonly registry: MetricsRegistry
   readonly port: number
   readonly client: Client
-  /** Everything the door and the upstreams behind it logged. */
+  /** The log of the server and its upstreams. */
   log(): string
 }
 
-/** A gRPC door on a port of its own, over the access of a whole gateway. */
+/** A gRPC server on a free port, with the access of a gateway. */
 export async function startGrpcGateway(
   nodes: NodeOptionsInput[],
   options: Partial<GrpcServerOptions> = {},
@@ -44,14 +44,14 @@ export async function startGrpcGateway(
   const upstreams = opening.use(await startUpstreams(parseUpstreamsOptions({ nodes, allowPrivate: true }), deps))
   const connections = createConnections(deps)
   const server = opening.use(
-    await startGrpcEndpoint(
+    await startGeyserServer(
       { listen: { host: '127.0.0.1', port: 0 }, ...options },
       {
         ...deps,
         access: gateway.access,
         upstreams,
         connections,
-        late: createLateRefusals({ failuresMax: Number.POSITIVE_INFINITY }, deps.clock),
+        tarpit: createAuthTarpit({ failuresMax: Number.POSITIVE_INFINITY }, deps.clock),
         metrics: bundleMetrics(registry),
         onRefused() {},
         onNotAfter() {},
@@ -100,7 +100,7 @@ export function unary(client: Client, path: string, message: Uint8Array, metadat
   })
 }
 
-/** A stream that remembers what it was told. */
+/** A stream that records its messages. */
 export function openStream(client: Client, path: string, metadata: Metadata) {
   const call = client.makeBidiStreamRequest(path, raw, raw, metadata)
   const messages: Buffer[] = []
@@ -129,7 +129,7 @@ export type RawResponse = {
   readonly message: string
 }
 
-/** One call in plain HTTP/2, with headers as a list so that one can stand there twice. */
+/** One call over raw HTTP/2, with headers as a list so that one can occur twice. */
 export async function rawCall(
   port: number,
   path: string,

@@ -1,27 +1,27 @@
 /**
- * Says whether what one client received is what it should have received: numbers grow strictly, nothing comes twice, nothing is missing
- * that was not told, and every frame is, byte for byte, the one that was published.
+ * Checks the frames that one client received: numbers increase strictly, there are no duplicates, every missing frame was reported as a
+ * gap, and every frame equals the published one byte for byte.
  */
 
-/** What was published for the client's subscription, in order. Warnings of the source have number 0 in their text. */
+/** A frame published for the client's subscription, in order. Warnings of the source have number 0 in their text. */
 export type Published = {
-  /** The place in the stream; also of a Warning, whose text does not show it. */
+  /** The order in the stream, also of a Warning, whose text has no number. */
   readonly seq: number
   readonly text: string
 }
 
-/** Everything one connection received, as text, from Hello on. */
+/** All frames of one connection as text, beginning with Hello. */
 export type Connection = {
   readonly texts: readonly string[]
-  /** The cursor it came with, if it asked to resume. */
+  /** The cursor of the resume request, if any. */
   readonly resumeFrom?: string | undefined
-  /** True when all that was published before it ended must have arrived: it kept up, and was looked at when all was quiet. */
+  /** True when every frame published before its end must have arrived: it kept up, and no frame was in flight. */
   readonly isComplete?: boolean
 }
 
 export type Verdict = {
-  readonly objections: readonly string[]
-  /** The last number received: where this client would resume. */
+  readonly violations: readonly string[]
+  /** The last number received: the client's resume cursor. */
   readonly cursor: number | undefined
   readonly isResumed: boolean
   readonly reportedGaps: readonly { from: number; to: number }[]
@@ -37,20 +37,20 @@ type Frame = {
 
 /** Checks a connection whose subscription stayed the same. */
 export function checkConnection(connection: Connection, published: readonly Published[]): Verdict {
-  const objections: string[] = []
-  const object = (what: string): void => void objections.push(what)
+  const violations: string[] = []
+  const report = (what: string): void => void violations.push(what)
   const reportedGaps: { from: number; to: number }[] = []
   const frames = connection.texts.map((text) => ({ text, frame: JSON.parse(text) as Frame }))
   const hello = frames[0]?.frame.Hello
   if (hello === undefined) {
-    if (frames.length > 0) object(`the first frame is not Hello: ${frames[0]?.text.slice(0, 80)}`)
-    return { objections, cursor: undefined, isResumed: false, reportedGaps }
+    if (frames.length > 0) report(`the first frame is not Hello: ${frames[0]?.text.slice(0, 80)}`)
+    return { violations, cursor: undefined, isResumed: false, reportedGaps }
   }
-  if (frames.slice(1).some(({ frame }) => frame.Hello !== undefined)) object('there is a second Hello')
-  if (hello.resumed && connection.resumeFrom === undefined) object('resumed without having asked')
-  if (hello.resumed && hello.snapshot > 0) object('resumed with a snapshot')
+  if (frames.slice(1).some(({ frame }) => frame.Hello !== undefined)) report('a second Hello was received')
+  if (hello.resumed && connection.resumeFrom === undefined) report('resumed without a request')
+  if (hello.resumed && hello.snapshot > 0) report('resumed with a snapshot')
   if (!hello.resumed && connection.resumeFrom !== undefined && !isOutOfWindowReported(frames.map(({ frame }) => frame)))
-    object('a cursor was not used and nothing said so')
+    report('a cursor was ignored without a report')
 
   const start = hello.resumed ? startOf(connection.resumeFrom as string, hello.newest_seqno) : hello.newest_seqno
   const expected = published.filter(({ seq }) => seq > start)
@@ -64,56 +64,57 @@ export function checkConnection(connection: Connection, published: readonly Publ
     if (frame.Warning?.type === 'resume_out_of_window') continue
     if (frame.Warning?.type === 'backpressure') {
       const { from_seq: from = 0, to_seq: to = 0 } = frame.Warning
-      if (from > to || from <= last) object(`a gap from ${from} to ${to} is told after ${last}`)
+      if (from > to || from <= last) report(`a gap from ${from} to ${to} is reported after ${last}`)
       reportedGaps.push({ from, to })
       continue
     }
     if (snapshotLeft > 0 && frame.Warning === undefined) {
       snapshotLeft -= 1
-      if (frame.seq !== hello.newest_seqno && frame.seq !== 0) object(`a snapshot frame has number ${frame.seq}`)
+      if (frame.seq !== hello.newest_seqno && frame.seq !== 0) report(`a snapshot frame has number ${frame.seq}`)
       continue
     }
-    // What was dropped lies in a range that was told just before.
+    // Dropped frames are in a range that was reported before.
     while (at < expected.length && (expected[at] as Published).text !== text) {
       const missing = expected[at] as Published
       if (!isReported(missing.seq)) {
-        object(`${missing.seq} is missing without a word; instead came ${text.slice(0, 80)}`)
-        return { objections, cursor, isResumed: hello.resumed, reportedGaps }
+        report(`${missing.seq} is missing without a gap report; received instead ${text.slice(0, 80)}`)
+        return { violations, cursor, isResumed: hello.resumed, reportedGaps }
       }
       at += 1
     }
     if (at === expected.length) {
-      object(`came but was not published after ${start}, or came twice: ${text.slice(0, 80)}`)
+      report(`received but not published after ${start}, or received twice: ${text.slice(0, 80)}`)
       break
     }
-    if (isReported((expected[at] as Published).seq)) object(`${frame.seq} came although it was told to be dropped`)
+    if (isReported((expected[at] as Published).seq))
+      report(`${frame.seq} was received although it was reported as dropped`)
     at += 1
     if (frame.seq !== 0) {
-      if (frame.seq <= last) object(`${frame.seq} comes after ${last}`)
+      if (frame.seq <= last) report(`${frame.seq} received after ${last}`)
       last = frame.seq
       cursor = frame.seq
     }
   }
-  if (snapshotLeft > 0 && connection.isComplete === true) object(`${snapshotLeft} snapshot frames did not come`)
+  if (snapshotLeft > 0 && connection.isComplete === true) report(`${snapshotLeft} snapshot frames are missing`)
   if (connection.isComplete === true) {
     const missing = expected.slice(at).filter(({ seq }) => !isReported(seq))
-    if (missing.length > 0) object(`${missing.length} frames never came, the first is ${missing[0]?.seq}`)
+    if (missing.length > 0) report(`${missing.length} frames are missing, the first is ${missing[0]?.seq}`)
   }
-  return { objections, cursor, isResumed: hello.resumed, reportedGaps }
+  return { violations, cursor, isResumed: hello.resumed, reportedGaps }
 }
 
-/** Zero is the cursor of a client that saw nothing; it is good only where there is nothing to miss. */
+/** Zero is the cursor of a client without frames; it is valid only where nothing was published. */
 function startOf(resumeFrom: string, newestSeqno: number): number {
   return resumeFrom === '0' ? newestSeqno : Number(resumeFrom)
 }
 
-/** Right after Hello, if anything came after Hello at all. */
+/** Directly after Hello, if any frame follows Hello. */
 function isOutOfWindowReported(frames: readonly Frame[]): boolean {
   const next = frames[1]
   return next === undefined || next.Warning?.type === 'resume_out_of_window' || next.Error !== undefined
 }
 
-/** Text messages out of what a server wrote to its socket; they may come in any pieces. */
+/** Reads text messages from the bytes a server writes to its socket, in chunks of any size. */
 export function createFrameReader(): { push(bytes: Uint8Array): string[] } {
   let rest: Buffer = Buffer.alloc(0)
   return {

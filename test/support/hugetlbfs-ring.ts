@@ -13,8 +13,8 @@ import { loadFileMapper } from '../../src/platform/files/mapped.ts'
 import { loadRingMapper, openLiveRing } from '../../src/platform/ring-file/reader.ts'
 
 /**
- * Run in a mount namespace of its own: mounts a hugetlbfs on the folder it is given, puts a ring there as a node does (through a
- * mapping: this file system takes no writes) and reads it by position and through a mapping. Says how far it came, as JSON.
+ * Runs in its own mount namespace: mounts a hugetlbfs on the given folder, creates a ring there as a node does (through a mapping: this
+ * file system does not support writes) and reads it with positioned reads and through a mapping. Prints the results as JSON.
  */
 const folder = process.argv[2] as string
 const path = join(folder, 'ring')
@@ -39,7 +39,7 @@ try {
   stage = 'read'
   const byPosition = openLiveRing(path, await loadRingMapper(path, 'positional'))
   const mapped = openLiveRing(path, await loadRingMapper(path, 'auto'))
-  if (byPosition === undefined || mapped === undefined) throw new Error('the ring is not there')
+  if (byPosition === undefined || mapped === undefined) throw new Error('the ring does not exist')
   const [positional, throughMapping, expected] = [byPosition, mapped, ring.source].map(foldAll)
   byPosition.close()
   mapped.close()
@@ -50,7 +50,7 @@ try {
   console.log(JSON.stringify({ stage, message: detail || messageOf(error) }))
 }
 
-/** All that a fold says of the ring, as text. */
+/** The complete fold of the ring, as text. */
 function foldAll(source: RingSource): string {
   const created = createRingReader(source, { seqno: 1 })
   if (!created.ok) throw new Error(created.message)

@@ -14,7 +14,7 @@ export type ClientRig = {
   readonly client: ClickHouseClient
 }
 
-/** The official client, as a customer would make it. */
+/** The official client with the options of a customer. */
 export function clientOf(
   { url }: Pick<IndexerRig, 'url'>,
   { username, password, token }: IndexerAccount,
@@ -30,7 +30,7 @@ export function clientOf(
   })
 }
 
-/** What the clients people have find on either engine; `heavy` runs for minutes there, `long` gives `longRows` rows. */
+/** Tests with common clients, for either engine; `heavy` runs for minutes there, `long` returns `longRows` rows. */
 export function testClients(
   started: () => ClientRig,
   { heavy, long, longRows }: { readonly heavy: string; readonly long: string; readonly longRows: number },
@@ -72,14 +72,14 @@ export function testClients(
   test('an aborted query ends on the server too', async () => {
     const { rig, client } = started()
     const controller = new AbortController()
-    const asked = client.query({ query: heavy, format: 'JSONEachRow', abort_signal: controller.signal })
+    const running = client.query({ query: heavy, format: 'JSONEachRow', abort_signal: controller.signal })
     await until('it runs', () => rig.indexer.status().runningQueries === 1)
     controller.abort()
-    await assert.rejects(asked)
+    await assert.rejects(running)
     await until('it ended', () => rig.indexer.status().runningQueries === 0)
   })
 
-  test('compression, of the question and of the answer', async () => {
+  test('compression of request and response', async () => {
     const { rig, account } = started()
     const zipped = clientOf(rig, account, { compression: { response: true, request: true } })
     const response = await zipped.query({ query: long, format: 'JSON' })
@@ -87,7 +87,7 @@ export function testClients(
     await zipped.close()
   })
 
-  test('accounts are there once, however often they changed', async () => {
+  test('each account has one row, however often it changed', async () => {
     const query = 'SELECT count() > 0 AS some, count() = uniqExact(pubkey) AS once FROM accounts'
     const rows = await (await started().client.query({ query, format: 'JSONEachRow' })).json<Record<string, unknown>>()
     assert.deepEqual(
@@ -96,7 +96,7 @@ export function testClients(
     )
   })
 
-  test('curl, by address and by body, with a receipt and the own query id', async () => {
+  test('curl, with the query in the URL and in the body, the coverage header and the query id of the client', async () => {
     const { rig, account } = started()
     const login = ['-s', '-i', '-u', `${account.username}:${account.password}`, '-H', `x-token: ${account.token}`]
     const body = ['--data', 'SELECT 1 AS x FORMAT JSONEachRow', `${rig.url}/?query_id=mine`]
@@ -104,8 +104,8 @@ export function testClients(
     assert.match(byBody.stdout, /^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\n\{"x":1\}\n$/)
     assert.match(byBody.stdout, /x-clickhouse-query-id: mine\r/i)
     assert.match(byBody.stdout, /x-sluice-coverage-slot: [1-9]\d*/i)
-    const address = ['-G', '--data-urlencode', "query=SELECT 'a\tb', NULL", `${rig.url}/`]
-    const byAddress = await run('curl', [...login, ...address])
-    assert.match(byAddress.stdout, /\r\n\r\na\\tb\t\\N\n$/)
+    const inUrl = ['-G', '--data-urlencode', "query=SELECT 'a\tb', NULL", `${rig.url}/`]
+    const byUrl = await run('curl', [...login, ...inUrl])
+    assert.match(byUrl.stdout, /\r\n\r\na\\tb\t\\N\n$/)
   })
 }

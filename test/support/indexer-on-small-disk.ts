@@ -8,13 +8,13 @@ import { catalogueOf, openDuckDatabase } from '../../src/platform/db/duckdb.ts'
 import type { ChainBlock } from '../../src/solana/chain-block.ts'
 import { geyserBytesOf } from '../../src/solana/geyser/test-block.ts'
 
-/** What happened, printed as JSON. */
+/** Report that the program prints as JSON. */
 export type SmallDiskIndexerReport = {
-  /** Batches that were refused while there was no room, and times the database was started again. */
+  /** Batches that were refused on a full disk, and restarts of the database. */
   refused: number
   restarts: number
-  /** Everything found wrong. Empty when all is well. */
-  wrong: string[]
+  /** Inconsistencies found; empty when there are none. */
+  faults: string[]
 }
 
 const RESULTS = { heldBytesMax: 0, heldBytesPerSubscription: 0 }
@@ -22,14 +22,14 @@ const ROWS = { includeVotes: true, includeLogs: true }
 const CHAIN = makeTestChain({ seed: 4, blocks: 40, transactionsPerBlock: 60 })
 const BATCH = 4
 const BLOCK_BYTES = 64 * 1024
-/** What is left on the disk, in blocks, one batch after another; then there is room again. */
+/** Free blocks on the disk for each batch; undefined for enough. */
 const FREE = [undefined, 4, 0, undefined, 8, 2, undefined, 1, 16, undefined] as const
 
-/** Writes a chain into a database on a small disk that is full now and then. The only argument is the folder on it. */
+/** Writes a chain into a database on a small disk that is sometimes full. The only argument is the folder on it. */
 if (import.meta.main) {
   const folder = process.argv[2] ?? ''
   const path = join(folder, 'chain.duckdb')
-  const report: SmallDiskIndexerReport = { refused: 0, restarts: 0, wrong: [] }
+  const report: SmallDiskIndexerReport = { refused: 0, restarts: 0, faults: [] }
   const filler = openSync(join(folder, 'filler'), 'w')
   const leaveFree = (blocks: number | undefined): void => {
     ftruncateSync(filler, 0)
@@ -52,14 +52,14 @@ if (import.meta.main) {
     if (isWritten) continue
     report.refused++
     leaveFree(undefined)
-    // As ingest does when a batch is not taken: another process, which begins where the last one was sure to be.
+    // As ingest does when a batch is refused: a new process, which continues after the last complete range.
     await store[Symbol.asyncDispose]()
     store = await open()
     report.restarts++
     const head = store.progress.ranges.at(-1)?.to ?? 0
     const [first, last] = [blocks[0] as ChainBlock, blocks.at(-1) as ChainBlock]
-    // A commit that failed may have taken effect; half of it never does.
-    if (head !== first.parentSlot && head !== last.slot) report.wrong.push(`batch ${at}: complete up to ${head}`)
+    // A commit that failed may have taken effect, but never partially.
+    if (head !== first.parentSlot && head !== last.slot) report.faults.push(`batch ${at}: complete up to ${head}`)
     await write(store, blocks)
   }
   await store[Symbol.asyncDispose]()
@@ -71,7 +71,7 @@ if (import.meta.main) {
   for (const { name } of TABLES) {
     const [piece] = (await connection.run(`SELECT count(*) FROM ${catalogueOf(path)}.base.${name}`)).pieces()
     const count = Number(piece?.[0]?.[0])
-    if (count !== expected[name].length) report.wrong.push(`${name}: ${count} rows of ${expected[name].length}`)
+    if (count !== expected[name].length) report.faults.push(`${name}: ${count} rows of ${expected[name].length}`)
   }
   process.stdout.write(JSON.stringify(report))
 }

@@ -2,7 +2,7 @@ import { columnAt, type Row, rowsIn } from '../../src/indexer/ingest/batch-rows.
 import type { PackQuery } from '../../src/indexer/query/pack.ts'
 import type { WriteBatch } from '../../src/indexer/store.ts'
 
-/** Values for the parameters of the pack that find something in these rows. */
+/** Parameter values for the query pack that match some of these rows. */
 export function packValues({
   rows,
 }: Pick<WriteBatch, 'rows'>): Readonly<Record<PackQuery['parameters'][number], string>> {
@@ -16,18 +16,18 @@ export function packValues({
   }
 }
 
-/** The statement with its values in it, for servers that know no parameters. */
+/** The statement with its values inserted, for servers without query parameters. */
 export function withValues({ sql }: PackQuery, values: Readonly<Record<string, string>>): string {
   return sql.replaceAll(/\{(\w+):String\}/g, (_all, name: string) => `'${values[name]}'`)
 }
 
-/** Answers in JSONCompact as texts, so that engines which quote or type a number otherwise can be compared. */
+/** Rows of JSONCompact as strings, because engines quote and type numbers differently. */
 export function packRows(body: string): string[][] {
   const { data } = JSON.parse(body) as { data: unknown[][] }
-  return data.map((row) => row.map(plain))
+  return data.map((row) => row.map(comparable))
 }
 
-function plain(value: unknown): string {
+function comparable(value: unknown): string {
   if (typeof value === 'boolean') return String(Number(value))
   return Array.isArray(value) ? JSON.stringify(value) : String(value)
 }

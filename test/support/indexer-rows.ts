@@ -8,7 +8,7 @@ export function indexedRowText(columns: readonly (Column | undefined)[], row: re
       if (type === 'time' && typeof value === 'string') return String(Date.parse(`${value.replace(' ', 'T')}Z`) / 1000)
       if (type === 'bool') return Number(value)
       if (Array.isArray(value)) return value
-      // The embedded engine's library has objects for times and lists.
+      // The embedded engine's library returns objects for times and lists.
       if (typeof value === 'object' && value !== null && 'seconds' in value) return String(value.seconds)
       if (typeof value === 'object' && value !== null && 'items' in value) return value.items
       return String(value)

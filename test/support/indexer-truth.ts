@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createSeededRandom, type Random, randomInt } from '../../src/core/random.ts'
 import type { StoreOptions } from '../../src/indexer/duckdb/protocol.ts'
 import { columnAt, type Row } from '../../src/indexer/ingest/batch-rows.ts'
-import { type IngestSupervisor, keepIngesting } from '../../src/indexer/ingest/supervise.ts'
+import { type IngestSupervisor, superviseIngest } from '../../src/indexer/ingest/supervise.ts'
 import { batchRowsOf, listRows } from '../../src/indexer/ingest/test-rows.ts'
 import { indexerMetrics } from '../../src/indexer/metrics.ts'
 import { TABLES, type TableName, tableOf } from '../../src/indexer/schema.ts'
@@ -19,12 +19,12 @@ import { startQuickLocalnet } from './localnet.ts'
 
 const ROWS = { includeVotes: true, includeLogs: true }
 const DROPPED_ONE_IN = 20
-/** Much longer than any restart: what takes so long will not come. */
+/** Much longer than any restart. */
 const GROW_MS = 120_000
 
-/** What a store holds, asked by the engine's own means. */
+/** Content of a store, read with the engine's own client. */
 export type Finding = {
-  /** The only stretch, which `coverage` calls complete. */
+  /** The only range that `coverage` reports as complete. */
   readonly range: readonly [from: number, to: number]
   /** Rows of a table up to `to`, of these columns. */
   rowsOf(table: TableName, columns: readonly string[], to: number): Promise<readonly (readonly unknown[])[]>
@@ -33,30 +33,30 @@ export type Finding = {
 /** One of the two engines, as the test needs it. */
 export type TruthEngine = AsyncDisposable & {
   readonly store: Omit<StoreOptions, 'rows'>
-  /** One more thing that can break, by itself. */
-  breakMore(): Promise<void>
-  /** Rows of a question while all is running, as a customer sees the tables; undefined while the engine is away. */
-  askLive(supervisor: IngestSupervisor, sql: string): Promise<readonly (readonly unknown[])[] | undefined>
-  /** Opens what was written, after all is closed. */
+  /** Injects a fault of this engine. */
+  injectFault(): Promise<void>
+  /** Rows of a query while ingest runs, as a customer sees them; undefined while the engine is unreachable. */
+  queryLive(supervisor: IngestSupervisor, sql: string): Promise<readonly (readonly unknown[])[] | undefined>
+  /** Opens the store after ingest has ended. */
   find(): Promise<Finding & Partial<AsyncDisposable>>
 }
 
 export type TruthRun = {
   readonly seed: number
   readonly kills: number
-  /** Slots that pass in all, at least. */
+  /** Least number of slots in total. */
   readonly slots: number
 }
 
 /**
- * Follows a localnet with traffic while the writer and the stream are killed, blocks are left out of the stream and ingest is started anew. All the
- * while `coverage` must not be ahead of the rows; in the end every table is compared with what getBlock says. Gives what happened.
+ * Follows a localnet with traffic while the writer and the stream are killed, blocks are dropped from the stream and ingest is restarted. `coverage`
+ * must never be ahead of the rows; at the end every table is compared with getBlock. Resolves with a summary.
  */
-export async function holdsTruth(engine: TruthEngine, { seed, kills, slots }: TruthRun): Promise<string> {
+export async function checkTruth(engine: TruthEngine, { seed, kills, slots }: TruthRun): Promise<string> {
   const random = createSeededRandom(seed)
   await using node = await startQuickLocalnet({
     traffic: { enabled: true, tps: 150 },
-    // All of it is asked for in the end.
+    // The whole ledger is read at the end.
     limits: { ledgerBytesMax: 2 ** 31 },
   })
   await using grpc = await startFaultProxy({ target: { host: '127.0.0.1', port: node.grpc.port } })
@@ -68,20 +68,20 @@ export async function holdsTruth(engine: TruthEngine, { seed, kills, slots }: Tr
   const upstream = dropBlocks(rig.upstreams.of(undefined), random, DROPPED_ONE_IN)
   const between = Math.max(4, Math.ceil((2 * slots) / kills))
   let restarts = 0
-  let looks = 0
+  let checks = 0
   let supervisor = await openSupervisor(engine, upstream, random)
   try {
     await hasGrown(supervisor, 5)
     for (let kill = 0; kill < kills; kill++) {
       await hasGrown(supervisor, randomInt(random, between + 1))
-      if (await isCovered(engine, supervisor, rpc)) looks++
-      const what = randomInt(random, 12)
-      if (what === 0) {
-        // The whole of it ends in order and begins anew, as when the operator restarts it.
+      if (await isCovered(engine, supervisor, rpc)) checks++
+      const fault = randomInt(random, 12)
+      if (fault === 0) {
+        // An orderly restart, as by the operator.
         restarts += supervisor.status().restarts
         await supervisor[Symbol.asyncDispose]()
         supervisor = await openSupervisor(engine, upstream, random)
-      } else if (what === 1) await engine.breakMore()
+      } else if (fault === 1) await engine.injectFault()
       killSome(random, supervisor, grpc)
     }
     await hasGrown(supervisor, 8)
@@ -90,11 +90,11 @@ export async function holdsTruth(engine: TruthEngine, { seed, kills, slots }: Tr
     await supervisor[Symbol.asyncDispose]()
   }
   assert.ok(restarts > 0, 'the database was never killed')
-  assert.ok(looks > kills / 4, `coverage could be looked at ${looks} times only`)
+  assert.ok(checks > kills / 4, `coverage could be checked only ${checks} times`)
   const found = await engine.find()
   try {
     const compared = await compare(rpc, found)
-    return `${compared}; ${restarts} restarts, ${upstream.dropped} blocks left out of the stream, coverage right ${looks} times`
+    return `${compared}; ${restarts} restarts, ${upstream.dropped} blocks dropped from the stream, coverage correct ${checks} times`
   } finally {
     await found[Symbol.asyncDispose]?.()
   }
@@ -106,7 +106,7 @@ function openSupervisor(
   random: Random,
 ): Promise<IngestSupervisor> {
   const fill = { parallel: 4, blocksMax: 64 }
-  return keepIngesting(
+  return superviseIngest(
     {
       store: { ...store, rows: ROWS },
       ingest: { includeAccounts: true, batchBlocks: 4, batchMs: 100, heldMax: 64, fill },
@@ -122,60 +122,60 @@ function openSupervisor(
 }
 
 function killSome(random: Random, supervisor: IngestSupervisor, stream: { resetConnections(): void }): void {
-  const what = randomInt(random, 3)
-  if (what !== 0) stream.resetConnections()
-  if (what !== 1) supervisor.store()?.kill()
+  const target = randomInt(random, 3)
+  if (target !== 0) stream.resetConnections()
+  if (target !== 1) supervisor.store()?.kill()
 }
 
-/** Everything that `coverage` calls complete is there: as many blocks as the chain has, and all of their transactions. False when nobody answered. */
+/** Checks that the range of `coverage` has as many blocks as the chain, and all of their transactions. False when the engine did not respond. */
 async function isCovered(engine: TruthEngine, supervisor: IngestSupervisor, rpc: string): Promise<boolean> {
-  const reported = await engine.askLive(
+  const reported = await engine.queryLive(
     supervisor,
     "SELECT from_slot, to_slot FROM coverage WHERE table_name = 'blocks'",
   )
   const [from, to] = (reported?.[0] ?? []).map(Number)
   if (from === undefined || to === undefined) return false
-  // Asked later than what it is held against: rows may be ahead of coverage, coverage never of the rows.
+  // Read after coverage: rows may be ahead of coverage, coverage never ahead of rows.
   const within = `slot >= ${from} AND slot <= ${to}`
-  const blocks = await engine.askLive(supervisor, `SELECT count(*), sum(tx_count) FROM blocks WHERE ${within}`)
-  const transactions = await engine.askLive(supervisor, `SELECT count(*) FROM transactions WHERE ${within}`)
+  const blocks = await engine.queryLive(supervisor, `SELECT count(*), sum(tx_count) FROM blocks WHERE ${within}`)
+  const transactions = await engine.queryLive(supervisor, `SELECT count(*) FROM transactions WHERE ${within}`)
   if (blocks === undefined || transactions === undefined) return false
   const slots = await call<number[]>(rpc, 'getBlocks', [from, to, { commitment: 'confirmed' }])
   const [count, counted] = (blocks[0] ?? []).map(Number)
   const found = { blocks: count, transactions: Number(transactions[0]?.[0]) }
-  assert.deepEqual(found, { blocks: slots.length, transactions: counted }, `coverage says ${from} to ${to}`)
+  assert.deepEqual(found, { blocks: slots.length, transactions: counted }, `coverage is ${from} to ${to}`)
   return true
 }
 
 async function compare(rpc: string, found: Finding): Promise<string> {
   const [from, to] = found.range
   const expected = listRows([batchRowsOf(await blocksOf(rpc, from, to), ROWS)])
-  assert.ok(expected.blocks.length > 10 && expected.transactions.length > 50, 'something happened')
+  assert.ok(expected.blocks.length > 10 && expected.transactions.length > 50, 'the chain has blocks and transactions')
   for (const table of TABLES.filter(({ name }) => name !== 'accounts')) {
-    // How a block came and how final it was is not the same for both.
+    // The source and the commitment of a block differ between the two.
     const columns = table.columns.filter(({ name }) => name !== 'commitment' && name !== 'source')
-    const positions = columns.map(({ name }) => table.columns.findIndex((column) => column.name === name))
+    const indexes = columns.map(({ name }) => table.columns.findIndex((column) => column.name === name))
     const names = columns.map(({ name }) => name)
     const rows = (await found.rowsOf(table.name, names, to)).map((row) => indexedRowText(columns, row)).toSorted()
-    const wanted = expected[table.name]
+    const expectedRows = expected[table.name]
       .map((row) =>
         indexedRowText(
           columns,
-          positions.map((position) => row[position]),
+          indexes.map((index) => row[index]),
         ),
       )
       .toSorted()
-    const strange = rows.findIndex((row, position) => row !== wanted[position])
-    assert.deepEqual([rows.length, rows[strange]], [wanted.length, wanted[strange]], table.name)
+    const different = rows.findIndex((row, at) => row !== expectedRows[at])
+    assert.deepEqual([rows.length, rows[different]], [expectedRows.length, expectedRows[different]], table.name)
   }
   const accounts = await compareAccounts(found, expected.account_activity)
   const count = Object.values(expected).reduce((sum, rows) => sum + rows.length, 0)
-  return `${expected.blocks.length} blocks, ${count} rows and ${accounts} accounts are as getBlock says`
+  return `${expected.blocks.length} blocks, ${count} rows and ${accounts} accounts are as in getBlock`
 }
 
 /**
- * getBlock tells no accounts, and a block that had to be asked for brings none. What is there is there once, and has the balance that the last
- * transaction of its slot left.
+ * getBlock returns no accounts, and a fetched block adds none. Each stored account has one row, with the balance after the last transaction of its
+ * slot.
  */
 async function compareAccounts(found: Finding, activity: readonly Row[]): Promise<number> {
   const at = (name: string): number => columnAt('account_activity', name)
@@ -186,7 +186,7 @@ async function compareAccounts(found: Finding, activity: readonly Row[]): Promis
     if (row[at('mint')] === '') balances.set(keyOf(row[at('account')], row[at('slot')]), row[at('post')])
   const columns = ['pubkey', 'slot', 'lamports']
   const rows = await found.rowsOf('accounts', columns, found.range[1])
-  assert.equal(new Set(rows.map(([pubkey]) => String(pubkey))).size, rows.length, 'an account is there twice')
+  assert.equal(new Set(rows.map(([pubkey]) => String(pubkey))).size, rows.length, 'an account has two rows')
   let compared = 0
   for (const [pubkey, slot, lamports] of rows) {
     const balance = balances.get(keyOf(pubkey, slot))
@@ -210,8 +210,8 @@ async function blocksOf(rpc: string, from: number, to: number) {
 async function hasGrown(supervisor: IngestSupervisor, blocks: number): Promise<void> {
   const head = () => supervisor.status().ingest?.headSlot ?? 0
   const first = head()
-  await until(`${blocks} blocks more are in`, () => head() >= first + blocks, GROW_MS).catch((cause: unknown) => {
-    throw new Error(`ingest stands still: ${JSON.stringify(supervisor.status())}`, { cause })
+  await until(`${blocks} more blocks are written`, () => head() >= first + blocks, GROW_MS).catch((cause: unknown) => {
+    throw new Error(`ingest does not progress: ${JSON.stringify(supervisor.status())}`, { cause })
   })
 }
 

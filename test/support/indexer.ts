@@ -17,7 +17,7 @@ export type IndexerRig = AsyncDisposable & {
   readonly url: string
   readonly node: Localnet
   readonly gateway: Gateway
-  /** A new subscription that may query: its token and its database login. */
+  /** Creates a subscription that may query. */
   subscribe(name: string): Promise<IndexerAccount>
 }
 
@@ -25,11 +25,11 @@ export type IndexerAccount = {
   readonly token: string
   readonly username: string
   readonly password: string
-  /** Both halves, as headers. */
+  /** Login and token as headers. */
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** The indexer over a localnet with traffic, with a store of subscriptions of its own; on the embedded engine or on a ClickHouse. */
+/** The indexer over a localnet with traffic, with its own access store; on the embedded engine or on ClickHouse. */
 export async function startIndexerRig(
   input: IndexerOptionsInput = {},
   clickhouse?: ClickHouseStoreOptions,
@@ -81,7 +81,7 @@ export async function startIndexerRig(
   }
 }
 
-/** A new subscription that may query, known to the gateway when it resolves. */
+/** Creates a subscription that may query. Resolves when the gateway's snapshot has it. */
 export async function subscribeIndexer(gateway: Gateway, name: string): Promise<IndexerAccount> {
   const { on } = gateway
   await addCustomer(on, { name, contact: '' })
@@ -94,7 +94,7 @@ export async function subscribeIndexer(gateway: Gateway, name: string): Promise<
     validUntil: null,
   })
   if (token === undefined || credential === undefined) throw new Error('no credentials were made')
-  await until('the door knows the subscription', () => {
+  await until('the snapshot has the subscription', () => {
     const known = gateway.access.snapshot()
     return (
       known.subscription(subscription.id) !== undefined &&

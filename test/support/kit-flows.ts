@@ -26,7 +26,7 @@ const CONFIRMED = { commitment: 'confirmed' } as const
 
 export type KitLocation = { readonly rpc: string; readonly ws: string; readonly headers?: { 'x-token': string } }
 
-/** What tests do with unmodified kit, over a node or over a gateway: the same things, so that both are held to the same. */
+/** Flows with unmodified kit, run against a node and against a gateway so that both are tested alike. */
 export async function createKitFlows({ rpc: rpcUrl, ws: wsUrl, headers }: KitLocation) {
   const stop = new AbortController()
   const abortSignal = stop.signal
@@ -70,7 +70,7 @@ export async function createKitFlows({ rpc: rpcUrl, ws: wsUrl, headers }: KitLoc
       await sendAndConfirm(await sign((await generateKeyPairSigner()).address, SOL))
     },
 
-    /** A transfer watched in every way: gives its signature, and the stream of each way with its first notification. */
+    /** Sends a transfer with every kind of subscription open: returns its signature and each stream with its first notification. */
     async watchTransfer() {
       const to = (await generateKeyPairSigner()).address
       const transaction = await sign(to, SOL)
@@ -92,7 +92,7 @@ export async function createKitFlows({ rpc: rpcUrl, ws: wsUrl, headers }: KitLoc
           },
         ),
       }
-      // kit drops what comes before the first call of `next`.
+      // kit drops notifications before the first call of `next`.
       const streams: Record<string, { first: Promise<IteratorResult<never>>; next(): Promise<IteratorResult<never>> }> =
         {}
       for (const [name, pending] of Object.entries(watch)) {
@@ -112,7 +112,7 @@ export async function createKitFlows({ rpc: rpcUrl, ws: wsUrl, headers }: KitLoc
 
 export type KitFlows = Awaited<ReturnType<typeof createKitFlows>>
 
-/** What every way of watching tells of the transfer. */
+/** Checks the notification of the transfer in every kind of subscription. */
 export async function checkTransferNotifications(flows: KitFlows): Promise<void> {
   const { signature, first, next } = await flows.watchTransfer()
   const account = (await first('account')) as { value: { lamports: bigint; rentEpoch: bigint } }
@@ -136,7 +136,7 @@ export async function checkTransferNotifications(flows: KitFlows): Promise<void>
   )
 }
 
-/** Slots, roots, slot updates of every kind, and votes, as they come. */
+/** Checks slots, roots, slot updates of every kind, and votes. */
 export async function checkChainNotifications(
   { subscriptions, abortSignal }: KitFlows,
   voteAccount: string,

@@ -12,13 +12,13 @@ const COMMAND_MS = 180_000
 
 export type Ran = { readonly code: number; readonly stdout: string; readonly stderr: string }
 
-/** A systemd of its own, as process 1 of namespaces of its own: what is started and written in it is gone with it. */
+/** A systemd instance as process 1 of its own namespaces: everything started and written in it ends with it. */
 export type LiveSystemd = AsyncDisposable & {
-  /** Runs a command beside it, in its namespaces. */
+  /** Runs a command in its namespaces. */
   run(program: string, ...words: string[]): Promise<Ran>
 }
 
-/** The folders a unit writes to are fresh and in memory, /etc is a copy on write, and the network has nothing but a loopback. */
+/** The folders a unit writes to are empty and in memory, /etc is copy-on-write, and the network has only a loopback. */
 const INIT = `set -e
 mount --make-rprivate /
 ip link set lo up
@@ -32,16 +32,16 @@ exec env -i PATH="$PATH" container=test SYSTEMD_UNIT_PATH=/run/systemd/system \\
   ${MANAGER} --system --unit=default.target --log-target=console --log-level=warning --show-status=0 --crash-shell=no --dump-core=no
 `
 
-/** Where control groups of the second version are: alone, or beside those of the first. Of the first kind it makes none. */
+/** The mount point of cgroup v2, alone or beside cgroup v1, which is not used. */
 const groupsFolder = () =>
   ['/sys/fs/cgroup', '/sys/fs/cgroup/unified'].find((folder) => existsSync(join(folder, 'cgroup.procs')))
 
-/** Returns what stands in the way where the machine does not allow it. `checkout` is seen as /opt/sluice. */
+/** Returns the reason where the machine does not allow it. `checkout` is mounted at /opt/sluice. */
 export async function startLiveSystemd(checkout: string): Promise<LiveSystemd | string> {
   if (process.getuid?.() !== 0) return 'not root'
   if (!existsSync(MANAGER)) return `there is no ${MANAGER}`
   const groups = groupsFolder()
-  if (groups === undefined) return 'there are no control groups of the second version'
+  if (groups === undefined) return 'cgroup v2 is not mounted'
   const folder = await temporaryFolder()
   const group = join(groups, `sluice-test-${process.pid}`)
   writeFileSync(folder.file('init.sh'), INIT)
@@ -88,7 +88,7 @@ export async function startLiveSystemd(checkout: string): Promise<LiveSystemd | 
 }
 
 async function runIn(pid: number | undefined, command: readonly string[]): Promise<Ran> {
-  if (pid === undefined) return { code: -1, stdout: '', stderr: 'it does not run' }
+  if (pid === undefined) return { code: -1, stdout: '', stderr: 'not running' }
   const words = ['-t', String(pid), '-m', '-p', '-u', '-i', '-n', '-C', '--', ...command]
   try {
     const { stdout, stderr } = await promisify(execFile)('nsenter', words, { timeout: COMMAND_MS })
@@ -108,7 +108,7 @@ function firstProcessOf({ pid }: ChildProcess): number | undefined {
   }
 }
 
-/** From the innermost outwards; one that still has a process in it cannot be removed yet. */
+/** Removes the innermost first; a group with a process in it cannot be removed yet. */
 function removeGroups(group: string): boolean {
   try {
     for (const path of [...globSync(`${group}/**/`), group].toSorted().toReversed())

@@ -4,7 +4,7 @@ import { type Localnet, startLocalnet } from '../../src/localnet/service.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 
-/** A whole localnet on ports of its own, with short slots on real time and nothing happening unless a test does it. */
+/** A complete localnet on its own ports, with short slots on real time and without generated traffic. */
 export function startQuickLocalnet(options: LocalnetOptionsInput = {}): Promise<Localnet> {
   return startLocalnet(
     parseLocalnetOptions({
@@ -20,7 +20,7 @@ export function startQuickLocalnet(options: LocalnetOptionsInput = {}): Promise<
   )
 }
 
-/** Looks again after every block until the condition holds. */
+/** Checks the condition after every block until it holds. */
 export async function untilBlock(chain: Chain, condition: () => boolean, blocksMax = 200): Promise<void> {
   for (let blocks = 0; blocks < blocksMax && !condition(); blocks++) {
     const { promise, resolve } = Promise.withResolvers<void>()

@@ -2,18 +2,18 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** Machines on one switch. Each is a network namespace with a cable of its own; nothing leaves them. */
+/** Machines on one switch. Each is a network namespace with its own virtual link; no traffic leaves them. */
 export type Network<Name extends string> = Disposable & {
   readonly namespaceOf: (machine: Name) => string
-  /** Takes the cable out at the switch: packets vanish, and nobody is told. */
+  /** Disconnects the machine at the switch: packets are lost silently. */
   pull(machine: Name): void
   plug(machine: Name): void
 }
 
-/** The first machine has the switch in it, and this address. */
+/** The address of the first machine, which holds the switch. */
 export const SWITCH_ADDRESS = '10.78.0.1'
 
-/** Throws what the kernel says where it does not allow namespaces. */
+/** Throws the kernel's error where namespaces are not allowed. */
 export function makeNetwork<Name extends string>(switchAt: Name, others: readonly Name[]): Network<Name> {
   using making = new DisposableStack()
   const namespaceOf = (machine: Name) => `slu-${machine}-${process.pid}`
@@ -46,13 +46,13 @@ function ip(...words: string[]): void {
   execFileSync('ip', words, { stdio: ['ignore', 'ignore', 'pipe'], encoding: 'utf8' })
 }
 
-/** What a child does when it is asked over IPC. Arguments and results pass by structured clone. */
-export type Calls = Record<string, (...given: never[]) => unknown>
+/** The functions a child serves over IPC. Arguments and results are passed by structured clone. */
+export type Calls = Record<string, (...args: never[]) => unknown>
 
 type Order = { readonly id: number; readonly name: string; readonly given: readonly unknown[] }
 type Response = { readonly id: number; readonly value?: unknown; readonly message?: string }
 
-/** In the child: answers calls until the parent lets go. */
+/** In the child: serves calls until the parent disconnects. */
 export async function respondToCalls(calls: Calls): Promise<void> {
   async function respond({ id, name, given }: Order): Promise<void> {
     let reported: Response
@@ -79,7 +79,7 @@ const START_MS_MAX = 120_000
 const CALL_MS_MAX = 90_000
 const END_MS_MAX = 20_000
 
-/** Starts a child inside a namespace; everything it starts is inside too. */
+/** Starts a child inside a namespace, together with everything it starts. */
 export async function startRemote<Made extends Calls>(
   namespace: string,
   entry: string,
@@ -105,7 +105,7 @@ export async function startRemote<Made extends Calls>(
     else asked?.reject(new Error(message))
   })
   child.on('exit', () => {
-    for (const asked of waiting.values()) asked.reject(new Error(`the process in ${namespace} has ended`))
+    for (const call of waiting.values()) call.reject(new Error(`the process in ${namespace} has exited`))
   })
   const within = <T>(what: string, ms: number, work: Promise<T>): Promise<T> =>
     Promise.race([

@@ -34,7 +34,7 @@ export function createNonce({ account, authority }: NonceKeys, payer: Uint8Array
   ]
 }
 
-/** AdvanceNonceAccount, which the transactions on a durable nonce begin with. */
+/** AdvanceNonceAccount, the first instruction of durable nonce transactions. */
 export function advanceNonce({ account, authority }: NonceKeys, signs = true): Instruction {
   return {
     programId: SYSTEM_PROGRAM,

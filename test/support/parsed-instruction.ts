@@ -23,7 +23,7 @@ export type Shown = {
   data?: string
 }
 
-/** The instruction as a library builds it, through the parser. */
+/** Parses an instruction that a client library built. */
 export function show(instruction: web3.TransactionInstruction): Shown {
   const keys = [...instruction.keys.map(({ pubkey }) => pubkey.toBase58()), instruction.programId.toBase58()]
   const compiled = {
@@ -34,7 +34,7 @@ export function show(instruction: web3.TransactionInstruction): Shown {
   return JSON.parse(writeJson(encodeParsedInstruction(compiled, keys, 1))) as Shown
 }
 
-/** The instruction comes out as this type and info of this program. */
+/** Asserts that the instruction is parsed as this program, type and info. */
 export function expectParsed(
   instruction: web3.TransactionInstruction,
   program: string,

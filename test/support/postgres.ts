@@ -8,24 +8,24 @@ import { freePort } from './free-ports.ts'
 
 const run = promisify(execFile)
 
-/** Where Debian puts the server's programs. */
+/** Debian's path of the server programs. */
 const BIN = '/usr/lib/postgresql/15/bin'
-/** The server refuses to run as root; Debian's package brings this user. */
+/** The server refuses to run as root; Debian's package creates this user. */
 const USER = 'postgres'
 const READY_MS_MAX = 30_000
 
 export type PostgresTestOptions = {
-  /** Waits for the disk as a real server does. Without it the server is faster. */
+  /** Enables fsync. The server is faster without it. */
   readonly durable?: boolean
-  /** Without one everybody on loopback is trusted. */
+  /** Without a password every loopback connection is trusted. */
   readonly password?: string
 }
 
 export type TestPostgres = AsyncDisposable & {
   readonly port: number
-  /** The address of a database that is there from the start, as the store's options take it. */
+  /** The URL of the default database, for the store's options. */
   readonly url: string
-  /** Makes another database and returns its address. */
+  /** Creates another database and returns its URL. */
   createDatabase(name: string): Promise<string>
   /** Runs statements as the superuser. */
   query(database: string, sql: string): Promise<unknown[][]>
@@ -33,7 +33,7 @@ export type TestPostgres = AsyncDisposable & {
   start(): Promise<void>
 }
 
-/** A private PostgreSQL cluster in a folder of its own on a free port of loopback. */
+/** A temporary PostgreSQL cluster on a free loopback port. */
 export async function startPostgres(options: PostgresTestOptions = {}): Promise<TestPostgres> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-postgres-'))
   const isRoot = process.getuid?.() === 0

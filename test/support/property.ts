@@ -10,7 +10,7 @@ export function seedOf(t: TestContext): number {
   return seed
 }
 
-/** Runs a property with a printed seed; `runs` is the short form, `full` the one of the whole check. */
+/** Runs a property with a printed seed, `runs` times, or `full` times in the full check. */
 export function checkProperty<T>(t: TestContext, property: fc.IProperty<T>, runs: number, full: number): void {
   fc.assert(property, { seed: seedOf(t), numRuns: isFull ? full : runs })
 }
@@ -34,7 +34,7 @@ export function randomBytesOf(random: (below: number) => number, length: number)
 export function mutate(bytes: Uint8Array, random: (below: number) => number): Uint8Array {
   let mutated = Uint8Array.from(bytes)
   for (let left = 1 + random(3); left > 0; left--) {
-    // Lengths and counts stand near the beginning as a rule; half of the changes go there.
+    // Lengths and counts are usually near the beginning; half of the changes are made there.
     const at = random(random(2) === 0 ? Math.min(mutated.length, 160) + 1 : mutated.length + 1)
     const rest = mutated.subarray(at)
     switch (random(6)) {

@@ -14,7 +14,7 @@ export type Response = {
 }
 type Params = { result: never; subscription: number }
 
-/** A PubSub door over a chain double, on a manual clock; `open` gives a client of it. */
+/** A PubSub server over a chain double, on a manual clock; `open` returns a client of it. */
 export async function startPubSubNode(options: Partial<PubSubServerOptions> = {}) {
   const double = createChainDouble()
   const clock = createManualClock(1_800_000_000_000)
@@ -25,7 +25,7 @@ export async function startPubSubNode(options: Partial<PubSubServerOptions> = {}
   const clients: WebSocket[] = []
   return {
     ...double,
-    door: server,
+    server,
     clock,
     async open() {
       const socket = new WebSocket(`ws://127.0.0.1:${server.address.port}`)
@@ -47,7 +47,7 @@ export async function startPubSubNode(options: Partial<PubSubServerOptions> = {}
         socket,
         text,
         next: async () => JSON.parse(await text()) as Response,
-        /** Everything that came before the answer to a request made now. */
+        /** Everything that arrives before the response to a request sent now. */
         async rest(): Promise<Response[]> {
           socket.send('{"jsonrpc":"2.0","id":"rest","method":"getVersion"}')
           const before: Response[] = []

@@ -8,13 +8,13 @@ import type { StreamOutcome } from '../../src/platform/quic/send-streams.ts'
 import { TPU_ALPN } from '../../src/solana/crypto/tpu-certificate.ts'
 import { quicIdentity } from './quic-identity.ts'
 
-/** Who the client is. */
+/** The client's identity. */
 export const QUIC_CLIENT = quicIdentity(5)
 const WAIT_MS = 120_000
 
 export type QuicClient = { readonly connection: QuicConnection; readonly ends: QuicEnd[]; isOpen(): boolean }
 
-/** A connection to a port on loopback, where a peer with this key should answer. */
+/** A connection to a loopback port, where a peer with this key is expected. */
 export function connectQuic(
   port: number,
   peer: { readonly publicKey: Uint8Array },
@@ -45,7 +45,7 @@ export function connectQuic(
   return { connection, ends, isOpen: () => isOpen }
 }
 
-/** Sends numbered streams as fast as they are taken; every one of them is answered for. */
+/** Sends numbered streams as fast as they are accepted and waits for the outcome of each. */
 export async function sendMany(
   client: QuicClient,
   count: number,
@@ -54,7 +54,7 @@ export async function sendMany(
   const settled = () => outcomes.delivered + outcomes.refused + outcomes.lost + outcomes['not-taken']
   let next = 0
   await until(
-    'every stream is answered for',
+    'every stream has an outcome',
     () => {
       while (next < count) {
         const isTaken = client.connection.send(numberedStream(next), (outcome) => (outcomes[outcome] += 1))
@@ -69,7 +69,7 @@ export async function sendMany(
   return outcomes
 }
 
-/** Up to the size of a packet, and now and then as large as a transaction can be. */
+/** Up to the size of a packet, and sometimes the maximum size of a transaction. */
 export function numberedStream(n: number): Uint8Array {
   const bytes = new Uint8Array(n % 50 === 49 ? 4096 : 200 + ((n * 37) % 1033))
   new DataView(bytes.buffer).setUint32(0, n)

@@ -4,7 +4,7 @@ import { tpuCertificate } from '../../src/solana/crypto/tpu-certificate.ts'
 
 export type QuicIdentity = { readonly publicKey: Uint8Array; readonly der: Uint8Array; readonly privateKey: KeyObject }
 
-/** A key and its certificate as validators make them; which one is a number. */
+/** The n-th test key with its certificate, in the form that validators use. */
 export function quicIdentity(n: number): QuicIdentity {
   const { publicKey, privateKey } = createSigningKey(new Uint8Array(32).fill(n))
   return { publicKey, privateKey, der: tpuCertificate(publicKey) }

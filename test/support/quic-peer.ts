@@ -27,9 +27,9 @@ export type QuicPeer = AsyncDisposable & {
   readonly publicKey: Uint8Array
   readonly events: readonly PeerEvent[]
   write(word: 'close'): void
-  /** What has arrived whole so far. */
+  /** The streams received completely so far. */
   report(): Promise<{ streams: number; distinct: number; bytes: number }>
-  /** When each stream began to arrive, in unix milliseconds, by its first four bytes; told by Deno alone. */
+  /** When each stream began to arrive, in unix milliseconds, by its first four bytes; reported only by Deno. */
   times(): Promise<ReadonlyMap<number, number>>
   kill(): Promise<void>
 }
@@ -44,7 +44,7 @@ const SERVER_KEY = createSigningKey(new Uint8Array(32).fill(42))
 
 export const hasPeer = (kind: PeerKind) => existsSync(PROGRAMS[kind])
 
-/** A server not written here, in a process of its own, with a certificate like a validator's. */
+/** A third-party QUIC server in its own process, with a certificate like a validator's. */
 export async function startQuicPeer(kind: PeerKind, options: object = {}): Promise<QuicPeer> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-quic-'))
   const [cert, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]
@@ -78,7 +78,7 @@ export async function startQuicPeer(kind: PeerKind, options: object = {}): Promi
     const before = events.length
     stdin.write(`${word}\n`)
     const find = () => events.slice(before).find(({ event }) => event === word)
-    await until(`the peer answers to ${word}`, () => find() !== undefined)
+    await until(`the peer responds to ${word}`, () => find() !== undefined)
     return find() ?? {}
   }
   return {
@@ -99,7 +99,7 @@ export async function startQuicPeer(kind: PeerKind, options: object = {}): Promi
   }
 }
 
-/** A certificate that a strict server can trust: signed by itself, and given to it as authority. */
+/** A self-signed certificate that a strict server trusts as its own authority. */
 export function makeClientCertificate(): {
   readonly der: Uint8Array
   readonly pem: string

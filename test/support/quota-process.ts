@@ -10,8 +10,8 @@ import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import { createMetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
 
 /**
- * One of several processes on one Redis. Asks for as much as it can get of one subscription on the plan `build` until told to stop by a line on its
- * input, then says how much it was given, and between which instants.
+ * One of several processes on one Redis. Spends as much of one subscription on the plan `build` as it can until it reads a line from
+ * standard input, then prints how much was admitted and the start and end times.
  */
 const [, , url = '', processId = ''] = process.argv
 const terms = compileTerms({ ...BUILT_IN_PLANS.build, unitsPerMonth: 1_000_000 })

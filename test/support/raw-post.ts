@@ -2,11 +2,11 @@ import { connect, type Socket } from 'node:net'
 
 export type RawPost = {
   readonly socket: Socket
-  /** The whole answer; rejects when the connection ends before it is complete. */
+  /** The complete response; rejects when the connection ends before it. */
   readonly response: Promise<{ readonly status: number; readonly head: string; readonly body: string }>
 }
 
-/** One JSON-RPC call on a connection of its own, cheap enough for ten thousand at once. */
+/** One JSON-RPC call on its own connection, cheap enough for ten thousand at once. */
 export function rawPost(url: string, token: string, body: string): RawPost {
   const { hostname, port } = new URL(url)
   const socket = connect({ host: hostname, port: Number(port), noDelay: true })

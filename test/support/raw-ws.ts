@@ -5,13 +5,13 @@ export const OPCODE = { text: 1, binary: 2, close: 8, ping: 9 } as const
 
 export type RawWs = {
   readonly socket: Socket
-  /** The response to the handshake, with its body where it is no upgrade. */
+  /** The handshake response, with its body where it is not an upgrade. */
   readonly head: string
   readonly frames: { readonly opcode: number; readonly payload: Buffer }[]
   readonly isClosed: boolean
 }
 
-/** A WebSocket handshake written by hand, and what comes after it. `headers` replace the usual ones; undefined leaves one out. */
+/** A raw WebSocket handshake and the frames after it. `headers` replace the defaults; undefined omits one. */
 export async function openRawWs(
   url: string,
   headers: Readonly<Record<string, string | undefined>> = {},
@@ -49,11 +49,11 @@ export async function openRawWs(
   socket.write(
     `GET ${pathname}${search} HTTP/${version}\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`,
   )
-  await until('the handshake is over', () => seen.head !== '')
+  await until('the handshake response is complete', () => seen.head !== '')
   return seen
 }
 
-/** Reads whole unmasked frames into the list; returns what is left. */
+/** Reads complete unmasked frames into the list; returns the rest. */
 function takeFrames(bytes: Buffer, frames: RawWs['frames']): Buffer {
   let rest = bytes
   while (rest.length >= 2) {
@@ -68,7 +68,7 @@ function takeFrames(bytes: Buffer, frames: RawWs['frames']): Buffer {
   return rest
 }
 
-/** A masked frame of a client, up to 65,535 bytes (RFC 6455 section 5.2). */
+/** A masked client frame, up to 65,535 bytes (RFC 6455 section 5.2). */
 export function rawFrame(payload: Uint8Array | string, opcode: number = OPCODE.text): Buffer {
   const bytes = Buffer.from(payload)
   const head = Buffer.alloc(bytes.length < 126 ? 2 : 4)

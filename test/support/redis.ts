@@ -10,7 +10,7 @@ export type RedisServer = AsyncDisposable & {
   readonly port: number
   readonly url: string
   readonly pid: () => number | undefined
-  /** Ends the server at once, as a crash would. */
+  /** Kills the server with SIGKILL. */
   kill(): Promise<void>
   /** Starts it again on the same port, empty. */
   start(): Promise<void>
@@ -18,7 +18,7 @@ export type RedisServer = AsyncDisposable & {
 
 const READY_WITHIN_MS = 15_000
 
-/** A real redis-server on a free port of the loopback, in a folder of its own, without persistence. */
+/** A redis-server on a free loopback port, in a temporary folder, without persistence. */
 export async function startRedis(options: { password?: string } = {}): Promise<RedisServer> {
   const port = await freePort()
   const dir = await mkdtemp(join(tmpdir(), 'sluice-redis-'))
@@ -58,14 +58,14 @@ async function ready(port: number): Promise<void> {
     if (await responses(port)) return
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
-  throw new Error(`redis-server on port ${port} did not answer within ${READY_WITHIN_MS} ms`)
+  throw new Error(`redis-server on port ${port} did not respond within ${READY_WITHIN_MS} ms`)
 }
 
 function responses(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1')
     socket.once('connect', () => socket.write('PING\r\n'))
-    // `+PONG`, or `-NOAUTH` where a password is set: either way the server serves.
+    // `+PONG`, or `-NOAUTH` where a password is set: in both cases the server is ready.
     socket.once('data', () => end(true))
     socket.once('error', () => end(false))
     socket.once('close', () => end(false))

@@ -6,7 +6,7 @@ import { nameOf, readLockedPackages } from '../package-lock.ts'
 
 const root = join(import.meta.dirname, '../..')
 
-/** Files of the archive by path, without npm's `package/` in front. */
+/** Files of the archive by path, without npm's prefix `package/`. */
 export function unpack(tarball: string, folder: string): Map<string, Buffer> {
   mkdirSync(folder, { recursive: true })
   run('tar', ['-xzf', tarball, '-C', folder, '--strip-components', '1'], folder)
@@ -20,8 +20,8 @@ export function unpack(tarball: string, folder: string): Map<string, Buffer> {
 }
 
 /**
- * Installs with npm in an empty folder, as an operator does, and returns the path of the command. Where the registry cannot be reached the packages come from the
- * checkout: those that the package names, and no others.
+ * Installs with npm in an empty folder and returns the path of the command. Where the registry cannot be reached, the package's dependencies
+ * are linked from the checkout.
  */
 export function installRelease(tarball: string, folder: string, report: (line: string) => void): string {
   mkdirSync(folder)

@@ -1,4 +1,4 @@
-/** Loaded before a program (`--import`): says on standard error when it opens a port. */
+/** Loaded before a program (`--import`): prints a line on standard error when it opens a port. */
 import dgram from 'node:dgram'
 import net from 'node:net'
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** Loaded before a process under test: it takes as much memory as the file of this name says. */
+/** Loaded before a process under test: allocates the number of bytes that this file contains. */
 const file = process.env['TEST_RESIDENT_BYTES_FILE'] ?? ''
 const rss = () => Number(readFileSync(file, 'utf8'))
 const measure = process.memoryUsage

@@ -12,14 +12,14 @@ const GEOMETRY = { capacity: 2 ** 16, payloadBytes: 2 ** 27, contextBytes: 0 }
 
 export type TestRing = MemoryRing & { writer: RingWriter; recorder: ExecRecorder }
 
-/** A ring in memory to be filled by a test. */
+/** An empty ring in memory. */
 export function createTestRing(): TestRing {
   const ring = createMemoryRing(GEOMETRY)
   const writer = new RingWriter({ geometry: GEOMETRY }, ring.target)
   return { ...ring, writer, recorder: new ExecRecorder(writer) }
 }
 
-/** Two blocks, the first one final. */
+/** Records two blocks, the first one finalized. */
 export function fillTestRing({ recorder }: TestRing): void {
   for (let number = 1; number <= 2; number++) {
     const accesses = [{ contract: 7, slot: 1, isModified: true }]
@@ -30,7 +30,7 @@ export function fillTestRing({ recorder }: TestRing): void {
   recorder.flush()
 }
 
-/** The ring as files: plain and sparse, and compressed. Only what is used of it is written. */
+/** Writes the ring as files: uncompressed and sparse, and compressed. Only the used parts are written. */
 export function writeRingFiles({ image, writer }: TestRing, path: { plain?: string; zstd?: string }): void {
   const used = 2 ** 21 + GEOMETRY.capacity * 64 + writer.control.nextPayloadByte
   const bytes = image.subarray(0, used)
@@ -43,7 +43,7 @@ export function writeRingFiles({ image, writer }: TestRing, path: { plain?: stri
   if (path.zstd !== undefined) writeFileSync(path.zstd, zstdCompressSync(bytes))
 }
 
-/** `snapshot.ring` and `snapshot.zst`, which the examples of the command line name. */
+/** `snapshot.ring` and `snapshot.zst`, which the help examples use. */
 export function makeRingSnapshots(folder: string): void {
   const ring = createTestRing()
   fillTestRing(ring)

@@ -10,21 +10,21 @@ export type Response = { readonly result?: unknown; readonly error?: { code: num
 export type TestServer = TestChain &
   AsyncDisposable & {
     readonly url: string
-    /** The whole answer, integers exact. */
+    /** The complete response, integers exact. */
     ask(method: string, ...params: unknown[]): Promise<Response>
-    /** The result; throws where the node refuses. */
+    /** The result; throws on an error response. */
     call<T = never>(method: string, ...params: unknown[]): Promise<T>
-    /** The error's code and message; throws where the node does not refuse. */
+    /** The error's code and message; throws on a result. */
     refusal(method: string, ...params: unknown[]): Promise<[number, string]>
     post(
       body: string | Uint8Array,
       headers?: Record<string, string>,
     ): Promise<{ status: number; text: string; headers: Headers }>
-    /** Ends so many slots. */
+    /** Ends this many slots. */
     pass(slots: number): Promise<void>
   }
 
-/** A chain that stands still, with its JSON-RPC door on a port of its own. */
+/** A chain without new slots, with its JSON-RPC server on a free port. */
 export async function startTestServer(
   options: LocalnetOptionsInput = {},
   given: { fixtures?: Iterable<readonly [string, Account]>; seed?: number } = {},

@@ -12,7 +12,7 @@ export const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64
 
 export type RpcWallet = Awaited<ReturnType<typeof openRpcWallet>>
 
-/** A payer with 100 SOL, finalized, that signs and sends through the door. */
+/** A payer with 100 finalized SOL that signs and sends over JSON-RPC. */
 export async function openRpcWallet(server: TestServer) {
   const payer = web3.Keypair.fromSeed(new Uint8Array(32).fill(1))
   await server.pass(1)
@@ -24,7 +24,7 @@ export async function openRpcWallet(server: TestServer) {
   return {
     payer,
     recent,
-    /** The wire bytes of a transaction without a version. */
+    /** The wire bytes of a legacy transaction. */
     sign(instructions: web3.TransactionInstruction[], signer = payer, blockhash = recent()): Buffer {
       const transaction = new web3.Transaction({ feePayer: signer.publicKey, recentBlockhash: blockhash })
       transaction.add(...instructions)

@@ -4,17 +4,18 @@ import { redactText } from '../../src/core/redact.ts'
 import { requestTarget } from '../../src/execution/api/request-target.ts'
 import { slotOf } from '../../src/gateway/pubsub/splice.ts'
 import { immutableCall } from '../../src/gateway/rpc/immutable-call.ts'
-import { acceptsGzip } from '../../src/gateway/rpc/response-encoding.ts'
 import { applyClickHousePolicy } from '../../src/indexer/clickhouse/policy/policy.ts'
-import { rewriteQuery } from '../../src/indexer/duckdb/rewrite.ts'
-import { PUBLISHED } from '../../src/indexer/duckdb/run-query.ts'
-import { respondFromCatalogue } from '../../src/indexer/query/catalogue.ts'
+import { rewriteStatement } from '../../src/indexer/duckdb/rewrite.ts'
+import { readCatalogue } from '../../src/indexer/query/catalogue.ts'
 import { QueryError } from '../../src/indexer/query/error.ts'
 import { readQueryRequest } from '../../src/indexer/query/request.ts'
+import { parseStatement } from '../../src/indexer/query/statement.ts'
+import { PUBLISHED_NAMES } from '../../src/indexer/schema.ts'
 import { parseExactJson } from '../../src/localnet/rpc/json.ts'
 import { decodeBase64, describeBase58Fault } from '../../src/localnet/rpc/text-codecs.ts'
 import { findKeyPositions } from '../../src/platform/config/toml-positions.ts'
 import { ResponseReader } from '../../src/platform/http/client/response-reader.ts'
+import { acceptsGzip } from '../../src/platform/http/request-headers.ts'
 import { parseFastPathHead } from '../../src/platform/http/server/fast-path-head.ts'
 import { givenRequestId } from '../../src/platform/http/server/request-id.ts'
 import { createClientAddress } from '../../src/platform/net/client-address.ts'
@@ -24,10 +25,10 @@ import { readRequestBody } from '../../src/solana/json/json-rpc.ts'
 import { contextSlotOf, errorCodeOf, isJsonRpcBody, slotResultOf } from '../../src/upstreams/extract-slot.ts'
 import { readNotification } from '../../src/upstreams/ws-frame-id.ts'
 
-/** Code of ours that looks through text from outside, with texts on which it has the most to do, each a function of its length. */
+/** A function that scans external text, with its worst-case inputs, each a function of the length. */
 export type Scanner = {
   readonly name: string
-  /** Where what it is given is bounded. */
+  /** The maximum input length, where there is one. */
   readonly sizeMax?: number
   readonly scan: (text: string) => unknown
   readonly inputs: Readonly<Record<string, (size: number) => string>>
@@ -93,25 +94,25 @@ export const SCANNERS: readonly Scanner[] = [
   {
     name: 'statements for ClickHouse',
     sizeMax: STATEMENT_CHARS,
-    scan: (text) => applyClickHousePolicy(text, { tables: PUBLISHED, database: 'chain' }),
+    scan: (text) => applyClickHousePolicy(parseStatement(text), { tables: PUBLISHED_NAMES, database: 'chain' }),
     inputs: STATEMENTS,
   },
   {
     name: 'statements for the embedded engine',
     sizeMax: STATEMENT_CHARS,
-    scan: (text) => rewriteQuery(text, { a: '1' }),
+    scan: (text) => rewriteStatement(parseStatement(text), { a: '1' }),
     inputs: STATEMENTS,
   },
   {
-    name: 'questions about the tables',
+    name: 'queries about the tables',
     sizeMax: STATEMENT_CHARS,
-    scan: (text) => respondFromCatalogue(text, 'solana'),
+    scan: (text) => readCatalogue(parseStatement(text)),
     inputs: STATEMENTS,
   },
   {
     name: 'values of lists given as parameters',
     sizeMax: STATEMENT_CHARS,
-    scan: (text) => rewriteQuery('select {a:Array(String)}, {b:String}', { a: text, b: text }),
+    scan: (text) => rewriteStatement(parseStatement('select {a:Array(String)}, {b:String}'), { a: text, b: text }),
     inputs: {
       numbers: many('1,', '[', '1]'),
       strings: many("'a',", '[', '1]'),
@@ -120,7 +121,7 @@ export const SCANNERS: readonly Scanner[] = [
     },
   },
   {
-    name: 'addresses of queries',
+    name: 'URLs of queries',
     scan: (text) => readQueryRequest(text, { format: undefined, database: undefined }, 'solana'),
     inputs: { fields: many('a=1&'), 'one field': many('a', 'query='), percents: many('%41'), plus: many('+') },
   },
@@ -136,12 +137,12 @@ export const SCANNERS: readonly Scanner[] = [
   },
   { name: 'JSON of the local chain', scan: parseExactJson, inputs: JSON_TEXTS },
   {
-    name: 'parameters of calls that may be kept',
+    name: 'parameters of cacheable calls',
     scan: (text) => immutableCall('getBlock', text),
     inputs: { ...JSON_TEXTS, 'blanks in a list': many(' ', '[') },
   },
   {
-    name: 'answers of nodes',
+    name: 'responses of nodes',
     scan: (text) => {
       const body = bytes(text)
       return [contextSlotOf(body), slotResultOf(body), errorCodeOf(body), isJsonRpcBody(body)]
@@ -164,7 +165,7 @@ export const SCANNERS: readonly Scanner[] = [
     },
   },
   {
-    name: 'answers over HTTP',
+    name: 'HTTP responses',
     scan: (text) => {
       const reader = new ResponseReader({ onHead() {}, onBody() {}, onEnd() {} } as never, {})
       reader.begin()
@@ -209,7 +210,7 @@ export const SCANNERS: readonly Scanner[] = [
     },
   },
   {
-    name: 'addresses of requests',
+    name: 'URLs of requests',
     scan: (text) => [requestTarget({ url: text }), parseAddressPort(text)],
     inputs: {
       slashes: many('/'),
@@ -220,13 +221,13 @@ export const SCANNERS: readonly Scanner[] = [
     },
   },
   {
-    name: 'texts of the log',
+    name: 'log messages',
     scan: redactText,
     inputs: {
       schemes: many('/x Bearer abcdef '),
       paths: many('(/'),
-      'a path that is none before a scheme': many('(/', '', '(Bearer abcdef'),
-      'many paths that are none': many('(/x(Bearer abcdef '),
+      'an invalid path before a scheme': many('(/', '', '(Bearer abcdef'),
+      'many invalid paths': many('(/x(Bearer abcdef '),
       'paths before a scheme': many('(/a/Bearer abcdef '),
       addresses: many('://a'),
       names: many('token = '),

@@ -4,15 +4,15 @@ import { tipped, walletOf } from './sender.ts'
 import { type LoadResponse, openSenderLoad, type SenderLoad, sendTransactionBody } from './sender-load.ts'
 import { NODE_BLOCKHASH } from './sender-node.ts'
 
-/** What a load process is told, as its only argument. */
+/** The only argument of the load process, as JSON. */
 export type LoadTask = {
   readonly url: string
-  /** Where the requests come from. */
+  /** Source addresses. */
   readonly addresses: readonly string[]
-  /** Of each address. */
+  /** Per address. */
   readonly connections: number
   readonly transactions: number
-  /** Whether answered or not; without it the next is sent on a connection when the one before is answered. */
+  /** Requests per second, without waiting for responses; undefined sends the next request after the previous response. */
   readonly perSecond?: number
 }
 
@@ -20,7 +20,7 @@ export type LoadReport = {
   taken: number
   perAddressPerSecond: number
   checkDelayMsMax: number
-  /** Neither a yes nor a proper 429, the first few as they came. */
+  /** The first few responses that are neither accepted nor a valid 429. */
   other: number
   others: string[]
   seconds: number
@@ -30,8 +30,8 @@ const OTHERS_MAX = 10
 const FEWER = '10'
 
 /**
- * Signs its transactions, then sends them when `run` is called. A process of its own that gets the processor last: what is measured is the server,
- * and its clients are elsewhere in life.
+ * Signs its transactions, then sends them when `run` is called. A separate process with low priority, so that it takes no CPU time from the server
+ * that is measured.
  */
 export async function startLoadProcess(task: LoadTask): Promise<AsyncDisposable & { run(): Promise<LoadReport> }> {
   const child = fork(import.meta.filename, [JSON.stringify(task)], {
@@ -104,7 +104,7 @@ async function sendAll(task: LoadTask, bodies: readonly string[][]): Promise<Loa
   return report
 }
 
-/** A yes, or a proper 429 that names its limit. */
+/** Counts an accepted transaction, or a valid 429 that names its limit. */
 function note(report: LoadReport, { status, head, body }: LoadResponse): void {
   const limit = /"code":-32429,.*"limit":"(perAddressPerSecond|checkDelayMsMax)"/.exec(body)?.[1]
   if (status === 200 && body.includes('"result"')) report.taken += 1

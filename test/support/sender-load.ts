@@ -1,15 +1,15 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
-/** A client that costs little beside the server under test: kept connections, one request at a time on each. */
+/** A cheap HTTP client: persistent connections with one request at a time on each. */
 export type SenderLoad = Disposable & {
-  /** Waits for a free connection. `fields` are more header lines, each with its end. */
+  /** Waits for a free connection. `fields` are additional header lines, each with its CRLF. */
   post(body: string, fields?: string): Promise<LoadResponse>
 }
 
 export type LoadResponse = { readonly status: number; readonly head: string; readonly body: string }
 
-/** Connections are made when they are needed, and forgotten when the server closes them, as clients do: one that says nothing is not kept. */
+/** Opens connections on demand and drops those that the server closes. */
 export function openSenderLoad(url: string, connectionsMax: number, localAddress?: string): SenderLoad {
   const { hostname, port } = new URL(url)
   const to = { port: Number(port), host: hostname, ...(localAddress === undefined ? {} : { localAddress }) }
@@ -64,13 +64,13 @@ export function openSenderLoad(url: string, connectionsMax: number, localAddress
   }
 }
 
-/** The body of sendTransaction as clients write it. */
+/** The body of a sendTransaction call. */
 export function sendTransactionBody(wire: Uint8Array): string {
   const text = Buffer.from(wire).toString('base64')
   return `{"jsonrpc":"2.0","id":1,"method":"sendTransaction","params":["${text}",{"encoding":"base64","skipPreflight":true,"maxRetries":0}]}`
 }
 
-/** An answer with a length, or in chunks of which the last is empty. */
+/** A complete response: with a content length, or chunked. */
 function readResponse(socket: Socket): Promise<LoadResponse> {
   return new Promise((resolve, reject) => {
     let text = ''

@@ -3,20 +3,20 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { encodeBase58 } from '../../src/solana/crypto/base58.ts'
 
-/** What the node is told, as its only argument: the one leader it knows. */
+/** The only argument of the node, as JSON: the one leader it reports. */
 export type NodeTask = { readonly identity: string; readonly port: number } | undefined
 
-/** Always the newest, so that what was signed beforehand stays good. */
+/** Always the newest blockhash, so that transactions signed in advance stay valid. */
 export const NODE_BLOCKHASH = encodeBase58(new Uint8Array(32).fill(3))
 
 const SYSTEM_PROGRAM = encodeBase58(new Uint8Array(32))
 
-/** Transactions are in a block so long after they came. */
+/** Time until a transaction is in a block. */
 const LAND_MS = 400
 
 /**
- * A node that takes every transaction, notes when it came, and tells it landed a moment later; every payer is rich. A process of its own, so that it does not hold up
- * the client. Each message it gets is answered with what came since the last: the first 86 characters of the text and the time.
+ * A node that accepts every transaction, records its arrival and reports it as landed shortly after; every payer has lamports. A separate process, so
+ * that it does not delay the client. It replies to each message with the arrivals since the last: the first 86 characters of the text and the time.
  */
 if (import.meta.main) {
   const leader = JSON.parse(process.argv[2] ?? 'null') as { identity: string; port: number } | null

@@ -7,25 +7,25 @@ import { until } from '../../src/platform/process/test-wait.ts'
 import { encodeBase58 } from '../../src/solana/crypto/base58.ts'
 import { signatureOf, startTestSender, tipped, walletOf } from './sender.ts'
 
-/** What happened, printed as JSON. */
+/** The result, printed as JSON. */
 export type SmallDiskSenderReport = {
   accepted: number
-  /** Told to be sent, but not recorded: what was on its way when the disk turned out to be full. */
+  /** Reported as sent but not recorded: in flight when the disk became full. */
   sentUnrecorded: number
   /** Refused and not sent. */
   refused: number
-  /** Status and body of the raw path while the disk was full. */
+  /** Status and body of the raw endpoint while the disk was full. */
   raw: { status: number; retryAfter: string | null; error: unknown }
-  /** Everything found wrong. Empty when all is well. */
+  /** Violations found; empty on success. */
   wrong: string[]
 }
 
 const BLOCK_BYTES = 4096
-/** How long the journal leaves the disk alone after a failure. */
+/** RETRY_MS of the journal. */
 const RETRY_MS = 1000
 const BLOCKHASH = encodeBase58(new Uint8Array(32).fill(3))
 
-/** Sends transactions while the disk under the journal fills up, has no room, and has room again; then looks at what a new process knows. */
+/** Sends transactions while the disk of the journal fills up, is full, and has space again; then checks what a new process restores. */
 if (import.meta.main) {
   const [, , folder = ''] = process.argv
   const report: SmallDiskSenderReport = {
@@ -84,19 +84,19 @@ if (import.meta.main) {
     }
     await send()
     fill()
-    // What is left of the journal's last block is still good for some.
+    // The rest of the last disk block still holds some lines.
     for (let tries = 0; tries < 200 && (await send()); tries++);
     const failedMs = performance.now()
     for (let more = 0; more < 5; more++) if (await send()) report.wrong.push('accepted on a full disk')
     const failures = () => sender.registry.value('sluice_sender_journal_failures_total') ?? 0
     if (failures() > 1 && performance.now() - failedMs < RETRY_MS) report.wrong.push('tried again at once')
-    // After a while the disk is tried again: with the line first, and the transaction only if the disk took it.
+    // After RETRY_MS the journal is written again, before the transaction is sent.
     await until('the disk may be tried again', () => performance.now() - failedMs > RETRY_MS + 100)
     const before = report.sentUnrecorded
     const tried = failures()
     if (await send()) report.wrong.push('accepted on a full disk, later')
-    if (report.sentUnrecorded > before) report.wrong.push('sent on a disk that had just refused')
-    if (failures() === tried) report.wrong.push('never tried again')
+    if (report.sentUnrecorded > before) report.wrong.push('sent although the journal write failed')
+    if (failures() === tried) report.wrong.push('never retried')
     const raw = await fetch(`${sender.url}/api/v1/transactions`, {
       method: 'POST',
       body: tipped(walletOf(0), BLOCKHASH, 'raw'),
@@ -106,17 +106,17 @@ if (import.meta.main) {
     report.raw = { status: raw.status, retryAfter: raw.headers.get('retry-after'), error }
     ftruncateSync(filler, 0)
     closeSync(filler)
-    await until('with room again transactions are accepted again', send)
+    await until('transactions are accepted after space was freed', send)
     for (const signature of unknown) if (arrived.has(signature)) report.wrong.push('sent although it was refused')
-    await until('what was accepted is sent', () => known.every((signature) => arrived.has(signature)))
+    await until('every accepted transaction is sent', () => known.every((signature) => arrived.has(signature)))
   }
   await using after = await start()
   for (const signature of known) {
     const { status, body } = await after.receipt(signature)
-    if (status !== 200 || body.state !== 'unknown') report.wrong.push(`accepted and then ${status} ${body.state}`)
+    if (status !== 200 || body.state !== 'unknown') report.wrong.push(`accepted, then ${status} ${body.state}`)
   }
   for (const signature of unknown) {
-    if ((await after.receipt(signature)).status !== 404) report.wrong.push('refused and then known')
+    if ((await after.receipt(signature)).status !== 404) report.wrong.push('refused, then known')
   }
   node.close().closeAllConnections()
   process.stdout.write(JSON.stringify(report))

@@ -9,7 +9,7 @@ import { type Served, serve } from './serve.ts'
 
 export type SenderNode = AsyncDisposable & { readonly url: string; readonly child: ChildProcess }
 
-/** A node that takes every transaction and tells it landed, in a process of its own. */
+/** A node in its own process that accepts every transaction and reports it as landed. */
 export async function startSenderNode(leader?: NodeTask): Promise<SenderNode> {
   const child = fork(join(import.meta.dirname, 'sender-node.ts'), [JSON.stringify(leader ?? null)], { execArgv: [] })
   const [url] = (await once(child, 'message')) as [string]
@@ -31,7 +31,7 @@ export type SenderProcess = AsyncDisposable & {
   residentBytes(): number
 }
 
-/** A real `sluice sender` over one node. `more` are lines for its configuration; `state` a folder to use instead of one of its own. */
+/** A `sluice sender` process over one node. `more` are lines for its configuration; `state` is a folder to use instead of a new one. */
 export async function startSenderProcess(nodeUrl: string, more: string, state?: string): Promise<SenderProcess> {
   await using opening = new AsyncDisposableStack()
   const folder = opening.use(makeTestFolder())

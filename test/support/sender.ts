@@ -28,7 +28,7 @@ export const TIP_KEYS = [201, 202].map((n) => createSigningKey(new Uint8Array(32
 export const TIP_ACCOUNTS = TIP_KEYS.map(({ publicKey }) => encodeBase58(publicKey))
 export const MIN_TIP = 1_000_000n
 
-/** A wallet of the tests; which one is a number. */
+/** A test wallet, by number. */
 export const walletOf = (n: number): SigningKey => {
   const seed = new Uint8Array(32).fill(7)
   new DataView(seed.buffer).setUint32(0, n)
@@ -39,7 +39,7 @@ export function tipInstruction(from: SigningKey, lamports = MIN_TIP, account = 0
   return transferInstruction({ from: from.publicKey, to: (TIP_KEYS[account] as SigningKey).publicKey, lamports })
 }
 
-/** A legacy transaction with a tip and a memo that makes it different from all others. */
+/** A legacy transaction with a tip and a memo that makes it unique. */
 export function tipped(payer: SigningKey, blockhash: string, memo: string, lamports = MIN_TIP): Uint8Array {
   const instructions = [tipInstruction(payer, lamports), memoInstruction(MEMO_PROGRAM, memo)]
   return sign(payer, blockhash, instructions)
@@ -54,7 +54,7 @@ export function sign(payer: SigningKey, blockhash: string, instructions: readonl
   return signMessage(message, [payer])
 }
 
-/** With so many signers, at most ten, all wallets of the tests. */
+/** A transaction with this many signers, at most ten, all test wallets. */
 export function manySigned(signatures: number, blockhash: string, memo: string): Uint8Array {
   const signers = Array.from({ length: signatures }, (_, n) => walletOf(n))
   const [payer] = signers as [SigningKey]
@@ -77,8 +77,8 @@ export type Response = {
 export type ReceiptBody = {
   readonly state: string
   readonly final: boolean
-  readonly reason?: string
   readonly says?: string
+  readonly message?: string
   readonly tip: { readonly account: string; readonly lamports: number; readonly moved: boolean | null } | null
   readonly landed: { readonly slot: number; readonly confirmation: string; readonly error: unknown } | null
   readonly expired_at_height: number | null
@@ -103,11 +103,11 @@ export type TestSender = AsyncDisposable & {
 export type SenderGiven = SenderOptionsInput & {
   readonly folder?: string
   readonly nodes?: NodeOptionsInput[]
-  /** The disk under the journal, as a test wants it to be. */
+  /** The journal files, to simulate disk failures. */
   readonly disk?: (file: AppendFile) => AppendFile
 }
 
-/** The sender over the nodes given, with its journal in a folder of its own. */
+/** The sender over the given nodes, with its journal in a new folder. */
 export async function startTestSender({
   folder,
   nodes = [],
@@ -176,13 +176,13 @@ export const nodeOf = (localnet: Localnet): NodeOptionsInput => ({
   ws: `ws://127.0.0.1:${localnet.ws.port}`,
 })
 
-/** Over once the chain has it. */
+/** Resolves once the chain has the transaction. */
 export async function fund({ chain }: Localnet, address: string, lamports: bigint): Promise<void> {
   await chain.airdrop(address, lamports)
   await untilBlock(chain, () => chain.account(address, 'processed') != null)
 }
 
-/** A chain with short slots, wallets that have money, and a sender in front of it. */
+/** A chain with short slots, funded wallets and a sender. */
 export async function startChainAndSender(options: SenderGiven = {}, wallets = 1) {
   await using opening = new AsyncDisposableStack()
   const localnet = opening.use(await startQuickLocalnet())

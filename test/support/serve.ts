@@ -4,12 +4,12 @@ import { CLI } from './cli.ts'
 
 export type Served = AsyncDisposable & {
   readonly child: ChildProcess
-  /** Everything printed so far. */
+  /** The output so far. */
   stdout(): string
   stderr(): string
-  /** Waits until a whole line matches; fails when the process ends first. */
+  /** Waits for a matching line; fails when the process ends first. */
   line(pattern: RegExp): Promise<string>
-  /** Address of a door, as the log told it. */
+  /** Address of a listener, from the log. */
   address(service: string): Promise<string>
   /** Waits for its end and returns its exit code. */
   exit(): Promise<number | null>
@@ -17,7 +17,7 @@ export type Served = AsyncDisposable & {
   stop(signal?: NodeJS.Signals): Promise<number | null>
 }
 
-/** Quick and quiet: no embedded chain, system-chosen ports, no lame duck. */
+/** A fast start: no embedded chain, system-chosen ports, no lame-duck period. */
 export const SMALL = {
   SLUICE_METRICS__LISTEN: '127.0.0.1:0',
   SLUICE_BUNDLE__RPC__LISTEN: '127.0.0.1:0',
@@ -35,7 +35,7 @@ export const SMALL = {
 
 const WAIT_MS = 90_000
 
-/** A real `sluice serve` in a process of its own, from the source or from another `program`. */
+/** A real `sluice serve` process, from the source or from another `program`. */
 export function serve(options: {
   cwd: string
   /** Another command that serves. */
@@ -58,7 +58,7 @@ export function serve(options: {
   let talk = ''
   child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()))
   child.stderr.on('data', (chunk: Buffer) => (talk += chunk.toString()))
-  // Not its exit, which may be told before its last lines are read.
+  // Not 'exit', which may be emitted before the last lines are read.
   let isOver = false
   child.once('close', () => (isOver = true))
   const ended = once(child, 'close')

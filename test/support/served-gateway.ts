@@ -27,7 +27,7 @@ grpcStreams = "unlimited"
 grpcAccountsPerStream = "unlimited"
 `
 
-/** `sluice serve` in a process of its own over the given nodes, with one subscription without limits. */
+/** A `sluice serve` process over the given nodes, with one subscription without limits. */
 export async function startServedGateway(
   nodes: readonly { readonly name: string; readonly rpc?: string; readonly ws?: string; readonly grpc?: string }[],
   given: { config?: string; env?: Record<string, string>; tls?: { cert: string; key: string } } = {},

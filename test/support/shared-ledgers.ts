@@ -15,7 +15,7 @@ import { createMetricsRegistry } from '../../src/platform/telemetry/metrics-regi
 export const START = Date.parse('2026-11-15T12:00:00Z')
 export const own = (changes: Partial<Limits>): Limits => ({ ...BUILT_IN_PLANS.starter, ...changes })
 
-/** The two scripts in memory, on the test's clock, behind a link whose answers take their time or never come. */
+/** The two Redis scripts in memory, on the test's clock, behind a connection with delayed or missing responses. */
 export function createFakeServer(clock: ManualClock, latencyMs: () => number) {
   const books = new Map<string, { at: number; month: number; used: number; levels: Map<string, number> }>()
   const booked = new Map<string, Map<string, number>>()
@@ -67,7 +67,7 @@ export function createFakeServer(clock: ManualClock, latencyMs: () => number) {
   return { link, state, books }
 }
 
-/** Several processes that share one budget, all on one clock. */
+/** Several processes that share one budget and one clock. */
 export async function openSharedLedgers(
   limits: Limits,
   options: { processes?: number; latencyMs?: () => number; startMs?: number; spent?: number } = {},

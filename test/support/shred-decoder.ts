@@ -1,6 +1,6 @@
 /**
- * A second decoder of shreds for tests, written from the format's description alone and sharing no code with `src/`: slow, straight,
- * and throwing at the first thing that is not as described.
+ * A second shred decoder for tests, written from the specification of the format and sharing no code with `src/`: slow, simple, and
+ * throwing at the first violation.
  */
 import assert from 'node:assert/strict'
 import { createHash, createPublicKey, verify } from 'node:crypto'
@@ -19,7 +19,7 @@ export type DecodedShred = {
   packet: Buffer
 }
 
-/** Names the broken rule of the format's list, or undefined. `max` is the number of indexes in a slot. */
+/** The violated rule of the format, or undefined. `max` is the number of indexes in a slot. */
 export function brokenRule(packet: Uint8Array, max = 32_768): number | 'length' | 'slot' | undefined {
   const b = Buffer.from(packet)
   if (b.length < 1203) return 'length'
@@ -148,7 +148,7 @@ const timesMatrix = (a: number[][], b: number[][]): number[][] =>
     (b[0] as number[]).map((_, j) => row.reduce((sum, value, k) => sum ^ gfMultiply(value, b[k]?.[j] as number), 0)),
   )
 
-/** The encoding matrix of the description: 64 x 32 Vandermonde times the inverse of its top half. */
+/** The encoding matrix of the specification: 64 x 32 Vandermonde times the inverse of its top half. */
 export function encodingMatrix(): number[][] {
   const vandermonde = Array.from({ length: 64 }, (_, row) => {
     const powers = [1]
@@ -158,7 +158,7 @@ export function encodingMatrix(): number[][] {
   return timesMatrix(vandermonde, invert(vandermonde.slice(0, 32)))
 }
 
-/** rows x shards: each row is a combination of the shards, byte by byte. */
+/** rows x shards: each row is a linear combination of the shards, byte by byte. */
 export function combine(rows: number[][], shards: Uint8Array[]): Buffer[] {
   return rows.map((row) => {
     const result = Buffer.alloc((shards[0] as Uint8Array).length)
@@ -172,13 +172,13 @@ export function combine(rows: number[][], shards: Uint8Array[]): Buffer[] {
   })
 }
 
-/** The data shreds of one set from any 32 of its 64 shreds: headers and payload, without signature and tail. */
+/** The data shreds of one FEC set from any 32 of its 64 shreds: headers and payload, without signature and tail. */
 function recoverData(shreds: DecodedShred[]): Buffer[] {
   const byRow = new Map(
     shreds.map((shred) => [shred.kind === 'data' ? shred.index - shred.fec : 32 + shred.position, shred]),
   )
   const rows = [...byRow.keys()].sort((a, b) => a - b).slice(0, 32)
-  assert.equal(rows.length, 32, 'fewer than 32 shreds of a set')
+  assert.equal(rows.length, 32, 'fewer than 32 shreds of a FEC set')
   const matrix = encodingMatrix()
   const shards = rows.map((row) => {
     const shred = byRow.get(row) as DecodedShred
@@ -190,7 +190,7 @@ function recoverData(shreds: DecodedShred[]): Buffer[] {
 
 export type DecodedSlot = { batches: Buffer[]; firstChainedRoot: Buffer; lastRoot: Buffer; parentSlot: bigint }
 
-/** A whole slot from packets in any order, each verified against the leader's key, sets chained to each other. */
+/** A complete slot from packets in any order, each verified against the leader's key, FEC sets chained to each other. */
 export function decodeSlot(packets: readonly Uint8Array[], leader: Uint8Array): DecodedSlot {
   const sets = new Map<number, DecodedShred[]>()
   for (const packet of packets) {
@@ -205,7 +205,7 @@ export function decodeSlot(packets: readonly Uint8Array[], leader: Uint8Array): 
   let isEnded = false
   const ordered = [...sets.keys()].sort((a, b) => a - b)
   for (const [i, fec] of ordered.entries()) {
-    assert.equal(fec, i * 32, 'a set is missing')
+    assert.equal(fec, i * 32, 'a FEC set is missing')
     const shreds = sets.get(fec) as DecodedShred[]
     const [first] = shreds as [DecodedShred]
     const root = merkleRoot(first)
@@ -231,11 +231,11 @@ export function decodeSlot(packets: readonly Uint8Array[], leader: Uint8Array): 
       assert.equal(header.readUInt32LE(79), fec)
       parentSlot = first.slot - BigInt(header.readUInt16LE(83))
       const size = header.readUInt16LE(86)
-      if (isShort) assert.equal(size, 88, 'payload after a shred with room left')
+      if (isShort) assert.equal(size, 88, 'payload after a shred that is not full')
       isShort ||= size < (first.resigned ? 987 : 1051)
       payloads.push(header.subarray(88, size))
       const flags = header.readUInt8(85)
-      if (k === 31 && isShort) assert.ok(flags & 0x40, 'a set with room left that does not end its batch')
+      if (k === 31 && isShort) assert.ok(flags & 0x40, 'a FEC set that is not full and does not end its batch')
       if (flags & 0x40) {
         batches.push(Buffer.concat(payloads))
         payloads = []

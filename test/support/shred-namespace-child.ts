@@ -2,8 +2,8 @@ import { performance } from 'node:perf_hooks'
 import { blockPackets, oneLeader, openSink, type Sink, startRig } from './shreds.ts'
 
 /**
- * One side of the test with network namespaces, started inside one. `relay` runs the service and feeds it; `sink` holds destinations open.
- * Spoken to over IPC: `{ open: port }`, `{ close: port }`, `{ ask: true }`, `{ hold: true }` to stop feeding, `{ stop: true }`; answers with what it has counted.
+ * One side of the network namespace test. `relay` runs the service and feeds it; `sink` opens destinations. Commands over IPC:
+ * `{ open: port }`, `{ close: port }`, `{ ask: true }`, `{ hold: true }` to stop feeding, `{ stop: true }`; replies with its counters.
  */
 type Order = {
   readonly open?: number

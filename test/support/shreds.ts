@@ -20,13 +20,13 @@ export const LEADER = createSigningKey(new Uint8Array(32).fill(7))
 export const LEADER_ID = encodeBase58(LEADER.publicKey)
 export const VERSION = 27_350
 
-/** One leader for all slots there are. */
+/** One leader for all slots. */
 export const oneLeader: LeaderSchedule = {
   ranges: () => [{ fromSlot: 0, toSlot: 2 ** 40, identities: [LEADER_ID] }],
   onChange: () => ({ [Symbol.dispose]() {} }),
 }
 
-/** The packets of a block: whole sets of 64. */
+/** The packets of a block: FEC sets of 64. */
 export function blockPackets(slot: number, options: { sets?: number; version?: number; leader?: typeof LEADER } = {}) {
   const { sets = 1, version = VERSION, leader = LEADER } = options
   const payload = Buffer.alloc((sets - 1) * 30_816 + 20_000, slot & 0xff)
@@ -44,7 +44,7 @@ export function blockPackets(slot: number, options: { sets?: number; version?: n
 export type Sink = Disposable & {
   readonly port: number
   readonly packets: Buffer[]
-  /** When each came, on the monotonic clock. */
+  /** Arrival of each packet, on the monotonic clock. */
   readonly times: number[]
   readonly socket: Socket
 }
@@ -77,7 +77,7 @@ export type Rig = AsyncDisposable & {
   send(packets: readonly Uint8Array[]): Promise<void>
 }
 
-/** The service alone, over a store that is a few maps. */
+/** The shreds service over a store that is a few maps. */
 export async function startRig(
   input: ShredsOptionsInput = {},
   given: { leaders?: LeaderSchedule; log?: Logger; setUp?: (rig: Pick<Rig, 'put' | 'putPending'>) => void } = {},
@@ -175,7 +175,7 @@ export async function startRig(
   }
 }
 
-/** In small portions, each when the one before was taken: the kernel drops what a slow receiver's buffer cannot hold, and on many machines that is little. */
+/** Sends in small portions, each after the receiver has read the previous one: the kernel drops what does not fit its receive buffer. */
 export async function sendAll(sender: Socket, packets: readonly Uint8Array[], port: number): Promise<void> {
   for (let at = 0; at < packets.length; at += 32) {
     const sent = packets.slice(at, at + 32).map(
@@ -190,16 +190,16 @@ export async function sendAll(sender: Socket, packets: readonly Uint8Array[], po
   }
 }
 
-/** Waits until nothing stands in the receive buffer of a UDP port of this machine. */
+/** Waits until the receive buffer of a local UDP port is empty. */
 export function untilTaken(port: number): Promise<void> {
-  return until('the receiver has taken them', () => waitingBytes(port) === 0, 60_000)
+  return until('the receiver has read all packets', () => bufferedBytes(port) === 0, 60_000)
 }
 
-/** What stands in it, as the kernel tells; nothing where nobody has the port. */
-function waitingBytes(port: number): number {
+/** Bytes in the receive buffer according to /proc/net/udp; 0 when the port is not open. */
+function bufferedBytes(port: number): number {
   const name = port.toString(16).toUpperCase().padStart(4, '0')
-  // The number of the line, the local and the remote address, the state, then bytes to send and bytes received.
-  // Of this address only (127.0.0.1, or all of them): another one may have the same port open for somebody else.
+  // Columns: line number, local and remote address, state, then bytes to send and bytes received.
+  // Only 127.0.0.1 and 0.0.0.0: another address may have the same port open for another process.
   const line = new RegExp(`^ *\\d+: (?:0100007F|00000000):${name} \\S+ \\S+ [0-9A-F]{8}:([0-9A-F]{8}) `, 'm')
   return Number.parseInt(line.exec(readFileSync('/proc/net/udp', 'latin1'))?.[1] ?? '0', 16)
 }

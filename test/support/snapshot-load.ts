@@ -15,18 +15,18 @@ import { seededSubscription, seedSubscriptions } from './store-seed.ts'
 
 export type SnapshotFigures = {
   count: number
-  /** Opening with the quick check, as commands do. */
+  /** Opening the store with the quick check, as commands do. */
   openMs: number
-  /** From the open store to a whole snapshot. */
+  /** From the open store to a complete snapshot. */
   loadMs: number
   rssMiB: number
-  /** Reading everything and checking it, as a server does when it starts. */
+  /** The full check that a server runs at its start. */
   checkMs: number
 }
 
 const deps = { clock: systemClock, random: secureRandom, log: silentLogger }
 
-/** Fills a store here and loads it in a process of its own, so that the memory measured is that of loading alone. */
+/** Fills a store in this process and loads it in another, so that only the memory of loading is measured. */
 export async function measureSnapshot(engine: StoreLocation['engine'], count: number): Promise<SnapshotFigures> {
   await using stack = new AsyncDisposableStack()
   const folder = await mkdtemp(join(tmpdir(), 'sluice-snapshot-'))
@@ -56,9 +56,9 @@ async function makeLocation(
   return { engine, url: server.url }
 }
 
-function optionsFor(position: StoreLocation, folder: string): OpenStoreOptions {
+function optionsFor(location: StoreLocation, folder: string): OpenStoreOptions {
   const audit = { file: join(folder, 'audit.log'), mirror: 'bench', toolVersion: 'bench' }
-  return { position, audit, check: 'quick' }
+  return { location, audit, check: 'quick' }
 }
 
 async function load({ options, count }: { options: OpenStoreOptions; count: number }): Promise<SnapshotFigures> {
@@ -69,7 +69,7 @@ async function load({ options, count }: { options: OpenStoreOptions; count: numb
   const loadedMs = performance.now()
   const rssMiB = process.memoryUsage.rss() / 1024 / 1024
   const { token } = seededSubscription(count - 1)
-  if (follower.current().byDigest(token.sha256)?.token.id !== token.id) throw new Error('the snapshot is not whole')
+  if (follower.current().byDigest(token.sha256)?.token.id !== token.id) throw new Error('the snapshot is not complete')
   const checkStartMs = performance.now()
   const damage = await store.integrity()
   if (damage.length > 0) throw new Error(damage[0])

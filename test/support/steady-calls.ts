@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** What a customer saw who called all the time. */
+/** The results of a customer that calls continuously. */
 export type SteadyCalls = AsyncDisposable & {
   readonly responded: number
-  /** In words, everything that was not an answer with 200. Empty when nobody noticed anything. */
+  /** Every result that was not a response with status 200. */
   readonly failed: readonly string[]
   stop(): Promise<void>
 }
@@ -12,7 +12,7 @@ const CALL = '{"jsonrpc":"2.0","id":1,"method":"getBalance","params":[]}'
 const CALL_MS_MAX = 30_000
 const FAILED_KEPT_MAX = 20
 
-/** A customer that asks one call after the other until it is stopped. */
+/** A customer that makes one call after the other until it is stopped. */
 export function startSteadyCalls(url: string, token: string, everyMs = 5): SteadyCalls {
   const failed: string[] = []
   let responded = 0

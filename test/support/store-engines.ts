@@ -18,14 +18,14 @@ export const CONTEXT: ChangeContext = {
   nowMs: Date.UTC(2027, 0, 1),
 }
 
-/** A store of its own in a folder of its own, which need not exist yet. */
+/** A store in a temporary folder, which may not exist yet. */
 export type StoreBench = AsyncDisposable & {
   readonly engine: StoreLocation['engine']
   readonly folder: string
   readonly auditFile: string
   readonly options: OpenStoreOptions
   open(changes?: Partial<OpenStoreOptions>): Promise<AccessStore>
-  /** Statements past the store, as somebody with access to the database could run them. */
+  /** Runs statements directly on the database, bypassing the store. */
   tamper(sql: string): Promise<unknown[][]>
 }
 
@@ -45,11 +45,11 @@ export async function startEngines(options: { durable?: boolean } = {}): Promise
       const folder = await mkdtemp(join(tmpdir(), 'sluice-store-'))
       const name = `store_${++made}`
       const file = join(folder, 'access.db')
-      const position: StoreLocation =
+      const location: StoreLocation =
         engine === 'sqlite' ? { engine, file } : { engine, url: await postgres.createDatabase(name) }
       const auditFile = join(folder, 'audit.log')
       const audit = { file: auditFile, mirror: 'this machine', toolVersion: '1.2.3' }
-      const openOptions: OpenStoreOptions = { position, audit, check: 'full' }
+      const openOptions: OpenStoreOptions = { location, audit, check: 'full' }
       return {
         engine,
         folder,
@@ -86,14 +86,14 @@ export async function addCustomer(store: AccessStore, name: string): Promise<voi
   })
 }
 
-/** The second within which a change is heard of. Beside other tests on the same cores it may take longer; the whole check holds the figure. */
+/** The time within which a change is noticed: a second in the full check, more where other tests share the cores. */
 export const SECOND_MS = isFull ? 1000 : 5000
 
-/** Waits for something that takes a moment in another process or behind a socket. */
+/** Polls a condition in another process or behind a socket. */
 export async function until(condition: () => boolean | Promise<boolean>, withinMs = 60_000): Promise<void> {
   const endMs = performance.now() + withinMs
   while (!(await condition())) {
-    if (performance.now() > endMs) throw new Error(`not so within ${withinMs} ms`)
+    if (performance.now() > endMs) throw new Error(`the condition did not hold within ${withinMs} ms`)
     await new Promise((resolve) => setTimeout(resolve, 5))
   }
 }

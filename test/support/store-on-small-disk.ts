@@ -5,14 +5,14 @@ import { type OpenStoreOptions, openStore } from '../../src/access/store/open.ts
 import { isServiceError } from '../../src/core/error.ts'
 import { CONTEXT, customer, STORE_DEPS } from './store-engines.ts'
 
-/** What the program is told, as its only argument: a store whose state folder is on a small disk of its own. */
+/** The program's only argument: a store whose state folder is on a small disk. */
 export type SmallDiskTask = { readonly options: OpenStoreOptions; readonly folder: string }
 
-/** What happened, printed as JSON. */
+/** The outcome, printed as JSON. */
 export type SmallDiskReport = {
-  /** How often a change was made, or refused and with which code. */
+  /** The number of changes made, and of refused ones by code. */
   outcomes: Record<string, number>
-  /** Everything found wrong in between. Empty when all is well. */
+  /** All failed checks. */
   wrong: string[]
   acknowledged: number
   present: number
@@ -21,7 +21,7 @@ export type SmallDiskReport = {
 const BLOCK_BYTES = 4096
 const ROUNDS = 40
 
-/** Makes changes while the disk has no block left, one, two and so on; then again with space. */
+/** Makes changes while the disk has zero free blocks, one, two and so on; then with enough space. */
 if (import.meta.main) {
   const { options, folder } = JSON.parse(process.argv[2] ?? '') as SmallDiskTask
   const report: SmallDiskReport = { outcomes: {}, wrong: [], acknowledged: 0, present: 0 }
@@ -39,7 +39,7 @@ if (import.meta.main) {
     const before = await store.revision()
     const made = store.change(CONTEXT, async (tx) => {
       await tx.put('customers', customer(name))
-      // Long enough for most lines to need a block of their own in the audit file.
+      // Long enough for most lines to need a new block in the audit file.
       return {
         audit: { action: 'customer.add', subjects: [], after: { name, remark: '.'.repeat(3000) } },
         result: 'done',
@@ -49,7 +49,7 @@ if (import.meta.main) {
     report.outcomes[outcome] = (report.outcomes[outcome] ?? 0) + 1
     if (outcome === 'done') report.acknowledged += 1
     const moved = (await store.revision()) - before
-    if (moved !== (outcome === 'done' ? 1 : 0)) report.wrong.push(`${outcome}, but the revision moved by ${moved}`)
+    if (moved !== (outcome === 'done' ? 1 : 0)) report.wrong.push(`${outcome}, but the revision changed by ${moved}`)
   }
 
   await change('roomy')

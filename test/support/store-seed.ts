@@ -1,6 +1,6 @@
-import { addToSum, EMPTY_TALLY } from '../../src/access/audit/record-access.ts'
 import { NEW_META, writeMeta } from '../../src/access/store/meta.ts'
 import type { Customer, RecordKind, Records, Subscription, Token } from '../../src/access/store/model.ts'
+import { addToSum, EMPTY_TALLY } from '../../src/access/store/record-access.ts'
 import { createTableRows } from '../../src/access/store/rows.ts'
 import { RECORD_TABLES, type Tally } from '../../src/access/store/tables.ts'
 import { createSeededRandom } from '../../src/core/random.ts'
@@ -10,7 +10,7 @@ const BATCH_ROWS = 400
 
 export type SeededSubscription = { customer: Customer; subscription: Subscription; token: Token }
 
-/** The `index`-th of a made-up set of subscriptions, each with a customer and a token of its own. */
+/** The `index`-th generated subscription, with its own customer and token. */
 export function seededSubscription(index: number): SeededSubscription {
   const random = createSeededRandom(index)
   const hex = (bytes: number) => Buffer.from(random.bytes(bytes)).toString('hex')
@@ -53,7 +53,7 @@ export function seededSubscription(index: number): SeededSubscription {
   }
 }
 
-/** Fills an empty store with many subscriptions in one go, around the audit log: for measuring only. */
+/** Fills an empty store with many subscriptions at once, bypassing the audit log: for measurements only. */
 export async function seedSubscriptions(database: SqlDatabase, count: number): Promise<void> {
   const rows = createTableRows(database)
   await database.change(async (tx) => {

@@ -3,13 +3,13 @@ import { WebSocket } from 'ws'
 import type { Hello, StreamFrame } from '../../src/contract/stream-events.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 
-/** A plain client of the stream, with a library of its own: it collects what comes, as text. */
+/** A client of the stream on the library ws: collects all frames as text. */
 export type StreamReader = AsyncDisposable & {
   readonly texts: string[]
   readonly frames: StreamFrame[]
   readonly closed: { code: number; reason: string } | undefined
   send(message: unknown): void
-  /** Stops reading, so that the server has to keep what it sends. */
+  /** Stops reading, so that the server has to buffer. */
   pause(): void
   resume(): void
   until(count: number): Promise<StreamFrame[]>
@@ -55,12 +55,12 @@ export async function openStream(
     },
     async [Symbol.asyncDispose]() {
       if (closed === undefined) socket.terminate()
-      await until('the client is gone', () => closed !== undefined)
+      await until('the client is closed', () => closed !== undefined)
     },
   }
 }
 
-/** The status a refused handshake was answered with, and its body. */
+/** Status and body of a refused handshake. */
 export async function refusedHandshake(
   url: string,
   headers: Record<string, string> = {},
@@ -88,7 +88,7 @@ export function helloOf(client: StreamReader): Hello {
   return first.Hello
 }
 
-/** The frames of a client from the first live one on. */
+/** The frames of a client, beginning with the first live one. */
 export function liveTexts(client: StreamReader): string[] {
   return client.texts.slice(1 + helloOf(client).snapshot)
 }

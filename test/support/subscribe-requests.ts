@@ -5,7 +5,7 @@ import type { encodeMessage } from '../../src/solana/geyser/protobuf.ts'
 export type SubscribeInit = Parameters<typeof encodeMessage<typeof SubscribeRequestSchema>>[1]
 
 const u64 = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n })
-/** Of a cuckoo filter, so that a sum of products is still exact. */
+/** Counts of a cuckoo filter, small enough for exact products. */
 const count = fc.nat({ max: 2 ** 20 })
 const keys = fc.array(fc.string({ unit: 'grapheme', maxLength: 20 }), { maxLength: 4 })
 const some = <T>(model: { [Key in keyof T]: fc.Arbitrary<T[Key]> }) => fc.record(model, { requiredKeys: [] })
@@ -45,7 +45,7 @@ const transactions = some({
   tokenAccounts: fc.constantFrom(0, 1),
 })
 
-/** Requests of every kind of filter, from nothing to all at once. */
+/** Requests with any combination of filters. */
 export const subscribeRequests: fc.Arbitrary<SubscribeInit> = some({
   accounts: named(
     some({

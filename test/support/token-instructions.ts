@@ -20,8 +20,8 @@ const ACCOUNTS: Readonly<Record<string, web3.PublicKey>> = {
 }
 
 /**
- * Instructions of the token programs as @solana/spl-token 0.4.15 builds them: program, accounts, data. They are recorded because that package
- * depends on one with a known hole (bigint-buffer), and no other package builds those of Token-2022 for the clients used here.
+ * Instructions of the token programs as built by @solana/spl-token 0.4.15: program, accounts, data. They are recorded because that package
+ * depends on one with a known vulnerability (bigint-buffer), and no other package builds those of Token-2022 for the clients used here.
  */
 const RECORDED = {
   initializeMint: [

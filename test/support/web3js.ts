@@ -1,6 +1,6 @@
 import type { Connection } from '@solana/web3.js'
 
-/** web3.js has no public way to end its WebSocket; left open it would keep trying to come back. */
+/** web3.js has no public API to close its WebSocket; left open, it keeps reconnecting. */
 export function endSocket(connection: Connection): void {
   type Inner = { _rpcWebSocket: { setAutoReconnect(on: boolean): void; close(): void } }
   const socket = (connection as unknown as Inner)._rpcWebSocket

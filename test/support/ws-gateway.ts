@@ -4,11 +4,10 @@ import type { IncomingMessage } from 'node:http'
 import { WebSocket } from 'ws'
 import type { Plans } from '../../src/access/plan.ts'
 import { createConnections } from '../../src/gateway/account/connections.ts'
-import { createLateRefusals } from '../../src/gateway/auth-tarpit.ts'
+import { createAuthTarpit } from '../../src/gateway/auth-tarpit.ts'
 import { bundleMetrics } from '../../src/gateway/metrics.ts'
 import { startWsServer, type WsServer, type WsServerOptions } from '../../src/gateway/pubsub/ws.ts'
 import { createForward } from '../../src/gateway/rpc/forward.ts'
-import { asked } from '../../src/gateway/rpc/rpc.ts'
 import { createResponseBudget, type ResponseBudgetOptions } from '../../src/platform/http/response-budget.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { secureRandom } from '../../src/platform/process/random.ts'
@@ -23,12 +22,12 @@ export type Refused = { readonly status: number; readonly headers: IncomingMessa
 
 export type TestClient = {
   readonly socket: WebSocket
-  /** Everything that came and was not taken yet. */
+  /** Received texts that were not read yet. */
   readonly texts: string[]
   /** The next text. */
   text(): Promise<string>
   next(): Promise<never>
-  /** Sends a request and gives the next text as JSON. */
+  /** Sends a request and returns the next text as JSON. */
   call(method: string, params?: unknown, id?: unknown): Promise<never>
   closed(): Promise<{ code: number; reason: string }>
 }
@@ -37,20 +36,20 @@ export type WsGateway = AsyncDisposable & {
   readonly gateway: Gateway
   readonly server: WsServer
   readonly upstreams: Upstreams
-  /** Of the door and the upstreams behind it. */
+  /** Of the server and its upstreams. */
   readonly registry: MetricsRegistry
   readonly url: string
   /** With the token as `x-token`. */
   open(token: string, query?: string): Promise<TestClient>
   connect(query: string, headers: Record<string, string>): Promise<TestClient>
-  /** The answer to a handshake that must be refused. */
+  /** The response to a handshake that must be refused. */
   refusal(query: string, headers: Record<string, string>): Promise<Refused>
 }
 
-/** The slots of fake nodes stand still: on a busy machine that would pass for silence. */
-const STANDING = { stallMs: 60_000 }
+/** Fake nodes have no new slots, which on a busy machine could count as a stall. */
+const NO_STALL = { stallMs: 60_000 }
 
-/** A real WebSocket door over real access and real upstreams. */
+/** A real WebSocket server over real access and real upstreams. */
 export async function startWsGateway(
   nodes: NodeOptionsInput[],
   options: Partial<WsServerOptions> = {},
@@ -62,7 +61,7 @@ export async function startWsGateway(
   const deps = { log: silentLogger, clock: systemClock, random: secureRandom }
   const registry = opening.use(createMetricsRegistry())
   const upstreams = opening.use(
-    await startUpstreams(parseUpstreamsOptions({ nodes, allowPrivate: true, health: STANDING }), {
+    await startUpstreams(parseUpstreamsOptions({ nodes, allowPrivate: true, health: NO_STALL }), {
       ...deps,
       registry,
       env: {},
@@ -75,10 +74,10 @@ export async function startWsGateway(
         ...deps,
         access: gateway.access,
         upstreams,
-        callUpstream: asked(createForward(upstreams)),
+        forward: createForward(upstreams),
         budget: createResponseBudget({ bytesMax: 1e9, ownerBytesMax: 1e9, waitMs: 1000, ...heldBytes }, deps.clock),
         connections: createConnections(deps),
-        late: createLateRefusals({ failuresMax: Number.POSITIVE_INFINITY }, deps.clock),
+        tarpit: createAuthTarpit({ failuresMax: Number.POSITIVE_INFINITY }, deps.clock),
         metrics: bundleMetrics(registry),
         onRefused() {},
         onNotAfter() {},

@@ -3,16 +3,16 @@ import { WebSocket } from 'ws'
 
 export type WsTestClient = {
   readonly socket: WebSocket
-  /** How many notifications each subscription has had. */
+  /** The number of notifications per subscription. */
   readonly reported: Map<number, number>
-  /** Notifications of gaps, in order. */
+  /** Gap notifications, in order. */
   readonly gaps: { readonly subscription: number; readonly result: Record<string, unknown> }[]
-  /** Sends a request and gives its answer, whatever comes between. */
+  /** Sends a request and returns its response, whatever arrives in between. */
   call(method: string, params?: unknown): Promise<{ result?: unknown; error?: { code: number; message: string } }>
   closed: Promise<number>
 }
 
-/** A client that counts what it is told, for tests with many subscriptions. */
+/** A client that counts notifications, for tests with many subscriptions. */
 export async function openWsTestClient(url: string, headers: Record<string, string>): Promise<WsTestClient> {
   const socket = new WebSocket(url, { headers })
   const reported = new Map<number, number>()
@@ -40,7 +40,7 @@ export async function openWsTestClient(url: string, headers: Record<string, stri
       const id = nextId++
       return new Promise((resolve, reject) => {
         waiting.set(id, resolve)
-        void closed.then((code) => reject(new Error(`closed with ${code} while ${method} was waited for`)))
+        void closed.then((code) => reject(new Error(`closed with ${code} while waiting for ${method}`)))
         socket.send(JSON.stringify({ jsonrpc: '2.0', id, method, params }))
       })
     },

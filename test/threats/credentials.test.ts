@@ -27,7 +27,7 @@ const CALL = '{"jsonrpc":"2.0","id":1,"method":"getBalance"}'
 
 type Outcome = { readonly isAccepted: boolean; readonly reason: string | undefined; readonly text: string }
 
-/** Every carrier on every interface, in every state, alone, in pairs and doubled, against a plain restatement of the rule. */
+/** Every credential source on every interface, in every state, single, in pairs and doubled, against a restatement of the rule. */
 describe('T4: credentials on the whole gateway', () => {
   let node: FakeNode
   let gateway: Gateway
@@ -35,7 +35,7 @@ describe('T4: credentials on the whole gateway', () => {
   let other: { token: string; id: string }
   /** Why each value is refused; values that are not here are good. */
   const faults = new Map<string, string>()
-  /** Everything any door answered. */
+  /** All responses of all servers. */
   let responded = ''
   let grpcCalls = 0
 
@@ -122,7 +122,7 @@ describe('T4: credentials on the whole gateway', () => {
     return { isAccepted, reason: /"reason":"([a-z-]+)"/.exec(text)?.[1], text }
   }
 
-  /** The rule as robustness.md section 2 says it. */
+  /** The rule of robustness.md section 2. */
   function expected(server: Server, carried: readonly Carried[]): string | undefined {
     const read = carried.filter(([carrier]) => READ_ON[server].includes(carrier))
     if (read.length === 0) return 'missing'
@@ -132,12 +132,12 @@ describe('T4: credentials on the whole gateway', () => {
     return faults.get([...values][0] ?? '')
   }
 
-  /** Shows each combination to each door, and counts what the rule lets in. */
+  /** Sends each combination to each server, and counts what the rule admits. */
   async function check(combinations: readonly (readonly Carried[])[]): Promise<number> {
     let accepted = 0
     for (const server of LISTENERS) {
       for (const carried of combinations) {
-        // A path with a query is another method to gRPC; what a query of its own does there has its own test.
+        // A path with a query is another method in gRPC; a query there has a separate test.
         if (server === 'grpc' && carried.some(([carrier]) => carrier.startsWith('?'))) continue
         // HTTP/2 drops a field that ends with a space (RFC 9113 section 8.2.1).
         if (server === 'grpc' && carried.some(([carrier, value]) => carrier === 'authorization' && value === ''))
@@ -158,7 +158,7 @@ describe('T4: credentials on the whole gateway', () => {
     assert.equal(node.calls.length + grpcCalls - forwardedBefore, accepted, 'what was refused was not forwarded')
   }
 
-  test('T4: each carrier with each kind of value', async () => {
+  test('T4: each credential source with each kind of value', async () => {
     const { on } = gateway
     const [rotated, revoked, expired, sql] = [
       await gateway.subscribe({}),
@@ -200,7 +200,7 @@ describe('T4: credentials on the whole gateway', () => {
     )
   })
 
-  test('T4: forms of a good value: spaces around it, percent-encoding, other schemes', async () => {
+  test('T4: forms of a valid value: surrounding spaces, percent-encoding, other schemes', async () => {
     const { token } = good
     const encoded = Array.from(Buffer.from(token), (byte) => `%${byte.toString(16)}`).join('')
     const forms: [Server, [string, string][], string, string | undefined][] = [
@@ -249,7 +249,7 @@ describe('T4: credentials on the whole gateway', () => {
     }
   })
 
-  test('T4: forty combinations of two and more, equal and not, one carrier twice', async () => {
+  test('T4: forty combinations of two and more, equal and not, one source twice', async () => {
     const twice = CARRIERS.flatMap((carrier) => [
       [
         [carrier, good.token],
@@ -286,7 +286,7 @@ describe('T4: credentials on the whole gateway', () => {
     await checkAll(combinations)
   })
 
-  test('T4: what was refused was not charged, and no token or query is in a log, a metric, an answer or at the node', async () => {
+  test('T4: charges nothing that was refused, and no token or query is in a log, a metric, a response or at the node', async () => {
     await gateway.access.usage.flush()
     const rows = [good, other].map(async ({ id }) => gateway.on.store.usage({ subscriptionId: id }))
     const units = (await Promise.all(rows)).flat().reduce((sum, row) => sum + row.units, 0)

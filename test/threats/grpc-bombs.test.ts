@@ -28,7 +28,7 @@ const KEY = '11111111111111111111111111111111'
 type Request = Parameters<typeof encodeMessage<typeof SubscribeRequestSchema>>[1]
 const request = (init: Request) => Buffer.from(encodeMessage(SubscribeRequestSchema, init))
 
-describe('gRPC request messages that cost more than they weigh', () => {
+describe('gRPC request messages that cost more than their size', () => {
   let node: FakeNode
   let on: GrpcGateway
   let atNode: Buffer[] = []
@@ -72,7 +72,7 @@ describe('gRPC request messages that cost more than they weigh', () => {
     return longestMs
   }
 
-  test('the health service takes a few hundred bytes, compressed or not, and nothing of a bomb is inflated', async () => {
+  test('the health service accepts a few hundred bytes, compressed or not, and inflates nothing of a bomb', async () => {
     const bomb = frameMessage(UNKNOWN_FIELDS, 'gzip')
     assert.ok(bomb.length < 5000, `${bomb.length} bytes`)
     const small = frameMessage(UNKNOWN_FIELDS.subarray(0, 100_000), 'gzip')
@@ -88,7 +88,7 @@ describe('gRPC request messages that cost more than they weigh', () => {
     assert.equal(code, GrpcCode.ok)
   })
 
-  test('a bomb on a stream or a unary method is refused by the size the plan needs, not forwarded and not charged', async () => {
+  test('refuses a bomb on a stream or a unary method by the size the plan needs, and neither forwards nor charges it', async () => {
     const { header, used } = await subscription({ grpcAccountsPerStream: 25 })
     for (const path of [SUBSCRIBE, PING, '/geyser.Geyser/SubscribeOther']) {
       for (const body of [frameMessage(UNKNOWN_FIELDS, 'gzip'), frameMessage(UNKNOWN_FIELDS.subarray(0, 300_000))]) {
@@ -104,14 +104,14 @@ describe('gRPC request messages that cost more than they weigh', () => {
     assert.deepEqual([atNode.length, used()], [0, 0])
   })
 
-  test('without a token nothing is inflated, whatever it holds', async () => {
+  test('inflates nothing without a token', async () => {
     for (const body of [frameMessage(UNKNOWN_FIELDS, 'gzip'), Buffer.from([1, 0, 0, 0, 1, 7])]) {
       const { code } = await rawCall(on.port, SUBSCRIBE, [GZIP], body)
       assert.equal(code, GrpcCode.permissionDenied)
     }
   })
 
-  test('a request that inflates beyond the ratio is refused even where its size is allowed', async () => {
+  test('refuses a request over the inflate ratio although its size is allowed', async () => {
     const { header, used } = await subscription({ grpcAccountsPerStream: null })
     const zeros = frameMessage(Buffer.alloc(3 * MIB), 'gzip')
     const { code, message } = await rawCall(on.port, SUBSCRIBE, [header, GZIP], zeros)
@@ -120,7 +120,7 @@ describe('gRPC request messages that cost more than they weigh', () => {
     assert.deepEqual([atNode.length, used()], [0, 0])
   })
 
-  test('a field that is not known is refused by its number, at any depth, not forwarded and not charged', async () => {
+  test('refuses an unknown field by its number, at any depth, and neither forwards nor charges it', async () => {
     const { header, used } = await subscription({ grpcKinds: ['slots'] })
     const footer = Buffer.concat([request({ slots: { s: {} } }), Buffer.from('62030a0166', 'hex')])
     const nested = Buffer.from('12080a017312034a0161', 'hex')
@@ -135,7 +135,7 @@ describe('gRPC request messages that cost more than they weigh', () => {
     assert.deepEqual([atNode.length, used()], [0, 0])
   })
 
-  test('compressed and plain messages of one stream arrive in the order they were sent', async () => {
+  test('keeps the order of compressed and uncompressed messages of one stream', async () => {
     const { header } = await subscription({ unitsPerSecond: null, grpcAccountsPerStream: null })
     const sent = Array.from({ length: 40 }, (_, at) =>
       request({ accounts: { [`f${at}`]: { account: Array(at % 3 === 0 ? 300 : 1).fill(KEY) } } }),
@@ -148,7 +148,7 @@ describe('gRPC request messages that cost more than they weigh', () => {
     await called
   })
 
-  test('a request that names as many accounts as the largest plan holds the event loop for less than 50 ms', async (t) => {
+  test('a request with the accounts of the largest plan blocks the event loop for less than 50 ms', async (t) => {
     const { token } = await subscription({ grpcAccountsPerStream: 50_000, unitsPerSecond: null })
     const account = Array.from({ length: 50_000 }, (_, at) => `${KEY}${String(at).padStart(12, '1')}`)
     const bytes = request({ accounts: { all: { account } } })
@@ -169,7 +169,7 @@ describe('gRPC request messages that cost more than they weigh', () => {
     assert.ok(Math.min(...turns) < 50)
   })
 
-  test('every further request of a stream is charged, thousands in one write share the event loop, and none passes the budget', async (t) => {
+  test('charges every further request of a stream, yields to the event loop between thousands in one write, and forwards none over the budget', async (t) => {
     const flood = Buffer.concat(Array(3000).fill(frameMessage(request({ slots: { s: {} } }))))
     const { header, used } = await subscription({ unitsPerSecond: null })
     const longestMs = await longestTurnMs(async () => {
@@ -189,7 +189,7 @@ describe('gRPC request messages that cost more than they weigh', () => {
     assert.ok(atNode.length <= limited.used(), `${atNode.length} were forwarded`)
   })
 
-  test('a method without filters of its own is charged for each message too, and a unary one takes one', async () => {
+  test('charges each message of a method without filters too, and accepts one for a unary method', async () => {
     const { header, used } = await subscription({ unitsPerSecond: null })
     const three = Buffer.concat(Array(3).fill(frameMessage(Buffer.alloc(0))))
     const { code } = await rawCall(on.port, '/geyser.Geyser/SubscribeOther', [header], three)
@@ -199,7 +199,7 @@ describe('gRPC request messages that cost more than they weigh', () => {
     assert.ok(atNode.length <= 4)
   })
 
-  test('where the plan decides what may be selected, a method it cannot decide about is refused and not charged', async () => {
+  test('refuses a method whose selection the plan cannot check, and does not charge it', async () => {
     for (const overrides of [{ grpcKinds: ['slots'] }, { grpcBlockedOwners: [KEY] }]) {
       const { header, used } = await subscription(overrides)
       const empty = frameMessage(Buffer.alloc(0))
@@ -211,7 +211,7 @@ describe('gRPC request messages that cost more than they weigh', () => {
     }
   })
 
-  test('headers that expand from a few bytes each to megabytes end the stream, and others are served', async () => {
+  test('ends a stream whose headers expand from a few bytes to megabytes, and serves others', async () => {
     const socket = connect(on.port, '127.0.0.1')
     const received: Buffer[] = []
     socket.on('error', () => {})

@@ -38,7 +38,7 @@ const PREFACE = Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), 
 /** Literal field without indexing (RFC 7541 section 6.2.2): `a: bbbb…`. */
 const field = (bytes: number) => Buffer.concat([Buffer.of(0, 1, 0x61, bytes), Buffer.alloc(bytes, 0x62)])
 
-describe('T12: floods on the gRPC door', () => {
+describe('T12: floods on the gRPC server', () => {
   let node: FakeNode
   let gateway: ServedGateway
   let client: Client
@@ -129,7 +129,7 @@ describe('T12: floods on the gRPC door', () => {
     assert.ok(rssBytes() - before < 64 * 2 ** 20, 'memory is bounded')
   })
 
-  test('T12: a client is told the limits at once, and one that goes beyond them is refused', async () => {
+  test('T12: a client gets the limits in SETTINGS, and is refused beyond them', async () => {
     const session = connectHttp2(`http://${gateway.grpc}`)
     try {
       const [settings] = (await once(session, 'remoteSettings')) as [Settings]
@@ -144,7 +144,7 @@ describe('T12: floods on the gRPC door', () => {
     await othersAreServed()
   })
 
-  test('T12: a subscription that opens calls only to cancel them has to wait, and others do not', async () => {
+  test('T12: delays a subscription that opens calls only to cancel them, and no others', async () => {
     const made = await gateway.sluice('sub', 'create', 'rude', '--customer', 'acme', '--print-token', '--json')
     assert.equal(made.code, 0, made.stderr)
     const { token } = JSON.parse(made.stdout) as { token: string }
@@ -187,7 +187,7 @@ describe('T12: floods on the gRPC door', () => {
     await othersAreServed()
   })
 
-  test('T12: h2load with more streams than are allowed: at most 100 at once, all answered', async (t) => {
+  test('T12: h2load with more streams than allowed: at most 100 at once, all get a response', async (t) => {
     const requests = isFull ? 50_000 : 2000
     await using folder = await temporaryFolder()
     writeFileSync(folder.file('message'), frameMessage(Buffer.alloc(0)))

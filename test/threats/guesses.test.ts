@@ -9,11 +9,11 @@ import { rawPost } from '../support/raw-post.ts'
 import { startServedGateway } from '../support/served-gateway.ts'
 
 const GUESSES = isFull ? 10_000 : 600
-/** So many at once; from the 21st on each waits a second for its answer. */
+/** Concurrent guesses; from the 21st on each response is delayed by a second. */
 const AT_ONCE = isFull ? 500 : 200
 const CALL = '{"jsonrpc":"2.0","id":1,"method":"getBalance"}'
 
-test(`T1: ${GUESSES} guesses hit nothing, are answered late after the twentieth, and do not slow the owner of a token down`, async (t) => {
+test(`T1: ${GUESSES} guesses find no token, are delayed after the twentieth, and do not slow down the owner of a token`, async (t) => {
   const random = createSeededRandom(seedOf(t))
   await using node = await startFakeNode()
   await using gateway = await startServedGateway([{ name: 'a', rpc: node.rpc }])
@@ -42,7 +42,7 @@ test(`T1: ${GUESSES} guesses hit nothing, are answered late after the twentieth,
       const { status, head } = await rawPost(gateway.url, createToken(random).secret, CALL).response
       const tookMs = performance.now() - fromMs
       statuses.set(status, (statuses.get(status) ?? 0) + 1)
-      // Only a late answer ends its connection; on a busy machine others take their time too.
+      // Only a delayed response closes its connection; on a busy machine others may be slow too.
       if (!/^connection: close/im.test(head)) continue
       late += 1
       assert.ok(tookMs >= 950, `${tookMs} ms`)
@@ -61,7 +61,7 @@ test(`T1: ${GUESSES} guesses hit nothing, are answered late after the twentieth,
   t.diagnostic(
     `${late} of ${GUESSES} answered late; a valid client: median ${quietMs.toFixed(1)} ms before, at most ${besideMs.toFixed(1)} ms beside`,
   )
-  assert.ok(late >= GUESSES - 20 - AT_ONCE, `${late} were answered late`)
+  assert.ok(late >= GUESSES - 20 - AT_ONCE, `${late} were delayed`)
   assert.ok(besideMs <= quietMs + onBusyMachine(50, 400), `${besideMs} ms beside, ${quietMs} ms before`)
   const reached = node.calls.filter(({ method }) => method === 'getBalance').length - before
   assert.equal(reached, rounds, 'no guess reached the node')

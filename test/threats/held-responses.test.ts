@@ -13,13 +13,13 @@ const CONNECTIONS = isFull ? 40 : 20
 const BATCH_ITEMS = 10
 const RESULT_BYTES = isFull ? 6_000_000 : 1_000_000
 const CEILING_BYTES = (isFull ? 1536 : 448) * 2 ** 20
-/** Held whole, the responses alone are 200 MB, in full form 2.4 GB; the process holds an eighth of its ceiling. */
+/** Held completely, the responses would be 200 MB, in the full run 2.4 GB; the process holds an eighth of its memory limit. */
 const GROWTH_BYTES_MAX = CEILING_BYTES / 4
 /** How long the attackers hold on: until the last of them is cut, in full form longer. */
 const ATTACK_MS = isFull ? 20_000 : 3000
 
-/** T27: whoever asks for large batches and does not read them holds a bounded number of bytes, and the process recovers from it. */
-test('T30: large batches that nobody reads cost a bounded number of bytes, and memory is back afterwards', async (t) => {
+/** A client that requests large batches and does not read them holds a bounded number of bytes, and the process recovers. */
+test('T30: large batches that are not read hold a bounded number of bytes, and memory returns afterwards', async (t) => {
   await using node = await startLargeNode()
   await using gateway = await startServedGateway([{ name: 'a', rpc: node.url }], {
     env: { SLUICE_MEMORY__RESIDENT_BYTES_MAX: String(CEILING_BYTES) },
@@ -38,7 +38,7 @@ test('T30: large batches that nobody reads cost a bounded number of bytes, and m
     }
   })()
   const attackers = Array.from({ length: CONNECTIONS }, () => openUnreadBatch(gateway))
-  // Not for all of them: those beyond the subscription's share are refused before the node is asked.
+  // Not for all: those over the subscription's share are refused before they are forwarded.
   await until('the node is asked', () => node.batches() > 0, 30_000)
   await pause(ATTACK_MS)
   isOver = true
@@ -70,7 +70,7 @@ test('T30: large batches that nobody reads cost a bounded number of bytes, and m
   assert.equal(await metric(gateway, 'sluice_process_held_bytes'), 0)
 })
 
-/** A node whose batches are large; the results are one buffer, so that it takes no memory of its own for them. */
+/** A node with large batch responses; the results share one buffer, so that the node itself needs no memory for them. */
 async function startLargeNode() {
   const result = Buffer.alloc(RESULT_BYTES, 'x')
   let batches = 0
@@ -106,7 +106,7 @@ async function startLargeNode() {
   }
 }
 
-/** A large batch on a connection of its own, of whose response nothing is read. */
+/** A large batch on its own connection; its response is not read. */
 function openUnreadBatch({ url, token }: ServedGateway): Socket {
   const calls = Array.from({ length: BATCH_ITEMS }, (_, id) => ({ jsonrpc: '2.0', id, method: 'getProgramAccounts' }))
   const body = JSON.stringify(calls)

@@ -2,7 +2,7 @@ import { connect } from 'node:net'
 import { mutate } from '../support/property.ts'
 import type { RunningSluice, SluiceCustomer } from './whole-sluice.ts'
 
-/** One request as bytes, for one door of the house. */
+/** One request as bytes, for one server. */
 export type OddRequest = { readonly server: Server; readonly bytes: Buffer }
 type Server = keyof RunningSluice['servers']
 type Random = (below: number) => number
@@ -111,7 +111,7 @@ export function oddRequest(random: Random, customer: SluiceCustomer): OddRequest
   const server = pick(Object.keys(PATHS) as Server[])
   const body = random(3) === 0 ? Buffer.from(mutate(pick(BODIES), random)) : pick(BODIES)
   const credentials = random(8) === 0 ? {} : server === 'indexer' ? customer.indexer : { 'x-token': customer.token }
-  // Some get as far as the service behind the door.
+  // Some reach the service behind the server.
   const [method, path] = random(3) === 0 ? ['POST', '/'] : [pick(METHODS), pick(PATHS[server])]
   const lines = [
     `${method} ${path} HTTP/1.1`,
@@ -127,7 +127,7 @@ export function oddRequest(random: Random, customer: SluiceCustomer): OddRequest
 
 const RESPONSE_MS_MAX = 1500
 
-/** Sends it from an address of its own, so that no limit of one address is in the way, and gives all that comes back. */
+/** Sends it from a separate address, so that no limit by address applies, and returns everything received. */
 export function sendOdd(url: string, bytes: Buffer, random: Random): Promise<string> {
   const { hostname, port } = new URL(url)
   const localAddress = `127.${1 + random(250)}.${random(250)}.${1 + random(250)}`

@@ -98,13 +98,13 @@ async function startMember(folder: string, redis: string, { rpc, ws, grpc }: Fak
   return { child, at: JSON.parse(String(value)) as StormTarget, ended }
 }
 
-/** Two gateway processes, each before a node of its own, on one store and one Redis. */
+/** Two gateway processes, each with its own node, on one store and one Redis. */
 async function startPair() {
   await using opening = new AsyncDisposableStack()
   const redis = opening.use(await startRedis())
   const nodes = [await startCountingNode(), await startCountingNode()] as const
   for (const { node } of nodes) opening.use(node)
-  // Provisions and reads the ledger; serves nobody.
+  // Provisions and reads the ledger; serves no client.
   const home = opening.use(await startGateway([], STORM_PLANS))
   const members = [
     await startMember(home.folder, redis.url, nodes[0].node),
@@ -120,7 +120,7 @@ async function startPair() {
   return { nodes, home, members, [Symbol.asyncDispose]: () => opened.disposeAsync() }
 }
 
-/** A clean end waits for what is under way, and for its place in the ledger: also when somebody else writes at that very moment. */
+/** A clean shutdown waits for calls in flight and for their usage in the ledger, also while another process writes. */
 async function endWhileLocked({ folder }: Gateway, members: readonly Member[], token: string): Promise<void> {
   const writer = new DatabaseSync(join(folder, 'access.db'), { timeout: 10_000 })
   try {
@@ -172,7 +172,7 @@ async function chargedAsForwarded(
       outcomes,
     }),
   )
-  // Rotations with and without overlap, while all callers go on.
+  // Rotations with and without overlap, while all callers continue.
   const rotations = createSeededRandom(seed - 1)
   const forwardedSoFar = () => nodes[0].units() + nodes[1].units()
   const isEnough = () => forwardedSoFar() > unitsMin && nodes.every(({ units }) => units() > TOOK_PART)
@@ -197,8 +197,8 @@ async function chargedAsForwarded(
   return { forwarded, seconds }
 }
 
-describe('T13: nobody gets round the quota', () => {
-  test('T13: one budget over three interfaces, many sockets and two processes: what is charged is what was forwarded, to the unit', async (t) => {
+describe('T13: the quota cannot be bypassed', () => {
+  test('T13: one budget over three interfaces, many sockets and two processes: units charged equal units forwarded', async (t) => {
     const { buckets, unitsBucket } = compileTerms(STORM_PLANS['storm'] as never)
     const units = buckets[unitsBucket]
     assert.ok(units !== undefined)
@@ -208,7 +208,7 @@ describe('T13: nobody gets round the quota', () => {
     assert.ok(forwarded > units.capacity, 'the storm met the limit')
   })
 
-  test('T13: the same as fast as it goes, with nothing to hold it up', async (t) => {
+  test('T13: the same without pacing', async (t) => {
     await chargedAsForwarded(t, 0, { unitsPerSecond: null })
   })
 

@@ -22,7 +22,7 @@ function callOfSize(bytes: number): string {
   return rest.replace('""', `"${'x'.repeat(bytes - rest.length)}"`)
 }
 
-test('T6: a forged x-forwarded-for is believed from nobody but a named proxy, and then only its last hop', async () => {
+test('T6: uses x-forwarded-for only from a trusted proxy, and then only its last hop', async () => {
   await using node = await startFakeNode()
   const late = async (trustedProxies: string[], forwarded: (at: number) => string) => {
     await using gateway = await startGateway([{ name: 'a', rpc: node.rpc }], undefined, {
@@ -34,7 +34,7 @@ test('T6: a forged x-forwarded-for is believed from nobody but a named proxy, an
       const headers = { 'x-token': STRANGER, 'x-forwarded-for': forwarded(at), forwarded: `for=${forwarded(at)}` }
       const response = await fetch(`${gateway.url}/v1/whoami`, { headers })
       assert.equal(response.status, 401)
-      // Only a late answer ends its connection; on a busy machine any may take long.
+      // Only a delayed response closes its connection; on a busy machine any may be slow.
       if (response.headers.get('connection') !== 'close') continue
       assert.ok(performance.now() - fromMs >= 950)
       slow.push(at)
@@ -44,11 +44,11 @@ test('T6: a forged x-forwarded-for is believed from nobody but a named proxy, an
   const another = (at: number) => `203.0.113.${at}`
   assert.deepEqual(await late([], another), [5, 6, 7], 'another address in each request changes nothing')
   assert.deepEqual(await late(['127.0.0.1'], another), [], 'the proxy says who it is')
-  // What stands to the left of the last hop was written by the caller.
+  // Everything left of the last hop was written by the caller.
   assert.deepEqual(await late(['127.0.0.1'], (at) => `${another(at)}, 198.51.100.7`), [5, 6, 7])
 })
 
-describe('requests that are too much', () => {
+describe('requests over a limit', () => {
   let node: FakeNode
   let gateway: ServedGateway
   before(async () => {
@@ -66,7 +66,7 @@ describe('requests that are too much', () => {
       body: body as string,
       headers: { 'content-type': 'application/json', 'x-token': gateway.token, ...headers },
     })
-  /** Without what the gateway asks for itself. */
+  /** Without the probes of the gateway. */
   const forwarded = () => node.calls.filter(({ method }) => method === 'getBalance').length
   const rssBytes = () =>
     Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${gateway.running.child.pid}/status`, 'utf8'))?.[1]) * 1024
@@ -85,7 +85,7 @@ describe('requests that are too much', () => {
     return seen
   }
 
-  test('T7: 64 KiB pass, one byte more is 413, whatever way the body comes', async () => {
+  test('T7: accepts 64 KiB and refuses one byte more with 413, for every transfer of the body', async () => {
     assert.equal((await post(callOfSize(BODY_BYTES_MAX))).status, 200)
     const before = forwarded()
     const large = await post(callOfSize(BODY_BYTES_MAX + 1))
@@ -108,7 +108,7 @@ describe('requests that are too much', () => {
     assert.equal(forwarded(), before)
   })
 
-  test('T7: a compressed body is refused, or counts as what it unpacks to', async () => {
+  test('T7: refuses a compressed body, or counts its decompressed size', async () => {
     const bomb = gzipSync(callOfSize(10_000_000))
     assert.ok(bomb.length < BODY_BYTES_MAX)
     const before = forwarded()
@@ -122,7 +122,7 @@ describe('requests that are too much', () => {
     assert.equal(forwarded(), before)
   })
 
-  test('T7: who sends without end costs less than 1 MiB each', async (t) => {
+  test('T7: an endless body costs less than 1 MiB', async (t) => {
     const CONNECTIONS = 60
     await post(CALL)
     const before = rssBytes()
@@ -139,7 +139,7 @@ describe('requests that are too much', () => {
     assert.ok(grownBytes <= CONNECTIONS * 2 ** 20, `${grownBytes} bytes`)
   })
 
-  /** Each with the answer it must have. */
+  /** Each with its expected response. */
   const deep = (levels: number, inner = '1') => `${'['.repeat(levels)}${inner}${']'.repeat(levels)}`
   const call = (params: string) => `{"jsonrpc":"2.0","id":1,"method":"getBalance","params":${params}}`
   const HOSTILE: readonly [string, string, RegExp][] = [
@@ -157,7 +157,7 @@ describe('requests that are too much', () => {
     ['nothing but spaces', ' '.repeat(65_000), /-32700/],
   ]
 
-  test('T8: deep, doubled and many: each has its own answer, and odd ids come back as they were sent', async () => {
+  test('T8: deep, duplicate and many: each has its documented response, and unusual ids come back unchanged', async () => {
     for (const [name, body, expected] of HOSTILE) {
       const before = forwarded()
       const text = await (await post(body)).text()
@@ -171,7 +171,7 @@ describe('requests that are too much', () => {
     }
   })
 
-  test('T8: none of them holds up the others', async (t) => {
+  test('T8: none of them delays others', async (t) => {
     const waits: number[] = []
     let isRunning = true
     const others = (async () => {
@@ -194,7 +194,7 @@ describe('requests that are too much', () => {
       `${waits.length} other calls beside, median ${percentile(waits, 0.5).toFixed(1)} ms, longest ${longest.toFixed(1)} ms; event loop delayed by ${delayed.toFixed(1)} ms at most (figure: 50)`,
     )
     assert.ok(longest <= 2000, `${longest} ms`)
-    // A process tells the worst of ten seconds, so only the long storm fills them.
+    // A process reports the worst of ten seconds, so only the long storm fills them.
     if (isFull) assert.ok(delayed <= 50, `${delayed} ms`)
   })
 })

@@ -17,12 +17,12 @@ const LIMITS = {
   perAddressBurst: 100,
   signaturesPerAddressPerSecond: 40,
   readsPerAddressPerSecond: 20,
-  // On a busy machine a check takes its time.
+  // A check may take long on a busy machine.
   checkDelayMsMax: 1000,
 }
 
-/** The node takes every transaction, and none lands: all stay on their way. */
-describe('what one address can take away from the others', () => {
+/** The node accepts every transaction and none lands, so all stay pending. */
+describe('one address cannot exhaust shared resources', () => {
   let node: FakeNode
   let sender: TestSender
   before(async () => {
@@ -53,7 +53,7 @@ describe('what one address can take away from the others', () => {
   const post = (address: string, body: string) => from(address, '/', { method: 'POST', body })
   const send = (address: string, wire: Uint8Array) => post(address, sendTransactionBody(wire))
 
-  test('the transactions on their way: a share of one payer, a share of one address', async () => {
+  test('the transactions on their way are limited per payer and per address', async () => {
     const ofPayer = (payer: number, n: number) =>
       send(MANY, tipped(walletOf(payer), BLOCKHASH, `pending ${payer} ${n}`))
     for (let n = 0; n < LIMITS.pendingPerPayerMax; n++) assert.equal((await ofPayer(1, n)).status, 200)
@@ -65,7 +65,7 @@ describe('what one address can take away from the others', () => {
     assert.equal((await send(OTHER, tipped(walletOf(3), BLOCKHASH, 'beside'))).status, 200)
   })
 
-  test('the waiters: a share of one address', async () => {
+  test('waits for receipts are limited per address', async () => {
     const wire = tipped(walletOf(4), BLOCKHASH, 'waited for')
     assert.equal((await send(OTHER, wire)).status, 200)
     const path = (seconds: number) => `/v1/transactions/${signatureOf(wire)}?wait=${seconds}`
@@ -87,7 +87,7 @@ describe('what one address can take away from the others', () => {
     await Promise.all(held)
   })
 
-  test('the checks of signatures: a flood of forged ones with many signatures leaves the others alone', async () => {
+  test('a flood of forged transactions with many signatures does not affect other addresses', async () => {
     const flood = Array.from({ length: 60 }, (_, n) => manySigned(10, BLOCKHASH, `forged ${n}`).fill(7, 1, 65))
     const outcomes = Promise.all(flood.map((wire) => send('203.0.113.3', wire)))
     const other = await send('203.0.113.4', tipped(walletOf(5), BLOCKHASH, 'in between'))
@@ -96,7 +96,7 @@ describe('what one address can take away from the others', () => {
     assert.ok(limits.has('signaturesPerAddressPerSecond'), [...limits].join())
   })
 
-  test('the cheap calls: counted too, whatever they are', async () => {
+  test('calls other than sendTransaction are limited too', async () => {
     const health = '{"jsonrpc":"2.0","id":1,"method":"getHealth"}'
     const requests: [string, string, RequestInit][] = [
       ['getHealth', '/', { method: 'POST', body: health }],

@@ -5,11 +5,11 @@ import { createRpc } from '../../src/sender/accept/rpc.ts'
 import { tipTerms } from '../../src/sender/accept/tip-terms.ts'
 import { checkTip } from '../../src/solana/transaction/tip.ts'
 import type { ParsedTransaction } from '../../src/solana/transaction/transaction.ts'
+import { encodeParsedTransaction } from '../support/encode-transaction.ts'
 import { startTestSender, type TestSender, TIP_ACCOUNTS } from '../support/sender.ts'
-import { encodeApart } from '../support/split-transaction.ts'
 
 const BODY_BYTES_MAX = 8192
-/** No request holds the loop for longer. */
+/** The longest that one request may block the event loop. */
 const CPU_MS_MAX = 50
 
 describe('ids of JSON-RPC calls', () => {
@@ -24,7 +24,7 @@ describe('ids of JSON-RPC calls', () => {
     return { status: response.status, bytes: Buffer.from(await response.arrayBuffer()) }
   }
 
-  test('an id comes back byte for byte, in results and in refusals, alone and in a batch', async () => {
+  test('returns an id byte for byte in results and errors, single and in a batch', async () => {
     for (const id of [
       '12345678901234567890',
       '99999999999999999999999999',
@@ -53,7 +53,7 @@ describe('ids of JSON-RPC calls', () => {
     }
   })
 
-  test('a body that is not UTF-8 is no JSON: nothing of it is changed and sent back', async () => {
+  test('a body that is not UTF-8 is a parse error and is not echoed', async () => {
     for (const bad of [[0xff], [0xc3], [0xed, 0xa0, 0x80], [0xc0, 0x80]]) {
       const parts = ['{"jsonrpc":"2.0","method":"getVersion","id":"', '"}'].map((text) => Buffer.from(text))
       const { status, bytes } = await post(Buffer.concat([parts[0] as Buffer, Buffer.from(bad), parts[1] as Buffer]))
@@ -63,10 +63,10 @@ describe('ids of JSON-RPC calls', () => {
   })
 })
 
-describe(`CPU of the dearest requests stays below ${CPU_MS_MAX} ms`, () => {
+describe(`the most expensive requests use less than ${CPU_MS_MAX} ms of CPU`, () => {
   const { rule, terms } = tipTerms({ tipAccounts: TIP_ACCOUNTS, minTipLamports: 1_000_000 })
   const key = (n: number) => new Uint8Array(32).fill(n)
-  /** The largest of its kind: 64 keys, 64 transfers to accounts that are none of the tip accounts, 12 signatures. */
+  /** The largest transaction: 64 keys, 64 transfers to accounts that are not tip accounts, 12 signatures. */
   const largest: ParsedTransaction = {
     version: 1,
     signatures: Array.from({ length: 12 }, (_, n) => new Uint8Array(64).fill(n + 1)),
@@ -108,7 +108,7 @@ describe(`CPU of the dearest requests stays below ${CPU_MS_MAX} ms`, () => {
   const caller = { address: 'a', requestId: 'r' }
 
   for (const [what, run] of [
-    ['the largest transaction', () => assert.ok(tipOf(encodeApart(largest)) !== undefined)],
+    ['the largest transaction', () => assert.ok(tipOf(encodeParsedTransaction(largest)) !== undefined)],
     ['the longest base58 text', () => decodeText('z'.repeat(1683), 'base58')],
     ['a base58 text of zeros', () => decodeText('1'.repeat(1683), 'base58')],
     ['a text longer than any transaction', () => decodeText('z'.repeat(BODY_BYTES_MAX), undefined)],
@@ -124,7 +124,7 @@ describe(`CPU of the dearest requests stays below ${CPU_MS_MAX} ms`, () => {
     ['a batch of ten texts', () => rpc(`[${Array.from({ length: 10 }, () => call('z'.repeat(700))).join()}]`, caller)],
   ] as const) {
     test(what, (t) => {
-      // The least of three: what else the process does is not of the request.
+      // The minimum of three runs, to exclude other work of the process.
       const ms = Math.min(...[1, 2, 3].map(() => cpuMsOf(run)))
       t.diagnostic(`${ms.toFixed(2)} ms`)
       assert.ok(ms < CPU_MS_MAX, `${ms} ms`)

@@ -22,7 +22,7 @@ const [FUNDED, EMPTY, NONCE, STRANGER] = [walletOf(0), walletOf(1), walletOf(2),
 const ZERO_HASH = encodeBase58(new Uint8Array(32))
 const FEE = 5000n
 
-describe('transactions that cannot land are refused, not sent again and again', () => {
+describe('refuses transactions that cannot land', () => {
   let chain: Awaited<ReturnType<typeof startChainAndSender>>
   before(async () => {
     chain = await startChainAndSender({ limits: { perAddressPerSecond: 1000, perAddressBurst: 1000 } })
@@ -48,14 +48,14 @@ describe('transactions that cannot land are refused, not sent again and again', 
     assert.equal(accepted(), 1)
   })
 
-  test('a payer that has the fee and not the tip is refused', async () => {
+  test('a payer that can pay the fee but not the tip is refused', async () => {
     const poor = walletOf(7)
     await fund(chain.localnet, encodeBase58(poor.publicKey), 900_000n)
     const { error } = await chain.sender.send(tipped(poor, chain.blockhash(), 'poor'))
     assert.deepEqual([error?.code, error?.data['lamports'], error?.data['reason']], [-32044, 900_000, 'lamports'])
   })
 
-  test('an invented nonce is refused with -32045, whatever it is invented with', async () => {
+  test('an invented nonce is refused with -32045, whatever account it names', async () => {
     const before = accepted()
     const cases: [string, SigningKey, string][] = [
       ['an account that does not exist', STRANGER, 'not-found'],
@@ -102,14 +102,14 @@ describe('transactions that cannot land are refused, not sent again and again', 
     assert.equal(await codeOf(wire), undefined)
   })
 
-  test('an advance of a read-only account is no nonce: its blockhash has to be fresh', async () => {
+  test('a nonce instruction on a read-only account requires a fresh blockhash', async () => {
     const advance = advanceNonce({ account: STRANGER.publicKey, authority: FUNDED.publicKey })
     const accounts = advance.accounts.map((account) => ({ ...account, writable: false }))
     assert.equal(await codeOf(sign(FUNDED, ZERO_HASH, [{ ...advance, accounts }, tipInstruction(FUNDED)])), -32043)
   })
 })
 
-test('with a node that reads no accounts the transaction passes: availability first', async () => {
+test('accepts the transaction when the node cannot read accounts', async () => {
   await using node = await startFakeNode()
   await using sender = await startTestSender({ nodes: [{ name: 'a', rpc: node.rpc }] })
   const response = await sender.send(tipped(EMPTY, ZERO_HASH, 'unknown'))

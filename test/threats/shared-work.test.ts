@@ -65,7 +65,7 @@ async function post(url: string, token: string, body: string | Buffer): Promise<
 
 for (const [which, parse] of NODES) {
   describe(`work shared between customers, with a node that takes ${which} of duplicate members`, () => {
-    test('a subscription of odd params is never joined by one of plain params', async () => {
+    test('never shares a subscription whose params have duplicate members', async () => {
       await using node = await startFakeNode()
       node.parse = parse
       await using ws = await startWsGateway([{ name: 'one', rpc: node.rpc, ws: node.ws }])
@@ -91,7 +91,7 @@ for (const [which, parse] of NODES) {
       assert.equal(victim.texts.length, 0)
     })
 
-    test('a kept response is only for calls that every node reads alike', async () => {
+    test('uses a cached response only for calls that every node reads alike', async () => {
       await using node = await startFakeNode()
       node.parse = parse
       node.respond = (method, params) => {
@@ -122,7 +122,7 @@ for (const [which, parse] of NODES) {
 }
 
 describe('work shared between customers', () => {
-  test('what is shared is forwarded in its canonical form, one subscription for all who spell it differently', async () => {
+  test('forwards shared subscriptions in canonical form, one for all spellings', async () => {
     await using node = await startFakeNode()
     await using ws = await startWsGateway([{ name: 'one', rpc: node.rpc, ws: node.ws }])
     const [a, b] = [
@@ -141,7 +141,7 @@ describe('work shared between customers', () => {
     ])
   })
 
-  test('a refusal of the node is only for the customer whose call it was', async () => {
+  test('sends a refusal of the node only to the customer whose call it was', async () => {
     await using node = await startFakeNode()
     await using ws = await startWsGateway([{ name: 'one', rpc: node.rpc, ws: node.ws }])
     const [first, second, third] = [
@@ -168,7 +168,7 @@ describe('work shared between customers', () => {
     for (const client of [second, third]) assert.match(await client.text(), /rootNotification/)
   })
 
-  test('a request with duplicate members is refused on both interfaces, neither forwarded nor charged', async () => {
+  test('refuses a request with duplicate members on both interfaces, and neither forwards nor charges it', async () => {
     await using node = await startFakeNode()
     await using ws = await startWsGateway([{ name: 'one', rpc: node.rpc, ws: node.ws }])
     const { token } = await ws.gateway.subscribe({})
@@ -207,7 +207,7 @@ describe('work shared between customers', () => {
     assert.equal(ws.gateway.access.quota(caller).month.used, 0)
   })
 
-  test('the method that is charged is the method that is forwarded', async () => {
+  test('charges the method that is forwarded', async () => {
     await using node = await startFakeNode()
     await using ws = await startWsGateway([{ name: 'one', rpc: node.rpc, ws: node.ws }])
     const { token } = await ws.gateway.subscribe({})

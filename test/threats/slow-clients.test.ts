@@ -20,8 +20,8 @@ const SECONDS = isFull ? 25 : 13
 const SLOW_READERS = isFull ? 60 : 10
 const HUGE_BYTES = 1024 * 1024 * 1024
 
-/** T9: who writes or reads a byte at a time costs a connection and nothing else, and not for long. */
-test('T9: slow heads, slow bodies and slow readers leave the service to others', {
+/** T9: a client that writes or reads a byte at a time costs one connection, and for a limited time. */
+test('T9: slow heads, slow bodies and slow readers do not affect others', {
   skip: findInPath('slowhttptest') === undefined && 'slowhttptest is missing',
 }, async (t) => {
   await using node = await startEndlessNode()
@@ -44,7 +44,7 @@ test('T9: slow heads, slow bodies and slow readers leave the service to others',
   t.diagnostic(`quiet ${JSON.stringify(quiet)}, under attack ${JSON.stringify(busy)}, ${grownMb.toFixed(0)} MB more`)
   const reports = await attacks
   for (const report of reports) assert.match(report, /service available: +YES(?![^]*available: +NO)/, report)
-  // The tool stops before its time when nobody is left to be slow.
+  // The tool stops early when all its connections are closed.
   for (const report of reports.slice(0, 2)) assert.match(report, /Exit status: No open connections left/, report)
   assert.equal(busy.failed, 0)
   assert(busy.p99Ms < (isFull ? Math.max(2 * quiet.p99Ms, 100) : 15_000), JSON.stringify({ quiet, busy }))
@@ -53,7 +53,7 @@ test('T9: slow heads, slow bodies and slow readers leave the service to others',
   await until('and the node is let go', () => node.open() === 0)
 })
 
-/** What slowhttptest says in the end, without its colours. */
+/** The summary of slowhttptest, without colours. */
 async function attack(how: string): Promise<string> {
   const base = `-c ${CONNECTIONS} -r 500 -l ${SECONDS + 5} -p ${isFull ? 5 : 15} -v 1`
   const { stdout } = await promisify(execFile)('slowhttptest', `${how} ${base}`.split(' '))
@@ -80,7 +80,7 @@ function openSlowReader(port: number, token: string): Socket {
   return socket
 }
 
-/** Calls one after the other, on kept and on new connections in turn. */
+/** Calls one after the other, alternating kept and new connections. */
 async function callFor(url: string, token: string, ms: number) {
   const took: number[] = []
   let failed = 0
@@ -99,7 +99,7 @@ async function callFor(url: string, token: string, ms: number) {
   return { calls: took.length, failed, p50Ms: at(0.5), p99Ms: at(0.99) }
 }
 
-/** A node with one answer that has no end, given only as fast as it is taken. */
+/** A node with an endless response, sent only as fast as it is read. */
 async function startEndlessNode(): Promise<AsyncDisposable & { url: string; open(): number }> {
   const streams = new Set<object>()
   const piece = Buffer.alloc(64 * 1024, 'x')

@@ -1,8 +1,8 @@
-/** What one connection says, and how the door answers it. */
+/** The bytes of one connection, and the expected response. */
 export type SmugglingCase = {
   readonly name: string
   readonly bytes: string
-  /** Status of the first answer. */
+  /** Status of the first response. */
   readonly status: number
   /** Calls that may reach the node; a call to `stolen` never may. */
   readonly forwarded: number
@@ -16,7 +16,7 @@ const CHUNKED = 'Transfer-Encoding: chunked\r\n'
 
 /**
  * Requests on which two parsers could disagree about where one ends (T5). Each hides a call to `stolen`, for which a parser that reads on at the
- * wrong place would fall; proxies in front turn away its address where they see it. 400 unless said otherwise.
+ * wrong place would fall; proxies in front refuse its address where they see it. 400 unless stated otherwise.
  */
 export function smugglingCases(token: string): readonly SmugglingCase[] {
   const own = `Host: a\r\nContent-Type: application/json\r\nx-token: ${token}\r\n`

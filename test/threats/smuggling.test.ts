@@ -15,7 +15,7 @@ import { smugglingCases } from './smuggling-cases.ts'
 
 const run = promisify(execFile)
 
-/** T5: nobody gets a request past the door inside another one, alone or with a proxy in front. */
+/** T5: no request can be hidden inside another one, with or without a proxy in front. */
 describe('T5: request smuggling', () => {
   let node: FakeNode
   let gateway: Gateway
@@ -35,7 +35,7 @@ describe('T5: request smuggling', () => {
 
   const isStolen = () => node.calls.some(({ body }) => body.includes('stolen'))
 
-  it('answers every case of the table as written', async () => {
+  it('responds to every case of the table as listed', async () => {
     const cases = smugglingCases(token)
     assert(cases.length >= 33)
     for (const { name, bytes, status, forwarded } of cases) {
@@ -47,7 +47,7 @@ describe('T5: request smuggling', () => {
     assert(!isStolen())
   })
 
-  it('shows the node nothing but its own headers', async () => {
+  it('sends the node only its own headers', async () => {
     await talk(
       port,
       `POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nx-token: ${token}\r\nConnection: x-hop, close\r\nx-hop: 1\r\nx-forwarded-for: 1.2.3.4\r\nReferer: r\r\nContent-Length: 46\r\n\r\n{"jsonrpc":"2.0","id":1,"method":"getBalance"}`,
@@ -98,7 +98,7 @@ client c${at} -connect 127.0.0.1:${port} {
   }
 })
 
-/** Says the bytes and returns all that is said back, until the other side closes or has nothing more to say. */
+/** Sends the bytes and returns everything received until the peer closes or stops sending. */
 async function talk(port: number, bytes: string): Promise<string> {
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
   let text = ''

@@ -14,7 +14,7 @@ const MESSAGE_BYTES = 200_000
 const MESSAGES_MAX = 200
 const PLAN = { ...BUILT_IN_PLANS.professional, wsConnections: 1000 }
 
-/** T10: who subscribes and does not read is told so and cut off; who reads misses nothing and waits for nobody. */
+/** T10: a client that subscribes and does not read is closed with a code; clients that read miss nothing and are not delayed. */
 test('T10: stalled WebSocket readers cost a bounded buffer for a bounded time', async (t) => {
   await using node = await startFakeNode()
   await using on = await startWsGateway(
@@ -41,7 +41,7 @@ test('T10: stalled WebSocket readers cost a bounded buffer for a bounded time', 
   const padding = 'x'.repeat(MESSAGE_BYTES)
   while (sent < MESSAGES_MAX && on.server.connections > READING) {
     const beganMs = performance.now()
-    // A node that says nothing of new slots is left for another.
+    // A node without new slots is replaced by another.
     node.tick()
     node.notify('logsSubscribe', `{"context":{"slot":${sent}},"value":{"logs":["${padding}"]}}`)
     sent += 1
@@ -54,11 +54,11 @@ test('T10: stalled WebSocket readers cost a bounded buffer for a bounded time', 
   t.diagnostic(
     `${sent} messages; slowest delivery ${Math.max(...ages).toFixed(0)} ms; at most ${((peak - before) / 1e6).toFixed(0)} MB more; ${await slowCount()} called slow`,
   )
-  // Nothing was skipped on the way for those who read.
+  // No notification was skipped for clients that read.
   for (const { texts } of reading) {
     texts.forEach((text, at) => assert(text.includes(`"slot":${at}}`), `message ${at} is out of place`))
   }
-  // Those who wake up find that they were cut off, after messages without a hole.
+  // Stalled clients that read again find the close after a gapless sequence of messages.
   for (const { socket, texts, closed } of stalled.slice(0, 5)) {
     socket.resume()
     assert.notEqual((await closed()).code, 1000)

@@ -1,6 +1,6 @@
 import { BUILT_IN_PLANS, type Plans } from '../../src/access/plan.ts'
 
-/** Small enough that a storm meets it, with seats enough that only the budget refuses. */
+/** A budget that a storm reaches, with enough permits that only the budget refuses. */
 export const STORM_UNITS_PER_SECOND = 60
 
 export const STORM_PLANS: Plans = {

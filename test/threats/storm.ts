@@ -28,7 +28,7 @@ const nextName = () => `${process.pid}-${(unique += 1)}`
 export const callGetBalance = () => call('getBalance', 1)
 
 const pick = <T>(random: Random, list: readonly T[]): T => list[randomInt(random, list.length)] as T
-/** Each under a name of its own, so that a call that came to a node twice is told from two calls. */
+/** Each under a unique name, so that a call received twice is distinguished from two calls. */
 const call = (method: string, id: number | undefined) =>
   `{"jsonrpc":"2.0"${id === undefined ? '' : `,"id":${id}`},"method":"${method}","params":["${nextName()}"]}`
 
@@ -70,7 +70,7 @@ const postBatch: Thing = async ({ url }, { random, token }) => {
   return String(response.status)
 }
 
-/** Hangs up before the answer is there. */
+/** Closes the connection before the response. */
 const postAndLeave: Thing = async ({ url }, { random, token }) => {
   const leaving = new AbortController()
   setTimeout(() => leaving.abort(), randomInt(random, 4))

@@ -14,7 +14,7 @@ const ATTEMPTS_MAX = 4
 
 type Ask = (token: string) => number | Promise<number>
 
-/** T2: how long a refusal takes says nothing about how near a guess was. */
+/** T2: the time of a refusal reveals nothing about how close a guess was. */
 test('T2: a near miss takes as long as any other unknown token', async (t) => {
   await using node = await startFakeNode()
   await using gateway = await startGateway([{ name: 'fake', rpc: node.rpc }])
@@ -51,7 +51,7 @@ async function compare(t: TestContext, what: string, token: string, random: (bel
       const isNear = random(2) === 0
       return { isNear, guess: nearMiss(isNear ? token : stranger, random) }
     })
-    // In turn, in an order of chance: what the machine does meanwhile happens to both.
+    // Alternating in random order, so that other load affects both alike.
     for (const { isNear, guess } of guesses) {
       const took = await ask(guess)
       if (isNear) near.push(took)

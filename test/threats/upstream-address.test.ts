@@ -6,7 +6,7 @@ import { startFakeNode } from '../faults/fake-node.ts'
 import { callGateway } from '../faults/gateway-rig.ts'
 import { startGateway } from '../support/gateway.ts'
 
-test('T17: an upstream that redirects leads nowhere, and its address and credential are in no answer, log or metric', async () => {
+test('T17: follows no redirect of an upstream, and its address and credential are in no response, log or metric', async () => {
   await using target = await startFakeNode()
   await using node = await startFakeNode()
   for (const status of [301, 302, 303, 307, 308]) {
@@ -23,7 +23,7 @@ test('T17: an upstream that redirects leads nowhere, and its address and credent
   assert.deepEqual(target.requests, [])
 })
 
-test('T17: link-local and metadata addresses are never connected to, loopback only where the operator allows it', async () => {
+test('T17: never connects to link-local and metadata addresses, and to loopback only where the operator allows it', async () => {
   await using node = await startFakeNode()
   const port = node.ports.rpc
   const forbidden = [
@@ -54,7 +54,7 @@ test('T17: link-local and metadata addresses are never connected to, loopback on
   }
 })
 
-test('T17: a dedicated node is held to the same, and its owner is served by nobody else instead', async () => {
+test('T17: applies the same to a dedicated node, and serves its owner from no other node', async () => {
   await using shared = await startFakeNode()
   await using gateway = await startGateway([{ name: 'a', rpc: shared.rpc }])
   const { token, id } = await gateway.subscribe({ products: ['bundle', 'dedicated-node'] })

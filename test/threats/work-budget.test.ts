@@ -15,7 +15,7 @@ const SEED = Number(process.env['SLUICE_SEED'] ?? 1)
 /** A case above the bound is run again: a compilation or a collection of garbage comes once, work comes every time. */
 const ROUNDS = 3
 
-test('T39: no request holds an event loop, new connections are accepted at once and memory returns', async (t) => {
+test('T39: no request blocks the event loop, new connections are accepted at once, and memory returns', async (t) => {
   await using measured = await startMeasuredSluice({ tps: 1_000 })
   const { rpc } = measured.target.http
   // Code that runs for the first time is compiled, and stays.

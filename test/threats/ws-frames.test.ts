@@ -16,7 +16,7 @@ const MESSAGE_BYTES_MAX = 4096
 
 type FrameOptions = { opcode?: number; isLast?: boolean; rsv?: number; isMasked?: boolean; claimedBytes?: number }
 
-/** A frame of a client (RFC 6455 section 5.2), as wrong as asked for. */
+/** A client frame (RFC 6455 section 5.2), with any field invalid on request. */
 function frame(payload: Uint8Array | string, options: FrameOptions = {}): Buffer {
   const { opcode = TEXT, isLast = true, rsv = 0, isMasked = true } = options
   const bytes = Buffer.from(payload)
@@ -34,7 +34,7 @@ function frame(payload: Uint8Array | string, options: FrameOptions = {}): Buffer
 
 const call = (id: number) => `{"jsonrpc":"2.0","id":${id},"method":"getRateLimits"}`
 
-describe('T11: frames of a WebSocket that mean harm', () => {
+describe('T11: hostile WebSocket frames', () => {
   let node: FakeNode
   let gateway: ServedGateway
   before(async () => {
@@ -46,7 +46,7 @@ describe('T11: frames of a WebSocket that mean harm', () => {
     await node[Symbol.asyncDispose]()
   })
 
-  /** A socket past its handshake, and what it is told. */
+  /** A socket after its handshake, and the frames it receives. */
   async function open(extensions = '') {
     const { port, hostname } = new URL(gateway.ws)
     const socket: Socket = connect({ port: Number(port), host: hostname, noDelay: true })
@@ -84,7 +84,7 @@ describe('T11: frames of a WebSocket that mean harm', () => {
     return undefined
   }
 
-  test('T11: compression is never agreed on, however it is offered', async () => {
+  test('T11: never negotiates compression', async () => {
     for (const offer of [
       'permessage-deflate',
       'permessage-deflate; client_max_window_bits, x-webkit-deflate-frame',
@@ -138,7 +138,7 @@ describe('T11: frames of a WebSocket that mean harm', () => {
     })
   }
 
-  test('T11: what is allowed works: parts, pings between them, a message of 4096 bytes', async () => {
+  test('T11: accepts fragments, pings between them, and a message of 4096 bytes', async () => {
     const seen = await open()
     const text = call(7)
     seen.socket.write(frame(text.slice(0, 5), { isLast: false }))
@@ -151,7 +151,7 @@ describe('T11: frames of a WebSocket that mean harm', () => {
     seen.socket.destroy()
   })
 
-  test('T11: mutated frames end nothing but their own connection', async (t) => {
+  test('T11: mutated frames close only their own connection', async (t) => {
     const random = createRandom(seedOf(t))
     const other = await openWsTestClient(gateway.ws, { 'x-token': gateway.token })
     await other.call('slotSubscribe')

@@ -1,6 +1,6 @@
 /**
- * A QUIC server on lsquic and BoringSSL, played by Bun. It asks for the client's certificate, reads one-way streams and answers to words on
- * its standard input. Arguments: certificate file, key file, options as JSON. Each line it prints is one JSON value.
+ * Bun as a QUIC server on lsquic and BoringSSL. It requests the client's certificate, reads unidirectional streams and responds to commands
+ * on standard input. Arguments: certificate file, key file, options as JSON. Each line it prints is one JSON value.
  */
 import { createPrivateKey } from 'node:crypto'
 import { readFileSync } from 'node:fs'

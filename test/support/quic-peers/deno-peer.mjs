@@ -1,5 +1,5 @@
 /**
- * A QUIC server on quinn and rustls, the stack of Solana's validators, played by Deno. It reads one-way streams and answers to words on its
+ * Deno as a QUIC server on quinn and rustls, the stack of Solana's validators. It reads unidirectional streams and responds to commands on
  * standard input. Arguments: certificate file, key file, options as JSON. Each line it prints is one JSON value.
  */
 const [certFile, keyFile, optionsText = '{}'] = Deno.args

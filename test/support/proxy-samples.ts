@@ -11,7 +11,7 @@ import { isListening } from './front-proxies.ts'
 
 export type FrontKind = 'nginx' | 'haproxy' | 'caddy'
 
-/** Ports of Sluice by which the samples call its doors. */
+/** Ports of Sluice's listeners in the samples. */
 export const LISTENER_PORTS = {
   rpc: 8899,
   ws: 8900,
@@ -23,9 +23,9 @@ export const LISTENER_PORTS = {
 export type Server = keyof typeof LISTENER_PORTS
 
 export type Front = AsyncDisposable & {
-  /** Where the proxy listens for customers of a door. */
+  /** The proxy's port for each listener. */
   readonly ports: Readonly<Record<Server, number>>
-  /** What it logged so far. */
+  /** The proxy's log so far. */
   log(): string
 }
 
@@ -33,7 +33,7 @@ const SAMPLES = join(import.meta.dirname, '../../ops/front')
 const FILES = { nginx: 'nginx.conf', haproxy: 'haproxy.cfg', caddy: 'Caddyfile' } as const
 const PUBLIC_ADDRESS = '203.0.113.10'
 
-/** The shipped sample in a real proxy, with this machine's addresses and certificate put in, as an operator does. */
+/** The shipped sample in a real proxy, with this machine's addresses and certificate. */
 export async function startFrontSample(
   kind: FrontKind,
   behind: Readonly<Record<Server, number>>,
@@ -96,7 +96,7 @@ export async function startFrontSample(
   }
 }
 
-/** nginx writes files, the others to standard output. */
+/** nginx logs to files, the others to standard output. */
 function logFiles(folder: string): string {
   return readdirSync(join(folder, 'log'))
     .map((name) => readFileSync(join(folder, 'log', name), 'utf8'))
@@ -117,7 +117,7 @@ function fitted(
     .replace('/run/nginx.pid', join(folder, 'nginx.pid'))
     .replace('http {\n', `http {\n${temporaryPaths(folder)}`)
     .replaceAll('rpc.example.net', 'localhost')
-    // Who runs the tests may open fewer files than a service.
+    // The user of the tests may have a lower descriptor limit than a service.
     .replace('maxconn 16384', 'maxconn 1000')
     .replace('worker_connections 16384', 'worker_connections 1000')
   mkdirSync(join(folder, 'log'))
@@ -130,7 +130,7 @@ function fitted(
   return text.replaceAll(PUBLIC_ADDRESS, '127.0.0.1')
 }
 
-/** nginx keeps large bodies in folders that only root may make. */
+/** By default nginx stores large bodies in folders that only root can create. */
 function temporaryPaths(folder: string): string {
   const kinds = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
   return kinds.map((kind) => `  ${kind}_temp_path ${join(folder, kind)};\n`).join('')

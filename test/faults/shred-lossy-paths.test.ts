@@ -8,7 +8,7 @@ import { startUdpFaultProxy } from './udp-fault-proxy.ts'
 
 const BLOCKS = 20
 
-test('over two ways that lose, repeat, reorder and damage packets: what arrives is valid and comes once', async (t) => {
+test('over two paths that lose, repeat, reorder and damage packets, every shred relayed is valid and relayed once', async (t) => {
   const seed = seedOf(t)
   using sink = await openSink()
   using source = await openSink()
@@ -24,28 +24,28 @@ test('over two ways that lose, repeat, reorder and damage packets: what arrives 
     for (const packet of packets) sent.set(Buffer.from(packet).toString('latin1'), slot)
     for (const { port } of [east, west]) {
       await sendAll(source.socket, packets, port)
-      // Only the proxies may lose packets, not a relay that has no time to take them.
+      // Waits for the relay, so that only the proxies lose packets.
       await untilTaken(target.port)
     }
   }
-  await until('nothing is under way any more', () => east.held + west.held === 0)
+  await until('no packet is in the proxies', () => east.held + west.held === 0)
   const passed = () => east.counts.upstream.passed + west.counts.upstream.passed
   await until('the relay has seen all', () => rig.shreds.status().counts.received >= passed())
   const { counts } = rig.shreds.status()
   await until('the destination has all', () => sink.packets.length >= counts.relayed)
 
   const got = sink.packets.map((packet) => packet.toString('latin1'))
-  assert.equal(new Set(got).size, got.length, 'a shred came twice')
-  // A bit turned in the retransmitter's signature, which no leader signs, is all that may differ.
-  const strangers = got.filter((packet) => !sent.has(packet))
-  for (const packet of strangers) {
+  assert.equal(new Set(got).size, got.length, 'a shred was relayed twice')
+  // Only the retransmitter's signature, which the leader does not sign, may be damaged.
+  const changed = got.filter((packet) => !sent.has(packet))
+  for (const packet of changed) {
     const covered = packet.slice(0, -64)
     assert.ok(
       [...sent.keys()].some((known) => known.slice(0, -64) === covered),
       'a damaged shred was relayed',
     )
   }
-  // One in a hundred is lost on both ways, and some are damaged.
+  // About one in a hundred is lost on both paths, and some are damaged.
   assert.ok(got.length > 0.9 * BLOCKS * 64 && got.length <= BLOCKS * 64, `${got.length}`)
   assert.ok(counts.dropped.duplicate > 100 && counts.dropped.forged + counts.dropped.malformed > 10)
 })

@@ -1,15 +1,15 @@
-import { SlowLifecycle } from './slow-lifecycle.ts'
-import type { SlowEvent, SlowGap } from './slow-ring.ts'
+import { ReferenceLifecycle } from './reference-lifecycle.ts'
+import type { ReferenceEvent, ReferenceGap } from './reference-ring.ts'
 
 /**
- * Folds events by the definitions, in plain objects and without thought of speed, to be compared with what Sluice says of the same ring.
+ * A reference fold of events, written from the definitions without optimization, to compare with Sluice's results for the same ring.
  * Definitions: event-ring format, sections "Order of events" and "What the events mean"; execution stream, sections TPS, ContentionData,
  * TopAccesses and Lifecycle.
  */
-export type SlowFold = {
+export type ReferenceFold = {
   blocks: object[]
   lifecycle: object[]
-  /** True counts by key, the slot's address and key joined. */
+  /** Exact counts by key; for storage the address and slot key joined. */
   accounts: Map<string, number>
   storage: Map<string, number>
 }
@@ -25,18 +25,18 @@ type Open = {
   evm: { enter?: bigint; exit?: bigint }
   spans: Map<number, Spans>
   accesses: Access[]
-  /** What was announced and did not come yet, by kind; below zero when more came. */
+  /** Announced items not yet received, by kind; negative when more were received. */
   missing: Map<string, number>
   txns: number
   hasRecordError: boolean
 }
 
-/** Fixed sizes of the payloads by type, of the table of event types. */
+/** Fixed payload sizes by event type, from the table of event types. */
 const FIXED = [0, 16, 528, 4, 0, 0, 360, 56, 40, 8, 352, 28, 168, 0, 4, 0, 0, 24, 32, 128, 0, 8, 152, 124, 16]
 
-export function foldSlowly(events: readonly (SlowEvent | SlowGap)[]): SlowFold {
+export function foldReference(events: readonly (ReferenceEvent | ReferenceGap)[]): ReferenceFold {
   const blocks: object[] = []
-  const lifecycle = new SlowLifecycle()
+  const lifecycle = new ReferenceLifecycle()
   const accounts = new Map<string, number>()
   const storage = new Map<string, number>()
   const lastBlocks: number[] = []
@@ -47,8 +47,8 @@ export function foldSlowly(events: readonly (SlowEvent | SlowGap)[]): SlowFold {
     if (open !== undefined) blocks.push({ block_number: open.number, block_hash: open.id, ...none, reason })
     open = undefined
   }
-  /** The open block, if the event belongs to it; one that belongs elsewhere spoils it. */
-  const mine = (event: SlowEvent): Open | undefined => {
+  /** The open block, if the event belongs to it; an event of another block makes it inconsistent. */
+  const mine = (event: ReferenceEvent): Open | undefined => {
     if (open !== undefined && (event.block !== open.seqno || event.txn >= open.txnCount)) drop('misplaced-event')
     return open
   }
@@ -282,7 +282,7 @@ function spanOrNull(from: bigint | undefined, to: bigint | undefined): number | 
   return from === undefined || to === undefined ? null : between(from, to)
 }
 
-/** Clocks of a ring are not monotone: a negative span is none. */
+/** Clocks of a ring are not monotonic: a negative duration counts as 0. */
 function between(from: bigint, to: bigint): number {
   return to > from ? Number(to - from) : 0
 }

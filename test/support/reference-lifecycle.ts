@@ -3,16 +3,16 @@ type Block = {
   id: string
   number: number
   txnCount: number
-  /** In the order of their events. */
+  /** In event order. */
   stages: [stage: Stage, timeNs: bigint][]
   startedNs: bigint
   executed?: { hash: string; gasUsed: number; ms: number }
-  /** Active blocks can go on; the others stay as they are. `gone` when the chain has moved past them. */
+  /** Only active blocks change. `gone` when the chain has moved past them. */
   state: 'active' | 'completed' | 'gone'
 }
 
-/** The table of section Lifecycle, event by event, over a list of all blocks there ever were. */
-export class SlowLifecycle {
+/** A reference implementation of the section Lifecycle, over a list of all blocks. */
+export class ReferenceLifecycle {
   readonly #blocks: Block[] = []
   readonly #bySeqno = new Map<number, Block>()
 
@@ -56,7 +56,7 @@ export class SlowLifecycle {
     if (block?.state === 'active') complete(block, 'Rejected', timeNs)
   }
 
-  /** In order of first sight; of a block seen again after it was gone the later record. */
+  /** In order of first appearance; for a block that reappeared after it was gone, the later record. */
   records(): object[] {
     const byId = new Map<string, object>()
     for (const block of this.#blocks) byId.set(block.id, recordOf(block))

@@ -4,7 +4,7 @@ import { parse as parseToml } from 'smol-toml'
 
 const RULES = join(import.meta.dirname, '../../.gitleaks.toml')
 
-/** Tokens in a text, found by the rule that we ship for secret scanners; test vectors of the format are none. */
+/** Tokens in a text, found with the shipped secret scanner rule; the format's test vectors are excluded. */
 export function findTokens(text: string): string[] {
   const { rules } = parseToml(readFileSync(RULES, 'utf8')) as {
     rules: { regex: string; allowlist: { regexes: string[] } }[]

@@ -1,5 +1,5 @@
-/** For tests: the longest turn of this thread's event loop in processor time, so that a busy machine does not count. */
-export function watchTurns(): Disposable & { readonly longestMs: number } {
+/** Measures the longest event loop iteration of this thread in CPU time, which does not depend on the machine's load. */
+export function watchEventLoop(): Disposable & { readonly longestMs: number } {
   let longestMs = 0
   let isOver = false
   let before = process.threadCpuUsage()

@@ -1,30 +1,30 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 
 /**
- * A ring file read a second time, event by event and without any of Sluice's own reading: straight from the layout of the format
- * (sections "File layout" to "Payload buffer"). For files that nobody writes any more.
+ * A reference reader of ring files, event by event, from the layout of the format (sections "File layout" to "Payload buffer") and
+ * without Sluice's reader. For files that are no longer written.
  */
-export type SlowEvent = {
+export type ReferenceEvent = {
   seqno: number
   type: number
   /** Undefined when the payload has expired. */
   payload: DataView | undefined
   timeNs: bigint
-  /** Number of the BLOCK_START it belongs to; 0 outside a block. */
+  /** Sequence number of its BLOCK_START; 0 outside a block. */
   block: number
   /** Index of the transaction; -1 outside of one. */
   txn: number
 }
 
-export type SlowGap = { from: number; to: number }
+export type ReferenceGap = { from: number; to: number }
 
 const SECTION = 2_097_152
-/** Larger payloads are not copied by Sluice, which is a limit of its own and not of the format. */
+/** Sluice does not copy larger payloads; the format has no such limit. */
 const PAYLOAD_MAX = 2 ** 26
 
-export function readSlowly(path: string): (SlowEvent | SlowGap)[] {
+export function readReferenceRing(path: string): (ReferenceEvent | ReferenceGap)[] {
   const file = openSync(path, 'r')
-  /** What lies behind the end of the file is zero. */
+  /** Bytes after the end of the file are zero. */
   const bytes = (position: number, length: number): DataView => {
     const read = Buffer.alloc(length)
     for (let done = 0, count = 1; done < length && count > 0; done += count)
@@ -43,7 +43,7 @@ export function readSlowly(path: string): (SlowEvent | SlowGap)[] {
 
   const numbers = Array.from({ length: Math.min(last, capacity) }, (_, at) => Math.max(1, last - capacity + 1) + at)
   const first = numbers.find(isStart) ?? numbers.findLast(isThere) ?? numbers[0] ?? 1
-  const events: (SlowEvent | SlowGap)[] = []
+  const events: (ReferenceEvent | ReferenceGap)[] = []
   for (let seqno = first; seqno <= last; seqno++) {
     const before = events.at(-1)
     if (!isThere(seqno)) {

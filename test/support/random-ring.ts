@@ -4,18 +4,18 @@ import { encodeRingHeader, type RingGeometry, ringFileBytes } from '../../src/ev
 import { type RingEvent, RingWriter } from '../../src/evm/ring/writer.ts'
 
 /**
- * A ring file with a random history in it: everything a node may write and a few things it should not. Payloads are put together here by
- * the offsets of the format, not by Sluice's own encoders.
+ * A ring file with a random history: everything a node may write and some inconsistent events. Payloads are built from the offsets of
+ * the format, not with Sluice's encoders.
  */
-export type OddRing = { geometry: RingGeometry; events: number; bytes: number }
+export type RandomRing = { geometry: RingGeometry; events: number; bytes: number }
 
-export type OddRingOptions = {
+export type RandomRingOptions = {
   blocks: number
-  /** How many events are spoiled, of a thousand: lost, cut, of an unknown type, of another block. */
-  spoiledPerMille: number
+  /** Corrupted events per thousand: lost, truncated, of an unknown type, of another block. */
+  corruptedPerMille: number
 }
 
-export function writeOddRing(path: string, random: Random, options: OddRingOptions): OddRing {
+export function writeRandomRing(path: string, random: Random, options: RandomRingOptions): RandomRing {
   const geometry = {
     capacity: 2 ** (16 + randomInt(random, 3)),
     payloadBytes: 2 ** (27 + randomInt(random, 2)),
@@ -26,26 +26,29 @@ export function writeOddRing(path: string, random: Random, options: OddRingOptio
   ftruncateSync(file, bytes)
   const write = (position: number, given: Uint8Array): void => void writeSync(file, given, 0, given.length, position)
   write(0, encodeRingHeader(geometry))
-  const writer = new RingWriter({ geometry, ...(random.float() < 0.5 ? {} : nearTheEnds(geometry, random)) }, { write })
-  const history = new OddHistory(writer.lastSeqno, random, options)
+  const writer = new RingWriter(
+    { geometry, ...(random.float() < 0.5 ? {} : countersNearWrap(geometry, random)) },
+    { write },
+  )
+  const history = new RandomHistory(writer.lastSeqno, random, options)
   for (let block = 0; block < options.blocks; block++) history.block()
   writer.recordAll(history.events)
   const { lastSeqno } = writer
-  if (random.float() < options.spoiledPerMille / 100) emptySlots(random, geometry, lastSeqno, write)
+  if (random.float() < options.corruptedPerMille / 100) emptyDescriptors(random, geometry, lastSeqno, write)
   closeSync(file)
   return { geometry, events: history.events.length, bytes }
 }
 
-/** Counters so high that descriptors and payloads soon begin again at the start of their sections. */
-function nearTheEnds({ capacity, payloadBytes }: RingGeometry, random: Random) {
+/** Counters so high that descriptors and payloads soon wrap around. */
+function countersNearWrap({ capacity, payloadBytes }: RingGeometry, random: Random) {
   const nextPayloadByte = 5 * payloadBytes - 16 * randomInt(random, 4000)
   const step = 2 ** 24
   const windowStart = Math.ceil(nextPayloadByte / step) * step - (payloadBytes - step)
   return { control: { lastSeqno: 3 * capacity - 1 - randomInt(random, 300), nextPayloadByte, windowStart } }
 }
 
-/** Writers that died between taking a number and writing the event, the last ones perhaps among them. */
-function emptySlots(
+/** Sequence numbers of writers that died before writing the event, possibly including the last ones. */
+function emptyDescriptors(
   random: Random,
   { capacity }: RingGeometry,
   last: number,
@@ -60,23 +63,23 @@ function emptySlots(
 
 type Fields = { payload: Uint8Array; view: DataView }
 
-class OddHistory {
+class RandomHistory {
   readonly events: RingEvent[] = []
   readonly #first: number
   readonly #random: Random
-  readonly #spoiledPerMille: number
+  readonly #corruptedPerMille: number
   readonly #addresses: Uint8Array[]
   readonly #keys: Uint8Array[]
-  /** Blocks that were started, for the consensus to name. */
+  /** Started blocks that consensus events can refer to. */
   readonly #known: { id: Uint8Array; number: number; seqno: number }[] = []
   #number: number
   #blockSeqno = 0
   #timeNs = 1_800_000_000_000_000_000n
 
-  constructor(lastSeqno: number, random: Random, { spoiledPerMille }: OddRingOptions) {
+  constructor(lastSeqno: number, random: Random, { corruptedPerMille }: RandomRingOptions) {
     this.#first = lastSeqno + 1
     this.#random = random
-    this.#spoiledPerMille = spoiledPerMille
+    this.#corruptedPerMille = corruptedPerMille
     this.#number = 1 + randomInt(random, 2 ** 30)
     this.#addresses = Array.from({ length: 1 + randomInt(random, 30) }, () => random.bytes(20))
     this.#keys = Array.from({ length: 1 + randomInt(random, 12) }, () => random.bytes(32))
@@ -84,7 +87,7 @@ class OddHistory {
 
   block(): void {
     const chance = this.#random.float()
-    // A sibling of the last block, a block that is executed again, or the next one.
+    // A sibling of the last block, a re-executed block, or the next one.
     const again = chance < 0.1 ? this.#known[randomInt(this.#random, Math.max(1, this.#known.length))] : undefined
     if (again === undefined && (chance > 0.3 || this.#known.length === 0)) this.#number += 1
     const number = again?.number ?? this.#number
@@ -114,12 +117,12 @@ class OddHistory {
     const isInvalid = fate < 0.12
     const hasOlderOrder = random.float() < 0.3
     const steps = Array.from({ length: txns }, (_, txn) => this.#txn(txn, { hasOlderOrder, isInvalid }))
-    // Events of one transaction keep their order, those of several are mixed.
+    // Events of one transaction keep their order, those of several are interleaved.
     while (steps.some((left) => left.length > 0)) steps[randomInt(random, txns)]?.shift()?.()
     if (isInvalid) return this.#endBlock(24, 16)
     if (random.float() < 0.6) this.#accesses(-1, 2)
     if (hasMarkers) this.#add(5, 0)
-    // Some blocks never end: the node died, and the next one begins.
+    // Some blocks never end: the node died, and the next block starts.
     if (fate < 0.17) return void (this.#blockSeqno = 0)
     this.#endBlock(6, 360, ({ payload, view }) => {
       payload.set(random.bytes(32), 0)
@@ -224,7 +227,7 @@ class OddHistory {
     }
   }
 
-  /** Votes for blocks known, long gone and never seen, in any order. */
+  /** Votes for known, expired and unknown blocks, in any order. */
   #consensus(): void {
     const random = this.#random
     for (let count = randomInt(random, 4); count > 0; count--) {
@@ -245,7 +248,7 @@ class OddHistory {
         0,
       )
     }
-    // Blocks are rejected by the place of their start, also when another one has begun meanwhile.
+    // Blocks are rejected by the sequence number of their start, also when another one has started meanwhile.
     const older = random.float() < 0.1 ? pick(this.#known, random) : undefined
     if (older !== undefined) this.#add(3, 4, undefined, -1, 0, older.seqno)
   }
@@ -261,14 +264,14 @@ class OddHistory {
     const random = this.#random
     const payload = new Uint8Array(size)
     fill?.({ payload, view: new DataView(payload.buffer) })
-    // Mostly forward, now and then back: the clock is taken before the number.
+    // Mostly forward, sometimes back: the clock is read before the sequence number.
     this.#timeNs += BigInt(randomInt(random, 2000) - 200)
     const event = { type, payload, timeNs: this.#timeNs, blockSeqno, txnIndex, accountIndex }
-    this.events.push(randomInt(random, 1000) < this.#spoiledPerMille ? this.#spoil(event) : event)
+    this.events.push(randomInt(random, 1000) < this.#corruptedPerMille ? this.#corrupt(event) : event)
   }
 
-  /** Stands in for the event, so that places of later ones stay what they are. */
-  #spoil(event: RingEvent): RingEvent {
+  /** Replaces the event, so that the sequence numbers of later ones stay the same. */
+  #corrupt(event: RingEvent): RingEvent {
     const random = this.#random
     switch (randomInt(random, 6)) {
       case 0:
@@ -287,7 +290,7 @@ class OddHistory {
   }
 }
 
-/** What a node records instead of an event that it could not. */
+/** The event a node records in place of one that it could not record. */
 function recordError({ type }: RingEvent, error: number, size: number): Uint8Array {
   const payload = new Uint8Array(size)
   const view = new DataView(payload.buffer)

@@ -14,11 +14,11 @@ import { PING } from '../support/grpc-gateway.ts'
 type Outcome = { readonly status: number; readonly tookMs: number; readonly isClosed: boolean }
 type Server = { readonly ask: (token: string) => Promise<Outcome>; readonly refusal: number; readonly good: number }
 
-/** Real time is loose on a busy machine: late answers wait at least this long, others are told apart by the counter. */
+/** Time is imprecise on a busy machine: delayed responses take at least this long; the counter identifies them. */
 const LATE_MS = 950
 
-/** Each door alone, with a gateway of its own, since all three count the same failures. */
-describe('who tries tokens', () => {
+/** Each server with its own gateway, since all three count the same failures. */
+describe('guessing tokens', () => {
   let node: FakeNode
   let gateway: Gateway
 
@@ -93,7 +93,7 @@ describe('who tries tokens', () => {
         stream.end(Buffer.alloc(5))
       })
       const tookMs = performance.now() - startMs
-      // The word that the connection closes may come right after the answer.
+      // The close of the connection may arrive right after the response.
       for (let turn = 0; turn < 100 && !isClosed && tookMs >= LATE_MS; turn++) {
         await new Promise((resolve) => setImmediate(resolve))
       }
@@ -110,7 +110,7 @@ describe('who tries tokens', () => {
     ['grpc', { ask: grpc, refusal: GrpcCode.permissionDenied, good: 0 }],
   ]
   for (const [name, { ask, refusal, good }] of servers) {
-    it(`${name}: is answered late and closed after ${FAILURES_MAX} failures; a good token is served at once all the same`, async () => {
+    it(`${name}: delays refusals and closes after ${FAILURES_MAX} failures, and serves a valid token at once`, async () => {
       await using opened = await startGateway(
         [{ name: 'fake', rpc: node.rpc, ws: node.ws, grpc: node.grpc }],
         BUILT_IN_PLANS,

@@ -1,14 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** Memory and descriptors of a process, sampled as time goes by. */
-export type Liveness = {
+/** Samples of a process's resident memory. */
+export type ProcessStats = {
   sample(atMs: number): void
-  /** Least-squares slope of the resident memory since `fromMs`, in MiB a minute. */
+  /** Least-squares slope of the resident memory since `fromMs`, in MiB per minute. */
   slopeMiBPerMinute(fromMs: number): number
   readonly lastMiB: number
 }
 
-export function createLiveness(pid: number): Liveness {
+export function createProcessStats(pid: number): ProcessStats {
   const samples: { readonly atMs: number; readonly mib: number }[] = []
   return {
     sample: (atMs) => void samples.push({ atMs, mib: residentMiB(pid) }),

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import type { ParsedTransaction } from '../../src/solana/transaction/transaction.ts'
 
-/** Writes the parsed parts back, without the code of the parser or the builder. */
-export function encodeApart(transaction: ParsedTransaction): Uint8Array {
+/** Encodes a parsed transaction without the code of the parser or the builder. */
+export function encodeParsedTransaction(transaction: ParsedTransaction): Uint8Array {
   const { header, staticKeys, recentBlockhash, instructions, signatures, config, version } = transaction
   const compact = (n: number): number[] => (n < 128 ? [n] : [(n & 127) | 128, ...compact(n >> 7)])
   const u32 = (n: number) => [n & 255, (n >> 8) & 255, (n >> 16) & 255, n >>> 24]
