@@ -195,7 +195,7 @@ const SEEDS: Seed[] = [
   {
     name: 'store gone, audit log there',
     plant: (home) => rmSync(home.file('.sluice/access.db')),
-    finds: { check: 'store', level: 'bad', message: /is gone/, fix: /backup/i },
+    finds: { check: 'store', level: 'bad', message: /is missing/, fix: /backup/i },
   },
   {
     name: 'audit line changed',
