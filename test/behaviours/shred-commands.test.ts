@@ -136,7 +136,7 @@ test('a suspended subscription gets no shreds, and the doctor reports the shred 
   const { stdout } = await run('doctor --json')
   const findings = JSON.parse(stdout) as { check: string; level: string; message: string }[]
   const message = findings.find(({ check }) => check === 'shred source')?.message ?? ''
-  assert.match(message, /shreds a second, newest slot \d+/)
+  assert.match(message, /shreds per second, newest slot \d+/)
   // No slot after the newest one at the time of the doctor's check may have arrived.
   assert.ok(sink.packets.every((packet) => slotOf(packet) <= Number(/\d+$/.exec(message)?.[0])))
 })

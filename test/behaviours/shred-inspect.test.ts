@@ -73,7 +73,7 @@ test('fails with a reason for a file without shreds or a missing file', async ()
   writeFileSync(home.file('garbled.gz'), Buffer.concat([Buffer.of(0x1f, 0x8b), Buffer.alloc(100, 7)]))
   writeFileSync(home.file('text'), `${'some text and nothing else '.repeat(20)}`)
   for (const [name, message] of [
-    ['text', /holds no UDP packet and no shred/],
+    ['text', /contains no UDP packets and no shreds/],
     ['nowhere.pcap', /cannot be read/],
     ['nowhere.pcap.gz', /cannot be read/],
     ['.', /cannot be read/],
