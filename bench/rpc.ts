@@ -78,7 +78,7 @@ async function compare(responseBytes: number): Promise<void> {
     ratioNodeHttp: ratio(sluice.perSecond, nodeHttp.perSecond),
     cpuRatioNginx: ratio(nginx.cpuMicros, sluice.cpuMicros),
     cpuRatioNodeHttp: ratio(nodeHttp.cpuMicros, sluice.cpuMicros),
-    goal: 'at least 0.40 of nginx and 3 of node:http with 400 B answers',
+    goal: 'at least 0.40 of nginx and 3 of node:http with 400 B responses',
   })
   if (responseBytes > 1000) return
   const gateway = proxies.get('sluice') as Proxy

@@ -61,7 +61,7 @@ const plan: Plan = {
     dashboard: { layer: 3, sees: ['contract'], node: 'pure', npm: PAGE },
 
     processes: { layer: 4, sees: SERVICES, node: 'system', npm: [] },
-    // Starts processes and asks running ones; nothing imports it.
+    // Starts processes and queries running ones; nothing imports it.
     cli: { layer: 5, sees: [...SERVICES, 'processes'], node: 'system', npm: [] },
   },
   npmExceptions: [

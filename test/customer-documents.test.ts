@@ -87,7 +87,7 @@ describe('the pages for customers', () => {
     assert.ok(snippets.length >= 15, `${snippets.length}`)
   })
 
-  test('the variables that a customer sets are not taken for configuration by a sluice in the same shell', async () => {
+  test('a sluice in the same shell does not read the variables of a customer as configuration', async () => {
     const readme = readFileSync(join(ROOT, 'docs/customers/README.md'), 'utf8')
     const named = [...readme.matchAll(/^export (SLUICE_\w+)=/gm)].map(([, name]) => name)
     assert.deepEqual(new Set(named), new Set(Object.keys(env)))
@@ -111,7 +111,7 @@ describe('the pages for customers', () => {
       child.stderr.on('data', (chunk: Buffer) => (message += chunk.toString()))
       const [code] = (await once(child, 'close')) as [number | null]
       assert.equal(code, 0, message)
-      assert.ok(message.trim() !== '' || text.includes('-sfO'), 'it said nothing')
+      assert.ok(message.trim() !== '' || text.includes('-sfO'), 'it printed nothing')
     })
   }
 })

@@ -16,7 +16,7 @@ const documents = new Map(
 )
 
 describe('documents', () => {
-  test('every link leads somewhere', () => {
+  test('every link has a target', () => {
     assert.ok(documents.size >= 6)
     assert.deepEqual(
       findDeadLinks(documents, (path) => existsSync(join(root, path))),
@@ -24,7 +24,7 @@ describe('documents', () => {
     )
   })
 
-  test('a dead link would be found', () => {
+  test('a dead link is found', () => {
     const planted = new Map([
       [
         'a.md',
@@ -52,7 +52,7 @@ describe('documents', () => {
     }
   })
 
-  test('every command that a document names is there, with its flags', () => {
+  test('every command in a document exists, with its flags', () => {
     const named = [...documents].flatMap(([path, text]) => commandsNamedIn(text).map((line) => ({ path, line })))
     assert.ok(named.length > 300, `${named.length}`)
     const wrong = named.flatMap(({ path, line }) => {
@@ -62,7 +62,7 @@ describe('documents', () => {
     assert.deepEqual(wrong, [])
   })
 
-  test('a command that is not there would be found', () => {
+  test('an unknown command is found', () => {
     const planted = [
       'Run `sluice sub lst`, then `./sluice sub list --jsn -o json`.',
       '```sh',
@@ -84,7 +84,7 @@ describe('documents', () => {
     ])
   })
 
-  test('every test that docs/guarantees.md names is there', () => {
+  test('every test that docs/guarantees.md names exists', () => {
     const named = [...(documents.get('docs/guarantees.md') ?? '').matchAll(/\| `([^`]+\.test\.ts)`: ([^|]+) \|$/gm)]
     assert.ok(named.length > 20)
     const missing = named.filter(

@@ -9,10 +9,10 @@ import { pumpsOf } from './regex-pumps.ts'
 import { SCANNERS } from './support/scanners.ts'
 
 const root = join(import.meta.dirname, '..')
-/** Long enough that a square shows; the whole check goes beyond any line, header, address or field that reaches one of them in one piece. */
+/** Long enough to detect quadratic growth; the full check is longer than any line, header, address or field that one of them reads. */
 const SIZE_MAX = isFullRun() ? 1 << 17 : 1 << 14
 
-/** All of them, so that none is left out because nobody thought of where its text comes from. */
+/** All of them, so that none is omitted by a wrong assumption about the source of its text. */
 function regularExpressions(): Map<string, { text: string; at: string }[]> {
   const paths = globSync('src/**/*.{ts,tsx}', { cwd: root }).filter(
     (path) => !/\.test\.ts$|\/test-[^/]*\.ts$|\/gen\//.test(path),
@@ -24,7 +24,7 @@ function regularExpressions(): Map<string, { text: string; at: string }[]> {
   return Map.groupBy(found, ({ at }) => at.split('/')[1] as string)
 }
 
-describe('work grows with the length of what comes from outside, and not faster', () => {
+describe('work grows at most linearly with the length of the input', () => {
   for (const [folder, all] of regularExpressions())
     test(`T29: the ${all.length} regular expressions of src/${folder}`, () => {
       for (const { text, at } of all) {
@@ -49,7 +49,7 @@ describe('work grows with the length of what comes from outside, and not faster'
         const { ratio, milliseconds, size } = growthOf((length) => {
           const text = make(length)
           return () => {
-            // What it refuses it has looked at all the same.
+            // A refused input was read as well.
             try {
               scan(text)
             } catch {
@@ -61,7 +61,7 @@ describe('work grows with the length of what comes from outside, and not faster'
       }
     })
 
-  test('the measure finds a square and a cube', () => {
+  test('the measurement detects quadratic and cubic growth', () => {
     for (const [regex, size] of [
       [/\s+$/, 1 << 15],
       [/^\s*\s*\s*x/, 1 << 10],

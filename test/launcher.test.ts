@@ -14,7 +14,7 @@ describe('the launcher', () => {
 
   before(() => {
     elsewhere = mkdtempSync(join(tmpdir(), 'sluice launcher '))
-    // A shell whose own Node is another one: whoever runs it instead of the pinned Node fails.
+    // A shell whose own Node is another one, which fails when it is run.
     writeFileSync(join(elsewhere, 'node'), '#!/bin/sh\necho wrong node >&2\nexit 99\n')
     chmodSync(join(elsewhere, 'node'), 0o755)
     const path = (process.env['PATH'] ?? '').split(':').filter((folder) => !folder.startsWith(root))
@@ -25,26 +25,26 @@ describe('the launcher', () => {
   const sluice = (command: string, ...args: string[]) =>
     spawnSync(command, args, { cwd: elsewhere, env, encoding: 'utf8', timeout: 60_000 })
 
-  test('runs the pinned Node from any folder, whatever node the shell has', () => {
+  test('runs the pinned Node from any folder, whatever Node the shell has', () => {
     const { status, stdout, stderr } = sluice(join(root, 'sluice'), 'version', '--json')
     assert.deepEqual({ status, stderr }, { status: 0, stderr: '' })
     assert.match(stdout, new RegExp(`"${pinned.replaceAll('.', '\\.')}"`))
   })
 
-  test('may be linked to, relatively and in two steps', () => {
+  test('works through symbolic links, relative and chained', () => {
     symlinkSync(join(root, 'sluice'), join(elsewhere, 'first'))
     symlinkSync('first', join(elsewhere, 'second'))
     assert.equal(sluice('./second', '--version').status, 0)
   })
 
-  test('says what to do when npm ci was not run', () => {
+  test('prints the fix when npm ci was not run', () => {
     copyFileSync(join(root, 'sluice'), join(elsewhere, 'sluice'))
     const { status, stdout, stderr } = sluice('./sluice', '--help')
     assert.deepEqual({ status, stdout }, { status: 1, stdout: '' })
     assert.match(stderr, /fix: .*npm ci/)
   })
 
-  test('gives Node what keeps its memory small, and leaves the operator his own settings', () => {
+  test('sets the memory options of Node and keeps those of the operator', () => {
     const copy = join(elsewhere, 'copy')
     const bin = join(copy, 'node_modules/node/bin')
     mkdirSync(bin, { recursive: true })
@@ -68,8 +68,8 @@ describe('the launcher', () => {
     assert.equal(npx.stdout, sluice(join(root, 'sluice'), '--version').stdout)
   })
 
-  test('answers --help within 200 ms', (t) => {
-    // Other tests run on the same cores meanwhile. The time it ran counts where more than that has passed, and the fastest of several.
+  test('prints --help within 200 ms', (t) => {
+    // Other tests run on the same cores: where the elapsed time is longer, the CPU time counts, and the fastest of several runs.
     const time = `TIMEFORMAT='%R %U %S'; time "$0" --help >/dev/null`
     let bestMs = Number.POSITIVE_INFINITY
     for (let tries = 0; tries < 20 && bestMs > 200; tries++) {

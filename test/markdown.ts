@@ -2,7 +2,7 @@ import { posix } from 'node:path'
 
 export type Fence = { info: string; text: string; line: number }
 
-/** The fenced blocks of a document, with what stands after the opening fence (`sh run`). */
+/** The fenced blocks of a document, with the info string after the opening fence (`sh run`). */
 export function readFences(markdown: string): Fence[] {
   const fences: Fence[] = []
   let open: Fence | undefined
@@ -20,7 +20,7 @@ export function readFences(markdown: string): Fence[] {
   return fences
 }
 
-/** Targets of links to files and headings of the repository; links to the world are left out. */
+/** Targets of links to files and headings of the repository; external links are omitted. */
 function readLinks(markdown: string): string[] {
   const text = withoutFences(markdown).replaceAll(/`[^`]*`/g, '')
   return [...text.matchAll(/\]\(([^)\s]+)\)/g)]
@@ -46,7 +46,7 @@ function readAnchors(markdown: string): Set<string> {
   return anchors
 }
 
-/** Links that lead nowhere. `files` holds every path a link may name; those of documents come with their text. */
+/** Links without a target. `files` has every path a link may name; those of documents with their text. */
 export function findDeadLinks(documents: ReadonlyMap<string, string>, exists: (path: string) => boolean): string[] {
   const dead: string[] = []
   for (const [path, text] of documents) {

@@ -10,7 +10,7 @@ export function admit(count: number, isOpen: boolean): boolean {
 }
 `
 
-test('faults are put into code, and never into types, texts, expressions or comments', () => {
+test('mutates code, and never types, texts, regular expressions or comments', () => {
   const made = mutantsOf(SOURCE).map(({ line, from, to }) => `${line} ${from} -> ${to}`)
   assert.deepEqual(
     made.toSorted(),
@@ -30,7 +30,7 @@ test('faults are put into code, and never into types, texts, expressions or comm
   )
 })
 
-test('a fault changes its place alone', () => {
+test('a mutation changes only its own position', () => {
   for (const { from, to, source } of mutantsOf(SOURCE)) {
     assert.equal(source.length, SOURCE.length - from.length + to.length)
     assert.notEqual(source, SOURCE)

@@ -36,7 +36,7 @@ describe('native packages', () => {
     .filter(([, entry]) => binariesOf(entry).length > 0)
     .map(([folder, entry]) => ({ name: nameOf(folder), entry }))
 
-  test('every one is known and pinned by package.json', () => {
+  test('are all known and pinned by package.json', () => {
     const { dependencies, devDependencies } = readPackageJson()
     assert.deepEqual(native.map(({ name }) => name).toSorted(), Object.keys(PROOFS).toSorted())
     for (const { name, entry } of native) {
@@ -59,8 +59,8 @@ describe('native packages', () => {
     })
   }
 
-  /** npm leaves out an optional package that asks for a newer Node than runs npm; the binaries run in the pinned Node alone. */
-  test('no binary is left out where npm itself runs on Node 20', () => {
+  /** npm omits an optional package that requires a newer Node than npm runs on; the binaries run in the pinned Node only. */
+  test('npm on Node 20 omits no binary', () => {
     const newer = native.flatMap(({ entry }) =>
       binariesOf(entry).filter(({ engines }) => /(>=?|\^) ?(2[1-9]|[3-9]\d)/.test(engines?.node?.split('||')[0] ?? '')),
     )

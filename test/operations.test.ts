@@ -13,14 +13,14 @@ import { grafanaJson } from '../scripts/ops/grafana.ts'
 import { OPERATOR_BOARD } from '../scripts/ops/operator-board.ts'
 import { commandsNamedIn } from './support/commands.ts'
 
-/** The dashboards and alerts an operator is given, against the metrics there are and under the judge that Prometheus brings. */
+/** The shipped dashboards and alerts, checked against the existing metrics and with promtool. */
 
 const root = join(import.meta.dirname, '..')
 const prometheus = join(root, 'ops/prometheus')
 const BOARDS: readonly Board[] = [OPERATOR_BOARD, EXECUTION_BOARD]
 const METRICS = new Map(describeMetrics().map((metric) => [metric.name, metric]))
 
-/** Metrics that stand in no panel and no alert, each with the reason. */
+/** Metrics that are in no panel and no alert, each with the reason. */
 const UNUSED: Readonly<Record<string, string>> = {}
 
 const panels = BOARDS.flatMap(({ rows }) => rows.flatMap((row) => row.panels))
@@ -44,7 +44,7 @@ test('every metric is in a panel or an alert, or has a reason why not', () => {
   for (const name of Object.keys(UNUSED)) assert.ok(METRICS.has(name) && !used.has(name), `${name} needs no reason`)
 })
 
-test('every metric, label and value that is asked for exists', () => {
+test('every metric, label and value in a query exists', () => {
   const series = ALERTS.flatMap(({ fires, quiet }) => [...Object.keys(fires), ...Object.keys(quiet)])
   for (const text of [...expressions, ...series]) {
     for (const name of namesIn(text)) assert.ok(METRICS.has(name), `${name} in ${text}`)
@@ -69,7 +69,7 @@ test('every metric, label and value that is asked for exists', () => {
   }
 })
 
-test('promtool takes every expression of the dashboards', () => {
+test('promtool accepts every expression of the dashboards', () => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-rules-'))
   try {
     const rules = panels
@@ -85,7 +85,7 @@ test('promtool takes every expression of the dashboards', () => {
   }
 })
 
-test('promtool takes the alerts, and each fires when it should and is quiet when it should', () => {
+test('promtool accepts the alerts, and each fires and stays quiet on its samples', () => {
   const checked = execFileSync('promtool', ['check', 'rules', 'alerts.yml'], { cwd: prometheus, encoding: 'utf8' })
   assert.match(checked, new RegExp(`SUCCESS: ${ALERTS.length} rules found`))
   assert.match(
@@ -94,7 +94,7 @@ test('promtool takes the alerts, and each fires when it should and is quiet when
   )
 })
 
-test('a rule that is broken fails its test', () => {
+test('a broken rule fails its test', () => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-rules-'))
   try {
     const one = ALERTS.filter(({ name }) => name === 'SluiceUpstreamBehind')
@@ -106,20 +106,20 @@ test('a rule that is broken fails its test', () => {
   }
 })
 
-test('each alert has a section of its own that says what to do', () => {
+test('each alert has a section with steps to take', () => {
   const names = ALERTS.map(({ name }) => name)
   assert.equal(new Set(names).size, names.length)
   const page = readFileSync(join(root, 'docs/alerts.md'), 'utf8')
   for (const { name, does, summary } of ALERTS) {
     assert.ok(page.includes(`\n## ${name}\n`), `${name} has a section`)
-    assert.ok(does.length > 0 && does.every((step) => step.length > 40), `${name} says what to do`)
+    assert.ok(does.length > 0 && does.every((step) => step.length > 40), `${name} lists steps to take`)
     assert.match(summary, /\.$/)
   }
-  // Whether they are there: test/documents.test.ts, for every page.
+  // test/documents.test.ts checks that they exist, for every page.
   assert.ok(commandsNamedIn(page).length > 10)
 })
 
-test('every panel has a title of its own in its row and says how it is computed', () => {
+test('every panel has a unique title in its row and describes how it is computed', () => {
   for (const board of BOARDS) {
     for (const { title, panels: inRow } of board.rows) {
       assert.equal(new Set(inRow.map((panel) => panel.title)).size, inRow.length, `${board.title}, ${title}`)

@@ -16,11 +16,11 @@ export type SourceFacts = {
   exitLines: number[]
   defaultExportLines: number[]
   starExportLines: number[]
-  /** As they are written; undefined where one is put together while the program runs. */
+  /** As they are written; undefined where one is computed at run time. */
   regularExpressions: { text: string | undefined; line: number }[]
   /** Each identifier with the first line it occurs in and how often it occurs. */
   names: Map<string, { line: number; count: number }>
-  /** Nothing but imports and re-exports: another address for things that live elsewhere. */
+  /** Nothing but imports and re-exports: a barrel. */
   onlyPassesOn: boolean
 }
 

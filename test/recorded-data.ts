@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Recordings of real nodes: too large for the repository, they lie beside the checkout where they are wanted. */
+/** Recordings of real nodes: too large for the repository, they are beside the checkout where they are used. */
 export const recordedDataFolder = join(import.meta.dirname, '../../shared/data')
 
 /** The one reason for which a test may be skipped; `scripts/check.ts` accepts no other. */

@@ -1,9 +1,9 @@
-/** Characters of ASCII by their codes, and two places for all others: blanks and the rest. */
+/** ASCII characters by their codes, and two entries for all others: white space and the rest. */
 export type CharSet = ReadonlySet<number>
 const OTHER_BLANKS = 128
 const OTHERS = 129
 
-/** What a regular expression is made of. Anchors and looks around take no characters; those that look at characters hold what they look for. */
+/** Nodes of a regular expression. Anchors and lookarounds consume no characters; lookarounds have their pattern. */
 export type RegexNode =
   | { readonly kind: 'set'; readonly set: CharSet }
   | { readonly kind: 'group'; readonly alternatives: readonly RegexSequence[] }
@@ -33,13 +33,13 @@ const CONTROL: Readonly<Record<string, number>> = { n: 10, r: 13, t: 9, f: 12, v
 
 function not(set: CharSet): CharSet {
   const outside = new Set([...ALL].filter((code) => !set.has(code)))
-  // Outside of ASCII a set holds a few characters, and what it does not hold is most of them.
+  // Outside ASCII a set contains few characters, and a negated set most of them.
   outside.add(OTHERS)
   if (![...SPACES].every((code) => set.has(code))) outside.add(OTHER_BLANKS)
   return outside
 }
 
-/** Reads a regular expression as it stands in the source. Throws for what it does not know, so that nothing passes unread. */
+/** Parses a regular expression as written in the source. Throws for unsupported syntax, so that nothing is skipped. */
 export function parseRegex(literal: string): Regex {
   const end = literal.lastIndexOf('/')
   const [source, flags] = [literal.slice(1, end), literal.slice(end + 1)]
@@ -97,7 +97,7 @@ export function parseRegex(literal: string): Regex {
     at += kind.length
     const inside = readAlternatives()
     at++
-    // What a look sees is not taken, and a look back is as short as it is written.
+    // A lookahead consumes nothing, and a lookbehind has a fixed length.
     return { kind: kind === '' || kind === '?:' ? 'group' : 'look', alternatives: inside }
   }
 

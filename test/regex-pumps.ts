@@ -1,6 +1,6 @@
 import { parseRegex, type RegexItem, type RegexNode, type RegexSequence } from './regex-parse.ts'
 
-/** Strings on which a regular expression has the most to do, each a function of its length. */
+/** Strings with the most work for a regular expression, each a function of its length. */
 export type Pump = { readonly name: string; readonly make: (size: number) => string }
 
 /**
@@ -27,7 +27,7 @@ export function pumpsOf(literal: string): Pump[] {
   return [...new Map(pumps.map((pump) => [pump.name, pump])).values()]
 }
 
-/** Each repetition without an end, with a text that leads to it. */
+/** Each unbounded repetition, with a text that reaches it. */
 function* repetitionsIn(sequence: RegexSequence, lead: string): Generator<[before: string, item: RegexItem]> {
   let before = lead
   for (const item of sequence) {
@@ -42,7 +42,7 @@ function sampleOf(sequence: RegexSequence): string {
   return sequence.map(({ node, min }) => (samplesOf(node)[0] ?? '').repeat(Math.max(min, 0))).join('')
 }
 
-/** Some texts for one turn: the first, a middle and the last character of a set, or each alternative of a group. */
+/** Some texts for one iteration: the first, a middle and the last character of a set, or each alternative of a group. */
 function samplesOf(node: RegexNode): string[] {
   if (node.kind === 'set') {
     const codes = [...node.set].map((code) => (code === 128 ? 0x2028 : code === 129 ? 0xe9 : code))

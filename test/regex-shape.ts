@@ -16,7 +16,7 @@ export function findSlowShape(literal: string): string | undefined {
   return findNested(regex) ?? findAdjacent(regex) ?? findRestart(regex)
 }
 
-/** `(a+)+`: a repetition inside of another, without a character that tells their turns apart. */
+/** `(a+)+`: a repetition inside another, without a character that separates their iterations. */
 function findNested({ alternatives }: Regex): string | undefined {
   for (const sequence of alternatives) {
     for (const [at, item] of sequence.entries()) {
@@ -31,7 +31,7 @@ function findNested({ alternatives }: Regex): string | undefined {
   return undefined
 }
 
-/** Whether its inner repetitions could go over into the next turn: no character that must come once in each turn ends them. */
+/** Whether its inner repetitions can continue in the next iteration: no mandatory character of each iteration ends them. */
 function isUndelimited(turn: RegexSequence): boolean {
   const repeated = [...itemsIn(turn)].filter(({ max }) => max === Infinity).map(({ node }) => setOf(node))
   if (repeated.length === 0) return false
@@ -45,7 +45,7 @@ function haveSameStart(turns: readonly RegexSequence[]): boolean {
   return starts.some((start, at) => starts.slice(at + 1).some((other) => overlap(start, other)))
 }
 
-/** `\s*\s*`, `\s*[^}]*`: two repetitions of the same characters, with nothing between them that must come. */
+/** `\s*\s*`, `\s*[^}]*`: two repetitions of the same characters, with nothing mandatory between them. */
 function findAdjacent({ alternatives }: Regex): string | undefined {
   for (const sequence of alternatives) {
     const flat = flatten(sequence)
@@ -67,7 +67,7 @@ function findAdjacent({ alternatives }: Regex): string | undefined {
   return undefined
 }
 
-/** `\s+$` without `^`: from each place of a run of characters it looks through the rest of the run. */
+/** `\s+$` without `^`: from each position of a run of characters it reads the rest of the run. */
 function findRestart({ alternatives, flags }: Regex): string | undefined {
   if (flags.includes('y')) return undefined
   for (const sequence of alternatives) {
@@ -83,7 +83,7 @@ function findRestart({ alternatives, flags }: Regex): string | undefined {
   return undefined
 }
 
-/** Groups that come once opened up, and repeated ones as what they repeat, so that neighbours are neighbours. */
+/** Inlines single groups, and replaces repeated groups by their content, so that adjacent nodes are adjacent. */
 function flatten(sequence: RegexSequence): RegexItem[] {
   return sequence.flatMap((item) => {
     if (!('alternatives' in item.node)) return [item]
@@ -106,7 +106,7 @@ function canFail(rest: readonly RegexItem[]): boolean {
   return rest.some(({ node, min }) => node.kind === 'end' || node.kind === 'look' || (min > 0 && setOf(node).size > 0))
 }
 
-/** The characters that may stand at one of its ends. */
+/** The characters that may be at one of its ends. */
 function edgeOf(node: RegexNode, end: 'first' | 'last'): CharSet {
   if (!('alternatives' in node)) return setOf(node)
   const found = new Set<number>()
@@ -119,7 +119,7 @@ function edgeOf(node: RegexNode, end: 'first' | 'last'): CharSet {
   return found
 }
 
-/** All characters that may stand in it. */
+/** All characters that may occur in it. */
 function setOf(node: RegexNode): CharSet {
   if (node.kind === 'set') return node.set
   if (!('alternatives' in node) || node.kind === 'look') return new Set()

@@ -10,7 +10,7 @@ import type { TestTally } from '../scripts/run-tests.ts'
 const IMPORTS = `import { describe, it, test } from 'node:test'\nimport assert from 'node:assert/strict'\n`
 
 describe('the test runner of the check', () => {
-  test('counts what passed and says one line for each file', () => {
+  test('counts passed tests and prints one line for each file', () => {
     const { tally, output } = runPlanted({
       'a.test.ts': `${IMPORTS}describe('group', () => { it('one', () => {}); it('two', () => {}) })\ntest('three', () => {})`,
       'b.test.ts': `${IMPORTS}test('four', () => {})`,
@@ -19,7 +19,7 @@ describe('the test runner of the check', () => {
     assert.match(output, /^ok {4}a\.test\.ts +3 tests/m)
   })
 
-  test('shows a failure with its path, its difference and what the file printed', () => {
+  test('shows a failure with its path, its diff and the output of the file', () => {
     const { tally, output } = runPlanted({
       'a.test.ts': `${IMPORTS}console.log('a clue')\ndescribe('group', () => { it('breaks', () => assert.equal('left', 'right')) })`,
     })
@@ -27,7 +27,7 @@ describe('the test runner of the check', () => {
     for (const part of [/^FAIL {2}a\.test\.ts/m, /'left' !== 'right'|\+ 'left'/, /a clue/]) assert.match(output, part)
   })
 
-  test('notices a file that cannot be loaded, one that dies, one without tests, and a pattern without files', () => {
+  test('reports a file that cannot be loaded, one that dies, one without tests, and a pattern without files', () => {
     const { tally } = runPlanted({
       'broken.test.ts': `import './gone.ts'`,
       'dies.test.ts': `${IMPORTS}test('first', () => {})\ntest('dies', () => process.exit(0))\ntest('never', () => {})`,
@@ -40,7 +40,7 @@ describe('the test runner of the check', () => {
     assert.match(runPlanted({}).tally.failures.join(), /no test file/)
   })
 
-  test('reports skipped tests, skipped groups and those left to do', () => {
+  test('reports skipped tests, skipped groups and todo tests', () => {
     const { tally } = runPlanted({
       'a.test.ts': `${IMPORTS}test('one', { skip: 'why' }, () => {})\ndescribe('group', { skip: 'whole' }, () => { it('in', () => {}) })\ntest('later', { todo: true }, () => {})`,
     })
@@ -50,7 +50,7 @@ describe('the test runner of the check', () => {
     )
   })
 
-  test('a long run says where it is', () => {
+  test('a long run prints its progress', () => {
     const { tally, output } = runPlanted(
       {
         'quick.test.ts': `${IMPORTS}test('one', () => {})`,
@@ -71,7 +71,7 @@ describe('the test runner of the check', () => {
   })
 })
 
-describe('files that failed beside others', () => {
+describe('files that failed in a concurrent run', () => {
   const failing = (...failures: string[]): TestTally => ({ passed: 9, failures, skips: [] })
   const settle = async (failures: string[], alone: (file: string, time: number) => boolean) => {
     const ran: string[] = []
@@ -87,7 +87,7 @@ describe('files that failed beside others', () => {
     return { ...settled, ran, message: message.join('\n') }
   }
 
-  test('are run twice alone; what passes both times is unstable and told, what fails once more has failed', async () => {
+  test('are run twice alone; those that pass both times are reported as unstable, those that fail again have failed', async () => {
     const { failures, unstable, ran, message } = await settle(
       ['a.test.ts: one', 'b.test.ts: two', 'a.test.ts: group > three', 'c.test.ts'],
       (file, time) => file === 'a.test.ts' || (file === 'b.test.ts' && time === 1),
@@ -98,7 +98,7 @@ describe('files that failed beside others', () => {
     assert.match(message, /^UNSTABLE {2}a\.test\.ts: group > three: failed in parallel, passed 2 times alone$/m)
   })
 
-  test('many of them, or a run that was given up, stay failures', async () => {
+  test('stay failures when there are many, or when the run was aborted', async () => {
     const many = ['a', 'b', 'c', 'd'].map((name) => `${name}.test.ts: one`)
     for (const failed of [
       many,

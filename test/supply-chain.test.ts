@@ -28,7 +28,7 @@ const DEVELOPMENT_EXCEPTIONS = new Map([
   ['rpc-websockets', 'LGPL, under @solana/web3.js, which the tests use as a client'],
 ])
 
-/** Not maintained, or with a hole that no version mends (docs/decisions/0005). */
+/** Not maintained, or with a vulnerability that no version fixes (docs/decisions/0005). */
 const LEFT = ['ganache', 'bigint-buffer', 'elliptic', 'secp256k1', 'leveldown', 'keccak']
 
 /** Of a native package's binaries one is installed, the one for the machine; any machine gives the same count. */
@@ -46,7 +46,7 @@ describe('supply chain', () => {
     }
   })
 
-  test('the lockfile names contents, not hosts', () => {
+  test('the lockfile has integrity hashes and no hosts', () => {
     assert.ok(locked.size > 100)
     for (const [folder, entry] of locked) {
       // A bundled package comes inside its owner's archive, which has a hash of its own.
@@ -59,7 +59,7 @@ describe('supply chain', () => {
       assert.ok(npmrc.includes(line), line)
   })
 
-  test('everything comes from the registry: no git, no address, no folder', () => {
+  test('every package comes from the registry: no git, URL or folder dependency', () => {
     for (const [folder, { version, dependencies, optionalDependencies }] of locked) {
       assert.match(version, /^\d+\.\d+\.\d+/, folder)
       for (const [name, wanted] of Object.entries({ ...dependencies, ...optionalDependencies }))
@@ -71,7 +71,7 @@ describe('supply chain', () => {
     }
   })
 
-  test('the lockfile holds every optional package, also for other machines: npm ci refuses it otherwise', () => {
+  test('the lockfile has every optional package, also for other platforms: npm ci refuses it otherwise', () => {
     const missing = [...locked].flatMap(([folder, { optionalDependencies = {} }]) =>
       Object.keys(optionalDependencies)
         .filter((name) => closureOf([name], locked).size === 0)
@@ -80,7 +80,7 @@ describe('supply chain', () => {
     assert.deepEqual(missing, [], 'choose the newest version of the package that has all its binaries')
   })
 
-  test('install scripts: each is decided on in package.json, and only the one that brings Node runs', () => {
+  test('package.json allows or denies every install script, and only that of Node runs', () => {
     const withScript = [...locked]
       .filter(([, entry]) => entry.hasInstallScript === true)
       .map(([folder]) => nameOf(folder))
@@ -89,7 +89,7 @@ describe('supply chain', () => {
     assert.deepEqual(allowed, [['node', true]])
   })
 
-  test('packages that were left because of known holes do not come back under another one', () => {
+  test('packages removed for known vulnerabilities are not transitive dependencies either', () => {
     const names = new Set([...locked.keys()].map(nameOf))
     assert.deepEqual(
       LEFT.filter((name) => names.has(name)),
@@ -97,7 +97,7 @@ describe('supply chain', () => {
     )
   })
 
-  test(`what a running Sluice loads is at most ${RUNTIME_PACKAGES_MAX} packages`, (t) => {
+  test(`a running Sluice loads at most ${RUNTIME_PACKAGES_MAX} packages`, (t) => {
     const runtime = Object.keys(packageJson.dependencies)
     // litesvm declares @solana/kit; localnet loads its native part alone (docs/decisions/0005).
     const onOneMachine = new Map([...locked].filter(([, entry]) => isForLinuxArm(entry)))
@@ -113,7 +113,7 @@ describe('supply chain', () => {
     assert.deepEqual(foreign.toSorted(), ['chalk', 'commander', 'undici-types'])
   })
 
-  test(`the question put to the registry finds what is younger than ${AGE_DAYS_MIN} days, and what has no date`, async () => {
+  test(`the registry query finds packages younger than ${AGE_DAYS_MIN} days and packages without a date`, async () => {
     const nowMs = Date.parse('2026-06-30T00:00:00Z')
     const asked: string[] = []
     const published = async (name: string) => {
@@ -150,7 +150,7 @@ describe('supply chain', () => {
     )
   })
 
-  test('no file of the repository holds a token, by the rule we ship for secret scanners', () => {
+  test('no file of the repository contains a token, by the shipped secret scanner rule', () => {
     const leak = `slc_${'x'.repeat(38)}`
     assert.deepEqual(findTokens(`curl -H 'x-token: ${leak}'`), [leak])
     const paths = globSync(['**/*', '**/.*', '.*/**/*'], {

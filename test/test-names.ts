@@ -1,4 +1,4 @@
-/** What the tests of a file are called, as far as the name is written there. */
+/** The names of the tests in a file, as far as they are literals. */
 export function testNames(source: string): string[] {
   return [...source.matchAll(/\b(?:test|it|describe)\(\s*(['"`])(.*?)\1/g)].map(([, , name]) => name ?? '')
 }

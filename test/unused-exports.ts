@@ -3,7 +3,7 @@ import { readSource } from './read-source.ts'
 
 const EXPORT = /^export (?:async )?(type|interface|function\*?|const|let|class) (\w+)/gm
 const NAMED = /^(?:import|export) (?:type )?\{([^}]*)\} from '(\.[^']*)'/gm
-/** As a whole, or when the program gets there: what is taken of it is not looked at more closely. */
+/** A namespace or dynamic import: which exports it uses is not analysed. */
 const WHOLE = /^import \* as \w+ from '(\.[^']*)'|\bimport\(\s*'(\.[^']*)'/gm
 
 /**

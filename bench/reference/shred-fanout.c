@@ -1,9 +1,9 @@
 /*
- * The yardstick of bench/shreds.ts: takes packets from one UDP port in batches and sends each batch to N connected destinations with one
- * UDP_SEGMENT send per size of packet. It looks at nothing but the length of a packet: no check, no dedupe, no caps. With JOIN 0 it takes 32 at a
- * time and hands the kernel a vector of packets; with JOIN 1 it does what the relay does with the system: 48 at a time, copied into one piece.
+ * The reference of bench/shreds.ts: reads packets from one UDP port in batches and sends each batch to N connected destinations with one
+ * UDP_SEGMENT send per packet size. It reads only the length of a packet: no check, no dedupe, no caps. With JOIN 0 it reads 32 at a
+ * time and passes the kernel a vector of packets; with JOIN 1 it makes the system calls of the relay: 48 at a time, copied into one buffer.
  *   shred-fanout PORT N FIRST_DESTINATION_PORT JOIN
- * Prints a line with milliseconds, those of the processor, and the packets in and out so far every 200 ms, and a last one when it gets SIGTERM. Ends with its parent.
+ * Prints a line with elapsed milliseconds, CPU milliseconds, and the packets in and out so far every 200 ms, and a last one at SIGTERM. Ends with its parent.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>

@@ -1,10 +1,10 @@
 /*
- * Sends shreds from a file to a port at a steady rate, and stands at the other end: it holds the destinations' ports open and measures how
+ * Sends shreds from a file to a port at a steady rate, and is also the receiver: it holds the destinations' ports open and measures how
  * long packets take to the last of them.
  *   shred-load FILE TARGET_PORT RATE SECONDS N FIRST_DESTINATION_PORT REPEAT LATENCY
- * The file holds records of a u16 length and the packet. RATE 0 is as fast as possible. With REPEAT 1 the file is sent again and again, each
- * time with the slot raised, so that every packet is new; signatures are then void. With LATENCY 1 the last destination is read, by the one
- * thread that also sends: it looks for packets whenever none is due, so that neither waits for the other.
+ * The file has records of a u16 length and the packet. RATE 0 is as fast as possible. With REPEAT 1 the file is sent repeatedly, each
+ * time with a higher slot, so that every packet is new; signatures are then invalid. With LATENCY 1 the last destination is read, by the one
+ * thread that also sends: it polls for packets whenever none is due, so that neither waits for the other.
  * Prints what was sent, and the latency in microseconds; then holds the ports open until its standard input ends.
  */
 #define _GNU_SOURCE
@@ -38,7 +38,7 @@ static double now(void) {
   return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Slot, index and kind: what makes a shred one of its own. */
+/* Slot, index and kind identify a shred. */
 static uint64_t key_of(const unsigned char *packet) {
   uint64_t slot;
   uint32_t index;
@@ -48,7 +48,7 @@ static uint64_t key_of(const unsigned char *packet) {
 }
 static uint32_t place_of(uint64_t key) { return (uint32_t)((key * 0x9e3779b97f4a7c15ull) >> 44) & (TABLE - 1); }
 
-/* Takes what has come to the last destination; false when there was nothing. */
+/* Reads the packets at the last destination; false when there are none. */
 static int look(void) {
   unsigned char packet[2048];
   ssize_t length = recv(sink, packet, sizeof packet, MSG_DONTWAIT);

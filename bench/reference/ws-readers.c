@@ -1,9 +1,9 @@
 /*
- * Many WebSocket clients in one thread, which do as little as a client can: they count the frames of what they read, and note the age of those of
+ * Many WebSocket clients in one thread, which do as little as a client can: they count the frames they read, and record the age of those of
  * every tenth client. A reader that parsed every message would measure mostly itself.
  *   ws-readers PORT PATH TOKEN CLIENTS SUBSCRIBE MEASURE_MS
- * TOKEN and SUBSCRIBE may be empty; a client stands when the first frame has come. Says "ready" when all do, begins to count when it is sent a
- * line, and prints one JSON line after MEASURE_MS. A message carries the time it was made as "t":<milliseconds of the monotonic clock>, as a
+ * TOKEN and SUBSCRIBE may be empty; a client is connected at its first frame. Prints "ready" when all are, begins to count when it reads a
+ * line, and prints one JSON line after MEASURE_MS. A message contains its creation time as "t":<milliseconds of the monotonic clock>, as a
  * number or a string. Ends with its parent.
  */
 #define _GNU_SOURCE
@@ -31,17 +31,17 @@
 #define NAP_US 1000
 /** Ages in tenths of a millisecond, up to a minute. */
 #define AGES_MAX 600000
-/** How far into a message its time is looked for. */
+/** The prefix of a message that is searched for its time. */
 #define TIME_WITHIN 256
 
 struct client {
   int fd;
   int is_probe;
-  /** Of the frame being read: bytes still to come, and the head as far as it came. */
+  /** Of the frame being read: remaining bytes, and the header bytes so far. */
   uint64_t left;
   uint8_t head[10];
   int head_bytes;
-  /** The beginning of a message whose time is still looked for. */
+  /** The beginning of a message whose time is not found yet. */
   char text[TIME_WITHIN + 1];
   int text_bytes;
 };
@@ -81,7 +81,7 @@ static void note_age(struct client *c, double at_ms) {
   age_count++;
 }
 
-/** Walks the frames, which a server does not mask (RFC 6455 section 5.2), in whatever pieces they come. */
+/** Reads the frames, which a server does not mask (RFC 6455 section 5.2), in chunks of any size. */
 static void walk(struct client *c, const char *data, size_t length, double at_ms) {
   size_t at = 0;
   while (at < length) {
@@ -123,7 +123,7 @@ static void send_text(int fd, const char *text) {
   if (write(fd, head, head_bytes) < 0 || write(fd, text, length) < 0) fail("write");
 }
 
-/** Reads until the head of the answer is whole; what follows it is walked. */
+/** Reads until the response headers are complete; the bytes after them are read as frames. */
 static void handshake(struct client *c) {
   char answer[16384];
   size_t have = 0;

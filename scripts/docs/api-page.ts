@@ -22,7 +22,7 @@ export function apiPage(): string {
     '## Bundle: RPC (8899)',
     'JSON-RPC 2.0 in a POST to `/`, `Content-Type: application/json`. The token goes in `x-token`, `Authorization: Bearer`, `x-api-key`, or the query as `api-key` or `api_key` (prefer headers: proxies log queries). Every response has `x-ratelimit-limit`, `-remaining`, `-reset` (seconds) and `-cost` in units, and `x-request-id`.',
     table(
-      ['method', 'path', 'token', 'answer'],
+      ['method', 'path', 'token', 'response'],
       [
         [
           'POST',
@@ -62,7 +62,7 @@ export function apiPage(): string {
     ...executionSection(),
     '## Operator metrics listener',
     table(
-      ['method', 'path', 'answer'],
+      ['method', 'path', 'response'],
       [
         [
           'GET',

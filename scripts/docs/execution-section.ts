@@ -10,7 +10,7 @@ export function executionSection(): string[] {
     '## Execution service (8443)',
     'Open unless `execution.auth = "token"`. Then the marked paths require a token of any subscription in `x-token` or `Authorization: Bearer`, and the stream also accepts a `?ticket=`. `POST /v1/ws-ticket` with the token in a header returns a ticket: `{"ticket","expires_at"}`, valid for 60 s. The page asks for a token and uses a ticket.',
     table(
-      ['method', 'path', 'token', 'answer'],
+      ['method', 'path', 'token', 'response'],
       EXECUTION_ROUTES.map(({ method, path, open, brief }) => [method, path, open ? 'no' : 'if required', brief]),
     ),
     `Errors are \`{"error":"…"}\` with a status: 404 for a block that is not tracked, 503 if there is no data yet. \`/health\` returns 503 when no event arrived for 30 s; 5 s later the service restarts. JSON-RPC reads the blocks in memory: ${code(EXECUTION_RPC_METHODS)}. Others are -32601 \`Method not found\`; logs of blocks that are not in memory are an error with the available range, never an empty list.`,

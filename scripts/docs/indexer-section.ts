@@ -30,7 +30,7 @@ export function indexerSection(): string[] {
     '## Indexer (8123)',
     "ClickHouse's HTTP interface, for `@clickhouse/client`, curl and other clients. Every query needs the database user and password (`Authorization: Basic`, or `X-ClickHouse-User` and `X-ClickHouse-Key`) **and** the token of the same subscription in `x-token`. If either is missing or wrong, the response is the same 401. Credentials in the URL are ignored. Tables: [schema.md](schema.md).",
     table(
-      ['method', 'path', 'credentials', 'answer'],
+      ['method', 'path', 'credentials', 'response'],
       [
         ['GET', '/?query=…', 'yes', 'the rows'],
         [

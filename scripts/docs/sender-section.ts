@@ -22,7 +22,7 @@ export function senderSection(): string[] {
     '## TPU Sender (8901)',
     'No token is needed; the tip grants access. One top-level transfer of the System Program (Transfer or TransferWithSeed) in the transaction pays at least `minTipLamports` to one of the tip accounts, which is a static, writable account key; the payer signs and is writable. Transfers are not summed; transfers by programs or to accounts from lookup tables do not count.',
     table(
-      ['method', 'path', 'answer'],
+      ['method', 'path', 'response'],
       [
         [
           'POST',

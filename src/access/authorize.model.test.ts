@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { ledgerProperty, noLedgerStats } from '../../test/sim/ledger-world.ts'
 import { isFull, seedOf } from '../../test/support/property.ts'
 
-test('charged is admitted, to the call: batches, clocks, rotations, plans, restarts', async (t) => {
+test('charged units equal admitted units exactly: batches, clocks, rotations, plans, restarts', async (t) => {
   const seen = noLedgerStats()
   await fc.assert(ledgerProperty(seen), { seed: seedOf(t), numRuns: isFull ? 10_000 : 200 })
   t.diagnostic(JSON.stringify(seen))

@@ -62,7 +62,7 @@ function mustEnter(outcome: Caller | Refused): Caller {
 }
 
 describe('authenticate', () => {
-  test('a token that is known by one product opens no other, for every pair of products', () => {
+  test('a token of one product is refused by every other, for every pair of products', () => {
     const products = ['bundle', 'indexer', 'shreds-raw'] as const
     for (const bought of products) {
       const { fixture, enter } = open()
@@ -77,7 +77,7 @@ describe('authenticate', () => {
     }
   })
 
-  test('a good token opens what its subscription has, and what needs no subscription', () => {
+  test('a valid token is accepted for the products of its subscription, and for those that need no subscription', () => {
     const { fixture, enter } = open()
     const { secret, subscription } = fixture.subscribe({ products: ['bundle'] })
     fixture.publish()
@@ -89,7 +89,7 @@ describe('authenticate', () => {
     assert.equal(reasonOf(enter(secret, 'shreds-raw')), 'not-in-plan')
   })
 
-  test('a dedicated node alone opens the doors of the bundle', () => {
+  test('a subscription with only a dedicated node can use the endpoints of the bundle', () => {
     const { fixture, enter } = open()
     const { secret } = fixture.subscribe({ products: ['dedicated-node'] })
     fixture.publish()
@@ -97,7 +97,7 @@ describe('authenticate', () => {
     assert.equal(reasonOf(enter(secret, 'indexer')), 'not-in-plan')
   })
 
-  test('each state is told by its own reason', () => {
+  test('each state has its own reason', () => {
     const { fixture, enter, clock, admission } = open()
     const now = clock.nowMs()
     const cases: [string, () => string][] = [
@@ -147,7 +147,7 @@ describe('authenticate', () => {
     const { secret: revoked, token } = fixture.subscribe()
     fixture.changeToken(token.id, { state: 'revoked' })
     fixture.publish()
-    // Known by its text, yet not good for this product: still the whole work.
+    // A known token that is not valid for this product costs the same work.
     assert.equal(admission.authenticate({ token: good }, 'bundle', now).ok, true)
 
     const text = fc.oneof(
@@ -176,7 +176,7 @@ describe('authenticate', () => {
     assert.equal(hashed.length, before + 1)
   })
 
-  test('a token seen before is not hashed again until the snapshot is swapped', () => {
+  test('a token seen before is not hashed again until the snapshot is replaced', () => {
     const { fixture, enter, hashed } = open()
     const { secret, token } = fixture.subscribe()
     fixture.publish()
@@ -186,12 +186,12 @@ describe('authenticate', () => {
     assert.equal(enter(secret).ok, true)
     assert.equal(hashed.length, 2)
     fixture.changeToken(token.id, { state: 'revoked' })
-    assert.equal(enter(secret).ok, true, 'not before the swap')
+    assert.equal(enter(secret).ok, true, 'not before the snapshot is replaced')
     fixture.publish()
     assert.equal(reasonOf(enter(secret)), 'revoked')
   })
 
-  test('remembers no more tokens than its maximum, and none that are bad', () => {
+  test('caches at most its maximum of tokens, and no invalid ones', () => {
     const { fixture, enter, hashed } = open({ callersMax: 10 })
     const secrets = Array.from({ length: 20 }, () => fixture.subscribe().secret)
     fixture.publish()
@@ -206,7 +206,7 @@ describe('authenticate', () => {
     assert.equal(hashed.length, 51)
   })
 
-  test('time ends a token that was remembered', () => {
+  test('a cached token expires', () => {
     const { fixture, enter, clock, admission } = open()
     const { secret } = fixture.subscribe({ validUntil: clock.nowMs() + 1000 })
     fixture.publish()
@@ -231,7 +231,7 @@ describe('authenticate', () => {
 })
 
 describe('the indexer login', () => {
-  test('needs both halves, of one subscription', () => {
+  test('requires token and database login of one subscription', () => {
     const { fixture, admission, clock } = open()
     const a = fixture.subscribe({ products: ['indexer'] })
     const b = fixture.subscribe({ products: ['indexer'] })
@@ -252,7 +252,7 @@ describe('the indexer login', () => {
     assert.equal(enter(a.secret, login), 'revoked')
   })
 
-  test('hashes a password whatever is wrong', () => {
+  test('hashes the password whatever is wrong', () => {
     const { fixture, admission, hashed, clock } = open()
     fixture.publish()
     for (const login of [{ refused: 'missing' } as const, { username: 'u', password: 'p' }]) {
@@ -264,7 +264,7 @@ describe('the indexer login', () => {
 })
 
 describe('admit', () => {
-  test('charges, counts and tells what is left', async () => {
+  test('charges, counts and returns the remaining units', async () => {
     const { fixture, enter, admission, usage, rows, registry } = open()
     const { secret, subscription } = fixture.subscribe()
     fixture.publish()
@@ -298,7 +298,7 @@ describe('admit', () => {
     assert.equal(registry.value('sluice_access_limited_total', { limit: 'sendsPerSecond' }), 1)
   })
 
-  test('a refund leaves no trace', async () => {
+  test('a refund reverts the units and the usage', async () => {
     const { fixture, enter, admission, usage, rows } = open()
     const { secret } = fixture.subscribe()
     fixture.publish()
@@ -311,7 +311,7 @@ describe('admit', () => {
     assert.deepEqual(rows, [])
   })
 
-  test('tokens of one subscription share its books across a rotation and its grace', () => {
+  test('tokens of one subscription share its account during a rotation and its grace', () => {
     const { fixture, enter, admission, clock } = open()
     const { secret, subscription, token } = fixture.subscribe()
     fixture.publish()
@@ -325,7 +325,7 @@ describe('admit', () => {
     assert.equal(admission.admit(old, RPC).ok, false)
   })
 
-  test('a caller held by a connection follows the store: new limits, then the end', () => {
+  test('a caller held by a connection follows the store: new limits, then revocation', () => {
     const { fixture, enter, admission } = open()
     const { secret, subscription, token } = fixture.subscribe()
     fixture.publish()
@@ -342,7 +342,7 @@ describe('admit', () => {
     assert.equal(refused.ok || refused.reason, 'revoked')
   })
 
-  test('renew answers by the digest alone, as tickets and open streams need it', () => {
+  test('renew needs only the digest, as tickets and open streams do', () => {
     const { fixture, enter, admission, clock, hashed } = open()
     const { secret, token } = fixture.subscribe()
     fixture.publish()
@@ -357,7 +357,7 @@ describe('admit', () => {
     assert.equal(hashed.length, 0)
   })
 
-  test('books closed by a sweep are opened again by a caller that still holds them', () => {
+  test('an account closed by a sweep is opened again by a caller that still holds it', () => {
     const { fixture, enter, admission, ledger, clock } = open()
     const { secret } = fixture.subscribe()
     fixture.publish()
@@ -371,7 +371,7 @@ describe('admit', () => {
     assert.equal(admission.quota(caller).month.used, 2)
   })
 
-  test('ten thousand invented methods make no new series', async () => {
+  test('ten thousand unknown methods create no new series', async () => {
     const { fixture, enter, admission, registry, clock } = open()
     const { secret } = fixture.subscribe({ overrides: { unitsPerSecond: null } })
     fixture.publish()

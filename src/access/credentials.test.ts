@@ -18,7 +18,7 @@ const conflicting: PresentedToken = { refused: 'conflicting' }
 
 type Case = [headers: string[], query: string, rpc: PresentedToken, others: PresentedToken]
 
-/** Forty combinations: what RPC makes of them, and what WebSocket, gRPC and the execution service do, which read two headers only. */
+/** Forty combinations with the result for RPC, and for WebSocket, gRPC and the execution service, which read two headers only. */
 const TABLE: Case[] = [
   [[], '', missing, missing],
   [['host', 'x', 'user-agent', A], '', missing, missing],
@@ -65,8 +65,8 @@ const TABLE: Case[] = [
   [['x-token', A, 'authorization', `Bearer ${A}`, 'x-api-key', A], `api-key=${A}&api_key=${A}`, token(A), token(A)],
 ]
 
-describe('token carriers', () => {
-  test('every combination is read as the table says, on each door', () => {
+describe('credential sources', () => {
+  test('every combination gives the result of the table, on each interface', () => {
     assert.ok(TABLE.length >= 40)
     for (const [headers, query, rpc, others] of TABLE) {
       const shown = JSON.stringify([headers, query])
@@ -77,13 +77,13 @@ describe('token carriers', () => {
     }
   })
 
-  test('a WebSocket reads its query only where the operator said so, and x-api-key never', () => {
+  test('a WebSocket reads its query only when that is configured, and x-api-key never', () => {
     assert.deepEqual(collectToken(CREDENTIAL_SOURCES.wsWithQuery, [], `api-key=${A}`), token(A))
     assert.deepEqual(collectToken(CREDENTIAL_SOURCES.wsWithQuery, ['x-token', A], `api_key=${B}`), conflicting)
     assert.deepEqual(collectToken(CREDENTIAL_SOURCES.wsWithQuery, ['x-api-key', A], ''), missing)
   })
 
-  test('the indexer takes its token in x-token alone', () => {
+  test('the indexer reads its token only from x-token', () => {
     assert.deepEqual(collectToken(CREDENTIAL_SOURCES.indexer, ['authorization', `Bearer ${A}`], ''), missing)
     assert.deepEqual(
       collectToken(CREDENTIAL_SOURCES.indexer, ['authorization', 'Basic dTpw', 'x-token', A], ''),
@@ -91,7 +91,7 @@ describe('token carriers', () => {
     )
   })
 
-  test('an oversized value is presented as an empty one', () => {
+  test('treats an oversized value as empty', () => {
     assert.deepEqual(
       collectToken(CREDENTIAL_SOURCES.rpc, ['x-token', 'x'.repeat(CREDENTIAL_LENGTH_MAX)]),
       token('x'.repeat(8192)),
@@ -104,7 +104,7 @@ describe('token carriers', () => {
     assert.deepEqual(collectToken(CREDENTIAL_SOURCES.rpc, [], '&'.repeat(100_000)), missing)
   })
 
-  test('agrees with a plain restatement of the rule on random requests', (t) => {
+  test('agrees with a direct implementation of the rule on random requests', (t) => {
     const credentialSource = fc.constantFrom('x-token', 'authorization', 'x-api-key', 'api-key', 'api_key', 'other')
     const value = fc.constantFrom(A, B, '')
     const property = fc.property(fc.array(fc.tuple(credentialSource, value), { maxLength: 5 }), (carried) => {
@@ -135,7 +135,7 @@ describe('database login', () => {
     assert.deepEqual(collectLogin(['X-ClickHouse-User', 'u_1', 'x-clickhouse-key', 'p:w']), login)
   })
 
-  test('absent, mixed, doubled and broken ones are refused', () => {
+  test('refuses missing, mixed, duplicate and malformed logins', () => {
     const cases: [string[], string][] = [
       [[], 'missing'],
       [['x-clickhouse-user', 'u'], 'missing'],

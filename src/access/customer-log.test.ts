@@ -20,7 +20,7 @@ function open() {
 const refused = (subscription: string, limit: string) => ({ subscription, message: 'refused', kind: { limit } })
 const line = (subscription: string, limit: string, count?: number) => ({ msg: 'refused', subscription, limit, count })
 
-test('the first is told at once, the others of its second as their number, for each customer and limit', () => {
+test('logs the first refusal at once and the number of the others each second, for each customer and limit', () => {
   const { clock, notes, logged: message } = open()
   for (let at = 0; at < 1000; at++) notes.note(refused('sub_1', 'unitsPerSecond'))
   notes.note(refused('sub_1', 'sendsPerSecond'))
@@ -34,7 +34,7 @@ test('the first is told at once, the others of its second as their number, for e
   assert.deepEqual(message(), [line('sub_1', 'unitsPerSecond', 999)])
 })
 
-test('what goes on is one line a second; what stopped begins anew', () => {
+test('continuing refusals are one line per second; after a pause the next one is logged at once', () => {
   const { clock, notes, logged: message } = open()
   for (let second = 0; second < 3; second++) {
     for (let at = 0; at < 10; at++) notes.note(refused('sub_1', 'unitsPerSecond'))
@@ -50,7 +50,7 @@ test('what goes on is one line a second; what stopped begins anew', () => {
   assert.deepEqual(message(), [line('sub_1', 'unitsPerSecond')])
 })
 
-test('a crowd is counted: never more than a hundred kinds at once', () => {
+test('tracks at most a hundred combinations; refusals above that are counted', () => {
   const { clock, notes, logged: message } = open()
   for (let at = 0; at < 5000; at++) notes.note(refused(`sub_${at}`, 'unitsPerSecond'))
   assert.equal(message().length, 100)

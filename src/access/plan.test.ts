@@ -8,7 +8,7 @@ import { BUILT_IN_PLANS, createPlanTable, findPlanFaults, highestCost, methodCos
 const own = (changes: Partial<Limits>): Limits => ({ ...BUILT_IN_PLANS.build, ...changes })
 
 describe('plans', () => {
-  test('the built-in five rise from starter to professional, hold no contradiction and open every interface', () => {
+  test('the five built-in plans increase from starter to professional, are consistent and allow every interface', () => {
     assert.deepEqual(Object.keys(BUILT_IN_PLANS), ['starter', 'focus', 'build', 'grow', 'professional'])
     let before: Limits | undefined
     for (const [name, limits] of Object.entries(BUILT_IN_PLANS)) {
@@ -19,7 +19,7 @@ describe('plans', () => {
     }
   })
 
-  test('a plan that breaks its own promise is named', () => {
+  test('names a plan that contradicts itself', () => {
     const cases: [Partial<Limits>, keyof Limits][] = [
       [{ wsConnections: 0 }, 'wsConnections'],
       [{ grpcStreams: 0 }, 'grpcStreams'],
@@ -66,7 +66,7 @@ describe('plans', () => {
     )
   })
 
-  test("an override of one method leaves the plan's other methods alone", () => {
+  test("an override of one method does not change the plan's other methods", () => {
     const table = createPlanTable({ p: own({ methods: { getSlot: { cost: 2 }, getBlock: { cost: 9 } } }) })
     assert.deepEqual(table.limitsOf('p', { methods: { getSlot: { perSecond: 1 } } }).methods, {
       getSlot: { perSecond: 1 },
@@ -85,14 +85,14 @@ describe('access options', () => {
     grpcAccountsPerStream: 10,
   }
 
-  test('nothing at all is a whole configuration', () => {
+  test('an empty configuration is valid', () => {
     const options = parseAccessOptions()
     assert.deepEqual(options.store, { engine: 'sqlite', file: 'access.db' })
     assert.deepEqual(options.quota, {})
     assert.deepEqual(options.plans, BUILT_IN_PLANS)
   })
 
-  test('own plans join the built-in ones, with defaults for the rest', () => {
+  test('plans of the operator are added to the built-in ones, with defaults for omitted limits', () => {
     const { plans } = parseAccessOptions({ plans: { trading: plan } })
     assert.deepEqual(Object.keys(plans), [...Object.keys(BUILT_IN_PLANS), 'trading'])
     assert.equal(plans['trading']?.wsSubscriptions, null)
@@ -108,7 +108,7 @@ describe('access options', () => {
     assert.deepEqual({ ...strict['trading'], ...rules }, strict['trading'])
   })
 
-  test('mistakes are refused where they stand', () => {
+  test('refuses mistakes and names their keys', () => {
     const cases: [AccessOptionsInput, string][] = [
       [{ plans: { trading: { ...plan, sendsPerSecond: 101 } } }, 'plans.trading.sendsPerSecond'],
       [{ plans: { trading: { ...plan, unitsPerSecond: -1 } } }, 'plans.trading.unitsPerSecond'],
@@ -131,7 +131,7 @@ describe('access options', () => {
     }
   })
 
-  test('overrides may name any limit and lift it', () => {
+  test('an override may set or remove any limit', () => {
     assert.deepEqual(overridesSchema.parse({ unitsPerSecond: 'unlimited', batchItems: 5 }), {
       unitsPerSecond: null,
       batchItems: 5,

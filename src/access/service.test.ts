@@ -25,7 +25,7 @@ const RPC: Call = { interface: 'rpc', method: 'getSlot' }
 const HEAVY: Call = { interface: 'ws', method: 'getProgramAccounts' }
 
 const CHILD = join(import.meta.dirname, '../../test/support/access-process.ts')
-/** A second, and what its timer and the disk may add to it on a machine that is busy with other tests. */
+/** A second, plus delays of timers and the disk on a machine that is busy with other tests. */
 const LOST_MS = isFull ? 1500 : 3000
 
 /** A state folder with a real SQLite store in it, and processes started and ended on it. */
@@ -99,7 +99,7 @@ function must(outcome: Caller | Refused): Caller {
 }
 
 describe('access', () => {
-  test('a token made while the process runs is good within a second, and bad within a second of its end', async () => {
+  test('a token issued while the process runs is valid within a second, and invalid within a second of its revocation', async () => {
     await using folder = await openFolder()
     await using running = await folder.start()
     const { secret } = await folder.subscribe('first')
@@ -112,14 +112,14 @@ describe('access', () => {
     using _listening = running.access.onChange(() => (changes += 1))
     const caller = must(running.enter(rotated.secret))
     await revokeTokens(folder.on(), { subscription: 'first' })
-    await until('open streams to be told', () => changes > 0, SECOND_MS)
+    await until('open streams to be notified', () => changes > 0, SECOND_MS)
     const now = systemClock.nowMs()
     assert.equal(reasonOf(running.access.renew(caller.tokenSha256, 'bundle', now)), 'revoked')
     const outcome = running.access.admit(caller, RPC)
     assert.equal(outcome.ok || outcome.reason, 'revoked')
   })
 
-  test('use is in the store when the process has closed, and the month goes on from it', async () => {
+  test('usage is in the store when the process has closed, and the month continues from it', async () => {
     await using folder = await openFolder()
     const { secret, id, tokenId } = await folder.subscribe('first')
     const first = await folder.start()
@@ -139,7 +139,7 @@ describe('access', () => {
     assert.ok(lastUsed !== undefined && lastUsed % 60_000 === 0 && systemClock.nowMs() - lastUsed < 120_000)
   })
 
-  test('use waits while another writer holds the store; nobody is refused and nothing is lost', async () => {
+  test('usage waits while another process writes to the store; no call is refused and no usage is lost', async () => {
     await using folder = await openFolder()
     const { secret, id } = await folder.subscribe('first', 'professional')
     await using running = await folder.start()
@@ -162,11 +162,11 @@ describe('access', () => {
     assert.equal(running.access.usage.state().lostRows, 0)
   })
 
-  test('a kill loses at most a second of use', async () => {
+  test('a kill loses at most a second of usage', async () => {
     await using folder = await openFolder()
     const { secret, id } = await folder.subscribe('first', 'professional')
     const child = spawn(process.execPath, [CHILD, folder.folder], { stdio: ['pipe', 'pipe', 'inherit'] })
-    // Not its exit, which may be told before its last lines are read.
+    // Not its exit, which may be reported before its last lines are read.
     const gone = new Promise((resolve) => child.once('close', resolve))
     child.stdin.write(`${secret}\n`)
     let text = ''
@@ -188,7 +188,7 @@ describe('access', () => {
     assert.ok(row.calls <= admitted + 10, `${row.calls} written of ${admitted}`)
   })
 
-  test('no file of the state folder holds a token, before or after its use', async () => {
+  test('no file of the state folder contains a token, before or after its use', async () => {
     await using folder = await openFolder()
     const { secret } = await folder.subscribe('first')
     const running = await folder.start()
@@ -206,7 +206,7 @@ describe('access', () => {
     assert.equal(text.includes(secret) || ticket.includes(secret), false)
   })
 
-  test('a ticket of one process opens another, and dies with its token', async () => {
+  test('a ticket of one process is valid in another, and ends with its token', async () => {
     await using folder = await openFolder()
     const { secret, id } = await folder.subscribe('first')
     await using a = await folder.start()
@@ -223,7 +223,7 @@ describe('access', () => {
     assert.equal(reasonOf(b.access.authenticateTicket(ticket, 'bundle', now)), 'revoked')
   })
 
-  test('a seat that is refused is counted under its limit', async () => {
+  test('a refused permit is counted under its limit', async () => {
     await using folder = await openFolder()
     const { secret, id } = await folder.subscribe('first')
     await using running = await folder.start()
@@ -237,7 +237,7 @@ describe('access', () => {
     assert.equal(running.registry.value('sluice_access_grpc_streams'), 0)
   })
 
-  test('plans can be exchanged while running, and a plan that is gone is told', async () => {
+  test('plans can be replaced while running, and a missing plan is reported', async () => {
     await using folder = await openFolder()
     const tradingPlan = { ...BUILT_IN_PLANS.build, unitsPerSecond: 40 }
     const { secret } = await folder.subscribe('first', 'trading')
@@ -253,7 +253,7 @@ describe('access', () => {
     assert.equal(must(running.enter(secret)).limits.unitsPerSecond, 50)
   })
 
-  test('shares its quota through Redis, and says when it cannot', async () => {
+  test('shares its quota through Redis, and reports when Redis is unreachable', async () => {
     await using folder = await openFolder()
     await using server = await startRedis()
     const { secret } = await folder.subscribe('first')
@@ -269,10 +269,10 @@ describe('access', () => {
     assert.equal(a.registry.value('sluice_access_quota_shared_up'), 1)
     await until('both to be counted', () => a.registry.value('sluice_access_quota_processes') === 2)
     await server.kill()
-    await until('both to say so', () => a.health.has('quota') && b.health.has('quota'))
+    await until('both to report it', () => a.health.has('quota') && b.health.has('quota'))
     assert.equal(a.registry.value('sluice_access_quota_shared_up'), 0)
     assert.equal(reasonOf(a.enter(secret)), 'ok')
-    await until('service to go on', () => a.access.admit(one, RPC).ok && b.access.admit(other, RPC).ok)
+    await until('both to admit calls', () => a.access.admit(one, RPC).ok && b.access.admit(other, RPC).ok)
     await server.start()
     await until('both to recover', () => a.health.size === 0 && b.health.size === 0)
   })

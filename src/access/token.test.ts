@@ -17,7 +17,7 @@ describe('token', () => {
     for (const token of VECTORS) assert.equal(isTokenText(token), true, token)
   })
 
-  test('makes tokens that pass their own check and are named by their last four', () => {
+  test('creates tokens with a valid checksum, identified by their last four characters', () => {
     const { secret, sha256, last4 } = createToken(createSeededRandom(1))
     assert.match(secret, /^slc_[0-9A-Za-z]{38}$/)
     assert.equal(isTokenText(secret), true)
@@ -26,7 +26,7 @@ describe('token', () => {
     assert.equal(displayToken(last4), `slc_…${secret.slice(38)}`)
   })
 
-  test('refuses every change of one character and every swap of neighbours', (t) => {
+  test('refuses every change of one character and every swap of adjacent characters', (t) => {
     const changed = fc.property(
       fc.integer(),
       fc.nat(41),
@@ -58,7 +58,7 @@ describe('token', () => {
     assert.equal(isTokenText(`${token.slice(0, 41)}\u0130`), false)
   })
 
-  test('draws again where a byte would favour some characters', () => {
+  test('draws another byte where one would favour some characters', () => {
     const script = [255, 248, 247, 0, 61, 62]
     const random: Random = {
       bytes: (count) => Uint8Array.from({ length: count }, (_, at) => script[at % 6] ?? 0),

@@ -24,7 +24,7 @@ const row = (hour: number, subscriptionId = 'sub_a'): UsageRow => ({
 
 for (const engine of ENGINES) {
   describe(`old usage on ${engine}`, () => {
-    test('goes hour by hour, oldest first; what is kept and the audit chain stay whole', async () => {
+    test('is pruned by hours, oldest first; other rows and the audit chain stay intact', async () => {
       await using bench = await engines.bench(engine)
       await using store = await bench.open()
       await addCustomer(store, 'acme')
@@ -35,7 +35,7 @@ for (const engine of ENGINES) {
         (await store.usage({})).map(({ hour }) => hour),
         [3 * HOUR_MS, 4 * HOUR_MS],
       )
-      assert.equal(await store.pruneUsage(4 * HOUR_MS, 2), 1, 'the hour at the edge stays')
+      assert.equal(await store.pruneUsage(4 * HOUR_MS, 2), 1, 'the hour at the limit stays')
       assert.equal(await store.pruneUsage(4 * HOUR_MS, 2), 0)
       assert.equal((await store.usage({})).length, 1)
       assert.equal((await store.auditHead()).seq, 1)
@@ -44,7 +44,7 @@ for (const engine of ENGINES) {
   })
 }
 
-test('a running process forgets what is older than it should keep', async () => {
+test('a running process deletes usage older than keepDays', async () => {
   await using bench = await engines.bench('sqlite')
   await using store = await bench.open()
   const nowMs = Math.floor(Date.UTC(2027, 5, 1) / HOUR_MS) * HOUR_MS
@@ -59,7 +59,7 @@ test('a running process forgets what is older than it should keep', async () => 
   assert.equal((await store.usage({}))[0]?.hour, nowMs - 61 * DAY_MS)
 })
 
-test('the rows of the present and the last month are always kept', () => {
+test('the rows of the current and the last month are always kept', () => {
   assert.equal(parseAccessOptions().usage.keepDays, 400)
   assert.throws(() => parseAccessOptions({ usage: { keepDays: 30 } }))
 })

@@ -88,7 +88,7 @@ describe('usage', () => {
     assert.deepEqual([...lastUsed], [['tok_a', Date.parse('2026-11-15T13:00:00Z')]])
   })
 
-  test('a meter that lives across the hour splits there, even without a flush between', async () => {
+  test('a meter in use at the end of an hour splits its usage there, also without a flush', async () => {
     const { usage, stored, clock, look, state, tick } = open()
     state.error = new ServiceError('store-locked', 'busy')
     const a = usage.createMeter('sub_a', 'tok_a')
@@ -101,7 +101,7 @@ describe('usage', () => {
     assert.deepEqual([...stored.keys()], ['sub_a rpc 12', 'sub_a rpc 13'])
   })
 
-  test('several meters of one subscription add up, and a refund takes away', async () => {
+  test('several meters of one subscription add up, and a refund subtracts', async () => {
     const { usage, stored, tick } = open()
     const [a, b] = [usage.createMeter('sub_a', 'tok_a'), usage.createMeter('sub_a', 'tok_b')]
     usage.countAdmitted(a, 'rpc', 2)
@@ -114,7 +114,7 @@ describe('usage', () => {
     assert.deepEqual([row?.calls, row?.units], [2, 5])
   })
 
-  test('goes out in batches, and a batch that was written is not written again', async () => {
+  test('is written in batches, each of them once', async () => {
     const { usage, batches, state, total, tick } = open()
     for (let at = 0; at < 1200; at++) usage.countAdmitted(usage.createMeter(`sub_${at}`, `tok_${at}`), 'rpc', 1)
     state.error = new ServiceError('store-locked', 'busy')
@@ -128,7 +128,7 @@ describe('usage', () => {
     assert.deepEqual(total(), { calls: 1200, units: 1200 })
   })
 
-  test('waits in memory while the store refuses, says so once, and loses nothing', async () => {
+  test('stays in memory while the store refuses writes, logs that once, and loses nothing', async () => {
     const { usage, state, logged, total, tick } = open()
     state.error = new ServiceError('disk-full', 'no space')
     const a = usage.createMeter('sub_a', 'tok_a')
@@ -147,7 +147,7 @@ describe('usage', () => {
     assert.equal(logged.at(-1), 'usage is written again')
   })
 
-  test('at the maximum the oldest rows are given up and counted', async () => {
+  test('at the maximum the oldest rows are dropped and counted', async () => {
     const { usage, state, stored, tick } = open({ waitingRowsMax: 100 })
     state.error = new ServiceError('store-locked', 'busy')
     for (let at = 0; at < 130; at++) usage.countAdmitted(usage.createMeter(`sub_${at}`, `tok_${at}`), 'rpc', 1)
@@ -159,7 +159,7 @@ describe('usage', () => {
     assert.equal(stored.has('sub_30 rpc 12'), true)
   })
 
-  test('what is counted during a slow write goes with the next', async () => {
+  test('usage counted during a slow write is part of the next write', async () => {
     const { usage, state, total, clock, tick } = open()
     const policy = Promise.withResolvers<void>()
     state.policy = policy.promise
@@ -174,7 +174,7 @@ describe('usage', () => {
     assert.deepEqual(total(), { calls: 2, units: 2 })
   })
 
-  test('closing writes the rest, also what came during a write', async () => {
+  test('closing writes the remaining usage, also that counted during a write', async () => {
     const { usage, state, total, clock } = open()
     const policy = Promise.withResolvers<void>()
     state.policy = policy.promise
@@ -188,7 +188,7 @@ describe('usage', () => {
     assert.deepEqual(total(), { calls: 2, units: 2 })
     assert.equal(clock.pendingTimers(), 0)
   })
-  test('closing waits for another writer, but not for ever', async () => {
+  test('closing waits for another writer, up to a limit', async () => {
     for (const [heldMs, written] of [
       [4000, 7],
       [Number.POSITIVE_INFINITY, 0],

@@ -9,7 +9,7 @@ const digest = hashToken('slc_000000000000000000000000000000000JcP3N')
 const key = createSeededRandom(1).bytes(32)
 
 describe('ws tickets', () => {
-  test('a ticket is good for sixty seconds in every process that has the key', () => {
+  test('a ticket is valid for sixty seconds in every process that has the key', () => {
     const { ticket, expiresAtMs } = createWsTickets(key).issue(digest, NOW)
     const other = createWsTickets(Uint8Array.from(key))
     assert.equal(expiresAtMs, NOW + TICKET_MS)
@@ -19,7 +19,7 @@ describe('ws tickets', () => {
     assert.deepEqual(other.check(ticket, NOW + TICKET_MS + 1), { ok: false, reason: 'expired' })
   })
 
-  test('another key refuses it', () => {
+  test('is refused with another key', () => {
     const { ticket } = createWsTickets(key).issue(digest, NOW)
     assert.deepEqual(createWsTickets(createSeededRandom(2).bytes(32)).check(ticket, NOW), {
       ok: false,
@@ -27,7 +27,7 @@ describe('ws tickets', () => {
     })
   })
 
-  test('no changed character passes, and a longer life cannot be written into it', () => {
+  test('refuses every changed character, and its expiry cannot be extended', () => {
     const tickets = createWsTickets(key)
     const { ticket } = tickets.issue(digest, NOW)
     for (let at = 0; at < ticket.length; at++) {
@@ -51,7 +51,7 @@ describe('ws tickets', () => {
     }
   })
 
-  test('neither the token nor a key of the wrong size gets in', () => {
+  test('a ticket does not contain the token, and a key of the wrong size is refused', () => {
     assert.equal(createWsTickets(key).issue(digest, NOW).ticket.includes('slc_'), false)
     assert.throws(() => createWsTickets(new Uint8Array(31)), RangeError)
   })

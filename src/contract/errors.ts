@@ -160,7 +160,7 @@ const SERVER_ERRORS = {
     http: 200,
     jsonRpc: -32005,
     sentence: 'Node is unhealthy: accepted transactions cannot be recorded at the moment.',
-    fix: 'Retry in a few seconds; data.sent tells whether this transaction was sent nevertheless.',
+    fix: 'Retry in a few seconds; data.sent is true if this transaction was sent nevertheless.',
     retryable: true,
   },
   'no-upstream': {

@@ -11,7 +11,7 @@ export type Peer = {
 
 /**
  * Slows down guessing of tokens: after too many refused tokens of one address within the window, further refusals are delayed and close
- * the connection. Valid tokens do not pass through here, so nobody can lock their owner out.
+ * the connection. Valid tokens do not pass through here, so an attacker cannot lock out their owner.
  */
 export type AuthTarpit = {
   /** Counts one refused token. Calls `respond` at once or delayed, with whether the connection must be closed afterwards. */

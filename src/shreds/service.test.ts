@@ -117,7 +117,7 @@ for (const engine of ['sendmmsg', 'dgram'] satisfies UdpEngine[]) {
       }
       rig.suspendCustomer()
       rig.publish()
-      await until('nobody is served', () => rig.shreds.status().destinations.length === 0)
+      await until('no destination is served', () => rig.shreds.status().destinations.length === 0)
       await traffic.stop()
     })
 
@@ -141,7 +141,7 @@ for (const engine of ['sendmmsg', 'dgram'] satisfies UdpEngine[]) {
       await until('it is paused', () => stateOf()?.state === 'paused')
       assert.equal(stateOf()?.lastFault, 'refused')
       const before = witness.packets.length
-      await until('the other goes on', () => witness.packets.length > before + 200)
+      await until('the other still receives packets', () => witness.packets.length > before + 200)
       using back = await openSink(port)
       await until('it is served again', () => back.packets.length > 100, 20_000)
       await until('it is no longer on trial', () => stateOf()?.state === 'sending')

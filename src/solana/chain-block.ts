@@ -1,11 +1,11 @@
 import type { TransactionErrorJson } from './transaction/error.ts'
 
-/** What the node said cannot be a block: which part is missing. */
+/** The data of the node is not a block; the message names the missing or invalid part. */
 export class BlockFault extends Error {
   override readonly name = 'BlockFault'
 }
 
-/** A block with its transactions, told the same way whether it came from a geyser stream or from getBlock. */
+/** A block with its transactions, in the same form for a geyser stream and for getBlock. */
 export type ChainBlock = {
   readonly slot: number
   readonly blockhash: string
@@ -19,7 +19,7 @@ export type ChainBlock = {
 }
 
 export type ChainTransaction = {
-  /** Its place in the block. */
+  /** Its index in the block. */
   readonly index: number
   readonly signature: string
   readonly version: 'legacy' | '0' | '1'
@@ -96,7 +96,7 @@ export function isWritableKey(transaction: ChainTransaction, index: number): boo
     : index < staticKeyCount - header.numReadonlyUnsigned
 }
 
-/** Who made the block, as its fee reward tells; empty when the block carries none. */
+/** The leader of the block, which is the receiver of its fee reward; empty when the block has no fee reward. */
 export function leaderOf(block: Pick<ChainBlock, 'rewards'>): string {
   return block.rewards.find(({ rewardType }) => rewardType === 'Fee')?.pubkey ?? ''
 }

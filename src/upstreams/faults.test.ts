@@ -129,7 +129,7 @@ describe('F2: an upstream is slow', () => {
       let outcome: UpstreamResponse | undefined
       const startedMs = clock.monotonicMs()
       shared.forward(upstreamRequest(method, rpcBody(method)), (reported) => void (outcome = reported))
-      await until('it is on its way', () => a.node.calls.length === before + 1)
+      await until('the call is sent', () => a.node.calls.length === before + 1)
       assert.equal(rig.registry.value('sluice_upstreams_calls_in_flight', { upstream: 'a' }), 1)
       const tookMs = await advanceUntil(clock, 'it ended', () => outcome !== undefined, { stepMs: 25 })
       assert.deepEqual(outcome, { kind: 'timeout', isSent: true })
@@ -151,7 +151,7 @@ describe('F2: an upstream is slow', () => {
     a.node.respond = () => 'hang'
     const shared = rig.upstreams.of(undefined)
     const hanging = shared.forward(upstreamRequest('getProgramAccounts', rpcBody('getProgramAccounts')), () => {})
-    await until('it is on its way', () => a.node.calls.length === 1)
+    await until('the call is sent', () => a.node.calls.length === 1)
     assert.deepEqual(await read(shared), { kind: 'timeout', isSent: false })
     assert.equal(a.node.calls.length, 1)
     hanging.abort()

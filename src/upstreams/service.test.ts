@@ -313,7 +313,7 @@ test('releases the node of an aborted call', async () => {
   on.b.respond = () => 'hang'
   const outcome = Promise.withResolvers<UpstreamResponse>()
   const call = on.shared.forward(upstreamRequest('getBalance', rpcBody('getBalance')), outcome.resolve)
-  await until('it is on its way', () => on.a.calls.length + on.b.calls.length === 1)
+  await until('the call is sent', () => on.a.calls.length + on.b.calls.length === 1)
   call.abort()
   assert.equal((await outcome.promise).kind, 'failed-maybe-sent')
   assert.ok(

@@ -79,7 +79,7 @@ export async function startUpstreams(options: UpstreamsOptions, deps: UpstreamsD
       started.pool.nodes.filter((node) => node.name === name).map((node) => ({ node, started })),
     )
 
-  /** A node that cannot be set up leaves its owner without nodes and affects nobody else; the next change tries again. */
+  /** A node that cannot be set up leaves its owner without nodes and does not affect other customers; the next change tries again. */
   async function startDedicated(owner: string, owned: readonly DedicatedNodeOptions[]): Promise<StartedPool> {
     try {
       const ownSpecs = await Promise.all(owned.map((node) => dedicatedSpec(node, options, deps)))

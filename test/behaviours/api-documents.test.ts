@@ -17,7 +17,7 @@ import { startGateway } from '../support/gateway.ts'
 import { startQuickLocalnet } from '../support/localnet.ts'
 import { openStream } from '../support/stream-reader.ts'
 
-/** The machine-readable descriptions: well formed by a foreign judge, and true of what the doors really say. */
+/** The OpenAPI and AsyncAPI documents: valid by an independent validator, and matched by the responses of the servers. */
 
 const DOCS = join(import.meta.dirname, '../../docs')
 
@@ -35,10 +35,10 @@ async function getJson(url: string, headers: Record<string, string> = {}): Promi
 describe('the API descriptions', () => {
   for (const folder of ['openapi', 'asyncapi']) {
     for (const file of readdirSync(join(DOCS, folder))) {
-      test(`${folder}/${file} has nothing to object to`, async () => {
+      test(`${folder}/${file} is valid`, async () => {
         const config = await createConfig({ extends: ['recommended'] })
         const problems = await lint({ ref: join(DOCS, folder, file), config })
-        // A local start is what the descriptions name: the operator's own host is not ours to know.
+        // The documents name a local server: the host of the operator is unknown.
         const kept = problems.filter(({ ruleId }) => ruleId !== 'no-server-example.com')
         assert.deepEqual(
           kept.map(({ ruleId, message, location }) => `${ruleId}: ${message} ${location[0]?.pointer}`),
@@ -48,7 +48,7 @@ describe('the API descriptions', () => {
     }
   }
 
-  test('every answer and every frame of the execution service is as described', async () => {
+  test('every response and every frame of the execution service matches its schema', async () => {
     using folder = makeTestFolder()
     const path = folder.file('ring')
     const deps = { log: silentLogger, clock: systemClock }
@@ -60,7 +60,7 @@ describe('the API descriptions', () => {
     await until('every kind came', () => seen().size >= 7, 30_000)
     reader.send({ subscribe: ['TPS'] })
     reader.send({ subscribe: ['nothing like it'] })
-    await until('the change was answered', () => seen().has('Subscribed') && seen().has('Error'))
+    await until('the subscribe has its response', () => seen().has('Subscribed') && seen().has('Error'))
     for (const frame of reader.frames) {
       const [, kind] = Object.keys(frame) as [string, keyof typeof STREAM_FRAMES]
       check(STREAM_FRAMES[kind], frame, kind)
@@ -83,7 +83,7 @@ describe('the API descriptions', () => {
     check(execution.routeError, await missing.json(), 'an error')
   })
 
-  test('what a customer may ask about itself is as described', async () => {
+  test('the account endpoints of a customer match their schemas', async () => {
     await using chain = await startQuickLocalnet()
     const { host, port } = chain.rpc
     await using gateway = await startGateway([{ name: 'n', rpc: `http://${host}:${port}` }])
@@ -96,7 +96,7 @@ describe('the API descriptions', () => {
     check(customer.geyserCheck, await (await post('/v1/geyser/check', '{"slots":{"a":{}}}')).json(), 'check')
     check(customer.pageError, await (await post('/v1/connections/none/close')).json(), 'not found')
     const call = await post('/', '{"jsonrpc":"2.0","id":1,"method":"getSlot"}')
-    check(customer.rpcResponse, await call.json(), 'an answer')
+    check(customer.rpcResponse, await call.json(), 'a response')
     for (const name of ['limit', 'remaining', 'reset', 'cost']) assert.ok(call.headers.has(`x-ratelimit-${name}`), name)
     const refused = await fetch(gateway.url, { method: 'POST', body: '{"jsonrpc":"2.0","id":1,"method":"getSlot"}' })
     assert.equal(refused.status, 401)

@@ -35,7 +35,7 @@ test('a backup of a running process restores a customer whose old token works', 
     assert.equal(statSync(file).mode & 0o777, 0o600)
     assert.doesNotMatch(readFileSync(file, 'utf8'), /slc_[0-9A-Za-z]{38}/)
     const running = await inState(home)(`restore ${file} --force`)
-    assert.equal(running.code, 75, 'not while somebody runs on the folder')
+    assert.equal(running.code, 75, 'a restore is refused while a process uses the folder')
     assert.match(running.stderr, new RegExp(`process ${first.child.pid}`))
     assert.equal(await first.stop(), 0)
   }
@@ -54,7 +54,7 @@ test('a backup of a running process restores a customer whose old token works', 
     'access.db.before',
     'audit.log.before',
   ])
-  assert.match((await inState(home)('audit tail')).stdout, /store\.restore/, 'the chain says who restored it')
+  assert.match((await inState(home)('audit tail')).stdout, /store\.restore/, 'the audit log records who restored it')
   assert.equal((await inState(home)('audit verify')).code, 0)
 
   await using second = serve({ cwd: home.path })
@@ -132,13 +132,13 @@ test('killed at any point, a backup is complete or absent, and a restore leaves 
     const made = home.file(`made-${n}`)
     const words = n % 2 === 0 ? ['restore', home.file('whole'), '--force'] : ['backup', made]
     const kind = n % 2
-    // The first of each kind runs to its end and shows how long that takes here.
+    // The first of each kind completes and shows how long that takes on this machine.
     const tookMs = await runAndKill(words, state, n < 2 ? undefined : random(Math.ceil((lasts[kind] as number) * 1.2)))
     if (n < 2) lasts[kind] = tookMs
     const look = (text: string) => sluiceHere(text.split(' '), { SLUICE_STATE: state })
     if (n % 2 === 0) {
       const listed = await look('customer list --json')
-      // A log that is ahead of the store is said, with the way on: the kept files are both there.
+      // A log that is ahead of the store is reported with the fix; both kept files exist.
       if (listed.code !== 0) {
         assert.match(listed.stderr, /has lost changes.*mv /s)
         outcomes.restored += 1
@@ -148,14 +148,14 @@ test('killed at any point, a backup is complete or absent, and a restore leaves 
       assert.ok(names.includes('old') && names.length >= 41, 'never an empty store')
       outcomes[names.includes('newest') ? 'old' : 'restored'] += 1
     } else if (readdirSync(home.path).includes(`made-${n}`)) {
-      assert.equal((await look(`restore ${made} --dry-run`)).code, 0, 'a file that is there is whole')
+      assert.equal((await look(`restore ${made} --dry-run`)).code, 0, 'an existing file is complete')
       outcomes.file += 1
     } else outcomes.none += 1
   }
   t.diagnostic(JSON.stringify(outcomes))
 })
 
-/** Runs a command in a process that says when it is loaded, and kills it so long after that. Returns how long it ran. */
+/** Runs a command in a process that reports when it is loaded, and kills it that long afterwards. Returns how long it ran. */
 async function runAndKill(words: readonly string[], state: string, afterMs: number | undefined): Promise<number> {
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', CLI_CHILD, ...words], {
     env: { PATH: process.env['PATH'] ?? '', SLUICE_STATE: state },

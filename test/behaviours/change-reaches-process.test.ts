@@ -9,7 +9,7 @@ import { serve } from '../support/serve.ts'
 
 type Report = { revision: number; customers: number }
 
-/** Real time is the subject here; the promise is one second, and a loaded test machine gets twice that. */
+/** In real time. The guarantee is one second; a busy test machine gets twice that. */
 const REACHES_WITHIN_MS = 2000
 
 async function reaches(config: string): Promise<void> {

@@ -7,7 +7,7 @@ import { sluiceHere } from '../support/cli-in-process.ts'
 import { COMMANDS } from '../support/commands.ts'
 import { makeRingSnapshots } from '../support/ring-snapshots.ts'
 
-/** Commands that talk to a running process, or to a node, or are one; tests of their own run their examples. */
+/** Commands that need a running process or a node, or that run one; other tests run their examples. */
 const NEED_A_PROCESS = [
   'serve',
   'localnet',
@@ -37,7 +37,7 @@ const BASE = [
   'node add ded-1 --rpc https://ded-1.example.net',
 ]
 
-/** What has to be true before an example can work. */
+/** Preconditions of the examples. */
 const GIVEN: Record<string, string[]> = {
   'customer add': [],
   'customer resume': [...BASE, 'customer suspend acme --yes'],

@@ -4,7 +4,7 @@ import { chmodSync, writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { CLI, temporaryFolder } from '../support/cli.ts'
 
-/** Asks a real shell what it would offer after `sluice sub cre` and `sluice sub create --cus`. */
+/** Completions of a real shell after `sluice sub cre` and `sluice sub create --cus`. */
 const QUESTIONS = {
   bash: `source <(sluice completion bash)
 ask() { COMP_WORDS=("$@"); COMP_CWORD=$(( $# - 1 )); COMPREPLY=(); _sluice_complete; printf '%s\\n' "\${COMPREPLY[@]}"; }

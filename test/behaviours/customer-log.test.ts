@@ -30,15 +30,15 @@ test('`logs tail --sub` shows the events of one customer in order, without secre
     await run('sub', 'create', name, '--customer', 'acme', '--plan', 'starter', '--out', home.file(name))
   const token = /slc_[0-9A-Za-z]{38}/.exec(readFileSync(home.file('acme-prod'), 'utf8'))?.[0] ?? ''
   await run('sub', 'limit', 'acme-prod', '--ws-connections', '1')
-  // The process hears of it from the store, a moment later.
-  await until('the limit is told', async () => (await tail('acme-prod')).some(({ action }) => action === 'sub.limit'))
+  // The process reads the change from the store a moment later.
+  await until('the limit is logged', async () => (await tail('acme-prod')).some(({ action }) => action === 'sub.limit'))
 
   const url = `ws://${await running.address('ws')}/`
   const headers = { 'x-token': token }
   const socket = new WebSocket(url, { headers })
   const closed = new Promise<number>((resolve) => socket.on('close', resolve))
   await new Promise((resolve) => socket.on('open', resolve))
-  // Over its limit a hundred times: one line a second, not a hundred.
+  // A hundred refusals by the limit give one line per second.
   for (let refused = 0; refused < REFUSED; refused++) {
     const second = new WebSocket(url, { headers })
     const status = await new Promise((resolve) => {
@@ -51,7 +51,7 @@ test('`logs tail --sub` shows the events of one customer in order, without secre
   await run('token', 'rotate', 'acme-prod', '--yes', '--out', home.file('second'))
   assert.equal(await closed, 4401)
 
-  await until('its end is told', async () => (await tail('acme-prod')).some(({ msg }) => msg === 'disconnected'))
+  await until('its end is logged', async () => (await tail('acme-prod')).some(({ msg }) => msg === 'disconnected'))
   const lines = await tail('acme-prod')
   const find = (msg: string, fields: object) =>
     lines.findIndex((line) => line.msg === msg && Object.entries(fields).every(([name, value]) => line[name] === value))

@@ -11,7 +11,7 @@ type Home = Awaited<ReturnType<typeof temporaryFolder>>
 type Finding = { check: string; level: 'ok' | 'warn' | 'bad'; message: string; fix: string | null }
 type Seed = {
   name: string
-  /** Breaks one thing; returns how to undo what lies outside the folder. */
+  /** Causes one fault; returns how to undo changes outside the folder. */
   plant(home: Home): void | Promise<void> | (() => void) | Promise<() => void>
   env?: Record<string, string>
   finds: { check: string; level: 'warn' | 'bad'; message: RegExp; fix: RegExp }
@@ -21,7 +21,7 @@ const config = (home: Home, toml: string) => writeFileSync(home.file('sluice.tom
 const tls = (listen = '127.0.0.1:0') =>
   `[metrics]\nlisten = "${listen}"\ntls = { cert = "cert.pem", key = "key.pem" }\n`
 
-/** `at` makes openssl believe it is another day, by libfaketime. */
+/** `at` sets the date of openssl, by libfaketime. */
 function makeCertificate(home: Home, days: string, name = '', at?: string): void {
   const faked = { LD_PRELOAD: globSync('/usr/lib/{*/,}faketime/libfaketime.so.1')[0] ?? '', FAKETIME: at ?? '' }
   const args = [
@@ -363,7 +363,7 @@ async function prepare(home: Home): Promise<void> {
   }
 }
 
-/** Without a config file of its own a case must not meet whatever else listens on the default port. */
+/** A case without a config file must not connect to another program on the default port. */
 function withoutFile(home: Home): Record<string, string> {
   return existsSync(home.file('sluice.toml')) ? {} : { SLUICE_METRICS__LISTEN: '127.0.0.1:0' }
 }

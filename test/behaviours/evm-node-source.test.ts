@@ -20,7 +20,7 @@ const GAS = '0x100000'
 
 type Receipt = Record<string, unknown> & { contractAddress: string; logs: unknown[] }
 
-/** The contracts of the tests, deployed in one block, and somebody to call them. */
+/** The contracts of the tests, deployed in one block, and an account that calls them. */
 async function prepare(node: EvmNode): Promise<{ accounts: string[]; hot: string; own: string }> {
   const accounts = await node.call<string[]>('eth_accounts')
   const hashes: string[] = []
@@ -34,7 +34,7 @@ async function prepare(node: EvmNode): Promise<{ accounts: string[]; hot: string
   return { accounts, hot, own }
 }
 
-/** Everybody calls the contract; then a block is mined. */
+/** Every account calls the contract; then a block is mined. */
 async function callByAll(node: EvmNode, accounts: readonly string[], to: string, value = '0x0'): Promise<string[]> {
   const hashes: string[] = []
   for (const from of accounts) hashes.push(await node.call('eth_sendTransaction', { from, to, value, gas: GAS }))
@@ -83,7 +83,7 @@ function createReader(
 
 describe('an EVM node as a source', () => {
   for (const trace of ['prestate', 'struct-logs'] as const) {
-    test(`${trace}: a hot contract shows, callers with nothing in common do not, and JSON comes back as the node gave it`, async () => {
+    test(`${trace}: reports contention for a shared contract and none for separate ones, and returns JSON as the node sent it`, async () => {
       using folder = makeTestFolder()
       await using node = await startEvmNode({ hasTracers: trace === 'prestate' })
       const { accounts, hot, own } = await prepare(node)
@@ -94,7 +94,7 @@ describe('an EVM node as a source', () => {
       using reader = createReader(source.path)
       const saw = (count: number) =>
         until(
-          `${count} blocks are folded (${source.status().failure ?? 'no trouble'})`,
+          `${count} blocks are folded (${source.status().failure ?? 'no failure'})`,
           () => {
             reader.poll()
             return reader.log.contention.length >= count
@@ -117,7 +117,7 @@ describe('an EVM node as a source', () => {
       assert.deepEqual([ownBlock?.total_unique_slots, ownBlock?.contended_slot_count, ownBlock?.depth], [12, 0, 1])
       assert.deepEqual(reader.log.tps, [1, 2 + 6, 2 + 12 + 6])
       assert.equal(source.status().trace, trace)
-      // The node tells no times, and none are made up.
+      // The node sends no times, and none are invented.
       assert.deepEqual(
         [hotBlock?.block_wall_time_ns, hotBlock?.total_tx_time_ns, hotBlock?.parallel_efficiency_pct],
         [0, 0, 0],
@@ -149,7 +149,7 @@ describe('an EVM node as a source', () => {
     })
   }
 
-  test('a reorganisation is followed: the new branch is recorded, and the old proposal is rejected once the other is final', async () => {
+  test('follows a reorganisation: records the new branch, and rejects the old proposal once the other is final', async () => {
     using folder = makeTestFolder()
     await using node = await startEvmNode()
     const { accounts, hot } = await prepare(node)
@@ -177,7 +177,7 @@ describe('an EVM node as a source', () => {
       reader.blocks.map(({ txns }) => txns.length),
       [2, 3, 2],
     )
-    // This node calls its newest block final at once; the first branch may have been by the time it was left.
+    // This node reports its newest block as final at once, possibly also one of the abandoned branch.
     await until(
       'the new branch is final',
       () =>
@@ -188,7 +188,7 @@ describe('an EVM node as a source', () => {
     )
   })
 
-  test('a node that is away is asked again, and blocks left out are told as another ring', async () => {
+  test('retries an unreachable node, and reports skipped blocks as a ring restart', async () => {
     using folder = makeTestFolder()
     const path = folder.file('ring')
     const deps = { log, clock: systemClock, random: createSeededRandom(1) }
@@ -196,7 +196,7 @@ describe('an EVM node as a source', () => {
       { url: 'http://127.0.0.1:9', path: folder.file('gone'), pollMs: 20 },
       deps,
     )
-    await until('the trouble is told', () => gone.status().failure !== undefined)
+    await until('the failure is reported', () => gone.status().failure !== undefined)
     assert.match(gone.status().failure ?? '', /^eth_chainId: no connection/)
 
     await using node = await startEvmNode()
@@ -209,7 +209,7 @@ describe('an EVM node as a source', () => {
     }
     await until('the first block is seen', () => poll() && reader.blocks.length === 1)
     for (let block = 0; block < 10; block++) await node.call('evm_mine')
-    // Mined between two looks or not: either all blocks came, or a new ring began.
+    // Depending on the polls, either all blocks were read, or a new ring began.
     await callByAll(node, accounts, own)
     await until('the head is seen', () => poll() && reader.blocks.at(-1)?.txns.length === 12)
     assert.equal(reader.restarts() > 0, source.status().skippedBlocks > 0)

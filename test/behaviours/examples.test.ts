@@ -15,7 +15,7 @@ import { startQuickLocalnet } from '../support/localnet.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const BROWSER_LINE = 'npx node examples/browser/server.mjs'
-/** An example that does not end by itself is ended. */
+/** An example that does not exit by itself is killed after this time. */
 const RUNS_MS_MAX = 60_000
 const lines = readFences(readFileSync(join(ROOT, 'examples/README.md'), 'utf8'))
   .filter(({ info }) => info === 'sh run')
@@ -31,7 +31,7 @@ describe('the examples, through the gateway with a token', () => {
   before(async () => {
     node = await startQuickLocalnet()
     const at = (kind: 'rpc' | 'ws' | 'grpc') => `127.0.0.1:${node[kind].port}`
-    // Tickets lead through a proxy, so that a page can lose its connection.
+    // Tickets contain the address of a proxy, so that the test can interrupt the connection of a page.
     const target = { host: '127.0.0.1', port: 0 }
     way = await startFaultProxy({ target })
     gateway = await startGateway(
@@ -53,7 +53,7 @@ describe('the examples, through the gateway with a token', () => {
     await node[Symbol.asyncDispose]()
   })
 
-  /** Runs one line as a reader would, in a process group of its own so that its end reaches whatever npx started. */
+  /** Runs one line as a reader would, in its own process group, so that a signal reaches the processes npx started. */
   function run(line: string, given = env) {
     const child = spawn('sh', ['-c', line], {
       cwd: ROOT,
@@ -80,7 +80,7 @@ describe('the examples, through the gateway with a token', () => {
     }
   }
 
-  it('every program has its line, and every line its program', () => {
+  it('every program is documented, and every documented program exists', () => {
     const programs = globSync(['examples/*.mjs', 'examples/browser/*.mjs'], { cwd: ROOT })
     const parts = ['examples/settings.mjs', 'examples/ticket.mjs']
     assert.deepEqual(
@@ -91,7 +91,7 @@ describe('the examples, through the gateway with a token', () => {
   })
 
   for (const line of lines.filter((each) => each.startsWith('npx') && each !== BROWSER_LINE)) {
-    it(`${line}: hears of slots`, async () => {
+    it(`${line}: receives slots`, async () => {
       await using running = run(line)
       const [code] = await running.ended
       assert.equal(code, 0, running.printed.out + running.printed.err)
@@ -104,7 +104,7 @@ describe('the examples, through the gateway with a token', () => {
     })
   }
 
-  it('without a good token an example ends with the reason', async () => {
+  it('without a valid token an example exits with the reason', async () => {
     await using running = run('npx node examples/kit.mjs', { ...env, SLUICE_TOKEN: `${env['SLUICE_TOKEN']}x` })
     const [code] = await running.ended
     assert.notEqual(code, 0)
@@ -121,7 +121,7 @@ describe('the examples, through the gateway with a token', () => {
     assert.equal(url, `ws://127.0.0.1:${way.port}/?ticket=${ticket}`)
   })
 
-  it('a page in Chromium connects with a ticket, never sees the token, and comes back after a loss', async () => {
+  it('a page in Chromium connects with a ticket, never sees the token, and reconnects after a loss', async () => {
     await using running = run(lines.find((line) => line === BROWSER_LINE) ?? 'false')
     await until('it listens', () => running.printed.out.includes('open http'), 60_000)
     const address = /http:\S+/.exec(running.printed.out)?.[0] ?? ''

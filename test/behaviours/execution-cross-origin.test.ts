@@ -18,7 +18,7 @@ function preflight(service: TestExecution, path: string, origin: string) {
   return fetch(`${service.http}${path}`, { method: 'OPTIONS', headers })
 }
 
-test('POST / is granted to configured origins alone, by default to none', async () => {
+test('POST / is granted to configured origins only, by default to none', async () => {
   for (const corsOrigins of [[], [GRANTED]]) {
     await using service = await startTestExecution({ settings: { corsOrigins } })
     for (const origin of [GRANTED, OTHER]) {
@@ -37,7 +37,7 @@ test('POST / is granted to configured origins alone, by default to none', async 
   }
 })
 
-test('what a page can send without asking is refused with 415 before it is read', async () => {
+test('a request that a browser sends without a preflight is refused with 415 before it is read', async () => {
   await using service = await startTestExecution({ settings: { corsOrigins: [GRANTED] } })
   for (const type of [
     'text/plain',
@@ -48,7 +48,7 @@ test('what a page can send without asking is refused with 415 before it is read'
     const refused = await post(service, { origin: OTHER, 'content-type': type })
     assert.equal(refused.status, 415, type)
     assert.equal(await refused.text(), 'Content-Type: application/json is required from a web page')
-    // A client that is no page may leave the type out, as curl does.
+    // A client that is not a browser may omit the content type, as curl can.
     assert.equal((await post(service, { 'content-type': type })).status, 200, type)
   }
   const json = await post(service, { origin: GRANTED, 'content-type': 'application/json; charset=utf-8' })

@@ -17,7 +17,7 @@ import { startExecutionProcess } from '../../src/processes/execution.ts'
 import { sluiceHere } from '../support/cli-in-process.ts'
 import { openStream } from '../support/stream-reader.ts'
 
-/** The process of its own, on a clock of the test: how it ends, and with which code. */
+/** The standalone process with a manual clock: how it ends, and with which code. */
 async function startStandalone(folder: { file(name: string): string }, deps: Partial<Deps> = {}) {
   const env = {
     SLUICE_EXECUTION__LISTEN: '127.0.0.1:0',
@@ -30,7 +30,7 @@ async function startStandalone(folder: { file(name: string): string }, deps: Par
   const alone = await startExecutionProcess(settings, { log: silentLogger, clock, random: secureRandom, env, ...deps })
   return { ...alone, clock, ended, base: `127.0.0.1:${alone.execution.address.port}` }
 
-  /** Lets time pass until the process has ended, and says whether all was closed in good order. */
+  /** Advances time until the process has ended. Returns whether everything was closed in order. */
   async function ended(): Promise<boolean> {
     let end: { clean: boolean } | undefined
     void alone.lifecycle.stopped.then((stopped) => {
@@ -44,7 +44,7 @@ async function startStandalone(folder: { file(name: string): string }, deps: Par
   }
 }
 
-test('alone, a silent source ends the process with 75: clients get 1012, /health 503 for 5 s', async () => {
+test('standalone, a silent source ends the process with 75: clients get 1012, /health 503 for 5 s', async () => {
   using folder = makeTestFolder()
   const { clock, base, ended, exitCode } = await startStandalone(folder)
   await using client = await openStream(`ws://${base}/v1/ws`)
@@ -56,7 +56,7 @@ test('alone, a silent source ends the process with 75: clients get 1012, /health
   assert.deepEqual([clean, exitCode()], [true, 75])
 })
 
-test('alone, a signal ends the process with 0', async () => {
+test('standalone, a signal ends the process with 0', async () => {
   using folder = makeTestFolder()
   const { base, ended, lifecycle, exitCode } = await startStandalone(folder)
   await using client = await openStream(`ws://${base}/v1/ws`)
@@ -67,7 +67,7 @@ test('alone, a signal ends the process with 0', async () => {
   assert.deepEqual([clean, exitCode()], [true, 0])
 })
 
-test('alone it answers the command line: how it is, what it does, what it logs, and to end', {
+test('standalone, the process responds to status, top, logs tail and drain', {
   timeout: 60_000,
 }, async () => {
   using folder = makeTestFolder()
@@ -90,7 +90,7 @@ test('alone it answers the command line: how it is, what it does, what it logs, 
   const top = JSON.parse(await ask('top --json')) as { execution: { clients: number } | null; sender: object | null }
   assert.deepEqual([top.execution?.clients, top.sender], [0, null])
   assert.match(await ask('logs tail --json'), /"msg":"listening".*\n.*"msg":"started"/s)
-  // The command waits until the process has ended, which takes the time of this test's clock.
+  // The command waits until the process has ended, which depends on the manual clock.
   const draining = ask('drain --yes')
   const clean = await ended()
   await draining

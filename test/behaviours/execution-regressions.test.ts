@@ -9,7 +9,7 @@ import { checkConnection, type Published } from '../support/history-checker.ts'
 import { liveTexts as after, helloOf, openStream, refusedHandshake } from '../support/stream-reader.ts'
 
 /** One test for each defect of the earlier public gateway (the list R1 to R18); those of time, REST and metrics have files of their own. */
-describe('what the earlier gateway got wrong', () => {
+describe('regressions of the earlier gateway', () => {
   test('R1: a resumed client gets, byte for byte, what an uninterrupted one got', async () => {
     await using service = await startTestExecution()
     const url = `${service.ws}/v1/ws?subscribe=TPS,TxnLog`
@@ -26,7 +26,7 @@ describe('what the earlier gateway got wrong', () => {
       await back.until(1 + 80 - at)
       await steady.until(steady.texts.length)
       assert.equal(helloOf(back).resumed, true)
-      await until('the steady one has it too', () => after(steady).length >= after(back).length + at + 1)
+      await until('the uninterrupted client has it too', () => after(steady).length >= after(back).length + at + 1)
       assert.deepEqual(after(back), after(steady).slice(at + 1), `resumed at ${at}`)
       assert(!after(back).some((text) => text.includes('StorageAccess')), 'blocked events are in neither')
     }
@@ -41,7 +41,7 @@ describe('what the earlier gateway got wrong', () => {
     for (let at = 0; at < count; at += 1000)
       service.source.report(...Array.from({ length: Math.min(1000, count - at) }, (_, n) => tps(at + n)))
     await using client = await openStream(`${service.ws}/v1/ws?subscribe=TPS&resume_from=${start}`)
-    // A reader that stops again and again, so that the server has to wait for it.
+    // A reader that pauses repeatedly, so that the server has to wait for it.
     const stop = setInterval(() => {
       client.pause()
       setTimeout(() => client.resume(), 2)
@@ -60,7 +60,7 @@ describe('what the earlier gateway got wrong', () => {
     assert.deepEqual([violations, reportedGaps], [[], []])
   })
 
-  test('R3: a client that missed nothing resumes with nothing', async () => {
+  test('R3: a client that missed no frame gets none on resume', async () => {
     await using service = await startTestExecution()
     service.source.report(tps(1), tps(2))
     const status = await statusOf(service)
@@ -72,7 +72,7 @@ describe('what the earlier gateway got wrong', () => {
     assert.deepEqual(client.frames[1], { seq: status.newest_seqno + 1, TPS: 3 })
   })
 
-  test('R4: the table of boundaries', async () => {
+  test('R4: resumes at every boundary of the buffer as listed', async () => {
     await using service = await startTestExecution({
       settings: { resume: { entriesMax: 5, bytesMax: 1_000_000, eventsLingerMs: 0 } },
     })
@@ -120,7 +120,7 @@ describe('what the earlier gateway got wrong', () => {
     }
   })
 
-  test('R5: numbers go on across restarts, and an old cursor never matches new data', async () => {
+  test('R5: sequence numbers continue across restarts, and an old cursor never matches new data', async () => {
     const seqStore = createSeqMemory()
     let cursor = 0
     for (let restart = 0; restart < 3; restart++) {
@@ -143,7 +143,7 @@ describe('what the earlier gateway got wrong', () => {
     }
   })
 
-  test('R6, R7: a client that stalls is told of every frame it lost, and numbers grow strictly', async () => {
+  test('R6, R7: a stalled client gets the count of every lost frame, and sequence numbers increase strictly', async () => {
     await using service = await startTestExecution({
       settings: {
         client: { framesMax: 64, bytesMax: 1_048_576, dropsMax: 1_000_000, pingMs: 30_000, pingsMissedMax: 2 },
@@ -161,14 +161,14 @@ describe('what the earlier gateway got wrong', () => {
       published.push({ seq, text: `{"seq":${seq},"TopAccesses":${JSON.stringify(data)}}` })
     }
     client.pause()
-    // More than the buffers of both sockets hold, so that frames must wait, and then be dropped.
+    // More than the buffers of both sockets, so that frames are queued and then dropped.
     for (let at = 0; at < 30_000; at++) {
       report(at)
       if (at % 100 === 0) await new Promise(setImmediate)
     }
     client.resume()
-    // The first ones told now may be dropped as well: its queue empties only as it reads.
-    await until('it keeps up again', async () => {
+    // The first reports may be dropped as well: the queue empties only as the client reads.
+    await until('it has caught up', async () => {
       report(-1)
       await new Promise((resolve) => setTimeout(resolve, 20))
       return client.texts.at(-1) === published.at(-1)?.text
@@ -183,7 +183,7 @@ describe('what the earlier gateway got wrong', () => {
     assert(seqs.every((seq, at) => at === 0 || seq > (seqs[at - 1] as number)))
   })
 
-  test('R6: a client that never reads is closed with 1008 and told why', async () => {
+  test('R6: a client that never reads is closed with 1008 and the reason', async () => {
     await using service = await startTestExecution({
       settings: { client: { framesMax: 16, bytesMax: 1_048_576, dropsMax: 500, pingMs: 30_000, pingsMissedMax: 2 } },
     })
@@ -194,7 +194,7 @@ describe('what the earlier gateway got wrong', () => {
       account: Array.from({ length: 200 }, () => ({ key: `0x${'a'.repeat(40)}` as const, count: 1 })),
       storage: [],
     }
-    await until('it was given up', async () => {
+    await until('it was closed', async () => {
       for (let at = 0; at < 100; at++) service.source.report({ kind: 'top-accesses', data })
       return service.registry.value('sluice_execution_ws_dropped_total') === 500
     })
@@ -204,7 +204,7 @@ describe('what the earlier gateway got wrong', () => {
     if (code === 1008) assert.match(reason, /too slow: 500 frames dropped/)
   })
 
-  test('R11: a thousand broken handshakes take no place from anybody', async () => {
+  test('R11: a thousand failed handshakes hold no connection permit', async () => {
     await using service = await startTestExecution({
       settings: { connectionsPerAddress: 3, ws: { countsLoopback: true } },
     })
@@ -231,7 +231,7 @@ describe('what the earlier gateway got wrong', () => {
     assert.match(body, /3 connections of one address/)
     assert.equal(headers['retry-after'], '5')
     await one[Symbol.asyncDispose]()
-    await until('its place is free', async () => (await statusOf(service)).connected_clients === 2)
+    await until('its permit is released', async () => (await statusOf(service)).connected_clients === 2)
     await using four = await openStream(`${service.ws}/v1/ws`)
     await four.until(1)
   })
@@ -247,12 +247,12 @@ describe('what the earlier gateway got wrong', () => {
     await using one = await openStream(`${proxied.ws}/v1/ws`, from('192.0.2.1'))
     await using two = await openStream(`${proxied.ws}/v1/ws`, from('192.0.2.2'))
     await Promise.all([one.until(1), two.until(1)])
-    // What stands to the left of the last hop can be made up.
+    // Entries to the left of the last hop can be forged.
     const forged = from('192.0.2.9, 192.0.2.2').headers
     assert.equal((await refusedHandshake(`${proxied.ws}/v1/ws`, forged)).status, 429)
   })
 
-  test('R15: a bad subscribe is answered with its reason, and the old subscription stays', async () => {
+  test('R15: an invalid subscribe gets an Error with the reason, and the old subscription stays', async () => {
     await using service = await startTestExecution()
     await using client = await openStream(`${service.ws}/v1/ws?subscribe=TPS`)
     await client.until(1)
@@ -293,14 +293,14 @@ describe('what the earlier gateway got wrong', () => {
     service.source.report(tps(3))
     await client.until(2 + table.length)
     assert.equal(Object.keys(client.frames.at(-1) ?? {})[1], 'TPS')
-    // In the address the same: the default set stays, and the mistake is told.
+    // The same in the URL: the default set stays, and the error is reported.
     await using mistaken = await openStream(`${service.ws}/v1/ws?subscribe=TSP&resume_from=1`)
     await mistaken.until(3)
     assert.deepEqual(helloOf(mistaken).subscribed.events.length, 4)
     assert.match(mistaken.texts[1] ?? '', /"Error":\{"code":"invalid_subscribe"/)
   })
 
-  test('R18: min_stage is Proposed or refused; nothing is held back or dropped in silence', async () => {
+  test('R18: min_stage is Proposed or refused; no frame is held back or dropped silently', async () => {
     await using service = await startTestExecution()
     await using client = await openStream(`${service.ws}/v1/ws`)
     await client.until(1)
@@ -312,7 +312,7 @@ describe('what the earlier gateway got wrong', () => {
     assert.match(client.texts[2] ?? '', /"Subscribed":\{"events":\["TxnLog"\]/)
   })
 
-  test('a client that sends without end is closed with 1008, one whose message is too large with 1009', async () => {
+  test('closes a client that floods messages with 1008, and one with a message over the limit with 1009', async () => {
     await using service = await startTestExecution()
     await using chatty = await openStream(`${service.ws}/v1/ws`)
     await chatty.until(1)
@@ -325,7 +325,7 @@ describe('what the earlier gateway got wrong', () => {
     assert.equal((await large.untilClosed()).code, 1009)
   })
 
-  test('a dead peer is found by pings: cut after 60 s of silence, not before', async () => {
+  test('terminates a peer that does not respond to pings after 60 s, not before', async () => {
     const clock = createManualClock()
     await using service = await startTestExecution({ clock })
     await using alive = await openStream(`${service.ws}/v1/ws`)
@@ -343,7 +343,7 @@ describe('what the earlier gateway got wrong', () => {
       service.source.beat()
       clock.advance(1)
       await until(`${left} are left after ${seconds} s`, async () => (await connected()) === left)
-      // The pong of the living one comes back before the next ping.
+      // The pong of the live client arrives before the next ping.
       await new Promise((resolve) => setTimeout(resolve, 50))
     }
   })

@@ -73,7 +73,7 @@ describe('the service over a ring', () => {
     const path = folder.file('ring')
     // The ring appears after the service has started.
     await using service = await startExecutionOverRing(path)
-    await until('its absence is told', () => /no event ring/.test(service.execution.status().failure ?? ''))
+    await until('its absence is reported', () => /no event ring/.test(service.execution.status().failure ?? ''))
     await using writer = await startRingWriter({ path, blockMs: 50, tps: 400, seed: 6 }, writerDeps)
     await using client = await openStream(`${service.ws}/v1/ws`)
     await until('all four kinds came', () =>
@@ -110,15 +110,15 @@ describe('the service over a ring', () => {
     // The node restarts: the ring is replaced, and the stream reports it and continues.
     await writer[Symbol.asyncDispose]()
     await using _second = await startRingWriter({ path, blockMs: 50, tps: 400, seed: 8 }, writerDeps)
-    await until('the restart is told', () => client.texts.some((text) => text.includes('"ring_restart"')))
+    await until('the restart is reported', () => client.texts.some((text) => text.includes('"ring_restart"')))
     const before = client.frames.length
-    await until('and the stream goes on', () => client.frames.slice(before).some((frame) => 'ContentionData' in frame))
+    await until('the stream continues', () => client.frames.slice(before).some((frame) => 'ContentionData' in frame))
     const seqs = client.frames.slice(1 + helloOf(client).snapshot).map(({ seq }) => seq)
     const numbered = seqs.filter((seq) => seq > 0)
     assert(numbered.every((seq, at) => at === 0 || seq > (numbered[at - 1] as number)))
   })
 
-  test('a ring of an unknown schema is refused with its hash, and taken when it is replaced by a good one', async () => {
+  test('refuses a ring of an unknown schema with its hash, and reads the valid one that replaces it', async () => {
     using folder = makeTestFolder()
     const path = folder.file('ring')
     {
@@ -129,11 +129,11 @@ describe('the service over a ring', () => {
     writeSync(handle, Buffer.alloc(32, 0xcd), 0, 32, 8)
     closeSync(handle)
     await using service = await startExecutionOverRing(folder.file('other'))
-    await until('the hash is told', () => service.execution.status().failure?.includes('cd'.repeat(32)) === true)
+    await until('the hash is reported', () => service.execution.status().failure?.includes('cd'.repeat(32)) === true)
     assert.equal((await statusOf(service)).status, 'healthy', 'the first 10 s count from the start')
     rmSync(folder.file('other'))
     await using _good = await startRingWriter({ path: folder.file('other'), blockMs: 50, tps: 10, seed: 5 }, writerDeps)
-    await until('the good one is read', async () => (await statusOf(service)).block_number > 0)
+    await until('the valid ring is read', async () => (await statusOf(service)).block_number > 0)
     assert.equal(service.execution.status().failure, undefined)
   })
 
@@ -162,7 +162,7 @@ describe('the service over a ring', () => {
       client.frames.flatMap((frame) =>
         'ContentionData' in frame ? [[frame.ContentionData.block_number, frame.ContentionData.total_txn_count]] : [],
       )
-    await until('both blocks were told', () => counts().some(([number]) => number === 3), 30_000)
+    await until('both blocks were reported', () => counts().some(([number]) => number === 3), 30_000)
     assert.deepEqual(counts().slice(-2), [
       [2, 25_000],
       [3, 1],

@@ -22,7 +22,7 @@ test('sluice serve without a ring runs the whole service over the simulated chai
     await client.until(3)
     assert.equal(helloOf(client).resumed, false)
     assert.match(await (await fetch(`http://${address}/`)).text(), /<!doctype html>/i)
-    // Each series is at one address: Prometheus may scrape both, and sees none twice.
+    // Each series is at one address only: Prometheus may scrape both without duplicates.
     const seriesAt = async (host: string) => {
       const text = await (await fetch(`http://${host}/metrics`)).text()
       return new Map([...text.matchAll(/^([a-z_]+)\S* (\S+)$/gm)].map(([, name = '', value]) => [name, Number(value)]))
@@ -37,7 +37,7 @@ test('sluice serve without a ring runs the whole service over the simulated chai
     )
     cursor = newest_seqno
     assert.equal(await running.stop(), 0)
-    await until('the client was told to come back', () => client.closed !== undefined)
+    await until('the client was closed with a code to reconnect', () => client.closed !== undefined)
     assert.equal(client.closed?.code, 1012)
   }
 })

@@ -95,7 +95,7 @@ test('subscribe messages are charged with their snapshots; one over the budget g
   for (let times = 0; times < 10; times++) {
     client.send({ subscribe: [times % 2 === 0 ? 'Lifecycle' : 'TPS'] })
     await until(
-      'it is answered',
+      'the client has a response',
       () => client.frames.filter((frame) => 'Subscribed' in frame || 'Error' in frame).length > times,
     )
     clock.advance(200)

@@ -91,6 +91,6 @@ test('auth = "token": a subscription has one budget across addresses and protoco
   assert.equal(
     (await get('/v1/tps', '', '192.0.2.1')).status,
     401,
-    'a request without a token is not charged to anybody',
+    'a request without a token is charged to no subscription',
   )
 })

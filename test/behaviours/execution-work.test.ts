@@ -35,7 +35,7 @@ describe('no request blocks the event loop', () => {
     await using service = await startTestExecution({ clock: systemClock })
     for (let number = 1; number <= 12; number++)
       service.source.report(ethBlock({ number, txns: 150, logsPerTxn: 5, hasNoBloom: number % 2 === 0 }))
-    // Warm, so that compiling counts less.
+    // Warms up, so that compilation counts less.
     await post(service, rpcCall('eth_getLogs', [ALL_BLOCKS]))
     using turns = watchEventLoop()
     const absent = { ...ALL_BLOCKS, address: `0x${'11'.repeat(20)}` }
@@ -115,10 +115,10 @@ describe('no request blocks the event loop', () => {
     const calls = (outcome: 'ok' | 'error') =>
       service.registry.value('sluice_execution_rpc_calls_total', { method: 'eth_getLogs', outcome }) ?? 0
     const done = () => calls('ok') + calls('error')
-    await until('it is worked on', () => open() === 1 && done() > 0)
+    await until('the request is in progress', () => open() === 1 && done() > 0)
     // A client that only ends its side may still wait for the response, and is served.
     socket.resetAndDestroy()
-    await until('its permit is back', () => open() === 0)
+    await until('its permit is released', () => open() === 0)
     const atLeave = done()
     // Another request runs after the rest of the first.
     await post(service, rpcCall('eth_blockNumber'))
@@ -235,7 +235,7 @@ describe('concurrent requests', () => {
     assert.deepEqual(refused.json.error.data, { limit: 'requestsPerClient', size: 3, retryAfterMs: 1000 })
     assert.equal((await post(service, rpcCall('eth_syncing'), from('192.0.2.2'))).status, 200)
     for (const socket of sockets) socket.destroy()
-    await until('their places are free', () => service.registry.value('sluice_execution_rpc_requests') === 0)
+    await until('their permits are released', () => service.registry.value('sluice_execution_rpc_requests') === 0)
     assert.equal((await post(service, rpcCall('eth_syncing'), from('192.0.2.1'))).status, 200)
   })
 

@@ -71,7 +71,7 @@ describe('credentials on the gRPC server', () => {
       ['an empty value', [['x-token', '']], 'malformed'],
       ['not a token', [['x-token', 'hello']], 'malformed'],
       ['a wrong checksum', [['x-token', `${token.slice(0, -1)}${token.endsWith('0') ? '1' : '0'}`]], 'malformed'],
-      ['a token of nobody', [['x-token', unknown]], 'unknown'],
+      ['an unknown token', [['x-token', unknown]], 'unknown'],
       ['8 KB', [['x-token', 'x'.repeat(8192)]], 'malformed'],
       ['another scheme', [['authorization', `Basic ${token}`]], 'missing'],
       ['x-api-key, which is for RPC', [['x-api-key', token]], 'missing'],

@@ -8,7 +8,7 @@ import { until } from '../../src/platform/process/test-wait.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
 import { type GrpcGateway, openStream, SUBSCRIBE, startGrpcGateway, tokenMetadata } from '../support/grpc-gateway.ts'
 
-/** Clients that mean harm, or do some by being slow. */
+/** Hostile and slow clients. */
 describe('the gRPC server with hostile clients', () => {
   let node: FakeNode
   let on: GrpcGateway
@@ -53,7 +53,7 @@ describe('the gRPC server with hostile clients', () => {
     pump()
     let before = -1
     let looks = 0
-    await until('the node is held up', () => {
+    await until('the stream of the node is paused', () => {
       looks = written === before ? looks + 1 : 0
       before = written
       return !isFree && looks > 50

@@ -24,7 +24,7 @@ test('ends streams when their token expires, without a change of the store', asy
   await using node = await startFakeNode()
   node.onGrpcCall = (call) => call.sendHeaders()
   await using on = await startGrpcGateway([{ name: 'fake', grpc: node.grpc }], { sweepMs: 20 })
-  // Made as if a while ago: at its end there is the skew of clocks to wait for.
+  // Created in the past: expiry is delayed by the allowed clock skew.
   const made = await createSubscription(
     { ...on.gateway.on, nowMs: Date.now() - 2 * SKEW_MS },
     {

@@ -36,7 +36,7 @@ describe('the gRPC server', () => {
   let node: FakeNode
   let proxy: FaultProxy
   let on: GrpcGateway
-  /** Of the newest stream alone: what earlier ones left behind may reach the node later. */
+  /** Of the newest stream only: messages of earlier ones may reach the node later. */
   let calls: { call: GrpcCall; messages: Uint8Array[] }[] = []
   let streams = 0
   let respond: (call: GrpcCall) => void
@@ -152,13 +152,13 @@ describe('the gRPC server', () => {
     for (const earlier of [[], [SLOTS], [PING_ONLY]]) {
       const stream = await begin({ grpcAccountsPerStream: 2 })
       for (const message of earlier) stream.send(message)
-      // What is still on its way to the node when the stream ends does not get there.
+      // Messages in flight to the node when the stream ends do not reach it.
       await until('the node has what was within the plan', () => calls[0]?.messages.length === earlier.length)
       stream.send(many)
       const { code, details } = await stream.ended
       assert.equal(code, GrpcCode.invalidArgument)
       assert.match(details, /accounts "big" brings the request to 3 accounts; grpcAccountsPerStream allows 2 /)
-      await until('the node is left', () => calls[0]?.call.isOver ?? false)
+      await until('the call to the node is cancelled', () => calls[0]?.call.isOver ?? false)
       assert.deepEqual(calls[0]?.messages, earlier)
       assert.equal(quota(stream.id, stream.token), earlier.includes(SLOTS) ? 1 : 0)
       assert.equal(stream.permits(), 0)
@@ -166,7 +166,7 @@ describe('the gRPC server', () => {
     const broken = await begin()
     broken.send(Buffer.from('no request'))
     assert.match((await broken.ended).details, /not a SubscribeRequest/)
-    await until('the node is left', () => calls[0]?.call.isOver ?? false)
+    await until('the call to the node is cancelled', () => calls[0]?.call.isOver ?? false)
   })
 
   it('applies changed limits to an open stream', async () => {
@@ -175,7 +175,7 @@ describe('the gRPC server', () => {
     stream.send(SLOTS)
     await until('the node has it', () => calls[0]?.messages.length === 1)
     await limitSubscription(on.gateway.on, { subscription: stream.id, overrides: { grpcAccountsPerStream: 3 } })
-    await until('the change is here', () => {
+    await until('the gateway has the change', () => {
       const caller = on.gateway.access.authenticate({ token: stream.token }, 'bundle', Date.now())
       return caller.ok && caller.limits.grpcAccountsPerStream === 3
     })
@@ -193,7 +193,7 @@ describe('the gRPC server', () => {
     const flood = await begin()
     for (let ping = 0; ping < 25; ping++) flood.send(PING_ONLY)
     await until('the node has them', () => calls[0]?.messages.length === 25)
-    assert.equal(quota(flood.id, flood.token), 1 + 5, 'beyond 20 in 10 s pings cost')
+    assert.equal(quota(flood.id, flood.token), 1 + 5, 'pings beyond 20 in 10 s are charged')
     flood.call.cancel()
   })
 
@@ -229,12 +229,12 @@ describe('the gRPC server', () => {
     const stream = await begin({ grpcStreams: 1 })
     await stream.headers
     stream.call.cancel()
-    await until('the node is left', () => calls[0]?.call.isOver ?? false)
+    await until('the call to the node is cancelled', () => calls[0]?.call.isOver ?? false)
     await until('the permit is released', () => stream.permits() === 0)
     await until('nothing is open', () => on.server.openCalls === 0)
   })
 
-  it('passes on a half-close and ends nothing', async () => {
+  it('forwards a half-close and keeps the stream open', async () => {
     const stream = await begin()
     let isHalf = false
     await until('it is there', () => calls.length === 1)
@@ -247,7 +247,7 @@ describe('the gRPC server', () => {
     stream.call.cancel()
   })
 
-  it('a lost node is UNAVAILABLE, with the last slot seen and no half message', async () => {
+  it('a lost node is UNAVAILABLE, with the last slot and no partial message', async () => {
     const stream = await begin()
     stream.send(SLOTS)
     await until('it is there', () => calls[0]?.messages.length === 1)
@@ -259,7 +259,7 @@ describe('the gRPC server', () => {
     assert.deepEqual([code, details], [14, 'the node behind this call is lost; last slot seen: 812345678'])
   })
 
-  it('refuses with UNAVAILABLE and no charge without a node', async () => {
+  it('refuses with UNAVAILABLE without a node, and does not charge', async () => {
     const { token, id } = await on.gateway.subscribe({})
     await proxy.disable()
     const { error } = await unary(on.client, PING, Buffer.alloc(0), tokenMetadata(token))

@@ -68,7 +68,7 @@ describe('a stream whose node is lost', () => {
     return { ...stream, id, slots, used: () => on.gateway.access.quota(caller).month.used }
   }
 
-  /** Cuts the connection of the node this call is at. */
+  /** Closes the connection of the node that serves this call. */
   function cut({ node }: Served): void {
     proxies[node]?.resetConnections()
   }
@@ -85,7 +85,7 @@ describe('a stream whose node is lost', () => {
     assert.equal(served.length, 1)
   })
 
-  it('goes on at the other node with the same filters, set back so far that nothing is missing, and is not charged', async () => {
+  it('resumes at the other node with the same filters, from a slot early enough to miss nothing, and is not charged', async () => {
     const stream = await begin({ grpcResume: true })
     stream.send(request({ slots: { later: {} }, commitment: 1 }))
     await until('the node has the change', () => served[0]?.requests.length === 2)
@@ -100,10 +100,10 @@ describe('a stream whose node is lost', () => {
     assert.deepEqual(Object.keys(asked?.slots ?? {}), ['later'])
     assert.deepEqual([asked?.commitment, asked?.fromSlot], [1, BigInt(BEST_SLOT - 40)])
     for (const slot of [999, 1000, 1001]) last().call.send(update(slot))
-    await until('it goes on', () => stream.messages.length === 4)
+    await until('the stream continues', () => stream.messages.length === 4)
     assert.deepEqual(stream.slots(), [999, 999, 1000, 1001])
     assert.equal(stream.used(), used)
-    // Filters can still be changed, and what is refused is refused.
+    // Filters can still be changed, and invalid ones are still refused.
     stream.send(request({ slots: { s: {} } }))
     await until('the new node has the change', () => last().requests.length === 2)
     assert.equal(stream.used(), used + 1)
@@ -131,7 +131,7 @@ describe('a stream whose node is lost', () => {
     last().call.end({ code: GrpcCode.unavailable, message: 'server is shutting down try again later' })
     await until('the next node has the request', () => served.length === 3 && last().requests.length === 1)
     last().call.send(update(1001))
-    await until('it goes on', () => stream.messages.length === 3)
+    await until('the stream continues', () => stream.messages.length === 3)
     assert.deepEqual(stream.slots(), [999, 1000, 1001])
     stream.call.cancel()
   })
@@ -159,7 +159,7 @@ describe('a stream whose node is lost', () => {
     assert.equal(on.registry.value('sluice_bundle_grpc_resumes_total', { result: 'ended' }), 1)
   })
 
-  it('gets a status of the node that is no loss unchanged', async () => {
+  it('ends with the status of the node, unchanged, where it does not mean a lost node', async () => {
     const stream = await begin({ grpcResume: true })
     last().call.send(update(998))
     await until('it arrived', () => stream.messages.length === 1)

@@ -7,7 +7,7 @@ import { WebSocket } from 'ws'
 import { temporaryFolder } from '../support/cli.ts'
 import { serve } from '../support/serve.ts'
 
-/** The first thing a newcomer does: start it, and paste what it printed. */
+/** The first use: start it, and paste the printed lines. */
 test('every line to paste on the handover card works as printed, against the embedded chain', async () => {
   await using home = await temporaryFolder()
   await using running = serve({

@@ -56,9 +56,9 @@ test('limits the bytes of held requests and responses, and refuses by the name o
   assert.equal((await post(JSON.stringify(call('getHealth', 1)))).status, 200)
 
   for (const socket of slow) socket.destroy()
-  await until('all is given back', async () => (await metric('sluice_process_held_bytes')) === 0)
+  await until('all bytes are released', async () => (await metric('sluice_process_held_bytes')) === 0)
 
-  // One item larger than the share: it is given up by name, the others are not.
+  // One item larger than the share is refused with the name of the limit; the others are served.
   const mixed = await (await post(JSON.stringify([call('getProgramAccounts', 1), call('getHealth', 2)]))).text()
   assert.match(
     mixed.slice(0, 1000),
@@ -86,7 +86,7 @@ test('delivers a large batch completely, in order, and compressed on request', a
   assert.equal(await identity.text(), expected)
   assert.match(identity.headers.get('x-ratelimit-cost') ?? '', /^\d+$/)
   const { port, hostname } = new URL(gateway.url)
-  // By hand, since `fetch` hides the encoding; HTTP/1.0 has no chunks.
+  // Over a raw socket, since `fetch` hides the encoding; HTTP/1.0 has no chunks.
   const raw = await new Promise<Buffer>((resolve) => {
     const chunks: Buffer[] = []
     const socket = connect(Number(port), hostname)

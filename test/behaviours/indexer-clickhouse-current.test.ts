@@ -112,7 +112,7 @@ describe('the dialect of current servers, on ClickHouse 26.5 from npm', () => {
   })
 })
 
-/** The part of the HTTP interface that the writer uses, over an engine that has none: settings of the address go into the statement. */
+/** The part of the HTTP interface that the writer uses, over an engine without one: settings in the URL become part of the statement. */
 async function startHttpOver(run: (statement: string) => Promise<string>): Promise<AsyncDisposable & { url: string }> {
   const respond = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const fields = new URL(request.url ?? '/', 'http://engine').searchParams

@@ -146,7 +146,7 @@ describe("hostile statements in front of the operator's ClickHouse", () => {
     assert.equal(await state(), unchanged)
   })
 
-  test('SHOW, DESCRIBE and EXISTS are answered from the schema', async () => {
+  test('SHOW, DESCRIBE and EXISTS return the schema', async () => {
     assert.match((await ask('SHOW TABLES')).text, /^account_activity\naccounts\nblocks\n/)
     assert.equal((await ask('SHOW DATABASES')).text, 'solana\n')
     assert.match((await ask('DESCRIBE TABLE blocks')).text, /^slot\tUInt64\t/)
@@ -154,7 +154,7 @@ describe("hostile statements in front of the operator's ClickHouse", () => {
     assert.match((await ask('DESCRIBE TABLE system.tables')).text, /UNKNOWN_TABLE/)
   })
 
-  test(`T14: ${GENERATED} statements made of hostile pieces, while another customer's query runs`, async (t) => {
+  test(`T14: ${GENERATED} statements of hostile parts do not affect the running query of another customer`, async (t) => {
     const { seed } = seedFor('hostile statements on clickhouse')
     const reached = touched
     const unchanged = await state()

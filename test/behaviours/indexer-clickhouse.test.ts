@@ -128,7 +128,7 @@ describe("queries on the operator's ClickHouse, Debian's server behind the gatew
     assert.match(await away.text(), /Code: 209\..*SOCKET_TIMEOUT/)
     await server.start()
     const head = rig.indexer.status().ingest?.headSlot ?? 0
-    await until('ingest goes on', () => (rig.indexer.status().ingest?.headSlot ?? 0) > head + 2, 60_000)
+    await until('ingest continues', () => (rig.indexer.status().ingest?.headSlot ?? 0) > head + 2, 60_000)
     assert.equal(await (await ask('SELECT 1')).text(), '1\n')
   })
 

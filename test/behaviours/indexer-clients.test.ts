@@ -79,7 +79,7 @@ describe('the query interface, with common clients', () => {
     const head = rig.indexer.status().ingest?.headSlot ?? 0
     assert.deepEqual(await read('SELECT 1 AS one'), [{ one: 1 }])
     await stopped
-    await until('ingest goes on', () => (rig.indexer.status().ingest?.headSlot ?? 0) > head)
+    await until('ingest continues', () => (rig.indexer.status().ingest?.headSlot ?? 0) > head)
     assert.equal(rig.indexer.status().restarts, 0)
   })
 

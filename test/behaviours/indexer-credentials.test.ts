@@ -113,7 +113,7 @@ describe('credentials of queries', () => {
       60_000,
     )
     const head = rig.indexer.status().ingest?.headSlot ?? 0
-    await until('ingest goes on', () => (rig.indexer.status().ingest?.headSlot ?? 0) > head, 60_000)
+    await until('ingest continues', () => (rig.indexer.status().ingest?.headSlot ?? 0) > head, 60_000)
     assert.equal((await ask(other.headers)).status, 200)
   })
 

@@ -22,11 +22,11 @@ type ServerRequest = {
   readonly method: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
-  /** In chunks, which only the complete reader takes. */
+  /** In chunks, which only node:http reads. */
   readonly isChunked?: true
 }
 
-/** Doors behind which everything is broken, each with requests that find it out: by the quick reader, and by the complete one. */
+/** Servers whose dependencies all throw, each with requests that call them: on the fast path and through node:http. */
 const LISTENERS: readonly {
   readonly name: string
   open(common: Common): Promise<HttpServer>
@@ -121,7 +121,7 @@ type Common = {
 }
 
 for (const { name, open, requests } of LISTENERS) {
-  test(`a mistake behind the door of ${name}: 500, and log and answer speak of the same request`, async () => {
+  test(`${name}: an internal error is a 500, and log and response have the same request id`, async () => {
     const lines: { readonly msg: string; readonly request_id?: string }[] = []
     const destination = { write: (line: string) => lines.push(JSON.parse(line) as (typeof lines)[number]) }
     const log = createLogger({ level: 'info', destination })

@@ -29,7 +29,7 @@ test('streams responses of 50 MB in constant memory, also to clients that stop r
     socket.on('data', (chunk: Buffer) => {
       if (stops && seen.bytes === 0) socket.pause()
       seen.bytes += chunk.length
-      // The end may come in pieces.
+      // The end may arrive in several chunks.
       seen.end = (seen.end + chunk.subarray(-40).toString('latin1')).slice(-40)
     })
     socket.write(
@@ -46,15 +46,15 @@ test('streams responses of 50 MB in constant memory, also to clients that stop r
   const before = bytesOf('VmRSS')
   const stuck = Array.from({ length: AT_ONCE - 1 }, () => ask(true))
   const reads = ask(false)
-  await until('the one that reads has all', () => isComplete(reads), 60_000)
+  await until('the reading client has the complete response', () => isComplete(reads), 60_000)
   await until('the others have begun', () => stuck.every(({ bytes }) => bytes > 0))
   const growth = bytesOf('VmRSS') - before
   t.diagnostic(
-    `RSS ${Math.round(before / 2 ** 20)} MiB before, ${(growth / 2 ** 20).toFixed(1)} MiB more with ${AT_ONCE} answers of 50 MB`,
+    `RSS ${Math.round(before / 2 ** 20)} MiB before, ${(growth / 2 ** 20).toFixed(1)} MiB more with ${AT_ONCE} responses of 50 MB`,
   )
   assert.ok(growth <= GROWTH_BYTES_MAX, `${growth} bytes`)
   for (const { socket } of stuck) socket.resume()
-  await until('they have all of it too', () => stuck.every(isComplete), 60_000)
+  await until('the others have the complete response too', () => stuck.every(isComplete), 60_000)
   assert.ok(bytesOf('VmRSS') - before <= GROWTH_BYTES_MAX)
   for (const { socket } of [...stuck, reads]) socket.destroy()
 })

@@ -99,7 +99,7 @@ describe('localnet JSON-RPC framing', () => {
     assert.equal(await body(batch), `[${ok},${invalid},${ok}]\n`)
   })
 
-  it('knows only its own methods', async () => {
+  it('responds with Method not found to unsupported methods', async () => {
     const names = [
       'getStakeActivation',
       'getFeeCalculatorForBlockhash',

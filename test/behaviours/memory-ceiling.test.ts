@@ -7,9 +7,9 @@ import { serve } from '../support/serve.ts'
 
 const CALL = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' }
 
-test('a process at its ceiling of memory turns away who is new, says why, and stays open to its operator', async () => {
+test('refuses new connections with 503 no-memory at residentBytesMax, and serves the operator listener', async () => {
   await using home = await temporaryFolder()
-  // Less than any Node takes: it is at its ceiling from the first moment on.
+  // Less than any Node process uses: the limit is reached from the start.
   const env = { SLUICE_MEMORY__RESIDENT_BYTES_MAX: String(64 * 2 ** 20) }
   await using served = serve({ cwd: home.path, args: ['--no-demo'], env })
   await served.line(/"pressure":"no-new-sockets".*"msg":"memory pressure changed"/)
@@ -27,7 +27,7 @@ test('a process at its ceiling of memory turns away who is new, says why, and st
   }
 })
 
-test('a process far below its ceiling takes everybody in', async () => {
+test('accepts connections far below residentBytesMax', async () => {
   await using home = await temporaryFolder()
   await using served = serve({ cwd: home.path, args: ['--no-demo'] })
   await served.line(/"msg":"started"/)
@@ -35,16 +35,16 @@ test('a process far below its ceiling takes everybody in', async () => {
   assert.doesNotMatch(served.stdout(), /memory pressure/)
 })
 
-/** Which doors turn away who is new, by how full the memory is: who opens a stream goes before who makes a call. */
+/** Servers of streams refuse new connections at a lower memory share than servers of calls. */
 const STREAMS = ['ws', 'grpc', 'execution']
 const CALLS = ['rpc', 'sender', 'indexer']
 
-test('at 80 % of the ceiling the doors of streams are shut, at 90 % those of calls too, and all open again below', async () => {
+test('stream servers refuse new connections at 80 % of residentBytesMax, call servers at 90 %, and all accept again below', async () => {
   await using home = await temporaryFolder()
   const ceiling = 1000 * 2 ** 20
   const setShare = (share: number) => {
     writeFileSync(home.file('next'), String(Math.round(ceiling * share)))
-    // Whole at any moment: it is read while it is written.
+    // Replaced atomically: it is read while it is written.
     renameSync(home.file('next'), home.file('resident'))
   }
   setShare(0.5)
@@ -70,7 +70,7 @@ test('at 80 % of the ceiling the doors of streams are shut, at 90 % those of cal
       )
     return new Map([...STREAMS, ...CALLS].map((server) => [server, count(server)]))
   }
-  /** The doors at which one who comes now is turned away. */
+  /** The servers that refuse a new connection now. */
   const shut = async () => {
     const before = await refused()
     for (const server of before.keys()) await knock(await served.address(server))
@@ -89,7 +89,7 @@ test('at 80 % of the ceiling the doors of streams are shut, at 90 % those of cal
   }
 })
 
-/** Comes, says a word, and waits until something is said in return or the door is shut. */
+/** Connects, sends a request, and waits for the first bytes of a response or for the close. */
 async function knock(address: string): Promise<void> {
   const { hostname, port } = new URL(`http://${address}`)
   const { promise, resolve } = Promise.withResolvers<void>()

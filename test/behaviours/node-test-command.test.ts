@@ -96,7 +96,7 @@ describe('sluice upstream test and sluice node test', () => {
       ],
     )
     assert.ok(rows.every(({ says }) => says.length > 3 && !says.includes('127.0.0.1')))
-    // A place that nodes may not be at is not even tried.
+    // No connection is made to an address that is not allowed for nodes.
     const asked = nodes[0].requests.length
     const refused = await run(section('one', nodes[0]), 'upstream', 'test', '-o', 'json')
     assert.equal(refused.code, 1)

@@ -22,7 +22,7 @@ it('one token is one budget over RPC, WebSocket and gRPC', async () => {
   const { token } = await gateway.subscribe({})
   const headers = { 'x-token': token }
   const me = async () => (await (await fetch(`${gateway.url}/v1/whoami`, { headers })).json()) as Me
-  assert.equal((await me()).month.used, 0, 'asking costs nothing')
+  assert.equal((await me()).month.used, 0, 'whoami is not charged')
 
   const call = '{"jsonrpc":"2.0","id":1,"method":"getBalance","params":["11111111111111111111111111111111"]}'
   const post = (body: string) =>
@@ -43,6 +43,6 @@ it('one token is one budget over RPC, WebSocket and gRPC', async () => {
   assert.equal((await me()).month.used, 3)
 
   await post(`[${call},${call},{"jsonrpc":"2.0","method":1}]`)
-  assert.equal((await me()).month.used, 5, 'each call of a batch is charged, what is no call is not')
+  assert.equal((await me()).month.used, 5, 'each call of a batch is charged, invalid items are not')
   socket.terminate()
 })

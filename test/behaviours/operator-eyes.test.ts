@@ -23,7 +23,7 @@ after(async () => {
 
 const run = (...words: string[]) => sluice(words, { cwd: home.path })
 
-/** Refused for want of a node, or of a token: enough to be seen. */
+/** Refused without a node or without a token; counted nevertheless. */
 async function call(given: string): Promise<void> {
   const headers = { 'content-type': 'application/json', 'x-token': given }
   const body = '{"jsonrpc":"2.0","id":1,"method":"getSlot"}'
@@ -52,7 +52,7 @@ test('top as JSON has the figures of every product, and no secret', async () => 
     'subscriptions',
     'refusals',
   ])
-  assert.equal(view['indexer'], null, 'what does not run has no figures')
+  assert.equal(view['indexer'], null, 'a stopped service has no figures')
   const refusals = view['refusals'] as { part: string; reason: string; count: number }[]
   assert.equal(refusals.find(({ part, reason }) => part === 'token' && reason === 'malformed')?.count, 5)
   assert.doesNotMatch(stdout, /slc_/)
@@ -134,7 +134,11 @@ test('status --watch prints each change, including a stop and a restart of the p
     child.kill('SIGINT')
   }
   assert.equal(await ended, 0)
-  assert.equal(reported.split('\n').filter((line) => line.startsWith('ok')).length, 2, 'a quiet second tells nothing')
+  assert.equal(
+    reported.split('\n').filter((line) => line.startsWith('ok')).length,
+    2,
+    'a second without a change prints nothing',
+  )
 })
 
 test('without a running process all three exit with 69', async () => {

@@ -26,7 +26,7 @@ test('a real Prometheus scrapes the operator listener without an error', async (
   await using home = await temporaryFolder()
   await using running = serve({ cwd: home.path })
   const target = await running.address('metrics')
-  // What it does while it starts may take longer than a scrape waits.
+  // During the start a response may take longer than the scrape timeout.
   await running.line(/"msg":"started"/)
   const port = await freePort()
   writeFileSync(
@@ -49,7 +49,7 @@ test('a real Prometheus scrapes the operator listener without an error', async (
       if (response?.status !== 200) return []
       return ((await response.json()) as { data: { result: { value: [number, string] }[] } }).data.result
     }
-    // Three good scrapes in a row, as Prometheus itself counts them.
+    // Three consecutive successful scrapes, as counted by Prometheus.
     while (Number((await query('sum_over_time(up{job="sluice"}[1m])'))[0]?.value[1] ?? 0) < 3) {
       assert.ok(!signal.aborted, 'no three scrapes in time')
     }

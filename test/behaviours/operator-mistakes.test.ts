@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { temporaryFolder } from '../support/cli.ts'
 import { sluiceHere } from '../support/cli-in-process.ts'
 
-/** What an operator mistypes: each is answered with what is wrong and with what to do. */
+/** Typing errors of an operator: each gets a message and a fix. */
 type Mistake = { readonly typed: string; readonly code: number; readonly wrong: RegExp; readonly fix: RegExp }
 
 const MISTAKES: readonly Mistake[] = [
@@ -68,7 +68,7 @@ const MISTAKES: readonly Mistake[] = [
   },
   { typed: 'logs tail --level loud', code: 2, wrong: /trace\|debug\|info/, fix: /sluice logs tail --help/ },
   { typed: 'docs operatin', code: 1, wrong: /did you mean operating/, fix: /sluice docs/ },
-  { typed: 'status', code: 69, wrong: /no running Sluice answers/, fix: /sluice serve/ },
+  { typed: 'status', code: 69, wrong: /no running Sluice responds/, fix: /sluice serve/ },
   { typed: 'restore nowhere.jsonl', code: 1, wrong: /there is no backup/, fix: /sluice backup FILE/ },
   {
     typed: 'restore FOLDER/not-a-backup',
@@ -82,15 +82,20 @@ const MISTAKES: readonly Mistake[] = [
     typed: 'config check --config FOLDER/quotes.toml',
     code: 78,
     wrong: /quotes\.toml:2:\d+ not TOML/,
-    fix: /text stands in quotes/,
+    fix: /text must be in quotes/,
   },
   {
     typed: 'config check --config FOLDER/key.toml',
     code: 78,
     wrong: /key\.toml:1:2 bundel.*did you mean bundle/,
-    fix: /Mend/,
+    fix: /Correct the lines/,
   },
-  { typed: 'config check --config FOLDER/port.toml', code: 78, wrong: /the port is above 65535/, fix: /Mend/ },
+  {
+    typed: 'config check --config FOLDER/port.toml',
+    code: 78,
+    wrong: /the port is above 65535/,
+    fix: /Correct the lines/,
+  },
   {
     typed: 'config check --config FOLDER/public.toml',
     code: 78,
@@ -101,7 +106,7 @@ const MISTAKES: readonly Mistake[] = [
     typed: 'config check --config FOLDER/literal.toml',
     code: 78,
     wrong: /secrets are given by reference/,
-    fix: /Mend/,
+    fix: /Correct the lines/,
   },
   { typed: 'config check --config FOLDER/mode.toml', code: 78, wrong: /has mode 0644/, fix: /chmod 600/ },
   { typed: 'sub list --state FOLDER/nowhere', code: 1, wrong: /there is no access store/, fix: /--state DIR/ },
@@ -136,7 +141,7 @@ test('every operator error has a message, a fix and its exit code', async () => 
     const { code, stderr } = await run(typed)
     const [, message = '', advised = ''] = /^error: ([\s\S]*?)\n {2}fix: (.*)/.exec(stderr) ?? []
     const isGood = code === wanted && wrong.test(message) && fix.test(advised) && !/\n {4}at /.test(stderr)
-    if (!isGood) objections.push(`${typed}: ended with ${code} and said: ${stderr}`)
+    if (!isGood) objections.push(`${typed}: exited with ${code} and printed: ${stderr}`)
   }
   assert.deepEqual(objections, [])
 })

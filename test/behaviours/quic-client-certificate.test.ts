@@ -10,15 +10,15 @@ import { connectQuic, numberedStream, QUIC_CLIENT, sendMany } from '../support/q
 import { quicIdentity } from '../support/quic-identity.ts'
 
 const withCaddy = { skip: hasCaddy ? false : 'no caddy is installed' }
-/** It lets a client open so many one-way streams and, since it reads none of them, never more. */
+/** Its limit of unidirectional streams; since it reads none of them, it never grants more. */
 const STREAMS_MAX = 100
-/** TLS alerts come with this added (RFC 9001 section 4.8). */
+/** The offset of TLS alerts in QUIC error codes (RFC 9001 section 4.8). */
 const CRYPTO_ERROR = 0x100
 const BAD_CERTIFICATE = 42
 const DECRYPT_ERROR = 51
 
 test(
-  "caddy: in with a validator's certificate; the credit is used to its end, and the rest is told",
+  "caddy: connects with a validator's certificate, uses all stream credit, and reports the rest as lost",
   withCaddy,
   async () => {
     await using peer = await startCaddyPeer()
@@ -39,7 +39,7 @@ test(
 )
 
 test(
-  'caddy: no certificate, or one whose key the client does not hold, is turned away by the peer',
+  'caddy: the peer refuses a client without a certificate, and one without the private key of its certificate',
   withCaddy,
   async () => {
     await using peer = await startCaddyPeer()
@@ -57,7 +57,7 @@ test(
   },
 )
 
-test('caddy: through loss, doubles and changed order everything allowed arrives', withCaddy, async (t) => {
+test('caddy: delivers every stream within the credit despite loss, duplicates and reordering', withCaddy, async (t) => {
   await using peer = await startCaddyPeer()
   const faults = { lossRate: 0.05, reorderRate: 0.05, duplicateRate: 0.02, damageRate: 0.01, delayMs: 3, jitterMs: 2 }
   const random = createSeededRandom(seedOf(t))
@@ -70,7 +70,7 @@ test('caddy: through loss, doubles and changed order everything allowed arrives'
   client.connection.close()
 })
 
-test('caddy: silence ends a connection, unless it is kept alive', withCaddy, async () => {
+test('caddy: closes a connection at the idle timeout, unless it is kept alive', withCaddy, async () => {
   await using peer = await startCaddyPeer()
   const kept = connectQuic(peer.port, peer, { ...CADDY, keepAliveMs: 200, idleTimeoutMs: 1000 })
   const silent = connectQuic(peer.port, peer, { ...CADDY, idleTimeoutMs: 1000 })
@@ -80,7 +80,7 @@ test('caddy: silence ends a connection, unless it is kept alive', withCaddy, asy
   kept.connection.close()
 })
 
-test('caddy: a peer that dies takes nothing along unsaid', withCaddy, async () => {
+test('caddy: reports every stream as lost or not taken when the peer dies', withCaddy, async () => {
   await using peer = await startCaddyPeer()
   const client = connectQuic(peer.port, peer, { ...CADDY, keepAliveMs: 200, idleTimeoutMs: 1000 })
   assert.equal((await sendMany(client, 5)).delivered, 5)

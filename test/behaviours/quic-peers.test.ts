@@ -13,7 +13,7 @@ const KINDS: readonly PeerKind[] = ['deno', 'bun']
 for (const kind of KINDS) {
   const withPeer = { skip: hasPeer(kind) ? false : `no ${kind} for this machine is installed` }
 
-  test(`${kind}: handshake, then every transaction arrives`, withPeer, async () => {
+  test(`${kind}: completes the handshake and delivers every transaction`, withPeer, async () => {
     await using peer = await startQuicPeer(kind)
     const client = connectQuic(peer.port, peer)
     const count = isFull ? 10_000 : 500
@@ -25,29 +25,43 @@ for (const kind of KINDS) {
     assert.equal((await peer.report()).streams, count, 'each exactly once')
     client.connection.close(7, 'bye')
     assert.deepEqual(client.ends, [{ by: 'us', code: 7, isApplication: true, message: 'bye' }])
-    await until('the peer has heard the close', () =>
+    await until('the peer has received the close', () =>
       peer.events.some(({ event, code }) => event === 'closed' && code === 7),
     )
     assert.equal(client.connection.send(numberedStream(1), assert.fail), false)
     await until('the connection is gone', () => client.connection.state === 'gone')
   })
 
-  test(`${kind}: 5 % loss, reordering, doubles and damage on both ways`, withPeer, async (t) => {
-    await using peer = await startQuicPeer(kind)
-    const faults = { lossRate: 0.05, reorderRate: 0.05, duplicateRate: 0.02, damageRate: 0.01, delayMs: 3, jitterMs: 2 }
-    const random = createSeededRandom(seedOf(t))
-    await using proxy = await startUdpFaultProxy({ target: { host: '127.0.0.1', port: peer.port }, faults }, { random })
-    const client = connectQuic(proxy.port, peer)
-    const count = isFull ? 10_000 : 500
-    const outcomes = await sendMany(client, count)
-    assert.deepEqual(outcomes, { delivered: count, refused: 0, lost: 0, 'not-taken': 0 })
-    await until('all of them are read', async () => (await peer.report()).distinct === count)
-    assert.ok(proxy.counts.upstream.lost > 0 && client.connection.stats.lostPackets > 0)
-    t.diagnostic(JSON.stringify(client.connection.stats))
-    client.connection.close()
-  })
+  test(
+    `${kind}: delivers every transaction despite 5 % loss, reordering, duplicates and damage in both directions`,
+    withPeer,
+    async (t) => {
+      await using peer = await startQuicPeer(kind)
+      const faults = {
+        lossRate: 0.05,
+        reorderRate: 0.05,
+        duplicateRate: 0.02,
+        damageRate: 0.01,
+        delayMs: 3,
+        jitterMs: 2,
+      }
+      const random = createSeededRandom(seedOf(t))
+      await using proxy = await startUdpFaultProxy(
+        { target: { host: '127.0.0.1', port: peer.port }, faults },
+        { random },
+      )
+      const client = connectQuic(proxy.port, peer)
+      const count = isFull ? 10_000 : 500
+      const outcomes = await sendMany(client, count)
+      assert.deepEqual(outcomes, { delivered: count, refused: 0, lost: 0, 'not-taken': 0 })
+      await until('all of them are read', async () => (await peer.report()).distinct === count)
+      assert.ok(proxy.counts.upstream.lost > 0 && client.connection.stats.lostPackets > 0)
+      t.diagnostic(JSON.stringify(client.connection.stats))
+      client.connection.close()
+    },
+  )
 
-  test(`${kind}: few streams at a time, and keys renewed on the way`, withPeer, async () => {
+  test(`${kind}: delivers with a low stream limit and across key updates`, withPeer, async () => {
     const few =
       kind === 'deno' ? { maxConcurrentUnidirectionalStreams: 4 } : { transportParams: { initialMaxStreamsUni: 4 } }
     await using peer = await startQuicPeer(kind, few)
@@ -59,7 +73,7 @@ for (const kind of KINDS) {
     client.connection.close()
   })
 
-  test(`${kind}: without credit nothing is sent, and all of it is told as lost`, withPeer, async () => {
+  test(`${kind}: sends nothing without stream credit, and reports all of it as lost`, withPeer, async () => {
     const none =
       kind === 'deno' ? { maxConcurrentUnidirectionalStreams: 0 } : { transportParams: { initialMaxStreamsUni: 0 } }
     await using peer = await startQuicPeer(kind, none)
@@ -67,7 +81,7 @@ for (const kind of KINDS) {
     const outcomes: StreamOutcome[] = []
     for (let n = 0; n < 20; n++)
       assert.ok(client.connection.send(numberedStream(n), (outcome) => outcomes.push(outcome)))
-    assert.equal(client.connection.send(numberedStream(20), assert.fail), false, 'the queue has an end')
+    assert.equal(client.connection.send(numberedStream(20), assert.fail), false, 'the queue is full')
     await until('the handshake is over', () => client.isOpen())
     await until('the peer has seen the client', () => peer.events.some(({ event }) => event === 'session'))
     assert.equal((await peer.report()).streams, 0)
@@ -77,19 +91,19 @@ for (const kind of KINDS) {
     assert.equal(outcomes.length, 20)
   })
 
-  test(`${kind}: the peer closes, and what was on its way is told`, withPeer, async () => {
+  test(`${kind}: reports a close by the peer, and accepts no streams afterwards`, withPeer, async () => {
     await using peer = await startQuicPeer(kind)
     const client = connectQuic(peer.port, peer, { keepAliveMs: 100 })
     assert.equal((await sendMany(client, 20)).delivered, 20)
     peer.write('close')
-    await until('the close is heard', () => client.ends.length === 1)
-    // Bun forgets the connection without a word, and answers the next packet with a stateless reset.
+    await until('the close is received', () => client.ends.length === 1)
+    // Bun drops the connection silently, and responds to the next packet with a stateless reset.
     assert.equal(client.ends[0]?.by, kind === 'deno' ? 'peer' : 'reset')
     if (kind === 'deno') assert.deepEqual([client.ends[0]?.code, client.ends[0]?.message], [4, 'too_many'])
     assert.equal((await sendMany(client, 5))['not-taken'], 5)
   })
 
-  test(`${kind}: silence ends a connection, unless it is kept alive`, withPeer, async () => {
+  test(`${kind}: closes a connection at the idle timeout, unless it is kept alive`, withPeer, async () => {
     const idle = kind === 'deno' ? { maxIdleTimeout: 1000 } : { transportParams: { maxIdleTimeout: 1000 } }
     await using peer = await startQuicPeer(kind, idle)
     const kept = connectQuic(peer.port, peer, { keepAliveMs: 200 })
@@ -101,7 +115,7 @@ for (const kind of KINDS) {
     kept.connection.close()
   })
 
-  test(`${kind}: a peer that dies takes nothing along unsaid`, withPeer, async () => {
+  test(`${kind}: reports every stream as lost or not taken when the peer dies`, withPeer, async () => {
     await using peer = await startQuicPeer(kind)
     const client = connectQuic(peer.port, peer, { idleTimeoutMs: 1000 })
     assert.equal((await sendMany(client, 5)).delivered, 5)
@@ -111,7 +125,7 @@ for (const kind of KINDS) {
     assert.equal(client.ends[0]?.by, 'idle')
   })
 
-  test(`${kind}: another key than the leader's ends the handshake`, withPeer, async () => {
+  test(`${kind}: fails the handshake with a key other than the leader's`, withPeer, async () => {
     await using peer = await startQuicPeer(kind)
     const client = connectQuic(peer.port, { publicKey: new Uint8Array(32) })
     const outcomes = await sendMany(client, 3)
@@ -121,7 +135,9 @@ for (const kind of KINDS) {
   })
 }
 
-test('bun: a server that insists on a trusted client certificate', { skip: !hasPeer('bun') && 'no bun' }, async () => {
+test('bun: a server that requires a trusted client certificate accepts only that one', {
+  skip: !hasPeer('bun') && 'no bun',
+}, async () => {
   const certificate = makeClientCertificate()
   await using peer = await startQuicPeer('bun', { ca: certificate.pem })
   const client = connectQuic(peer.port, peer, { certificate })
@@ -132,9 +148,9 @@ test('bun: a server that insists on a trusted client certificate', { skip: !hasP
     ),
   )
   const stranger = connectQuic(peer.port, peer)
-  await until('another certificate is turned away', () => stranger.ends.length === 1)
+  await until('another certificate is refused', () => stranger.ends.length === 1)
   assert.equal(stranger.ends[0]?.by, 'peer')
   const nameless = connectQuic(peer.port, peer, { certificate: undefined })
-  await until('and so is none', () => nameless.ends.length === 1)
+  await until('a client without one is refused', () => nameless.ends.length === 1)
   client.connection.close()
 })

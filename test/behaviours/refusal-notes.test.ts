@@ -82,7 +82,7 @@ test('logs refusals of the servers under the subscription: sizes, batches, pages
   assert.deepEqual(
     lines(other.id).filter(({ msg }) => msg !== 'changed by the operator'),
     [],
-    'nobody else is named',
+    'no other subscription is named',
   )
   assert.doesNotMatch(gateway.log(), /slc_[0-9A-Za-z]{38}/)
 })

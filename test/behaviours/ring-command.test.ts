@@ -42,7 +42,7 @@ async function foldTestRing(fill: (ring: TestRing) => void): Promise<{ lines: Li
 const twoTxns = [{ accesses: [{ contract: 7, slot: 1, isModified: true }] }, { accesses: [{ contract: 7, slot: 1 }] }]
 
 describe('sluice ring fold', () => {
-  test('blocks, then lifecycle, then top accesses, the same from a plain and from a compressed file', async () => {
+  test('prints blocks, then lifecycle, then top accesses, the same for an uncompressed and a compressed file', async () => {
     using folder = makeTestFolder()
     const ring = createTestRing()
     fillTestRing(ring)
@@ -95,14 +95,14 @@ describe('sluice ring fold', () => {
       top?.TopAccesses?.account.map(({ key, count }) => [key, count]),
       reference.exact_account_top10,
     )
-    // With a counter for each slot the counts are exact; places 9 and 10 are shared by three slots.
+    // With a counter for each slot the counts are exact; three slots tie for ranks 9 and 10.
     assert.deepEqual(
       top?.TopAccesses?.storage.map(({ count }) => count),
       reference.exact_storage_top10.map(([, count]) => count),
     )
   })
 
-  test('every proposal has its record, abandoned and invalid ones too, however many there are', async () => {
+  test('prints a Lifecycle record for every proposal, also abandoned and rejected ones', async () => {
     const { lines } = await foldTestRing(({ recorder }) => {
       const timeNs = 1_800_000_900_000_000_000n
       for (let number = 1; number <= 200; number++) {
@@ -121,7 +121,7 @@ describe('sluice ring fold', () => {
     assert.equal(lines.filter(({ ContentionData }) => ContentionData).length, 220)
   })
 
-  test('what is damaged is told and gives no figures', async () => {
+  test('reports damaged data and prints no figures for it', async () => {
     const { lines, stderr } = await foldTestRing(({ recorder }) => {
       recordBlock(recorder, { number: 1, txns: twoTxns })
       recordOpenBlock(recorder, { number: 2, txns: twoTxns })
@@ -158,14 +158,14 @@ describe('sluice ring fold', () => {
     }
   })
 
-  test('missing events are a gap in their place', async () => {
+  test('reports missing events as a gap at their position', async () => {
     const { lines, stderr } = await foldTestRing((ring) => {
       recordBlock(ring.recorder, { number: 1, txns: twoTxns })
       ring.recorder.flush()
       const { lastSeqno } = ring.writer
       for (const number of [2, 3]) recordBlock(ring.recorder, { number, txns: twoTxns })
       ring.recorder.flush()
-      // Slots of two events in the middle of block 2 were never committed.
+      // Two events in the middle of block 2 were never committed.
       ring.image.fill(0, 2 ** 21 + (lastSeqno + 5) * 64, 2 ** 21 + (lastSeqno + 7) * 64)
     })
     assert.deepEqual(
@@ -175,7 +175,7 @@ describe('sluice ring fold', () => {
     assert.match(stderr, /2 events are missing/)
   })
 
-  test('a ring of another schema, another file and no file are refused in words', async () => {
+  test('refuses a ring of another schema, another file and a missing file with the reason', async () => {
     using folder = makeTestFolder()
     const ring = createTestRing()
     fillTestRing(ring)
@@ -243,7 +243,7 @@ describe('sluice ring record and watch', () => {
     assert(!existsSync(nothing))
   })
 
-  test('watching tells each block as it ends', async () => {
+  test('watch prints each block as it ends', async () => {
     using folder = makeTestFolder()
     const clock = createManualClock()
     const log = createLogger({ level: 'silent' })

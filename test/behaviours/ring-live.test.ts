@@ -24,7 +24,7 @@ const SECOND_RING_EVENTS = 5_000
 const DEADLINE_MS = process.env['SLUICE_FULL'] === '1' ? 600_000 : 60_000
 const STALL_POLLS = 5_000
 
-/** Shared between the threads: who has come how far. */
+/** Shared between the threads: the position of each. */
 const FLAG = { opened: 0, firstWritten: 1, secondWritten: 2 } as const
 
 type WriterTask = { path: string; flags: SharedArrayBuffer; isMapped: boolean }
@@ -35,7 +35,7 @@ if (isMainThread) defineTests()
 else writeRings(workerData as WriterTask, await loadFileMapper())
 
 function defineTests(): void {
-  describe('a live ring, read too slowly: every event is read or counted as lost, no block is folded wrong, a restart is followed', () => {
+  describe('a live ring, read too slowly: counts every event as read or lost, folds no block wrong, and follows a restart', () => {
     for (const writing of WAYS) {
       for (const reading of WAYS) {
         test(`written ${writing}, read ${reading}`, async () => {
@@ -92,7 +92,7 @@ function defineTests(): void {
   })
 }
 
-/** Follows the path to the end of the second ring, stopping now and then until the first ring has lapped it. */
+/** Follows the path to the end of the second ring, pausing at times until the first ring has overwritten its position. */
 function follow(open: () => ReturnType<typeof openRingFile>, seen: Int32Array): void {
   const truth = Array.from({ length: PATTERNS }, (_, pattern) => foldBlocks([patternBlock(pattern)]).contention[0])
   const log = createFoldLog()
@@ -135,7 +135,7 @@ function follow(open: () => ReturnType<typeof openRingFile>, seen: Int32Array): 
   assert.deepEqual(log.incomplete, [])
 }
 
-/** Looks at the counters of the ring until it is past the reader, or written to its end. */
+/** Polls the counters of the ring until the reader is overtaken or the ring is complete. */
 function waitToBeLapped(file: ReturnType<typeof openRingFile>, { cursor }: RingFollower, isOver: () => boolean): void {
   const header = new Uint8Array(HEADER_BYTES)
   while (file !== undefined && !isOver()) {
@@ -145,7 +145,7 @@ function waitToBeLapped(file: ReturnType<typeof openRingFile>, { cursor }: RingF
   file?.close()
 }
 
-/** Blocks differ by what they touch, so that a mixture of two is like neither. */
+/** Blocks differ in what they access, so that a mixture of two equals neither. */
 function patternBlock(number: number): TestBlock {
   const pattern = number % PATTERNS
   const txns = Array.from({ length: 6 + pattern }, (_, txn) => ({
@@ -159,7 +159,7 @@ function patternBlock(number: number): TestBlock {
   return { number, txns }
 }
 
-/** The other thread: two rings after each other, as a node that is restarted. */
+/** The other thread: writes two rings one after another, like a restarted node. */
 function writeRings({ path, flags, isMapped }: WriterTask, mapper: FileMapper): void {
   const seen = new Int32Array(flags)
   const patterns = Array.from({ length: PATTERNS }, (_, pattern) => eventsOf(patternBlock(pattern)))

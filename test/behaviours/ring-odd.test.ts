@@ -74,7 +74,7 @@ async function compare(path: string, slow: ReferenceFold): Promise<void> {
   }
 }
 
-describe('ring files of every kind give what a second, slow fold of the same file gives', () => {
+describe('every kind of ring file folds to the result of the reference fold', () => {
   for (const [name, runs, options] of [
     ['whole histories', 12, { blocks: 12, corruptedPerMille: 0 }],
     ['histories with losses and errors', 30, { blocks: 14, corruptedPerMille: 3 }],

@@ -12,7 +12,7 @@ import { makeTestFolder } from '../../src/platform/files/test-folder.ts'
 import { openRingFile, type RingFileOptions } from '../../src/platform/ring-file/reader.ts'
 import { createRingFile } from '../../src/platform/ring-file/writer.ts'
 
-/** What one poll gave, as text, so that two readers can be compared. */
+/** The result of one poll as text, to compare two readers. */
 function take(reader: RingReader): string {
   const result = reader.poll(0)
   if (result.kind !== 'events') return JSON.stringify(result)
@@ -23,7 +23,7 @@ function take(reader: RingReader): string {
   }).join('\n')
 }
 
-test('positional reads and a mapping give the same at every moment, however the ring is written', async () => {
+test('positional reads and a mapping give the same events at any time, for any way of writing', async () => {
   const mapper = await loadFileMapper()
   assert(mapper.ok, mapper.ok ? '' : mapper.reason)
   let [events, gaps] = [0, 0]

@@ -46,7 +46,7 @@ describe('compression on the RPC server, both ways', () => {
     )
     socket.write(body)
     socket.end()
-    await until('the answer is whole', () => isClosed, 20_000)
+    await until('the response is complete', () => isClosed, 20_000)
     const whole = Buffer.concat(chunks)
     const end = whole.indexOf('\r\n\r\n')
     const head = whole.toString('latin1', 0, end)

@@ -82,7 +82,7 @@ describe('the RPC server', () => {
     assert.match(await postBytes(body([...Buffer.from('é')])), /"result"/)
   })
 
-  it('tells the budget, refuses by limit, and neither forwards nor charges what it refuses', async () => {
+  it('sends the budget in headers, refuses over a limit, and neither forwards nor charges what it refuses', async () => {
     const { token: own, id } = await gateway.subscribe({ plan: 'tiny' })
     const before = node.calls.length
     const call = '{"jsonrpc":"2.0","id":1,"method":"getBalance"}'
@@ -107,10 +107,10 @@ describe('the RPC server', () => {
     assert.equal(echoed, 1)
     assert.equal(error.data['limit'], 'unitsPerSecond')
     assert.equal(error.data['cost'], 1)
-    assert.equal(node.calls.length - before, admitted, 'what was forwarded is what was admitted')
+    assert.equal(node.calls.length - before, admitted, 'forwarded calls equal admitted calls')
     await gateway.access.usage.flush()
     const [row] = await gateway.on.store.usage({ subscriptionId: id })
-    assert.equal(row?.units, admitted, 'and what was charged')
+    assert.equal(row?.units, admitted, 'charged units equal admitted calls')
   })
 
   it('refuses bodies and batches over the limit by name, and counts each', async () => {
@@ -142,7 +142,7 @@ describe('the RPC server', () => {
     socket.destroy()
   })
 
-  it('gives the charge back when no node could take the call', async () => {
+  it('refunds the charge when no node accepted the call', async () => {
     const { token: own, id } = await gateway.subscribe({})
     node.fault = 'reset'
     try {
@@ -198,7 +198,7 @@ describe('the RPC server', () => {
   })
 })
 
-it('lets ids, numbers and batches through byte for byte', async () => {
+it('forwards ids, numbers and batches byte for byte', async () => {
   await using chain = await startQuickLocalnet({ slotMs: 5000 })
   const direct = `http://127.0.0.1:${chain.rpc.port}`
   await using gateway = await startGateway([{ name: 'localnet', rpc: direct }])
@@ -214,7 +214,7 @@ it('lets ids, numbers and batches through byte for byte', async () => {
     assert.equal(response, await ask(direct, account(id)), id)
     assert.ok(response.includes('"rentEpoch":18446744073709551615'), response)
   }
-  // Ids a node would not accept: the response is the node's own but for the id.
+  // Ids that a node does not accept: the response is that of the node except for the id.
   for (const id of ['1e3', '-1', '1.5', 'null', '99999999999999999999999']) {
     assert.equal(
       await ask(gateway.url, account(id)),

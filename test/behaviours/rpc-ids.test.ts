@@ -34,7 +34,7 @@ const call = (id: string, method: string, params = '[]') =>
 const malformed = (id: string) => `{"jsonrpc":"1.0","id":${id},"method":"getHealth"}`
 const ends = (text: string, id: string) => assert.ok(text.trimEnd().endsWith(`"id":${id}}`), `${id}: ${text}`)
 
-describe('the id of a call comes back byte for byte', () => {
+describe('the id of a call is returned byte for byte', () => {
   /** Posts bodies to a gateway over a node that writes ids as `JSON.stringify` does. */
   async function withGateway(use: (post: (body: string) => Promise<string>) => Promise<void>, plan = 'wide') {
     await using node = await startFakeNode()

@@ -70,7 +70,7 @@ test('several paths at once: one that is down does not delay the others, and the
   const { body } = await sender.receipt(signatureOf(wire), '?wait=20')
   assert.equal(body.state, 'landed')
   await until(
-    'both paths have answered',
+    'both paths have a response',
     async () => (await sender.receipt(signatureOf(wire))).body.attempts.length === 2,
   )
   const { attempts } = (await sender.receipt(signatureOf(wire))).body
@@ -128,7 +128,7 @@ test('sends to the leader over QUIC and to the node', { skip: !hasPeer('deno') &
   })
   const isUp = () =>
     sender.sender.paths().some(({ path, isOpen, message }) => path === 'quic' && isOpen && message.startsWith('1 '))
-  await until('the leader is connected ahead of time', isUp, 30_000)
+  await until('the connection to the next leader is open', isUp, 30_000)
   const blockhash = () => localnet.chain.latestBlockhash('processed').blockhash
   const wire = tipped(walletOf(0), blockhash(), 'by quic')
   await sender.send(wire)

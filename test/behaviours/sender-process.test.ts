@@ -39,7 +39,7 @@ test('sluice sender accepts, sends and follows standalone, serves tip stats, and
   await using sender = await startSenderProcess(node.url, '', state.path)
   assert.equal((await receiptOf(sender.url, landed)).body.state, 'landed')
   assert.equal((await receiptOf(sender.url, underway)).status, 200)
-  // It is looked up on the chain and found.
+  // The process finds it on the chain.
   await until('it is found', async () => (await receiptOf(sender.url, underway)).body.state === 'landed')
   assert.equal(await sender.served.stop('SIGTERM'), 0)
 })

@@ -63,7 +63,7 @@ test('a restart loses no accepted transaction silently', async () => {
   assert.equal((await after.receipt(signatureOf(late))).body.state, 'landed')
 })
 
-test('one that was sent and not answered before a crash has no receipt afterwards and may be sent again', async () => {
+test('a transaction without a response before a crash has no receipt afterwards and may be sent again', async () => {
   using folder = makeTestFolder()
   const arrived: string[] = []
   const node = createServer((request, response) => {
@@ -89,11 +89,15 @@ test('one that was sent and not answered before a crash has no receipt afterward
     let hasResponded = false
     const reply = before.send(wire).finally(() => (hasResponded = true))
     await until('it is sent: the disk delays the response, not the transaction', () => arrived.length > 0)
-    assert.equal(hasResponded, false, 'no yes before the disk has it')
+    assert.equal(hasResponded, false, 'no response before the journal write completes')
     assert.equal(readFileSync(folder.file('journal-0'), 'utf8'), '')
     stuck.reject(new Error('the process is gone'))
     const { error } = await reply
-    assert.deepEqual([error?.data['reason'], error?.data['sent']], ['journal', true], 'nor afterwards')
+    assert.deepEqual(
+      [error?.data['reason'], error?.data['sent']],
+      ['journal', true],
+      'the response reports the failed journal write',
+    )
   }
   const sentBefore = arrived.length
   await using after = await startTestSender(given)

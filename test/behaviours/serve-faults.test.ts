@@ -8,7 +8,7 @@ import { serve } from '../support/serve.ts'
 const REPORT_PORTS = { NODE_OPTIONS: `--import=${join(import.meta.dirname, '../support/report-ports.ts')}` }
 const PORT = /a port is opened/
 
-/** Each alone would stop the start, and stands at a part that is started after others have opened their ports. */
+/** Each alone prevents the start, and is in a section that starts after other services have opened their ports. */
 const FAULTY = `
 [metrics]
 listen = "127.0.0.1:0"
@@ -51,10 +51,10 @@ test('all faults of the configuration are reported at once, before a port is ope
     assert.match(message, fault)
   assert.match(message, /6 faults/)
   assert.doesNotMatch(message, PORT)
-  assert.ok(!existsSync(home.file('.sluice')), 'nothing was made')
+  assert.ok(!existsSync(home.file('.sluice')), 'no file was created')
 })
 
-/** What the small set-up of tests would otherwise replace. */
+/** Options that the test defaults would otherwise replace. */
 const FROM_FILE: Readonly<Record<string, string>> = {
   BUNDLE__GRPC: '0.0.0.0:0',
   SENDER: '127.0.0.1:18123',
@@ -77,11 +77,11 @@ test('a single fault keeps its own code; disabled services are not checked', asy
   )
   await using running = serve({ cwd: home.path, env: REPORT_PORTS })
   await running.line(/"msg":"started"/)
-  assert.match(running.stderr(), PORT, 'the look-out sees ports')
+  assert.match(running.stderr(), PORT, 'opened ports are detected')
   assert.equal(await running.stop(), 0)
 })
 
-/** `enabled` counts for `serve` alone; the secrets of a part that another process serves may be that one's to read. */
+/** `enabled` applies to `serve` only; secrets of a service in another process may be readable by that process only. */
 const ALONE_FAULTY = `
 [metrics]
 bearer = "file:no-such-bearer"
@@ -122,6 +122,6 @@ for (const { command, faults } of [
     const reported = [...message.matchAll(/^ +- ([a-z0-9.]+): /gim)].map(([, key]) => key)
     assert.deepEqual(new Set(reported), new Set(faults), message)
     assert.doesNotMatch(message, PORT)
-    assert.ok(!existsSync(home.file('.sluice')), 'nothing was made')
+    assert.ok(!existsSync(home.file('.sluice')), 'no file was created')
   })
 }

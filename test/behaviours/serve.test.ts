@@ -18,7 +18,7 @@ test('the first start shows a demo card once; the second re-uses the folder and 
   await second.line(/"msg":"started"/)
   assert.doesNotMatch(second.stdout(), /slc_[0-9A-Za-z]{38}|Sluice subscription/)
   assert.match(second.stdout(), /^RPC +http:\/\/127\.0\.0\.1:\d+$/m)
-  assert.match(second.stdout(), /sluice token rotate demo/, 'the way to a new token is said')
+  assert.match(second.stdout(), /sluice token rotate demo/, 'the output names the command for a new token')
   const { stdout } = await sluice(['sub', 'list', '--json'], { cwd: home.path })
   assert.equal((JSON.parse(stdout) as unknown[]).length, 1)
 })
@@ -48,16 +48,16 @@ test('status, reload and drain reach the running process', async () => {
   assert.match(reloaded.stderr, /drain\.deadlineMs needs a restart/)
   assert.match(reloaded.stderr, /plans\.big\.unitsPerSecond is in effect/)
   const again = await run('reload')
-  assert.match(again.stderr, /drain\.deadlineMs needs a restart/, 'the file is compared with what runs')
+  assert.match(again.stderr, /drain\.deadlineMs needs a restart/, 'the file is compared with the running configuration')
   assert.doesNotMatch(again.stderr, /is in effect|nothing changed/)
 
   writeFileSync(home.file('sluice.toml'), '[log]\nlevle = "info"\n')
   const refused = await run('reload')
-  assert.equal(refused.code, 78, 'a bad file is refused')
+  assert.equal(refused.code, 78, 'an invalid file is refused')
   assert.match(refused.stderr, /:2:1.*level/s)
-  assert.match((await run('status')).stdout, /^state +ok$/m, 'the running process never noticed')
+  assert.match((await run('status')).stdout, /^state +ok$/m, 'the running process is not affected')
 
-  assert.equal((await run('drain')).code, 2, 'a drain asks first')
+  assert.equal((await run('drain')).code, 2, 'drain asks for confirmation')
   assert.equal((await run('drain', '--yes')).code, 0)
   assert.equal(await running.exit(), 0)
 })
@@ -69,7 +69,7 @@ test('a second instance on the same folder exits with 75 and names the running p
   const second = await sluice(['serve'], { cwd: home.path, env: SMALL })
   assert.equal(second.code, 75)
   assert.match(second.stderr, new RegExp(`process ${first.child.pid}`))
-  assert.equal((await sluice(['status'], { cwd: home.path })).code, 0, 'the first one goes on')
+  assert.equal((await sluice(['status'], { cwd: home.path })).code, 0, 'the first process keeps running')
 })
 
 test('after SIGKILL the folder is free again and nothing is lost', async () => {

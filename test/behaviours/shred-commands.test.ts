@@ -72,7 +72,7 @@ test('serves a vouched destination at once and sends nothing more to a replaced 
   await until('it is paused', async () => (await shown('one'))[0]?.state === 'paused')
   await done('shred resume one')
   const pausedAt = second.packets.length
-  await until('it goes on', () => second.packets.length > pausedAt)
+  await until('delivery continues', () => second.packets.length > pausedAt)
 })
 
 test('verify is refused for a destination that is already served', async () => {
@@ -93,7 +93,7 @@ test('refuses destinations outside the rules with the reason', async () => {
     ['1.2.3.4:11211 --vouched', /amplification/],
     ['127.0.0.1:20000 --vouched', /receives shreds on|another/],
     ['example.net:20001', /literal/],
-    ['127.0.0.1:20009', /only on your word/],
+    ['127.0.0.1:20009', /must be confirmed with --vouched/],
   ] as const)
     await refused(`shred set-destination one ${destination}`, message)
 })
@@ -132,7 +132,7 @@ test('a suspended subscription gets no shreds, and the doctor reports the shred 
   await done(`shred set-destination one 127.0.0.1:${sink.port} --vouched`)
   await until('it is served', () => sink.packets.length > 0)
   await done('sub suspend one --yes')
-  await until('it is out', async () => (await shown('one'))[0]?.state === 'suspended')
+  await until('it gets no shreds', async () => (await shown('one'))[0]?.state === 'suspended')
   const { stdout } = await run('doctor --json')
   const findings = JSON.parse(stdout) as { check: string; level: string; message: string }[]
   const message = findings.find(({ check }) => check === 'shred source')?.message ?? ''

@@ -17,7 +17,7 @@ import { openSink, startRig } from '../support/shreds.ts'
 
 const BLOCKS = 12
 
-test('from the chain to several destinations: every shred arrives once, byte for byte, and the blocks can be rebuilt', async () => {
+test('delivers every shred of the chain once to several destinations, byte for byte, and the blocks can be rebuilt', async () => {
   using one = await openSink()
   using two = await openSink()
   await using customer = await startCustomer()

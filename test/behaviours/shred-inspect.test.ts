@@ -91,6 +91,6 @@ test('recognizes gzip by its bytes; a truncated gzip file gives the records befo
   const packed = gzipSync(pcapFile(frames))
   assert.equal((await inspect('packed.pcap', packed)).totals.packets, packets.length)
   const cut = await inspect('cut.pcap', packed.subarray(0, packed.length - 100))
-  assert.match(cut.damage ?? '', /cannot be unpacked to its end/)
+  assert.match(cut.damage ?? '', /cannot be decompressed to its end/)
   assert.ok(cut.totals.packets > 0 && cut.totals.packets < packets.length, `${cut.totals.packets}`)
 })

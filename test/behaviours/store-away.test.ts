@@ -19,10 +19,10 @@ test('an unreachable shared store is reported as degraded, the process keeps ser
   }
   assert.equal((await health()).state, 'ok')
   await database.stop('SIGQUIT')
-  await until('it is told', async () => (await health()).reasons.some(({ part }) => part === 'store'))
+  await until('/health reports the store', async () => (await health()).reasons.some(({ part }) => part === 'store'))
   const away = await health()
   assert.equal(away.state, 'degraded')
   assert.equal(away.status, 200, 'a degraded process still serves')
   await database.start()
-  await until('it is well again', async () => (await health()).state === 'ok')
+  await until('the state is ok again', async () => (await health()).state === 'ok')
 })

@@ -6,7 +6,7 @@ import { makeTestCert } from '../../src/platform/net/test-cert.ts'
 import { sluice, temporaryFolder } from '../support/cli.ts'
 import { SMALL, serve } from '../support/serve.ts'
 
-test('the operator listener speaks TLS with files named from the config, renewed while it runs, and asks for its bearer', async () => {
+test('the operator listener serves TLS with the configured files, reloads renewed ones, and requires its bearer token', async () => {
   await using home = await temporaryFolder()
   using files = makeTestCert('first')
   writeFileSync(home.file('secret'), 'let-me-in\n', { mode: 0o600 })
@@ -28,11 +28,11 @@ test('the operator listener speaks TLS with files named from the config, renewed
     assert.ok(performance.now() < deadline, 'the new certificate is not in use')
 })
 
-test('a public address without TLS does not start unless a proxy is said to be in front', async () => {
+test('refuses to start on a public address without TLS unless a proxy in front is configured', async () => {
   await using home = await temporaryFolder()
   const start = (toml: string) => {
     writeFileSync(home.file('sluice.toml'), toml)
-    // The address of the metrics is the file's; every other door takes any port.
+    // The metrics address is that of the file; every other listener uses any port.
     const { SLUICE_METRICS__LISTEN: _ofFile, ...others } = SMALL
     return sluice(['serve'], { cwd: home.path, env: others })
   }
@@ -45,7 +45,7 @@ test('a public address without TLS does not start unless a proxy is said to be i
   await running.line(/"msg":"started"/)
 })
 
-/** One request on a connection of its own; `name` is whom the certificate was made for. */
+/** One request on a connection of its own; `name` is the subject of the certificate. */
 function get(address: string, path: string, bearer?: string): Promise<{ status: number; text: string; name: string }> {
   return new Promise((resolve, reject) => {
     const headers = bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }

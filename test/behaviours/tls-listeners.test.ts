@@ -20,8 +20,8 @@ import { openStream, PING, SUBSCRIBE, tokenMetadata, unary } from '../support/gr
 const LISTENERS = ['rpc', 'ws', 'grpc'] as const
 type Server = (typeof LISTENERS)[number]
 
-/** All three doors with certificates that are checked: a client of the wrong name or authority would not get in. */
-describe('TLS on the three doors', () => {
+/** All three servers, with certificates that the clients verify: name and authority. */
+describe('TLS on the three servers', () => {
   let node: FakeNode
   let files: TestCert
   let gateway: Gateway
@@ -82,7 +82,7 @@ describe('TLS on the three doors', () => {
 
   const grpcClient = () => new Client(`localhost:${portOf('grpc')}`, credentials.createSsl(ca()))
 
-  /** A handshake alone: whose certificate is shown, and which protocol was agreed upon. */
+  /** Only a handshake: returns the certificate of the server and the negotiated protocol. */
   async function shake(server: Server, options: object = {}): Promise<{ name: string; alpn: string | false | null }> {
     const socket: TLSSocket = connect({
       host: '127.0.0.1',
@@ -119,7 +119,7 @@ describe('TLS on the three doors', () => {
     client.close()
   })
 
-  it('gRPC agrees on h2 and refuses who offers something else alone; TLS below 1.2 is refused on all', async () => {
+  it('gRPC negotiates h2 and refuses clients without it; all servers refuse TLS below 1.2', async () => {
     assert.equal((await shake('grpc', { ALPNProtocols: ['http/1.1', 'h2'] })).alpn, 'h2')
     await assert.rejects(shake('grpc', { ALPNProtocols: ['http/1.1'] }), /alert no application protocol/)
     for (const server of LISTENERS) {
@@ -132,13 +132,13 @@ describe('TLS on the three doors', () => {
     session.destroy()
   })
 
-  it('a plain client gets nothing', async () => {
+  it('refuses a client without TLS', async () => {
     await assert.rejects(fetch(`http://127.0.0.1:${portOf('rpc')}/health`))
     const socket = new WebSocket(`ws://127.0.0.1:${portOf('ws')}`, { headers: { 'x-token': token } })
     await once(socket, 'error')
   })
 
-  it('a renewed certificate is shown to new clients while open connections go on; a broken file changes nothing', async () => {
+  it('presents a renewed certificate to new clients, keeps open connections, and ignores a damaged file', async () => {
     const agent = new Agent({ keepAlive: true, ca: ca() })
     const first = await post(agent)
     const socket = await openWs()
@@ -156,7 +156,7 @@ describe('TLS on the three doors', () => {
     const [response] = (await once(socket, 'message')) as [Buffer]
     assert.match(response.toString(), /"id":7/)
     stream.send(encodeMessage(SubscribeRequestSchema, { slots: { t: {} } }))
-    await until('the stream goes on', () => stream.messages.length === 2)
+    await until('the stream continues', () => stream.messages.length === 2)
     assert.equal((await post()).status, 200, 'a new client that trusts the new certificate')
     socket.terminate()
     stream.call.cancel()
@@ -165,7 +165,7 @@ describe('TLS on the three doors', () => {
 
     const before = gateway.log().split('certificate').length
     writeFileSync(files.cert, 'half writ')
-    await until('it is told', () => gateway.log().split('certificate').length > before)
+    await until('the log has it', () => gateway.log().split('certificate').length > before)
     for (const endpoint of LISTENERS) assert.equal((await shake(endpoint)).name, 'second', endpoint)
   })
 })

@@ -53,10 +53,10 @@ test('a token and a database password appear once and are found nowhere afterwar
     ...later.map((result, at): [string, string] => [`command ${at}`, result.stdout + result.stderr]),
     ['token rotate', rotated.stdout + rotated.stderr],
   ]
-  assert.ok(positions.length > 15, 'there was something to search')
+  assert.ok(positions.length > 15, 'there is text to search')
   for (const secret of [...demo, token, password]) {
     assert.ok(secret.length >= 32)
-    for (const [position, text] of positions) assert.ok(!text.includes(secret), `a secret stands in ${position}`)
+    for (const [position, text] of positions) assert.ok(!text.includes(secret), `a secret is in ${position}`)
   }
 })
 
@@ -75,7 +75,7 @@ test('without a terminal a secret is not created unless it can be shown', async 
   assert.ok(!secretsIn(written.stdout + written.stderr).length, 'nothing secret on the terminal')
   assert.equal(secretsIn(readFileSync(join(home.path, 'card.txt'), 'utf8')).length, 1)
   const again = await run('sub', 'create', 'acme-two', '--customer', 'acme', '--out', 'card.txt')
-  assert.equal(again.code, 1, 'an existing file is never written over')
+  assert.equal(again.code, 1, 'an existing file is never overwritten')
 })
 
 /** Tokens and passwords as a handover card shows them. */
@@ -86,7 +86,7 @@ function secretsIn(text: string): string[] {
 }
 
 function cardOf(stdout: string): string {
-  // The card ends where the log, whose records begin with a brace, goes on.
+  // The card ends at the next log record, which begins with a brace.
   return /^Sluice subscription[\s\S]*?(?=^\{)/m.exec(stdout)?.[0] ?? ''
 }
 
@@ -107,7 +107,7 @@ function processLines(): [string, string][] {
           return []
         }
       })
-      // Other command lines of this very test carry the token on purpose.
+      // Other command lines of this test contain the token on purpose.
       .filter(([, line]) => !line.includes('sub\0show'))
   )
 }

@@ -4,7 +4,7 @@ import { temporaryFolder } from '../support/cli.ts'
 import { sluiceHere } from '../support/cli-in-process.ts'
 import { serve } from '../support/serve.ts'
 
-test('upstream list shows the nodes; drain and undrain take one out and back', async () => {
+test('upstream list shows the nodes; drain and undrain remove one from rotation and return it', async () => {
   await using home = await temporaryFolder()
   await using running = serve({
     cwd: home.path,

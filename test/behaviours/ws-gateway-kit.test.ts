@@ -9,7 +9,7 @@ import {
 } from '../support/kit-flows.ts'
 import { startQuickLocalnet } from '../support/localnet.ts'
 
-/** Unmodified kit, which can set no header on a WebSocket: it comes in by a ticket. */
+/** Unmodified kit, which cannot set a header on a WebSocket: it uses a ticket. */
 describe('@solana/kit through the gateway with a ticket', () => {
   let node: Localnet
   let gateway: Gateway

@@ -47,7 +47,7 @@ describe('the WebSocket server when a node is lost', () => {
     assert.deepEqual([fromSlot, reason], [2000, 'closed'])
     assert.ok(Number(toSlot) >= 2000)
 
-    // What the other node is late with was delivered before.
+    // Late notifications of the other node were delivered before.
     to.notify('logsSubscribe', logs(1999))
     to.notify('logsSubscribe', logs(2000))
     to.notify('logsSubscribe', logs(2001))
@@ -67,7 +67,7 @@ describe('the WebSocket server when a node is lost', () => {
     assert.equal(ws.server.upstreamSubscriptions, 0)
   })
 
-  it('comes back on the only node when it is back, and reads what can be read again', async () => {
+  it('resubscribes when the only node is back, and reads again what can be read', async () => {
     await using node = await startFakeNode()
     await using ws = await startWsGateway([optionsOf('only', node)])
     const client = await ws.open((await ws.gateway.subscribe({})).token)
@@ -103,7 +103,7 @@ describe('the WebSocket server when a node is lost', () => {
     assert.deepEqual(client.texts, [])
   })
 
-  it('loses none of several hundred', async () => {
+  it('loses none of several hundred subscriptions', async () => {
     const COUNT = 300
     await using first = await startFakeNode()
     await using second = await startFakeNode()
@@ -120,7 +120,7 @@ describe('the WebSocket server when a node is lost', () => {
       await Promise.all(gone)
       assert.ok(live() < COUNT)
       await until('all live again', () => live() === COUNT, BACK_WITHIN_MS)
-      // A node that responds slowly is given up, and may for a while keep a subscription that is at another node by now: notify until all have got one.
+      // A slow node is replaced, and may for a while keep a subscription that has moved to another node: notify until all have received one.
       const seen = new Set<number>()
       await until('every subscription has a notification under its id', () => {
         for (const node of nodes) node.notify('logsSubscribe', '{"context":{"slot":3000},"value":{}}')

@@ -202,7 +202,7 @@ describe('the WebSocket server', () => {
     let pongs = 0
     calm.socket.on('pong', () => (pongs += 1))
     for (let sent = 0; sent < 10; sent++) calm.socket.ping()
-    await until('all are answered', () => pongs === 10)
+    await until('every ping has its pong', () => pongs === 10)
     for (let sent = 0; sent < 11; sent++) wild.socket.ping()
     assert.deepEqual(await wild.closed(), { code: 1008, reason: 'too many pings' })
     assert.equal(ws.registry.value('sluice_bundle_refused_total', { interface: 'ws', limit: 'controlPings' }), 1)

@@ -35,7 +35,7 @@ it('refuses a call over callsInFlight on one connection, and refunds it', async 
     )
   }
   assert.equal(used(), charged)
-  // A batch is charged item by item, and each refused item is taken back.
+  // A batch is charged item by item, and each refused item is refunded.
   client.socket.send(`[${[call(111), call(112)].join(',')}]`)
   assert.equal(((await client.next()) as Response[]).length, 2)
   assert.equal(used(), charged)
@@ -65,7 +65,7 @@ it('holds the responses of calls within the byte budget, and names the limit tha
     [refused.error?.code, refused.error?.data['limit'], refused.error?.data['size']],
     [-32503, 'heldBytesPerSubscription', 600_000],
   )
-  // What was held for the refused response is free again.
+  // The bytes held for the refused response are released.
   size = 500_000
   for (const id of [2, 3]) assert.equal((await call(id)).error, undefined)
 })

@@ -7,7 +7,7 @@ import { createLogger } from '../../src/platform/telemetry/logger.ts'
 
 const HOUR_MS = 3_600_000
 
-test('F19: a certificate that nears its end is told of 21, 7 and 1 days before, once each, and when it has ended', async () => {
+test('F19: logs a warning 21, 7 and 1 days before a certificate expires, once each, and when it has expired', async () => {
   using cert = makeTestCert('ends', 30)
   const clock = createManualClock(Date.now())
   const lines: { msg: string; daysLeft?: number }[] = []

@@ -81,7 +81,7 @@ test('F16: when the network to ClickHouse drops all packets, a query fails withi
   assert.deepEqual([long.status, long.text], [200, '0\n'], 'a long query without output is not cut off')
   assert.ok(long.ms >= 2000)
 
-  // A query that runs when the network is cut, after one ping of it was answered.
+  // A query that runs when the network is cut, after one of its pings got a response.
   const before = between.bytes.downstream
   const running = ask('SELECT count() FROM system.numbers')
   await until('a ping got its response', () => between.bytes.downstream > before)

@@ -20,27 +20,27 @@ import { onBusyMachine, percentile } from './gateway-rig.ts'
 
 const LAUNCHER = join(import.meta.dirname, '../../sluice')
 const MIB = 1024 * 1024
-/** Figures of the row. */
+/** Limits that row F14 states. */
 const TIMES_NORMAL = 10
 const RESIDENT_MIB_MAX = 512
 const LOOP_DELAY_SECONDS_MAX = 0.05
-/** The whole check goes on long enough for a period of the loop's own figures after the start. */
+/** The full run covers at least one period of the event loop delay figures after the start. */
 const STORM_MS = isFull ? 30_000 : 3000
-/** Heavy enough that sockets fill: raw events beside the kinds that may never be dropped to save work. */
+/** Enough data to fill sockets: raw events beside the kinds that are never dropped. */
 const SUBSCRIBE = 'Lifecycle,TPS,TopAccesses,TxnHeaderStart,TxnEvmOutput,TxnCallFrame,TxnLog'
 const LIMITS = {
   SLUICE_EXECUTION__CLIENT__BYTES_MAX: `${MIB}`,
   SLUICE_EXECUTION__CLIENT__DROPS_MAX: '250',
 }
 
-test('F14: an event storm of ten times the usual: memory stays bounded, slow clients are told all they lost, Lifecycle is whole', async (t) => {
+test('F14: at ten times the usual event rate memory stays bounded, slow clients get the count of lost frames, and Lifecycle is complete', async (t) => {
   await using home = await temporaryFolder()
   const path = home.file('ring')
   const { tps, blockMs } = RING_WRITER_DEFAULTS
   const storm = { path, tps: tps * TIMES_NORMAL, blockMs: blockMs / TIMES_NORMAL, seed: 14 }
   await using _writer = await startRingWriter(storm, { log: silentLogger, clock: systemClock })
   const env = { SLUICE_EXECUTION__ENABLED: 'true', SLUICE_EXECUTION__RING: path, ...LIMITS }
-  // Started as an operator does: the launcher's settings are part of what memory is taken.
+  // Started as an operator does: the settings of the launcher affect memory.
   await using running = serve({ program: LAUNCHER, cwd: home.path, args: ['--no-demo'], env })
   const server = await running.address('execution')
   const operator = `http://${await running.address('metrics')}/metrics`
@@ -57,13 +57,17 @@ test('F14: an event storm of ten times the usual: memory stays bounded, slow cli
   await slow.until(2)
   const fromMs = performance.now()
   slow.pause()
-  await until('it loses frames', async () => (await metric('sluice_execution_ws_dropped_total')) > 20, 60_000)
+  await until(
+    'the slow client loses frames',
+    async () => (await metric('sluice_execution_ws_dropped_total')) > 20,
+    60_000,
+  )
   slow.resume()
   await using stalled = await open()
   await stalled.until(1)
   stalled.pause()
   const closedForSlowness = 'sluice_execution_ws_closes_total\\{reason="slow"\\}'
-  await until('the stalled one is given up', async () => (await metric(closedForSlowness)) === 1, 60_000)
+  await until('the stalled client is closed', async () => (await metric(closedForSlowness)) === 1, 60_000)
   const waitsMs: number[] = []
   while (performance.now() < fromMs + STORM_MS || waitsMs.length < 50) {
     const askedMs = performance.now()
@@ -71,11 +75,11 @@ test('F14: an event storm of ten times the usual: memory stays bounded, slow cli
     waitsMs.push(performance.now() - askedMs)
     await pause(20)
   }
-  // The slow one has caught up when it has a frame that was published after it began to read again.
+  // The slow client has caught up when it has a frame that was published after it resumed reading.
   const lastSeq = reader.frames.at(-1)?.seq ?? 0
-  await until('the slow one keeps up again', () => (slow.frames.at(-1)?.seq ?? 0) >= lastSeq, 30_000)
+  await until('the slow client has caught up', () => (slow.frames.at(-1)?.seq ?? 0) >= lastSeq, 30_000)
 
-  // What the reader got is what was published: it was told of no loss, and everybody is held against it.
+  // The reader lost no frame, so its frames are what was published; the other clients are compared with it.
   assert.deepEqual(warningsOf(reader, 'backpressure'), [])
   assert.equal(reader.closed, undefined)
   const published = publishedBy(reader)
@@ -84,13 +88,17 @@ test('F14: an event storm of ten times the usual: memory stays bounded, slow cli
     assert.deepEqual(checkConnection({ texts }, published).violations, [])
   }
   const reported = warningsOf(slow, 'backpressure')
-  assert(reported.length > 0, 'the slow one was told')
-  assert.equal(reported.at(-1)?.dropped, droppedBetween(slow, published), 'and of exactly what it lost')
+  assert(reported.length > 0, 'the slow client got a backpressure warning')
+  assert.equal(
+    reported.at(-1)?.dropped,
+    droppedBetween(slow, published),
+    'the warning has the exact count of lost frames',
+  )
   const lostOfRing = warningsOf(reader, 'ring_gap').length
   assert.equal(
     lostOfRing > 0,
     (await metric('sluice_execution_ring_events_lost_total')) > 0,
-    'gaps of the ring are told',
+    'gaps of the ring are reported',
   )
   assert.deepEqual(brokenLifecycles(reader), [])
 
@@ -112,7 +120,7 @@ function warningsOf<T extends Warning['type']>(client: StreamReader, type: T): R
   return warnings.filter((warning): warning is Reported<T> => warning.type === type)
 }
 
-/** Live frames of a client that lost none. A warning has no number of its own; it stands with the frame before it. */
+/** Live frames of a client that lost none. A warning has no sequence number; it has that of the frame before it. */
 function publishedBy(client: StreamReader): Published[] {
   const published: Published[] = []
   let last = 0
@@ -136,7 +144,7 @@ function seqOf(text: string): number {
   return (JSON.parse(text) as StreamFrame).seq
 }
 
-/** Blocks whose stages do not follow on each other: each change names the stage before it, so a change left out would show. */
+/** Blocks with missing stages: each change names the stage before it, so a missing change is found. */
 function brokenLifecycles(client: StreamReader): string[] {
   const stages = new Map<string, string>()
   const broken: string[] = []
@@ -145,7 +153,7 @@ function brokenLifecycles(client: StreamReader): string[] {
     if (!('Lifecycle' in frame)) continue
     const { block_hash, block_number, from_stage, to_stage }: Lifecycle = frame.Lifecycle
     const before = stages.get(block_hash)
-    // Blocks proposed before this client came are seen from the middle on.
+    // Blocks proposed before this client connected have only their later stages.
     if (before !== undefined && before !== from_stage)
       broken.push(`${block_number}: from ${from_stage} to ${to_stage} after ${before}`)
     stages.set(block_hash, to_stage)

@@ -7,7 +7,7 @@ import { until } from '../../src/platform/process/test-wait.ts'
 import { startFaultProxy } from './fault-proxy.ts'
 import type { Toxic } from './toxics.ts'
 
-/** An echo server behind a proxy on manual time, and a client that keeps what it gets and when. */
+/** An echo server behind a proxy with a manual clock, and a client that records what it receives. */
 async function setUp(...toxics: Toxic[]) {
   const clock = createManualClock()
   const stack = new AsyncDisposableStack()
@@ -56,7 +56,7 @@ async function setUp(...toxics: Toxic[]) {
   return { clock, proxy, openClient, advanceUntil, arrived, [Symbol.asyncDispose]: () => stack.disposeAsync() }
 }
 
-test('without toxics bytes and the end of the stream pass both ways', async () => {
+test('without toxics, bytes and the end of the stream pass in both directions', async () => {
   await using on = await setUp()
   const client = await on.openClient()
   client.socket.end('hello')
@@ -66,7 +66,7 @@ test('without toxics bytes and the end of the stream pass both ways', async () =
   assert.deepEqual(on.proxy.bytes, { upstream: 5, downstream: 5 })
 })
 
-test('latency: not before the time, with jitter within it, in order', async () => {
+test('latency: delays bytes by latencyMs ± jitterMs and keeps their order', async () => {
   await using on = await setUp({ type: 'latency', stream: 'upstream', latencyMs: 100, jitterMs: 20 })
   const client = await on.openClient()
   client.socket.write('abc')
@@ -78,7 +78,7 @@ test('latency: not before the time, with jitter within it, in order', async () =
   await until('the echo is here', () => client.text === 'abc')
 })
 
-test('bandwidth: so many bytes a second, however they come', async () => {
+test('bandwidth: passes at most bytesPerSecond, for any chunk size', async () => {
   await using on = await setUp({ type: 'bandwidth', bytesPerSecond: 10_000 })
   const client = await on.openClient()
   client.socket.write(Buffer.alloc(20_000, 0x61))
@@ -88,7 +88,7 @@ test('bandwidth: so many bytes a second, however they come', async () => {
   assert.ok(client.pieces > 20)
 })
 
-test('slow_close: bytes pass at once, the end later', async () => {
+test('slow_close: passes bytes at once and delays the end', async () => {
   await using on = await setUp({ type: 'slow_close', delayMs: 500 })
   const client = await on.openClient()
   client.socket.end('x')
@@ -100,7 +100,7 @@ test('slow_close: bytes pass at once, the end later', async () => {
   await until('the end is here', () => client.ended)
 })
 
-test('timeout: nothing passes, then the connection closes; with 0 it never does', async () => {
+test('timeout: passes nothing and closes after timeoutMs; with 0 it never closes', async () => {
   await using on = await setUp({ type: 'timeout', timeoutMs: 200 })
   const client = await on.openClient()
   client.socket.write('x')
@@ -132,7 +132,7 @@ test('reset_peer: both sides see a reset', async () => {
   assert.equal(client.error, 'ECONNRESET')
 })
 
-test('slicer: the same bytes in small pieces', async () => {
+test('slicer: passes the same bytes in small chunks', async () => {
   await using on = await setUp({ type: 'slicer', averageSize: 10, sizeVariation: 5, delayMs: 1 })
   const client = await on.openClient()
   const text = Array.from({ length: 100 }, (_, at) => String.fromCharCode(97 + (at % 26))).join('')
@@ -143,7 +143,7 @@ test('slicer: the same bytes in small pieces', async () => {
   assert.ok(on.clock.monotonicMs() >= 6)
 })
 
-test('limit_data: exactly so many bytes, then the end', async () => {
+test('limit_data: passes exactly the configured bytes, then closes', async () => {
   await using on = await setUp({ type: 'limit_data', stream: 'upstream', bytes: 7 })
   const client = await on.openClient()
   client.socket.write('0123456789')
@@ -151,16 +151,16 @@ test('limit_data: exactly so many bytes, then the end', async () => {
   assert.equal(on.proxy.bytes.upstream, 7)
 })
 
-test('toxicity: only the share of connections that was asked for', async () => {
+test('toxicity: affects only the configured share of connections', async () => {
   await using on = await setUp({ type: 'timeout', timeoutMs: 0, toxicity: 0.5 })
   const clients = await Promise.all(Array.from({ length: 40 }, () => on.openClient()))
   for (const { socket } of clients) socket.write('x')
-  await until('all have asked', () => on.proxy.bytes.upstream === 40)
-  await until('some were answered', () => clients.filter(({ text }) => text === 'x').length > 8)
+  await until('all have sent their byte', () => on.proxy.bytes.upstream === 40)
+  await until('some have their echo', () => clients.filter(({ text }) => text === 'x').length > 8)
   assert.ok(clients.filter(({ text }) => text === '').length > 8)
 })
 
-test('a toxic can be put on and taken off a connection that stands; what it held goes on in order', async () => {
+test('toxics can be added to and removed from an open connection; held bytes pass in order', async () => {
   await using on = await setUp()
   const client = await on.openClient()
   client.socket.write('a')
@@ -176,11 +176,11 @@ test('a toxic can be put on and taken off a connection that stands; what it held
   await until('the end is here', () => client.ended)
 })
 
-test('disabled it refuses and cuts; enabled again it stands on the same port', async () => {
+test('disable refuses and closes connections; enable listens on the same port again', async () => {
   await using on = await setUp()
   const client = await on.openClient()
   await on.proxy.disable()
-  await until('the open one is cut', () => client.closed || client.ended)
+  await until('the open connection is closed', () => client.closed || client.ended)
   await assert.rejects(on.openClient(), { code: 'ECONNREFUSED' })
   await on.proxy.enable()
   const again = await on.openClient()
@@ -190,11 +190,11 @@ test('disabled it refuses and cuts; enabled again it stands on the same port', a
   await until('it is reset', () => again.error === 'ECONNRESET')
 })
 
-test('a reader that does not read stops the source instead of filling memory', async () => {
+test('a client that does not read pauses the source, and memory stays bounded', async () => {
   await using on = await setUp({ type: 'latency', stream: 'upstream', latencyMs: 1000 })
   const client = await on.openClient()
   client.socket.write(Buffer.alloc(32 * 1024 * 1024))
-  await until('the proxy holds what it may', () => on.clock.pendingTimers() > 0)
-  await until('the source is stopped', () => client.socket.writableLength > 16 * 1024 * 1024)
+  await until('the proxy holds bytes', () => on.clock.pendingTimers() > 0)
+  await until('the source is paused', () => client.socket.writableLength > 16 * 1024 * 1024)
   assert.equal(on.proxy.bytes.upstream, 0)
 })

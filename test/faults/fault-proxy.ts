@@ -9,27 +9,27 @@ import { createStage, type Next, type Stage, type Toxic } from './toxics.ts'
 export type FaultProxyOptions = { readonly target: { readonly host: string; readonly port: number } }
 export type FaultProxyDeps = { readonly clock?: Clock; readonly random?: Random }
 
-/** A TCP proxy on loopback that does to its connections what networks and dying servers do. */
+/** A TCP proxy on loopback that injects the faults of networks and failing servers. */
 export type FaultProxy = AsyncDisposable & {
   readonly host: string
   /** Stays the same while the proxy is down. */
   readonly port: number
-  /** Puts a toxic on all connections, open ones included, after those that are there. */
+  /** Adds a toxic to all connections, also open ones, after the existing toxics. */
   add(toxic: Toxic): { remove(): void }
-  /** Takes all toxics away. */
+  /** Removes all toxics. */
   clear(): void
-  /** Refuses connections and cuts the open ones, as a server that went away does. */
+  /** Refuses connections and closes the open ones, like a stopped server. */
   disable(): Promise<void>
   enable(): Promise<void>
   /** Resets every open connection and keeps listening. */
   resetConnections(): void
   readonly openConnections: number
   readonly accepted: number
-  /** Bytes that left the proxy, by way. */
+  /** Bytes that left the proxy, by direction. */
   readonly bytes: { readonly upstream: number; readonly downstream: number }
 }
 
-/** More than this held for one way stops reading from its source, as a full socket would. */
+/** Above this many held bytes in one direction, reading from the source pauses, as with a full socket. */
 const HELD_BYTES_MAX = 256 * 1024
 
 type Way = 'upstream' | 'downstream'

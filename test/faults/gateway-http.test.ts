@@ -48,7 +48,7 @@ describe('F1: an upstream refuses connections, at the gateway', () => {
       responses.map(({ ms }) => ms),
       0.99,
     )
-    t.diagnostic(`error answer p99 ${p99.toFixed(1)} ms (figure: 50)`)
+    t.diagnostic(`error response p99 ${p99.toFixed(1)} ms (figure: 50)`)
     assert.ok(p99 <= onBusyMachine(50, 500), `${p99} ms`)
     const fromMs = performance.now()
     await rig.nodes[0]?.rpc.enable()
@@ -115,7 +115,7 @@ describe('F2: an upstream is slow, at the gateway', () => {
     const alone: number[] = []
     const beside: number[] = []
     await measure()
-    // In turns, so that whatever else the machine does falls on both.
+    // Alternating, so that other load of the machine affects both.
     for (let round = 1; round <= ROUNDS; round++) {
       alone.push(...(await measure()))
       const hanging = Array.from({ length: 50 }, () =>
@@ -135,7 +135,7 @@ describe('F2: an upstream is slow, at the gateway', () => {
   })
 })
 
-test('F3: an upstream flaps at 1 Hz: hardly any call at the gateway fails', async (t) => {
+test('F3: an upstream flaps at 1 Hz: almost no call at the gateway fails', async (t) => {
   await using rig = await startFaultRig()
   const FLAPS = isFull ? 20 : 3
   const counts = { asked: 0, failed: 0 }
@@ -171,18 +171,18 @@ test('F4: detects a node whose packets are dropped within 25 s; calls continue, 
   const [a] = rig.nodes
   for (const stream of ['upstream', 'downstream'] as const) a?.rpc.add({ type: 'timeout', timeoutMs: 0, stream })
   const fromMs = performance.now()
-  await until('it is found', () => rig.stateOf('a') === 'failing', 40_000)
+  await until('the node is out of rotation', () => rig.stateOf('a') === 'failing', 40_000)
   const tookMs = performance.now() - fromMs
   t.diagnostic(`found after ${(tookMs / 1000).toFixed(1)} s (figure: 25)`)
   assert.ok(tookMs <= 25_000 + onBusyMachine(0, 10_000), `${tookMs} ms`)
   for (const { status } of await inRow(20, () => rig.call())) assert.equal(status, 200)
   a?.rpc.clear()
   a?.rpc.resetConnections()
-  await until('it is back', () => rig.stateOf('a') === 'healthy', 20_000)
+  await until('the node is in rotation', () => rig.stateOf('a') === 'healthy', 20_000)
 })
 
 describe('F5: an upstream lags, at the gateway', () => {
-  test('F5: out of rotation within 2 s; the slot seen by one connection never goes back', async (t) => {
+  test('F5: out of rotation within 2 s; the slot that one connection sees never decreases', async (t) => {
     await using live = await startQuickLocalnet()
     // A chain without new slots.
     await using still = await startTestServer()

@@ -19,7 +19,7 @@ const CALL = '{"jsonrpc":"2.0","id":1,"method":"getBalance","params":[]}'
 
 const nodeOf = ({ rpc, ws, grpc }: FakeNode) => ({ name: 'a', rpc, ws, grpc })
 
-/** Sockets and streams that are open for long, of each kind one. */
+/** One long-lived WebSocket and one gRPC stream. */
 async function openLongLived(gateway: ServedGateway, node: FakeNode) {
   node.onGrpcCall = (call) => call.sendHeaders()
   const ws = await openWsTestClient(gateway.ws, { 'x-token': gateway.token })
@@ -64,8 +64,8 @@ describe('F11: SIGTERM under load, at the gateway', () => {
     const fromMs = performance.now()
     gateway.running.child.kill('SIGTERM')
     await gateway.running.line(/"msg":"draining"/)
-    assert.equal((await fetch(`${gateway.metrics}/readyz`)).status, 503, 'readiness goes first')
-    // The lame duck still takes calls.
+    assert.equal((await fetch(`${gateway.metrics}/readyz`)).status, 503, 'readiness ends first')
+    // During the lame-duck period calls are still accepted.
     const late = rawPost(gateway.url, gateway.token, CALL)
     release.resolve()
     const responses = await Promise.allSettled([...posts, late].map(({ response }) => response))
@@ -75,7 +75,7 @@ describe('F11: SIGTERM under load, at the gateway', () => {
     assert.equal((await long.stream.ended).code, 14)
     assert.equal(await gateway.running.exit(), 0)
     const tookMs = performance.now() - fromMs
-    t.diagnostic(`${responses.length} answered, gone after ${(tookMs / 1000).toFixed(1)} s (figure: 30)`)
+    t.diagnostic(`${responses.length} responses, exited after ${(tookMs / 1000).toFixed(1)} s (figure: 30)`)
     assert.ok(tookMs <= 30_000, `${tookMs} ms`)
     const { stdout } = await gateway.sluice('usage', '--sub', 'acme-prod', '--json')
     const rows = JSON.parse(stdout) as { units: number }[]

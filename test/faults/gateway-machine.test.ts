@@ -42,7 +42,7 @@ async function openHeld(url: string, count: number) {
   }
   send('GET /health HTTP/1.1\r\nhost: gateway\r\n\r\n')
   const isReported = () => held.every(({ text, isClosed }) => hasResponded(text) || isClosed)
-  await until('each is answered or closed', isReported, PATIENT_MS)
+  await until('each has a response or is closed', isReported, PATIENT_MS)
   return {
     send,
     texts: () => held.map(({ text }) => text),
@@ -64,7 +64,7 @@ async function openHeld(url: string, count: number) {
 describe('F17: descriptors run out, connections storm, at the gateway', () => {
   test('F17: responds to new connections with 503 when descriptors run out, serves open ones, and recovers within a second', async (t) => {
     await using node = await startFakeNode()
-    // The first to be held may wait long for the last to be there too.
+    // The first call held may wait long for the last one.
     const config = `[upstreams.calls]\ndeadlineMs = ${2 * PATIENT_MS}\n`
     await using gateway = await startServedGateway([{ name: 'a', rpc: node.rpc }], { config })
     const ask = () => rawPost(gateway.url, gateway.token, CALL).response
@@ -75,7 +75,7 @@ describe('F17: descriptors run out, connections storm, at the gateway', () => {
     const open = () => readdirSync(`/proc/${pid}/fd`).length
     const limit = open() + 80
     execFileSync('prlimit', ['--pid', pid, `--nofile=${limit}:`])
-    // The process looks once a second.
+    // The process checks once per second.
     await until(
       'the limit is known',
       async () => {
@@ -103,7 +103,7 @@ describe('F17: descriptors run out, connections storm, at the gateway', () => {
       // A read may be sent again.
       await until('all are at the node', () => node.calls.length >= before + RESIDENTS, PATIENT_MS)
       release.resolve()
-      await until('all are answered', () => residents.statuses()[200] === RESIDENTS, PATIENT_MS)
+      await until('all have a response', () => residents.statuses()[200] === RESIDENTS, PATIENT_MS)
       // The operator sees it.
       const metrics = await (await fetch(`${gateway.metrics}/metrics`)).text()
       const counted = /^sluice_process_connections_refused_total\{door="rpc",reason="descriptors"\} (\d+)/m.exec(
@@ -208,7 +208,7 @@ test('F19: uses a renewed certificate on all three servers, drops no connection,
   cert.renew('second', 30)
   for (const [server, url] of Object.entries(positions)) {
     await until(`${server} shows the new one`, async () => (await nameAt(url)) === 'second')
-    await until(`${server} tells its end`, async () => (await notAfter(server)) < ends)
+    await until(`${server} exports its end`, async () => (await notAfter(server)) < ends)
   }
   assert.equal(await ask(), 200)
   assert.equal(handshakes, before, 'the connection of before is still in use')

@@ -52,7 +52,7 @@ export async function throughProxies(name: string, chain: Localnet): Promise<Fau
   }
 }
 
-/** A gateway over one chain that is reached by several ways, each of which can break. */
+/** A gateway over several nodes of one chain, each behind a fault proxy. */
 export async function startFaultRig(
   names: readonly string[] = ['a', 'b'],
   given: { upstreams?: UpstreamsOptionsInput; plans?: Plans; subscription?: Partial<SubscriptionInput> } = {},

@@ -11,7 +11,7 @@ import { startFakeNode } from './fake-node.ts'
 
 const CLIENTS = isFull ? 10_000 : 300
 const STEADY_MS = 30_000
-/** Robustness: the ceiling of one process. */
+/** The memory limit of one process. */
 const RSS_BYTES_MAX = 512 * 1024 * 1024
 
 test(`F21: ${CLIENTS} clients reconnect at once after a restart: all are served within 30 s, in bounded memory`, async (t) => {
@@ -23,7 +23,7 @@ test(`F21: ${CLIENTS} clients reconnect at once after a restart: all are served 
   const sockets: WebSocket[] = []
   let tries = 0
 
-  /** As a well-made client: comes back after a loss or a refusal, a little later each time, not with all others. */
+  /** Reconnects like a well-behaved client after a loss or a refusal: with growing backoff and jitter. */
   async function connect(): Promise<void> {
     for (let waitMs = 100; ; waitMs = Math.min(waitMs * 2, 5000)) {
       tries += 1
@@ -39,7 +39,7 @@ test(`F21: ${CLIENTS} clients reconnect at once after a restart: all are served 
       await pause(waitMs * (0.5 + random.float()))
     }
   }
-  /** Other services of the process have some of their own. */
+  /** Includes the subscriptions of other services in the process. */
   const subscriptionsAtNode = async (): Promise<number> => {
     const metrics = await (await fetch(`${gateway.metrics}/metrics`)).text()
     return Number(/^sluice_upstreams_ws_subscriptions\{upstream="a"\} (\d+)$/m.exec(metrics)?.[1])

@@ -50,7 +50,7 @@ async function untilAllLive(rig: FaultRig, clients: readonly WsTestClient[], ids
     while (tookMs === 0) await touchAccounts(rig)
   })()
   try {
-    await until('all tell again', () => liveOf(clients) >= SUBSCRIPTIONS, 20_000)
+    await until('all get notifications again', () => liveOf(clients) >= SUBSCRIPTIONS, 20_000)
   } finally {
     tookMs = performance.now() - fromMs
     await touching
@@ -67,7 +67,7 @@ describe('F6: the WebSocket to an upstream is lost, at the gateway', () => {
     const [a, b] = rig.nodes
     const clients = await openClients(rig, '?gaps=1')
     await touchAccounts(rig)
-    await until('all tell', () => liveOf(clients) === SUBSCRIPTIONS, 20_000)
+    await until('all get notifications', () => liveOf(clients) === SUBSCRIPTIONS, 20_000)
     const ids = idsOf(clients)
     const heldAtNodes = () => rig.gateway.upstreams.status().reduce((sum, node) => sum + node.wsSubscriptions, 0)
     const held = heldAtNodes()
@@ -87,7 +87,7 @@ describe('F6: the WebSocket to an upstream is lost, at the gateway', () => {
         rig.gateway.upstreams.status().every(({ wsConnections }) => wsConnections > 0),
       )
     }
-    // Packets vanish without a word: found by the silence of the slots.
+    // Packets are dropped: the missing slot notifications reveal it.
     const silent = a?.ws.add({ type: 'timeout', timeoutMs: 0 })
     const other = b?.ws.openConnections ?? 0
     assert.ok(other > 0)

@@ -16,12 +16,12 @@ type Outcome =
  * A node's ring lies on hugetlbfs. Where the kernel lets us mount one and has huge pages to give, a ring is read from there by both
  * ways. Where it has none (`sysctl vm.nr_overcommit_hugepages=80` lends them) or we may not mount, the refusal must be a clear one.
  */
-test('a ring on hugetlbfs is read by position and through a mapping alike', { timeout: 60_000 }, (t) => {
+test('positional reads and a mapping give the same events of a ring on hugetlbfs', { timeout: 60_000 }, (t) => {
   using folder = makeTestFolder()
   const script = join(import.meta.dirname, '../support/hugetlbfs-ring.ts')
   const outcome = runInNamespace(script, folder.path)
   if (outcome.stage === 'done') {
-    assert.deepEqual(outcome.ways, ['positional', 'mapped'], 'a ring here is mapped without being told to')
+    assert.deepEqual(outcome.ways, ['positional', 'mapped'], 'a ring on hugetlbfs is mapped by default')
     assert.equal(outcome.positional, outcome.expected)
     assert.equal(outcome.throughMapping, outcome.expected)
     assert.match(outcome.expected, /"gaps":0.*"payloadsLost":0/)

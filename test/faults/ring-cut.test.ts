@@ -28,7 +28,7 @@ function writeRing(path: string, from: number): RingFileWriter {
   return file
 }
 
-/** A node never cuts its ring; a careless `cp` onto it does. Neither way of reading may end the process for it. */
+/** A node never truncates its ring; a careless `cp` onto it does. Neither read mode may end the process. */
 for (const way of ['positional', 'mapped'] as const) {
   test(`${way}: a truncated ring is reported as unreadable, and the next one is read from its start`, async () => {
     using folder = makeTestFolder()
@@ -61,7 +61,7 @@ for (const way of ['positional', 'mapped'] as const) {
       [way],
     )
     truncateSync(path, 0)
-    await until('the cut is told', () => of('failure').length === 1)
+    await until('the truncation is reported', () => of('failure').length === 1)
     assert.equal(of('failure')[0]?.failure?.code, 'refused')
     first[Symbol.dispose]()
     using _second = writeRing(path, 101)
@@ -70,7 +70,7 @@ for (const way of ['positional', 'mapped'] as const) {
       blocks(),
       [1, 101].flatMap((from) => Array.from({ length: BLOCKS }, (_, at) => from + at)),
     )
-    // The path may have been looked at between the two rings, when it held nothing.
+    // The path may have been checked between the two rings, when it did not exist.
     assert.equal(of('failure').at(-1)?.failure, undefined)
     assert.deepEqual(
       of('opened').map((message) => message.mode),

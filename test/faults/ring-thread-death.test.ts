@@ -42,7 +42,7 @@ test('a ring thread that dies is restarted: clients stay connected, get the gap,
     await until('blocks come', () => blocksOf(client).length > before + 1)
     writeFileSync(`${path}.die`, '')
     await until('the thread has died', () => deaths.length === death)
-    await until('the gap is told', () => warningsOf(client).length === death)
+    await until('the gap is reported', () => warningsOf(client).length === death)
     const reported = client.frames.length
     await until('blocks come again', () => client.frames.slice(reported).some((frame) => 'ContentionData' in frame))
   }
@@ -52,7 +52,7 @@ test('a ring thread that dies is restarted: clients stay connected, get the gap,
   }
   const numbers = client.frames.slice(1 + helloOf(client).snapshot).flatMap(({ seq }) => (seq > 0 ? [seq] : []))
   assert(numbers.every((seq, at) => at === 0 || seq > (numbers[at - 1] as number)))
-  // No block is told twice. Several may be proposed under one number, so they are told apart by their ids.
+  // No block is reported twice. Several may be proposed under one number, so their ids distinguish them.
   const proposed = client.frames
     .slice(1 + helloOf(client).snapshot)
     .flatMap((frame) =>

@@ -8,16 +8,16 @@ import { startSteadyCalls } from '../support/steady-calls.ts'
 import { openStream } from '../support/stream-reader.ts'
 import { startFakeNode } from './fake-node.ts'
 
-/** A real process whose wall clock is moved under it by libfaketime; its monotonic clock goes on. */
+/** A real process whose wall clock libfaketime moves; its monotonic clock continues. */
 
 const LIBRARY = globSync('/usr/lib/{*/,}faketime/libfaketime.so.1')[0]
 const HOUR_SECONDS = 3600
 const DAY_SECONDS = 24 * HOUR_SECONDS
-/** Longer than any month, so that the wall clock stands in another one. */
+/** Longer than any month, so that the wall clock is in another one. */
 const MONTH_SECONDS = 40 * DAY_SECONDS
-/** The calendar of the quota looks at the clock every second, and would believe a jump at the second look if it did not wait. */
+/** The calendar of the quota reads the clock every second; without a delay it would accept a jump at the second reading. */
 const LOOKED_MS = 3500
-/** One after the other, and in the end as it was. */
+/** Applied one after another; the last one restores the real time. */
 const OFFSETS = [HOUR_SECONDS, -HOUR_SECONDS, DAY_SECONDS, -DAY_SECONDS, MONTH_SECONDS, -MONTH_SECONDS, 0]
 
 const METERED_PLAN = `
@@ -33,7 +33,7 @@ grpcAccountsPerStream = 10
 
 type Whoami = { month: { used: number; limit: number }; budget: { limit: number; remaining: number } }
 
-test('F10, R9: the wall clock of a running process jumps by an hour, a day and a month, both ways: nothing ends and nothing is given twice', {
+test('F10, R9: wall clock jumps of an hour, a day and a month, forward and back, end no connection and reset no quota', {
   skip: LIBRARY === undefined && 'no libfaketime',
 }, async () => {
   await using node = await startFakeNode()
@@ -83,15 +83,15 @@ test('F10, R9: the wall clock of a running process jumps by an hour, a day and a
     })
     const [responded, frames, jumpedMs] = [calls.responded, stream.frames.length, performance.now()]
     await until(
-      'calls and the stream go on',
+      'calls and the stream continue',
       () => calls.responded > responded + 20 && stream.frames.length > frames + 10,
     )
     if (Math.abs(offset) === MONTH_SECONDS)
-      await until('the calendar has looked', () => performance.now() - jumpedMs > LOOKED_MS)
+      await until('the calendar has read the clock', () => performance.now() - jumpedMs > LOOKED_MS)
     const now = await whoami(token)
     assert.equal(now.status, 200, now.text)
     const used = now.month?.used ?? 0
-    assert.ok(used > usedBefore, `what was used is not given again at ${offset}: ${usedBefore}, then ${used}`)
+    assert.ok(used > usedBefore, `the used quota was reset at ${offset}: ${usedBefore}, then ${used}`)
     usedBefore = used
     assert.equal((await whoami(retiring)).status, offset >= DAY_SECONDS ? 401 : 200, `the retiring token at ${offset}`)
     assert.equal((await fetch(`${execution}/health`)).status, 200)

@@ -11,12 +11,12 @@ import { startSteadyCalls } from '../support/steady-calls.ts'
 import { startFakeNode } from './fake-node.ts'
 import { onBusyMachine } from './gateway-rig.ts'
 
-/** The figure of the row. */
+/** The limit that row F16 states. */
 const REFUSED_WITHIN_MS = 1000
 
 type Health = { state: string; reasons: { part: string }[] }
 
-test('F16: ClickHouse and Redis are down: the indexer alone answers 503, within a second; nobody else notices', async (t) => {
+test('F16: with ClickHouse and Redis down, only the indexer responds with 503, within a second; other services are not affected', async (t) => {
   await using clickhouse = await startClickHouse()
   await using redis = await startRedis()
   await using node = await startFakeNode()
@@ -38,7 +38,7 @@ user = "${CLICKHOUSE_ADMIN.user}"
 password = "file:clickhouse"
 `,
   )
-  // Made without a word to the server: this old one knows no accounts in SQL, so its operator writes them into its file.
+  // Created without a request to the server: this old version has no accounts in SQL, so its operator adds them to its file.
   writeFileSync(home.file('embedded.toml'), '')
   const sluice = (...words: string[]) =>
     sluiceHere([...words, '--state', home.file('.sluice'), '--config', home.file('embedded.toml')])
@@ -81,7 +81,7 @@ password = "file:clickhouse"
     }
   }
   const health = async () => (await (await fetch(await at('metrics', '/readyz'))).json()) as Health
-  await until('the indexer answers', async () => (await query()).text === '1\n', 30_000)
+  await until('the indexer responds', async () => (await query()).text === '1\n', 30_000)
   await using calls = startSteadyCalls(await at('rpc', ''), token, 20)
   const others = [await at('sender', '/ping'), await at('execution', '/v1/status'), await at('metrics', '/readyz')]
 
@@ -97,15 +97,15 @@ password = "file:clickhouse"
   }
   t.diagnostic(`503 within ${Math.max(...waitsMs).toFixed(0)} ms (figure: ${REFUSED_WITHIN_MS})`)
   assert.ok(Math.max(...waitsMs) <= onBusyMachine(REFUSED_WITHIN_MS, 5000), waitsMs.join(' '))
-  await until('it is told that quotas are local', async () => {
+  await until('/readyz reports that quotas are local', async () => {
     const { reasons } = await health()
     return reasons.some(({ part }) => part === 'quota')
   })
   const before = calls.responded
-  await until('calls go on', () => calls.responded > before + 10)
+  await until('calls continue', () => calls.responded > before + 10)
 
   await Promise.all([clickhouse.start(), redis.start()])
-  await until('the indexer answers again', async () => (await query()).text === '1\n', 30_000)
+  await until('the indexer responds again', async () => (await query()).text === '1\n', 30_000)
   await until(
     'the quota is shared again',
     async () => !(await health()).reasons.some(({ part }) => part === 'quota'),

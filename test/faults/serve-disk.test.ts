@@ -10,13 +10,13 @@ import { startSteadyCalls } from '../support/steady-calls.ts'
 import { startFakeNode } from './fake-node.ts'
 import { onBusyMachine } from './gateway-rig.ts'
 
-/** The figure of the row. */
+/** The limit that row F8 states. */
 const RECOVERED_MS = 5000
 const BLOCK = Buffer.alloc(4096, 1)
 
 type Health = { state: string; reasons: { part: string; reason: string }[] }
 
-/** Serves with its state on a disk of 16 MiB that only this process and its children see, and that is gone with them; without root, in a user namespace. */
+/** Serves with its state on a disk of 16 MiB that only this process and its children see, and that ends with them; without root, in a user namespace. */
 function smallDiskProgram(state: string, seed: string): string {
   const isolate = process.getuid?.() === 0 ? '-m' : '-Urm'
   const node = `'${process.execPath}' --disable-warning=ExperimentalWarning '${CLI}'`
@@ -25,7 +25,7 @@ exec unshare ${isolate} sh -c 'mount -t tmpfs -o size=16m,mode=0700 small "$0" &
 `
 }
 
-/** A command of the operator beside that process, with the disks that it sees. */
+/** A command of the operator in the mount namespace of that process. */
 function sluiceWhere(pid: number, cwd: string, words: readonly string[]): Promise<CliResult> {
   const positions = process.getuid?.() === 0 ? ['-m'] : ['-U', '-m', '--preserve-credentials']
   const program = [process.execPath, '--disable-warning=ExperimentalWarning', CLI, ...words]
@@ -36,7 +36,7 @@ function sluiceWhere(pid: number, cwd: string, words: readonly string[]): Promis
   })
 }
 
-/** Takes every block that is left; the one it cannot have tells that it has all. */
+/** Writes blocks until ENOSPC. */
 function fillDisk(file: string): void {
   const filler = openSync(file, 'w')
   try {
@@ -49,7 +49,7 @@ function fillDisk(file: string): void {
   }
 }
 
-test('F8: with a full disk the process serves on, says so, and recovers by itself; nothing is torn and no use is lost', async (t) => {
+test('F8: with a full disk the process keeps serving, reports degraded, and recovers by itself; no write is torn and no usage is lost', async (t) => {
   await using node = await startFakeNode()
   await using home = await temporaryFolder()
   const [state, seed, program] = [home.file('.sluice'), home.file('seed'), home.file('sluice-on-small-disk')]
@@ -67,7 +67,7 @@ test('F8: with a full disk the process serves on, says so, and recovers by itsel
   const env = { SLUICE_UPSTREAMS__ALLOW_PRIVATE: 'true' }
   await using running = serve({ cwd: home.path, program, env, args: ['--no-demo'] })
   await running.line(/"msg":"started"/)
-  // The folder as that process sees it. Commands go there themselves: SQLite would follow this path to the outside.
+  // The folder as that process sees it. Commands run in its namespace: SQLite would resolve this path to one outside.
   const inside = `/proc/${running.child.pid}/root${state}`
   const sluice = (...words: string[]) => sluiceWhere(running.child.pid ?? 0, home.path, words)
   const operator = `http://${await running.address('metrics')}`
@@ -77,7 +77,11 @@ test('F8: with a full disk the process serves on, says so, and recovers by itsel
   await until('there is load', () => calls.responded > 10)
 
   fillDisk(`${inside}/filler`)
-  await until('it is told', async () => (await health()).reasons.some(({ part }) => part === 'disk'), 30_000)
+  await until(
+    '/readyz reports the disk',
+    async () => (await health()).reasons.some(({ part }) => part === 'disk'),
+    30_000,
+  )
   assert.equal((await fetch(`${operator}/readyz`)).status, 200, 'a degraded process still serves')
   assert.equal((await health()).state, 'degraded')
   assert.match((await sluiceHere(['status', '--state', inside])).stdout, /degraded[\s\S]*disk/)
@@ -85,13 +89,13 @@ test('F8: with a full disk the process serves on, says so, and recovers by itsel
   assert.notEqual(refused.code, 0)
   assert.match(refused.stderr, /no space|full/)
   const duringFull = calls.responded
-  await until('calls go on', () => calls.responded > duringFull + 20)
+  await until('calls continue', () => calls.responded > duringFull + 20)
 
   rmSync(`${inside}/filler`)
   const fromMs = performance.now()
-  await until('it is well again', async () => (await health()).state === 'ok', 60_000)
+  await until('the state is ok again', async () => (await health()).state === 'ok', 60_000)
   const tookMs = performance.now() - fromMs
-  t.diagnostic(`recovered after ${(tookMs / 1000).toFixed(1)} s (figure: 5), ${calls.responded} calls answered`)
+  t.diagnostic(`recovered after ${(tookMs / 1000).toFixed(1)} s (figure: 5), ${calls.responded} responses`)
   assert.ok(tookMs <= onBusyMachine(RECOVERED_MS, 30_000), `${tookMs} ms`)
   await calls.stop()
   assert.deepEqual(calls.failed, [])

@@ -11,9 +11,9 @@ import { startSteadyCalls } from '../support/steady-calls.ts'
 import { startFakeNode } from './fake-node.ts'
 import { callGateway, onBusyMachine } from './gateway-rig.ts'
 
-/** The store of a whole serving process: locked by somebody else, and left in the middle of things. */
+/** The store of a serving process: locked by another process, and left by a kill. */
 
-/** How long a command may wait for the store, and how long a process may take to be ready: the figures of the rows. */
+/** How long a command may wait for the store, and how long a process may take to be ready: the limits that rows F7 and F12 state. */
 const COMMAND_WAIT_MS = 5000
 const READY_MS = 3000
 
@@ -60,7 +60,7 @@ test('F7: while the store is locked no call fails; a command waits at most 5 s a
   assert.equal(locked.code, 75, locked.stderr)
   assert.match(locked.stderr, /locked|busy/)
   const free = await addCustomer()
-  assert.equal(free.code, 0, 'nothing is left of the lock')
+  assert.equal(free.code, 0, 'the lock is released')
   // Both took as long to start.
   const waitedMs = locked.tookMs - free.tookMs
   t.diagnostic(`the command waited about ${(waitedMs / 1000).toFixed(1)} s (figure: 5)`)

@@ -5,9 +5,9 @@ import { runSeeds } from '../sim/run-seeds.ts'
 import { isFull, seedOf } from '../support/property.ts'
 
 describe('the history of the stream', () => {
-  test('over random histories nothing comes twice, nothing is hidden, a resumed client sees what an uninterrupted one saw', async (t) => {
+  test('over random histories no frame is repeated, no gap is hidden, and a resumed client gets the frames of an uninterrupted one', async (t) => {
     const outcome = await runSeeds(hubWorld, { firstSeed: seedOf(t), seeds: isFull ? 1000 : 60 })
     t.diagnostic(JSON.stringify(outcome.seen))
-    assert.deepEqual(outcome.never, [], 'each kind of trouble occurred, or the runs would show nothing')
+    assert.deepEqual(outcome.never, [], 'every kind of fault occurred in the runs')
   })
 })

@@ -11,11 +11,11 @@ export type Toxic = {
 } & ToxicKind
 
 export type ToxicKind =
-  /** Every byte arrives so much later, give or take the jitter; the order stays. */
+  /** Delays every byte by this time ± the jitter, in order. */
   | { readonly type: 'latency'; readonly latencyMs: number; readonly jitterMs?: number }
-  /** So many bytes a second. */
+  /** Bytes per second. */
   | { readonly type: 'bandwidth'; readonly bytesPerSecond: number }
-  /** The end of the stream arrives so much later. */
+  /** Delays the end of the stream. */
   | { readonly type: 'slow_close'; readonly delayMs: number }
   /** Nothing passes any more; the connection is closed after the time, or never when it is 0. */
   | { readonly type: 'timeout'; readonly timeoutMs: number }
@@ -28,20 +28,20 @@ export type ToxicKind =
       readonly sizeVariation?: number
       readonly delayMs?: number
     }
-  /** The connection is closed once so many bytes have passed. */
+  /** Closes the connection after this many bytes. */
   | { readonly type: 'limit_data'; readonly bytes: number }
 
 /** Where a stage writes its output. */
 export type Next = {
   data(chunk: Buffer): void
   end(): void
-  /** These bytes go nowhere. */
+  /** These bytes are dropped. */
   drop(bytes: number): void
   close(): void
   reset(): void
 }
 
-/** One toxic at work on one way of one connection. */
+/** One toxic in one direction of one connection. */
 export type Stage = {
   data(chunk: Buffer): void
   end(): void
@@ -125,7 +125,7 @@ function bandwidth(
   { clock }: ToxicDeps,
 ): Stage {
   const line = createDelayLine(next, clock)
-  // Small enough that the flow is even, large enough that a timer for each is no load.
+  // Small enough for an even flow, large enough that the timers cost little.
   const pieceBytes = Math.max(1, Math.floor(bytesPerSecond / 50))
   let freeAtMs = 0
   return {

@@ -11,15 +11,15 @@ import { makeNetwork, type Network, type Remote, startRemote } from '../support/
 import { isFull } from '../support/property.ts'
 
 const CHILD = join(import.meta.dirname, '../support/two-machines-child.ts')
-/** What an operator is promised for a change on another machine. */
+/** The guaranteed time for a change to reach another machine. */
 const SPREAD_MS = 2000
 const HAMMER_MS = 4000
-/** Long enough that Redis counts a silent machine out, which takes five seconds; in full also longer than any statement may take. */
+/** Long enough that Redis no longer counts a silent machine, which takes five seconds; in full also longer than the statement timeout. */
 const CUT_MS = isFull ? 45_000 : 7000
 const INGEST_CUT_MS = isFull ? 45_000 : 4000
-/** From the cable being back to the machine having heard of everything. */
+/** The time from the reconnect until the machine has received all changes. */
 const HEARD_MS = 15_000
-/** Between two looks, so that looking is not what the machines are busy with. */
+/** The interval between two checks, long enough that checks are not the load of the machines. */
 const LOOK_MS = 40
 const CUSTOMER = 'acme'
 
@@ -52,7 +52,7 @@ async function createSub(at: Machine, name: string, ...flags: string[]): Promise
 }
 
 /**
- * How long it took from now on, in milliseconds. A question that was asked in time counts however late its answer is: a busy machine
+ * How long it took from now on, in milliseconds. A check that started in time counts even if its response is late: a busy machine
  * may take seconds over one.
  */
 async function took(what: string, holds: () => Promise<boolean>, withinMs: number): Promise<number> {
@@ -60,7 +60,7 @@ async function took(what: string, holds: () => Promise<boolean>, withinMs: numbe
   for (;;) {
     const askedMs = performance.now() - fromMs
     if (await holds()) return Math.round(performance.now() - fromMs)
-    assert.ok(askedMs < withinMs, `${Math.round(askedMs)} ms later it was not so that ${what}`)
+    assert.ok(askedMs < withinMs, `${Math.round(askedMs)} ms later still waiting until ${what}`)
     await pause(LOOK_MS)
   }
 }
@@ -81,7 +81,7 @@ test('two gateways on one PostgreSQL, one Redis and one ClickHouse, each on a ma
   }
   using network = made
   await using data = await startRemote<DataMachine>(network.namespaceOf('data'), CHILD, 'data')
-  // Both at once on an empty database, as an operator would who starts them with one command.
+  // Both at once on an empty database, as with one command of the operator.
   const starting = [
     startRemote<GatewayMachine>(network.namespaceOf('a'), CHILD, 'ingesting'),
     startRemote<GatewayMachine>(network.namespaceOf('b'), CHILD, 'answering'),
@@ -99,7 +99,7 @@ test('two gateways on one PostgreSQL, one Redis and one ClickHouse, each on a ma
   }
   const forwarded = async (name: string) => (await forwardedFor(name)).reduce((sum, count) => sum + count, 0)
 
-  /** What the nodes were asked is what stands in the books, to the unit. */
+  /** Units booked equal units forwarded to the nodes exactly. */
   async function assertBooked(names: readonly string[]): Promise<string> {
     const units: Record<string, number> = {}
     for (const name of names) units[name] = await forwarded(name)
@@ -108,7 +108,7 @@ test('two gateways on one PostgreSQL, one Redis and one ClickHouse, each on a ma
       return Object.fromEntries(names.map((name) => [name, all[name] ?? 0]))
     }
     await took('all is booked', async () => isDeepStrictEqual(await booked(), units), 20_000).catch(() => {})
-    // Longer than from one writing to the next: nothing is added twice.
+    // Longer than the interval between two writes: nothing is added twice.
     await pause(1500)
     assert.deepEqual(await booked(), units)
     return JSON.stringify(units)
@@ -117,35 +117,38 @@ test('two gateways on one PostgreSQL, one Redis and one ClickHouse, each on a ma
   function assertServed(outcome: Outcome, what: string): void {
     assert.deepEqual(outcome.failed, [], what)
     assert.equal(outcome.refused, 0, `${what}: refused`)
-    assert.ok(outcome.responded > 10, `${what}: only ${outcome.responded} calls were answered`)
+    assert.ok(outcome.responded > 10, `${what}: only ${outcome.responded} calls got a response`)
   }
 
   await sluice(a, 'customer', 'add', CUSTOMER)
 
-  await t.test('a change made on one machine holds on the other within two seconds, both ways', async (t) => {
-    for (const [here, there, way] of [
-      [a, b, 'a to b'],
-      [b, a, 'b to a'],
-    ] as const) {
-      const sub = await createSub(here, `spread-${way.replaceAll(' ', '-')}`, ...SMALL_FLAGS)
-      const { name } = sub
-      const created = await took('the token opens', async () => (await statusAt(there, sub)) === 200, SPREAD_MS)
-      await sluice(here, 'sub', 'limit', name, '--units-per-second', '50')
-      const isFifty = async () => (await there.call('ask', sub.token, name)).limit === 500
-      const limited = await took('the budget is the new one', isFifty, SPREAD_MS)
-      const rotation = JSON.parse(await sluice(here, 'token', 'rotate', name, '--yes', '--json', '--print-token'))
-      const isRotated = async () =>
-        (await statusAt(there, { name, token: rotation.token })) === 200 && (await statusAt(there, sub)) === 401
-      const rotated = await took('the new token opens and the old does not', isRotated, SPREAD_MS)
-      await sluice(here, 'sub', 'suspend', name, '--yes')
-      const isSuspended = async () => (await statusAt(there, { name, token: rotation.token })) === 401
-      const suspended = await took('it is refused', isSuspended, SPREAD_MS)
-      t.diagnostic(`${way}: create ${created} ms, limit ${limited} ms, rotate ${rotated} ms, suspend ${suspended} ms`)
-    }
-  })
+  await t.test(
+    'a change made on one machine applies on the other within two seconds, in both directions',
+    async (t) => {
+      for (const [here, there, way] of [
+        [a, b, 'a to b'],
+        [b, a, 'b to a'],
+      ] as const) {
+        const sub = await createSub(here, `spread-${way.replaceAll(' ', '-')}`, ...SMALL_FLAGS)
+        const { name } = sub
+        const created = await took('the token opens', async () => (await statusAt(there, sub)) === 200, SPREAD_MS)
+        await sluice(here, 'sub', 'limit', name, '--units-per-second', '50')
+        const isFifty = async () => (await there.call('ask', sub.token, name)).limit === 500
+        const limited = await took('the budget is the new one', isFifty, SPREAD_MS)
+        const rotation = JSON.parse(await sluice(here, 'token', 'rotate', name, '--yes', '--json', '--print-token'))
+        const isRotated = async () =>
+          (await statusAt(there, { name, token: rotation.token })) === 200 && (await statusAt(there, sub)) === 401
+        const rotated = await took('the new token opens and the old does not', isRotated, SPREAD_MS)
+        await sluice(here, 'sub', 'suspend', name, '--yes')
+        const isSuspended = async () => (await statusAt(there, { name, token: rotation.token })) === 401
+        const suspended = await took('it is refused', isSuspended, SPREAD_MS)
+        t.diagnostic(`${way}: create ${created} ms, limit ${limited} ms, rotate ${rotated} ms, suspend ${suspended} ms`)
+      }
+    },
+  )
 
   await t.test(
-    'one budget: both machines at once admit no more than decision 0004 says, and all of it is booked',
+    'one budget: both machines at once admit no more than decision 0004 allows, and all units are booked',
     async (t) => {
       const sub = await createSub(a, 'budget', ...SMALL_FLAGS)
       for (const at of both) await took('it is known', async () => (await statusAt(at, sub)) === 200, SPREAD_MS)
@@ -164,9 +167,9 @@ test('two gateways on one PostgreSQL, one Redis and one ClickHouse, each on a ma
         `${sum} units (a ${units[0]}, b ${units[1]}) in ${seconds.toFixed(1)} s; at most ${Math.floor(most)}; ` +
           `${outcomes.map(({ limited }) => limited).join(' + ')} calls refused by the limit`,
       )
-      // The two questions before the clock started are in the sum.
+      // The sum includes the two calls before the measurement.
       assert.ok(sum <= most + 2, `${sum} units of a budget of ${most}`)
-      assert.ok(sum >= bucket.capacity, `only ${sum} units: the limit was not met`)
+      assert.ok(sum >= bucket.capacity, `only ${sum} units: the limit was not reached`)
       for (const [at, outcome] of outcomes.entries()) {
         assertServed(outcome, `machine ${at}`)
         assert.ok(outcome.limited > 0, `machine ${at} was never refused`)
@@ -175,63 +178,66 @@ test('two gateways on one PostgreSQL, one Redis and one ClickHouse, each on a ma
     },
   )
 
-  await t.test('one machine cut off and back: it serves from memory with its share, and nothing is lost', async (t) => {
-    const free = await createSub(a, 'cut-free', ...FREE_FLAGS)
-    const small = await createSub(a, 'cut-small', ...SMALL_FLAGS)
-    const gone = await createSub(a, 'cut-revoked', ...FREE_FLAGS)
-    for (const at of both)
-      for (const sub of [free, small, gone])
-        await took('it is known', async () => (await statusAt(at, sub)) === 200, SPREAD_MS)
-    for (const at of both) await at.call('start', free.name, { token: free.token, callers: 2, everyMs: 20, batch: 1 })
-    const smallBefore = (await forwardedFor(small.name))[1] ?? 0
+  await t.test(
+    'one machine cut off and reconnected: it serves from memory with its share, and no usage is lost',
+    async (t) => {
+      const free = await createSub(a, 'cut-free', ...FREE_FLAGS)
+      const small = await createSub(a, 'cut-small', ...SMALL_FLAGS)
+      const gone = await createSub(a, 'cut-revoked', ...FREE_FLAGS)
+      for (const at of both)
+        for (const sub of [free, small, gone])
+          await took('it is known', async () => (await statusAt(at, sub)) === 200, SPREAD_MS)
+      for (const at of both) await at.call('start', free.name, { token: free.token, callers: 2, everyMs: 20, batch: 1 })
+      const smallBefore = (await forwardedFor(small.name))[1] ?? 0
 
-    network.pull('b')
-    t.after(() => network.plug('b'))
-    const cutMs = performance.now()
-    await b.call('start', small.name, { token: small.token, callers: 2, everyMs: 20, batch: SMALL.batchItems })
-    let reported: string[] = []
-    const reports = async () => {
-      reported = await partsOf(b)
-      return reported.includes('quota') && reported.includes('store')
-    }
-    const reportedMs = await took('it says what it lost', reports, 15_000)
-    await sluice(a, 'token', 'revoke', gone.name, '--yes')
-    await took('the revoked token is refused on a', async () => (await statusAt(a, gone)) === 401, SPREAD_MS)
-    // Known and documented: the machine that cannot be told does not know.
-    assert.equal(await statusAt(b, gone), 200)
-    await pause(Math.max(0, CUT_MS - (performance.now() - cutMs)))
-    assert.equal(await statusAt(b, gone), 200)
-    await took('a lacks nothing', async () => (await partsOf(a)).length === 0, HEARD_MS)
-    const smallOutcome = await b.call('stop', small.name)
-    const seconds = (performance.now() - cutMs) / 1000
-    const share = ((await forwardedFor(small.name))[1] ?? 0) - smallBefore
+      network.pull('b')
+      t.after(() => network.plug('b'))
+      const cutMs = performance.now()
+      await b.call('start', small.name, { token: small.token, callers: 2, everyMs: 20, batch: SMALL.batchItems })
+      let reported: string[] = []
+      const reports = async () => {
+        reported = await partsOf(b)
+        return reported.includes('quota') && reported.includes('store')
+      }
+      const reportedMs = await took('it reports what it lost', reports, 15_000)
+      await sluice(a, 'token', 'revoke', gone.name, '--yes')
+      await took('the revoked token is refused on a', async () => (await statusAt(a, gone)) === 401, SPREAD_MS)
+      // Documented: a machine that is cut off does not receive changes.
+      assert.equal(await statusAt(b, gone), 200)
+      await pause(Math.max(0, CUT_MS - (performance.now() - cutMs)))
+      assert.equal(await statusAt(b, gone), 200)
+      await took('a is healthy', async () => (await partsOf(a)).length === 0, HEARD_MS)
+      const smallOutcome = await b.call('stop', small.name)
+      const seconds = (performance.now() - cutMs) / 1000
+      const share = ((await forwardedFor(small.name))[1] ?? 0) - smallBefore
 
-    network.plug('b')
-    const revokedMs = await took(
-      'the revoked token is refused on b',
-      async () => (await statusAt(b, gone)) === 401,
-      HEARD_MS,
-    )
-    const healthyMs = await took('b is whole', async () => (await b.call('health')).state === 'ok', HEARD_MS)
-    const outcomes = await Promise.all(both.map((at) => at.call('stop', free.name)))
-    for (const [at, outcome] of outcomes.entries()) {
-      assertServed(outcome, `machine ${at}`)
-      assert.equal(outcome.limited, 0, 'nothing limits this customer')
-    }
-    assertServed(smallOutcome, 'machine b, small budget')
-    // One chunk before it noticed; from then on half of what there was, and half of the rate.
-    const most = bucket.chunk + bucket.capacity / 2 + (bucket.perSecond / 2) * seconds
-    assert.ok(share <= most, `${share} units of a share of ${most}`)
-    assert.ok(smallOutcome.limited > 0, 'the share was met')
-    t.diagnostic(
-      `cut for ${seconds.toFixed(1)} s: told after ${reportedMs} ms (${reported.join(', ')}); b admitted ${share} of at most ${Math.floor(most)} units; ` +
-        `free customer: ${outcomes.map(({ responded }) => responded).join(' + ')} calls; after the cable was back: revoked token refused after ${revokedMs} ms, whole after ${revokedMs + healthyMs} ms`,
-    )
-    t.diagnostic(`booked: ${await assertBooked([free.name, small.name, gone.name])}`)
-  })
+      network.plug('b')
+      const revokedMs = await took(
+        'the revoked token is refused on b',
+        async () => (await statusAt(b, gone)) === 401,
+        HEARD_MS,
+      )
+      const healthyMs = await took('b is healthy', async () => (await b.call('health')).state === 'ok', HEARD_MS)
+      const outcomes = await Promise.all(both.map((at) => at.call('stop', free.name)))
+      for (const [at, outcome] of outcomes.entries()) {
+        assertServed(outcome, `machine ${at}`)
+        assert.equal(outcome.limited, 0, 'nothing limits this customer')
+      }
+      assertServed(smallOutcome, 'machine b, small budget')
+      // One chunk before it detected the cut; from then on half of the capacity and half of the rate.
+      const most = bucket.chunk + bucket.capacity / 2 + (bucket.perSecond / 2) * seconds
+      assert.ok(share <= most, `${share} units of a share of ${most}`)
+      assert.ok(smallOutcome.limited > 0, 'the share was used up')
+      t.diagnostic(
+        `cut for ${seconds.toFixed(1)} s: reported after ${reportedMs} ms (${reported.join(', ')}); b admitted ${share} of at most ${Math.floor(most)} units; ` +
+          `free customer: ${outcomes.map(({ responded }) => responded).join(' + ')} calls; after the cable was back: revoked token refused after ${revokedMs} ms, healthy after ${revokedMs + healthyMs} ms`,
+      )
+      t.diagnostic(`booked: ${await assertBooked([free.name, small.name, gone.name])}`)
+    },
+  )
 
   await t.test(
-    'one machine ingests, the other answers; the writer cut off and back: coverage is never ahead, no gap',
+    'one machine ingests, the other serves queries; while the writer is cut off coverage is never ahead, and no gap remains',
     async (t) => {
       const sub = await createSub(b, 'sql', ...FREE_FLAGS)
       await data.call('setReaders', [{ user: sub.login.username, password: sub.login.password }])
@@ -271,14 +277,14 @@ test('two gateways on one PostgreSQL, one Redis and one ClickHouse, each on a ma
       network.pull('a')
       t.after(() => network.plug('a'))
       const cutMs = performance.now()
-      // What was on its way to the server may still arrive there.
+      // Packets in flight may still arrive at the server.
       await pause(1000)
       const held = await coverage()
       await pause(INGEST_CUT_MS - 1000)
       assert.deepEqual(await coverage(), held)
       await assertWhole()
       const { coverage: reported } = await b.call('query', headers, 'SELECT 1')
-      assert.equal(reported, held.to, 'an answer says how far the tables are complete')
+      assert.equal(reported, held.to, 'a response states up to which slot the tables are complete')
       const behind = (await tip()) - held.to
       assert.ok(behind > 5, `the chain went on: ${behind} slots`)
       const cutFor = Math.round(performance.now() - cutMs)
@@ -289,7 +295,7 @@ test('two gateways on one PostgreSQL, one Redis and one ClickHouse, each on a ma
       const { from, to } = await assertWhole()
       const [inTables] = (await data.call('clickhouse', 'SELECT count() FROM solana.blocks')).trim().split('\n')
       t.diagnostic(
-        `cut for ${cutFor} ms at slot ${held.to}, ${behind} slots behind; caught up ${caughtUpMs} ms after the cable was back; slots ${from} to ${to} whole, ${inTables} blocks in all`,
+        `cut for ${cutFor} ms at slot ${held.to}, ${behind} slots behind; caught up ${caughtUpMs} ms after the cable was back; slots ${from} to ${to} complete, ${inTables} blocks in all`,
       )
       const { code, stderr } = await b.call('sluice', 'indexer', 'backfill', '1', '2')
       assert.notEqual(code, 0)
@@ -298,7 +304,7 @@ test('two gateways on one PostgreSQL, one Redis and one ClickHouse, each on a ma
   )
 
   await t.test(
-    'Redis killed and back, PostgreSQL stopped and back: no failed customer call, and the books are right',
+    'Redis killed and restarted, PostgreSQL stopped and restarted: no customer call fails, and usage is exact',
     async (t) => {
       const free = await createSub(a, 'servers-free', ...FREE_FLAGS)
       // Far less than either machine's share of the budget.
@@ -316,16 +322,16 @@ test('two gateways on one PostgreSQL, one Redis and one ClickHouse, each on a ma
       ] as const) {
         await data.call('stop', server)
         const isReported = async () => (await Promise.all(both.map(partsOf))).every((parts) => parts.includes(part))
-        const reportedMs = await took(`both say that ${part} is away`, isReported, 15_000)
+        const reportedMs = await took(`both report ${part} as unavailable`, isReported, 15_000)
         await pause(1000)
         await data.call('start', server)
         const isComplete = async () => (await Promise.all(both.map(partsOf))).every((parts) => parts.length === 0)
-        const wholeMs = await took('both are whole', isComplete, 20_000)
-        facts.push(`${server} away told after ${reportedMs} ms, back told after ${wholeMs} ms`)
+        const wholeMs = await took('both are healthy', isComplete, 20_000)
+        facts.push(`${server} outage reported after ${reportedMs} ms, recovery after ${wholeMs} ms`)
       }
       for (const at of both) {
         const hasCalled = async () => ((await at.call('outcome', gentle.name))?.responded ?? 0) > 10
-        await took('the gentle one has called often enough to tell', hasCalled, 20_000)
+        await took('the gentle customer has made enough calls', hasCalled, 20_000)
       }
       for (const sub of [free, gentle]) {
         const outcomes = await Promise.all(both.map((at) => at.call('stop', sub.name)))

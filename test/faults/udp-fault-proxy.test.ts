@@ -8,7 +8,7 @@ import { until } from '../../src/platform/process/test-wait.ts'
 import { startUdpFaultProxy } from './udp-fault-proxy.ts'
 import type { UdpFaults } from './udp-faults.ts'
 
-/** A target that remembers and echoes, behind a proxy on manual time, and a sender that remembers the echoes. */
+/** A target that records and echoes packets, behind a proxy with a manual clock, and a sender that records the echoes. */
 async function setUp(faults: UdpFaults, seed = 1) {
   const clock = createManualClock()
   const stack = new AsyncDisposableStack()
@@ -51,14 +51,14 @@ async function setUp(faults: UdpFaults, seed = 1) {
     }
   }
   const allArrived = () =>
-    until('what left the proxy arrived', () => arrived.length + damaged.length === upstream.passed)
+    until('every packet from the proxy arrived', () => arrived.length + damaged.length === upstream.passed)
   const dispose = () => stack.disposeAsync()
   return { clock, proxy, sender, arrived, damaged, echoes, send, allArrived, [Symbol.asyncDispose]: dispose }
 }
 
 const inOrder = (count: number) => Array.from({ length: count }, (_, at) => at)
 
-test('without faults every packet passes once, in order, and answers come back', async () => {
+test('without faults every packet and every reply passes once, in order', async () => {
   await using on = await setUp({})
   await on.send(500)
   await on.allArrived()
@@ -68,7 +68,7 @@ test('without faults every packet passes once, in order, and answers come back',
   assert.equal(on.proxy.held, 0)
 })
 
-test('loss: about the asked share, and the same packets for the same seed', async () => {
+test('loss: drops about lossRate of the packets, the same ones for the same seed', async () => {
   const run = async (seed: number) => {
     await using on = await setUp({ lossRate: 0.2 }, seed)
     on.proxy.set({}, 'downstream')
@@ -83,7 +83,7 @@ test('loss: about the asked share, and the same packets for the same seed', asyn
   assert.notDeepEqual(await run(8), first)
 })
 
-test('duplication: a second copy of the asked share', async () => {
+test('duplication: sends a second copy of about duplicateRate of the packets', async () => {
   await using on = await setUp({ duplicateRate: 0.1 })
   await on.send(1000)
   await on.allArrived()
@@ -93,7 +93,7 @@ test('duplication: a second copy of the asked share', async () => {
   assert.ok(duplicated > 60 && duplicated < 140, `${duplicated} copies`)
 })
 
-test('reordering: a packet is overtaken by three, and the last one goes on by time', async () => {
+test('reordering: delays a packet behind three others; a timer sends the last one', async () => {
   await using on = await setUp({ reorderRate: 0.1 })
   await on.send(500)
   on.proxy.set({ reorderRate: 1 })
@@ -110,7 +110,7 @@ test('reordering: a packet is overtaken by three, and the last one goes on by ti
   for (const [at, number] of on.arrived.entries()) assert.ok(Math.abs(at - number) <= 50, `${number} at place ${at}`)
 })
 
-test('damage: one bit is turned, the length stays', async () => {
+test('damage: flips one bit and keeps the length', async () => {
   await using on = await setUp({ damageRate: 0.5 })
   await on.send(200)
   await on.allArrived()
@@ -119,7 +119,7 @@ test('damage: one bit is turned, the length stays', async () => {
   for (const packet of on.damaged) assert.equal(packet.length, 8)
 })
 
-test('delay: not before the time, with jitter within it; faults change while packets flow', async () => {
+test('delay: delays packets by delayMs ± jitterMs; faults can be changed meanwhile', async () => {
   await using on = await setUp({ delayMs: 100, jitterMs: 20 })
   await on.send(50)
   assert.equal(on.proxy.held, 50)

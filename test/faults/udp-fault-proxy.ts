@@ -8,12 +8,12 @@ import { createUdpPath, type UdpFaults, type UdpPath } from './udp-faults.ts'
 type Position = { readonly host: string; readonly port: number }
 export type UdpFaultProxyOptions = {
   readonly target: Position
-  /** On both ways, until `set` says otherwise. */
+  /** In both directions, until `set` changes them. */
   readonly faults?: UdpFaults
 }
 export type UdpFaultProxyDeps = { readonly clock?: Clock; readonly random?: Random }
 
-/** What became of the packets of both ways. `passed` counts what left the proxy, copies included. */
+/** Counts of one direction. `passed` counts the packets that left the proxy, copies included. */
 export type UdpCounts = {
   received: number
   passed: number
@@ -24,16 +24,16 @@ export type UdpCounts = {
 }
 
 /**
- * A UDP proxy on loopback. Every sender gets a port of its own towards the target, so that answers find their way back and a target tells senders
+ * A UDP proxy on loopback. Every sender gets a port of its own towards the target, so that replies reach it and the target can distinguish senders
  * apart as it would on a network. With the same seed and the same packets in the same order, the same packets are hit.
  */
 export type UdpFaultProxy = AsyncDisposable & {
   readonly host: string
   readonly port: number
-  /** Replaces what is wrong: from the sender to the target (`upstream`), on the way back, or both. Held packets keep their fate. */
+  /** Replaces the faults: from the sender to the target (`upstream`), back (`downstream`), or both. Held packets are not affected. */
   set(faults: UdpFaults, way?: 'upstream' | 'downstream'): void
   readonly counts: { readonly upstream: UdpCounts; readonly downstream: UdpCounts }
-  /** Packets that are under way inside the proxy. */
+  /** Packets held in the proxy. */
   readonly held: number
 }
 
@@ -57,9 +57,9 @@ export async function startUdpFaultProxy(
     const known = senders.get(name)
     if (known !== undefined || senders.size >= SENDERS_MAX) return known
     const socket = createSocket('udp4')
-    // A target that is not there answers with an ICMP error; on a network the sender would hear nothing.
+    // A closed port responds with an ICMP error; on a network the sender would get nothing.
     socket.on('error', () => {})
-    // Of its own for each way: what comes back leaves the draws of what goes out alone.
+    // One generator per direction, so that packets of one direction do not change the faults of the other.
     const ownRandom = () => createSeededRandom(randomInt(random, 2 ** 31))
     const sender = {
       socket,

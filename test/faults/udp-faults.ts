@@ -2,21 +2,21 @@ import type { Clock, Timer } from '../../src/core/clock.ts'
 import { type Random, randomInt } from '../../src/core/random.ts'
 import type { UdpCounts } from './udp-fault-proxy.ts'
 
-/** What can be wrong with a way of UDP packets. Rates are shares of the packets, from 0 to 1, each drawn on its own. */
+/** Faults of one direction of UDP packets. Rates are shares of the packets, from 0 to 1, each drawn independently. */
 export type UdpFaults = {
-  /** Vanish. */
+  /** Dropped packets. */
   readonly lossRate?: number
-  /** Arrive twice. */
+  /** Packets that arrive twice. */
   readonly duplicateRate?: number
-  /** Are overtaken by the packets after them: by `reorderBy` of those, or by all that come within `reorderMs`. */
+  /** Packets that arrive after later ones: after `reorderBy` of them, or after all within `reorderMs`. */
   readonly reorderRate?: number
   /** 3 by default. */
   readonly reorderBy?: number
   /** 50 by default: the last packet of all is not held for ever. */
   readonly reorderMs?: number
-  /** Have one bit turned. */
+  /** Packets with one flipped bit. */
   readonly damageRate?: number
-  /** Every packet arrives so much later, give or take the jitter; with jitter later ones may overtake. */
+  /** Delays every packet by this time ± the jitter; jitter may reorder packets. */
   readonly delayMs?: number
   readonly jitterMs?: number
 }
@@ -35,10 +35,10 @@ type PathDeps = {
 }
 type Overtaken = { readonly packet: Buffer; left: number; readonly timer: Timer }
 
-/** More than this under way is dropped and counted as lost, as a full router does. */
+/** Packets above this number in flight are dropped and counted as lost, as in a full router. */
 const HELD_PACKETS_MAX = 100_000
 
-/** One way of one sender: draws the fate of each packet and passes on what is left of it. */
+/** One direction of one sender: draws the faults of each packet and forwards the result. */
 export function createUdpPath({ clock, random, faults, counts }: PathDeps, pass: (packet: Buffer) => void): UdpPath {
   const overtaken = new Set<Overtaken>()
   const delayed = new Set<Timer>()
@@ -46,7 +46,7 @@ export function createUdpPath({ clock, random, faults, counts }: PathDeps, pass:
   function take(packet: Buffer): void {
     counts.received += 1
     const now = faults()
-    // Every fate is drawn for every packet, so that turning one fault on leaves the draws of the others as they were.
+    // Every fault is drawn for every packet, so that enabling one does not change the draws of the others.
     const [isLost, isTwice, isLate, isDamaged] = [now.lossRate, now.duplicateRate, now.reorderRate, now.damageRate].map(
       (rate = 0) => random.float() < rate,
     )

@@ -9,10 +9,10 @@ import { until } from '../../src/platform/process/test-wait.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import { startEngines } from '../support/store-engines.ts'
 
-/** What happens to the next commit on its way to the server. */
+/** What happens to the next commit that is sent to the server. */
 type Fate = 'passes' | 'is-answered-in-vain' | 'never-arrives'
 
-/** Between the store and its server; cuts the connection at a commit, before it or after it has been answered. */
+/** A proxy between the store and its server. Cuts the connection at a commit, before the commit or before its reply arrives. */
 async function startCuttingProxy(serverPort: number) {
   const sockets = new Set<Socket>()
   const proxy = { fate: 'passes' as Fate, cuts: 0 }
@@ -53,7 +53,7 @@ async function startCuttingProxy(serverPort: number) {
   })
 }
 
-test('use is counted once, whether a commit was lost on its way to the server or its answer on the way back', async () => {
+test('usage is counted once, whether a commit or its reply was lost', async () => {
   await using engines = await startEngines()
   await using bench = await engines.bench('postgres')
   await using proxy = await startCuttingProxy(engines.postgres.port)
@@ -72,7 +72,7 @@ test('use is counted once, whether a commit was lost on its way to the server or
     units += 7
     proxy.fate = fate
     await usage.flush()
-    // Counted on while nobody knows.
+    // Counting continues while the outcome of the commit is unknown.
     usage.countAdmitted(meter, 'rpc', 1)
     units += 1
     await until(`the cut happened: ${fate}`, () => fate === 'passes' || proxy.cuts > cuts)

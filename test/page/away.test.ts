@@ -42,7 +42,7 @@ describe('the page during outages', { concurrency: true, timeout: 240_000, ...NE
     await incident(page, /Connection lost \(service restart/)
     await incident(page, /cannot resume/)
     await untilState(page, 'live')
-    await until('the numbers go on', async () => Number(await statOf(page, 'seq')) > before)
+    await until('the numbers change', async () => Number(await statOf(page, 'seq')) > before)
     assert.equal(await statOf(page, 'gaps'), '1')
   })
 
@@ -58,7 +58,7 @@ describe('the page during outages', { concurrency: true, timeout: 240_000, ...NE
       ['stale', 'degraded'],
     )
     const [stale, degraded] = seen.map(({ ageS }) => ageS)
-    // The page looks four times a second; the upper bounds are for a busy machine.
+    // The page checks four times per second; the upper bounds allow for a busy machine.
     assert.ok((stale ?? 0) >= 5 && (stale ?? 99) < 9, `stale at ${stale} s`)
     assert.ok((degraded ?? 0) >= 9.5 && (degraded ?? 99) < 16, `degraded at ${degraded} s`)
     await incident(page, /No frame for more than 5 s/)
@@ -69,7 +69,7 @@ describe('the page during outages', { concurrency: true, timeout: 240_000, ...NE
   })
 })
 
-/** Notes in the page itself each state the strip shows, with the age of the data that stands beside it. */
+/** Records in the page each state that the status strip shows, with the age of the data beside it. */
 const RECORD_STATES = `{
   globalThis.states = []
   const strip = document.querySelector('.strip')

@@ -1,4 +1,4 @@
-/** Texts that a contract's name, or what should be hex, must be able to be without doing anything. */
+/** Texts that must have no effect as a contract name or in place of hex. */
 export const HOSTILE_TEXTS: readonly string[] = [
   '<script>alert(1)</script>',
   '"><script>alert(1)</script>',

@@ -10,7 +10,7 @@ import { startChromium } from '../support/chromium.ts'
 import { HOSTILE_TEXTS } from './hostile-texts.ts'
 import { NEEDS_CHROMIUM, type PageRig, startPageRig, untilState, WEBGL } from './rig.ts'
 
-/** A row of the lists is one line; twice as high would be a name that broke out of it. */
+/** A row of the lists is one line; a row of twice the height has a name that wrapped. */
 const ROW_HEIGHT_MAX = 40
 
 describe('hostile texts', { timeout: 240_000, ...NEEDS_CHROMIUM }, () => {
@@ -24,7 +24,7 @@ describe('hostile texts', { timeout: 240_000, ...NEEDS_CHROMIUM }, () => {
   })
 
   test('have no effect as names, as hex of a hostile service, in the URL and in the search', async () => {
-    // Addresses are told by a first rig: the chain is the same for the same seed.
+    // A first rig provides the addresses: the chain is the same for the same seed.
     const names = new Map<string, string>()
     await using rig = await startPageRig({ names, abandonedShare: 0 })
     for (const [at, address] of [...rig.ring.labels.keys()].entries()) names.set(address, textAt(at))
@@ -81,7 +81,7 @@ function textAt(at: number): string {
   return HOSTILE_TEXTS[at % HOSTILE_TEXTS.length] ?? ''
 }
 
-/** Every fifth address or slot of a frame becomes something else, as a service gone bad would send. */
+/** Replaces every fifth address or slot of a frame, like a hostile service. */
 function spoil(text: string, next: () => string): string {
   let at = 0
   const isHit = () => at++ % 5 === 0

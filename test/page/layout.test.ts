@@ -5,7 +5,7 @@ import { until } from '../../src/platform/process/test-wait.ts'
 import { type Chromium, startChromium } from '../support/chromium.ts'
 import { NEEDS_CHROMIUM, type PageRig, startPageRig, statOf, untilState, WEBGL } from './rig.ts'
 
-/** Windows people have: wall, desk, laptops, tablets, phone. */
+/** Common window sizes: wall display, desktop, laptops, tablets, phone. */
 const WINDOWS = [
   [1920, 1080],
   [1440, 900],
@@ -15,10 +15,10 @@ const WINDOWS = [
   [768, 1024],
   [390, 844],
 ] as const
-/** From here on the status strip is one line and all seven parts stand on one screen of 904 pixels. */
+/** From here on the status strip is one line and all seven parts fit on one screen of 904 pixels. */
 const EXECUTOR_WIDTH = 1280
 const STRIP_LINE_PX = 44
-/** Longer than any place on the page. */
+/** Wider than any column of the page. */
 const LONG_NAME = 'Concentrated Liquidity Position Manager of the Seventh Exchange'
 
 describe('the layout of the page', { timeout: 240_000, ...NEEDS_CHROMIUM }, () => {
@@ -97,10 +97,10 @@ describe('the layout of the page', { timeout: 240_000, ...NEEDS_CHROMIUM }, () =
   })
 })
 
-/** Where each number stands. */
+/** The position of each number. */
 const POSITIONS = `[...document.querySelectorAll('main [data-stat], .pause, .lane, .panel')].map((element) => {
   const { left, top, width } = element.getBoundingClientRect()
-  // Widths of the numbers themselves may change; their places and the panels may not.
+  // Widths of the numbers may change; their positions and the panels may not.
   return [element.dataset.stat ?? element.className, Math.round(left), Math.round(top), element.dataset.stat ? 0 : Math.round(width)].join(' ')
 })`
 
@@ -144,7 +144,7 @@ const LOOK = `async (root) => {
     const overflows = element.scrollWidth > element.clientWidth + 1
     if (own.hides && !own.scrollsX && !own.ends && overflows && !element.matches('input, .card-line, .stage-bar'))
       found.add('does not fit: ' + name)
-    // Out of sight above or below is not cut where it can be scrolled to.
+    // Content above or below is not truncated where it can be scrolled to.
     let isRolled = false
     for (let above = element.parentElement; above !== null; above = above.parentElement) {
       const style = styleOf(above)

@@ -144,7 +144,7 @@ describe('the live page', { timeout: 240_000, ...NEEDS_CHROMIUM }, () => {
   })
 
   for (const colorScheme of ['dark', 'light'] as const) {
-    // A block and a contract open beside the live page, so that one look judges both.
+    // A block and a contract are open beside the live page, so that one run checks both.
     for (const width of [1440, 390]) {
       for (const view of width === 1440 || IS_FULL ? ['block', 'contract', 'api'] : ['block']) {
         test(`axe finds nothing serious: ${view}, ${colorScheme}, ${width} pixels`, async () => {

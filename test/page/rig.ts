@@ -20,7 +20,7 @@ export type PageRig = AsyncDisposable & {
   readonly directUrl: () => string
   readonly proxy: FaultProxy
   readonly ring: RingWriterService
-  /** Ends the service and starts it again on its port: the stream's numbers go on, its resume buffer is gone. */
+  /** Ends the service and starts it again on its port: sequence numbers continue, and the resume buffer is empty. */
   restart(): Promise<void>
 }
 
@@ -30,11 +30,11 @@ export type PageRigOptions = {
   /** Share of proposals that lose: each is an incident on the page. */
   readonly abandonedShare?: number
   readonly names?: ReadonlyMap<string, string>
-  /** The service asks for tokens of this store. */
+  /** The service requires tokens of this store. */
   readonly access?: Access
 }
 
-/** A simulated chain, its ring, the execution service that reads it, and the page, behind a proxy that can go away. */
+/** A simulated chain, its ring, the execution service that reads it, and the page, behind a proxy that can be disabled. */
 export async function startPageRig(options: PageRigOptions = {}): Promise<PageRig> {
   await using opening = new AsyncDisposableStack()
   const folder = await mkdtemp(join(tmpdir(), 'sluice-page-'))
@@ -94,12 +94,12 @@ export function statOf(page: Page, id: string): Promise<string> {
   return page.locator(`main [data-stat="${id}"] .number`).first().innerText()
 }
 
-/** Waits until the status strip says so. */
+/** Waits until the status strip shows the state. */
 export async function untilState(page: Page, state: string, withinMs = 60_000): Promise<void> {
   await page.locator(`[data-state="${state}"]`).waitFor({ timeout: withinMs })
 }
 
-/** For tests that look through a browser. */
+/** For tests that use a browser. */
 export const NEEDS_CHROMIUM = { skip: existsSync('/usr/bin/chromium') ? false : 'chromium is not installed' }
 
 /** Chromium draws WebGL in software where there is no graphics card. */

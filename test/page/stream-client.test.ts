@@ -88,7 +88,7 @@ describe('the TypeScript client over real sockets', { timeout: 120_000 }, () => 
       assert.equal(events.filter(({ kind }) => kind === 'gap').length, 0)
       assert.ok(
         events.filter((event) => event.kind === 'connection' && event.state === 'open').length > 3,
-        'it was away',
+        'it was disconnected',
       )
       if (isSlow)
         assert.ok(

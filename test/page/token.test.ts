@@ -9,7 +9,7 @@ import { NEEDS_CHROMIUM, startPageRig, statOf, untilState, WEBGL } from './rig.t
 const NEEDED = { timeout: 120_000, ...NEEDS_CHROMIUM }
 
 test(
-  'where the service asks for a token the page asks for one, keeps it in the tab, and shows the stream',
+  'the page asks for a token where the service requires one, stores it in the tab, and shows the stream',
   NEEDED,
   async () => {
     await using gateway = await startGateway([])
@@ -36,7 +36,7 @@ test(
     await until('the strip moves', async () => (await statOf(page, 'seq')) !== seq, 20_000)
     assert.equal(await page.locator('#token').count(), 0)
 
-    // The tab keeps it over a reload; another tab knows nothing of it.
+    // The tab keeps it across a reload; another tab does not have it.
     await page.reload()
     await untilState(page, 'live')
     assert.equal(await page.evaluate('localStorage.length + document.cookie.length'), 0)

@@ -15,7 +15,7 @@ import type { SeqStore } from '../../src/execution/stream/seq-counter.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import { createMetricsRegistry, type MetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
 
-/** A source that tells what a test wants. */
+/** A source that reports what a test passes to it. */
 export type ScriptedSource = {
   report(...messages: SourceMessage[]): void
   /** A sign of life with nothing else. */
@@ -53,7 +53,7 @@ export function createSeqMemory(): SeqStore {
   }
 }
 
-/** The whole service on a port of its own, over a source that the test speaks for. */
+/** The whole service on a port of its own, over a source that the test controls. */
 export async function startTestExecution(given: TestExecutionOptions = {}): Promise<TestExecution> {
   const registry = createMetricsRegistry()
   let onMessages: (messages: SourceMessage[]) => void = () => {}

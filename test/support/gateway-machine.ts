@@ -12,10 +12,10 @@ import { startQuickLocalnet } from './localnet.ts'
 import { SWITCH_ADDRESS } from './namespaces.ts'
 import { serve } from './serve.ts'
 
-/** What came of the calls of a customer. A refusal that a limit explains is `limited`; everything that should not be is `failed`, in words. */
+/** Results of the calls of a customer. A refusal by a limit is `limited`; every unexpected result is a line in `failed`. */
 export type Outcome = { responded: number; limited: number; refused: number; failed: string[] }
 
-/** So many at a time, each pausing between its requests; `batch` calls in each request. */
+/** This many callers, each pausing between its requests; `batch` calls in each request. */
 export type Callers = {
   readonly token: string
   readonly callers: number
@@ -115,7 +115,7 @@ export async function startGatewayMachine({ ingests }: { ingests: boolean }) {
       outcome: (name: string) => callers.get(name)?.outcome,
       async stop(name: string): Promise<Outcome> {
         const stopped = await callers.get(name)?.stop()
-        if (stopped === undefined) throw new Error(`nobody calls as ${name}`)
+        if (stopped === undefined) throw new Error(`no calls run as ${name}`)
         return stopped
       },
       /** Calls received by the node, by the name in their params. */
@@ -189,7 +189,7 @@ type Question = { method: string; params?: unknown[]; id: unknown }
 /** The slot of a node without a chain. */
 const SLOT = 1000
 
-/** Answers the customers' calls itself and counts them by the name they carry; everything else is for the chain, where there is one. */
+/** Responds to the customers' calls itself and counts them by the name in their params; forwards everything else to the chain, where there is one. */
 async function startCountingNode(chain: string | undefined) {
   const calls = new Map<string, number>()
   const server = createServer((request, response) => void respond(request, response))

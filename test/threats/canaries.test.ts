@@ -10,13 +10,13 @@ import { PING, rawCall } from '../support/grpc-gateway.ts'
 import { startServedGateway } from '../support/served-gateway.ts'
 import { openWsTestClient } from '../support/ws-test-client.ts'
 
-/** Well-formed, and of nobody: the second of the published test vectors. */
+/** Well-formed and unknown: the second of the published test vectors. */
 const STRANGER = 'slc_0123456789ABCDEFGHIJKLMNOPQRSTUV4LgkA2'
 const BASIC = Buffer.from('someone:canary-password-5150').toString('base64')
 const REFERER = 'https://shop.example/?session=canary-session-90210'
 const CALL = '{"jsonrpc":"2.0","id":1,"method":"getBalance"}'
 
-test('T3: no secret is in a log, a metric, an answer, the audit log, the process list, a config dump or at the node', async () => {
+test('T3: no secret is in a log, a metric, a response, the audit log, the process list, a config dump or at the node', async () => {
   await using node = await startFakeNode()
   await using gateway = await startServedGateway([{ name: 'a', rpc: node.rpc, ws: node.ws, grpc: node.grpc }], {
     config: '[log]\nlevel = "trace"\n',
@@ -24,7 +24,7 @@ test('T3: no secret is in a log, a metric, an answer, the audit log, the process
   const { token, url } = gateway
   let responses = ''
   const { port, hostname } = new URL(url)
-  /** Raw, so that nothing is tidied up on the way; every byte of the answer is kept. */
+  /** Over a raw socket, so that no client normalizes the request; every byte of the response is kept. */
   const raw = (text: string, isKept = true) =>
     new Promise<void>((resolve) => {
       const socket = connect(Number(port), hostname, () => socket.end(text))
@@ -72,7 +72,7 @@ test('T3: no secret is in a log, a metric, an answer, the audit log, the process
       `{"api-key":"${secret}`,
     ]) {
       const head = `host: gateway\r\nx-token: ${token}\r\nconnection: close\r\ncontent-type: application/json\r\n`
-      // Its answer is not kept: an id is the caller's own and comes back as it was sent.
+      // Its response is not kept: an id is the caller's own and is returned unchanged.
       asking.push(raw(`POST / HTTP/1.1\r\n${head}content-length: ${body.length}\r\n\r\n${body}`, false))
     }
     const grpcPort = Number(gateway.grpc.split(':')[1])
@@ -132,7 +132,7 @@ test('T3: no secret is in a log, a metric, an answer, the audit log, the process
   assert.ok(files.some((path) => path.endsWith('audit.log')))
   const atNode = [...node.requests].filter(({ method }) => !method.includes('slc_'))
   const positions: [string, string][] = [
-    ['answers', responses],
+    ['responses', responses],
     ['log', gateway.running.stdout() + gateway.running.stderr()],
     ['metrics', metrics],
     [

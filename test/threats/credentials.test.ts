@@ -17,7 +17,7 @@ const LISTENERS = ['rpc', 'ws', 'grpc'] as const
 type Server = (typeof LISTENERS)[number]
 type Carried = readonly [Carrier, string]
 
-/** The specification: two headers everywhere, the other three on RPC alone. */
+/** The specification: two headers on every interface, the other three sources on RPC only. */
 const READ_ON: Record<Server, readonly Carrier[]> = {
   rpc: CARRIERS,
   ws: ['x-token', 'authorization'],
@@ -33,7 +33,7 @@ describe('T4: credentials on the whole gateway', () => {
   let gateway: Gateway
   let good: { token: string; id: string }
   let other: { token: string; id: string }
-  /** Why each value is refused; values that are not here are good. */
+  /** Why each value is refused; values that are not listed are valid. */
   const faults = new Map<string, string>()
   /** All responses of all servers. */
   let responded = ''
@@ -298,7 +298,7 @@ describe('T4: credentials on the whole gateway', () => {
       ['node', atNode + JSON.stringify(node.handshakes) + node.texts.join('\n')],
       ['log', gateway.log()],
       ['metrics', await gateway.registry.text()],
-      ['answers', responded],
+      ['responses', responded],
     ] as const) {
       if (position !== 'log') assert.ok(text.length > 100, position)
       for (const secret of [good.token, other.token, ...faults.keys()].filter((value) => value.startsWith('slc_'))) {

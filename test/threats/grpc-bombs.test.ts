@@ -165,7 +165,7 @@ describe('gRPC request messages that cost more than their size', () => {
       stream.call.cancel()
     }
     t.diagnostic(`longest turns: ${turns.map((ms) => ms.toFixed(1)).join(', ')} ms`)
-    // Of several runs the quickest: a busy machine adds to any of them.
+    // The fastest of several runs: a busy machine may delay any of them.
     assert.ok(Math.min(...turns) < 50)
   })
 
@@ -184,7 +184,7 @@ describe('gRPC request messages that cost more than their size', () => {
     const limited = await subscription({ unitsPerSecond: 10 })
     const { code } = await rawCall(on.port, SUBSCRIBE, [limited.header], flood)
     assert.equal(code, GrpcCode.resourceExhausted)
-    // What is on its way when the stream ends does not reach the node.
+    // Messages in flight when the stream ends do not reach the node.
     assert.ok(limited.used() >= 90 && limited.used() <= 150, `${limited.used()} were charged`)
     assert.ok(atNode.length <= limited.used(), `${atNode.length} were forwarded`)
   })

@@ -62,7 +62,7 @@ describe('T12: floods on the gRPC server', () => {
     assert.equal(error, null)
   }
 
-  /** Sends frames until the other side has had enough; gives how many bytes it took, and its last word. */
+  /** Sends frames until the server ends the connection or all are sent; returns the outcome and the GOAWAY code. */
   async function flood(
     next: (at: number) => Buffer,
     framesMax: number,
@@ -79,7 +79,7 @@ describe('T12: floods on the gRPC server', () => {
       if (!socket.write(next(at))) await new Promise((resolve) => socket.once('drain', resolve).once('close', resolve))
       if (at % 100 === 0) await new Promise(setImmediate)
     }
-    await until('it is ended, or served on', async () => isEnded || (await othersAreServed(), true))
+    await until('the connection is ended, or others are served', async () => isEnded || (await othersAreServed(), true))
     socket.destroy()
     return { isEnded, goaway: goawayCode(received) }
   }
@@ -91,7 +91,7 @@ describe('T12: floods on the gRPC server', () => {
     return undefined
   }
 
-  test('T12: CONTINUATION frames without end', async () => {
+  test('T12: ends a connection that floods CONTINUATION frames', async () => {
     const before = rssBytes()
     const { isEnded } = await flood(
       (at) =>
@@ -105,7 +105,7 @@ describe('T12: floods on the gRPC server', () => {
     assert.ok(rssBytes() - before < 64 * 2 ** 20, 'memory is bounded')
   })
 
-  test('T12: streams opened and reset without end', async () => {
+  test('T12: ends a connection that floods opened and reset streams', async () => {
     const before = rssBytes()
     const { isEnded } = await flood((at) => {
       const stream = 1 + 2 * at
@@ -119,11 +119,11 @@ describe('T12: floods on the gRPC server', () => {
     assert.ok(rssBytes() - before < 64 * 2 ** 20, 'memory is bounded')
   })
 
-  test('T12: settings and pings without end', async () => {
+  test('T12: ends a connection that floods SETTINGS and PING frames', async () => {
     const before = rssBytes()
     for (const kind of [frame(SETTINGS, 0, 0, Buffer.alloc(0)), frame(PING_FRAME, 0, 0, Buffer.alloc(8))]) {
       const { isEnded, goaway } = await flood(() => kind, 50_000)
-      assert.ok(isEnded || goaway !== undefined, 'nobody objected')
+      assert.ok(isEnded || goaway !== undefined, 'the flood was not refused')
     }
     await othersAreServed()
     assert.ok(rssBytes() - before < 64 * 2 ** 20, 'memory is bounded')

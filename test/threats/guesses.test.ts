@@ -38,7 +38,7 @@ test(`T1: ${GUESSES} guesses find no token, are delayed after the twentieth, and
     while (left > 0) {
       left -= 1
       const fromMs = performance.now()
-      // Every guess is well formed, with a good checksum: the hard case.
+      // Every guess is well formed with a valid checksum, the most expensive case.
       const { status, head } = await rawPost(gateway.url, createToken(random).secret, CALL).response
       const tookMs = performance.now() - fromMs
       statuses.set(status, (statuses.get(status) ?? 0) + 1)
@@ -51,7 +51,7 @@ test(`T1: ${GUESSES} guesses find no token, are delayed after the twentieth, and
   const guessers = Promise.all(Array.from({ length: AT_ONCE }, guesser))
   let besideMs = 0
   let rounds = 0
-  // On the same address, all the while.
+  // From the same address, during the guesses.
   while (left > 0) {
     besideMs = Math.max(besideMs, await measure(20))
     rounds += 20
@@ -59,7 +59,7 @@ test(`T1: ${GUESSES} guesses find no token, are delayed after the twentieth, and
   await guessers
   assert.deepEqual([...statuses], [[401, GUESSES]])
   t.diagnostic(
-    `${late} of ${GUESSES} answered late; a valid client: median ${quietMs.toFixed(1)} ms before, at most ${besideMs.toFixed(1)} ms beside`,
+    `${late} of ${GUESSES} responses delayed; a valid client: median ${quietMs.toFixed(1)} ms before, at most ${besideMs.toFixed(1)} ms beside`,
   )
   assert.ok(late >= GUESSES - 20 - AT_ONCE, `${late} were delayed`)
   assert.ok(besideMs <= quietMs + onBusyMachine(50, 400), `${besideMs} ms beside, ${quietMs} ms before`)

@@ -15,7 +15,7 @@ const RESULT_BYTES = isFull ? 6_000_000 : 1_000_000
 const CEILING_BYTES = (isFull ? 1536 : 448) * 2 ** 20
 /** Held completely, the responses would be 200 MB, in the full run 2.4 GB; the process holds an eighth of its memory limit. */
 const GROWTH_BYTES_MAX = CEILING_BYTES / 4
-/** How long the attackers hold on: until the last of them is cut, in full form longer. */
+/** How long the attackers stay connected: until the last of them is closed, in full longer. */
 const ATTACK_MS = isFull ? 20_000 : 3000
 
 /** A client that requests large batches and does not read them holds a bounded number of bytes, and the process recovers. */
@@ -57,7 +57,7 @@ test('T30: large batches that are not read hold a bounded number of bytes, and m
   await until(
     'live bytes are back',
     async () => {
-      // Seldom: each look is work, and a process at work collects in its own time.
+      // At a long interval: each check is load, and a busy process collects garbage later.
       await pause(1000)
       live = await liveBytes(gateway)
       return live < rest.live * 1.2

@@ -6,14 +6,14 @@ import { testNames } from '../test-names.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 
-/** Which test holds which row of the tables of threats, faults and what an earlier gateway got wrong: file, and the beginning of the test's name. */
+/** The tests of each row in the tables of threats, faults and regressions of an earlier gateway: file, and the beginning of the test's name. */
 const HELD: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
   T1: [
     ['test/threats/guesses.test.ts', 'T1: '],
     ['test/behaviours/auth-tarpit.test.ts', 'guessing tokens'],
   ],
   T2: [
-    ['test/threats/token-timing.test.ts', 'T2: a near miss takes as long as any other unknown token'],
+    ['test/threats/token-timing.test.ts', 'T2: a token close to a valid one takes as long as any other unknown token'],
     ['src/access/authorize.test.ts', 'every kind of bad token costs the same work'],
   ],
   T3: [
@@ -46,7 +46,7 @@ const HELD: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
   ],
   T13: [
     ['test/threats/quota.test.ts', 'T13: '],
-    ['src/access/authorize.model.test.ts', 'charged is admitted, to the call'],
+    ['src/access/authorize.model.test.ts', 'charged units equal admitted units exactly'],
   ],
   T14: [
     ['src/indexer/duckdb/sql-policy.property.test.ts', 'T14: '],
@@ -140,7 +140,7 @@ const HELD: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
   T34: [
     ['test/threats/sender-unpaid.test.ts', 'a payer without lamports is refused'],
     ['test/threats/sender-unpaid.test.ts', 'an invented nonce is refused'],
-    ['test/threats/sender-flood.test.ts', 'the transactions on their way'],
+    ['test/threats/sender-flood.test.ts', 'transactions in flight are limited'],
     ['test/threats/sender-flood.test.ts', 'waits for receipts are limited'],
   ],
   T35: [
@@ -221,7 +221,7 @@ const HELD: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
   F16: [
     ['test/faults/serve-databases.test.ts', 'F16: '],
     ['test/faults/clickhouse-silent.test.ts', 'F16: '],
-    ['src/access/quota/shared-quota.redis.test.ts', 'the server killed and back'],
+    ['src/access/quota/shared-quota.redis.test.ts', 'after the server is killed and restarted'],
     ['src/platform/db/redis.test.ts', 'fails at once while the server is down'],
   ],
   F17: [
@@ -272,7 +272,7 @@ const ROWS = [
   ...Array.from({ length: 18 }, (_, at) => `R${at + 1}`),
 ]
 
-test('every threat, every fault and every regression is held by a test that is there', () => {
+test('every threat, fault and regression has a test that exists', () => {
   assert.deepEqual(
     ROWS.filter((row) => (HELD[row]?.length ?? 0) === 0),
     [],
@@ -294,7 +294,7 @@ test('docs/threats.md has one row for each number, without a gap', () => {
   )
 })
 
-test('a test that is gone would be missed', () => {
+test('a missing test is found', () => {
   assert.ok(!testNamesOf('test/threats/quota.test.ts').some((name) => name.startsWith('T99: ')))
   assert.deepEqual(testNamesOf('test/threats/no-such-file.test.ts'), [])
 })

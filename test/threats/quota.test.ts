@@ -24,12 +24,12 @@ import { STORM_PLANS } from './storm-plan.ts'
 
 const CHILD = new URL('storm-gateway.ts', import.meta.url).pathname
 const STORM_MS = isFull ? 30_000 : 4000
-/** On a busy machine it takes longer to do as much. */
+/** A busy machine needs longer for the same work. */
 const STORM_MS_MAX = 60_000
 const CALLERS = isFull ? 12 : 6
 /** Units at each process; fewer are no storm. */
 const TOOK_PART = 50
-/** How long another writer holds the store while the processes want to book the last of it. */
+/** How long another writer locks the store while the processes book their last usage. */
 const LOCKED_MS = 300
 
 /**
@@ -65,11 +65,11 @@ async function startCountingNode() {
     node.texts.flatMap((text) => /"logsSubscribe","params":\[\{"mentions":\["([^"]+)"/.exec(text)?.[1] ?? [])
   return {
     node,
-    /** All units that came, WebSocket subscriptions included. */
+    /** All units received, WebSocket subscriptions included. */
     units: () => [...spent.values()].reduce((sum, { units }) => sum + units, 0) + new Set(subscribed()).size,
-    /** How many came that had come before. */
+    /** The number of calls received twice. */
     repeated: () => came - spent.size + subscribed().length - new Set(subscribed()).size,
-    /** The most that came within so long. */
+    /** The most units received within this time. */
     most(withinMs: number): number {
       let most = 0
       for (const { atMs: endMs } of spent.values()) {
@@ -144,7 +144,7 @@ async function chargedTo(home: Gateway, subscriptionId: string): Promise<number>
   return rows.reduce((sum, { units }) => sum + units, 0)
 }
 
-/** A storm on two processes that lasts until so much was forwarded, and a clean end. What was charged is what the nodes saw. */
+/** A storm on two processes until this many units are forwarded, then a clean shutdown. Units charged equal units received by the nodes. */
 async function chargedAsForwarded(
   t: TestContext,
   unitsMin: number,
@@ -212,7 +212,7 @@ describe('T13: the quota cannot be bypassed', () => {
     await chargedAsForwarded(t, 0, { unitsPerSecond: null })
   })
 
-  test('T13: a process that is killed forgets at most a second of what it forwarded', async (t) => {
+  test('T13: a killed process loses at most a second of usage', async (t) => {
     const seed = seedOf(t)
     await using pair = await startPair()
     const { home, members, nodes } = pair
@@ -228,7 +228,7 @@ describe('T13: the quota cannot be bypassed', () => {
       }),
     )
     await pause(STORM_MS / 2)
-    await until('both have something to forget', () => nodes.every(({ units }) => units() > 100), STORM_MS_MAX)
+    await until('both have unflushed usage', () => nodes.every(({ units }) => units() > 100), STORM_MS_MAX)
     members[0].child.kill('SIGKILL')
     isOver = true
     await Promise.all(callers)
@@ -236,10 +236,10 @@ describe('T13: the quota cannot be bypassed', () => {
     await Promise.all(members.map(({ ended }) => ended))
     const forwarded = nodes[0].units() + nodes[1].units()
     const charged = await chargedTo(home, id)
-    // A second, and what a busy machine adds to a timer of one.
+    // One second, plus the delay that a busy machine adds to the timer.
     const mostLost = nodes[0].most(isFull ? 1500 : 2500) + nodes[0].node.texts.length
     t.diagnostic(`${forwarded} units forwarded, ${charged} charged; a kill may cost ${mostLost}`)
-    // What was on its way to the node at the kill may be in the ledger and never have been read: one batch of each caller.
+    // Calls in flight to the node at the kill may be in the ledger without having been read: one batch of each caller.
     const inFlightMax = (CALLERS / 2) * BATCH_MAX * Math.max(...METHODS.map((method) => rpcMethod(method).cost))
     assert.ok(charged - forwarded <= inFlightMax, `${charged - forwarded} units were charged and not forwarded`)
     assert.ok(forwarded - charged <= mostLost, `${forwarded - charged} units were forgotten`)

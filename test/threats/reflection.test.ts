@@ -7,10 +7,10 @@ import { isFull } from '../support/property.ts'
 import { blockPackets, openSink, startRig } from '../support/shreds.ts'
 
 const CHALLENGE_BYTES_MAX = 64
-/** Rule of RFC 9000 for addresses that have not answered. */
+/** Limit of RFC 9000 (section 8) for addresses that are not validated. */
 const AMPLIFICATION_MAX = 3
 
-test('T16: an address that has not proven itself gets three small challenges and no shred, whatever it sends', async (t) => {
+test('T16: an unproven address gets three small challenges and no shred, whatever it sends', async (t) => {
   using proven = await openSink()
   using silent = await openSink()
   using loud = await openSink()
@@ -36,10 +36,10 @@ test('T16: an address that has not proven itself gets three small challenges and
     loud.socket.send(bytes, rig.shreds.address.port, '127.0.0.1')
   }
   await until(
-    'the challenges came, and shreds to who wants them',
+    'the challenges arrived, and shreds at the proven address',
     async () => {
       await rig.send(blockPackets(slot++))
-      // Not the answer: noise, shreds of its own, and the challenge with a byte changed.
+      // Invalid replies: noise, a shred, and the challenge with a byte changed.
       for (const bytes of [
         Buffer.alloc(40, 7),
         Buffer.from(blockPackets(slot)[0] ?? []),

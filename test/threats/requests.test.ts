@@ -11,12 +11,12 @@ import { isFull } from '../support/property.ts'
 import { type ServedGateway, startServedGateway } from '../support/served-gateway.ts'
 
 const BODY_BYTES_MAX = 64 * 1024
-/** Long enough that ten seconds of it, from one telling of the gateway's delays to the next, are storm alone. */
+/** Long enough to cover a full ten-second period of the event loop delay metric. */
 const STORM_MS = isFull ? 25_000 : 0
 const CALL = '{"jsonrpc":"2.0","id":1,"method":"getBalance"}'
 const STRANGER = 'slc_0123456789ABCDEFGHIJKLMNOPQRSTUV4LgkA2'
 
-/** A call whose body has exactly so many bytes. */
+/** A call whose body has exactly this many bytes. */
 function callOfSize(bytes: number): string {
   const rest = `{"jsonrpc":"2.0","id":1,"method":"getBalance","params":[""]}`
   return rest.replace('""', `"${'x'.repeat(bytes - rest.length)}"`)
@@ -43,7 +43,7 @@ test('T6: uses x-forwarded-for only from a trusted proxy, and then only its last
   }
   const another = (at: number) => `203.0.113.${at}`
   assert.deepEqual(await late([], another), [5, 6, 7], 'another address in each request changes nothing')
-  assert.deepEqual(await late(['127.0.0.1'], another), [], 'the proxy says who it is')
+  assert.deepEqual(await late(['127.0.0.1'], another), [], 'the trusted proxy states the client address')
   // Everything left of the last hop was written by the caller.
   assert.deepEqual(await late(['127.0.0.1'], (at) => `${another(at)}, 198.51.100.7`), [5, 6, 7])
 })
@@ -71,7 +71,7 @@ describe('requests over a limit', () => {
   const rssBytes = () =>
     Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${gateway.running.child.pid}/status`, 'utf8'))?.[1]) * 1024
 
-  /** A connection with the head of a call; gives what came back, and whether the other side has ended it. */
+  /** A connection with the head of a call; returns the response, and whether the server has closed it. */
   function open(headers: string) {
     const { port, hostname } = new URL(gateway.url)
     const socket: Socket = connect(Number(port), hostname)
@@ -92,7 +92,7 @@ describe('requests over a limit', () => {
     assert.equal(large.status, 413)
     assert.match(await large.text(), /"code":-32413.*"limit":"requestBytes","size":65536/)
 
-    // Told by its length: refused before a byte of it came, and the connection ends.
+    // With a content-length: refused before a byte of it arrives, and the connection ends.
     const reported = open('content-length: 10000000')
     // Chunked, without an end.
     const chunked = open('transfer-encoding: chunked')
@@ -129,7 +129,7 @@ describe('requests over a limit', () => {
     const piece = `10000\r\n${'x'.repeat(0x10000)}\r\n`
     const floods = Array.from({ length: CONNECTIONS }, () => open('transfer-encoding: chunked'))
     for (const { socket } of floods) for (let at = 0; at < 40; at++) if (!socket.destroyed) socket.write(piece)
-    // The server closes with bytes unread, so the reset may overtake the 413 on its way to a client that only writes.
+    // The server closes with bytes unread, so a client that only writes may get the reset before the 413.
     await until('all are refused', () => floods.every(({ text, isClosed }) => text !== '' || isClosed))
     const responses = floods.map(({ text }) => text.slice(0, 12)).filter((head) => head !== '')
     assert.deepEqual(new Set(responses), new Set(['HTTP/1.1 413']))
@@ -157,7 +157,7 @@ describe('requests over a limit', () => {
     ['nothing but spaces', ' '.repeat(65_000), /-32700/],
   ]
 
-  test('T8: deep, duplicate and many: each has its documented response, and unusual ids come back unchanged', async () => {
+  test('T8: deep, duplicate and numerous members get their documented response, and unusual ids are returned unchanged', async () => {
     for (const [name, body, expected] of HOSTILE) {
       const before = forwarded()
       const text = await (await post(body)).text()
@@ -171,7 +171,7 @@ describe('requests over a limit', () => {
     }
   })
 
-  test('T8: none of them delays others', async (t) => {
+  test('T8: none of these requests delays other clients', async (t) => {
     const waits: number[] = []
     let isRunning = true
     const others = (async () => {
@@ -194,7 +194,7 @@ describe('requests over a limit', () => {
       `${waits.length} other calls beside, median ${percentile(waits, 0.5).toFixed(1)} ms, longest ${longest.toFixed(1)} ms; event loop delayed by ${delayed.toFixed(1)} ms at most (figure: 50)`,
     )
     assert.ok(longest <= 2000, `${longest} ms`)
-    // A process reports the worst of ten seconds, so only the long storm fills them.
+    // A process reports the maximum of ten seconds, which only the long storm covers.
     if (isFull) assert.ok(delayed <= 50, `${delayed} ms`)
   })
 })

@@ -53,7 +53,7 @@ describe('one address cannot exhaust shared resources', () => {
   const post = (address: string, body: string) => from(address, '/', { method: 'POST', body })
   const send = (address: string, wire: Uint8Array) => post(address, sendTransactionBody(wire))
 
-  test('the transactions on their way are limited per payer and per address', async () => {
+  test('transactions in flight are limited per payer and per address', async () => {
     const ofPayer = (payer: number, n: number) =>
       send(MANY, tipped(walletOf(payer), BLOCKHASH, `pending ${payer} ${n}`))
     for (let n = 0; n < LIMITS.pendingPerPayerMax; n++) assert.equal((await ofPayer(1, n)).status, 200)

@@ -157,7 +157,7 @@ describe('work shared between customers', () => {
     await until('the node has the call', () => node.texts.length === 1)
     for (const client of [second, third]) {
       client.socket.send('{"jsonrpc":"2.0","id":1,"method":"rootSubscribe","params":[]}')
-      // Answered at once, so that the subscribe before it is known to wait.
+      // Its immediate response shows that the subscribe before it is waiting.
       assert.equal(((await client.call('getRateLimits', undefined, 2)) as Response).id, 2)
     }
     hold.resolve()

@@ -14,7 +14,7 @@ import { startServedGateway } from '../support/served-gateway.ts'
 const CALL = '{"jsonrpc":"2.0","id":1,"method":"getBalance"}'
 const HUGE = '{"jsonrpc":"2.0","id":1,"method":"getProgramAccounts"}'
 const CONNECTIONS = isFull ? 1000 : 150
-/** Past the deadlines of a head (5 s) and of a reader that takes nothing (10 s); in full form past that of a body too (15 s). */
+/** Longer than the deadlines of a head (5 s) and of a client that does not read (10 s); in full also longer than that of a body (15 s). */
 const SECONDS = isFull ? 25 : 13
 /** The system itself holds some megabytes for each of them. */
 const SLOW_READERS = isFull ? 60 : 10
@@ -33,7 +33,7 @@ test('T9: slow heads, slow bodies and slow readers do not affect others', {
   const before = rssBytes(gateway.running.child.pid)
   const readers = Array.from({ length: SLOW_READERS }, () => openSlowReader(port, token))
   const attacks = Promise.all([
-    // By GET, which is node:http's from its first byte, and by POST, which the quick reader waits for.
+    // By GET, which node:http handles from its first byte, and by POST, which the fast path handles.
     attack(`-H -i 1 -t GET -u ${url}/health`),
     attack(`-H -i 1 -t POST -u ${url}/`),
     attack(`-B -i 1 -s 8192 -f application/json -u ${url}/?api-key=${token}`),
@@ -50,7 +50,7 @@ test('T9: slow heads, slow bodies and slow readers do not affect others', {
   assert(busy.p99Ms < (isFull ? Math.max(2 * quiet.p99Ms, 100) : 15_000), JSON.stringify({ quiet, busy }))
   assert(grownMb < 200, `${grownMb} MB more for ${SLOW_READERS} readers of ${HUGE_BYTES} bytes each`)
   await until('slow readers are cut off', () => readers.every(({ destroyed }) => destroyed), 30_000)
-  await until('and the node is let go', () => node.open() === 0)
+  await until('the connections to the node are released', () => node.open() === 0)
 })
 
 /** The summary of slowhttptest, without colours. */
@@ -64,7 +64,7 @@ function rssBytes(pid: number | undefined): number {
   return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024
 }
 
-/** Asks for a great deal and reads none of it. */
+/** Requests a large response and does not read it. */
 function openSlowReader(port: number, token: string): Socket {
   const socket = connect({ port, host: '127.0.0.1' })
   socket.on('error', () => {})

@@ -82,7 +82,7 @@ client c${at} -connect 127.0.0.1:${port} {
       let victims = 0
       for (const { name, bytes } of smugglingCases(token)) {
         await talk(front.port, bytes)
-        // Somebody else, on the connection that the proxy shares among its clients.
+        // Another client, on the connection that the proxy shares among its clients.
         const id = `victim-${++victims}`
         const body = `{"jsonrpc":"2.0","id":"${id}","method":"getBalance"}`
         const response = await fetch(`http://127.0.0.1:${front.port}/`, {

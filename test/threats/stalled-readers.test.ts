@@ -45,7 +45,7 @@ test('T10: stalled WebSocket readers cost a bounded buffer for a bounded time', 
     node.tick()
     node.notify('logsSubscribe', `{"context":{"slot":${sent}},"value":{"logs":["${padding}"]}}`)
     sent += 1
-    await until('all who read have it', () => reading.every(({ texts }) => texts.length === sent), 30_000)
+    await until('all reading clients have it', () => reading.every(({ texts }) => texts.length === sent), 30_000)
     ages.push(performance.now() - beganMs)
     peak = Math.max(peak, process.memoryUsage().rss)
     await pause(20)

@@ -2,7 +2,7 @@ import { parseAccessOptions } from '../../src/access/options.ts'
 import { startGateway } from '../support/gateway.ts'
 import { STORM_PLANS } from './storm-plan.ts'
 
-/** One of several gateway processes on one store and one Redis. Says where it listens, and ends cleanly at SIGTERM. */
+/** One of several gateway processes on one store and one Redis. Prints where it listens, and ends cleanly at SIGTERM. */
 const [, , folder = '', redisUrl = '', nodeText = ''] = process.argv
 const node = JSON.parse(nodeText) as { name: string; rpc: string; ws: string; grpc: string }
 const { quota } = parseAccessOptions({ quota: { shared: { url: redisUrl, processesAssumed: 2 } } })

@@ -12,17 +12,17 @@ export type StormDeps = {
   readonly random: Random
   readonly token: () => string
   readonly isOver: () => boolean
-  /** What may end badly and is none of the storm's business: a gateway that was killed. */
+  /** Errors that a killed gateway causes; the storm ignores them. */
   readonly outcomes: Map<string, number>
 }
 
 /** Calls in one batch. */
 export const BATCH_MAX = 8
 
-/** Of several costs; the last one is none that anybody knows. */
+/** Methods of several costs; the last one is unknown. */
 export const METHODS = ['getBalance', 'getAccountInfo', 'getMultipleAccounts', 'getTransaction', 'noSuchMethod']
 let unique = 0
-/** Equal subscriptions share one at the node; the storm wants each to be forwarded. */
+/** Equal subscriptions share one at the node; the storm needs each to be forwarded. */
 const nextName = () => `${process.pid}-${(unique += 1)}`
 
 export const callGetBalance = () => call('getBalance', 1)
@@ -48,7 +48,7 @@ export async function runCaller(target: StormTarget, deps: StormDeps): Promise<v
 type Thing = (target: StormTarget, deps: StormDeps) => Promise<string>
 
 const headersOf = (token: string) => ({ 'content-type': 'application/json', 'x-token': token })
-/** A gateway that was killed must not hold the storm up. */
+/** A killed gateway must not block the storm. */
 const within = () => AbortSignal.timeout(5000)
 
 const post: Thing = async ({ url }, { random, token }) => {
@@ -58,7 +58,7 @@ const post: Thing = async ({ url }, { random, token }) => {
   return String(response.status)
 }
 
-/** With notifications and nonsense among the calls. */
+/** With notifications and invalid items among the calls. */
 const postBatch: Thing = async ({ url }, { random, token }) => {
   const items = Array.from({ length: 1 + randomInt(random, BATCH_MAX) }, (_, id) => {
     const kind = randomInt(random, 6)
@@ -80,7 +80,7 @@ const postAndLeave: Thing = async ({ url }, { random, token }) => {
   return String(response.status)
 }
 
-/** What costs nothing and reaches no node. */
+/** Requests that cost nothing and reach no node. */
 const askTheFree: Thing = async ({ url }, { random, token }) => {
   const [method, path, headers] = pick(random, [
     ['OPTIONS', '/', {}],
@@ -100,7 +100,7 @@ const askTheFree: Thing = async ({ url }, { random, token }) => {
   return String(response.status)
 }
 
-/** Connects, sends calls and subscriptions, alone and in batches, and goes: politely, at once, or in the middle of it. */
+/** Connects, sends calls and subscriptions, alone and in batches, and disconnects: with a close frame or without one, before or after the responses. */
 const onWebSocket: Thing = async ({ ws }, { random, token }) => {
   const socket = new WebSocket(ws, { headers: { 'x-token': token() } })
   socket.on('error', () => {})

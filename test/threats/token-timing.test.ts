@@ -9,13 +9,13 @@ import { createRandom, isFull, seedOf } from '../support/property.ts'
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const SAMPLES = 20_000
-/** Chance alone fails one comparison in a hundred; what leaks does so every time. */
+/** Chance alone fails one comparison in a hundred; a leak fails all of them. */
 const ATTEMPTS_MAX = 4
 
 type Ask = (token: string) => number | Promise<number>
 
 /** T2: the time of a refusal reveals nothing about how close a guess was. */
-test('T2: a near miss takes as long as any other unknown token', async (t) => {
+test('T2: a token close to a valid one takes as long as any other unknown token', async (t) => {
   await using node = await startFakeNode()
   await using gateway = await startGateway([{ name: 'fake', rpc: node.rpc }])
   const { token } = await gateway.subscribe({})
@@ -41,12 +41,12 @@ test('T2: a near miss takes as long as any other unknown token', async (t) => {
 
 async function compare(t: TestContext, what: string, token: string, random: (below: number) => number, ask: Ask) {
   const message: string[] = []
-  // Texts that are alike are read quicker in a row, whether or not anything like them exists; so both samples are alike among themselves.
+  // Similar texts are read faster one after another, so both samples consist of similar texts.
   const stranger = unknownToken(random)
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
     const near: number[] = []
     const far: number[] = []
-    // All made before, since making them takes unequal time and leaves the machine in unequal states.
+    // All created before the measurement, because creating them takes unequal time.
     const guesses = Array.from({ length: SAMPLES }, () => {
       const isNear = random(2) === 0
       return { isNear, guess: nearMiss(isNear ? token : stranger, random) }
@@ -69,7 +69,7 @@ function unknownToken(random: (below: number) => number): string {
   return withChecksum(`slc_${Array.from({ length: 32 }, () => ALPHABET[random(62)]).join('')}`)
 }
 
-/** The same but for the last few characters of its body, and a checksum that is right. */
+/** The same token with other last characters and a valid checksum. */
 function nearMiss(token: string, random: (below: number) => number): string {
   const body = token.slice(0, 33) + Array.from({ length: 3 }, () => ALPHABET[random(62)]).join('')
   return body === token.slice(0, 36) ? nearMiss(token, random) : withChecksum(body)
@@ -83,7 +83,7 @@ function withChecksum(body: string): string {
     rest = Math.floor(rest / 62)
   }
   assert(isTokenText(body + checksum))
-  // As it comes off the wire: a text that was put together would take its time to be read the first time.
+  // A flat string as from a socket: a concatenated one is flattened at its first read.
   return Buffer.from(body + checksum).toString('latin1')
 }
 

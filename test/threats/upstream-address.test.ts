@@ -37,7 +37,7 @@ test('T17: never connects to link-local and metadata addresses, and to loopback 
     const { token } = await gateway.subscribe({})
     const { status } = await callGateway(gateway.url, token, { method: 'getBalance' })
     assert.equal(status, 503, rpc)
-    await until('the operator is told why', async () => {
+    await until('the reason is reported to the operator', async () => {
       await callGateway(gateway.url, token, { method: 'getBalance' })
       const [known] = gateway.upstreams.status()
       return /never connected to|metadata service/.test(known?.reason ?? '')

@@ -14,14 +14,14 @@ import { openWsTestClient } from '../support/ws-test-client.ts'
 import { oddRequest, sendOdd } from './odd-requests.ts'
 import { type RunningSluice, type SluiceCustomer, startSluice } from './whole-sluice.ts'
 
-/** What holds for the whole house: `sluice serve` with every service on. */
+/** Threats to the whole process: `sluice serve` with every service enabled. */
 
 const METHODS = 10_000
 const SERIES_MAX = 2000
 const ODD_REQUESTS = 2000
 const AT_ONCE = 16
 
-/** What would forge a line, move a cursor or turn the text around. */
+/** Texts that would forge a line, move the cursor or reverse the text. */
 const HOSTILE = [
   ...['\u001b[2J\u001b[31mred', 'x\n{"level":"error","msg":"forged"}\n', '\r\nnext', '\u009b31m', '\u2028line'],
   ...['\u202eback', '\u0007\u0000'],
@@ -44,7 +44,7 @@ const grpcCall = (path: string) => {
   return rawCall(port, path, [['x-token', customer.token]], frameMessage(Buffer.alloc(0)))
 }
 
-test('T15: an id of another customer is answered like one that never was, at every place that takes one', async () => {
+test('T15: an id of another customer gets the same response as an unknown one, at every endpoint that takes an id', async () => {
   const stranger = await sluice.subscribe('stranger')
   const { ws, token } = { ws: sluice.gateway.ws, token: customer.token }
   const theirs = await openWsTestClient(ws, { 'x-token': token })
@@ -96,12 +96,12 @@ test('T15: an id of another customer is answered like one that never was, at eve
         foreign: `${subscription}`,
         absent: `${subscription + 1000}`,
       },
-      'a ticket that names somebody': {
+      'a ticket that names another customer': {
         ask: (id) => refused(`${ws}/?ticket=${ticketFor(Buffer.from(id, 'hex'))}`, upgrade),
         foreign: createHash('sha256').update(token).digest('hex'),
         absent: '00'.repeat(32),
       },
-      'a ticket of somebody beside the own token': {
+      'a ticket of another customer beside the own token': {
         ask: (id) => refused(`${ws}/?ticket=${id}`, { ...upgrade, 'x-token': stranger.token }),
         foreign: await ticketOf(token),
         absent: ticketFor(Buffer.alloc(32)),
@@ -129,7 +129,7 @@ test('T15: an id of another customer is answered like one that never was, at eve
   theirs.socket.terminate()
   mine.socket.terminate()
 
-  // Receipts are public by design: who knows a signature has it from the chain. So are blocks. Nothing else takes an id.
+  // Receipts are public by design: signatures are public on the chain. So are blocks. No other path takes an id.
   const takesId = globSync(join(import.meta.dirname, '../../docs/openapi/*.json')).flatMap((file) => {
     const { paths } = JSON.parse(readFileSync(file, 'utf8')) as { paths: Record<string, unknown> }
     return Object.keys(paths).filter((path) => path.includes('{'))
@@ -142,7 +142,7 @@ test('T15: an id of another customer is answered like one that never was, at eve
   ])
 })
 
-/** More rows than can be counted in the time it has, out of nothing. */
+/** Generates more rows than can be counted within the time limit. */
 function heavyQuery(): string {
   const fifty = `(VALUES ${Array.from({ length: 50 }, (_, at) => `(${at})`).join()})`
   const tables = ['a', 'b', 'c', 'd', 'e', 'f', 'g']
@@ -158,12 +158,12 @@ async function refused(url: string, headers: Record<string, string>): Promise<st
 /** Everything that moves a cursor, ends a line or changes a colour, but for the end of a line itself. */
 const CONTROL = /(?!\n)[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u
 
-test('T20: hostile method names, paths and words of a node are one line each in the log, and steer no terminal', async () => {
+test('T20: hostile method names, paths and messages of a node are one line each in the log, without control characters', async () => {
   sluice.node.respond = (method) => ({ error: JSON.stringify({ code: -32000, message: `no ${method}` }) })
   const client = await openWsTestClient(sluice.gateway.ws, { 'x-token': customer.token, 'user-agent': 'x\u009b31m' })
   for (const method of HOSTILE) {
     const body = JSON.stringify({ jsonrpc: '2.0', id: method, method, params: [method] })
-    assert.equal((JSON.parse(await post(body)) as { id: string }).id, method, 'an id comes back as it was sent')
+    assert.equal((JSON.parse(await post(body)) as { id: string }).id, method, 'an id is returned unchanged')
     await client.call(method, [method]).catch(() => {})
     await grpcCall(`/geyser.Geyser/${encodeURIComponent(method)}`)
     await fetch(`${sluice.servers.rpc}/${encodeURIComponent(method)}`, { headers: { 'user-agent': encodeURI(method) } })
@@ -173,7 +173,7 @@ test('T20: hostile method names, paths and words of a node are one line each in 
   }
   client.socket.terminate()
   sluice.node.respond = () => undefined
-  await until('the words of the node are logged', () => sluice.gateway.running.stdout().includes('[31mred'))
+  await until('the message of the node is logged', () => sluice.gateway.running.stdout().includes('[31mred'))
   const lines = sluice.gateway.running.stdout().split('\n').slice(0, -1)
   for (const line of lines) {
     assert.doesNotMatch(line, CONTROL)
@@ -194,7 +194,7 @@ test('T20: hostile method names, paths and words of a node are one line each in 
   }
 })
 
-test(`T21: ${METHODS} random methods over RPC, WebSocket and gRPC make no series, and there are at most ${SERIES_MAX}`, async (t) => {
+test(`T21: ${METHODS} random methods over RPC, WebSocket and gRPC add no metric series, and there are at most ${SERIES_MAX}`, async (t) => {
   const random = createRandom(seedOf(t))
   const name = () => `zz${Array.from({ length: 10 }, () => String.fromCharCode(97 + random(26))).join('')}`
   const call = (method: string) => ({ jsonrpc: '2.0', id: 1, method, params: [] })
@@ -219,7 +219,7 @@ test(`T21: ${METHODS} random methods over RPC, WebSocket and gRPC make no series
   assert.equal(await ask({ batches: 97, sockets: 20, grpc: 100 }), METHODS)
   const text = await metrics()
   const now = seriesIn(text)
-  // A node that tells no slot loses its WebSocket now and then; that has nothing to do with what is asked.
+  // The WebSocket to a node that sends no slots is replaced now and then, independently of the requests.
   const asked = (series: readonly string[]) =>
     series.filter((name) => !name.startsWith('sluice_upstreams_ws_losses_total')).toSorted()
   assert.deepEqual(asked(now), asked(before))
@@ -230,7 +230,7 @@ test(`T21: ${METHODS} random methods over RPC, WebSocket and gRPC make no series
     assert.match(text, new RegExp(`^sluice_bundle_requests_total\\{interface="${server}",method="other"\\} \\d`, 'm'))
 })
 
-test(`T24: ${ODD_REQUESTS} odd requests at every HTTP door: no answer tells a path, an address, a version, a statement or a stack`, async (t) => {
+test(`T24: ${ODD_REQUESTS} malformed requests to every HTTP server: no response reveals a path, an address, a version, a statement or a stack`, async (t) => {
   const random = createRandom(seedOf(t))
   const { ports } = sluice.node
   const forbidden: Readonly<Record<string, RegExp>> = {
@@ -257,11 +257,11 @@ test(`T24: ${ODD_REQUESTS} odd requests at every HTTP door: no answer tells a pa
     while (left-- > 0) {
       sluice.node.fault = faults[Math.floor(left / 100) % (faults.length + 1)]
       const { server, bytes } = oddRequest(random, customer)
-      // The place of the WebSocket door is told with a ticket: it is where customers connect.
+      // A ticket response contains the WebSocket address: it is where customers connect.
       const text = (await sendOdd(sluice.servers[server], bytes, random)).replaceAll(sluice.gateway.ws, '')
       const status = text.replace(/^HTTP\/1\.1 100 [^\r]*\r\n\r\n/, '').slice(9, 12)
       statuses.set(status, (statuses.get(status) ?? 0) + 1)
-      // The page that everybody may load; what a browser gets is checked with the page.
+      // The public page; tests of the page check what a browser gets.
       if (server === 'execution' && /\r\ncontent-type: text\/html/i.test(text)) continue
       for (const [what, pattern] of Object.entries(forbidden)) {
         const hit = pattern.exec(text)
@@ -275,20 +275,20 @@ test(`T24: ${ODD_REQUESTS} odd requests at every HTTP door: no answer tells a pa
   await Promise.all(Array.from({ length: AT_ONCE }, goOn))
   sluice.node.fault = undefined
   t.diagnostic([...statuses].map(([status, count]) => `${status || 'closed'}: ${count}`).join(', '))
-  assert.deepEqual(found.slice(0, 3), [], `${found.length} answers tell too much`)
+  assert.deepEqual(found.slice(0, 3), [], `${found.length} responses reveal internals`)
   for (const status of ['200', '400', '401', '404', '405', '503']) assert.ok((statuses.get(status) ?? 0) > 0, status)
   assert.equal(sluice.gateway.running.child.exitCode, null)
 })
 
 describe('T23: files and sockets', () => {
-  test('T23: the control socket, the store and the keys are for their owner alone', () => {
+  test('T23: the control socket, the store and the keys are accessible to their owner only', () => {
     const state = join(dirname(sluice.gateway.configFile), '.sluice')
     const modeOf = (name: string) => (statSync(join(state, name)).mode & 0o777).toString(8)
     assert.equal(modeOf('.'), '700')
     for (const name of ['control.sock', 'access.db', 'audit.log']) assert.equal(modeOf(name), '600', name)
   })
 
-  test('T23: a secret in a file that others may read stops the start with 78, the path and the chmod', async () => {
+  test('T23: a secret in a file that others may read prevents the start with 78, the path and the chmod', async () => {
     await using home = await temporaryFolder()
     const secret = home.file('metrics-bearer')
     writeFileSync(secret, 'canary-bearer-4711', { mode: 0o644 })

@@ -10,16 +10,16 @@ export type SluiceCustomer = {
   readonly indexer: Readonly<Record<string, string>>
 }
 
-/** `sluice serve` with every service on, over a node whose answers the test decides. */
+/** `sluice serve` with every service enabled, over a node whose responses the test sets. */
 export type RunningSluice = AsyncDisposable & {
   readonly node: FakeNode
   readonly gateway: ServedGateway
-  /** Address of every HTTP door. */
+  /** Address of every HTTP server. */
   readonly servers: Readonly<Record<'rpc' | 'sender' | 'execution' | 'indexer' | 'operator', string>>
   subscribe(name: string): Promise<SluiceCustomer>
 }
 
-/** The node ends every gRPC call with these words; the indexer, which asks it all the time, logs them. */
+/** The node ends every gRPC call with this message; the indexer, which retries, logs it. */
 export async function startSluice({ nodeMessage }: { nodeMessage: string }): Promise<RunningSluice> {
   await using opening = new AsyncDisposableStack()
   const node = opening.use(await startFakeNode())

@@ -12,7 +12,7 @@ const CPU_MS_MAX = 150
 /** The short form sends every third case, another third with each seed. */
 const SHARE = process.env['SLUICE_FULL'] === '1' ? 1 : 3
 const SEED = Number(process.env['SLUICE_SEED'] ?? 1)
-/** A case above the bound is run again: a compilation or a collection of garbage comes once, work comes every time. */
+/** A case above the bound is run again: a compilation or a garbage collection occurs once, the work of the request every time. */
 const ROUNDS = 3
 
 test('T39: no request blocks the event loop, new connections are accepted at once, and memory returns', async (t) => {

@@ -144,10 +144,10 @@ describe('T11: hostile WebSocket frames', () => {
     seen.socket.write(frame(text.slice(0, 5), { isLast: false }))
     seen.socket.write(frame('still here', { opcode: PING }))
     seen.socket.write(frame(text.slice(5), { opcode: 0 }))
-    await until('it is answered', () => seen.bytes.includes('"id":7'))
+    await until('the response arrives', () => seen.bytes.includes('"id":7'))
     assert.ok(seen.bytes.includes('still here'))
     seen.socket.write(frame(call(8).padEnd(MESSAGE_BYTES_MAX)))
-    await until('it is answered', () => seen.bytes.includes('"id":8'))
+    await until('the response arrives', () => seen.bytes.includes('"id":8'))
     seen.socket.destroy()
   })
 

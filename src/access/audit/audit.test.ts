@@ -40,7 +40,7 @@ async function edit(file: string, change: (lines: string[]) => string[]): Promis
   await writeFile(file, `${change(lines).join('\n')}\n`)
 }
 
-/** Where the first break is: in the store or in the file, and in which line. */
+/** The location of the first break (store or file) and its line. */
 async function breaks(store: AccessStore): Promise<string[]> {
   const { findings } = await verifyAudit(store)
   return findings.map(({ location, line }) => `${location === store.name ? 'store' : 'file'} ${line}`)
@@ -48,7 +48,7 @@ async function breaks(store: AccessStore): Promise<string[]> {
 
 for (const engine of ENGINES) {
   describe(`the audit log on ${engine}`, () => {
-    test('is a file of its own, for its owner only, equal to the chain in the store', () =>
+    test('is a separate file, readable by its owner only, equal to the chain in the store', () =>
       withLog(engine, async ({ store, file }) => {
         assert.equal((await stat(file)).mode & 0o777, 0o600)
         const lines: string[] = []
@@ -78,7 +78,7 @@ for (const engine of ENGINES) {
         assert.deepEqual(await breaks(store), ['file 4'])
       }))
 
-    test('shows a tail cut off the file, and goes on beyond it with the break in sight', () =>
+    test('shows a truncated tail of the file; later lines are appended and the break stays visible', () =>
       withLog(engine, async ({ store, file }) => {
         await edit(file, (lines) => lines.slice(0, 4))
         assert.deepEqual(await breaks(store), ['file 5'])
@@ -91,7 +91,7 @@ for (const engine of ENGINES) {
         )
       }))
 
-    test('shows a file cut in the middle of a line, and begins the next line on a line of its own', () =>
+    test('shows a file truncated in the middle of a line, and starts the next entry on a new line', () =>
       withLog(engine, async ({ store, file }) => {
         const bytes = await readFile(file)
         await writeFile(file, bytes.subarray(0, bytes.length - 40))
@@ -101,7 +101,7 @@ for (const engine of ENGINES) {
         assert.equal(readLink((await readFile(file, 'utf8')).trimEnd().split('\n').at(-1) ?? '')?.seq, LINES + 1)
       }))
 
-    test('shows lines added by somebody else and leaves them where they are', () =>
+    test('shows lines added by another program and does not remove them', () =>
       withLog(engine, async ({ store, file }) => {
         await appendFile(file, '{"seq":7,"forged":true}\n')
         assert.deepEqual(await breaks(store), [`file ${LINES + 1}`])
@@ -110,7 +110,7 @@ for (const engine of ENGINES) {
         assert.match(await readFile(file, 'utf8'), /forged/)
       }))
 
-    test('shows a file that is gone; the next change writes it anew, which stays on record', () =>
+    test('shows a missing file; the next change writes it again, and the loss stays recorded', () =>
       withLog(engine, async ({ store, file }) => {
         await rm(file)
         assert.deepEqual(await breaks(store), ['file 1'])
@@ -135,7 +135,7 @@ for (const engine of ENGINES) {
       }
     })
 
-    test('the remains of an interrupted writer are no break, and the next writer removes them', async () => {
+    test('the incomplete line of an interrupted writer is not a break, and the next writer removes it', async () => {
       const next = (head: { seq: number; hash: string }) =>
         createAuditLine(head, { entry: { action: 'never.made', subjects: [] }, context: CONTEXT, version: '1' })
       for (const length of [1, 5, 30, 100, Number.POSITIVE_INFINITY]) {
@@ -152,7 +152,7 @@ for (const engine of ENGINES) {
       }
     })
 
-    test('a missing last newline is set by the next writer', () =>
+    test('the next writer adds a missing last newline', () =>
       withLog(engine, async ({ store, file }) => {
         await writeFile(file, (await readFile(file, 'utf8')).trimEnd())
         assert.deepEqual((await verifyAudit(store)).findings, [])
@@ -160,7 +160,7 @@ for (const engine of ENGINES) {
         assert.deepEqual(await verifyAudit(store), { lines: LINES + 1, findings: [], notes: [] })
       }))
 
-    test('a committed line that the store does not know is a lost change: no further one is made', () =>
+    test('a committed line that the store does not have is a lost change: further changes are refused', () =>
       withLog(engine, async ({ bench, store, file }) => {
         const head = await store.auditHead()
         const lost = createAuditLine(head, {
@@ -178,7 +178,7 @@ for (const engine of ENGINES) {
         assert.deepEqual(await store.auditHead(), head)
       }))
 
-    test('a second machine on the store writes a whole file of its own', () =>
+    test('a second machine on the store writes its own complete file', () =>
       withLog(engine, async ({ bench, store }) => {
         const file = `${bench.auditFile}.other`
         await using other = await bench.open({ audit: { ...bench.options.audit, file, mirror: 'another machine' } })
@@ -191,7 +191,7 @@ for (const engine of ENGINES) {
         assert.equal(await readFile(file, 'utf8').then((text) => text.trimEnd().split('\n').length), LINES + 3)
       }))
 
-    test('a row changed behind its back is not handed out, also without the full check', () =>
+    test('a row changed by another program is not returned, also without the full check', () =>
       withLog(engine, async ({ bench }) => {
         await bench.tamper("UPDATE customers SET content = replace(content, 'c3@', 'x3@') WHERE id = 'cus_c3'")
         await using store = await bench.open({ check: 'quick' })
@@ -200,7 +200,7 @@ for (const engine of ENGINES) {
         await assert.rejects(followStore(store, STORE_DEPS), { code: 'store-corrupt' })
       }))
 
-    test('shows rows changed, removed or brought back behind its back', async () => {
+    test('shows rows changed, removed or restored by another program', async () => {
       for (const [sql, found] of [
         [
           "UPDATE customers SET content = replace(content, 'c3@', 'x3@') WHERE id = 'cus_c3'",
@@ -220,7 +220,7 @@ for (const engine of ENGINES) {
   })
 }
 
-test('an audit line hides what looks like a secret and refuses to grow without end', () => {
+test('an audit line redacts secrets and has a maximum length', () => {
   const secret = 'slc_0123456789ABCDEFGHIJKLMNOPQRSTUV4LgkA2'
   const make = (after: unknown) =>
     createAuditLine(
@@ -232,12 +232,12 @@ test('an audit line hides what looks like a secret and refuses to grow without e
   assert.throws(() => make('x'.repeat(2 ** 21)), { code: 'invalid-value' })
 })
 
-test('only a beginning of the next line counts as unfinished', () => {
+test('only the start of the next line counts as unfinished', () => {
   const head = { seq: 41, hash: 'aa' }
   const bytes = (text: string) => Buffer.from(text)
   assert.ok(isUnfinished(bytes('{"se'), head))
   assert.ok(isUnfinished(bytes('{"seq":42,"time":"2027'), head))
   assert.ok(!isUnfinished(bytes('{"seq":43,"time":"2027'), head))
   assert.ok(!isUnfinished(bytes('rubbish'), head))
-  assert.ok(!isUnfinished(bytes('{"seq":42,"time":"","prev":"bb"}'), head), 'whole, but after another line')
+  assert.ok(!isUnfinished(bytes('{"seq":42,"time":"","prev":"bb"}'), head), 'complete, but after another line')
 })

@@ -30,7 +30,7 @@ before(async () => {
 })
 after(() => engines[Symbol.asyncDispose]())
 
-/** A customer with everything, use of three hours, and the secrets that were shown once. */
+/** A customer with a record of every kind, usage of three hours, and the secrets that were shown once. */
 async function fill(store: AccessStore): Promise<string[]> {
   const on = { ...CONTEXT, store, random: STORE_DEPS.random, dryRun: false }
   await provisionCustomer(on, { name: 'acme', contact: 'quoted "text", ümläut \\ and \u2028' })
@@ -57,7 +57,7 @@ async function fill(store: AccessStore): Promise<string[]> {
   return [token.secret, credential.password]
 }
 
-/** Everything a store holds that a backup is about. */
+/** The content of a store that a backup includes. */
 async function contentOf(store: AccessStore): Promise<unknown> {
   const records = Object.fromEntries(
     await Promise.all(RECORD_KINDS.map(async (kind) => [kind, await store.list(kind)] as const)),
@@ -78,7 +78,7 @@ const restoreInto = (bench: StoreBench, file: string) => restoreBackup(file, ben
 
 for (const from of ENGINES) {
   for (const to of ENGINES) {
-    test(`a store on ${from} comes back whole on ${to}`, async () => {
+    test(`a backup of a store on ${from} is restored completely on ${to}`, async () => {
       await using source = await engines.bench(from)
       await using target = await engines.bench(to)
       const file = join(source.folder, 'backup.jsonl')
@@ -96,14 +96,14 @@ for (const from of ENGINES) {
       assert.deepEqual(await contentOf(restored), await contentOf(store))
       assert.deepEqual(await restored.integrity(), [])
       await addCustomer(restored, 'next')
-      assert.deepEqual((await verifyAudit(restored)).findings, [], 'the chain goes on, in store and file')
+      assert.deepEqual((await verifyAudit(restored)).findings, [], 'the chain continues in store and file')
     })
   }
 }
 
 for (const engine of ENGINES) {
   describe(`backups on ${engine}`, () => {
-    test('one made while others write is of one moment', async () => {
+    test('a backup made during writes is consistent', async () => {
       await using source = await engines.bench(engine)
       await using target = await engines.bench('sqlite')
       const file = join(source.folder, 'backup.jsonl')
@@ -122,7 +122,7 @@ for (const engine of ENGINES) {
       assert.equal((await restored.list('customers')).length, header.revision)
     })
 
-    test('a damaged store makes no backup', async () => {
+    test('refuses to back up a damaged store', async () => {
       await using source = await engines.bench(engine)
       const file = join(source.folder, 'backup.jsonl')
       {
@@ -135,7 +135,7 @@ for (const engine of ENGINES) {
       assert.throws(() => statSync(file))
     })
 
-    test('a place that holds a store is never filled', async () => {
+    test('refuses to restore into an existing store', async () => {
       await using source = await engines.bench(engine)
       await using target = await engines.bench(engine)
       const file = join(source.folder, 'backup.jsonl')
@@ -153,7 +153,7 @@ for (const engine of ENGINES) {
   })
 }
 
-test('a backup that is cut, changed or of another kind is refused whole, and nothing is made of it', async (t) => {
+test('refuses a truncated, changed or foreign backup, and creates no store from it', async (t) => {
   await using source = await engines.bench('sqlite')
   await using store = await source.open()
   await fill(store)
@@ -170,7 +170,7 @@ test('a backup that is cut, changed or of another kind is refused whole, and not
     )
     await using target = await engines.bench('sqlite')
     await assert.rejects(restoreInto(target, damaged), isServiceError, what)
-    assert.throws(() => statSync(join(target.folder, 'access.db')), 'no store was made')
+    assert.throws(() => statSync(join(target.folder, 'access.db')), 'no store was created')
   }
   const random = createRandom(seedOf(t))
   for (let n = 0; n < (isFull ? 2000 : 60); n++) {
@@ -195,7 +195,7 @@ test('a backup that is cut, changed or of another kind is refused whole, and not
   )
 })
 
-test('an honest hash does not make a broken chain whole', async () => {
+test('a correct file hash does not hide a broken chain', async () => {
   await using source = await engines.bench('sqlite')
   await using store = await source.open()
   for (const name of ['a', 'b', 'c']) await addCustomer(store, name)
@@ -210,7 +210,7 @@ test('an honest hash does not make a broken chain whole', async () => {
   await assert.rejects(checkBackup(file), /audit chain/)
 })
 
-test('the file of a backup that is there is never replaced, and one that fails leaves nothing', async () => {
+test('never replaces an existing backup file, and a failed backup leaves no file', async () => {
   await using source = await engines.bench('sqlite')
   await using store = await source.open()
   const file = join(source.folder, 'backup.jsonl')

@@ -9,7 +9,7 @@ export async function addCustomer(on: Provisioning, input: { name: string; conta
   if (contact.length > 200) throw new ServiceError('invalid-value', 'a contact is at most 200 characters')
   return runChange(on, async (tx) => {
     if ((await tx.find('customers', { name })).length > 0) {
-      throw new ServiceError('already-exists', `there is a customer "${name}" already`)
+      throw new ServiceError('already-exists', `a customer "${name}" already exists`)
     }
     const customer: Customer = {
       id: makeId('cus', on.random),

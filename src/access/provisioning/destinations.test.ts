@@ -63,7 +63,7 @@ async function openRig() {
   }
 }
 
-test('a new destination waits beside the one in force until it is proven, and then takes its place', async () => {
+test('a new destination is pending beside the active one until it is proven, and then replaces it', async () => {
   await using rig = await openRig()
   const { store, at, set, codeOf } = rig
   const id = await rig.subscribe('s')
@@ -98,7 +98,7 @@ test('a new destination waits beside the one in force until it is proven, and th
   assert.deepEqual(actions.slice(-3), ['shred.set-destination', 'shred.set-destination', 'shred.prove'])
 })
 
-test("the operator's word takes effect at once and voids the challenge under way", async () => {
+test('a destination vouched for by the operator is active at once and cancels the pending challenge', async () => {
   await using rig = await openRig()
   const { store, set, at, codeOf } = rig
   const id = await rig.subscribe('s')
@@ -112,7 +112,7 @@ test("the operator's word takes effect at once and voids the challenge under way
   await assert.rejects(old, { code: 'wrong-state' })
 })
 
-test('challenges are sent again at the earliest after a while, with another code', async () => {
+test('a challenge is repeated only after CHALLENGE_AGAIN_MS, with another code', async () => {
   await using rig = await openRig()
   await rig.subscribe('s')
   const { destination: first } = await rig.set(0, 's', '8.8.8.8:20001')
@@ -126,7 +126,7 @@ test('challenges are sent again at the earliest after a while, with another code
   await assert.rejects(proveDestination(rig.at(CHALLENGE_AGAIN_MS + 1), old), { code: 'invalid-value' })
 })
 
-test('one place for one subscription, few subscriptions for one address; what a cancelled one had is free', async () => {
+test('one destination per subscription, few subscriptions per address; a cancelled subscription frees its destination', async () => {
   await using rig = await openRig()
   for (let i = 0; i <= DESTINATIONS_PER_IP_MAX + 1; i++) await rig.subscribe(`s${i}`)
   await rig.set(0, 's0', '8.8.8.8:20000', true)

@@ -23,12 +23,19 @@ export function parseDestination(text: string, vouched: boolean): { ip: string; 
   const kind = addressKind(parsed.ip)
   if (kind === 'loopback' || kind === 'private') {
     if (!vouched) {
-      throw new ServiceError('invalid-value', `${parsed.ip} is a ${kind} address; shreds go there only on your word`, {
-        fix: 'Add --vouched if this destination is yours to name.',
-      })
+      throw new ServiceError(
+        'invalid-value',
+        `${parsed.ip} is a ${kind} address and must be confirmed with --vouched`,
+        {
+          fix: 'Add --vouched if you are responsible for this destination.',
+        },
+      )
     }
   } else if (kind !== 'public') {
-    throw new ServiceError('invalid-value', `${parsed.ip} is of the kind ${kind}; shreds are never sent there`)
+    throw new ServiceError(
+      'invalid-value',
+      `${parsed.ip} is of the kind ${kind}; shreds are never sent to such an address`,
+    )
   }
   if (parsed.port < DESTINATION_PORT_MIN) {
     throw new ServiceError(

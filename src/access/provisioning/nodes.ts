@@ -18,7 +18,7 @@ export async function addNode(on: Provisioning, input: NodeInput): Promise<Dedic
   }
   return runChange(on, async (tx) => {
     if ((await tx.find('nodes', { name })).length > 0)
-      throw new ServiceError('already-exists', `there is a node "${name}" already`)
+      throw new ServiceError('already-exists', `a node "${name}" already exists`)
     const node: DedicatedNode = {
       id: makeId('node', on.random),
       revision: 0,

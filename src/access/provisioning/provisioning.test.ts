@@ -65,7 +65,7 @@ const input = (over: Partial<SubscriptionInput> = {}): SubscriptionInput => ({
 
 const refusedAs = (code: string) => (error: unknown) => error instanceof ServiceError && error.code === code
 
-test('a subscription comes with what its products need and nothing else', async () => {
+test('a subscription gets the credentials that its products need and no others', async () => {
   await using rig = await openRig()
   const { on } = rig
   const bundle = await createSubscription(on, input())
@@ -78,14 +78,14 @@ test('a subscription comes with what its products need and nothing else', async 
   assert.equal(shreds.token, undefined)
   assert.equal(shreds.destination?.proof, 'unproven')
   const sql = await createSubscription(on, input({ name: 'q', products: ['indexer'] }))
-  assert.ok(sql.token !== undefined && sql.credential !== undefined, 'the indexer asks for both halves')
+  assert.ok(sql.token !== undefined && sql.credential !== undefined, 'the indexer requires token and database login')
   const [stored] = await on.store.find('tokens', { subscriptionId: bundle.subscription.id })
   assert.equal(stored?.sha256, hashToken(bundle.token?.secret ?? ''))
   await assert.rejects(createSubscription(on, input()), refusedAs('already-exists'))
   await assert.rejects(createSubscription(on, input({ name: 'x', customer: 'nobody' })), refusedAs('not-found'))
 })
 
-test('names that could be mistaken are refused', async () => {
+test('refuses ambiguous names', async () => {
   await using rig = await openRig()
   for (const name of ['', 'Acme', 'a b', '-a', 'a-', 'sub_1', 'x'.repeat(64), 'ä', 'a/b', '../a']) {
     await assert.rejects(addCustomer(rig.on, { name, contact: '' }), refusedAs('invalid-value'), name)
@@ -100,7 +100,7 @@ test('products: coming soon, not provisioned, unknown, twice', () => {
   assert.throws(() => parseProducts(' , '), refusedAs('invalid-value'))
 })
 
-test('a subscription has one token: issue is refused while one lives, rotation keeps at most one predecessor', async () => {
+test('a subscription has one token: a second issue is refused, and rotation keeps at most one predecessor', async () => {
   await using rig = await openRig()
   const { on } = rig
   const { subscription, token } = await createSubscription(on, input())
@@ -127,7 +127,7 @@ test('a subscription has one token: issue is refused while one lives, rotation k
   assert.match((await issueToken(on, { subscription: subscription.id })).secret, /^slc_/)
 })
 
-test('a cancelled subscription stays cancelled, and takes its token, database user and nodes with it', async () => {
+test('a cancelled subscription stays cancelled, and loses its token, database user and nodes', async () => {
   await using rig = await openRig()
   const { on } = rig
   const { subscription } = await createSubscription(on, input({ products: ['bundle', 'indexer', 'dedicated-node'] }))
@@ -147,7 +147,7 @@ test('a cancelled subscription stays cancelled, and takes its token, database us
   }
 })
 
-test('suspend and resume, each only from the other side; limits fall back to the plan; renewal lies ahead', async () => {
+test('suspend and resume, each only from the other state; limits fall back to the plan; a renewal must be in the future', async () => {
   await using rig = await openRig()
   const { on } = rig
   await createSubscription(on, input())
@@ -170,7 +170,7 @@ test('suspend and resume, each only from the other side; limits fall back to the
   await assert.rejects(setCustomerState(on, { customer: 'acme', state: 'suspended' }), refusedAs('wrong-state'))
 })
 
-test('a destination is a literal, allowed address, replaced and not added to', async () => {
+test('a destination is a literal, allowed address; a new one replaces it', async () => {
   await using rig = await openRig()
   const { on } = rig
   await createSubscription(on, input({ name: 's', products: ['shreds-raw'] }))
@@ -215,7 +215,7 @@ test('database credentials: one at a time, rotation replaces', async () => {
   await assert.rejects(grantIndexer(on, { subscription: 'acme-prod', rotate: true }), refusedAs('not-found'))
 })
 
-test('a node address carries no secret, and a node serves one subscription', async () => {
+test('a node address contains no secret, and a node serves one subscription', async () => {
   await using rig = await openRig()
   const { on } = rig
   const node = { name: 'n', rpc: 'https://n.example.net:8899/', ws: '', grpc: '', credential: null }
@@ -240,7 +240,7 @@ test('a node address carries no secret, and a node serves one subscription', asy
   assert.equal((await assignNode(on, { node: 'n', subscription: null })).node.subscriptionId, null)
 })
 
-test('notes and refunds are written down as given', async () => {
+test('notes and refunds are recorded as given', async () => {
   await using rig = await openRig()
   const { on } = rig
   await createSubscription(on, input())
@@ -263,7 +263,7 @@ test('notes and refunds are written down as given', async () => {
   assert.equal(refund.amount, '12.50')
 })
 
-test('a token pasted into a note, a reason or a contact is not kept', async () => {
+test('a token pasted into a note, a reason or a contact is not stored', async () => {
   await using rig = await openRig()
   const { on } = rig
   const { token } = await createSubscription(on, input())
@@ -280,7 +280,7 @@ test('a token pasted into a note, a reason or a contact is not kept', async () =
   assert.ok(!kept.includes(secret))
 })
 
-test('a dry run answers as the change would and leaves store and audit log as they were', async () => {
+test('a dry run returns the result of the change and does not change store or audit log', async () => {
   await using rig = await openRig()
   const { on } = rig
   const before = await on.store.auditHead()
@@ -294,7 +294,7 @@ test('a dry run answers as the change would and leaves store and audit log as th
   )
 })
 
-test('no audit line holds a secret or its hash', async () => {
+test('no audit line contains a secret or its hash', async () => {
   await using rig = await openRig()
   const { on } = rig
   const { token, credential } = await createSubscription(on, input({ products: ['bundle', 'indexer'] }))

@@ -43,7 +43,7 @@ export async function createSubscription(on: Provisioning, input: SubscriptionIn
   return runChange(on, async (tx) => {
     const customer = await lookUp(tx, 'customers', input.customer)
     if ((await tx.find('subscriptions', { name })).length > 0) {
-      throw new ServiceError('already-exists', `there is a subscription "${name}" already`)
+      throw new ServiceError('already-exists', `a subscription "${name}" already exists`)
     }
     const subscription: Subscription = {
       id: makeId('sub', on.random),
@@ -183,7 +183,7 @@ const STATE_FIXES: Record<Subscription['state'], string> = {
 function refusePast(validUntil: number | null, nowMs: number): void {
   if (validUntil === null || validUntil > nowMs) return
   throw new ServiceError('invalid-value', 'the end is in the past', {
-    fix: 'Give a day to come, a time span such as 30d, or never.',
+    fix: 'Give a future date, a time span such as 30d, or never.',
   })
 }
 

@@ -19,13 +19,13 @@ function start(iso: string) {
 }
 
 describe('calendar', () => {
-  test('months are counted from January 1970 and begin where they should', () => {
+  test('months are counted from January 1970 and have the right start', () => {
     assert.equal(monthOf(0), 0)
     assert.equal(monthOf(Date.UTC(2026, 11, 31, 23, 59, 59, 999)), 56 * 12 + 11)
     assert.equal(monthStartMs(56 * 12 + 12), Date.UTC(2027, 0, 1))
   })
 
-  test('turns month, hour and minute at their first instant', () => {
+  test('changes month, hour and minute at their first millisecond', () => {
     const { clock, calendar, november } = start('2026-11-30T23:59:58.500Z')
     assert.equal(calendar.untilNextMonthMs(clock.monotonicMs()), 1500)
     clock.advance(1499)
@@ -53,7 +53,7 @@ describe('calendar', () => {
     }
   })
 
-  test('two short jumps far apart, with nobody looking between, are not one long one', () => {
+  test('two short jumps far apart, without a reading between, are not one long jump', () => {
     const { clock, calendar, november } = start('2026-11-30T12:30:00Z')
     for (let jump = 0; jump < 2; jump++) {
       clock.advance(5 * HOUR_MS)
@@ -64,7 +64,7 @@ describe('calendar', () => {
     assert.equal(calendar.month, november)
   })
 
-  test('a jump that stands for an hour is believed', () => {
+  test('accepts a jump that lasts for an hour', () => {
     const { clock, calendar, pass, november } = start('2026-11-30T12:30:00Z')
     clock.setWallMs(clock.nowMs() + DAY_MS)
     pass(JUMP_HOLD_MS)
@@ -74,7 +74,7 @@ describe('calendar', () => {
     assert.equal(calendar.hour * HOUR_MS, Date.parse('2026-12-01T13:00:00Z'))
   })
 
-  test('a month that came too early by a believed jump is not begun twice', () => {
+  test('a month that started too early after an accepted jump does not start twice', () => {
     const { clock, calendar, pass, november } = start('2026-11-30T12:30:00Z')
     clock.setWallMs(clock.nowMs() + DAY_MS)
     pass(JUMP_HOLD_MS + 2000)
@@ -86,7 +86,7 @@ describe('calendar', () => {
     assert.equal(calendar.month, november + 1)
   })
 
-  test('a month far ahead is given up when the clock is set right', () => {
+  test('leaves a month far in the future when the clock is corrected', () => {
     const { clock, calendar, pass, november } = start('2027-12-05T00:00:00Z')
     assert.equal(calendar.month, november + 13)
     clock.setWallMs(Date.parse('2026-11-05T00:00:00Z'))
@@ -94,7 +94,7 @@ describe('calendar', () => {
     assert.equal(calendar.month, november)
   })
 
-  test('follows a clock that is being adjusted, also after a long silence', () => {
+  test('follows a clock that is being adjusted, also after a long time without readings', () => {
     const { clock, calendar, pass } = start('2026-11-30T12:30:00Z')
     for (let second = 0; second < 600; second++) {
       clock.setWallMs(clock.nowMs() + 1)

@@ -2,6 +2,6 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { wholeUnits } from './charge.ts'
 
-test('what is left of a budget is a whole number, and never below zero', () => {
+test('the remaining budget is an integer and never below zero', () => {
   assert.deepEqual([-3, -0.5, 0, 0.9, 2.7, 5].map(wholeUnits), [0, 0, 0, 0, 2, 5])
 })

@@ -6,8 +6,8 @@ import { createPermits } from './permits.ts'
 
 const limits: Limits = { ...BUILT_IN_PLANS.starter, wsConnections: 2, grpcStreams: 0, wsSubscriptions: null }
 
-describe('slots', () => {
-  test('gives as many seats as the limit and one for each that is released', () => {
+describe('permits', () => {
+  test('gives as many permits as the limit and one for each that is released', () => {
     const permits = createPermits()
     const [first, second] = [
       permits.acquire('sub_a', 'wsConnections', limits),
@@ -24,7 +24,7 @@ describe('slots', () => {
     assert.equal(permits.acquire('sub_a', 'wsConnections', limits).ok, false)
   })
 
-  test('subscriptions and kinds of seat do not touch each other', () => {
+  test('subscriptions and kinds of permit are independent', () => {
     const permits = createPermits()
     assert.equal(permits.acquire('sub_a', 'grpcStreams', limits).ok, false)
     for (let count = 0; count < 5000; count++)
@@ -34,7 +34,7 @@ describe('slots', () => {
     assert.deepEqual(permits.total(), { wsConnections: 1, wsSubscriptions: 5000, grpcStreams: 0 })
   })
 
-  test('a limit lowered under what is taken gives none until enough are free', () => {
+  test('a limit lowered below the current count gives no permit until enough are released', () => {
     const slots = createPermits()
     const permits = [1, 2].map(() => slots.acquire('sub_a', 'wsConnections', limits))
     const lower = { ...limits, wsConnections: 1 }

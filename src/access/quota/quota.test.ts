@@ -78,7 +78,7 @@ describe('ledger', () => {
     }
   })
 
-  test('a refusal takes nothing, from no limit', () => {
+  test('a refusal charges no limit', () => {
     const { charge, view, clock } = open(own({ methods: { sendTransaction: { perSecond: 1 } } }))
     assert.equal(spend(charge, 'sendTransaction'), 10)
     const before = view()
@@ -88,7 +88,7 @@ describe('ledger', () => {
     assert.equal(spend(charge, 'sendTransaction'), 1)
   })
 
-  test('names the limit that keeps the caller waiting longest', () => {
+  test('names the limit with the longest wait', () => {
     const { charge, state } = open(
       own({ methods: { getBlock: { perSecond: 0.1 }, sendTransaction: { perSecond: 2 } } }),
     )
@@ -104,7 +104,7 @@ describe('ledger', () => {
     assert.deepEqual([send.limitName, send.limitSize], ['sendsPerSecond', 1])
   })
 
-  test('a call dearer than ten seconds of units can still be made, at the rate', () => {
+  test('a call that costs more than ten seconds of units is still possible, at the rate', () => {
     const { charge, clock } = open(own({ unitsPerSecond: 1, sendsPerSecond: 1, batchItems: 5 }))
     assert.equal(charge('getProgramAccounts').ok, true)
     clock.advance(29_999)
@@ -113,7 +113,7 @@ describe('ledger', () => {
     assert.equal(charge('getProgramAccounts').ok, true)
   })
 
-  test('a rate of zero never passes and says that waiting does not help', () => {
+  test('a rate of zero allows no call, with an infinite retry time', () => {
     const { charge } = open(own({ sendsPerSecond: 0 }))
     const refused = charge('sendTransaction')
     assert.ok(!refused.ok)
@@ -121,19 +121,19 @@ describe('ledger', () => {
     assert.equal(charge('getSlot').ok, true)
   })
 
-  test('nothing limited means nothing told', () => {
+  test('without limits the rate-limit values are null', () => {
     const { charge } = open(own({ unitsPerSecond: null, sendsPerSecond: null }))
     assert.deepEqual(charge('sendTransaction'), { ok: true, cost: 1, limit: null, remaining: null, resetMs: 0 })
   })
 
-  test('unknown methods share one cost and make no books of their own', () => {
+  test('unknown methods share one cost and have no buckets of their own', () => {
     const { charge, view } = open(own({}))
     for (let count = 0; count < 100; count++) charge(`random${count}`)
     assert.equal(view().buckets.length, 2)
     assert.equal(view().remaining, 50)
   })
 
-  test('a refund gives back what was taken, and never more than fits', () => {
+  test('a refund reverts the charge, up to the capacity', () => {
     const { charge, refund, view } = open(own({ unitsPerMonth: 1000 }))
     charge('getProgramAccounts')
     refund('getProgramAccounts')
@@ -142,7 +142,7 @@ describe('ledger', () => {
     assert.deepEqual([view().remaining, view().month.used], [150, 0])
   })
 
-  test('a change of limits keeps the level, cut to size, and gives nothing away', () => {
+  test('a change of limits keeps the level up to the new capacity', () => {
     const { charge, state, view, clock } = open(own({}))
     for (let count = 0; count < 100; count++) charge('getSlot')
     state.limits = own({ unitsPerSecond: 200 })
@@ -155,7 +155,7 @@ describe('ledger', () => {
     assert.equal(view().remaining, 30)
   })
 
-  test('books that say nothing are closed, the others and the month stay', () => {
+  test('closes accounts with full buckets; other accounts and the units of the month stay', () => {
     const { charge, ledger, clock, view } = open(own({ unitsPerMonth: 10_000 }))
     for (let at = 0; at < 100; at++) charge('getSlot', `sub_${at}`)
     clock.advance(1000)
@@ -167,7 +167,7 @@ describe('ledger', () => {
     assert.equal(view('sub_7').month.used, 31)
   })
 
-  test('at the maximum the books opened first are closed', () => {
+  test('at the maximum the oldest accounts are closed', () => {
     const { charge, ledger, view } = open(own({}), { accountsMax: 10 })
     for (let at = 0; at < 25; at++) charge('getSlot', `sub_${at}`)
     assert.equal(ledger.accounts(), 10)
@@ -190,13 +190,13 @@ describe('units of the month', () => {
     assert.equal(spend(charge, 'getSlot'), 3)
   })
 
-  test('go on after a restart from what the store has', () => {
+  test('continue after a restart from the value in the store', () => {
     const { charge, view } = open(month(10), { spentBefore: new Map([['sub_a', 7]]) })
     assert.equal(spend(charge, 'getSlot'), 3)
     assert.equal(view('sub_b').month.used, 0)
   })
 
-  test('what the store had is of its month only', () => {
+  test('the value of the store counts for its month only', () => {
     const { charge, clock } = open(month(10), {
       spentBefore: new Map([['sub_a', 10]]),
       startMs: Date.parse('2026-11-30T23:59:59.000Z'),
@@ -205,19 +205,19 @@ describe('units of the month', () => {
     assert.equal(spend(charge, 'getSlot'), 10)
   })
 
-  test('a call dearer than the month has says that waiting does not help', () => {
+  test('a call that costs more than the month allows has an infinite retry time', () => {
     const refused = open(month(10)).charge('getProgramAccounts')
     assert.ok(!refused.ok)
     assert.deepEqual([refused.limitName, refused.retryAfterMs], ['unitsPerMonth', Number.POSITIVE_INFINITY])
   })
 
-  test('are told once they are tighter than the bucket', () => {
+  test('are reported when they are tighter than the bucket', () => {
     const { charge } = open(own({ unitsPerMonth: 100 }), { spentBefore: new Map([['sub_a', 90]]) })
     const charged = charge('getSlot')
     assert.deepEqual([charged.limit, charged.remaining], [100, 9])
   })
 
-  test('a wall clock that jumps and comes back neither gives nor takes', () => {
+  test('a wall clock that jumps forth and back does not change the units', () => {
     for (const jumpMs of [3_600_000, 86_400_000, -3_600_000, -86_400_000]) {
       for (const startMs of [Date.parse('2026-11-30T23:30:00Z'), Date.parse('2026-12-01T00:30:00Z')]) {
         const { charge, clock } = open(month(5), { startMs })

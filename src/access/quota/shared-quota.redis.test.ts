@@ -24,7 +24,7 @@ const link = (url: string) => openRedis({ url }, { clock: systemClock, log: sile
 describe('the scripts on a real server', () => {
   const bucket = { key: 'units', perSecond: 100, capacity: 1000 }
   const monthNumber = monthOf(Date.now())
-  /** Spent so far in all, of the bucket and of the month. */
+  /** Total units spent so far, of the bucket and of the month. */
   const booking = (spent: number, month = 0, given: { booked?: number; usedKnown?: number } = {}): Booking => ({
     month: { number: monthNumber, spent: month, booked: given.booked ?? 0, usedKnown: given.usedKnown ?? 0 },
     buckets: [{ ...bucket, spent, booked: given.booked ?? 0 }],
@@ -52,7 +52,7 @@ describe('the scripts on a real server', () => {
     assert.deepEqual([refunded.used, refunded.levels[0]], [0, 1000])
   })
 
-  test('a booking sent again counts once, each spender has its own record, and without a record the caller is believed', async () => {
+  test('a repeated booking counts once, each spender has its own record, and without a record the value of the caller is used', async () => {
     await using server = await startRedis()
     await using redis = link(server.url)
     await redis.tried
@@ -62,7 +62,7 @@ describe('the scripts on a real server', () => {
     assert.equal((await book(booking(350, 350), 'a')).used, 350)
     assert.equal((await book(booking(100, 100), 'b')).used, 450)
     assert.ok(((await book(booking(350, 350), 'a')).levels[0] ?? 0) <= 600, 'the bucket lost 450 once')
-    // The record of a spender was lost with its key: what it knows to be booked is not booked again.
+    // The record of a spender was lost with its key: units that the spender reports as booked are not booked again.
     assert.equal((await book(booking(60, 60, { booked: 50 }), 'c')).used, 460)
   })
 
@@ -70,7 +70,7 @@ describe('the scripts on a real server', () => {
     await using server = await startRedis()
     await using redis = link(server.url)
     await redis.tried
-    // The same arithmetic, fed with times of choice in place of the server's clock.
+    // The same arithmetic with given times instead of the server's clock.
     const text = BOOK_SCRIPT.text.replace("redis.call('TIME')", '{ ARGV[5], 0 }').replace('for i = 5,', 'for i = 99,')
     const script = { text, sha1: '0'.repeat(40) }
     const days = isFull ? 40_000 : 3000
@@ -86,7 +86,7 @@ describe('the scripts on a real server', () => {
     }
   })
 
-  test('processes are counted while they say so', async () => {
+  test('processes are counted while they send heartbeats', async () => {
     await using server = await startRedis()
     await using redis = link(server.url)
     await redis.tried
@@ -116,7 +116,7 @@ function startProcess(url: string, id: string) {
   }
 }
 
-test('two processes on one server admit no more than the budget and the stated slack', async () => {
+test('two processes on one server admit no more than the budget and the documented slack', async () => {
   await using server = await startRedis()
   using a = startProcess(server.url, 'a')
   using b = startProcess(server.url, 'b')
@@ -141,7 +141,7 @@ test('two processes on one server admit no more than the budget and the stated s
   assert.ok(admitted <= budget + slack, `${admitted} of ${budget} + ${slack} in ${seconds} s`)
   assert.ok(admitted >= budget * 0.9, `${admitted} of ${budget}: both asked for more than there was`)
 
-  // Both booked all they spent before they left.
+  // Both have booked all units before they closed.
   await using redis = link(server.url)
   await redis.tried
   const outcome = await redis.run(
@@ -152,7 +152,7 @@ test('two processes on one server admit no more than the budget and the stated s
   assert.equal(outcome.ok && parseBooked(outcome.reply, 0)?.used, admitted)
 })
 
-test('the server killed and back: service goes on at a share each, says so, recovers', async () => {
+test('after the server is killed and restarted: processes continue with a share each, report it, and recover', async () => {
   await using server = await startRedis()
   const logged: string[] = []
   const log = {
@@ -192,7 +192,7 @@ test('the server killed and back: service goes on at a share each, says so, reco
 
   await server.kill()
   await until('both to notice', () => ledgers.every((ledger) => !ledger.state().isUp))
-  // Each has at most its half of the bucket, and both together no more than the whole.
+  // Each has at most half of the bucket, and both together at most the full bucket.
   const beforeMs = performance.now()
   const given = drain(0) + drain(1)
   const refilled = ((performance.now() - beforeMs) / 1000) * 200
@@ -206,7 +206,7 @@ test('the server killed and back: service goes on at a share each, says so, reco
     logged.map((message) => message.split(':')[0]),
     ['shared quota is unreachable', 'shared quota is unreachable', 'quota is shared again', 'quota is shared again'],
   )
-  // What both had spent is booked: the shared bucket is not full again because the server came back empty.
+  // The spent units of both are booked: the shared bucket is not full although the server restarted empty.
   await until('the books to be settled', () => {
     const views = ledgers.map((ledger) =>
       ledger.open('sub_a', terms, systemClock.monotonicMs()).view(terms, systemClock.monotonicMs()),

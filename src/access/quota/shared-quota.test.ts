@@ -13,7 +13,7 @@ import { Calendar } from './calendar.ts'
 import { startSharedLedger } from './shared-quota.ts'
 
 describe('shared ledger', () => {
-  test('a batch passes at once, and what one process spent the other soon knows', async () => {
+  test('a batch passes at once, and the other process soon knows the units spent', async () => {
     const { clock, a, b } = await openSharedLedgers(own({}))
     assert.equal(a.spend('getSlot', 100), 100)
     await clock.advanceAsync(300)
@@ -24,7 +24,7 @@ describe('shared ledger', () => {
     assert.ok(b.spend('getSlot') <= 55)
   })
 
-  test('what is spent while a booking is on its way stays spent', async () => {
+  test('units spent while a booking is in flight stay spent', async () => {
     const { clock, a, server } = await openSharedLedgers(own({}), { latencyMs: () => 100 })
     assert.equal(a.spend('getSlot', 10), 10)
     await clock.advanceAsync(150)
@@ -35,7 +35,7 @@ describe('shared ledger', () => {
     assert.ok(remaining !== null && remaining >= 70 && remaining <= 74, `${remaining}`)
   })
 
-  test('spending ahead is paid back: the long run is the rate', async () => {
+  test('units spent ahead are paid back: the long-run average is the rate', async () => {
     const { clock, a, b } = await openSharedLedgers(own({}))
     let admitted = 0
     for (let ms = 0; ms < 60_000; ms += 20) {
@@ -58,12 +58,12 @@ describe('shared ledger', () => {
     assert.equal(a.charge('getSlot').ok, true)
   })
 
-  test('no mix of processes, delays, costs and outages goes above the budget and the stated slack', async (t) => {
+  test('no mix of processes, delays, costs and outages exceeds the budget and the documented slack', async (t) => {
     const outcome = await runSeeds(sharedLedgerWorld, { firstSeed: seedOf(t), seeds: isFull ? 400 : 12 })
     t.diagnostic(JSON.stringify(outcome.seen))
   })
 
-  test('units of the month are one budget, and start from what the store has', async () => {
+  test('units of the month are one budget, and start from the value in the store', async () => {
     const { clock, a, b, server, terms } = await openSharedLedgers(own({ unitsPerSecond: null, unitsPerMonth: 5000 }), {
       spent: 4000,
     })
@@ -80,7 +80,7 @@ describe('shared ledger', () => {
     assert.ok(refused.retryAfterMs > 15 * 86_400_000)
   })
 
-  test('a new month begins at nothing for all', async () => {
+  test('a new month starts at zero for all processes', async () => {
     const { clock, a, b } = await openSharedLedgers(own({ unitsPerSecond: null, unitsPerMonth: 100 }), {
       startMs: Date.parse('2026-11-30T23:59:50Z'),
     })
@@ -95,7 +95,7 @@ describe('shared ledger', () => {
 })
 
 describe('without its server the shared ledger', () => {
-  test('goes on with a share each, says so once, and comes back by itself', async () => {
+  test('continues with a share per process, logs that once, and reconnects by itself', async () => {
     const { clock, a, b, server, logged, states } = await openSharedLedgers(own({}))
     assert.deepEqual(states.splice(0), [true, true])
     logged.length = 0
@@ -125,7 +125,7 @@ describe('without its server the shared ledger', () => {
       'quota is shared again',
       'quota is shared again',
     ])
-    // Both had spent their share to the last unit. One may still believe in the other's; what it takes is paid back.
+    // Both have spent their share completely. One may still count on the share of the other; what it spends of that is paid back.
     const left = a.spend('getSlot')
     assert.ok(left <= 32 + 100, `${left} after the outage`)
     await clock.advanceAsync(300)
@@ -134,7 +134,7 @@ describe('without its server the shared ledger', () => {
     assert.equal(a.spend('getSlot') + b.spend('getSlot'), 0)
   })
 
-  test('a long quiet outage costs nothing afterwards', async () => {
+  test('a long outage without calls costs nothing afterwards', async () => {
     const { clock, a, b, server } = await openSharedLedgers(own({}))
     server.state.isUp = false
     await clock.advanceAsync(2000)
@@ -146,7 +146,7 @@ describe('without its server the shared ledger', () => {
     assert.equal(b.view().remaining, 150)
   })
 
-  test('begins with the assumed share where it was never reached', async () => {
+  test('starts with the assumed share when the server was never reached', async () => {
     const clock = createManualClock(START)
     const server = createFakeServer(clock, () => 1)
     server.state.isUp = false
@@ -167,12 +167,12 @@ describe('without its server the shared ledger', () => {
     let admitted = 0
     while (account.charge(terms, terms.callOf('getSlot'), clock.monotonicMs()).ok) admitted += 1
     assert.equal(admitted, 50)
-    // The dearest call stays possible however small the share.
+    // The most expensive call stays possible, however small the share is.
     clock.advance(60_000)
     assert.equal(account.charge(terms, terms.callOf('getProgramAccounts'), clock.monotonicMs()).ok, true)
   })
 
-  test('alone it keeps the whole budget', async () => {
+  test('a single process keeps the complete budget', async () => {
     const { clock, a, server } = await openSharedLedgers(own({}))
     server.state.processes = 1
     await clock.advanceAsync(2000)
@@ -181,10 +181,10 @@ describe('without its server the shared ledger', () => {
     assert.equal(a.spend('getSlot'), 150)
   })
 
-  test('closing books also what was spent while the booking before was on its way', async () => {
+  test('closing also books units spent while the previous booking was in flight', async () => {
     const { clock, a, server } = await openSharedLedgers(own({}), { latencyMs: () => 100 })
     assert.equal(a.spend('getSlot', 10), 10)
-    // The next booking has left, and is not answered.
+    // The next booking is sent and gets no reply.
     await clock.advanceAsync(260)
     assert.equal(a.spend('getSlot', 70), 70)
     const closing = a.ledger[Symbol.asyncDispose]()
@@ -193,7 +193,7 @@ describe('without its server the shared ledger', () => {
     assert.equal(server.books.get('test:quota:sub_a')?.used, 80)
   })
 
-  test('closing books the rest', async () => {
+  test('closing books the remaining units', async () => {
     const { clock, a, server } = await openSharedLedgers(own({}))
     a.charge('getSlot')
     await clock.advanceAsync(10)

@@ -77,7 +77,7 @@ async function provision(store: AccessStore): Promise<void> {
 
 for (const engine of ENGINES) {
   describe(`a snapshot of the store on ${engine}`, () => {
-    test('has everything a caller is judged by', async () => {
+    test('has every record that authorization needs', async () => {
       await using bench = await engines.bench(engine)
       await using store = await bench.open()
       await provision(store)
@@ -108,7 +108,7 @@ for (const engine of ENGINES) {
       )
     })
 
-    test('is replaced when the store moves, while who holds the old one keeps it', async () => {
+    test('is replaced when the store changes; the old snapshot does not change', async () => {
       await using bench = await engines.bench(engine)
       await using store = await bench.open()
       await using other = await bench.open({ check: 'quick' })
@@ -130,7 +130,7 @@ for (const engine of ENGINES) {
       assert.deepEqual(old.counts(), { customers: 1, subscriptions: 1, tokens: 1 })
     })
 
-    test('never mixes two changes, however fast they come', async () => {
+    test('never mixes two changes, however fast they follow each other', async () => {
       await using bench = await engines.bench(engine)
       await using store = await bench.open()
       await using other = await bench.open({ check: 'quick' })
@@ -166,7 +166,7 @@ for (const engine of ENGINES) {
   })
 }
 
-test('while PostgreSQL is away the last snapshot serves on; when it is back it is followed again', async () => {
+test('while PostgreSQL is unreachable the last snapshot stays in use; afterwards changes are followed again', async () => {
   await using own = await startEngines()
   await using bench = await own.bench('postgres')
   await using store = await bench.open()
@@ -181,7 +181,7 @@ test('while PostgreSQL is away the last snapshot serves on; when it is back it i
   await until(() => follower.current().customer('cus_back') !== undefined)
 })
 
-test('a store that went back is loaded anew', async () => {
+test('reloads a store whose revision has decreased', async () => {
   await using bench = await engines.bench('sqlite')
   await using older = await engines.bench('sqlite')
   await using store = await bench.open()
@@ -209,11 +209,11 @@ test('a store that went back is loaded anew', async () => {
 })
 
 for (const engine of isFull ? ENGINES : (['sqlite'] as const)) {
-  test(`100,000 subscriptions are loaded soon and in little memory: ${engine}`, async (t) => {
+  test(`loads 100,000 subscriptions within the limits of time and memory: ${engine}`, async (t) => {
     const figures = await measureSnapshot(engine, 100_000)
     t.diagnostic(JSON.stringify(figures))
     assert.equal(figures.count, 100_000)
-    // The promise is 2 s; a machine busy with other tests gets more. Memory does not depend on that.
+    // The limit is 2 s; a machine busy with other tests gets more. Memory does not depend on load.
     assert.ok(figures.loadMs <= 10_000, `took ${figures.loadMs} ms`)
     assert.ok(figures.rssMiB <= 200, `held ${figures.rssMiB} MiB`)
   })

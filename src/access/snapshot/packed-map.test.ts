@@ -22,7 +22,7 @@ function assertSame(map: PackedMap<Item>, model: ReadonlyMap<string, Item>): voi
   assert.deepEqual([...map.values()].toSorted(byId), [...model.values()].toSorted(byId))
 }
 
-test('holds what a map would hold, and every earlier map keeps what it held', (t) => {
+test('has the same entries as a Map, and earlier versions do not change', (t) => {
   const item = fc.record({ id: fc.string({ unit: 'grapheme', maxLength: 3 }), value: fc.string({ unit: 'grapheme' }) })
   const property = fc.property(fc.array(fc.array(item, { maxLength: 40 }), { maxLength: 12 }), (steps) => {
     const history: { map: PackedMap<Item>; model: Map<string, Item> }[] = []
@@ -44,12 +44,12 @@ test('holds what a map would hold, and every earlier map keeps what it held', (t
   checkProperty(t, property, 100, 2000)
 })
 
-test('without a change a draft is the same map', () => {
+test('a draft without changes returns the same map', () => {
   const map = withItems(PackedMap.empty(packing), [{ id: 'a', value: '1' }])
   assert.equal(map.draft().finish(), map)
 })
 
-test('two drafts of one map do not disturb each other', () => {
+test('two drafts of one map are independent', () => {
   const map = withItems(PackedMap.empty(packing), [{ id: 'a', value: '1' }])
   const left = withItems(map, [{ id: 'a', value: 'left' }])
   const right = withItems(map, [{ id: 'a', value: 'right' }])
@@ -59,7 +59,7 @@ test('two drafts of one map do not disturb each other', () => {
   )
 })
 
-test('grows to many keys, and keys with the same hash stay apart', (t) => {
+test('grows to many keys, and distinguishes keys with the same hash', (t) => {
   // Both have the CRC-32 0x4ddb0c25 (known collision of "plumless" and "buckeroo").
   const twins = [
     { id: 'plumless', value: 'first' },
@@ -71,7 +71,7 @@ test('grows to many keys, and keys with the same hash stay apart', (t) => {
   assertSame(map, new Map([...items, ...twins].map((item) => [item.id, item])))
 })
 
-test('writes its log anew when most of it is out of date', () => {
+test('rewrites its log when most of it is obsolete', () => {
   const bulk = 'x'.repeat(60_000)
   let map = PackedMap.empty(packing)
   const kept = withItems(map, [{ id: 'kept', value: 'old' }])
@@ -82,7 +82,7 @@ test('writes its log anew when most of it is out of date', () => {
   assert.equal(kept.get('busy'), undefined)
 })
 
-test('a log gives back every text, across the ends of its chunks', () => {
+test('a log returns every text, also across chunk boundaries', () => {
   const log = new TextLog()
   const texts = Array.from({ length: 50 }, (_, at) => String.fromCodePoint(0x41 + at, 0x1f600 + at).repeat(at * 700))
   const positions = texts.map((text) => log.append(text))

@@ -6,15 +6,15 @@ import { MIGRATIONS } from './migrations.ts'
 import { TABLES } from './tables.ts'
 
 /**
- * What each released step does, as the hash of its statements, and how records are written since the last one. A step that was released never
- * changes: stores out there have run it. When a table changes, write the old step's statements out as they were, add a step, and then its hash.
+ * The hash of the statements of each released migration, and the record format since the last one. A released migration never changes,
+ * because existing stores have run it. When a table changes, keep the statements of the old migration, add a new one, and add its hash.
  */
 const RELEASED: Readonly<Record<number, string>> = {
   1: '15f1c1acde89b609e06ebcd1f43121ca3dc656140b10f5bec1adbecc75a71e21',
 }
 const RECORDS_SINCE = 'b00e536efd799c88857dd59c8b99e17b7d1ac7754bca4cc3e92aabac86e09c43'
 
-test('released migrations stay as they are, and versions count up from 1', async () => {
+test('released migrations do not change, and versions count up from 1', async () => {
   assert.deepEqual(
     MIGRATIONS.map(({ version }) => version),
     MIGRATIONS.map((_, at) => at + 1),
@@ -30,7 +30,7 @@ test('released migrations stay as they are, and versions count up from 1', async
   }
 })
 
-test('records are written as the newest migration left them', () => {
+test('records are written in the format of the newest migration', () => {
   const fields = JSON.stringify(TABLES.map((table) => [table.name, table.fields]))
   assert.equal(hash('sha256', fields), RECORDS_SINCE, fields)
 })

@@ -55,7 +55,7 @@ export function createRecordWriter(tx: SqlWriter, rows: TableRows, meta: Meta): 
       for (const field of of.table.unique ?? []) {
         const [other] = (await find(kind, { [field]: record[field] } as never)).filter(({ id }) => id !== record.id)
         if (other === undefined) continue
-        throw new ServiceError('already-exists', `${of.table.name}: there is already one with this ${field}`, {
+        throw new ServiceError('already-exists', `${of.table.name}: a record with this ${field} already exists`, {
           fields: { kind, field, id: other.id },
         })
       }

@@ -59,7 +59,7 @@ const limits = fc.record({
   ),
 })
 
-/** Any content a record can have. Ids and what must be unique are set by the test. */
+/** Arbitrary content of a record. The test sets ids and unique fields. */
 const contents: { [K in RecordKind]: fc.Arbitrary<object> } = {
   customers: fc.record({ contact: text, state: fc.constantFrom('active', 'suspended'), createdAt: time }),
   subscriptions: fc.record({
@@ -126,7 +126,7 @@ for (const engine of ENGINES) {
       await bench[Symbol.asyncDispose]()
     })
 
-    test('gives back every record as it was put', async (t) => {
+    test('returns every record as it was written', async (t) => {
       let made = 0
       const property = fc.asyncProperty(
         fc
@@ -146,7 +146,7 @@ for (const engine of ENGINES) {
       assert.deepEqual(await store.integrity(), [])
     })
 
-    test('refuses what it could not give back', async () => {
+    test('refuses values that it could not return unchanged', async () => {
       await assert.rejects(put(store, 'customers', { ...customer('nul'), contact: 'a\0b' }), code('invalid-value'))
       await assert.rejects(put(store, 'customers', { ...customer('half'), contact: '\ud800' }), code('invalid-value'))
       await assert.rejects(put(store, 'customers', { ...customer('part'), createdAt: 0.5 }), code('invalid-value'))
@@ -156,7 +156,7 @@ for (const engine of ENGINES) {
       )
     })
 
-    test('keeps names, digests and user names unique, and lets a record keep its own', async () => {
+    test('keeps names, digests and user names unique; an update may keep them', async () => {
       await addCustomer(store, 'only-one')
       await assert.rejects(put(store, 'customers', { ...customer('other'), name: 'only-one' }), code('already-exists'))
       await put(store, 'customers', { ...customer('only-one'), contact: 'changed' })
@@ -164,7 +164,7 @@ for (const engine of ENGINES) {
       assert.equal(await store.get('customers', 'cus_other'), undefined)
     })
 
-    test('never changes what others are looked up by', async () => {
+    test('refuses to change a lookup key of a record', async () => {
       const token = {
         id: 'tok_fixed',
         subscriptionId: 'sub_1',
@@ -201,7 +201,7 @@ for (const engine of ENGINES) {
       assert.deepEqual(await store.find('nodes', { subscriptionId: 'sub_b', name: 'a' }), [])
     })
 
-    test('tells what changed since a revision, in order, each record once and as it is now', async () => {
+    test('returns the records changed since a revision, in order, each once and in its current state', async () => {
       const from = await store.revision()
       for (const name of ['since-1', 'since-2', 'since-3']) await addCustomer(store, name)
       await put(store, 'customers', { ...customer('since-1'), contact: 'again' })
@@ -218,11 +218,11 @@ for (const engine of ENGINES) {
       assert.deepEqual(await collect(store.changedSince('subscriptions', from)), [])
     })
 
-    test('a change is whole or not at all', async () => {
+    test('a change is atomic', async () => {
       const was = { revision: await store.revision(), head: await store.auditHead() }
       const failing = store.change(CONTEXT, async (tx) => {
         await tx.put('customers', customer('half-1'))
-        assert.equal((await tx.get('customers', 'cus_half-1'))?.name, 'half-1', 'a change sees what it put')
+        assert.equal((await tx.get('customers', 'cus_half-1'))?.name, 'half-1', 'a change sees its own writes')
         await tx.put('customers', customer('half-2'))
         throw new RangeError('no')
       })
@@ -233,7 +233,7 @@ for (const engine of ENGINES) {
       assert.equal((await store.auditHead()).seq, was.head.seq + 1)
     })
 
-    test('nothing can be put once the change has ended', async () => {
+    test('refuses writes after the change has ended', async () => {
       let kept: AccessTransaction | undefined
       await store.change(CONTEXT, async (tx) => {
         kept = tx
@@ -243,7 +243,7 @@ for (const engine of ENGINES) {
       assert.equal(await store.get('customers', 'cus_late'), undefined)
     })
 
-    test('a reader sees one state, whatever is written meanwhile', async () => {
+    test('a reader sees one state, regardless of concurrent writes', async () => {
       await store.read(async (view) => {
         const revision = await view.revision()
         await addCustomer(store, 'meanwhile')
@@ -253,7 +253,7 @@ for (const engine of ENGINES) {
       })
     })
 
-    test('writes one line of the chain for each change, with who did what', async () => {
+    test('writes one audit line for each change, with actor and action', async () => {
       const before = await store.auditHead()
       await addCustomer(store, 'audited')
       const [line = '', ...more] = await collect(store.auditLines(before.seq + 1))
@@ -284,7 +284,7 @@ for (const engine of ENGINES) {
       })
       const add = async (to: AccessStore, lastUsedMs: number): Promise<void> => {
         const rows = [row(5, 'ws'), row(7, 'rpc'), row(1, 'rpc')]
-        // Counting never waits; who counts tries again later.
+        // Counting never waits for a writer; the caller retries later.
         await until(() =>
           to.addUsage(rows, new Map([['tok_used', lastUsedMs]])).then(
             () => true,
@@ -306,7 +306,7 @@ for (const engine of ENGINES) {
       assert.deepEqual(await store.integrity(), [])
     })
 
-    test('takes back usage that was written before', async () => {
+    test('subtracts usage that was written before', async () => {
       const hour = Date.UTC(2027, 0, 1, 8)
       const of = { subscriptionId: 'sub_refunded', hour, interface: 'rpc', refused: 0 } as const
       await store.addUsage([{ ...of, calls: 3, units: 9 }], new Map())
@@ -315,7 +315,7 @@ for (const engine of ENGINES) {
       assert.deepEqual(await store.integrity(), [])
     })
 
-    test('makes a shared key once, however many ask for it first', async () => {
+    test('creates a shared key once, however many processes request it at the same time', async () => {
       await using other = await bench.open({ check: 'quick' })
       const keys = await Promise.all([store, other, store, other].map((each) => each.sharedKey('ws-ticket')))
       assert.equal(keys[0]?.length, 32)
@@ -323,11 +323,11 @@ for (const engine of ENGINES) {
       assert.notDeepEqual(keys[0], new Uint8Array(32))
     })
 
-    test('tells followers of a change within a second', async () => {
+    test('notifies followers of a change within a second', async () => {
       await using other = await bench.open({ check: 'quick' })
       const seen: number[] = []
       await using _following = await other.follow((revision) => seen.push(revision))
-      assert.deepEqual(seen, [await store.revision()], 'the first call tells where the store stands')
+      assert.deepEqual(seen, [await store.revision()], 'the first call reports the current revision')
       await addCustomer(store, 'followed')
       const changedMs = performance.now()
       const revision = await store.revision()
@@ -335,7 +335,7 @@ for (const engine of ENGINES) {
       assert.ok(performance.now() - changedMs < SECOND_MS, `took ${performance.now() - changedMs} ms`)
     })
 
-    test('a second writer waits its time and is then refused; readers never wait', async () => {
+    test('a second writer is refused after the lock wait; readers never wait', async () => {
       await using other = await bench.open({ check: 'quick', lockWaitMs: 150 })
       const held = Promise.withResolvers<void>()
       const begun = Promise.withResolvers<void>()
@@ -359,7 +359,7 @@ for (const engine of ENGINES) {
   })
 
   describe(`tables of the access store on ${engine}`, () => {
-    test('are migrated forward with everything in them, and older processes say so', async () => {
+    test('are migrated with their rows, and older processes refuse the newer tables', async () => {
       await using bench = await engines.bench(engine)
       await using old = await bench.open()
       await addCustomer(old, 'first')

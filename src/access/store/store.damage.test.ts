@@ -10,7 +10,7 @@ import { openStore } from './open.ts'
 import type { AccessStore } from './store.ts'
 import { RECORD_KINDS } from './tables.ts'
 
-/** How many bits are flipped in each file. */
+/** Number of bits flipped in each file. */
 const FLIPS = isFull ? 2000 : 100
 
 async function temporaryFolder(): Promise<AsyncDisposable & { path: string }> {
@@ -28,7 +28,7 @@ function openIn(folder: string): Promise<AccessStore> {
 
 const CHANGES = 12
 
-/** A little of everything. */
+/** One record of each kind. */
 async function fill(store: AccessStore): Promise<void> {
   for (let at = 0; at < CHANGES; at++) {
     await store.change(CONTEXT, async (tx) => {
@@ -64,7 +64,7 @@ async function fill(store: AccessStore): Promise<void> {
   await store.sharedKey('ws-ticket')
 }
 
-/** Everything the store was told, as it gives it back; lookups go through the indexes. */
+/** Everything written to the store, as it returns it; lookups use the indexes. */
 async function contentOf(store: AccessStore): Promise<unknown> {
   const content: unknown[] = [await store.revision(), await store.auditHead()]
   for (const kind of RECORD_KINDS) content.push(await store.list(kind))
@@ -74,12 +74,12 @@ async function contentOf(store: AccessStore): Promise<unknown> {
   return content
 }
 
-/** What is not a change: with the write-ahead log the last of it may be lost, as with the machine's power. */
+/** Counted usage is not a change: the last of it may be lost with the write-ahead log, as in a power failure. */
 async function countsOf(store: AccessStore): Promise<unknown> {
   return [await store.usage({}), await store.lastUsed('tok_1'), [...(await store.sharedKey('ws-ticket'))]]
 }
 
-/** Opens a damaged store: it is refused as corrupt, or gives back everything as acknowledged. */
+/** Opens a damaged store: it is refused as corrupt, or returns everything that was acknowledged. */
 async function detectedOrWhole(folder: string, expected: Expected, what: string): Promise<'detected' | 'whole'> {
   try {
     await using store = await openIn(folder)
@@ -97,7 +97,7 @@ async function detectedOrWhole(folder: string, expected: Expected, what: string)
 
 type Expected = { content: unknown; counts?: unknown }
 
-/** A whole store and what it holds, with its changes still in the write-ahead log or all in the file. */
+/** An intact store and its content, with its changes still in the write-ahead log or all in the file. */
 async function makeStore(folder: string, state: 'closed' | 'open'): Promise<Expected> {
   const store = await openIn(folder)
   await fill(store)
@@ -114,7 +114,7 @@ async function makeStore(folder: string, state: 'closed' | 'open'): Promise<Expe
   return state === 'closed' ? { content, counts } : { content }
 }
 
-/** Puts the kept files back in place, one of them changed. */
+/** Restores the saved files, one of them changed. */
 async function damage(folder: string, name: string, change: (bytes: Buffer) => Buffer): Promise<void> {
   for (const each of ['access.db', 'access.db-wal', 'access.db-shm', 'audit.log']) {
     await rm(join(folder, each), { force: true })
@@ -137,7 +137,7 @@ describe('a damaged store file', () => {
       for (let flip = 0; flip < FLIPS; flip++) {
         let at = 0
         await damage(folder.path, name, (bytes) => {
-          // Much of a small file is empty; what stands somewhere is hit four times out of five.
+          // Much of a small file is empty; four out of five flips hit bytes that are not zero.
           at = random(bytes.length * 8)
           for (let look = 0; look < 100 && flip % 5 > 0 && bytes[at >> 3] === 0; look++) at = random(bytes.length * 8)
           bytes[at >> 3] = (bytes[at >> 3] as number) ^ (1 << (at & 7))
@@ -146,11 +146,11 @@ describe('a damaged store file', () => {
         found[await detectedOrWhole(folder.path, expected, `bit ${at & 7} of byte ${at >> 3}`)] += 1
       }
       t.diagnostic(`${found.detected} detected, ${found.whole} of no consequence`)
-      if (state === 'closed') assert.ok(found.detected > FLIPS / 4, 'what stands in the file matters')
+      if (state === 'closed') assert.ok(found.detected > FLIPS / 4, 'flips of used bytes are detected')
     })
   }
 
-  test('cut short anywhere: refused, never taken for a new store', async (t) => {
+  test('truncated anywhere: refused, never opened as a new store', async (t) => {
     await using folder = await temporaryFolder()
     await makeStore(folder.path, 'closed')
     const random = createRandom(seedOf(t))
@@ -171,7 +171,7 @@ describe('a damaged store file', () => {
     }
   })
 
-  test('overwritten with zeros, wholly or in part: refused', async () => {
+  test('overwritten with zeros, completely or in part: refused', async () => {
     await using folder = await temporaryFolder()
     await makeStore(folder.path, 'closed')
     for (const [from, to] of [
@@ -192,7 +192,7 @@ describe('a damaged store file', () => {
     await assert.rejects(openIn(folder.path), { code: 'store-corrupt' })
   })
 
-  test('gone while its log is there: refused; gone with its log: a new store', async () => {
+  test('missing while its log exists: refused; missing with its log: a new store', async () => {
     await using folder = await temporaryFolder()
     await makeStore(folder.path, 'closed')
     await rm(join(folder.path, 'access.db'))
@@ -202,7 +202,7 @@ describe('a damaged store file', () => {
     assert.equal(await store.revision(), 0)
   })
 
-  test('an older backup under a newer log is refused until the operator puts the log aside', async () => {
+  test('an older backup with a newer log is refused until the operator moves the log away', async () => {
     await using folder = await temporaryFolder()
     await makeStore(folder.path, 'closed')
     {
@@ -218,11 +218,11 @@ describe('a damaged store file', () => {
     assert.equal(
       lines.length,
       CHANGES + 2,
-      'the new log has the whole chain of the restored store, and ends with a newline',
+      'the new log has the complete chain of the restored store, and ends with a newline',
     )
   })
 
-  test('a log cut short does not keep the operator from changing the store', async () => {
+  test('a truncated log does not prevent changes to the store', async () => {
     await using folder = await temporaryFolder()
     await makeStore(folder.path, 'closed')
     await truncate(join(folder.path, 'audit.log'), 100)

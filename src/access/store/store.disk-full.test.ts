@@ -14,10 +14,10 @@ before(async () => {
 after(() => engines[Symbol.asyncDispose]())
 
 for (const engine of ENGINES) {
-  test(`on a full disk a change is refused and nothing is half done: ${engine}`, async () => {
+  test(`on a full disk a change is refused and leaves nothing behind: ${engine}`, async () => {
     await using bench = await engines.bench(engine)
     const task = JSON.stringify({ options: bench.options, folder: bench.folder } satisfies SmallDiskTask)
-    // A mount that only this process and its children see, and that is gone with them; without root, in a user namespace.
+    // A mount in a private namespace, which ends with this process and its children; without root, a user namespace.
     const isolate = process.getuid?.() === 0 ? '-m' : '-Urm'
     const script = 'mount -t tmpfs -o size=12m small "$1" && exec "$2" "$3" "$4"'
     const { stdout } = await promisify(execFile)('unshare', [

@@ -20,14 +20,14 @@ const KILLS = isFull ? 300 : 20
 
 let engines: Engines
 before(async () => {
-  // The machine's safety is part of the subject.
+  // Durability on the disk is part of this test.
   engines = await startEngines({ durable: true })
 })
 after(() => engines[Symbol.asyncDispose]())
 
 type Writer = {
   readonly process: ChildProcessByStdio<null, Readable, Readable>
-  /** Numbers of the customers whose change was acknowledged. */
+  /** Numbers of the customers whose creation was acknowledged. */
   readonly acknowledged: number[]
   readonly closed: Promise<unknown>
   errors(): string
@@ -57,7 +57,7 @@ async function assertWhole(store: AccessStore): Promise<void> {
 
 for (const engine of ENGINES) {
   describe(`writers of the access store on ${engine}`, () => {
-    test('two at once lose nothing and write one chain', async () => {
+    test('two concurrent writers lose no change and write one chain', async () => {
       await using bench = await engines.bench(engine)
       await using store = await bench.open()
       const count = isFull ? 500 : 60
@@ -73,7 +73,7 @@ for (const engine of ENGINES) {
       await assertWhole(store)
     })
 
-    test(`one killed at ${KILLS} random points loses no acknowledged change and leaves a whole chain`, async (t) => {
+    test(`one killed at ${KILLS} random points loses no acknowledged change and leaves a complete chain`, async (t) => {
       await using bench = await engines.bench(engine)
       await (await bench.open())[Symbol.asyncDispose]()
       const random = createRandom(seedOf(t))
@@ -81,7 +81,7 @@ for (const engine of ENGINES) {
       for (let kill = 0; kill < KILLS; kill++) {
         const name = `kill-${kill}`
         const writer = startWriter(bench, { name, count: 10_000 })
-        // Some are hit while they open the store, most between two acknowledgements.
+        // Some are killed while they open the store, most between two acknowledgements.
         const from = random(8) === 0 ? 0 : 1 + random(5)
         while (writer.acknowledged.length < from) {
           await Promise.race([once(writer.process.stdout, 'data'), writer.closed])
@@ -95,7 +95,7 @@ for (const engine of ENGINES) {
         await using store = await bench.open({ check: 'quick' })
         const present = new Set((await store.list('customers')).map(({ id }) => id))
         for (const id of expected) assert.ok(present.has(id), `${id} was acknowledged and is gone`)
-        // The change under way may have been committed without its acknowledgement.
+        // The change in progress may have been committed without an acknowledgement.
         assert.ok(present.size <= expected.size + 1, `${present.size - expected.size} changes came from nowhere`)
         for (const id of present) expected.add(id)
         const before = await verifyAudit(store)
@@ -113,7 +113,7 @@ for (const engine of ENGINES) {
   })
 }
 
-test('what PostgreSQL acknowledged is there after its server is killed', async () => {
+test('changes that PostgreSQL acknowledged survive a kill of its server', async () => {
   await using bench = await engines.bench('postgres')
   const names = Array.from({ length: 20 }, (_, number) => `server-${number}`)
   {
@@ -122,7 +122,7 @@ test('what PostgreSQL acknowledged is there after its server is killed', async (
     await engines.postgres.stop('SIGQUIT')
     await assert.rejects(store.revision(), { code: 'store-unavailable' })
     await engines.postgres.start()
-    assert.equal(await store.revision(), names.length, 'an open store finds its way back')
+    assert.equal(await store.revision(), names.length, 'an open store reconnects')
   }
   await using store = await bench.open()
   assert.equal((await store.list('customers')).length, names.length)

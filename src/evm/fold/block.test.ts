@@ -98,7 +98,7 @@ describe('lost and malformed events', () => {
       'TPS 6',
       'ContentionData 6',
     ])
-    assert.equal(log.lifecycle[1]?.gas_used, 9, 'the end of a dropped block still tells its gas')
+    assert.equal(log.lifecycle[1]?.gas_used, 9, 'the end of a dropped block still has its gas')
     assert.deepEqual(log.tps, [1])
   })
 

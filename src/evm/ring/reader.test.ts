@@ -223,7 +223,7 @@ describe('start', () => {
     const ring = twoBlocks()
     assert.equal(openReader(ring.source, 'newest-block').cursor, 5)
     ring.writer.record(makeEvent(1, 8, { type: EVENT.BLOCK_QC }))
-    assert.equal(openReader(ring.source, 'newest-block').cursor, 9, 'an event outside a block stands for itself')
+    assert.equal(openReader(ring.source, 'newest-block').cursor, 9, 'an event outside a block is its own start')
   })
 
   test('at the newest event when the start of its block is gone', () => {
@@ -248,7 +248,7 @@ describe('start', () => {
     }
     assert.equal(openReader(source, 'oldest').cursor, 19, 'skips events that the writer overwrites next')
     const snapshot = { ...source, isStatic: true }
-    assert.equal(openReader(snapshot, 'oldest').cursor, 14, 'nobody writes a snapshot any more')
+    assert.equal(openReader(snapshot, 'oldest').cursor, 14, 'no process writes to a snapshot')
   })
 
   test('after a block whose BLOCK_START payload has expired', () => {

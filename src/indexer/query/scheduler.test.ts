@@ -40,7 +40,7 @@ test('an exclusive query waits for all before it, and all after it wait until it
   assert.deepEqual(order, ['a', 'b', 'x', 'c', 'y', 'd'])
 })
 
-test('others start beside an exclusive query after it shares, and it goes on running', async () => {
+test('others start beside an exclusive query after it shares, and it continues to run', async () => {
   const { order, running, start } = createStarter()
   await start('x', 'exclusive')
   const waiting = start('a', 'shared')

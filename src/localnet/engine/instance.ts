@@ -54,7 +54,7 @@ export class EngineInstance implements AsyncDisposable {
   async fill(requests: Iterable<EngineRequest>): Promise<EngineReply[]> {
     const replies = [...requests].map((request) => {
       const { promise, resolve } = Promise.withResolvers<EngineReply | 'engine-down'>()
-      // One message each: a fill may be large, and the engine works on one while the next is on its way.
+      // One message each: a fill may be large, and the engine processes one while the next is in transit.
       this.post([{ request, done: resolve, deaths: 0, isFill: true }])
       return promise
     })

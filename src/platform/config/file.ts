@@ -43,7 +43,7 @@ export class ConfigError extends ServiceError {
     const message = issues.map(printIssue).join('\n')
     super('config-invalid', message, {
       fields: { issues: issues.length, file: issues[0]?.file },
-      fix: given.fix ?? 'Mend the lines named above, then run: sluice config check',
+      fix: given.fix ?? 'Correct the lines named above, then run: sluice config check',
       cause: given.cause,
     })
     this.issues = issues
@@ -96,7 +96,7 @@ async function readSource(given: string): Promise<Source> {
     const [reason = ''] = error.message.split('\n')
     const message = reason.replace(/^Invalid TOML document: /, 'not TOML: ')
     throw new ConfigError([{ file: given, line: error.line, column: error.column, path: [], message }], {
-      fix: 'Mend the line named above (text stands in quotes), then run: sluice config check',
+      fix: 'Correct the line named above (text must be in quotes), then run: sluice config check',
     })
   }
 }

@@ -66,7 +66,7 @@ describe('redis link', () => {
     assert.ok(pid !== undefined)
     process.kill(pid, 'SIGSTOP')
     const outcome = await link.run(COUNT, ['n'], ['1'])
-    assert.deepEqual(outcome, { ok: false, reason: 'down', message: 'no answer in time' })
+    assert.deepEqual(outcome, { ok: false, reason: 'down', message: 'no reply in time' })
     process.kill(pid, 'SIGCONT')
     await until('the link to come back', () => link.isUp())
   })

@@ -131,7 +131,7 @@ export function openRedis(given: RedisOptions, deps: RedisDeps): RedisLink {
   const watch = clock.setRepeating(options.responseTimeoutMs / 4, () => {
     const [oldest] = pending
     if (client === undefined || oldest === undefined) return
-    if (clock.monotonicMs() - oldest.sentAtMs > options.responseTimeoutMs) lose(client, 'no answer in time')
+    if (clock.monotonicMs() - oldest.sentAtMs > options.responseTimeoutMs) lose(client, 'no reply in time')
   })
   watch.unref?.()
 
@@ -142,7 +142,7 @@ export function openRedis(given: RedisOptions, deps: RedisDeps): RedisLink {
       return Promise.resolve({
         ok: false,
         reason: 'busy',
-        message: `${options.commandsMax} commands wait for an answer`,
+        message: `${options.commandsMax} commands wait for a reply`,
       })
     }
     return new Promise((resolve) => {

@@ -64,7 +64,7 @@ export class CommitInDoubt extends ServiceError {
   readonly wasCommitted: () => Promise<boolean>
 
   constructor(store: string, wasCommitted: () => Promise<boolean>, cause: unknown) {
-    super('store-unavailable', `${store} did not answer a commit`, { fields: { store }, cause })
+    super('store-unavailable', `${store} did not respond to a commit`, { fields: { store }, cause })
     this.wasCommitted = wasCommitted
   }
 }

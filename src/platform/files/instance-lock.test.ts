@@ -6,7 +6,7 @@ import { isInstanceLocked, takeInstanceLock } from './instance-lock.ts'
 import { openStateFolder } from './state-folder.ts'
 import { makeTestFolder } from './test-folder.ts'
 
-/** A process that takes the lock, says so, and stays until it is killed. */
+/** A process that takes the lock, prints a line, and stays until it is killed. */
 async function holder(folder: string): Promise<ChildProcess> {
   const module = (name: string) => JSON.stringify(new URL(name, import.meta.url).href)
   const script = `

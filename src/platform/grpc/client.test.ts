@@ -145,7 +145,7 @@ test('a lost connection ends all calls as UNAVAILABLE, then closes the session',
     loss = reported
     assert.ok(
       seen.every(({ end }) => end !== undefined),
-      'calls are told first',
+      'calls are notified first',
     )
   })
   await until('both are open', () => seen.every(({ headers }) => headers !== undefined))

@@ -82,7 +82,7 @@ test('gzipRest compresses a stream and pauses its source while the reader is pau
     before = from.given
     return isQuiet
   })
-  assert(from.given < 50, `${from.given} of 100 pieces were taken for nobody`)
+  assert(from.given < 50, `${from.given} of 100 pieces were read while paused`)
   rest.resume()
   await until('the stream has ended', () => isOver)
   const expected = Buffer.concat([

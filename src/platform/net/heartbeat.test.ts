@@ -17,12 +17,12 @@ test('a peer that replies stays; one that stops at any moment is dead within 25 
           if (responseAtMs < silentFromMs) clock.setTimer(responseMs, () => heartbeat.heard())
         },
         onDead: () => {
-          assert.equal(deadAtMs, undefined, 'told once')
+          assert.equal(deadAtMs, undefined, 'reported once')
           deadAtMs = clock.monotonicMs()
         },
       })
       clock.advance(silentFromMs)
-      assert.equal(deadAtMs, undefined, 'not while it answers')
+      assert.equal(deadAtMs, undefined, 'not while it replies')
       clock.advance(120_000)
       assert.ok(deadAtMs !== undefined && deadAtMs - silentFromMs <= 25_000, `${deadAtMs}`)
     }),

@@ -4,7 +4,7 @@ import { LISTENER_REFUSALS, type ListenerDeps } from './listener.ts'
 /** The two callbacks a server passes to its listener. */
 export type ListenerMetrics = Required<Pick<ListenerDeps, 'onRefused' | 'onNotAfter'>>
 
-/** Metrics of all listeners of a process, by listener name; the label `door` is older than the word. The names are given once, when the process is composed. */
+/** Metrics of all listeners of a process, by listener name; the label is `door` for compatibility. The list of names is fixed when the process is composed. */
 export function createListenerMetrics<const Listener extends string>(
   registry: MetricsRegistry,
   listeners: readonly Listener[],

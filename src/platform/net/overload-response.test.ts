@@ -52,7 +52,7 @@ test('responds to few at a time and resets the others, so that they do not use u
   await until('only theirs are open', () => server.held() === AT_ONCE)
   assert.ok(
     silent.every(({ end }) => end === '' || end === 'ECONNRESET'),
-    'told as a reset, not as an end',
+    'the client gets a reset, not an end',
   )
 
   // A connection that gets its response makes space for another.
@@ -77,7 +77,7 @@ test('closes a silent connection after half a second without a response', async 
   await until('all are closed', () => server.held() === 0 && silent.every(({ end }) => end !== ''))
   assert.ok(
     silent.every(({ text }) => text === ''),
-    'an answer to no question is none',
+    'no response without a request',
   )
   for (let round = 0; round < 3; round++) {
     const more = await server.come(AT_ONCE)

@@ -143,7 +143,7 @@ function connectTo(path: string): Promise<Socket> {
 }
 
 function unavailable(path: string, why: string, cause?: unknown): ServiceError {
-  return new ServiceError('control-unavailable', `no running Sluice answers at ${path}: ${why}`, {
+  return new ServiceError('control-unavailable', `no running Sluice responds at ${path}: ${why}`, {
     fields: { path },
     fix: 'Start it (sluice serve), or name the state folder it runs on with --state.',
     cause,

@@ -124,7 +124,7 @@ test('lines that are not requests, are too long or too many at once get an error
       got += String(chunk)
     })
     socket.write(text)
-    await until(`${responses} answers`, () => got.split('\n').length > responses)
+    await until(`${responses} responses`, () => got.split('\n').length > responses)
     socket.destroy()
     return got.trimEnd().split('\n')
   }

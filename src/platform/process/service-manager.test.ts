@@ -65,7 +65,7 @@ test('sends nothing before ready, and a service manager that does not read block
     `${came.length} came, ${lost.length} lost`,
   )
   given.clock.advance(10_000)
-  assert.equal(heard.all().length, came.length + 1, 'who reads again hears again')
+  assert.equal(heard.all().length, came.length + 1, 'a service manager that reads again gets messages again')
 })
 
 for (const isLeaving of [false, true]) {

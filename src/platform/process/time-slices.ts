@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
 export type TimeSlices = {
-  /** Whether the current slice is used up, so that the work should `await yield()` before it goes on. */
+  /** Whether the current slice is used up, so that the work should `await yield()` before it continues. */
   isSpent(): boolean
   /** Lets the event loop serve its other connections, then begins a new slice. */
   yield(): Promise<void>

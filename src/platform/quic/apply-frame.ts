@@ -23,20 +23,20 @@ export function applyFrame(
       return
     case 'max-stream-data':
       if (!streams.raiseStreamData(frame.stream, frame.max)) {
-        throw new QuicError(CODES.streamState, 'credit for a stream that is not there')
+        throw new QuicError(CODES.streamState, 'MAX_STREAM_DATA for a stream that was not opened')
       }
       return
     case 'stop-sending': {
       const { isKnown, finalBytes } = streams.stop(frame.stream)
-      if (!isKnown) throw new QuicError(CODES.streamState, 'a stream stopped that is not there')
+      if (!isKnown) throw new QuicError(CODES.streamState, 'STOP_SENDING for a stream that was not opened')
       if (finalBytes !== undefined) outbox.reset(frame.stream, frame.code, finalBytes)
       return
     }
     case 'peer-stream':
       // Streams that we opened carry nothing back, and the peer may open none.
       throw frame.stream % 4 === 2
-        ? new QuicError(CODES.streamState, 'data on a stream that only we write')
-        : new QuicError(CODES.streamLimit, 'a stream that was not allowed')
+        ? new QuicError(CODES.streamState, 'data on a send-only stream')
+        : new QuicError(CODES.streamLimit, 'a stream above the stream limit')
     case 'new-connection-id':
       return ids.add(frame)
     case 'retire-connection-id':

@@ -39,10 +39,15 @@ export type QuicEnd = {
 
 /** Ends without a CONNECTION_CLOSE, concluded locally. */
 export const ENDS = {
-  idle: { by: 'idle', code: 0, isApplication: false, message: 'nothing was heard for too long' },
+  idle: {
+    by: 'idle',
+    code: 0,
+    isApplication: false,
+    message: 'the connection timed out without a packet from the peer',
+  },
   handshakeTimeout: { by: 'handshake-timeout', code: 0, isApplication: false, message: 'the handshake took too long' },
-  reset: { by: 'reset', code: 0, isApplication: false, message: 'the peer has forgotten the connection' },
-  version: { by: 'version', code: 0, isApplication: false, message: 'the peer does not speak QUIC version 1' },
+  reset: { by: 'reset', code: 0, isApplication: false, message: 'the peer sent a stateless reset' },
+  version: { by: 'version', code: 0, isApplication: false, message: 'the peer does not support QUIC version 1' },
 } as const satisfies Record<string, QuicEnd>
 
 export type QuicDeps = {

@@ -231,7 +231,7 @@ export class QuicConnection {
         const delayMs = (frame.delay * 2 ** exponent) / 1000
         const nextNumber = this.#outbox.nextNumber(level)
         if (!this.#recovery.onAck(level, frame.ranges, { delayMs, nowMs, nextNumber })) {
-          throw new QuicError(CODES.protocolViolation, 'a packet acknowledged that was not sent')
+          throw new QuicError(CODES.protocolViolation, 'an ACK of a packet that was not sent')
         }
         return
       }

@@ -45,7 +45,8 @@ function readFrame(read: ByteReader): Frame | undefined {
   const first = read.bytes[read.at] as number
   const type = read.varint()
   // A frame type is written in its shortest form (RFC 9000 section 12.4).
-  if (type < 0x40 && first >= 0x40) throw new QuicError(CODES.protocolViolation, 'a frame type in a long form')
+  if (type < 0x40 && first >= 0x40)
+    throw new QuicError(CODES.protocolViolation, 'a frame type that is not in its shortest form')
   if (type >= 0x08 && type <= 0x0f) return readStream(read, type)
   switch (type) {
     case 0x00:
@@ -80,7 +81,7 @@ function readFrame(read: ByteReader): Frame | undefined {
     case 0x12:
     case 0x13: {
       const max = read.varint()
-      if (max > STREAMS_MAX) throw new QuicError(CODES.frameEncoding, 'more streams than there are')
+      if (max > STREAMS_MAX) throw new QuicError(CODES.frameEncoding, 'a stream limit above 2^60')
       return { type: 'max-streams', isUni: type === 0x13, max }
     }
     case 0x14:
@@ -146,7 +147,7 @@ function readNewId(read: ByteReader): Frame {
   const retirePrior = read.varint()
   const length = read.u8()
   if (length < 1 || length > 20 || retirePrior > sequence)
-    throw new QuicError(CODES.frameEncoding, 'a connection id that cannot be')
+    throw new QuicError(CODES.frameEncoding, 'an invalid NEW_CONNECTION_ID')
   return { type: 'new-connection-id', sequence, retirePrior, id: read.take(length), resetToken: read.take(16) }
 }
 

@@ -167,7 +167,7 @@ test('the number of remembered gaps is bounded', () => {
   const received = new ReceivedPackets()
   for (let number = 0; number < 10_000; number += 2) received.add(number, 0)
   assert.ok(received.ranges.length <= 32)
-  assert.equal(received.add(1, 0), false, 'too old to be told from a repeated one')
+  assert.equal(received.add(1, 0), false, 'too old to distinguish it from a duplicate')
 })
 
 test('handshake bytes in any order and any split become the same messages', (t) => {

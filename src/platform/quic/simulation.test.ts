@@ -107,7 +107,7 @@ test('on a network that loses, duplicates and reorders, every stream arrives com
     }
     const sim = simulate({ random, network, client: { idleTimeoutMs: 120_000, handshakeTimeoutMs: 120_000 } })
     sim.send(40, 1232)
-    sim.until('all are answered for', () => sim.outcomes.length === 40)
+    sim.until('every stream has an outcome', () => sim.outcomes.length === 40)
     assert.deepEqual(new Set(sim.outcomes), new Set(['delivered']), JSON.stringify(network))
     assert.equal(sim.server.whole, 40)
     for (const [id, { bytes, end }] of sim.server.streams) {
@@ -149,7 +149,7 @@ test('after a Retry the client starts again with the token, and verifies the con
   assert.equal(sim.connection.stats.hasRetried, true)
   const forged = simulate({ random: createSeededRandom(3) })
   forged.connection.receive(Uint8Array.of(0xf0, 0, 0, 0, 1, 0, 0, ...new Uint8Array(40)))
-  assert.equal(forged.connection.stats.hasRetried, false, 'a Retry without its tag is not believed')
+  assert.equal(forged.connection.stats.hasRetried, false, 'a Retry without a valid tag is ignored')
 })
 
 test('key updates of both sides under loss', (t) => {
@@ -167,12 +167,12 @@ test('uses a new connection id of the peer and retires the old one', (t) => {
   const sim = simulate({ random: createSeededRandom(seedOf(t)) })
   sim.until('the handshake is over', () => sim.state.isOpen && sim.server.isDone)
   sim.server.frame((to) => to.u8(0x1a).put(Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8)))
-  sim.until('the path is answered', () => sim.server.seen.includes('path 0102030405060708'))
+  sim.until('the client responds to PATH_CHALLENGE', () => sim.server.seen.includes('path 0102030405060708'))
   const id = Uint8Array.of(0x5e, 0x4e, 0x4e, 0x4e, 0x4e, 0x4e, 0x4e, 1)
   sim.server.frame((to) => to.u8(0x18).varint(1).varint(1).u8(8).put(id).put(new Uint8Array(16).fill(0xcd)))
   sim.until('the old name is retired', () => sim.server.seen.includes('retired 0'))
   sim.connection.receive(Uint8Array.of(0x40, ...new Uint8Array(30), ...new Uint8Array(16).fill(0xab)))
-  assert.equal(sim.ends.length, 0, 'the token of a retired name says nothing')
+  assert.equal(sim.ends.length, 0, 'the reset token of a retired connection id is ignored')
   sim.send(1)
   sim.connection.receive(Uint8Array.of(0x40, ...new Uint8Array(30), ...new Uint8Array(16).fill(0xcd)))
   assert.deepEqual([sim.ends[0]?.by, sim.outcomes], ['reset', ['lost']])
@@ -190,7 +190,7 @@ test('a stream that the peer stops is refused and reset', (t) => {
   sim.clock.advance(20)
   sim.network.loss = 0
   sim.server.frame((to) => to.u8(0x05).varint(2).varint(77))
-  sim.until('it is told', () => sim.outcomes.length === 1)
+  sim.until('the stream has an outcome', () => sim.outcomes.length === 1)
   assert.deepEqual(sim.outcomes, ['refused'])
   sim.until('the reset has come', () => sim.server.seen.includes('reset 2 77 300'))
 })
@@ -205,7 +205,7 @@ test('a forbidden frame ends the connection with its error code', (t) => {
     ['a stream of its own', 0x04, (to) => to.u8(0x0a).varint(3).varint(0)],
     ['data on our stream', 0x05, (to) => to.u8(0x0a).varint(2).varint(0)],
     ['credit for no stream', 0x05, (to) => to.u8(0x11).varint(402).varint(5)],
-    ['a frame nobody knows', 0x07, (to) => to.u8(0x2f).varint(0).varint(0)],
+    ['an unknown frame type', 0x07, (to) => to.u8(0x2f).varint(0).varint(0)],
     [
       'an acknowledgement of the future',
       0x0a,
@@ -227,7 +227,7 @@ test('a forbidden frame ends the connection with its error code', (t) => {
     sim.server.frame(frame as never)
     sim.until(what, () => sim.ends.length === 1)
     assert.deepEqual([sim.ends[0]?.by, sim.ends[0]?.code], ['fault', code], what)
-    sim.until('the peer is told', () => sim.server.seen.includes(`close ${code}`))
+    sim.until('the peer receives CONNECTION_CLOSE', () => sim.server.seen.includes(`close ${code}`))
     sim.until('and the socket is free', () => sim.state.isGone)
     sim.server.stop()
   }

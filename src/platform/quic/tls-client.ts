@@ -123,7 +123,7 @@ export function createTlsClient(options: TlsOptions, deps: TlsDeps): TlsClient {
   function onFinished(body: Uint8Array, hash: Uint8Array): void {
     const expected = finishedData(serverSecret, hash)
     if (body.length !== expected.length || !timingSafeEqual(body, expected)) {
-      throw alert(ALERT.decryptError, 'the handshake was tampered with')
+      throw alert(ALERT.decryptError, 'the Finished message of the server is invalid')
     }
     const master = hkdfExtract(derive(handshakeSecret, 'derived', emptyHash), ZEROS)
     const upToServer = transcript()
@@ -174,7 +174,8 @@ export function createTlsClient(options: TlsOptions, deps: TlsDeps): TlsClient {
           return
         case `extensions ${MESSAGE.encryptedExtensions}`: {
           const { alpn, transportParameters } = readEncryptedExtensions(body)
-          if (alpn !== options.alpn) throw alert(ALERT.noApplicationProtocol, 'the server does not speak the protocol')
+          if (alpn !== options.alpn)
+            throw alert(ALERT.noApplicationProtocol, 'the server does not support the ALPN protocol')
           deps.onTransportParameters(transportParameters)
           state = 'certificate-or-request'
           return
@@ -214,7 +215,7 @@ function agree(privateKey: KeyObject, publicKey: KeyObject): Uint8Array {
     return diffieHellman({ privateKey, publicKey })
   } catch {
     // A point of small order gives a secret of zeros, which OpenSSL refuses (RFC 8446 section 7.4.2).
-    throw alert(ALERT.illegalParameter, 'a key share that cannot be used')
+    throw alert(ALERT.illegalParameter, 'an invalid key share')
   }
 }
 
@@ -223,7 +224,7 @@ function keyOf(der: Uint8Array): KeyObject {
   try {
     key = new X509Certificate(der).publicKey
   } catch {
-    throw alert(ALERT.badCertificate, 'a certificate that cannot be read')
+    throw alert(ALERT.badCertificate, 'a malformed certificate')
   }
   if (key.asymmetricKeyType !== 'ed25519') throw alert(ALERT.badCertificate, 'a certificate without an ed25519 key')
   return key

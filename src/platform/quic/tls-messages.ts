@@ -77,10 +77,11 @@ export function readServerHello(body: Uint8Array): Uint8Array {
   read.u16()
   const random = read.take(32)
   if (Buffer.from(random).toString('hex') === RETRY_RANDOM) {
-    throw alert(ALERT.handshakeFailure, 'the server wants another key exchange')
+    throw alert(ALERT.handshakeFailure, 'the server requests another key exchange (HelloRetryRequest)')
   }
   if (read.u8() !== 0) throw alert(ALERT.illegalParameter, 'a session id that was not sent')
-  if (read.u16() !== SUITE || read.u8() !== 0) throw alert(ALERT.illegalParameter, 'a suite that was not offered')
+  if (read.u16() !== SUITE || read.u8() !== 0)
+    throw alert(ALERT.illegalParameter, 'a cipher suite that was not offered')
   let share: Uint8Array | undefined
   let isTls13 = false
   for (const { type, data } of readExtensions(read)) {
@@ -90,7 +91,7 @@ export function readServerHello(body: Uint8Array): Uint8Array {
     share = data.take(data.u16())
   }
   expectEnd(read)
-  if (!isTls13 || share?.length !== 32) throw alert(ALERT.missingExtension, 'no key share of TLS 1.3')
+  if (!isTls13 || share?.length !== 32) throw alert(ALERT.missingExtension, 'no TLS 1.3 key share')
   return share
 }
 
@@ -170,7 +171,7 @@ function* readExtensions(read: ByteReader): Generator<{ type: number; data: Byte
   const seen = new Set<number>()
   while (list.left > 0) {
     const type = list.u16()
-    if (seen.has(type)) throw alert(ALERT.illegalParameter, 'an extension stands there twice')
+    if (seen.has(type)) throw alert(ALERT.illegalParameter, 'a duplicate extension')
     seen.add(type)
     yield { type, data: list.part(list.u16()) }
   }

@@ -40,7 +40,7 @@ export function readPeerParameters(bytes: Uint8Array): PeerParameters {
   const values = new Map<number, ByteReader>()
   while (read.left > 0) {
     const id = read.varint()
-    if (values.has(id)) throw fault('a parameter stands there twice')
+    if (values.has(id)) throw fault('a duplicate transport parameter')
     values.set(id, read.part(read.varint()))
   }
   const number = (id: number, otherwise: number, { least = 0, most = Number.MAX_SAFE_INTEGER } = {}) => {

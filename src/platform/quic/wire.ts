@@ -47,7 +47,7 @@ export class ByteReader {
 
   #take(count: number): number {
     const from = this.at
-    if (count > this.end - from) throw new QuicError(this.#fault, 'it ends too early')
+    if (count > this.end - from) throw new QuicError(this.#fault, 'the data is truncated')
     this.at = from + count
     return from
   }

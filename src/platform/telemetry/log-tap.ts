@@ -11,7 +11,7 @@ export type LogTap = {
 const RECENT_LINES_MAX = 1000
 const PENDING_LINES_MAX = 10_000
 
-/** Copies lines on their way from the logger to its sink, for `logs tail`. The logger has masked them. */
+/** Copies log lines between the logger and its sink, for `logs tail`. The logger has masked secrets in them. */
 export function createLogTap(sink: { write(line: string): unknown }): LogTap {
   const recent = createBoundedQueue<string>({ itemsMax: RECENT_LINES_MAX })
   const readers = new Set<(line: string) => void>()

@@ -18,7 +18,7 @@ function sample() {
   })
   const seconds = registry.histogram({
     name: 'sluice_bundle_request_seconds',
-    help: 'Time "to" answer.\nSecond line.',
+    help: 'Time "to" respond.\nSecond line.',
     buckets: [0.01, 0.1, 1],
     labels: { method: ['getSlot'] },
   })

@@ -138,7 +138,7 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
     const { pendingPerPayerMax } = limits
     if (receipts.pendingOfPayer(feePayer) >= pendingPerPayerMax)
       return refuse(refuseLimit('pendingPerPayerMax', pendingPerPayerMax, RETRY_MS))
-    // Charged after the signature check, so that nobody can use up the budget of another payer.
+    // Charged after the signature check, so that a client cannot use up the budget of another payer.
     const taken = payers.take(feePayer)
     if (!taken.ok) return refuse(refuseLimit('perPayerPerSecond', limits.perPayerPerSecond, taken.retryAfterMs))
     const receipt: Receipt = {

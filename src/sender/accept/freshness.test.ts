@@ -18,7 +18,7 @@ test('checks polled blockhashes from memory and looks up others once; refuses no
   }
   using freshness = createFreshness({ ask, clock })
   await clock.advanceAsync(1000)
-  assert.deepEqual(asked, [], 'without transactions nobody is asked')
+  assert.deepEqual(asked, [], 'no call to the node without transactions')
   assert.deepEqual(
     await Promise.all([freshness.check(encodeBase58(hash(7))), freshness.check(encodeBase58(hash(7)))]),
     ['fresh', 'fresh'],
@@ -55,7 +55,7 @@ test('renews a fresh blockhash in the background', async () => {
   assert.deepEqual([freshness.check(blockhash), asked], ['fresh', 1])
   await clock.advanceAsync(200)
   isValid = false
-  assert.deepEqual([freshness.check(blockhash), asked], ['fresh', 2], 'told at once, and asked for')
+  assert.deepEqual([freshness.check(blockhash), asked], ['fresh', 2], 'known at once, and renewed')
   await clock.advanceAsync(1)
   assert.equal(freshness.check(blockhash), 'expired')
 })

@@ -27,7 +27,7 @@ test('returns the current and following leaders that have an allowed address', a
   }
   using leaders = startLeaders({ ask, slot: () => slot, clock, allowPrivate: false })
   await clock.advanceAsync(2000)
-  assert.deepEqual([leaders.next(3), asked], [[], []], 'before the slot is known nobody is asked')
+  assert.deepEqual([leaders.next(3), asked], [[], []], 'no call before the slot is known')
   slot = 40
   await clock.advanceAsync(1000)
   // 203.0.113.0/24 is for documentation and never allowed; a private address only with allowPrivate.
@@ -126,7 +126,7 @@ test('opens connections in advance, limited in number and rate', () => {
   connections.warm([leader(3), leader(4), leader(5)])
   assert.equal(connections.open <= 3, true)
   clock.advance(40_000)
-  assert.equal(connections.open, 0, 'leaders that nobody wants are let go')
+  assert.equal(connections.open, 0, 'connections to unused leaders are closed')
 })
 
 test('half of the streams to a leader are kept for new transactions', () => {

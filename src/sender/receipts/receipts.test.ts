@@ -40,7 +40,7 @@ test('counts pending receipts by address and payer through every change of state
   const of = () => [receipts.pending, receipts.pendingOfAddress('address'), receipts.pendingOfPayer('payer')]
   assert.deepEqual(of(), [1, 1, 1])
   receipts.recordAttempt(receipt, { path: 'p', to: 't', response: 'taken', message: '' })
-  assert.deepEqual(of(), [1, 1, 1], 'sent is on its way too')
+  assert.deepEqual(of(), [1, 1, 1], 'a sent transaction is pending too')
   receipts.land(receipt, { slot: 1, confirmation: 'processed', error: null })
   assert.deepEqual(of(), [0, 0, 0])
   receipts.unland(receipt)

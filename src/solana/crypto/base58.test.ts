@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { checkProperty } from '../../../test/support/property.ts'
 import { BASE58_CHARS_MAX, decodeBase58, encodeBase58 } from './base58.ts'
 
-/** Lengths that matter (keys, signatures, hashes around them) and any other; leading zeros are as likely as none. */
+/** Lengths of keys and signatures, lengths near them, and others; half of the inputs have leading zeros. */
 const bytes = fc
   .tuple(
     fc.constantFrom(0, 0, 0, 1, 2, 5, 31, 32, 63, 64, 70),
@@ -30,7 +30,7 @@ test('agrees with an independent implementation in both directions', (t) => {
   )
 })
 
-test('texts of any length decode to the same bytes as elsewhere', (t) => {
+test('texts of any length decode to the same bytes as in an independent implementation', (t) => {
   const digits = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'.split('')
   const texts = fc.string({ unit: fc.constantFrom(...digits, '1', 'z'), maxLength: 120 })
   checkProperty(
@@ -44,7 +44,7 @@ test('texts of any length decode to the same bytes as elsewhere', (t) => {
   )
 })
 
-test('the largest values of keys and signatures', () => {
+test('encodes and decodes the largest keys and signatures', () => {
   for (const length of [32, 64]) {
     const given = new Uint8Array(length).fill(0xff)
     assert.equal(encodeBase58(given), base58.encode(given))
@@ -55,7 +55,7 @@ test('the largest values of keys and signatures', () => {
   }
 })
 
-test('texts as long as a key or a signature that stand for one byte more', () => {
+test('decodes texts as long as a key or a signature that encode one byte more', () => {
   for (const [bytes, chars] of [
     [32, 44],
     [64, 88],
@@ -69,13 +69,13 @@ test('texts as long as a key or a signature that stand for one byte more', () =>
   }
 })
 
-test('zeros lead as ones, and known bytes give their known text', () => {
+test('leading zero bytes become the character 1, and known bytes give their known text', () => {
   assert.equal(encodeBase58(new Uint8Array(32)), '11111111111111111111111111111111')
   assert.equal(encodeBase58(Uint8Array.from(Buffer.from('Hello World!'))), '2NEpo7TZRRrLZSi2U')
   assert.equal(encodeBase58(Uint8Array.of(0, 0, 0x28, 0x7f, 0xb4, 0xcd)), '11233QC4')
 })
 
-test('characters outside the alphabet are a TypeError in every position and length', () => {
+test('throws a TypeError for a character outside the alphabet, at every position and length', () => {
   for (const length of [1, 5, 12, 32, 43, 44, 45, 64, 87, 88, 100]) {
     for (const bad of ['0', 'O', 'I', 'l', ' ', '+', '\0', 'é', '\u{1f600}']) {
       for (const at of [0, length >> 1, length - 1]) {
@@ -86,13 +86,13 @@ test('characters outside the alphabet are a TypeError in every position and leng
   }
 })
 
-test('a text longer than any transaction is refused before work is done', () => {
+test('refuses a text longer than any transaction before decoding it', () => {
   assert.equal(encodeBase58(new Uint8Array(4096).fill(0xff)).length, BASE58_CHARS_MAX)
   assert.throws(() => decodeBase58('z'.repeat(BASE58_CHARS_MAX + 1)), TypeError)
   assert.equal(decodeBase58('1'.repeat(BASE58_CHARS_MAX)).length, BASE58_CHARS_MAX)
 })
 
-test('long texts, by halving, agree with an independent implementation', (t) => {
+test('long texts agree with an independent implementation', (t) => {
   const long = fc
     .tuple(fc.nat(3), fc.uint8Array({ minLength: 380, maxLength: 1400, size: 'max' }))
     .map(([zeros, tail]) => Uint8Array.of(...new Uint8Array(zeros), ...tail))
@@ -108,7 +108,7 @@ test('long texts, by halving, agree with an independent implementation', (t) => 
   )
 })
 
-test('the longest instruction data there is, 10 KiB, when the caller allows it', () => {
+test('decodes the longest instruction data, 10 KiB, when the caller allows it', () => {
   const given = Uint8Array.from({ length: 10_240 }, (_, at) => (at * 7 + 1) % 256)
   const text = encodeBase58(given)
   const digits = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'

@@ -3,7 +3,7 @@ import { fromBase58Digits, toBase58Digits } from './base58-long.ts'
 
 /**
  * Base58 with the Bitcoin alphabet, the text form of Solana's addresses, hashes and signatures.
- * Keys (32 bytes) and signatures (64 bytes) go through tables of powers; any other length by long division.
+ * Keys (32 bytes) and signatures (64 bytes) are converted with tables of powers, other lengths by long division.
  * Numbers are limbs of 16 bits on one side and groups of five characters on the other; 58^5 < 2^29.3, so a sum of
  * up to 64 products stays below 2^52 and every intermediate value is an exact double.
  */
@@ -13,9 +13,9 @@ const GROUP = 58 ** GROUP_CHARS
 const LIMB = 0x10000
 const ONE = 0x31
 
-/** The longest text that is decoded unless the caller allows more: that of a transaction of 4096 bytes (SIMD-0296). */
+/** The default maximum length of a text: that of a transaction of 4096 bytes (SIMD-0296). */
 export const BASE58_CHARS_MAX = 5594
-/** From here on halving is faster than long division. */
+/** From this length on, divide and conquer is faster than long division. */
 const LONG_BYTES = 250
 const LONG_CHARS = 546
 
@@ -146,11 +146,11 @@ function createFixedLength(length: number) {
   for (let group = 0; group < groupCount; group++) {
     let power = BigInt(GROUP) ** BigInt(groupCount - 1 - group)
     for (let limb = limbCount - 1; limb >= 0; limb--, power /= BigInt(LIMB)) {
-      // What exceeds the length stays in the first limb, where decode sees the overflow.
+      // An overflow stays in the first limb, where decode detects it.
       toLimbs[group * limbCount + limb] = Number(limb === 0 ? power : power % BigInt(LIMB))
     }
   }
-  /** A small power has no more than its own groups; those before them are zero. */
+  /** The groups before those of a small power are zero. */
   const firstGroups = Uint8Array.from({ length: limbCount }, (_, limb) =>
     toGroups.subarray(limb * groupCount, (limb + 1) * groupCount).findIndex((group) => group !== 0),
   )
@@ -176,7 +176,7 @@ function createFixedLength(length: number) {
     return groupsToText(groups, zeros, chars)
   }
 
-  /** The same number with zeros before it; only as many of these are written as it has of its own. */
+  /** The number padded with leading zeros; the text has a `1` only for each leading zero of the input. */
   const padded = new Uint8Array(length)
   function encodeShorter(bytes: Uint8Array): string {
     padded.fill(0, 0, length - bytes.length)
@@ -184,7 +184,7 @@ function createFixedLength(length: number) {
     return encode(padded, leading(bytes, 0))
   }
 
-  /** Undefined when the text stands for another number of bytes. */
+  /** Undefined when the text encodes another number of bytes. */
   function decode(text: string): Uint8Array | undefined {
     limbs.fill(0)
     const short = groupCount * GROUP_CHARS - text.length

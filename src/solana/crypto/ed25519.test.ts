@@ -23,7 +23,7 @@ test('RFC 8032 test 2', () => {
   assert.equal(verifyEd25519(Uint8Array.of(0x72), signature.subarray(1), handle), false)
 })
 
-test('a key of small order signs nothing, with and without the sign bit, canonical or not', () => {
+test('refuses keys of small order, with and without the sign bit, canonical or not', () => {
   for (const y of pointsOfSmallOrder(2n ** 255n - 19n)) {
     for (const sign of [0, 0x80]) {
       const encoded = littleEndian(y)
@@ -46,7 +46,7 @@ test('a forged signature of the System Program, whose address is a key of small 
   assert.equal(verifyEd25519(message, signature, address), false)
 })
 
-test('a signature whose nonce is the neutral element is refused, though made with the secret key', () => {
+test('refuses a signature whose nonce is the neutral element, even when made with the secret key', () => {
   const { secret, key } = secretOf(new Uint8Array(32).fill(1))
   const message = Uint8Array.of(1, 2, 3)
   const nonce = littleEndian(1n)
@@ -54,7 +54,7 @@ test('a signature whose nonce is the neutral element is refused, though made wit
   assert.equal(verifyEd25519(message, Uint8Array.of(...nonce, ...littleEndian(s)), key.publicKey), false)
 })
 
-test('keys that begin like one of small order are not refused', () => {
+test('accepts keys that begin like one of small order', () => {
   for (const first of [0x00, 0x01, 0x26, 0xc7, 0xec, 0xed, 0xee]) {
     let imported = 0
     for (let second = 0; second < 16; second++) {
@@ -65,7 +65,7 @@ test('keys that begin like one of small order are not refused', () => {
   }
 })
 
-test('bytes of another length are no key', () => {
+test('refuses a key of another length', () => {
   assert.equal(importPublicKey(new Uint8Array(31).fill(7)), undefined)
   assert.equal(importPublicKey(new Uint8Array(33).fill(7)), undefined)
   assert.throws(() => createSigningKey(new Uint8Array(31)), TypeError)

@@ -1,12 +1,12 @@
 import { Buffer } from 'node:buffer'
 import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto'
 
-/** A key that can sign: Node's handle for the secret half, the raw bytes of the public half. */
+/** A key pair for signing: Node's KeyObject of the secret key and the raw bytes of the public key. */
 export type SigningKey = { readonly publicKey: Uint8Array; readonly privateKey: KeyObject }
 
 /**
- * The y coordinates of the points of small order, canonical and not, without the sign bit. A key among them has signatures that
- * nobody's secret made; Solana's verify_strict refuses such keys and such nonces. Node 26 does too, Node 20 takes both.
+ * The y coordinates of the points of small order, canonical and not, without the sign bit. Signatures for such a key can be forged
+ * without a secret; Solana's verify_strict refuses such keys and such nonces. Node 26 does too, Node 20 accepts both.
  */
 const SMALL_ORDER = new Set([
   '0000000000000000000000000000000000000000000000000000000000000000',
@@ -18,7 +18,7 @@ const SMALL_ORDER = new Set([
   'eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f',
 ])
 
-/** Node's handle for a raw public key; undefined when the bytes are no point or a point of small order. */
+/** The KeyObject of a raw public key; undefined when the bytes are not a point or a point of small order. */
 export function importPublicKey(bytes: Uint8Array): KeyObject | undefined {
   if (bytes.length !== 32 || isSmallOrder(bytes)) return undefined
   try {
@@ -29,7 +29,7 @@ export function importPublicKey(bytes: Uint8Array): KeyObject | undefined {
   }
 }
 
-/** Verifies as validators do; importing the raw key costs about a fortieth of the verification itself. */
+/** Verifies by the rules of validators. Importing the raw key takes about a fortieth of the time of the verification. */
 export function verifyEd25519(message: Uint8Array, signature: Uint8Array, publicKey: Uint8Array | KeyObject): boolean {
   const key = publicKey instanceof Uint8Array ? importPublicKey(publicKey) : publicKey
   return (
@@ -51,9 +51,9 @@ export function createSigningKey(seed: Uint8Array): SigningKey {
   return { publicKey: new Uint8Array(Buffer.from(x, 'base64url')), privateKey }
 }
 
-/** True for a key that has small order, and for a signature whose nonce point has. */
+/** Whether a key, or the nonce point of a signature, has small order. */
 export function isSmallOrder(bytes: Uint8Array): boolean {
-  // Every entry of the list begins with one of these bytes; all others are let through at once.
+  // Every entry of the list begins with one of these bytes.
   const first = bytes[0] as number
   if (first > 0x01 && first !== 0x26 && first !== 0xc7 && (first < 0xec || first > 0xee)) return false
   const point = Buffer.from(bytes.subarray(0, 32))

@@ -4,14 +4,14 @@ import { test } from 'node:test'
 import { createSigningKey } from './ed25519.ts'
 import { tpuCertificate } from './tpu-certificate.ts'
 
-test('the certificate has the bytes of a validator: 249 of them, the key at 100, readable by others', () => {
+test('the certificate has the 249 bytes of a validator certificate, with the key at offset 100, and node:crypto parses it', () => {
   const { publicKey } = createSigningKey(new Uint8Array(32).fill(3))
   const der = tpuCertificate(publicKey)
   assert.equal(der.length, 249)
   assert.deepEqual(der.subarray(100, 132), publicKey)
   assert.ok(
     der.subarray(-64).every((byte) => byte === 0xff),
-    'the signature is deliberately none',
+    'the signature is a placeholder',
   )
   const read = new X509Certificate(der)
   assert.deepEqual([read.issuer, read.subject, read.subjectAltName], ['CN=Solana node', undefined, 'DNS:localhost'])

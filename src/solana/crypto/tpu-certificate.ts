@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 
-/** Protocol name of a validator's transaction port, as TLS negotiates it. */
+/** ALPN protocol of a validator's TPU port. */
 export const TPU_ALPN = 'solana-tpu'
 
 /** Everything before and after the public key. Byte layout of agave's `tls-utils` (new_dummy_x509_certificate). */
@@ -24,11 +24,11 @@ const AFTER_KEY = Buffer.concat([
   Buffer.from('a329302730170603551d110101ff040d300b8209', 'hex'),
   Buffer.from('localhost', 'latin1'),
   Buffer.from('300c0603551d130101ff04023000', 'hex'),
-  // The signature is not one: nobody checks the chain, the key proves itself in the handshake.
+  // A placeholder for the signature: it is never checked, because the handshake proves possession of the key.
   Buffer.from(`300506032b6570034100${'ff'.repeat(64)}`, 'hex'),
 ])
 
-/** The self-made certificate by which a validator, or whoever talks to one, shows its identity key. */
+/** The self-signed certificate with which a validator or its client presents its identity key. */
 export function tpuCertificate(publicKey: Uint8Array): Uint8Array {
   if (publicKey.length !== 32) throw new TypeError('an ed25519 public key has 32 bytes')
   return new Uint8Array(Buffer.concat([BEFORE_KEY, publicKey, AFTER_KEY]))

@@ -63,7 +63,7 @@ function blockOf(
   }
 }
 
-/** Bytes as text, whatever holds them. */
+/** Any byte array as text. */
 function plain(value: unknown): unknown {
   const text = JSON.stringify(value, function (this: Record<string, unknown>, name, item: unknown) {
     const own = this[name]
@@ -73,7 +73,7 @@ function plain(value: unknown): unknown {
   return JSON.parse(text) as unknown
 }
 
-test('what a node encodes is read as it was meant, at the edges of every number too', () => {
+test('decodes the block that a node encodes, also at the limits of every number', () => {
   for (const block of [
     blockOf(),
     blockOf({ version: 'legacy', error: undefined, innerInstructions: [] }),
@@ -86,7 +86,7 @@ test('what a node encodes is read as it was meant, at the edges of every number 
   }
 })
 
-test('accounts come with the block', () => {
+test('decodes the accounts of the block', () => {
   const account = {
     pubkey: new Uint8Array(32).fill(1),
     lamports: 2n ** 64n - 1n,
@@ -105,7 +105,7 @@ test('accounts come with the block', () => {
   assert.equal(block.slot, 5)
 })
 
-test('a message that is cut off or changed is a block or a fault, and nothing else', () => {
+test('a truncated or mutated message gives a block or a BlockFault', () => {
   const whole = geyserBytesOf(blockOf())
   for (let length = 0; length < whole.length; length++)
     assert.throws(() => blockFromGeyser(whole.subarray(0, length)), BlockFault, `${length} bytes`)

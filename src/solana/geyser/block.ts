@@ -7,7 +7,7 @@ import { KeyTexts, transactionOf } from './transaction.ts'
 /** A block update of a geyser stream. */
 export type GeyserBlock = {
   readonly block: ChainBlock
-  /** How many transactions the block has, by the node's own count. */
+  /** The number of transactions as the node reports it. */
   readonly executedTransactionCount: number
   /** Accounts that changed, in the order of the message. */
   readonly accounts: readonly GeyserAccount[]
@@ -25,9 +25,9 @@ export type GeyserAccount = {
 }
 
 /**
- * Reads a SubscribeUpdate with a block straight from its bytes: a block has thousands of transactions, and objects for messages that nobody looks
- * at cost more than reading. Numbers of fields are those of proto/geyser.proto and proto/solana-storage.proto; unknown ones are passed over.
- * Throws BlockFault where the bytes are none, and where a part is missing that every block has.
+ * Decodes a SubscribeUpdate with a block directly from its bytes: a block has thousands of transactions, and creating objects for unused messages
+ * costs more than decoding. Field numbers are those of proto/geyser.proto and proto/solana-storage.proto; unknown fields are skipped.
+ * Throws BlockFault when the bytes are not a block or lack a part that every block has.
  */
 export function blockFromGeyser(bytes: Uint8Array): GeyserBlock {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -150,7 +150,7 @@ function accountOf(reader: MessageReader): GeyserAccount {
   return { pubkey, lamports, owner, executable, rentEpoch, data, writeVersion, txnSignature }
 }
 
-/** Of a message that wraps a single number, so that it can be left out. */
+/** The value of a message that wraps a single optional number. */
 function onlyVarint(reader: MessageReader): bigint {
   let value = 0n
   while (reader.next()) {

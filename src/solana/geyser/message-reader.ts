@@ -1,6 +1,6 @@
 import type { Buffer } from 'node:buffer'
 
-/** The bytes end in the middle of a field, or hold what protobuf does not know. */
+/** The bytes end in the middle of a field, or have a tag or wire type that protobuf does not define. */
 export class WireFault extends Error {
   override readonly name = 'WireFault'
 }
@@ -13,8 +13,8 @@ const WIRE_FIXED32 = 5
 const VARINT_BITS_MAX = 70
 
 /**
- * Reads the fields of one protobuf message in order: `next`, then exactly one of the others for the field it stands at. Made for large messages of
- * a known shape, where an object for every part would cost more than the reading. Throws WireFault.
+ * Reads the fields of one protobuf message in order: call `next`, then exactly one other method for the current field. For large messages of
+ * a known schema, where an object for every part would cost more than decoding. Throws WireFault.
  */
 export class MessageReader {
   readonly #buffer: Buffer
@@ -38,7 +38,7 @@ export class MessageReader {
     return true
   }
 
-  /** A varint that is known to be small: exact up to 2^53. */
+  /** A varint as a number, exact up to 2^53. */
   number(): number {
     this.#expect(WIRE_VARINT)
     return this.#varint()
@@ -50,7 +50,7 @@ export class MessageReader {
     return this.#varint64()
   }
 
-  /** Adds a repeated number, written one by one or packed. */
+  /** Appends the values of a repeated number, packed or not. */
   bigints(into: bigint[]): void {
     if (this.#wireType === WIRE_VARINT) {
       into.push(this.#varint64())
@@ -61,7 +61,7 @@ export class MessageReader {
     if (this.#at !== to) throw new WireFault('a packed field ends in the middle of a number')
   }
 
-  /** The bytes themselves, not a copy of them. */
+  /** A view of the bytes, not a copy. */
   bytes(): Uint8Array<ArrayBuffer> {
     const { from, to } = this.span()
     return this.#buffer.subarray(from, to) as Uint8Array<ArrayBuffer>
@@ -72,13 +72,13 @@ export class MessageReader {
     return this.#buffer.toString('utf8', from, to)
   }
 
-  /** The field as a message of its own. */
+  /** A reader for the nested message. */
   message(): MessageReader {
     const { from, to } = this.span()
     return new MessageReader(this.#buffer, from, to)
   }
 
-  /** Where the bytes of the field lie. */
+  /** The range of the field's bytes. */
   span(): { readonly buffer: Buffer; readonly from: number; readonly to: number } {
     this.#expect(WIRE_BYTES)
     const length = this.#varint()
@@ -104,7 +104,7 @@ export class MessageReader {
 
   #pass(count: number): void {
     this.#at += count
-    if (this.#at > this.#end) throw new WireFault('a field goes beyond its message')
+    if (this.#at > this.#end) throw new WireFault('a field ends after its message')
   }
 
   #varint(): number {
@@ -116,10 +116,10 @@ export class MessageReader {
       if (byte < 0x80) return value
       scale *= 128
     }
-    throw new WireFault('a number has no end')
+    throw new WireFault('a varint is longer than ten bytes or truncated')
   }
 
-  /** Most are small enough to be read as a number first. */
+  /** Most values are small, so the low bits are read as a number first. */
   #varint64(): bigint {
     const start = this.#at
     const value = this.#varint()

@@ -10,7 +10,7 @@ import { type ScanProblem, scanMessage } from './protobuf-scan.ts'
 const scan = (bytes: Uint8Array, fieldsMax = 100_000, entriesMax = 5000) =>
   scanMessage(SubscribeRequestSchema, bytes, { fieldsMax, entriesMax })
 
-/** A field of bytes with this number. */
+/** A bytes field with this number. */
 const field = (number: number, ...bytes: Uint8Array[]) => {
   const body = Buffer.concat(bytes)
   return Buffer.concat([Buffer.from([number * 8 + 2, body.length]), body])
@@ -19,7 +19,7 @@ const text = (number: number, value: string) => field(number, Buffer.from(value)
 const hex = (value: string) => Buffer.from(value, 'hex')
 const SLOTS = field(2, text(1, 's'), field(2))
 
-test('what two decoders may read differently is refused, with the message and the field', () => {
+test('refuses messages that decoders could read differently, with the names of message and field', () => {
   const rows: [string, Uint8Array, ScanProblem['rule'], string, number][] = [
     ['an unknown field', Buffer.concat([SLOTS, field(12, text(1, 'f'))]), 'known-fields', 'SubscribeRequest', 12],
     ['an unknown number', Buffer.concat([SLOTS, hex('7001')]), 'known-fields', 'SubscribeRequest', 14],
@@ -107,7 +107,7 @@ test('what two decoders may read differently is refused, with the message and th
   }
 })
 
-test('what is unusual and yet read alike by all passes', () => {
+test('accepts unusual encodings that all decoders read alike', () => {
   const rows: [string, Uint8Array][] = [
     ['nothing', Buffer.alloc(0)],
     ['an entry without a value, as Rust clients send it', hex('12070a05736c6f74733000')],
@@ -121,7 +121,7 @@ test('what is unusual and yet read alike by all passes', () => {
   for (const [name, bytes] of rows) assert.equal(scan(bytes).problem, undefined, name)
 })
 
-test('fields are counted on every level, and the first beyond the limit ends the scan', () => {
+test('counts fields at every level and stops at the first above the limit', () => {
   const bytes = field(1, text(1, 'a'), field(2, text(2, 'x'), text(2, 'y')))
   assert.deepEqual(scan(bytes, 5), { fields: 5, problem: undefined })
   const { fields, problem } = scan(bytes, 4)
@@ -130,20 +130,20 @@ test('fields are counted on every level, and the first beyond the limit ends the
   assert.equal(scan(many, 1000).fields, 1001)
 })
 
-test('entries of all maps are counted together', () => {
+test('counts the entries of all maps together', () => {
   const bytes = Buffer.concat([SLOTS, field(2, text(1, 't')), field(8, text(1, 's'))])
   assert.equal(scan(bytes, 100, 3).problem, undefined)
   assert.deepEqual(scan(bytes, 100, 2).problem, { rule: 'entries-max', message: 'SubscribeRequest', field: 8 })
 })
 
-test('every request of the schema passes', (t) => {
+test('accepts every request of the schema', (t) => {
   const property = fc.property(subscribeRequests, (init) => {
     assert.equal(scan(encodeMessage(SubscribeRequestSchema, init)).problem, undefined)
   })
   checkProperty(t, property, 200, 20_000)
 })
 
-test('whatever the bytes, the scan ends with a named refusal or with what every decoder takes', (t) => {
+test('for any bytes, the scan refuses with a rule or accepts a message that every decoder accepts', (t) => {
   const random = createRandom(seedOf(t))
   const samples = fc.sample(subscribeRequests, { numRuns: 50, seed: seedOf(t) })
   let passed = 0
@@ -164,7 +164,7 @@ test('whatever the bytes, the scan ends with a named refusal or with what every 
   assert.ok(passed > 100, `${passed} passed`)
 })
 
-test('twice the input takes at most two and a half times the steps, whatever it is made of', () => {
+test('for any content, twice the input takes at most two and a half times the steps', () => {
   const makers: [string, (count: number) => Uint8Array][] = [
     ['filters', (count) => Buffer.concat(Array.from({ length: count }, (_, at) => field(2, text(1, `s${at}`))))],
     ['slices', (count) => Buffer.concat(Array(count).fill(field(7, hex('08011001'))))],

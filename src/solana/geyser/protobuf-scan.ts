@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf'
 import { WIRE_BYTES, WIRE_FIXED32, WIRE_FIXED64, WIRE_VARINT, WireReader } from './wire-reader.ts'
 
-/** Why a message is not one that every decoder reads in the same way. */
+/** Why decoders could disagree about a message. */
 export type ScanProblem = {
   readonly rule: 'readable' | 'known-fields' | 'single-fields' | 'fields-max' | 'entries-max'
   /** Name of the message that holds the field, without its package. */
@@ -12,22 +12,22 @@ export type ScanProblem = {
 }
 
 export type Scan = {
-  /** Fields looked at, on all levels. */
+  /** Fields scanned, at all levels. */
   readonly fields: number
   readonly problem: ScanProblem | undefined
 }
 
 export type ScanLimits = {
-  /** Fields on all levels. */
+  /** Maximum number of fields at all levels. */
   readonly fieldsMax: number
-  /** Entries of all maps. */
+  /** Maximum number of entries in all maps together. */
   readonly entriesMax: number
 }
 
 /**
- * Walks a message on the wire without decoding it, once and in linear time. What passes means the same to every decoder:
- * each field is known and has its own wire type, nothing that may come once comes twice, no key of a map is repeated,
- * texts are UTF-8, varints are of the shortest form, and there are no groups. Nesting ends where the schema does.
+ * Scans an encoded message without decoding it, in one pass and in linear time. Every decoder reads an accepted message alike:
+ * each field is known and has its wire type, no singular field and no map key is repeated, strings are UTF-8, varints have
+ * the shortest form, and there are no groups. The schema limits the nesting.
  */
 export function scanMessage(schema: DescMessage, bytes: Uint8Array, limits: ScanLimits): Scan {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
@@ -72,7 +72,7 @@ function isText(bytes: Uint8Array, { from, to }: WireReader): boolean {
 const KEY = 1
 const VALUE = 2
 
-/** The key of an entry of a map; one that is left out is the empty text. */
+/** The key of a map entry; a missing key is the empty string. */
 function keyOf(entry: WireReader, bytes: Buffer): string {
   while (entry.next()) if (entry.field === KEY) return bytes.toString('utf8', entry.from, entry.to)
   return ''
@@ -82,7 +82,7 @@ type Shape = { readonly name: string; readonly fields: ReadonlyMap<number, Field
 
 type FieldShape = {
   readonly wireType: number
-  /** A bit of its own, shared within a oneof, where the field may come once; otherwise 0. */
+  /** The bit of a singular field, shared within a oneof; 0 for a repeated field. */
   readonly once: number
   readonly isText: boolean
   readonly isMap: boolean
@@ -98,7 +98,7 @@ function shapeOf(schema: DescMessage): Shape {
   const shape = { name: schema.name, fields }
   shapes.set(schema, shape)
   const single = [...new Set(schema.fields.map((field) => field.oneof ?? field))]
-  // One bit each of a 32-bit integer.
+  // Each has one bit of a 32-bit integer.
   assert.ok(single.length < 31, `${schema.name} has more fields than are scanned`)
   for (const field of schema.fields)
     fields.set(field.number, fieldShape(field, 1 << single.indexOf(field.oneof ?? field)))
@@ -124,7 +124,7 @@ function fieldShape(field: DescField, bit: number): FieldShape {
     }
     case 'list':
       if (field.listKind === 'message') return { ...many, message: shapeOf(field.message) }
-      // Lists of numbers come packed or not; no request has any.
+      // Lists of numbers may be packed or not; no request has any.
       assert.ok(field.listKind === 'scalar' && wireTypeOf(field.scalar) === WIRE_BYTES, `${field.name} is not scanned`)
       return { ...many, isText: field.scalar === ScalarType.STRING }
     case 'message':

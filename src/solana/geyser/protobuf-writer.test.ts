@@ -37,7 +37,7 @@ const { message } = fc.letrec<{ message: Field[]; field: Field }>((tie) => ({
   }),
 }))
 
-test('writes what another encoder writes', (t) => {
+test('writes the same bytes as another encoder', (t) => {
   const writer = new ProtobufWriter()
   checkProperty(
     t,
@@ -50,7 +50,7 @@ test('writes what another encoder writes', (t) => {
   )
 })
 
-test('messages stay as they are when later ones are written, across slabs and beyond their size', () => {
+test('later messages do not change earlier ones, also across slabs and above the slab size', () => {
   const writer = new ProtobufWriter()
   const taken: { size: number; bytes: Uint8Array }[] = []
   for (const size of [10, 60_000, 10_000, 200_000, 5, 70_000]) {
@@ -87,7 +87,7 @@ function write(writer: ProtobufWriter, fields: readonly Field[]): void {
   }
 }
 
-/** The same with the library's writer; default values are left out by hand. */
+/** The same with the library's writer; default values are omitted explicitly. */
 function writeApart(fields: readonly Field[], writer: BinaryWriter): BinaryWriter {
   for (const { field, part } of fields) {
     if (part.kind === 'uint' && part.value !== 0n) writer.tag(field, 0).uint64(part.value)

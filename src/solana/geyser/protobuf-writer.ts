@@ -4,17 +4,17 @@ const VARINT = 0
 const FIXED64 = 1
 const LENGTH_DELIMITED = 2
 
-/** Messages are cut from slabs of this size. One that holds on to a message holds on to its slab. */
+/** Messages are allocated from slabs of this size. A reference to a message keeps its slab in memory. */
 const SLAB_BYTES = 64 * 1024
 
 /**
- * Writes protobuf fields straight into one growing buffer, for messages made by the thousand. Fields must be written in
- * the order of their numbers to come out as other encoders write them. `uint`, `bool`, `bytes` and `text` leave out the
- * default value as proto3 does; the `present…` forms are for `optional` and `repeated` fields.
+ * Writes protobuf fields directly into one growing buffer, for messages encoded by the thousand. Fields must be written in
+ * the order of their numbers for the bytes to equal those of other encoders. `uint`, `bool`, `bytes` and `text` omit the
+ * default value as proto3 does; the `present…` methods are for `optional` and `repeated` fields.
  */
 export class ProtobufWriter {
   #buffer = Buffer.allocUnsafeSlow(SLAB_BYTES)
-  /** Where what is being written began. */
+  /** The offset of the current message. */
   #start = 0
   #length = 0
 
@@ -72,7 +72,7 @@ export class ProtobufWriter {
     })
   }
 
-  /** A message inside this one; written also when it is empty. */
+  /** A nested message; written even when it is empty. */
   message(field: number, write: () => void): void {
     this.#tag(field, LENGTH_DELIMITED)
     this.#reserve(1)
@@ -102,7 +102,7 @@ export class ProtobufWriter {
     this.#length += bytes.length
   }
 
-  /** What was written since the last `take`. The bytes are not touched again. */
+  /** The bytes written since the last `take`. They are not changed later. */
   take(): Uint8Array {
     const taken = this.#buffer.subarray(this.#start, this.#length)
     this.#start = this.#length
@@ -114,7 +114,7 @@ export class ProtobufWriter {
     this.#varint(field * 8 + wireType)
   }
 
-  /** Room must have been reserved. */
+  /** The caller has reserved the space. */
   #varint(value: number | bigint): void {
     let rest = typeof value === 'bigint' ? this.#highPart(value) : value
     const buffer = this.#buffer
@@ -129,7 +129,7 @@ export class ProtobufWriter {
     buffer[this.#length++] = rest
   }
 
-  /** Writes the low groups of seven bits until the rest is an exact number. */
+  /** Writes the low groups of seven bits until the rest fits a number exactly. */
   #highPart(value: bigint): number {
     let rest = value
     while (rest > 0x1fffffffffffffn) {

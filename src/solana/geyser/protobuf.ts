@@ -9,7 +9,7 @@ import {
 } from '@bufbuild/protobuf'
 
 /**
- * The message these bytes stand for, or undefined when they are none. Map entries without a value, as Rust clients send
+ * Decodes a message; undefined when the bytes are invalid. Map entries without a value, as Rust clients send
  * them, are read as entries with an empty value.
  */
 export function decodeMessage<Schema extends DescMessage>(
@@ -27,13 +27,13 @@ export type ReadJson<Schema extends DescMessage> =
   | { readonly ok: true; readonly message: MessageShape<Schema> }
   | {
       readonly ok: false
-      /** What is wrong with the text, in a sentence. */
+      /** The mistake, as one sentence. */
       readonly message: string
-      /** Nothing is wrong but that it has fields the schema does not know. */
+      /** The only mistake is fields that the schema does not have. */
       readonly isUnknownField: boolean
     }
 
-/** The message a text in protobuf's JSON form stands for. */
+/** Parses a message from protobuf's JSON format. */
 export function readMessageJson<Schema extends DescMessage>(schema: Schema, text: string): ReadJson<Schema> {
   try {
     return { ok: true, message: fromJsonString(schema, text) }

@@ -5,7 +5,7 @@ import { RewardType } from '../gen/solana-storage_pb.ts'
 import { encodeTransactionError } from '../transaction/error.ts'
 import { encodeMessage } from './protobuf.ts'
 
-/** For tests and benches: a block as a geyser stream would send it. */
+/** For tests and benchmarks: a block encoded as in a geyser stream. */
 export function geyserBytesOf(block: ChainBlock): Uint8Array {
   return encodeMessage(SubscribeUpdateSchema, {
     filters: ['blocks'],

@@ -19,7 +19,7 @@ type Meta = Pick<
   | 'logMessages'
 > & { readonly loadedWritable: readonly string[]; readonly loadedReadonly: readonly string[] }
 
-/** A SubscribeUpdateTransactionInfo. Throws BlockFault where it lacks what every transaction has. */
+/** Decodes a SubscribeUpdateTransactionInfo. Throws BlockFault when a required part is missing. */
 export function transactionOf(reader: MessageReader, keys: KeyTexts): ChainTransaction {
   let signature = ''
   let index = 0
@@ -52,7 +52,7 @@ export function transactionOf(reader: MessageReader, keys: KeyTexts): ChainTrans
   }
 }
 
-/** The message of a Transaction; undefined where it has none, or one without a header. */
+/** The message of a Transaction; undefined when the message or its header is missing. */
 function messageOf(transaction: MessageReader, keys: KeyTexts): Message | undefined {
   const accountKeys: string[] = []
   const instructions: ChainInstruction[] = []
@@ -96,7 +96,7 @@ function headerOf(reader: MessageReader): Message['header'] {
 
 const NO_BYTES = new Uint8Array()
 
-/** An instruction, or one that was called: these tell their height, but for nodes before 1.14.6. */
+/** A top-level or inner instruction. Inner ones have a stack height, except from nodes before 1.14.6. */
 function instructionOf(reader: MessageReader, heightUnreported: number): ChainInstruction {
   let programIdIndex = 0
   let accounts = NO_BYTES
@@ -181,7 +181,7 @@ function metaOf(reader: MessageReader, keys: KeyTexts): Meta {
   }
 }
 
-/** An error of a newer node is kept by its number, so that a failed transaction never counts as a success. */
+/** An unknown error of a newer node is kept as its number, so that a failed transaction never counts as a success. */
 function errorOf(bincode: Uint8Array): TransactionErrorJson {
   return decodeTransactionError(bincode) ?? `Unknown(${Buffer.from(bincode).toString('hex')})`
 }
@@ -191,7 +191,7 @@ function innerInstructionsOf(reader: MessageReader): { index: number; instructio
   const instructions: ChainInstruction[] = []
   while (reader.next()) {
     if (reader.field === 1) index = reader.number()
-    // What is called is called by an instruction of the transaction at least.
+    // The stack height of an inner instruction is at least 2.
     else if (reader.field === 2) instructions.push(instructionOf(reader.message(), 2))
     else reader.skip()
   }
@@ -229,18 +229,18 @@ function onlyBytes(reader: MessageReader): Uint8Array {
   return value
 }
 
-/** Told as a text, because the numbers of JSON do not hold it; empty for none. */
+/** The amount is sent as decimal text, because a JSON number cannot hold a u64. Empty text means 0. */
 function amountOf(text: string): bigint {
   if (!/^\d{0,20}$/.test(text)) throw new BlockFault('the amount of a token balance is no number')
   return BigInt(text)
 }
 
-/** The keys of a block repeat: most transactions name the same programs and a few hot accounts. */
+/** Caches base58 texts: most transactions of a block use the same programs and a few hot accounts. */
 export class KeyTexts {
   readonly #known = new Map<string, string>()
   readonly #texts = new Map<string, string>()
 
-  /** Of a field of bytes. */
+  /** The base58 text of a bytes field. */
   text(reader: MessageReader): string {
     const { buffer, from, to } = reader.span()
     const raw = buffer.toString('latin1', from, to)
@@ -252,7 +252,7 @@ export class KeyTexts {
     return text
   }
 
-  /** The same text as an object that was here before, so that it is kept once. */
+  /** Returns the first string with this content, so that equal strings share memory. */
   same(text: string): string {
     const known = this.#texts.get(text)
     if (known !== undefined) return known

@@ -1,4 +1,4 @@
-/** Wire types of protobuf; groups are not among them, since no message here has any. */
+/** Protobuf wire types, without groups: no message here has any. */
 export const WIRE_VARINT = 0
 export const WIRE_BYTES = 2
 export const WIRE_FIXED64 = 1
@@ -9,9 +9,9 @@ const VARINT_BYTES_MAX = 10
 const TAG_MAX = 0xffff_ffff
 
 /**
- * Walks the fields of one protobuf message as they stand on the wire, nested ones by a reader of their own. Decoders differ in what they make of
- * a field that comes twice; who counts on the wire counts at least what any of them sees. They differ too in what they make of a varint that is
- * longer than needed or too large, so a message with one is broken.
+ * Reads the fields of one protobuf message in wire order; a nested message has its own reader. Decoders disagree about a repeated occurrence of
+ * a singular field, so fields are counted on the wire, which is never less than what a decoder sees. They also disagree about varints that are
+ * longer than needed or too large, so a message with such a varint is broken.
  */
 export class WireReader {
   readonly #bytes: Uint8Array
@@ -21,9 +21,9 @@ export class WireReader {
   isBroken = false
   field = 0
   wireType = 0
-  /** Of a varint: its value, exact up to 2^53. */
+  /** The value of a varint field, exact up to 2^53. */
   value = 0
-  /** Of a field of bytes: where they stand. */
+  /** The range of a bytes field. */
   from = 0
   to = 0
 
@@ -33,7 +33,7 @@ export class WireReader {
     this.#end = to
   }
 
-  /** Moves to the next field; false at the end, and where the message is broken. */
+  /** Moves to the next field; false at the end, or when the message is broken. */
   next(): boolean {
     if (this.isBroken || this.#at >= this.#end) return false
     const tag = this.#varint()
@@ -59,7 +59,7 @@ export class WireReader {
     return !this.isBroken
   }
 
-  /** The bytes of this field, as a message. */
+  /** A reader for this field as a nested message. */
   inside(): WireReader {
     return new WireReader(this.#bytes, this.from, this.to)
   }

@@ -27,7 +27,7 @@ const instruction: fc.Arbitrary<Instruction> = fc.record({
   data: fc.uint8Array({ maxLength: 80 }),
 })
 
-test('a built message means the same as the one kit compiles from the same instructions', (t) => {
+test('builds a message equivalent to the one kit compiles from the same instructions', (t) => {
   checkProperty(
     t,
     fc.property(fc.array(instruction, { minLength: 1, maxLength: 4 }), (instructions) => {
@@ -41,7 +41,7 @@ test('a built message means the same as the one kit compiles from the same instr
   )
 })
 
-test('a transfer with a memo is signed by all its signers, given in any order', () => {
+test('signs a transfer with a memo by all its signers, passed in any order', () => {
   const payer = createSigningKey(filled(1))
   const other = createSigningKey(filled(2))
   const message = buildLegacyMessage({
@@ -68,7 +68,7 @@ function read(message: Uint8Array): ParsedTransaction {
   return result.transaction
 }
 
-/** Keys of one role may stand in any order, so instructions are compared by the keys they name. */
+/** Keys of one role may be in any order, so instructions are compared by their keys. */
 function withoutOrder({ header, staticKeys, recentBlockhash, instructions }: ParsedTransaction) {
   const name = (index: number) => Buffer.from(staticKeys[index] as Uint8Array).toString('hex')
   const names = staticKeys.map((_, index) => name(index))

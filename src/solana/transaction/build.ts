@@ -18,7 +18,7 @@ export type LegacyMessage = {
 
 export const SYSTEM_PROGRAM: Uint8Array = new Uint8Array(32)
 
-/** The signed bytes of a legacy transaction. Accounts are merged, and ordered as the header needs them. */
+/** The signed bytes of a legacy transaction. Accounts are merged, and ordered as the header requires. */
 export function buildLegacyMessage({ feePayer, recentBlockhash, instructions }: LegacyMessage): Uint8Array {
   const keys = orderAccounts(feePayer, instructions)
   const indexOf = new Map(keys.map((key, index) => [idOf(key.address), index]))
@@ -51,11 +51,11 @@ export function buildLegacyMessage({ feePayer, recentBlockhash, instructions }: 
   return message
 }
 
-/** The wire form of a legacy or v0 message. Throws a TypeError when the signer of a required key is not given. */
+/** The wire format of a signed legacy or v0 message. Throws a TypeError when a required signer is missing. */
 export function signMessage(message: Uint8Array, signers: readonly SigningKey[]): Uint8Array {
   const headerAt = (message[0] as number) >= 0x80 ? 1 : 0
   const required = message[headerAt] as number
-  // One byte holds the key count of every message that fits a packet.
+  // The key count of a message that fits a packet takes one byte.
   const keysAt = headerAt + 4
   const wire = new Uint8Array(1 + required * 64 + message.length)
   wire[0] = required
@@ -85,7 +85,7 @@ export function transferInstruction(transfer: { from: Uint8Array; to: Uint8Array
   }
 }
 
-/** The Memo program takes the text as its data; accounts, when given, must sign. */
+/** The data of a Memo instruction is the text; its accounts, if any, must sign. */
 export function memoInstruction(programId: Uint8Array, text: string, signers: readonly Uint8Array[] = []): Instruction {
   return {
     programId,

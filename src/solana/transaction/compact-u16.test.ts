@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { getShortU16Codec } from '@solana/kit'
 import { compactU16Length, readCompactU16, writeCompactU16 } from './compact-u16.ts'
 
-test('every value is written as kit writes it and read back', () => {
+test('encodes every value as kit does and decodes it again', () => {
   const codec = getShortU16Codec()
   const target = new Uint8Array(3)
   for (let value = 0; value <= 0xffff; value++) {
@@ -14,7 +14,7 @@ test('every value is written as kit writes it and read back', () => {
   }
 })
 
-test('of all three-byte inputs only shortest forms are accepted', () => {
+test('of all three-byte inputs, accepts only shortest forms', () => {
   const bytes = new Uint8Array(3)
   let accepted = 0
   for (let input = 0; input < 0x1000000; input += 1) {
@@ -29,7 +29,7 @@ test('of all three-byte inputs only shortest forms are accepted', () => {
   assert.equal(accepted, 0x10000 - 0x4000)
 })
 
-test('too short, too long and too large are refused', () => {
+test('refuses truncated, overlong and too large values', () => {
   for (const bytes of [
     [],
     [0x80],

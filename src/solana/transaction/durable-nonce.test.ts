@@ -28,7 +28,7 @@ const instruction = (programIdIndex: number, accounts: number[], data = ADVANCE)
   data,
 })
 
-test('a durable nonce is known by its first instruction', () => {
+test('the first instruction identifies a durable nonce transaction', () => {
   const advance = instruction(2, [1, 3, 0])
   assert.equal(nonceAccountIndex(transaction(advance)), 1)
   for (const [what, ...instructions] of [
@@ -45,7 +45,7 @@ test('a durable nonce is known by its first instruction', () => {
   }
 })
 
-test('a nonce account is 80 bytes of the current version, initialized', () => {
+test('decodes only an initialized nonce account of 80 bytes and the current version', () => {
   const data = new Uint8Array(NONCE_ACCOUNT_BYTES)
   data.set([1, 0, 0, 0, 1, 0, 0, 0, ...key(8), ...key(9)])
   assert.deepEqual(readNonceAccount(data), { authority: key(8), nonce: key(9) })
@@ -54,7 +54,7 @@ test('a nonce account is 80 bytes of the current version, initialized', () => {
   assert.equal(readNonceAccount(data.with(4, 0)), undefined, 'not initialized')
 })
 
-test('its authority is a signer that the first instruction names', () => {
+test('the nonce authority must sign and be an account of the first instruction', () => {
   const advance = instruction(2, [1, 3, 0])
   assert.equal(isNonceAuthorized(transaction(advance), PAYER), true)
   assert.equal(isNonceAuthorized(transaction(advance), PROGRAM), false, 'named, does not sign')

@@ -13,7 +13,7 @@ export const NONCE_AT = 40
 const ADVANCE_NONCE = [4, 0, 0, 0]
 
 /**
- * Where the nonce account stands among the static keys, if the transaction has the form of a durable nonce transaction: its first
+ * The index of the nonce account among the static keys, if the transaction has the form of a durable nonce transaction: its first
  * instruction advances a writable account of the static keys (agave: get_durable_nonce).
  */
 export function nonceAccountIndex(transaction: ParsedTransaction): number | undefined {
@@ -26,7 +26,7 @@ export function nonceAccountIndex(transaction: ParsedTransaction): number | unde
   return isWritableStatic(transaction, index) ? index : undefined
 }
 
-/** What a nonce account holds; undefined for data that is no initialized nonce account of the current version. */
+/** Decodes a nonce account; undefined unless the data is an initialized nonce account of the current version. */
 export function readNonceAccount(
   data: Uint8Array,
 ): { readonly authority: Uint8Array; readonly nonce: Uint8Array } | undefined {

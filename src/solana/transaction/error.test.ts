@@ -18,7 +18,7 @@ const CASES: readonly (readonly [TransactionErrorJson, string])[] = [
   [{ ProgramExecutionTemporarilyRestricted: { account_index: 5 } }, '2300000005'],
 ]
 
-test('errors are written as bincode and read back', () => {
+test('encodes errors as bincode and decodes them again', () => {
   for (const [error, hex] of CASES) {
     const bytes = encodeTransactionError(error)
     assert.equal(bytes && Buffer.from(bytes).toString('hex'), hex, JSON.stringify(error))
@@ -26,7 +26,7 @@ test('errors are written as bincode and read back', () => {
   }
 })
 
-test('what is no error of Solana is refused both ways', () => {
+test('neither encodes nor decodes an unknown error', () => {
   for (const error of ['Nonsense', {}, { InstructionError: [0, 'Nonsense'] }, { InstructionError: [256, 'Custom'] }]) {
     assert.equal(encodeTransactionError(error), undefined)
   }

@@ -101,10 +101,10 @@ export const INSTRUCTION_ERRORS: readonly string[] = [
   'BuiltinProgramsMustConsumeComputeUnits',
 ]
 
-/** A transaction error in its JSON form: a name, or an object of one name and what belongs to it. */
+/** A transaction error in its JSON form: a name, or an object with one name and its details. */
 export type TransactionErrorJson = string | { readonly [name: string]: unknown }
 
-/** The bincode form, as geyser's `TransactionError.err` carries it. Undefined when the error is not one of Solana's. */
+/** The bincode form, as in geyser's `TransactionError.err`. Undefined for an unknown error. */
 export function encodeTransactionError(error: TransactionErrorJson): Uint8Array | undefined {
   const [name, detail] = split(error)
   const variant = TRANSACTION_ERRORS.indexOf(name)

@@ -31,7 +31,7 @@ function feeOf(...instructions: Instruction[]): bigint {
   return feeFloor(parsed.transaction)
 }
 
-test('5000 lamports for each signature, and the priority fee where price and limit are stated', () => {
+test('5000 lamports per signature, and the priority fee when price and limit are set', () => {
   assert.equal(feeOf(), 5000n)
   assert.equal(feeOf(signedBy(SECOND?.publicKey ?? new Uint8Array())), 10_000n)
   assert.equal(feeOf(unitLimit(200_001), unitPrice(10)), 5003n, 'rounded up')
@@ -44,7 +44,7 @@ test('5000 lamports for each signature, and the priority fee where price and lim
   assert.equal(feeOf(budget(2, 1), budget(3, 1)), 5000n, 'cut short')
 })
 
-test('a v1 transaction states its priority fee in its config', () => {
+test('a v1 transaction has its priority fee in its config', () => {
   const header = { numRequiredSignatures: 1, numReadonlySigned: 0, numReadonlyUnsigned: 0 }
   const config = { priorityFeeLamports: 77n, computeUnitLimit: 1, loadedAccountsDataSizeLimit: 1, heapSize: null }
   const common = {

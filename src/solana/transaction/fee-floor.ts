@@ -10,8 +10,8 @@ const UNITS_MAX = 1_400_000n
 const MICRO_LAMPORTS = 1_000_000n
 
 /**
- * The least fee that the payer is charged: the signatures of the transaction, and the priority fee where the transaction states both its unit
- * price and its unit limit. Signatures that precompiles verify and the default unit limit are left out, so that the fee is never less than this.
+ * A lower bound of the fee that the payer is charged: the fee for the signatures, and the priority fee when the transaction sets both the
+ * compute unit price and the compute unit limit. Precompile signatures and the default compute unit limit are not counted.
  */
 export function feeFloor(transaction: ParsedTransaction): bigint {
   const { header, version, config } = transaction

@@ -15,7 +15,7 @@ import {
 
 /** Signatures first, then the message; in v0 the message begins with 0x80 and ends with the lookups. */
 export function readLegacyOrV0(bytes: Uint8Array, offset: number): TransactionRead {
-  // Bytes past the limit are not looked at, so every later "truncated" means too large when the input went on.
+  // Bytes above the size limit are not read, so reaching the end means `too-large` when the input is longer.
   const end = Math.min(bytes.length, offset + WIRE_BYTES_MAX)
   const short: TransactionFault = end < bytes.length ? 'too-large' : 'truncated'
 
@@ -67,7 +67,7 @@ export function readLegacyOrV0(bytes: Uint8Array, offset: number): TransactionRe
     const dataAt = accountsEnd + (dataLength & 3)
     at = dataAt + (dataLength >> 2)
     if (at > end) return short
-    // Never the fee payer, never a key from a table.
+    // A program id is never the fee payer and never a key from a lookup table.
     if (programIdIndex === 0 || programIdIndex >= keys) return 'program-index'
     for (let i = accountsAt; i < accountsEnd; i++) {
       if ((bytes[i] as number) > highestIndex) highestIndex = bytes[i] as number
@@ -124,7 +124,7 @@ export function readLegacyOrV0(bytes: Uint8Array, offset: number): TransactionRe
   }
 }
 
-/** Why a length could not be read: it runs past the end, or it is not in its shortest form. */
+/** Why a length is invalid: it is truncated, or not in its shortest form. */
 function lengthFault(bytes: Uint8Array, at: number, end: number, short: TransactionFault): TransactionFault {
   let last = at
   while (last < at + 2 && last < end && (bytes[last] as number) >= 0x80) last++

@@ -81,7 +81,7 @@ const call = (accounts: number[]): Part => ({ program: PROGRAM, accounts, data: 
 
 type Case = { name: string; shape: Shape; is: string; found?: bigint; not?: readonly Version[] }
 
-/** Lookup tables are a matter of version 0 alone; in the other formats such an index is refused by the parser. */
+/** Only version 0 has lookup tables; in the other formats the parser refuses such an index. */
 const ONLY_V0 = { not: ['legacy', 1] as const }
 
 const CASES: readonly Case[] = [
@@ -215,7 +215,7 @@ const CASES: readonly Case[] = [
     ...ONLY_V0,
   },
   {
-    name: 'too small to a static account, and the rest through a table: the near miss is told',
+    name: 'too small to a static account, and the rest through a table: reports below-minimum',
     shape: { lookups: [{ writable: [0], readonly: [] }], parts: [transfer(MIN, 0, 3), transfer(7n)] },
     is: 'below-minimum',
     found: 7n,
@@ -240,12 +240,12 @@ test('the table has at least 25 cases in every format', () => {
   for (const version of VERSIONS) assert.ok(CASES.filter(({ not }) => not?.includes(version) !== true).length >= 25)
 })
 
-test('a higher minimum holds', () => {
+test('applies a higher minimum', () => {
   const wire = build(0, { parts: [transfer(MIN)] })
   assert.equal(checkTip(parsed(wire), { ...RULE, minLamports: MIN + 1n }).ok, false)
 })
 
-test('who pays the tip, and in which instruction', () => {
+test('returns the payer and the instruction of the tip', () => {
   const check = checkTip(
     parsed(
       build(0, { signers: [PAYER, STRANGER], parts: [call([0]), transfer(MIN, 1, 2)], readonly: [SYSTEM, PROGRAM] }),

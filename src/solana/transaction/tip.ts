@@ -7,15 +7,15 @@ export type TipRule = {
   readonly minLamports: bigint
 }
 
-/** Why no transfer of the transaction counts, in the order in which the nearest miss is told. */
+/** Why no transfer of the transaction counts. When several reasons apply, the first in this order is reported. */
 export type TipFault =
-  /** A transfer to a tip account is too small; several are not added up. */
+  /** A transfer to a tip account is too small; transfers are not added up. */
   | 'below-minimum'
-  /** The transfer's receiver comes from a lookup table, so that it is not known here. */
+  /** The receiver of the transfer is in a lookup table, which is not resolved here. */
   | 'lookup-table'
-  /** The tip account is marked read-only, so that the transfer must fail. */
+  /** The tip account is read-only, so the transfer would fail. */
   | 'read-only'
-  /** The paying account does not sign, or is read-only, so that the transfer must fail. */
+  /** The paying account does not sign or is read-only, so the transfer would fail. */
   | 'source'
   | 'no-transfer'
 
@@ -24,12 +24,12 @@ export type TipCheck =
       readonly ok: true
       readonly account: Uint8Array
       readonly lamports: bigint
-      /** The index of the account that pays it. */
+      /** The index of the paying account. */
       readonly from: number
-      /** The index of the instruction that carries it. */
+      /** The index of the transfer instruction. */
       readonly instruction: number
     }
-  /** `foundLamports` is the largest transfer to a tip account that could be carried out. */
+  /** `foundLamports` is the largest valid transfer to a tip account. */
   | { readonly ok: false; readonly fault: TipFault; readonly foundLamports: bigint }
 
 const FAULTS: readonly TipFault[] = ['below-minimum', 'lookup-table', 'read-only', 'source', 'no-transfer']
@@ -37,15 +37,14 @@ const FAULTS: readonly TipFault[] = ['below-minimum', 'lookup-table', 'read-only
 /** Instructions of the System Program (solana-system-interface, bincode: u32 discriminant, then the fields). */
 const TRANSFER = 2
 const TRANSFER_WITH_SEED = 11
-/** Discriminant and lamports. The runtime lets bytes follow. */
+/** Discriminant and lamports. The runtime allows trailing bytes. */
 const TRANSFER_BYTES = 12
 /** Discriminant, lamports and the length of the seed; the seed and a key of 32 bytes follow. */
 const WITH_SEED_HEAD_BYTES = 20
 
 /**
- * One top-level transfer of the System Program has to pay at least the minimum to a tip account among the static keys. Calls from
- * inside programs, accounts from lookup tables and sums of several transfers do not count. Whether the transaction then succeeds is
- * for the chain to say.
+ * Checks that one top-level transfer of the System Program pays at least the minimum to a tip account among the static keys. Inner
+ * instructions, accounts from lookup tables and sums of several transfers do not count. The transaction may still fail on chain.
  */
 export function checkTip(transaction: ParsedTransaction, rule: TipRule): TipCheck {
   let nearest = FAULTS.length - 1
@@ -91,7 +90,7 @@ function* transfersOf(transaction: ParsedTransaction): Generator<Transfer> {
     if (kind === TRANSFER && accounts.length >= 2) {
       yield { ...common, to: second, canPay: isPayerWritable && isSigner(transaction, first) }
     } else if (kind === TRANSFER_WITH_SEED && accounts.length >= 3) {
-      // The payer is derived from a base key, and it is the base that signs.
+      // The payer is derived from a base key, and the base key signs.
       const canPay = isPayerWritable && isSigner(transaction, second) && isWholeWithSeed(data)
       yield { ...common, to: third, canPay }
     }
@@ -116,7 +115,7 @@ function isWholeWithSeed(data: Uint8Array): boolean {
   return BigInt(data.length) >= BigInt(WITH_SEED_HEAD_BYTES + 32) + seedBytes
 }
 
-/** Static keys by the header; keys from tables: all writable ones come before all others. */
+/** For static keys the header decides; of the loaded keys, the writable ones come first. */
 function isWritable(transaction: ParsedTransaction, index: number): boolean {
   const loaded = index - transaction.staticKeys.length
   if (loaded < 0) return isWritableStatic(transaction, index)

@@ -17,7 +17,7 @@ import { hasDuplicateKey } from './types.ts'
 
 const addressOf = (bytes: Uint8Array): Address => getAddressDecoder().decode(bytes)
 
-/** The shape of a transaction that is valid by construction; indexes are taken modulo what there is. */
+/** The parts of a transaction that is valid by construction; indexes are taken modulo the number of keys. */
 const shape = fc.record({
   version: fc.constantFrom('legacy' as const, 0 as const, 1 as const),
   signers: fc.integer({ min: 1, max: 4 }),
@@ -165,7 +165,7 @@ type KitMessage = {
 
 const bytesOf = (address: Address): Uint8Array => Uint8Array.from(getAddressEncoder().encode(address))
 
-test('what kit encodes is parsed to the same parts', (t) => {
+test('parses a transaction encoded by kit to the same parts', (t) => {
   checkProperty(
     t,
     fc.property(shape, (given) => {
@@ -195,7 +195,7 @@ test('what kit encodes is parsed to the same parts', (t) => {
   )
 })
 
-test('mutated bytes are accepted only when kit encodes them back to the same bytes, and refused as undecodable only when it does not', (t) => {
+test('accepts mutated bytes only when kit encodes them back to the same bytes, and refuses them as undecodable only when it does not', (t) => {
   const seed = seedOf(t)
   const random = createRandom(seed)
   const shapes = fc.sample(shape, { seed, numRuns: 300 })

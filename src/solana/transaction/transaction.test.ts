@@ -26,7 +26,7 @@ function fault(wire: Uint8Array): TransactionFault {
 
 const filled = (byte: number, length = 32): Uint8Array => new Uint8Array(length).fill(byte)
 
-/** A small valid transaction of each version to break: two signers, two other keys, one instruction. */
+/** A small valid transaction of each version, which the tests modify: two signers, two other keys, one instruction. */
 function sample(version: 'legacy' | 0 | 1, change: Partial<ParsedTransaction> = {}): Uint8Array {
   const noConfig = {
     priorityFeeLamports: null,
@@ -180,7 +180,7 @@ for (const [name, expected, wire] of edges) {
   })
 }
 
-test('a length that is not in its shortest form is refused wherever it stands', () => {
+test('refuses a length that is not in its shortest form, at every position', () => {
   for (const version of ['legacy', 0] as const) {
     const wire = sample(version, { addressTableLookups: version === 0 ? [lookup(1, 1)] : [] })
     const base = 1 + 128 + (version === 0 ? 1 : 0)
@@ -195,7 +195,7 @@ test('a length that is not in its shortest form is refused wherever it stands', 
   }
 })
 
-test('every prefix of a valid transaction is refused as truncated', () => {
+test('refuses every prefix of a valid transaction as truncated', () => {
   for (const version of ['legacy', 0, 1] as const) {
     const wire = sample(version, { addressTableLookups: version === 0 ? [lookup(1, 2)] : [] })
     for (let length = 0; length < wire.length; length++) {
@@ -204,13 +204,13 @@ test('every prefix of a valid transaction is refused as truncated', () => {
   }
 })
 
-test('a Buffer with an offset gives plain views of the right bytes', () => {
+test('a Buffer with an offset gives Uint8Array views of the right bytes', () => {
   const wire = sample('legacy')
   const buffer = Buffer.concat([Buffer.alloc(5), wire, Buffer.alloc(5)]).subarray(5, 5 + wire.length)
   assert.deepEqual(parsed(buffer), parsed(wire))
 })
 
-test('roles follow from the header', () => {
+test('the header determines the roles of keys', () => {
   const transaction = parsed(sample('legacy'))
   assert.deepEqual(
     [0, 1, 2, 3].map((i) => isSigner(transaction, i)),
@@ -222,7 +222,7 @@ test('roles follow from the header', () => {
   )
 })
 
-test('duplicate keys are seen', () => {
+test('detects duplicate keys', () => {
   assert.equal(hasDuplicateKey(parsed(sample('legacy')).staticKeys), false)
   const last = Uint8Array.from(filled(13)).with(31, 14)
   assert.equal(
@@ -235,7 +235,7 @@ test('duplicate keys are seen', () => {
   )
 })
 
-test('signatures are verified over the message of all three formats', () => {
+test('verifies signatures over the message in all three formats', () => {
   const keys = [createSigningKey(filled(1)), createSigningKey(filled(2))]
   for (const version of ['legacy', 0, 1] as const) {
     const staticKeys = [...keys.map((key) => key.publicKey), filled(4), filled(5)]

@@ -10,8 +10,8 @@ export type TransactionParse =
   | { readonly ok: false; readonly reason: TransactionFault }
 
 /**
- * Parses one whole transaction in any of the three wire formats: canonical lengths only, every index and limit checked, nothing after
- * the end. Never throws. The result's arrays are views into `wire`.
+ * Parses one transaction in any of the three wire formats: accepts only canonical lengths, checks every index and limit, and refuses
+ * trailing bytes. Never throws. The result's arrays are views into `wire`.
  */
 export function parseTransaction(wire: Uint8Array): TransactionParse {
   const read = readTransaction(wire, 0)
@@ -20,16 +20,16 @@ export function parseTransaction(wire: Uint8Array): TransactionParse {
   return { ok: true, transaction: read }
 }
 
-/** As parseTransaction, for a transaction that begins at `offset` and may be followed by other bytes; it says where it ends by `wireLength`. */
+/** As parseTransaction, for a transaction that begins at `offset` and may be followed by other bytes; `wireLength` of the result is its length. */
 export function readTransaction(bytes: Uint8Array, offset: number): TransactionRead {
   const first = bytes[offset]
   if (first === undefined) return 'truncated'
-  // A legacy signature count never has the high bit: 12 signatures fill the packet (SIMD-0385 relies on this).
+  // A legacy signature count never has the high bit: at most 12 signatures fit a packet (SIMD-0385 relies on this).
   if (first < 0x80) return readLegacyOrV0(bytes, offset)
   return first === 0x81 ? readV1(bytes, offset) : 'version-unsupported'
 }
 
-/** Faults of the bytes themselves, which a node reports as a failed deserialization; all others it calls a failed sanitization. */
+/** Faults that a node reports as a deserialization error; it reports all others as a sanitization error. */
 export function isDecodeFault(reason: TransactionFault): boolean {
   return (
     reason === 'truncated' ||
@@ -52,7 +52,7 @@ export function isWritableStatic(transaction: ParsedTransaction, index: number):
     : index < transaction.staticKeys.length - numReadonlyUnsigned
 }
 
-/** Whether every signature is the one its key made over the message. */
+/** Whether every signature is valid for its key and the message. */
 export function verifySignatures(transaction: ParsedTransaction): boolean {
   return transaction.signatures.every((signature, index) =>
     verifyEd25519(transaction.message, signature, transaction.staticKeys[index] as Uint8Array),

@@ -1,4 +1,4 @@
-/** What the three wire formats of a transaction have in common: the parsed form, the limits, the faults. */
+/** Types common to the three wire formats of a transaction: the parsed form, limits and faults. */
 
 export type ParsedTransaction = {
   readonly version: 'legacy' | 0 | 1
@@ -33,7 +33,7 @@ export type AddressTableLookup = {
   readonly readonlyIndexes: Uint8Array
 }
 
-/** Null where the transaction says nothing; what that then means is in SIMD-0385. */
+/** Null for a value that the transaction does not set; SIMD-0385 defines the defaults. */
 export type TransactionConfig = {
   readonly priorityFeeLamports: bigint | null
   readonly computeUnitLimit: number | null
@@ -58,10 +58,10 @@ export type TransactionFault =
   | 'config-mask'
   | 'config-heap-size'
 
-/** What a reader of one format gives: the transaction, or why it is none. */
+/** The result of parsing: the transaction, or the reason why it is invalid. */
 export type TransactionRead = ParsedTransaction | TransactionFault
 
-/** Legacy and v0: what fits one packet, 1280 - 40 - 8. */
+/** Legacy and v0: the payload of one packet, 1280 - 40 - 8. */
 export const WIRE_BYTES_MAX = 1232
 /** v1 (SIMD-0296, SIMD-0385). */
 export const WIRE_BYTES_V1_MAX = 4096
@@ -71,12 +71,12 @@ export const ACCOUNTS_MAX = 64
 /** SIMD-0160. */
 export const INSTRUCTIONS_MAX = 64
 
-/** A plain view, also when `bytes` is a Buffer. */
+/** A Uint8Array view, also when `bytes` is a Buffer. */
 export function viewOf(bytes: Uint8Array, from: number, to: number): Uint8Array {
   return new Uint8Array(bytes.buffer, bytes.byteOffset + from, to - from)
 }
 
-/** Views of `count` items of `size` bytes each, back to back. */
+/** Views of `count` consecutive items of `size` bytes each. */
 export function viewsOf(bytes: Uint8Array, from: number, count: number, size: number): Uint8Array[] {
   const views: Uint8Array[] = []
   for (let i = 0; i < count; i++) views.push(viewOf(bytes, from + i * size, from + (i + 1) * size))

@@ -85,7 +85,7 @@ export function readV1(bytes: Uint8Array, offset: number): TransactionRead {
   }
 }
 
-/** Values stand in the order of their mask bits. */
+/** Values are in the order of their mask bits. */
 function readConfig(bytes: Uint8Array, configAt: number, mask: number): TransactionConfig {
   let at = configAt
   const next = (bit: number): number | null => {

@@ -12,7 +12,7 @@ const structLogs = { structLogs: [{ depth: 1, op: 'SSTORE', stack: ['0x9', '0x1'
 
 type Responses = Record<string, (params: readonly unknown[]) => unknown>
 
-/** A node with one block of two transactions; `answers` says how it traces. */
+/** A node with one block of two transactions; `answers` sets how it traces. */
 function createNode(responses: Responses): { client: EvmNodeClient; asked: string[] } {
   const asked: string[] = []
   const txns = ['1', '2'].map((digit) => ({ hash: hash(digit), from: address('a'), to: address('b') }))

@@ -24,7 +24,7 @@ function slotsOf(accesses: readonly AccountAccess[]): string[] {
 }
 
 describe('struct logs', () => {
-  test('tell which slots of which contract were read and changed', () => {
+  test('return the slots of each contract that were read and changed', () => {
     assert.throws(() => accessesOfStructLogs({ structLogs: [{ depth: 1, op: 'SSTORE' }] }, txn), /stack/)
     // What a load or a call gives lies on top of the stack of the step after it.
     const steps = [
@@ -82,7 +82,7 @@ describe('struct logs', () => {
 })
 
 describe('the prestate tracer', () => {
-  test('tells everything touched, and with differences what was changed', () => {
+  test('returns everything touched, and in diff mode what was changed', () => {
     const touched = {
       [sender]: { balance: '0x64', nonce: 7 },
       [first]: {

@@ -125,6 +125,6 @@ test('property: a reader of many responses returns for each what a new reader wo
       read(responses, () => new ResponseReader(sinkOf(kept)), kept)
       assert.deepEqual(kept, fresh)
     }),
-    seedFor('answers of one connection', 500),
+    seedFor('responses of one connection', 500),
   )
 })

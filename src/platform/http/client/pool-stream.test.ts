@@ -130,10 +130,10 @@ test('calls on a stream after its end do not affect the connection, which may se
   assert.ok(first.kind === 'reply' && first.rest !== undefined)
   const collected = collect()
   first.rest.start(collected.listener)
-  await until('the first is whole', () => collected.end === 'end')
+  await until('the first is complete', () => collected.end === 'end')
 
   const second = on.call()
-  await until('the second is on its way', () => server.seen.length === 2)
+  await until('the second is sent', () => server.seen.length === 2)
   first.rest.pause()
   first.rest.resume()
   first.rest.abort()

@@ -43,19 +43,19 @@ function read(pieces: readonly string[], options: ResponseReaderOptions & { end?
 const OK = 'HTTP/1.1 200 OK\r\n'
 const chunked = `${OK}Transfer-Encoding: chunked\r\n\r\n`
 
-describe('answers that are read', () => {
+describe('responses that are accepted', () => {
   const table: [name: string, text: string, body: string, end?: boolean][] = [
     ['a length', `${OK}Content-Length: 5\r\n\r\nhello`, 'hello'],
     ['a length of zero', `${OK}Content-Length: 0\r\n\r\n`, ''],
     ['chunks', `${chunked}5\r\nhello\r\n1\r\n!\r\n0\r\n\r\n`, 'hello!'],
     ['chunks with extensions and trailers', `${chunked}5;a=b\r\nhello\r\n0 ; x\r\nX-A: 1\r\nX-B: 2\r\n\r\n`, 'hello'],
     ['chunk sizes in both cases', `${chunked}a\r\n0123456789\r\nA\r\n0123456789\r\n0\r\n\r\n`, '01234567890123456789'],
-    ['a length told by the end', `${OK}\r\nhello`, 'hello', true],
-    ['an empty answer told by the end', `${OK}\r\n`, '', true],
+    ['a body that ends with the connection', `${OK}\r\nhello`, 'hello', true],
+    ['an empty body that ends with the connection', `${OK}\r\n`, '', true],
     ['HTTP/1.0', 'HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nhi', 'hi'],
     ['no reason', 'HTTP/1.1 200\r\nContent-Length: 2\r\n\r\nhi', 'hi'],
     [
-      'interim answers',
+      'interim responses',
       `HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Hints\r\nLink: x\r\n\r\n${OK}Content-Length: 1\r\n\r\nx`,
       'x',
     ],
@@ -111,7 +111,7 @@ describe('answers that are read', () => {
   })
 })
 
-describe('answers that are refused', () => {
+describe('responses that are refused', () => {
   const table: [name: string, text: string][] = [
     ['two lengths', `${OK}Content-Length: 1\r\nContent-Length: 1\r\n\r\nx`],
     ['a list of lengths', `${OK}Content-Length: 1, 1\r\n\r\nx`],
@@ -136,13 +136,13 @@ describe('answers that are refused', () => {
     ['a status of the six hundreds', 'HTTP/1.1 600 OK\r\n\r\n'],
     ['another protocol', 'SSH-2.0-x\r\n\r\n'],
     ['switching protocols', 'HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\n'],
-    ['interim answers without end', 'HTTP/1.1 100 Continue\r\n\r\n'.repeat(9)],
+    ['interim responses without end', 'HTTP/1.1 100 Continue\r\n\r\n'.repeat(9)],
     ['a chunk without size', `${chunked}\r\n`],
     ['a chunk size that is none', `${chunked}wait\r\n`],
     ['a chunk size with a sign', `${chunked}+5\r\n`],
     ['a chunk size that is too long', `${chunked}00000000000005\r\n`],
     ['a chunk line that ends in a bare line feed', `${chunked}5\nhello\r\n`],
-    ['a chunk longer than said', `${chunked}2\r\nhello\r\n`],
+    ['a chunk longer than its length', `${chunked}2\r\nhello\r\n`],
     ['a bad trailer', `${chunked}0\r\nbad trailer\r\n\r\n`],
     ['a chunk extension without end', `${chunked}5;${'x'.repeat(300)}`],
     ['a head without end', `${OK}X-A: ${'x'.repeat(20_000)}`],

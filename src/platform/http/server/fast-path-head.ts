@@ -33,7 +33,7 @@ const NEVER_FAST_PATH: ReadonlySet<string> = new Set([
   'http2-settings',
 ])
 
-/** Lengths of the names that matter here: most others are told apart without comparing letters. */
+/** Lengths of the names that matter here: most others are excluded without comparing characters. */
 const RELEVANT_NAME_LENGTHS: ReadonlySet<number> = new Set(
   ['host', 'content-length', 'connection', ...NEVER_FAST_PATH].map((name) => name.length),
 )

@@ -287,7 +287,7 @@ test('aborts the source of a client that has closed', async () => {
   await until('the connection is closed', () => server.connections() === 0)
   made.resolve({
     ...responseOf(''),
-    rest: { start: () => assert.fail('nobody listens'), pause() {}, resume() {}, abort: () => void (aborted += 1) },
+    rest: { start: () => assert.fail('no listener'), pause() {}, resume() {}, abort: () => void (aborted += 1) },
   })
   await until('the source is aborted', () => aborted === 1)
 })

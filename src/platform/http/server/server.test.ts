@@ -20,7 +20,7 @@ const start = (deps: Partial<HttpServerDeps> = {}, options: Partial<HttpServerOp
     { log: silentLogger, onRequest: (_request, response) => sendJson(response, 200, { ok: true }), ...deps },
   )
 
-/** Writes the bytes and returns all that comes back until the server closes. */
+/** Writes the bytes and returns everything received until the server closes. */
 function raw(server: HttpServer, ...parts: (string | Buffer)[]): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(server.address.port, '127.0.0.1')

@@ -5,7 +5,7 @@ import { silentLogger } from '../../../platform/telemetry/logger.ts'
 import type { Upstream } from '../../../upstreams/service.ts'
 import { createLeaderSchedule } from './leader-schedule.ts'
 
-/** A node that answers from a table; what is not in it has no answer. */
+/** A node that responds from a table; other calls get no response. */
 function fakeNode(responses: Map<string, unknown>) {
   const asked: string[] = []
   const forward: Upstream['forward'] = ({ body }, done) => {
