@@ -6,7 +6,7 @@ export function alertsPage(alerts: readonly Alert[]): string {
   const sections = alerts.map(({ name, summary, expr, for: forTime, severity, does }) =>
     [
       `## ${name}`,
-      summary.replaceAll(/\{\{ \$labels\.(\w+) \}\}/g, '*$1*'),
+      summary.replaceAll(/\{\{ \$labels\.(\w+) \}\}/g, '`$1`'),
       `${severity === 'page' ? 'Severity page' : 'Severity ticket'}${forTime === '0s' ? '' : `, after ${forTime}`}: \`${expr}\``,
       does.map((step) => `- ${step}`).join('\n'),
     ].join('\n\n'),

@@ -97,13 +97,8 @@ export function toWire(value: unknown): unknown {
   return Object.fromEntries(
     entries.flatMap(([key, inner]) => {
       const wire = TIMES.includes(key) && typeof inner === 'number' ? isoTime(inner) : toWire(inner)
-      const earlier = EARLIER_NAMES[key]
-      return earlier === undefined
-        ? [[snakeCase(key), wire]]
-        : [
-            [snakeCase(key), wire],
-            [earlier, wire],
-          ]
+      const names = [snakeCase(key), EARLIER_NAMES[key]].filter((name) => name !== undefined)
+      return names.map((name) => [name, wire])
     }),
   )
 }

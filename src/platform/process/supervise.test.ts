@@ -144,6 +144,26 @@ test('the next instance starts only after the failed one is closed', async () =>
   assert.equal(instances.length, 2)
 })
 
+test('an instance that cannot be closed is replaced all the same', async () => {
+  const clock = createManualClock()
+  const seen: InstanceEvents[] = []
+  const supervised = supervise(
+    { backoff: BACKOFF },
+    {
+      clock,
+      random: createSeededRandom(1),
+      start(events) {
+        seen.push(events)
+        return { [Symbol.asyncDispose]: () => (seen.length === 1 ? Promise.reject(GONE) : Promise.resolve()) }
+      },
+    },
+  )
+  seen[0]?.failed(GONE)
+  await clock.advanceAsync(BACKOFF.maxMs)
+  assert.deepEqual([seen.length, supervised.state], [2, 'starting'])
+  await supervised[Symbol.asyncDispose]()
+})
+
 test('events of an instance that has failed have no effect on the next one', async () => {
   const { clock, instances, supervised, current } = rig()
   const first = current()
