@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { blockPackets, openSink, sendAll } from '../../../test/support/shreds.ts'
+import { createManualClock } from '../../core/clock.ts'
 import { systemClock } from '../../platform/process/clock.ts'
 import { secureRandom } from '../../platform/process/random.ts'
 import { until } from '../../platform/process/test-wait.ts'
@@ -55,6 +56,27 @@ test('a thread that dies is restarted on the same port, with its destinations', 
   const reported = () => reports.flatMap((report) => report.destinations).reduce((sum, { packets }) => sum + packets, 0)
   await until('the second block was reported', () => reported() >= 64)
   assert.equal(relay.ready.address.port, port)
+})
+
+test('a thread that sends no report for 30 s is replaced', async () => {
+  const clock = createManualClock()
+  const states: boolean[] = []
+  await using _relay = await startRelayLink(OPTIONS, {
+    clock,
+    random: secureRandom,
+    log: silentLogger,
+    onReport: () => {},
+    onState: (isUp) => void states.push(isUp),
+  })
+  // In one turn of the event loop, so that no report of the thread arrives meanwhile.
+  clock.advance(29_000)
+  assert.deepEqual(states, [])
+  clock.advance(9_000)
+  assert.deepEqual(states, [false])
+  await until('another thread runs', () => {
+    clock.advance(100)
+    return states.join() === 'false,true'
+  })
 })
 
 test('a port in use at the first start is an error for the caller and not a restart', async () => {
