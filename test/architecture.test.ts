@@ -101,6 +101,7 @@ const plan: Plan = {
     { path: /^src\/(sender|shreds)\/metrics\.ts$/, names: ['answer', 'seat'] },
     { path: /^(src\/platform\/(net\/listener-metrics|process\/memory-guard\.test)|scripts\/ops\/)/, names: ['door'] },
     { path: /^(test\/(behaviours|support)\/|src\/shreds\/service\.test)/, names: ['answer', 'says', 'door', 'seat'] },
+    { path: /^src\/cli\/output\/print/, names: ['says', 'gaps_told'] },
     { path: /./, names: ['answerBytesMax'] },
     // Instructions of the SPL Token-2022 program.
     { path: /./, names: ['harvestToMintEnabled', 'harvestWithheldTokensToMint'] },
