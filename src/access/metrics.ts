@@ -32,26 +32,26 @@ export type AccessReadings = {
 
 export function accessMetrics(registry: MetricsRegistry, read: AccessReadings = NO_READINGS): AccessMetrics {
   const perInterface = (name: string, help: string) => {
-    const counter = registry.counter({ name, help, labels: { interface: INTERFACES } })
+    const counter = registry.counter(name, help, { labels: { interface: INTERFACES } })
     return byName(INTERFACES, (value) => counter.with({ interface: value }))
   }
-  const refused = registry.counter({
-    name: 'sluice_access_refused_total',
-    help: 'Requests refused for lack of a valid token, by reason.',
-    labels: { reason: TOKEN_REFUSALS },
-  })
-  const limited = registry.counter({
-    name: 'sluice_access_limited_total',
-    help: 'Calls refused because a limit of the subscription was reached, by limit.',
-    labels: { limit: LIMITS },
-  })
-  const syncs = registry.counter({
-    name: 'sluice_access_quota_syncs_total',
-    help: 'Syncs of spent quota with the shared quota store, by result.',
-    labels: { result: SYNC_RESULTS },
-  })
-  const gauge = (name: string, help: string, value: () => number) => registry.gauge({ name, help, read: value })
-  const counter = (name: string, help: string, value: () => number) => registry.counter({ name, help, read: value })
+  const refused = registry.counter(
+    'sluice_access_refused_total',
+    'Requests refused for lack of a valid token, by reason.',
+    { labels: { reason: TOKEN_REFUSALS } },
+  )
+  const limited = registry.counter(
+    'sluice_access_limited_total',
+    'Calls refused because a limit of the subscription was reached, by limit.',
+    { labels: { limit: LIMITS } },
+  )
+  const syncs = registry.counter(
+    'sluice_access_quota_syncs_total',
+    'Syncs of spent quota with the shared quota store, by result.',
+    { labels: { result: SYNC_RESULTS } },
+  )
+  const gauge = (name: string, help: string, value: () => number) => registry.gauge(name, help, { read: value })
+  const counter = (name: string, help: string, value: () => number) => registry.counter(name, help, { read: value })
 
   counter('sluice_access_usage_flushes_total', 'Writes of usage to the store.', () => read.usage().flushes)
   counter(
@@ -90,10 +90,7 @@ export function accessMetrics(registry: MetricsRegistry, read: AccessReadings = 
     refused: byName(TOKEN_REFUSALS, (reason) => refused.with({ reason })),
     limited: byName(LIMITS, (limit) => limited.with({ limit })),
     snapshotSwaps: registry
-      .counter({
-        name: 'sluice_access_snapshot_swaps_total',
-        help: 'Times the snapshot was replaced by a newer one.',
-      })
+      .counter('sluice_access_snapshot_swaps_total', 'Times the snapshot was replaced by a newer one.')
       .with({}),
     sharedSyncs: byName(SYNC_RESULTS, (result) => syncs.with({ result })),
   }

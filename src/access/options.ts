@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { GRPC_KINDS, type Limits } from '../contract/limits.ts'
+import { integer, section } from '../contract/option-fields.ts'
 import { BATCH_ITEMS_DEFAULT, BUILT_IN_PLANS, findPlanFaults, type Plans, REQUEST_BYTES_DEFAULT } from './plan.ts'
 
 const MIB = 1024 * 1024
@@ -8,10 +9,10 @@ const MIB = 1024 * 1024
 const unlimited = z.union([z.literal('unlimited'), z.null()]).transform(() => null)
 const rate = z.number().min(0).max(100_000_000)
 const orUnlimited = <T extends z.ZodType>(number: T) => z.union([number, unlimited])
-const count = z.int().min(0).max(100_000_000)
+const count = integer(0, 100_000_000)
 
 const methodLimit = z.strictObject({
-  cost: z.int().min(0).max(1_000_000).optional().describe('Units that one call costs, instead of the default.'),
+  cost: integer(0, 1_000_000).optional().describe('Units that one call costs, instead of the default.'),
   perSecond: rate.optional().describe('Calls per second, with a burst of ten seconds.'),
 })
 
@@ -35,12 +36,8 @@ const limitFields = {
   grpcResume: z
     .boolean()
     .describe('Whether a gRPC stream whose node fails continues at another node instead of ending.'),
-  requestBytes: z
-    .int()
-    .min(1024)
-    .max(16 * MIB)
-    .describe('Bytes of one request body.'),
-  batchItems: z.int().min(1).max(10_000).describe('Calls in one batch.'),
+  requestBytes: integer(1024, 16 * MIB).describe('Bytes of one request body.'),
+  batchItems: integer(1, 10_000).describe('Calls in one batch.'),
   methods: z
     .record(z.string().min(1).max(64), methodLimit)
     .refine((methods) => Object.keys(methods).length <= 256, 'at most 256 methods can have their own limits')
@@ -111,10 +108,7 @@ const sharedQuota = z.strictObject({
     .max(64)
     .default('sluice')
     .describe('Prefix of each key, so that two installations can share one server.'),
-  processesAssumed: z
-    .int()
-    .min(1)
-    .max(1000)
+  processesAssumed: integer(1, 1000)
     .default(1)
     .describe('Processes that share the quota, used until the server has been reached for the first time.'),
 })
@@ -123,25 +117,14 @@ export const accessOptions = z.strictObject({
   store: store
     .default({ engine: 'sqlite', file: 'access.db' })
     .describe('Database of customers, subscriptions and token hashes.'),
-  quota: z
-    .strictObject({
-      shared: sharedQuota
-        .optional()
-        .describe('One quota for several processes or machines that serve the same tokens.'),
-    })
-    .prefault({})
-    .describe('Where quota is counted: in memory unless shared.'),
-  usage: z
-    .strictObject({
-      keepDays: z
-        .int()
-        .min(USAGE_KEEP_DAYS_MIN)
-        .max(36_500)
-        .default(400)
-        .describe('Days that usage is kept; older hours are deleted. The audit log is never shortened.'),
-    })
-    .prefault({})
-    .describe('Usage: one row per hour, subscription and interface.'),
+  quota: section('Where quota is counted: in memory unless shared.', {
+    shared: sharedQuota.optional().describe('One quota for several processes or machines that serve the same tokens.'),
+  }),
+  usage: section('Usage: one row per hour, subscription and interface.', {
+    keepDays: integer(USAGE_KEEP_DAYS_MIN, 36_500)
+      .default(400)
+      .describe('Days that usage is kept; older hours are deleted. The audit log is never shortened.'),
+  }),
   plans: plansSchema,
 })
 

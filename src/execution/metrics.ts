@@ -40,11 +40,10 @@ export type WsCloseReason = (typeof CLOSES)[number]
 export function executionMetrics(registry: MetricsRegistry) {
   let read: ExecutionReadings = NOTHING_TO_READ
   const gauge = (name: string, help: string, value: () => number) =>
-    registry.gauge({ name: `sluice_execution_${name}`, help, read: value })
+    registry.gauge(`sluice_execution_${name}`, help, { read: value })
   const total = (name: string, help: string, value: (stats: SourceStats) => number) =>
-    registry.counter({ name: `sluice_execution_${name}_total`, help, read: () => value(read.ring().stats) })
-  const count = (name: string, help: string) =>
-    registry.counter({ name: `sluice_execution_${name}_total`, help }).with({})
+    registry.counter(`sluice_execution_${name}_total`, help, { read: () => value(read.ring().stats) })
+  const count = (name: string, help: string) => registry.counter(`sluice_execution_${name}_total`, help).with({})
 
   gauge('ws_connections', 'Open WebSocket connections.', () => read.connections())
   gauge('ws_waiting_frames', 'Frames queued for slow clients.', () => read.waitingFrames())
@@ -79,60 +78,54 @@ export function executionMetrics(registry: MetricsRegistry) {
     attach(readings: ExecutionReadings): void {
       read = readings
     },
-    published: registry.counter({
-      name: 'sluice_execution_published_total',
-      help: 'Frames published, by kind, with or without subscribers.',
-      labels: { kind: KINDS },
-    }),
+    published: registry.counter(
+      'sluice_execution_published_total',
+      'Frames published, by kind, with or without subscribers.',
+      { labels: { kind: KINDS } },
+    ),
     delivered: count('ws_delivered', 'Frames written to clients.'),
     dropped: count('ws_dropped', 'Frames dropped because a client was too slow.'),
-    joined: registry.counter({
-      name: 'sluice_execution_ws_joins_total',
-      help: 'Connections by how they started: resumed, with a snapshot, or with a cursor outside the window.',
-      labels: { how: JOINS },
-    }),
-    closed: registry.counter({
-      name: 'sluice_execution_ws_closes_total',
-      help: 'Connections closed, by reason.',
+    joined: registry.counter(
+      'sluice_execution_ws_joins_total',
+      'Connections by how they started: resumed, with a snapshot, or with a cursor outside the window.',
+      { labels: { how: JOINS } },
+    ),
+    closed: registry.counter('sluice_execution_ws_closes_total', 'Connections closed, by reason.', {
       labels: { reason: CLOSES },
     }),
-    refused: registry.counter({
-      name: 'sluice_execution_ws_refused_total',
-      help: 'Handshakes refused, by reason.',
+    refused: registry.counter('sluice_execution_ws_refused_total', 'Handshakes refused, by reason.', {
       labels: { reason: REFUSALS },
     }),
-    subscribeRefused: registry.counter({
-      name: 'sluice_execution_ws_subscribe_refused_total',
-      help: 'Subscribe messages refused, by code.',
-      labels: { code: SUBSCRIBE_ERRORS },
-    }),
+    subscribeRefused: registry.counter(
+      'sluice_execution_ws_subscribe_refused_total',
+      'Subscribe messages refused, by code.',
+      { labels: { code: SUBSCRIBE_ERRORS } },
+    ),
     ringRestarts: count('ring_restarts', 'Times that the ring was replaced.'),
     serviceRestarts: count('service_restarts', 'Times that the service restarted because its source was silent.'),
-    calls: registry.counter({
-      name: 'sluice_execution_rpc_calls_total',
-      help: 'JSON-RPC calls, by method and outcome.',
+    calls: registry.counter('sluice_execution_rpc_calls_total', 'JSON-RPC calls, by method and outcome.', {
       labels: { method: METHODS, outcome: OUTCOMES },
     }),
-    limits: registry.counter({
-      name: 'sluice_execution_limits_reached_total',
-      help: 'Requests, calls and messages refused because of a limit, by the value of data.limit.',
-      labels: { limit: LIMIT_NAMES },
-    }),
-    finalize: registry.histogram({
-      name: 'sluice_execution_finalize_seconds',
-      help: 'Time from the start of a block to its finalization, by the timestamps of the ring.',
-      buckets: [0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.2, 1.5, 2, 3, 5, 10],
-    }),
-    publish: registry.histogram({
-      name: 'sluice_execution_publish_seconds',
-      help: 'Time from reading events to publishing their results.',
-      buckets: [0.0001, 0.00025, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1],
-    }),
-    flush: registry.histogram({
-      name: 'sluice_execution_ws_flush_seconds',
-      help: 'Time to write one batch of frames to all sockets.',
-      buckets: [0.0001, 0.00025, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1],
-    }),
+    limits: registry.counter(
+      'sluice_execution_limits_reached_total',
+      'Requests, calls and messages refused because of a limit, by the value of data.limit.',
+      { labels: { limit: LIMIT_NAMES } },
+    ),
+    finalize: registry.histogram(
+      'sluice_execution_finalize_seconds',
+      'Time from the start of a block to its finalization, by the timestamps of the ring.',
+      { buckets: [0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.2, 1.5, 2, 3, 5, 10] },
+    ),
+    publish: registry.histogram(
+      'sluice_execution_publish_seconds',
+      'Time from reading events to publishing their results.',
+      { buckets: [0.0001, 0.00025, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1] },
+    ),
+    flush: registry.histogram(
+      'sluice_execution_ws_flush_seconds',
+      'Time to write one batch of frames to all sockets.',
+      { buckets: [0.0001, 0.00025, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1] },
+    ),
   }
 }
 

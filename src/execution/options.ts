@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { listenerOption } from '../contract/listener-option.ts'
+import { integer, section } from '../contract/option-fields.ts'
 import { BLOCKED_BY_DEFAULT, RAW_EVENTS } from '../contract/stream-events.ts'
 
 const MIB = 1024 * 1024
@@ -30,7 +31,7 @@ export const executionOptions = z.strictObject({
         .regex(/^(file|env):.+$/, 'give file:PATH or env:NAME')
         .optional()
         .describe('Reference to a secret sent as Authorization: Bearer.'),
-      pollMs: z.int().min(100).max(60_000).default(1000).describe('How often the node is polled for its newest block.'),
+      pollMs: integer(100, 60_000).default(1000).describe('How often the node is polled for its newest block.'),
     })
     .optional()
     .describe('An EVM node with tracing, instead of a ring. It provides accesses, but no durations.'),
@@ -49,130 +50,71 @@ export const executionOptions = z.strictObject({
     .max(64)
     .default([])
     .describe('Addresses or networks of proxies whose x-forwarded-for header is trusted.'),
-  connectionsMax: z.int().min(1).max(100_000).default(10_000).describe('Maximum number of WebSocket connections.'),
-  connectionsPerAddress: z
-    .int()
-    .min(1)
-    .max(100_000)
+  connectionsMax: integer(1, 100_000).default(10_000).describe('Maximum number of WebSocket connections.'),
+  connectionsPerAddress: integer(1, 100_000)
     .default(10)
     .describe('Maximum number of WebSocket connections per address; loopback is not counted. Further ones get 429.'),
-  subscribeItemsMax: z.int().min(4).max(29).default(8).describe('Maximum number of items in a subscription.'),
+  subscribeItemsMax: integer(4, 29).default(8).describe('Maximum number of items in a subscription.'),
   blockedEvents: z
     .array(z.enum(RAW_EVENTS))
     .default([...BLOCKED_BY_DEFAULT])
     .describe('Raw events that clients cannot subscribe to.'),
-  resume: z
-    .strictObject({
-      entriesMax: z.int().min(1).max(10_000_000).default(100_000).describe('Frames kept for clients that resume.'),
-      bytesMax: z
-        .int()
-        .min(MIB)
-        .max(4096 * MIB)
-        .default(64 * MIB)
-        .describe('The same limit in bytes; the lower one applies.'),
-      eventsLingerMs: z
-        .int()
-        .min(0)
-        .max(3_600_000)
-        .default(300_000)
-        .describe('How long raw events are recorded after their last subscriber has disconnected.'),
-    })
-    .prefault({})
-    .describe('The resume buffer.'),
-  client: z
-    .strictObject({
-      framesMax: z.int().min(16).max(1_000_000).default(4096).describe('Frames queued for one client.'),
-      bytesMax: z
-        .int()
-        .min(MIB)
-        .max(1024 * MIB)
-        .default(4 * MIB)
-        .describe('The same in bytes.'),
-      dropsMax: z
-        .int()
-        .min(1)
-        .max(10_000_000)
-        .default(10_000)
-        .describe('Dropped frames before a client is disconnected.'),
-      pingMs: z.int().min(1000).max(600_000).default(30_000).describe('Time between pings.'),
-      pingsMissedMax: z
-        .int()
-        .min(1)
-        .max(10)
-        .default(2)
-        .describe('Pings without a pong before a client is disconnected.'),
-    })
-    .prefault({})
-    .describe('Limits of one client.'),
-  topAccesses: z
-    .strictObject({
-      everyMs: z.int().min(100).max(600_000).default(5000).describe('How often TopAccesses is sent, if it changed.'),
-      resetMs: z.int().min(1000).max(86_400_000).default(300_000).describe('How often its counters are reset.'),
-    })
-    .prefault({})
-    .describe('Most accessed accounts and slots.'),
-  blocks: z
-    .strictObject({
-      heldMax: z.int().min(1).max(10_000).default(128).describe('Blocks held in memory for JSON-RPC.'),
-      bytesMax: z
-        .int()
-        .min(MIB)
-        .max(4096 * MIB)
-        .default(64 * MIB)
-        .describe('The same in bytes.'),
-    })
-    .prefault({})
-    .describe('Blocks available to JSON-RPC.'),
+  resume: section('The resume buffer.', {
+    entriesMax: integer(1, 10_000_000).default(100_000).describe('Frames kept for clients that resume.'),
+    bytesMax: integer(MIB, 4096 * MIB)
+      .default(64 * MIB)
+      .describe('The same limit in bytes; the lower one applies.'),
+    eventsLingerMs: integer(0, 3_600_000)
+      .default(300_000)
+      .describe('How long raw events are recorded after their last subscriber has disconnected.'),
+  }),
+  client: section('Limits of one client.', {
+    framesMax: integer(16, 1_000_000).default(4096).describe('Frames queued for one client.'),
+    bytesMax: integer(MIB, 1024 * MIB)
+      .default(4 * MIB)
+      .describe('The same in bytes.'),
+    dropsMax: integer(1, 10_000_000).default(10_000).describe('Dropped frames before a client is disconnected.'),
+    pingMs: integer(1000, 600_000).default(30_000).describe('Time between pings.'),
+    pingsMissedMax: integer(1, 10).default(2).describe('Pings without a pong before a client is disconnected.'),
+  }),
+  topAccesses: section('Most accessed accounts and slots.', {
+    everyMs: integer(100, 600_000).default(5000).describe('How often TopAccesses is sent, if it changed.'),
+    resetMs: integer(1000, 86_400_000).default(300_000).describe('How often its counters are reset.'),
+  }),
+  blocks: section('Blocks available to JSON-RPC.', {
+    heldMax: integer(1, 10_000).default(128).describe('Blocks held in memory for JSON-RPC.'),
+    bytesMax: integer(MIB, 4096 * MIB)
+      .default(64 * MIB)
+      .describe('The same in bytes.'),
+  }),
   corsOrigins: z
     .array(z.string().regex(/^https?:\/\/[^/\s]+$/, 'give an origin such as https://app.example.com'))
     .max(64)
     .default([])
     .describe('Origins of web pages that may call POST /. Reads are open to any origin.'),
-  work: z
-    .strictObject({
-      unitsPerSecond: z
-        .int()
-        .min(10)
-        .max(1_000_000)
+  work: section(
+    'Work budget of each client. A unit is 0.1 to 0.3 ms: a call costs 1, a block searched for logs 1, each 4 KiB of a response 1.',
+    {
+      unitsPerSecond: integer(10, 1_000_000)
         .default(2000)
         .describe('Work per client address, or per subscription where tokens are required.'),
-      burstUnits: z
-        .int()
-        .min(1000)
-        .max(10_000_000)
-        .default(10_000)
-        .describe('Units that a client can save up for a burst.'),
-    })
-    .prefault({})
-    .describe(
-      'Work budget of each client. A unit is 0.1 to 0.3 ms: a call costs 1, a block searched for logs 1, each 4 KiB of a response 1.',
-    ),
-  rpc: z
-    .strictObject({
-      requestBytesMax: z
-        .int()
-        .min(1024)
-        .max(4 * MIB)
-        .default(MIB / 8)
-        .describe('Bytes of one request body.'),
-      batchItemsMax: z.int().min(1).max(1000).default(100).describe('Calls in one batch.'),
-      logBlocksMax: z.int().min(1).max(10_000).default(1000).describe('Blocks of one eth_getLogs.'),
-      responseBytesMax: z
-        .int()
-        .min(64 * 1024)
-        .max(256 * MIB)
-        .default(16 * MIB)
-        .describe('Bytes of one response. One client may have twice this unread, all clients together eight times.'),
-      requestsPerClientMax: z.int().min(1).max(1000).default(32).describe('Concurrent requests of one client.'),
-      renderedBytesMax: z
-        .int()
-        .min(0)
-        .max(4096 * MIB)
-        .default(32 * MIB)
-        .describe('Cache of rendered blocks and receipts, in bytes.'),
-    })
-    .prefault({})
-    .describe('Limits of POST /.'),
+      burstUnits: integer(1000, 10_000_000).default(10_000).describe('Units that a client can save up for a burst.'),
+    },
+  ),
+  rpc: section('Limits of POST /.', {
+    requestBytesMax: integer(1024, 4 * MIB)
+      .default(MIB / 8)
+      .describe('Bytes of one request body.'),
+    batchItemsMax: integer(1, 1000).default(100).describe('Calls in one batch.'),
+    logBlocksMax: integer(1, 10_000).default(1000).describe('Blocks of one eth_getLogs.'),
+    responseBytesMax: integer(64 * 1024, 256 * MIB)
+      .default(16 * MIB)
+      .describe('Bytes of one response. One client may have twice this unread, all clients together eight times.'),
+    requestsPerClientMax: integer(1, 1000).default(32).describe('Concurrent requests of one client.'),
+    renderedBytesMax: integer(0, 4096 * MIB)
+      .default(32 * MIB)
+      .describe('Cache of rendered blocks and receipts, in bytes.'),
+  }),
 })
 
 export type ExecutionOptions = z.output<typeof executionOptions>

@@ -89,65 +89,52 @@ export type BundleReadings = {
 }
 
 export function bundleMetrics(registry: MetricsRegistry, read: BundleReadings = NOTHING_TO_READ): BundleMetrics {
-  const requests = registry.counter({
-    name: 'sluice_bundle_requests_total',
-    help: 'Requests admitted, by interface and method.',
+  const requests = registry.counter('sluice_bundle_requests_total', 'Requests admitted, by interface and method.', {
     labels: { interface: INTERFACES, method: METHODS },
   })
-  const refused = registry.counter({
-    name: 'sluice_bundle_refused_total',
-    help: 'Requests and connections refused by a limit, by interface and limit.',
-    labels: { interface: INTERFACES, limit: LIMITS },
-  })
-  const seconds = registry.histogram({
-    name: 'sluice_bundle_answer_seconds',
-    help: 'From the admission of a call to its response, or to the beginning of a large one, by interface.',
-    labels: { interface: INTERFACES },
-    buckets: SECONDS,
-  })
-  const late = registry.counter({
-    name: 'sluice_bundle_late_refusals_total',
-    help: 'Refusals of a token that were delayed because their address had shown too many, by interface.',
-    labels: { interface: INTERFACES },
-  })
-  const open = registry.gauge({
-    name: 'sluice_bundle_connections',
-    help: 'Open WebSockets and gRPC streams.',
+  const refused = registry.counter(
+    'sluice_bundle_refused_total',
+    'Requests and connections refused by a limit, by interface and limit.',
+    { labels: { interface: INTERFACES, limit: LIMITS } },
+  )
+  const seconds = registry.histogram(
+    'sluice_bundle_answer_seconds',
+    'From the admission of a call to its response, or to the beginning of a large one, by interface.',
+    { labels: { interface: INTERFACES }, buckets: SECONDS },
+  )
+  const late = registry.counter(
+    'sluice_bundle_late_refusals_total',
+    'Refusals of a token that were delayed because their address had shown too many, by interface.',
+    { labels: { interface: INTERFACES } },
+  )
+  const open = registry.gauge('sluice_bundle_connections', 'Open WebSockets and gRPC streams.', {
     labels: { interface: STREAMING },
   })
-  const streaming = (name: string, help: string) => registry.counter({ name, help, labels: { interface: STREAMING } })
+  const streaming = (name: string, help: string) => registry.counter(name, help, { labels: { interface: STREAMING } })
   const messages = streaming('sluice_bundle_messages_out_total', 'Messages sent on open connections.')
   const bytes = streaming('sluice_bundle_bytes_out_total', 'Bytes sent on open connections, framing included.')
   const slow = streaming('sluice_bundle_slow_consumers_total', 'Connections closed because their client did not read.')
-  const gaps = registry.counter({
-    name: 'sluice_bundle_gaps_told_total',
-    help: 'Gap notifications sent to WebSocket clients that requested them.',
-  })
-  const resumes = registry.counter({
-    name: 'sluice_bundle_grpc_resumes_total',
-    help: 'Streams of a lost node whose plan has grpcResume, by whether another node took them over.',
-    labels: { result: RESUME_RESULTS },
-  })
-  const cache = registry.counter({
-    name: 'sluice_bundle_cache_lookups_total',
-    help: 'Calls whose response never changes, by whether it was cached.',
-    labels: { result: CACHE_RESULTS },
-  })
-  registry.gauge({
-    name: 'sluice_bundle_cache_entries',
-    help: 'Cached responses.',
-    read: () => read.cache().entries,
-  })
-  registry.gauge({
-    name: 'sluice_bundle_cache_bytes',
-    help: 'Bytes of the cached responses.',
-    read: () => read.cache().bytes,
-  })
-  registry.gauge({
-    name: 'sluice_bundle_upstream_subscriptions',
-    help: 'Subscriptions at nodes, each shared by any number of clients.',
-    read: () => read.upstreamSubscriptions(),
-  })
+  const gaps = registry.counter(
+    'sluice_bundle_gaps_told_total',
+    'Gap notifications sent to WebSocket clients that requested them.',
+  )
+  const resumes = registry.counter(
+    'sluice_bundle_grpc_resumes_total',
+    'Streams of a lost node whose plan has grpcResume, by whether another node took them over.',
+    { labels: { result: RESUME_RESULTS } },
+  )
+  const cache = registry.counter(
+    'sluice_bundle_cache_lookups_total',
+    'Calls whose response never changes, by whether it was cached.',
+    { labels: { result: CACHE_RESULTS } },
+  )
+  registry.gauge('sluice_bundle_cache_entries', 'Cached responses.', { read: () => read.cache().entries })
+  registry.gauge('sluice_bundle_cache_bytes', 'Bytes of the cached responses.', { read: () => read.cache().bytes })
+  registry.gauge(
+    'sluice_bundle_upstream_subscriptions',
+    'Subscriptions at nodes, each shared by any number of clients.',
+    { read: () => read.upstreamSubscriptions() },
+  )
 
   function listenerMeter(name: (typeof INTERFACES)[number]): ListenerMeter {
     const byMethod = byName([...METHODS, OTHER], (method) => requests.with({ interface: name, method }))

@@ -28,26 +28,20 @@ export type IndexerMetrics = {
 }
 
 export function indexerMetrics(registry: MetricsRegistry): IndexerMetrics {
-  const count = (name: string, help: string): Count => registry.counter({ name, help }).with({})
-  const gauge = (name: string, help: string): Gauge => registry.gauge({ name, help }).with({})
+  const count = (name: string, help: string): Count => registry.counter(name, help).with({})
+  const gauge = (name: string, help: string): Gauge => registry.gauge(name, help).with({})
   const blocks = count('sluice_indexer_blocks_total', 'Blocks written to the store.')
   const headSlot = gauge('sluice_indexer_head_slot', 'Last slot of the newest range without a gap.')
   const batchSeconds = registry
-    .histogram({
-      name: 'sluice_indexer_batch_seconds',
-      help: 'Time to write one batch of blocks, including the transaction.',
+    .histogram('sluice_indexer_batch_seconds', 'Time to write one batch of blocks, including the transaction.', {
       buckets: BATCH_BUCKETS,
     })
     .with({})
-  const queries = registry.counter({
-    name: 'sluice_indexer_queries_total',
-    help: 'Queries of customers, by outcome.',
+  const queries = registry.counter('sluice_indexer_queries_total', 'Queries of customers, by outcome.', {
     labels: { outcome: QUERY_OUTCOMES },
   })
   const querySeconds = registry
-    .histogram({
-      name: 'sluice_indexer_query_seconds',
-      help: 'Time from the query to its complete result.',
+    .histogram('sluice_indexer_query_seconds', 'Time from the query to its complete result.', {
       buckets: QUERY_BUCKETS,
     })
     .with({})

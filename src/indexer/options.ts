@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { listenerOption } from '../contract/listener-option.ts'
+import { integer, section } from '../contract/option-fields.ts'
 import { isSecretRef, SECRET_REF_RULE } from '../platform/config/secret-ref.ts'
 import { parseRemoteAddress } from '../platform/net/pinned-address.ts'
 
@@ -70,112 +71,75 @@ export const indexerOptions = z
       .default('duckdb')
       .describe("Database of the tables: the embedded one, or the operator's own ClickHouse."),
     clickhouse: clickhouse.optional().describe('The operator\'s ClickHouse, for engine = "clickhouse".'),
-    store: z
-      .strictObject({
-        memoryBytes: z
-          .int()
-          .min(128 * MIB)
-          .default(512 * MIB)
-          .describe('Memory of the embedded database, for customers and ingest together.'),
-        residentBytesMax: z
-          .int()
-          .min(256 * MIB)
-          .default(1024 * MIB)
-          .describe('Resident memory at which its process is ended and restarted; well above memoryBytes.'),
-        threads: z
-          .int()
-          .min(1)
-          .max(64)
-          .default(2)
-          .describe('Threads of the embedded database that run queries; ingest has a separate one.'),
-      })
-      .prefault({})
-      .describe('The embedded database, which runs in a child process.'),
-    ingest: z
-      .strictObject({
-        enabled: z
-          .boolean()
-          .default(true)
-          .describe(
-            'Whether this process writes; false where another process writes into the same ClickHouse. A database has one writer.',
-          ),
-        batchBlocks: z.int().min(1).max(256).default(8).describe('Blocks written in one transaction.'),
-        batchMs: z
-          .int()
-          .min(10)
-          .max(10_000)
-          .default(1000)
-          .describe('A smaller batch is written when its first block has waited this long.'),
-        heldBlocksMax: z
-          .int()
-          .min(8)
-          .max(10_000)
-          .default(256)
-          .describe('Most blocks held while an earlier one is missing.'),
-        fetchParallel: z.int().min(1).max(64).default(4).describe('Blocks fetched concurrently when a gap is filled.'),
-      })
-      .prefault({})
-      .describe('Ingest from the block stream into the tables.'),
-    query: z
-      .strictObject({
-        secondsMax: z.number().min(0.1).max(3600).default(30).describe('Time limit of one query.'),
-        rowsMax: z
-          .int()
-          .min(1)
-          .max(100_000_000)
-          .default(1_000_000)
-          .describe('Most rows in one result; more is an error, never a truncated result.'),
-        bytesMax: z
-          .int()
-          .min(1024)
-          .max(1024 * MIB)
-          .default(64 * MIB)
-          .describe('Most bytes in one result.'),
-        concurrentPerSubscription: z
-          .int()
-          .min(1)
-          .max(64)
-          .default(4)
-          .describe('Concurrent queries of one subscription; each counts until its result is read. More are refused.'),
-        concurrent: z
-          .int()
-          .min(1)
-          .max(16)
-          .default(8)
-          .describe(
-            'Concurrent queries of all subscriptions, counted likewise. More wait, and subscriptions are served in rotation; one subscription gets at most half.',
-          ),
-        waitingMax: z
-          .int()
-          .min(0)
-          .max(1024)
-          .default(64)
-          .describe('Most queries that wait for a permit; more are refused.'),
-        waitSecondsMax: z
-          .number()
-          .min(0)
-          .max(600)
-          .default(30)
-          .describe('Time that a query waits for a permit before it is refused.'),
-        readSecondsMax: z
-          .number()
-          .min(1)
-          .max(3600)
-          .default(300)
-          .describe('Time for a client to read a result; then its connection is closed.'),
-        heldBytesMax: z
-          .int()
-          .min(MIB)
-          .default(128 * MIB)
-          .describe('Most bytes of results that are not read yet, in the process of the embedded database.'),
-        heldBytesPerSubscription: z
-          .int()
-          .min(MIB)
-          .default(64 * MIB)
-          .describe('The same for one subscription; not below bytesMax.'),
-      })
-      .prefault({})
-      .describe('Limits of queries.'),
+    store: section('The embedded database, which runs in a child process.', {
+      memoryBytes: z
+        .int()
+        .min(128 * MIB)
+        .default(512 * MIB)
+        .describe('Memory of the embedded database, for customers and ingest together.'),
+      residentBytesMax: z
+        .int()
+        .min(256 * MIB)
+        .default(1024 * MIB)
+        .describe('Resident memory at which its process is ended and restarted; well above memoryBytes.'),
+      threads: integer(1, 64)
+        .default(2)
+        .describe('Threads of the embedded database that run queries; ingest has a separate one.'),
+    }),
+    ingest: section('Ingest from the block stream into the tables.', {
+      enabled: z
+        .boolean()
+        .default(true)
+        .describe(
+          'Whether this process writes; false where another process writes into the same ClickHouse. A database has one writer.',
+        ),
+      batchBlocks: integer(1, 256).default(8).describe('Blocks written in one transaction.'),
+      batchMs: integer(10, 10_000)
+        .default(1000)
+        .describe('A smaller batch is written when its first block has waited this long.'),
+      heldBlocksMax: integer(8, 10_000).default(256).describe('Most blocks held while an earlier one is missing.'),
+      fetchParallel: integer(1, 64).default(4).describe('Blocks fetched concurrently when a gap is filled.'),
+    }),
+    query: section('Limits of queries.', {
+      secondsMax: z.number().min(0.1).max(3600).default(30).describe('Time limit of one query.'),
+      rowsMax: integer(1, 100_000_000)
+        .default(1_000_000)
+        .describe('Most rows in one result; more is an error, never a truncated result.'),
+      bytesMax: integer(1024, 1024 * MIB)
+        .default(64 * MIB)
+        .describe('Most bytes in one result.'),
+      concurrentPerSubscription: integer(1, 64)
+        .default(4)
+        .describe('Concurrent queries of one subscription; each counts until its result is read. More are refused.'),
+      concurrent: integer(1, 16)
+        .default(8)
+        .describe(
+          'Concurrent queries of all subscriptions, counted likewise. More wait, and subscriptions are served in rotation; one subscription gets at most half.',
+        ),
+      waitingMax: integer(0, 1024).default(64).describe('Most queries that wait for a permit; more are refused.'),
+      waitSecondsMax: z
+        .number()
+        .min(0)
+        .max(600)
+        .default(30)
+        .describe('Time that a query waits for a permit before it is refused.'),
+      readSecondsMax: z
+        .number()
+        .min(1)
+        .max(3600)
+        .default(300)
+        .describe('Time for a client to read a result; then its connection is closed.'),
+      heldBytesMax: z
+        .int()
+        .min(MIB)
+        .default(128 * MIB)
+        .describe('Most bytes of results that are not read yet, in the process of the embedded database.'),
+      heldBytesPerSubscription: z
+        .int()
+        .min(MIB)
+        .default(64 * MIB)
+        .describe('The same for one subscription; not below bytesMax.'),
+    }),
   })
   .refine(
     ({ query }) => query.heldBytesPerSubscription >= query.bytesMax && query.heldBytesMax >= query.bytesMax,

@@ -46,20 +46,21 @@ export type TableName =
   | 'accounts'
   | 'rewards'
 
-const SLOT: Column = { name: 'slot', type: 'u64', help: 'the slot of the block', codec: 'rising' }
-const BLOCK_TIME: Column = {
-  name: 'block_time',
-  type: 'time',
-  help: 'when the block was made, as its validators vote; 1970-01-01 where the chain has no time',
-  codec: 'rising',
+type ColumnExtras = Pick<Column, 'codec' | 'isLookedUp'>
+
+function column(name: string, type: ColumnType, help: string, extras: ColumnExtras = {}): Column {
+  return { name, type, help, ...extras }
 }
-const TX_INDEX: Column = {
-  name: 'tx_index',
-  type: 'u32',
-  help: 'index of the transaction in its block',
-  codec: 'rising',
-}
-const SIGNATURE: Column = { name: 'signature', type: 'text', help: 'first signature of the transaction, base58' }
+
+const SLOT = column('slot', 'u64', 'the slot of the block', { codec: 'rising' })
+const BLOCK_TIME = column(
+  'block_time',
+  'time',
+  'when the block was made, as its validators vote; 1970-01-01 where the chain has no time',
+  { codec: 'rising' },
+)
+const TX_INDEX = column('tx_index', 'u32', 'index of the transaction in its block', { codec: 'rising' })
+const SIGNATURE = column('signature', 'text', 'first signature of the transaction, base58')
 
 export const TABLES: readonly Table[] = [
   {
@@ -69,28 +70,20 @@ export const TABLES: readonly Table[] = [
     columns: [
       SLOT,
       BLOCK_TIME,
-      {
-        name: 'block_height',
-        type: 'u64',
-        help: 'number of blocks before it; smaller than the slot by the number of skipped slots',
-        codec: 'rising',
-      },
-      { name: 'blockhash', type: 'text', help: 'hash of the block, base58' },
-      { name: 'parent_slot', type: 'u64', help: 'slot of the block before it', codec: 'rising' },
-      { name: 'parent_blockhash', type: 'text', help: 'hash of the block before it' },
-      {
-        name: 'leader',
-        type: 'word',
-        help: 'the validator that made it, from the fee reward; empty where there is none',
-      },
-      { name: 'tx_count', type: 'u32', help: 'transactions in the block, votes included' },
-      { name: 'vote_tx_count', type: 'u32', help: 'of these, simple votes' },
-      {
-        name: 'commitment',
-        type: 'word',
-        help: '`confirmed` or `finalized`, as known when it was last written',
-      },
-      { name: 'source', type: 'word', help: '`stream` or `backfill`: where the block came from' },
+      column(
+        'block_height',
+        'u64',
+        'number of blocks before it; smaller than the slot by the number of skipped slots',
+        { codec: 'rising' },
+      ),
+      column('blockhash', 'text', 'hash of the block, base58'),
+      column('parent_slot', 'u64', 'slot of the block before it', { codec: 'rising' }),
+      column('parent_blockhash', 'text', 'hash of the block before it'),
+      column('leader', 'word', 'the validator that made it, from the fee reward; empty where there is none'),
+      column('tx_count', 'u32', 'transactions in the block, votes included'),
+      column('vote_tx_count', 'u32', 'of these, simple votes'),
+      column('commitment', 'word', '`confirmed` or `finalized`, as known when it was last written'),
+      column('source', 'word', '`stream` or `backfill`: where the block came from'),
     ],
   },
   {
@@ -102,38 +95,28 @@ export const TABLES: readonly Table[] = [
       BLOCK_TIME,
       TX_INDEX,
       { ...SIGNATURE, isLookedUp: true },
-      { name: 'fee_payer', type: 'text', help: 'the account that pays the fee: the first key' },
-      { name: 'signers', type: 'texts', help: 'every key that signed, the fee payer first' },
-      { name: 'is_vote', type: 'bool', help: 'a simple vote, by the rule of the runtime' },
-      { name: 'success', type: 'bool', help: 'whether it took effect' },
-      {
-        name: 'err',
-        type: 'word',
-        help: 'name of the error, or its JSON as getTransaction shows it; empty when there is none',
-      },
-      { name: 'fee', type: 'u64', help: 'lamports', codec: 'amount' },
-      { name: 'compute_units', type: 'u64', help: 'compute units used', codec: 'amount' },
-      {
-        name: 'cost_units',
-        type: 'u64',
-        help: 'cost of the transaction in the block, as the scheduler counts it; 0 where the node does not report it',
-        codec: 'amount',
-      },
-      { name: 'version', type: 'word', help: '`legacy`, `0` or `1`' },
-      { name: 'recent_blockhash', type: 'text', help: 'the blockhash or nonce it was signed with' },
-      {
-        name: 'account_keys',
-        type: 'texts',
-        help: 'static keys, then keys loaded for writing, then those loaded for reading',
+      column('fee_payer', 'text', 'the account that pays the fee: the first key'),
+      column('signers', 'texts', 'every key that signed, the fee payer first'),
+      column('is_vote', 'bool', 'a simple vote, by the rule of the runtime'),
+      column('success', 'bool', 'whether it took effect'),
+      column('err', 'word', 'name of the error, or its JSON as getTransaction shows it; empty when there is none'),
+      column('fee', 'u64', 'lamports', { codec: 'amount' }),
+      column('compute_units', 'u64', 'compute units used', { codec: 'amount' }),
+      column(
+        'cost_units',
+        'u64',
+        'cost of the transaction in the block, as the scheduler counts it; 0 where the node does not report it',
+        { codec: 'amount' },
+      ),
+      column('version', 'word', '`legacy`, `0` or `1`'),
+      column('recent_blockhash', 'text', 'the blockhash or nonce it was signed with'),
+      column('account_keys', 'texts', 'static keys, then keys loaded for writing, then those loaded for reading', {
         isLookedUp: true,
-      },
-      {
-        name: 'program_ids',
-        type: 'words',
-        help: 'programs of its instructions, each once, in order of appearance',
+      }),
+      column('program_ids', 'words', 'programs of its instructions, each once, in order of appearance', {
         isLookedUp: true,
-      },
-      { name: 'log_messages', type: 'texts', help: 'log lines; empty unless the operator keeps them' },
+      }),
+      column('log_messages', 'texts', 'log lines; empty unless the operator keeps them'),
     ],
   },
   {
@@ -145,24 +128,20 @@ export const TABLES: readonly Table[] = [
       BLOCK_TIME,
       TX_INDEX,
       SIGNATURE,
-      { name: 'ix_index', type: 'u16', help: 'index of the outer instruction in its transaction' },
-      {
-        name: 'inner_index',
-        type: 'i16',
-        help: 'index among the calls of that instruction; -1 for the instruction itself',
-      },
-      { name: 'stack_height', type: 'u8', help: '1 for the instruction itself, 2 and more for what is called' },
-      { name: 'program_id', type: 'word', help: 'the program that runs' },
-      { name: 'outer_program_id', type: 'word', help: 'the program of the outer instruction' },
-      { name: 'accounts', type: 'texts', help: 'the accounts passed to it, in order' },
-      { name: 'data', type: 'text', help: 'its data, base58' },
-      {
-        name: 'd8',
-        type: 'u64',
-        help: 'the first eight bytes of the data as a little-endian number, 0 when shorter: the discriminator of Anchor programs',
-      },
-      { name: 'tx_success', type: 'bool', help: 'whether the transaction took effect' },
-      { name: 'fee_payer', type: 'text', help: 'the account that pays the fee of the transaction' },
+      column('ix_index', 'u16', 'index of the outer instruction in its transaction'),
+      column('inner_index', 'i16', 'index among the calls of that instruction; -1 for the instruction itself'),
+      column('stack_height', 'u8', '1 for the instruction itself, 2 and more for what is called'),
+      column('program_id', 'word', 'the program that runs'),
+      column('outer_program_id', 'word', 'the program of the outer instruction'),
+      column('accounts', 'texts', 'the accounts passed to it, in order'),
+      column('data', 'text', 'its data, base58'),
+      column(
+        'd8',
+        'u64',
+        'the first eight bytes of the data as a little-endian number, 0 when shorter: the discriminator of Anchor programs',
+      ),
+      column('tx_success', 'bool', 'whether the transaction took effect'),
+      column('fee_payer', 'text', 'the account that pays the fee of the transaction'),
     ],
   },
   {
@@ -174,22 +153,22 @@ export const TABLES: readonly Table[] = [
       BLOCK_TIME,
       TX_INDEX,
       SIGNATURE,
-      { name: 'ix_index', type: 'u16', help: 'index of the outer instruction' },
-      { name: 'inner_index', type: 'i16', help: 'index among its calls; -1 for the instruction itself' },
-      { name: 'kind', type: 'word', help: '`transfer`, `transferChecked`, `mintTo`, `burn` or `sol`' },
-      { name: 'token_program', type: 'word', help: 'the token program; the System Program for SOL' },
-      { name: 'mint', type: 'text', help: 'the token; empty for SOL' },
-      { name: 'from_account', type: 'text', help: 'source account; empty for a mint' },
-      { name: 'to_account', type: 'text', help: 'destination account; empty for a burn' },
-      {
-        name: 'from_owner',
-        type: 'text',
-        help: 'wallet behind `from_account`, from the token balances; the account itself for SOL',
-        isLookedUp: true,
-      },
-      { name: 'to_owner', type: 'text', help: 'wallet behind `to_account`', isLookedUp: true },
-      { name: 'amount', type: 'u64', help: 'in the smallest unit', codec: 'amount' },
-      { name: 'decimals', type: 'u8', help: 'digits after the point; 9 for SOL' },
+      column('ix_index', 'u16', 'index of the outer instruction'),
+      column('inner_index', 'i16', 'index among its calls; -1 for the instruction itself'),
+      column('kind', 'word', '`transfer`, `transferChecked`, `mintTo`, `burn` or `sol`'),
+      column('token_program', 'word', 'the token program; the System Program for SOL'),
+      column('mint', 'text', 'the token; empty for SOL'),
+      column('from_account', 'text', 'source account; empty for a mint'),
+      column('to_account', 'text', 'destination account; empty for a burn'),
+      column(
+        'from_owner',
+        'text',
+        'wallet behind `from_account`, from the token balances; the account itself for SOL',
+        { isLookedUp: true },
+      ),
+      column('to_owner', 'text', 'wallet behind `to_account`', { isLookedUp: true }),
+      column('amount', 'u64', 'in the smallest unit', { codec: 'amount' }),
+      column('decimals', 'u8', 'digits after the point; 9 for SOL'),
     ],
   },
   {
@@ -201,12 +180,12 @@ export const TABLES: readonly Table[] = [
       BLOCK_TIME,
       TX_INDEX,
       SIGNATURE,
-      { name: 'account', type: 'text', help: 'the address' },
-      { name: 'mint', type: 'text', help: 'the token of the balance; empty for SOL' },
-      { name: 'pre', type: 'u64', help: 'balance before', codec: 'amount' },
-      { name: 'post', type: 'u64', help: 'balance after', codec: 'amount' },
-      { name: 'signed', type: 'bool', help: 'whether it signed' },
-      { name: 'writable', type: 'bool', help: 'whether the transaction could change it' },
+      column('account', 'text', 'the address'),
+      column('mint', 'text', 'the token of the balance; empty for SOL'),
+      column('pre', 'u64', 'balance before', { codec: 'amount' }),
+      column('post', 'u64', 'balance after', { codec: 'amount' }),
+      column('signed', 'bool', 'whether it signed'),
+      column('writable', 'bool', 'whether the transaction could change it'),
     ],
   },
   {
@@ -214,15 +193,15 @@ export const TABLES: readonly Table[] = [
     help: 'The latest state of each account that changed while the stream was followed; a backfill adds none.',
     key: ['pubkey'],
     columns: [
-      { name: 'pubkey', type: 'text', help: 'the address' },
-      { name: 'owner', type: 'word', help: 'the program that owns it' },
+      column('pubkey', 'text', 'the address'),
+      column('owner', 'word', 'the program that owns it'),
       SLOT,
-      { name: 'write_version', type: 'u64', help: 'order of writes on the node that reported it', codec: 'rising' },
-      { name: 'lamports', type: 'u64', help: 'balance', codec: 'amount' },
-      { name: 'executable', type: 'bool', help: 'whether it is a program' },
-      { name: 'rent_epoch', type: 'u64', help: 'as the node reports it' },
-      { name: 'data', type: 'text', help: 'its data, base64' },
-      { name: 'txn_signature', type: 'text', help: 'the transaction that wrote it; empty where none did' },
+      column('write_version', 'u64', 'order of writes on the node that reported it', { codec: 'rising' }),
+      column('lamports', 'u64', 'balance', { codec: 'amount' }),
+      column('executable', 'bool', 'whether it is a program'),
+      column('rent_epoch', 'u64', 'as the node reports it'),
+      column('data', 'text', 'its data, base64'),
+      column('txn_signature', 'text', 'the transaction that wrote it; empty where none did'),
     ],
   },
   {
@@ -232,11 +211,11 @@ export const TABLES: readonly Table[] = [
     columns: [
       SLOT,
       BLOCK_TIME,
-      { name: 'pubkey', type: 'text', help: 'the account that received it' },
-      { name: 'reward_type', type: 'word', help: '`Fee`, `Rent`, `Staking`, `Voting` or `DeactivatedStake`' },
-      { name: 'lamports', type: 'i64', help: 'paid; negative when taken', codec: 'amount' },
-      { name: 'post_balance', type: 'u64', help: 'balance afterwards', codec: 'amount' },
-      { name: 'commission', type: 'i16', help: 'percent kept by the validator; -1 where none applies' },
+      column('pubkey', 'text', 'the account that received it'),
+      column('reward_type', 'word', '`Fee`, `Rent`, `Staking`, `Voting` or `DeactivatedStake`'),
+      column('lamports', 'i64', 'paid; negative when taken', { codec: 'amount' }),
+      column('post_balance', 'u64', 'balance afterwards', { codec: 'amount' }),
+      column('commission', 'i16', 'percent kept by the validator; -1 where none applies'),
     ],
   },
 ]
@@ -249,18 +228,18 @@ export const COVERAGE = {
   name: 'coverage',
   help: 'What is complete, from where to where, and how far behind the chain.',
   columns: [
-    { name: 'table_name', type: 'word', help: 'the table' },
-    { name: 'from_slot', type: 'u64', help: 'first slot of the newest range without a gap' },
-    { name: 'to_slot', type: 'u64', help: 'last slot of that range: everything up to here is in the table' },
-    { name: 'from_time', type: 'time', help: 'time of the first block of that range' },
-    { name: 'to_time', type: 'time', help: 'time of its last block' },
-    { name: 'tip_slot', type: 'u64', help: 'newest slot that the node has reported' },
-    { name: 'lag_slots', type: 'u64', help: 'number of slots that `to_slot` is behind it' },
-    { name: 'lag_seconds', type: 'i64', help: 'age of the last block' },
-    { name: 'open_gaps', type: 'u64', help: 'gaps between older ranges and this one' },
-    { name: 'retention_slots', type: 'u64', help: 'how many slots are kept; 0 for all' },
-    { name: 'decoder_version', type: 'u32', help: 'raised when the meaning of a column changes' },
-  ] satisfies readonly Column[] as readonly Column[],
+    column('table_name', 'word', 'the table'),
+    column('from_slot', 'u64', 'first slot of the newest range without a gap'),
+    column('to_slot', 'u64', 'last slot of that range: everything up to here is in the table'),
+    column('from_time', 'time', 'time of the first block of that range'),
+    column('to_time', 'time', 'time of its last block'),
+    column('tip_slot', 'u64', 'newest slot that the node has reported'),
+    column('lag_slots', 'u64', 'number of slots that `to_slot` is behind it'),
+    column('lag_seconds', 'i64', 'age of the last block'),
+    column('open_gaps', 'u64', 'gaps between older ranges and this one'),
+    column('retention_slots', 'u64', 'how many slots are kept; 0 for all'),
+    column('decoder_version', 'u32', 'raised when the meaning of a column changes'),
+  ] as readonly Column[],
 } as const
 
 /** Name of the database that customers of the embedded engine see. */

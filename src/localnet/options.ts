@@ -1,15 +1,13 @@
 import { z } from 'zod'
+import { integer, section } from '../contract/option-fields.ts'
 
 const MIB = 1024 * 1024
 
 const listen = (what: string, port: number) =>
-  z
-    .strictObject({
-      host: z.string().min(1).default('127.0.0.1').describe('Address to listen on.'),
-      port: z.int().min(0).max(65_535).default(port).describe('Port; 0 lets the system choose.'),
-    })
-    .prefault({})
-    .describe(what)
+  section(what, {
+    host: z.string().min(1).default('127.0.0.1').describe('Address to listen on.'),
+    port: integer(0, 65_535).default(port).describe('Port; 0 lets the system choose.'),
+  })
 
 /** The embedded chain: slots, storage and listeners. */
 export const localnetOptions = z.strictObject({
@@ -18,13 +16,13 @@ export const localnetOptions = z.strictObject({
     .min(1)
     .optional()
     .describe('Folder of keys, accounts and ledger; without it the chain lives in memory and ends with the process.'),
-  slotMs: z.int().min(50).max(10_000).default(400).describe('Length of a slot in milliseconds.'),
-  slotsPerEpoch: z.int().min(32).max(432_000).default(432_000).describe('Slots of an epoch.'),
-  ticksPerSlot: z.int().min(1).max(64).default(64).describe('Ticks (empty entries) at the end of a block.'),
+  slotMs: integer(50, 10_000).default(400).describe('Length of a slot in milliseconds.'),
+  slotsPerEpoch: integer(32, 432_000).default(432_000).describe('Slots of an epoch.'),
+  ticksPerSlot: integer(1, 64).default(64).describe('Ticks (empty entries) at the end of a block.'),
   commitment: z
     .strictObject({
-      confirmedSlots: z.int().min(0).max(31).default(1).describe('How far `confirmed` is behind the newest block.'),
-      finalizedSlots: z.int().min(0).max(150).default(31).describe('How far `finalized` is behind the newest block.'),
+      confirmedSlots: integer(0, 31).default(1).describe('How far `confirmed` is behind the newest block.'),
+      finalizedSlots: integer(0, 150).default(31).describe('How far `finalized` is behind the newest block.'),
     })
     .refine((value) => value.confirmedSlots <= value.finalizedSlots, 'confirmed cannot be behind finalized')
     .prefault({})
@@ -37,48 +35,36 @@ export const localnetOptions = z.strictObject({
   rpc: listen('JSON-RPC over HTTP.', 8899),
   ws: listen('PubSub over WebSocket.', 8900),
   grpc: listen('Geyser over gRPC.', 10_000),
-  shreds: z
-    .strictObject({
-      to: z
-        .string()
-        .regex(/^(\d{1,3}\.){3}\d{1,3}:\d{1,5}$|^\[[0-9a-fA-F:]+\]:\d{1,5}$/, 'give IP:PORT')
-        .optional()
-        .describe('IP:PORT that every block is sent to as shreds.'),
-    })
-    .prefault({})
-    .describe('Shreds over UDP.'),
-  traffic: z
-    .strictObject({
-      enabled: z.boolean().default(true).describe('Whether the chain generates traffic.'),
-      tps: z.number().min(0).max(1000).default(5).describe('Generated transactions per second.'),
-    })
-    .prefault({})
-    .describe('Traffic generator: transfers, token transfers, memos, and a failing transaction now and then.'),
-  ring: z
-    .strictObject({
+  shreds: section('Shreds over UDP.', {
+    to: z
+      .string()
+      .regex(/^(\d{1,3}\.){3}\d{1,3}:\d{1,5}$|^\[[0-9a-fA-F:]+\]:\d{1,5}$/, 'give IP:PORT')
+      .optional()
+      .describe('IP:PORT that every block is sent to as shreds.'),
+  }),
+  traffic: section('Traffic generator: transfers, token transfers, memos, and a failing transaction now and then.', {
+    enabled: z.boolean().default(true).describe('Whether the chain generates traffic.'),
+    tps: z.number().min(0).max(1000).default(5).describe('Generated transactions per second.'),
+  }),
+  ring: section(
+    'The simulated EVM chain, whose event ring is read where neither a ring nor an EVM node is configured.',
+    {
       tps: z.number().min(0).max(50_000).default(100).describe('Transactions per second of the simulated EVM chain.'),
-      blockMs: z.int().min(50).max(10_000).default(400).describe('Block time of the simulated EVM chain.'),
-      lanes: z.int().min(1).max(256).default(16).describe('Transactions that execute in parallel.'),
-    })
-    .prefault({})
-    .describe('The simulated EVM chain, whose event ring is read where neither a ring nor an EVM node is configured.'),
-  limits: z
-    .strictObject({
-      pendingMax: z
-        .int()
-        .min(1)
-        .max(1_000_000)
-        .default(10_000)
-        .describe('Transactions waiting for the engine; more are refused.'),
-      ledgerBytesMax: z
-        .int()
-        .min(MIB)
-        .default(32 * MIB)
-        .describe('Ledger size in bytes; the oldest blocks are removed first.'),
-      ledgerBlocksMax: z.int().min(512).default(100_000).describe('Ledger size in blocks.'),
-    })
-    .prefault({})
-    .describe('Limits.'),
+      blockMs: integer(50, 10_000).default(400).describe('Block time of the simulated EVM chain.'),
+      lanes: integer(1, 256).default(16).describe('Transactions that execute in parallel.'),
+    },
+  ),
+  limits: section('Limits.', {
+    pendingMax: integer(1, 1_000_000)
+      .default(10_000)
+      .describe('Transactions waiting for the engine; more are refused.'),
+    ledgerBytesMax: z
+      .int()
+      .min(MIB)
+      .default(32 * MIB)
+      .describe('Ledger size in bytes; the oldest blocks are removed first.'),
+    ledgerBlocksMax: z.int().min(512).default(100_000).describe('Ledger size in blocks.'),
+  }),
 })
 
 export type LocalnetOptions = z.output<typeof localnetOptions>

@@ -42,52 +42,45 @@ export function senderMetrics(
   read: { pending(): number; receipts(): number; connections(): number },
 ) {
   const path = pathNames
-  const received = registry.counter({
-    name: 'sluice_sender_received_total',
-    help: 'Transactions received, by result of the checks.',
+  const received = registry.counter('sluice_sender_received_total', 'Transactions received, by result of the checks.', {
     labels: { result: RESULTS },
   })
-  const limited = registry.counter({
-    name: 'sluice_sender_limited_total',
-    help: 'Requests refused because a limit was reached, by limit.',
-    labels: { limit: LIMITS },
-  })
-  const finished = registry.counter({
-    name: 'sluice_sender_finished_total',
-    help: 'Accepted transactions that reached a final state, by state.',
-    labels: { state: STATES },
-  })
-  const attempts = registry.counter({
-    name: 'sluice_sender_attempts_total',
-    help: 'Times a transaction was sent on a path, by response.',
-    labels: { path, answer: RESPONSES },
-  })
-  const firstResponse = registry.histogram({
-    name: 'sluice_sender_first_answer_seconds',
-    help: 'Time from accepting a transaction to the first response of a path.',
-    labels: { path },
-    buckets: DISPATCH_BUCKETS,
-  })
-  const firstDispatch = registry.histogram({
-    name: 'sluice_sender_first_dispatch_seconds',
-    help: 'Time from receiving a request to sending its transaction on the paths.',
-    buckets: DISPATCH_BUCKETS,
-  })
-  const timeToLand = registry.histogram({
-    name: 'sluice_sender_time_to_land_seconds',
-    help: 'Time from accepting a transaction to seeing it in a block, for each path that took it.',
-    labels: { path },
-    buckets: LAND_BUCKETS,
-  })
-  const tips = registry.counter({
-    name: 'sluice_sender_tip_lamports_total',
-    help: 'Tips of transactions that landed and succeeded.',
-  })
-  const journalFailures = registry.counter({
-    name: 'sluice_sender_journal_failures_total',
-    help: 'Failed writes to the journal of accepted transactions.',
-  })
-  const gauge = (name: string, help: string, value: () => number) => registry.gauge({ name, help, read: value })
+  const limited = registry.counter(
+    'sluice_sender_limited_total',
+    'Requests refused because a limit was reached, by limit.',
+    { labels: { limit: LIMITS } },
+  )
+  const finished = registry.counter(
+    'sluice_sender_finished_total',
+    'Accepted transactions that reached a final state, by state.',
+    { labels: { state: STATES } },
+  )
+  const attempts = registry.counter(
+    'sluice_sender_attempts_total',
+    'Times a transaction was sent on a path, by response.',
+    { labels: { path, answer: RESPONSES } },
+  )
+  const firstResponse = registry.histogram(
+    'sluice_sender_first_answer_seconds',
+    'Time from accepting a transaction to the first response of a path.',
+    { labels: { path }, buckets: DISPATCH_BUCKETS },
+  )
+  const firstDispatch = registry.histogram(
+    'sluice_sender_first_dispatch_seconds',
+    'Time from receiving a request to sending its transaction on the paths.',
+    { buckets: DISPATCH_BUCKETS },
+  )
+  const timeToLand = registry.histogram(
+    'sluice_sender_time_to_land_seconds',
+    'Time from accepting a transaction to seeing it in a block, for each path that took it.',
+    { labels: { path }, buckets: LAND_BUCKETS },
+  )
+  const tips = registry.counter('sluice_sender_tip_lamports_total', 'Tips of transactions that landed and succeeded.')
+  const journalFailures = registry.counter(
+    'sluice_sender_journal_failures_total',
+    'Failed writes to the journal of accepted transactions.',
+  )
+  const gauge = (name: string, help: string, value: () => number) => registry.gauge(name, help, { read: value })
   gauge('sluice_sender_pending', 'Transactions accepted and not yet settled.', read.pending)
   gauge('sluice_sender_receipts', 'Receipts in memory.', read.receipts)
   gauge('sluice_sender_quic_connections', 'Open QUIC connections to leaders.', read.connections)

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { listenerOption } from '../contract/listener-option.ts'
+import { integer } from '../contract/option-fields.ts'
 import { isSecretRef, SECRET_REF_RULE } from '../platform/config/secret-ref.ts'
 import { parseRemoteAddress } from '../platform/net/pinned-address.ts'
 import { decodeBase58 } from '../solana/crypto/base58.ts'
@@ -34,73 +35,40 @@ const path = z.strictObject({
     .default('x-token')
     .describe('Header that carries the credential.'),
   allowPrivate: z.boolean().default(false).describe('Allow an address on loopback or in a private network.'),
-  perSecond: z
-    .int()
-    .min(1)
-    .max(100_000)
+  perSecond: integer(1, 100_000)
     .default(1000)
     .describe('Transactions per second sent to it; more are not sent on this path.'),
-  inFlightMax: z.int().min(1).max(10_000).default(256).describe('Requests in flight.'),
+  inFlightMax: integer(1, 10_000).default(256).describe('Requests in flight.'),
 })
 
 const limits = z.strictObject({
-  perAddressPerSecond: z
-    .int()
-    .min(1)
-    .max(1_000_000)
-    .default(20)
-    .describe('sendTransaction calls per second of one address.'),
-  perAddressBurst: z.int().min(1).max(1_000_000).default(40).describe('Burst of one address.'),
-  signaturesPerAddressPerSecond: z
-    .int()
-    .min(SIGNATURES_MAX)
-    .max(1_000_000)
+  perAddressPerSecond: integer(1, 1_000_000).default(20).describe('sendTransaction calls per second of one address.'),
+  perAddressBurst: integer(1, 1_000_000).default(40).describe('Burst of one address.'),
+  signaturesPerAddressPerSecond: integer(SIGNATURES_MAX, 1_000_000)
     .optional()
     .describe(
       `Signatures per second checked for one address, with a burst of one second. By default twice perAddressPerSecond, and at least ${SIGNATURES_MAX}.`,
     ),
-  perPayerPerSecond: z.int().min(1).max(1_000_000).default(20).describe('Transactions per second of one fee payer.'),
-  perPayerBurst: z.int().min(1).max(1_000_000).default(40).describe('Burst of one fee payer.'),
-  readsPerAddressPerSecond: z
-    .int()
-    .min(1)
-    .max(1_000_000)
+  perPayerPerSecond: integer(1, 1_000_000).default(20).describe('Transactions per second of one fee payer.'),
+  perPayerBurst: integer(1, 1_000_000).default(40).describe('Burst of one fee payer.'),
+  readsPerAddressPerSecond: integer(1, 1_000_000)
     .default(50)
     .describe('Other requests per second of one address: receipts, tips, health and the like.'),
-  checkingMax: z
-    .int()
-    .min(1)
-    .max(100_000)
+  checkingMax: integer(1, 100_000)
     .default(512)
     .describe('Transactions being checked, or accepted and not yet on disk.'),
-  checkDelayMsMax: z
-    .int()
-    .min(1)
-    .max(10_000)
+  checkDelayMsMax: integer(1, 10_000)
     .default(10)
     .describe('Milliseconds that a transaction may wait for its check; one that would wait longer is refused.'),
-  pendingMax: z.int().min(1).max(1_000_000).default(10_000).describe('Transactions accepted and not yet settled.'),
-  pendingPerAddressMax: z
-    .int()
-    .min(1)
-    .max(1_000_000)
-    .default(1000)
-    .describe('Of these, transactions from one address.'),
-  pendingPerPayerMax: z.int().min(1).max(1_000_000).default(500).describe('Of these, transactions of one fee payer.'),
-  resendsPerSecond: z
-    .int()
-    .min(1)
-    .max(1_000_000)
+  pendingMax: integer(1, 1_000_000).default(10_000).describe('Transactions accepted and not yet settled.'),
+  pendingPerAddressMax: integer(1, 1_000_000).default(1000).describe('Of these, transactions from one address.'),
+  pendingPerPayerMax: integer(1, 1_000_000).default(500).describe('Of these, transactions of one fee payer.'),
+  resendsPerSecond: integer(1, 1_000_000)
     .default(1000)
     .describe('Transactions re-sent per second; new ones are not limited by this.'),
-  receiptsMax: z.int().min(1).max(1_000_000).default(50_000).describe('Receipts held; the oldest are removed first.'),
-  waitersMax: z.int().min(1).max(100_000).default(1000).describe('Receipts waited for with ?wait= at once.'),
-  waitersPerAddressMax: z
-    .int()
-    .min(1)
-    .max(100_000)
-    .default(100)
-    .describe('Of these, receipts waited for by one address.'),
+  receiptsMax: integer(1, 1_000_000).default(50_000).describe('Receipts held; the oldest are removed first.'),
+  waitersMax: integer(1, 100_000).default(1000).describe('Receipts waited for with ?wait= at once.'),
+  waitersPerAddressMax: integer(1, 100_000).default(100).describe('Of these, receipts waited for by one address.'),
 })
 
 const quic = z.strictObject({
@@ -112,23 +80,12 @@ const quic = z.strictObject({
     .describe(
       'Keypair file (0600) of the identity whose stake the connections use; default keys/sender-identity.json, created on first start.',
     ),
-  leaders: z
-    .int()
-    .min(1)
-    .max(8)
-    .default(2)
-    .describe('Number of leaders to send to: the current one and those after it.'),
-  warmLeaders: z
-    .int()
-    .min(1)
-    .max(32)
+  leaders: integer(1, 8).default(2).describe('Number of leaders to send to: the current one and those after it.'),
+  warmLeaders: integer(1, 32)
     .default(8)
     .describe('Number of upcoming leaders to which connections are opened in advance.'),
-  connectionsMax: z.int().min(1).max(256).default(32).describe('Connections to leaders at once.'),
-  perLeaderPerSecond: z
-    .int()
-    .min(1)
-    .max(10_000)
+  connectionsMax: integer(1, 256).default(32).describe('Connections to leaders at once.'),
+  perLeaderPerSecond: integer(1, 10_000)
     .default(180)
     .describe('Transactions per second to one leader; a validator closes an unstaked connection above 200.'),
   allowPrivate: z.boolean().default(false).describe('Allow leaders on loopback or in private networks.'),
@@ -143,10 +100,7 @@ export const senderOptions = z.strictObject({
     .refine((accounts) => new Set(accounts).size === accounts.length, 'an account is listed twice')
     .default([])
     .describe('Public keys that tips are paid to; without any the first start creates five under keys/.'),
-  minTipLamports: z
-    .int()
-    .min(TIP_LAMPORTS_FLOOR)
-    .max(1_000_000_000_000)
+  minTipLamports: integer(TIP_LAMPORTS_FLOOR, 1_000_000_000_000)
     .default(TIP_LAMPORTS_FLOOR)
     .describe('Minimum tip; never below 1,000,000.'),
   trustedProxies: z
@@ -155,17 +109,11 @@ export const senderOptions = z.strictObject({
     .default([])
     .describe('Proxies in front whose X-Forwarded-For is trusted.'),
   limits: limits.prefault({}).describe('Limits of the public endpoint.'),
-  resendMs: z
-    .int()
-    .min(100)
-    .max(60_000)
+  resendMs: integer(100, 60_000)
     .default(2000)
     .describe('Interval after which a transaction that has not landed is sent again.'),
-  endMs: z.int().min(1000).max(600_000).default(90_000).describe('Time after which a transaction is no longer sent.'),
-  checkThreads: z
-    .int()
-    .min(0)
-    .max(32)
+  endMs: integer(1000, 600_000).default(90_000).describe('Time after which a transaction is no longer sent.'),
+  checkThreads: integer(0, 32)
     .optional()
     .describe(
       'Threads that check signatures; by default one per core minus one, at most 4. 0 uses the thread pool of the runtime.',

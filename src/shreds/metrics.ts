@@ -29,63 +29,51 @@ export function shredsMetrics(
   registry: MetricsRegistry,
   read: ShredsReadings = { newestSlot: () => undefined, receiveBufferBytes: () => 0 },
 ): ShredsMetrics {
-  const counter = (name: string, help: string) => registry.counter({ name, help }).with({})
-  const received = registry.counter({
-    name: 'sluice_shreds_received_total',
-    help: 'Packets received from allowed sources, by position of the source in the configuration; all beyond the eighth count as 8.',
-    labels: { source: SOURCE_NAMES },
-  })
+  const counter = (name: string, help: string) => registry.counter(name, help).with({})
+  const received = registry.counter(
+    'sluice_shreds_received_total',
+    'Packets received from allowed sources, by position of the source in the configuration; all beyond the eighth count as 8.',
+    { labels: { source: SOURCE_NAMES } },
+  )
   const relayed = counter('sluice_shreds_relayed_total', 'Shreds that were valid, current and new.')
   const unchecked = counter(
     'sluice_shreds_unchecked_total',
     'Shreds relayed without a signature check because the leader of their slot is not known.',
   )
-  const dropped = registry.counter({
-    name: 'sluice_shreds_dropped_total',
-    help: 'Packets not relayed, by reason.',
+  const dropped = registry.counter('sluice_shreds_dropped_total', 'Packets not relayed, by reason.', {
     labels: { reason: DROP_REASONS },
   })
-  const sent = registry.counter({
-    name: 'sluice_shreds_sent_total',
-    help: 'Packets sent, by destination index.',
+  const sent = registry.counter('sluice_shreds_sent_total', 'Packets sent, by destination index.', {
     labels: { seat: DESTINATION_LABELS },
   })
-  const sentBytes = registry.counter({
-    name: 'sluice_shreds_sent_bytes_total',
-    help: 'Bytes of shreds sent, by destination index.',
+  const sentBytes = registry.counter('sluice_shreds_sent_bytes_total', 'Bytes of shreds sent, by destination index.', {
     labels: { seat: DESTINATION_LABELS },
   })
-  const unsentByDestination = registry.counter({
-    name: 'sluice_shreds_unsent_by_seat_total',
-    help: 'Relayed packets that were not sent to a destination, by destination index.',
-    labels: { seat: DESTINATION_LABELS },
-  })
-  const unsent = registry.counter({
-    name: 'sluice_shreds_unsent_total',
-    help: 'Relayed packets that were not sent to a destination, by reason.',
-    labels: { reason: UNSENT_REASONS },
-  })
+  const unsentByDestination = registry.counter(
+    'sluice_shreds_unsent_by_seat_total',
+    'Relayed packets that were not sent to a destination, by destination index.',
+    { labels: { seat: DESTINATION_LABELS } },
+  )
+  const unsent = registry.counter(
+    'sluice_shreds_unsent_total',
+    'Relayed packets that were not sent to a destination, by reason.',
+    { labels: { reason: UNSENT_REASONS } },
+  )
   const refusals = counter(
     'sluice_shreds_refusals_total',
     'ICMP errors (port or host unreachable) received for a destination.',
   )
-  const states = registry.gauge({
-    name: 'sluice_shreds_destinations',
-    help: 'Destinations that shreds are sent to, by state.',
+  const states = registry.gauge('sluice_shreds_destinations', 'Destinations that shreds are sent to, by state.', {
     labels: { state: DESTINATION_STATES },
   })
-  const refused = registry.gauge({
-    name: 'sluice_shreds_destinations_refused',
-    help: 'Destinations in the store that get no shreds: unproven, paused, ended or in a refused range.',
-  })
-  const alarms = registry.gauge({
-    name: 'sluice_shreds_alarm',
-    help: '1 while the alarm of this name is raised.',
+  const refused = registry.gauge(
+    'sluice_shreds_destinations_refused',
+    'Destinations in the store that get no shreds: unproven, paused, ended or in a refused range.',
+  )
+  const alarms = registry.gauge('sluice_shreds_alarm', '1 while the alarm of this name is raised.', {
     labels: { alarm: ALARMS },
   })
-  const raised = registry.counter({
-    name: 'sluice_shreds_alarms_total',
-    help: 'Alarms raised, by name.',
+  const raised = registry.counter('sluice_shreds_alarms_total', 'Alarms raised, by name.', {
     labels: { alarm: ALARMS },
   })
   let overrunsSeen = 0
@@ -93,14 +81,8 @@ export function shredsMetrics(
     'sluice_shreds_overruns_total',
     'Packets dropped by the kernel because the receive buffer was full.',
   )
-  registry.gauge({
-    name: 'sluice_shreds_newest_slot',
-    help: 'Newest slot relayed.',
-    read: () => read.newestSlot() ?? 0,
-  })
-  registry.gauge({
-    name: 'sluice_shreds_receive_buffer_bytes',
-    help: 'Receive buffer granted by the kernel.',
+  registry.gauge('sluice_shreds_newest_slot', 'Newest slot relayed.', { read: () => read.newestSlot() ?? 0 })
+  registry.gauge('sluice_shreds_receive_buffer_bytes', 'Receive buffer granted by the kernel.', {
     read: read.receiveBufferBytes,
   })
   for (const alarm of ALARMS) alarms.set(0, { alarm })

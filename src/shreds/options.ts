@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { integer, section } from '../contract/option-fields.ts'
 import { UDP_ENGINES } from '../platform/udp/port.ts'
 
 const MIB = 1024 * 1024
@@ -6,7 +7,7 @@ const MIB = 1024 * 1024
 /** `IP:PORT` to receive on; port 0 lets the system choose. */
 const LISTEN = /^(?:\[([0-9a-fA-F:.]{2,45})\]|([0-9.]{7,15})):(\d{1,5})$/
 
-const rate = (most: number) => z.int().min(1).max(most)
+const rate = (most: number) => integer(1, most)
 
 /** ShredStream Raw: sources of shreds, checks, rate caps and destinations. */
 export const shredsOptions = z.strictObject({
@@ -27,81 +28,52 @@ export const shredsOptions = z.strictObject({
     .enum(UDP_ENGINES)
     .optional()
     .describe('How packets are received and sent; default: the fastest engine that works on this machine.'),
-  version: z
-    .int()
-    .min(0)
-    .max(65_535)
+  version: integer(0, 65_535)
     .optional()
     .describe('Shred version of the cluster; default: the version of the packets received.'),
   signatures: z
     .enum(['auto', 'off'])
     .default('auto')
     .describe('`auto` checks merkle proof and leader signature wherever the leader of the slot is known, `off` never.'),
-  signatureFailuresPerSecond: z
-    .int()
-    .min(1)
-    .max(10_000)
+  signatureFailuresPerSecond: integer(1, 10_000)
     .default(200)
     .describe(
       'Failed signature checks per second; beyond them, shreds of FEC sets that are not yet verified are dropped unchecked.',
     ),
-  shredsPerSlotMax: z
-    .int()
-    .min(64)
-    .max(32_768)
+  shredsPerSlotMax: integer(64, 32_768)
     .multipleOf(32)
     .default(32_768)
     .describe('Shred indexes per slot: 32768 at 400 ms, 16384 at 200 ms.'),
-  window: z
-    .strictObject({
-      backSlots: z.int().min(8).max(512).default(64).describe('Slots behind the newest that are still relayed.'),
-      aheadSlots: z.int().min(4).max(512).default(32).describe('Slots a packet may be ahead of the newest.'),
-    })
-    .prefault({})
-    .describe('Which slots count as current.'),
-  receiveBufferBytes: z
-    .int()
-    .min(64 * 1024)
-    .max(1024 * MIB)
+  window: section('Which slots count as current.', {
+    backSlots: integer(8, 512).default(64).describe('Slots behind the newest that are still relayed.'),
+    aheadSlots: integer(4, 512).default(32).describe('Slots a packet may be ahead of the newest.'),
+  }),
+  receiveBufferBytes: integer(64 * 1024, 1024 * MIB)
     .default(25 * MIB)
     .describe('Receive buffer requested from the kernel; the log line at start has the size granted.'),
-  sendBufferBytes: z
-    .int()
-    .min(64 * 1024)
-    .max(256 * MIB)
+  sendBufferBytes: integer(64 * 1024, 256 * MIB)
     .default(4 * MIB)
     .describe('Send buffer of each destination.'),
-  caps: z
-    .strictObject({
-      destinationPacketsPerSecond: rate(10_000_000).default(20_000).describe('Packets per second to one destination.'),
-      destinationBytesPerSecond: rate(12_500_000_000)
-        .default(25_000_000)
-        .describe('Bytes per second to one destination.'),
-      totalPacketsPerSecond: rate(100_000_000).default(1_000_000).describe('Packets per second to all destinations.'),
-      totalBytesPerSecond: rate(125_000_000_000)
-        .default(1_250_000_000)
-        .describe('Bytes per second to all destinations.'),
-    })
-    .prefault({})
-    .describe('Rates that are never exceeded; packets above them are dropped and counted.'),
-  destinations: z
-    .strictObject({
-      allowLoopback: z
-        .boolean()
-        .optional()
-        .describe('Allow loopback destinations, for development (default: only without a configuration file).'),
-      allowPrivate: z.boolean().default(false).describe('Allow destinations in private networks.'),
-      max: z.int().min(1).max(10_000).default(1000).describe('Destinations served at once.'),
-    })
-    .prefault({})
-    .describe('Which destinations are allowed.'),
-  sourceLostMs: z
-    .int()
-    .min(1000)
-    .max(600_000)
+  caps: section('Rates that are never exceeded; packets above them are dropped and counted.', {
+    destinationPacketsPerSecond: rate(10_000_000).default(20_000).describe('Packets per second to one destination.'),
+    destinationBytesPerSecond: rate(12_500_000_000)
+      .default(25_000_000)
+      .describe('Bytes per second to one destination.'),
+    totalPacketsPerSecond: rate(100_000_000).default(1_000_000).describe('Packets per second to all destinations.'),
+    totalBytesPerSecond: rate(125_000_000_000).default(1_250_000_000).describe('Bytes per second to all destinations.'),
+  }),
+  destinations: section('Which destinations are allowed.', {
+    allowLoopback: z
+      .boolean()
+      .optional()
+      .describe('Allow loopback destinations, for development (default: only without a configuration file).'),
+    allowPrivate: z.boolean().default(false).describe('Allow destinations in private networks.'),
+    max: integer(1, 10_000).default(1000).describe('Destinations served at once.'),
+  }),
+  sourceLostMs: integer(1000, 600_000)
     .default(10_000)
     .describe('Time without a packet from any source after which the service is degraded.'),
-  reportDays: z.int().min(1).max(400).default(90).describe('Days that delivery reports are kept.'),
+  reportDays: integer(1, 400).default(90).describe('Days that delivery reports are kept.'),
 })
 
 export type ShredsOptions = z.output<typeof shredsOptions>

@@ -42,19 +42,18 @@ export function upstreamsMetrics(
   readAllBehind: () => number = () => 0,
 ): UpstreamsMetrics {
   const upstream = [...names, DEDICATED]
-  const counter = (name: string, help: string) => registry.counter({ name, help }).with({})
-  const calls = registry.counter({
-    name: 'sluice_upstreams_calls_total',
-    help: 'Calls forwarded to a node, by result; a retried call counts for each node.',
-    labels: { upstream, result: CALL_RESULTS },
-  })
-  const seconds = registry.histogram({
-    name: 'sluice_upstreams_call_seconds',
-    help: 'From forwarding a call to the node to the end of its response, or the beginning of a large one.',
-    labels: { upstream },
-    buckets: LATENCY_BUCKETS,
-  })
-  const gauge = (name: string, help: string) => registry.gauge({ name, help, labels: { upstream } })
+  const counter = (name: string, help: string) => registry.counter(name, help).with({})
+  const calls = registry.counter(
+    'sluice_upstreams_calls_total',
+    'Calls forwarded to a node, by result; a retried call counts for each node.',
+    { labels: { upstream, result: CALL_RESULTS } },
+  )
+  const seconds = registry.histogram(
+    'sluice_upstreams_call_seconds',
+    'From forwarding a call to the node to the end of its response, or the beginning of a large one.',
+    { labels: { upstream }, buckets: LATENCY_BUCKETS },
+  )
+  const gauge = (name: string, help: string) => registry.gauge(name, help, { labels: { upstream } })
   const inFlight = gauge('sluice_upstreams_calls_in_flight', 'Calls sent to the node or waiting for a connection.')
   const slot = gauge('sluice_upstreams_slot', 'Newest processed slot seen of the node.')
   const lag = gauge('sluice_upstreams_lag_slots', 'Slots the node is behind the best one of its pool.')
@@ -64,12 +63,10 @@ export function upstreamsMetrics(
     'Subscriptions on the WebSocket connections to the node.',
   )
   const grpcStreams = gauge('sluice_upstreams_grpc_streams', 'Open gRPC streams to the node.')
-  const state = registry.gauge({
-    name: 'sluice_upstreams_state',
-    help: '1 for the current state of the node, 0 for the others.',
+  const state = registry.gauge('sluice_upstreams_state', '1 for the current state of the node, 0 for the others.', {
     labels: { upstream, state: NODE_STATES },
   })
-  const losses = (name: string, help: string) => registry.counter({ name, help, labels: { upstream, reason: LOSSES } })
+  const losses = (name: string, help: string) => registry.counter(name, help, { labels: { upstream, reason: LOSSES } })
   const wsLosses = losses(
     'sluice_upstreams_ws_losses_total',
     'WebSocket connections to a node that were lost or could not be opened.',
@@ -78,16 +75,16 @@ export function upstreamsMetrics(
     'sluice_upstreams_grpc_losses_total',
     'gRPC connections to a node that were lost or could not be opened.',
   )
-  const retries = registry.counter({
-    name: 'sluice_upstreams_retries_total',
-    help: 'Calls retried on a second node, by the failure of the first.',
-    labels: { reason: RETRY_REASONS },
-  })
-  registry.gauge({
-    name: 'sluice_upstreams_all_behind',
-    help: '1 while every available shared node lags; they are used all the same.',
-    read: readAllBehind,
-  })
+  const retries = registry.counter(
+    'sluice_upstreams_retries_total',
+    'Calls retried on a second node, by the failure of the first.',
+    { labels: { reason: RETRY_REASONS } },
+  )
+  registry.gauge(
+    'sluice_upstreams_all_behind',
+    '1 while every available shared node lags; they are used all the same.',
+    { read: readAllBehind },
+  )
 
   const meters = new Map<string, NodeMeter>()
   function meterOf(name: string, isListed: boolean): NodeMeter {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { integer } from '../contract/option-fields.ts'
 import { isSecretRef, SECRET_REF_RULE } from '../platform/config/secret-ref.ts'
 import { parseRemoteAddress } from '../platform/net/pinned-address.ts'
 
@@ -44,7 +45,7 @@ const node = z
       .boolean()
       .optional()
       .describe('Allows a loopback or private address for this node; default: as for all nodes.'),
-    weight: z.int().min(1).max(100).default(1).describe('Its share of the load relative to the other nodes.'),
+    weight: integer(1, 100).default(1).describe('Its share of the load relative to the other nodes.'),
   })
   .refine(
     ({ rpc, ws, grpc }) => rpc !== undefined || ws !== undefined || grpc !== undefined,
@@ -52,24 +53,13 @@ const node = z
   )
 
 const health = z.strictObject({
-  probeMs: z.int().min(100).max(60_000).default(1000).describe('How often the slot of each node is read.'),
-  probeTimeoutMs: z.int().min(100).max(60_000).default(2000).describe('Timeout of that call.'),
-  lagSlotsMax: z
-    .int()
-    .min(1)
-    .max(100_000)
-    .default(25)
-    .describe('A node further behind the best one is taken out of rotation.'),
-  shredLagSlotsMax: z
-    .int()
-    .min(1)
-    .max(100_000)
+  probeMs: integer(100, 60_000).default(1000).describe('How often the slot of each node is read.'),
+  probeTimeoutMs: integer(100, 60_000).default(2000).describe('Timeout of that call.'),
+  lagSlotsMax: integer(1, 100_000).default(25).describe('A node further behind the best one is taken out of rotation.'),
+  shredLagSlotsMax: integer(1, 100_000)
     .default(100)
     .describe('A node further behind its own newest shred is taken out of rotation.'),
-  stallMs: z
-    .int()
-    .min(500)
-    .max(60_000)
+  stallMs: integer(500, 60_000)
     .default(2000)
     .describe(
       'A WebSocket connection without a new slot for this time, while other nodes have new slots, is replaced.',
@@ -77,10 +67,7 @@ const health = z.strictObject({
 })
 
 const breaker = z.strictObject({
-  failuresInRow: z
-    .int()
-    .min(1)
-    .max(1000)
+  failuresInRow: integer(1, 1000)
     .default(5)
     .describe('Failed calls in a row after which a node is taken out of rotation.'),
   failuresShare: z
@@ -89,24 +76,16 @@ const breaker = z.strictObject({
     .max(1)
     .default(0.5)
     .describe('Share of failed calls in the last ten seconds after which a node is taken out of rotation.'),
-  failuresShareCalls: z
-    .int()
-    .min(1)
-    .max(100_000)
-    .default(20)
-    .describe('Calls in ten seconds from which on the share counts.'),
-  firstMs: z
-    .int()
-    .min(10)
-    .max(60_000)
+  failuresShareCalls: integer(1, 100_000).default(20).describe('Calls in ten seconds from which on the share counts.'),
+  firstMs: integer(10, 60_000)
     .default(100)
     .describe('First delay before a node out of rotation is probed again; the delay grows.'),
-  maxMs: z.int().min(10).max(60_000).default(1500).describe('Largest delay between two such probes.'),
+  maxMs: integer(10, 60_000).default(1500).describe('Largest delay between two such probes.'),
 })
 
 const calls = z.strictObject({
-  deadlineMs: z.int().min(100).max(600_000).default(10_000).describe('From forwarding a call to its response.'),
-  heavyDeadlineMs: z.int().min(100).max(600_000).default(60_000).describe('The same for heavy methods.'),
+  deadlineMs: integer(100, 600_000).default(10_000).describe('From forwarding a call to its response.'),
+  heavyDeadlineMs: integer(100, 600_000).default(60_000).describe('The same for heavy methods.'),
   retryShare: z
     .number()
     .min(0)
@@ -116,16 +95,11 @@ const calls = z.strictObject({
 })
 
 const connections = z.strictObject({
-  rpcPerNodeMax: z.int().min(1).max(10_000).default(256).describe('HTTP connections to one node.'),
-  rpcWaitingMax: z
-    .int()
-    .min(0)
-    .max(100_000)
-    .default(1024)
-    .describe('Calls that may wait for an HTTP connection to one node.'),
-  wsPerNodeMax: z.int().min(1).max(256).default(8).describe('WebSocket connections to one node.'),
-  wsSubscriptionsMax: z.int().min(1).max(100_000).default(1000).describe('Subscriptions on one WebSocket connection.'),
-  grpcPerNodeMax: z.int().min(1).max(256).default(8).describe('gRPC connections to one node.'),
+  rpcPerNodeMax: integer(1, 10_000).default(256).describe('HTTP connections to one node.'),
+  rpcWaitingMax: integer(0, 100_000).default(1024).describe('Calls that may wait for an HTTP connection to one node.'),
+  wsPerNodeMax: integer(1, 256).default(8).describe('WebSocket connections to one node.'),
+  wsSubscriptionsMax: integer(1, 100_000).default(1000).describe('Subscriptions on one WebSocket connection.'),
+  grpcPerNodeMax: integer(1, 256).default(8).describe('gRPC connections to one node.'),
 })
 
 export const upstreamsOptions = z.strictObject({

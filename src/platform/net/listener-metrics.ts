@@ -9,16 +9,16 @@ export function createListenerMetrics<const Listener extends string>(
   registry: MetricsRegistry,
   listeners: readonly Listener[],
 ): (listener: Listener) => ListenerMetrics {
-  const refused = registry.counter({
-    name: 'sluice_process_connections_refused_total',
-    help: 'Connections refused before their first request, by listener and limit.',
-    labels: { door: listeners, reason: LISTENER_REFUSALS },
-  })
-  const notAfter = registry.gauge({
-    name: 'sluice_tls_not_after_timestamp_seconds',
-    help: 'When the certificate in use by this listener expires.',
-    labels: { door: listeners },
-  })
+  const refused = registry.counter(
+    'sluice_process_connections_refused_total',
+    'Connections refused before their first request, by listener and limit.',
+    { labels: { door: listeners, reason: LISTENER_REFUSALS } },
+  )
+  const notAfter = registry.gauge(
+    'sluice_tls_not_after_timestamp_seconds',
+    'When the certificate in use by this listener expires.',
+    { labels: { door: listeners } },
+  )
   return (listener) => ({
     onRefused: (reason) => refused.inc({ door: listener, reason }),
     onNotAfter: (notAfterMs) => notAfter.set(notAfterMs / 1000, { door: listener }),

@@ -66,13 +66,11 @@ export function createMemoryGuard(
   /** A collection is done; its effect is measured once free memory was returned. */
   let isRemeasureDue = false
 
-  const collections = deps.registry?.counter({
-    name: 'sluice_process_memory_collections_total',
-    help: 'Garbage collections that the memory guard asked for.',
-  })
-  deps.registry?.gauge({
-    name: 'sluice_process_live_bytes',
-    help: 'Heap and buffers in use, as last measured by the memory guard.',
+  const collections = deps.registry?.counter(
+    'sluice_process_memory_collections_total',
+    'Garbage collections that the memory guard asked for.',
+  )
+  deps.registry?.gauge('sluice_process_live_bytes', 'Heap and buffers in use, as last measured by the memory guard.', {
     read: () => use.liveBytes,
   })
 

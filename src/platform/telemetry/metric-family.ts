@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { type LabelLists, type LabelValues, MetricSeries } from './metric-series.ts'
 
-type Spec<Lists extends LabelLists> = { name: string; help: string; labels?: Lists }
 /** With `read` the value is read at each scrape instead of being set. Such a metric has no labels. */
-export type CounterSpec<Lists extends LabelLists> = Spec<Lists> & { read?: () => number }
-export type GaugeSpec<Lists extends LabelLists> = Spec<Lists> & { read?: () => number }
-export type HistogramSpec<Lists extends LabelLists> = Spec<Lists> & { buckets: readonly number[] }
+export type NumberOptions<Lists extends LabelLists> = { labels?: Lists; read?: () => number }
+export type HistogramOptions<Lists extends LabelLists> = { labels?: Lists; buckets: readonly number[] }
+/** What a metric is called, and its help text. */
+type Title = { readonly name: string; readonly help: string }
 
 export type MetricDescription = {
   name: string
@@ -24,10 +24,7 @@ export type Family = MetricDescription & {
   valueAt: (labels: Readonly<Record<string, string>> | undefined) => number | undefined
 }
 
-export function numberFamily<Lists extends LabelLists>(
-  type: 'counter' | 'gauge',
-  spec: CounterSpec<Lists> | GaugeSpec<Lists>,
-) {
+export function numberFamily<Lists extends LabelLists>(type: 'counter' | 'gauge', spec: Title & NumberOptions<Lists>) {
   const series = new MetricSeries(spec.labels ?? ({} as Lists))
   const values = new Float64Array(series.size)
   const { read } = spec
@@ -52,7 +49,7 @@ export function numberFamily<Lists extends LabelLists>(
   }
 }
 
-export function histogramFamily<Lists extends LabelLists>(spec: HistogramSpec<Lists>) {
+export function histogramFamily<Lists extends LabelLists>(spec: Title & HistogramOptions<Lists>) {
   const bounds = Float64Array.from(spec.buckets)
   assert(bounds.length > 0, `${spec.name}: a histogram needs buckets`)
   assert(
@@ -104,7 +101,7 @@ export function histogramFamily<Lists extends LabelLists>(spec: HistogramSpec<Li
 
 function describe<Type extends MetricDescription['type']>(
   type: Type,
-  spec: Spec<LabelLists>,
+  spec: Title,
   series: MetricSeries<LabelLists>,
   samplesPerSeries: number,
 ) {

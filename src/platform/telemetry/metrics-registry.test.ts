@@ -6,19 +6,11 @@ import { createProcessRegistry } from './process-metrics.ts'
 
 function sample() {
   const registry = createProcessRegistry({ build: { version: '1.2.3' } })
-  const requests = registry.counter({
-    name: 'sluice_bundle_requests_total',
-    help: 'Requests by method.',
+  const requests = registry.counter('sluice_bundle_requests_total', 'Requests by method.', {
     labels: { method: ['getSlot', 'getBlock'], server: ['http', 'ws'] },
   })
-  const streams = registry.gauge({
-    name: 'sluice_bundle_streams',
-    help: 'Open streams.',
-    labels: { server: ['ws', 'grpc'] },
-  })
-  const seconds = registry.histogram({
-    name: 'sluice_bundle_request_seconds',
-    help: 'Time "to" respond.\nSecond line.',
+  const streams = registry.gauge('sluice_bundle_streams', 'Open streams.', { labels: { server: ['ws', 'grpc'] } })
+  const seconds = registry.histogram('sluice_bundle_request_seconds', 'Time "to" respond.\nSecond line.', {
     buckets: [0.01, 0.1, 1],
     labels: { method: ['getSlot'] },
   })
@@ -75,7 +67,7 @@ test('labels stay bounded under 10,000 random values; unknown and missing ones a
 
 test('histogram buckets are cumulative and bounds belong to the lower bucket', async () => {
   const registry = createMetricsRegistry()
-  const seconds = registry.histogram({ name: 'sluice_test_wait_seconds', help: 'x', buckets: [1, 2] })
+  const seconds = registry.histogram('sluice_test_wait_seconds', 'x', { buckets: [1, 2] })
   for (const value of [0.5, 1, 1.5, 2, 99]) seconds.observe(value)
   const text = await registry.text()
   for (const line of ['_bucket{le="1"} 2', '_bucket{le="2"} 4', '_bucket{le="+Inf"} 5', '_sum 104', '_count 5']) {
@@ -86,7 +78,7 @@ test('histogram buckets are cumulative and bounds belong to the lower bucket', a
 
 test('gauges go up and down; `with` reaches the same series; readers run at each scrape', async () => {
   const registry = createMetricsRegistry()
-  const gauge = registry.gauge({ name: 'sluice_test_open', help: 'x', labels: { server: ['a'] } })
+  const gauge = registry.gauge('sluice_test_open', 'x', { labels: { server: ['a'] } })
   const child = gauge.with({ server: 'a' })
   child.set(5)
   child.inc()
@@ -94,30 +86,30 @@ test('gauges go up and down; `with` reaches the same series; readers run at each
   assert.equal(registry.value('sluice_test_open', { server: 'a' }), 4)
   assert.equal(registry.value('sluice_test_open', { server: 'b' }), undefined)
   let level = 1
-  registry.gauge({ name: 'sluice_test_level', help: 'x', read: () => level })
+  registry.gauge('sluice_test_level', 'x', { read: () => level })
   level = 42
   assert.match(await registry.text(), /^sluice_test_level 42$/m)
 })
 
 test('a counter with one short label list shows zeros from the start', async () => {
   const registry = createMetricsRegistry()
-  registry.counter({ name: 'sluice_test_refusals_total', help: 'x', labels: { limit: ['rate', 'size'] } })
+  registry.counter('sluice_test_refusals_total', 'x', { labels: { limit: ['rate', 'size'] } })
   assert.match(await registry.text(), /limit="rate"\} 0\n.*limit="size"\} 0\n$/)
 })
 
 test('refuses names that promtool would reject', () => {
   const registry = createMetricsRegistry()
   const help = 'x'
-  assert.throws(() => registry.gauge({ name: 'sluice_a_total', help }), /end in _total/)
-  assert.throws(() => registry.counter({ name: 'sluice_a', help }), /end in _total/)
-  assert.throws(() => registry.gauge({ name: 'other_a', help }), /names are/)
-  assert.throws(() => registry.gauge({ name: 'sluice_aB', help }), /names are/)
-  assert.throws(() => registry.gauge({ name: 'sluice_a_count', help }), /belongs to histograms/)
-  assert.throws(() => registry.gauge({ name: 'sluice_a', help: ' ' }), /help/)
-  assert.throws(() => registry.gauge({ name: 'sluice_a', help, labels: { quantile: ['x'] } }), /cannot be a label/)
-  registry.gauge({ name: 'sluice_a', help })
-  assert.throws(() => registry.gauge({ name: 'sluice_a', help }), /twice/)
-  const counter = registry.counter({ name: 'sluice_b_total', help })
+  assert.throws(() => registry.gauge('sluice_a_total', help), /end in _total/)
+  assert.throws(() => registry.counter('sluice_a', help), /end in _total/)
+  assert.throws(() => registry.gauge('other_a', help), /names are/)
+  assert.throws(() => registry.gauge('sluice_aB', help), /names are/)
+  assert.throws(() => registry.gauge('sluice_a_count', help), /belongs to histograms/)
+  assert.throws(() => registry.gauge('sluice_a', ' '), /help/)
+  assert.throws(() => registry.gauge('sluice_a', help, { labels: { quantile: ['x'] } }), /cannot be a label/)
+  registry.gauge('sluice_a', help)
+  assert.throws(() => registry.gauge('sluice_a', help), /twice/)
+  const counter = registry.counter('sluice_b_total', help)
   assert.throws(() => counter.inc({}, -1), /only grows/)
 })
 
@@ -146,11 +138,8 @@ test('process metrics have plausible values', () => {
 
 test('reads a metric once when it is registered, so that a reader of what does not exist yet fails at the start and not at an early scrape', () => {
   using registry = createMetricsRegistry()
-  assert.throws(
-    () => registry.gauge({ name: 'sluice_test_early', help: 'x', read: () => later.size }),
-    /before initialization/,
-  )
+  assert.throws(() => registry.gauge('sluice_test_early', 'x', { read: () => later.size }), /before initialization/)
   const later = new Set()
-  registry.gauge({ name: 'sluice_test_late', help: 'x', read: () => later.size })
+  registry.gauge('sluice_test_late', 'x', { read: () => later.size })
   assert.equal(registry.value('sluice_test_late'), 0)
 })

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
 import { type Metric as PrometheusMetric, Registry, type RegistryContentType } from 'prom-client'
 import {
-  type CounterSpec,
   type Family,
-  type GaugeSpec,
-  type HistogramSpec,
+  type HistogramOptions,
   histogramFamily,
   type MetricDescription,
+  type NumberOptions,
   numberFamily,
 } from './metric-family.ts'
 import type { LabelLists, LabelValues } from './metric-series.ts'
@@ -29,10 +28,20 @@ export type Histogram<Lists extends LabelLists = LabelLists> = {
 
 export type MetricsFormat = 'prometheus' | 'openmetrics'
 
+type None = Record<never, never>
+
 export type MetricsRegistry = Disposable & {
-  counter<const Lists extends LabelLists = Record<never, never>>(spec: CounterSpec<Lists>): Counter<Lists>
-  gauge<const Lists extends LabelLists = Record<never, never>>(spec: GaugeSpec<Lists>): Gauge<Lists>
-  histogram<const Lists extends LabelLists = Record<never, never>>(spec: HistogramSpec<Lists>): Histogram<Lists>
+  counter<const Lists extends LabelLists = None>(
+    name: string,
+    help: string,
+    options?: NumberOptions<Lists>,
+  ): Counter<Lists>
+  gauge<const Lists extends LabelLists = None>(name: string, help: string, options?: NumberOptions<Lists>): Gauge<Lists>
+  histogram<const Lists extends LabelLists = None>(
+    name: string,
+    help: string,
+    options: HistogramOptions<Lists>,
+  ): Histogram<Lists>
   /** All metrics, or those that `isShown` selects by name. */
   text(format?: MetricsFormat, isShown?: (name: string) => boolean): Promise<string>
   contentType(format?: MetricsFormat): string
@@ -76,14 +85,14 @@ export function createMetricsRegistry(options: MetricsRegistryOptions = {}): Met
   }
 
   const registry: MetricsRegistry = {
-    counter(spec) {
-      const family = numberFamily('counter', spec)
+    counter(name, help, options) {
+      const family = numberFamily('counter', { name, help, ...options })
       add(family)
       const { series, values } = family
       if (series.labelNames.length === 1 && series.size <= ZEROS_SHOWN_MAX) series.useListed()
       const incAt = (index: number, by: number) => {
         // Checked first: assert() builds its message in any case, and this runs ten times per call.
-        if (!(by >= 0)) assert.fail(`${spec.name}: a counter only grows`)
+        if (!(by >= 0)) assert.fail(`${name}: a counter only grows`)
         values[index] = (values[index] as number) + by
         series.use(index)
       }
@@ -96,8 +105,8 @@ export function createMetricsRegistry(options: MetricsRegistryOptions = {}): Met
       }
     },
 
-    gauge(spec) {
-      const family = numberFamily('gauge', spec)
+    gauge(name, help, options) {
+      const family = numberFamily('gauge', { name, help, ...options })
       add(family)
       const { series, values } = family
       const setAt = (index: number, value: number) => {
@@ -120,8 +129,8 @@ export function createMetricsRegistry(options: MetricsRegistryOptions = {}): Met
       }
     },
 
-    histogram(spec) {
-      const family = histogramFamily(spec)
+    histogram(name, help, options) {
+      const family = histogramFamily({ name, help, ...options })
       add(family)
       const { series, observeAt } = family
       return {
@@ -149,7 +158,7 @@ export function createMetricsRegistry(options: MetricsRegistryOptions = {}): Met
 
   if (options.build) {
     const labels = { version: [options.build.version], node: [process.version] }
-    const info = registry.gauge({ name: 'sluice_build_info', help: 'Always 1; its labels name the build.', labels })
+    const info = registry.gauge('sluice_build_info', 'Always 1; its labels name the build.', { labels })
     info.set(1, { version: options.build.version, node: process.version })
   }
   return registry

@@ -21,39 +21,23 @@ export function createProcessRegistry(options: MetricsRegistryOptions = {}): Met
 
 /** Not prom-client's default metrics: they fail `promtool check metrics` (gauges named `_total`). */
 function addProcessMetrics(registry: MetricsRegistry): Disposable {
-  registry.gauge({
-    name: 'sluice_process_resident_memory_bytes',
-    help: 'Resident memory of the process.',
+  registry.gauge('sluice_process_resident_memory_bytes', 'Resident memory of the process.', {
     read: () => process.memoryUsage.rss(),
   })
-  registry.gauge({
-    name: 'sluice_process_heap_used_bytes',
-    help: 'JavaScript heap in use.',
+  registry.gauge('sluice_process_heap_used_bytes', 'JavaScript heap in use.', {
     read: () => process.memoryUsage().heapUsed,
   })
-  registry.counter({
-    name: 'sluice_process_cpu_seconds_total',
-    help: 'CPU time, user and system.',
+  registry.counter('sluice_process_cpu_seconds_total', 'CPU time, user and system.', {
     read() {
       const { user, system } = process.cpuUsage()
       return (user + system) / 1e6
     },
   })
   const startedSeconds = Math.round(performance.timeOrigin / 1000)
-  registry.gauge({
-    name: 'sluice_process_start_timestamp_seconds',
-    help: 'Start time of the process.',
-    read: () => startedSeconds,
-  })
-  registry.gauge({
-    name: 'sluice_process_open_descriptors',
-    help: 'Open files and sockets; -1 if unknown.',
-    read: openDescriptors,
-  })
+  registry.gauge('sluice_process_start_timestamp_seconds', 'Start time of the process.', { read: () => startedSeconds })
+  registry.gauge('sluice_process_open_descriptors', 'Open files and sockets; -1 if unknown.', { read: openDescriptors })
   const limit = descriptorLimit()
-  registry.gauge({
-    name: 'sluice_process_descriptors_limit',
-    help: 'Limit of open files and sockets; -1 if unknown.',
+  registry.gauge('sluice_process_descriptors_limit', 'Limit of open files and sockets; -1 if unknown.', {
     read: () => limit,
   })
   return addLoopDelay(registry)
@@ -61,11 +45,11 @@ function addProcessMetrics(registry: MetricsRegistry): Disposable {
 
 function addLoopDelay(registry: MetricsRegistry): Disposable {
   const percents = { p50: 50, p99: 99, max: 100 } as const
-  const gauge = registry.gauge({
-    name: 'sluice_process_event_loop_delay_seconds',
-    help: 'Event loop delay in the last 10 s: median, 99th percentile, maximum.',
-    labels: { stat: ['p50', 'p99', 'max'] },
-  })
+  const gauge = registry.gauge(
+    'sluice_process_event_loop_delay_seconds',
+    'Event loop delay in the last 10 s: median, 99th percentile, maximum.',
+    { labels: { stat: ['p50', 'p99', 'max'] } },
+  )
   const resolutionMs = 20
   const monitor = monitorEventLoopDelay({ resolution: resolutionMs })
   monitor.enable()

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { accessOptions, plansSchema } from '../../../access/options.ts'
 import { listenerOption } from '../../../contract/listener-option.ts'
+import { integer, section } from '../../../contract/option-fields.ts'
 import { executionOptions } from '../../../execution/options.ts'
 import { bundleOptions } from '../../../gateway/options.ts'
 import { indexerOptions } from '../../../indexer/options.ts'
@@ -20,80 +21,51 @@ export const configSchema = z.strictObject({
     .regex(/^[^\s/:]+$|^\[[0-9a-fA-F:]+\]$/, 'give a host name or address without scheme and port')
     .default('127.0.0.1')
     .describe('Host name that customers connect to; printed on handover cards.'),
-  log: z
-    .strictObject({
-      level: z
-        .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
-        .default('info')
-        .describe('Lowest level that is logged. Applied on reload.'),
-    })
-    .prefault({})
-    .describe('Log: JSON lines on standard output.'),
-  metrics: z
-    .strictObject({
-      ...listenerOption('127.0.0.1:9464'),
-      bearer: z
-        .string()
-        .regex(/^(file|env):.+$/, 'give file:PATH or env:NAME')
-        .optional()
-        .describe('Reference to a secret that scrapers of /metrics must send as Authorization: Bearer.'),
-      hosts: z
-        .array(z.string().regex(/^[^\s/:]+$/, 'give a host name without scheme and port'))
-        .max(64)
-        .default([])
-        .describe(
-          'Host names that scrapers and load balancers use for this listener, besides localhost, IP addresses and the name in listen. Requests with another Host are refused with 421.',
-        ),
-    })
-    .prefault({})
-    .describe('Operator metrics: /metrics, /healthz, /readyz.'),
-  drain: z
-    .strictObject({
-      lameDuckMs: z.int().min(0).max(60_000).default(5000).describe('Time between not ready and closing the sockets.'),
-      deadlineMs: z
-        .int()
-        .min(1000)
-        .max(300_000)
-        .default(25_000)
-        .describe('Time from the first signal to the exit, even if requests are open.'),
-    })
-    .prefault({})
-    .describe('Graceful shutdown.'),
-  memory: z
-    .strictObject({
-      residentBytesMax: z
-        .int()
-        .min(64 * MIB)
-        .max(1024 * 1024 * MIB)
-        .default(1536 * MIB)
-        .describe(
-          'Memory limit of this process, without its child processes. Above 80 % new WebSocket, gRPC and execution connections are refused, above 90 % all new connections except to the operator metrics.',
-        ),
-      heldBytesMax: z
-        .int()
-        .min(MIB)
-        .max(1024 * 1024 * MIB)
-        .optional()
-        .describe(
-          'Buffered bytes of incomplete requests and unread responses (default: an eighth of residentBytesMax). Beyond it batches are refused and clients that do not read are disconnected.',
-        ),
-      heldBytesPerSubscriptionMax: z
-        .int()
-        .min(256 * 1024)
-        .max(1024 * 1024 * MIB)
-        .optional()
-        .describe('The same for one subscription (default: a quarter of heldBytesMax).'),
-      heldWaitMs: z
-        .int()
-        .min(0)
-        .max(60_000)
-        .default(2000)
-        .describe(
-          'How long a response waits for buffer space before the call fails with an error that names the limit.',
-        ),
-    })
-    .prefault({})
-    .describe('Memory limits: new connections are refused before existing ones are affected.'),
+  log: section('Log: JSON lines on standard output.', {
+    level: z
+      .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
+      .default('info')
+      .describe('Lowest level that is logged. Applied on reload.'),
+  }),
+  metrics: section('Operator metrics: /metrics, /healthz, /readyz.', {
+    ...listenerOption('127.0.0.1:9464'),
+    bearer: z
+      .string()
+      .regex(/^(file|env):.+$/, 'give file:PATH or env:NAME')
+      .optional()
+      .describe('Reference to a secret that scrapers of /metrics must send as Authorization: Bearer.'),
+    hosts: z
+      .array(z.string().regex(/^[^\s/:]+$/, 'give a host name without scheme and port'))
+      .max(64)
+      .default([])
+      .describe(
+        'Host names that scrapers and load balancers use for this listener, besides localhost, IP addresses and the name in listen. Requests with another Host are refused with 421.',
+      ),
+  }),
+  drain: section('Graceful shutdown.', {
+    lameDuckMs: integer(0, 60_000).default(5000).describe('Time between not ready and closing the sockets.'),
+    deadlineMs: integer(1000, 300_000)
+      .default(25_000)
+      .describe('Time from the first signal to the exit, even if requests are open.'),
+  }),
+  memory: section('Memory limits: new connections are refused before existing ones are affected.', {
+    residentBytesMax: integer(64 * MIB, 1024 * 1024 * MIB)
+      .default(1536 * MIB)
+      .describe(
+        'Memory limit of this process, without its child processes. Above 80 % new WebSocket, gRPC and execution connections are refused, above 90 % all new connections except to the operator metrics.',
+      ),
+    heldBytesMax: integer(MIB, 1024 * 1024 * MIB)
+      .optional()
+      .describe(
+        'Buffered bytes of incomplete requests and unread responses (default: an eighth of residentBytesMax). Beyond it batches are refused and clients that do not read are disconnected.',
+      ),
+    heldBytesPerSubscriptionMax: integer(256 * 1024, 1024 * 1024 * MIB)
+      .optional()
+      .describe('The same for one subscription (default: a quarter of heldBytesMax).'),
+    heldWaitMs: integer(0, 60_000)
+      .default(2000)
+      .describe('How long a response waits for buffer space before the call fails with an error that names the limit.'),
+  }),
   access: accessOptions.omit({ plans: true }).prefault({}).describe('Customers, tokens and quota.'),
   plans: plansSchema.describe(
     'Plans in addition to the five built-in ones; a plan of the same name replaces a built-in one.',

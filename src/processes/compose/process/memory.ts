@@ -24,9 +24,7 @@ export function openResponseBudget(
   const bytesMax = memory.heldBytesMax ?? Math.floor(memory.residentBytesMax * HELD_SHARE)
   const ownerBytesMax = memory.heldBytesPerSubscriptionMax ?? Math.floor(bytesMax * SUBSCRIPTION_SHARE)
   const budget = createResponseBudget({ bytesMax, ownerBytesMax, waitMs: memory.heldWaitMs }, clock)
-  registry.gauge({
-    name: 'sluice_process_held_bytes',
-    help: 'Buffered bytes of requests and responses.',
+  registry.gauge('sluice_process_held_bytes', 'Buffered bytes of requests and responses.', {
     read: () => budget.heldBytes,
   })
   return budget
