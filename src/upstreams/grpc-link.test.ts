@@ -30,7 +30,7 @@ test("opens a stream with the node's credential and none of the customer's", asy
     'x-api-key': 'customer-secret',
     cookie: 'customer-secret',
     'x-forwarded-for': '192.0.2.1',
-    'grpc-encoding': 'gzip',
+    'grpc-encoding': 'customer-secret',
     'x-request-snapshot': '1',
     ':path': '/customer-secret',
   })

@@ -27,8 +27,11 @@ export type GrpcLinksDeps = {
   readonly ca?: string | undefined
 }
 
-/** The metadata of a customer that is forwarded. An allow-list, so that no token can pass. */
-const FORWARDED = ['grpc-timeout', 'grpc-encoding', 'grpc-accept-encoding', 'user-agent', 'x-request-snapshot'] as const
+/**
+ * The metadata of a customer that is forwarded. An allow-list, so that no token can pass. `grpc-encoding` is not in it: requests are forwarded
+ * uncompressed, and a node that does not know the encoding would refuse the call.
+ */
+const FORWARDED = ['grpc-timeout', 'grpc-accept-encoding', 'user-agent', 'x-request-snapshot'] as const
 
 export function forwardedMetadata(metadata: Readonly<Record<string, string | undefined>>): Record<string, string> {
   const passed: Record<string, string> = {}

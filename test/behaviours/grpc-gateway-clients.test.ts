@@ -130,4 +130,19 @@ describe('geyser clients through the gateway', () => {
     assert.equal(metas[0], String(fromSlot))
     handle.cancel()
   })
+
+  for (const encoding of ['gzip', 'zstd'] as const) {
+    it(`helius-laserstream with ${encoding}`, async () => {
+      const watcher = createWatcher()
+      const channelOptions = { 'grpc.default_compression_algorithm': laserstream.CompressionAlgorithms[encoding] }
+      const handle = await laserstream.subscribe(
+        { apiKey: token, endpoint, maxReconnectAttempts: 1, channelOptions },
+        { slots: { s: {} }, transactionsStatus: { t: {} }, commitment: 0 },
+        watcher.see,
+        watcher.fail,
+      )
+      await watcher.landed()
+      handle.cancel()
+    })
+  }
 })

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { gzipSync } from 'node:zlib'
 import { Metadata } from '@grpc/grpc-js'
 import { limitSubscription } from '../../src/access/provisioning/subscriptions.ts'
 import type { GrpcCall } from '../../src/platform/grpc/call.ts'
@@ -40,6 +39,7 @@ describe('the gRPC server', () => {
   let calls: { call: GrpcCall; messages: Uint8Array[] }[] = []
   let streams = 0
   let respond: (call: GrpcCall) => void
+  let nodeHeaders: Record<string, string> = {}
 
   before(async () => {
     node = await startFakeNode()
@@ -50,7 +50,7 @@ describe('the gRPC server', () => {
       const messages: Uint8Array[] = []
       if (call.metadata['x-request-snapshot'] === `${streams}`) calls.push({ call, messages })
       call.onMessage((message) => messages.push(message))
-      call.sendHeaders({ 'x-node': 'one' })
+      call.sendHeaders({ 'x-node': 'one', ...nodeHeaders })
       respond(call)
     }
     respond = () => {}
@@ -132,18 +132,28 @@ describe('the gRPC server', () => {
     stream.call.cancel()
 
     const { token } = await on.gateway.subscribe({ overrides: { grpcAccountsPerStream: 2 } })
-    respond = (call) => call.onHalfClose(() => (call.send(Buffer.from('zipped')), call.end({ code: 0 })))
-    const gzip: [string, string][] = [
-      ['x-token', token],
-      ['grpc-encoding', 'gzip'],
-      ['grpc-accept-encoding', 'gzip,identity'],
-    ]
-    const zipped = await rawCall(on.port, SUBSCRIBE, gzip, frameMessage(SLOTS, 'gzip'))
-    assert.deepEqual([zipped.code, zipped.headers['grpc-encoding']], [0, 'gzip'])
-    assert.deepEqual(zipped.body.subarray(5), gzipSync(Buffer.from('zipped')))
-    const many = request({ accounts: { big: { account: ['a', 'b', 'c'] } } })
-    const refused = await rawCall(on.port, SUBSCRIBE, gzip, frameMessage(many, 'gzip'))
-    assert.equal(refused.code, GrpcCode.invalidArgument)
+    for (const encoding of ['gzip', 'zstd'] as const) {
+      const message = frameMessage(Buffer.from('from the node'), encoding)
+      nodeHeaders = { 'grpc-encoding': encoding }
+      respond = (call) => call.onHalfClose(() => (call.writeFramed(message), call.end({ code: 0 })))
+      calls = []
+      const headers: [string, string][] = [
+        ['x-token', token],
+        ['grpc-encoding', encoding],
+        ['grpc-accept-encoding', `${encoding},identity`],
+        ['x-request-snapshot', `${streams}`],
+      ]
+      const response = await rawCall(on.port, SUBSCRIBE, headers, frameMessage(SLOTS, encoding))
+      assert.deepEqual([response.code, response.headers['grpc-encoding']], [0, encoding])
+      assert.deepEqual(response.body, message)
+      // The request is forwarded uncompressed, so that a node without this encoding takes it.
+      assert.deepEqual([calls[0]?.messages, calls[0]?.call.metadata['grpc-encoding']], [[SLOTS], undefined])
+      assert.equal(calls[0]?.call.metadata['grpc-accept-encoding'], `${encoding},identity`)
+      const many = request({ accounts: { big: { account: ['a', 'b', 'c'] } } })
+      const refused = await rawCall(on.port, SUBSCRIBE, headers, frameMessage(many, encoding))
+      assert.equal(refused.code, GrpcCode.invalidArgument)
+    }
+    nodeHeaders = {}
     respond = () => {}
   })
 

@@ -20,6 +20,7 @@ import {
 const MIB = 2 ** 20
 const CHECK = '/grpc.health.v1.Health/Check'
 const WATCH = '/grpc.health.v1.Health/Watch'
+const ENCODINGS = ['gzip', 'zstd'] as const
 const GZIP: [string, string] = ['grpc-encoding', 'gzip']
 /** Unknown fields of two bytes each: varint 0 in field 15. They compress to a thousandth. */
 const UNKNOWN_FIELDS = Buffer.alloc(4 * MIB, Buffer.of(15 << 3, 0))
@@ -78,6 +79,8 @@ describe('gRPC request messages that cost more than their size', () => {
     const small = frameMessage(UNKNOWN_FIELDS.subarray(0, 100_000), 'gzip')
     assert.ok(small.length < 512, `${small.length} bytes`)
     for (const path of [CHECK, WATCH]) {
+      const zstd = await rawCall(on.port, path, [['grpc-encoding', 'zstd']], frameMessage(UNKNOWN_FIELDS, 'zstd'))
+      assert.equal(zstd.code, GrpcCode.resourceExhausted, zstd.message)
       for (const body of [bomb, small, frameMessage(Buffer.alloc(513))]) {
         const { code, message } = await rawCall(on.port, path, [GZIP], body)
         assert.equal(code, GrpcCode.resourceExhausted, message)
@@ -91,10 +94,15 @@ describe('gRPC request messages that cost more than their size', () => {
   test('refuses a bomb on a stream or a unary method by the size the plan needs, and neither forwards nor charges it', async () => {
     const { header, used } = await subscription({ grpcAccountsPerStream: 25 })
     for (const path of [SUBSCRIBE, PING, '/geyser.Geyser/SubscribeOther']) {
-      for (const body of [frameMessage(UNKNOWN_FIELDS, 'gzip'), frameMessage(UNKNOWN_FIELDS.subarray(0, 300_000))]) {
-        const { code, message } = await rawCall(on.port, path, [header, GZIP], body)
-        assert.equal(code, GrpcCode.resourceExhausted, path)
-        assert.match(message, /grpcRequestBytes|inflateRatio/, path)
+      for (const encoding of ENCODINGS) {
+        for (const body of [
+          frameMessage(UNKNOWN_FIELDS, encoding),
+          frameMessage(UNKNOWN_FIELDS.subarray(0, 300_000)),
+        ]) {
+          const { code, message } = await rawCall(on.port, path, [header, ['grpc-encoding', encoding]], body)
+          assert.equal(code, GrpcCode.resourceExhausted, path)
+          assert.match(message, /grpcRequestBytes|inflateRatio/, path)
+        }
       }
     }
     // A unary method needs a few bytes.
@@ -113,10 +121,12 @@ describe('gRPC request messages that cost more than their size', () => {
 
   test('refuses a request over the inflate ratio although its size is allowed', async () => {
     const { header, used } = await subscription({ grpcAccountsPerStream: null })
-    const zeros = frameMessage(Buffer.alloc(3 * MIB), 'gzip')
-    const { code, message } = await rawCall(on.port, SUBSCRIBE, [header, GZIP], zeros)
-    assert.equal(code, GrpcCode.resourceExhausted)
-    assert.match(message, /ratio/)
+    for (const encoding of ENCODINGS) {
+      const zeros = frameMessage(Buffer.alloc(3 * MIB), encoding)
+      const { code, message } = await rawCall(on.port, SUBSCRIBE, [header, ['grpc-encoding', encoding]], zeros)
+      assert.equal(code, GrpcCode.resourceExhausted)
+      assert.match(message, /ratio/)
+    }
     assert.deepEqual([atNode.length, used()], [0, 0])
   })
 

@@ -1,8 +1,7 @@
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2'
 import type { Clock, Timer } from '../../core/clock.ts'
-import { acceptsGzip } from '../http/request-headers.ts'
 import type { RequestProblem } from './frame-reader.ts'
-import { ACCEPTED_ENCODINGS, frameMessage, type GrpcEncoding } from './framing.ts'
+import { ACCEPTED_ENCODINGS, encodingOf, frameMessage, type GrpcEncoding, responseEncoding } from './framing.ts'
 import type { Inflate } from './inflater.ts'
 import { RequestReader } from './requests.ts'
 import { encodeGrpcMessage, GrpcCode, type GrpcStatus, parseGrpcTimeout } from './status.ts'
@@ -15,7 +14,7 @@ export type GrpcCall = {
   /** Names and values alternating, as received: `metadata` hides duplicate names. */
   readonly rawMetadata: readonly string[]
   readonly remoteAddress: string
-  /** Encoding of the messages this side sends: gzip when the client sends gzip itself and accepts it. */
+  /** Encoding of the messages this side sends: the one the client uses itself, if it accepts it. */
   readonly sendEncoding: GrpcEncoding
   /** Starts reading: before the listener is set nothing is read, inflated or decoded. */
   onMessage(listener: (message: Uint8Array) => void, limits?: MessageLimits): void
@@ -71,10 +70,7 @@ export function createGrpcCall(
   { stream, headers, rawHeaders, clock, inflate }: GrpcCallParts,
 ): GrpcCall & { shutdown(): void } {
   const { messageBytesMax, endGraceMs } = options
-  const sendEncoding: GrpcEncoding =
-    headers['grpc-encoding'] === 'gzip' && acceptsGzip(String(headers['grpc-accept-encoding'] ?? ''))
-      ? 'gzip'
-      : 'identity'
+  const sendEncoding = responseEncoding(headers)
   const closeListeners: ((status?: GrpcStatus) => void)[] = []
   const shutdownListeners: (() => void)[] = []
   const endListeners: (() => void)[] = []
@@ -102,7 +98,7 @@ export function createGrpcCall(
 
   function onMessage(listener: (message: Uint8Array) => void, limits?: MessageLimits): void {
     const messages = new RequestReader({
-      encoding: headers['grpc-encoding'] === 'gzip' ? 'gzip' : 'identity',
+      encoding: encodingOf(headers['grpc-encoding']) ?? 'identity',
       source: stream,
       inflate,
       bytesMax: () => Math.min(messageBytesMax, limits?.bytesMax() ?? messageBytesMax),
@@ -128,7 +124,7 @@ export function createGrpcCall(
         ':status': 200,
         'content-type': 'application/grpc',
         'grpc-accept-encoding': ACCEPTED_ENCODINGS,
-        ...(sendEncoding === 'gzip' ? { 'grpc-encoding': 'gzip' } : {}),
+        ...(sendEncoding === 'identity' ? {} : { 'grpc-encoding': sendEncoding }),
         ...metadata,
       },
       { waitForTrailers: true },

@@ -1,17 +1,38 @@
-import { gzipSync } from 'node:zlib'
+import type { IncomingHttpHeaders } from 'node:http2'
+import { constants, gzipSync, zstdCompressSync } from 'node:zlib'
 import { FRAME_PREFIX_BYTES, FrameReader } from './frame-reader.ts'
 import { GrpcCode, type GrpcStatus } from './status.ts'
 
-export type GrpcEncoding = 'identity' | 'gzip'
+const ENCODINGS = ['identity', 'gzip', 'zstd'] as const
+export type GrpcEncoding = (typeof ENCODINGS)[number]
 
 /** The value of `grpc-accept-encoding` in responses. */
-export const ACCEPTED_ENCODINGS = 'identity,gzip'
+export const ACCEPTED_ENCODINGS = ENCODINGS.join(',')
+
+/** The encoding that a `grpc-encoding` header names; undefined for one that is not supported. */
+export function encodingOf(header: string | string[] | undefined): GrpcEncoding | undefined {
+  return header === undefined ? 'identity' : ENCODINGS.find((encoding) => encoding === header)
+}
+
+/** The encoding of responses: the one the client uses itself, if it accepts it. */
+export function responseEncoding(headers: IncomingHttpHeaders): GrpcEncoding {
+  const sent = encodingOf(headers['grpc-encoding']) ?? 'identity'
+  const accepted = String(headers['grpc-accept-encoding'] ?? '').split(',')
+  return accepted.some((name) => name.trim() === sent) ? sent : 'identity'
+}
+
+const ZSTD_FASTEST = { params: { [constants.ZSTD_c_compressionLevel]: 1 } }
+const COMPRESS: Readonly<Record<GrpcEncoding, (message: Uint8Array) => Uint8Array>> = {
+  identity: (message) => message,
+  gzip: (message) => gzipSync(message),
+  zstd: (message) => zstdCompressSync(message, ZSTD_FASTEST),
+}
 
 /** One message with its prefix. */
 export function frameMessage(message: Uint8Array, encoding: GrpcEncoding = 'identity'): Buffer {
-  const body = encoding === 'gzip' ? gzipSync(message) : message
+  const body = COMPRESS[encoding](message)
   const frame = Buffer.allocUnsafe(FRAME_PREFIX_BYTES + body.length)
-  frame[0] = encoding === 'gzip' ? 1 : 0
+  frame[0] = encoding === 'identity' ? 0 : 1
   frame.writeUInt32BE(body.length, 1)
   frame.set(body, FRAME_PREFIX_BYTES)
   return frame
@@ -44,8 +65,8 @@ export class FrameBatch {
   add(head: readonly Uint8Array[], body: Uint8Array): void {
     let bytes = body.length
     for (const part of head) bytes += part.length
-    if (this.#encoding === 'gzip') {
-      this.#put(frameMessage(Buffer.concat([...head, body], bytes), 'gzip'))
+    if (this.#encoding !== 'identity') {
+      this.#put(frameMessage(Buffer.concat([...head, body], bytes), this.#encoding))
       return
     }
     const buffer = this.#reserve(FRAME_PREFIX_BYTES + bytes)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { gzipSync } from 'node:zlib'
+import { gzipSync, zstdCompressSync } from 'node:zlib'
 import fc from 'fast-check'
 import { checkProperty } from '../../../test/support/property.ts'
 import { loadMemoryRelease } from '../process/memory-release.ts'
@@ -75,13 +75,22 @@ test('yields to other connections after TURN_MESSAGES messages or their bytes', 
   await until('all long ones are delivered', () => long.messages.length === 4)
 })
 
-test('refuses a message by its prefix, its inflated size, its ratio, or malformed gzip, and reads no further', async () => {
+test('refuses a message by its prefix, its inflated size, its ratio, or malformed compression, and reads no further', async () => {
+  const zstd = { encoding: 'zstd' } as const
+  const framed = (packed: Buffer) => Buffer.concat([Buffer.from([1, 0, 0, 0, packed.length]), packed])
+  // A frame with a window of 64 MiB, which a decoder would allocate, and one block of three bytes.
+  const wideWindow = Buffer.from('28b52ffd0080190000616263', 'hex')
   const rows: [string, Buffer, RequestProblem['limit'], Partial<RequestReaderDeps>?][] = [
     ['the prefix', Buffer.from([0, 0, 0, 3, 233]), 'grpcRequestBytes'],
     ['the prefix of a compressed one', Buffer.from([1, 0, 0, 3, 233]), 'grpcRequestBytes'],
     ['inflated', frameMessage(Buffer.alloc(1001), 'gzip'), 'grpcRequestBytes'],
     ['ratio', frameMessage(Buffer.alloc(2_000_000), 'gzip'), 'inflateRatio', { bytesMax: () => 4_000_000 }],
     ['no gzip', Buffer.from([1, 0, 0, 0, 1, 7]), undefined],
+    ['inflated zstd', frameMessage(Buffer.alloc(1001), 'zstd'), 'grpcRequestBytes', zstd],
+    ['ratio of zstd', frameMessage(Buffer.alloc(2_000_000), 'zstd'), 'inflateRatio', { ...zstd, bytesMax: () => 4e6 }],
+    ['no zstd', Buffer.from([1, 0, 0, 0, 1, 7]), undefined, zstd],
+    ['truncated zstd', framed(zstdCompressSync(Buffer.from('abc')).subarray(0, -2)), undefined, zstd],
+    ['a zstd window of 64 MiB', framed(wideWindow), undefined, { ...zstd, bytesMax: () => 4e6 }],
     ['an unknown flag', Buffer.from([2, 0, 0, 0, 0]), undefined],
     ['not announced', frameMessage(Buffer.from('a'), 'gzip'), undefined, { encoding: 'identity' }],
   ]
@@ -164,18 +173,19 @@ test('a message in chunks of one byte takes the memory of the message, not of th
 test('inflates one message at a time per connection and two in total, in order, and skips unwanted ones', async () => {
   const begun: string[] = []
   const policies = new Map<string, PromiseWithResolvers<void>>()
-  const inflater = createInflater(async (packed) => {
+  const gunzip = async (packed: Uint8Array) => {
     const name = Buffer.from(packed).toString()
     begun.push(name)
     const policy = Promise.withResolvers<void>()
     policies.set(name, policy)
     await policy.promise
-    return { ok: true, body: Buffer.from(packed) }
-  })
+    return { ok: true as const, body: Buffer.from(packed) }
+  }
+  const inflater = createInflater({ gzip: gunzip, zstd: gunzip })
   const [a, b, c] = [inflater.forConnection(), inflater.forConnection(), inflater.forConnection()]
-  const wanted = { bytesMax: 10, isWanted: () => true }
+  const wanted = { encoding: 'gzip', bytesMax: 10, isWanted: () => true } as const
   const all = [a, a, b, c].map((inflate, at) => inflate(Buffer.from(`${at}`), wanted))
-  const left = c(Buffer.from('left'), { bytesMax: 10, isWanted: () => false })
+  const left = c(Buffer.from('left'), { ...wanted, isWanted: () => false })
   await new Promise(setImmediate)
   assert.deepEqual(begun, ['0', '2'])
   policies.get('0')?.resolve()

@@ -101,12 +101,13 @@ export class RequestReader {
   }
 
   #inflate(packed: Uint8Array): void {
-    if (this.#deps.encoding === 'identity') {
+    const { encoding } = this.#deps
+    if (encoding === 'identity') {
       return this.#fail({ code: GrpcCode.internal, message: 'a compressed message without grpc-encoding' })
     }
     const bytesMax = this.#deps.bytesMax()
     this.#isBusy = true
-    void this.#deps.inflate(packed, { bytesMax, isWanted: () => !this.#isClosed }).then((outcome) => {
+    void this.#deps.inflate(packed, { encoding, bytesMax, isWanted: () => !this.#isClosed }).then((outcome) => {
       this.#isBusy = false
       if (this.#isClosed || outcome === 'unwanted') return
       if (outcome.ok) this.#deliver(outcome.body)

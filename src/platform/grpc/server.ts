@@ -13,7 +13,7 @@ import type { ListenerMetrics } from '../net/listener-metrics.ts'
 import type { TlsFilesOptions } from '../net/tls-files.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { createGrpcCall, type GrpcCall } from './call.ts'
-import { ACCEPTED_ENCODINGS } from './framing.ts'
+import { ACCEPTED_ENCODINGS, encodingOf } from './framing.ts'
 import { createInflater, type Inflate } from './inflater.ts'
 import { watchSession } from './session.ts'
 import { GrpcCode, type GrpcStatus } from './status.ts'
@@ -118,11 +118,10 @@ export async function startGrpcServer(given: GrpcServerOptions, deps: GrpcServer
     if (metadataBytes(headers) > options.metadataBytesMax) {
       return { code: GrpcCode.resourceExhausted, message: `metadata larger than ${options.metadataBytesMax} bytes` }
     }
-    const encoding = headers['grpc-encoding'] ?? 'identity'
-    if (encoding !== 'identity' && encoding !== 'gzip') {
+    if (encodingOf(headers['grpc-encoding']) === undefined) {
       return {
         code: GrpcCode.unimplemented,
-        message: `grpc-encoding ${String(encoding).slice(0, 32)} is not supported`,
+        message: `grpc-encoding ${String(headers['grpc-encoding']).slice(0, 32)} is not supported; supported: ${ACCEPTED_ENCODINGS}`,
         metadata: { 'grpc-accept-encoding': ACCEPTED_ENCODINGS },
       }
     }

@@ -1,4 +1,4 @@
-import { constants, createGzip, type Gzip, gunzip, gzip } from 'node:zlib'
+import { type CompressCallback, constants, createGzip, type Gzip, gunzip, gzip, zstdDecompress } from 'node:zlib'
 import type { ResponseRest } from './response-rest.ts'
 
 /** The fastest level, also the default of nginx: JSON shrinks to a fifth at any level. */
@@ -25,16 +25,32 @@ export const INFLATE_RATIO_MAX = 32
 /** Up to this size the ratio is not checked. */
 const RATIO_FREE_BYTES = 64 * 1024
 
+/** The window of a frame is allocated before anything is inflated. 8 MiB is what every decoder has to support (RFC 9659). */
+const ZSTD_WINDOW_LOG_MAX = 23
+
 /** Inflates on the thread pool, up to a size and a ratio. Stops at the first byte beyond. */
-export function gunzipBytes(packed: Uint8Array, limits: { readonly bodyBytesMax: number }): Promise<Unpacked> {
-  const byRatio = Math.max(RATIO_FREE_BYTES, packed.length * INFLATE_RATIO_MAX)
-  const beyond = byRatio < limits.bodyBytesMax ? 'ratio' : 'too-large'
-  return new Promise((resolve) => {
-    gunzip(packed, { maxOutputLength: Math.min(byRatio, limits.bodyBytesMax) }, (error, body) => {
-      if (error === null) resolve({ ok: true, body })
-      else resolve({ ok: false, reason: isTooLarge(error) ? beyond : 'malformed' })
+export type Inflation = (packed: Uint8Array, limits: { readonly bodyBytesMax: number }) => Promise<Unpacked>
+
+export const gunzipBytes = inflation((packed, maxOutputLength, done) => gunzip(packed, { maxOutputLength }, done))
+
+const ZSTD_PARAMS = { [constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG_MAX }
+export const unzstdBytes = inflation((packed, maxOutputLength, done) =>
+  zstdDecompress(packed, { maxOutputLength, params: ZSTD_PARAMS }, done),
+)
+
+function inflation(
+  decompress: (packed: Uint8Array, maxOutputLength: number, done: CompressCallback) => void,
+): Inflation {
+  return (packed, { bodyBytesMax }) => {
+    const byRatio = Math.max(RATIO_FREE_BYTES, packed.length * INFLATE_RATIO_MAX)
+    const beyond = byRatio < bodyBytesMax ? 'ratio' : 'too-large'
+    return new Promise((resolve) => {
+      decompress(packed, Math.min(byRatio, bodyBytesMax), (error, body) => {
+        if (error === null) resolve({ ok: true, body })
+        else resolve({ ok: false, reason: isTooLarge(error) ? beyond : 'malformed' })
+      })
     })
-  })
+  }
 }
 
 function isTooLarge(error: NodeJS.ErrnoException): boolean {
