@@ -10,19 +10,27 @@ const STAKE_BYTES = 200
 const PRIOR_VOTERS = 32
 const NO_EPOCH = 0xffffffffffffffffn
 
-/** A vote account of state version 3 that has not voted; node, voter and withdrawer are one key. */
-export function voteAccount({ node }: { readonly node: Uint8Array }): Account {
+/** A vote account of state version 3 that has not voted; voter and withdrawer are one key. */
+export function voteAccount({
+  node,
+  authority,
+  lamports,
+}: {
+  readonly node: Uint8Array
+  readonly authority: Uint8Array
+  readonly lamports: bigint
+}): Account {
   const data = new Uint8Array(VOTE_BYTES)
   const write = createWriter(data)
   write.u32(2)
   write.bytes(node)
-  write.bytes(node)
-  write.u8(100)
+  write.bytes(authority)
+  write.u8(0) // commission
   write.u64(0n) // votes
   write.u8(0) // no root slot
   write.u64(1n) // authorized voters: epoch, key
   write.u64(0n)
-  write.bytes(node)
+  write.bytes(authority)
   // Prior voters: a ring of (key, from epoch, to epoch), its index, and whether it is empty.
   write.skip(PRIOR_VOTERS * 48)
   write.u64(BigInt(PRIOR_VOTERS - 1))
@@ -31,7 +39,7 @@ export function voteAccount({ node }: { readonly node: Uint8Array }): Account {
   write.u64(0n) // last timestamp: slot, time
   write.u64(0n)
   return {
-    lamports: minimumBalance(VOTE_BYTES),
+    lamports,
     owner: VOTE_PROGRAM,
     data,
     executable: false,

@@ -33,6 +33,8 @@ import {
   writeSlotHistory,
 } from './sysvars.ts'
 
+const TOKEN_2022_NATIVE_MINT = '9pan9bMn5HatX4EJdBwg9VgCa7Uz5HL8N1m5D3NdXej9'
+
 /** The owners of litesvm's built-in accounts; it has no call that lists all accounts. */
 const GENESIS_OWNERS = [
   NATIVE_LOADER,
@@ -64,6 +66,8 @@ export function createSvm(): Svm {
   native.setBlockhashCheck(false)
   native.setTransactionHistory(0n)
   native.withNativeMints()
+  // Token-2022's own native mint does not exist on a new chain: whoever needs it creates it.
+  write(decodeBase58(TOKEN_2022_NATIVE_MINT), null)
   const memo = native.getAccount(decodeBase58(MEMO_PROGRAM))
   if (memo) native.addProgram(decodeBase58(MEMO_PROGRAM_V4), memo.data())
   for (const { address } of native.getProgramAccounts(decodeBase58(SYSTEM_PROGRAM))) write(address, null)

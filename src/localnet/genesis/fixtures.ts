@@ -30,25 +30,21 @@ export function readFixtures(dir: string): [string, Account][] {
   return fixtures
 }
 
-/** One account file: `{"pubkey": text, "account": {lamports, data, owner, executable}}`. */
+/** One account file: `{"pubkey": text, "account": {lamports, data, owner, executable, rentEpoch}}`. */
 export function parseAccountFile(text: string, path: string): [string, Account] {
   const file = parseJson(text, path) as { pubkey?: unknown; account?: Record<string, unknown> } | null
   const fail = (what: string) => invalid(path, what)
   if (typeof file?.pubkey !== 'string' || !isAddress(file.pubkey)) throw fail('"pubkey" is no address')
   const { account } = file
   if (typeof account !== 'object' || account === null) throw fail('"account" is missing')
-  const { lamports, owner, executable, data } = account as {
-    lamports: unknown
-    owner: unknown
-    executable: unknown
-    data: unknown
-  }
-  if (typeof lamports !== 'bigint' || lamports < 0n || lamports >= 2n ** 64n) throw fail('"lamports" is no u64')
+  const { lamports, owner, executable, data, rentEpoch = RENT_EXEMPT_EPOCH } = account
+  if (!isU64(lamports)) throw fail('"lamports" is no u64')
+  if (!isU64(rentEpoch)) throw fail('"rentEpoch" is no u64')
   if (typeof owner !== 'string' || !isAddress(owner)) throw fail('"owner" is no address')
   const bytes = decodeData(data)
   if (!bytes) throw fail('"data" is not [text, "base64"], [text, "base58"], [text, "base64+zstd"] or base58 text')
   if (bytes.length > DATA_BYTES_MAX) throw fail('"data" is longer than an account may be')
-  return [file.pubkey, { lamports, owner, data: bytes, executable: executable === true, rentEpoch: RENT_EXEMPT_EPOCH }]
+  return [file.pubkey, { lamports, owner, data: bytes, executable: executable === true, rentEpoch }]
 }
 
 function readProgram(dir: string, name: string): [string, Account] {
@@ -77,11 +73,17 @@ function decodeData(data: unknown): Uint8Array | undefined {
   }
 }
 
-/** Lamports may exceed 2^53, so integers are read from their source text. */
+function isU64(value: unknown): value is bigint {
+  return typeof value === 'bigint' && value >= 0n && value < 2n ** 64n
+}
+
+const U64_MEMBERS = ['lamports', 'rentEpoch']
+
+/** These members may exceed 2^53, so they are read from their source text. */
 function parseJson(text: string, path: string): unknown {
   try {
     return JSON.parse(text, (key, value: unknown, context?: { source?: string }) =>
-      key === 'lamports' && typeof value === 'number' && context?.source !== undefined
+      U64_MEMBERS.includes(key) && typeof value === 'number' && context?.source !== undefined
         ? toBigInt(context.source)
         : value,
     )

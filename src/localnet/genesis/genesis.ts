@@ -1,11 +1,13 @@
 import { encodeBase58 } from '../../solana/crypto/base58.ts'
-import { SYSTEM_PROGRAM } from '../chain/addresses.ts'
+import { SYSTEM_PROGRAM, SYSVAR_OWNER, TOKEN_PROGRAM } from '../chain/addresses.ts'
 import type { Account } from '../chain/model.ts'
 import { sha256 } from '../chain/poh.ts'
 import { stakeAccount, voteAccount } from '../engine/stake-state.ts'
-import { RENT_EXEMPT_EPOCH } from '../engine/sysvars.ts'
+import { RENT_EXEMPT_EPOCH, sysvarAccount } from '../engine/sysvars.ts'
 import type { ChainKeys } from './keys.ts'
 
+const NATIVE_MINT = 'So11111111111111111111111111111111111111112'
+const STAKE_HISTORY_SYSVAR = 'SysvarStakeHistory1111111111111111111111111'
 const LAMPORTS_PER_SOL = 1_000_000_000n
 /** The value of solana-test-validator. */
 const FAUCET_LAMPORTS = 500_000_000n * LAMPORTS_PER_SOL
@@ -28,18 +30,34 @@ export function createGenesis(source: {
   const own: [Uint8Array, Account][] = [
     [faucet as Uint8Array, wallet(FAUCET_LAMPORTS)],
     [identity as Uint8Array, wallet(IDENTITY_LAMPORTS)],
-    [vote as Uint8Array, voteAccount({ node: identity as Uint8Array })],
+    [
+      vote as Uint8Array,
+      voteAccount({ node: identity as Uint8Array, authority: vote as Uint8Array, lamports: GENESIS_STAKE_LAMPORTS }),
+    ],
     [
       stake as Uint8Array,
       stakeAccount({ voter: vote as Uint8Array, authority: identity as Uint8Array, lamports: GENESIS_STAKE_LAMPORTS }),
     ],
   ]
   const accounts = new Map<string, Account>([
-    ...source.engineAccounts,
+    ...Iterator.from(source.engineAccounts).map(asOnValidator),
     ...own.map(([key, account]) => [encodeBase58(key), account] as const),
     ...source.fixtures,
   ])
   return { hash: hashOf(accounts, source.createdAtMs), accounts }
+}
+
+/** StakeHistory has its full size from the start: a length and 512 entries of 32 bytes. */
+const STAKE_HISTORY_BYTES = 8 + 512 * 32
+
+/** The engine's own accounts with the balances and sizes they have on a test validator. */
+function asOnValidator([address, account]: readonly [string, Account]): readonly [string, Account] {
+  if (address === NATIVE_MINT) return [address, { ...account, owner: TOKEN_PROGRAM, lamports: LAMPORTS_PER_SOL }]
+  if (account.owner !== SYSVAR_OWNER) return [address, account]
+  if (address !== STAKE_HISTORY_SYSVAR) return [address, sysvarAccount(account.data)]
+  const data = new Uint8Array(STAKE_HISTORY_BYTES)
+  data.set(account.data.subarray(0, STAKE_HISTORY_BYTES))
+  return [address, sysvarAccount(data)]
 }
 
 function wallet(lamports: bigint): Account {

@@ -13,6 +13,11 @@ export const commitment = read.oneOf('processed', 'confirmed', 'finalized')
 const withCommitment = { commitment: read.lenient(commitment) }
 const withContext = { ...withCommitment, minContextSlot: read.optional(read.u64) }
 
+/** The config of methods that take nothing but a commitment. */
+export const commitmentConfig = read.optional(
+  read.struct('CommitmentConfig', { commitment: read.required('commitment', commitment) }),
+)
+
 export const contextConfig = read.optional(read.struct('RpcContextConfig', withContext))
 
 const dataSlice = read.struct('UiDataSliceConfig', {

@@ -101,7 +101,7 @@ export const accountMethods: RpcMethods = {
   },
 
   getMinimumBalanceForRentExemption({ chain }, params) {
-    const [bytes] = readArguments(params, [usize], [shape.contextConfig])
+    const [bytes] = readArguments(params, [usize], [shape.commitmentConfig])
     if (bytes > ACCOUNT_BYTES_MAX) throw invalidRequest()
     return chain.minimumBalance(Number(bytes))
   },

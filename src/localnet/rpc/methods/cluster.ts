@@ -10,6 +10,9 @@ import * as shape from '../request-shapes.ts'
 /** Agave reports the first bytes of a hash of its features; this chain has all features of its engine and reports a fixed value. */
 const FEATURE_SET = 0x736c7569
 const INFLATION_REWARD_KEYS_MAX = 32
+/** Inflation of a test validator (Agave's `Inflation::default`). It is only reported: this chain pays no inflation rewards. */
+const INFLATION = { initial: 0.08, terminal: 0.015, taper: 0.15, foundation: 0.05, foundationTerm: 7 }
+const YEAR_MS = 365.242_199 * 86_400_000
 const STAKE_MINIMUM_LAMPORTS = 1_000_000_000n
 /** PERFORMANCE_SAMPLES_LIMIT: one per minute for twelve hours. */
 const SAMPLES_MAX = 720
@@ -95,19 +98,30 @@ export const clusterMethods: RpcMethods = {
     }
   },
 
-  /** The chain has no inflation, so no account earns inflation rewards. */
   getInflationGovernor(_context, params) {
-    readArguments(params, [], [shape.contextConfig])
-    const [initial, terminal, taper, foundation, foundationTerm] = Array.from({ length: 5 }, () =>
-      jsonFloat(0),
-    ) as Json[]
-    return { initial, terminal, taper, foundation, foundationTerm }
+    readArguments(params, [], [shape.commitmentConfig])
+    const { initial, terminal, taper, foundation, foundationTerm } = INFLATION
+    return {
+      initial: jsonFloat(initial),
+      terminal: jsonFloat(terminal),
+      taper: jsonFloat(taper),
+      foundation: jsonFloat(foundation),
+      foundationTerm: jsonFloat(foundationTerm),
+    }
   },
 
   getInflationRate({ chain }, params) {
     readArguments(params, [])
-    const none = jsonFloat(0)
-    return { total: none, validator: none, foundation: none, epoch: epochOf(chain, chain.slot('finalized')) }
+    const epoch = epochOf(chain, chain.slot('finalized'))
+    const years = (epoch * chain.slotsPerEpoch * chain.slotMs) / YEAR_MS
+    const total = Math.max(INFLATION.initial * (1 - INFLATION.taper) ** years, INFLATION.terminal)
+    const foundation = years < INFLATION.foundationTerm ? total * INFLATION.foundation : 0
+    return {
+      total: jsonFloat(total),
+      validator: jsonFloat(total - foundation),
+      foundation: jsonFloat(foundation),
+      epoch,
+    }
   },
 
   getInflationReward({ chain }, params) {

@@ -88,7 +88,13 @@ function refuseBadLookup(err: TransactionError | null | undefined): void {
 function failPreflight(err: TransactionError, simulation: Simulation | undefined) {
   refuseBadLookup(err)
   const nothing = { accounts: null, innerInstructions: null, loadedAddresses: null, ...NO_BALANCES }
-  return preflightFailure(describeTransactionError(err), { ...encodeSimulation(err, simulation), ...nothing })
+  const data = { ...encodeSimulation(err, simulation), ...nothing }
+  return preflightFailure(describeTransactionError(err), sortMembers(data))
+}
+
+/** Agave converts the data of an error to a JSON value first, which sorts the members. */
+function sortMembers(data: { readonly [member: string]: Json }): Json {
+  return Object.fromEntries(Object.entries(data).sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
 const NO_BALANCES = { preBalances: null, postBalances: null, preTokenBalances: null, postTokenBalances: null }
@@ -102,7 +108,7 @@ function encodeSimulation(
     err: encodeError(err),
     logs: simulation?.meta.logMessages ?? [],
     unitsConsumed: simulation?.meta.computeUnitsConsumed ?? 0n,
-    loadedAccountsDataSize: simulation?.loadedAccountsDataSize ?? 0,
+    loadedAccountsDataSize: simulation && wasLoaded(simulation) ? simulation.loadedAccountsDataSize : 0,
     returnData: encodeReturnData(simulation?.meta.returnData ?? null),
     replacementBlockhash: simulation?.replacementBlockhash ?? null,
     fee: simulation && wasLoaded(simulation) ? simulation.meta.fee : null,
@@ -123,8 +129,13 @@ function encodeBalances(simulation: Simulation | undefined): { readonly [member:
 }
 
 /** A transaction that failed before its accounts were loaded has no balances and pays no fee. */
-function wasLoaded({ meta }: Simulation): boolean {
-  return meta.preBalances.length > 0
+function wasLoaded({ meta, err }: Simulation): boolean {
+  return meta.preBalances.length > 0 && !isPayerFailure(err)
+}
+
+/** The fee payer is checked before anything else is loaded. */
+function isPayerFailure(err: TransactionError | null): boolean {
+  return err === 'AccountNotFound' || err === 'InsufficientFundsForFee' || err === 'InvalidAccountForFee'
 }
 
 function keysOf(transaction: ParsedTransaction, simulation: Simulation | undefined): string[] {

@@ -16,7 +16,7 @@ const NATIVE_DECIMALS = 9
 
 export const tokenMethods: RpcMethods = {
   getTokenAccountBalance({ chain }, params) {
-    const [text, config] = readArguments(params, [string], [shape.contextConfig])
+    const [text, config] = readArguments(params, [string], [shape.commitmentConfig])
     const address = shape.checkAddress(text)
     const bank = openBank(chain, config)
     const account = bank.readAccount(address)
@@ -27,7 +27,7 @@ export const tokenMethods: RpcMethods = {
   },
 
   getTokenSupply({ chain }, params) {
-    const [text, config] = readArguments(params, [string], [shape.contextConfig])
+    const [text, config] = readArguments(params, [string], [shape.commitmentConfig])
     const address = shape.checkAddress(text)
     const bank = openBank(chain, config)
     const account = bank.readAccount(address)
@@ -39,7 +39,7 @@ export const tokenMethods: RpcMethods = {
   },
 
   getTokenLargestAccounts({ chain }, params) {
-    const [text, config] = readArguments(params, [string], [shape.contextConfig])
+    const [text, config] = readArguments(params, [string], [shape.commitmentConfig])
     const mint = shape.checkAddress(text)
     const bank = openBank(chain, config)
     const { program, display } = readTokenMint(bank, mint)

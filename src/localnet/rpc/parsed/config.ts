@@ -1,17 +1,14 @@
-import { type Json, JsonText, jsonFloat } from '../json.ts'
+import { type Json, JsonText } from '../json.ts'
 import { ByteReader, BytesError } from './byte-reader.ts'
 import type { AccountToParse, ParsedState } from './parser.ts'
-import { STAKE_CONFIG, VALIDATOR_INFO } from './program-ids.ts'
+import { VALIDATOR_INFO } from './program-ids.ts'
 
-/** Accounts of the Config program: a short vec of keys, then data whose type depends on the first key (or the address). */
-export function parseConfig({ address, data }: AccountToParse): ParsedState | undefined {
+/** Accounts of the Config program: a short vec of keys, then data. Only validator infos are parsed; Agave no longer parses StakeConfig. */
+export function parseConfig({ data }: AccountToParse): ParsedState | undefined {
   const read = new ByteReader(data)
   const keyCount = read.shortLength()
   const keys: { pubkey: string; signer: boolean }[] = []
   for (let i = 0; i < keyCount; i++) keys.push({ pubkey: read.key(), signer: read.bool() })
-  if (address === STAKE_CONFIG) {
-    return { type: 'stakeConfig', info: { warmupCooldownRate: jsonFloat(read.f64()), slashPenalty: read.u8() } }
-  }
   if (keys[0]?.pubkey !== VALIDATOR_INFO) return undefined
   return { type: 'validatorInfo', info: { keys, configData: readJson(read.string64()) } }
 }
