@@ -4,6 +4,8 @@ import { appendFileSync } from 'node:fs'
 import { arch, cpus, loadavg, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { prepareBenchNeeds } from '../scripts/needs.ts'
+import { prepareTestPackages } from '../scripts/test-packages.ts'
 
 /**
  * Runs all benches one after the other, on an otherwise idle machine; their JSON lines go to standard output and, with `--out FILE`, to a
@@ -34,6 +36,11 @@ function report(line: string): void {
   process.stdout.write(`${line}\n`)
   if (values.out !== undefined) appendFileSync(values.out, `${line}\n`)
 }
+
+const warn = (line: string) => process.stderr.write(`${line}\n`)
+const missing = prepareBenchNeeds(warn)
+if (missing.length > 0) warn(`MISSING: ${missing.join(', ')}: benches that use them fail`)
+if (!prepareTestPackages(warn)) process.exit(1)
 
 report(
   JSON.stringify({

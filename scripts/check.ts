@@ -11,9 +11,10 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { RECORDED_DATA_SKIP } from '../test/recorded-data.ts'
+import { prepareTestNeeds } from './needs.ts'
 import { runAgain } from './run-again.ts'
 import { runTests, type TestTally } from './run-tests.ts'
-import { prepareTestNeeds } from './test-needs.ts'
+import { prepareTestPackages } from './test-packages.ts'
 
 const root = join(import.meta.dirname, '..')
 const { values, positionals } = parseArgs({
@@ -41,6 +42,7 @@ await step('needs', () => {
   if (missingNeeds.length > 0) report(`MISSING: ${missingNeeds.join(', ')}: their tests cannot run here`)
   return missingNeeds.length === 0 || !isCi
 })
+if (!(await step('packages', () => prepareTestPackages(report)))) process.exit(1)
 if (positionals.length === 0) {
   await step('format', () => runTool('biome', 'check', '.'))
   await step('lint', () => runTool('oxlint', '--type-aware', '--deny-warnings'))
@@ -87,12 +89,13 @@ function mayBeSkipped(reason: string): boolean {
   return reason === RECORDED_DATA_SKIP || (!isCi && missingNeeds.some((need) => reason.includes(need)))
 }
 
-async function step(name: string, run: () => boolean | Promise<boolean>): Promise<void> {
+async function step(name: string, run: () => boolean | Promise<boolean>): Promise<boolean> {
   report(`\n== ${name}`)
   const startedMs = performance.now()
   const passed = await run()
   if (!passed) failedSteps.push(name)
   report(`== ${name}: ${passed ? 'ok' : 'FAILED'} in ${((performance.now() - startedMs) / 1000).toFixed(1)} s`)
+  return passed
 }
 
 function runTool(tool: string, ...args: string[]): boolean {

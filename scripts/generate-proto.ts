@@ -7,10 +7,12 @@ import { copyFileSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readIfThere } from '../src/platform/files/optional.ts'
+import { prepareTestPackages } from './test-packages.ts'
 
 const root = join(import.meta.dirname, '..')
 const committedFolder = join(root, 'src/solana/gen')
 
+if (!prepareTestPackages((line) => process.stderr.write(`${line}\n`))) process.exit(1)
 const temporaryFolder = mkdtempSync(join(tmpdir(), 'sluice-proto-'))
 try {
   generateInto(temporaryFolder)
@@ -39,7 +41,13 @@ function generateInto(outFolder: string): void {
   }
   execFileSync(
     process.execPath,
-    [join(root, 'node_modules/@bufbuild/buf/bin/buf'), 'generate', 'proto', '--template', JSON.stringify(template)],
+    [
+      join(root, 'test/node_modules/@bufbuild/buf/bin/buf'),
+      'generate',
+      'proto',
+      '--template',
+      JSON.stringify(template),
+    ],
     { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] },
   )
 }

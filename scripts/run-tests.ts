@@ -36,7 +36,7 @@ export async function runTests(options: TestOptions): Promise<TestTally> {
   let watchdog: NodeJS.Timeout | undefined
   let filesDone = 0
   const reportProgress = () => {
-    const all = globSync(patterns, { cwd: root }).length
+    const all = globSync(patterns, { cwd: root, exclude: ['**/node_modules'] }).length
     const now = [...running].map(([name, sinceMs]) => `${relative(root, name)} (${minutesSince(sinceMs)})`)
     write(`....  ${filesDone} of ${all} files done; running: ${now.join(', ')}`)
   }

@@ -6,7 +6,12 @@ import { describe, test } from 'node:test'
 import { type LockedPackage, nameOf, readLockedPackages, readPackageJson } from './package-lock.ts'
 
 const root = join(import.meta.dirname, '..')
-const locked = readLockedPackages()
+/** The project and its tests have a manifest each. */
+const MANIFESTS = ['.', 'test'].map((folder) => ({
+  folder,
+  locked: readLockedPackages(folder),
+  ...readPackageJson(folder),
+}))
 
 /** Named by another package, which pins it exactly. */
 const PINNED_BY: Record<string, string> = { '@duckdb/node-bindings': '@duckdb/node-api' }
@@ -32,24 +37,26 @@ const PROOFS: Record<string, () => Promise<unknown>> = {
 }
 
 describe('native packages', () => {
-  const native = [...locked]
-    .filter(([, entry]) => binariesOf(entry).length > 0)
-    .map(([folder, entry]) => ({ name: nameOf(folder), entry }))
+  const native = MANIFESTS.flatMap((manifest) =>
+    [...manifest.locked]
+      .map(([folder, entry]) => ({ name: nameOf(folder), entry, manifest, binaries: binariesOf(entry, manifest) }))
+      .filter(({ binaries }) => binaries.length > 0),
+  )
 
   test('are all known and pinned by package.json', () => {
-    const { dependencies, devDependencies } = readPackageJson()
     assert.deepEqual(native.map(({ name }) => name).toSorted(), Object.keys(PROOFS).toSorted())
-    for (const { name, entry } of native) {
+    for (const { name, entry, manifest } of native) {
+      const { dependencies, devDependencies, locked } = manifest
       const owner = PINNED_BY[name]
       if (owner === undefined) assert.ok(name in dependencies || name in devDependencies, name)
       else assert.equal(locked.get(`node_modules/${owner}`)?.dependencies?.[name], entry.version)
     }
   })
 
-  for (const { name, entry } of native) {
+  for (const { name, binaries } of native) {
     test(`${name} has binaries for linux arm64 and x64 in the lockfile`, () => {
       for (const cpu of ['arm64', 'x64']) {
-        const fitting = binariesOf(entry).filter(
+        const fitting = binaries.filter(
           (binary) =>
             binary.os?.includes('linux') && binary.cpu?.includes(cpu) && binary.libc?.includes('glibc') !== false,
         )
@@ -61,10 +68,10 @@ describe('native packages', () => {
 
   /** npm omits an optional package that requires a newer Node than npm runs on; the binaries run in the pinned Node only. */
   test('npm on Node 20 omits no binary', () => {
-    const newer = native.flatMap(({ entry }) =>
-      binariesOf(entry).filter(({ engines }) => /(>=?|\^) ?(2[1-9]|[3-9]\d)/.test(engines?.node?.split('||')[0] ?? '')),
+    const newer = native.flatMap(({ binaries }) =>
+      binaries.filter(({ engines }) => /(>=?|\^) ?(2[1-9]|[3-9]\d)/.test(engines?.node?.split('||')[0] ?? '')),
     )
-    assert.deepEqual(newer, [], 'take `engines` of these out of package-lock.json (docs/decisions/0005)')
+    assert.deepEqual(newer, [], 'take `engines` of these out of the lockfile (docs/decisions/0005)')
   })
 
   for (const [name, prove] of Object.entries(PROOFS)) {
@@ -76,7 +83,7 @@ describe('native packages', () => {
   })
 })
 
-function binariesOf(entry: LockedPackage): LockedPackage[] {
+function binariesOf(entry: LockedPackage, { locked }: { locked: ReadonlyMap<string, LockedPackage> }): LockedPackage[] {
   return Object.keys(entry.optionalDependencies ?? {}).flatMap((name) => {
     const binary = locked.get(`node_modules/${name}`)
     return binary?.cpu === undefined ? [] : [binary]
@@ -84,12 +91,14 @@ function binariesOf(entry: LockedPackage): LockedPackage[] {
 }
 
 async function runTool(tool: string, flag = '--version'): Promise<string> {
-  return run(join(root, 'node_modules/.bin', tool), flag)
+  const [found] = MANIFESTS.flatMap(({ folder }) => globSync(join(root, folder, 'node_modules/.bin', tool)))
+  assert.ok(found, `no ${tool}`)
+  return run(found, flag)
 }
 
 /** The program itself, where the package's own launcher is made by an install script that does not run. */
 async function runBinary(scope: string, file: string): Promise<string> {
-  const [found] = globSync(join(root, 'node_modules', scope, '*', file))
+  const [found] = globSync(join(root, 'test/node_modules', scope, '*', file))
   assert.ok(found, `no binary of ${scope}`)
   return run(found, '--version')
 }

@@ -29,13 +29,15 @@ export type PackageJson = {
   allowScripts: Record<string, boolean>
 }
 
-export function readPackageJson(): PackageJson {
-  return JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as PackageJson
+/** Of the project, or of its tests with `folder` `test`. */
+export function readPackageJson(folder = '.'): PackageJson {
+  const read = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8')) as Partial<PackageJson>
+  return { dependencies: {}, devDependencies: {}, allowScripts: {}, ...read }
 }
 
 /** Every installed package by its folder, such as `node_modules/pg`; the project itself is left out. */
-export function readLockedPackages(): Map<string, LockedPackage> {
-  const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
+export function readLockedPackages(folder = '.'): Map<string, LockedPackage> {
+  const lock = JSON.parse(readFileSync(join(root, folder, 'package-lock.json'), 'utf8')) as {
     packages: Record<string, LockedPackage>
   }
   return new Map(Object.entries(lock.packages).filter(([folder]) => folder !== ''))

@@ -9,6 +9,11 @@ import { findTokens } from './support/find-tokens.ts'
 const root = join(import.meta.dirname, '..')
 const packageJson = readPackageJson()
 const locked = readLockedPackages()
+/** The project, and the packages that only its tests use. */
+const MANIFESTS = [
+  { name: 'project', folder: '.', packageJson, locked },
+  { name: 'tests', folder: 'test', packageJson: readPackageJson('test'), locked: readLockedPackages('test') },
+]
 
 const RUNTIME_PACKAGES_MAX = 60
 const LICENCES = ['MIT', 'Apache-2.0', 'BSD-3-Clause', 'ISC', '(Apache-2.0 AND BSD-3-Clause)']
@@ -37,65 +42,67 @@ function isForLinuxArm({ os = ['linux'], cpu = ['arm64'], libc = ['glibc'] }: Lo
 }
 
 describe('supply chain', () => {
-  test('every direct dependency is pinned to one exact version, and the lockfile agrees', () => {
-    const direct = Object.entries({ ...packageJson.dependencies, ...packageJson.devDependencies })
-    assert.ok(direct.length > 20)
-    for (const [name, version] of direct) {
-      assert.match(version, /^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$/, name)
-      assert.equal(locked.get(`node_modules/${name}`)?.version, version, name)
-    }
-  })
+  for (const { name, folder, packageJson, locked } of MANIFESTS) {
+    test(`every direct dependency is pinned to one exact version, and the lockfile agrees (${name})`, () => {
+      const direct = Object.entries({ ...packageJson.dependencies, ...packageJson.devDependencies })
+      assert.ok(direct.length > 5)
+      for (const [name, version] of direct) {
+        assert.match(version, /^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$/, name)
+        assert.equal(locked.get(`node_modules/${name}`)?.version, version, name)
+      }
+    })
 
-  test('the lockfile has integrity hashes and no hosts', () => {
-    assert.ok(locked.size > 100)
-    for (const [folder, entry] of locked) {
-      // A bundled package comes inside its owner's archive, which has a hash of its own.
-      if (entry.inBundle !== true) assert.match(entry.integrity ?? '', /^sha512-/, folder)
-      assert.equal(entry.resolved, undefined, `${folder}: keep omit-lockfile-registry-resolved=true in .npmrc`)
-      assert.equal(entry.link, undefined, folder)
-    }
-    const npmrc = readFileSync(join(root, '.npmrc'), 'utf8').split('\n')
-    for (const line of ['save-exact=true', 'omit-lockfile-registry-resolved=true'])
-      assert.ok(npmrc.includes(line), line)
-  })
+    test(`the lockfile has integrity hashes and no hosts (${name})`, () => {
+      assert.ok(locked.size > 20)
+      for (const [path, entry] of locked) {
+        // A bundled package comes inside its owner's archive, which has a hash of its own.
+        if (entry.inBundle !== true) assert.match(entry.integrity ?? '', /^sha512-/, path)
+        assert.equal(entry.resolved, undefined, `${path}: keep omit-lockfile-registry-resolved=true in .npmrc`)
+        assert.equal(entry.link, undefined, path)
+      }
+      const npmrc = readFileSync(join(root, folder, '.npmrc'), 'utf8').split('\n')
+      for (const line of ['save-exact=true', 'omit-lockfile-registry-resolved=true'])
+        assert.ok(npmrc.includes(line), line)
+    })
 
-  test('every package comes from the registry: no git, URL or folder dependency', () => {
-    for (const [folder, { version, dependencies, optionalDependencies }] of locked) {
-      assert.match(version, /^\d+\.\d+\.\d+/, folder)
-      for (const [name, wanted] of Object.entries({ ...dependencies, ...optionalDependencies }))
-        assert.doesNotMatch(
-          wanted,
-          /^(git|github|https?|file|link|workspace|portal)\b.*[:/]|^[\w-]+\/[\w-]+$/,
-          `${folder}: ${name}`,
-        )
-    }
-  })
+    test(`every package comes from the registry: no git, URL or folder dependency (${name})`, () => {
+      for (const [folder, { version, dependencies, optionalDependencies }] of locked) {
+        assert.match(version, /^\d+\.\d+\.\d+/, folder)
+        for (const [name, wanted] of Object.entries({ ...dependencies, ...optionalDependencies }))
+          assert.doesNotMatch(
+            wanted,
+            /^(git|github|https?|file|link|workspace|portal)\b.*[:/]|^[\w-]+\/[\w-]+$/,
+            `${folder}: ${name}`,
+          )
+      }
+    })
 
-  test('the lockfile has every optional package, also for other platforms: npm ci refuses it otherwise', () => {
-    const missing = [...locked].flatMap(([folder, { optionalDependencies = {} }]) =>
-      Object.keys(optionalDependencies)
-        .filter((name) => closureOf([name], locked).size === 0)
-        .map((name) => `${folder}: ${name}`),
-    )
-    assert.deepEqual(missing, [], 'choose the newest version of the package that has all its binaries')
-  })
+    test(`the lockfile has every optional package, also for other platforms: npm ci refuses it otherwise (${name})`, () => {
+      const missing = [...locked].flatMap(([folder, { optionalDependencies = {} }]) =>
+        Object.keys(optionalDependencies)
+          .filter((name) => closureOf([name], locked).size === 0)
+          .map((name) => `${folder}: ${name}`),
+      )
+      assert.deepEqual(missing, [], 'choose the newest version of the package that has all its binaries')
+    })
 
-  test('package.json allows or denies every install script, and only that of Node runs', () => {
-    const withScript = [...locked]
-      .filter(([, entry]) => entry.hasInstallScript === true)
-      .map(([folder]) => nameOf(folder))
-    assert.deepEqual([...new Set(withScript)].toSorted(), Object.keys(packageJson.allowScripts).toSorted())
-    const allowed = Object.entries(packageJson.allowScripts).filter(([, isAllowed]) => isAllowed)
-    assert.deepEqual(allowed, [['node', true]])
-  })
+    test(`package.json allows or denies every install script, and only that of Node runs (${name})`, () => {
+      const withScript = [...locked]
+        .filter(([, entry]) => entry.hasInstallScript === true)
+        .map(([folder]) => nameOf(folder))
+      assert.deepEqual([...new Set(withScript)].toSorted(), Object.keys(packageJson.allowScripts).toSorted())
+      const allowed = Object.entries(packageJson.allowScripts).filter(([, isAllowed]) => isAllowed)
+      assert.deepEqual(allowed, folder === '.' ? [['node', true]] : [])
+    })
 
-  test('packages removed for known vulnerabilities are not transitive dependencies either', () => {
-    const names = new Set([...locked.keys()].map(nameOf))
-    assert.deepEqual(
-      LEFT.filter((name) => names.has(name)),
-      [],
-    )
-  })
+    test(`packages removed for known vulnerabilities are not transitive dependencies either (${name})`, () => {
+      const names = new Set([...locked.keys()].map(nameOf))
+      assert.deepEqual(
+        LEFT.filter((name) => names.has(name)),
+        [],
+      )
+    })
+  }
 
   test(`a running Sluice loads at most ${RUNTIME_PACKAGES_MAX} packages`, (t) => {
     const runtime = Object.keys(packageJson.dependencies)
@@ -138,7 +145,13 @@ describe('supply chain', () => {
   })
 
   test('licences are permissive', () => {
-    const objections = [...locked].filter(([folder, { license = 'none', dev = false, devOptional = false }]) => {
+    const all = MANIFESTS.flatMap(({ folder, locked: entries }) =>
+      [...entries].map(([path, entry]): [string, LockedPackage] => [
+        path,
+        folder === '.' ? entry : { ...entry, dev: true },
+      ]),
+    )
+    const objections = all.filter(([folder, { license = 'none', dev = false, devOptional = false }]) => {
       if (LICENCES.includes(license)) return false
       return (
         !(dev || devOptional) || !(DEVELOPMENT_LICENCES.includes(license) || DEVELOPMENT_EXCEPTIONS.has(nameOf(folder)))
@@ -155,7 +168,7 @@ describe('supply chain', () => {
     assert.deepEqual(findTokens(`curl -H 'x-token: ${leak}'`), [leak])
     const paths = globSync(['**/*', '**/.*', '.*/**/*'], {
       cwd: root,
-      exclude: ['node_modules', '.git', '.sluice', '**/*.db'],
+      exclude: ['**/node_modules', '.git', '.sluice', '**/*.db'],
     })
     const files = paths.filter((path) => statSync(join(root, path)).isFile())
     for (const known of ['.ci/run', '.gitleaks.toml', 'package-lock.json', 'src/cli/main.ts', 'ops/front/nginx.conf'])

@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { findInPath } from '../../scripts/test-needs.ts'
+import { findInPath } from '../../scripts/needs.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { freePort } from './free-ports.ts'
 

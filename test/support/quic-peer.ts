@@ -37,8 +37,8 @@ export type QuicPeer = AsyncDisposable & {
 const root = join(import.meta.dirname, '../..')
 const arch = process.arch === 'arm64' ? { deno: 'arm64', bun: 'aarch64' } : { deno: 'x64', bun: 'x64' }
 const PROGRAMS: Record<PeerKind, string> = {
-  deno: join(root, `node_modules/@deno/linux-${arch.deno}-glibc/deno`),
-  bun: join(root, `node_modules/@oven/bun-linux-${arch.bun}/bin/bun`),
+  deno: join(root, `test/node_modules/@deno/linux-${arch.deno}-glibc/deno`),
+  bun: join(root, `test/node_modules/@oven/bun-linux-${arch.bun}/bin/bun`),
 }
 const SERVER_KEY = createSigningKey(new Uint8Array(32).fill(42))
 

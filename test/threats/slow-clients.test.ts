@@ -6,7 +6,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { connect, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { promisify, stripVTControlCharacters } from 'node:util'
-import { findInPath } from '../../scripts/test-needs.ts'
+import { findInPath } from '../../scripts/needs.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { isFull } from '../support/property.ts'
 import { startServedGateway } from '../support/served-gateway.ts'

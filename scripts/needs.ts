@@ -1,11 +1,12 @@
 import { spawnSync } from 'node:child_process'
 import { globSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
+import { prepareTestPackages } from './test-packages.ts'
 
-/** A program that the tests use and npm does not install. */
+/** A program that tests or benches use and npm does not install. */
 type Need = { name: string; debian: string; why: string; find: () => string | undefined }
 
-const NEEDS: readonly Need[] = [
+const TEST_NEEDS: readonly Need[] = [
   {
     name: 'PostgreSQL 15 or newer',
     debian: 'postgresql',
@@ -60,17 +61,34 @@ const NEEDS: readonly Need[] = [
   },
 ]
 
+const BENCH_NEEDS: readonly Need[] = [
+  { name: 'wrk', debian: 'wrk', why: 'HTTP load', find: () => findInPath('wrk') },
+  { name: 'taskset', debian: 'util-linux', why: 'processes on one core each', find: () => findInPath('taskset') },
+  { name: 'gcc', debian: 'gcc libc6-dev', why: 'the reference programs in C', find: () => findInPath('gcc') },
+  { name: 'g++', debian: 'g++', why: 'the reference program in C++', find: () => findInPath('g++') },
+  ...TEST_NEEDS.filter(({ name }) => ['nginx', 'haproxy', 'openssl'].includes(name)),
+]
+
 /**
- * Looks for every need and installs missing ones with apt-get, without prompts.
- * Returns the names of those that are still missing.
+ * Installs what `npm test` needs and npm's own installation does not bring. Returns the names of programs that are still missing.
  */
 export function prepareTestNeeds(report: (line: string) => void): string[] {
-  const missing = NEEDS.filter((need) => need.find() === undefined)
+  return prepare(TEST_NEEDS, report)
+}
+
+/** The same for `npm run bench`. */
+export function prepareBenchNeeds(report: (line: string) => void): string[] {
+  return prepare(BENCH_NEEDS, report)
+}
+
+/** Looks for every need and installs missing ones with apt-get, without prompts. */
+function prepare(needs: readonly Need[], report: (line: string) => void): string[] {
+  const missing = needs.filter((need) => need.find() === undefined)
   if (missing.length === 0) return []
   for (const need of missing) report(`missing: ${need.name} (Debian package ${need.debian}), used for ${need.why}`)
-  const problem = installFromDebian([...new Set(missing.map((need) => need.debian))], report)
+  const problem = installFromDebian([...new Set(missing.flatMap((need) => need.debian.split(' ')))], report)
   if (problem !== undefined) report(`cannot install: ${problem}`)
-  return NEEDS.filter((need) => need.find() === undefined).map((need) => need.name)
+  return needs.filter((need) => need.find() === undefined).map((need) => need.name)
 }
 
 // The policy file keeps Debian from starting the installed servers: tests start their own.
@@ -104,7 +122,9 @@ export function findInPath(program: string): string | undefined {
 }
 
 if (import.meta.main) {
-  const missing = prepareTestNeeds((line) => process.stdout.write(`${line}\n`))
+  const report = (line: string) => process.stdout.write(`${line}\n`)
+  const missing = prepareTestNeeds(report)
+  if (!prepareTestPackages(report)) missing.push('packages of test/package.json')
   process.stdout.write(missing.length === 0 ? 'all test needs are installed\n' : `MISSING: ${missing.join(', ')}\n`)
   process.exitCode = missing.length === 0 ? 0 : 1
 }
