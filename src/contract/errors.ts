@@ -53,7 +53,7 @@ const SERVER_ERRORS = {
     jsonRpc: -32601,
     grpc: 12,
     sentence: 'Method not found',
-    fix: 'Check the method name against docs/api.md.',
+    fix: 'Check the method name; /docs/api of the RPC endpoint lists what is served.',
     retryable: false,
   },
   'invalid-params': {
@@ -70,13 +70,20 @@ const SERVER_ERRORS = {
     grpc: 5,
     exit: 1,
     sentence: 'The requested resource does not exist.',
-    fix: 'Check the name or id; list commands and docs/api.md show what exists.',
+    fix: 'Check the name or id; list commands and /docs/api of the RPC endpoint show what exists.',
     retryable: false,
   },
   'method-not-allowed': {
     http: 405,
     sentence: 'This path does not support the HTTP method.',
     fix: 'Use a method that the Allow header names.',
+    retryable: false,
+  },
+  'unsupported-media-type': {
+    http: 415,
+    jsonRpc: -32415,
+    sentence: 'The content type or content encoding of the body is not supported.',
+    fix: 'Send JSON with Content-Type: application/json, uncompressed or with gzip where the listener accepts it.',
     retryable: false,
   },
   'blocks-not-held': {
@@ -134,7 +141,7 @@ const SERVER_ERRORS = {
     fix: 'Read the nonce of data.nonceAccount again and sign with it, using its authority; data.reason gives the cause.',
     retryable: false,
   },
-  // The codes and meanings of the next three are Solana's own (rpc-client-api, custom_error).
+  // The codes and meanings of the next two are Solana's own (rpc-client-api, custom_error).
   'signature-invalid': {
     http: 200,
     jsonRpc: -32003,
@@ -151,15 +158,15 @@ const SERVER_ERRORS = {
   },
   'no-path': {
     http: 200,
-    jsonRpc: -32005,
-    sentence: 'Node is unhealthy: no path to a leader is open, so the transaction was not sent.',
+    jsonRpc: -32503,
+    sentence: 'No path to a leader is open, so the transaction was not sent.',
     fix: 'Retry in a few seconds; nothing was sent.',
     retryable: true,
   },
   'not-recorded': {
     http: 200,
-    jsonRpc: -32005,
-    sentence: 'Node is unhealthy: accepted transactions cannot be recorded at the moment.',
+    jsonRpc: -32503,
+    sentence: 'Accepted transactions cannot be recorded at the moment.',
     fix: 'Retry in a few seconds; data.sent is true if this transaction was sent nevertheless.',
     retryable: true,
   },
@@ -171,6 +178,15 @@ const SERVER_ERRORS = {
     exit: 69,
     sentence: 'No healthy upstream node can take the call.',
     fix: 'Retry after the time given.',
+    retryable: true,
+  },
+  'not-assigned': {
+    http: 503,
+    jsonRpc: -32503,
+    grpc: 14,
+    close: 1013,
+    sentence: 'No node is assigned to this dedicated-node subscription; the call was not forwarded and not charged.',
+    fix: 'Ask the operator to assign the node; GET /v1/whoami lists it under dedicated_nodes as soon as it is.',
     retryable: true,
   },
   'upstream-timeout': {
@@ -235,6 +251,8 @@ export function errorEntry(code: string): ErrorEntry {
   return Object.hasOwn(ERRORS, code) ? ERRORS[code as ErrorCode] : ERRORS.internal
 }
 
-export function docsUrl(code: string): string {
-  return `docs/errors.md#${Object.hasOwn(ERRORS, code) ? code : 'internal'}`
-}
+/** The URL of the page of an error; undefined where no address of the documents is known. */
+export type DocsUrl = (code: string) => string | undefined
+
+/** What an error contains besides its cause. */
+export type ErrorContext = { readonly requestId: string; readonly docsUrl?: DocsUrl | undefined }

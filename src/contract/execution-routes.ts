@@ -3,7 +3,7 @@ import type { ConflictData, ContentionData, Hex, Lifecycle, Stage } from './stre
 /** HTTP routes of the execution service. Reads allow any origin; `open` routes need no token even with `execution.auth = "token"`. */
 export const EXECUTION_ROUTES = [
   { method: 'GET', path: '/v1/tps', open: false, brief: 'Transactions per second over the last 2.5 blocks.' },
-  { method: 'GET', path: '/v1/contention', open: false, brief: 'Contention of the newest block.' },
+  { method: 'GET', path: '/v1/contention', open: false, brief: 'Contention of the proposal that was executed last.' },
   { method: 'GET', path: '/v1/conflicts', open: false, brief: 'Conflict waves of the newest block.' },
   { method: 'GET', path: '/v1/top-accesses', open: false, brief: 'Most accessed accounts and storage slots.' },
   { method: 'GET', path: '/v1/status', open: false, brief: 'State of the service and its resume window.' },
@@ -15,11 +15,21 @@ export const EXECUTION_ROUTES = [
   },
   { method: 'GET', path: '/v1/blocks/lifecycle', open: false, brief: 'Stages of every tracked block.' },
   { method: 'GET', path: '/v1/blocks/:number/lifecycle', open: false, brief: 'Stages of one block.' },
-  { method: 'GET', path: '/v1/blocks/:number/contention', open: false, brief: 'Contention of one block.' },
-  { method: 'GET', path: '/health', open: true, brief: '200, or 503 when no event arrived for 30 s.' },
+  {
+    method: 'GET',
+    path: '/v1/blocks/:number/contention',
+    open: false,
+    brief: 'Contention of one block: of its finalized proposal, else of the latest one.',
+  },
+  {
+    method: 'GET',
+    path: '/health',
+    open: true,
+    brief: '200, or 503 from 30 s after the last event until the next one.',
+  },
   { method: 'GET', path: '/metrics', open: false, brief: 'Prometheus text.' },
   { method: 'GET', path: '/', open: true, brief: 'The dashboard; with an upgrade the stream.' },
-  { method: 'POST', path: '/', open: false, brief: 'JSON-RPC 2.0 over the blocks in memory.' },
+  { method: 'POST', path: '/', open: false, brief: 'JSON-RPC 2.0 over the last blocks.' },
 ] as const
 
 /**
@@ -27,6 +37,12 @@ export const EXECUTION_ROUTES = [
  * `/v1/ws?ticket=…`, for clients that cannot set WebSocket headers, such as browsers.
  */
 export const EXECUTION_TICKET_PATH = '/v1/ws-ticket'
+
+/**
+ * Header of every response to `POST /`: the block numbers that can be read, as ranges without gaps, `FROM-TO` or `FROM-TO, FROM-TO`, oldest first;
+ * absent before the first block. There are several where the service did not run or events of the source were lost. Other blocks are null.
+ */
+export const BLOCKS_HELD_HEADER = 'x-sluice-blocks-held'
 
 /**
  * Series that only /metrics of the execution service exposes, so that a scraper of both listeners gets each series once.
@@ -55,7 +71,7 @@ export const EXECUTION_RPC_METHODS = [
 ] as const
 export type ExecutionRpcMethod = (typeof EXECUTION_RPC_METHODS)[number]
 
-/** GET /v1/tps. 0 means that no block has ended yet. */
+/** GET /v1/tps. 0 until three blocks in a row have ended. */
 export type TpsRecord = { readonly tps: number }
 
 /** GET /v1/status: exactly these fields. */
@@ -90,12 +106,17 @@ export type LifecycleRecord = Lifecycle & {
 /** GET /v1/blocks, for charts. Figures are null for a block with missing events. */
 export type BlockSummary = {
   readonly block_number: number
-  readonly tps: number
+  /** Null where the two blocks before it are not known. */
+  readonly tps: number | null
   readonly contention: Omit<ContentionData, 'top_contended_slots' | 'top_contended_contracts' | 'contract_edges'> | null
   readonly conflicts: ConflictData | null
 }
 
-export type RecentBlocks = { readonly blocks: readonly BlockSummary[] }
+export type RecentBlocks = {
+  readonly blocks: readonly BlockSummary[]
+  /** The block numbers that JSON-RPC can read, as ranges without gaps, oldest first. */
+  readonly held: readonly { readonly from: number; readonly to: number }[]
+}
 
 /** Error responses of every route except `POST /`. */
 export type RouteError = { readonly error: string }

@@ -6,6 +6,7 @@ export const EXIT_CODES = {
   69: { meaning: 'a required service is unavailable', retryable: true },
   75: { meaning: 'temporary: store locked, second instance, busy', retryable: true },
   77: { meaning: 'permission denied', retryable: false },
+  130: { meaning: 'Ctrl-C before the start was complete', retryable: true },
   78: { meaning: 'configuration, file modes or store integrity', retryable: false },
 } as const
 

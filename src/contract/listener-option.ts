@@ -23,6 +23,15 @@ export function listenerOption(listen: string) {
   }
 }
 
+/** Origins of web pages, as a browser sends them in the header Origin. */
+export function originsOption(description: string) {
+  return z
+    .array(z.string().regex(/^https?:\/\/[^/\s]+$/, 'give an origin such as https://app.example.com'))
+    .max(64)
+    .default([])
+    .describe(description)
+}
+
 /** The parsed address of a listener option. */
 export function listenAddress(option: {
   listen: string

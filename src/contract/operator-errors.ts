@@ -98,6 +98,12 @@ export const OPERATOR_ERRORS = {
     fix: 'Use the running process (sluice status), stop it, or start with another --state DIR.',
     retryable: true,
   },
+  'stopped-early': {
+    exit: 1,
+    sentence: 'The process ended before everything was closed; usage that it had not written may be lost.',
+    fix: 'Read the last lines of its log: they say what was open and what was lost. Check the free space and the store (sluice doctor) before the next start.',
+    retryable: false,
+  },
   'bad-request': {
     exit: 1,
     sentence: 'The running process does not support this command.',

@@ -53,6 +53,9 @@ export type Product = {
   readonly available: boolean
 }
 
+/** A subscription as a user of nodes: without the bundle it is served by its dedicated nodes or not at all. */
+export type NodeUser = { readonly subscriptionId: string; readonly mayUseShared: boolean }
+
 export type ProductKey = keyof typeof PRODUCTS
 
 export const PRODUCT_KEYS = Object.keys(PRODUCTS) as ProductKey[]

@@ -74,6 +74,41 @@ export const RPC_METHODS: Readonly<Record<string, RpcMethod>> = {
   simulateTransaction: read(1),
 }
 
+/** The kinds of subscriptions over WebSocket. Each has `<kind>Subscribe`, `<kind>Unsubscribe` and `<kind>Notification`. */
+export const PUBSUB_KINDS = [
+  'account',
+  'program',
+  'logs',
+  'signature',
+  'slot',
+  'slotsUpdates',
+  'root',
+  'block',
+  'vote',
+] as const
+
+/** Methods of geyser.Geyser with one request and one response. Any other method may be a stream and needs a permit. */
+export const GEYSER_UNARY = [
+  'SubscribeReplayInfo',
+  'Ping',
+  'GetLatestBlockhash',
+  'GetBlockHeight',
+  'GetSlot',
+  'IsBlockhashValid',
+  'GetVersion',
+] as const
+
+/** The methods of the Bundle that are counted by name, in metrics and in usage. Other methods are forwarded all the same, and count as `other`. */
+export const COUNTED_METHODS: readonly string[] = [
+  ...Object.keys(RPC_METHODS),
+  ...PUBSUB_KINDS.flatMap((kind) => [`${kind}Subscribe`, `${kind}Unsubscribe`]),
+  'getRateLimits',
+  ...GEYSER_UNARY,
+  'Subscribe',
+  'SubscribeDeshred',
+  'SubscribeGossip',
+]
+
 const BY_NAME: ReadonlyMap<string, RpcMethod> = new Map(Object.entries(RPC_METHODS))
 
 export function rpcMethod(name: string): RpcMethod {

@@ -135,8 +135,10 @@ export type Hello = {
   readonly subscribed: AcceptedSubscription
   /** Frames of a snapshot that follow (after a Warning, if one comes). */
   readonly snapshot: number
-  /** A source without timings (traces of a node) has 0 for every duration in ContentionData. */
-  readonly source: { readonly kind: 'ring' | 'evm-node'; readonly timings: boolean }
+  /**
+   * A source without timings (traces of a node) has 0 for every duration in ContentionData. `simulated`: all data is made up by a simulated chain.
+   */
+  readonly source: { readonly kind: 'ring' | 'evm-node'; readonly timings: boolean; readonly simulated: boolean }
 }
 
 export type AcceptedSubscription = {
@@ -191,9 +193,17 @@ export type StreamError = { readonly code: StreamErrorCode; readonly message: st
 
 export type Stage = 'Proposed' | 'Voted' | 'Finalized' | 'Verified' | 'Rejected'
 
-/** Once per block, at its end. */
-export type ContentionData = {
+/** Which proposal the figures belong to: before finalization several proposals may share a number. */
+export type ProposalIdentity = {
   readonly block_number: number
+  /** The consensus id of the proposal, as `block_hash` of Lifecycle; not the Ethereum hash. */
+  readonly block_id: Hex
+  /** Another proposal of the same number was executed before; these figures replace its figures. Left out where there was none. */
+  readonly replaces_block_id?: Hex
+}
+
+/** Once per executed proposal, at its end. */
+export type ContentionData = ProposalIdentity & {
   readonly block_wall_time_ns: number
   readonly total_tx_time_ns: number
   /**
@@ -228,8 +238,7 @@ export type ContendedContract = {
 export type ContractEdge = { readonly contract_a: Hex; readonly contract_b: Hex; readonly shared_txn_count: number }
 
 /** Right after ContentionData: real conflicts instead of shared reads, and the phases of execution. */
-export type ConflictData = {
-  readonly block_number: number
+export type ConflictData = ProposalIdentity & {
   /** Contended storage slots that a transaction changed. */
   readonly contended_with_writer: number
   /** Between the block's perf markers; null without them. */

@@ -21,7 +21,8 @@ const SUNSET_MONTHS_MIN = 12
 type Headers = Readonly<Record<string, string>>
 
 const VERSION_OF_PATH = /^\/(?:api\/)?(v\d+)(?:\/|$)/
-const GUIDE = 'docs/api.md'
+/** Served by RPC and the execution service. */
+const GUIDE = '/docs/api'
 
 /**
  * Headers of a deprecated version: `Deprecation` (RFC 9745), `Sunset` (RFC 8594) and links to the successor and the documentation. Undefined while no

@@ -5,13 +5,14 @@ const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 
 /** 26 characters: 48 bits of time, 80 random bits. Sorts by time. (github.com/ulid/spec) */
 export function createUlid(nowMs: number, random: Random): string {
-  let text = timeText(nowMs)
+  let text = ulidTime(nowMs)
   // 5 bits of each byte are used; 16 bytes give the 80 bits.
   for (const byte of random.bytes(16)) text += ALPHABET[byte & 31]
   return text
 }
 
-function timeText(nowMs: number): string {
+/** The time part: 10 characters, which sort by time. */
+export function ulidTime(nowMs: number): string {
   let text = ''
   let time = Math.floor(nowMs)
   for (let at = 0; at < 10; at++) {
@@ -34,7 +35,7 @@ export function createUlidSource(random: Random): (nowMs: number) => string {
   return (nowMs) => {
     if (nowMs !== timeMs) {
       timeMs = nowMs
-      time = timeText(nowMs)
+      time = ulidTime(nowMs)
     }
     if (at >= randomText.length) {
       // As above, 5 bits of each byte.

@@ -40,6 +40,11 @@ export const whoamiRecord = z.strictObject({
   subscription: z.string(),
   plan: z.string(),
   products: z.array(z.enum(PRODUCT_KEYS)),
+  dedicated_nodes: z
+    .exactOptional(z.array(z.strictObject({ name: z.string() })))
+    .describe(
+      'With the product dedicated-node: the assigned nodes. Without one, calls are refused as not-assigned, or use the shared nodes of the bundle.',
+    ),
   valid_until: time.nullable(),
   limits,
   budget: z.strictObject({ limit, remaining: z.number().nullable(), resets_at: time }),

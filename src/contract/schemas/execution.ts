@@ -16,7 +16,7 @@ import { conflictData, contentionData, hex, lifecycleFields, stage } from './str
 const count = z.int().min(0)
 const seconds = z.number().min(0)
 
-export const tpsRecord = z.strictObject({ tps: z.number().describe('0 means that no block has ended yet.') })
+export const tpsRecord = z.strictObject({ tps: z.number().describe('0 until three blocks in a row have ended.') })
 same<Same<z.output<typeof tpsRecord>, TpsRecord>>()
 
 export const statusRecord = z.strictObject({
@@ -56,7 +56,7 @@ same<Same<z.output<typeof lifecycleRecord>, LifecycleRecord>>()
 
 const blockSummary = z.strictObject({
   block_number: count,
-  tps: z.number(),
+  tps: z.number().nullable().describe('Null where the two blocks before it are not known.'),
   contention: contentionData
     .omit({ top_contended_slots: true, top_contended_contracts: true, contract_edges: true })
     .nullable(),
@@ -64,7 +64,13 @@ const blockSummary = z.strictObject({
 })
 same<Same<z.output<typeof blockSummary>, BlockSummary>>()
 
-export const recentBlocks = z.strictObject({ blocks: z.array(blockSummary).readonly() })
+export const recentBlocks = z.strictObject({
+  blocks: z.array(blockSummary).readonly(),
+  held: z
+    .array(z.strictObject({ from: count, to: count }).readonly())
+    .readonly()
+    .describe('The block numbers that JSON-RPC can read, as ranges without gaps, oldest first.'),
+})
 same<Same<z.output<typeof recentBlocks>, RecentBlocks>>()
 
 export const routeError = z.strictObject({ error: z.string() })

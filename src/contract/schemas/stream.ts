@@ -76,7 +76,11 @@ const hello = z.strictObject({
   newest_seqno: count,
   subscribed: z.strictObject(accepted),
   snapshot: count.describe('Frames of a snapshot that follow.'),
-  source: z.strictObject({ kind: z.enum(['ring', 'evm-node']), timings: z.boolean() }),
+  source: z.strictObject({
+    kind: z.enum(['ring', 'evm-node']),
+    timings: z.boolean(),
+    simulated: z.boolean().describe('True: all data is made up by a simulated chain.'),
+  }),
 })
 same<Same<z.output<typeof hello>, Hello>>()
 
@@ -109,8 +113,16 @@ const streamError = z.strictObject({
 })
 same<Same<z.output<typeof streamError>, StreamError>>()
 
-export const contentionData = z.strictObject({
+const proposalIdentity = {
   block_number: count,
+  block_id: hex.describe('The consensus id of the proposal, as block_hash of Lifecycle; not the Ethereum hash.'),
+  replaces_block_id: z
+    .exactOptional(hex)
+    .describe('Another proposal of this number was executed before: these figures replace its figures.'),
+}
+
+export const contentionData = z.strictObject({
+  ...proposalIdentity,
   block_wall_time_ns: count,
   total_tx_time_ns: count,
   parallel_efficiency_pct: z.number().describe('90 and above is excellent, below 70 means much sequential execution.'),
@@ -133,7 +145,7 @@ export const contentionData = z.strictObject({
 same<Same<z.output<typeof contentionData>, ContentionData>>()
 
 export const conflictData = z.strictObject({
-  block_number: count,
+  ...proposalIdentity,
   contended_with_writer: count,
   evm_time_ns: count.nullable(),
   commit_time_ns: count.nullable(),
@@ -186,7 +198,12 @@ export const STREAM_FRAMES = {
   Subscribed: z.strictObject({ seq: control, Subscribed: subscribed }),
   Warning: z.strictObject({ seq: control, Warning: warning }),
   Error: z.strictObject({ seq: control, Error: streamError }),
-  TPS: z.strictObject({ seq, TPS: z.number() }),
+  TPS: z.strictObject({
+    seq,
+    TPS: z
+      .number()
+      .describe('Sent at the end of a block whose window of 2.5 blocks is whole; a block number counts once.'),
+  }),
   ContentionData: z.strictObject({ seq, ContentionData: contentionData }),
   ConflictData: z.strictObject({ seq, ConflictData: conflictData }),
   TopAccesses: z.strictObject({ seq, TopAccesses: topAccesses }),

@@ -1,3 +1,4 @@
+import { readFileSync, statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { parse, TomlError } from 'smol-toml'
@@ -74,6 +75,17 @@ export async function loadConfig<Schema extends z.ZodType>(
   }
 }
 
+/** The text of one top-level key, without the checks of `loadConfig`. Undefined when the file cannot be read, is not TOML or lacks the key. */
+export function readTopLevelText(file: string, key: string): string | undefined {
+  try {
+    if (statSync(file).size > FILE_BYTES_MAX) return undefined
+    const value = (parse(readFileSync(file, 'utf8')) as Record<string, unknown>)[key]
+    return typeof value === 'string' ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
 type Source = { file: string; table: Record<string, unknown>; positions: Map<string, Position> }
 
 async function readSource(given: string): Promise<Source> {
@@ -95,9 +107,10 @@ async function readSource(given: string): Promise<Source> {
     // The library's message quotes the lines around the mistake, which may hold secrets; its first line does not.
     const [reason = ''] = error.message.split('\n')
     const message = reason.replace(/^Invalid TOML document: /, 'not TOML: ')
-    throw new ConfigError([{ file: given, line: error.line, column: error.column, path: [], message }], {
-      fix: 'Correct the line named above (text must be in quotes), then run: sluice config check',
-    })
+    const fix = reason.includes('redefine')
+      ? 'A table or key is in the file once: move these lines under the header that is already there, then run: sluice config check'
+      : 'Correct the line named above (text must be in quotes), then run: sluice config check'
+    throw new ConfigError([{ file: given, line: error.line, column: error.column, path: [], message }], { fix })
   }
 }
 

@@ -4,6 +4,7 @@ import type { Clock, Timer } from '../../core/clock.ts'
 import { messageOf } from '../../core/error.ts'
 import type { Random } from '../../core/random.ts'
 import type { Logger } from '../telemetry/logger.ts'
+import { closePostgres } from './postgres-close.ts'
 
 const RECONNECT = { firstMs: 100, maxMs: 5000 }
 
@@ -54,7 +55,8 @@ export async function startPostgresListener(
     async [Symbol.asyncDispose]() {
       closed = true
       retry?.cancel()
-      await current?.end().catch(() => {})
+      const client = current
+      if (client !== undefined) await closePostgres([client], clock, () => client.end().catch(() => {}))
     },
   }
 }

@@ -4,6 +4,7 @@ import type { Clock } from '../../core/clock.ts'
 import { ServiceError } from '../../core/error.ts'
 import type { Random } from '../../core/random.ts'
 import type { Logger } from '../telemetry/logger.ts'
+import { closePostgres } from './postgres-close.ts'
 import { postgresError } from './postgres-error.ts'
 import { startPostgresListener } from './postgres-listener.ts'
 import { parsePostgresUrl, printPostgresLocation, tlsOptions } from './postgres-url.ts'
@@ -48,8 +49,6 @@ const POLL_MS = 500
 const PAGE_ROWS = 500
 /** First half of the advisory lock's key: the letters SLUI. The second half distinguishes schemas. */
 const LOCK_SPACE = 0x534c5549
-/** SQLSTATE for a transaction id that the server has not assigned. */
-const INVALID_PARAMETER = '22023'
 /** Type number of BIGINT in the server's catalogue; the driver would return it as text. */
 const BIGINT_OID = 20
 
@@ -91,7 +90,12 @@ export async function openPostgres(options: PostgresOptions, deps: PostgresDeps)
   const pool = new pg.Pool({ ...config, max: CONNECTIONS_MAX })
   // A lost connection needs no handler: a running query fails, and the next use opens another connection.
   pool.on('error', () => {})
-  pool.on('connect', (client) => void client.on('error', () => {}))
+  const connected = new Set<pg.ClientBase>()
+  pool.on('connect', (client) => {
+    client.on('error', () => {})
+    connected.add(client)
+  })
+  pool.on('remove', (client) => void connected.delete(client))
 
   async function translated<T>(call: () => Promise<T>): Promise<T> {
     try {
@@ -172,19 +176,6 @@ export async function openPostgres(options: PostgresOptions, deps: PostgresDeps)
     }
   }
 
-  /** The outcome of a transaction whose COMMIT got no response. */
-  async function wasCommitted(id: number): Promise<boolean> {
-    try {
-      const [[status] = []] = await query(pool, 'SELECT txid_status(?)', [id])
-      if (status === 'in progress') throw new ServiceError('store-unavailable', `${position.name} has not decided yet`)
-      return status === 'committed'
-    } catch (error) {
-      // The server has lost its newest transactions, by a crash or a failover: this one was not committed.
-      if (error instanceof pg.DatabaseError && error.code === INVALID_PARAMETER) return false
-      throw error
-    }
-  }
-
   const database: SqlDatabase = {
     ...position,
     ...reader(pool),
@@ -211,20 +202,19 @@ export async function openPostgres(options: PostgresOptions, deps: PostgresDeps)
       return result
     },
 
-    async count(work) {
+    async count(work, { isDurable } = { isDurable: false }) {
       await using tx = await openTransaction([
         'BEGIN',
         `SET LOCAL lock_timeout = ${COUNT_WAIT_MS}`,
         // Otherwise a disconnected machine would block the others from counting for the same customer.
         `SET LOCAL idle_in_transaction_session_timeout = ${IDLE_IN_CHANGE_MS}`,
-        'SET LOCAL synchronous_commit = off',
+        `SET LOCAL synchronous_commit = ${isDurable ? 'on' : 'off'}`,
       ])
       await work(writer(tx.client))
-      const [[id] = []] = await query(tx.client, 'SELECT txid_current()')
       try {
         await tx.commit()
       } catch (error) {
-        throw new CommitInDoubt(position.name, () => wasCommitted(Number(id)), error)
+        throw new CommitInDoubt(position.name, error)
       }
     },
 
@@ -243,7 +233,7 @@ export async function openPostgres(options: PostgresOptions, deps: PostgresDeps)
     damage: async () => [],
 
     async [Symbol.asyncDispose]() {
-      await pool.end()
+      await closePostgres(connected, clock, () => pool.end())
     },
   }
 

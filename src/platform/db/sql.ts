@@ -45,11 +45,11 @@ export interface SqlDatabase extends SqlReader, AsyncDisposable {
   change<T>(work: (tx: SqlWriter) => Promise<T>): Promise<T>
 
   /**
-   * A small write beside the changes, for counting: it survives the end of the process but the last of it may be lost with the machine, and it
-   * fails with `store-locked` rather than wait for a writer. Fails with `CommitInDoubt` when the response to the commit was lost;
-   * after any other error it has not.
+   * A small write beside the changes, for counting: it survives the end of the process but, unless `isDurable`, the last of it may be lost with the
+   * machine, and it fails with `store-locked` rather than wait for a writer. Fails with `CommitInDoubt` when the response to the commit was
+   * lost; after any other error nothing was committed.
    */
-  count(work: (tx: SqlWriter) => Promise<void>): Promise<void>
+  count(work: (tx: SqlWriter) => Promise<void>, how?: { readonly isDurable: boolean }): Promise<void>
 
   /** Calls back within half a second of any commit by any process. May also call without a commit. */
   watch(onStir: () => void): Promise<AsyncDisposable>
@@ -58,13 +58,9 @@ export interface SqlDatabase extends SqlReader, AsyncDisposable {
   damage(): Promise<string[]>
 }
 
-/** The response to a commit was lost. Only the server knows whether it committed, and amounts must not be added twice. */
+/** The response to a commit was lost. Only the server knows whether it committed, so what is repeated must be recognizable as a repetition. */
 export class CommitInDoubt extends ServiceError {
-  /** Queries the server; rejects while it is unreachable or the outcome is undecided. */
-  readonly wasCommitted: () => Promise<boolean>
-
-  constructor(store: string, wasCommitted: () => Promise<boolean>, cause: unknown) {
+  constructor(store: string, cause: unknown) {
     super('store-unavailable', `${store} did not respond to a commit`, { fields: { store }, cause })
-    this.wasCommitted = wasCommitted
   }
 }

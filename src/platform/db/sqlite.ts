@@ -112,7 +112,11 @@ export async function openSqlite(options: SqliteOptions, { clock }: SqliteDeps):
     },
 
     change: async (work) => commit('change', await patiently(() => begin('change')), work),
-    count: async (work) => commit('count', begin('count'), work),
+    async count(work, { isDurable } = { isDurable: false }) {
+      if (!isDurable) return commit('count', begin('count'), work)
+      // The connection of changes syncs its commits.
+      return commit('change', begin('change'), work)
+    },
 
     async watch(onStir) {
       const watcher = new SqliteConnection(position, 'read')

@@ -1,5 +1,15 @@
 import assert from 'node:assert/strict'
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  fsyncSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import { basename } from 'node:path'
 import { test } from 'node:test'
 import { openNumberFile } from './number.ts'
@@ -13,6 +23,17 @@ test('reads back the number that was written, and undefined before', () => {
   file.write(2 ** 53 - 1)
   assert.equal(openNumberFile(folder.file('n')).read(), 2 ** 53 - 1)
   assert.equal(readFileSync(folder.file('n'), 'utf8'), '9007199254740991\n')
+})
+
+test('replaces the number without a sync; nothing else is left in the folder', async () => {
+  using folder = makeTestFolder()
+  const file = openNumberFile(folder.file('n'))
+  for (const value of [7, 8]) {
+    await file.replace(value)
+    assert.equal(file.read(), value)
+  }
+  assert.deepEqual(readdirSync(folder.path), ['n'])
+  assert.equal(statSync(folder.file('n')).mode & 0o777, 0o600)
 })
 
 test('refuses a file that does not hold a number, with its path', () => {

@@ -1,3 +1,4 @@
+import { rename, writeFile } from 'node:fs/promises'
 import { type AtomicWriteCalls, writeFileAtomicSync } from './atomic.ts'
 import { readIfThere } from './optional.ts'
 
@@ -7,6 +8,11 @@ export type NumberFile = {
   read(): number | undefined
   /** The number is on the disk when this returns. */
   write(value: number): void
+  /**
+   * Survives the end of the process, but is not synced to the disk, and does not block the event loop: for a number that is written often.
+   * Only one call at a time.
+   */
+  replace(value: number): Promise<void>
 }
 
 export function openNumberFile(path: string, calls?: AtomicWriteCalls): NumberFile {
@@ -19,5 +25,10 @@ export function openNumberFile(path: string, calls?: AtomicWriteCalls): NumberFi
       return value
     },
     write: (value) => writeFileAtomicSync(path, `${value}\n`, calls),
+    async replace(value) {
+      const temporary = `${path}.next`
+      await writeFile(temporary, `${value}\n`, { mode: 0o600 })
+      await rename(temporary, path)
+    },
   }
 }

@@ -14,6 +14,8 @@ export type GrpcCall = {
   /** Names and values alternating, as received: `metadata` hides duplicate names. */
   readonly rawMetadata: readonly string[]
   readonly remoteAddress: string
+  /** Sent as `x-request-id` in the trailers of a call that fails. */
+  readonly requestId: string
   /** Encoding of the messages this side sends: the one the client uses itself, if it accepts it. */
   readonly sendEncoding: GrpcEncoding
   /** Starts reading: before the listener is set nothing is read, inflated or decoded. */
@@ -61,13 +63,14 @@ type GrpcCallParts = {
   readonly stream: ServerHttp2Stream
   readonly headers: IncomingHttpHeaders
   readonly rawHeaders: readonly string[]
+  readonly requestId: string
   readonly clock: Clock
   readonly inflate: Inflate
 }
 
 export function createGrpcCall(
   options: GrpcCallOptions,
-  { stream, headers, rawHeaders, clock, inflate }: GrpcCallParts,
+  { stream, headers, rawHeaders, requestId, clock, inflate }: GrpcCallParts,
 ): GrpcCall & { shutdown(): void } {
   const { messageBytesMax, endGraceMs } = options
   const sendEncoding = responseEncoding(headers)
@@ -154,7 +157,7 @@ export function createGrpcCall(
   function end(status: GrpcStatus): void {
     if (isOver()) return
     endedBy = status
-    trailers = statusTrailers(status)
+    trailers = { ...statusTrailers(status), ...(status.code === GrpcCode.ok ? {} : { 'x-request-id': requestId }) }
     reader?.close()
     timer?.cancel()
     if (stream.headersSent) stream.end()
@@ -179,6 +182,7 @@ export function createGrpcCall(
     metadata: headers,
     rawMetadata: rawHeaders,
     remoteAddress: stream.session?.socket?.remoteAddress ?? '',
+    requestId,
     sendEncoding,
     onMessage,
     onHalfClose: (listener) => void endListeners.push(listener),

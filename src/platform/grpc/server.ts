@@ -7,10 +7,13 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2'
 import type { Clock } from '../../core/clock.ts'
+import type { Random } from '../../core/random.ts'
+import { createRequestIds } from '../http/server/request-id.ts'
 import type { ConnectionCapsOptions } from '../net/connection-caps.ts'
 import { type ListenerOptions, openListener } from '../net/listener.ts'
 import type { ListenerMetrics } from '../net/listener-metrics.ts'
 import type { TlsFilesOptions } from '../net/tls-files.ts'
+import { secureRandom } from '../process/random.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { createGrpcCall, type GrpcCall } from './call.ts'
 import { ACCEPTED_ENCODINGS, encodingOf } from './framing.ts'
@@ -37,6 +40,8 @@ export type GrpcServerOptions = {
 export type GrpcServerDeps = {
   readonly log: Logger
   readonly clock: Clock
+  /** For the ids of requests. */
+  readonly random?: Random
   /** Called for each valid call, which lives until `end`, `abort` or a reset by the client. */
   onCall(call: GrpcCall): void
 } & Partial<ListenerMetrics>
@@ -69,6 +74,7 @@ export async function startGrpcServer(given: GrpcServerOptions, deps: GrpcServer
   const sessions = new Set<ServerHttp2Session>()
   const calls = new Set<ReturnType<typeof createGrpcCall>>()
   const inflater = createInflater()
+  const requestIdOf = createRequestIds({ clock, random: deps.random ?? secureRandom })
   const inflateOf = new WeakMap<object, Inflate>()
 
   const http2: Http2Server = createServer({
@@ -96,7 +102,8 @@ export async function startGrpcServer(given: GrpcServerOptions, deps: GrpcServer
     const refusal = refuse(stream, headers)
     if (refusal === 'responded') return
     const inflate = inflateOf.get(stream.session as object) ?? inflater.forConnection()
-    const call = createGrpcCall(options, { stream, headers, rawHeaders, clock, inflate })
+    const requestId = requestIdOf(rawHeaders)
+    const call = createGrpcCall(options, { stream, headers, rawHeaders, requestId, clock, inflate })
     calls.add(call)
     call.onClose(() => calls.delete(call))
     if (refusal) call.end(refusal)

@@ -10,7 +10,7 @@ export function createGzipStream(): Gzip {
 }
 
 /** Compresses on the thread pool. */
-export function gzipBytes(bytes: Buffer | string): Promise<Buffer> {
+export function gzipBytes(bytes: Uint8Array | string): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     gzip(bytes, OPTIONS, (error, packed) => (error ? reject(error) : resolve(packed)))
   })

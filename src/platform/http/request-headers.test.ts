@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createRandom, seedOf } from '../../../test/support/property.ts'
-import { acceptsGzip, isJsonContentType, splitTarget } from './request-headers.ts'
+import { acceptsGzip, isJsonRequest, splitTarget } from './request-headers.ts'
 
 test('gzip is accepted when it is listed with a weight above zero, or covered by *', () => {
   const accepting = ['gzip', 'GZIP', 'x-gzip', 'br, gzip', 'br,\tgzip', ', gzip ,', 'gzip;q=1.0', 'gzip ; Q=0.001']
@@ -36,24 +36,35 @@ test('the weight of gzip decides, at any index of the list', (t) => {
   }
 })
 
-test('application/json is recognised in any case and with any parameters', () => {
+test('JSON is accepted by its content type, in both of its names', () => {
   const types = ['application/json', 'Application/JSON', 'application/json; charset=utf-8', 'application/json \t;a="b"']
-  for (const type of [...types, 'application/json;', 'application/json ']) assert(isJsonContentType(type), type)
+  const named = [
+    'application/json;',
+    'application/json ',
+    'application/json-rpc',
+    'application/json-rpc; charset=utf-8',
+  ]
+  for (const contentType of [...types, ...named]) {
+    for (const origin of [undefined, 'https://a.example']) assert(isJsonRequest({ contentType, origin }), contentType)
+  }
 })
 
-test('other content types are not JSON', () => {
+test('other content types are refused; none is accepted unless the request comes from a web page', () => {
   const types = [
     '',
     'text/plain',
     'application/json5',
     'application/json+x',
     'application/jsonp;a=b',
+    'application/json-rpcx',
     ' application/json',
   ]
-  assert(!isJsonContentType(undefined))
-  for (const type of [...types, 'text/html; application/json', 'application/json, text/plain']) {
-    assert(!isJsonContentType(type), type)
+  for (const contentType of [...types, 'text/html; application/json', 'application/json, text/plain']) {
+    for (const origin of [undefined, 'https://a.example']) assert(!isJsonRequest({ contentType, origin }), contentType)
   }
+  assert(isJsonRequest({ contentType: undefined, origin: undefined }))
+  assert(!isJsonRequest({ contentType: undefined, origin: 'https://a.example' }))
+  assert(!isJsonRequest({ contentType: undefined, origin: 'null' }))
 })
 
 test('a target is split at its first question mark', () => {

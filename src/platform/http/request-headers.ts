@@ -1,3 +1,5 @@
+import type { IncomingMessage } from 'node:http'
+
 /** What every HTTP endpoint reads from a request line and from header fields in the same way. */
 
 /** `gzip` or its alias (RFC 9110 section 8.4.1.3), or `*`, with an optional weight (section 12.4.2). */
@@ -20,11 +22,26 @@ export function acceptsGzip(acceptEncoding: string | undefined): boolean {
   return acceptsAny
 }
 
-/** Whether a Content-Type value is `application/json`. Parameters are ignored: RFC 8259 section 11 defines none. */
-export function isJsonContentType(contentType: string | undefined): boolean {
-  if (contentType === undefined) return false
-  return contentType === 'application/json' || /^application\/json[ \t]*(?:;|$)/i.test(contentType)
+/** `application/json`, or the name that JSON-RPC over HTTP uses too. Parameters are ignored: RFC 8259 section 11 defines none. */
+const JSON_TYPE = /^application\/json(?:-rpc)?[ \t]*(?:;|$)/i
+
+/**
+ * Whether a body is accepted as JSON by its content type, the same on every listener. The type may be missing unless the request comes from a web
+ * page, which could otherwise send it without a preflight (Fetch standard, CORS-safelisted request-header).
+ */
+export function isJsonRequest({ contentType, origin }: ContentFields): boolean {
+  if (contentType === 'application/json') return true
+  return contentType === undefined ? origin === undefined : JSON_TYPE.test(contentType)
 }
+
+export type ContentFields = { readonly contentType: string | undefined; readonly origin: string | undefined }
+
+export function contentFieldsOf({ headers }: Pick<IncomingMessage, 'headers'>): ContentFields {
+  return { contentType: headers['content-type'], origin: headers.origin }
+}
+
+/** The message of a 415. */
+export const JSON_REQUIRED = 'Content-Type: application/json is required'
 
 /** Path and query of a request target (RFC 9112 section 3.2), the query without its question mark; scheme and host of the absolute form are dropped. */
 export function splitTarget(target: string | undefined): { path: string; query: string } {

@@ -19,8 +19,12 @@ export function createListenerMetrics<const Listener extends string>(
     'When the certificate in use by this listener expires.',
     { labels: { door: listeners } },
   )
-  return (listener) => ({
-    onRefused: (reason) => refused.inc({ door: listener, reason }),
-    onNotAfter: (notAfterMs) => notAfter.set(notAfterMs / 1000, { door: listener }),
-  })
+  return (listener) => {
+    // Shown at zero from the start: Prometheus does not see an increase in a series that begins with its first refusal.
+    for (const reason of LISTENER_REFUSALS) refused.inc({ door: listener, reason }, 0)
+    return {
+      onRefused: (reason) => refused.inc({ door: listener, reason }),
+      onNotAfter: (notAfterMs) => notAfter.set(notAfterMs / 1000, { door: listener }),
+    }
+  }
 }

@@ -1,6 +1,5 @@
 import { lookup as systemLookup } from 'node:dns/promises'
 import { BlockList, isIP } from 'node:net'
-import { messageOf } from '../../core/error.ts'
 import { type AddressKind, addressKind } from './ip-range.ts'
 
 /** The address of a node as configured. */
@@ -8,7 +7,7 @@ export type RemoteAddress = {
   readonly host: string
   readonly port: number
   readonly secure: boolean
-  /** Begins with a slash; a node address has no query. */
+  /** Begins with a slash. May contain a secret, in its query too, so it is never logged. */
   readonly path: string
 }
 
@@ -61,7 +60,7 @@ export function createPinnedAddress(
     } catch (error) {
       // A failed name service must not take down a healthy node: the pinned address was checked before.
       if (pinned !== undefined) return { ok: true, ip: pinned }
-      return { ok: false, reason: 'unresolved', message: `the name does not resolve: ${messageOf(error)}` }
+      return { ok: false, reason: 'unresolved', message: `the name does not resolve: ${codeOf(error)}` }
     }
     const [first] = found
     if (first === undefined) return { ok: false, reason: 'unresolved', message: 'the name has no address' }
@@ -108,19 +107,22 @@ export function objectToAddress(ip: string, allowPrivate: boolean): string | und
 
 const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'ws:': 80, 'https:': 443, 'wss:': 443 }
 
-/** An origin with an optional path; undefined for anything else, and for parts that could contain a secret. */
-export function parseRemoteAddress(text: string, protocols: readonly string[]): RemoteAddress | undefined {
+/** An origin with an optional path; undefined for anything else. A query is accepted only with `mayHaveQuery`, for an address that is itself a secret. */
+export function parseRemoteAddress(
+  text: string,
+  protocols: readonly string[],
+  { mayHaveQuery = false }: { readonly mayHaveQuery?: boolean } = {},
+): RemoteAddress | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || !protocols.includes(url.protocol)) return undefined
-  if (url.username !== '' || url.password !== '' || url.hash !== '' || text.includes('?') || url.hostname === '') {
-    return undefined
-  }
+  if (url.username !== '' || url.password !== '' || url.hash !== '' || url.hostname === '') return undefined
+  if (text.includes('?') && !mayHaveQuery) return undefined
   return {
     // IPv6 has brackets in a URL only.
     host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
     port: url.port === '' ? (DEFAULT_PORTS[url.protocol] as number) : Number(url.port),
     secure: url.protocol === 'https:' || url.protocol === 'wss:',
-    path: url.pathname,
+    path: url.pathname + url.search,
   }
 }
 
@@ -128,6 +130,11 @@ export function parseRemoteAddress(text: string, protocols: readonly string[]): 
 export function hostHeader({ host, port, secure }: RemoteAddress): string {
   const name = isIP(host) === 6 ? `[${host}]` : host
   return port === (secure ? 443 : 80) ? name : `${name}:${port}`
+}
+
+/** The code of the name service; its message contains the name. */
+function codeOf(error: unknown): string {
+  return (error as NodeJS.ErrnoException).code ?? 'lookup failed'
 }
 
 async function lookupAll(host: string): Promise<readonly string[]> {

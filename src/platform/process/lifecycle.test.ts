@@ -65,6 +65,34 @@ test('a second stop gives up waiting', async () => {
   assert.deepEqual(await life.stopped, { clean: false, reason: 'SIGTERM' })
 })
 
+test('a drain that is given up saves what it can, within a limit; only a complete one logs that it stopped', async () => {
+  const clock = createManualClock()
+  const logged: string[] = []
+  const note = (_fields: object | string, message = '') => logged.push(message)
+  const log = { ...silentLogger, info: note, warn: note, error: note }
+  const drained = async (close: () => Promise<void>, save: () => Promise<void>) => {
+    const life = createLifecycle({ lameDuckMs: 0, deadlineMs: 1000 }, { clock, log })
+    life.defer('part', close)
+    life.onGivenUp('usage', save)
+    logged.length = 0
+    life.stop('SIGTERM')
+    await clock.advanceAsync(1000)
+    await clock.advanceAsync(2000)
+    return { ...(await life.stopped), logged: logged.filter((line) => line.startsWith('s')) }
+  }
+  let saved = 0
+  const count = async () => void saved++
+  const never = () => new Promise<void>(() => {})
+  const ok = async () => {}
+  assert.deepEqual((await drained(ok, count)).logged, ['stopped'])
+  assert.equal(saved, 0)
+  assert.deepEqual((await drained(never, count)).logged, ['stopped before everything was closed'])
+  assert.equal(saved, 1)
+  assert.equal((await drained(never, never)).clean, false)
+  const failed = await drained(() => Promise.reject(new Error('full')), count)
+  assert.deepEqual([failed.clean, failed.logged], [false, ['stopped with errors: see the lines before this one']])
+})
+
 test('gives up parts that do not close by the deadline', async () => {
   const { clock, life } = make({ lameDuckMs: 0, deadlineMs: 1000 })
   life.defer('stuck', () => new Promise(() => {}))

@@ -25,6 +25,8 @@ export type Lifecycle = {
   /** Closed in reverse order of registration; each gets the time that is left. */
   defer(name: string, close: (deadlineMs: number) => void | Promise<void>): void
   use<Value extends Disposable | AsyncDisposable>(name: string, value: Value): Value
+  /** Runs when the drain is given up before everything was closed: the last moment to save something. */
+  onGivenUp(name: string, save: () => Promise<void>): void
   /** Starts the drain; a second call gives up waiting. */
   stop(reason: string): void
   /** Aborted once the drain begins. */
@@ -43,6 +45,8 @@ export type LifecycleOptions = {
 /** Fault F11: 5 s of lame duck, stopped within 30 s. */
 const DEFAULTS = { lameDuckMs: 5000, deadlineMs: 25_000 }
 const REASONS_MAX = 64
+/** How long the end waits for what is saved after the drain was given up. */
+const SAVE_MS = 2000
 
 type Closer = { name: string; close(deadlineMs: number): void | Promise<void> }
 
@@ -52,6 +56,7 @@ export function createLifecycle(given: LifecycleOptions, deps: { clock: Clock; l
   const reasons = new Map<string, HealthReason>()
   const closers: Closer[] = []
   const draining: (() => void)[] = []
+  const saves: { readonly name: string; save(): Promise<void> }[] = []
   const stopping = new AbortController()
   const { promise: stopped, resolve: finish } = Promise.withResolvers<{ clean: boolean; reason: string }>()
   const startedMs = clock.nowMs()
@@ -78,10 +83,21 @@ export function createLifecycle(given: LifecycleOptions, deps: { clock: Clock; l
     })()
     const outcome = await Promise.race([closing, given])
     timer?.cancel()
-    if (outcome === 'given-up')
+    if (outcome === 'given-up') {
+      await saveAll()
       log.warn({ reason, open: closers.map(({ name }) => name) }, 'stopped before everything was closed')
+    } else if (outcome === 'failed') log.error({ reason }, 'stopped with errors: see the lines before this one')
     else log.info({ reason }, 'stopped')
     finish({ clean: outcome === 'closed', reason })
+  }
+
+  async function saveAll(): Promise<void> {
+    const { promise: late, resolve } = Promise.withResolvers<void>()
+    using _timer = clock.setTimer(SAVE_MS, resolve)
+    const saving = saves.map(({ name, save }) =>
+      save().catch((error: unknown) => log.error({ err: error, service: name }, 'saving failed')),
+    )
+    await Promise.race([Promise.all(saving), late])
   }
 
   async function closeAll(leftMs: () => number): Promise<'closed' | 'failed'> {
@@ -120,6 +136,7 @@ export function createLifecycle(given: LifecycleOptions, deps: { clock: Clock; l
       closers.push({ name, close: async () => close() })
       return value
     },
+    onGivenUp: (name, save) => void saves.push({ name, save }),
     stop(reason) {
       if (phase === 'draining') {
         log.warn({ reason }, 'second request to stop; stopping now')

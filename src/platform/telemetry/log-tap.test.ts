@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createLogTap } from './log-tap.ts'
+import { createLogTap, followSources } from './log-tap.ts'
 import { createLogger } from './logger.ts'
 
 test('a follower gets lines as they are written; the sink gets all; recent() has the last thousand', async () => {
@@ -15,7 +15,7 @@ test('a follower gets lines as they are written; the sink gets all; recent() has
   const leave = new AbortController()
   const seen: string[] = []
   const following = (async () => {
-    for await (const line of tap.follow(leave.signal)) seen.push(line)
+    for await (const line of followSources([tap], leave.signal)) seen.push(line)
   })()
   log.info('one')
   await new Promise((resolve) => setImmediate(resolve))
@@ -32,7 +32,7 @@ test('a follower gets lines as they are written; the sink gets all; recent() has
 test('a follower that does not read gets the number of lines it missed', async () => {
   const tap = createLogTap({ write() {} })
   const leave = new AbortController()
-  const lines = tap.follow(leave.signal)[Symbol.asyncIterator]()
+  const lines = followSources([tap], leave.signal)
   const first = lines.next()
   tap.write('first\n')
   assert.equal((await first).value, 'first\n')

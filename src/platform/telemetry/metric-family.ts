@@ -20,6 +20,8 @@ export type MetricDescription = {
 export type Sample = { value: number; labels: Record<string, string | number>; metricName?: string }
 /** One metric with all its series, ready to be printed. */
 export type Family = MetricDescription & {
+  /** The label values of now: those of a changing label differ from those at the start. */
+  readLabels: () => MetricDescription['labels']
   samples: () => Sample[]
   valueAt: (labels: Readonly<Record<string, string>> | undefined) => number | undefined
 }
@@ -27,6 +29,7 @@ export type Family = MetricDescription & {
 export function numberFamily<Lists extends LabelLists>(type: 'counter' | 'gauge', spec: Title & NumberOptions<Lists>) {
   const series = new MetricSeries(spec.labels ?? ({} as Lists))
   const values = new Float64Array(series.size)
+  series.onFreed((index) => void (values[index] = 0))
   const { read } = spec
   if (read) {
     assert(series.labelNames.length === 0, `${spec.name}: a metric that is read has no labels`)
@@ -61,6 +64,10 @@ export function histogramFamily<Lists extends LabelLists>(spec: Title & Histogra
   const width = bounds.length + 1
   const counts = new Float64Array(series.size * width)
   const sums = new Float64Array(series.size)
+  series.onFreed((index) => {
+    counts.fill(0, index * width, (index + 1) * width)
+    sums[index] = 0
+  })
 
   function observeAt(index: number, value: number): void {
     if (Number.isNaN(value)) assert.fail(`${spec.name}: not a number`)
@@ -105,6 +112,7 @@ function describe<Type extends MetricDescription['type']>(
   series: MetricSeries<LabelLists>,
   samplesPerSeries: number,
 ) {
-  const labels = Object.fromEntries(series.labelNames.map((name, at) => [name, series.labelValues[at] ?? []]))
-  return { name: spec.name, help: spec.help, type, labels, seriesMax: series.size * samplesPerSeries }
+  const readLabels = () => Object.fromEntries(series.labelNames.map((name, at) => [name, series.labelValues[at] ?? []]))
+  const seriesMax = series.size * samplesPerSeries
+  return { name: spec.name, help: spec.help, type, labels: readLabels(), readLabels, seriesMax }
 }

@@ -1,36 +1,42 @@
+import { ChangingLabel } from './changing-label.ts'
+
 /** Label names with the values each may take. Values outside the list are counted as `other`. */
-export type LabelLists = Readonly<Record<string, readonly string[]>>
+export type LabelLists = Readonly<Record<string, readonly string[] | ChangingLabel>>
 export type LabelValues<Lists extends LabelLists> = { readonly [Name in keyof Lists]?: string | undefined }
 
 export const OTHER = 'other'
 
 /**
- * The series of one metric: one index for each combination of label values. The lists are closed, so all combinations are known at the start: an
+ * The series of one metric: one index for each combination of label values. The lists are closed, so the number of combinations is known at the start: an
  * index is found by one look-up per label, and no caller can add one.
  */
 export class MetricSeries<Lists extends LabelLists> {
   readonly labelNames: readonly string[]
-  readonly labelValues: readonly (readonly string[])[]
-  readonly #indexes: readonly ReadonlyMap<string, number>[]
+  readonly #labels: readonly Label[]
   readonly #used: Uint8Array
   readonly size: number
 
   constructor(lists: Lists) {
     this.labelNames = Object.keys(lists)
-    this.labelValues = Object.values(lists).map((values) => (values.includes(OTHER) ? values : [...values, OTHER]))
-    this.#indexes = this.labelValues.map((values) => new Map(values.map((value, at) => [value, at])))
-    this.size = this.labelValues.reduce((product, values) => product * values.length, 1)
+    this.#labels = Object.values(lists).map((list) =>
+      list instanceof ChangingLabel ? changingLabel(list) : fixedLabel(list),
+    )
+    this.size = this.#labels.reduce((product, { size }) => product * size, 1)
     this.#used = new Uint8Array(this.size)
     if (this.labelNames.length === 0) this.#used.fill(1)
+  }
+
+  /** The values that each label can have now. */
+  get labelValues(): string[][] {
+    return this.#labels.map(({ values }) => values())
   }
 
   /** The index of the series with these label values. A missing label counts as `other`. */
   find(labels: LabelValues<Lists> | undefined): number {
     let index = 0
     for (let at = 0; at < this.labelNames.length; at++) {
-      const values = this.#indexes[at] as ReadonlyMap<string, number>
-      const value = labels?.[this.labelNames[at] as keyof Lists] ?? OTHER
-      index = index * values.size + (values.get(value) ?? (values.get(OTHER) as number))
+      const { size, indexOf } = this.#labels[at] as Label
+      index = index * size + indexOf(labels?.[this.labelNames[at] as keyof Lists] ?? OTHER)
     }
     return index
   }
@@ -51,6 +57,19 @@ export class MetricSeries<Lists extends LabelLists> {
     }
   }
 
+  /** Calls the listener for each series whose label value was removed, and excludes the series from scrapes. */
+  onFreed(listener: (index: number) => void): void {
+    for (const [at, label] of this.#labels.entries()) {
+      label.onFreed?.((freed) => {
+        for (let index = 0; index < this.size; index++) {
+          if (this.#partsOf(index)[at] !== freed) continue
+          this.#used[index] = 0
+          listener(index)
+        }
+      })
+    }
+  }
+
   *used(): Generator<{ index: number; labels: Record<string, string> }> {
     for (const entry of this.#walk()) {
       if (this.#used[entry.index] === 1) yield entry
@@ -59,14 +78,51 @@ export class MetricSeries<Lists extends LabelLists> {
 
   *#walk(): Generator<{ index: number; labels: Record<string, string> }> {
     for (let index = 0; index < this.size; index++) {
-      const pairs: [string, string][] = []
-      let rest = index
-      for (let at = this.labelNames.length - 1; at >= 0; at--) {
-        const values = this.labelValues[at] as readonly string[]
-        pairs.unshift([this.labelNames[at] as string, values[rest % values.length] as string])
-        rest = Math.floor(rest / values.length)
-      }
-      yield { index, labels: Object.fromEntries(pairs) }
+      const values = this.#partsOf(index).map((part, at) => this.#labels[at]?.valueAt(part))
+      if (values.includes(undefined)) continue
+      yield { index, labels: Object.fromEntries(this.labelNames.map((name, at) => [name, values[at] as string])) }
     }
+  }
+
+  /** For each label the index of its value. */
+  #partsOf(index: number): number[] {
+    const parts: number[] = []
+    let rest = index
+    for (const { size } of this.#labels.toReversed()) {
+      parts.unshift(rest % size)
+      rest = Math.floor(rest / size)
+    }
+    return parts
+  }
+}
+
+type Label = {
+  readonly size: number
+  values(): string[]
+  valueAt(index: number): string | undefined
+  indexOf(value: string): number
+  onFreed?(listener: (index: number) => void): void
+}
+
+function fixedLabel(listed: readonly string[]): Label {
+  const values = listed.includes(OTHER) ? listed : [...listed, OTHER]
+  const indexes = new Map(values.map((value, at) => [value, at]))
+  const other = indexes.get(OTHER) as number
+  return {
+    size: values.length,
+    values: () => [...values],
+    valueAt: (index) => values[index],
+    indexOf: (value) => indexes.get(value) ?? other,
+  }
+}
+
+/** `other` comes first: the slots follow it. */
+function changingLabel(label: ChangingLabel): Label {
+  return {
+    size: label.max + 1,
+    values: () => [...label.values, OTHER],
+    valueAt: (index) => (index === 0 ? OTHER : label.valueAt(index - 1)),
+    indexOf: (value) => label.slotOf(value) + 1,
+    onFreed: (listener) => label.onFreed((slot) => listener(slot + 1)),
   }
 }

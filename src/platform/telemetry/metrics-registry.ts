@@ -150,7 +150,10 @@ export function createMetricsRegistry(options: MetricsRegistryOptions = {}): Met
     contentType: contentTypeOf,
     describe: () =>
       [...families.values()]
-        .map(({ samples: _samples, valueAt: _valueAt, ...description }) => description)
+        .map(({ samples: _samples, valueAt: _valueAt, readLabels, ...description }) => ({
+          ...description,
+          labels: readLabels(),
+        }))
         .sort((a, b) => (a.name < b.name ? -1 : 1)),
     value: (name, labels) => families.get(name)?.valueAt(labels),
     [Symbol.dispose]: () => closing.dispose(),

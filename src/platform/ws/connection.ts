@@ -33,7 +33,9 @@ export type WsConnection = {
   readonly consumer: FrameConsumer<Buffer>
   /** For a sender with a queue of its own: true while nothing waits here, so that `write` does not queue up. */
   readonly isClear: boolean
-  /** Writes one or several frames of `encodeTextFrame` at once. Called only while `isClear`; neither bounded nor watched here. */
+  /** Whether the client accepts frames of `deflateFrame`. */
+  readonly isDeflating: boolean
+  /** Writes one or several frames of `encodeTextFrame` or `deflateFrame` at once. Called only while `isClear`; neither bounded nor watched here. */
   write(frames: Buffer): void
   /** `isClear` has become true again. */
   onDrain(listener: () => void): void
@@ -94,6 +96,9 @@ const VIOLATIONS: Readonly<Record<string, number>> = {
   WS_ERR_TOO_MANY_BUFFERED_PARTS: WsCloseCode.policyViolation,
   WS_ERR_UNSUPPORTED_DATA_PAYLOAD_LENGTH: WsCloseCode.messageTooBig,
   WS_ERR_UNSUPPORTED_MESSAGE_LENGTH: WsCloseCode.messageTooBig,
+  // A compressed message that cannot be inflated.
+  Z_DATA_ERROR: WsCloseCode.notUtf8,
+  Z_BUF_ERROR: WsCloseCode.notUtf8,
 }
 
 type State =
@@ -184,6 +189,10 @@ export class ServerWsConnection implements WsConnection {
 
   get isClear(): boolean {
     return this.#frames.isEmpty && !this.#socket.writableNeedDrain
+  }
+
+  get isDeflating(): boolean {
+    return this.#ws.extensions !== ''
   }
 
   send(text: string): void {

@@ -1,4 +1,6 @@
 const FIN_TEXT = 0x81
+/** RSV1: the message is compressed (RFC 7692 section 6). */
+const RSV1 = 0x40
 const SHORT_MAX = 125
 const LENGTH_16 = 126
 const LENGTH_64 = 127
@@ -17,10 +19,11 @@ export function encodeTextFrame(text: string, allocate?: (bytes: number) => Buff
 export function startTextFrame(
   payloadBytes: number,
   allocate: (bytes: number) => Buffer = Buffer.allocUnsafe,
+  isCompressed = false,
 ): { readonly bytes: Buffer; readonly from: number } {
   const from = payloadBytes <= SHORT_MAX ? 2 : payloadBytes <= 0xffff ? 4 : 10
   const bytes = allocate(from + payloadBytes)
-  bytes[0] = FIN_TEXT
+  bytes[0] = isCompressed ? FIN_TEXT | RSV1 : FIN_TEXT
   if (from === 2) bytes[1] = payloadBytes
   else if (from === 4) {
     bytes[1] = LENGTH_16
@@ -31,6 +34,12 @@ export function startTextFrame(
     bytes.writeUInt32BE(payloadBytes % 0x1_0000_0000, 6)
   }
   return { bytes, from }
+}
+
+/** The payload of a frame of `encodeTextFrame`. */
+export function framePayload(frame: Buffer): Buffer {
+  const short = frame[1] as number
+  return frame.subarray(short === LENGTH_16 ? 4 : short === LENGTH_64 ? 10 : 2)
 }
 
 /** Joins frames for one write. Consecutive sockets with the same frames, such as the subscribers of one subscription, share one joined buffer. */

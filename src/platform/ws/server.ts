@@ -12,6 +12,7 @@ import {
   type WsConnectionOptions,
   type WsMeter,
 } from './connection.ts'
+import { chooseDeflateOffer, DEFLATE_TERMS } from './deflate.ts'
 import { WsSocket } from './socket.ts'
 
 export type WsServerOptions = Partial<WsConnectionOptions> & {
@@ -21,6 +22,8 @@ export type WsServerOptions = Partial<WsConnectionOptions> & {
   readonly pingMs?: number
   /** A peer from which nothing came for so many ping periods is terminated. */
   readonly missesMax?: number
+  /** Accepts permessage-deflate. Messages of clients are bounded by `messageBytesMax` before and after inflating. */
+  readonly isDeflateOffered?: boolean
 }
 
 export type WsRefusal = {
@@ -75,7 +78,7 @@ export function createWsServer(given: WsServerOptions, deps: WsServerDeps): WsSe
     // The library would accept the first sub-protocol that is offered.
     handleProtocols: () => false,
     clientTracking: false,
-    perMessageDeflate: false,
+    perMessageDeflate: options.isDeflateOffered === true ? DEFLATE_TERMS : false,
     maxPayload: options.messageBytesMax,
     autoPong: false,
   })
@@ -95,6 +98,7 @@ export function createWsServer(given: WsServerOptions, deps: WsServerDeps): WsSe
       sendRaw(socket, refusal.status, refusal.body, { ...headersFor?.(request.url ?? '/'), ...refusal.headers })
       return
     }
+    if (options.isDeflateOffered === true) declineOtherOffers(request)
     library.handleUpgrade(request, socket, head, (ws) => {
       const connection: ServerWsConnection = new ServerWsConnection(options, {
         ws,
@@ -115,8 +119,9 @@ export function createWsServer(given: WsServerOptions, deps: WsServerDeps): WsSe
 
   function refuse(request: IncomingMessage): WsRefusal | undefined {
     if (!isHandshake(request)) return NOT_A_HANDSHAKE
-    if (isDraining) return { status: 503, body: 'server is shutting down' }
-    if (connections.size >= options.connectionsMax) return { status: 503, body: 'too many connections' }
+    if (isDraining) return unavailable('the server is shutting down')
+    if (connections.size >= options.connectionsMax)
+      return unavailable(`limit reached: ${options.connectionsMax} connections`)
     return admit?.(request)
   }
 
@@ -156,9 +161,20 @@ export function createWsServer(given: WsServerOptions, deps: WsServerDeps): WsSe
   }
 }
 
+/** The library would refuse the whole handshake for an offer that it cannot accept. */
+function declineOtherOffers({ headers }: IncomingMessage): void {
+  const offer = chooseDeflateOffer(headers['sec-websocket-extensions'])
+  if (offer === undefined) delete headers['sec-websocket-extensions']
+  else headers['sec-websocket-extensions'] = offer
+}
+
 /** RFC 6455 section 4.2.1: version 13, over HTTP/1.1. The library accepts version 8 and HTTP/1.0 too. */
 function isHandshake({ httpVersion, headers }: IncomingMessage): boolean {
   return httpVersion === '1.1' && headers['sec-websocket-version'] === '13'
+}
+
+function unavailable(error: string): WsRefusal {
+  return { status: 503, body: JSON.stringify({ error }), headers: { 'retry-after': '5' } }
 }
 
 const NOT_A_HANDSHAKE: WsRefusal = {

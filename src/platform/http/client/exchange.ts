@@ -18,6 +18,8 @@ export type HttpCause =
   /** The same on a reused connection before any byte of a response: most likely it was dead already. */
   | 'stale'
   | 'bad-response'
+  /** The server is silent, and the call may move to another one. */
+  | 'silent'
   | 'aborted'
   | 'closed'
 
@@ -30,6 +32,9 @@ export type HttpOutcome =
       readonly rest: ResponseRest | undefined
     }
   | { readonly kind: 'not-sent' | 'maybe-sent'; readonly cause: HttpCause; readonly message: string }
+
+/** Until when a call may be ended for another server to take it. */
+export type MayMove = 'until-sent' | 'until-response'
 
 /** The connection as its exchange sees it. */
 export type ExchangeConnection = {
@@ -49,6 +54,7 @@ export type ExchangeOptions = {
 export class HttpExchange implements ResponseSink {
   readonly body: Uint8Array | string
   readonly bodyBytes: number
+  readonly mayMove: MayMove | undefined
   /** Monotonic; extended while a body streams, infinite while it is paused. */
   deadlineAtMs: number
   connection: ExchangeConnection | undefined
@@ -69,12 +75,13 @@ export class HttpExchange implements ResponseSink {
   #listener: RestListener | undefined
 
   constructor(
-    request: { body: Uint8Array | string; bodyBytes: number; deadlineAtMs: number },
+    request: { body: Uint8Array | string; bodyBytes: number; deadlineAtMs: number; mayMove?: MayMove | undefined },
     { options, clock, done }: { options: ExchangeOptions; clock: Clock; done: (outcome: HttpOutcome) => void },
   ) {
     this.body = request.body
     this.bodyBytes = request.bodyBytes
     this.deadlineAtMs = request.deadlineAtMs
+    this.mayMove = request.mayMove
     this.#options = options
     this.#clock = clock
     this.#done = done

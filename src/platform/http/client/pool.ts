@@ -8,7 +8,7 @@ import type { Clock } from '../../../core/clock.ts'
 import { hostHeader, type PinnedAddress } from '../../net/pinned-address.ts'
 import { createWriteBatching } from '../../net/write-batching.ts'
 import { HttpConnection, type HttpConnectionEvents } from './connection.ts'
-import { type HttpCause, HttpExchange, type HttpOutcome } from './exchange.ts'
+import { type HttpCause, HttpExchange, type HttpOutcome, type MayMove } from './exchange.ts'
 import type { ResponseReaderOptions } from './response-reader.ts'
 
 export type HttpPoolOptions = {
@@ -40,16 +40,22 @@ export type HttpRequest = {
   readonly deadlineMs: number
   /** The time of the pool's clock, where the caller has just read it. */
   readonly nowMs?: number | undefined
+  /** Whether `giveUp` ends it: only while it is unsent, or until its response begins. */
+  readonly mayMove?: MayMove | undefined
 }
 
 /** Redirects are responses like any other. */
 export type HttpPool = Disposable & {
   /** `done` is called exactly once, never before this returns. */
   call(request: HttpRequest, done: (outcome: HttpOutcome) => void): { abort(): void }
+  /** The server is silent: fails the calls that may move to another one. */
+  giveUp(): void
   /** Calls that are sent or wait for a connection. */
   readonly inFlight: number
   readonly connections: number
 }
+
+const SILENT = 'no response'
 
 const DEFAULTS = {
   connectionsMax: 256,
@@ -183,8 +189,11 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
   sweep.unref?.()
 
   return {
-    call({ body, bodyBytes = Buffer.byteLength(body), deadlineMs, nowMs = clock.monotonicMs() }, done) {
-      const exchange = new HttpExchange({ body, bodyBytes, deadlineAtMs: nowMs + deadlineMs }, { options, clock, done })
+    call({ body, bodyBytes = Buffer.byteLength(body), deadlineMs, nowMs = clock.monotonicMs(), mayMove }, done) {
+      const exchange = new HttpExchange(
+        { body, bodyBytes, deadlineAtMs: nowMs + deadlineMs, mayMove },
+        { options, clock, done },
+      )
       const connection = isClosed ? undefined : idle.pop()
       if (connection !== undefined) {
         busy += 1
@@ -203,6 +212,17 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
           if (waiting.delete(exchange)) exchange.fail('not-sent', 'aborted', 'aborted')
           else exchange.connection?.destroy('aborted', 'aborted')
         },
+      }
+    },
+    giveUp() {
+      for (const exchange of [...waiting]) {
+        if (exchange.mayMove === undefined) continue
+        waiting.delete(exchange)
+        exchange.fail('not-sent', 'silent', SILENT)
+      }
+      for (const connection of [...connections]) {
+        const { exchange } = connection
+        if (exchange?.mayMove === 'until-response' && !exchange.hasReply) connection.destroy('silent', SILENT)
       }
     },
     get inFlight() {

@@ -10,6 +10,7 @@ import type { Logger } from '../../telemetry/logger.ts'
 import { type MetricsRegistry, negotiateFormat } from '../../telemetry/metrics-registry.ts'
 import { splitTarget } from '../request-headers.ts'
 import { createHostAllowList } from './host-allow-list.ts'
+import { createPathRules, sendPathRefusal } from './path-rules.ts'
 import { sendJson, sendText } from './reply.ts'
 import { type HttpServer, startHttpServer } from './server.ts'
 
@@ -50,12 +51,9 @@ export function startOperatorListener(
       async onRequest(request, response) {
         if (!isAllowedHost(request.headers.host)) return sendJson(response, 421, UNKNOWN_HOST)
         const { path } = splitTarget(request.url)
-        const known = path === '/metrics' || path === '/healthz' || path === '/readyz'
-        if (!known) return sendJson(response, 404, { error: 'not-found', paths: ['/metrics', '/healthz', '/readyz'] })
-        if (request.method !== 'GET' && request.method !== 'HEAD') {
-          return sendJson(response, 405, { error: 'method-not-allowed' }, { allow: 'GET, HEAD' })
-        }
-        if (path !== '/metrics') return sendHealth(path, response)
+        const refusal = refusePath(request.method, path)
+        if (refusal !== undefined) return sendPathRefusal(response, refusal)
+        if (path !== '/metrics') return sendHealth(path as '/healthz' | '/readyz', response)
         if (options.bearer && !hasBearer(request, options.bearer)) {
           return sendJson(response, 401, { error: 'unauthorized' }, { 'www-authenticate': 'Bearer' })
         }
@@ -79,6 +77,11 @@ export function startOperatorListener(
     sendJson(response, path === '/healthz' || ready ? 200 : 503, body, { 'cache-control': 'no-store' })
   }
 }
+
+const refusePath = createPathRules(
+  { '/metrics': ['GET'], '/healthz': ['GET'], '/readyz': ['GET'] },
+  { isPreflighted: false },
+)
 
 const UNKNOWN_HOST = {
   error: 'host-not-allowed',
