@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { TokenRefusal } from '../contract/errors.ts'
 import type { LimitName, Limits } from '../contract/limits.ts'
-import { PRODUCT_KEYS, PRODUCTS, type ProductKey } from '../contract/products.ts'
+import { type NodeUser, PRODUCT_KEYS, PRODUCTS, type ProductKey } from '../contract/products.ts'
 import type { Clock } from '../core/clock.ts'
 import type { PresentedLogin, PresentedToken } from './credentials.ts'
 import type { AccessMetrics } from './metrics.ts'
@@ -30,14 +30,26 @@ export type Caller = {
   readonly tokenId: string
   readonly tokenSha256: string
   readonly limits: Limits
+  /** Whose nodes serve its calls. */
+  readonly nodeUser: NodeUser
+  /** Its only node product is dedicated-node, and no node is assigned: no call of it can be served. */
+  readonly awaitsNode: boolean
 }
 
-export type Refused = { readonly ok: false; readonly reason: TokenRefusal }
+export type Refused = {
+  readonly ok: false
+  readonly reason: TokenRefusal
+  /** Set where a ticket was refused, and not the token it stands for. */
+  readonly isTicket?: true
+}
 
 export type Call = { readonly interface: UsageInterface; readonly method: string }
 
-/** A refused call, by token or by limit, is not charged and must not be forwarded. */
-export type Admission = Charge | Refused
+/** The token is valid, but the subscription has no node. */
+export type NotAssigned = { readonly ok: false; readonly reason: 'not-assigned' }
+
+/** A refused call, by token, by limit or for lack of a node, is not charged and must not be forwarded. */
+export type Admission = Charge | Refused | NotAssigned
 
 export type Admissions = {
   /** The caller of the token, if the token is valid for the product now. */
@@ -46,6 +58,8 @@ export type Admissions = {
   authenticateIndexer(presented: PresentedToken, login: PresentedLogin, nowMs: number): Caller | Refused
   /** The caller as the store knows it now, by the digest of its token: for tickets, and to end streams of callers that are no longer authorized. */
   renew(tokenSha256: string, product: ProductKey, nowMs: number): Caller | Refused
+  /** The refusal of a caller without a node, on the interfaces that need one; undefined for every other caller. */
+  refuseWithoutNode(caller: Caller): NotAssigned | undefined
   /** Charges one call. Each item of a batch, each WebSocket request, each gRPC call or re-subscribe is one. */
   admit(caller: Caller, call: Call): Admission
   /** Reverts the charge of an admitted call that was not forwarded. */
@@ -60,7 +74,7 @@ export type AdmissionDeps = {
   readonly ledger: QuotaLedger
   readonly usage: Usage
   readonly clock: Clock
-  readonly metrics: Pick<AccessMetrics, 'admitted' | 'units' | 'refused' | 'limited'>
+  readonly metrics: Pick<AccessMetrics, 'admitted' | 'units' | 'refused' | 'limited' | 'notAssigned'>
   /** Called for each refusal of a known caller. */
   readonly onRefused?: (subscriptionId: string, why: RefusedCall) => void
   /** SHA-256 in hex. An argument so that tests can count the work. */
@@ -71,7 +85,7 @@ export type AdmissionDeps = {
 /** Refused by a limit on an interface, or because of the token for a product. */
 export type RefusedCall =
   | { readonly limit: LimitName; readonly interface: UsageInterface }
-  | { readonly reason: TokenRefusal; readonly product: ProductKey }
+  | { readonly reason: TokenRefusal | 'not-assigned'; readonly product: ProductKey }
 
 type Found = { readonly token: Token; readonly subscription: Subscription; readonly customer: Customer }
 type Entry = Caller & {
@@ -165,6 +179,7 @@ export function createAdmission(deps: AdmissionDeps): Admissions {
     if (known !== undefined) return known
     const limits = plans.limitsOf(subscription.plan, subscription.overrides)
     const own = terms.of(limits)
+    const mayUseShared = subscription.products.includes('bundle')
     const entry: Entry = {
       ok: true,
       subscription,
@@ -172,6 +187,8 @@ export function createAdmission(deps: AdmissionDeps): Admissions {
       tokenId: token.id,
       tokenSha256: token.sha256,
       limits,
+      nodeUser: { subscriptionId: subscription.id, mayUseShared },
+      awaitsNode: !mayUseShared && opens(subscription, 'bundle') && seen.nodesOf(subscription.id).length === 0,
       terms: own,
       meter: usage.createMeter(subscription.id, token.id),
       epoch,
@@ -228,6 +245,13 @@ export function createAdmission(deps: AdmissionDeps): Admissions {
     return entry.account
   }
 
+  function refuseWithoutNode({ awaitsNode, subscription }: Caller): NotAssigned | undefined {
+    if (!awaitsNode) return undefined
+    metrics.notAssigned.inc()
+    deps.onRefused?.(subscription.id, { reason: 'not-assigned', product: 'dedicated-node' })
+    return NOT_ASSIGNED
+  }
+
   function count<Outcome extends Caller | Refused>(outcome: Outcome): Outcome {
     if (!outcome.ok) metrics.refused[outcome.reason].inc()
     return outcome
@@ -251,6 +275,8 @@ export function createAdmission(deps: AdmissionDeps): Admissions {
 
     renew: (tokenSha256, product, nowMs) => count(renew(tokenSha256, product, nowMs)),
 
+    refuseWithoutNode,
+
     admit(caller, call) {
       let entry = caller as Entry
       if (!isCurrent(entry) || hasEnded(entry)) {
@@ -258,14 +284,16 @@ export function createAdmission(deps: AdmissionDeps): Admissions {
         if (!renewed.ok) return count(renewed)
         entry = renewed
       }
+      if (entry.awaitsNode && PRODUCT_OF[call.interface] === 'bundle') return refuseWithoutNode(entry) as NotAssigned
       const monotonicMs = clock.monotonicMs()
-      const outcome = accountOf(entry, monotonicMs).charge(entry.terms, entry.terms.callOf(call.method), monotonicMs)
+      const charged = entry.terms.callOf(call.method)
+      const outcome = accountOf(entry, monotonicMs).charge(entry.terms, charged, monotonicMs)
       if (outcome.ok) {
-        usage.countAdmitted(entry.meter, call.interface, outcome.cost)
+        usage.countAdmitted(entry.meter, call.interface, outcome.cost, charged.method)
         metrics.admitted[call.interface].inc()
         metrics.units[call.interface].inc(outcome.cost)
       } else {
-        usage.countRefused(entry.meter, call.interface)
+        usage.countRefused(entry.meter, call.interface, charged.method)
         metrics.limited[outcome.limitName].inc()
         deps.onRefused?.(entry.subscription.id, { limit: outcome.limitName, interface: call.interface })
       }
@@ -278,7 +306,7 @@ export function createAdmission(deps: AdmissionDeps): Admissions {
       const monotonicMs = clock.monotonicMs()
       const taken = entry.terms.callOf(call.method)
       accountOf(entry, monotonicMs).refund(entry.terms, taken, monotonicMs)
-      usage.countRefunded(entry.meter, call.interface, taken.cost)
+      usage.countRefunded(entry.meter, call.interface, taken.cost, taken.method)
     },
 
     quota(caller) {
@@ -299,7 +327,7 @@ function refusalOf(
   if (token.state === 'revoked') return 'revoked'
   if (token.state === 'retiring' && nowMs > endOf(token.notAfter)) return 'expired'
   if (nowMs > endOf(subscription.validUntil)) return 'expired'
-  if (subscription.state === 'suspended' || customer.state === 'suspended') return 'suspended'
+  if (subscription.state === 'suspended' || customer.state !== 'active') return 'suspended'
   return opens(subscription, product) ? undefined : 'not-in-plan'
 }
 
@@ -320,6 +348,8 @@ function isSameDigest(a: string, b: string): boolean {
 }
 
 const refused = (reason: TokenRefusal): Refused => Object.freeze({ ok: false, reason })
+
+const NOT_ASSIGNED: NotAssigned = Object.freeze({ ok: false, reason: 'not-assigned' })
 
 /** One shared object per reason, so that a refusal allocates nothing. */
 const REFUSED: Readonly<Record<TokenRefusal, Refused>> = {

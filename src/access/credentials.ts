@@ -24,9 +24,13 @@ export const CREDENTIAL_SOURCES = {
   wsWithQuery: { ...HEADERS_ONLY, query: true },
   grpc: HEADERS_ONLY,
   execution: HEADERS_ONLY,
+  executionWs: HEADERS_ONLY,
   /** `Authorization` carries the Basic credentials there. */
   indexer: { ...HEADERS_ONLY, bearer: false },
 } as const satisfies Record<string, CredentialSources>
+
+/** Where a token can be sent. */
+export type TokenInterface = keyof typeof CREDENTIAL_SOURCES
 
 /** A longer value is treated as empty: no token is that long, so later checks need not process it. */
 export const CREDENTIAL_LENGTH_MAX = 8192
@@ -82,12 +86,10 @@ function isNamed(name: string, lower: string): boolean {
 
 function withQuery(fromHeaders: string | undefined, query: string): PresentedToken {
   const seen = new Map<string, string>()
-  for (const part of query.slice(0, QUERY_LENGTH_MAX).split('&')) {
-    const split = part.indexOf('=')
-    const name = decode(split === -1 ? part : part.slice(0, split))
+  for (const [name, value] of queryFields(query)) {
     if (name !== 'api-key' && name !== 'api_key') continue
     if (seen.has(name)) return CONFLICTING
-    seen.set(name, decode(split === -1 ? '' : part.slice(split + 1)))
+    seen.set(name, value)
   }
   let token = fromHeaders
   for (const value of seen.values()) {
@@ -97,13 +99,24 @@ function withQuery(fromHeaders: string | undefined, query: string): PresentedTok
   return present(token)
 }
 
+/** Names and values of a query, decoded. */
+export function queryFields(query: string): [name: string, value: string][] {
+  return query
+    .slice(0, QUERY_LENGTH_MAX)
+    .split('&')
+    .map((part) => {
+      const split = part.indexOf('=')
+      return split === -1 ? [decode(part), ''] : [decode(part.slice(0, split)), decode(part.slice(split + 1))]
+    })
+}
+
 function present(token: string | undefined): PresentedToken {
   if (token === undefined) return MISSING
   return { token: token.length > CREDENTIAL_LENGTH_MAX ? '' : token }
 }
 
 /** The credential of a Bearer header, whose scheme is matched without case (RFC 9110 section 11.1); undefined for another scheme. */
-function bearerOf(authorization: string): string | undefined {
+export function bearerOf(authorization: string): string | undefined {
   if (!authorization.startsWith('Bearer') && authorization.slice(0, 6).toLowerCase() !== 'bearer') return undefined
   if (authorization.length === 6) return ''
   return authorization[6] === ' ' ? authorization.slice(7).trim() : undefined

@@ -1,6 +1,7 @@
 import { TOKEN_REFUSALS, type TokenRefusal } from '../contract/errors.ts'
 import { LIMIT_LABELS, type LimitName } from '../contract/limits.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
+import type { EndingReport } from './ending.ts'
 import { PERMIT_NAMES, type PermitCounts } from './quota/permits.ts'
 import type { UsageInterface } from './store/model.ts'
 import type { UsageState } from './usage.ts'
@@ -17,6 +18,7 @@ export type AccessMetrics = {
   readonly units: Readonly<Record<UsageInterface, Count>>
   readonly refused: Readonly<Record<TokenRefusal, Count>>
   readonly limited: Readonly<Record<LimitName, Count>>
+  readonly notAssigned: Count
   readonly snapshotSwaps: Count
   readonly sharedSyncs: Readonly<Record<(typeof SYNC_RESULTS)[number], Count>>
 }
@@ -24,6 +26,7 @@ export type AccessMetrics = {
 /** Values read at each scrape. */
 export type AccessReadings = {
   usage(): UsageState
+  ending(): Pick<EndingReport, 'within1d' | 'within7d'>
   permits(): PermitCounts
   snapshot(): { revision: number; subscriptions: number; tokens: number }
   /** Undefined where the quota is not shared. */
@@ -47,13 +50,18 @@ export function accessMetrics(registry: MetricsRegistry, read: AccessReadings = 
   )
   const syncs = registry.counter(
     'sluice_access_quota_syncs_total',
-    'Syncs of spent quota with the shared quota store, by result.',
+    'Syncs of spent quota with the shared quota store and failed heartbeats, by result.',
     { labels: { result: SYNC_RESULTS } },
   )
   const gauge = (name: string, help: string, value: () => number) => registry.gauge(name, help, { read: value })
   const counter = (name: string, help: string, value: () => number) => registry.counter(name, help, { read: value })
 
   counter('sluice_access_usage_flushes_total', 'Writes of usage to the store.', () => read.usage().flushes)
+  counter(
+    'sluice_access_usage_failures_total',
+    'Failed writes of usage to the store. Each is followed by a save on the disk.',
+    () => read.usage().failures,
+  )
   counter(
     'sluice_access_usage_lost_total',
     'Usage rows dropped because the store could not be written.',
@@ -64,11 +72,31 @@ export function accessMetrics(registry: MetricsRegistry, read: AccessReadings = 
     'Usage rows waiting to be written to the store.',
     () => read.usage().waitingRows,
   )
+  gauge(
+    'sluice_access_usage_spooled_rows',
+    'Usage rows kept on the disk because the store cannot be written.',
+    () => read.usage().spooledRows,
+  )
+  gauge(
+    'sluice_access_usage_unsafe',
+    '1 while usage can be written neither to the store nor to the disk, and would be lost with the process.',
+    () => (read.usage().spoolFailing === undefined ? 0 : 1),
+  )
   gauge('sluice_access_snapshot_revision', 'Store revision of the current snapshot.', () => read.snapshot().revision)
   gauge(
     'sluice_access_subscriptions',
     'Subscriptions in the snapshot, in any state.',
     () => read.snapshot().subscriptions,
+  )
+  gauge(
+    'sluice_access_subscriptions_ending_week',
+    'Subscriptions that work now and end within seven days.',
+    () => read.ending().within7d,
+  )
+  gauge(
+    'sluice_access_subscriptions_ending_day',
+    'Subscriptions that work now and end within a day.',
+    () => read.ending().within1d,
   )
   gauge('sluice_access_tokens', 'Tokens in the snapshot, in any state.', () => read.snapshot().tokens)
   for (const name of PERMIT_NAMES)
@@ -89,6 +117,12 @@ export function accessMetrics(registry: MetricsRegistry, read: AccessReadings = 
     units: perInterface('sluice_access_units_total', 'Units charged, by interface.'),
     refused: byName(TOKEN_REFUSALS, (reason) => refused.with({ reason })),
     limited: byName(LIMITS, (limit) => limited.with({ limit })),
+    notAssigned: registry
+      .counter(
+        'sluice_access_not_assigned_total',
+        'Calls and connections refused because no dedicated node is assigned to the subscription.',
+      )
+      .with({}),
     snapshotSwaps: registry
       .counter('sluice_access_snapshot_swaps_total', 'Times the snapshot was replaced by a newer one.')
       .with({}),
@@ -98,7 +132,16 @@ export function accessMetrics(registry: MetricsRegistry, read: AccessReadings = 
 
 /** For a registry that is only used to list the metrics. */
 const NO_READINGS: AccessReadings = {
-  usage: () => ({ waitingRows: 0, lostRows: 0, flushes: 0, failing: undefined }),
+  usage: () => ({
+    waitingRows: 0,
+    spooledRows: 0,
+    lostRows: 0,
+    flushes: 0,
+    failures: 0,
+    failing: undefined,
+    spoolFailing: undefined,
+  }),
+  ending: () => ({ within1d: 0, within7d: 0 }),
   permits: () => ({ wsConnections: 0, wsSubscriptions: 0, grpcStreams: 0 }),
   snapshot: () => ({ revision: 0, subscriptions: 0, tokens: 0 }),
   shared: () => undefined,

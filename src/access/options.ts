@@ -79,7 +79,11 @@ const hasNoPassword = (url: string) => !URL.canParse(url) || new URL(url).passwo
 const store = z.discriminatedUnion('engine', [
   z.strictObject({
     engine: z.literal('sqlite').describe('One file; several processes of one machine may share it.'),
-    file: z.string().min(1).default('access.db').describe('File of the store, in the state folder.'),
+    file: z
+      .string()
+      .min(1)
+      .default('access.db')
+      .describe('File of the store: in the state folder, or an absolute path.'),
   }),
   z.strictObject({
     engine: z.literal('postgres').describe('For several machines.'),

@@ -10,6 +10,7 @@ import type { Logger } from '../platform/telemetry/logger.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import { type Admissions, type Caller, createAdmission, type Refused, type RefusedCall } from './authorize.ts'
 import { createCustomerLog } from './customer-log.ts'
+import { type EndingReport, startEndingWatch } from './ending.ts'
 import { accessMetrics } from './metrics.ts'
 import type { AccessOptions, SharedQuotaOptions } from './options.ts'
 import { createPlanTable, type Plans, type PlanTable } from './plan.ts'
@@ -22,6 +23,7 @@ import { followStore } from './snapshot/follow.ts'
 import type { AccessSnapshot } from './snapshot/snapshot.ts'
 import type { AccessStore } from './store/store.ts'
 import { startUsage, type Usage } from './usage.ts'
+import { openUsageSpool } from './usage-spool.ts'
 import { createWsTickets, type Ticket } from './ws-ticket.ts'
 
 /** How often idle quota accounts are closed. */
@@ -30,6 +32,8 @@ const HEALTH_MS = 1000
 const STORE_MS = 2000
 /** A store that does not respond is reported as degraded after this time: a broken connection may give no error. */
 const STORE_SILENCE_MS = 3000
+/** How long closing waits for a call that gets no response. */
+const STORE_CLOSE_MS = 1000
 /** How often old usage rows are pruned, and how many hours at once. */
 const PRUNE_MS = 10 * 60_000
 const PRUNE_HOURS_MAX = 48
@@ -46,7 +50,9 @@ export type AccessDeps = SecretSources & {
   readonly clock: Clock
   readonly random: Random
   readonly registry: MetricsRegistry
-  readonly lifecycle: Pick<Lifecycle, 'degraded' | 'recovered'>
+  readonly lifecycle: Pick<Lifecycle, 'degraded' | 'recovered'> & Partial<Pick<Lifecycle, 'onGivenUp'>>
+  /** Where usage is kept while the store cannot be written: a file in the locked state folder. Without it, in memory. */
+  readonly spoolFile?: string
 }
 
 /** Authenticates callers, admits and charges calls. Used by every interface. */
@@ -55,6 +61,8 @@ export type Access = AsyncDisposable &
     snapshot(): AccessSnapshot
     readonly permits: Permits
     readonly usage: Pick<Usage, 'flush' | 'state'>
+    /** Subscriptions that end soon. */
+    ending(): EndingReport
     plans(): PlanTable
     /** Applies the plans of a reloaded configuration. */
     setPlans(plans: Plans): void
@@ -69,7 +77,7 @@ export type StartAccessOptions = Pick<AccessOptions, 'quota' | 'plans'> & Partia
 
 /**
  * Follows the store with a snapshot and admits calls from memory. When the store becomes unreachable, the last snapshot stays in use and usage is
- * held in memory until it can be written.
+ * kept on the disk until it can be written.
  */
 export async function startAccess(options: StartAccessOptions, deps: AccessDeps): Promise<Access> {
   const { store, clock, lifecycle } = deps
@@ -84,11 +92,16 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
 
   const follower = opening.use(await followStore(store, { log, clock, onSwap: () => changed() }))
   const calendar = new Calendar(clock)
+  const spool = deps.spoolFile === undefined ? undefined : opening.use(await openUsageSpool(deps.spoolFile, { log }))
+  const usage = opening.use(startUsage({ store, calendar, clock, log, spool, random: deps.random }))
+  await bookSpooled()
+  lifecycle.onGivenUp?.('usage', () => usage.saveNow())
   const spentBefore = await store.unitsSince(monthStartMs(calendar.month))
-  const usage = opening.use(startUsage({ store, calendar, clock, log }))
   const permits = createPermits()
+  const ending = opening.use(startEndingWatch({ clock, snapshot: follower.current }))
   const metrics = accessMetrics(deps.registry, {
     usage: usage.state,
+    ending: ending.report,
     permits: permits.total,
     snapshot: () => ({ ...follower.current().counts(), revision: follower.current().revision }),
     shared: () => shared?.state(),
@@ -105,6 +118,15 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
     metrics,
     onRefused: (subscription, why) => customerLog.note({ subscription, message: 'refused', kind: refusalFields(why) }),
   })
+
+  /** Usage that the last process could not write counts for the quota of the month, so it is written first. */
+  async function bookSpooled(): Promise<void> {
+    const { waitingRows: rows } = usage.state()
+    if (rows === 0) return
+    await usage.flush()
+    const { failing } = usage.state()
+    if (failing === undefined) log.info({ rows }, 'usage of the last run is written to the store')
+  }
 
   async function openLedger(stack: AsyncDisposableStack, given: SharedQuotaOptions | undefined): Promise<QuotaLedger> {
     if (given === undefined) return createLedger({ calendar, spentBefore })
@@ -135,11 +157,17 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
   }
 
   function reportUsage(): void {
-    const { failing } = usage.state()
-    if (failing?.code === 'disk-full') lifecycle.degraded('disk', 'full: usage is held in memory')
+    const { failing, spoolFailing } = usage.state()
+    const kept =
+      spool === undefined || spoolFailing !== undefined
+        ? `usage is held in memory${spoolFailing === undefined ? '' : `, because ${spoolFailing}`}`
+        : `usage is kept in ${spool.name}`
+    if (failing?.code === 'disk-full')
+      lifecycle.degraded('disk', `full: no space is left for ${store.name}; changes are refused, ${kept}`)
     else lifecycle.recovered('disk')
     const isLate = failing !== undefined && clock.monotonicMs() - failing.sinceMs >= USAGE_LATE_MS
-    if (isLate && failing.code !== 'disk-full') lifecycle.degraded('usage', `cannot be written: ${failing.code}`)
+    if (isLate && failing.code !== 'disk-full')
+      lifecycle.degraded('usage', `cannot be written to the store (${failing.code}): ${kept}`)
     else lifecycle.recovered('usage')
   }
 
@@ -163,7 +191,7 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
         probing = undefined
       })
   }
-  opening.defer(() => probing)
+  opening.defer(() => responded(probing))
 
   /** Deletes few hours at a time, so that a store with many old rows is not locked for long. */
   let pruning: Promise<void> | undefined
@@ -182,10 +210,19 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
         pruning = undefined
       })
   }
-  opening.defer(() => pruning)
+  opening.defer(() => responded(pruning))
+
+  /** Waits for a call of the store, but not for a store that does not respond. */
+  async function responded(call: Promise<void> | undefined): Promise<void> {
+    if (call === undefined) return
+    const { promise: late, resolve } = Promise.withResolvers<void>()
+    using _timer = clock.setTimer(STORE_CLOSE_MS, resolve)
+    await Promise.race([call, late])
+  }
 
   changed = () => {
     metrics.snapshotSwaps.inc()
+    ending.changed()
     for (const listener of listeners) listener()
   }
   for (const timer of [
@@ -215,6 +252,7 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
       },
     },
     usage,
+    ending: ending.report,
     plans: () => plans,
     setPlans(next) {
       plans = createPlanTable(next, reportUnknownPlan)
@@ -231,7 +269,7 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
       const checked = tickets.check(ticket, nowMs)
       if (checked.ok) return admission.renew(checked.tokenSha256, product, nowMs)
       metrics.refused[checked.reason].inc()
-      return checked
+      return { ...checked, isTicket: true }
     },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
@@ -240,5 +278,6 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
 /** The log fields of a refusal. */
 function refusalFields(why: RefusedCall): Record<string, string | number> {
   if ('limit' in why) return { interface: why.interface, limit: why.limit, code: ERRORS['rate-limited'].jsonRpc }
-  return { product: why.product, reason: why.reason, code: ERRORS.unauthorized.jsonRpc }
+  const code = why.reason === 'not-assigned' ? ERRORS['not-assigned'].jsonRpc : ERRORS.unauthorized.jsonRpc
+  return { product: why.product, reason: why.reason, code }
 }

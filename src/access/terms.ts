@@ -1,5 +1,5 @@
 import { BURST_SECONDS, type LimitName, type Limits } from '../contract/limits.ts'
-import { RPC_METHODS, SEND_METHOD } from '../contract/rpc-methods.ts'
+import { COUNTED_METHODS, SEND_METHOD } from '../contract/rpc-methods.ts'
 import { highestCost, methodCost } from './plan.ts'
 
 /** One token bucket of a subscription. */
@@ -22,6 +22,8 @@ export type BucketTerms = {
 
 /** The cost of one call in units, and the amount it draws from each bucket. */
 export type CallTerms = {
+  /** The name under which usage counts the call: of a closed list, or `other`. */
+  readonly method: string
   readonly cost: number
   readonly draws: readonly { readonly bucket: number; readonly amount: number; readonly parts: number }[]
 }
@@ -37,6 +39,11 @@ export type Terms = {
   readonly monthChunk: number
   callOf(method: string): CallTerms
 }
+
+/** Counts the calls of all methods that have no name of their own. */
+export const OTHER_METHOD = 'other'
+/** The only method of the SQL endpoint. */
+const INDEXER_METHOD = 'query'
 
 export type TermsTable = { of(limits: Limits): Terms }
 
@@ -103,12 +110,13 @@ export function compileTerms(limits: Limits): Terms {
     if (sends !== -1 && method === SEND_METHOD) draws.push(draw(sends, 1))
     const own = ownBuckets.get(method)
     if (own !== undefined) draws.push(draw(own, 1))
-    return { cost, draws }
+    return { method, cost, draws }
   }
   // Unknown methods share one entry, so that invented names cannot grow the table.
-  const unknown = callOf('')
+  const unknown = { ...callOf(''), method: OTHER_METHOD }
   const calls = new Map<string, CallTerms>()
-  for (const method of [...Object.keys(RPC_METHODS), ...Object.keys(limits.methods)]) calls.set(method, callOf(method))
+  for (const method of [...COUNTED_METHODS, INDEXER_METHOD, ...Object.keys(limits.methods)])
+    calls.set(method, callOf(method))
   return {
     limits,
     buckets,

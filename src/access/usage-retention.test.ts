@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import { addCustomer, ENGINES, STORE_DEPS, startEngines, until } from '../../test/support/store-engines.ts'
 import { createManualClock } from '../core/clock.ts'
+import { createUlid } from '../core/ulid.ts'
+import { secureRandom } from '../platform/process/random.ts'
 import { createMetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import { parseAccessOptions } from './options.ts'
 import { startAccess } from './service.ts'
@@ -24,6 +26,30 @@ const row = (hour: number, subscriptionId = 'sub_a'): UsageRow => ({
 
 for (const engine of ENGINES) {
   describe(`old usage on ${engine}`, () => {
+    test('a batch with a mark is added once, however often it is sent, and old marks are pruned', async () => {
+      await using bench = await engines.bench(engine)
+      await using store = await bench.open()
+      const nowMs = Date.UTC(2027, 0, 1)
+      const spool = createUlid(nowMs, secureRandom)
+      const other = createUlid(nowMs, secureRandom)
+      const send = (mark: { spool: string; seq: number; isDurable: boolean }) =>
+        store.addUsage([row(HOUR_MS)], new Map([['tok_1', 5]]), mark)
+      const units = async () => (await store.usage({})).reduce((sum, each) => sum + each.units, 0)
+      await send({ spool, seq: 1, isDurable: false })
+      await send({ spool, seq: 1, isDurable: true })
+      await send({ spool, seq: 2, isDurable: true })
+      await send({ spool, seq: 1, isDurable: false })
+      assert.equal(await units(), 20)
+      await send({ spool: other, seq: 1, isDurable: false })
+      assert.equal(await units(), 30)
+      await store.pruneUsage(nowMs, 0)
+      await send({ spool, seq: 2, isDurable: false })
+      assert.equal(await units(), 30, 'a mark of that time stays')
+      await store.pruneUsage(nowMs + 1, 0)
+      assert.deepEqual(await bench.tamper("SELECT mirror FROM audit_mirrors WHERE mirror LIKE 'usage:%'"), [])
+      assert.deepEqual(await store.integrity(), [])
+    })
+
     test('is pruned by hours, oldest first; other rows and the audit chain stay intact', async () => {
       await using bench = await engines.bench(engine)
       await using store = await bench.open()

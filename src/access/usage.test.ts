@@ -15,6 +15,7 @@ function open(options: { waitingRowsMax?: number } = {}) {
   const stored = new Map<string, UsageRow>()
   const lastUsed = new Map<string, number>()
   const batches: number[] = []
+  const written: UsageRow[] = []
   const state = { error: undefined as Error | undefined, failAt: 0, policy: undefined as Promise<void> | undefined }
   const logged: string[] = []
   const log = {
@@ -33,6 +34,7 @@ function open(options: { waitingRowsMax?: number } = {}) {
         await state.policy
         if (state.error !== undefined && batches.length >= state.failAt) throw state.error
         batches.push(rows.length)
+        written.push(...rows)
         for (const row of rows) {
           const key = `${row.subscriptionId} ${row.interface} ${new Date(row.hour).toISOString().slice(11, 13)}`
           const before = stored.get(key) ?? { calls: 0, units: 0, refused: 0 }
@@ -58,6 +60,7 @@ function open(options: { waitingRowsMax?: number } = {}) {
     stored,
     lastUsed,
     batches,
+    rows: written,
     state,
     logged,
     total /** As every charge does. */,
@@ -114,17 +117,61 @@ describe('usage', () => {
     assert.deepEqual([row?.calls, row?.units], [2, 5])
   })
 
+  test('is counted by method too, and the methods add up to the row', async () => {
+    const { usage, rows, state, tick } = open()
+    const a = usage.createMeter('sub_a', 'tok_a')
+    usage.countAdmitted(a, 'rpc', 1, 'getSlot')
+    usage.countAdmitted(a, 'rpc', 5, 'getBlock')
+    usage.countRefused(a, 'rpc', 'getBlock')
+    usage.countAdmitted(a, 'ws', 1)
+    state.error = new ServiceError('store-locked', 'busy')
+    await tick()
+    usage.countAdmitted(a, 'rpc', 1, 'getSlot')
+    state.error = undefined
+    await tick()
+    // Nothing but a refund of what was written, and another call of the same cost.
+    usage.countRefunded(a, 'rpc', 1, 'getSlot')
+    usage.countAdmitted(a, 'rpc', 1, 'getBalance')
+    await tick()
+    assert.deepEqual(
+      rows.map(({ interface: at, calls, units, refused, methods }) => ({ at, calls, units, refused, methods })),
+      [
+        {
+          at: 'rpc',
+          calls: 3,
+          units: 7,
+          refused: 1,
+          methods: {
+            getSlot: { calls: 2, units: 2, refused: 0 },
+            getBlock: { calls: 1, units: 5, refused: 1 },
+          },
+        },
+        { at: 'ws', calls: 1, units: 1, refused: 0, methods: { other: { calls: 1, units: 1, refused: 0 } } },
+        {
+          at: 'rpc',
+          calls: 0,
+          units: 0,
+          refused: 0,
+          methods: {
+            getSlot: { calls: -1, units: -1, refused: 0 },
+            getBalance: { calls: 1, units: 1, refused: 0 },
+          },
+        },
+      ],
+    )
+  })
+
   test('is written in batches, each of them once', async () => {
     const { usage, batches, state, total, tick } = open()
     for (let at = 0; at < 1200; at++) usage.countAdmitted(usage.createMeter(`sub_${at}`, `tok_${at}`), 'rpc', 1)
     state.error = new ServiceError('store-locked', 'busy')
     state.failAt = 1
     await tick()
-    assert.deepEqual(batches, [500])
-    assert.equal(usage.state().waitingRows, 700)
+    assert.deepEqual(batches, [200])
+    assert.equal(usage.state().waitingRows, 1000)
     state.error = undefined
     await tick()
-    assert.deepEqual(batches, [500, 500, 200])
+    assert.deepEqual(batches, [200, 200, 200, 200, 200, 200])
     assert.deepEqual(total(), { calls: 1200, units: 1200 })
   })
 
@@ -205,7 +252,7 @@ describe('usage', () => {
       assert.ok(isClosed)
       await closing
       assert.equal(total().units, written)
-      const isLoss = logged.includes('usage could not be written at shutdown and is lost')
+      const isLoss = logged.includes('usage is lost: it could not be written')
       assert.equal(isLoss, written === 0)
     }
   })

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { hash } from 'node:crypto'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
@@ -20,6 +21,7 @@ import { createSubscription } from '../provisioning/subscriptions.ts'
 import type { AccessStore } from '../store/store.ts'
 import { RECORD_KINDS } from '../store/tables.ts'
 import { checkBackup, restoreBackup } from './restore.ts'
+import type { BackupExtra } from './summary.ts'
 
 const HOUR_MS = 3_600_000
 const FACTS = { madeAtMs: Date.UTC(2027, 0, 2), version: '1.2.3' }
@@ -50,6 +52,7 @@ async function fill(store: AccessStore): Promise<string[]> {
     calls: 3,
     units: 30,
     refused: 1,
+    methods: { getSlot: { calls: 2, units: 2, refused: 0 }, other: { calls: 1, units: 28, refused: 1 } },
   }
   const hours = [1, 2, 3].map((hour) => ({ ...row, hour: hour * HOUR_MS }))
   await store.addUsage(hours, new Map([[token.record.id, 12_345]]))
@@ -69,6 +72,7 @@ async function contentOf(store: AccessStore): Promise<unknown> {
     head: await store.auditHead(),
     audit: await Array.fromAsync(store.auditLines(1)),
     usage: await store.usage({}),
+    methods: await store.methodUsage({}),
     lastUsed: await Promise.all(tokens.map(({ id }) => store.lastUsed(id))),
   }
 }
@@ -90,7 +94,7 @@ for (const from of ENGINES) {
       for (const secret of secrets) assert.ok(!text.includes(secret), 'no secret is in a backup')
       assert.ok(!text.includes(Buffer.from(await store.sharedKey('ws-ticket')).toString('hex')))
 
-      assert.deepEqual(await checkBackup(file), written)
+      assert.deepEqual(await checkBackup(file), { ...written, extras: [] })
       assert.deepEqual(await restoreInto(target, file), written)
       await using restored = await target.open()
       assert.deepEqual(await contentOf(restored), await contentOf(store))
@@ -190,9 +194,67 @@ test('refuses a truncated, changed or foreign backup, and creates no store from 
   await refused(text(lines.toSpliced(3, 1)), 'a line left out')
   await refused(text([...lines, lines[1] as string]), 'a line after the end')
   await refused(
-    text([(lines[0] as string).replace('"schema_version":1', '"schema_version":9'), ...lines.slice(1)]),
+    text([(lines[0] as string).replace(/"schema_version":\d+/, '"schema_version":9'), ...lines.slice(1)]),
     'newer',
   )
+})
+
+test('other content passes through a backup, and keys shared by processes are restored', async () => {
+  await using source = await engines.bench('sqlite')
+  await using target = await engines.bench('postgres')
+  await using store = await source.open()
+  await fill(store)
+  const file = join(source.folder, 'backup.jsonl')
+  const seen: string[] = []
+  async function* extras(keys: readonly { purpose: string }[]): AsyncGenerator<BackupExtra> {
+    seen.push(...keys.map(({ purpose }) => purpose))
+    yield { kind: 'cursor', value: { name: 'a', value: 7 } }
+  }
+  await createFileAtomic(file, (put) => store.backup(put, { ...FACTS, extras }))
+  assert.ok(seen.includes('ws-ticket'), seen.join())
+  assert.deepEqual((await checkBackup(file)).extras, [{ kind: 'cursor', value: { name: 'a', value: 7 } }])
+  const keyHex = Buffer.from(await store.sharedKey('ws-ticket')).toString('hex')
+  await restoreBackup(file, target.options.location, { ...STORE_DEPS, sharedKeys: [{ purpose: 'ws-ticket', keyHex }] })
+  await using restored = await target.open()
+  assert.equal(Buffer.from(await restored.sharedKey('ws-ticket')).toString('hex'), keyHex)
+})
+
+test('restores a backup of the earlier format, which has the store only', async () => {
+  await using source = await engines.bench('sqlite')
+  await using target = await engines.bench('sqlite')
+  await using store = await source.open()
+  await fill(store)
+  const file = join(source.folder, 'backup.jsonl')
+  await write(store, file)
+  const body = readFileSync(file, 'utf8').replace('"format":2', '"format":1').split('\n').slice(0, -2)
+  const { createHash } = await import('node:crypto')
+  const sha256 = createHash('sha256')
+    .update(`${body.join('\n')}\n`)
+    .digest('hex')
+  writeFileSync(file, `${body.join('\n')}\n${JSON.stringify({ end: { lines: body.length, sha256 } })}\n`)
+  await restoreInto(target, file)
+  await using restored = await target.open()
+  assert.deepEqual(await contentOf(restored), await contentOf(store))
+})
+
+test('a backup of the first version of the tables is restored', async () => {
+  await using source = await engines.bench('sqlite')
+  await using target = await engines.bench('sqlite')
+  await using store = await source.open()
+  await addCustomer(store, 'acme')
+  const file = join(source.folder, 'backup.jsonl')
+  await write(store, file)
+  const [header = '', ...rest] = readFileSync(file, 'utf8').trimEnd().split('\n')
+  const body = `${[header.replace(/"schema_version":\d+/, '"schema_version":1'), ...rest.slice(0, -1)].join('\n')}\n`
+  const end = { lines: rest.length, sha256: hash('sha256', body) }
+  writeFileSync(file, `${body}${JSON.stringify({ end })}\n`)
+  await restoreInto(target, file)
+  await using restored = await target.open()
+  assert.deepEqual(
+    (await restored.list('customers')).map(({ name }) => name),
+    ['acme'],
+  )
+  assert.deepEqual(await restored.integrity(), [])
 })
 
 test('a correct file hash does not hide a broken chain', async () => {

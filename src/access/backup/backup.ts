@@ -2,8 +2,8 @@ import type { SqlReader } from '../../platform/db/sql.ts'
 import { readAuditLines } from '../audit/rows.ts'
 import { readMeta } from '../store/meta.ts'
 import type { StoreName, TableRows } from '../store/rows.ts'
-import { LAST_USED_TABLE, RECORD_KINDS, RECORD_TABLES, type Table } from '../store/tables.ts'
-import { decodeUsage, SELECT_USAGE } from '../store/usage-rows.ts'
+import { LAST_USED_TABLE, RECORD_KINDS, RECORD_TABLES, SHARED_KEY_TABLE, type Table } from '../store/tables.ts'
+import { decodeMethodUsage, decodeUsage, SELECT_METHOD_USAGE, SELECT_USAGE } from '../store/usage-rows.ts'
 import { BACKUP_FORMAT, createBackupWriter } from './format.ts'
 import type { BackupFacts, BackupSummary } from './summary.ts'
 
@@ -35,8 +35,13 @@ export async function writeBackup(
   for await (const line of readAuditLines(view, 1)) await writer.add('audit', line)
   for await (const page of view.pages(`${SELECT_USAGE} ORDER BY hour, subscription_id, interface`))
     for (const row of page) await writer.add('usage', decodeUsage(row))
+  for await (const page of view.pages(`${SELECT_METHOD_USAGE} ORDER BY day, subscription_id, interface, method`))
+    for (const row of page) await writer.add('usage_methods', decodeMethodUsage(row))
   const lastUsed = rows(LAST_USED_TABLE)
   for await (const page of view.pages(lastUsed.select('ORDER BY token_id')))
     for (const row of page) await writer.add('last_used', lastUsed.decode(row))
+  const shared = rows(SHARED_KEY_TABLE)
+  const sharedKeys = (await view.rows(shared.select('ORDER BY purpose'))).map((row) => shared.decode(row))
+  for await (const { kind, value } of context.extras?.(sharedKeys) ?? []) await writer.add(kind, value)
   return writer.end()
 }

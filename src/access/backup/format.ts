@@ -1,28 +1,33 @@
 import { createHash } from 'node:crypto'
 import { ServiceError } from '../../core/error.ts'
 import { AUDIT_LINE_BYTES_MAX, CHAIN_START, chainsOn, headAfter } from '../audit/line.ts'
-import type { RecordKind, Records, UsageRow } from '../store/model.ts'
+import type { MethodUsageRow, RecordKind, Records, UsageRow } from '../store/model.ts'
 import { type LastUsedRow, RECORD_KINDS } from '../store/tables.ts'
-import type { BackupHeader, BackupSummary } from './summary.ts'
+import { type BackupExtra, type BackupHeader, type BackupSummary, isExtraKind } from './summary.ts'
 
 /**
  * A backup is JSON lines, each with one key that names its kind. Records and audit lines are as in the store, so both engines can restore them. It
- * contains hashes of tokens and passwords, never the secrets, and not the keys shared by processes: they are created again, and what they sign is
- * valid for a minute.
+ * contains hashes of tokens and passwords, never the secrets. Secret keys are encrypted (`sealed.ts`).
  *
- *   {"backup":{"format":1,"schema_version":1,"revision":17,"audit":{"seq":17,"hash":"…"},"made_at":"…","version":"…"}}
+ *   {"backup":{"format":2,"schema_version":1,"revision":17,"audit":{"seq":17,"hash":"…"},"made_at":"…","version":"…"}}
  *   {"customers":{"id":"cus_…",…}}         every record, by kind
  *   {"audit":"{\"seq\":1,…}"}              every line of the chain, byte for byte
- *   {"usage":{…}}  {"last_used":{…}}
+ *   {"usage":{…}}  {"usage_methods":{…}}  {"last_used":{…}}
+ *   {"sealed_keys":{…}}                    encrypted: key files of the state folder, keys shared by the processes of the store
+ *   {"cursor":{…}}  {"shred_delivery":{…}}  {"tip_day":[…]}  other content of the state folder (`processes/compose/access/state-content.ts`)
  *   {"end":{"lines":123,"sha256":"…"}}     the number of lines before it, and the hash of their bytes
  */
-export const BACKUP_FORMAT = 1
+export const BACKUP_FORMAT = 2
+/** Format 1 has the store only. */
+export const BACKUP_FORMAT_MIN = 1
 
 export type BackupEntry =
   | { readonly [K in RecordKind]: { readonly kind: K; readonly record: Records[K] } }[RecordKind]
   | { readonly kind: 'audit'; readonly line: string }
   | { readonly kind: 'usage'; readonly row: UsageRow }
+  | { readonly kind: 'usage_methods'; readonly row: MethodUsageRow }
   | { readonly kind: 'last_used'; readonly row: LastUsedRow }
+  | BackupExtra
 
 /** The longest audit line as a JSON string: every character escaped. */
 export const BACKUP_LINE_BYTES_MAX = 2 * AUDIT_LINE_BYTES_MAX + 1024
@@ -132,7 +137,9 @@ function parseEntry(kind: string, value: unknown): BackupEntry | undefined {
   if (kind === 'audit') return typeof value === 'string' ? { kind, line: value } : undefined
   if (typeof value !== 'object' || value === null) return undefined
   if (kind === 'usage') return { kind, row: value as UsageRow }
+  if (kind === 'usage_methods') return { kind, row: value as MethodUsageRow }
   if (kind === 'last_used') return { kind, row: value as LastUsedRow }
+  if (isExtraKind(kind)) return { kind, value }
   if (!(RECORD_KINDS as readonly string[]).includes(kind)) return undefined
   return { kind, record: value } as BackupEntry
 }

@@ -8,23 +8,46 @@ import { insertAuditLine } from '../audit/rows.ts'
 import { findRowDamage } from '../store/check.ts'
 import { NEW_META, readMeta, writeMeta } from '../store/meta.ts'
 import { latestVersion, MIGRATIONS, migrateStore } from '../store/migrations.ts'
-import type { RecordKind } from '../store/model.ts'
+import type { MethodUsageRow, RecordKind, UsageRow } from '../store/model.ts'
 import type { OpenStoreDeps, StoreLocation } from '../store/open.ts'
 import { addToSum, EMPTY_TALLY } from '../store/record-access.ts'
 import { createTableRows, type TableRows } from '../store/rows.ts'
-import { LAST_USED_TABLE, type Meta, RECORD_TABLES, type Table, type Tally } from '../store/tables.ts'
-import { addUsage } from '../store/usage-rows.ts'
-import { BACKUP_FORMAT, BACKUP_LINE_BYTES_MAX, type BackupEntry, damagedBackup, readBackup } from './format.ts'
-import type { BackupHeader, BackupSummary } from './summary.ts'
+import {
+  LAST_USED_TABLE,
+  type Meta,
+  RECORD_TABLES,
+  SHARED_KEY_TABLE,
+  type SharedKeyRow,
+  type Table,
+  type Tally,
+} from '../store/tables.ts'
+import { addMethodUsage, addUsage } from '../store/usage-rows.ts'
+import {
+  BACKUP_FORMAT,
+  BACKUP_FORMAT_MIN,
+  BACKUP_LINE_BYTES_MAX,
+  type BackupEntry,
+  damagedBackup,
+  readBackup,
+} from './format.ts'
+import { type BackupExtra, type BackupHeader, type BackupSummary, isExtraKind } from './summary.ts'
 
 const SCHEMA_VERSION = latestVersion(MIGRATIONS)
 const USAGE_ROWS = 500
 
+/** A backup that was read completely: its summary, and the lines that are not rows of the store. */
+type CheckedBackup = BackupSummary & { readonly extras: readonly BackupExtra[] }
+
 /** Reads the complete file and summarizes it; throws when it is damaged or of another version. Changes nothing. */
-export async function checkBackup(path: string): Promise<BackupSummary> {
+export async function checkBackup(path: string): Promise<CheckedBackup> {
   const { entries, summary } = openBackup(path)
-  for await (const _ of entries) void _
-  return summary()
+  const extras: BackupExtra[] = []
+  for await (const entry of entries) if (isExtra(entry)) extras.push(entry)
+  return { ...summary(), extras }
+}
+
+function isExtra(entry: BackupEntry): entry is BackupExtra {
+  return isExtraKind(entry.kind)
 }
 
 /**
@@ -34,7 +57,10 @@ export async function checkBackup(path: string): Promise<BackupSummary> {
 export async function restoreBackup(
   path: string,
   location: StoreLocation,
-  deps: OpenStoreDeps,
+  deps: OpenStoreDeps & {
+    /** The keys that the processes of the store shared, from the encrypted part of the backup. Without them new ones are created. */
+    readonly sharedKeys?: readonly SharedKeyRow[]
+  },
 ): Promise<BackupSummary> {
   const fill = async (database: SqlDatabase): Promise<BackupSummary> => {
     const rows = createTableRows(database)
@@ -44,6 +70,8 @@ export async function restoreBackup(
       const meta = await readMeta(tx, rows, { schemaVersion: SCHEMA_VERSION, store: database })
       if (meta.revision > 0 || meta.auditSeq > 0) throw notEmpty(database)
       const tallies = await putEntries(tx, rows, entries)
+      const shared = rows(SHARED_KEY_TABLE)
+      for (const row of deps.sharedKeys ?? []) await tx.run(shared.upsert, shared.encode(row))
       // All entries were read, so the file is complete.
       const { revision, audit } = summary().header
       await writeMeta(tx, rows, {
@@ -102,8 +130,10 @@ function openBackup(path: string) {
   }
 }
 
+/** A backup of an older version is restored: later migrations have only added tables. */
 function refuseOtherVersion({ format, schema_version: found, version }: BackupHeader): void {
-  if (format === BACKUP_FORMAT && found === SCHEMA_VERSION) return
+  const isKnownFormat = format >= BACKUP_FORMAT_MIN && format <= BACKUP_FORMAT
+  if (isKnownFormat && found >= 1 && found <= SCHEMA_VERSION) return
   throw new ServiceError(
     'store-newer',
     `the backup was made by Sluice ${version}, with tables of version ${found}; this Sluice knows version ${SCHEMA_VERSION}`,
@@ -119,14 +149,20 @@ async function putEntries(
   const tallies: { -readonly [K in RecordKind]?: Tally } = {}
   const lastUsed = rows(LAST_USED_TABLE)
   let seq = 0
-  let usage: Parameters<typeof addUsage>[1][number][] = []
+  let usage: UsageRow[] = []
+  let methods: MethodUsageRow[] = []
   for await (const entry of entries) {
+    if (isExtra(entry)) continue
     if (entry.kind === 'audit') await insertAuditLine(tx, ++seq, entry.line)
     else if (entry.kind === 'last_used') await tx.run(lastUsed.insert, lastUsed.encode(entry.row))
     else if (entry.kind === 'usage') {
       if (usage.push(entry.row) < USAGE_ROWS) continue
       await addUsage(tx, usage)
       usage = []
+    } else if (entry.kind === 'usage_methods') {
+      if (methods.push(entry.row) < USAGE_ROWS) continue
+      await addMethodUsage(tx, methods)
+      methods = []
     } else {
       const of = rows(RECORD_TABLES[entry.kind] as Table<typeof entry.record>)
       const row = of.encode(entry.record)
@@ -136,6 +172,7 @@ async function putEntries(
     }
   }
   await addUsage(tx, usage)
+  await addMethodUsage(tx, methods)
   return tallies
 }
 

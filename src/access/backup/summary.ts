@@ -1,3 +1,5 @@
+import type { SharedKeyRow } from '../store/tables.ts'
+
 /** The first line of a backup. */
 export type BackupHeader = {
   readonly format: number
@@ -18,5 +20,19 @@ export type BackupSummary = {
   readonly sha256: string
 }
 
-/** Facts that the caller adds to the header. */
-export type BackupFacts = { readonly madeAtMs: number; readonly version: string }
+/** Kinds of lines that are not rows of the store. */
+const EXTRA_KINDS = ['sealed_keys', 'cursor', 'shred_delivery', 'tip_day'] as const
+export type ExtraKind = (typeof EXTRA_KINDS)[number]
+export type BackupExtra = { readonly kind: ExtraKind; readonly value: unknown }
+
+export function isExtraKind(kind: string): kind is ExtraKind {
+  return (EXTRA_KINDS as readonly string[]).includes(kind)
+}
+
+/** What the caller adds: facts of the header, and lines beside the rows of the store. */
+export type BackupFacts = {
+  readonly madeAtMs: number
+  readonly version: string
+  /** Called last, with the keys that the processes of the store share. These must be encrypted in the backup. */
+  readonly extras?: (sharedKeys: readonly SharedKeyRow[]) => AsyncIterable<BackupExtra>
+}

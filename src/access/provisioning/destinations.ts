@@ -1,6 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { ServiceError } from '../../core/error.ts'
 import { addressKind, parseAddressPort, printAddressPort } from '../../platform/net/ip-range.ts'
+import { REFLECTOR_PORTS } from '../../platform/net/reflector-ports.ts'
 import type { Destination, Subscription } from '../store/model.ts'
 import type { AccessTransaction } from '../store/store.ts'
 import { lookUp, type Provisioning, runChange } from './context.ts'
@@ -17,7 +18,8 @@ export function parseDestination(text: string, vouched: boolean): { ip: string; 
   if (parsed === undefined) {
     throw new ServiceError(
       'invalid-value',
-      `"${text}" is not a destination: give a literal IP:PORT, such as 198.51.100.7:20001 or [2001:db8::7]:20001`,
+      `"${text}" is not a destination: give a literal IP:PORT, or [IP]:PORT for IPv6`,
+      suggestion(text, vouched),
     )
   }
   const kind = addressKind(parsed.ip)
@@ -35,15 +37,50 @@ export function parseDestination(text: string, vouched: boolean): { ip: string; 
     throw new ServiceError(
       'invalid-value',
       `${parsed.ip} is of the kind ${kind}; shreds are never sent to such an address`,
+      suggestion(text, vouched),
     )
   }
-  if (parsed.port < DESTINATION_PORT_MIN) {
+  if (!isDestinationPort(parsed.port)) {
+    const reason =
+      parsed.port < DESTINATION_PORT_MIN
+        ? `is below ${DESTINATION_PORT_MIN}`
+        : 'belongs to a service that can be used for amplification attacks'
     throw new ServiceError(
       'invalid-value',
-      `port ${parsed.port} is below ${DESTINATION_PORT_MIN}; shreds are never sent there`,
+      `port ${parsed.port} ${reason}; shreds are never sent there`,
+      suggestion(parsed.ip, vouched),
     )
   }
   return parsed
+}
+
+/** The port of a suggested destination. */
+const SUGGESTED_PORT = 20_001
+const SCHEME = /^[a-z]+:\/\//i
+/** Brackets around the address, and a port behind it. */
+const ADDRESS_AND_PORT = /^(?:\[([^\]]+)\]|([0-9.]+))(?::(\d{1,5}))?$/
+
+/** A destination near the given text as the fix, only where it would be accepted itself. */
+function suggestion(text: string, vouched: boolean): { fix: string } | undefined {
+  const bare = text.trim().replace(SCHEME, '').replace(/\/$/, '')
+  const [, inBrackets, plain, port] = ADDRESS_AND_PORT.exec(bare) ?? [undefined, undefined, bare]
+  const ip = (inBrackets ?? plain ?? '').replace(/^::ffff:(?=[0-9.]+$)/i, '')
+  for (const each of [Number(port), SUGGESTED_PORT]) {
+    const candidate = printAddressPort(ip, each)
+    if (isDestination(candidate, vouched)) return { fix: `Give it as ${candidate}, with the port of the receiver.` }
+  }
+  return undefined
+}
+
+function isDestination(text: string, vouched: boolean): boolean {
+  const parsed = parseAddressPort(text)
+  if (parsed === undefined || !isDestinationPort(parsed.port)) return false
+  const kind = addressKind(parsed.ip)
+  return kind === 'public' || (vouched && (kind === 'loopback' || kind === 'private'))
+}
+
+function isDestinationPort(port: number): boolean {
+  return port >= DESTINATION_PORT_MIN && !REFLECTOR_PORTS.has(port)
 }
 
 /** The id of a destination that is not proven yet while another one is active. Its challenge is open while it is unproven and not paused. */
@@ -267,7 +304,7 @@ async function shredSubscription(tx: AccessTransaction, idOrName: string): Promi
     throw new ServiceError('wrong-state', `subscription "${subscription.name}" is cancelled`)
   if (!subscription.products.includes('shreds-raw')) {
     throw new ServiceError('wrong-state', `subscription "${subscription.name}" does not include shreds-raw`, {
-      fix: 'Create a subscription with --products shreds-raw.',
+      fix: `Add it with: sluice sub add-product ${subscription.name} shreds-raw`,
     })
   }
   return subscription

@@ -19,7 +19,7 @@ export async function grantIndexer(
       throw new ServiceError('wrong-state', `subscription "${subscription.name}" is cancelled`)
     if (!subscription.products.includes('indexer')) {
       throw new ServiceError('wrong-state', `subscription "${subscription.name}" does not include indexer`, {
-        fix: 'Create a subscription with --products indexer.',
+        fix: `Add it with: sluice sub add-product ${subscription.name} indexer`,
       })
     }
     const [live] = await liveCredentials(tx, subscription.id)

@@ -42,6 +42,11 @@ export async function createSubscription(on: Provisioning, input: SubscriptionIn
   }
   return runChange(on, async (tx) => {
     const customer = await lookUp(tx, 'customers', input.customer)
+    if (customer.state === 'removed') {
+      throw new ServiceError('wrong-state', `customer "${customer.name}" is removed`, {
+        fix: `Bring it back first with: sluice customer resume ${customer.name}`,
+      })
+    }
     if ((await tx.find('subscriptions', { name })).length > 0) {
       throw new ServiceError('already-exists', `a subscription "${name}" already exists`)
     }
@@ -164,13 +169,70 @@ export async function cancelSubscription(on: Provisioning, input: { subscription
     action: 'sub.cancel',
     from: ['active', 'suspended'],
     change: (before) => ({ ...before, state: 'cancelled' }),
-    also: async (tx, { id }) => {
-      await endTokens(tx, id, on.nowMs, 0)
-      await endCredentials(tx, id)
-      for (const node of await tx.find('nodes', { subscriptionId: id })) {
-        await tx.put('nodes', { ...node, subscriptionId: null })
-      }
+    also: (tx, { id }) => endAccess(on, tx, id),
+  })
+}
+
+/** Cancels a subscription within another change. */
+export async function endSubscription(on: Provisioning, tx: AccessTransaction, live: Subscription): Promise<void> {
+  await tx.put('subscriptions', { ...live, state: 'cancelled' })
+  await endAccess(on, tx, live.id)
+}
+
+async function endAccess(on: Provisioning, tx: AccessTransaction, id: string): Promise<void> {
+  await endTokens(tx, id, on.nowMs, 0)
+  await endCredentials(tx, id)
+  await releaseNodes(tx, id)
+}
+
+async function releaseNodes(tx: AccessTransaction, subscriptionId: string): Promise<void> {
+  for (const node of await tx.find('nodes', { subscriptionId }))
+    await tx.put('nodes', { ...node, subscriptionId: null })
+}
+
+/** Adds a product. The token stays the same; a database user or destination is set up afterwards. */
+export async function addProduct(
+  on: Provisioning,
+  input: { subscription: string; product: ProductKey },
+): Promise<Subscription> {
+  const { product } = input
+  return changeSubscription(on, input.subscription, {
+    action: 'sub.add-product',
+    from: ['active', 'suspended'],
+    change(before) {
+      if (before.products.includes(product)) throw wrongProducts(before, `includes ${product} already`)
+      return { ...before, products: [...before.products, product] }
     },
+  })
+}
+
+/** Removes a product with what belongs to it alone: database users of the indexer, assigned nodes. A destination stays recorded and unused. */
+export async function removeProduct(
+  on: Provisioning,
+  input: { subscription: string; product: ProductKey },
+): Promise<Subscription> {
+  const { product } = input
+  return changeSubscription(on, input.subscription, {
+    action: 'sub.remove-product',
+    from: ['active', 'suspended'],
+    change(before) {
+      if (!before.products.includes(product)) throw wrongProducts(before, `does not include ${product}`)
+      const products = before.products.filter((other) => other !== product)
+      if (products.length > 0) return { ...before, products }
+      throw new ServiceError('wrong-state', `${product} is the only product of subscription "${before.name}"`, {
+        fix: `Add another one first, or cancel the subscription with: sluice sub cancel ${before.name}`,
+      })
+    },
+    also: async (tx, { id }) => {
+      if (product === 'indexer') await endCredentials(tx, id)
+      if (product === 'dedicated-node') await releaseNodes(tx, id)
+    },
+  })
+}
+
+function wrongProducts({ name, products }: Subscription, what: string): ServiceError {
+  return new ServiceError('wrong-state', `subscription "${name}" ${what}`, {
+    fix: `Its products: ${products.join(', ')}`,
   })
 }
 
@@ -211,6 +273,6 @@ async function changeSubscription(on: Provisioning, idOrName: string, how: Subsc
   })
 }
 
-function changeable({ plan, overrides, state, validUntil }: Subscription): object {
-  return { plan, overrides, state, validUntil }
+function changeable({ plan, products, overrides, state, validUntil }: Subscription): object {
+  return { plan, products, overrides, state, validUntil }
 }

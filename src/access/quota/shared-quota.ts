@@ -142,7 +142,11 @@ export async function startSharedLedger(options: SharedLedgerOptions, deps: Shar
   async function sendHeartbeat(): Promise<void> {
     const args = [options.processId, String(SILENCE_MS_MAX), 'stay']
     const outcome = await redis.run(LIVE_SCRIPT, [`${options.keyPrefix}:quota-processes`], args)
-    if (!outcome.ok) return setState(false, outcome.message)
+    if (!outcome.ok) {
+      // Nothing is booked while the server is away, so this is the only sign that it still is.
+      metrics.sharedSyncs.failed.inc()
+      return setState(false, outcome.message)
+    }
     processes = Math.max(1, Number(outcome.reply) || 1)
     setState(true)
   }

@@ -16,7 +16,7 @@ import {
   SHARED_KEY_TABLE,
   type Table,
 } from './tables.ts'
-import { SELECT_USAGE, usageMatchesCheck } from './usage-rows.ts'
+import { USAGE_TABLES } from './usage-rows.ts'
 
 /** Findings listed at most. */
 const FINDINGS_MAX = 20
@@ -47,7 +47,7 @@ export async function findRowDamage(
       const { selectAll, matchesCheck } = rows(table as Table<never>)
       yield* checkRows(view, { name: table.name, selectAll, matchesCheck })
     }
-    yield* checkRows(view, { name: 'usage_hours', selectAll: SELECT_USAGE, matchesCheck: usageMatchesCheck })
+    for (const table of USAGE_TABLES) yield* checkRows(view, table)
   }
 }
 

@@ -4,7 +4,7 @@ import { CREATE_AUDIT } from '../audit/rows.ts'
 import { NEW_META, newerStore, readSchemaVersion, writeMeta } from './meta.ts'
 import { createTable, type TableRows } from './rows.ts'
 import { META_TABLE, TABLES } from './tables.ts'
-import { CREATE_USAGE } from './usage-rows.ts'
+import { CREATE_METHOD_USAGE, CREATE_USAGE } from './usage-rows.ts'
 
 /** One migration. There is no downgrade: a migrated store can be opened only by this version or a later one. */
 export type Migration = {
@@ -15,6 +15,7 @@ export type Migration = {
 /** A released migration never changes (a test pins the SQL of the first); a change of the tables is a new migration at the end. */
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, migrate: (tx) => runAll(tx, [...TABLES.flatMap(createTable), ...CREATE_AUDIT, ...CREATE_USAGE]) },
+  { version: 2, migrate: (tx) => runAll(tx, CREATE_METHOD_USAGE) },
 ]
 
 export function latestVersion(migrations: readonly Migration[]): number {

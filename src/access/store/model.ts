@@ -12,7 +12,8 @@ export type Customer = {
   readonly name: string
   /** How the operator reaches the customer; free text. */
   readonly contact: string
-  readonly state: 'active' | 'suspended'
+  /** A removed customer has only cancelled subscriptions; its record stays, so that usage and audit log keep its name. */
+  readonly state: 'active' | 'suspended' | 'removed'
   readonly createdAt: number
 }
 
@@ -67,9 +68,11 @@ export type IndexerCredential = {
   readonly createdAt: number
 }
 
+/** An address is a URL without a secret, or a reference to one (`file:…` or `env:…`); empty where there is none. A removed node has none at all. */
 export type DedicatedNode = {
   readonly id: string // node_…
   readonly revision: number
+  /** The id, for a removed node. */
   readonly name: string
   readonly rpc: string
   readonly ws: string
@@ -122,15 +125,25 @@ export type Actor = {
   readonly tty: string | null
 }
 
+export type UsageCounts = { readonly calls: number; readonly units: number; readonly refused: number }
+
 /** Usage of one subscription on one interface in one hour. */
-export type UsageRow = {
+export type UsageRow = UsageCounts & {
   readonly subscriptionId: string
   /** Start of the hour, unix ms. */
   readonly hour: number
   readonly interface: UsageInterface
-  readonly calls: number
-  readonly units: number
-  readonly refused: number
+  /** The same usage by method, where it is added to the store. Its names are those of `access/terms.ts`, and `other`. */
+  readonly methods?: Readonly<Record<string, UsageCounts>>
+}
+
+/** Usage of one method on one interface in one UTC day. */
+export type MethodUsageRow = UsageCounts & {
+  readonly subscriptionId: string
+  /** Start of the day, unix ms. */
+  readonly day: number
+  readonly interface: UsageInterface
+  readonly method: string
 }
 
 export type UsageInterface = 'rpc' | 'ws' | 'grpc' | 'indexer' | 'shreds'

@@ -9,6 +9,7 @@ import { fileSize } from '../../platform/files/append.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import { findLostChange } from '../audit/verify.ts'
 import { findRowDamage } from './check.ts'
+import { readSchemaVersion } from './meta.ts'
 import { latestVersion, MIGRATIONS, type Migration, migrateStore } from './migrations.ts'
 import { createTableRows } from './rows.ts'
 import { type AuditOptions, createSqlStore, lostChanges } from './sql-store.ts'
@@ -29,6 +30,8 @@ export type OpenStoreOptions = {
   readonly audit: AuditOptions
   /** `full` reads all rows and refuses a damaged store; `quick` checks each row when it is read. */
   readonly check: 'full' | 'quick'
+  /** Whether a missing store is created; by default it is. */
+  readonly create?: boolean
   /** How long a change waits for another writer. */
   readonly lockWaitMs?: number
   readonly migrations?: readonly Migration[]
@@ -38,13 +41,15 @@ export type OpenStoreDeps = { readonly clock: Clock; readonly random: Random; re
 
 /** Opens the store, or creates one where there has never been one, and migrates its tables. */
 export async function openStore(options: OpenStoreOptions, deps: OpenStoreDeps): Promise<AccessStore> {
-  const { audit, migrations = MIGRATIONS } = options
+  const { audit, migrations = MIGRATIONS, create = true } = options
   await using opening = new AsyncDisposableStack()
   const database = opening.use(await openDatabase(options, deps))
   const rows = createTableRows(database)
   // Before any migration.
   if (options.check === 'full') refuseDamaged(database, await database.damage())
-  await migrateStore(database, rows, { migrations, create: options.location.engine === 'postgres' })
+  const isPostgres = options.location.engine === 'postgres'
+  if (isPostgres && !create && (await readSchemaVersion(database, database)) === 0) throw noStore(database.name)
+  await migrateStore(database, rows, { migrations, create: isPostgres })
 
   const schemaVersion = latestVersion(migrations)
   const store = createSqlStore({ schemaVersion, audit }, { ...deps, database, rows })
@@ -57,7 +62,7 @@ export async function openStore(options: OpenStoreOptions, deps: OpenStoreDeps):
 }
 
 async function openDatabase(options: OpenStoreOptions, deps: OpenStoreDeps): Promise<SqlDatabase> {
-  const { location, audit, lockWaitMs, migrations = MIGRATIONS } = options
+  const { location, audit, lockWaitMs, migrations = MIGRATIONS, create = true } = options
   if (location.engine === 'postgres') return openPostgres({ ...location, lockWaitMs }, deps)
   const { file } = location
   if (!(await sqliteFileExists(file))) {
@@ -69,11 +74,18 @@ async function openDatabase(options: OpenStoreOptions, deps: OpenStoreDeps): Pro
         fix,
       })
     }
+    if (!create) throw noStore(file)
     await createSqliteFile({ file, lockWaitMs }, deps, (database) =>
       migrateStore(database, createTableRows(database), { migrations, create: true }),
     )
   }
   return openSqlite({ file, lockWaitMs }, deps)
+}
+
+function noStore(name: string): ServiceError {
+  return new ServiceError('not-found', `there is no access store at ${name}: is this the right one?`, {
+    fields: { store: name },
+  })
 }
 
 function refuseDamaged(database: SqlDatabase, found: readonly string[]): void {

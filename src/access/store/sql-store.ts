@@ -14,7 +14,16 @@ import { createRecordReader, createRecordWriter } from './record-access.ts'
 import type { TableRows } from './rows.ts'
 import type { AccessStore, AccessTransaction, AccessView } from './store.ts'
 import { LAST_USED_TABLE, MIRROR_TABLE, type MirrorRow, SHARED_KEY_TABLE } from './tables.ts'
-import { addUsage, deleteUsageHour, readUnitsSince, readUsage, readUsageHours, setLastUsed } from './usage-rows.ts'
+import { advanceUsageMark, deleteUsageMarks } from './usage-marks.ts'
+import {
+  addUsage,
+  deleteUsageHour,
+  readMethodUsage,
+  readUnitsSince,
+  readUsage,
+  readUsageHours,
+  setLastUsed,
+} from './usage-rows.ts'
 
 export type SqlStoreOptions = {
   /** The latest version of the tables that this process supports. */
@@ -101,14 +110,17 @@ export function createSqlStore(options: SqlStoreOptions, { database, rows, rando
       return result
     },
 
-    addUsage: (used, lastUsed) =>
+    addUsage: (used, lastUsed, mark) =>
       database.count(async (tx) => {
+        if (mark !== undefined && !(await advanceUsageMark(tx, rows, mark))) return
         await addUsage(tx, used)
         await setLastUsed(tx, rows, lastUsed)
-      }),
+      }, mark),
     usage: (filter) => readUsage(database, filter),
+    methodUsage: (filter) => readMethodUsage(database, filter),
     unitsSince: (fromMs) => readUnitsSince(database, fromMs),
     async pruneUsage(beforeMs, hoursMax) {
+      await database.count((tx) => deleteUsageMarks(tx, beforeMs))
       const hours = await readUsageHours(database, beforeMs, hoursMax)
       // One hour per transaction, so that writers of usage do not wait long.
       for (const hour of hours) await database.count((tx) => deleteUsageHour(tx, hour))

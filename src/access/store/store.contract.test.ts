@@ -15,7 +15,7 @@ import {
 } from '../../../test/support/store-engines.ts'
 import { PRODUCT_KEYS } from '../../contract/products.ts'
 import { isServiceError } from '../../core/error.ts'
-import { MIGRATIONS } from './migrations.ts'
+import { latestVersion, MIGRATIONS } from './migrations.ts'
 import type { RecordKind, Records, UsageRow } from './model.ts'
 import type { AccessStore, AccessTransaction } from './store.ts'
 import { RECORD_KINDS } from './tables.ts'
@@ -366,10 +366,13 @@ for (const engine of ENGINES) {
       const next = [
         ...MIGRATIONS,
         {
-          version: 2,
+          version: latestVersion(MIGRATIONS) + 1,
           migrate: (tx: { run(sql: string): Promise<void> }) => tx.run('CREATE TABLE extra (id TEXT PRIMARY KEY)'),
         },
-        { version: 3, migrate: (tx: { run(sql: string): Promise<void> }) => tx.run("INSERT INTO extra VALUES ('x')") },
+        {
+          version: latestVersion(MIGRATIONS) + 2,
+          migrate: (tx: { run(sql: string): Promise<void> }) => tx.run("INSERT INTO extra VALUES ('x')"),
+        },
       ]
       await Promise.all([1, 2].map(async () => (await bench.open({ migrations: next }))[Symbol.asyncDispose]()))
       await using migrated = await bench.open({ migrations: next })
@@ -385,10 +388,10 @@ for (const engine of ENGINES) {
       await using bench = await engines.bench(engine)
       await (await bench.open())[Symbol.asyncDispose]()
       const broken = {
-        version: 2,
+        version: latestVersion(MIGRATIONS) + 1,
         migrate: (tx: { run(sql: string): Promise<void> }) => tx.run('CREATE TABLE broken ('),
       }
-      const half = { version: 3, migrate: async () => assert.fail('never reached') }
+      const half = { version: latestVersion(MIGRATIONS) + 2, migrate: async () => assert.fail('never reached') }
       await assert.rejects(bench.open({ migrations: [...MIGRATIONS, broken, half] }))
       await using store = await bench.open()
       await addCustomer(store, 'still')

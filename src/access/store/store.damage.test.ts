@@ -59,7 +59,8 @@ async function fill(store: AccessStore): Promise<void> {
       return { audit: { action: 'test.fill', subjects: [subscriptionId] }, result: undefined }
     })
   }
-  const used = { subscriptionId: 'sub_1', hour: 0, interface: 'rpc', calls: 5, units: 9, refused: 1 } as const
+  const counts = { calls: 5, units: 9, refused: 1 }
+  const used = { subscriptionId: 'sub_1', hour: 0, interface: 'rpc', ...counts, methods: { getSlot: counts } } as const
   await store.addUsage([used, { ...used, hour: 3_600_000 }], new Map([['tok_1', 77]]))
   await store.sharedKey('ws-ticket')
 }
@@ -76,7 +77,8 @@ async function contentOf(store: AccessStore): Promise<unknown> {
 
 /** Counted usage is not a change: the last of it may be lost with the write-ahead log, as in a power failure. */
 async function countsOf(store: AccessStore): Promise<unknown> {
-  return [await store.usage({}), await store.lastUsed('tok_1'), [...(await store.sharedKey('ws-ticket'))]]
+  const usage = [await store.usage({}), await store.methodUsage({})]
+  return [...usage, await store.lastUsed('tok_1'), [...(await store.sharedKey('ws-ticket'))]]
 }
 
 /** Opens a damaged store: it is refused as corrupt, or returns everything that was acknowledged. */

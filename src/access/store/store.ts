@@ -1,5 +1,5 @@
 import type { BackupFacts, BackupSummary } from '../backup/summary.ts'
-import type { Actor, RecordKind, Records, UsageRow } from './model.ts'
+import type { Actor, MethodUsageRow, RecordKind, Records, UsageRow } from './model.ts'
 
 /** Read access to the store. Inside `AccessStore.read` and a change all reads belong to one revision; on the store itself each reads the newest. */
 export interface AccessView {
@@ -49,9 +49,14 @@ export interface AccessStore extends AccessView, AsyncDisposable {
     work: (tx: AccessTransaction) => Promise<{ audit: AuditEntry; result: T }>,
   ): Promise<T>
 
-  /** Adds usage. Not a change: no revision, no audit line. */
-  addUsage(rows: readonly UsageRow[], lastUsed: ReadonlyMap<string, number>): Promise<void>
+  /**
+   * Adds usage. Not a change: no revision, no audit line. A batch with a mark is added once, however often it is sent: marks of one spool count up,
+   * and one that the store already has is skipped.
+   */
+  addUsage(rows: readonly UsageRow[], lastUsed: ReadonlyMap<string, number>, mark?: UsageMark): Promise<void>
   usage(filter: { subscriptionId?: string; fromMs?: number; toMs?: number }): Promise<UsageRow[]>
+  /** The same usage by method, of the UTC days that begin in the period. */
+  methodUsage(filter: { subscriptionId?: string; fromMs?: number; toMs?: number }): Promise<MethodUsageRow[]>
   /** Sum of units since `fromMs` by subscription, the initial value of the monthly quota. */
   unitsSince(fromMs: number): Promise<Map<string, number>>
   lastUsed(tokenId: string): Promise<number | undefined>
@@ -69,6 +74,14 @@ export interface AccessStore extends AccessView, AsyncDisposable {
 
   /** Checks all rows and returns the findings; an empty list means no damage. */
   integrity(): Promise<string[]>
+}
+
+export type UsageMark = {
+  /** A ULID: the time when the spool began, and a random part. */
+  readonly spool: string
+  readonly seq: number
+  /** Whether it must be on the disk when the call resolves. */
+  readonly isDurable: boolean
 }
 
 export type ChangeContext = { readonly actor: Actor; readonly nowMs: number }

@@ -185,7 +185,7 @@ export const META_TABLE: Table<Meta> = {
   key: 'id',
 }
 
-/** The recorded end of the audit file of one state folder. */
+/** The recorded end of the audit file of one state folder; `usage-marks.ts` has rows of its own in this table. */
 export type MirrorRow = {
   readonly mirror: string
   /** The number of its last line. */

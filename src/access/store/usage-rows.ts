@@ -1,13 +1,12 @@
-import assert from 'node:assert/strict'
-import { ServiceError } from '../../core/error.ts'
 import type { SqlReader, SqlRow, SqlValue, SqlWriter } from '../../platform/db/sql.ts'
-import type { UsageRow } from './model.ts'
-import { type TableRows, textCheck } from './rows.ts'
+import { addCounts, type CountedRow, type CountTable, countMatchesCheck, decodeCounts, selectCounts } from './counts.ts'
+import type { MethodUsageRow, UsageRow } from './model.ts'
+import type { TableRows } from './rows.ts'
 import { LAST_USED_TABLE } from './tables.ts'
 
-/** Rows per statement: 7 values each, far below the limits of the engines. */
-const BATCH_ROWS = 100
+const DAY_MS = 86_400_000
 
+/** Statements of released migrations: they never change. */
 export const CREATE_USAGE = [
   `CREATE TABLE usage_hours (
     subscription_id TEXT NOT NULL, hour BIGINT NOT NULL, interface TEXT NOT NULL,
@@ -16,35 +15,58 @@ export const CREATE_USAGE = [
   'CREATE INDEX usage_hours_by_hour ON usage_hours (hour)',
 ]
 
-const LIST = 'subscription_id, hour, interface, calls, units, refused, row_check'
+export const CREATE_METHOD_USAGE = [
+  `CREATE TABLE usage_methods (
+    subscription_id TEXT NOT NULL, day BIGINT NOT NULL, interface TEXT NOT NULL, method TEXT NOT NULL,
+    calls BIGINT NOT NULL, units BIGINT NOT NULL, refused BIGINT NOT NULL, row_check BIGINT NOT NULL,
+    PRIMARY KEY (subscription_id, day, interface, method))`,
+  'CREATE INDEX usage_methods_by_day ON usage_methods (day)',
+]
 
-/**
- * Two processes may write the same row, so the database adds. The check is therefore additive: a hash of the key plus odd multiples of the counts,
- * so that every single changed bit is detected.
- */
-const ADD = `ON CONFLICT (subscription_id, hour, interface) DO UPDATE SET
-  calls = usage_hours.calls + excluded.calls,
-  units = usage_hours.units + excluded.units,
-  refused = usage_hours.refused + excluded.refused,
-  row_check = usage_hours.row_check + 3 * excluded.calls + 5 * excluded.units + 7 * excluded.refused`
+const HOURS: CountTable = { name: 'usage_hours', key: ['subscription_id', 'hour', 'interface'] }
+/** By day: a subscription uses a dozen methods, and hours would take a dozen times the space of `usage_hours`. */
+const METHODS: CountTable = { name: 'usage_methods', key: ['subscription_id', 'day', 'interface', 'method'] }
 
-function usageCheck({ subscriptionId, hour, interface: interfaceName, calls, units, refused }: UsageRow): number {
-  return (
-    textCheck('usage_hours', JSON.stringify([subscriptionId, hour, interfaceName])) +
-    3 * calls +
-    5 * units +
-    7 * refused
+/** The tables of usage, for the check of all rows. */
+export const USAGE_TABLES = [HOURS, METHODS].map((table) => ({
+  name: table.name,
+  selectAll: selectCounts(table),
+  matchesCheck: (row: SqlRow) => countMatchesCheck(table, row),
+}))
+
+export const SELECT_USAGE = selectCounts(HOURS)
+export const SELECT_METHOD_USAGE = selectCounts(METHODS)
+
+/** Adds usage to the hours, and to the days of the methods it contains. */
+export async function addUsage(tx: SqlWriter, rows: readonly UsageRow[]): Promise<void> {
+  await addCounts(
+    tx,
+    HOURS,
+    rows.map((row) => ({ key: [row.subscriptionId, row.hour, row.interface], counts: row })),
+  )
+  await addCounts(tx, METHODS, rows.flatMap(methodsOf))
+}
+
+/** Adds rows of days as they are, for a restore. */
+export async function addMethodUsage(tx: SqlWriter, rows: readonly MethodUsageRow[]): Promise<void> {
+  await addCounts(
+    tx,
+    METHODS,
+    rows.map((row) => ({ key: [row.subscriptionId, row.day, row.interface, row.method], counts: row })),
   )
 }
 
-export async function addUsage(tx: SqlWriter, rows: readonly UsageRow[]): Promise<void> {
-  const merged = mergeRows(rows)
-  for (let from = 0; from < merged.length; from += BATCH_ROWS) {
-    const batch = merged.slice(from, from + BATCH_ROWS)
-    const placeholders = batch.map(() => '(?, ?, ?, ?, ?, ?, ?)').join(', ')
-    const values = batch.flatMap((row): SqlValue[] => [...Object.values(row), usageCheck(row)])
-    await tx.run(`INSERT INTO usage_hours (${LIST}) VALUES ${placeholders} ${ADD}`, values)
-  }
+function methodsOf({ subscriptionId, hour, interface: interfaceName, methods = {} }: UsageRow): CountedRow[] {
+  const day = dayOf(hour)
+  return Object.entries(methods).map(([method, counts]) => ({
+    key: [subscriptionId, day, interfaceName, method],
+    counts,
+  }))
+}
+
+/** The start of the UTC day. */
+function dayOf(ms: number): number {
+  return Math.floor(ms / DAY_MS) * DAY_MS
 }
 
 export async function setLastUsed(
@@ -53,15 +75,23 @@ export async function setLastUsed(
   lastUsed: ReadonlyMap<string, number>,
 ): Promise<void> {
   const of = rows(LAST_USED_TABLE)
-  for (const [tokenId, at] of [...lastUsed].toSorted(byFirst)) {
+  for (const [tokenId, at] of [...lastUsed].toSorted(([a], [b]) => (a < b ? -1 : Number(a > b)))) {
     await tx.run(`${of.upsert} WHERE excluded.at > last_used.at`, of.encode({ tokenId, at }))
   }
 }
 
-export async function readUsage(
-  on: SqlReader,
-  filter: { subscriptionId?: string; fromMs?: number; toMs?: number },
-): Promise<UsageRow[]> {
+export type UsageFilter = { readonly subscriptionId?: string; readonly fromMs?: number; readonly toMs?: number }
+
+export async function readUsage(on: SqlReader, filter: UsageFilter): Promise<UsageRow[]> {
+  return (await readCounts(on, HOURS, filter)).map(decodeUsage)
+}
+
+/** Usage by method of the days that begin in the period. */
+export async function readMethodUsage(on: SqlReader, filter: UsageFilter): Promise<MethodUsageRow[]> {
+  return (await readCounts(on, METHODS, filter)).map(decodeMethodUsage)
+}
+
+async function readCounts(on: SqlReader, table: CountTable, filter: UsageFilter): Promise<SqlRow[]> {
   const conditions: string[] = []
   const values: SqlValue[] = []
   const add = (condition: string, value: SqlValue | undefined) => {
@@ -69,12 +99,12 @@ export async function readUsage(
     conditions.push(condition)
     values.push(value)
   }
-  add('subscription_id = ?', filter.subscriptionId)
-  add('hour >= ?', filter.fromMs)
-  add('hour < ?', filter.toMs)
+  const [subscription, time, ...rest] = table.key as [string, string, ...string[]]
+  add(`${subscription} = ?`, filter.subscriptionId)
+  add(`${time} >= ?`, filter.fromMs)
+  add(`${time} < ?`, filter.toMs)
   const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
-  const found = await on.rows(`${SELECT_USAGE} ${where} ORDER BY hour, subscription_id, interface`, values)
-  return found.map(decodeUsage)
+  return on.rows(`${selectCounts(table)} ${where} ORDER BY ${[time, subscription, ...rest].join(', ')}`, values)
 }
 
 export async function readUnitsSince(on: SqlReader, fromMs: number): Promise<Map<string, number>> {
@@ -94,48 +124,20 @@ export async function readUsageHours(on: SqlReader, beforeMs: number, hoursMax: 
   return found.map(([hour]) => hour as number)
 }
 
+/** Deletes one hour and the methods of earlier days. Hours are deleted oldest first, so those days have no hours any more. */
 export async function deleteUsageHour(tx: SqlWriter, hour: number): Promise<void> {
   await tx.run('DELETE FROM usage_hours WHERE hour = ?', [hour])
-}
-
-export const SELECT_USAGE = `SELECT ${LIST} FROM usage_hours`
-
-export function usageMatchesCheck(row: SqlRow): boolean {
-  return usageCheck(toUsage(row)) === row.at(-1)
+  await tx.run('DELETE FROM usage_methods WHERE day < ?', [dayOf(hour)])
 }
 
 export function decodeUsage(row: SqlRow): UsageRow {
-  if (usageMatchesCheck(row)) return toUsage(row)
-  throw new ServiceError('store-corrupt', `usage of ${String(row[0])} at ${String(row[1])} does not match its check`)
+  const { key, counts } = decodeCounts(HOURS, row)
+  const [subscriptionId, hour, interfaceName] = key as [string, number, UsageRow['interface']]
+  return { subscriptionId, hour, interface: interfaceName, ...counts }
 }
 
-function toUsage(row: SqlRow): UsageRow {
-  const [subscriptionId, hour, interfaceName, calls, units, refused] = row as [
-    string,
-    number,
-    UsageRow['interface'],
-    number,
-    number,
-    number,
-  ]
-  return { subscriptionId, hour, interface: interfaceName, calls, units, refused }
-}
-
-/** One row per key, sorted by key, so that two machines that write at once cannot deadlock. */
-function mergeRows(rows: readonly UsageRow[]): UsageRow[] {
-  const merged = new Map<string, UsageRow>()
-  for (const row of rows) {
-    const { subscriptionId, hour, interface: interfaceName } = row
-    const key = JSON.stringify([subscriptionId, hour, interfaceName])
-    const sum = merged.get(key) ?? { calls: 0, units: 0, refused: 0 }
-    const counts = { calls: sum.calls + row.calls, units: sum.units + row.units, refused: sum.refused + row.refused }
-    // Negative when calls are refunded that were written before.
-    for (const count of Object.values(counts)) assert(Number.isSafeInteger(count), 'usage counts are integers')
-    merged.set(key, { subscriptionId, hour, interface: interfaceName, ...counts })
-  }
-  return [...merged].toSorted(byFirst).map(([, row]) => row)
-}
-
-function byFirst([a]: [string, unknown], [b]: [string, unknown]): number {
-  return a < b ? -1 : Number(a > b)
+export function decodeMethodUsage(row: SqlRow): MethodUsageRow {
+  const { key, counts } = decodeCounts(METHODS, row)
+  const [subscriptionId, day, interfaceName, method] = key as [string, number, UsageRow['interface'], string]
+  return { subscriptionId, day, interface: interfaceName, method, ...counts }
 }

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict'
+import { after, describe, test } from 'node:test'
+import { addCustomer, ENGINES, startEngines } from '../../../test/support/store-engines.ts'
+import { isServiceError } from '../../core/error.ts'
+import { MIGRATIONS } from './migrations.ts'
+import type { UsageRow } from './model.ts'
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+const DAY = Date.UTC(2027, 0, 31)
+
+const engines = await startEngines()
+after(() => engines[Symbol.asyncDispose]())
+
+const counts = (calls: number) => ({ calls, units: 2 * calls, refused: 0 })
+
+/** Usage of one hour after `DAY`, with the calls of some methods. */
+function row(hour: number, methods: Record<string, number>): UsageRow {
+  return {
+    subscriptionId: 'sub_used',
+    hour: DAY + hour * HOUR_MS,
+    interface: 'rpc',
+    ...counts(Object.values(methods).reduce((sum, calls) => sum + calls, 0)),
+    methods: Object.fromEntries(Object.entries(methods).map(([method, calls]) => [method, counts(calls)])),
+  }
+}
+
+for (const engine of ENGINES) {
+  describe(`usage by method on ${engine}`, () => {
+    test('is added up by day, with the usage of its hour, and its rows are checked', async () => {
+      await using bench = await engines.bench(engine)
+      await using store = await bench.open()
+      await store.addUsage([row(0, { getSlot: 3, getBlock: 1 }), row(23, { getSlot: 4 })], new Map())
+      await store.addUsage([row(24, { getSlot: 100 }), row(5, { getBlock: -1 })], new Map())
+      const of = { subscriptionId: 'sub_used', day: DAY, interface: 'rpc' } as const
+      assert.deepEqual(await store.methodUsage({ fromMs: DAY, toMs: DAY + DAY_MS }), [
+        { ...of, method: 'getBlock', ...counts(0) },
+        { ...of, method: 'getSlot', ...counts(7) },
+      ])
+      assert.deepEqual(await store.methodUsage({ subscriptionId: 'sub_other' }), [])
+      const hours = await store.usage({})
+      assert.deepEqual(
+        hours.map(({ calls }) => calls),
+        [4, -1, 4, 100],
+      )
+      assert.deepEqual(await store.integrity(), [])
+      await bench.tamper("UPDATE usage_methods SET calls = calls + 1 WHERE method = 'getBlock'")
+      assert.match((await store.integrity()).join(), /usage_methods does not match its check/)
+      await assert.rejects(store.methodUsage({}), (error) => isServiceError(error, 'store-corrupt'))
+    })
+
+    test('is deleted with the hours of its day', async () => {
+      await using bench = await engines.bench(engine)
+      await using store = await bench.open()
+      const days = async () => (await store.methodUsage({})).map(({ day }) => (day - DAY) / DAY_MS)
+      await store.addUsage(
+        [0, 1, 2].map((day) => row(day * 24, { getSlot: 1 })),
+        new Map(),
+      )
+      assert.equal(await store.pruneUsage(DAY + 2 * DAY_MS, 48), 2)
+      assert.deepEqual(await days(), [1, 2], 'the last deleted day follows with the next one')
+      assert.equal(await store.pruneUsage(DAY + 3 * DAY_MS, 48), 1)
+      assert.deepEqual(await days(), [2])
+    })
+
+    test('a store of the first version is migrated: its usage stays, and methods are counted from then on', async () => {
+      await using bench = await engines.bench(engine)
+      const { methods: _methods, ...old } = row(0, { getSlot: 3 })
+      {
+        await using store = await bench.open({ migrations: MIGRATIONS.slice(0, 1), check: 'quick' })
+        await addCustomer(store, 'acme')
+        await store.addUsage([old], new Map())
+      }
+      await using store = await bench.open()
+      assert.deepEqual(await store.usage({}), [old])
+      assert.deepEqual(await store.methodUsage({}), [])
+      await store.addUsage([row(1, { getBlock: 2 })], new Map())
+      assert.deepEqual(
+        (await store.methodUsage({})).map(({ method, calls }) => [method, calls]),
+        [['getBlock', 2]],
+      )
+      assert.deepEqual(await store.integrity(), [])
+    })
+  })
+}
