@@ -9,7 +9,7 @@ import { systemClock } from '../platform/process/clock.ts'
 import { until } from '../platform/process/test-wait.ts'
 import { type UpstreamResponse, upstreamRequest } from './http-call.ts'
 import { createClientView } from './pool.ts'
-import type { Upstream } from './service.ts'
+import type { Upstream } from './started-pool.ts'
 
 const read = (upstream: Upstream) => upstream.forwardAsync(upstreamRequest('getBalance', rpcBody('getBalance')))
 const url = (proxy: { port: number }) => `http://127.0.0.1:${proxy.port}`

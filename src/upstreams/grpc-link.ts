@@ -6,14 +6,23 @@ import type { UpstreamNode } from './node.ts'
 import type { ConnectionOptions } from './options.ts'
 import type { ClientView, Pool } from './pool.ts'
 
-/** The gRPC connections to all nodes of a pool, opened on demand. */
+/** The gRPC connections to the nodes of a pool, which are added and removed here too, opened on demand. */
 export type GrpcLinks = Disposable & {
   /** Opens a call to the best available node. Where it cannot be reached, one other node is tried. */
   open(
     path: string,
     metadata: Readonly<Record<string, string | undefined>>,
-    on?: { readonly view?: ClientView | undefined; readonly except?: UpstreamNode | undefined },
+    on?: {
+      readonly view?: ClientView | undefined
+      readonly except?: UpstreamNode | undefined
+      /** A stream ends when its node is removed; other calls finish. */
+      readonly isStream?: boolean | undefined
+    },
   ): Promise<GrpcOpened>
+  /** A node that was added to the pool. */
+  add(node: UpstreamNode): void
+  /** Ends its streams and takes no more calls. Its other calls finish; disposing the result closes the connections. */
+  remove(node: UpstreamNode): Disposable
   countOf(node: UpstreamNode): { readonly connections: number; readonly streams: number }
 }
 
@@ -42,18 +51,18 @@ export function forwardedMetadata(metadata: Readonly<Record<string, string | und
   return passed
 }
 
-type NodeSessions = { readonly open: Set<GrpcSession>; opening: Promise<GrpcSession | undefined> | undefined }
+type NodeSessions = {
+  readonly open: Set<GrpcSession>
+  opening: Promise<GrpcSession | undefined> | undefined
+  readonly streams: Set<GrpcStream>
+}
 
 export function createGrpcLinks(
   pool: Pool,
   options: ConnectionOptions,
   { clock, metrics, ca }: GrpcLinksDeps,
 ): GrpcLinks {
-  const sessions = new Map<UpstreamNode, NodeSessions>(
-    pool.nodes
-      .filter(({ grpc }) => grpc !== undefined)
-      .map((node) => [node, { open: new Set<GrpcSession>(), opening: undefined }]),
-  )
+  const sessions = new Map<UpstreamNode, NodeSessions>()
   let isClosed = false
 
   async function connect(node: UpstreamNode, ofNode: NodeSessions): Promise<GrpcSession | undefined> {
@@ -68,7 +77,7 @@ export function createGrpcLinks(
       return undefined
     }
     const { session } = opening
-    if (isClosed) {
+    if (isClosed || sessions.get(node) !== ofNode) {
       session[Symbol.dispose]()
       return undefined
     }
@@ -100,18 +109,22 @@ export function createGrpcLinks(
   }
 
   return {
-    async open(path, metadata, { view, except } = {}) {
+    async open(path, metadata, { view, except, isStream = false } = {}) {
       let tried = except
       for (let attempt = 0; attempt < 2; attempt++) {
         const node = pool.pick('grpc', view, tried)
         if (node === undefined) break
         const session = await sessionOf(node)
-        if (session !== undefined) {
+        const ofNode = sessions.get(node)
+        // The node may have been removed in the meantime.
+        if (session !== undefined && ofNode !== undefined) {
           const meter = metrics.of(node.label)
           const stream = session.open(path, forwardedMetadata(metadata))
           node.open.grpc += 1
           meter.grpcStreams.inc()
+          if (isStream) ofNode.streams.add(stream)
           stream.onEnd(() => {
+            ofNode.streams.delete(stream)
             node.open.grpc -= 1
             meter.grpcStreams.dec()
           })
@@ -121,6 +134,19 @@ export function createGrpcLinks(
       }
       metrics.noUpstream.inc()
       return { ok: false, reason: 'no-upstream' }
+    },
+    add(node) {
+      if (node.grpc !== undefined) sessions.set(node, { open: new Set(), opening: undefined, streams: new Set() })
+    },
+    remove(node) {
+      const ofNode = sessions.get(node)
+      sessions.delete(node)
+      for (const stream of [...(ofNode?.streams ?? [])]) stream.cancel()
+      return {
+        [Symbol.dispose]() {
+          for (const session of [...(ofNode?.open ?? [])]) session[Symbol.dispose]()
+        },
+      }
     },
     countOf(node) {
       return { connections: sessions.get(node)?.open.size ?? 0, streams: node.open.grpc }

@@ -1,6 +1,6 @@
 import { rpcMethod } from '../contract/rpc-methods.ts'
 import type { Clock } from '../core/clock.ts'
-import type { HttpOutcome } from '../platform/http/client/exchange.ts'
+import type { HttpOutcome, MayMove } from '../platform/http/client/exchange.ts'
 import type { HttpPool } from '../platform/http/client/pool.ts'
 import type { ResponseRest } from '../platform/http/response-rest.ts'
 import { contextSlotOf, errorCodeOf, isJsonRpcBody, slotResultOf } from './extract-slot.ts'
@@ -82,8 +82,8 @@ export function forwardCall(
 }
 
 /**
- * A read that failed, or that another node may serve better, is retried on a second node once, within the same deadline and the
- * retry budget. A write is retried only when no byte of it was sent.
+ * A read that failed, whose node has become silent, or that another node may serve better, is retried on a second node once, within the
+ * same deadline and the retry budget. A write is retried only when no byte of it was sent.
  */
 class ForwardedCall {
   readonly #pool: Pool
@@ -128,6 +128,7 @@ class ForwardedCall {
         bodyBytes: this.#request.bodyBytes,
         deadlineMs: this.#deadlineAtMs - this.#startedMs,
         nowMs: this.#startedMs,
+        mayMove: this.#mayMove(),
       },
       (outcome) => {
         const nowMs = this.#deps.clock.monotonicMs()
@@ -139,8 +140,15 @@ class ForwardedCall {
     )
   }
 
+  /** Until when another node may take the call from a silent one. A call moves once. */
+  #mayMove(): MayMove | undefined {
+    if (this.#first !== undefined) return undefined
+    return this.#request.kind === 'read' ? 'until-response' : 'until-sent'
+  }
+
   #settleReply(reply: Reply, tookMs: number, nowMs: number): void {
     const node = this.#node
+    node.heard(nowMs)
     const verdict = classify(reply)
     const isGood = verdict === 'good' || verdict === 'elsewhere'
     if (!isGood) node.lastFailure = `HTTP ${reply.head.status}`
@@ -158,14 +166,15 @@ class ForwardedCall {
   }
 
   #settleFailure({ kind, cause, message }: Exclude<HttpOutcome, Reply>, tookMs: number): void {
-    const isOurs = cause === 'aborted' || cause === 'closed' || cause === 'busy'
+    // That the node is silent is known already.
+    const isOurs = cause === 'aborted' || cause === 'closed' || cause === 'busy' || cause === 'silent'
     // A heavy call past its deadline is more likely the call's fault than the node's.
     const isHeavyTimeout = cause === 'deadline' && this.#request.isHeavy
     if (!isOurs && !isHeavyTimeout) {
       this.#node.lastFailure = message
       this.#node.breaker.record(false)
     }
-    this.#meter.call(cause === 'deadline' ? 'timeout' : 'failed', tookMs)
+    this.#meter.call(cause === 'deadline' || cause === 'silent' ? 'timeout' : 'failed', tookMs)
     const result: UpstreamFailure =
       cause === 'deadline'
         ? { kind: 'timeout', isSent: kind === 'maybe-sent' }
@@ -175,12 +184,16 @@ class ForwardedCall {
             ? { kind: 'failed-not-sent', isSent: false, message }
             : { kind: 'failed-maybe-sent', isSent: true, message }
     const mayRetry = kind === 'not-sent' || this.#request.kind === 'read'
-    const reason = cause === 'stale' ? 'stale' : kind === 'not-sent' ? 'connect' : 'broken'
+    const reason =
+      kind === 'not-sent' && cause !== 'stale' ? 'connect' : cause === 'stale' || cause === 'silent' ? cause : 'broken'
     if (mayRetry && this.#retry(result, reason)) return
     this.#finish(this.#betterOf(result))
   }
 
-  /** Retries on a second node, once. A request that was never sent costs no node anything and needs no budget. */
+  /**
+   * Retries on a second node, once. A request that was never sent costs no node anything and needs no budget; one that a silent node took needs none
+   * either, because that node gets no further calls.
+   */
   #retry(result: UpstreamResponse, reason: RetryReason): boolean {
     const { clock, budget, metrics } = this.#deps
     const nowMs = clock.monotonicMs()
@@ -191,7 +204,7 @@ class ForwardedCall {
     if (other?.http === undefined) return false
     // A node that lags too would return the same error.
     if (reason === 'answer' && other.health.isLagging) return false
-    if (reason !== 'connect' && !budget.take()) {
+    if (reason !== 'connect' && reason !== 'silent' && !budget.take()) {
       metrics.retriesRefused.inc()
       return false
     }

@@ -1,9 +1,13 @@
+import { ChangingLabel } from '../platform/telemetry/changing-label.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
+import { NODES_MAX } from './options.ts'
 
 const NODE_STATES = ['healthy', 'lagging', 'failing', 'drained'] as const
 const CALL_RESULTS = ['answered', 'failed', 'timeout'] as const
-const RETRY_REASONS = ['connect', 'stale', 'broken', 'status', 'answer'] as const
+const RETRY_REASONS = ['connect', 'stale', 'broken', 'silent', 'status', 'answer'] as const
 const LOSSES = ['closed', 'dead', 'stalled', 'protocol', 'too-slow', 'connect'] as const
+/** The nodes of the configuration, as many that a reload has removed and whose calls have not ended, and the dedicated ones. */
+const LABELS_MAX = 2 * NODES_MAX + 1
 /** Dedicated nodes come and go with provisioning; they share one label. */
 export const DEDICATED = 'dedicated'
 const LATENCY_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
@@ -28,20 +32,31 @@ export type NodeMeter = {
     | undefined
 }
 
-/** Metrics of the upstreams. Node names are the label, from the config and nowhere else. */
+/** Metrics of the upstreams. The names of the nodes in the config are the label, and nothing else. */
 export type UpstreamsMetrics = {
   of(node: string): NodeMeter
+  /** A node with this label is in use. The series of a label exist while it has users. */
+  add(node: string): void
+  remove(node: string): void
   readonly retries: Readonly<Record<RetryReason, Count>>
   readonly retriesRefused: Count
   readonly noUpstream: Count
 }
 
+/** Values read at each scrape. */
+export type UpstreamsReadings = {
+  /** 1 while every available shared node lags. */
+  allBehind(): number
+  dedicated(): number
+  dedicatedFailing(): number
+}
+
 export function upstreamsMetrics(
   registry: MetricsRegistry,
-  names: readonly string[],
-  readAllBehind: () => number = () => 0,
+  read: UpstreamsReadings = NOTHING_TO_READ,
 ): UpstreamsMetrics {
-  const upstream = [...names, DEDICATED]
+  const upstream = new ChangingLabel(LABELS_MAX)
+  upstream.acquire(DEDICATED)
   const counter = (name: string, help: string) => registry.counter(name, help).with({})
   const calls = registry.counter(
     'sluice_upstreams_calls_total',
@@ -83,7 +98,15 @@ export function upstreamsMetrics(
   registry.gauge(
     'sluice_upstreams_all_behind',
     '1 while every available shared node lags; they are used all the same.',
-    { read: readAllBehind },
+    { read: read.allBehind },
+  )
+  registry.gauge('sluice_upstreams_dedicated_nodes', 'Dedicated nodes that are assigned to a subscription.', {
+    read: read.dedicated,
+  })
+  registry.gauge(
+    'sluice_upstreams_dedicated_failing',
+    'Assigned dedicated nodes that do not respond, fail, or cannot be used because of their address or credential.',
+    { read: read.dedicatedFailing },
   )
 
   const meters = new Map<string, NodeMeter>()
@@ -115,11 +138,20 @@ export function upstreamsMetrics(
         : undefined,
     }
   }
-  for (const name of upstream) meters.set(name, meterOf(name, name !== DEDICATED))
-  const dedicated = meters.get(DEDICATED) as NodeMeter
+  const dedicated = meterOf(DEDICATED, false)
 
   return {
     of: (node) => meters.get(node) ?? dedicated,
+    add(node) {
+      if (node === DEDICATED) return
+      upstream.acquire(node)
+      if (!meters.has(node)) meters.set(node, meterOf(node, true))
+    },
+    remove(node) {
+      if (node === DEDICATED) return
+      upstream.release(node)
+      if (upstream.slotOf(node) === -1) meters.delete(node)
+    },
     retries: byName(RETRY_REASONS, (reason) => retries.with({ reason })),
     retriesRefused: counter(
       'sluice_upstreams_retries_refused_total',
@@ -128,6 +160,8 @@ export function upstreamsMetrics(
     noUpstream: counter('sluice_upstreams_no_upstream_total', 'Calls for which no node was available.'),
   }
 }
+
+const NOTHING_TO_READ: UpstreamsReadings = { allBehind: () => 0, dedicated: () => 0, dedicatedFailing: () => 0 }
 
 function byName<Name extends string, Value>(names: readonly Name[], make: (name: Name) => Value): Record<Name, Value> {
   return Object.fromEntries(names.map((name) => [name, make(name)])) as Record<Name, Value>

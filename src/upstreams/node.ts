@@ -19,13 +19,14 @@ import type { Candidate } from './pick.ts'
 export type EndpointKind = 'rpc' | 'ws' | 'grpc'
 export type NodeState = 'healthy' | 'lagging' | 'failing' | 'drained'
 
-/** The address of one service of a node. The headers hold the credential and are never printed. */
+/** The address of one service of a node. The headers hold the credential, the path of the address may hold one; neither is ever printed. */
 export type Endpoint = {
   readonly address: PinnedAddress
   readonly headers: Readonly<Record<string, string>>
   readonly backoff: AddressBackoff
 }
 
+/** A node with its secrets resolved. An address may hold a secret in its path and query. */
 export type NodeSpec = {
   readonly name: string
   readonly label: string
@@ -58,6 +59,14 @@ export type UpstreamNode = Disposable & {
   readonly grpc: Endpoint | undefined
   readonly breaker: Breaker
   readonly health: SlotHealth
+  /** Its share of the load. */
+  weight: number
+  /** It has not responded to anything for `health.silentMs`. */
+  readonly isSilent: boolean
+  /** Monotonic time of its last response to a call or probe. */
+  readonly heardAtMs: number
+  heard(nowMs: number): void
+  markSilent(silentMs: number): void
   /** What `pick` compares, for each kind of endpoint. */
   readonly candidates: Readonly<Record<EndpointKind, NodeCandidate>>
   isDrained: boolean
@@ -73,6 +82,8 @@ export type UpstreamNode = Disposable & {
   state(): { readonly state: NodeState; readonly reason: string }
   /** The breaker requests a probe. */
   onHalfOpen: () => void
+  /** It has become silent: calls in flight may move to other nodes. */
+  onSilent: () => void
   /** The state may have changed. */
   onChange: () => void
 }
@@ -111,7 +122,7 @@ export function createNode(spec: NodeSpec, options: UpstreamsOptions, deps: Node
 
   function openEndpoint(text: string | undefined, protocols: readonly string[]): Endpoint | undefined {
     if (text === undefined) return undefined
-    const remote = parseRemoteAddress(text, protocols)
+    const remote = parseRemoteAddress(text, protocols, { mayHaveQuery: true })
     assert(remote !== undefined, `the address of node ${spec.name} was checked before`)
     const { allowPrivate } = spec
     const address = createPinnedAddress(remote, { allowPrivate }, deps.lookup ? { lookup: deps.lookup } : {})
@@ -122,13 +133,13 @@ export function createNode(spec: NodeSpec, options: UpstreamsOptions, deps: Node
     return new EndpointCandidate(
       () => node,
       hasEndpoint,
-      () => work() / spec.weight,
+      () => work() / node.weight,
     )
   }
 
   const ws = openEndpoint(spec.ws, WS)
   const grpc = openEndpoint(spec.grpc, HTTP)
-  const node: UpstreamNode = {
+  const node: Writable<UpstreamNode> = {
     name: spec.name,
     label: spec.label,
     http,
@@ -137,6 +148,22 @@ export function createNode(spec: NodeSpec, options: UpstreamsOptions, deps: Node
     breaker,
     health,
     open,
+    weight: spec.weight,
+    isSilent: false,
+    heardAtMs: Number.NEGATIVE_INFINITY,
+    heard(nowMs) {
+      node.heardAtMs = nowMs
+      if (!node.isSilent) return
+      node.isSilent = false
+      node.onChange()
+    },
+    markSilent(silentMs) {
+      if (node.isSilent) return
+      node.isSilent = true
+      node.lastFailure = `no response for ${silentMs} ms`
+      node.onChange()
+      node.onSilent()
+    },
     isDrained: false,
     isWsUp: false,
     lastFailure: '',
@@ -162,7 +189,7 @@ export function createNode(spec: NodeSpec, options: UpstreamsOptions, deps: Node
     },
     state() {
       if (node.isDrained) return { state: 'drained', reason: 'by the operator' }
-      if (breaker.state !== 'closed') return { state: 'failing', reason: node.lastFailure }
+      if (breaker.state !== 'closed' || node.isSilent) return { state: 'failing', reason: node.lastFailure }
       if (health.lagReason === 'behind-best')
         return { state: 'lagging', reason: `${health.lagSlots} slots behind the best` }
       if (health.lagReason === 'behind-own-shreds') {
@@ -171,6 +198,7 @@ export function createNode(spec: NodeSpec, options: UpstreamsOptions, deps: Node
       return { state: 'healthy', reason: health.slot === 0 ? 'slot not known yet' : '' }
     },
     onHalfOpen: () => {},
+    onSilent: () => {},
     onChange: () => {},
     [Symbol.dispose]() {
       breaker[Symbol.dispose]()
@@ -179,6 +207,9 @@ export function createNode(spec: NodeSpec, options: UpstreamsOptions, deps: Node
   }
   return node
 }
+
+/** Its fields are set here only. */
+type Writable<T> = { -readonly [Name in keyof T]: T[Name] }
 
 /** A class, so that V8 sees one shape wherever candidates are compared. */
 class EndpointCandidate implements NodeCandidate {
@@ -201,6 +232,10 @@ class EndpointCandidate implements NodeCandidate {
     return !isDrained && breaker.state === 'closed' && this.#hasEndpoint()
   }
 
+  get isSilent(): boolean {
+    return this.node.isSilent
+  }
+
   get isLagging(): boolean {
     return this.node.health.isLagging
   }
@@ -219,6 +254,7 @@ function credentialHeaders({ name, credential, credentialHeader }: NodeSpec): Re
   const text = credential.reveal()
   if (!/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(text)) {
     throw new ServiceError('secret-invalid', `the credential of node ${name} is not a valid header value`, {
+      fields: { node: name },
       fix: 'Check the file or variable it is read from for line breaks and unusual characters.',
     })
   }

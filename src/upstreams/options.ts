@@ -1,9 +1,11 @@
 import { z } from 'zod'
 import { integer } from '../contract/option-fields.ts'
+import { ADDRESS_REF_RULE, isAddressRef } from '../platform/config/address-ref.ts'
 import { isSecretRef, SECRET_REF_RULE } from '../platform/config/secret-ref.ts'
 import { parseRemoteAddress } from '../platform/net/pinned-address.ts'
 
-const NODES_MAX = 64
+/** Also the limit of a reloaded configuration. */
+export const NODES_MAX = 64
 
 const HTTP = ['http:', 'https:']
 const WS = ['ws:', 'wss:']
@@ -12,8 +14,8 @@ const address = (protocols: readonly string[], example: string) =>
   z
     .string()
     .refine(
-      (text) => parseRemoteAddress(text, protocols) !== undefined,
-      `give an address such as ${example}, without credentials and without a query`,
+      (text) => isAddressRef(text) || parseRemoteAddress(text, protocols) !== undefined,
+      `give an address such as ${example}; ${ADDRESS_REF_RULE}`,
     )
 
 const credentialHeader = z
@@ -30,9 +32,11 @@ const nodeName = z
 const node = z
   .strictObject({
     name: nodeName.describe('Shown to the operator, and the label of its metrics.'),
-    rpc: address(HTTP, 'http://10.0.0.1:8899').optional().describe('JSON-RPC.'),
-    ws: address(WS, 'ws://10.0.0.1:8900').optional().describe('PubSub.'),
-    grpc: address(HTTP, 'http://10.0.0.1:10000').optional().describe('Yellowstone gRPC.'),
+    rpc: address(HTTP, 'http://10.0.0.1:8899').optional().describe('JSON-RPC; the address, or a reference to it.'),
+    ws: address(WS, 'ws://10.0.0.1:8900').optional().describe('PubSub; the address, or a reference to it.'),
+    grpc: address(HTTP, 'http://10.0.0.1:10000')
+      .optional()
+      .describe('Yellowstone gRPC; the address, or a reference to it.'),
     credential: z
       .string()
       .refine(isSecretRef, SECRET_REF_RULE)
@@ -55,6 +59,11 @@ const node = z
 const health = z.strictObject({
   probeMs: integer(100, 60_000).default(1000).describe('How often the slot of each node is read.'),
   probeTimeoutMs: integer(100, 60_000).default(2000).describe('Timeout of that call.'),
+  silentMs: integer(50, 60_000)
+    .default(800)
+    .describe(
+      'A node that responds neither to that call nor to any other for this time is used only if no other node is left; reads in flight move to another node.',
+    ),
   lagSlotsMax: integer(1, 100_000).default(25).describe('A node further behind the best one is taken out of rotation.'),
   shredLagSlotsMax: integer(1, 100_000)
     .default(100)

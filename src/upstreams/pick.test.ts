@@ -8,6 +8,7 @@ type Node = Candidate & { name: string }
 const node = (name: string, more: Partial<Candidate> = {}): Node => ({
   name,
   isAvailable: true,
+  isSilent: false,
   isLagging: false,
   slot: 1000,
   load: 0,
@@ -49,6 +50,7 @@ const candidates = fc.array(
   fc.record({
     name: fc.string(),
     isAvailable: fc.boolean(),
+    isSilent: fc.boolean(),
     isLagging: fc.boolean(),
     slot: fc.integer({ min: 0, max: 20 }),
     load: fc.integer({ min: 0, max: 5 }),
@@ -60,9 +62,11 @@ test('property: every pick follows the rules', () => {
   fc.assert(
     fc.property(candidates, fc.integer({ min: 0, max: 20 }), fc.nat(100), (nodes, minSlot, offset) => {
       const chosen = pick(nodes, { minSlot, offset })
-      const available = nodes.filter(({ isAvailable }) => isAvailable)
-      if (available.length === 0) return assert.equal(chosen, undefined)
+      const inPool = nodes.filter(({ isAvailable }) => isAvailable)
+      if (inPool.length === 0) return assert.equal(chosen, undefined)
       assert.ok(chosen?.isAvailable)
+      const available = inPool.filter(({ isSilent }) => !isSilent)
+      if (available.length === 0) return assert.equal(chosen.slot, Math.max(...inPool.map(({ slot }) => slot)))
       const forward = available.filter(({ slot }) => slot >= minSlot)
       if (forward.length > 0) {
         assert.ok(chosen.slot >= minSlot, 'not back in time')

@@ -2,6 +2,8 @@
 export type Candidate = {
   /** In rotation: not drained, breaker closed, and with an endpoint of the kind needed. */
   readonly isAvailable: boolean
+  /** It has stopped responding: picked only when every other one has too. */
+  readonly isSilent: boolean
   /** Too far behind: picked only when nothing better is available. */
   readonly isLagging: boolean
   /** 0 while unknown. */
@@ -18,7 +20,7 @@ export type PickCriteria = {
 }
 
 /**
- * Picks the node for one call: a node at or above the slot the client has seen before one below it, then a node that does not lag, then
+ * Picks the node for one call: a node that responds, then a node at or above the slot the client has seen before one below it, then a node that does not lag, then
  * the one with the least load. When every node is below that slot, the one with the highest slot.
  */
 export function pick<Node extends Candidate>(
@@ -39,7 +41,8 @@ export function pick<Node extends Candidate>(
   return best
 }
 
-function rankOf({ isLagging, slot }: Candidate, minSlot: number): number {
+function rankOf({ isSilent, isLagging, slot }: Candidate, minSlot: number): number {
+  if (isSilent) return 0
   if (slot >= minSlot) return isLagging ? 3 : 4
   return isLagging ? 1 : 2
 }

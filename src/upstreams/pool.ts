@@ -14,6 +14,7 @@ export type Pool = {
   /** The subscription that owns it; undefined for the shared pool. */
   readonly owner: string | undefined
   readonly nodes: readonly UpstreamNode[]
+  setNodes(nodes: readonly UpstreamNode[]): void
   readonly bestSlot: number
   /** Set while every available node lags: the smallest lag. They are used all the same. */
   readonly slotsBehind: number | undefined
@@ -24,12 +25,11 @@ export type Pool = {
 
 export type PoolDeps = { readonly log: Logger; readonly onAssessed?: () => void }
 
-export function createPool(nodes: readonly UpstreamNode[], owner: string | undefined, deps: PoolDeps): Pool {
-  const candidates: Readonly<Record<EndpointKind, readonly NodeCandidate[]>> = {
-    rpc: nodes.map((node) => node.candidates.rpc),
-    ws: nodes.map((node) => node.candidates.ws),
-    grpc: nodes.map((node) => node.candidates.grpc),
-  }
+type Candidates = Readonly<Record<EndpointKind, readonly NodeCandidate[]>>
+
+export function createPool(first: readonly UpstreamNode[], owner: string | undefined, deps: PoolDeps): Pool {
+  let nodes = first
+  let candidates = candidatesOf(first)
   let bestSlot = 0
   let offset = 0
 
@@ -46,7 +46,14 @@ export function createPool(nodes: readonly UpstreamNode[], owner: string | undef
 
   return {
     owner,
-    nodes,
+    get nodes() {
+      return nodes
+    },
+    setNodes(next) {
+      nodes = next
+      candidates = candidatesOf(next)
+      assess()
+    },
     get bestSlot() {
       return bestSlot
     },
@@ -67,5 +74,13 @@ export function createPool(nodes: readonly UpstreamNode[], owner: string | undef
       return pick(some, { minSlot: view?.slot ?? 0, offset })?.node
     },
     assess,
+  }
+}
+
+function candidatesOf(nodes: readonly UpstreamNode[]): Candidates {
+  return {
+    rpc: nodes.map((node) => node.candidates.rpc),
+    ws: nodes.map((node) => node.candidates.ws),
+    grpc: nodes.map((node) => node.candidates.grpc),
   }
 }

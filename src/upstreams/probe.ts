@@ -1,4 +1,4 @@
-import type { Clock } from '../core/clock.ts'
+import type { Clock, Timer } from '../core/clock.ts'
 import { type Random, randomInt } from '../core/random.ts'
 import type { HttpOutcome } from '../platform/http/client/exchange.ts'
 import { isJsonRpcBody, slotResultOf } from './extract-slot.ts'
@@ -17,7 +17,7 @@ export type ProbeDeps = {
 
 /**
  * Reads a node's slot and newest shred slot periodically, and at once when its breaker is half-open. While the breaker is open there are
- * no periodic probes. Two POSTs rather than one batch: not every node accepts batches.
+ * no periodic probes. A node that responds neither to a probe nor to a call for `silentMs` is silent. Two POSTs rather than one batch: not every node accepts batches.
  */
 export function startProbes(
   node: UpstreamNode,
@@ -27,10 +27,12 @@ export function startProbes(
   const { http } = node
   if (http === undefined) return { [Symbol.dispose]() {} }
   let isProbing = false
+  let silence: Timer | undefined
   let isClosed = false
 
   function call(body: Uint8Array, done: (outcome: HttpOutcome) => void): void {
     http?.call({ body, deadlineMs: options.probeTimeoutMs }, (outcome) => {
+      if (outcome.kind === 'reply') node.heard(clock.monotonicMs())
       if (isClosed) {
         if (outcome.kind === 'reply') outcome.rest?.abort()
       } else done(outcome)
@@ -41,8 +43,13 @@ export function startProbes(
     if (isProbing || isClosed) return
     isProbing = true
     const startedMs = clock.monotonicMs()
+    silence = clock.setTimer(options.silentMs, () => {
+      if (node.heardAtMs < startedMs) node.markSilent(options.silentMs)
+    })
+    silence.unref?.()
     call(SLOT, (outcome) => {
       isProbing = false
+      silence?.cancel()
       const isGood = isAlive(outcome)
       if (isGood) node.responded(clock.monotonicMs() - startedMs)
       else node.lastFailure = outcome.kind === 'reply' ? `HTTP ${outcome.head.status}` : outcome.message
@@ -71,6 +78,7 @@ export function startProbes(
   return {
     [Symbol.dispose]() {
       isClosed = true
+      silence?.cancel()
       timer.cancel()
     },
   }

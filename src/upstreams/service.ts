@@ -1,20 +1,18 @@
+import type { NodeUser } from '../contract/products.ts'
 import type { Clock } from '../core/clock.ts'
+import { messageOf, ServiceError } from '../core/error.ts'
 import type { Random } from '../core/random.ts'
-import { resolveSecret } from '../platform/config/secret-ref.ts'
 import type { PinnedAddressDeps } from '../platform/net/pinned-address.ts'
 import type { Lifecycle } from '../platform/process/lifecycle.ts'
 import type { Logger } from '../platform/telemetry/logger.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
-import { createGrpcLinks, type GrpcLinks } from './grpc-link.ts'
-import { forwardCall, type UpstreamRequest, type UpstreamResponse } from './http-call.ts'
-import { DEDICATED, type UpstreamsMetrics, upstreamsMetrics } from './metrics.ts'
-import { createNode, type NodeSpec } from './node.ts'
+import { upstreamsMetrics } from './metrics.ts'
+import type { NodeSpec } from './node.ts'
+import { dedicatedSpec, type NodesOptions, sharedSpec } from './node-spec.ts'
 import type { DedicatedNodeOptions, UpstreamsOptions } from './options.ts'
-import { createPool, type Pool } from './pool.ts'
-import { startProbes } from './probe.ts'
 import { createRetryBudget } from './retry-budget.ts'
-import { type NodeStatus, statusOf } from './status.ts'
-import { createWsLinks, type WsLinks } from './ws-links.ts'
+import { type NodeChange, type StartedPool, startPool, type Upstream } from './started-pool.ts'
+import { type NodeStatus, statusOf, unusableStatus } from './status.ts'
 
 export type UpstreamsDeps = {
   readonly log: Logger
@@ -27,51 +25,58 @@ export type UpstreamsDeps = {
   readonly lookup?: PinnedAddressDeps['lookup']
   /** Certificates to trust instead of the system's. */
   readonly ca?: string | undefined
-  /** Notified when the shared nodes are down or lag. */
+  /** Notified when the shared nodes are down or lag, or a dedicated node is down. */
   readonly lifecycle?: Pick<Lifecycle, 'degraded' | 'recovered'> | undefined
 }
 
-/** The nodes of one subscription, or those shared by all without dedicated nodes. */
-export type Upstream = {
-  /** Forwards one JSON-RPC POST. `done` is called exactly once, never before this returns. */
-  forward(request: UpstreamRequest, done: (response: UpstreamResponse) => void): { abort(): void }
-  forwardAsync(request: UpstreamRequest): Promise<UpstreamResponse>
-  readonly ws: WsLinks
-  readonly grpc: GrpcLinks
-  readonly bestSlot: number
-  /** The smallest lag while every available node lags; undefined otherwise. */
-  readonly slotsBehind: number | undefined
-  /** Whether a node is available for a call now. */
-  readonly isAvailable: boolean
-}
-
 export type Upstreams = AsyncDisposable & {
-  /** The dedicated nodes of a subscription where it has any; else the shared ones. */
-  of(subscriptionId: string | undefined): Upstream
+  /** The dedicated nodes of a subscription where it has any; else the shared ones, or none where it may not use those. Undefined: the shared ones. */
+  of(user: NodeUser | undefined): Upstream
   /** Replaces the list of dedicated nodes. Unchanged nodes keep their connections. */
   setDedicated(nodes: readonly DedicatedNodeOptions[]): Promise<void>
+  /**
+   * Replaces the shared nodes and reads the secrets of all nodes again. Unchanged nodes keep their connections. Rejects, and changes nothing, where a
+   * secret of a shared node cannot be read.
+   */
+  reload(options: NodesOptions): Promise<NodeChange[]>
   /** Takes the node out of rotation and moves its WebSocket subscriptions. False where there is no such node. */
   drain(node: string): boolean
   undrain(node: string): boolean
   status(): readonly NodeStatus[]
 }
 
+/** The dedicated nodes of one subscription, and those of them that cannot be used. */
+type DedicatedPool = StartedPool & { unusable: readonly { readonly name: string; readonly reason: string }[] }
+
+/** Failing dedicated nodes named in a report. */
+const NAMED_MAX = 5
+
 /** Starts the shared pool, its probes and its connections. Starts also when nodes are down. */
 export async function startUpstreams(options: UpstreamsOptions, deps: UpstreamsDeps): Promise<Upstreams> {
   const log = deps.log.child({ part: 'upstreams' })
+  let nodesOptions: NodesOptions = options
+  const dedicated = new Map<string, DedicatedPool>()
+  let dedicatedNodes: readonly DedicatedNodeOptions[] = []
+  /** Pools of former owners whose calls in flight have not ended. */
+  const retired = new Set<StartedPool>()
+  let isClosed = false
+
   /** Read by the metrics, which are registered first. */
   const readings: { shared?: StartedPool } = {}
-  const metrics = upstreamsMetrics(
-    deps.registry,
-    options.nodes.map(({ name }) => name),
-    () => (readings.shared?.upstream.slotsBehind === undefined ? 0 : 1),
-  )
-  const started: StartDeps = { ...deps, log, metrics, budget: createRetryBudget(options.calls.retryShare) }
+  const dedicatedStates = () => [...dedicated].flatMap(([owner, pool]) => statusesOf(owner, pool))
+  const metrics = upstreamsMetrics(deps.registry, {
+    allBehind: () => (readings.shared?.upstream.slotsBehind === undefined ? 0 : 1),
+    dedicated: () =>
+      dedicated.values().reduce((sum, { pool, unusable }) => sum + pool.nodes.length + unusable.length, 0),
+    dedicatedFailing: () => dedicatedStates().filter(({ state }) => state === 'failing').length,
+  })
+  const poolDeps = { ...deps, log, metrics, budget: createRetryBudget(options.calls.retryShare) }
   const specs = await Promise.all(options.nodes.map((node) => sharedSpec(node, options, deps)))
-  const shared = startPool(specs, undefined, options, started)
+  const shared = startPool(undefined, options, poolDeps)
+  shared.setNodes(specs)
   readings.shared = shared
-  let dedicated = new Map<string, StartedPool & { readonly key: string }>()
-  let isClosed = false
+  /** For subscriptions that may not use the shared nodes and have none of their own. */
+  const none = startPool('none', options, poolDeps)
 
   const allPools = () => [shared, ...dedicated.values()]
   const named = (name: string) =>
@@ -79,41 +84,103 @@ export async function startUpstreams(options: UpstreamsOptions, deps: UpstreamsD
       started.pool.nodes.filter((node) => node.name === name).map((node) => ({ node, started })),
     )
 
-  /** A node that cannot be set up leaves its owner without nodes and does not affect other customers; the next change tries again. */
-  async function startDedicated(owner: string, owned: readonly DedicatedNodeOptions[]): Promise<StartedPool> {
-    try {
-      const ownSpecs = await Promise.all(owned.map((node) => dedicatedSpec(node, options, deps)))
-      const pool = startPool(ownSpecs, owner, options, started)
-      log.info({ subscription: owner, upstreams: owned.map(({ name }) => name) }, 'dedicated upstreams in use')
-      return pool
-    } catch (error) {
-      log.error({ err: error, subscription: owner }, 'dedicated upstreams cannot be used')
-      return startPool([], owner, options, started)
+  function statusesOf(owner: string, { pool, upstream, unusable }: DedicatedPool): NodeStatus[] {
+    const used = pool.nodes.map((node) => statusOf(node, owner, upstream))
+    return [...used, ...unusable.map((node) => unusableStatus(node, owner))]
+  }
+
+  function reportDedicated(): void {
+    const failing = dedicatedStates().filter(({ state }) => state === 'failing')
+    if (failing.length === 0) return deps.lifecycle?.recovered('dedicated nodes')
+    const names = failing.slice(0, NAMED_MAX).map(({ name }) => name)
+    const more = failing.length > NAMED_MAX ? ` and ${failing.length - NAMED_MAX} more` : ''
+    deps.lifecycle?.degraded('dedicated nodes', `failing: ${names.join(', ')}${more}`)
+  }
+
+  /** A node that cannot be set up does not affect other nodes and customers; the next change or reload tries again. */
+  async function setOwner(owner: string, owned: readonly DedicatedNodeOptions[]): Promise<NodeChange[]> {
+    const usable: NodeSpec[] = []
+    const unusable: DedicatedPool['unusable'][number][] = []
+    const note = (name: string, error: unknown) => {
+      log.error({ err: error, subscription: owner, upstream: name }, 'dedicated upstream cannot be used')
+      unusable.push({ name, reason: messageOf(error) })
+    }
+    for (const node of owned) {
+      try {
+        usable.push(await dedicatedSpec(node, nodesOptions, deps))
+      } catch (error) {
+        note(node.name, error)
+      }
+    }
+    if (isClosed) return []
+    const pool = dedicated.get(owner) ?? {
+      ...startPool(owner, options, { ...poolDeps, onNodeChange: reportDedicated }),
+      unusable: [],
+    }
+    dedicated.set(owner, pool)
+    const changes = setUsable(pool, usable, note)
+    pool.unusable = unusable
+    if (changes.length > 0) {
+      log.info({ subscription: owner, upstreams: usable.map(({ name }) => name) }, 'dedicated upstreams in use')
+    }
+    return changes
+  }
+
+  /** A spec that the node itself refuses, for a credential that is no header value, leaves out this node only. */
+  function setUsable(pool: StartedPool, specs: NodeSpec[], note: (name: string, error: unknown) => void): NodeChange[] {
+    for (;;) {
+      try {
+        return pool.setNodes(specs)
+      } catch (error) {
+        const name = error instanceof ServiceError ? error.fields['node'] : undefined
+        const bad = specs.find((spec) => spec.name === name)
+        if (bad === undefined) throw error
+        specs.splice(specs.indexOf(bad), 1)
+        note(bad.name, error)
+      }
     }
   }
 
-  async function setDedicated(nodes: readonly DedicatedNodeOptions[]): Promise<void> {
-    const owners = Map.groupBy(nodes, ({ subscriptionId }) => subscriptionId)
-    const next: typeof dedicated = new Map()
-    for (const [owner, owned] of owners) {
-      const key = JSON.stringify(owned)
-      const before = dedicated.get(owner)
-      if (before?.key === key) {
-        next.set(owner, before)
-        continue
-      }
-      const pool = await startDedicated(owner, owned)
-      if (isClosed) return pool[Symbol.dispose]()
-      next.set(owner, { ...pool, key: pool.pool.nodes.length === 0 ? '' : key })
+  async function applyDedicated(): Promise<NodeChange[]> {
+    const changes: NodeChange[] = []
+    const owners = Map.groupBy(dedicatedNodes, ({ subscriptionId }) => subscriptionId)
+    for (const [owner, owned] of owners) changes.push(...(await setOwner(owner, owned)))
+    for (const [owner, pool] of [...dedicated]) {
+      if (owners.has(owner)) continue
+      dedicated.delete(owner)
+      retired.add(pool)
+      pool.retire(() => retired.delete(pool))
     }
-    const replaced = [...dedicated].filter(([owner, pool]) => next.get(owner) !== pool)
-    dedicated = next
-    for (const [, pool] of replaced) pool[Symbol.dispose]()
+    reportDedicated()
+    return changes
+  }
+
+  /** Changes apply one after another. */
+  let settling: Promise<unknown> = Promise.resolve()
+  function serialized<T>(work: () => Promise<T>): Promise<T> {
+    const result = settling.then(work)
+    settling = result.catch(() => {})
+    return result
   }
 
   return {
-    of: (subscriptionId) => (dedicated.get(subscriptionId ?? '') ?? shared).upstream,
-    setDedicated,
+    of(user) {
+      if (user === undefined) return shared.upstream
+      return (dedicated.get(user.subscriptionId) ?? (user.mayUseShared ? shared : none)).upstream
+    },
+    setDedicated: (nodes) =>
+      serialized(async () => {
+        dedicatedNodes = nodes
+        await applyDedicated()
+      }),
+    reload: (next) =>
+      serialized(async () => {
+        const nextSpecs = await Promise.all(next.nodes.map((node) => sharedSpec(node, next, deps)))
+        const changes = isClosed ? [] : shared.setNodes(nextSpecs)
+        nodesOptions = next
+        if (changes.length > 0) log.info({ changes }, 'upstreams changed')
+        return [...changes, ...(await applyDedicated())]
+      }),
     drain(name) {
       const found = named(name)
       for (const { node, started: pool } of found) {
@@ -133,129 +200,14 @@ export async function startUpstreams(options: UpstreamsOptions, deps: UpstreamsD
       }
       return found.length > 0
     },
-    status: () =>
-      allPools().flatMap(({ pool, upstream }) => pool.nodes.map((node) => statusOf(node, pool.owner, upstream))),
+    status: () => [
+      ...shared.pool.nodes.map((node) => statusOf(node, undefined, shared.upstream)),
+      ...dedicatedStates(),
+    ],
     async [Symbol.asyncDispose]() {
       isClosed = true
-      for (const pool of allPools()) pool[Symbol.dispose]()
-      await Promise.resolve()
+      for (const pool of [...allPools(), none, ...retired]) pool[Symbol.dispose]()
+      await settling
     },
   }
-}
-
-type StartDeps = UpstreamsDeps & {
-  readonly metrics: UpstreamsMetrics
-  readonly budget: ReturnType<typeof createRetryBudget>
-}
-
-type StartedPool = Disposable & { readonly pool: Pool; readonly upstream: Upstream }
-
-function startPool(
-  specs: readonly NodeSpec[],
-  owner: string | undefined,
-  options: UpstreamsOptions,
-  deps: StartDeps,
-): StartedPool {
-  using opening = new DisposableStack()
-  const { metrics, clock } = deps
-  // Log lines about dedicated nodes carry their subscription.
-  const log = owner === undefined ? deps.log : deps.log.child({ subscription: owner })
-  const nodes = specs.map((spec) => opening.use(createNode(spec, options, deps)))
-  const pool = createPool(nodes, owner, { log, onAssessed: reportMetrics })
-  for (const node of nodes) {
-    let wasFailing = false
-    node.onChange = () => {
-      const isFailing = node.breaker.state !== 'closed'
-      if (isFailing !== wasFailing) {
-        if (isFailing) log.warn({ upstream: node.name, reason: node.lastFailure }, 'upstream is failing')
-        else log.info({ upstream: node.name }, 'upstream works again')
-      }
-      wasFailing = isFailing
-      reportMetrics()
-    }
-    opening.use(startProbes(node, options.health, { ...deps, onSlot: pool.assess }))
-  }
-  const ws = opening.use(createWsLinks(pool, options, deps))
-  const grpc = opening.use(createGrpcLinks(pool, options.connections, deps))
-  reportMetrics()
-
-  function reportMetrics(): void {
-    for (const node of nodes) {
-      const { health } = metrics.of(node.label)
-      health?.slot.set(node.health.slot)
-      health?.lag.set(node.health.lagSlots)
-      health?.state(node.state().state)
-    }
-    if (owner === undefined && nodes.length > 0) reportLifecycle()
-  }
-
-  function reportLifecycle(): void {
-    const canServe = nodes.some(({ isDrained, breaker }) => !isDrained && breaker.state === 'closed')
-    if (!canServe) deps.lifecycle?.degraded('upstreams', 'no node can take calls')
-    else if (pool.slotsBehind !== undefined) deps.lifecycle?.degraded('upstreams', 'all available nodes lag')
-    else deps.lifecycle?.recovered('upstreams')
-  }
-
-  const forward: Upstream['forward'] = (request, done) =>
-    forwardCall(pool, request, options.calls, { clock, metrics, budget: deps.budget, done })
-  const opened = opening.move()
-  return {
-    pool,
-    upstream: {
-      forward,
-      forwardAsync: (request) => new Promise((resolve) => void forward(request, resolve)),
-      ws,
-      grpc,
-      get bestSlot() {
-        return pool.bestSlot
-      },
-      get slotsBehind() {
-        return pool.slotsBehind
-      },
-      get isAvailable() {
-        return nodes.some(({ candidates }) => candidates.rpc.isAvailable)
-      },
-    },
-    [Symbol.dispose]: () => opened.dispose(),
-  }
-}
-
-/** A node of the configuration, with its credential. */
-export async function sharedSpec(
-  node: UpstreamsOptions['nodes'][number],
-  options: UpstreamsOptions,
-  deps: Pick<UpstreamsDeps, 'env' | 'folder'>,
-): Promise<NodeSpec> {
-  return {
-    ...node,
-    label: node.name,
-    rpc: node.rpc,
-    ws: node.ws,
-    grpc: node.grpc,
-    allowPrivate: node.allowPrivate ?? options.allowPrivate,
-    credential: node.credential === undefined ? undefined : await resolveSecret(node.credential, sourcesOf(deps)),
-  }
-}
-
-/** The same for a dedicated node. */
-export async function dedicatedSpec(
-  { name, rpc, ws, grpc, credential }: Omit<DedicatedNodeOptions, 'subscriptionId'>,
-  options: UpstreamsOptions,
-  deps: Pick<UpstreamsDeps, 'env' | 'folder'>,
-): Promise<NodeSpec> {
-  return {
-    name,
-    label: DEDICATED,
-    rpc: rpc === '' ? undefined : rpc,
-    ws: ws === '' ? undefined : ws,
-    grpc: grpc === '' ? undefined : grpc,
-    weight: 1,
-    allowPrivate: options.allowPrivate,
-    credentialHeader: options.dedicatedCredentialHeader,
-    credential: credential === null ? undefined : await resolveSecret(credential, sourcesOf(deps)),
-  }
-}
-
-function sourcesOf({ env, folder }: Pick<UpstreamsDeps, 'env' | 'folder'>) {
-  return folder === undefined ? { env } : { env, folder }
 }

@@ -43,3 +43,26 @@ export function statusOf(node: UpstreamNode, owner: string | undefined, { ws }: 
     grpcStreams: node.open.grpc,
   }
 }
+
+/** A dedicated node whose address or credential cannot be used. */
+export function unusableStatus(
+  { name, reason }: { readonly name: string; readonly reason: string },
+  owner: string,
+): NodeStatus {
+  return {
+    name,
+    owner,
+    state: 'failing',
+    reason,
+    slot: 0,
+    lagSlots: 0,
+    latencyMs: null,
+    breaker: 'closed',
+    callsInFlight: 0,
+    recentCalls: 0,
+    recentFailures: 0,
+    wsConnections: 0,
+    wsSubscriptions: 0,
+    grpcStreams: 0,
+  }
+}

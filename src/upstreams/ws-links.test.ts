@@ -6,7 +6,7 @@ import { advanceUntil, startRig } from '../../test/faults/upstreams-rig.ts'
 import { createManualClock } from '../core/clock.ts'
 import { systemClock } from '../platform/process/clock.ts'
 import { until } from '../platform/process/test-wait.ts'
-import type { Upstream } from './service.ts'
+import type { Upstream } from './started-pool.ts'
 import type { WsUpstreamSubscription } from './ws-link.ts'
 
 const account = (key: string) => ({

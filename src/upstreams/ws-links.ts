@@ -11,7 +11,7 @@ import {
   type WsUpstreamSubscription,
 } from './ws-link.ts'
 
-/** The WebSocket connections to all nodes of a pool. Each node with a WebSocket endpoint has one from the start, which reports its slot. */
+/** The WebSocket connections to the nodes of a pool, which are added and removed here too. Each node with a WebSocket endpoint has one from the start, which reports its slot. */
 export type WsLinks = Disposable & {
   /** Subscribes at the best available node; undefined where there is none. Events never come before this returns. */
   subscribe(
@@ -19,8 +19,12 @@ export type WsLinks = Disposable & {
     events: WsSubscriptionEvents,
     on?: { readonly view?: ClientView | undefined; readonly except?: UpstreamNode | undefined },
   ): WsUpstreamSubscription | undefined
+  /** Opens a first connection to a node that was added to the pool. */
+  add(node: UpstreamNode): void
   /** Closes all connections to a node; its subscriptions get `onLost`. */
   leave(node: UpstreamNode): void
+  /** The same, and opens no more. */
+  remove(node: UpstreamNode): void
   countOf(node: UpstreamNode): { readonly connections: number; readonly subscriptions: number }
 }
 
@@ -38,9 +42,7 @@ export function createWsLinks(
   options: { readonly connections: ConnectionOptions; readonly health: HealthOptions },
   { clock, metrics, ca }: WsLinksDeps,
 ): WsLinks {
-  const links = new Map<UpstreamNode, Set<WsLink>>(
-    pool.nodes.filter(({ ws }) => ws !== undefined).map((node) => [node, new Set()]),
-  )
+  const links = new Map<UpstreamNode, Set<WsLink>>()
   let isClosed = false
 
   function open(node: UpstreamNode): WsLink | undefined {
@@ -101,7 +103,10 @@ export function createWsLinks(
   }
   const timer = clock.setRepeating(REOPEN_MS, reopen)
   timer.unref?.()
-  reopen()
+
+  function leave(node: UpstreamNode): void {
+    for (const link of [...(links.get(node) ?? [])]) link.cut('closed')
+  }
 
   function subscribeAt(
     node: UpstreamNode,
@@ -149,8 +154,15 @@ export function createWsLinks(
       const second = pool.pick('ws', view, first) ?? connectingNode(first, except)
       return second && second !== except ? subscribeAt(second, request, events) : undefined
     },
-    leave(node) {
-      for (const link of [...(links.get(node) ?? [])]) link.cut('closed')
+    add(node) {
+      if (node.ws === undefined) return
+      links.set(node, new Set())
+      open(node)
+    },
+    leave,
+    remove(node) {
+      leave(node)
+      links.delete(node)
     },
     countOf(node) {
       const ofNode = [...(links.get(node) ?? [])].filter(({ state }) => state === 'open')
