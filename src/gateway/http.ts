@@ -1,22 +1,29 @@
+import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller } from '../access/authorize.ts'
 import { CREDENTIAL_SOURCES, collectToken } from '../access/credentials.ts'
+import type { DocsUrl } from '../contract/errors.ts'
 import { versionHeaders } from '../contract/versions.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
-import { splitTarget } from '../platform/http/request-headers.ts'
+import { contentFieldsOf, isJsonRequest, JSON_REQUIRED, splitTarget } from '../platform/http/request-headers.ts'
 import type { ResponseBudget } from '../platform/http/response-budget.ts'
+import { createPathRules, sendPathRefusal } from '../platform/http/server/path-rules.ts'
 import type { HttpResponse } from '../platform/http/server/post.ts'
 import { respondToPost } from '../platform/http/server/post-fallback.ts'
 import { sendJson, sendText } from '../platform/http/server/reply.ts'
 import { requestIdOf } from '../platform/http/server/request-id.ts'
 import { type HttpServer, readBody, startHttpServer } from '../platform/http/server/server.ts'
+import type { StaticFiles } from '../platform/http/server/static-file.ts'
 import type { ListenerOptions } from '../platform/net/listener.ts'
 import type { ListenerMetrics } from '../platform/net/listener-metrics.ts'
 import type { Logger } from '../platform/telemetry/logger.ts'
-import type { AccountEndpoint, AccountEndpoints } from './account/endpoints.ts'
+import type { RefusalLog, RefusedRequest } from '../platform/telemetry/refusal-log.ts'
+import { ACCOUNT_PATHS, type AccountEndpoint, type AccountEndpoints } from './account/endpoints.ts'
+import type { AuthTarpit } from './auth-tarpit.ts'
+import { createDocumentEndpoint, isDocumentPath } from './document-endpoint.ts'
 import type { ListenerMeter } from './metrics.ts'
-import { refuseSize } from './refusal.ts'
+import { recordRefusals, refuseMediaType, refuseSize } from './refusal.ts'
 import { createRpcPosts } from './rpc/http.ts'
 import { refuse } from './rpc/http-response.ts'
 import type { Rpc } from './rpc/rpc.ts'
@@ -31,6 +38,11 @@ export type RpcServerDeps = ListenerMetrics & {
   readonly clock: Clock
   readonly random: Random
   readonly budget: ResponseBudget
+  readonly tarpit: Pick<AuthTarpit, 'addressOf'>
+  /** The documents under `/docs`. */
+  readonly documents: StaticFiles
+  readonly docsUrl: DocsUrl
+  readonly refusals?: RefusalLog | undefined
 }
 
 /** Browsers of any origin may call, as with a node. Nothing authenticates by cookie, so credentials are never allowed. */
@@ -47,9 +59,12 @@ const PREFLIGHT = {
   'access-control-max-age': '86400',
 }
 
-/** The RPC server: JSON-RPC on `/`, the health page, and the account endpoints of a customer. */
+const refusePath = createPathRules({ '/': ['POST'], '/health': ['GET'], ...ACCOUNT_PATHS }, { isPreflighted: true })
+
+/** The RPC server: JSON-RPC on `/`, the health page, the documents, and the account endpoints of a customer. */
 export function startRpcServer(options: { listen: ListenerOptions }, deps: RpcServerDeps): Promise<HttpServer> {
-  const { rpc, account, log, clock } = deps
+  const { rpc, account, log, clock, meter, docsUrl } = deps
+  const serveDocument = createDocumentEndpoint({ files: deps.documents, clock, meter })
   const posts = createRpcPosts({ 'x-content-type-options': 'nosniff', ...CORS }, deps)
   return startHttpServer(options, {
     headersFor: versionHeaders,
@@ -64,30 +79,32 @@ export function startRpcServer(options: { listen: ListenerOptions }, deps: RpcSe
       const requestId = requestIdOf(request, deps)
       response.setHeader('x-request-id', requestId)
       if (request.method === 'OPTIONS') return sendText(response, 204, '', PREFLIGHT)
-      if (path === '/health' && isRead(request)) return sendText(response, 200, deps.health(), CORS)
-      const endpoint = account.at(path)
-      if (path !== '/' && endpoint === undefined) {
-        return sendJson(response, 404, { error: 'not-found', request_id: requestId }, CORS)
+      if (isDocumentPath(path)) {
+        const peer = { remoteAddress: request.socket.remoteAddress ?? '', headers: request.rawHeaders }
+        const remoteAddress = deps.tarpit.addressOf(peer)
+        return serveDocument({ request, response, path, requestId, remoteAddress, headers: CORS })
       }
-      const isGet = endpoint?.method === 'GET'
-      if (isGet ? !isRead(request) : request.method !== 'POST') {
-        return sendJson(
-          response,
-          405,
-          { error: 'method-not-allowed', request_id: requestId },
-          { ...CORS, allow: isGet ? 'GET' : 'POST, OPTIONS' },
-        )
+      const refusal = refusePath(request.method, path)
+      if (refusal !== undefined) return sendPathRefusal(response, refusal, CORS)
+      if (path === '/health') return sendText(response, 200, deps.health(), CORS)
+      const head = {
+        headers: request.rawHeaders,
+        target: request.url ?? '/',
+        requestId,
+        connection: request.socket,
+        docsUrl,
+        onRefused: recordRefusals(deps.refusals, 'rpc'),
       }
-      const head = { headers: request.rawHeaders, requestId, connection: request.socket }
       const caller = rpc.authenticate(head, collectToken(CREDENTIAL_SOURCES.rpc, head.headers, query), clock.nowMs())
       if (!('subscription' in caller)) return send(response, await caller.response)
-      if (endpoint !== undefined)
-        return serveEndpoint(endpoint, caller, { request, response, requestId, meter: deps.meter })
+      const endpoint = account.at(path)
+      assert(endpoint !== undefined, 'every path has an endpoint')
+      return serveEndpoint(endpoint, caller, { request, response, requestId, meter, docsUrl, refusals: deps.refusals })
     },
   })
 }
 
-type EndpointContext = Pick<RpcServerDeps, 'meter'> & {
+type EndpointContext = Pick<RpcServerDeps, 'meter' | 'docsUrl' | 'refusals'> & {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly requestId: string
@@ -96,17 +113,27 @@ type EndpointContext = Pick<RpcServerDeps, 'meter'> & {
 async function serveEndpoint(
   endpoint: AccountEndpoint,
   caller: Caller,
-  { request, response, requestId, meter }: EndpointContext,
+  { request, response, requestId, meter, docsUrl, refusals }: EndpointContext,
 ): Promise<void> {
+  const subscription = caller.subscription.id
+  const refusable = { requestId, docsUrl, onRefused: recordRefusals(refusals, 'rpc', subscription) }
+  if (endpoint.takesBody && !isJsonRequest(contentFieldsOf(request)))
+    return send(response, refuse(refuseMediaType(JSON_REQUIRED), refusable))
   const bodyBytesMax = Math.min(caller.limits.requestBytes, endpoint.bodyBytesMax ?? Number.POSITIVE_INFINITY)
   const read = endpoint.takesBody ? await readBody(request, { bodyBytesMax }) : NO_BODY
   if (!read.ok) {
     if (read.reason !== 'too-large') return
-    meter.refused('requestBytes', { subscription: caller.subscription.id, code: 'too-large' })
-    return send(response, refuse(refuseSize('requestBytes', bodyBytesMax), { requestId }))
+    meter.refused('requestBytes', { subscription, code: 'too-large' })
+    return send(response, refuse(refuseSize('requestBytes', bodyBytesMax), refusable))
   }
   const { status, body, headers } = await endpoint.respond(caller, { body: read.body, requestId })
+  if (status >= 400) refusals?.note({ requestId, interface: 'rpc', subscription, status, ...refusedFields(body) })
   sendJson(response, status, body, { ...CORS, 'cache-control': 'no-store', ...headers })
+}
+
+function refusedFields(body: object): Pick<RefusedRequest, 'error' | 'limit' | 'message'> {
+  const { error, limit, message } = body as Partial<Record<'error' | 'limit' | 'message', string>>
+  return { error, limit, message }
 }
 
 const NO_BODY = { ok: true, body: Buffer.alloc(0) } as const
@@ -114,8 +141,4 @@ const NO_BODY = { ok: true, body: Buffer.alloc(0) } as const
 function send(response: ServerResponse, { status, body, headers, closes }: HttpResponse): void {
   if (closes === true) response.shouldKeepAlive = false
   sendText(response, status, body, { ...headers, ...CORS })
-}
-
-function isRead(request: IncomingMessage): boolean {
-  return request.method === 'GET' || request.method === 'HEAD'
 }

@@ -1,20 +1,12 @@
 import type { CustomerLog } from '../access/customer-log.ts'
 import { ERRORS } from '../contract/errors.ts'
 import { LIMIT_LABELS } from '../contract/limits.ts'
-import { RPC_METHODS } from '../contract/rpc-methods.ts'
+import { COUNTED_METHODS } from '../contract/rpc-methods.ts'
 import { OTHER } from '../platform/telemetry/metric-series.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
-import { GEYSER_METHODS } from './geyser/methods.ts'
-import { PUBSUB_KINDS } from './pubsub/request.ts'
 
 const INTERFACES = ['rpc', 'ws', 'grpc'] as const
 const STREAMING = ['ws', 'grpc'] as const
-const METHODS: readonly string[] = [
-  ...Object.keys(RPC_METHODS),
-  ...PUBSUB_KINDS.flatMap((kind) => [`${kind}Subscribe`, `${kind}Unsubscribe`]),
-  'getRateLimits',
-  ...GEYSER_METHODS,
-]
 /** The limits of a plan and those of every plan, by their name in a refusal. */
 const LIMITS: readonly string[] = [
   ...Object.keys(LIMIT_LABELS),
@@ -24,6 +16,8 @@ const LIMITS: readonly string[] = [
   'controlPings',
   'cancelledCalls',
   'pagesPerSecond',
+  'documentsPerSecond',
+  'reflectionStreams',
   'grpcKinds',
   'grpcBlockedOwners',
   'grpcRequestBytes',
@@ -90,7 +84,7 @@ export type BundleReadings = {
 
 export function bundleMetrics(registry: MetricsRegistry, read: BundleReadings = NOTHING_TO_READ): BundleMetrics {
   const requests = registry.counter('sluice_bundle_requests_total', 'Requests admitted, by interface and method.', {
-    labels: { interface: INTERFACES, method: METHODS },
+    labels: { interface: INTERFACES, method: COUNTED_METHODS },
   })
   const refused = registry.counter(
     'sluice_bundle_refused_total',
@@ -137,7 +131,7 @@ export function bundleMetrics(registry: MetricsRegistry, read: BundleReadings = 
   )
 
   function listenerMeter(name: (typeof INTERFACES)[number]): ListenerMeter {
-    const byMethod = byName([...METHODS, OTHER], (method) => requests.with({ interface: name, method }))
+    const byMethod = byName([...COUNTED_METHODS, OTHER], (method) => requests.with({ interface: name, method }))
     const other = byMethod.get(OTHER) as Count
     const took = seconds.with({ interface: name })
     return {

@@ -1,14 +1,16 @@
 import { z } from 'zod'
 import { listenerOption } from '../contract/listener-option.ts'
 import { integer, section } from '../contract/option-fields.ts'
+import { publicUrlOption } from '../contract/public-url.ts'
 
 export const bundleOptions = z.strictObject({
-  rpc: section(
-    'JSON-RPC over HTTP: token in x-token, Authorization, x-api-key, or the query as api-key or api_key.',
-    listenerOption('127.0.0.1:8899'),
-  ),
+  rpc: section('JSON-RPC over HTTP: token in x-token, Authorization, x-api-key, or the query as api-key or api_key.', {
+    ...listenerOption('127.0.0.1:8899'),
+    ...publicUrlOption('http'),
+  }),
   ws: section('PubSub over WebSocket: token in x-token or Authorization, or a ticket in the query.', {
     ...listenerOption('127.0.0.1:8900'),
+    ...publicUrlOption('ws'),
     queryToken: z
       .boolean()
       .default(false)
@@ -16,6 +18,7 @@ export const bundleOptions = z.strictObject({
   }),
   grpc: section('geyser.Geyser over gRPC: token in the metadata x-token or authorization.', {
     ...listenerOption('127.0.0.1:10010'),
+    ...publicUrlOption('grpc'),
     healthPerSecond: integer(1, 100_000)
       .default(50)
       .describe('Calls of grpc.health.v1 per second and address, without a token; the burst is ten seconds.'),

@@ -1,8 +1,12 @@
+import type { NotAssigned, Refused } from '../access/authorize.ts'
+import type { TokenInterface } from '../access/credentials.ts'
+import { type ExplainedRefusal, explainRefusal } from '../access/explain-refusal.ts'
 import type { OverLimit } from '../access/quota/charge.ts'
 import type { NoPermit } from '../access/quota/permits.ts'
-import { docsUrl, ERRORS, type TokenRefusal } from '../contract/errors.ts'
+import { ERRORS, type ErrorContext } from '../contract/errors.ts'
 import { LIMIT_LABELS } from '../contract/limits.ts'
 import type { HeldBytesLimit } from '../platform/http/response-budget.ts'
+import type { RefusalLog } from '../platform/telemetry/refusal-log.ts'
 import type { UpstreamFailure } from '../upstreams/http-call.ts'
 
 /** A refusal, independent of the protocol that carries it. A refused call is neither forwarded nor charged. */
@@ -12,13 +16,62 @@ export type Refusal = {
   /** Fields for the client's program. */
   readonly data: Readonly<Record<string, unknown>>
   readonly retryAfterSeconds?: number
+  /** Whose limit was reached, where the request itself does not carry it. For the log, not for the client. */
+  readonly subscription?: string
+}
+
+/** A request that may be refused: the id that its responses carry, and who is notified of a refusal. */
+export type RefusableRequest = ErrorContext & {
+  onRefused?: ((refusal: Refusal, requestId: string) => void) | undefined
+}
+
+/** Records refusals of one interface under the id of their request; of one subscription where it is known. */
+export function recordRefusals(
+  refusals: Pick<RefusalLog, 'note'> | undefined,
+  server: 'rpc' | 'ws',
+  subscription?: string,
+): RefusableRequest['onRefused'] {
+  if (refusals === undefined) return undefined
+  return ({ code, message, data, subscription: owner = subscription }, requestId) =>
+    refusals.note({
+      requestId,
+      interface: server,
+      subscription: owner,
+      error: code,
+      limit: textOf(data['limit']),
+      reason: textOf(data['reason']),
+      message,
+    })
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
 }
 
 /** The Rust Solana client honours whole seconds below 120 and nothing else; the exact time is in `data`. */
 const RETRY_AFTER_SECONDS_MAX = 119
 
-export function refuseToken(reason: TokenRefusal): Refusal {
-  return { code: 'unauthorized', message: 'missing or invalid token', data: { reason, fix: ERRORS.unauthorized.fix } }
+export function refuseToken(explained: ExplainedRefusal): Refusal {
+  return { code: 'unauthorized', message: 'missing or invalid token', data: explained }
+}
+
+/** The customer's retries cannot end it before the operator acts. */
+const NOT_ASSIGNED_RETRY_SECONDS = 30
+
+/** A valid token whose subscription has no node. */
+export function refuseNotAssigned(): Refusal {
+  const { sentence, fix } = ERRORS['not-assigned']
+  return {
+    code: 'not-assigned',
+    message: sentence,
+    data: { reason: 'not-assigned', fix },
+    retryAfterSeconds: NOT_ASSIGNED_RETRY_SECONDS,
+  }
+}
+
+/** A call that was refused for another reason than a limit. */
+export function refuseCaller(at: TokenInterface, refused: Refused | NotAssigned): Refusal {
+  return refused.reason === 'not-assigned' ? refuseNotAssigned() : refuseToken(explainRefusal(at, refused))
 }
 
 export function refuseOverLimit(over: OverLimit, method: string, nowMs: number): Refusal {
@@ -43,8 +96,9 @@ export function refuseOverLimit(over: OverLimit, method: string, nowMs: number):
   }
 }
 
-export function refusePermit({ limitName, limitSize }: NoPermit): Refusal {
+export function refusePermit({ limitName, limitSize }: NoPermit, subscription?: string): Refusal {
   return {
+    ...(subscription === undefined ? {} : { subscription }),
     code: 'rate-limited',
     message: `limit reached: ${limitSize} ${LIMIT_LABELS[limitName]}`,
     data: { reason: 'connections', limit: limitName, size: limitSize },
@@ -54,6 +108,11 @@ export function refusePermit({ limitName, limitSize }: NoPermit): Refusal {
 
 export function refuseSize(limit: 'requestBytes' | 'batchItems', size: number): Refusal {
   return { code: 'too-large', message: `limit reached: ${size} ${LIMIT_LABELS[limit]}`, data: { limit, size } }
+}
+
+/** A body whose content type or encoding is not read here. */
+export function refuseMediaType(message: string): Refusal {
+  return { code: 'unsupported-media-type', message, data: { fix: ERRORS['unsupported-media-type'].fix } }
 }
 
 /** A compressed body whose inflation ratio is beyond that of any real request. */
@@ -88,12 +147,13 @@ export function refuseFailure({ kind }: UpstreamFailure): Refusal {
 }
 
 /** The JSON-RPC response to one refused call, with its id byte for byte. */
-export function errorResponse(refusal: Refusal, requestId: string, id: string): string {
+export function errorResponse(refusal: Refusal, request: RefusableRequest, id: string): string {
   const { code, message, data } = refusal
+  request.onRefused?.(refusal, request.requestId)
   const error = {
     code: (ERRORS[code] as { jsonRpc?: number }).jsonRpc ?? ERRORS.internal.jsonRpc,
     message,
-    data: { ...data, request_id: requestId, docs_url: docsUrl(code) },
+    data: { ...data, request_id: request.requestId, docs_url: request.docsUrl?.(code) },
   }
   return `{"jsonrpc":"2.0","error":${JSON.stringify(error)},"id":${id}}`
 }

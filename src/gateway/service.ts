@@ -1,12 +1,15 @@
 import { createCustomerLog } from '../access/customer-log.ts'
 import type { Access } from '../access/service.ts'
+import type { DocsUrl } from '../contract/errors.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
 import { createResponseBudget, type ResponseBudget } from '../platform/http/response-budget.ts'
+import type { StaticFiles } from '../platform/http/server/static-file.ts'
 import type { ListenerOptions } from '../platform/net/listener.ts'
 import type { ListenerMetrics } from '../platform/net/listener-metrics.ts'
 import type { Logger } from '../platform/telemetry/logger.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
+import type { RefusalLog } from '../platform/telemetry/refusal-log.ts'
 import type { Upstreams } from '../upstreams/service.ts'
 import { logConnections } from './account/connection-notes.ts'
 import { type Connections, createConnections } from './account/connections.ts'
@@ -29,8 +32,8 @@ export type BundleListeners = {
   readonly rpc: ListenerOptions
   readonly ws: ListenerOptions & { readonly queryToken: boolean }
   readonly grpc: ListenerOptions & { readonly healthPerSecond: number }
-  /** The public address of the WebSocket server; sent with each ticket. */
-  readonly wsUrl?: ((port: number) => string) | undefined
+  /** The public address of the WebSocket server, sent with each ticket; undefined where none is configured. */
+  readonly wsUrl?: ((port: number) => string | undefined) | undefined
   /** Addresses and networks of proxies whose `x-forwarded-for` is used. */
   readonly trustedProxies?: readonly string[] | undefined
   /** Refused tokens of one address before further refusals are delayed. */
@@ -49,6 +52,12 @@ export type BundleDeps = {
   readonly listenerMetrics: (server: 'rpc' | 'ws' | 'grpc') => ListenerMetrics
   /** Bytes of requests and responses that the process holds; a default where it is missing. */
   readonly budget?: ResponseBudget | undefined
+  /** Served under `/docs`; none where it is missing. */
+  readonly documents?: StaticFiles | undefined
+  /** Pages of errors; errors have no `docs_url` where it is missing. */
+  readonly docsUrl?: DocsUrl | undefined
+  /** Records refused requests under their id. */
+  readonly refusals?: RefusalLog | undefined
 }
 
 const MIB = 2 ** 20
@@ -67,7 +76,15 @@ export type Bundle = AsyncDisposable & {
 
 /** Starts the RPC, WebSocket and gRPC servers in front of the upstreams. One token and one budget are valid for all three. */
 export async function startBundle(listeners: BundleListeners, deps: BundleDeps): Promise<Bundle> {
-  const { access, upstreams, clock, random, listenerMetrics } = deps
+  const {
+    access,
+    upstreams,
+    clock,
+    random,
+    listenerMetrics,
+    documents = () => undefined,
+    docsUrl = () => undefined,
+  } = deps
   const budget = deps.budget ?? createResponseBudget(DEFAULT_BUDGET, clock)
   const log = deps.log.child({ part: 'bundle' })
   await using opening = new AsyncDisposableStack()
@@ -90,7 +107,8 @@ export async function startBundle(listeners: BundleListeners, deps: BundleDeps):
   readings.cache = cache
   const direct = createForward(upstreams)
   const forward = cache === undefined ? direct : withResponseCache(direct, upstreams, cache)
-  const common = { access, upstreams, log, clock, random, connections, tarpit, metrics }
+  const { refusals } = deps
+  const common = { access, upstreams, log, clock, random, connections, tarpit, metrics, docsUrl, refusals }
   const { queryToken, ...wsListen } = listeners.ws
   const ws = opening.use(
     await startWsServer(
@@ -118,6 +136,7 @@ export async function startBundle(listeners: BundleListeners, deps: BundleDeps):
         ...common,
         rpc,
         budget,
+        documents,
         meter: metrics.rpc,
         account: createAccountEndpoints({
           access,

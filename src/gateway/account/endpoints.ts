@@ -2,6 +2,7 @@ import type { Caller } from '../../access/authorize.ts'
 import type { Access } from '../../access/service.ts'
 import type { Clock } from '../../core/clock.ts'
 import { createKeyedBuckets } from '../../core/keyed-buckets.ts'
+import type { Paths } from '../../platform/http/server/path-rules.ts'
 import { CHECK_BYTES_MAX, checkGeyser } from '../geyser/check.ts'
 import type { ListenerMeter } from '../metrics.ts'
 import type { Connections } from './connections.ts'
@@ -18,7 +19,6 @@ export type AccountEndpointsDeps = {
 
 /** One endpoint. The server has checked token, method and body size before it calls `respond`. */
 export type AccountEndpoint = {
-  readonly method: 'GET' | 'POST'
   /** False: the body is not read. */
   readonly takesBody: boolean
   /** A body limit below that of the plan. */
@@ -50,7 +50,6 @@ export function createAccountEndpoints(deps: AccountEndpointsDeps): AccountEndpo
     [
       '/v1/whoami',
       {
-        method: 'GET',
         takesBody: false,
         respond(caller) {
           const own = connections.of(caller.subscription.id)
@@ -62,7 +61,6 @@ export function createAccountEndpoints(deps: AccountEndpointsDeps): AccountEndpo
     [
       '/v1/connections',
       {
-        method: 'GET',
         takesBody: false,
         respond(caller) {
           const own = connections.of(caller.subscription.id)
@@ -73,7 +71,6 @@ export function createAccountEndpoints(deps: AccountEndpointsDeps): AccountEndpo
     [
       '/v1/ws-ticket',
       {
-        method: 'POST',
         takesBody: false,
         respond(caller) {
           const { ticket, expiresAtMs } = access.issueTicket(caller, clock.nowMs())
@@ -85,7 +82,6 @@ export function createAccountEndpoints(deps: AccountEndpointsDeps): AccountEndpo
     [
       '/v1/geyser/check',
       {
-        method: 'POST',
         takesBody: true,
         bodyBytesMax: CHECK_BYTES_MAX,
         respond: (caller, { body, requestId }) => checkGeyser(access, caller, body, requestId),
@@ -96,7 +92,6 @@ export function createAccountEndpoints(deps: AccountEndpointsDeps): AccountEndpo
   /** A connection of another subscription gets the same response as an unknown one. */
   function closeEndpoint(id: string): AccountEndpoint {
     return {
-      method: 'POST',
       takesBody: false,
       respond(caller, { requestId }) {
         if (connections.close(caller.subscription.id, id)) return { status: 200, body: { id, closed: true } }
@@ -136,7 +131,17 @@ function tooMany(requestId: string): EndpointResponse {
 export const PAGES_PER_SECOND = 20
 /** Each such part of a body costs as much as one more request. */
 const BODY_BYTES_PER_PAGE = 16 * 1024
-const CLOSE_PATH = /^\/v1\/connections\/(\w{1,64})\/close$/
+
+/** The paths with their methods. */
+export const ACCOUNT_PATHS = {
+  '/v1/whoami': ['GET'],
+  '/v1/connections': ['GET'],
+  '/v1/connections/{id}/close': ['POST'],
+  '/v1/ws-ticket': ['POST'],
+  '/v1/geyser/check': ['POST'],
+} as const satisfies Paths
+
+const CLOSE_PATH = /^\/v1\/connections\/([^/]+)\/close$/
 /** In `/v1/whoami`, and in `/v1/connections`. */
 const CONNECTIONS_SHOWN_MAX = 100
 const CONNECTIONS_LISTED_MAX = 1000

@@ -1,6 +1,7 @@
 import type { Caller } from '../../access/authorize.ts'
 import { methodCost } from '../../access/plan.ts'
 import type { Access } from '../../access/service.ts'
+import { ERRORS } from '../../contract/errors.ts'
 import type { Limits } from '../../contract/limits.ts'
 import { tooLarge } from '../../platform/grpc/frame-reader.ts'
 import { createTimeSlices } from '../../platform/process/time-slices.ts'
@@ -36,11 +37,15 @@ type CheckResponse = {
  */
 export async function checkGeyser(
   access: Pick<Access, 'permits'>,
-  { limits, subscription }: Caller,
+  { limits, subscription, awaitsNode }: Caller,
   body: Buffer,
   requestId: string,
 ): Promise<CheckResponse> {
-  const verdict = isTooComplex(body, limits) ? refuse('grpcRequestFields', TOO_COMPLEX) : await check(body, limits)
+  const verdict = awaitsNode
+    ? refuse('not-assigned', ERRORS['not-assigned'].sentence)
+    : isTooComplex(body, limits)
+      ? refuse('grpcRequestFields', TOO_COMPLEX)
+      : await check(body, limits)
   if ('malformed' in verdict) {
     const message = `not a SubscribeRequest in JSON: ${verdict.malformed}`
     return { status: 400, body: { error: 'invalid-request', message, request_id: requestId } }

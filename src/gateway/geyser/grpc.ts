@@ -1,12 +1,16 @@
 import { CREDENTIAL_SOURCES, collectToken } from '../../access/credentials.ts'
+import { explainRefusal } from '../../access/explain-refusal.ts'
+import type { Random } from '../../core/random.ts'
 import type { GrpcCall } from '../../platform/grpc/call.ts'
 import { startGrpcServer } from '../../platform/grpc/server.ts'
-import { GrpcCode } from '../../platform/grpc/status.ts'
+import { GrpcCode, type GrpcStatus } from '../../platform/grpc/status.ts'
 import type { ListenerOptions } from '../../platform/net/listener.ts'
 import type { ListenerMetrics } from '../../platform/net/listener-metrics.ts'
+import type { RefusalLog } from '../../platform/telemetry/refusal-log.ts'
 import type { AuthTarpit } from '../auth-tarpit.ts'
 import { refuseToken } from '../refusal.ts'
 import { createGrpcHealth, type GrpcHealthOptions } from './health.ts'
+import { createReflection } from './reflection.ts'
 import { grpcStatusOf } from './refusal.ts'
 import { createGeyser, type GeyserDeps, type GeyserOptions } from './service.ts'
 
@@ -16,7 +20,12 @@ export type GrpcServerOptions = Partial<GeyserOptions & GrpcHealthOptions> & {
   readonly sweepMs?: number
 }
 
-export type GrpcServerDeps = GeyserDeps & ListenerMetrics & { readonly tarpit: AuthTarpit }
+export type GrpcServerDeps = GeyserDeps &
+  ListenerMetrics & {
+    readonly tarpit: AuthTarpit
+    readonly random?: Random
+    readonly refusals?: RefusalLog | undefined
+  }
 
 export type GrpcServer = AsyncDisposable & {
   readonly address: { readonly host: string; readonly port: number }
@@ -34,7 +43,7 @@ const METADATA_BYTES_MAX = 16 * 1024
 const SPREAD_MS = 5000
 const GEYSER_PATH = /^\/geyser\.Geyser\/(\w{1,64})$/
 
-/** The gRPC server: geyser.Geyser with a token, and the health check without. */
+/** The gRPC server: geyser.Geyser and reflection with a token, and the health check without. */
 export async function startGeyserServer(settings: GrpcServerOptions, deps: GrpcServerDeps): Promise<GrpcServer> {
   const options = { ...DEFAULTS, ...settings }
   const { access, clock, tarpit, metrics } = deps
@@ -42,32 +51,50 @@ export async function startGeyserServer(settings: GrpcServerOptions, deps: GrpcS
   await using opening = new AsyncDisposableStack()
   const geyser = createGeyser(options, { ...deps, log })
   const health = createGrpcHealth(options, { clock, meter: metrics.grpc })
+  const reflection = createReflection(options, { access, clock, meter: metrics.grpc })
 
   function onCall(call: GrpcCall): void {
     const peer = { remoteAddress: call.remoteAddress, headers: call.rawMetadata }
     if (health.serve(call, () => tarpit.addressOf(peer))) return
+    const isReflection = reflection.isServed(call.path)
     const method = GEYSER_PATH.exec(call.path)?.[1]
     // The path is not echoed: a token written into it must not reach a log.
-    if (method === undefined)
+    if (method === undefined && !isReflection)
       return call.end({ code: GrpcCode.unimplemented, message: 'this method is not served here' })
+    let subscription: string | undefined
+    call.onClose((status) => recordEnd(call.requestId, status, subscription))
     const caller = access.authenticate(collectToken(CREDENTIAL_SOURCES.grpc, call.rawMetadata), 'bundle', clock.nowMs())
-    if (caller.ok) return geyser.serve(call, caller, { method, remoteAddress: tarpit.addressOf(peer) })
-    const { reason } = caller
+    if (caller.ok) {
+      subscription = caller.subscription.id
+      if (method === undefined) return reflection.serve(call, caller)
+      return geyser.serve(call, caller, { method, remoteAddress: tarpit.addressOf(peer) })
+    }
+    const status = grpcStatusOf(refuseToken(explainRefusal('grpc', caller, { headers: call.rawMetadata })))
     tarpit.refuse(peer, metrics.grpc.late, (closes) => {
-      call.end(grpcStatusOf(refuseToken(reason)))
+      call.end(status)
       if (closes) call.closeConnection()
     })
+  }
+
+  /** A call that ended with an error, here or at the node; the client has its id in the trailers. */
+  function recordEnd(requestId: string, status: GrpcStatus | undefined, subscription: string | undefined): void {
+    if (status === undefined || status.code === GrpcCode.ok || status.code === GrpcCode.cancelled) return
+    deps.refusals?.note({ requestId, interface: 'grpc', subscription, status: status.code, message: status.message })
   }
 
   const { onRefused, onNotAfter } = deps
   const server = opening.use(
     await startGrpcServer(
       { listen: options.listen, metadataBytesMax: METADATA_BYTES_MAX },
-      { log, clock, onCall, onRefused, onNotAfter },
+      { log, clock, onCall, onRefused, onNotAfter, ...(deps.random === undefined ? {} : { random: deps.random }) },
     ),
   )
-  opening.use(access.onChange(() => geyser.sweep()))
-  const sweeping = opening.use(clock.setRepeating(options.sweepMs, () => geyser.sweep()))
+  const sweep = () => {
+    geyser.sweep()
+    reflection.sweep()
+  }
+  opening.use(access.onChange(sweep))
+  const sweeping = opening.use(clock.setRepeating(options.sweepMs, sweep))
   sweeping.unref?.()
   const opened = opening.move()
 

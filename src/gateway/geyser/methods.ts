@@ -1,18 +1,5 @@
 import type { Limits } from '../../contract/limits.ts'
-
-/** Methods of geyser.Geyser with one request and one response. Any other method may be a stream and needs a permit. */
-const GEYSER_UNARY = [
-  'SubscribeReplayInfo',
-  'Ping',
-  'GetLatestBlockhash',
-  'GetBlockHeight',
-  'GetSlot',
-  'IsBlockhashValid',
-  'GetVersion',
-] as const
-
-/** The methods with a label in metrics. Other methods are forwarded all the same. */
-export const GEYSER_METHODS = [...GEYSER_UNARY, 'Subscribe', 'SubscribeDeshred', 'SubscribeGossip'] as const
+import { GEYSER_UNARY } from '../../contract/rpc-methods.ts'
 
 /** The largest message a node accepts by default (bundle.md section 9). */
 const MESSAGE_BYTES_MAX = 4 * 1024 * 1024

@@ -28,8 +28,11 @@ export function endLater(
 }
 
 function detailsOf({ data }: Refusal): string[] {
-  const { reason, limit, retryAfterMs, resetsAt } = data
-  if (typeof limit !== 'string') return typeof reason === 'string' ? [`reason: ${reason}`] : []
+  const { reason, limit, retryAfterMs, resetsAt, fix } = data
+  if (typeof limit !== 'string') {
+    const named = Object.entries({ reason, fix }).filter(([, text]) => typeof text === 'string')
+    return named.map(([name, text]) => `${name}: ${String(text)}`)
+  }
   if (typeof retryAfterMs !== 'number' || typeof resetsAt !== 'string') return [`limit: ${limit}`]
   return [`limit: ${limit}`, `try again in ${retryAfterMs} ms (${resetsAt})`]
 }

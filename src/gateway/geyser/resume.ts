@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts'
 import type { GrpcStream } from '../../platform/grpc/stream.ts'
 import type { UpstreamNode } from '../../upstreams/node.ts'
-import type { Upstream } from '../../upstreams/service.ts'
+import type { Upstream } from '../../upstreams/started-pool.ts'
 import type { PolicyPass } from './policy.ts'
 
 /** Another node for a lost stream: the new call, and its first request. */
@@ -71,6 +71,7 @@ export function createResume({ upstream, path, metadata, clock }: ResumeDeps): R
         attempts += 1
         if (attempts > 1) await wait(clock, FIRST_WAIT_MS * 2 ** (attempts - 1))
         const opened = await upstream().grpc.open(path, metadata, {
+          isStream: true,
           except: attempts === ATTEMPTS_MAX ? undefined : lost,
         })
         if (opened.ok) return { ...opened, request: withFromSlot(last.message, fromSlot(last, lastSlot)) }

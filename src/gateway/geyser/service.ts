@@ -8,7 +8,7 @@ import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { Upstreams } from '../../upstreams/service.ts'
 import type { Connections } from '../account/connections.ts'
 import type { BundleMetrics } from '../metrics.ts'
-import { refuseOverLimit, refusePermit, refuseToken, refuseUpstream } from '../refusal.ts'
+import { refuseCaller, refuseOverLimit, refusePermit, refuseUpstream } from '../refusal.ts'
 import { budgetHeaders } from '../rpc/http-response.ts'
 import { isUnary, requestBytesMax } from './methods.ts'
 import { type PolicyPass, policyOf, undecidedBy } from './policy.ts'
@@ -64,7 +64,7 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
   }
 
   /** Charges a call; undefined where it is refused, after `refuse` was called with the status. */
-  function charge(caller: Caller, charged: Call, refuse: (status: GrpcStatus, isLimit: boolean) => void) {
+  function charge(caller: Caller, charged: Call, refuse: (status: GrpcStatus, isDelayed: boolean) => void) {
     const admission = access.admit(caller, charged)
     if (admission.ok) {
       meter.request(charged.method)
@@ -73,7 +73,7 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
     if ('limitName' in admission) {
       meter.refused(admission.limitName)
       refuse(grpcStatusOf(refuseOverLimit(admission, charged.method, clock.nowMs()), admission), true)
-    } else refuse(grpcStatusOf(refuseToken(admission.reason)), false)
+    } else refuse(grpcStatusOf(refuseCaller('grpc', admission)), admission.reason === 'not-assigned')
     return undefined
   }
 
@@ -97,17 +97,17 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
       const status = grpcStatusOf(refusePermit(permit), access.quota(caller))
       return refuseLater(call, () => call.end(status))
     }
-    const admission = charge(caller, charged, (status, isLimit) => {
+    const admission = charge(caller, charged, (status, isDelayed) => {
       permit?.release()
-      if (isLimit) refuseLater(call, () => call.end(status))
+      if (isDelayed) refuseLater(call, () => call.end(status))
       else call.end(status)
     })
     if (admission === undefined) return
     call.onClose(() => permit?.release())
 
-    const upstream = () => upstreams.of(caller.subscription.id)
+    const upstream = () => upstreams.of(caller.nodeUser)
     const metadata = singleValues(call.metadata)
-    const opened = await upstream().grpc.open(call.path, metadata)
+    const opened = await upstream().grpc.open(call.path, metadata, { isStream })
     if (!opened.ok) {
       access.refund(caller, charged)
       permit?.release()
@@ -164,8 +164,8 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
         isFirst = false
         return passed(message, verdict)
       }
-      const again = charge(entry.caller, charged, (status, isLimit) => {
-        if (!isLimit) return relay.end(status)
+      const again = charge(entry.caller, charged, (status, isDelayed) => {
+        if (!isDelayed) return relay.end(status)
         relay.stopMessages()
         refuseLater(call, () => relay.end(status))
       })
@@ -241,7 +241,9 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
   function check(entry: Open): void {
     const { caller, isStream, relay } = entry
     const renewed = access.renew(caller.tokenSha256, 'bundle', clock.nowMs())
-    if (!renewed.ok) return relay.end(grpcStatusOf(refuseToken(renewed.reason)))
+    const refusal = renewed.ok ? access.refuseWithoutNode(renewed) : renewed
+    if (refusal !== undefined) return relay.end(grpcStatusOf(refuseCaller('grpc', refusal)))
+    if (!renewed.ok) return
     entry.caller = renewed
     const { lastDataMs } = relay
     if (isStream && lastDataMs !== undefined && clock.monotonicMs() - lastDataMs > options.stallMs) {

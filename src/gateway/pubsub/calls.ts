@@ -5,7 +5,14 @@ import { type RpcCall, writeCall } from '../../solana/json/json-rpc.ts'
 import { readCompleteResponse } from '../../upstreams/complete-response.ts'
 import type { UpstreamResponse } from '../../upstreams/http-call.ts'
 import type { ListenerMeter } from '../metrics.ts'
-import { errorResponse, type Refusal, refuseFailure, refuseHeldBytes, refuseUpstream } from '../refusal.ts'
+import {
+  errorResponse,
+  type RefusableRequest,
+  type Refusal,
+  refuseFailure,
+  refuseHeldBytes,
+  refuseUpstream,
+} from '../refusal.ts'
 import type { Forward } from '../rpc/forward.ts'
 import { isFastPathId } from '../rpc/request.ts'
 import { replaceId } from '../rpc/response-id.ts'
@@ -24,7 +31,8 @@ export type WsCalls = {
 export type WsCallsDeps = {
   readonly access: Pick<Access, 'refund'>
   readonly forward: Forward
-  readonly requestId: string
+  /** The request that opened the connection. */
+  readonly request: RefusableRequest
   /** Identifies the client: the slot it sees never goes back. */
   readonly connection: object
   readonly meter: Pick<ListenerMeter, 'refused'>
@@ -34,17 +42,17 @@ export type WsCallsDeps = {
 
 /** Ordinary JSON-RPC calls over a WebSocket. */
 export function createWsCalls(deps: WsCallsDeps): WsCalls {
-  const { access, requestId, connection, meter, budget } = deps
+  const { access, request, connection, meter, budget } = deps
   let inFlight = 0
 
   async function forward(caller: Caller, call: RpcCall & { readonly id: string }): Promise<string | Buffer> {
-    const refuse = (refusal: Refusal) => errorResponse(refusal, requestId, call.id)
+    const refuse = (refusal: Refusal) => errorResponse(refusal, request, call.id)
     const sentId = isFastPathId(call.id) ? call.id : '0'
     const outgoing = {
       body: Buffer.from(writeCall(call, sentId)),
       methods: [call.method],
       single: { params: call.paramsText, id: sentId },
-      subscriptionId: caller.subscription.id,
+      nodeUser: caller.nodeUser,
       connection,
     }
     const response = await new Promise<UpstreamResponse>((resolve) => deps.forward(outgoing, resolve))
@@ -83,7 +91,7 @@ export function createWsCalls(deps: WsCallsDeps): WsCalls {
       if (inFlight >= IN_FLIGHT_MAX) {
         meter.refused('callsInFlight', { subscription: caller.subscription.id, code: 'rate-limited' })
         access.refund(caller, { interface: 'ws', method: call.method })
-        return errorResponse(refuseOnConnection('callsInFlight', IN_FLIGHT_MAX, 'calls in flight'), requestId, call.id)
+        return errorResponse(refuseOnConnection('callsInFlight', IN_FLIGHT_MAX, 'calls in flight'), request, call.id)
       }
       inFlight += 1
       try {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Upstream } from '../../upstreams/service.ts'
+import type { Upstream } from '../../upstreams/started-pool.ts'
 import { createCatchUp, type Missed } from './catch-up.ts'
 
 type ForwardAsync = Upstream['forwardAsync']

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { JsonScanner } from '../../solana/json/scan.ts'
 import { upstreamRequest } from '../../upstreams/http-call.ts'
-import type { Upstream } from '../../upstreams/service.ts'
+import type { Upstream } from '../../upstreams/started-pool.ts'
 import { canonicalParams, type PubSubKind } from './request.ts'
 
 /** A change that a subscription missed while it had no node: the `result` of a notification to send now, as text. */

@@ -1,14 +1,16 @@
 import type { Admission, Caller } from '../../access/authorize.ts'
 import type { Access } from '../../access/service.ts'
-import { ERRORS } from '../../contract/errors.ts'
+import { type DocsUrl, ERRORS, type TokenRefusal } from '../../contract/errors.ts'
+import type { NodeUser } from '../../contract/products.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { ResponseBudget } from '../../platform/http/response-budget.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
+import type { RefusalLog } from '../../platform/telemetry/refusal-log.ts'
 import { WsCloseCode, type WsConnection } from '../../platform/ws/connection.ts'
 import { type RpcCall, writeResult } from '../../solana/json/json-rpc.ts'
 import { whoami } from '../account/whoami.ts'
 import type { ListenerMeter } from '../metrics.ts'
-import { errorResponse, refuseOverLimit, refuseSize, refuseToken, refuseUpstream } from '../refusal.ts'
+import { errorResponse, recordRefusals, refuseCaller, refuseOverLimit, refuseSize, refuseUpstream } from '../refusal.ts'
 import type { Forward } from '../rpc/forward.ts'
 import { type RpcItem, readRpcBody } from '../rpc/request.ts'
 import { replaceId } from '../rpc/response-id.ts'
@@ -29,16 +31,18 @@ export type WsClientDeps = {
   readonly log: Logger
   readonly meter: Pick<ListenerMeter, 'request' | 'refused'>
   readonly gapsReported: { inc(): void }
+  readonly docsUrl?: DocsUrl | undefined
+  readonly refusals?: RefusalLog | undefined
 }
 
 export type WsHandshake = { readonly caller: Caller; readonly wantsGaps: boolean; readonly requestId: string }
 
 export type WsClient = {
   readonly tokenSha256: string
-  readonly subscriptionId: string
+  readonly nodeUser: NodeUser
   /** Number of live subscriptions. */
   readonly subscriptions: number
-  /** Takes over the caller as the store has it now; closes with 4401 where its token is no longer valid. */
+  /** Takes over the caller as the store has it now; closes with 4401 where its token is no longer valid, with 1013 where it has no node. */
   renew(caller: ReturnType<Access['renew']>): void
   /** Closes with 1012 because the subscription has other nodes now; the client reconnects to them. */
   move(): void
@@ -56,10 +60,12 @@ export function serveWsClient(connection: WsConnection, handshake: WsHandshake, 
   const { access, clock, log, meter } = deps
   const { requestId } = handshake
   let { caller } = handshake
+  const onRefused = recordRefusals(deps.refusals, 'ws', caller.subscription.id)
+  const request = { requestId, docsUrl: deps.docsUrl, onRefused }
   let free = FREE_BURST
   let freeAtMs = clock.monotonicMs()
   const { forward, budget } = deps
-  const calls = createWsCalls({ access, forward, requestId, connection, meter, budget })
+  const calls = createWsCalls({ access, forward, request, connection, meter, budget })
   const subscriptions = createWsSubscriptions({
     access,
     upstreamSubscriptions: deps.upstreamSubscriptions,
@@ -94,7 +100,7 @@ export function serveWsClient(connection: WsConnection, handshake: WsHandshake, 
     }
     if (body.kind === 'too-many') {
       meter.refused('batchItems', { subscription: caller.subscription.id, code: 'too-large' })
-      if (takeFree()) connection.send(errorResponse(refuseSize('batchItems', body.limit), requestId, 'null'))
+      if (takeFree()) connection.send(errorResponse(refuseSize('batchItems', body.limit), request, 'null'))
       return
     }
     const replies = (await Promise.all(body.items.map(respondToItem))).filter((reply) => reply !== undefined)
@@ -132,7 +138,7 @@ export function serveWsClient(connection: WsConnection, handshake: WsHandshake, 
     const permit = subscriptions.reserve(caller)
     if (!permit.ok) {
       meter.refused('wsSubscriptions')
-      return { text: errorResponse(permit.refusal, requestId, call.id) }
+      return { text: errorResponse(permit.refusal, request, call.id) }
     }
     const charged = caller
     const admission = access.admit(charged, { interface: 'ws', method: call.method })
@@ -141,7 +147,7 @@ export function serveWsClient(connection: WsConnection, handshake: WsHandshake, 
       return refused(admission, call)
     }
     meter.request(call.method)
-    const topic = { subscriptionId: charged.subscription.id, kind, params: call.paramsText }
+    const topic = { nodeUser: charged.nodeUser, kind, params: call.paramsText }
     const { id, response, start } = await subscriptions.subscribe(topic, permit)
     switch (response.kind) {
       case 'ready':
@@ -157,14 +163,15 @@ export function serveWsClient(connection: WsConnection, handshake: WsHandshake, 
   function refused(admission: Exclude<Admission, { ok: true }>, call: CallWithId): Reply {
     if ('limitName' in admission) {
       meter.refused(admission.limitName)
-      return { text: errorResponse(refuseOverLimit(admission, call.method, clock.nowMs()), requestId, call.id) }
+      return { text: errorResponse(refuseOverLimit(admission, call.method, clock.nowMs()), request, call.id) }
     }
     const { reason } = admission
-    return { text: errorResponse(refuseToken(reason), requestId, call.id), onSent: () => closeUnauthorized(reason) }
+    const text = errorResponse(refuseCaller('ws', admission), request, call.id)
+    return { text, onSent: () => closeRefused(reason) }
   }
 
   function noUpstream({ id }: CallWithId): string {
-    return errorResponse(refuseUpstream('no-upstream'), requestId, id)
+    return errorResponse(refuseUpstream('no-upstream'), request, id)
   }
 
   function rateLimits({ id }: CallWithId): string {
@@ -172,8 +179,9 @@ export function serveWsClient(connection: WsConnection, handshake: WsHandshake, 
     return writeResult(id, JSON.stringify({ budget, month, limits, open }))
   }
 
-  function closeUnauthorized(reason: string): void {
-    connection.close(ERRORS.unauthorized.close, `token ${reason}`)
+  function closeRefused(reason: TokenRefusal | 'not-assigned'): void {
+    if (reason === 'not-assigned') connection.close(ERRORS['not-assigned'].close, 'no node is assigned')
+    else connection.close(ERRORS.unauthorized.close, `token ${reason}`)
   }
 
   connection.onMessage((text) => {
@@ -188,13 +196,17 @@ export function serveWsClient(connection: WsConnection, handshake: WsHandshake, 
 
   return {
     tokenSha256: caller.tokenSha256,
-    subscriptionId: caller.subscription.id,
+    get nodeUser() {
+      return caller.nodeUser
+    },
     get subscriptions() {
       return subscriptions.size
     },
     renew(current) {
-      if (current.ok) caller = current
-      else closeUnauthorized(current.reason)
+      if (!current.ok) return closeRefused(current.reason)
+      caller = current
+      const refusal = access.refuseWithoutNode(caller)
+      if (refusal !== undefined) closeRefused(refusal.reason)
     },
     move: () => connection.close(WsCloseCode.serviceRestart, 'moved to other nodes'),
   }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { canonicalParams, PUBSUB_KINDS, pubSubMethod, unsubscribedId } from './request.ts'
+import { PUBSUB_KINDS } from '../../contract/rpc-methods.ts'
+import { canonicalParams, pubSubMethod, unsubscribedId } from './request.ts'
 
 describe('PubSub requests', () => {
   it('knows the nine kinds and no other method', () => {

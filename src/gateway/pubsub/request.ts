@@ -1,18 +1,7 @@
+import { PUBSUB_KINDS } from '../../contract/rpc-methods.ts'
 import { canonicalJson } from '../rpc/canonical-json.ts'
 import { JSON_DEPTH_MAX } from '../rpc/request.ts'
 
-/** The kinds of subscriptions. Each has `<kind>Subscribe`, `<kind>Unsubscribe` and `<kind>Notification`. */
-export const PUBSUB_KINDS = [
-  'account',
-  'program',
-  'logs',
-  'signature',
-  'slot',
-  'slotsUpdates',
-  'root',
-  'block',
-  'vote',
-] as const
 export type PubSubKind = (typeof PUBSUB_KINDS)[number]
 
 export type PubSubMethod = { readonly kind: PubSubKind; readonly verb: 'Subscribe' | 'Unsubscribe' }

@@ -6,7 +6,7 @@ import { createPermits } from '../../access/quota/permits.ts'
 import { createWsSubscriptions } from './subscriptions.ts'
 import type { UpstreamSubscriber } from './upstream-subscription.ts'
 
-const TOPIC = { subscriptionId: 'sub', kind: 'logs', params: '["all"]' } as const
+const TOPIC = { nodeUser: { subscriptionId: 'sub', mayUseShared: true }, kind: 'logs', params: '["all"]' } as const
 const CALLER = { subscription: { id: 'sub' }, limits: BUILT_IN_PLANS.starter } as unknown as Caller
 
 function start() {

@@ -2,6 +2,7 @@ import type { Caller } from '../../access/authorize.ts'
 import { WS_SUBSCRIPTIONS_PER_CONNECTION_MAX } from '../../access/plan.ts'
 import type { Permit } from '../../access/quota/permits.ts'
 import type { Access } from '../../access/service.ts'
+import type { NodeUser } from '../../contract/products.ts'
 import type { WsConnection } from '../../platform/ws/connection.ts'
 import { type Refusal, refusePermit } from '../refusal.ts'
 import { refuseOnConnection } from './refusal.ts'
@@ -22,7 +23,7 @@ export type WsSubscriptions = Disposable & {
   /** A permit for one more subscription; to be released where it is not used. */
   reserve(caller: Caller): Permit | { readonly ok: false; readonly refusal: Refusal }
   subscribe(
-    topic: { readonly subscriptionId: string; readonly kind: PubSubKind; readonly params: string | undefined },
+    topic: { readonly nodeUser: NodeUser; readonly kind: PubSubKind; readonly params: string | undefined },
     permit: Permit,
   ): Promise<Subscribed>
   /** False where there is no such subscription. */

@@ -1,3 +1,4 @@
+import type { NodeUser } from '../../contract/products.ts'
 import type { Clock, Timer } from '../../core/clock.ts'
 import type { Random } from '../../core/random.ts'
 import type { FrameConsumer } from '../../platform/net/shared-frames.ts'
@@ -67,7 +68,7 @@ type Attempt = {
 
 /** One subscription at a node, shared by any number of clients and restored when the node is lost. */
 export class UpstreamSubscription {
-  readonly #topic: { readonly owner: string | undefined; readonly kind: PubSubKind; readonly params: string }
+  readonly #topic: { readonly owner: NodeUser | undefined; readonly kind: PubSubKind; readonly params: string }
   readonly #deps: UpstreamSubscriptionDeps
   readonly #subscribers = new Set<UpstreamSubscriber>()
   readonly #fanOut: FanOut
@@ -87,7 +88,7 @@ export class UpstreamSubscription {
   #minSlot: number | undefined
 
   constructor(
-    topic: { readonly owner: string | undefined; readonly kind: PubSubKind; readonly params: string },
+    topic: { readonly owner: NodeUser | undefined; readonly kind: PubSubKind; readonly params: string },
     deps: UpstreamSubscriptionDeps,
   ) {
     this.#topic = topic

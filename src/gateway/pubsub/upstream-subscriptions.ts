@@ -1,3 +1,4 @@
+import type { NodeUser } from '../../contract/products.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Random } from '../../core/random.ts'
 import type { FrameConsumer } from '../../platform/net/shared-frames.ts'
@@ -17,7 +18,7 @@ export type SubscriptionShare = {
 export type UpstreamSubscriptions = {
   /** Joins the upstream subscription that all clients of the same nodes with the same params share. */
   join(
-    topic: { readonly subscriptionId: string; readonly kind: PubSubKind; readonly params: string | undefined },
+    topic: { readonly nodeUser: NodeUser; readonly kind: PubSubKind; readonly params: string | undefined },
     subscriber: UpstreamSubscriber,
   ): SubscriptionShare
   readonly size: number
@@ -37,12 +38,12 @@ export function createUpstreamSubscriptions(deps: UpstreamSubscriptionsDeps): Up
   const deliveries = createDeliveries(deps.clock)
 
   return {
-    join({ subscriptionId, kind, params }, subscriber) {
+    join({ nodeUser, kind, params }, subscriber) {
       // A subscription with dedicated nodes shares nothing with others.
-      const owner = upstreams.of(subscriptionId) === upstreams.of(undefined) ? undefined : subscriptionId
+      const owner = upstreams.of(nodeUser) === upstreams.of(undefined) ? undefined : nodeUser
       const canonical = canonicalParams(params)
       // Params that nodes may read differently are forwarded as they are, and not shared.
-      const key = canonical === undefined ? undefined : `${owner ?? ''} ${kind} ${canonical}`
+      const key = canonical === undefined ? undefined : `${owner?.subscriptionId ?? ''} ${kind} ${canonical}`
       const upstreamSubscription = (key === undefined ? undefined : shared.get(key)) ?? create(key)
       upstreamSubscription.join(subscriber)
       return {

@@ -2,26 +2,38 @@ import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Caller, Refused } from '../../access/authorize.ts'
 import { CREDENTIAL_SOURCES, collectToken } from '../../access/credentials.ts'
+import { explainRefusal } from '../../access/explain-refusal.ts'
 import type { Permit } from '../../access/quota/permits.ts'
 import type { Access } from '../../access/service.ts'
+import type { DocsUrl } from '../../contract/errors.ts'
+import type { NodeUser } from '../../contract/products.ts'
 import { versionHeaders } from '../../contract/versions.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Random } from '../../core/random.ts'
 import { splitTarget } from '../../platform/http/request-headers.ts'
 import type { ResponseBudget } from '../../platform/http/response-budget.ts'
-import { sendRaw, sendText } from '../../platform/http/server/reply.ts'
+import { sendJson, sendRaw } from '../../platform/http/server/reply.ts'
 import { requestIdOf } from '../../platform/http/server/request-id.ts'
 import { startHttpServer } from '../../platform/http/server/server.ts'
 import type { ListenerOptions } from '../../platform/net/listener.ts'
 import type { ListenerMetrics } from '../../platform/net/listener-metrics.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
+import type { RefusalLog } from '../../platform/telemetry/refusal-log.ts'
 import { WsCloseCode } from '../../platform/ws/connection.ts'
 import { createWsServer, type WsRefusal } from '../../platform/ws/server.ts'
 import type { Upstreams } from '../../upstreams/service.ts'
 import type { Connections } from '../account/connections.ts'
 import type { AuthTarpit, Peer } from '../auth-tarpit.ts'
 import type { BundleMetrics } from '../metrics.ts'
-import { type Refusal, refusePermit, refuseToken, refuseUpstream } from '../refusal.ts'
+import {
+  type RefusableRequest,
+  type Refusal,
+  recordRefusals,
+  refuseNotAssigned,
+  refusePermit,
+  refuseToken,
+  refuseUpstream,
+} from '../refusal.ts'
 import type { Forward } from '../rpc/forward.ts'
 import { refuse } from '../rpc/http-response.ts'
 import { serveWsClient, type WsClient } from './client.ts'
@@ -48,6 +60,8 @@ export type WsServerDeps = ListenerMetrics & {
   readonly log: Logger
   readonly clock: Clock
   readonly random: Random
+  readonly docsUrl?: DocsUrl | undefined
+  readonly refusals?: RefusalLog | undefined
 }
 
 export type WsServer = AsyncDisposable & {
@@ -83,17 +97,18 @@ export async function startWsServer(options: WsServerOptions, deps: WsServerDeps
   const shared = createUpstreamSubscriptions(deps)
   /** With whether the subscription had dedicated nodes when the client connected. */
   const clients = new Map<WsClient, boolean>()
-  const credentialSources = options.queryToken === true ? CREDENTIAL_SOURCES.wsWithQuery : CREDENTIAL_SOURCES.ws
+  const tokenInterface = options.queryToken === true ? 'wsWithQuery' : 'ws'
   const admitted = new WeakMap<IncomingMessage, Admitted>()
+  const onRefused = recordRefusals(deps.refusals, 'ws')
   let isDraining = false
 
-  function hasDedicatedNodes(subscriptionId: string): boolean {
-    return upstreams.of(subscriptionId) !== upstreams.of(undefined)
+  function hasDedicatedNodes(user: NodeUser): boolean {
+    return upstreams.of(user) !== upstreams.of(undefined)
   }
 
   function authenticate(headers: readonly string[], query: string): Caller | Refused {
     const nowMs = clock.nowMs()
-    const presented = collectToken(credentialSources, headers, query)
+    const presented = collectToken(CREDENTIAL_SOURCES[tokenInterface], headers, query)
     const [ticket, ...more] = valuesOf(query, 'ticket')
     if (ticket === undefined) return access.authenticate(presented, 'bundle', nowMs)
     if (more.length > 0) return access.authenticate({ refused: 'conflicting' }, 'bundle', nowMs)
@@ -110,10 +125,11 @@ export async function startWsServer(options: WsServerOptions, deps: WsServerDeps
     const { query } = splitTarget(request.url)
     const caller = authenticate(request.rawHeaders, query)
     if (!caller.ok) return caller
+    if (access.refuseWithoutNode(caller) !== undefined) return refuseNotAssigned()
     const permit = access.permits.acquire(caller.subscription.id, 'wsConnections', caller.limits)
     if (!permit.ok) {
       meter.refused(permit.limitName)
-      return refusePermit(permit)
+      return refusePermit(permit, caller.subscription.id)
     }
     admitted.set(request, { caller, permit, requestId, query, remoteAddress: tarpit.addressOf(peer) })
     return caller
@@ -143,9 +159,20 @@ export async function startWsServer(options: WsServerOptions, deps: WsServerDeps
         const client = serveWsClient(
           connection,
           { caller, wantsGaps, requestId },
-          { access, upstreamSubscriptions: shared, forward, budget, clock, log, meter, gapsReported },
+          {
+            access,
+            upstreamSubscriptions: shared,
+            forward,
+            budget,
+            clock,
+            log,
+            meter,
+            gapsReported,
+            docsUrl: deps.docsUrl,
+            refusals: deps.refusals,
+          },
         )
-        clients.set(client, hasDedicatedNodes(caller.subscription.id))
+        clients.set(client, hasDedicatedNodes(caller.nodeUser))
         meter.open.inc()
         const leave = connections.enter({
           subscriptionId: caller.subscription.id,
@@ -170,7 +197,7 @@ export async function startWsServer(options: WsServerOptions, deps: WsServerDeps
     const requestId = requestIdOf(request, deps)
     const peer = { remoteAddress: request.socket.remoteAddress ?? '', headers: request.rawHeaders }
     const refuseWith = (refusal: Refusal) => {
-      const { status, body, headers } = asHandshake(refusal, requestId)
+      const { status, body, headers } = asHandshake(refusal, { requestId, docsUrl: deps.docsUrl, onRefused })
       sendRaw(socket, status, body, { ...versionHeaders?.(request.url ?? '/'), ...headers })
     }
     const outcome = admit(request, peer, requestId)
@@ -178,7 +205,9 @@ export async function startWsServer(options: WsServerOptions, deps: WsServerDeps
     if (!outcome.ok) {
       // A refused handshake closes its connection in any case.
       socket.on('error', () => socket.destroy())
-      return tarpit.refuse(peer, meter.late, () => refuseWith(refuseToken(outcome.reason)))
+      const { query } = splitTarget(request.url)
+      const explained = explainRefusal(tokenInterface, outcome, { headers: request.rawHeaders, query })
+      return tarpit.refuse(peer, meter.late, () => refuseWith(refuseToken(explained)))
     }
     ws.upgrade(request, socket, head)
     // Still there where the handshake was invalid: release its permit.
@@ -195,7 +224,7 @@ export async function startWsServer(options: WsServerOptions, deps: WsServerDeps
       known.set(tokenSha256, caller)
       client.renew(caller)
       // In the other direction no move is needed: losing the dedicated nodes moves its subscriptions to the shared ones.
-      if (!hadDedicatedNodes && hasDedicatedNodes(client.subscriptionId)) client.move()
+      if (!hadDedicatedNodes && hasDedicatedNodes(client.nodeUser)) client.move()
     }
   }
 
@@ -211,7 +240,11 @@ export async function startWsServer(options: WsServerOptions, deps: WsServerDeps
         headersFor: versionHeaders,
         onRefused: deps.onRefused,
         onNotAfter: deps.onNotAfter,
-        onRequest: (_, response) => sendText(response, 426, 'WebSocket only\n', { upgrade: 'websocket' }),
+        onRequest: (request, response) => {
+          const requestId = requestIdOf(request, deps)
+          const headers = { 'x-request-id': requestId, upgrade: 'websocket' }
+          sendJson(response, 426, { ...WEBSOCKET_ONLY, request_id: requestId }, headers)
+        },
         onUpgrade: upgrade,
       },
     ),
@@ -239,10 +272,16 @@ export async function startWsServer(options: WsServerOptions, deps: WsServerDeps
   }
 }
 
+/** Every path of this listener is the WebSocket. */
+const WEBSOCKET_ONLY = {
+  error: 'upgrade-required',
+  message: 'this address serves WebSockets only; JSON-RPC over HTTP has an address of its own',
+}
+
 /** The same body and headers as a refusal over RPC, in place of the upgrade. */
-function asHandshake(refusal: Refusal, requestId: string): WsRefusal & { headers: Record<string, string> } {
-  const { status, headers, body } = refuse(refusal, { requestId })
-  return { status, headers: { ...headers, 'x-request-id': requestId }, body: String(body) }
+function asHandshake(refusal: Refusal, request: RefusableRequest): WsRefusal & { headers: Record<string, string> } {
+  const { status, headers, body } = refuse(refusal, request)
+  return { status, headers: { ...headers, 'x-request-id': request.requestId }, body: String(body) }
 }
 
 /** Every value of a name in the query. A value that cannot be decoded stays as it is, and is then no valid ticket. */

@@ -44,7 +44,7 @@ export function createForwardBatch({ access, forward, meter, budget, refusalOf }
     const outgoing = {
       body: Buffer.from(`[${calls.map((call, at) => writeCall(call, sentIdOf(call, at))).join(',')}]`),
       methods: calls.map(({ method }) => method),
-      subscriptionId: caller.subscription.id,
+      nodeUser: caller.nodeUser,
       connection: request.connection,
     }
     forward(outgoing, (upstream) => {
@@ -79,7 +79,7 @@ export function createForwardBatch({ access, forward, meter, budget, refusalOf }
         calls.push(call)
       } else {
         lastLimit = refusalOf(admission, call.method)
-        if (call.id !== undefined) parts.push({ text: errorResponse(lastLimit, request.requestId, call.id) })
+        if (call.id !== undefined) parts.push({ text: errorResponse(lastLimit, request, call.id) })
       }
     }
     return { parts, calls, cost, lastLimit }
@@ -95,7 +95,8 @@ export function createForwardBatch({ access, forward, meter, budget, refusalOf }
     if (parts.length === 0) return noContent(caller, cost)
     const headers = jsonHeaders(access.quota(caller), cost)
     const status = lastLimit === undefined ? 200 : httpStatusOf(lastLimit)
-    const retry = status === 429 ? { 'retry-after': String(lastLimit?.retryAfterSeconds ?? 1) } : {}
+    const retryAfter = lastLimit?.retryAfterSeconds ?? (status === 429 ? 1 : undefined)
+    const retry: Record<string, string> = retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }
     const texts = parts.map((part) => ('text' in part ? part.text : ''))
     return { status, headers: { ...headers, ...retry }, body: `[${texts.join(',')}]` }
   }
@@ -116,7 +117,7 @@ export function createForwardBatch({ access, forward, meter, budget, refusalOf }
     const errorFor = (id: string, limit: HeldBytesLimit | undefined): string => {
       const refusal = limit === undefined ? failure : refuseHeldBytes(limit, budget.limits[limit])
       if (limit !== undefined) meter.refused(limit, { subscription: caller.subscription.id, code: 'overloaded' })
-      return errorResponse(refusal, request.requestId, id)
+      return errorResponse(refusal, request, id)
     }
     const source = hasResponded ? upstream : { body: NOTHING }
     const splice = new BatchSplice(parts, source, { budget, owner: caller.subscription.id, errorFor })

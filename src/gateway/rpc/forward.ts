@@ -1,8 +1,10 @@
+import type { NodeUser } from '../../contract/products.ts'
 import { rpcMethod } from '../../contract/rpc-methods.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { UpstreamResponse } from '../../upstreams/http-call.ts'
 import { type ClientView, createClientView } from '../../upstreams/pool.ts'
-import type { Upstream, Upstreams } from '../../upstreams/service.ts'
+import type { Upstreams } from '../../upstreams/service.ts'
+import type { Upstream } from '../../upstreams/started-pool.ts'
 import type { ListenerMeter } from '../metrics.ts'
 
 export type ForwardRequest = {
@@ -12,7 +14,7 @@ export type ForwardRequest = {
   readonly methods: readonly string[]
   /** Params and id of a call that is not in a batch, as text. */
   readonly single?: { readonly params: string | undefined; readonly id: string | undefined } | undefined
-  readonly subscriptionId: string
+  readonly nodeUser: NodeUser
   /** The client's connection: the slot it sees never goes back. */
   readonly connection: object
 }
@@ -35,8 +37,8 @@ export function createForward(upstreams: Pick<Upstreams, 'of'>): Forward {
     return view
   }
 
-  return ({ body, bodyBytes, methods, subscriptionId, connection }, done, nowMs) => {
-    const upstream = upstreams.of(subscriptionId)
+  return ({ body, bodyBytes, methods, nodeUser, connection }, done, nowMs) => {
+    const upstream = upstreams.of(nodeUser)
     // A batch may be retried on another node only when every call in it may.
     let kind: 'read' | 'write' = 'read'
     let isHeavy = false

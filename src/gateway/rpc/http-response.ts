@@ -1,7 +1,7 @@
 import type { Budget } from '../../access/quota/charge.ts'
 import type { ResponseRest } from '../../platform/http/response-rest.ts'
 import type { HttpResponse } from '../../platform/http/server/post.ts'
-import { errorResponse, httpStatusOf, type Refusal } from '../refusal.ts'
+import { errorResponse, httpStatusOf, type RefusableRequest, type Refusal } from '../refusal.ts'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 
@@ -53,15 +53,10 @@ export class ForwardedResponse implements HttpResponse {
 }
 
 /** Refuses a request as a whole, in the status too. */
-export function refuse(
-  refusal: Refusal,
-  request: { readonly requestId: string },
-  id = 'null',
-  budget?: Budget,
-): HttpResponse {
+export function refuse(refusal: Refusal, request: RefusableRequest, id = 'null', budget?: Budget): HttpResponse {
   const headers: Record<string, string> = { ...JSON_TYPE }
   if (refusal.code === 'unauthorized') headers['www-authenticate'] = 'Bearer'
   if (refusal.retryAfterSeconds !== undefined) headers['retry-after'] = String(refusal.retryAfterSeconds)
   if (budget !== undefined) Object.assign(headers, budgetHeaders(budget, 0))
-  return { status: httpStatusOf(refusal), headers, body: errorResponse(refusal, request.requestId, id) }
+  return { status: httpStatusOf(refusal), headers, body: errorResponse(refusal, request, id) }
 }

@@ -1,15 +1,17 @@
 import type { Caller } from '../../access/authorize.ts'
 import { CREDENTIAL_SOURCES, collectToken, type PresentedToken } from '../../access/credentials.ts'
+import type { DocsUrl } from '../../contract/errors.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Random } from '../../core/random.ts'
 import { createUlidSource } from '../../core/ulid.ts'
 import { gunzipBytes, INFLATE_RATIO_MAX } from '../../platform/http/gzip.ts'
-import { isJsonContentType, splitTarget } from '../../platform/http/request-headers.ts'
+import { isJsonRequest, JSON_REQUIRED, splitTarget } from '../../platform/http/request-headers.ts'
 import type { ResponseBudget } from '../../platform/http/response-budget.ts'
 import type { HttpResponse, PostHandler, PostHead, Responder } from '../../platform/http/server/post.ts'
 import { givenRequestId } from '../../platform/http/server/request-id.ts'
+import type { RefusalLog } from '../../platform/telemetry/refusal-log.ts'
 import type { ListenerMeter } from '../metrics.ts'
-import { refuseHeldBytes, refuseRatio, refuseSize } from '../refusal.ts'
+import { type Refusal, recordRefusals, refuseHeldBytes, refuseMediaType, refuseRatio, refuseSize } from '../refusal.ts'
 import { refuse } from './http-response.ts'
 import { encodeResponse } from './response-encoding.ts'
 import type { Rpc } from './rpc.ts'
@@ -20,15 +22,18 @@ export type RpcPostsDeps = {
   readonly clock: Clock
   readonly random: Random
   readonly budget: ResponseBudget
+  readonly docsUrl?: DocsUrl | undefined
+  readonly refusals?: RefusalLog | undefined
 }
 
 /** JSON-RPC over POST, for both HTTP readers: authentication by the head alone, then the body, gunzipped where it is compressed. */
 export function createRpcPosts(
   commonHeaders: Readonly<Record<string, string>>,
-  { rpc, meter, clock, random, budget }: RpcPostsDeps,
+  { rpc, meter, clock, random, budget, docsUrl, refusals }: RpcPostsDeps,
 ): PostHandler {
   const nextUlid = createUlidSource(random)
-  const deps = { rpc, meter, budget }
+  const deps = { rpc, meter, budget, docsUrl, refusals }
+  const onRefused = recordRefusals(refusals, 'rpc')
   return {
     headers: commonHeaders,
     validate(head) {
@@ -38,14 +43,17 @@ export function createRpcPosts(
       const nowMs = clock.nowMs()
       const requestId = reading.requestId ?? nextUlid(nowMs)
       // For every request, also where the head is in the header cache: the token may have been revoked since.
-      const caller = rpc.authenticate({ headers: head.headers, requestId, connection }, reading.presented, nowMs)
+      const request = { headers: head.headers, target: head.target, requestId, connection, docsUrl, onRefused }
+      const caller = rpc.authenticate(request, reading.presented, nowMs)
       if (!caller.ok) return { requestId, response: caller.response }
-      if (reading.refusal !== undefined) return { requestId, response: reading.refusal }
+      if (reading.fault !== undefined) return { requestId, response: refuseContent(reading.fault, requestId) }
       const post = new RpcPost(deps, caller, requestId, connection, reading)
       return (head.bodyBytes ?? 0) > post.bodyBytesMax ? { requestId, response: post.tooLarge() } : post
     },
   }
 }
+
+type PostDeps = Pick<RpcPostsDeps, 'rpc' | 'meter' | 'budget' | 'docsUrl' | 'refusals'>
 
 /** A request whose head is accepted: reads its body, forwards it, and encodes the response. */
 class RpcPost implements Responder {
@@ -53,24 +61,24 @@ class RpcPost implements Responder {
   /** Identifies the client: the slot it sees never goes back. */
   readonly connection: object
   readonly bodyBytesMax: number
-  readonly #deps: Pick<RpcPostsDeps, 'rpc' | 'meter' | 'budget'>
+  readonly docsUrl: DocsUrl | undefined
+  readonly #deps: PostDeps
   readonly #caller: Caller
   readonly #head: HeadReading
   #reader: Responder | undefined
 
-  constructor(
-    deps: Pick<RpcPostsDeps, 'rpc' | 'meter' | 'budget'>,
-    caller: Caller,
-    requestId: string,
-    connection: object,
-    head: HeadReading,
-  ) {
+  constructor(deps: PostDeps, caller: Caller, requestId: string, connection: object, head: HeadReading) {
     this.requestId = requestId
     this.connection = connection
     this.bodyBytesMax = caller.limits.requestBytes
+    this.docsUrl = deps.docsUrl
     this.#deps = deps
     this.#caller = caller
     this.#head = head
+  }
+
+  onRefused(refusal: Refusal): void {
+    recordRefusals(this.#deps.refusals, 'rpc', this.#caller.subscription.id)?.(refusal, this.requestId)
   }
 
   tooLarge(): HttpResponse {
@@ -133,13 +141,16 @@ class RpcPost implements Responder {
 }
 
 const NOTHING = Buffer.alloc(0)
-const TEXT = { 'content-type': 'text/plain; charset=utf-8' }
-const NOT_JSON: HttpResponse = { status: 415, headers: TEXT, body: 'Content-Type: application/json is required' }
-const UNKNOWN_ENCODING: HttpResponse = {
-  status: 415,
-  headers: { ...TEXT, 'accept-encoding': 'gzip' },
-  body: 'Content-Encoding: only gzip is understood',
+
+/** RFC 9110 section 15.5.16: a refused encoding names those that are accepted. */
+function refuseContent(fault: ContentFault, requestId: string): HttpResponse {
+  if (fault === 'type') return refuse(refuseMediaType(JSON_REQUIRED), { requestId })
+  const response = refuse(refuseMediaType('Content-Encoding: only gzip is supported'), { requestId })
+  return { ...response, headers: { ...response.headers, 'accept-encoding': 'gzip' } }
 }
+
+/** A content type or encoding that is not supported. */
+type ContentFault = 'type' | 'encoding'
 
 /** What the head contains, independent of time and of the store. */
 type HeadReading = {
@@ -148,12 +159,11 @@ type HeadReading = {
   readonly requestId: string | undefined
   readonly isGzip: boolean
   readonly acceptEncoding: string | undefined
-  /** Set for a content type or encoding that is not supported. */
-  readonly refusal: HttpResponse | undefined
+  readonly fault: ContentFault | undefined
 }
 
 function readHead(head: PostHead): HeadReading {
-  const { contentType, contentEncoding, acceptEncoding } = contentFieldsOf(head)
+  const { contentType, contentEncoding, acceptEncoding, origin } = contentFieldsOf(head)
   const isGzip = contentEncoding === 'gzip'
   const isUnknown = !isGzip && contentEncoding !== undefined && contentEncoding !== 'identity'
   return {
@@ -161,7 +171,7 @@ function readHead(head: PostHead): HeadReading {
     requestId: givenRequestId(head.headers),
     isGzip,
     acceptEncoding,
-    refusal: isJsonContentType(contentType) ? (isUnknown ? UNKNOWN_ENCODING : undefined) : NOT_JSON,
+    fault: isJsonRequest({ contentType, origin }) ? (isUnknown ? 'encoding' : undefined) : 'type',
   }
 }
 
@@ -170,15 +180,22 @@ type ContentFields = {
   /** In lower case. */
   contentEncoding: string | undefined
   acceptEncoding: string | undefined
+  origin: string | undefined
 }
 
 function contentFieldsOf({ headers }: PostHead): ContentFields {
-  const fields: ContentFields = { contentType: undefined, contentEncoding: undefined, acceptEncoding: undefined }
+  const fields: ContentFields = {
+    contentType: undefined,
+    contentEncoding: undefined,
+    acceptEncoding: undefined,
+    origin: undefined,
+  }
   for (let at = 0; at + 1 < headers.length; at += 2) {
     const name = headers[at] as string
     const value = headers[at + 1] as string
     // Length first: it rules out most headers without a comparison.
     if (name.length === 12 && name.toLowerCase() === 'content-type') fields.contentType ??= value
+    else if (name.length === 6 && name.toLowerCase() === 'origin') fields.origin ??= value
     else if (name.length === 16 && name.toLowerCase() === 'content-encoding') {
       // Two encodings, in one header or in two, become a value that is not supported.
       const value = (headers[at + 1] as string).trim().toLowerCase()

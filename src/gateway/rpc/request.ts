@@ -1,8 +1,8 @@
 import { ERRORS } from '../../contract/errors.ts'
 import { type RpcCall, readCalls, writeError } from '../../solana/json/json-rpc.ts'
+import type { RefusableRequest } from '../refusal.ts'
 
-export type RpcRequest = {
-  readonly requestId: string
+export type RpcRequest = RefusableRequest & {
   /** Identifies the client: the slot it sees never goes back. */
   readonly connection: object
 }

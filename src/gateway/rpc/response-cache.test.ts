@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ResponseRest } from '../../platform/http/response-rest.ts'
 import type { NodeResponse, UpstreamResponse } from '../../upstreams/http-call.ts'
-import type { Upstream } from '../../upstreams/service.ts'
+import type { Upstream } from '../../upstreams/started-pool.ts'
 import type { ForwardRequest } from './forward.ts'
 import { immutableCall } from './immutable-call.ts'
 import { createResponseCache, withResponseCache } from './response-cache.ts'
@@ -24,7 +24,7 @@ function setUp(sizes = SIZES) {
       forwarded += 1
       done(respond(request))
     },
-    { of: (id) => own[id ?? ''] ?? shared },
+    { of: (user) => own[user?.subscriptionId ?? ''] ?? shared },
     cache,
   )
   const call = (request: ForwardRequest) => new Promise<UpstreamResponse>((resolve) => forward(request, resolve))
@@ -40,7 +40,7 @@ function setUp(sizes = SIZES) {
         body: Buffer.alloc(0),
         methods: [method],
         single,
-        subscriptionId,
+        nodeUser: { subscriptionId, mayUseShared: true },
         connection: {},
       })
       return response.kind === 'responded' ? response.body.toString('latin1') : response.kind
@@ -153,7 +153,7 @@ test('does not cache an error, a null result, or what is no response', async () 
 
 test('dedicated nodes share no entries, and a replaced pool starts empty', async () => {
   const { ask, forwarded, respondWith, own } = setUp()
-  respondWith(({ subscriptionId }) => responded(text(`"${subscriptionId}"`)))
+  respondWith(({ nodeUser }) => responded(text(`"${nodeUser.subscriptionId}"`)))
   assert.equal(await ask('getGenesisHash', undefined, '1', 'sub_own'), text('"sub_own"'))
   assert.equal(await ask('getGenesisHash', undefined, '1', 'sub_a'), text('"sub_a"'))
   assert.equal(await ask('getGenesisHash', undefined, '1', 'sub_b'), text('"sub_a"'))
@@ -208,7 +208,7 @@ test('caches a large response when its stream is complete, and not when it break
       body: Buffer.alloc(0),
       methods: ['getBlock'],
       single,
-      subscriptionId: 's',
+      nodeUser: { subscriptionId: 's', mayUseShared: true },
       connection: {},
     })
     assert.ok(response.kind === 'responded')

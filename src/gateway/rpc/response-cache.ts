@@ -1,7 +1,9 @@
+import type { NodeUser } from '../../contract/products.ts'
 import type { ResponseRest } from '../../platform/http/response-rest.ts'
 import { writeCall } from '../../solana/json/json-rpc.ts'
 import type { NodeResponse } from '../../upstreams/http-call.ts'
-import type { Upstream, Upstreams } from '../../upstreams/service.ts'
+import type { Upstreams } from '../../upstreams/service.ts'
+import type { Upstream } from '../../upstreams/started-pool.ts'
 import type { Forward } from './forward.ts'
 import { immutableCall } from './immutable-call.ts'
 import { findResponseId } from './response-id.ts'
@@ -86,8 +88,8 @@ export function withResponseCache(forward: Forward, upstreams: Pick<Upstreams, '
   const pools = new WeakMap<Upstream, number>()
   let lastPool = 0
 
-  function poolOf(subscriptionId: string): number {
-    const upstream = upstreams.of(subscriptionId)
+  function poolOf(user: NodeUser): number {
+    const upstream = upstreams.of(user)
     const known = pools.get(upstream)
     if (known !== undefined) return known
     pools.set(upstream, ++lastPool)
@@ -95,13 +97,13 @@ export function withResponseCache(forward: Forward, upstreams: Pick<Upstreams, '
   }
 
   return (request, done) => {
-    const { methods, single, subscriptionId } = request
+    const { methods, single, nodeUser } = request
     const method = methods[0]
     if (single?.id === undefined || method === undefined) return forward(request, done)
     const call = immutableCall(method, single.params)
     if (call === undefined) return forward(request, done)
     // The canonical text is both the key and what is forwarded, so an entry is the response to exactly its key.
-    const key = `${poolOf(subscriptionId)} ${writeCall(call, undefined)}`
+    const key = `${poolOf(nodeUser)} ${writeCall(call, undefined)}`
     const body = cache.find(key, single.id)
     if (body !== undefined) return done({ kind: 'responded', status: 200, body, rest: undefined, upstream: CACHE })
     const canonical = { ...request, body: writeCall(call, single.id), bodyBytes: undefined }

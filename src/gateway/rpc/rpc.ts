@@ -1,16 +1,27 @@
 import { isUtf8 } from 'node:buffer'
 import type { Caller } from '../../access/authorize.ts'
 import type { PresentedToken } from '../../access/credentials.ts'
+import { explainRefusal } from '../../access/explain-refusal.ts'
 import type { Charged } from '../../access/quota/charge.ts'
 import type { Access } from '../../access/service.ts'
 import type { Clock } from '../../core/clock.ts'
+import { splitTarget } from '../../platform/http/request-headers.ts'
 import type { ResponseBudget } from '../../platform/http/response-budget.ts'
 import type { HttpResponse, Responder } from '../../platform/http/server/post.ts'
 import { type RpcCall, writeCall } from '../../solana/json/json-rpc.ts'
 import type { NodeResponse } from '../../upstreams/http-call.ts'
 import type { AuthTarpit } from '../auth-tarpit.ts'
 import type { ListenerMeter } from '../metrics.ts'
-import { type Refusal, refuseFailure, refuseOverLimit, refuseSize, refuseToken, refuseUpstream } from '../refusal.ts'
+import {
+  type RefusableRequest,
+  type Refusal,
+  refuseCaller,
+  refuseFailure,
+  refuseOverLimit,
+  refuseSize,
+  refuseToken,
+  refuseUpstream,
+} from '../refusal.ts'
 import { createForwardBatch } from './batch.ts'
 import { readFastPathCall } from './fast-path-call.ts'
 import type { Forward } from './forward.ts'
@@ -38,10 +49,11 @@ export type Rpc = {
   forward(caller: Caller, body: Buffer, request: RpcRequest, responder: Responder): void
 }
 
-export type RpcHead = {
+export type RpcHead = RefusableRequest & {
+  /** Path and query as received. */
+  readonly target: string
   /** Names and values alternating, as received. */
   readonly headers: readonly string[]
-  readonly requestId: string
   readonly connection: { readonly remoteAddress?: string | undefined }
 }
 
@@ -55,7 +67,9 @@ export function createRpc({ access, forward, clock, meter, tarpit, budget }: Rpc
     authenticate(head, presented, nowMs) {
       const caller = access.authenticate(presented, 'bundle', nowMs)
       if (caller.ok) return caller
-      const response = refuse(refuseToken(caller.reason), head)
+      const { query } = splitTarget(head.target)
+      const explained = explainRefusal('rpc', caller, { headers: head.headers, query })
+      const response = refuse(refuseToken(explained), head)
       const peer = { remoteAddress: head.connection.remoteAddress ?? '', headers: head.headers }
       return { ok: false, response: tarpit.delayResponse(peer, meter.late, response) }
     },
@@ -111,7 +125,7 @@ export function createRpc({ access, forward, clock, meter, tarpit, budget }: Rpc
       bodyBytes: sent.bodyBytes,
       methods: [method],
       single: { params: paramsText, id: sent.id },
-      subscriptionId: caller.subscription.id,
+      nodeUser: caller.nodeUser,
       connection: request.connection,
     }
     forward(outgoing, (upstream) => {
@@ -148,7 +162,7 @@ export function createRpc({ access, forward, clock, meter, tarpit, budget }: Rpc
   }
 
   function refusalOf(admission: Exclude<ReturnType<Access['admit']>, { ok: true }>, method: string): Refusal {
-    if (!('limitName' in admission)) return refuseToken(admission.reason)
+    if (!('limitName' in admission)) return refuseCaller('rpc', admission)
     meter.refused(admission.limitName)
     return refuseOverLimit(admission, method, clock.nowMs())
   }

@@ -1,0 +1,170 @@
+import type { Caller } from '../../access/authorize.ts'
+import type { Access } from '../../access/service.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { GrpcCall, MessageLimits } from '../../platform/grpc/call.ts'
+import { GrpcCode } from '../../platform/grpc/status.ts'
+import { file_geyser } from '../../solana/gen/geyser_pb.ts'
+import { file_health } from '../../solana/gen/health_pb.ts'
+import {
+  file_reflection,
+  type ServerReflectionRequest,
+  ServerReflectionRequestSchema,
+  ServerReflectionResponseSchema,
+} from '../../solana/gen/reflection_pb.ts'
+import { file_reflection_v1alpha } from '../../solana/gen/reflection-v1alpha_pb.ts'
+import { createFileDescriptors, type FileDescriptors } from '../../solana/geyser/file-descriptors.ts'
+import { decodeMessage, encodeMessage } from '../../solana/geyser/protobuf.ts'
+import type { ListenerMeter } from '../metrics.ts'
+import { refuseCaller, refuseOverLimit } from '../refusal.ts'
+import { budgetHeaders } from '../rpc/http-response.ts'
+import { endLater, grpcStatusOf } from './refusal.ts'
+
+/** grpc.reflection.v1 and v1alpha, with a token: tools read the descriptors of the services instead of proto files. */
+export type Reflection = {
+  isServed(path: string): boolean
+  serve(call: GrpcCall, caller: Caller): void
+  /** Ends calls whose token is no longer valid. */
+  sweep(): void
+}
+
+export type ReflectionOptions = {
+  /** A refusal by a limit is delayed by this time, so that a client that retries at once does not spin. */
+  readonly refusalDelayMs: number
+}
+
+export type ReflectionDeps = {
+  readonly access: Pick<Access, 'admit' | 'renew' | 'quota'>
+  readonly clock: Clock
+  readonly meter: Pick<ListenerMeter, 'request' | 'refused'>
+}
+
+/** The two versions have the same messages. */
+const PATHS: ReadonlySet<string> = new Set([
+  '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo',
+  '/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo',
+])
+const METHOD = 'ServerReflectionInfo'
+/** Open calls of one subscription. They take no permit of a stream: a tool holds one while it makes its real call. */
+const STREAMS_MAX = 8
+/** A name of a file or a symbol, as it arrives and inflated. */
+const REQUEST_BYTES_MAX = 1024
+/** A call without a request for this time ends. */
+const IDLE_MS = 60_000
+
+export function createReflection(
+  { refusalDelayMs }: ReflectionOptions,
+  { access, clock, meter }: ReflectionDeps,
+): Reflection {
+  const files = createFileDescriptors([file_geyser, file_health, file_reflection, file_reflection_v1alpha])
+  /** Open calls with the token they came with. */
+  const open = new Map<GrpcCall, Caller>()
+  const limits: MessageLimits = {
+    bytesMax: () => REQUEST_BYTES_MAX,
+    onRefused: ({ limit }) => meter.refused(limit ?? 'readable'),
+  }
+
+  function openOf(subscriptionId: string): number {
+    return [...open.values()].filter(({ subscription }) => subscription.id === subscriptionId).length
+  }
+
+  /** The caller as the store has it now; undefined where the call was ended because its token is not valid any more. */
+  function renewed(call: GrpcCall, { tokenSha256 }: Caller): Caller | undefined {
+    const caller = access.renew(tokenSha256, 'bundle', clock.nowMs())
+    if (caller.ok) return caller
+    call.end(grpcStatusOf(refuseCaller('grpc', caller)))
+    return undefined
+  }
+
+  return {
+    isServed: (path) => PATHS.has(path),
+    serve(call, given) {
+      const { id: subscription } = given.subscription
+      if (openOf(subscription) >= STREAMS_MAX) {
+        meter.refused('reflectionStreams', { subscription, code: 'rate-limited' })
+        const message = `limit reached: ${STREAMS_MAX} open reflection calls; limit: reflectionStreams`
+        return endLater(call, clock, { delayMs: refusalDelayMs }, () =>
+          call.end({ code: GrpcCode.resourceExhausted, message }),
+        )
+      }
+      open.set(call, given)
+      const end = () => call.end({ code: GrpcCode.ok })
+      let idle = clock.setTimer(IDLE_MS, end)
+      let isRefused = false
+      call.onClose(() => {
+        open.delete(call)
+        idle.cancel()
+      })
+      call.onShutdown(() =>
+        call.end({ code: GrpcCode.unavailable, message: 'server is shutting down try again later' }),
+      )
+      call.onHalfClose(end)
+      call.onWritable(() => call.resumeMessages())
+      call.onMessage((bytes) => {
+        if (isRefused) return
+        idle.cancel()
+        idle = clock.setTimer(IDLE_MS, end)
+        const caller = renewed(call, given)
+        if (caller === undefined) return
+        const request = decodeMessage(ServerReflectionRequestSchema, bytes)
+        if (request === undefined)
+          return call.end({ code: GrpcCode.invalidArgument, message: 'cannot decode the request' })
+        const admission = access.admit(caller, { interface: 'grpc', method: METHOD })
+        if (!admission.ok) {
+          if (!('limitName' in admission)) return call.end(grpcStatusOf(refuseCaller('grpc', admission)))
+          meter.refused(admission.limitName)
+          isRefused = true
+          call.pauseMessages()
+          const status = grpcStatusOf(refuseOverLimit(admission, METHOD, clock.nowMs()), admission)
+          return endLater(call, clock, { delayMs: refusalDelayMs }, () => call.end(status))
+        }
+        meter.request(METHOD)
+        call.sendHeaders(budgetHeaders(admission, admission.cost))
+        // Responses are larger than requests: a client that does not read them gets no more.
+        if (!call.send(respond(request, files))) call.pauseMessages()
+      }, limits)
+    },
+    sweep() {
+      for (const [call, caller] of [...open]) renewed(call, caller)
+    },
+  }
+}
+
+function respond(request: ServerReflectionRequest, files: FileDescriptors): Uint8Array {
+  return encodeMessage(ServerReflectionResponseSchema, {
+    validHost: request.host,
+    originalRequest: request,
+    messageResponse: responseTo(request.messageRequest, files),
+  })
+}
+
+type Response = NonNullable<
+  Parameters<typeof encodeMessage<typeof ServerReflectionResponseSchema>>[1]['messageResponse']
+>
+
+function responseTo(asked: ServerReflectionRequest['messageRequest'], files: FileDescriptors): Response {
+  switch (asked.case) {
+    case 'listServices':
+      return { case: 'listServicesResponse', value: { service: files.services.map((name) => ({ name })) } }
+    case 'fileByFilename':
+      return filesResponse(files.byName(asked.value), 'file')
+    case 'fileContainingSymbol':
+      return filesResponse(files.bySymbol(asked.value), 'symbol')
+    case 'allExtensionNumbersOfType':
+      // The files are proto3 and extend nothing.
+      if (!files.isMessage(asked.value)) return refuse(GrpcCode.notFound, 'unknown type')
+      return { case: 'allExtensionNumbersResponse', value: { baseTypeName: asked.value, extensionNumber: [] } }
+    case 'fileContainingExtension':
+      return refuse(GrpcCode.notFound, 'unknown extension')
+    default:
+      return refuse(GrpcCode.invalidArgument, 'the request is of no known kind')
+  }
+}
+
+function filesResponse(found: readonly Uint8Array[] | undefined, what: 'file' | 'symbol'): Response {
+  if (found === undefined) return refuse(GrpcCode.notFound, `unknown ${what}`)
+  return { case: 'fileDescriptorResponse', value: { fileDescriptorProto: [...found] } }
+}
+
+function refuse(errorCode: number, errorMessage: string): Response {
+  return { case: 'errorResponse', value: { errorCode, errorMessage } }
+}
