@@ -147,7 +147,7 @@ describe('the recorded block', { skip }, () => {
       ...same
     } = reference.contention[0] ?? {}
     for (const seed of [0, 1, 0xdeadbeef]) {
-      const { contention, tps, fold, order } = foldRecording(seed)
+      const { contention, tps, lifecycle, fold, order } = foldRecording(seed)
       assert.deepEqual(order, [
         'Proposed 15000001',
         'TPS 15000001',
@@ -155,9 +155,10 @@ describe('the recorded block', { skip }, () => {
         'Voted 15000001',
         'Finalized 15000001',
       ])
-      assert.deepEqual(tps, [114])
+      assert.deepEqual(tps, [undefined])
       assert.deepEqual(contention[0]?.data, {
         ...same,
+        block_id: lifecycle[0]?.block_hash,
         total_tx_time_ns: total_tx_time_ns_perf,
         parallel_efficiency_pct: parallel_efficiency_pct_perf,
       })

@@ -25,9 +25,12 @@ export type ExecutionReadings = {
   ring(): { seqno: number; lagEvents: number; stats: SourceStats }
   ageSeconds(): number
   isHealthy(): boolean
+  isSimulated(): boolean
   blockNumber(): number
   tps(): number
   blocksHeld(): number
+  heldRange(): { from: number; to: number } | undefined
+  archive(): { blocks: number; bytes: number; skipped: number }
   readonly rpc: RpcReadings
 }
 
@@ -57,9 +60,29 @@ export function executionMetrics(registry: MetricsRegistry) {
   gauge('ring_lag_events', 'Unread events in the ring.', () => read.ring().lagEvents)
   gauge('last_event_age_seconds', 'Time since the last event.', () => read.ageSeconds())
   gauge('healthy', '1 while events arrive, 0 after 30 s without one.', () => (read.isHealthy() ? 1 : 0))
+  gauge('simulated', '1 where the data is that of the simulated chain, 0 for real data.', () =>
+    read.isSimulated() ? 1 : 0,
+  )
   gauge('block_number', 'Newest block seen.', () => read.blockNumber())
   gauge('transactions_per_second', 'TPS as published.', () => read.tps())
-  gauge('blocks_held', 'Blocks held for JSON-RPC.', () => read.blocksHeld())
+  gauge('blocks_held', 'Blocks held for JSON-RPC in memory.', () => read.blocksHeld())
+  gauge(
+    'blocks_held_from',
+    'Lowest block number that JSON-RPC serves; 0 without blocks.',
+    () => read.heldRange()?.from ?? 0,
+  )
+  gauge(
+    'blocks_held_to',
+    'Highest block number that JSON-RPC serves; 0 without blocks.',
+    () => read.heldRange()?.to ?? 0,
+  )
+  gauge('archive_blocks', 'Blocks held for JSON-RPC on disk.', () => read.archive().blocks)
+  gauge('archive_bytes', 'Bytes of blocks on disk.', () => read.archive().bytes)
+  registry.counter(
+    'sluice_execution_archive_skipped_total',
+    'Blocks that were not written to disk, because the disk failed or was too slow.',
+    { read: () => read.archive().skipped },
+  )
   gauge('rpc_requests', 'Requests of POST / that are queued, in progress or being sent.', () => read.rpc.requests())
   gauge('rpc_unread_bytes', 'Bytes of responses of POST / that clients have not read yet.', () =>
     read.rpc.unreadBytes(),
@@ -85,6 +108,8 @@ export function executionMetrics(registry: MetricsRegistry) {
     ),
     delivered: count('ws_delivered', 'Frames written to clients.'),
     dropped: count('ws_dropped', 'Frames dropped because a client was too slow.'),
+    deflatedFrom: count('ws_deflate_in_bytes', 'Bytes of frames before compression; each frame is compressed once.'),
+    deflatedTo: count('ws_deflate_out_bytes', 'Bytes of frames after compression.'),
     joined: registry.counter(
       'sluice_execution_ws_joins_total',
       'Connections by how they started: resumed, with a snapshot, or with a cursor outside the window.',
@@ -137,8 +162,11 @@ const NOTHING_TO_READ: ExecutionReadings = {
   ring: () => ({ seqno: 0, lagEvents: 0, stats: NO_STATS }),
   ageSeconds: () => 0,
   isHealthy: () => false,
+  isSimulated: () => false,
   blockNumber: () => 0,
   tps: () => 0,
   blocksHeld: () => 0,
+  heldRange: () => undefined,
+  archive: () => ({ blocks: 0, bytes: 0, skipped: 0 }),
   rpc: { requests: () => 0, unreadBytes: () => 0, renderedBytes: () => 0 },
 }

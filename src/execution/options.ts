@@ -1,6 +1,7 @@
 import { z } from 'zod'
-import { listenerOption } from '../contract/listener-option.ts'
+import { listenerOption, originsOption } from '../contract/listener-option.ts'
 import { integer, section } from '../contract/option-fields.ts'
+import { publicUrlOption } from '../contract/public-url.ts'
 import { BLOCKED_BY_DEFAULT, RAW_EVENTS } from '../contract/stream-events.ts'
 
 const MIB = 1024 * 1024
@@ -8,15 +9,12 @@ const MIB = 1024 * 1024
 export const executionOptions = z.strictObject({
   enabled: z.boolean().default(true).describe('Run the execution service in `serve`.'),
   ...listenerOption('127.0.0.1:8443'),
+  ...publicUrlOption('http'),
   auth: z
     .enum(['none', 'token'])
     .default('none')
     .describe('"token" requires a token of any subscription; the page and /health stay open.'),
-  ring: z
-    .string()
-    .min(1)
-    .optional()
-    .describe('Path of the execution event ring. Without it and without a node, the simulated chain writes one.'),
+  ring: z.string().min(1).optional().describe('Path of the execution event ring of a node on this machine.'),
   node: z
     .strictObject({
       rpc: z
@@ -35,6 +33,12 @@ export const executionOptions = z.strictObject({
     })
     .optional()
     .describe('An EVM node with tracing, instead of a ring. It provides accesses, but no durations.'),
+  simulated: z
+    .boolean()
+    .optional()
+    .describe(
+      'Run a simulated EVM chain and serve its data, marked as simulated (default: only where nothing real is configured: no upstreams.nodes, no ring, no node). With upstreams.nodes and none of ring, node and simulated = true, `serve` runs without this service.',
+    ),
   ringStart: z
     .enum(['newest-block', 'oldest'])
     .default('newest-block')
@@ -54,6 +58,12 @@ export const executionOptions = z.strictObject({
   connectionsPerAddress: integer(1, 100_000)
     .default(10)
     .describe('Maximum number of WebSocket connections per address; loopback is not counted. Further ones get 429.'),
+  wsCompression: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Accept permessage-deflate on the WebSocket. Each frame from 512 bytes to 256 KiB is compressed once for all clients that asked for it.',
+    ),
   subscribeItemsMax: integer(4, 29).default(8).describe('Maximum number of items in a subscription.'),
   blockedEvents: z
     .array(z.enum(RAW_EVENTS))
@@ -86,12 +96,14 @@ export const executionOptions = z.strictObject({
     bytesMax: integer(MIB, 4096 * MIB)
       .default(64 * MIB)
       .describe('The same in bytes.'),
+    diskMax: integer(0, 100_000)
+      .default(10_000)
+      .describe('Blocks held on disk for JSON-RPC, over restarts; 0 holds none. Each takes about 1 KiB of memory.'),
+    diskBytesMax: integer(MIB, 1024 * 1024 * MIB)
+      .default(512 * MIB)
+      .describe('The same in bytes, compressed; the lower limit applies.'),
   }),
-  corsOrigins: z
-    .array(z.string().regex(/^https?:\/\/[^/\s]+$/, 'give an origin such as https://app.example.com'))
-    .max(64)
-    .default([])
-    .describe('Origins of web pages that may call POST /. Reads are open to any origin.'),
+  corsOrigins: originsOption('Origins of web pages that may call POST /. Reads are open to any origin.'),
   work: section(
     'Work budget of each client. A unit is 0.1 to 0.3 ms: a call costs 1, a block searched for logs 1, each 4 KiB of a response 1.',
     {

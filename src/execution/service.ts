@@ -1,22 +1,29 @@
 import type { Access } from '../access/service.ts'
+import type { DocsUrl } from '../contract/errors.ts'
 import { isExecutionMetric } from '../contract/execution-routes.ts'
 import { AVAILABLE_FILTERS } from '../contract/stream-events.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
+import type { StaticFiles } from '../platform/http/server/static-file.ts'
 import { createClientAddress } from '../platform/net/client-address.ts'
 import type { ListenerOptions } from '../platform/net/listener.ts'
 import type { ListenerMetrics } from '../platform/net/listener-metrics.ts'
+import type { Lifecycle } from '../platform/process/lifecycle.ts'
 import { processTimeMs } from '../platform/process/worker.ts'
 import type { Logger } from '../platform/telemetry/logger.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
+import type { RefusalLog } from '../platform/telemetry/refusal-log.ts'
 import { createCrossOrigin } from './api/cross-origin.ts'
-import { type Page, startHttpEndpoint } from './api/http.ts'
+import { startHttpEndpoint } from './api/http.ts'
 import { Views } from './api/views.ts'
 import { createWorkBudget } from './api/work-budget.ts'
+import type { BlockArchive } from './archive/archive.ts'
 import type { ExecutionMetrics } from './metrics.ts'
 import type { ExecutionOptions } from './options.ts'
 import { BlockStore } from './rpc/block-store.ts'
+import { Blocks } from './rpc/blocks.ts'
 import { createRpc } from './rpc/rpc.ts'
+import type { LastEvent } from './source/last-event.ts'
 import { watchLiveness } from './source/liveness.ts'
 import type { Source, StartSource } from './source/message.ts'
 import type { Wanted } from './source/wanted-events.ts'
@@ -27,7 +34,7 @@ import { createWsEndpoint, type WsServerOptions } from './stream/ws.ts'
 
 export type ExecutionSettings = Omit<
   ExecutionOptions,
-  'enabled' | 'listen' | 'tls' | 'plaintext' | 'ring' | 'ringStart' | 'ringRead' | 'node'
+  'enabled' | 'listen' | 'tls' | 'plaintext' | 'publicUrl' | 'ring' | 'ringStart' | 'ringRead' | 'node' | 'simulated'
 > & {
   readonly listen: ListenerOptions
   readonly ws?: Pick<WsServerOptions, 'countsLoopback'>
@@ -42,9 +49,19 @@ export type ExecutionDeps = ListenerMetrics & {
   readonly metrics: ExecutionMetrics
   readonly access: Access
   readonly seqStore: SeqStore
+  /** Outlives the service. */
+  readonly lastEvent: LastEvent
+  readonly lifecycle: Pick<Lifecycle, 'degraded' | 'recovered'>
   readonly startSource: StartSource
+  /** Blocks on disk; without it JSON-RPC has those in memory only. */
+  readonly archive?: BlockArchive | undefined
+  readonly refusals?: RefusalLog | undefined
   /** Files of the dashboard. */
-  readonly page?: Page | undefined
+  readonly page?: StaticFiles | undefined
+  /** Served under `/docs`. */
+  readonly documents?: StaticFiles | undefined
+  /** Pages of errors; errors have no `docs_url` where it is missing. */
+  readonly docsUrl?: DocsUrl | undefined
 }
 
 export type Execution = AsyncDisposable & {
@@ -64,22 +81,28 @@ const END_MS = 5000
 
 /** Reads a source of events, keeps views of it, publishes the stream, and serves WebSocket, REST, JSON-RPC and the page. */
 export async function startExecution(options: ExecutionSettings, deps: ExecutionDeps): Promise<Execution> {
-  const { clock, metrics, access } = deps
+  const { clock, metrics, access, archive } = deps
   const log = deps.log.child({ part: 'execution' })
   await using opening = new AsyncDisposableStack()
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
   /** Clients may subscribe to raw events before the source has started. */
   const now: { source?: Source; wanted?: Wanted } = {}
 
-  const liveness = opening.use(watchLiveness({ clock, onSilent }))
+  const liveness = opening.use(watchLiveness({ clock, lastEvent: deps.lastEvent, onHealth, onSilent }))
   const views = new Views()
   const { heldMax: blocksMax, bytesMax } = options.blocks
-  const blocks = new BlockStore({ blocksMax, bytesMax }, { stageOf: (id) => views.lifecycle.stageOf(id) })
+  const memory = new BlockStore({ blocksMax, bytesMax }, { stageOf: (id) => views.lifecycle.stageOf(id) })
+  const blocks = new Blocks(memory, archive)
   const rules = { itemsMax: options.subscribeItemsMax, blocked: new Set(options.blockedEvents) }
   const onFault = (err: unknown) => log.error({ err }, 'cannot write the stream sequence numbers to disk')
   const hub = opening.use(
     new StreamHub(
-      { buffer: options.resume, client: options.client, rules, lingerMs: options.resume.eventsLingerMs },
+      {
+        buffer: { ...options.resume, keepsDeflated: options.wsCompression },
+        client: options.client,
+        rules,
+        lingerMs: options.resume.eventsLingerMs,
+      },
       {
         clock,
         seq: createSeqCounter({ store: deps.seqStore, nowMs: clock.nowMs, onFault }),
@@ -96,6 +119,10 @@ export async function startExecution(options: ExecutionSettings, deps: Execution
           dropped: (frames) => metrics.dropped.inc(frames),
           joined: (how) => metrics.joined.inc({ how }),
           refused: (code) => metrics.subscribeRefused.inc({ code }),
+          deflated(bytesBefore, bytesAfter) {
+            metrics.deflatedFrom.inc(bytesBefore)
+            metrics.deflatedTo.inc(bytesAfter)
+          },
         },
       },
     ),
@@ -105,7 +132,7 @@ export async function startExecution(options: ExecutionSettings, deps: Execution
   now.source = opening.use(await deps.startSource((messages) => intake.takeMessages(messages)))
   if (now.wanted !== undefined) now.source.setWanted(now.wanted)
 
-  const policy = { access: options.auth === 'token' ? access : undefined, clock }
+  const policy = { access: options.auth === 'token' ? access : undefined, clock, docsUrl: deps.docsUrl }
   const clientAddress = createClientAddress(options.trustedProxies)
   const budget = createWorkBudget(options.work, clock)
   const { connectionsMax, connectionsPerAddress, client } = options
@@ -116,9 +143,10 @@ export async function startExecution(options: ExecutionSettings, deps: Execution
         connectionsPerAddress,
         pingMs: client.pingMs,
         pingsMissedMax: client.pingsMissedMax,
+        isDeflateOffered: options.wsCompression,
         ...options.ws,
       },
-      { ...policy, hub, rules, clientAddress, metrics, budget },
+      { ...policy, hub, rules, clientAddress, metrics, budget, random: deps.random, refusals: deps.refusals },
     ),
   )
   const rpc = createRpc(options.rpc, {
@@ -127,7 +155,7 @@ export async function startExecution(options: ExecutionSettings, deps: Execution
     metrics,
     blocks,
     budget,
-    chainId: () => views.chainId,
+    chainId: () => views.chainId ?? archive?.chainId ?? null,
     clientVersion: `Sluice/v${deps.version}`,
   })
   const http = opening.use(
@@ -137,16 +165,20 @@ export async function startExecution(options: ExecutionSettings, deps: Execution
         ...policy,
         log,
         random: deps.random,
+        refusals: deps.refusals,
         onRefused: deps.onRefused,
         onNotAfter: deps.onNotAfter,
         page: deps.page,
+        documents: deps.documents,
         onUpgrade: ws.upgrade,
+        isSimulated: isSimulated(),
         routes: {
           views,
           liveness,
           window: () => hub.window,
           connections: () => ws.connections,
           ringSeqno: () => intake.position.seqno,
+          held: () => blocks.ranges,
         },
         rpcPost: rpc.post,
         budget,
@@ -167,12 +199,16 @@ export async function startExecution(options: ExecutionSettings, deps: Execution
     ring: () => intake.position,
     ageSeconds: () => liveness.ageMs / 1000,
     isHealthy: () => liveness.isHealthy,
+    isSimulated,
     blockNumber: () => views.blockNumber,
     tps: () => views.tps,
-    blocksHeld: () => blocks.size,
+    blocksHeld: () => memory.size,
+    heldRange: () => blocks.range,
+    archive: () => ({ blocks: archive?.size ?? 0, bytes: archive?.bytes ?? 0, skipped: archive?.skipped ?? 0 }),
     rpc: rpc.readings,
   })
   const opened = opening.move()
+  onHealth(liveness.isHealthy)
 
   async function drain(deadlineMs: number): Promise<void> {
     const endMs = clock.monotonicMs() + deadlineMs
@@ -195,6 +231,12 @@ export async function startExecution(options: ExecutionSettings, deps: Execution
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
 
+  /** Recovered is reported with an event, not with a start. */
+  function onHealth(isHealthy: boolean): void {
+    if (isHealthy) deps.lifecycle.recovered('execution')
+    else deps.lifecycle.degraded('execution', 'no event for 30 s or longer')
+  }
+
   function onSilent(): void {
     log.error(
       { silentMs: Math.round(liveness.ageMs), failure: intake.failure?.message },
@@ -207,6 +249,10 @@ export async function startExecution(options: ExecutionSettings, deps: Execution
         .catch((err: unknown) => log.error({ err }, 'the execution service did not close cleanly'))
         .finally(end)
     })
+  }
+
+  function isSimulated(): boolean {
+    return now.source?.isSimulated ?? false
   }
 
   function hello(): HelloFacts {
@@ -224,7 +270,11 @@ export async function startExecution(options: ExecutionSettings, deps: Execution
         heartbeat_timeout: Math.round((client.pingMs * client.pingsMissedMax) / 1000),
         max_subscribes: options.subscribeItemsMax,
       },
-      source: { kind: now.source?.kind ?? 'ring', timings: now.source?.timings ?? true },
+      source: {
+        kind: now.source?.kind ?? 'ring',
+        timings: now.source?.timings ?? true,
+        simulated: isSimulated(),
+      },
     }
   }
 

@@ -76,8 +76,9 @@ export type KindDoc = { readonly kind: MetricKind; readonly when: string; readon
 
 /** When each kind is sent. A missing kind does not compile. */
 const WHEN: Readonly<Record<MetricKind, string>> = {
-  TPS: 'Once per block, at its end.',
-  ContentionData: 'Once per block, at its end. Not for a block with lost events.',
+  TPS: 'At the end of a block, once three blocks in a row have ended. A block number counts once.',
+  ContentionData:
+    'At the end of every executed proposal, with its block_id; replaces_block_id names an earlier proposal of the same number. Not for a block with lost events.',
   TopAccesses: 'Every five seconds, if it changed.',
   Lifecycle: 'When a block enters a stage.',
   ConflictData: 'Directly after ContentionData, to clients that subscribe to it.',

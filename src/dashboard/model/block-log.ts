@@ -103,6 +103,7 @@ function median(values: readonly number[]): number | undefined {
 /** The figures of a block without its lists. */
 export type ContentionFigures = NonNullable<BlockSummary['contention']>
 
+/** One entry per block number: another proposal of a number replaces the one before. */
 export type ContentionSeries = {
   add(figures: ContentionFigures): void
   /** Adds blocks from before the first one. */
@@ -119,7 +120,10 @@ export function createContentionSeries(): ContentionSeries {
     series = next.slice(-BLOCKS_MAX)
   }
   return {
-    add: (figures) => keep([...series, figures]),
+    add(figures) {
+      const at = series.findLastIndex(({ block_number }) => block_number === figures.block_number)
+      keep(at === -1 ? [...series, figures] : series.with(at, figures))
+    },
     addEarlier(figures) {
       const first = series[0]?.block_number ?? Number.POSITIVE_INFINITY
       keep([...figures.filter(({ block_number }) => block_number < first), ...series])

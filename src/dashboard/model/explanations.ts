@@ -55,7 +55,7 @@ export const EXPLANATIONS = {
     title: 'TPS now',
     how: 'Transactions of the last 2.5 blocks: two full blocks and half of the newest, about one second at 400 ms a block.',
     caveat:
-      'It counts executed proposals, including those rejected later, and always covers 2.5 blocks, whatever their duration.',
+      'Of several proposals of a block number the latest counts, also if it is rejected later. It always covers 2.5 blocks, whatever their duration; there is no value until three blocks in a row have ended.',
     source: 'TPS frames, GET /v1/tps',
   },
   tpsAverage: {

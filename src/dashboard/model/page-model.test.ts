@@ -42,6 +42,36 @@ describe('the page’s model', () => {
     assert.deepEqual(model.tps.summary('5m', START_MS + 10_000), { now: 500, average: 300, peak: 500 })
   })
 
+  test('another proposal of a number replaces the figures of the one before it', () => {
+    const model = started()
+    const sibling = {
+      ...contention(3),
+      block_id: '0x3b',
+      replaces_block_id: '0x3',
+      parallel_efficiency_pct: 90,
+    } as const
+    for (const [at, figures] of [contention(2), contention(3), contention(4), sibling].entries())
+      model.apply(data(at + 1, 'ContentionData', figures), START_MS)
+    assert.deepEqual(
+      model.contention
+        .last(10)
+        .map(({ block_number, parallel_efficiency_pct }) => [block_number, parallel_efficiency_pct]),
+      [
+        [2, 50],
+        [3, 90],
+        [4, 50],
+      ],
+    )
+    assert.equal(model.blocks.contention(3)?.block_id, '0x3b')
+  })
+
+  test('blocks without a TPS value leave a place in the chart, not a zero', () => {
+    const model = started()
+    const blocks = [null, null, 450].map((tps, at) => ({ block_number: at, tps, contention: null, conflicts: null }))
+    model.addEarlier({ held: [], blocks }, START_MS, 400)
+    assert.deepEqual(model.tps.read('5m', START_MS), { times: [(START_MS - 400) / 1000], values: [450] })
+  })
+
   test('a resume without frames ends after a timeout', () => {
     const model = started()
     model.apply({ kind: 'connection', state: 'waiting', code: 1006, reason: '', retryInMs: 1 }, START_MS)
@@ -123,6 +153,7 @@ function step(to: Lifecycle['to_stage'], from: Lifecycle['from_stage'], ageMs: n
 function contention(number: number): ContentionData {
   return {
     block_number: number,
+    block_id: `0x${number}`,
     block_wall_time_ns: 1,
     total_tx_time_ns: 2,
     parallel_efficiency_pct: 50,

@@ -165,7 +165,7 @@ export class PageModel {
         else this.#replay.tps.push(event.data)
         return
       case 'ContentionData':
-        if (this.#replay !== undefined) this.#replay.blocks += 1
+        if (this.#replay !== undefined && event.data.replaces_block_id === undefined) this.#replay.blocks += 1
         this.blocks.addContention(event.data)
         this.contention.add(event.data)
         return

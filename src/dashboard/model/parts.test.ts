@@ -95,6 +95,7 @@ describe('names', () => {
 describe('heat strip and graph', () => {
   const block = (number: number, txns: number): ContentionData => ({
     block_number: number,
+    block_id: '0x',
     block_wall_time_ns: 0,
     total_tx_time_ns: 0,
     parallel_efficiency_pct: 0,

@@ -13,8 +13,8 @@ type Bucket = { fromMs: number; sum: number; count: number; peak: number }
 /** TPS over time: every value of five minutes, and two-second averages of an hour. */
 export type TpsSeries = {
   add(tps: number, atMs: number): void
-  /** Adds values from before the page was opened, oldest first, at equal intervals. */
-  addEarlier(values: readonly number[], untilMs: number, intervalMs: number): void
+  /** Adds values from before the page was opened, oldest first, at equal intervals; null where there is none. */
+  addEarlier(values: readonly (number | null)[], untilMs: number, intervalMs: number): void
   /** Times and values for a chart, oldest first. A gap in the data is a null. */
   read(range: TpsRange, nowMs: number): { times: number[]; values: (number | null)[] }
   summary(range: TpsRange, nowMs: number): TpsSummary | undefined
@@ -58,7 +58,8 @@ export function createTpsSeries(): TpsSeries {
       const later = points
       points = []
       buckets = []
-      for (const [at, value] of values.entries()) add(value, untilMs - (values.length - at) * intervalMs)
+      for (const [at, value] of values.entries())
+        if (value !== null) add(value, untilMs - (values.length - at) * intervalMs)
       for (const point of later) add(point.tps, point.atMs)
     },
     read(range, nowMs) {

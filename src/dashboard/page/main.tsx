@@ -57,6 +57,11 @@ function TopBar() {
       <p class="brand">
         Sluice <span class="dim">execution · chain</span> <span class="number dim">{hello?.chain_id ?? NONE}</span>
       </p>
+      {hello?.source?.simulated === true && (
+        <strong class="simulated" title="The blocks of this page are made up by a simulated chain.">
+          simulated data
+        </strong>
+      )}
       <nav aria-label="Views">
         <button type="button" aria-current={isApi ? undefined : 'page'} onClick={() => goTo({ view: 'live' })}>
           Live

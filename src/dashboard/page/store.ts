@@ -65,7 +65,7 @@ export function createStore(): Store {
       return
     }
     held.push({ event, atMs })
-    if (event.kind === 'ContentionData') heldBlocks.value += 1
+    if (event.kind === 'ContentionData' && event.data.replaces_block_id === undefined) heldBlocks.value += 1
     if (held.length <= HELD_MAX) return
     held.shift()
     heldDropped += 1

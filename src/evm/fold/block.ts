@@ -6,6 +6,7 @@ import { type EventBatch, nanosBetween, PAYLOAD_LOST, u64At } from '../ring/even
 import { NOT_IN_BLOCK } from './access-run.ts'
 import { AccessFold } from './accesses.ts'
 import { type ConflictExtras, type ContentionData, foldContention } from './contention.ts'
+import { LatestProposals } from './latest-proposals.ts'
 import { LifecycleFold, type LifecycleOptions } from './lifecycle.ts'
 import type { LifecycleChange } from './lifecycle-entry.ts'
 import { type IncompleteReason, OpenBlock } from './open-block.ts'
@@ -19,7 +20,8 @@ export type DropReason = 'gap' | 'restart' | 'payload-lost' | 'malformed' | 'unt
 /** Receives the results, in the order in which they are published. */
 export type BlockSink = {
   lifecycle(change: LifecycleChange): void
-  tps(tps: number, blockNumber: number): void
+  /** A block has ended. `tps` is undefined where its window is not whole. */
+  tps(tps: number | undefined, blockNumber: number): void
   contention(data: ContentionData, extras: ConflictExtras): void
   /** The block has no figures at all. */
   dropped(block: { number: number; reason: DropReason }): void
@@ -93,6 +95,7 @@ export class BlockFold {
   readonly #open = new OpenBlock()
   readonly #accesses: AccessFold
   readonly #times = new TxnTimes()
+  readonly #latest = new LatestProposals()
 
   constructor(options: BlockFoldOptions, sink: BlockSink) {
     this.#sink = sink
@@ -101,8 +104,9 @@ export class BlockFold {
     this.topAccesses = this.#accesses.top
   }
 
-  /** Events were lost. Returns how many open blocks were dropped (0 or 1). */
+  /** Events were lost, whole blocks perhaps. Returns how many open blocks were dropped (0 or 1). */
   gap(): number {
+    this.tps.reset()
     return this.#drop('gap')
   }
 
@@ -214,10 +218,10 @@ export class BlockFold {
     const number = payloadU64(batch, at, BLOCK_START.fields.block_number[1])
     const txnCount = payloadU64(batch, at, BLOCK_START.fields.txn_count[1])
     const seqno = batch.seqno(at)
-    this.#open.begin({ seqno, number, txnCount, startLow: batch.timeLow(at), startHigh: batch.timeHigh(at) })
+    const id = hashAt(batch, at, BLOCK_START.fields.id[1])
+    this.#open.begin({ seqno, number, id, txnCount, startLow: batch.timeLow(at), startHigh: batch.timeHigh(at) })
     this.#accesses.block.begin(txnCount)
     if (!this.#accesses.block.isTooLarge) this.#times.begin(txnCount)
-    const id = hashAt(batch, at, BLOCK_START.fields.id[1])
     const block = { id, number, blockSeqno: seqno, txnCount, timeNs: batch.timeNs(at) }
     this.#report(this.lifecycle.proposed(block))
   }
@@ -238,7 +242,8 @@ export class BlockFold {
     const open = this.#open
     if (!this.#isInOpenBlock(batch, at)) return
     open.isOpen = false
-    this.#sink.tps(this.tps.add(open.countOf(EVENT.TXN_HEADER_START)), open.number)
+    const replaced = this.#latest.executed(open.number, open.id)
+    this.#sink.tps(this.tps.add(open.number, open.countOf(EVENT.TXN_HEADER_START)), open.number)
     if (open.hasShortfall) open.incompleteReason ??= 'shortfall'
     if (this.#accesses.block.isTooLarge) open.incompleteReason ??= 'too-large'
     if (open.incompleteReason !== undefined) {
@@ -251,6 +256,8 @@ export class BlockFold {
     const { evmEnter, evmExit } = open
     const { data, extras } = foldContention(this.#accesses.block, {
       block_number: open.number,
+      block_id: open.id,
+      ...(replaced === undefined ? {} : { replaces_block_id: replaced }),
       block_wall_time_ns: nanosBetween(open.startLow, open.startHigh, endLow, endHigh),
       total_tx_time_ns: this.#times.totalNs(),
       evm_time_ns: evmEnter === undefined || evmExit === undefined ? null : nanosBetween(...evmEnter, ...evmExit),
@@ -278,8 +285,10 @@ export class BlockFold {
 
   #loseEvent(batch: EventBatch, at: number, reason: 'payload-lost' | 'malformed'): void {
     // Without its BLOCK_START a block cannot be folded, and the block that was open before it has no BLOCK_END.
-    if (batch.type(at) === EVENT.BLOCK_START) this.#drop('unterminated')
-    else if (this.#open.isOpen && batch.blockSeqno(at) === this.#open.seqno) this.#drop(reason)
+    if (batch.type(at) === EVENT.BLOCK_START) {
+      this.#drop('unterminated')
+      this.tps.reset()
+    } else if (this.#open.isOpen && batch.blockSeqno(at) === this.#open.seqno) this.#drop(reason)
   }
 
   #mark(batch: EventBatch, at: number, moment: Moment): void {
@@ -299,6 +308,7 @@ export class BlockFold {
   #drop(reason: DropReason): number {
     if (!this.#open.isOpen) return 0
     this.#open.isOpen = false
+    this.tps.forget(this.#open.number)
     this.stats.blocksDropped += 1
     this.#sink.dropped({ number: this.#open.number, reason })
     return 1

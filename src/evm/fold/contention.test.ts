@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { seedFor } from '../../core/test-seed.ts'
-import { addressOf, recordBlock, slotOf, type TestAccess, type TestBlock, TIMES } from '../test-block.ts'
+import { addressOf, idOf, recordBlock, slotOf, type TestAccess, type TestBlock, TIMES } from '../test-block.ts'
 import type { ConflictExtras, ContentionData } from './contention.ts'
 import { createFoldRing, type FoldRingOptions, foldBlocks } from './test-fold.ts'
 
@@ -37,6 +37,7 @@ function contentionOf(
   const text = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
   return {
     block_number: block.number,
+    block_id: idOf(block.number, block.fork),
     total_unique_slots: touched.length,
     contended_slot_count: contended.length,
     contention_ratio: touched.length === 0 ? 0 : contended.length / touched.length,

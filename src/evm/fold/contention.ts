@@ -17,9 +17,17 @@ export type ContendedContract = {
 
 export type ContractEdge = { contract_a: Hex; contract_b: Hex; shared_txn_count: number }
 
-/** Storage contention of one block, with the fields and order of the published record. */
-export type ContentionData = {
+/** Which proposal the figures belong to: several proposals may share a number. */
+export type ProposalIdentity = {
   block_number: number
+  /** The consensus id, not the Ethereum hash. */
+  block_id: Hex
+  /** The proposal of the same number that was executed before this one; left out where there was none. */
+  replaces_block_id?: Hex
+}
+
+/** Storage contention of one proposal, with the fields and order of the published record. */
+export type ContentionData = ProposalIdentity & {
   block_wall_time_ns: number
   total_tx_time_ns: number
   parallel_efficiency_pct: number
@@ -33,18 +41,17 @@ export type ContentionData = {
 }
 
 /** Fields beyond the published record: conflicts (a write involved) instead of contention, and the phases of execution. */
-export type ConflictExtras = ConflictWaves & {
-  block_number: number
-  /** Contended slots that at least one transaction wrote. */
-  contended_with_writer: number
-  /** Between the block's perf markers; null without them. */
-  evm_time_ns: number | null
-  /** From the end of the EVM to the end of the block. */
-  commit_time_ns: number | null
-}
+export type ConflictExtras = ConflictWaves &
+  ProposalIdentity & {
+    /** Contended slots that at least one transaction wrote. */
+    contended_with_writer: number
+    /** Between the block's perf markers; null without them. */
+    evm_time_ns: number | null
+    /** From the end of the EVM to the end of the block. */
+    commit_time_ns: number | null
+  }
 
-export type BlockTimes = {
-  block_number: number
+export type BlockTimes = ProposalIdentity & {
   block_wall_time_ns: number
   total_tx_time_ns: number
   evm_time_ns: number | null
@@ -66,11 +73,11 @@ export function foldContention(
   const touches = countTouches(block, grouped)
   const slots = sumSlots(block, touches)
   const contracts = sumContracts(block, touches)
-  const { block_number, block_wall_time_ns, total_tx_time_ns, evm_time_ns, commit_time_ns } = times
+  const { block_wall_time_ns, total_tx_time_ns, evm_time_ns, commit_time_ns, ...identity } = times
   const saved = Math.max(0, total_tx_time_ns - block_wall_time_ns)
   return {
     data: {
-      block_number,
+      ...identity,
       block_wall_time_ns,
       total_tx_time_ns,
       parallel_efficiency_pct: total_tx_time_ns === 0 ? 0 : (saved / total_tx_time_ns) * 100,
@@ -83,7 +90,7 @@ export function foldContention(
       contract_edges: topEdges(block, touches),
     },
     extras: {
-      block_number,
+      ...identity,
       contended_with_writer: slots.contendedWithWriter,
       evm_time_ns,
       commit_time_ns,

@@ -1,4 +1,5 @@
 import { EVENT, EVENT_CODES } from '../event/type.ts'
+import type { Hex } from '../hex.ts'
 import { highHalf, lowHalf } from '../ring/event-batch.ts'
 
 /** Accesses of transient storage are counted separately, under a code that no event has. */
@@ -15,6 +16,7 @@ export class OpenBlock {
   seqnoLow = 0
   seqnoHigh = 0
   number = 0
+  id: Hex = '0x'
   txnCount = 0
   startLow = 0
   startHigh = 0
@@ -26,12 +28,20 @@ export class OpenBlock {
   /** Events that other events announced, by type. Fewer received at the end of the block means loss. */
   readonly #announced = new Float64Array(EVENT_CODES)
 
-  begin(block: { seqno: number; number: number; txnCount: number; startLow: number; startHigh: number }): void {
+  begin(block: {
+    seqno: number
+    number: number
+    id: Hex
+    txnCount: number
+    startLow: number
+    startHigh: number
+  }): void {
     this.isOpen = true
     this.seqno = block.seqno
     this.seqnoLow = lowHalf(block.seqno) | 0
     this.seqnoHigh = highHalf(block.seqno) | 0
     this.number = block.number
+    this.id = block.id
     this.txnCount = block.txnCount
     this.startLow = block.startLow
     this.startHigh = block.startHigh

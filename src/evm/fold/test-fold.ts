@@ -10,7 +10,8 @@ import type { LifecycleChange } from './lifecycle-entry.ts'
 /** For tests: everything a fold has reported, and in which order. */
 export type FoldLog = {
   order: string[]
-  tps: number[]
+  /** Undefined where the window is not whole. */
+  tps: (number | undefined)[]
   contention: { data: ContentionData; extras: ConflictExtras }[]
   lifecycle: LifecycleChange[]
   dropped: Parameters<BlockSink['dropped']>[0][]

@@ -125,6 +125,11 @@ export class EventBatch {
     return begin === PAYLOAD_LOST ? undefined : this.payloadBytes.subarray(begin, begin + this.payloadSize(at))
   }
 
+  /** Recording time in unix milliseconds, to the microsecond. */
+  timeMs(at: number): number {
+    return Number(this.timeNs(at) / 1000n) / 1000
+  }
+
   timeNs(at: number): bigint {
     return (BigInt(this.timeHigh(at)) << 32n) | BigInt(this.timeLow(at))
   }

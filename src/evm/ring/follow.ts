@@ -63,6 +63,11 @@ export class RingFollower implements Disposable {
     return this.#reader?.cursor ?? this.#previousSeqno ?? 0
   }
 
+  /** Whether an event was read that was recorded after the ring was opened. */
+  get hasNewEvents(): boolean {
+    return this.#reader !== undefined && this.#reader.cursor > this.#reader.openedSeqno
+  }
+
   get lagEvents(): number {
     return this.#reader?.lagEvents ?? 0
   }

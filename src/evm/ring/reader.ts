@@ -89,7 +89,7 @@ export function createRingReader(
   }
   const state = { source, geometry, control: readControl(header) }
   const seqno = typeof start === 'object' ? start.seqno : findStart(start, state)
-  return { ok: true, reader: new RingReader(source, geometry, seqno, settings) }
+  return { ok: true, reader: new RingReader(source, geometry, { seqno, lastSeqno: state.control.lastSeqno }, settings) }
 }
 
 /**
@@ -100,6 +100,8 @@ export function createRingReader(
 export class RingReader {
   readonly geometry: RingGeometry
   readonly batch: EventBatch
+  /** The last event that was in the ring when it was opened. */
+  readonly openedSeqno: number
   readonly stats: ReaderStats = { eventsRead: 0, eventsLost: 0, gaps: 0, payloadsLost: 0 }
   readonly #source: RingSource
   readonly #options: ReaderOptions
@@ -112,7 +114,12 @@ export class RingReader {
   #isFinal: boolean
   #uncommittedSinceMs: number | undefined
 
-  constructor(source: RingSource, geometry: RingGeometry, seqno: number, options: ReaderOptions) {
+  constructor(
+    source: RingSource,
+    geometry: RingGeometry,
+    { seqno, lastSeqno }: { seqno: number; lastSeqno: number },
+    options: ReaderOptions,
+  ) {
     assert(seqno >= 1 && options.eventsMax >= 1, 'reading starts at 1 or later, with at least one event per batch')
     this.geometry = geometry
     this.#source = source
@@ -120,6 +127,7 @@ export class RingReader {
     const eventBytesMax = Math.min(options.eventBytesMax, geometry.payloadBytes)
     this.#payloadLimits = { eventBytesMax, readBytesMax: options.payloadBytes }
     this.#cursor = seqno - 1
+    this.openedSeqno = lastSeqno
     this.#isFinal = source.isStatic
     const eventsMax = Math.min(options.eventsMax, geometry.capacity)
     this.batch = new EventBatch({ eventsMax, payloadBytes: options.payloadBytes })

@@ -1,16 +1,15 @@
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http'
-import { isJsonContentType } from '../../platform/http/request-headers.ts'
+import { BLOCKS_HELD_HEADER } from '../../contract/execution-routes.ts'
+import { createOriginGrants } from '../../platform/http/server/origin-grants.ts'
 
 export type CrossOrigin = {
   /** Headers of the response to a request. */
   headersFor(request: IncomingMessage): OutgoingHttpHeaders
   /** Headers of the response to a preflight. `isPosted`: the path takes POST. */
   preflight(request: IncomingMessage, isPosted: boolean): OutgoingHttpHeaders
-  /** Whether a web page could have sent this POST without a preflight; its body is then not read. */
-  lacksPreflight(request: IncomingMessage): boolean
 }
 
-const EXPOSED = { 'access-control-expose-headers': 'x-request-id, retry-after' }
+const EXPOSED = `x-request-id, retry-after, x-data-source, ${BLOCKS_HELD_HEADER}`
 const ALLOWED = {
   'access-control-allow-headers': 'content-type, x-token, authorization, x-request-id',
   'access-control-max-age': '86400',
@@ -21,15 +20,8 @@ const ALLOWED = {
  * it is allowed for the configured origins only.
  */
 export function createCrossOrigin(origins: readonly string[]): CrossOrigin {
-  const granted = new Set(origins)
-
-  function grant(request: IncomingMessage): OutgoingHttpHeaders {
-    const { origin } = request.headers
-    const isGranted = origin !== undefined && granted.has(origin)
-    return { vary: 'origin', ...(isGranted ? { 'access-control-allow-origin': origin, ...EXPOSED } : {}) }
-  }
-
-  const forAll = { 'access-control-allow-origin': '*', ...EXPOSED }
+  const grant = createOriginGrants(origins, EXPOSED)
+  const forAll = { 'access-control-allow-origin': '*', 'access-control-expose-headers': EXPOSED }
 
   return {
     headersFor: (request) => (request.method === 'POST' ? grant(request) : forAll),
@@ -39,7 +31,5 @@ export function createCrossOrigin(origins: readonly string[]): CrossOrigin {
       if (headers['access-control-allow-origin'] === undefined) return headers
       return { ...headers, ...ALLOWED, 'access-control-allow-methods': 'POST, OPTIONS' }
     },
-    // A page may send text and form content types without a preflight (Fetch standard, CORS-safelisted request-header).
-    lacksPreflight: ({ headers }) => headers.origin !== undefined && !isJsonContentType(headers['content-type']),
   }
 }

@@ -1,27 +1,31 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { TokenRefusal } from '../../contract/errors.ts'
-import { EXECUTION_TICKET_PATH } from '../../contract/execution-routes.ts'
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { Refused } from '../../access/authorize.ts'
+import { ERRORS } from '../../contract/errors.ts'
+import { EXECUTION_ROUTES, EXECUTION_TICKET_PATH } from '../../contract/execution-routes.ts'
+import { STREAM_PATHS } from '../../contract/stream-events.ts'
 import { versionHeaders } from '../../contract/versions.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Random } from '../../core/random.ts'
+import { contentFieldsOf, isJsonRequest, JSON_REQUIRED } from '../../platform/http/request-headers.ts'
+import { sendTextGzipped } from '../../platform/http/server/gzip-reply.ts'
+import { createPathRules, type Paths, sendPathRefusal } from '../../platform/http/server/path-rules.ts'
 import { sendJson, sendText } from '../../platform/http/server/reply.ts'
 import { requestIdOf } from '../../platform/http/server/request-id.ts'
 import { type HttpServer, startHttpServer } from '../../platform/http/server/server.ts'
+import { type StaticFile, type StaticFiles, sendStaticFile } from '../../platform/http/server/static-file.ts'
 import type { ListenerOptions } from '../../platform/net/listener.ts'
 import type { ListenerMetrics } from '../../platform/net/listener-metrics.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import { type MetricsFormat, negotiateFormat } from '../../platform/telemetry/metrics-registry.ts'
+import type { RefusalLog } from '../../platform/telemetry/refusal-log.ts'
 import { type LimitName, workLimitReached } from '../rpc/failure.ts'
 import { type RpcPost, retryAfter } from '../rpc/post.ts'
 import { authenticate, type Policy, UNAUTHORIZED_HEADERS, unauthorizedBody } from './authorize.ts'
 import type { CrossOrigin } from './cross-origin.ts'
-import { type PageFile, sendPageFile } from './page-file.ts'
+import { sendPageFile } from './page-file.ts'
 import { requestTarget } from './request-target.ts'
 import { findRoute, isOpenRoute, type RouteDeps } from './routes.ts'
-import { ownerOf, PRICE, unitsOfBytes, type WorkBudget, type WorkOwner } from './work-budget.ts'
-
-/** The files of the dashboard by path; `/` is the page itself. */
-export type Page = (path: string) => PageFile | undefined
+import { ownerOf, PRICE, UNIT, unitsOfBytes, type WorkBudget, type WorkOwner } from './work-budget.ts'
 
 export type HttpServerDeps = Policy &
   ListenerMetrics & {
@@ -34,8 +38,13 @@ export type HttpServerDeps = Policy &
     readonly crossOrigin: CrossOrigin
     readonly clientAddress: (request: IncomingMessage) => string
     readonly onLimit: (limit: LimitName) => void
-    readonly page: Page | undefined
+    /** The files of the dashboard; `/` is the page itself. */
+    readonly page: StaticFiles | undefined
+    /** The documents under `/docs`. */
+    readonly documents: StaticFiles | undefined
+    readonly isSimulated: boolean
     readonly metricsText: (format: MetricsFormat) => Promise<{ text: string; type: string }>
+    readonly refusals?: RefusalLog | undefined
     readonly onUpgrade: Parameters<typeof startHttpServer>[1]['onUpgrade']
   }
 
@@ -45,26 +54,34 @@ const SECURITY = {
   'x-content-type-options': 'nosniff',
   'x-frame-options': 'DENY',
 }
+/** On every response: the records of the specification have no field for it. */
+const SIMULATED = { 'x-data-source': 'simulated' } as const
 const NO_PAGE = 'Sluice execution service. Status: /v1/status  Stream: WebSocket on /v1/ws\n'
-
-const NOT_JSON = 'Content-Type: application/json is required from a web page'
 
 /** REST, JSON-RPC, Prometheus metrics and the dashboard, on the port of the stream. No request changes the state of the service. */
 export function startHttpEndpoint(options: { listen: ListenerOptions }, deps: HttpServerDeps): Promise<HttpServer> {
+  const refusePath = createPathRules(pathsOf(deps), { isPreflighted: true, upgradePaths: STREAM_PATHS })
   return startHttpServer(options, {
-    headersFor: versionHeaders,
+    headersFor: deps.isSimulated ? (url) => ({ ...versionHeaders?.(url), ...SIMULATED }) : versionHeaders,
     log: deps.log,
     clock: deps.clock,
     onRefused: deps.onRefused,
     onNotAfter: deps.onNotAfter,
     onUpgrade: deps.onUpgrade,
     onRequest(request, response) {
-      response.setHeader('x-request-id', requestIdOf(request, deps))
+      const requestId = requestIdOf(request, deps)
+      response.setHeader('x-request-id', requestId)
+      response.once('finish', () => {
+        const { statusCode: status, statusMessage: message } = response
+        if (status >= 400) deps.refusals?.note({ requestId, interface: 'execution', status, message })
+      })
       for (const [name, value] of Object.entries(SECURITY)) response.setHeader(name, value)
       const { path, query } = requestTarget(request)
       const isTicket = path === EXECUTION_TICKET_PATH && deps.access !== undefined
       if (request.method === 'OPTIONS')
         return sendText(response, 204, '', deps.crossOrigin.preflight(request, path === '/' || isTicket))
+      const refusal = refusePath(request.method, path, (deps.documents?.(path) ?? pageFile(path, deps.page)) && ['GET'])
+      if (refusal !== undefined) return sendPathRefusal(response, refusal, deps.crossOrigin.headersFor(request))
       if (path === '/' && request.method === 'POST') return respondToRpc(request, response, deps)
       if (isTicket) return respondWithTicket(request, response, deps)
       return respondToRead({ request, response, path, query }, deps)
@@ -83,46 +100,56 @@ async function respondToRead({ request, response, path, query }: Read, deps: Htt
   const headers = deps.crossOrigin.headersFor(request)
   const route = findRoute(path)
   const isMetrics = path === '/metrics'
-  const file = route === undefined && !isMetrics ? pageFile(path, deps.page) : undefined
-  if (route === undefined && !isMetrics && file === undefined)
-    return sendJson(response, 404, { error: 'not found' }, headers)
-  if (request.method !== 'GET' && request.method !== 'HEAD') {
-    const allow = path === '/' ? 'GET, HEAD, POST, OPTIONS' : 'GET, HEAD, OPTIONS'
-    return sendJson(response, 405, { error: 'method not allowed' }, { ...headers, allow })
-  }
+  const document = deps.documents?.(path)
+  const file = route === undefined && !isMetrics ? (document ?? pageFile(path, deps.page)) : undefined
   const isOpen = file !== undefined || isOpenRoute(path)
   const owner = isOpen ? addressOwner(request, deps) : authorized(request, response, deps)
   if (owner === undefined) return
   // Health checks are free, because a supervisor must always get a response.
   if (!isOpenRoute(path) && !pays(owner, isMetrics ? PRICE.scrape : PRICE.call, response, deps)) return
+  if (document !== undefined) {
+    deps.budget.charge(owner, document.body.length / UNIT.readyBytes)
+    return sendStaticFile(request, response, document, headers)
+  }
   if (file !== undefined) return sendPageFile(request, response, file)
   if (route !== undefined) {
     const { status, body } = route(query, deps.routes)
     const text = Buffer.from(JSON.stringify(body))
     deps.budget.charge(owner, unitsOfBytes(text.length) - 1)
     const type = { 'content-type': 'application/json', 'cache-control': 'no-store' }
-    return sendText(response, status, text, { ...headers, ...type })
+    return sendTextGzipped(response, status, text, { ...headers, ...type })
   }
   const { text, type } = await deps.metricsText(negotiateFormat(request.headers.accept))
-  sendText(response, 200, text, { ...headers, 'content-type': type, 'cache-control': 'no-store' })
+  await sendTextGzipped(response, 200, text, { ...headers, 'content-type': type, 'cache-control': 'no-store' })
 }
 
 async function respondToRpc(request: IncomingMessage, response: ServerResponse, deps: HttpServerDeps): Promise<void> {
   const headers = { ...deps.crossOrigin.headersFor(request), 'cache-control': 'no-store' }
-  if (deps.crossOrigin.lacksPreflight(request)) return sendText(response, 415, NOT_JSON, headers)
   const owner = authorized(request, response, deps)
-  if (owner !== undefined) await deps.rpcPost({ request, response, owner, headers })
+  if (owner === undefined) return
+  if (!isJsonRequest(contentFieldsOf(request))) return refuseMediaType(response, headers)
+  await deps.rpcPost({ request, response, owner, headers })
+}
+
+function refuseMediaType(response: ServerResponse, headers: OutgoingHttpHeaders): void {
+  const { http, jsonRpc, fix } = ERRORS['unsupported-media-type']
+  const data = { fix, request_id: response.getHeader('x-request-id') }
+  sendJson(
+    response,
+    http,
+    { jsonrpc: '2.0', error: { code: jsonRpc, message: JSON_REQUIRED, data }, id: null },
+    headers,
+  )
 }
 
 /** A browser cannot set headers on a WebSocket; it exchanges its token for a ticket that can be part of a URL. */
 function respondWithTicket(request: IncomingMessage, response: ServerResponse, deps: HttpServerDeps): void {
   const { access, clock } = deps
   const headers = deps.crossOrigin.headersFor(request)
-  if (request.method !== 'POST')
-    return sendJson(response, 405, { error: 'method not allowed' }, { ...headers, allow: 'POST' })
   const caller = authenticate({ access, clock }, request)
-  if (access === undefined || caller === undefined) return refuse(request, response, 'missing', deps)
-  if (!caller.ok) return refuse(request, response, caller.reason, deps)
+  if (access === undefined || caller === undefined)
+    return refuse(request, response, { ok: false, reason: 'missing' }, deps)
+  if (!caller.ok) return refuse(request, response, caller, deps)
   if (!pays(ownerOf('', caller.subscription.id), PRICE.call, response, deps)) return
   const { ticket, expiresAtMs } = access.issueTicket(caller, clock.nowMs())
   const body = { ticket, expires_at: new Date(expiresAtMs).toISOString() }
@@ -138,7 +165,7 @@ function authorized(request: IncomingMessage, response: ServerResponse, deps: Ht
   const caller = authenticate(deps, request)
   if (caller === undefined) return addressOwner(request, deps)
   if (caller.ok) return ownerOf('', caller.subscription.id)
-  refuse(request, response, caller.reason, deps)
+  refuse(request, response, caller, deps)
   return undefined
 }
 
@@ -149,16 +176,23 @@ function pays(owner: WorkOwner, units: number, response: ServerResponse, deps: H
   deps.onLimit('unitsPerSecond')
   const { message, data, retryAfterMs } = workLimitReached(deps.budget.unitsPerSecond, units, taken.retryAfterMs)
   const headers = { ...deps.crossOrigin.headersFor(response.req), ...retryAfter(retryAfterMs) }
-  sendJson(response, 429, { error: message, ...data }, headers)
+  sendJson(response, 429, { error: message, ...data, docs_url: deps.docsUrl?.('rate-limited') }, headers)
   return false
 }
 
-function refuse(request: IncomingMessage, response: ServerResponse, reason: TokenRefusal, deps: HttpServerDeps): void {
+function refuse(request: IncomingMessage, response: ServerResponse, refused: Refused, deps: HttpServerDeps): void {
   const headers = { ...deps.crossOrigin.headersFor(request), ...UNAUTHORIZED_HEADERS }
-  sendJson(response, 401, unauthorizedBody(reason), headers)
+  sendJson(response, 401, unauthorizedBody('execution', refused, request, deps.docsUrl), headers)
 }
 
-function pageFile(path: string, page: Page | undefined): PageFile | undefined {
+/** The paths of the contract with their methods; the ticket endpoint exists where tokens are required. */
+function pathsOf({ access }: Policy): Paths {
+  const paths: Record<string, ('GET' | 'POST')[]> = {}
+  for (const { method, path } of EXECUTION_ROUTES) (paths[path.replace(/:(\w+)/, '{$1}')] ??= []).push(method)
+  return access === undefined ? paths : { ...paths, [EXECUTION_TICKET_PATH]: ['POST'] }
+}
+
+function pageFile(path: string, page: StaticFiles | undefined): StaticFile | undefined {
   const file = page?.(path)
   if (file !== undefined || path !== '/') return file
   return { body: NO_PAGE, type: 'text/plain; charset=utf-8' }

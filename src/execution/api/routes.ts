@@ -11,6 +11,8 @@ export type RouteDeps = {
   readonly window: () => { oldestSeq: number; newestSeq: number }
   readonly connections: () => number
   readonly ringSeqno: () => number
+  /** The block numbers that JSON-RPC can read. */
+  readonly held: () => RecentBlocks['held']
 }
 
 export type Route = (query: URLSearchParams, deps: RouteDeps) => RouteResponse
@@ -25,7 +27,7 @@ const ROUTES: Readonly<Record<string, Route>> = {
   '/v1/conflicts': (_, { views }) => okOr(views.conflicts, 'no conflict data yet'),
   '/v1/top-accesses': (_, { views }) => okOr(views.topAccesses, 'no access data yet'),
   '/v1/status': (_, deps) => ok(statusOf(deps)),
-  '/v1/blocks': (query, { views }) => recentBlocks(query, views),
+  '/v1/blocks': recentBlocks,
   '/v1/blocks/lifecycle': (_, { views }) => ok(views.lifecycle.records()),
   '/health': (_, deps) => {
     const health = healthOf(deps)
@@ -78,11 +80,11 @@ function healthOf({ views, liveness }: RouteDeps): HealthRecord {
   }
 }
 
-function recentBlocks(query: URLSearchParams, views: Views): RouteResponse {
+function recentBlocks(query: URLSearchParams, { views, held }: RouteDeps): RouteResponse {
   const given = query.get('count') ?? String(RECENT_DEFAULT)
   if (!/^\d{1,6}$/.test(given) || Number(given) < 1 || Number(given) > RECENT_MAX)
     return { status: 400, body: { error: `count is a number from 1 to ${RECENT_MAX}` } }
-  return ok({ blocks: views.recentBlocks(Number(given)) } satisfies RecentBlocks)
+  return ok({ blocks: views.recentBlocks(Number(given)), held: held() } satisfies RecentBlocks)
 }
 
 function ok(body: unknown): RouteResponse {

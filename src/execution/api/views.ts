@@ -1,16 +1,21 @@
 import type { BlockSummary } from '../../contract/execution-routes.ts'
-import type { ConflictData, ContentionData, MetricKind, TopAccesses } from '../../contract/stream-events.ts'
+import type { ConflictData, ContentionData, Hex, MetricKind, TopAccesses } from '../../contract/stream-events.ts'
 import { LifecycleView } from './lifecycle-view.ts'
 
 /** Blocks whose figures can be read by number. */
 const BLOCKS_MAX = 512
 
-type BlockFigures = { tps: number; contention: ContentionData | null; conflicts: ConflictData | null }
+/** Executed proposals of one number whose figures are kept. */
+const PROPOSALS_MAX = 8
+
+type ProposalFigures = { tps: number | null; contention: ContentionData | null; conflicts: ConflictData | null }
+
+const NO_FIGURES: Readonly<ProposalFigures> = { tps: null, contention: null, conflicts: null }
 
 /** The latest data of each kind, for REST and for snapshots. */
 export class Views {
   readonly lifecycle = new LifecycleView()
-  /** 0 until the first block has ended. */
+  /** 0 until a window of blocks was whole. */
   tps = 0
   contention: ContentionData | undefined
   conflicts: ConflictData | undefined
@@ -18,39 +23,50 @@ export class Views {
   /** The newest block seen. */
   blockNumber = 0
   chainId: number | null = null
-  readonly #blocks = new Map<number, BlockFigures>()
+  /** The executed proposals of each number, the latest one last. */
+  readonly #blocks = new Map<number, ProposalFigures[]>()
 
-  blockEnded(number: number, tps: number): void {
-    this.tps = tps
+  blockEnded(number: number, tps: number | null): void {
+    this.tps = tps ?? this.tps
+    const proposals = this.#blocks.get(number) ?? []
+    proposals.push({ tps, contention: null, conflicts: null })
+    if (proposals.length > PROPOSALS_MAX) proposals.shift()
     // A block that is executed again moves to the end.
     this.#blocks.delete(number)
-    this.#blocks.set(number, { tps, contention: null, conflicts: null })
+    this.#blocks.set(number, proposals)
     if (this.#blocks.size > BLOCKS_MAX) this.#blocks.delete(this.#blocks.keys().next().value as number)
   }
 
   blockFolded(contention: ContentionData, conflicts: ConflictData): void {
     this.contention = contention
     this.conflicts = conflicts
-    const figures = this.#blocks.get(contention.block_number)
+    const figures = this.#blocks.get(contention.block_number)?.at(-1)
     if (figures === undefined) return
     figures.contention = contention
     figures.conflicts = conflicts
   }
 
+  /** From here on the figures of a number are those of its finalized proposal, or none if that has none. */
+  blockFinalized(number: number, id: Hex): void {
+    const proposals = this.#blocks.get(number)
+    if (proposals === undefined) return
+    const finalized = proposals.find(({ contention }) => contention?.block_id === id)
+    this.#blocks.set(number, [
+      finalized ?? proposals.find(({ contention }) => contention === null) ?? { ...NO_FIGURES },
+    ])
+  }
+
+  /** Of the finalized proposal of a number, else of the latest one. */
   contentionOf(number: number): ContentionData | undefined {
-    return this.#blocks.get(number)?.contention ?? undefined
+    return this.#blocks.get(number)?.at(-1)?.contention ?? undefined
   }
 
   /** The last blocks, oldest first. */
   recentBlocks(count: number): BlockSummary[] {
-    return [...this.#blocks]
-      .slice(-Math.min(count, BLOCKS_MAX))
-      .map(([block_number, { tps, contention, conflicts }]) => ({
-        block_number,
-        tps,
-        contention: contention === null ? null : withoutLists(contention),
-        conflicts,
-      }))
+    return [...this.#blocks].slice(-Math.min(count, BLOCKS_MAX)).map(([block_number, proposals]) => {
+      const { tps, contention, conflicts } = proposals.at(-1) ?? NO_FIGURES
+      return { block_number, tps, contention: contention === null ? null : withoutLists(contention), conflicts }
+    })
   }
 
   /** The payloads that a new subscriber of a kind gets first, as JSON. */

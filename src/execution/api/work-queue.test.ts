@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Clock } from '../../core/clock.ts'
-import type { Work } from '../../core/work.ts'
+import type { WaitingWork, Work } from '../../core/work.ts'
 import { systemClock } from '../../platform/process/clock.ts'
 import { createWorkQueue } from './work-queue.ts'
 
@@ -118,4 +118,51 @@ describe('the work queue', () => {
     assert.equal(await queue.run('a', endless(), AbortSignal.abort()), undefined)
     assert.equal(last, 3, 'a job aborted before it started runs no step')
   })
+
+  test('work that waits leaves its turn to others, uses no time, and continues when the wait is over', async () => {
+    const { clock } = steppingClock()
+    const queue = createWorkQueue(clock)
+    const { promise, resolve } = Promise.withResolvers<void>()
+    let begun = 0
+    function* waiting(): WaitingWork<string> {
+      begun += 1
+      yield promise
+      begun += 1
+      return 'read'
+    }
+    const read = queue.run('a', waiting(), NEVER)
+    assert.equal(
+      await queue.run(
+        'b',
+        steps(3, () => {}),
+        NEVER,
+      ),
+      3,
+      'another owner',
+    )
+    const second = queue.run(
+      'a',
+      steps(1, () => {}),
+      NEVER,
+    )
+    await new Promise((done) => setImmediate(done))
+    assert.equal(begun, 1)
+    resolve()
+    assert.deepEqual(await Promise.all([read, second]), ['read', 1])
+    // All started owners wait: a new one is served all the same.
+    const never = Array.from({ length: 7 }, (_, at) => queue.run(`w${at}`, waitFor(new Promise(() => {})), NEVER))
+    assert.equal(
+      await queue.run(
+        'c',
+        steps(2, () => {}),
+        NEVER,
+      ),
+      2,
+    )
+    assert.equal(never.length, 7)
+  })
 })
+
+function* waitFor(promise: Promise<void>): WaitingWork<void> {
+  yield promise
+}

@@ -1,4 +1,5 @@
 import type { Hex, Stage } from '../../contract/stream-events.ts'
+import { NumberRanges } from '../../core/number-ranges.ts'
 import type { BlockContent } from '../source/message.ts'
 import { HeldBlock } from './held-block.ts'
 
@@ -6,6 +7,8 @@ export type BlockStoreOptions = { readonly blocksMax: number; readonly bytesMax:
 
 /** The last executed blocks, abandoned proposals included, bounded in number and bytes. */
 export class BlockStore {
+  /** The numbers held. */
+  readonly numbers = new NumberRanges()
   readonly #options: BlockStoreOptions
   readonly #stageOf: (id: Hex) => Stage | undefined
   /** In order of execution. */
@@ -28,33 +31,28 @@ export class BlockStore {
     return this.#blocks.size
   }
 
-  add(content: BlockContent): void {
+  add(content: BlockContent): HeldBlock {
     this.#remove(content.id)
     const held = new HeldBlock(content, ++this.#added)
     this.#blocks.set(held.id, held)
     this.#byHash.set(held.hash, held)
     this.#byNumber.set(held.number, [...(this.#byNumber.get(held.number) ?? []), held])
+    this.numbers.add(held.number)
     for (const txnHash of held.txnHashes) this.#byTxn.set(txnHash, held)
     this.#bytes += held.bytes
     this.#latest = held
     this.#inOrder = undefined
     while (this.#blocks.size > 1 && this.#isOver()) this.#remove(this.#blocks.keys().next().value as Hex)
+    return held
+  }
+
+  isFinal({ id }: HeldBlock): boolean {
+    return isFinal(this.#stageOf(id))
   }
 
   /** The last executed block. */
   get latest(): HeldBlock | undefined {
     return this.#latest
-  }
-
-  get earliest(): HeldBlock | undefined {
-    return this.#sorted().at(0)
-  }
-
-  /** Lowest and highest number held. */
-  get range(): { from: number; to: number } | undefined {
-    const blocks = this.#sorted()
-    const [first, last] = [blocks.at(0), blocks.at(-1)]
-    return first === undefined || last === undefined ? undefined : { from: first.number, to: last.number }
   }
 
   /** The highest block in one of these stages. */
@@ -65,7 +63,7 @@ export class BlockStore {
   /** The finalized block of a number, else the newest proposal. */
   byNumber(number: number): HeldBlock | undefined {
     const held = this.#byNumber.get(number)
-    return held?.find(({ id }) => isFinal(this.#stageOf(id))) ?? held?.at(-1)
+    return held?.find((block) => this.isFinal(block)) ?? held?.at(-1)
   }
 
   /** By Ethereum hash or by consensus id. */
@@ -99,8 +97,11 @@ export class BlockStore {
     this.#blocks.delete(id)
     if (this.#byHash.get(held.hash) === held) this.#byHash.delete(held.hash)
     const others = this.#byNumber.get(held.number)?.filter((block) => block !== held) ?? []
-    if (others.length === 0) this.#byNumber.delete(held.number)
-    else this.#byNumber.set(held.number, others)
+    if (others.length > 0) this.#byNumber.set(held.number, others)
+    else {
+      this.#byNumber.delete(held.number)
+      this.numbers.remove(held.number)
+    }
     for (const txnHash of held.txnHashes) if (this.#byTxn.get(txnHash) === held) this.#byTxn.delete(txnHash)
     this.#bytes -= held.bytes
     this.#inOrder = undefined

@@ -19,7 +19,7 @@ export class HeldBlock {
   readonly hash: Hex
   readonly txnHashes: readonly Hex[]
   /** Distinguishes recordings of the same block id. */
-  readonly key: number
+  readonly key: number | string
   /** The bloom of its logs; undefined where the source has none. */
   readonly bloom: Uint8Array | undefined
   readonly bytes: number
@@ -27,7 +27,7 @@ export class HeldBlock {
   /** Undefined until it was read; null where the block is incomplete. */
   #block: EthBlock | null | undefined
 
-  constructor(content: BlockContent, key: number) {
+  constructor(content: BlockContent, key: number | string) {
     this.number = content.number
     this.id = content.id
     this.hash = content.hash

@@ -1,5 +1,5 @@
 import { ERRORS } from '../../contract/errors.ts'
-import type { Work } from '../../core/work.ts'
+import type { WaitingWork } from '../../core/work.ts'
 import { PRICE, unitsOfBytes } from '../api/work-budget.ts'
 import type { CallMeter } from './call-meter.ts'
 import type { EthMethod } from './eth-methods.ts'
@@ -29,7 +29,7 @@ export function* respondToJsonRpc(
   { body, meter, out }: RpcRequest,
   options: JsonRpcOptions,
   deps: JsonRpcDeps,
-): Work<RpcOutcome> {
+): WaitingWork<RpcOutcome> {
   meter.charge(unitsOfBytes(body.length) - 1)
   const read = readCalls(body)
   yield
@@ -51,7 +51,7 @@ function* respondToBatch(
   calls: readonly RpcCall[],
   request: Omit<RpcRequest, 'body'>,
   deps: JsonRpcDeps,
-): Work<RpcOutcome> {
+): WaitingWork<RpcOutcome> {
   const { out } = request
   const waits: number[] = []
   let responses = 0
@@ -74,7 +74,7 @@ function* respondToCall(
   { call, id }: RpcCall,
   { meter, out }: Omit<RpcRequest, 'body'>,
   { methods, onFault, onCall, onLimit }: JsonRpcDeps,
-): Work<CallOutcome> {
+): WaitingWork<CallOutcome> {
   const responded = { isNotification: false }
   const invalid = (detail: string, known = 'null'): CallOutcome => {
     meter.charge(PRICE.call)

@@ -1,12 +1,12 @@
-import type { Work } from '../../core/work.ts'
+import type { WaitingWork, Work } from '../../core/work.ts'
 import type { EthBlock, EthReceipt } from '../../evm/eth-block.ts'
 import { logJson } from '../../evm/eth-json.ts'
 import { fromHex } from '../../evm/hex.ts'
 import { bloomBits, mayContain } from '../../evm/logs-bloom.ts'
 import { PRICE, UNIT } from '../api/work-budget.ts'
+import type { BlockHandle } from './blocks.ts'
 import type { CallContext } from './call-meter.ts'
 import { LimitFailure } from './failure.ts'
-import type { HeldBlock } from './held-block.ts'
 import type { LogFilter } from './params.ts'
 
 /** Maximum number of logs in a result. */
@@ -16,7 +16,7 @@ const LOGS_MAX = 10_000
 type BloomTest = readonly (readonly number[])[]
 
 /** Writes the logs that match the filter. Blocks whose bloom excludes a match are not decoded. */
-export function* findLogs(filter: LogFilter, blocks: readonly HeldBlock[], context: CallContext): Work<void> {
+export function* findLogs(filter: LogFilter, blocks: readonly BlockHandle[], context: CallContext): WaitingWork<void> {
   const { meter, out } = context
   const values = [filter.addresses, ...filter.topics].filter((choice) => choice !== undefined)
   const valueCount = values.reduce((sum, { size }) => sum + size, 0)
@@ -32,13 +32,11 @@ export function* findLogs(filter: LogFilter, blocks: readonly HeldBlock[], conte
   }
   let found = 0
   out.add('[')
-  for (const held of blocks) {
+  for (const handle of blocks) {
     yield
-    if (
-      held.bloom !== undefined &&
-      !tests.every((test) => test.some((bits) => mayContain(held.bloom as Uint8Array, bits)))
-    )
-      continue
+    const { bloom } = handle
+    if (bloom !== undefined && !tests.every((test) => test.some((bits) => mayContain(bloom, bits)))) continue
+    const held = yield* handle.load(meter)
     const block = yield* held.read()
     if (block !== undefined) found = yield* searchBlock(block, filter, context, found)
   }

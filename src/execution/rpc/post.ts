@@ -1,5 +1,8 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
 import type { Clock } from '../../core/clock.ts'
+import { createGzipStream } from '../../platform/http/gzip.ts'
+import { isGzipped, withEncodingVariants } from '../../platform/http/server/gzip-reply.ts'
 import { sendText } from '../../platform/http/server/reply.ts'
 import { readBody } from '../../platform/http/server/server.ts'
 import { PRICE, UNIT, type WorkBudget, type WorkOwner } from '../api/work-budget.ts'
@@ -21,6 +24,8 @@ export type RpcPostDeps = JsonRpcDeps & {
   readonly budget: WorkBudget
   readonly queue: WorkQueue
   readonly permits: RpcPermits
+  /** Headers of every response: which blocks are held. */
+  readonly heldHeaders: () => OutgoingHttpHeaders
 }
 
 export type RpcPost = {
@@ -70,7 +75,8 @@ export function createRpcPosts(options: RpcPostOptions, deps: RpcPostDeps): (pos
     if (status === 204) return sendText(response, 204, '', headers)
     const { chunks, bytes } = out.take()
     permit.holdResponse(bytes)
-    await send(response, { status, chunks, bytes, headers: { ...headers, ...JSON_TYPE, ...retryAfter(retryAfterMs) } })
+    const sent = withEncodingVariants({ ...headers, ...JSON_TYPE, ...deps.heldHeaders(), ...retryAfter(retryAfterMs) })
+    await send(response, { status, chunks, bytes, headers: sent })
   }
 
   async function send(
@@ -80,8 +86,12 @@ export function createRpcPosts(options: RpcPostOptions, deps: RpcPostDeps): (pos
     if (response.destroyed) return
     using _deadline = deps.clock.setTimer(READ_MS, () => response.destroy())
     const closed = new Promise<void>((resolve) => response.once('close', resolve))
-    response.writeHead(sent.status, { ...sent.headers, 'content-length': sent.bytes })
-    for (const chunk of sent.chunks) {
+    const isPacked = isGzipped(response, sent.bytes)
+    const size = isPacked ? { 'content-encoding': 'gzip' } : { 'content-length': sent.bytes }
+    response.writeHead(sent.status, { ...sent.headers, ...size })
+    // Compressed on the thread pool while it is sent.
+    const chunks = isPacked ? Readable.from(sent.chunks).pipe(createGzipStream()) : sent.chunks
+    for await (const chunk of chunks) {
       if (response.destroyed) return
       if (!response.write(chunk)) await Promise.race([closed, drained(response)])
     }

@@ -5,6 +5,7 @@ import { finish } from '../../core/work.ts'
 import { HeldBlock } from './held-block.ts'
 import { RenderedBlocks } from './rendered-blocks.ts'
 import { ResponseText } from './response-text.ts'
+import { countingMeter } from './test-rpc.ts'
 
 test('caches texts by last use, within the limit, and none larger than a quarter of it', () => {
   const held = [1, 2, 3, 4, 5].map(
@@ -13,7 +14,17 @@ test('caches texts by last use, within the limit, and none larger than a quarter
   const work = (rendered: RenderedBlocks, at: number): { bytes: number; made: number } => {
     let made = 0
     const out = new ResponseText({ bytesMax: 2 ** 24, onBytes: (bytes) => void (made += bytes) })
-    finish(rendered.writeReceipts(held[at], out))
+    const block = held[at] as HeldBlock
+    const handle = {
+      number: block.number,
+      bloom: undefined,
+      txnCount: 10,
+      *load() {
+        yield
+        return block
+      },
+    }
+    finish(rendered.writeReceipts(handle, { out, meter: countingMeter() }))
     return { bytes: out.take().bytes, made }
   }
   const { bytes } = work(new RenderedBlocks({ bytesMax: 2 ** 24 }), 0)

@@ -1,4 +1,4 @@
-import type { Work } from '../../core/work.ts'
+import type { WaitingWork, Work } from '../../core/work.ts'
 import type { EthBlock } from '../../evm/eth-block.ts'
 import {
   type Admit,
@@ -8,6 +8,8 @@ import {
   receiptsPieces,
   transactionText,
 } from '../../evm/eth-text.ts'
+import type { BlockHandle } from './blocks.ts'
+import type { CallContext } from './call-meter.ts'
 import type { HeldBlock } from './held-block.ts'
 import type { ResponseText } from './response-text.ts'
 
@@ -33,24 +35,27 @@ export class RenderedBlocks {
     return this.#bytes
   }
 
-  writeBlock(held: HeldBlock | undefined, isFull: boolean, out: ResponseText): Work<void> {
-    const txns = isFull ? 'full' : { hashes: held?.txnHashes ?? [] }
-    return this.#write(held, isFull ? 'full' : 'hashes', out, (block) => blockPieces(block, txns, admitTo(out)))
+  writeBlock(handle: BlockHandle | undefined, isFull: boolean, context: CallContext): WaitingWork<void> {
+    const admit = admitTo(context.out)
+    return this.#write(handle, isFull ? 'full' : 'hashes', context, (block, { txnHashes }) =>
+      blockPieces(block, isFull ? 'full' : { hashes: txnHashes }, admit),
+    )
   }
 
-  writeReceipts(held: HeldBlock | undefined, out: ResponseText): Work<void> {
-    return this.#write(held, 'receipts', out, (block) => receiptsPieces(block, admitTo(out)))
+  writeReceipts(handle: BlockHandle | undefined, context: CallContext): WaitingWork<void> {
+    return this.#write(handle, 'receipts', context, (block) => receiptsPieces(block, admitTo(context.out)))
   }
 
   *#write(
-    held: HeldBlock | undefined,
+    handle: BlockHandle | undefined,
     form: Form,
-    out: ResponseText,
-    piecesOf: (block: EthBlock) => JsonPieces,
-  ): Work<void> {
-    const key = `${held?.key} ${form}`
-    const cached = this.#cache.get(key)
+    { out, meter }: CallContext,
+    piecesOf: (block: EthBlock, held: HeldBlock) => JsonPieces,
+  ): WaitingWork<void> {
+    const held = handle && (yield* handle.load(meter))
     if (held === undefined) return out.add('null')
+    const key = `${held.key} ${form}`
+    const cached = this.#cache.get(key)
     if (cached !== undefined) {
       this.#cache.delete(key)
       this.#cache.set(key, cached)
@@ -59,7 +64,7 @@ export class RenderedBlocks {
     const block = yield* held.read()
     if (block === undefined) return out.add('null')
     const before = out.mark()
-    yield* writePieces(piecesOf(block), out)
+    yield* writePieces(piecesOf(block, held), out)
     this.#store(key, out.since(before))
   }
 

@@ -1,10 +1,11 @@
+import { BLOCKS_HELD_HEADER } from '../../contract/execution-routes.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { WorkBudget } from '../api/work-budget.ts'
 import { createWorkQueue } from '../api/work-queue.ts'
 import type { ExecutionMetrics, RpcReadings } from '../metrics.ts'
 import type { ExecutionOptions } from '../options.ts'
-import type { BlockStore } from './block-store.ts'
+import type { Blocks } from './blocks.ts'
 import { createEthMethods } from './eth-methods.ts'
 import { createRpcPermits } from './permits.ts'
 import { createRpcPosts, type RpcPost } from './post.ts'
@@ -14,7 +15,7 @@ export type RpcDeps = {
   readonly clock: Clock
   readonly log: Logger
   readonly metrics: Pick<ExecutionMetrics, 'calls' | 'limits'>
-  readonly blocks: BlockStore
+  readonly blocks: Blocks
   readonly budget: WorkBudget
   readonly chainId: () => number | null
   readonly clientVersion: string
@@ -27,7 +28,7 @@ const REQUESTS_MAX = 1024
 /** Unread responses of maximum size, per client and in total. */
 const UNREAD_RESPONSES = { perClient: 2, inAll: 8 }
 
-/** `POST /`: Ethereum JSON-RPC over the blocks in memory, limited in work and memory. */
+/** `POST /`: Ethereum JSON-RPC over the blocks that are held, limited in work and memory. */
 export function createRpc(options: ExecutionOptions['rpc'], deps: RpcDeps): Rpc {
   const { clock, log, metrics, budget } = deps
   const { requestBytesMax, responseBytesMax } = options
@@ -46,6 +47,10 @@ export function createRpc(options: ExecutionOptions['rpc'], deps: RpcDeps): Rpc 
       budget,
       permits,
       queue: createWorkQueue(clock),
+      heldHeaders() {
+        const held = deps.blocks.ranges.map(({ from, to }) => `${from}-${to}`)
+        return held.length === 0 ? {} : { [BLOCKS_HELD_HEADER]: held.join(', ') }
+      },
       methods,
       onFault: (err, method) => log.error({ err, method }, 'JSON-RPC method failed'),
       onLimit: (limit) => metrics.limits.inc({ limit }),

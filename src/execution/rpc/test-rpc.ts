@@ -1,5 +1,6 @@
 import { finish } from '../../core/work.ts'
 import type { BlockStore } from './block-store.ts'
+import { Blocks } from './blocks.ts'
 import type { CallMeter } from './call-meter.ts'
 import { createEthMethods, type EthMethod } from './eth-methods.ts'
 import { type JsonRpcDeps, type RpcOutcome, respondToJsonRpc } from './json-rpc.ts'
@@ -16,9 +17,15 @@ export function countingMeter(): CallMeter & { units: number } {
   return meter
 }
 
-export function testMethods(blocks: BlockStore): ReturnType<typeof createEthMethods> {
+export function testMethods(store: BlockStore): ReturnType<typeof createEthMethods> {
   const rendered = new RenderedBlocks({ bytesMax: 2 ** 24 })
-  return createEthMethods({ blocks, rendered, chainId: () => 1, clientVersion: 'x', logBlocksMax: 1000 })
+  return createEthMethods({
+    blocks: new Blocks(store),
+    rendered,
+    chainId: () => 1,
+    clientVersion: 'x',
+    logBlocksMax: 1000,
+  })
 }
 
 /** The result of one method, run to its end. */

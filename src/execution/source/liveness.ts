@@ -1,63 +1,87 @@
 import type { Clock, Timer } from '../../core/clock.ts'
+import type { LastEvent } from './last-event.ts'
 
 /** The status is degraded after this long without an event. */
 const DEGRADED_MS = 10_000
 /** After this long without an event the service is unhealthy and ends. */
-const SILENT_MS = 30_000
+export const SILENT_MS = 30_000
 
 export type Liveness = Disposable & {
-  /** An event was received. */
-  beat(): void
+  /** Events were read. `recordedMs`: when the newest one was recorded, if it was in the ring before it was opened. */
+  beat(recordedMs?: number): void
   readonly ageMs: number
   readonly uptimeMs: number
   readonly status: 'healthy' | 'degraded'
-  /** False once the source was silent for 30 s. It stays false, because the service is about to end. */
+  /** False while the last event is 30 s old or older. Once the service is about to end it stays false. */
   readonly isHealthy: boolean
 }
 
+export type LivenessDeps = {
+  readonly clock: Clock
+  readonly lastEvent: LastEvent
+  /** Each change of the health. */
+  readonly onHealth: (isHealthy: boolean) => void
+  /** No event for 30 s of this run: the service ends. */
+  readonly onSilent: () => void
+}
+
 /**
- * Liveness of the source by the age of the last event on the monotonic clock; before the first event the age counts from the start.
- * `onSilent` is called by a timer, so that neither requests nor the wall clock influence it.
+ * Liveness of the source by the age of the last event. Timers report changes, so that neither requests nor the wall clock influence them. A service that
+ * starts with an old last event is unhealthy at once, but waits 30 s for an event before it ends.
  */
-export function watchLiveness({ clock, onSilent }: { clock: Clock; onSilent: () => void }): Liveness {
+export function watchLiveness({ clock, lastEvent, onHealth, onSilent }: LivenessDeps): Liveness {
   const startedMs = clock.monotonicMs()
-  let lastMs = startedMs
   let isSilent = false
-  let timer: Timer
+  let wasHealthy = isHealthy()
+  let timer: Timer | undefined
+
+  function isHealthy(): boolean {
+    return !isSilent && lastEvent.ageMs < SILENT_MS
+  }
+
+  function uptimeMs(): number {
+    return clock.monotonicMs() - startedMs
+  }
+
+  function report(): void {
+    const now = isHealthy()
+    if (now === wasHealthy) return
+    wasHealthy = now
+    onHealth(now)
+  }
+
+  function check(): void {
+    const silentMs = Math.min(lastEvent.ageMs, uptimeMs())
+    isSilent = silentMs >= SILENT_MS
+    report()
+    if (isSilent) onSilent()
+    else arm(SILENT_MS - (wasHealthy ? lastEvent.ageMs : silentMs))
+  }
 
   function arm(delayMs: number): void {
     timer = clock.setTimer(delayMs, check)
     timer.unref?.()
   }
 
-  function check(): void {
-    const remainingMs = SILENT_MS - ageMs()
-    if (remainingMs > 0) return arm(remainingMs)
-    isSilent = true
-    onSilent()
-  }
-
-  function ageMs(): number {
-    return clock.monotonicMs() - lastMs
-  }
-
-  arm(SILENT_MS)
+  check()
   return {
-    beat() {
-      lastMs = clock.monotonicMs()
+    beat(recordedMs) {
+      if (recordedMs === undefined) lastEvent.arrived()
+      else lastEvent.found(recordedMs)
+      report()
     },
     get ageMs() {
-      return ageMs()
+      return lastEvent.ageMs
     },
     get uptimeMs() {
-      return clock.monotonicMs() - startedMs
+      return uptimeMs()
     },
     get status() {
-      return ageMs() <= DEGRADED_MS && !isSilent ? 'healthy' : 'degraded'
+      return lastEvent.ageMs <= DEGRADED_MS && !isSilent ? 'healthy' : 'degraded'
     },
     get isHealthy() {
-      return !isSilent && ageMs() < SILENT_MS
+      return isHealthy()
     },
-    [Symbol.dispose]: () => timer.cancel(),
+    [Symbol.dispose]: () => timer?.cancel(),
   }
 }

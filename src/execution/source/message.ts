@@ -21,7 +21,8 @@ export type SourceMessage =
   | { kind: 'record'; record: LifecycleRecord }
   /** Blocks that are no longer tracked. */
   | { kind: 'forgotten'; ids: Hex[] | 'all' }
-  | { kind: 'tps'; tps: number; blockNumber: number }
+  /** A block has ended. `tps` is null where its window is not whole. */
+  | { kind: 'tps'; tps: number | null; blockNumber: number }
   | { kind: 'contention'; data: ContentionData; conflicts: ConflictData }
   | { kind: 'top-accesses'; data: TopAccesses }
   /** A complete block, for JSON-RPC. */
@@ -44,6 +45,8 @@ export type SourcePosition = {
   lagEvents: number
   /** When these events were read, on the clock of `processTimeMs`. */
   readMs: number
+  /** When the newest event was recorded (unix ms), if it may be older than the reading of it, as in the ring of a node that has ended. */
+  recordedMs?: number
   /** Totals since the source started. */
   stats: SourceStats
 }
@@ -101,6 +104,8 @@ export type Source = AsyncDisposable & {
   readonly kind: 'ring' | 'evm-node'
   /** False where the source has no durations. */
   readonly timings: boolean
+  /** The data is made up. */
+  readonly isSimulated: boolean
   /** Sets the raw events to produce. A `recording` message confirms it once it is in effect. */
   setWanted(wanted: { readonly names: readonly RawEventName[]; readonly version: number }): void
 }

@@ -18,6 +18,8 @@ export type ReadRingOptions = {
   topAccessesResetMs: number
   /** A larger block is folded but not stored for JSON-RPC. */
   blockBytesMax: number
+  /** Sluice writes the ring, on the same clock: the time of a recording is used for all events, since an old block may be written late. */
+  isOwnRing?: boolean
 }
 
 /** Called with a block as soon as it has ended, before the messages of its step. It may be called twice for a block. */
@@ -57,6 +59,8 @@ export class ReadRing {
   #isInBlock = false
   #droppedBlocks = 0
   #hasProgress = false
+  /** When the newest event was recorded. */
+  #recordedMs = 0
   #progressAtMs = Number.NEGATIVE_INFINITY
   #topAtMs = Number.NEGATIVE_INFINITY
   #topResetAtMs: number | undefined
@@ -76,7 +80,7 @@ export class ReadRing {
         tps: (tps, blockNumber) => {
           const block = this.#recorder.take()
           if (block !== undefined) onBlock(block)
-          this.#messages.push({ kind: 'tps', tps, blockNumber })
+          this.#messages.push({ kind: 'tps', tps: tps ?? null, blockNumber })
         },
         contention: (data, conflicts) => void this.#messages.push({ kind: 'contention', data, conflicts }),
         dropped: () => {
@@ -102,8 +106,11 @@ export class ReadRing {
     if (this.#hasProgress && (hasMessages || nowMs >= this.#progressAtMs)) {
       this.#hasProgress = false
       this.#progressAtMs = nowMs + PROGRESS_MS
-      const { cursor: seqno, lagEvents } = this.#follower
-      this.#messages.push({ kind: 'progress', position: { seqno, lagEvents, readMs, stats: this.#stats() } })
+      const { cursor: seqno, lagEvents, hasNewEvents } = this.#follower
+      const position = { seqno, lagEvents, readMs, stats: this.#stats() }
+      const isRecordedTime = !hasNewEvents || this.#options.isOwnRing === true
+      const age = isRecordedTime ? { recordedMs: this.#recordedMs } : {}
+      this.#messages.push({ kind: 'progress', position: { ...position, ...age } })
     }
     const messages = this.#messages
     this.#messages = []
@@ -161,6 +168,7 @@ export class ReadRing {
   }
 
   #takeBatch(batch: EventBatch): void {
+    this.#recordedMs = batch.timeMs(batch.count - 1)
     let folded = 0
     let lost: { fromSeqno: number; toSeqno: number } | undefined
     this.#droppedBlocks = 0

@@ -11,6 +11,8 @@ import type { Wanted } from './wanted-events.ts'
 export type RingSourceOptions = {
   /** The writer of the ring: a node, or Sluice itself from a node's RPC, which gives no timings. */
   readonly kind: 'ring' | 'evm-node'
+  /** The simulated chain writes the ring. */
+  readonly isSimulated?: boolean
   readonly path: string
   readonly start: 'newest-block' | 'oldest'
   /** Undefined is `auto`. */
@@ -47,12 +49,13 @@ export function startRingSource(options: RingSourceOptions, deps: RingSourceDeps
   let startSeqno = 0
 
   function threadOptions(): RingThreadOptions {
-    const { kind: _kind, mode = 'auto', ...reading } = options
+    const { kind, isSimulated: _isSimulated, mode = 'auto', ...reading } = options
     const hasProgressed = lastSeqno > startSeqno
     startSeqno = lastSeqno
     return {
       ...reading,
       mode,
+      isOwnRing: kind === 'evm-node',
       ...(hasProgressed ? { start: { seqno: lastSeqno + 1 } } : {}),
       checkMs: CHECK_MS,
       seed: Math.floor(random.float() * 2 ** 32),
@@ -90,6 +93,7 @@ export function startRingSource(options: RingSourceOptions, deps: RingSourceDeps
   return {
     kind: options.kind,
     timings: options.kind === 'ring',
+    isSimulated: options.isSimulated ?? false,
     setWanted(now) {
       wanted = now
       supervised.instance?.post({ kind: 'wanted', ...now })

@@ -21,6 +21,8 @@ export type ClientStream = {
 const WARN_EVERY = 1000
 /** Entries and raw events examined before other clients continue: filters may let none of them pass. */
 const REPLAY_ITEMS = 1024
+/** Bytes replayed at a time to a client with compression: those that were not sent live have to be compressed first. */
+const DEFLATED_REPLAY_BYTES = 64 * 1024
 
 /**
  * The delivery of frames to one client. A client that resumes is `replaying`: it gets entries from the resume buffer as fast as its
@@ -201,18 +203,21 @@ export class StreamClient implements FrameConsumer<StreamFrameBytes>, FlushWrite
       if (itemsLeft <= 0) return this.#scheduleFlush()
       const frames: StreamFrameBytes[] = []
       const itemsBefore = itemsLeft
+      const bytesMax = this.group.isDeflating ? DEFLATED_REPLAY_BYTES : WRITE_BYTES
       let bytes = 0
-      for (; next <= newestSeq && bytes < WRITE_BYTES && itemsLeft > 0; next++) {
+      for (; next <= newestSeq && bytes < bytesMax && itemsLeft > 0; next++) {
         const entry = this.#stream.at(next)
         itemsLeft -= entry.kind === 'Events' ? entry.events.length + 1 : 1
         const frame = this.group.frameOf(entry)
         if (frame === undefined) continue
         frames.push(frame)
-        bytes += frame.bytes.length
+        bytes += frame.plainBytes
       }
       this.#replaySeq = next
       this.#onReplayed(itemsBefore - itemsLeft, bytes)
       if (frames.length > 0) this.#queue.write(joinFrames(frames), frames.length)
+      // A socket takes compressed frames faster than they are made, so it does not limit the work of this turn.
+      if (this.group.isDeflating) return this.#scheduleFlush()
     }
   }
 

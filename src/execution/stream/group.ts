@@ -11,25 +11,47 @@ import type { FilterFields, RawEventPart } from '../source/message.ts'
 import type { StreamEntry } from './resume-buffer.ts'
 
 /** One frame of one subscription, encoded for the socket. */
-export type StreamFrameBytes = { readonly seq: number; readonly bytes: Buffer }
+export type StreamFrameBytes = {
+  readonly seq: number
+  readonly bytes: Buffer
+  /** Its size before compression. */
+  readonly plainBytes: number
+}
 
 /** Frames that are joined once and written to many sockets. */
 export type FrameRun = TakenFrames<StreamFrameBytes>
 
-/** The clients with equal subscriptions: their frames are filtered, encoded and joined once for all of them. */
+/** Returns the compressed form of a frame. */
+export type DeflateFrame = (frame: Buffer) => Buffer
+
+/** The clients with equal subscriptions and the same encoding: their frames are filtered, encoded and joined once for all of them. */
 export class StreamGroup {
+  /** Of the subscription. */
   readonly key: string
+  /** Of the subscription and the encoding. */
+  readonly groupKey: string
   readonly subscription: AcceptedSubscription
   /** Number of clients, live or replaying. */
   members = 0
   readonly #items: ReadonlySet<string>
   readonly #matches: EventMatcher
+  readonly #deflate: DeflateFrame | undefined
   /** For live clients. Replaying ones get their frames from the resume buffer. */
   readonly #frames = new SharedFrames<StreamFrameBytes>(({ bytes }) => bytes)
 
-  constructor(key: string, subscription: AcceptedSubscription, blocked: ReadonlySet<RawEventName>) {
+  constructor(
+    subscription: AcceptedSubscription,
+    options: Pick<StreamGroup, 'key' | 'groupKey'> & {
+      readonly blocked: ReadonlySet<RawEventName>
+      /** Undefined for clients that do not accept compressed frames. */
+      readonly deflate: DeflateFrame | undefined
+    },
+  ) {
+    const { key, groupKey, blocked, deflate } = options
     this.key = key
+    this.groupKey = groupKey
     this.subscription = subscription
+    this.#deflate = deflate
     this.#items = new Set<string>(subscription.events)
     this.#matches = createEventMatcher(subscription, blocked)
   }
@@ -38,11 +60,15 @@ export class StreamGroup {
   frameOf(entry: StreamEntry): StreamFrameBytes | undefined {
     if (entry.kind === 'Events') {
       const passing = entry.events.filter(this.#matches)
-      return passing.length === 0 ? undefined : { seq: entry.seq, bytes: eventsFrame(entry.seq, passing) }
+      return passing.length === 0 ? undefined : this.#encode(entry.seq, eventsFrame(entry.seq, passing))
     }
     // Warnings about the source go to every client.
     const isIncluded = entry.kind === 'Warning' || this.#items.has(entry.kind)
-    return isIncluded ? { seq: entry.seq, bytes: entry.frame } : undefined
+    return isIncluded ? this.#encode(entry.seq, entry.frame) : undefined
+  }
+
+  get isDeflating(): boolean {
+    return this.#deflate !== undefined
   }
 
   add(entry: StreamEntry): void {
@@ -59,6 +85,10 @@ export class StreamGroup {
   /** Delivers what was added before, then removes the client. */
   leave(client: FrameConsumer<StreamFrameBytes>): void {
     this.#frames.leave(client)
+  }
+
+  #encode(seq: number, frame: Buffer): StreamFrameBytes {
+    return { seq, bytes: this.#deflate?.(frame) ?? frame, plainBytes: frame.length }
   }
 }
 

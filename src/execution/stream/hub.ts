@@ -15,6 +15,7 @@ import { encodeTextFrame } from '../../platform/ws/frame.ts'
 import type { RawEventPart } from '../source/message.ts'
 import { type Wanted, WantedEvents } from '../source/wanted-events.ts'
 import type { ClientStream, StreamClient } from './client.ts'
+import { createDeflatedFrames, type DeflatedFrames } from './deflated-frames.ts'
 import { StreamGroup } from './group.ts'
 import { type Cursor, checkCursor, ResumeBuffer, type ResumeBufferOptions, type StreamEntry } from './resume-buffer.ts'
 import type { ClientLimits } from './send-queue.ts'
@@ -38,6 +39,8 @@ export type HubCounts = {
   dropped(frames: number): void
   joined(how: 'resume' | 'snapshot' | 'out_of_window'): void
   refused(code: StreamError['code']): void
+  /** A frame was compressed. */
+  deflated?(bytesBefore: number, bytesAfter: number): void
 }
 
 export type HubDeps = {
@@ -61,17 +64,19 @@ export class StreamHub implements Disposable {
   readonly deps: HubDeps
   readonly clientStream: ClientStream
   readonly #buffer: ResumeBuffer
-  /** By subscription key. */
+  /** By subscription key and encoding. */
   readonly #groups = new Map<string, StreamGroup>()
   readonly #offered: readonly RawEventName[]
   readonly #wanted: WantedEvents
   /** Memory of frames that stay in the resume buffer. */
   readonly #frameMemory = createSlabAllocator()
+  readonly #deflated: DeflatedFrames
 
   constructor(options: HubOptions, deps: HubDeps) {
     this.options = options
     this.deps = deps
     this.#buffer = new ResumeBuffer(options.buffer)
+    this.#deflated = createDeflatedFrames(deps.count.deflated)
     this.#offered = RAW_EVENTS.filter((name) => !options.rules.blocked.has(name))
     this.#wanted = new WantedEvents({ lingerMs: options.lingerMs }, deps)
     const buffer = this.#buffer
@@ -120,12 +125,15 @@ export class StreamHub implements Disposable {
   }
 
   /** For sessions: adds a client to the group of a subscription. */
-  enter(subscription: AcceptedSubscription): StreamGroup {
+  enter(subscription: AcceptedSubscription, isDeflating: boolean): StreamGroup {
     const key = subscriptionKey(subscription)
-    let group = this.#groups.get(key)
+    const groupKey = isDeflating ? `${key} deflated` : key
+    let group = this.#groups.get(groupKey)
     if (group === undefined) {
-      group = new StreamGroup(key, subscription, this.options.rules.blocked)
-      this.#groups.set(key, group)
+      const { blocked } = this.options.rules
+      const deflate = isDeflating ? this.#deflated.of : undefined
+      group = new StreamGroup(subscription, { key, groupKey, blocked, deflate })
+      this.#groups.set(groupKey, group)
     }
     group.members += 1
     this.#wanted.enter(rawNamesOf(subscription, this.#offered))
@@ -137,7 +145,7 @@ export class StreamHub implements Disposable {
     const { group } = client
     group.leave(client)
     group.members -= 1
-    if (group.members === 0) this.#groups.delete(group.key)
+    if (group.members === 0) this.#groups.delete(group.groupKey)
     this.#wanted.leave(rawNamesOf(group.subscription, this.#offered))
   }
 

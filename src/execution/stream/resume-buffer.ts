@@ -7,7 +7,12 @@ export type StreamEntry =
   | { readonly seq: number; readonly kind: MetricKind | 'Warning'; readonly frame: Buffer }
   | { readonly seq: number; readonly kind: 'Events'; readonly events: readonly RawEventPart[]; readonly bytes: number }
 
-export type ResumeBufferOptions = { readonly entriesMax: number; readonly bytesMax: number }
+export type ResumeBufferOptions = {
+  readonly entriesMax: number
+  readonly bytesMax: number
+  /** Frames may be kept in compressed form too, which is at most half as large. */
+  readonly keepsDeflated?: boolean
+}
 
 /** Memory of an entry besides its content. */
 const OVERHEAD_BYTES = 96
@@ -50,7 +55,7 @@ export class ResumeBuffer {
     if (this.#size === this.#ring.length) this.#grow()
     this.#ring[(this.#head + this.#size) % this.#ring.length] = entry
     this.#size += 1
-    this.#bytes += bytesOf(entry)
+    this.#bytes += this.#bytesOf(entry)
     // The newest entry stays whatever its size.
     while (this.#size > 1 && (this.#size > this.#options.entriesMax || this.#bytes > this.#options.bytesMax)) {
       this.#dropOldest()
@@ -63,11 +68,17 @@ export class ResumeBuffer {
   }
 
   #dropOldest(): void {
-    this.#bytes -= bytesOf(this.#ring[this.#head] as StreamEntry)
+    this.#bytes -= this.#bytesOf(this.#ring[this.#head] as StreamEntry)
     this.#ring[this.#head] = undefined
     this.#head = (this.#head + 1) % this.#ring.length
     this.#size -= 1
     this.#oldestSeq += 1
+  }
+
+  #bytesOf(entry: StreamEntry): number {
+    if (entry.kind === 'Events') return OVERHEAD_BYTES + entry.bytes
+    const { length } = entry.frame
+    return OVERHEAD_BYTES + (this.#options.keepsDeflated === true ? length + Math.ceil(length / 2) : length)
   }
 
   #grow(): void {
@@ -76,10 +87,6 @@ export class ResumeBuffer {
     this.#ring = larger
     this.#head = 0
   }
-}
-
-function bytesOf(entry: StreamEntry): number {
-  return OVERHEAD_BYTES + (entry.kind === 'Events' ? entry.bytes : entry.frame.length)
 }
 
 export type ResumeWindow = {

@@ -2,6 +2,8 @@
 export type StreamSocket = {
   /** False while earlier bytes have not left yet: further writes would only be buffered. */
   readonly isClear: boolean
+  /** Whether the client accepts compressed frames; false by default. */
+  readonly isDeflating?: boolean
   write(bytes: Buffer): void
   close(code: number, reason: string): void
 }

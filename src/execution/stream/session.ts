@@ -50,7 +50,7 @@ export class StreamSession {
     this.#meter = meter
     this.#messageBucket = new TokenBucket(MESSAGES, hub.deps.clock.monotonicMs())
     const subscription = subscribe?.ok === true ? subscribe.subscription : DEFAULT_SUBSCRIPTION
-    this.#client = new StreamClient(hub.enter(subscription), {
+    this.#client = new StreamClient(hub.enter(subscription, socket.isDeflating === true), {
       socket,
       limits: hub.options.client,
       stream: hub.clientStream,
@@ -98,7 +98,7 @@ export class StreamSession {
       ...deps.hello(),
       blocked_events: [...options.rules.blocked],
       resumed: isResumed,
-      newest_seqno: window.newestSeq === 0 ? deps.seq.upcoming - 1 : window.newestSeq,
+      newest_seqno: this.#newestSeq,
       subscribed: subscription,
       snapshot: snapshot.length,
     }
@@ -131,7 +131,7 @@ export class StreamSession {
     const { subscription } = parsed
     if (subscriptionKey(subscription) === client.group.key) return
     const before = new Set<string>(client.group.subscription.events)
-    const group = this.#hub.enter(subscription)
+    const group = this.#hub.enter(subscription, this.#socket.isDeflating === true)
     this.#hub.leave(client)
     client.group = group
     group.goLive(client)
@@ -145,9 +145,18 @@ export class StreamSession {
     this.#client.send(controlFrame('Error', error))
   }
 
-  /** Current payloads of the kinds among `items`, in the order of kinds, all with the newest sequence number. */
+  /** The sequence number of the last published frame, also of an earlier process. */
+  get #newestSeq(): number {
+    const { window, deps } = this.#hub
+    return window.newestSeq === 0 ? deps.seq.upcoming - 1 : window.newestSeq
+  }
+
+  /**
+   * Current payloads of the kinds among `items`, in the order of kinds. All have the newest sequence number, because they contain everything up to
+   * it: a client that has received all of them resumes after that number. Numbers of their own would be numbers of other frames.
+   */
   #snapshot(items: readonly string[]): Buffer[] {
-    const seq = this.#hub.window.newestSeq
+    const seq = this.#newestSeq
     const frames = METRIC_KINDS.filter((kind) => items.includes(kind)).flatMap((kind) =>
       this.#hub.deps.snapshot(kind).map((payload) => encodeTextFrame(`{"seq":${seq},"${kind}":${payload}}`)),
     )

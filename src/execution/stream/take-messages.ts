@@ -2,7 +2,7 @@ import { processTimeMs } from '../../platform/process/worker.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { Views } from '../api/views.ts'
 import type { ExecutionMetrics } from '../metrics.ts'
-import type { BlockStore } from '../rpc/block-store.ts'
+import type { Blocks } from '../rpc/blocks.ts'
 import type { Liveness } from '../source/liveness.ts'
 import { NO_STATS, type SourceFailure, type SourceMessage, type SourcePosition } from '../source/message.ts'
 import type { StreamHub } from './hub.ts'
@@ -10,7 +10,7 @@ import type { StreamHub } from './hub.ts'
 export type TakeMessagesDeps = {
   readonly hub: Pick<StreamHub, 'publish' | 'publishEvents' | 'publishWarning' | 'recording'>
   readonly views: Views
-  readonly blocks: Pick<BlockStore, 'add'>
+  readonly blocks: Pick<Blocks, 'add' | 'markFinal'>
   readonly liveness: Pick<Liveness, 'beat'>
   readonly metrics: Pick<ExecutionMetrics, 'publish' | 'finalize' | 'ringRestarts'>
   readonly log: Logger
@@ -41,7 +41,11 @@ export class MessageIntake {
         const { change, record } = message
         views.lifecycle.update(record)
         if (change.to_stage === 'Proposed') views.blockNumber = change.block_number
-        if (change.to_stage === 'Finalized') metrics.finalize.observe(change.block_age_ms / 1000)
+        if (change.to_stage === 'Finalized') {
+          views.blockFinalized(change.block_number, change.block_hash)
+          metrics.finalize.observe(change.block_age_ms / 1000)
+        }
+        if (change.to_stage === 'Finalized' || change.to_stage === 'Verified') blocks.markFinal(change.block_hash)
         return hub.publish('Lifecycle', JSON.stringify(change))
       }
       case 'record':
@@ -50,7 +54,7 @@ export class MessageIntake {
         return views.lifecycle.forget(message.ids)
       case 'tps':
         views.blockEnded(message.blockNumber, message.tps)
-        return hub.publish('TPS', String(message.tps))
+        return message.tps === null ? undefined : hub.publish('TPS', String(message.tps))
       case 'contention':
         views.blockFolded(message.data, message.conflicts)
         hub.publish('ContentionData', JSON.stringify(message.data))
@@ -91,7 +95,7 @@ export class MessageIntake {
 
   #setPosition(position: SourcePosition): void {
     this.position = position
-    this.#deps.liveness.beat()
+    this.#deps.liveness.beat(position.recordedMs)
     this.#deps.metrics.publish.observe(Math.max(0, processTimeMs() - position.readMs) / 1000)
   }
 }

@@ -3,8 +3,11 @@ import type { Duplex } from 'node:stream'
 import { STREAM_CLOSE, STREAM_PATHS } from '../../contract/stream-events.ts'
 import { versionHeaders } from '../../contract/versions.ts'
 import type { Clock } from '../../core/clock.ts'
+import type { Random } from '../../core/random.ts'
 import { sendRaw } from '../../platform/http/server/reply.ts'
+import { requestIdOf } from '../../platform/http/server/request-id.ts'
 import { createConnectionCaps } from '../../platform/net/connection-caps.ts'
+import type { RefusalLog } from '../../platform/telemetry/refusal-log.ts'
 import type { WsConnection } from '../../platform/ws/connection.ts'
 import { createWsServer, type WsRefusal } from '../../platform/ws/server.ts'
 import { authenticate, type Policy, UNAUTHORIZED_HEADERS, unauthorizedBody } from '../api/authorize.ts'
@@ -22,6 +25,8 @@ export type WsServerOptions = {
   readonly connectionsPerAddress: number
   readonly pingMs: number
   readonly pingsMissedMax: number
+  /** Whether permessage-deflate is accepted. */
+  readonly isDeflateOffered: boolean
   /** Whether loopback addresses are limited too; false by default. */
   readonly countsLoopback?: boolean
 }
@@ -33,6 +38,8 @@ export type WsServerDeps = Policy & {
   readonly clientAddress: (request: IncomingMessage) => string
   readonly metrics: ExecutionMetrics
   readonly budget: WorkBudget
+  readonly random: Random
+  readonly refusals?: RefusalLog | undefined
 }
 
 export type WsServer = AsyncDisposable & {
@@ -73,12 +80,13 @@ export function createWsEndpoint(options: WsServerOptions, deps: WsServerDeps): 
     const { path, query } = requestTarget(request)
     if (!(STREAM_PATHS as readonly string[]).includes(path)) {
       metrics.refused.inc({ reason: 'path' })
-      return { status: 404, body: JSON.stringify({ error: 'not found' }) }
+      return { status: 404, body: JSON.stringify(NO_STREAM) }
     }
     const caller = authenticate(deps, request, query.getAll('ticket'))
     if (caller?.ok === false) {
       metrics.refused.inc({ reason: 'token' })
-      return { status: 401, body: JSON.stringify(unauthorizedBody(caller.reason)), headers: UNAUTHORIZED_HEADERS }
+      const body = JSON.stringify(unauthorizedBody('executionWs', caller, request, deps.docsUrl))
+      return { status: 401, body, headers: UNAUTHORIZED_HEADERS }
     }
     const address = deps.clientAddress(request)
     const owner = ownerOf(address, caller?.subscription.id)
@@ -98,6 +106,15 @@ export function createWsEndpoint(options: WsServerOptions, deps: WsServerDeps): 
     return undefined
   }
 
+  /** A refused handshake has an id, under which it is recorded. */
+  function identify(request: IncomingMessage, refusal: WsRefusal | undefined): WsRefusal | undefined {
+    if (refusal === undefined) return undefined
+    const requestId = requestIdOf(request, deps)
+    const { status, body: message, headers } = refusal
+    deps.refusals?.note({ requestId, interface: 'execution', status, message })
+    return { ...refusal, headers: { ...headers, 'x-request-id': requestId } }
+  }
+
   function serve(connection: WsConnection, request: IncomingMessage): void {
     const entry = admitted.get(request) as Admitted
     entry.isOpened = true
@@ -106,6 +123,7 @@ export function createWsEndpoint(options: WsServerOptions, deps: WsServerDeps): 
       get isClear() {
         return connection.isClear
       },
+      isDeflating: connection.isDeflating,
       write: (bytes: Buffer) => connection.write(bytes),
       close(code: number, reason: string) {
         end(connection, reason.startsWith('too slow') ? 'slow' : 'policy')
@@ -137,12 +155,13 @@ export function createWsEndpoint(options: WsServerOptions, deps: WsServerDeps): 
       connectionsMax: options.connectionsMax,
       pingMs: options.pingMs,
       missesMax: options.pingsMissedMax,
+      isDeflateOffered: options.isDeflateOffered,
       // The hub limits slow clients itself.
       stallMs: NEVER_MS,
     },
     {
       clock,
-      admit,
+      admit: (request) => identify(request, admit(request)),
       headersFor: versionHeaders,
       onConnection: serve,
       onDead: (connection) => end(connection, 'heartbeat'),
@@ -200,6 +219,8 @@ export function createWsEndpoint(options: WsServerOptions, deps: WsServerDeps): 
     },
   }
 }
+
+const NO_STREAM = { error: 'not-found', message: 'the stream has another path; paths lists them', paths: STREAM_PATHS }
 
 function overBudget({ unitsPerSecond }: WorkBudget, waitMs: number): WsRefusal {
   const { message, data, retryAfterMs } = workLimitReached(unitsPerSecond, PRICE.call, waitMs)

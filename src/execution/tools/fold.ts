@@ -18,6 +18,7 @@ export type BlockLine = {
   block_number: number
   /** The consensus id: several proposals may share a number. */
   block_hash: Hex
+  /** Null where the two blocks before it are not known. */
   TPS: number | null
   ContentionData: ContentionData | null
   /** Fields beyond the published record; null without figures. */
@@ -150,7 +151,7 @@ function createLineSink(recordOf: (id: Hex) => LifecycleRecord | undefined) {
   const sink: BlockSink = {
     lifecycle: ({ block_hash }) => update(block_hash),
     tps(value) {
-      tps = value
+      tps = value ?? null
     },
     contention: (data, conflicts) =>
       push(openId, { block_number: data.block_number, ContentionData: data, conflicts, reason: null }),

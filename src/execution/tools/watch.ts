@@ -23,7 +23,8 @@ export type RingView = {
   path: string
   /** The state of the ring as text. */
   state: string
-  tps: number
+  /** Null where the two blocks before the newest one are not known. */
+  tps: number | null
   cursor: number
   lagEvents: number
   /** Events per second since the last view. */
@@ -54,14 +55,14 @@ export class RingWatch implements Disposable {
   #viewEvents = 0
   #resetAtMs: number | undefined
 
-  constructor(path: string, onBlock: (block: WatchedBlock, tps: number) => void = () => {}) {
+  constructor(path: string, onBlock: (block: WatchedBlock, tps: number | null) => void = () => {}) {
     this.#path = path
     this.#follower = new RingFollower(() => openRingFile(path))
     const end = (number: number, change: Partial<WatchedBlock>): void => {
       const block = this.#open === undefined ? undefined : this.#blocks.get(this.#open)
       if (block === undefined || block.number !== number) return
       Object.assign(block, change)
-      onBlock(block, this.#fold.tps.value)
+      onBlock(block, this.#fold.tps.value ?? null)
     }
     this.#fold = new BlockFold(
       { seed: 0 },
@@ -94,7 +95,7 @@ export class RingWatch implements Disposable {
     return {
       path: this.#path,
       state: this.#state,
-      tps: this.#fold.tps.value,
+      tps: this.#fold.tps.value ?? null,
       cursor,
       lagEvents,
       eventsPerSecond,

@@ -22,8 +22,8 @@ export function Contention() {
   const isTimed = model.facts().hello?.source?.timings !== false
   const efficiency = isTimed ? newest?.parallel_efficiency_pct : undefined
   const verdict = verdictOf(efficiency)
-  // Computed when a block was added, not with every frame.
-  const strip = useMemo(() => computeHeatStrip(model.blocks.contentions(HEAT_BLOCKS)), [newest?.block_number])
+  // Computed when a block was added or replaced, not with every frame.
+  const strip = useMemo(() => computeHeatStrip(model.blocks.contentions(HEAT_BLOCKS)), [newest])
   return (
     <Panel
       id="contention"

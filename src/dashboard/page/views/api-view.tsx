@@ -32,9 +32,9 @@ export function ApiView() {
     <main class="api">
       <h1>API</h1>
       <p class="lead-text">
-        The live page uses this API: a WebSocket stream, HTTP reads, and JSON-RPC over the blocks in memory. The
-        examples use the address of this service and work as copied. Machine-readable:{' '}
-        <a href="page/openapi.json">OpenAPI</a> and <a href="page/asyncapi.json">AsyncAPI</a>.
+        The live page uses this API: a WebSocket stream, HTTP reads, and JSON-RPC over the last blocks. The examples use
+        the address of this service and work as copied. Machine-readable: <a href="page/openapi.json">OpenAPI</a> and{' '}
+        <a href="page/asyncapi.json">AsyncAPI</a>.
       </p>
       <StreamDocs location={docsLocation} />
       <EventDocs />

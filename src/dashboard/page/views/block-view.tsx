@@ -22,8 +22,12 @@ export function BlockView({ number }: { number: number }) {
   const older = useSignal<ContentionData | undefined>(undefined)
   void version.value
   const latest = model.blocks.find(number).at(-1)
-  const known = model.blocks.contention(number)
+  const shownId = record.value?.ok === true ? record.value.value.block_hash : undefined
+  const newest = model.blocks.contention(number)
+  // The record is that of the finalized proposal, which need not be the one that was executed last.
+  const known = shownId === undefined || newest?.block_id === shownId ? newest : undefined
   const contention = known ?? older.value
+  const conflicts = model.conflicts(number)
 
   // Requested again with each stage change, so that the record is never older than the lanes.
   useEffect(() => {
@@ -64,7 +68,10 @@ export function BlockView({ number }: { number: number }) {
       {contention === undefined ? (
         <p class="dim">No contention figures: the block is not executed yet, lost events, or is no longer kept.</p>
       ) : (
-        <ContentionFacts data={contention} conflicts={model.conflicts(number)} />
+        <ContentionFacts
+          data={contention}
+          conflicts={conflicts?.block_id === contention.block_id ? conflicts : undefined}
+        />
       )}
     </Drawer>
   )
@@ -130,7 +137,9 @@ function ContentionFacts({ data, conflicts }: { data: ContentionData; conflicts:
   const verdict = verdictOf(data.parallel_efficiency_pct)
   return (
     <section aria-label="Contention">
-      <h3>Contention</h3>
+      <h3>
+        Contention <span class="hex dim">of {shortHex(data.block_id, 8, 6)}</span>
+      </h3>
       <div class="stats">
         <Stat
           id="efficiency"

@@ -10,6 +10,7 @@ import type { Logger } from '../../../platform/telemetry/logger.ts'
 import { type BlockHead, EvmNodeClient, type NodeBlock, type TraceForm } from './client.ts'
 import { FOLLOW_DEFAULTS, type FollowOptions, followNode } from './follow.ts'
 import { recordNodeBlock } from './record.ts'
+import { quantityOf } from './values.ts'
 
 export type EvmNodeOptions = Partial<FollowOptions> & {
   /** URL of the node's JSON-RPC. It may contain a key, so it is never logged. */
@@ -58,6 +59,8 @@ export async function startEvmNodeSource(options: EvmNodeOptions, deps: EvmNodeD
   let chainId: bigint | undefined
   let trace: TraceForm | undefined
   let blocks = 0
+  /** The timestamp of the first block until the second one comes: a node that has stopped still has its last block, and it is not a new one. */
+  let firstNs: bigint | undefined
   let skippedBlocks = 0
   let failure: string | undefined
 
@@ -69,7 +72,8 @@ export async function startEvmNodeSource(options: EvmNodeOptions, deps: EvmNodeD
   function record(add: (recorder: ExecRecorder, timeNs: bigint) => void): void {
     const { recorder } = ring
     try {
-      add(recorder, BigInt(Math.floor(clock.nowMs() * 1000)) * 1000n)
+      const nowNs = BigInt(Math.floor(clock.nowMs() * 1000)) * 1000n
+      add(recorder, firstNs !== undefined && firstNs < nowNs ? firstNs : nowNs)
     } catch (error) {
       // A block that cannot be decoded is requested again, so its events are discarded.
       recorder.discard()
@@ -80,6 +84,7 @@ export async function startEvmNodeSource(options: EvmNodeOptions, deps: EvmNodeD
 
   const sink = {
     block(block: NodeBlock): void {
+      firstNs = blocks === 0 ? timestampNs(block) : undefined
       record((recorder, timeNs) => recordNodeBlock(recorder, block, chainId ?? 0n, timeNs))
       blocks += 1
       if (client.traceForm === trace) return
@@ -127,6 +132,10 @@ export async function startEvmNodeSource(options: EvmNodeOptions, deps: EvmNodeD
       ring.file[Symbol.dispose]()
     },
   }
+}
+
+function timestampNs({ block }: NodeBlock): bigint {
+  return quantityOf(block['timestamp'], 'timestamp') * 1_000_000_000n
 }
 
 const TRACE_MESSAGES = {
