@@ -1,9 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { docsUrl, ERRORS } from '../contract/errors.ts'
+import { type DocsUrl, ERRORS, type ErrorContext } from '../contract/errors.ts'
 import { versionHeaders } from '../contract/versions.ts'
 import type { Clock } from '../core/clock.ts'
 import { createKeyedBuckets } from '../core/keyed-buckets.ts'
 import type { Random } from '../core/random.ts'
+import { contentFieldsOf, isJsonRequest, splitTarget } from '../platform/http/request-headers.ts'
+import { createPathRules, type Paths, sendPathRefusal } from '../platform/http/server/path-rules.ts'
 import type { PostHead } from '../platform/http/server/post.ts'
 import { respondToPost } from '../platform/http/server/post-fallback.ts'
 import { sendJson, sendText } from '../platform/http/server/reply.ts'
@@ -17,7 +19,7 @@ import type { Logger } from '../platform/telemetry/logger.ts'
 import type { Accept } from './accept/accept.ts'
 import { type Decoded, decodeText, decodeWire } from './accept/decode.ts'
 import { type Refusal, refuseLimit, retryAfterOf, type TipTerms } from './accept/refusal.ts'
-import { BODY_BYTES_MAX, createRpcPosts, responseTooLarge } from './accept/rpc-post.ts'
+import { BODY_BYTES_MAX, createRpcPosts, ENCODED, responseTooLarge } from './accept/rpc-post.ts'
 import { isSettled, printReceipt } from './receipts/receipt.ts'
 import type { Receipts } from './receipts/receipts.ts'
 
@@ -36,10 +38,12 @@ export type ServerDeps = ListenerMetrics & {
   readonly version: string
   readonly isHealthy: () => boolean
   onDenied(refusal: Refusal): void
+  recordRefusal?: ((refusal: Refusal, requestId: string) => void) | undefined
   onDuplicate(): void
   readonly log: Logger
   readonly clock: Clock
   readonly random: Random
+  readonly docsUrl?: DocsUrl | undefined
 }
 
 const WAIT_SECONDS_MAX = 60
@@ -55,9 +59,26 @@ const PREFLIGHT = {
   'access-control-allow-headers': 'content-type, solana-client, x-request-id',
   'access-control-max-age': '86400',
 }
-const RECEIPT = /^\/v1\/transactions\/([1-9A-HJ-NP-Za-km-z]{43,88})$/
+const PATHS = {
+  '/': ['POST'],
+  '/fast': ['POST'],
+  '/api/v1/transactions': ['POST'],
+  '/api/v1/bundles': ['POST'],
+  '/api/v1/getTipAccounts': ['POST'],
+  '/api/v1/getBundleStatuses': ['POST'],
+  '/api/v1/getInflightBundleStatuses': ['POST'],
+  '/v1/transactions/{signature}': ['GET'],
+  '/tips': ['GET'],
+  '/ping': ['GET'],
+} as const satisfies Paths
+const refusePath = createPathRules(PATHS, { isPreflighted: true })
+const RECEIPTS = '/v1/transactions/'
+const SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{43,88}$/
+const NO_SIGNATURE = 'the path ends with the base58 signature of a transaction, 43 to 88 characters'
 
-type Routes = Readonly<Record<string, { readonly allow: string; run(call: HttpCall): void | Promise<void> }>>
+type Routes = Readonly<
+  Record<Exclude<keyof typeof PATHS, '/v1/transactions/{signature}'>, (call: HttpCall) => void | Promise<void>>
+>
 type HttpCall = {
   readonly request: IncomingMessage
   readonly response: ServerResponse
@@ -68,7 +89,7 @@ type HttpCall = {
 
 /** The public HTTP endpoint: callers need no token, since the tip pays for the transaction. */
 export function startSenderServer(options: ServerOptions, deps: ServerDeps): Promise<HttpServer> {
-  const { accept, receipts, terms, clock } = deps
+  const { accept, receipts, terms, clock, docsUrl } = deps
   const addressOf = createClientAddress(options.trustedProxies)
   const perSecond = options.readsPerAddressPerSecond
   const reads = createKeyedBuckets({ perSecond, burst: perSecond * 2 }, () => clock.monotonicMs())
@@ -88,15 +109,17 @@ export function startSenderServer(options: ServerOptions, deps: ServerDeps): Pro
   const respondToRpc = ({ request, response }: HttpCall) => respondToPost(request, response, posts)
 
   const routes: Routes = {
-    '/': { allow: 'POST', run: respondToRpc },
-    '/fast': { allow: 'POST', run: respondToRpc },
-    '/api/v1/transactions': { allow: 'POST', run: takeRaw },
-    '/ping': { allow: 'GET', run: ({ response }) => sendText(response, 200, 'ok', CORS) },
-    '/tips': {
-      allow: 'GET',
-      run: ({ response }) =>
-        sendJson(response, 200, { min_tip_lamports: terms.minTipLamports, tip_accounts: terms.tipAccounts }, CORS),
-    },
+    '/': respondToRpc,
+    '/fast': respondToRpc,
+    '/api/v1/transactions': takeTransaction,
+    // Libraries for block engines call these; their bundle methods are refused by name.
+    '/api/v1/bundles': respondToRpc,
+    '/api/v1/getTipAccounts': respondToRpc,
+    '/api/v1/getBundleStatuses': respondToRpc,
+    '/api/v1/getInflightBundleStatuses': respondToRpc,
+    '/ping': ({ response }) => sendText(response, 200, 'ok', CORS),
+    '/tips': ({ response }) =>
+      sendJson(response, 200, { min_tip_lamports: terms.minTipLamports, tip_accounts: terms.tipAccounts }, CORS),
   }
 
   return startHttpServer(
@@ -111,39 +134,47 @@ export function startSenderServer(options: ServerOptions, deps: ServerDeps): Pro
       async onRequest(request, response) {
         const requestId = requestIdOf(request, deps)
         response.setHeader('x-request-id', requestId)
-        const { pathname, searchParams } = targetOf(request.url ?? '/')
-        const call = { request, response, query: searchParams, requestId, address: peerKey(addressOf(request)) }
-        const receipt = RECEIPT.exec(pathname)
-        const route =
-          receipt === null ? routes[pathname] : { allow: 'GET', run: () => sendReceipt(call, receipt[1] as string) }
+        const { path, query } = splitTarget(request.url)
+        const address = peerKey(addressOf(request))
+        const call = { request, response, query: new URLSearchParams(query), requestId, address }
+        const pathRefusal = refusePath(request.method, path)
         // POST bodies are limited per call, by accept.ts and rpc.ts.
-        const isPost = request.method === 'POST' && route?.allow === 'POST'
+        const isPost = request.method === 'POST' && pathRefusal === undefined
         const refusal = isPost ? undefined : takeRead(call.address)
-        if (refusal !== undefined) return denyRead(response, refusal, requestId)
+        if (refusal !== undefined) return refuse(response, refusal, requestId)
         if (request.method === 'OPTIONS') return sendText(response, 204, '', PREFLIGHT)
-        if (route === undefined) return sendJson(response, 404, { error: 'not-found', request_id: requestId }, CORS)
-        const method = request.method === 'HEAD' ? 'GET' : request.method
-        if (method !== route.allow) {
-          const allow = route.allow === 'GET' ? 'GET, HEAD, OPTIONS' : 'POST, OPTIONS'
-          return sendJson(response, 405, { error: 'method-not-allowed', request_id: requestId }, { ...CORS, allow })
-        }
-        return route.run(call)
+        if (pathRefusal !== undefined) return sendPathRefusal(response, pathRefusal, CORS)
+        if (path.startsWith(RECEIPTS)) return sendReceipt(call, path.slice(RECEIPTS.length))
+        return routes[path as keyof Routes](call)
       },
     },
   )
 
+  /** By content type: a JSON-RPC body, or the transaction alone. */
+  function takeTransaction(call: HttpCall): Promise<void> {
+    const bundleOnly = call.query.get('bundleOnly')
+    if (bundleOnly !== null && bundleOnly !== 'false') return refuseBundleOnly(call)
+    const { contentType, origin } = contentFieldsOf(call.request)
+    return contentType !== undefined && isJsonRequest({ contentType, origin }) ? respondToRpc(call) : takeRaw(call)
+  }
+
+  /** A transaction that may only be in a bundle would be sent on its own here, which its sender does not want. */
+  async function refuseBundleOnly({ request, response, requestId }: HttpCall): Promise<void> {
+    request.resume()
+    const message = 'bundleOnly is not offered: transactions are sent on their own, and nothing was sent'
+    deny(response, { code: 'invalid-params', message, data: { parameter: 'bundleOnly' } }, { requestId, docsUrl })
+  }
+
   /** Takes the transaction as raw bytes or as encoded text; responds with the signature, or with nothing for `?response=none`. */
   async function takeRaw({ request, response, query, requestId, address }: HttpCall): Promise<void> {
     const kind = rawKindOf(request)
-    if (kind === undefined) {
-      return sendText(response, 415, 'Content-Type: application/octet-stream or text/plain is required', CORS)
-    }
+    if (kind === undefined) return refuseMediaType(request, response, requestId)
     const format = query.get('response') ?? 'signature'
     if (format !== 'signature' && format !== 'none') {
       const message = 'response is signature or none'
       return sendJson(response, 400, { error: 'invalid-params', message, request_id: requestId }, CORS)
     }
-    const body = await readAll(request, response, requestId)
+    const body = await readAll(request, response, { requestId, docsUrl })
     if (body === undefined) return
     const decode = (): Decoded =>
       kind === 'bytes' ? decodeWire(body) : decodeText(body.toString('latin1').trim(), undefined)
@@ -152,11 +183,13 @@ export function startSenderServer(options: ServerOptions, deps: ServerDeps): Pro
       if (!outcome.isNew) deps.onDuplicate()
       return sendText(response, 200, format === 'none' ? '' : outcome.signature, CORS)
     }
-    deps.onDenied(outcome.refusal)
-    deny(response, outcome.refusal, requestId)
+    refuse(response, outcome.refusal, requestId)
   }
 
   async function sendReceipt({ response, query, requestId, address }: HttpCall, signature: string): Promise<void> {
+    if (!SIGNATURE.test(signature)) {
+      return sendJson(response, 404, { error: 'not-found', message: NO_SIGNATURE, request_id: requestId }, CORS)
+    }
     const waitSeconds = query.get('wait') ?? '0'
     if (!/^\d{1,3}$/.test(waitSeconds) || Number(waitSeconds) > WAIT_SECONDS_MAX) {
       const message = `wait is an integer number of seconds up to ${WAIT_SECONDS_MAX}`
@@ -169,21 +202,22 @@ export function startSenderServer(options: ServerOptions, deps: ServerDeps): Pro
     if (Number(waitSeconds) > 0 && !isSettled(receipt)) {
       const wait = receipts.wait(receipt, Number(waitSeconds) * 1000, address)
       if ('limit' in wait)
-        return denyRead(response, refuseLimit(wait.limit, options[wait.limit], WAITERS_RETRY_MS), requestId)
+        return refuse(response, refuseLimit(wait.limit, options[wait.limit], WAITERS_RETRY_MS), requestId)
       response.once('close', wait.cancel)
       await wait.ended
     }
     sendJson(response, 200, printReceipt(receipt), { ...CORS, 'cache-control': 'no-store' })
   }
 
-  function denyRead(response: ServerResponse, refusal: Refusal, requestId: string): void {
+  function refuse(response: ServerResponse, refusal: Refusal, requestId: string): void {
     deps.onDenied(refusal)
-    deny(response, refusal, requestId)
+    deps.recordRefusal?.(refusal, requestId)
+    deny(response, refusal, { requestId, docsUrl })
   }
 }
 
 /** Responds with a refusal outside JSON-RPC: 429 for a rate limit, 503 when nothing can be sent, 400 when the transaction must change. */
-function deny(response: ServerResponse, refusal: Refusal, requestId: string): void {
+function deny(response: ServerResponse, refusal: Refusal, { requestId, docsUrl }: ErrorContext): void {
   const { code, message, data } = refusal
   const status = code === 'rate-limited' ? 429 : code === 'no-path' || code === 'not-recorded' ? 503 : 400
   const retry = status === 400 ? {} : { 'retry-after': String(retryAfterOf(refusal)) }
@@ -193,27 +227,32 @@ function deny(response: ServerResponse, refusal: Refusal, requestId: string): vo
     message,
     data,
     request_id: requestId,
-    docs_url: docsUrl(code),
+    docs_url: docsUrl?.(code),
   }
   sendJson(response, status, body, { ...CORS, ...retry })
 }
 
+function refuseMediaType(request: IncomingMessage, response: ServerResponse, requestId: string): void {
+  const message = request.headers['content-encoding'] === undefined ? RAW_TYPES : ENCODED
+  const body = { error: 'unsupported-media-type', message, request_id: requestId }
+  sendJson(response, ERRORS['unsupported-media-type'].http, body, CORS)
+}
+
+const RAW_TYPES =
+  'Content-Type: application/octet-stream (the bytes), text/plain (base64 or base58) or application/json (a JSON-RPC call) is required'
+
 async function readAll(
   request: IncomingMessage,
   response: ServerResponse,
-  requestId: string,
+  errors: ErrorContext,
 ): Promise<Buffer | undefined> {
   const read = await readBody(request, { bodyBytesMax: BODY_BYTES_MAX })
   if (read.ok) return read.body
   if (read.reason === 'too-large') {
-    const { status, body } = responseTooLarge(requestId)
+    const { status, body } = responseTooLarge(errors)
     sendText(response, status, body, { 'content-type': 'application/json', ...CORS })
   }
   return undefined
-}
-
-function targetOf(url: string): URL {
-  return URL.canParse(url, 'http://sender') ? new URL(url, 'http://sender') : new URL('http://sender/-')
 }
 
 /** The head as an `IncomingMessage` would present it; the headers are searched only for a trusted proxy. */

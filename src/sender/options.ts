@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import { listenerOption } from '../contract/listener-option.ts'
 import { integer } from '../contract/option-fields.ts'
+import { publicUrlOption } from '../contract/public-url.ts'
+import { ADDRESS_REF_RULE, isAddressRef } from '../platform/config/address-ref.ts'
 import { isSecretRef, SECRET_REF_RULE } from '../platform/config/secret-ref.ts'
 import { parseRemoteAddress } from '../platform/net/pinned-address.ts'
 import { decodeBase58 } from '../solana/crypto/base58.ts'
@@ -13,6 +15,8 @@ const PATHS_MAX = 16
 /** Path names reserved for the label `path` of the metrics. */
 const RESERVED_NAMES = ['upstreams', 'quic', 'other']
 
+export const PATH_PROTOCOLS = ['http:', 'https:']
+
 const tipAccount = z.string().refine(isPublicKey, 'give the base58 address of an account')
 
 const path = z.strictObject({
@@ -24,10 +28,10 @@ const path = z.strictObject({
   url: z
     .string()
     .refine(
-      (text) => parseRemoteAddress(text, ['http:', 'https:']) !== undefined,
-      'give an address such as https://relay.example.net/api/v1/transactions, without credentials and without a query',
+      (text) => isAddressRef(text) || parseRemoteAddress(text, PATH_PROTOCOLS) !== undefined,
+      `give an address such as https://relay.example.net/api/v1/transactions; ${ADDRESS_REF_RULE}`,
     )
-    .describe('URL that sendTransaction is posted to.'),
+    .describe('URL that sendTransaction is posted to, or a reference to it.'),
   credential: z.string().refine(isSecretRef, SECRET_REF_RULE).optional().describe('Reference to its credential.'),
   credentialHeader: z
     .string()
@@ -94,6 +98,7 @@ const quic = z.strictObject({
 export const senderOptions = z.strictObject({
   enabled: z.boolean().default(true).describe('Run the sender.'),
   ...listenerOption('127.0.0.1:8901'),
+  ...publicUrlOption('http'),
   tipAccounts: z
     .array(tipAccount)
     .max(TIP_ACCOUNTS_MAX)

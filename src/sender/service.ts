@@ -1,7 +1,9 @@
 import type { KeyObject } from 'node:crypto'
+import type { DocsUrl } from '../contract/errors.ts'
 import type { Clock } from '../core/clock.ts'
 import { messageOf } from '../core/error.ts'
 import type { Random } from '../core/random.ts'
+import { resolveAddress } from '../platform/config/address-ref.ts'
 import { resolveSecret } from '../platform/config/secret-ref.ts'
 import type { AppendFile } from '../platform/files/append.ts'
 import type { ListenerOptions } from '../platform/net/listener.ts'
@@ -9,7 +11,8 @@ import type { ListenerMetrics } from '../platform/net/listener-metrics.ts'
 import type { Lifecycle } from '../platform/process/lifecycle.ts'
 import type { Logger } from '../platform/telemetry/logger.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
-import type { Upstream } from '../upstreams/service.ts'
+import type { RefusalLog } from '../platform/telemetry/refusal-log.ts'
+import type { Upstream } from '../upstreams/started-pool.ts'
 import { createAccept } from './accept/accept.ts'
 import { createAccountChecks } from './accept/account-checks.ts'
 import { createAccountLookups } from './accept/account-lookups.ts'
@@ -23,18 +26,22 @@ import { createAskNode } from './dispatch/node-call.ts'
 import { startQuicPath } from './dispatch/quic-path.ts'
 import { startSenderServer } from './http.ts'
 import { senderMetrics } from './metrics.ts'
-import type { SenderOptions } from './options.ts'
+import { PATH_PROTOCOLS, type SenderOptions } from './options.ts'
 import { startFollow } from './receipts/follow.ts'
 import { openJournal, readJournal } from './receipts/journal.ts'
 import { createReceipts, type Receipts } from './receipts/receipts.ts'
 import { restoreReceipts } from './receipts/restore.ts'
 import { createStats, pathsThatTook, type SenderStats } from './receipts/stats.ts'
+import type { TipLedger } from './tips/ledger.ts'
+import { recordFound, recordReceipt } from './tips/record.ts'
 
 export type SenderDeps = {
   /** The upstream nodes: for reads of the chain, and as one of the paths. */
   readonly upstream: Upstream
   /** The journal of accepted transactions, read at a restart. Opened with or without `journalSync`. */
   readonly journalFiles: readonly [AppendFile, AppendFile]
+  /** Where tips are counted for good; without it they are counted in memory only. */
+  readonly tipLedger?: TipLedger | undefined
   /** Threads for signature checks when `checkThreads` is not configured. */
   readonly checkThreads: number
   /** The validator identity of QUIC connections to leaders; required when QUIC is enabled. */
@@ -48,6 +55,9 @@ export type SenderDeps = {
   readonly folder?: string | undefined
   readonly version: string
   readonly listenerMetrics: ListenerMetrics
+  /** Pages of errors; errors have no `docs_url` where it is missing. */
+  readonly docsUrl?: DocsUrl | undefined
+  readonly refusals?: RefusalLog | undefined
 }
 
 export type Sender = AsyncDisposable & {
@@ -65,7 +75,9 @@ const KEEP_MS = 600_000
 
 /** Accepts tipped transactions over HTTP, checks them, dispatches them on every path and follows them on the chain. */
 export async function startSender(
-  options: Omit<SenderOptions, 'listen' | 'tls' | 'plaintext' | 'enabled'> & { readonly listener: ListenerOptions },
+  options: Omit<SenderOptions, 'listen' | 'tls' | 'plaintext' | 'publicUrl' | 'enabled'> & {
+    readonly listener: ListenerOptions
+  },
   deps: SenderDeps,
 ): Promise<Sender> {
   const { upstream, clock, random } = deps
@@ -79,7 +91,10 @@ export async function startSender(
   for (const path of [...options.rpc, ...options.relays]) {
     const sources = deps.folder === undefined ? { env: deps.env } : { env: deps.env, folder: deps.folder }
     const credential = path.credential === undefined ? undefined : await resolveSecret(path.credential, sources)
-    httpPaths.push(opening.use(createHttpPath(path, { clock, random, credential })))
+    const what = `the path ${path.name}`
+    const address = { what, given: path.url, protocols: PATH_PROTOCOLS, mayHaveQuery: true }
+    const url = await resolveAddress(address, sources)
+    httpPaths.push(opening.use(createHttpPath({ ...path, url }, { clock, random, credential })))
   }
   const quic =
     options.quic.enabled && deps.identity !== undefined
@@ -112,9 +127,13 @@ export async function startSender(
           if (receipt.state === 'accepted' || receipt.state === 'sent') return
           metrics.finished(receipt.state)
           stats.finished(receipt)
-          if (receipt.landed === undefined) return
+          if (receipt.landed === undefined) return recordReceipt(deps.tipLedger, receipt, 'expired', clock.nowMs())
           if (receipt.landed.error === null) metrics.tip(receipt.tip?.lamports ?? 0n)
           for (const path of pathsThatTook(receipt)) metrics.timeToLand(path, receipt.landed.atMs - receipt.acceptedMs)
+        },
+        onConfirmed(receipt) {
+          const { error, atMs } = receipt.landed ?? { error: undefined, atMs: 0 }
+          recordReceipt(deps.tipLedger, receipt, error === null ? 'landed' : 'failed', atMs)
         },
       },
     ),
@@ -134,6 +153,7 @@ export async function startSender(
     },
     onRecovery: () => deps.lifecycle?.recovered('sender'),
   })
+  recordFound(deps.tipLedger, found.entries)
   const restored = restoreReceipts(found.entries, receipts, { clock, keepMs: KEEP_MS })
   if (restored > 0)
     log.warn({ transactions: restored }, 'transactions were in flight when the service stopped; their state is unknown')
@@ -178,7 +198,8 @@ export async function startSender(
       ),
     ),
     journal,
-    onDispatched(tookMs) {
+    onDispatched(tookMs, receipt) {
+      recordReceipt(deps.tipLedger, receipt, 'accepted', receipt.acceptedMs)
       metrics.received('accepted')
       metrics.firstDispatch(tookMs)
       stats.accepted()
@@ -199,9 +220,12 @@ export async function startSender(
           metrics.received(code)
           if (limit !== undefined) metrics.limited(limit)
         },
+        recordRefusal: ({ code: error, limit, message }, requestId) =>
+          deps.refusals?.note({ requestId, interface: 'sender', error, limit, message }),
         log,
         clock,
         random,
+        docsUrl: deps.docsUrl,
         ...deps.listenerMetrics,
       },
     ),

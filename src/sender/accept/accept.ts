@@ -36,7 +36,7 @@ export type AcceptDeps = {
   readonly landing: Landing
   readonly verifiers: Pick<Verifiers, 'check' | 'delayMs'>
   readonly journal: Pick<Journal, 'isOpen' | 'isDoubtful' | 'accepted'>
-  onDispatched(tookMs: number): void
+  onDispatched(tookMs: number, receipt: Receipt): void
   readonly clock: Clock
 }
 
@@ -165,7 +165,7 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
     if (isDoubtful && !(await recorded)) return refuse(refuseNotRecorded(false))
     receipts.add(receipt)
     dispatch.start(receipt)
-    deps.onDispatched(nowMs() - startedMs)
+    deps.onDispatched(nowMs() - startedMs, receipt)
     return (await recorded) ? { ok: true, signature, isNew: true } : refuse(refuseNotRecorded(true))
   }
 

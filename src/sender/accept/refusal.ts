@@ -1,4 +1,4 @@
-import { docsUrl, ERRORS } from '../../contract/errors.ts'
+import { ERRORS, type ErrorContext } from '../../contract/errors.ts'
 import type { TipFault } from '../../solana/transaction/tip.ts'
 import type { Decoded } from './decode.ts'
 
@@ -17,6 +17,7 @@ export type RefusalCode =
   | 'no-path'
   | 'not-recorded'
   | 'rate-limited'
+  | 'too-large'
 
 /** Why a transaction or call is refused. Nothing was sent, except as `data.sent` of `not-recorded` states. */
 export type Refusal = {
@@ -127,8 +128,21 @@ export function refuseLimit(limit: SenderLimitName, size: number, retryAfterMs: 
   }
 }
 
+export function refuseBatch(size: number): Refusal {
+  return {
+    code: 'too-large',
+    message: `limit reached: ${size} calls in one batch`,
+    data: { limit: 'batchItems', size },
+  }
+}
+
 export function refusePlain(code: 'signature-invalid' | 'no-path' | 'method-not-found' | 'invalid-request'): Refusal {
   return { code, message: ERRORS[code].sentence, data: {} }
+}
+
+export function refuseBundles(method: string): Refusal {
+  const message = `${method} is not offered: bundles are not sent here; send each transaction with sendTransaction`
+  return { code: 'method-not-found', message, data: { method } }
 }
 
 /** A transaction that cannot be recorded is refused, because it would be lost at a restart; `wasSent` when it had been sent already. */
@@ -142,11 +156,14 @@ export function refuseNotRecorded(wasSent: boolean): Refusal {
 }
 
 /** The `error` member of a JSON-RPC response. */
-export function errorOf(refusal: Refusal, requestId: string): { code: number; message: string; data: string } {
+export function errorOf(
+  refusal: Refusal,
+  { requestId, docsUrl }: ErrorContext,
+): { code: number; message: string; data: string } {
   return {
     code: ERRORS[refusal.code].jsonRpc,
     message: refusal.message,
-    data: JSON.stringify({ ...refusal.data, request_id: requestId, docs_url: docsUrl(refusal.code) }),
+    data: JSON.stringify({ ...refusal.data, request_id: requestId, docs_url: docsUrl?.(refusal.code) }),
   }
 }
 

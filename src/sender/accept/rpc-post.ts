@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer'
-import { docsUrl, ERRORS } from '../../contract/errors.ts'
+import { type DocsUrl, ERRORS, type ErrorContext } from '../../contract/errors.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Random } from '../../core/random.ts'
-import { isJsonContentType } from '../../platform/http/request-headers.ts'
+import { isJsonRequest, JSON_REQUIRED } from '../../platform/http/request-headers.ts'
 import type { HttpResponse, PostHandler, PostHead } from '../../platform/http/server/post.ts'
 import { createRequestIds } from '../../platform/http/server/request-id.ts'
 import { createRpc, type RpcDeps, type RpcResponse } from './rpc.ts'
@@ -12,6 +12,7 @@ export type RpcPostsDeps = RpcDeps & {
   addressOf(head: PostHead): string
   readonly clock: Clock
   readonly random: Random
+  readonly docsUrl?: DocsUrl | undefined
 }
 
 /** The largest base64 transaction in a JSON-RPC body takes 5.6 KB. */
@@ -21,12 +22,15 @@ export const BODY_BYTES_MAX = 8 * 1024
 export function createRpcPosts(commonHeaders: Readonly<Record<string, string>>, deps: RpcPostsDeps): PostHandler {
   const rpc = createRpc(deps)
   const requestIdOf = createRequestIds(deps)
+  const { docsUrl } = deps
   return {
     headers: commonHeaders,
     validate(head) {
       const requestId = requestIdOf(head.headers)
-      if (!isPlainJson(head.headers)) return { requestId, response: NOT_JSON }
-      const tooLarge = () => responseTooLarge(requestId)
+      const errors = { requestId, docsUrl }
+      const fault = contentFaultOf(head.headers)
+      if (fault !== undefined) return { requestId, response: refuseMediaType(fault, errors) }
+      const tooLarge = () => responseTooLarge(errors)
       if ((head.bodyBytes ?? 0) > BODY_BYTES_MAX) return { requestId, response: tooLarge() }
       const address = deps.addressOf(head)
       return {
@@ -35,7 +39,7 @@ export function createRpcPosts(commonHeaders: Readonly<Record<string, string>>, 
         tooLarge,
         onBody(body, responder) {
           // A body that is not UTF-8 is not JSON; decoded as text it would change.
-          const responded = rpc(isUtf8(body) ? body.toString('utf8') : '', { address, requestId })
+          const responded = rpc(isUtf8(body) ? body.toString('utf8') : '', { address, ...errors })
           if (!(responded instanceof Promise)) return responder.respond(httpResponseOf(responded))
           responded
             .then((response) => responder.respond(httpResponseOf(response)))
@@ -47,11 +51,6 @@ export function createRpcPosts(commonHeaders: Readonly<Record<string, string>>, 
 }
 
 const JSON_TYPE = { 'content-type': 'application/json' }
-const NOT_JSON: HttpResponse = {
-  status: 415,
-  headers: { 'content-type': 'text/plain; charset=utf-8' },
-  body: 'Content-Type: application/json is required',
-}
 
 function httpResponseOf({ status, body, retryAfterSeconds }: RpcResponse): HttpResponse {
   return { status, headers: retryAfterSeconds === undefined ? JSON_TYPE : retryHeaders(retryAfterSeconds), body }
@@ -61,23 +60,39 @@ function retryHeaders(seconds: number): HttpResponse['headers'] {
   return { ...JSON_TYPE, 'retry-after': String(seconds) }
 }
 
-export function responseTooLarge(requestId: string): HttpResponse {
-  const error = {
-    code: ERRORS['too-large'].jsonRpc,
-    message: `limit reached: ${BODY_BYTES_MAX} bytes in one request body`,
-    data: { limit: 'bodyBytesMax', size: BODY_BYTES_MAX, request_id: requestId, docs_url: docsUrl('too-large') },
-  }
-  return { status: 413, headers: JSON_TYPE, body: JSON.stringify({ jsonrpc: '2.0', error, id: null }) }
+export function responseTooLarge(errors: ErrorContext): HttpResponse {
+  const message = `limit reached: ${BODY_BYTES_MAX} bytes in one request body`
+  return refuseRequest('too-large', message, { limit: 'bodyBytesMax', size: BODY_BYTES_MAX }, errors)
 }
 
-/** JSON without a content encoding. */
-function isPlainJson(headers: readonly string[]): boolean {
-  let type: string | undefined
+function refuseMediaType(message: string, errors: ErrorContext): HttpResponse {
+  return refuseRequest('unsupported-media-type', message, { fix: ERRORS['unsupported-media-type'].fix }, errors)
+}
+
+/** Refuses a request as a whole, in the status too. */
+function refuseRequest(
+  code: 'too-large' | 'unsupported-media-type',
+  message: string,
+  data: object,
+  { requestId, docsUrl }: ErrorContext,
+): HttpResponse {
+  const { http: status, jsonRpc } = ERRORS[code]
+  const error = { code: jsonRpc, message, data: { ...data, request_id: requestId, docs_url: docsUrl?.(code) } }
+  return { status, headers: JSON_TYPE, body: JSON.stringify({ jsonrpc: '2.0', error, id: null }) }
+}
+
+/** Why the body is not read: it must be JSON, without a content encoding. */
+function contentFaultOf(headers: readonly string[]): string | undefined {
+  let contentType: string | undefined
+  let origin: string | undefined
   for (let at = 0; at + 1 < headers.length; at += 2) {
     const name = headers[at] as string
     // Compares lengths first, which rules out most headers.
-    if (name.length === 12 && name.toLowerCase() === 'content-type') type ??= headers[at + 1]
-    else if (name.length === 16 && name.toLowerCase() === 'content-encoding') return false
+    if (name.length === 12 && name.toLowerCase() === 'content-type') contentType ??= headers[at + 1]
+    else if (name.length === 6 && name.toLowerCase() === 'origin') origin ??= headers[at + 1]
+    else if (name.length === 16 && name.toLowerCase() === 'content-encoding') return ENCODED
   }
-  return isJsonContentType(type)
+  return isJsonRequest({ contentType, origin }) ? undefined : JSON_REQUIRED
 }
+
+export const ENCODED = 'Content-Encoding is not supported: send the body uncompressed'

@@ -1,8 +1,16 @@
-import { ERRORS } from '../../contract/errors.ts'
+import { ERRORS, type ErrorContext } from '../../contract/errors.ts'
 import { type CheckedItem, readCalls, writeError, writeResult } from '../../solana/json/json-rpc.ts'
 import type { Accept, Acceptance } from './accept.ts'
 import { type Decoded, decodeText, type Encoding } from './decode.ts'
-import { errorOf, type Refusal, refusePlain, retryAfterOf, type TipTerms } from './refusal.ts'
+import {
+  errorOf,
+  type Refusal,
+  refuseBatch,
+  refuseBundles,
+  refusePlain,
+  retryAfterOf,
+  type TipTerms,
+} from './refusal.ts'
 import { after, type Soon } from './soon.ts'
 
 export type RpcResponse = { readonly status: number; readonly body: string; readonly retryAfterSeconds?: number }
@@ -16,6 +24,8 @@ export type RpcDeps = {
   /** Charges a call that is not a transaction; the refusal when its address has made too many. */
   takeRead(address: string): Refusal | undefined
   onDenied(refusal: Refusal): void
+  /** Records a refusal under the id of its request. */
+  recordRefusal?: ((refusal: Refusal, requestId: string) => void) | undefined
   onDuplicate(): void
 }
 
@@ -23,7 +33,7 @@ export type RpcDeps = {
 export const BATCH_MAX = 10
 const DEPTH_MAX = 16
 
-type Caller = { readonly address: string; readonly requestId: string }
+type Caller = ErrorContext & { readonly address: string }
 type Responded = { readonly text: string | undefined; readonly limited?: Refusal | undefined }
 
 type Outcome = { readonly result: string } | { readonly refusal: Refusal }
@@ -35,9 +45,12 @@ export function createRpc(deps: RpcDeps): (body: string, caller: Caller) => Soon
     if (body.kind !== 'calls') {
       const refusal = deps.takeRead(caller.address)
       if (refusal !== undefined) return join([refused('null', refusal, caller)], false)
-      const code = body.kind === 'parse-error' ? 'parse-error' : 'invalid-request'
-      const message = body.kind === 'batch-too-long' ? `a batch has at most ${BATCH_MAX} calls` : ERRORS[code].sentence
-      return { status: 200, body: writeError('null', { code: ERRORS[code].jsonRpc, message }) }
+      if (body.kind === 'batch-too-long') {
+        const { text = '' } = refused('null', refuseBatch(BATCH_MAX), caller)
+        return { status: ERRORS['too-large'].http, body: text }
+      }
+      const { jsonRpc, sentence } = ERRORS[body.kind]
+      return { status: 200, body: writeError('null', { code: jsonRpc, message: sentence }) }
     }
     if (!body.batch) {
       return after(respond(body.items[0] as CheckedItem, caller), (responded) => join([responded], false))
@@ -82,8 +95,14 @@ export function createRpc(deps: RpcDeps): (body: string, caller: Caller) => Soon
       case 'getVersion':
         return { result: JSON.stringify({ 'solana-core': `sluice-${deps.version}`, 'feature-set': 0 }) }
       default:
-        return { refusal: refusePlain('method-not-found') }
+        return { refusal: BUNDLE_METHODS.has(method) ? refuseBundles(method) : refusePlain('method-not-found') }
     }
+  }
+
+  function refused(id: string, refusal: Refusal, caller: Caller): Responded {
+    deps.recordRefusal?.(refusal, caller.requestId)
+    const limited = refusal.code === 'rate-limited' ? refusal : undefined
+    return { text: writeError(id, errorOf(refusal, caller)), limited }
   }
 
   function report(outcome: Acceptance): Outcome {
@@ -96,10 +115,13 @@ export function createRpc(deps: RpcDeps): (body: string, caller: Caller) => Soon
   }
 }
 
-function refused(id: string, refusal: Refusal, { requestId }: Caller): Responded {
-  const limited = refusal.code === 'rate-limited' ? refusal : undefined
-  return { text: writeError(id, errorOf(refusal, requestId)), limited }
-}
+/** Methods of block engines that this sender does not have. */
+const BUNDLE_METHODS: ReadonlySet<string> = new Set([
+  'sendBundle',
+  'simulateBundle',
+  'getBundleStatuses',
+  'getInflightBundleStatuses',
+])
 
 function join(responses: readonly Responded[], isBatch: boolean): RpcResponse {
   const message = responses.flatMap(({ text }) => (text === undefined ? [] : [text]))

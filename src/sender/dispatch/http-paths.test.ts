@@ -33,6 +33,26 @@ test('an HTTP path keeps half of its rate and half of its calls for new transact
   }
 })
 
+test('the URL of a path may be a reference to one with a query, which is sent', async () => {
+  const targets: string[] = []
+  const server = createServer((request, response) => {
+    targets.push(request.url ?? '')
+    response.end('{"jsonrpc":"2.0","result":"s","id":1}')
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  using _closing = { [Symbol.dispose]: () => server.close().closeAllConnections() }
+  const relay = (url: string) => parseSenderOptions({ relays: [{ name: 'relay', url, allowPrivate: true }] }).relays[0]
+  assert.throws(() => relay('https://relay.example.net/?uuid=literal'), /by reference/)
+  const options = relay('env:RELAY_URL')
+  assert.ok(options !== undefined)
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/send?uuid=1`
+  const deps = { clock: createManualClock(), random: createSeededRandom(1), credential: undefined }
+  using path = createHttpPath({ ...options, url }, deps)
+  await new Promise((resolve) => path.send(JOB, resolve))
+  assert.deepEqual(targets, ['/send?uuid=1'])
+})
+
 test('the upstream path keeps half of its calls for new transactions', () => {
   const forward = () => ({ abort() {} })
   const path = createUpstreamPath({ isAvailable: true, forward } as never, 4)

@@ -5,8 +5,8 @@ import type { Secret } from '../../platform/config/secret-ref.ts'
 import { createHttpPool } from '../../platform/http/client/pool.ts'
 import { createPinnedAddress, type PinnedAddressDeps, parseRemoteAddress } from '../../platform/net/pinned-address.ts'
 import { createAddressBackoff } from '../../upstreams/address-backoff.ts'
-import type { Upstream } from '../../upstreams/service.ts'
-import type { PathOptions } from '../options.ts'
+import type { Upstream } from '../../upstreams/started-pool.ts'
+import { PATH_PROTOCOLS, type PathOptions } from '../options.ts'
 import type { AttemptReport } from '../receipts/receipt.ts'
 import type { Path } from './dispatch.ts'
 
@@ -56,7 +56,7 @@ export type HttpPathDeps = {
 export function createHttpPath(options: PathOptions, deps: HttpPathDeps): Path & Disposable {
   const { name, perSecond, inFlightMax } = options
   const { clock } = deps
-  const remote = parseRemoteAddress(options.url, ['http:', 'https:'])
+  const remote = parseRemoteAddress(options.url, PATH_PROTOCOLS, { mayHaveQuery: true })
   if (remote === undefined) throw new TypeError(`the address of ${name} was checked before`)
   const lookup = deps.lookup === undefined ? {} : { lookup: deps.lookup }
   const address = createPinnedAddress(remote, { allowPrivate: options.allowPrivate }, lookup)

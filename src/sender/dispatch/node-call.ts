@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts'
 import { readCompleteResponse } from '../../upstreams/complete-response.ts'
 import { upstreamRequest } from '../../upstreams/http-call.ts'
-import type { Upstream } from '../../upstreams/service.ts'
+import type { Upstream } from '../../upstreams/started-pool.ts'
 
 /** Calls a JSON-RPC method at an upstream node; undefined when no node responds with a result in time. */
 export type AskNode = (method: string, params: readonly unknown[], withinMs: number) => Promise<unknown>

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createManualClock } from '../../core/clock.ts'
-import type { Upstream } from '../../upstreams/service.ts'
+import type { Upstream } from '../../upstreams/started-pool.ts'
 import { createDispatch, type Path } from '../dispatch/dispatch.ts'
 import { startFollow } from './follow.ts'
 import type { AttemptReport, Receipt } from './receipt.ts'

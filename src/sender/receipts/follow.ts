@@ -1,5 +1,5 @@
 import type { Clock, Timer } from '../../core/clock.ts'
-import type { Upstream } from '../../upstreams/service.ts'
+import type { Upstream } from '../../upstreams/started-pool.ts'
 import type { AskNode } from '../dispatch/node-call.ts'
 import type { Landed, Receipt } from './receipt.ts'
 import type { Receipts } from './receipts.ts'

@@ -6,9 +6,13 @@ import { type AppendFile, openAppendFile } from '../../platform/files/append.ts'
 import { makeTestFolder } from '../../platform/files/test-folder.ts'
 import { encodeBase58 } from '../../solana/crypto/base58.ts'
 import { type JournalDeps, openJournal, readJournal } from './journal.ts'
-import { receiptOf } from './test-receipt.ts'
+import type { Receipt } from './receipt.ts'
+import { receiptOf as makeReceipt } from './test-receipt.ts'
 
 const signature = (n: number) => encodeBase58(new Uint8Array(64).fill(n))
+
+/** Without a tip it has one line. */
+const receiptOf = (of: string, given: Partial<Receipt> = {}) => makeReceipt(of, { tip: undefined, ...given })
 
 type Files = readonly [AppendFile, AppendFile]
 
@@ -176,4 +180,29 @@ test('lines appended during a write share the next write and its result', async 
   await turn()
   await journal.settled()
   assert.deepEqual([heard.length, heard[1], journal.isOpen, reported], [49, -2, false, ['Error: input/output error']])
+})
+
+test('an entry has its tip, also after its file was overwritten and in a later state', async () => {
+  using folder = makeTestFolder()
+  await using first = await openAppendFile(folder.file('a'), 'write')
+  await using second = await openAppendFile(folder.file('b'), 'write')
+  const account = encodeBase58(new Uint8Array(32).fill(7))
+  const feePayer = encodeBase58(new Uint8Array(32).fill(8))
+  const tipped = receiptOf(signature(1), { tip: { account, lamports: 1_234_567n }, feePayer })
+  const { journal } = await openTestJournal([first, second], { unfinished: () => [tipped], bytesMax: 1500 })
+  assert.ok(await journal.accepted(tipped))
+  for (let n = 10; n < 40; n++) assert.ok(await journal.accepted(receiptOf(signature(n))))
+  const tip = { account, lamports: 1_234_567n, payer: feePayer }
+  const found = async () =>
+    (await readJournal([first, second], 1000)).entries.find((one) => one.signature === signature(1))
+  assert.deepEqual((await found())?.tip, tip)
+  Object.assign(tipped, {
+    state: 'landed',
+    finishedAtMs: 1,
+    landed: { slot: 5, confirmation: 'confirmed', error: null, atMs: 3000 },
+  })
+  journal.finished(tipped)
+  await journal.settled()
+  const landed = await found()
+  assert.deepEqual([landed?.state, landed?.tip], ['landed', tip])
 })

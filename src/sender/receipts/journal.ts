@@ -108,8 +108,10 @@ export async function openJournal(deps: JournalDeps): Promise<Journal> {
   }
 }
 
-function acceptedLine({ signature, acceptedMs }: Receipt): string {
-  return `accepted ${signature} ${acceptedMs} \n`
+/** The tip has a line of its own, which earlier versions skip. */
+function acceptedLine({ signature, acceptedMs, tip, feePayer }: Receipt): string {
+  const tipLine = tip === undefined ? '' : `tip ${signature} ${tip.account} ${tip.lamports} ${feePayer ?? ''}\n`
+  return `accepted ${signature} ${acceptedMs} \n${tipLine}`
 }
 
 /** A line of the journal: a transaction was accepted or reached a final state. */
@@ -118,7 +120,11 @@ export type JournalEntry = {
   readonly atMs: number
   readonly state: Exclude<ReceiptState, 'sent' | 'unknown'> | 'failed'
   readonly slot: number | undefined
+  /** Undefined in lines of an earlier version. */
+  readonly tip?: JournalTip | undefined
 }
+
+export type JournalTip = { readonly account: string; readonly lamports: bigint; readonly payer: string }
 
 export type JournalContents = {
   /** The last state of every transaction, oldest first. */
@@ -148,13 +154,16 @@ export async function readJournal(
       ends[index] = at + bytes.length + 1
       const line = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
       if (at === 0) generations[index] = parseGeneration(line)
+      const tip = parseTipLine(line)
+      const tipped = tip && entries.get(tip.signature)
+      if (tip !== undefined && tipped !== undefined) entries.set(tip.signature, { ...tipped, tip: tip.tip })
       const entry = parseLine(line)
       if (entry === undefined) continue
       const before = entries.get(entry.signature)
       // An unfinished entry that was copied to the next file does not replace its later state.
       if (entry.state === 'accepted' && before !== undefined && before.atMs >= entry.atMs) continue
       entries.delete(entry.signature)
-      entries.set(entry.signature, entry)
+      entries.set(entry.signature, before?.tip === undefined ? entry : { ...entry, tip: before.tip })
       if (entries.size > entriesMax * 2) entries.delete(entries.keys().next().value as string)
     }
   }
@@ -182,4 +191,14 @@ function parseLine(line: string): JournalEntry | undefined {
     atMs: Number(at),
     slot: slot === '' ? undefined : Number(slot),
   }
+}
+
+function parseTipLine(line: string): { signature: string; tip: JournalTip } | undefined {
+  const match =
+    /^tip ([1-9A-HJ-NP-Za-km-z]{64,88}) ([1-9A-HJ-NP-Za-km-z]{32,44}) (\d{1,20}) ([1-9A-HJ-NP-Za-km-z]{0,44})$/.exec(
+      line,
+    )
+  if (match === null) return undefined
+  const [, signature = '', account = '', lamports = '', payer = ''] = match
+  return { signature, tip: { account, lamports: BigInt(lamports), payer } }
 }

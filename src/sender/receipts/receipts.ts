@@ -18,6 +18,8 @@ export type ReceiptsDeps = {
   readonly clock: Clock
   /** The receipt is settled; after a fork a landed one may be reverted and settle again. */
   onFinished(receipt: Receipt): void
+  /** The block of a landed receipt is confirmed: no fork drops it. Called once. */
+  onConfirmed?(receipt: Receipt): void
 }
 
 /** The receipts of recently accepted transactions. */
@@ -45,7 +47,8 @@ export type Receipts = Disposable & {
 const ATTEMPTS_MAX = 32
 const SWEEP_MS = 1000
 
-export function createReceipts(options: ReceiptsOptions, { clock, onFinished }: ReceiptsDeps): Receipts {
+export function createReceipts(options: ReceiptsOptions, deps: ReceiptsDeps): Receipts {
+  const { clock, onFinished } = deps
   /** In order of acceptance. */
   const all = new Map<string, Receipt>()
   const watched = new Set<Receipt>()
@@ -141,7 +144,7 @@ export function createReceipts(options: ReceiptsOptions, { clock, onFinished }: 
         setState(receipt, 'landed')
       }
       // Only a block at `processed` can be dropped by a fork.
-      if (landed.confirmation !== 'processed') watched.delete(receipt)
+      if (landed.confirmation !== 'processed' && watched.delete(receipt)) deps.onConfirmed?.(receipt)
     },
     unland(receipt) {
       receipt.landed = undefined

@@ -11,7 +11,7 @@ export function restoreReceipts(
 ): number {
   const nowMs = clock.nowMs()
   let unknown = 0
-  for (const { signature, state, atMs, slot } of entries) {
+  for (const { signature, state, atMs, slot, tip } of entries) {
     // After a clock was set back an entry may lie in the future; it is treated as new.
     const ageMs = Math.max(0, nowMs - atMs)
     if (ageMs >= keepMs) continue
@@ -23,8 +23,8 @@ export function restoreReceipts(
       acceptedAtMs: atMonotonicMs,
       finishedAtMs: atMonotonicMs,
       address: undefined,
-      feePayer: undefined,
-      tip: undefined,
+      feePayer: tip?.payer === '' ? undefined : tip?.payer,
+      tip: tip && { account: tip.account, lamports: tip.lamports },
       blockhash: undefined,
       wireHash: '',
       job: undefined,

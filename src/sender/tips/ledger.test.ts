@@ -1,0 +1,178 @@
+import assert from 'node:assert/strict'
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { crash } from '../../../test/support/crash.ts'
+import { createManualClock } from '../../core/clock.ts'
+import { createSeededRandom } from '../../core/random.ts'
+import type { SqlDatabase } from '../../platform/db/sql.ts'
+import { makeTestFolder } from '../../platform/files/test-folder.ts'
+import { OTHER_PAYERS, PAYERS_PER_DAY_MAX, type TipEvent, TipLedger } from './ledger.ts'
+import { openLedgerFile } from './ledger-file.ts'
+import { readTips, type TipGroup } from './report.ts'
+
+const DAY_MS = 86_400_000
+const NOON_MS = Date.parse('2026-11-16T12:00:00Z')
+
+async function open(folder: string, fault?: (database: SqlDatabase) => SqlDatabase) {
+  const clock = createManualClock()
+  const database = await openLedgerFile(folder, { clock, random: createSeededRandom(1) })
+  const reported: string[] = []
+  const ledger = await TipLedger.open({
+    database: fault?.(database) ?? database,
+    clock,
+    onFailure: (error) => reported.push(String(error)),
+    onRecovery: () => reported.push('recovered'),
+  })
+  const read = (by: TipGroup, fromMs = 0, toMs = NOON_MS + 400 * DAY_MS) => readTips(database, { fromMs, toMs, by })
+  const total = async () => (await read('total'))[0]
+  return { ledger, clock, reported, read, total, [Symbol.asyncDispose]: () => ledger[Symbol.asyncDispose]() }
+}
+
+function event(outcome: TipEvent['outcome'], n: number, given: Partial<TipEvent> = {}): TipEvent {
+  return { outcome, signature: `s${n}`, account: 'a', payer: 'p', lamports: 1_000_000, atMs: NOON_MS + n, ...given }
+}
+
+describe('the tip ledger', () => {
+  test('counts each transaction once, however often and by however many processes it is recorded', async () => {
+    using folder = makeTestFolder()
+    for (let process = 0; process < 3; process++) {
+      await using opened = await open(folder.path)
+      for (let round = 0; round < 2; round++) {
+        for (let n = 0; n < 40; n++) {
+          opened.ledger.record(event('accepted', n))
+          if (n < 30) opened.ledger.record(event('landed', n))
+        }
+        await opened.ledger.flush()
+      }
+      assert.deepEqual(await opened.total(), {
+        group: 'total',
+        accepted: 40,
+        landed: 30,
+        failed: 0,
+        expired: 0,
+        offeredLamports: 40_000_000,
+        tipLamports: 30_000_000,
+      })
+    }
+  })
+
+  test('only what landed and succeeded is revenue', async () => {
+    using folder = makeTestFolder()
+    await using opened = await open(folder.path)
+    const { ledger } = opened
+    for (const n of [1, 2, 3, 4]) ledger.record(event('accepted', n))
+    ledger.record(event('landed', 1))
+    ledger.record(event('failed', 2))
+    ledger.record(event('expired', 3))
+    // Recorded from the journal only: it was accepted too.
+    ledger.record(event('landed', 5))
+    await ledger.flush()
+    const sums = { group: 'total', accepted: 5, landed: 2, failed: 1, expired: 1 }
+    assert.deepEqual(await opened.total(), { ...sums, offeredLamports: 5_000_000, tipLamports: 2_000_000 })
+    // It was sent again after it had expired. What has landed does not change any more.
+    for (const outcome of ['accepted', 'landed', 'expired'] as const) ledger.record(event(outcome, 3))
+    ledger.record(event('expired', 1))
+    await ledger.flush()
+    const after = { ...sums, landed: 3, expired: 0 }
+    assert.deepEqual(await opened.total(), { ...after, offeredLamports: 5_000_000, tipLamports: 3_000_000 })
+  })
+
+  test('is grouped by day of landing, by account and by payer, within a period', async () => {
+    using folder = makeTestFolder()
+    await using opened = await open(folder.path)
+    const { ledger, read } = opened
+    ledger.record(event('landed', 1, { account: 'a', payer: 'x' }))
+    ledger.record(event('landed', 2, { account: 'b', payer: 'x', lamports: 5_000_000 }))
+    ledger.record(event('accepted', 3, { payer: 'y', atMs: NOON_MS }))
+    ledger.record(event('landed', 3, { payer: 'y', atMs: NOON_MS + DAY_MS }))
+    await ledger.flush()
+    const brief = async (by: TipGroup, ...period: [number?, number?]) =>
+      (await read(by, ...period)).map(({ group, tipLamports }) => [group, tipLamports])
+    assert.deepEqual(await brief('day'), [
+      ['2026-11-16', 6_000_000],
+      ['2026-11-17', 1_000_000],
+    ])
+    assert.deepEqual(await brief('account'), [
+      ['b', 5_000_000],
+      ['a', 2_000_000],
+    ])
+    assert.deepEqual(await brief('payer'), [
+      ['x', 6_000_000],
+      ['y', 1_000_000],
+    ])
+    assert.deepEqual(await brief('total', NOON_MS + DAY_MS), [['total', 1_000_000]])
+    assert.deepEqual(await brief('total', 0, NOON_MS), [['total', 6_000_000]])
+  })
+
+  test('the file is bounded: payers of a day, and signatures of an hour', async () => {
+    using folder = makeTestFolder()
+    await using opened = await open(folder.path)
+    const { ledger, read } = opened
+    const payers = PAYERS_PER_DAY_MAX + 300
+    for (let n = 0; n < payers; n++) ledger.record(event('landed', n, { payer: `payer ${n}` }))
+    await ledger.flush()
+    const rows = await read('payer')
+    assert.equal(rows.length, PAYERS_PER_DAY_MAX + 1)
+    assert.equal(rows[0]?.group, OTHER_PAYERS)
+    assert.equal((await opened.total())?.landed, payers)
+    ledger.record(event('landed', 9999, { atMs: NOON_MS + 2 * 3_600_000 }))
+    await ledger.flush()
+    const database = await openLedgerFile(folder.path, { clock: opened.clock, random: createSeededRandom(1) })
+    await using _database = database
+    assert.deepEqual(await database.rows('SELECT count(*) FROM recent'), [[1]])
+    // What the journal is read back for is still known.
+    assert.equal(ledger.readBackFromMs, NOON_MS + 2 * 3_600_000 - 600_000)
+  })
+
+  test('a disk that fails delays the count', async () => {
+    using folder = makeTestFolder()
+    let isFailing = true
+    await using opened = await open(folder.path, (database) => ({
+      ...database,
+      async count(work) {
+        if (!isFailing) return database.count(work)
+        await database.count(async (tx) => {
+          await work(tx)
+          throw new Error('as planned')
+        })
+      },
+    }))
+    opened.ledger.record(event('landed', 1))
+    await opened.ledger.flush()
+    await opened.ledger.flush()
+    assert.deepEqual(opened.reported, ['Error: as planned'])
+    assert.equal(await opened.total(), undefined)
+    isFailing = false
+    opened.ledger.record(event('landed', 2))
+    await opened.ledger.flush()
+    assert.deepEqual(opened.reported, ['Error: as planned', 'recovered'])
+    assert.equal((await opened.total())?.landed, 2)
+  })
+
+  test('after a kill at any time, recording everything again counts everything once', async () => {
+    using folder = makeTestFolder()
+    let last = 0
+    for (let round = 0; round < 5; round++) {
+      const child = fork(join(import.meta.dirname, '../../../test/support/tip-ledger-child.ts'), [
+        folder.path,
+        String(last),
+      ])
+      child.on('message', (n) => (last = Math.max(last, Number(n))))
+      const wanted = last + 300 + round * 111
+      while (last < wanted) await once(child, 'message')
+      await crash(child)
+      await using opened = await open(folder.path)
+      const before = (await opened.total())?.landed ?? 0
+      assert.ok(before <= last, `${before} counted, ${last} recorded`)
+      for (let n = 1; n <= last; n++) opened.ledger.record(event('landed', n))
+      await opened.ledger.flush()
+      assert.deepEqual(
+        [(await opened.total())?.landed, (await opened.total())?.tipLamports],
+        [last, last * 1_000_000],
+        `round ${round}`,
+      )
+    }
+  })
+})

@@ -1,0 +1,36 @@
+import type { JournalEntry } from '../receipts/journal.ts'
+import type { Receipt } from '../receipts/receipt.ts'
+import type { TipLedger, TipOutcome } from './ledger.ts'
+
+/** Records what became of a receipt. */
+export function recordReceipt(
+  ledger: TipLedger | undefined,
+  { signature, tip, feePayer }: Receipt,
+  outcome: TipOutcome,
+  atMs: number,
+): void {
+  if (tip === undefined) return
+  const { account, lamports } = tip
+  ledger?.record({ outcome, signature, account, payer: feePayer ?? '', lamports: Number(lamports), atMs })
+}
+
+const OUTCOMES: Readonly<Record<JournalEntry['state'], TipOutcome>> = {
+  accepted: 'accepted',
+  landed: 'landed',
+  failed: 'failed',
+  expired: 'expired',
+  ended: 'expired',
+}
+
+/**
+ * Records the journal of an earlier process again, as far back as the ledger may not have it. A transaction that the journal has as landed was
+ * seen in a block, which may not have been confirmed when the process ended.
+ */
+export function recordFound(ledger: TipLedger | undefined, entries: readonly JournalEntry[]): void {
+  if (ledger === undefined) return
+  for (const { signature, state, atMs, tip } of entries) {
+    if (tip === undefined || atMs < ledger.readBackFromMs) continue
+    const { account, payer, lamports } = tip
+    ledger.record({ outcome: OUTCOMES[state], signature, account, payer, lamports: Number(lamports), atMs })
+  }
+}
