@@ -1,18 +1,23 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Caller } from '../access/authorize.ts'
+import assert from 'node:assert/strict'
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { Caller, Refused } from '../access/authorize.ts'
 import { CREDENTIAL_SOURCES, collectLogin, collectToken } from '../access/credentials.ts'
+import { explainRefusal, type RefusedHead } from '../access/explain-refusal.ts'
 import type { Access } from '../access/service.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
 import { createUlid } from '../core/ulid.ts'
 import { gunzipBytes } from '../platform/http/gzip.ts'
 import { acceptsGzip, splitTarget } from '../platform/http/request-headers.ts'
+import { createOriginGrants } from '../platform/http/server/origin-grants.ts'
+import { createPathRules, sendPathRefusal } from '../platform/http/server/path-rules.ts'
 import { sendText } from '../platform/http/server/reply.ts'
 import { requestIdOf } from '../platform/http/server/request-id.ts'
 import { type HttpServer, readBody, startHttpServer } from '../platform/http/server/server.ts'
 import type { ListenerOptions } from '../platform/net/listener.ts'
 import type { ListenerMetrics } from '../platform/net/listener-metrics.ts'
 import type { Logger } from '../platform/telemetry/logger.ts'
+import type { RefusalLog } from '../platform/telemetry/refusal-log.ts'
 import type { ClickHouseProxy } from './clickhouse/proxy.ts'
 import type { IndexerMetrics, QueryOutcome } from './metrics.ts'
 import { catalogueResult } from './query/catalogue.ts'
@@ -29,6 +34,8 @@ export type IndexerServerOptions = {
   /** Time for a client to read a result. */
   readonly readSecondsMax: number
   readonly displayName: string
+  /** Origins of web pages that may query; none by default. */
+  readonly corsOrigins?: readonly string[] | undefined
 }
 
 export type IndexerServerDeps = ListenerMetrics & {
@@ -41,6 +48,7 @@ export type IndexerServerDeps = ListenerMetrics & {
   readonly log: Logger
   readonly clock: Clock
   readonly random: Random
+  readonly refusals?: RefusalLog | undefined
 }
 
 /** As ClickHouse's max_query_size; counted after decompression. */
@@ -51,22 +59,30 @@ const KEEP_ALIVE_MS = 10_000
 /** Serves ClickHouse's HTTP interface to clients that have both the database login and the token. */
 export function startIndexerServer(options: IndexerServerOptions, deps: IndexerServerDeps): Promise<HttpServer> {
   const { access, engine, metrics, log, clock, random } = deps
+  const { corsOrigins = [] } = options
+  const grantOrigin = createOriginGrants(corsOrigins, EXPOSED)
 
   async function onRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    response.setHeader('x-request-id', requestIdOf(request, deps))
+    const requestId = requestIdOf(request, deps)
+    response.setHeader('x-request-id', requestId)
     const { path, query: search } = splitTarget(request.url)
+    const crossOrigin = corsOrigins.length === 0 ? {} : grantOrigin(request)
+    if (request.method === 'OPTIONS') return sendText(response, 204, '', preflightHeaders(crossOrigin))
+    // Set here, because they belong to every response, results and errors alike.
+    for (const [name, value] of Object.entries(crossOrigin)) response.setHeader(name, value as string)
+    const refusal = refusePath(request.method, path)
+    if (refusal !== undefined) return sendPathRefusal(response, refusal)
     const isRead = request.method === 'GET' || request.method === 'HEAD'
     if (isRead && (path === '/ping' || path === '/replicas_status' || (path === '/' && !search.includes('query=')))) {
       return sendText(response, 200, 'Ok.\n', { 'x-clickhouse-server-display-name': options.displayName })
     }
-    if (path !== '/') return sendText(response, 404, 'There is no handler for this path.\n')
-    if (!isRead && request.method !== 'POST')
-      return sendText(response, 405, 'Use GET or POST.\n', { allow: 'GET, POST' })
     const startedMs = clock.monotonicMs()
     const seconds = (): number => (clock.monotonicMs() - startedMs) / 1000
     let queryId = createUlid(clock.nowMs(), random)
+    let subscription: string | undefined
     try {
-      const { caller, login } = authenticate(request)
+      const { caller, login } = authenticate(request, search)
+      subscription = caller.subscription.id
       const received = readQueryRequest(
         search,
         { format: header(request, 'x-clickhouse-format'), database: header(request, 'x-clickhouse-database') },
@@ -79,6 +95,8 @@ export function startIndexerServer(options: IndexerServerOptions, deps: IndexerS
     } catch (error) {
       if (!(error instanceof QueryError)) throw error
       metrics.query(outcomeOf(error), seconds())
+      const { type, httpStatus, message } = error
+      deps.refusals?.note({ requestId, interface: 'indexer', subscription, error: type, status: httpStatus, message })
       sendError(response, error, queryId)
     }
   }
@@ -119,20 +137,24 @@ export function startIndexerServer(options: IndexerServerOptions, deps: IndexerS
     metrics.query(isOk ? 'ok' : 'failed', seconds())
   }
 
-  /** A missing or wrong login or token gives the same response, after the same work. */
-  function authenticate(request: IncomingMessage): { caller: Caller; login: Login } {
+  /** A missing or wrong login or token gives the same response, after the same work; it does not show which half is wrong. */
+  function authenticate(request: IncomingMessage, query: string): { caller: Caller; login: Login } {
     const { rawHeaders } = request
     const token = collectToken(CREDENTIAL_SOURCES.indexer, rawHeaders)
     const login = collectLogin(rawHeaders)
     const caller = access.authenticateIndexer(token, login, clock.nowMs())
-    if (!caller.ok || 'refused' in login) throw new QueryError('AUTHENTICATION_FAILED', AUTHENTICATION_FAILED)
+    if (!caller.ok) throw authenticationFailed(caller, { headers: rawHeaders, query })
+    assert('username' in login, 'a caller is authenticated by its login too')
     return { caller, login }
   }
 
   function admit(caller: Caller): void {
     const admission = access.admit(caller, CALL)
     if (admission.ok) return
-    if (!('limitName' in admission)) throw new QueryError('AUTHENTICATION_FAILED', AUTHENTICATION_FAILED)
+    if (!('limitName' in admission)) {
+      assert(admission.reason !== 'not-assigned', 'a query needs no node')
+      throw authenticationFailed(admission)
+    }
     const { limitName, limitSize, retryAfterMs } = admission
     const seconds = Number.isFinite(retryAfterMs) ? Math.max(1, Math.ceil(retryAfterMs / 1000)) : 3600
     throw new QueryError(
@@ -167,7 +189,7 @@ export function startIndexerServer(options: IndexerServerOptions, deps: IndexerS
       ...commonHeaders(queryId),
       'content-type': 'text/plain; charset=UTF-8',
       'x-clickhouse-exception-code': String(error.code),
-      ...(error.type === 'AUTHENTICATION_FAILED' ? { 'www-authenticate': 'Basic realm="sluice", Bearer' } : {}),
+      ...(error.type === 'AUTHENTICATION_FAILED' ? { 'www-authenticate': 'Basic realm="sluice"' } : {}),
       ...(error.retryAfterSeconds === undefined ? {} : { 'retry-after': String(error.retryAfterSeconds) }),
     })
   }
@@ -203,8 +225,34 @@ type Exchange = {
 const CALL = { interface: 'indexer', method: 'query' } as const
 const UNCHARGED: ReadonlySet<string> = new Set(['TOO_MANY_SIMULTANEOUS_QUERIES', 'SOCKET_TIMEOUT'])
 
-const AUTHENTICATION_FAILED =
-  'Authentication failed: give the database user and password, and the token of the same subscription in x-token.'
+function authenticationFailed(refused: Refused, head?: RefusedHead): QueryError {
+  return new QueryError(
+    'AUTHENTICATION_FAILED',
+    `Authentication failed. ${explainRefusal('indexer', refused, head).fix}`,
+  )
+}
+
+const refusePath = createPathRules(
+  { '/': ['GET', 'POST'], '/ping': ['GET'], '/replicas_status': ['GET'] },
+  { isPreflighted: true },
+)
+
+const EXPOSED =
+  'x-request-id, retry-after, x-clickhouse-query-id, x-clickhouse-format, x-clickhouse-summary, x-clickhouse-exception-code, x-sluice-coverage-slot'
+
+/** Needs no credentials: a browser sends none with a preflight. Without a grant the response only lists the methods. */
+function preflightHeaders(crossOrigin: OutgoingHttpHeaders): OutgoingHttpHeaders {
+  const allow = 'GET, HEAD, POST, OPTIONS'
+  if (crossOrigin['access-control-allow-origin'] === undefined) return { allow, ...crossOrigin }
+  return {
+    allow,
+    ...crossOrigin,
+    'access-control-allow-methods': allow,
+    'access-control-allow-headers':
+      'authorization, content-type, content-encoding, x-token, x-clickhouse-user, x-clickhouse-key, x-clickhouse-format, x-clickhouse-database, x-request-id',
+    'access-control-max-age': '86400',
+  }
+}
 
 /** The query of the URL and the body, joined by a line break as ClickHouse does. */
 async function readQuery(request: IncomingMessage, fromUrl: string): Promise<string> {

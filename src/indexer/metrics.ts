@@ -6,13 +6,24 @@ export type QueryOutcome = (typeof QUERY_OUTCOMES)[number]
 const BATCH_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const QUERY_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 
+/** Why nothing is written. `database`: it ends or refuses batches again and again. */
+export type StopReason = 'disk-full' | 'database'
+
+/** Values read at each scrape. */
+export type IndexerReadings = {
+  headSlot(): number | undefined
+  tipSlot(): number | undefined
+  stopped(): StopReason | undefined
+}
+
+const NO_READINGS: IndexerReadings = { headSlot: () => undefined, tipSlot: () => undefined, stopped: () => undefined }
+
 type Count = { inc(by?: number): void }
 type Gauge = { set(value: number): void }
 
 /** Prometheus metrics of the indexer. */
 export type IndexerMetrics = {
-  wrote(blocks: number, seconds: number, headSlot: number): void
-  readonly tipSlot: Gauge
+  wrote(blocks: number, seconds: number): void
   readonly held: Gauge
   readonly gaps: Count
   readonly faults: Count
@@ -27,11 +38,25 @@ export type IndexerMetrics = {
   readonly running: Gauge
 }
 
-export function indexerMetrics(registry: MetricsRegistry): IndexerMetrics {
+export function indexerMetrics(registry: MetricsRegistry, read: IndexerReadings = NO_READINGS): IndexerMetrics {
   const count = (name: string, help: string): Count => registry.counter(name, help).with({})
   const gauge = (name: string, help: string): Gauge => registry.gauge(name, help).with({})
   const blocks = count('sluice_indexer_blocks_total', 'Blocks written to the store.')
-  const headSlot = gauge('sluice_indexer_head_slot', 'Last slot of the newest range without a gap.')
+  registry.gauge(
+    'sluice_indexer_head_slot',
+    'Last slot of the newest range without a gap in the tables; 0 while there is none.',
+    { read: () => read.headSlot() ?? 0 },
+  )
+  registry.gauge(
+    'sluice_indexer_tip_slot',
+    'Newest slot of the chain that any node reports; NaN while no node reports one.',
+    { read: () => read.tipSlot() ?? Number.NaN },
+  )
+  registry.gauge(
+    'sluice_indexer_stopped',
+    '1 while the indexer writes nothing because its disk is full or its database fails again and again.',
+    { read: () => (read.stopped() === undefined ? 0 : 1) },
+  )
   const batchSeconds = registry
     .histogram('sluice_indexer_batch_seconds', 'Time to write one batch of blocks, including the transaction.', {
       buckets: BATCH_BUCKETS,
@@ -46,12 +71,10 @@ export function indexerMetrics(registry: MetricsRegistry): IndexerMetrics {
     })
     .with({})
   return {
-    wrote(count, seconds, slot) {
+    wrote(count, seconds) {
       blocks.inc(count)
       batchSeconds.observe(seconds)
-      headSlot.set(slot)
     },
-    tipSlot: gauge('sluice_indexer_tip_slot', 'Newest confirmed slot that the node has reported.'),
     held: gauge('sluice_indexer_held_blocks', 'Blocks that wait for an earlier block.'),
     gaps: count('sluice_indexer_gaps_total', 'Gaps in the stream that were filled with getBlock.'),
     faults: count('sluice_indexer_block_faults_total', 'Blocks that could not be decoded.'),

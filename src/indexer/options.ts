@@ -1,6 +1,7 @@
 import { z } from 'zod'
-import { listenerOption } from '../contract/listener-option.ts'
+import { listenerOption, originsOption } from '../contract/listener-option.ts'
 import { integer, section } from '../contract/option-fields.ts'
+import { publicUrlOption } from '../contract/public-url.ts'
 import { isSecretRef, SECRET_REF_RULE } from '../platform/config/secret-ref.ts'
 import { parseRemoteAddress } from '../platform/net/pinned-address.ts'
 
@@ -57,6 +58,8 @@ export const indexerOptions = z
   .strictObject({
     enabled: z.boolean().default(true).describe('Whether the indexer runs in this process.'),
     ...listenerOption('127.0.0.1:8123'),
+    ...publicUrlOption('http'),
+    corsOrigins: originsOption('Origins of web pages that may query. Default: none, so no CORS header is sent.'),
     includeVotes: z
       .boolean()
       .default(false)

@@ -1,11 +1,14 @@
+import { dirname } from 'node:path'
 import type { Access } from '../access/service.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Random } from '../core/random.ts'
 import type { ListenerOptions } from '../platform/net/listener.ts'
 import type { ListenerMetrics } from '../platform/net/listener-metrics.ts'
+import type { Lifecycle } from '../platform/process/lifecycle.ts'
 import type { Logger } from '../platform/telemetry/logger.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
-import type { Upstream } from '../upstreams/service.ts'
+import type { RefusalLog } from '../platform/telemetry/refusal-log.ts'
+import type { Upstream } from '../upstreams/started-pool.ts'
 import { type ClickHouseAccountsSource, openClickHouseAccounts } from './clickhouse/accounts.ts'
 import { createClickHouseProxy } from './clickhouse/proxy.ts'
 import type { ClickHouseStoreOptions } from './clickhouse/store.ts'
@@ -13,6 +16,7 @@ import { startIndexerServer } from './http.ts'
 import { type Backfill, type BackfillStatus, startBackfill } from './ingest/backfill.ts'
 import { createBlockFetch } from './ingest/block-fetch.ts'
 import { followCoverage } from './ingest/follow-coverage.ts'
+import { chainTip } from './ingest/ingest.ts'
 import type { SlotRange } from './ingest/slot-ranges.ts'
 import { type IngestSupervisor, type IngestSupervisorStatus, superviseIngest } from './ingest/supervise.ts'
 import { indexerMetrics } from './metrics.ts'
@@ -22,13 +26,19 @@ import { collectResult } from './query/result.ts'
 
 export type IndexerDeps = {
   readonly access: Access
-  readonly upstream: Pick<Upstream, 'forwardAsync' | 'grpc'>
+  readonly upstream: Pick<Upstream, 'forwardAsync' | 'grpc' | 'bestSlot' | 'isAvailable'>
   readonly log: Logger
   readonly clock: Clock
   readonly random: Random
   readonly registry: MetricsRegistry
   readonly listenerMetrics: ListenerMetrics
+  /** Notified when writing stops. */
+  readonly lifecycle?: Pick<Lifecycle, 'degraded' | 'recovered'>
+  readonly refusals?: RefusalLog | undefined
 }
+
+/** How often it is checked whether blocks are written. */
+const HEALTH_MS = 1000
 
 export type Indexer = AsyncDisposable & {
   readonly address: { readonly host: string; readonly port: number }
@@ -58,11 +68,19 @@ export async function startIndexer(
 ): Promise<Indexer> {
   const { access, upstream, clock, random, listenerMetrics } = deps
   const log = deps.log.child({ part: 'indexer' })
-  const metrics = indexerMetrics(deps.registry)
+  /** Read by the metrics, which are registered first. */
+  const readings: { supervisor?: IngestSupervisor } = {}
+  const metrics = indexerMetrics(deps.registry, {
+    headSlot: () => readings.supervisor?.status().ingest?.headSlot,
+    tipSlot: () => readings.supervisor?.status().ingest?.tipSlot ?? chainTip(upstream),
+    stopped: () => readings.supervisor?.status().stopped?.reason,
+  })
   const { store, ingest, query } = options
   await using opening = new AsyncDisposableStack()
 
   const supervisor = opening.use(await openSupervisor())
+  readings.supervisor = supervisor
+  opening.use(clock.setRepeating(HEALTH_MS, reportStopped))
   const engine = openEngine()
   const runner = opening.use('executor' in engine ? engine.executor : engine.proxy)
   const server = opening.use(
@@ -72,6 +90,7 @@ export async function startIndexer(
         limits: query,
         readSecondsMax: query.readSecondsMax,
         displayName: environment.displayName,
+        corsOrigins: options.corsOrigins,
       },
       {
         access,
@@ -81,6 +100,7 @@ export async function startIndexer(
         log,
         clock,
         random,
+        refusals: deps.refusals,
         ...listenerMetrics,
       },
     ),
@@ -89,7 +109,7 @@ export async function startIndexer(
   /** Starts ingest, or follows the progress of another process that writes into the same server. */
   async function openSupervisor(): Promise<IngestSupervisor> {
     if (!ingest.enabled && environment.clickhouse !== undefined)
-      return followCoverage(environment.clickhouse, { clock, log })
+      return followCoverage(environment.clickhouse, { clock, log, upstream })
     return superviseIngest(
       {
         store: {
@@ -110,6 +130,16 @@ export async function startIndexer(
       },
       { upstream, clock, random, log, metrics },
     )
+  }
+
+  function reportStopped(): void {
+    const { stopped, state } = supervisor.status()
+    if (stopped === undefined) return deps.lifecycle?.recovered('indexer')
+    const queries = state === 'running' ? 'queries continue' : 'queries are refused until the database can be opened'
+    const place = environment.clickhouse?.url ?? `${dirname(environment.dataFile)} (${environment.dataFile})`
+    const why =
+      stopped.reason === 'disk-full' ? `no space is left on ${place}` : `the database fails: ${stopped.message}`
+    deps.lifecycle?.degraded('indexer', `writes no blocks: ${why}; ${queries}`)
   }
 
   /** Opens what runs the queries: the executor of the embedded database, or the proxy of the operator's server. */

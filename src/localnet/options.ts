@@ -47,7 +47,7 @@ export const localnetOptions = z.strictObject({
     tps: z.number().min(0).max(1000).default(5).describe('Generated transactions per second.'),
   }),
   ring: section(
-    'The simulated EVM chain, whose event ring is read where neither a ring nor an EVM node is configured.',
+    'The simulated EVM chain. It runs where nothing real is configured, or with execution.simulated = true.',
     {
       tps: z.number().min(0).max(50_000).default(100).describe('Transactions per second of the simulated EVM chain.'),
       blockMs: integer(50, 10_000).default(400).describe('Block time of the simulated EVM chain.'),

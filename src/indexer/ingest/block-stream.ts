@@ -7,7 +7,7 @@ import type { Logger } from '../../platform/telemetry/logger.ts'
 import { CommitmentLevel, SlotStatus, SubscribeRequestSchema } from '../../solana/gen/geyser_pb.ts'
 import { encodeMessage } from '../../solana/geyser/protobuf.ts'
 import { WireReader } from '../../solana/geyser/wire-reader.ts'
-import type { Upstream } from '../../upstreams/service.ts'
+import type { Upstream } from '../../upstreams/started-pool.ts'
 import type { RawBlock } from './raw-block.ts'
 
 export type BlockStreamListener = {

@@ -24,9 +24,10 @@ test('reports the progress of another writer, also while the server is unreachab
   await once(server, 'listening')
   const { port } = server.address() as { port: number }
   const clock = createManualClock()
+  const upstream = { bestSlot: 25, isAvailable: true }
   const follower = followCoverage(
     { url: `http://127.0.0.1:${port}`, user: 'u', password: 'p', database: 'solana' },
-    { clock, log: silentLogger },
+    { clock, log: silentLogger, upstream },
   )
   const poll = async (holds: () => boolean) => {
     await until('a poll', () => {
@@ -40,7 +41,10 @@ test('reports the progress of another writer, also while the server is unreachab
   progress = ['7', '10-20:x', '15', '23', ['1', '10'], ['5', '20'], '0', '', '0', '0']
   await poll(() => follower.status().state === 'running')
   const { ingests, ingest } = follower.status()
-  assert.deepEqual([ingests, ingest?.headSlot, ingest?.tipSlot], [false, 20, 23])
+  // The tip is that of the chain, not the one that the writer saw at its last write.
+  assert.deepEqual([ingests, ingest?.headSlot, ingest?.tipSlot], [false, 20, 25])
+  upstream.isAvailable = false
+  assert.equal(follower.status().ingest?.tipSlot, undefined)
 
   progress = undefined
   await poll(() => follower.status().state === 'opening')

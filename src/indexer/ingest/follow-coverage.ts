@@ -6,7 +6,10 @@ import { baseDatabase } from '../clickhouse/ddl.ts'
 import { createClickHouseLink } from '../clickhouse/link.ts'
 import { type ClickHouseState, readClickHouseState } from '../clickhouse/state.ts'
 import type { ClickHouseStoreOptions } from '../clickhouse/store.ts'
+import { chainTip } from './ingest.ts'
 import type { IngestSupervisor } from './supervise.ts'
+
+type NodeSlots = Parameters<typeof chainTip>[0]
 
 /** One for the query, one for pings. */
 const CONNECTIONS_MAX = 2
@@ -17,7 +20,7 @@ const POLL_MS = 1_000
 /** Replaces ingest in a process that does not write: polls the progress of the writer. Any number of such processes may use one server. */
 export function followCoverage(
   options: ClickHouseStoreOptions,
-  { clock, log }: { readonly clock: Clock; readonly log: Logger },
+  { clock, log, upstream }: { readonly clock: Clock; readonly log: Logger; readonly upstream: NodeSlots },
 ): IngestSupervisor {
   const client = createHttpClient({ url: options.url, connectionsMax: CONNECTIONS_MAX, connectMs: CONNECT_MS })
   const link = createClickHouseLink(client, options)
@@ -56,9 +59,11 @@ export function followCoverage(
       ingests: false,
       restarts: 0,
       storePid: undefined,
+      stopped: undefined,
       ingest: seen && {
         headSlot: seen.ranges.at(-1)?.to,
-        tipSlot: seen.tipSlot,
+        // The writer's own figure stands still when the writer does.
+        tipSlot: chainTip(upstream),
         held: 0,
         waitsFor: undefined,
         blocks: 0,

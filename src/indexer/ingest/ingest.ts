@@ -2,7 +2,7 @@ import { createBackoff } from '../../core/backoff.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Random } from '../../core/random.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
-import type { Upstream } from '../../upstreams/service.ts'
+import type { Upstream } from '../../upstreams/started-pool.ts'
 import { StoreGone, type StoreProcess } from '../duckdb/process.ts'
 import type { StoreRequest } from '../duckdb/protocol.ts'
 import type { IndexerMetrics } from '../metrics.ts'
@@ -23,17 +23,21 @@ export type IngestOptions = {
 }
 
 export type IngestDeps = {
-  readonly upstream: Pick<Upstream, 'forwardAsync' | 'grpc'>
+  readonly upstream: Pick<Upstream, 'forwardAsync' | 'grpc' | 'bestSlot' | 'isAvailable'>
   readonly store: StoreProcess
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
   readonly metrics: IndexerMetrics
+  /** Called after each attempt to write a batch, with the error if it was refused. */
+  readonly onWrite?: (refused: Error | undefined) => void
 }
 
 export type IngestStatus = {
+  /** The last slot that is written; undefined while there is none. */
   readonly headSlot: number | undefined
-  readonly tipSlot: number
+  /** The newest slot of the chain; undefined while no node reports it. */
+  readonly tipSlot: number | undefined
   readonly held: number
   /** The slots that the frontier waits for, and why they have not come. */
   readonly waitsFor: (SlotRange & { readonly message: string }) | undefined
@@ -71,6 +75,7 @@ type Event =
   | { readonly kind: 'slot'; readonly slot: number; readonly status: 'seen' | 'finalized' | 'dead' }
   | { readonly kind: 'filled'; readonly result: FillResult }
   | { readonly kind: 'tick' }
+  | { readonly kind: 'gone' }
   | { readonly kind: 'stop' }
 
 /** Number of queued events at which the stream is paused, and at which it is resumed. */
@@ -78,12 +83,23 @@ const QUEUE_HIGH = 64
 const QUEUE_LOW = 16
 /** Attempts to write the same batch before the store process is considered broken. */
 const WRITE_TRIES = 4
+/** A slot of the block stream that is older does not say where the chain is now. */
+const STREAM_SILENCE_MS = 30_000
 const FILL_RETRY = { firstMs: 200, maxMs: 10_000 }
 
 /** Follows the block stream and writes batches: blocks in chain order, gaps filled before any later block, each batch complete or not at all. */
 export function startIngest(options: IngestOptions, carried: readonly RawBlock[], deps: IngestDeps): Ingest {
   const run = new IngestRun(options, deps)
   return { status: () => run.status(), stop: () => run.stop(), ended: run.run(carried) }
+}
+
+/** The newest slot of the chain, by the nodes that take calls and by the block stream (0 where it is silent). Undefined when neither reports one. */
+export function chainTip(
+  { bestSlot, isAvailable }: Pick<Upstream, 'bestSlot' | 'isAvailable'>,
+  streamSlot = 0,
+): number | undefined {
+  const tip = Math.max(isAvailable ? bestSlot : 0, streamSlot)
+  return tip === 0 ? undefined : tip
 }
 
 /** One run, from the start of a store process to its end. Events are handled one at a time, in order. */
@@ -98,8 +114,11 @@ class IngestRun {
   #batchSinceMs = 0
   /** The slot after the last one that is written or in the batch. */
   #nextSlot: number
+  #headSlot: number | undefined
   #finalizedSlot: number
-  #tipSlot: number
+  /** The newest slot of the block stream. It stands still while the stream waits for the store. */
+  #streamSlot = 0
+  #streamSeenMs = 0
   #isFilling = false
   #waitsFor: IngestStatus['waitsFor']
   #lastId = 0
@@ -112,15 +131,18 @@ class IngestRun {
     this.#deps = deps
     this.#frontier = new Frontier<Pending>(progress.recent, { heldMax: options.heldMax })
     this.#fillBackoff = createBackoff(FILL_RETRY, deps.random)
-    this.#nextSlot = (progress.ranges.at(-1)?.to ?? -1) + 1
+    this.#headSlot = progress.ranges.at(-1)?.to
+    this.#nextSlot = (this.#headSlot ?? -1) + 1
     this.#finalizedSlot = progress.finalizedSlot
-    this.#tipSlot = this.#nextSlot
   }
 
   status(): IngestStatus {
     return {
-      headSlot: this.#frontier.head?.slot,
-      tipSlot: this.#tipSlot,
+      headSlot: this.#headSlot,
+      tipSlot: chainTip(
+        this.#deps.upstream,
+        this.#deps.clock.monotonicMs() - this.#streamSeenMs < STREAM_SILENCE_MS ? this.#streamSlot : 0,
+      ),
       held: this.#frontier.heldCount,
       waitsFor: this.#waitsFor,
       blocks: this.#blocks,
@@ -147,6 +169,8 @@ class IngestRun {
       onLost: () => metrics.streamLosses.inc(),
     })
     const ticking = clock.setRepeating(Math.max(1, this.#options.batchMs / 4), () => events.push({ kind: 'tick' }))
+    // Without this, its end would be noticed with the next block, which may never come.
+    void this.#deps.store.ended.then(() => events.push({ kind: 'gone' }))
     for (const raw of carried) events.push({ kind: 'block', raw })
     try {
       for (let event = await events.take(); event.kind !== 'stop'; event = await events.take()) {
@@ -169,17 +193,24 @@ class IngestRun {
       case 'block':
         return this.#addBlock(event.raw)
       case 'slot':
-        this.#tipSlot = Math.max(this.#tipSlot, event.slot)
+        this.#sawSlot(event.slot)
         if (event.status === 'finalized') this.#finalizedSlot = Math.max(this.#finalizedSlot, event.slot)
         if (event.status === 'dead') await this.#apply(this.#frontier.dropped(event.slot))
         return
       case 'filled':
         return this.#endFill(event.result)
+      case 'gone':
+        throw new StoreGone('the database process has ended')
       case 'tick': {
         const waitedMs = this.#deps.clock.monotonicMs() - this.#batchSinceMs
         if (this.#batch.length > 0 && waitedMs >= this.#options.batchMs) await this.#flush()
       }
     }
+  }
+
+  #sawSlot(slot: number): void {
+    this.#streamSlot = Math.max(this.#streamSlot, slot)
+    this.#streamSeenMs = this.#deps.clock.monotonicMs()
   }
 
   async #addBlock(raw: RawBlock): Promise<void> {
@@ -193,7 +224,7 @@ class IngestRun {
       this.#waitsFor = { from: raw.slot, to: raw.slot, message: decoded.fault }
       return
     }
-    this.#tipSlot = Math.max(this.#tipSlot, raw.slot)
+    this.#sawSlot(raw.slot)
     this.#unwritten.set(id, raw)
     const released = this.#frontier.offer({ ...decoded.link, id, raw, transactions: decoded.transactions })
     if (released !== undefined) {
@@ -210,7 +241,6 @@ class IngestRun {
     for (; step.kind === 'append' || step.kind === 'rewind'; step = this.#frontier.step()) await this.#apply(step)
     if (step.kind === 'fill') this.#startFill(step.range)
     metrics.held.set(this.#frontier.heldCount)
-    metrics.tipSlot.set(this.#tipSlot)
   }
 
   async #apply(step: Step<Pending>): Promise<void> {
@@ -226,6 +256,7 @@ class IngestRun {
       metrics.rewinds.inc()
       await store.ask({ kind: 'rewind', fromSlot: step.fromSlot })
       this.#nextSlot = Math.min(this.#nextSlot, step.fromSlot)
+      if (this.#headSlot !== undefined) this.#headSlot = Math.min(this.#headSlot, step.fromSlot - 1)
     }
   }
 
@@ -248,15 +279,16 @@ class IngestRun {
       name,
       range,
       finalizedSlot: this.#finalizedSlot,
-      tipSlot: this.#tipSlot,
+      tipSlot: Math.max(this.#streamSlot, last.slot),
     })
     this.#nextSlot = last.slot + 1
+    this.#headSlot = last.slot
     for (const { id, transactions } of blocks) {
       this.#unwritten.delete(id)
       this.#transactions += transactions
     }
     this.#blocks += blocks.length
-    metrics.wrote(blocks.length, (clock.monotonicMs() - startedMs) / 1000, last.slot)
+    metrics.wrote(blocks.length, (clock.monotonicMs() - startedMs) / 1000)
   }
 
   async #write(request: Extract<StoreRequest, { kind: 'write' }>): Promise<void> {
@@ -264,8 +296,10 @@ class IngestRun {
     for (let tries = 1; ; tries++) {
       try {
         await store.ask(request)
+        this.#deps.onWrite?.(undefined)
         return
       } catch (cause) {
+        this.#deps.onWrite?.(cause as Error)
         if (cause instanceof StoreGone || tries === WRITE_TRIES) throw cause
         metrics.retries.inc()
         log.warn({ err: cause, tries }, 'batch not written; trying again')

@@ -1,6 +1,8 @@
+import { messageOf } from '../../core/error.ts'
 import { openSupervised, type Restart, supervise } from '../../platform/process/supervise.ts'
 import { type StoreProcess, startStoreProcess } from '../duckdb/process.ts'
 import type { StoreOptions } from '../duckdb/protocol.ts'
+import type { StopReason } from '../metrics.ts'
 import {
   type Ingest,
   IngestBroken,
@@ -18,8 +20,12 @@ export type IngestSupervisorStatus = {
   readonly ingests: boolean
   readonly restarts: number
   readonly storePid: number | undefined
+  /** Set while nothing is written: why, since when, and what the database reported. */
+  readonly stopped: IngestStopped | undefined
   readonly ingest: IngestStatus | undefined
 }
+
+export type IngestStopped = { readonly reason: StopReason; readonly sinceMs: number; readonly message: string }
 
 /** Keeps one database process, and the ingest into it, running. */
 export type IngestSupervisor = AsyncDisposable & {
@@ -29,6 +35,10 @@ export type IngestSupervisor = AsyncDisposable & {
 }
 
 const RESTART = { firstMs: 50, maxMs: 5_000 }
+/** Failures without a written batch between them, after which writing counts as stopped. A single one follows each query that had to be killed. */
+const FAILURES_MAX = 3
+/** The system's message, DuckDB's and ClickHouse's. */
+const DISK_FULL = /no space left on device|ENOSPC|EDQUOT|disk quota exceeded|NOT_ENOUGH_SPACE|Code: 243\b/i
 
 /** Resolves when the database is open for the first time, or the operator's server was tried once; rejects when the file cannot be opened. */
 export async function superviseIngest(
@@ -40,10 +50,29 @@ export async function superviseIngest(
   let ingest: Ingest | undefined
   /** Blocks that the last database process had not written; the next one writes them first. */
   let unwritten: readonly RawBlock[] = []
+  let stopped: IngestStopped | undefined
+  let failures = 0
+
+  function noteWrite(refused: Error | undefined): void {
+    // Other errors end in a restart, which is counted.
+    if (refused !== undefined) return DISK_FULL.test(messageOf(refused)) ? noteFailure(refused) : undefined
+    failures = 0
+    if (stopped !== undefined) log.info({ forMs: clock.nowMs() - stopped.sinceMs }, 'blocks are written again')
+    stopped = undefined
+  }
+
+  function noteFailure(error: Error): void {
+    failures += 1
+    const message = messageOf(error)
+    const isFull = DISK_FULL.test(message)
+    if (!isFull && failures < FAILURES_MAX) return
+    const reason = isFull ? 'disk-full' : 'database'
+    if (stopped?.reason !== reason) stopped = { reason, message, sinceMs: stopped?.sinceMs ?? clock.nowMs() }
+  }
 
   async function openStore(onBroken: (error: Error) => void): Promise<StoreProcess> {
     const store = await startStoreProcess(options.store)
-    const run = startIngest(options.ingest, unwritten, { ...deps, store })
+    const run = startIngest(options.ingest, unwritten, { ...deps, store, onWrite: noteWrite })
     ingest = run
     unwritten = []
     // It resolves only when it is stopped.
@@ -63,6 +92,7 @@ export async function superviseIngest(
 
   function onRestart({ error, delayMs, failedStarts }: Restart): void {
     metrics.storeRestarts.inc()
+    noteFailure(error)
     firstFailure.resolve()
     if (failedStarts > 0) log.error({ err: error, delayMs }, 'the database cannot be opened and is tried again')
     else log.warn({ err: error, delayMs, unwritten: unwritten.length }, 'the database process is restarted')
@@ -82,6 +112,7 @@ export async function superviseIngest(
       ingests: true,
       restarts: supervised.restarts,
       storePid: store()?.pid,
+      stopped,
       ingest: ingest?.status(),
     }),
     [Symbol.asyncDispose]: () => supervised[Symbol.asyncDispose](),

@@ -95,7 +95,7 @@ function decodeBody(body: Buffer): string {
   }
 }
 
-/** The three spellings that jsonrpc-http-server of Agave accepts: stricter than `isJsonContentType`. */
+/** The three spellings that jsonrpc-http-server of Agave accepts: stricter than `isJsonRequest`. */
 function isAllowedContentType(contentType: string | undefined): boolean {
   return /^application\/json(; ?charset=utf-8)?$/i.test(contentType ?? '')
 }

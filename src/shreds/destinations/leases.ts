@@ -1,7 +1,7 @@
 import { SKEW_MS } from '../../access/authorize.ts'
 import { isOpenChallenge, pendingId } from '../../access/provisioning/destinations.ts'
 import type { AccessSnapshot } from '../../access/snapshot/snapshot.ts'
-import type { Destination, Subscription } from '../../access/store/model.ts'
+import type { Customer, Destination, Subscription } from '../../access/store/model.ts'
 import type { Lease } from '../relay/protocol.ts'
 import { type DestinationRefusal, type DestinationRules, refusalOf } from './rules.ts'
 
@@ -28,7 +28,7 @@ export type LeaseDecisions = {
 /** A subscription with a destination at one store revision, before time and rules are applied. */
 export type Candidate = {
   readonly subscription: Subscription
-  readonly customerState: 'active' | 'suspended'
+  readonly customerState: Customer['state']
   readonly destination: Destination
   readonly pending: Destination | undefined
 }
@@ -103,7 +103,7 @@ function addressOf({ ip, port }: Destination): string {
 
 function stateOf({ subscription, customerState }: Candidate, nowMs: number): LeaseRefusal | undefined {
   if (subscription.state === 'cancelled') return 'cancelled'
-  if (subscription.state === 'suspended' || customerState === 'suspended') return 'suspended'
+  if (subscription.state === 'suspended' || customerState !== 'active') return 'suspended'
   return subscription.validUntil !== null && nowMs > subscription.validUntil + SKEW_MS ? 'expired' : undefined
 }
 

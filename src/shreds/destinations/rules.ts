@@ -1,4 +1,5 @@
 import { type AddressKind, addressKind } from '../../platform/net/ip-range.ts'
+import { REFLECTOR_PORTS } from '../../platform/net/reflector-ports.ts'
 
 /** Which addresses may receive shreds. Checked when a destination is set and again whenever leases are decided. */
 export type DestinationRules = {
@@ -19,8 +20,6 @@ export type DestinationRefusal =
   | 'source-port'
 
 const PORT_MIN = 1024
-/** Ports of services that amplify or act on any UDP packet, such as SSDP, mDNS, CoAP and memcached. */
-const REFLECTOR_PORTS: ReadonlySet<number> = new Set([1434, 1900, 3283, 3702, 5353, 5683, 10_001, 11_211, 37_810])
 
 export function refusalOf(
   { ip, port }: { readonly ip: string; readonly port: number },
