@@ -2,6 +2,7 @@ import type { Execution } from '../execution/service.ts'
 import { delay } from '../platform/process/clock.ts'
 import type { Lifecycle } from '../platform/process/lifecycle.ts'
 import { openAccess } from './compose/access/open-access.ts'
+import { executionSource } from './compose/config/config.ts'
 import type { Settings } from './compose/config/settings.ts'
 import type { Deps } from './compose/process/deps.ts'
 import { finishStart } from './compose/process/finish-start.ts'
@@ -40,7 +41,12 @@ export async function startExecutionProcess(settings: Settings, deps: Deps): Pro
   const part = opening.use(await openExecution(settings, { ...context, access, memory }))
   const execution = opening.use(await part.start(undefined))
   const operator = opening.use(
-    await openOperator(settings, { ...context, addresses: { execution: execution.address }, customers }),
+    await openOperator(settings, {
+      ...context,
+      addresses: { execution: execution.address },
+      notes: executionSource(config) === 'simulated' ? { execution: 'simulated data' } : {},
+      customers,
+    }),
   )
   async function drain(leftMs: number): Promise<void> {
     if (isSilent) return

@@ -1,8 +1,9 @@
 import { ServiceError } from '../core/error.ts'
 import type { Lifecycle } from '../platform/process/lifecycle.ts'
 import type { Sender } from '../sender/service.ts'
+import { type Reload, reloadFrom } from './compose/config/reload.ts'
 import type { Settings } from './compose/config/settings.ts'
-import type { Deps } from './compose/process/deps.ts'
+import type { ReloadingDeps } from './compose/process/deps.ts'
 import { finishStart } from './compose/process/finish-start.ts'
 import { openMemoryGuard } from './compose/process/memory.ts'
 import { openProcess } from './compose/process/open-process.ts'
@@ -10,20 +11,16 @@ import { openOperator } from './compose/process/operator.ts'
 import { openSender, senderMethods } from './compose/services/sender.ts'
 import { openUpstreams } from './compose/services/upstreams.ts'
 
-export type SenderProcess = { readonly lifecycle: Lifecycle; readonly sender: Sender }
+export type SenderProcess = { readonly lifecycle: Lifecycle; readonly sender: Sender; readonly reload: Reload }
 
 /** TPU Sender as a process of its own: no other service delays its event loop. It takes no tokens and opens no access store. */
-export async function startSenderProcess(settings: Settings, deps: Deps): Promise<SenderProcess> {
+export async function startSenderProcess(settings: Settings, deps: ReloadingDeps): Promise<SenderProcess> {
   const { config } = settings
-  if (config.upstreams.nodes.length === 0) {
-    throw new ServiceError('config-invalid', 'sluice sender needs an upstream node, and none is configured', {
-      fix: 'Add at least one to upstreams.nodes. The embedded chain runs only inside sluice serve.',
-    })
-  }
+  refuseWithoutNode(settings)
   await using opening = new AsyncDisposableStack()
   const context = opening.use(
     await openProcess(settings, deps, {
-      parts: ['metrics', 'sender', 'upstreams'],
+      parts: PARTS,
       listeners: ['metrics', 'sender'],
       drain: config.drain,
     }),
@@ -31,14 +28,32 @@ export async function startSenderProcess(settings: Settings, deps: Deps): Promis
   const memory = opening.use(await openMemoryGuard(config, context))
   const upstreams = opening.use(await openUpstreams(settings, context))
   const sender = opening.use(await openSender(settings, { ...context, upstreams, memory }))
+  const reload = reloadFrom(settings, {
+    log: context.log,
+    readSettings: deps.readSettings,
+    sections: ['log', ...PARTS],
+    setNodes(next) {
+      refuseWithoutNode(next)
+      return upstreams.reload(next.config.upstreams)
+    },
+  })
   const operator = opening.use(
     await openOperator(settings, {
       ...context,
       addresses: { sender: sender.address },
       upstreams,
-      methods: senderMethods(sender),
+      methods: { reload, ...senderMethods(sender) },
     }),
   )
   finishStart(context, { operator, drains: { sender }, opened: opening.move() })
-  return { lifecycle: context.lifecycle, sender }
+  return { lifecycle: context.lifecycle, sender, reload }
+}
+
+const PARTS = ['metrics', 'sender', 'upstreams'] as const
+
+function refuseWithoutNode({ config }: Settings): void {
+  if (config.upstreams.nodes.length > 0) return
+  throw new ServiceError('config-invalid', 'sluice sender needs an upstream node, and none is configured', {
+    fix: 'Add at least one to upstreams.nodes. The embedded chain runs only inside sluice serve.',
+  })
 }

@@ -3,11 +3,11 @@ import { followDedicatedNodes } from './compose/access/dedicated-nodes.ts'
 import { demoCard } from './compose/access/demo.ts'
 import { notifyChanges } from './compose/access/notify-changes.ts'
 import { openAccess } from './compose/access/open-access.ts'
-import { servedParts } from './compose/config/config.ts'
+import { EXECUTION_OFF, executionSource, servedParts, servesExecution } from './compose/config/config.ts'
 import { LISTENERS } from './compose/config/listener.ts'
 import { type Reload, reloadFrom } from './compose/config/reload.ts'
 import type { Settings } from './compose/config/settings.ts'
-import type { Deps } from './compose/process/deps.ts'
+import type { ReloadingDeps } from './compose/process/deps.ts'
 import { finishStart } from './compose/process/finish-start.ts'
 import { openMemoryGuard } from './compose/process/memory.ts'
 import { openProcess } from './compose/process/open-process.ts'
@@ -20,11 +20,9 @@ import { createLeaderSchedule } from './compose/services/leader-schedule.ts'
 import { openSender, senderMethods } from './compose/services/sender.ts'
 import { openShreds, shredsMethods } from './compose/services/shreds.ts'
 import { superviseExecution } from './compose/services/supervise-execution.ts'
-import { openUpstreams } from './compose/services/upstreams.ts'
+import { openUpstreams, reloadNodes } from './compose/services/upstreams.ts'
 
-export type AllDeps = Deps & {
-  /** Reads flags, environment and file again. */
-  readonly readSettings: () => Promise<Settings>
+export type AllDeps = ReloadingDeps & {
   /** Prints the handover card of the demo subscription, or at a later start where the services are. */
   readonly showCard: (card: string) => void
 }
@@ -37,8 +35,10 @@ export type All = { readonly lifecycle: Lifecycle; readonly reload: Reload }
 export async function startAll(settings: Settings, options: AllOptions, deps: AllDeps): Promise<All> {
   const { config } = settings
   await using opening = new AsyncDisposableStack()
-  const openIf = async <T extends AsyncDisposable>(enabled: boolean, open: () => Promise<T>) =>
-    enabled ? opening.use(await open()) : undefined
+  const openIf = async <T extends AsyncDisposable>(enabled: boolean, open: () => Promise<T>) => {
+    deps.starting?.throwIfAborted()
+    return enabled ? opening.use(await open()) : undefined
+  }
 
   const context = opening.use(
     await openProcess(settings, deps, { parts: servedParts(config), listeners: LISTENERS, drain: drainOf(settings) }),
@@ -57,15 +57,23 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   if (shreds !== undefined)
     opening.use(leaders.follow(upstreams.of(undefined), { clock, log: log.child({ part: 'shreds' }) }))
 
+  deps.starting?.throwIfAborted()
   const bundle = opening.use(await openGateway(settings, { ...context, access, upstreams, memory }))
   const sender = await openIf(config.sender.enabled, () => openSender(settings, { ...context, upstreams, memory }))
-  const ring = await openIf(config.execution.enabled, () => openExecution(settings, { ...context, access, memory }))
+  const ring = await openIf(servesExecution(config), () => openExecution(settings, { ...context, access, memory }))
+  const isExecutionOff = config.execution.enabled && ring === undefined
+  if (isExecutionOff) log.warn({ part: 'execution', reason: EXECUTION_OFF }, 'the execution service is off')
   const execution = ring && opening.use(await superviseExecution({ ...context, start: ring.start }))
   const indexer = await openIf(config.indexer.enabled, () =>
     openIndexer(settings, { ...context, access, upstreams, memory }),
   )
 
-  const reload = reloadFrom(settings, { log, readSettings: deps.readSettings, setPlans: access.setPlans })
+  const reload = reloadFrom(settings, {
+    log,
+    readSettings: deps.readSettings,
+    setPlans: access.setPlans,
+    setNodes: reloadNodes(config, upstreams, chain),
+  })
   const operator = opening.use(
     await openOperator(settings, {
       ...context,
@@ -79,8 +87,11 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
         execution: execution?.address,
         indexer: indexer?.address,
       },
+      notes: executionSource(config) === 'simulated' ? { execution: 'simulated data' } : {},
+      off: isExecutionOff ? { execution: EXECUTION_OFF } : {},
       customers,
       upstreams,
+      tipAccounts: sender?.tipAccounts,
       connectionsOf: (id) => bundle.connections.of(id).length,
       methods: {
         reload,
@@ -91,7 +102,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
       },
     }),
   )
-  if (options.demo) deps.showCard(await demoCard(settings, context, { customers, bundle, sender, execution, indexer }))
+  if (options.demo) deps.showCard(await demoCard(settings, context, { customers, endpoints: operator.endpoints }))
 
   const drains = { bundle, sender, execution, indexer }
   finishStart(context, { operator, drains, opened: opening.move(), store: store.name })

@@ -1,8 +1,9 @@
 import type { Lifecycle } from '../platform/process/lifecycle.ts'
 import type { Shreds } from '../shreds/service.ts'
 import { openAccess } from './compose/access/open-access.ts'
+import { type Reload, reloadFrom } from './compose/config/reload.ts'
 import type { Settings } from './compose/config/settings.ts'
-import type { Deps } from './compose/process/deps.ts'
+import type { ReloadingDeps } from './compose/process/deps.ts'
 import { finishStart } from './compose/process/finish-start.ts'
 import { openProcess } from './compose/process/open-process.ts'
 import { openOperator } from './compose/process/operator.ts'
@@ -10,15 +11,15 @@ import { createLeaderSchedule } from './compose/services/leader-schedule.ts'
 import { openShreds, shredsMethods } from './compose/services/shreds.ts'
 import { openUpstreams } from './compose/services/upstreams.ts'
 
-export type ShredsProcess = { readonly lifecycle: Lifecycle; readonly shreds: Shreds }
+export type ShredsProcess = { readonly lifecycle: Lifecycle; readonly shreds: Shreds; readonly reload: Reload }
 
 /** ShredStream Raw as a process of its own: no other service delays a packet. Upstream nodes, where configured, give the leader schedule. */
-export async function startShredsProcess(settings: Settings, deps: Deps): Promise<ShredsProcess> {
+export async function startShredsProcess(settings: Settings, deps: ReloadingDeps): Promise<ShredsProcess> {
   const { config } = settings
   await using opening = new AsyncDisposableStack()
   const context = opening.use(
     await openProcess(settings, deps, {
-      parts: ['metrics', 'access', 'shreds', 'upstreams'],
+      parts: PARTS,
       listeners: ['metrics'],
       // It has no client connections that a load balancer would move first.
       drain: { ...config.drain, lameDuckMs: 0 },
@@ -29,18 +30,27 @@ export async function startShredsProcess(settings: Settings, deps: Deps): Promis
   const { store, access } = customers
   const leaders = createLeaderSchedule()
   const shreds = opening.use(await openShreds(settings, { ...context, store, access, leaders }))
-  if (config.upstreams.nodes.length > 0) {
-    const upstreams = opening.use(await openUpstreams(settings, context))
+  const upstreams = config.upstreams.nodes.length > 0 ? opening.use(await openUpstreams(settings, context)) : undefined
+  if (upstreams !== undefined)
     opening.use(leaders.follow(upstreams.of(undefined), { clock, log: log.child({ part: 'shreds' }) }))
-  }
+  const reload = reloadFrom(settings, {
+    log,
+    readSettings: deps.readSettings,
+    setPlans: access.setPlans,
+    sections: ['log', 'plans', ...PARTS],
+    // The schedule is followed from the start or not at all.
+    setNodes: (next) => upstreams?.reload(next.config.upstreams),
+  })
   const operator = opening.use(
     await openOperator(settings, {
       ...context,
       addresses: { shreds: shreds.address },
       customers,
-      methods: shredsMethods(shreds),
+      methods: { reload, ...shredsMethods(shreds) },
     }),
   )
   finishStart(context, { operator, opened: opening.move(), store: store.name })
-  return { lifecycle, shreds }
+  return { lifecycle, shreds, reload }
 }
+
+const PARTS = ['metrics', 'access', 'shreds', 'upstreams'] as const

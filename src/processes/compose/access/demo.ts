@@ -4,45 +4,29 @@ import { addCustomer } from '../../../access/provisioning/customers.ts'
 import { createSubscription } from '../../../access/provisioning/subscriptions.ts'
 import type { Access } from '../../../access/service.ts'
 import type { AccessView } from '../../../access/store/store.ts'
-import type { Bundle } from '../../../gateway/service.ts'
-import type { Sender } from '../../../sender/service.ts'
 import type { Settings } from '../config/settings.ts'
 import { currentActor, type Deps } from '../process/deps.ts'
-import { type Endpoints, endpointsOf } from './endpoints.ts'
+import type { Endpoints } from './endpoints.ts'
 import { handoverCard } from './handover-card.ts'
 import type { AccessPart } from './open-access.ts'
 
-type Listening = { readonly address: { readonly port: number } }
-
-export type DemoServices = {
-  readonly customers: AccessPart
-  readonly bundle: Pick<Bundle, 'rpc' | 'ws' | 'grpc'>
-  readonly sender: Pick<Sender, 'address' | 'tipAccounts'> | undefined
-  readonly execution: Listening | undefined
-  readonly indexer: Listening | undefined
-}
-
 /** The handover card of the demo subscription at the first start; at later ones, where the services are. */
 export async function demoCard(
-  { config, plans }: Settings,
+  { plans, stateDir }: Settings,
   { random, env, clock }: Pick<Deps, 'random' | 'env' | 'clock'>,
-  { customers: { store, access }, bundle, sender, execution, indexer }: DemoServices,
+  { customers: { store, access }, endpoints }: { readonly customers: AccessPart; readonly endpoints: Endpoints },
 ): Promise<string> {
-  const endpoints = endpointsOf(config, {
-    rpc: bundle.rpc.port,
-    ws: bundle.ws.port,
-    grpc: bundle.grpc.port,
-    sender: sender?.address.port,
-    tipAccounts: sender?.tipAccounts,
-    execution: execution?.address.port,
-    indexer: indexer?.address.port,
-  })
   const on = { store, random, actor: currentActor(env), nowMs: clock.nowMs() }
   const card = await createDemo(on, plans, endpoints)
   if (card === undefined) return returningHint(store, endpoints)
   // The commands on the card work once this process has loaded the new token.
   await untilRevision(access, await store.revision())
-  return card
+  return `${card}${keepHint(stateDir)}`
+}
+
+/** What cannot be made again if the machine is lost. */
+function keepHint(stateDir: string): string {
+  return `\nKeep       ${stateDir} has your customers, and in keys/ the wallets that tips are paid to.\n           Back it up, encrypted: sluice backup FILE\n`
 }
 
 /**
@@ -62,13 +46,18 @@ async function createDemo(on: Provisioning, plans: PlanTable, endpoints: Endpoin
     destination: { address: '127.0.0.1:20001', vouched: true },
   })
   const card = handoverCard({ ...created, limits: plans.limitsOf('professional', {}), endpoints })
-  return endpoints.execution === undefined ? card : `${card}\nDashboard  ${endpoints.execution}/\n`
+  return endpoints.execution === undefined ? card : `${card}\n${dashboardLine(endpoints)}\n`
 }
 
-async function returningHint(store: AccessView, { execution, rpc }: Endpoints): Promise<string> {
+function dashboardLine({ execution, isExecutionSimulated = false }: Endpoints): string {
+  return `Dashboard  ${execution}/${isExecutionSimulated ? '   simulated data' : ''}`
+}
+
+async function returningHint(store: AccessView, endpoints: Endpoints): Promise<string> {
+  const { execution, rpc } = endpoints
   const [demo] = await store.find('subscriptions', { name: 'demo' })
   return [
-    ...(execution === undefined ? [] : [`Dashboard  ${execution}/`]),
+    ...(execution === undefined ? [] : [dashboardLine(endpoints)]),
     ...(rpc === undefined ? [] : [`RPC        ${rpc}`]),
     demo === undefined
       ? 'Your subscriptions: sluice sub list'

@@ -1,58 +1,110 @@
 import { listenAddress } from '../../../contract/listener-option.ts'
+import { isLoopbackName, type PublicProtocol, printPublicUrl } from '../../../contract/public-url.ts'
+import { printAddressPort } from '../../../platform/net/ip-range.ts'
 import { isLoopbackHost } from '../../../platform/net/listener.ts'
-import type { Config } from '../config/config.ts'
+import { type Config, executionSource, servesExecution } from '../config/config.ts'
 
-/** URLs of the services for customers. */
-export type Endpoints = {
-  readonly rpc?: string | undefined
-  readonly ws?: string | undefined
-  readonly grpc?: string | undefined
-  readonly indexer?: string | undefined
-  readonly sender?: string | undefined
+/** The services for customers that have a URL. */
+export const ENDPOINT_NAMES = ['rpc', 'ws', 'grpc', 'indexer', 'sender', 'execution'] as const
+export type EndpointName = (typeof ENDPOINT_NAMES)[number]
+
+/** URLs of the services for customers. A service that is disabled has none and is not missing. */
+export type Endpoints = { readonly [name in EndpointName]?: string | undefined } & {
+  /** Enabled services whose address is not known, with the key that sets it. */
+  readonly missing: readonly MissingEndpoint[]
   /** Tip accounts of the sender, if known. */
   readonly tipAccounts?: readonly string[] | undefined
-  readonly execution?: string | undefined
+  /** RPC, WebSocket, gRPC and SQL are those of the embedded chain. */
+  readonly isChainSimulated?: boolean
+  /** The execution service serves simulated data. */
+  readonly isExecutionSimulated?: boolean
 }
 
-/** From the config, and from the ports in use: with port 0 the system picks one. */
-export function endpointsOf(
-  config: Config,
-  inUse: {
-    rpc?: number
-    ws?: number
-    grpc?: number
-    sender?: number | undefined
-    tipAccounts?: readonly string[] | undefined
-    execution?: number | undefined
-    indexer?: number | undefined
-  } = {},
-): Endpoints {
-  const { rpc, ws, grpc } = config.bundle
+export type MissingEndpoint = {
+  readonly name: EndpointName
+  /** The key of the config that gives it an address. */
+  readonly key: string
+  readonly reason: string
+  /** Its address is known as soon as it listens. */
+  readonly isConfigured: boolean
+}
+
+/** Ports in use: with port 0 the system picks one. */
+export type PortsInUse = { readonly [name in EndpointName]?: number | undefined } & {
+  readonly tipAccounts?: readonly string[] | undefined
+}
+
+/** From the config, and from the ports in use. Nothing is taken from requests. */
+export function endpointsOf(config: Config, inUse: PortsInUse = {}): Endpoints {
+  const missing: MissingEndpoint[] = []
+  const urls: { [name in EndpointName]?: string } = {}
+  for (const { name, key, protocol, server } of serversOf(config)) {
+    const url = publicUrlOf(server, protocol, { host: config.host, port: inUse[name] })
+    if (url === undefined) missing.push(missingOf(server, name, `${key}.publicUrl`))
+    else urls[name] = url
+  }
   return {
-    rpc: `${isSecure(rpc) ? 'https' : 'http'}://${hostAndPort(config, rpc, inUse.rpc)}`,
-    ws: `${isSecure(ws) ? 'wss' : 'ws'}://${hostAndPort(config, ws, inUse.ws)}`,
-    grpc: `${isSecure(grpc) ? 'https' : 'http'}://${hostAndPort(config, grpc, inUse.grpc)}`,
-    indexer: config.indexer.enabled
-      ? `${isSecure(config.indexer) ? 'https' : 'http'}://${hostAndPort(config, config.indexer, inUse.indexer)}`
-      : undefined,
-    sender: config.sender.enabled
-      ? `${isSecure(config.sender) ? 'https' : 'http'}://${hostAndPort(config, config.sender, inUse.sender)}`
-      : undefined,
+    ...urls,
+    missing,
     tipAccounts: inUse.tipAccounts ?? config.sender.tipAccounts,
-    execution: config.execution.enabled
-      ? `${isSecure(config.execution) ? 'https' : 'http'}://${hostAndPort(config, config.execution, inUse.execution)}`
-      : undefined,
+    isChainSimulated: config.upstreams.nodes.length === 0 && config.localnet.enabled !== false,
+    isExecutionSimulated: executionSource(config) === 'simulated',
   }
 }
 
 type Server = Config['bundle']['rpc']
-
-function isSecure({ tls, plaintext }: Server): boolean {
-  return tls !== undefined || plaintext === 'behind-proxy'
+type EndpointServer = {
+  readonly name: EndpointName
+  /** Section of the config. */
+  readonly key: string
+  readonly protocol: PublicProtocol
+  readonly server: Server
 }
 
-/** The loopback address of a loopback listener without a proxy in front; otherwise the host name of the config. */
-function hostAndPort(config: Config, server: Server, inUse: number | undefined): string {
-  const { host, port } = listenAddress(server)
-  return `${isLoopbackHost(host) && server.plaintext === undefined ? host : config.host}:${inUse ?? port}`
+function serversOf(config: Config): EndpointServer[] {
+  const { bundle, indexer, sender, execution } = config
+  const all: (EndpointServer & { readonly isEnabled: boolean })[] = [
+    { name: 'rpc', key: 'bundle.rpc', protocol: 'http', server: bundle.rpc, isEnabled: true },
+    { name: 'ws', key: 'bundle.ws', protocol: 'ws', server: bundle.ws, isEnabled: true },
+    { name: 'grpc', key: 'bundle.grpc', protocol: 'grpc', server: bundle.grpc, isEnabled: true },
+    { name: 'indexer', key: 'indexer', protocol: 'http', server: indexer, isEnabled: indexer.enabled },
+    { name: 'sender', key: 'sender', protocol: 'http', server: sender, isEnabled: sender.enabled },
+    { name: 'execution', key: 'execution', protocol: 'http', server: execution, isEnabled: servesExecution(config) },
+  ]
+  return all.filter(({ isEnabled }) => isEnabled)
+}
+
+/**
+ * The configured address. Else that of a loopback listener without a proxy in front, which is true as it is. Else the older key `host` with the port of
+ * the listener; a loopback name there is the address of nothing that customers reach.
+ */
+function publicUrlOf(
+  server: Server,
+  protocol: PublicProtocol,
+  { host, port: portInUse }: { readonly host: string | undefined; readonly port: number | undefined },
+): string | undefined {
+  if (server.publicUrl !== undefined) return printPublicUrl(server.publicUrl)
+  const listen = listenAddress(server)
+  const port = portInUse ?? listen.port
+  if (port === 0) return undefined
+  if (isLocalServer(server))
+    return `${schemeOf(protocol, server.tls !== undefined)}://${printAddressPort(listen.host, port)}`
+  return host === undefined || isLoopbackName(host) ? undefined : `${schemeOf(protocol, true)}://${host}:${port}`
+}
+
+function schemeOf(protocol: PublicProtocol, isSecure: boolean): string {
+  return `${protocol === 'ws' ? 'ws' : 'http'}${isSecure ? 's' : ''}`
+}
+
+function missingOf(server: Server, name: EndpointName, key: string): MissingEndpoint {
+  const isConfigured = isLocalServer(server)
+  const reason = isConfigured
+    ? 'port 0 is chosen at start: run sluice serve first'
+    : `no publicUrl configured: set ${key}`
+  return { name, key, reason, isConfigured }
+}
+
+/** Its address is true as it is. */
+function isLocalServer(server: Server): boolean {
+  return isLoopbackHost(listenAddress(server).host) && server.plaintext === undefined
 }

@@ -1,7 +1,7 @@
 import type { CreatedSubscription } from '../../../access/provisioning/subscriptions.ts'
 import type { Limits } from '../../../contract/limits.ts'
 import { printAddressPort } from '../../../platform/net/ip-range.ts'
-import type { Endpoints } from './endpoints.ts'
+import type { EndpointName, Endpoints } from './endpoints.ts'
 
 export type CardInput = CreatedSubscription & { readonly limits: Limits; readonly endpoints: Endpoints }
 
@@ -16,6 +16,7 @@ export function handoverCard(input: CardInput): string {
     shredLines(input),
     senderLines(input),
     executionLines(input),
+    documentLines(input),
     secretLines(input),
     pasteLines(input),
     variableLines(input),
@@ -27,18 +28,25 @@ export function handoverCard(input: CardInput): string {
 }
 
 function bundleLines({ subscription, endpoints, limits }: CardInput): string[] {
-  if (!subscription.products.includes('bundle') && !subscription.products.includes('dedicated-node')) return []
+  if (!usesNodes(subscription)) return []
+  const isDedicated = !subscription.products.includes('bundle')
   return [
-    fact('RPC', endpoints.rpc ?? NOT_IN_BUILD),
-    fact('WS', endpoints.ws ?? NOT_IN_BUILD),
-    fact('gRPC', endpoints.grpc ?? NOT_IN_BUILD),
+    fact('RPC', addressOf(endpoints, 'rpc')),
+    fact('WS', addressOf(endpoints, 'ws')),
+    fact('gRPC', addressOf(endpoints, 'grpc')),
+    ...(isDedicated
+      ? [fact('node', 'dedicated; calls are refused as not-assigned until the operator assigns it')]
+      : []),
+    ...(endpoints.isChainSimulated === true
+      ? [fact('chain', 'embedded, with simulated traffic; not a public network')]
+      : []),
     ...limitLines(limits).map((line, at) => fact(at === 0 ? 'limits' : '', line)),
   ]
 }
 
 function indexerLines({ subscription, endpoints, credential }: CardInput): string[] {
   if (!subscription.products.includes('indexer')) return []
-  const lines = [fact('SQL', endpoints.indexer ?? NOT_IN_BUILD)]
+  const lines = [fact('SQL', addressOf(endpoints, 'indexer'))]
   if (credential !== undefined)
     lines.push(
       fact('', `user     ${credential.record.username}`),
@@ -54,8 +62,10 @@ function shredLines({ subscription, destination }: CardInput): string[] {
 }
 
 /** The sender needs no subscription. */
-function senderLines({ endpoints: { sender, tipAccounts = [] } }: CardInput): string[] {
-  if (sender === undefined) return []
+function senderLines({ endpoints }: CardInput): string[] {
+  const { sender, tipAccounts = [] } = endpoints
+  if (sender === undefined)
+    return isMissing(endpoints, 'sender') ? [fact('sender', addressOf(endpoints, 'sender'))] : []
   return [
     fact('sender', `${sender}   no token; each transaction needs a tip`),
     fact('', `tip accounts: curl ${sender}/tips`),
@@ -64,8 +74,22 @@ function senderLines({ endpoints: { sender, tipAccounts = [] } }: CardInput): st
 }
 
 /** The execution service needs no subscription. */
-function executionLines({ endpoints: { execution } }: CardInput): string[] {
-  return execution === undefined ? [] : [fact('stream', `${execution}   live events of the EVM chain`)]
+function executionLines({ endpoints }: CardInput): string[] {
+  const { execution, isExecutionSimulated } = endpoints
+  const what = isExecutionSimulated === true ? 'simulated EVM chain, not a real one' : 'live events of the EVM chain'
+  if (execution !== undefined) return [fact('stream', `${execution}   ${what}`)]
+  return isMissing(endpoints, 'execution') ? [fact('stream', addressOf(endpoints, 'execution'))] : []
+}
+
+function documentLines({ endpoints }: CardInput): string[] {
+  const url = documentsUrlOf(endpoints)
+  return url === undefined ? [] : [fact('docs', `${url}/`)]
+}
+
+/** The documents are served by RPC and by the execution service. */
+function documentsUrlOf({ rpc, execution }: Endpoints): string | undefined {
+  const server = rpc ?? execution
+  return server === undefined ? undefined : `${server}/docs`
 }
 
 function secretLines({ token }: CardInput): string[] {
@@ -77,7 +101,7 @@ function pasteLines({ subscription, endpoints, token, credential }: CardInput): 
   if (token === undefined) return []
   const lines: string[] = []
   const header = `-H 'x-token: ${token.secret}'`
-  if (subscription.products.includes('bundle') && endpoints.rpc !== undefined) {
+  if (usesNodes(subscription) && endpoints.rpc !== undefined) {
     const question = `'{"jsonrpc":"2.0","id":1,"method":"getSlot"}'`
     lines.push('# JSON-RPC call', `curl ${header} -H 'content-type: application/json' -d ${question} ${endpoints.rpc}`)
     if (endpoints.ws !== undefined)
@@ -97,7 +121,7 @@ function pasteLines({ subscription, endpoints, token, credential }: CardInput): 
 /** The variables that docs/customers and the examples use. */
 function variableLines({ subscription, endpoints, token, credential }: CardInput): string[] {
   if (token === undefined) return []
-  const isBundle = subscription.products.includes('bundle') || subscription.products.includes('dedicated-node')
+  const isBundle = usesNodes(subscription)
   const variables: readonly (readonly [string, string | undefined])[] = [
     ['SLUICE_TOKEN', token.secret],
     ['SLUICE_RPC', isBundle ? endpoints.rpc : undefined],
@@ -108,6 +132,7 @@ function variableLines({ subscription, endpoints, token, credential }: CardInput
     ['SLUICE_SQL_PASSWORD', credential?.password],
     ['SLUICE_SEND', endpoints.sender],
     ['SLUICE_STREAM', endpoints.execution],
+    ['SLUICE_DOCS', documentsUrlOf(endpoints)],
   ]
   const given = variables.filter(([, value]) => value !== undefined)
   return [
@@ -117,7 +142,19 @@ function variableLines({ subscription, endpoints, token, credential }: CardInput
   ]
 }
 
-const NOT_IN_BUILD = '(not available in this build)'
+/** The address, or why the card has none and which key of the config gives it one. */
+function addressOf(endpoints: Endpoints, name: EndpointName): string {
+  const reason = endpoints.missing.find((one) => one.name === name)?.reason
+  return endpoints[name] ?? `(${reason ?? 'not running here'})`
+}
+
+function isMissing(endpoints: Endpoints, name: EndpointName): boolean {
+  return endpoints.missing.some((one) => one.name === name)
+}
+
+function usesNodes({ products }: CardInput['subscription']): boolean {
+  return products.includes('bundle') || products.includes('dedicated-node')
+}
 
 function fact(label: string, value: string): string {
   return `  ${label.padEnd(7)}${value}`

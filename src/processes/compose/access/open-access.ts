@@ -2,6 +2,7 @@ import { type Access, startAccess } from '../../../access/service.ts'
 import type { AccessStore } from '../../../access/store/store.ts'
 import type { Settings } from '../config/settings.ts'
 import type { ProcessContext } from '../process/open-process.ts'
+import { writeStopReport } from '../process/stop-report.ts'
 import { type UsageWatch, watchUsage } from '../top/usage-watch.ts'
 import { openAccessStore } from './open-store.ts'
 
@@ -18,12 +19,21 @@ export async function openAccess(settings: Settings, deps: ProcessContext<never>
   await using opening = new AsyncDisposableStack()
   const store = opening.use(await openAccessStore(settings, { env, check: 'full', log: log.child({ part: 'access' }) }))
   const usage = watchUsage(store, { clock })
+  // Runs after access is closed, and before the lock of the state folder is released.
+  const started: { access?: Access } = {}
+  opening.defer(() => {
+    if (started.access !== undefined) writeStopReport(deps.state, started.access.usage.state(), log)
+  })
   const access = opening.use(
     await startAccess(
       { ...config.access, plans: config.plans },
-      { store: usage.store, log, clock, random, registry, lifecycle, env, folder: loaded.folder },
+      {
+        ...{ store: usage.store, log, clock, random, registry, lifecycle, env, folder: loaded.folder },
+        spoolFile: deps.state.file('usage-spool'),
+      },
     ),
   )
+  started.access = access
   const opened = opening.move()
   return { store, usage, access, [Symbol.asyncDispose]: () => opened.disposeAsync() }
 }

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+import { resolve } from 'node:path'
 import { openStore, type StoreLocation } from '../../../access/store/open.ts'
 import type { AccessStore } from '../../../access/store/store.ts'
 import { resolveSecret } from '../../../platform/config/secret-ref.ts'
@@ -14,19 +14,21 @@ import { VERSION } from '../process/version.ts'
 
 export type StoreSettings = Pick<Settings, 'config' | 'loaded' | 'stateDir'>
 
-/** Opens the configured store. `full` reads it completely first and refuses a damaged one. */
+/** Opens the configured store. `full` reads it completely first and refuses a damaged one; without `create` a missing one is an error. */
 export async function openAccessStore(
   settings: StoreSettings,
-  how: { env: NodeJS.ProcessEnv; check: 'full' | 'quick'; log?: Logger },
+  how: { env: NodeJS.ProcessEnv; check: 'full' | 'quick'; create?: boolean; log?: Logger },
 ): Promise<AccessStore> {
   const state = await openStateFolder(settings.stateDir)
-  const { env, check, log = silentLogger } = how
-  for (const file of ['access.db', 'audit.log'])
-    if (existsSync(state.file(file))) await checkSecretFile(state.file(file))
+  const { env, check, create = true, log = silentLogger } = how
+  const location = await storeLocationOf(settings, env)
+  for (const file of [...(location.engine === 'sqlite' ? [location.file] : []), state.file('audit.log')])
+    if (existsSync(file)) await checkSecretFile(file)
   return openStore(
     {
-      location: await storeLocationOf(settings, env),
+      location,
       check,
+      create,
       audit: { file: state.file('audit.log'), mirror: await machineId(state), toolVersion: VERSION },
     },
     { clock: systemClock, random: secureRandom, log },
@@ -39,7 +41,12 @@ export async function storeLocationOf(
   env: NodeJS.ProcessEnv,
 ): Promise<StoreLocation> {
   const { store } = config.access
-  if (store.engine === 'sqlite') return { engine: 'sqlite', file: join(stateDir, store.file) }
+  if (store.engine === 'sqlite') return { engine: 'sqlite', file: sqliteStoreFile(stateDir, store.file) }
   const password = store.password && (await resolveSecret(store.password, { env, folder: loaded.folder })).reveal()
   return { engine: 'postgres', url: store.url, password }
+}
+
+/** `access.store.file`: an absolute path, or one in the state folder. */
+export function sqliteStoreFile(stateDir: string, file: string): string {
+  return resolve(stateDir, file)
 }

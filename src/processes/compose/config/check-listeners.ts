@@ -9,6 +9,7 @@ import { isInstanceLocked } from '../../../platform/files/instance-lock.ts'
 import { checkSecretFile } from '../../../platform/files/state-folder.ts'
 import { isLoopbackAddress } from '../../../platform/net/connection-caps.ts'
 import { systemClock } from '../../../platform/process/clock.ts'
+import { endpointsOf } from '../access/endpoints.ts'
 import { type Config, type ConfigPart, servedParts } from './config.ts'
 import { bad, type Finding, ok, warn } from './finding.ts'
 
@@ -33,7 +34,20 @@ export async function checkListenerFiles(config: Config, folder: string): Promis
     findings.push(checkPublic(server))
     if (server.option.tls !== undefined) findings.push(...(await checkCertificate(server, folder)))
   }
-  return [...findings, ...findShared(listenersOf(config))]
+  return [...findings, ...findShared(listenersOf(config)), ...checkPublicUrls(config)]
+}
+
+/** A public listener without a public address: cards, tickets and errors then have no URL of it. */
+function checkPublicUrls(config: Config): Finding[] {
+  return endpointsOf(config)
+    .missing.filter(({ isConfigured }) => !isConfigured)
+    .map(({ key }) =>
+      warn(
+        'public address',
+        `no ${key}: handover cards, tickets and errors name no address of this service`,
+        `set ${key} to the address that customers use`,
+      ),
+    )
 }
 
 /** Two listeners cannot share a port unless their addresses differ. Port 0 picks a free port for each. */

@@ -19,8 +19,17 @@ export const configSchema = z.strictObject({
   host: z
     .string()
     .regex(/^[^\s/:]+$|^\[[0-9a-fA-F:]+\]$/, 'give a host name or address without scheme and port')
-    .default('127.0.0.1')
-    .describe('Host name that customers connect to; printed on handover cards.'),
+    .optional()
+    .describe(
+      'Host name that customers connect to, for endpoints without a publicUrl: the address is then this name with the port of the listener.',
+    ),
+  state: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'State folder, relative to this file; --state and SLUICE_STATE override it (default: .sluice in the folder of the start).',
+    ),
   log: section('Log: JSON lines on standard output.', {
     level: z
       .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
@@ -94,10 +103,30 @@ export type Config = z.output<typeof configSchema>
 
 export type ConfigPart = keyof Config
 
+/**
+ * Where the events of the execution service come from. Simulated data only where nothing real is configured, or on request; undefined: real nodes are
+ * configured, but no source of events.
+ */
+export function executionSource({ execution, upstreams }: Config): 'ring' | 'evm-node' | 'simulated' | undefined {
+  const { ring, node, simulated = upstreams.nodes.length === 0 } = execution
+  if (node !== undefined) return 'evm-node'
+  if (ring !== undefined) return 'ring'
+  return simulated ? 'simulated' : undefined
+}
+
+/** Why the execution service is off although it is enabled. */
+export const EXECUTION_OFF = 'no source of events: set execution.ring, execution.node, or execution.simulated = true'
+
+/** Whether `serve` runs the execution service. */
+export function servesExecution(config: Config): boolean {
+  return config.execution.enabled && executionSource(config) !== undefined
+}
+
 /** The sections that `serve` uses: all except disabled services. `enabled` has no effect on single-service processes. */
 export function servedParts(config: Config): ConfigPart[] {
   return (Object.keys(config) as ConfigPart[]).filter((name) => {
     const part = config[name]
+    if (name === 'execution') return servesExecution(config)
     return !(typeof part === 'object' && 'enabled' in part && part.enabled === false)
   })
 }
@@ -116,6 +145,9 @@ export type JsonSchema = {
   readonly minimum?: number
   readonly maximum?: number
   readonly properties?: Readonly<Record<string, JsonSchema>>
+  readonly required?: readonly string[]
+  /** The schema of the items of an array. */
+  readonly items?: JsonSchema
   readonly additionalProperties?: JsonSchema | boolean
   readonly anyOf?: readonly JsonSchema[]
   readonly oneOf?: readonly JsonSchema[]

@@ -34,6 +34,7 @@ export async function refuseFaults(
   const servers = listenersOf(config, parts)
   for (const { name, option } of servers) await note(name, () => checkListener(listenerOf(option, loaded.folder)))
   faults.push(...findShared(servers).map(errorOf))
+  if (parts.includes('execution')) await note('execution', async () => checkSources(config))
   if (parts.includes('sender')) await note('sender.quic.identity', async () => checkIdentity(config, loaded.folder))
 
   const [only] = faults
@@ -52,6 +53,15 @@ export async function refuseFaults(
 function isUsed([part, key]: readonly (string | number)[], parts: readonly ConfigPart[], { indexer }: Config): boolean {
   if (!parts.includes(part as ConfigPart)) return false
   return !(part === 'indexer' && key === 'clickhouse' && indexer.engine !== 'clickhouse')
+}
+
+function checkSources({ execution: { ring, node, simulated } }: Config): void {
+  const given = Object.entries({ ring, node, simulated: simulated === true ? true : undefined })
+  const names = given.flatMap(([name, value]) => (value === undefined ? [] : [`execution.${name}`]))
+  if (names.length <= 1) return
+  throw new ServiceError('config-invalid', `${names.join(' and ')} are set, but there is one source of events`, {
+    fix: 'Set only one of them. A ring has execution durations, a node has none, simulated data is made up.',
+  })
 }
 
 function checkIdentity({ sender }: Config, folder: string): void {

@@ -1,6 +1,7 @@
 import type { Plans } from '../../../access/plan.ts'
 import { ServiceError } from '../../../core/error.ts'
 import type { Logger } from '../../../platform/telemetry/logger.ts'
+import type { NodeChange } from '../../../upstreams/started-pool.ts'
 import type { Settings } from './settings.ts'
 
 export type Reload = () => Promise<{ changed: string[]; needRestart: string[]; message: string[] }>
@@ -8,11 +9,23 @@ export type Reload = () => Promise<{ changed: string[]; needRestart: string[]; m
 type ReloadDeps = {
   readonly log: Logger
   readonly readSettings: () => Promise<Settings>
-  readonly setPlans: (plans: Plans) => void
+  readonly setPlans?: (plans: Plans) => void
+  /** The sections that this process uses; all where it is missing. */
+  readonly sections?: readonly string[]
+  /** Applies the upstream nodes and reads their secrets again; undefined where the new list needs a restart. Rejects, and changes nothing, for invalid ones. */
+  readonly setNodes: (next: Settings) => Promise<readonly NodeChange[]> | undefined
 }
 
+const NODES = /^upstreams\.(nodes|allowPrivate|dedicatedCredentialHeader)(\.|$)/
 /** Values that a reload applies. All others need a restart. */
-const LIVE = [/^log\.level$/, /^plans\./]
+const LIVE = [/^log\.level$/, /^plans\./, NODES]
+
+const CHANGES: Readonly<Record<NodeChange['change'], string>> = {
+  added: 'is added',
+  removed: 'is removed; its calls in flight finish',
+  replaced: 'has its new addresses and credential; new connections use them',
+  weight: 'has its new weight',
+}
 
 /**
  * Reloads the configuration. An invalid file throws, and the present configuration stays in effect. The file is compared with the values in effect, not
@@ -20,8 +33,9 @@ const LIVE = [/^log\.level$/, /^plans\./]
  */
 export function reloadFrom(started: Settings, deps: ReloadDeps): Reload {
   const inForce = valuesOf(started)
+  const isUsed = (key: string) => deps.sections?.includes(key.slice(0, key.indexOf('.'))) ?? true
   return async () => {
-    const next = await deps.readSettings().catch((error: unknown) => {
+    const { next, nodes } = await readAndApplyNodes(deps).catch((error: unknown) => {
       if (!(error instanceof ServiceError)) throw error
       throw new ServiceError(error.code, `${error.message}\nthe present configuration stays in effect`, {
         ...(error.fix === undefined ? {} : { fix: error.fix }),
@@ -29,25 +43,39 @@ export function reloadFrom(started: Settings, deps: ReloadDeps): Reload {
     })
     const given = valuesOf(next)
     const differing = [...new Set([...inForce.keys(), ...given.keys()])].filter(
-      (key) => inForce.get(key) !== given.get(key),
+      (key) => inForce.get(key) !== given.get(key) && isUsed(key),
     )
-    const changed = differing.filter((key) => LIVE.some((pattern) => pattern.test(key)))
-    const needRestart = differing.filter((key) => !changed.includes(key))
+    const isLive = (key: string) =>
+      LIVE.some((pattern) => pattern.test(key)) && (nodes !== undefined || !NODES.test(key))
+    const live = differing.filter(isLive)
     deps.log.level = next.config.log.level
-    deps.setPlans(next.config.plans)
-    for (const key of changed) {
+    deps.setPlans?.(next.config.plans)
+    for (const key of live) {
       const value = given.get(key)
       if (value === undefined) inForce.delete(key)
       else inForce.set(key, value)
     }
-    deps.log.info({ changed, needRestart }, 'configuration reloaded')
-    const message = [
-      ...(differing.length === 0 ? ['nothing changed'] : []),
-      ...changed.map((key) => `${key} is in effect`),
+    const changed = namesOf(live)
+    const needRestart = namesOf(differing.filter((key) => !isLive(key)))
+    deps.log.info({ changed, needRestart, nodes }, 'configuration reloaded')
+    const lines = [
+      ...changed.filter((key) => key !== 'upstreams.nodes').map((key) => `${key} is in effect`),
+      ...(nodes ?? []).map(({ name, change }) => `node ${name} ${CHANGES[change]}`),
       ...needRestart.map((key) => `${key} needs a restart`),
     ]
-    return { changed, needRestart, message }
+    return { changed, needRestart, message: lines.length === 0 ? ['nothing changed'] : lines }
   }
+}
+
+/** The nodes first: they are the part that can still be refused. */
+async function readAndApplyNodes({ readSettings, setNodes }: ReloadDeps) {
+  const next = await readSettings()
+  return { next, nodes: await setNodes(next) }
+}
+
+/** The list of nodes is one value: a node more or less moves the values of all that follow. */
+function namesOf(keys: readonly string[]): string[] {
+  return [...new Set(keys.map((key) => (key.startsWith('upstreams.nodes') ? 'upstreams.nodes' : key)))]
 }
 
 /** Every value by its path, as comparable text. */

@@ -18,10 +18,11 @@ export type Settings = {
   readonly endpoints: Endpoints
 }
 
+/** The settings of a process that starts here. Commands about a running process ask it (`cli/find-settings.ts`). */
 export async function loadSettings(context: SettingsContext, flags: SettingsFlags): Promise<Settings> {
   const { env } = context.process
-  const loaded = await loadConfig({ schema: configSchema, env, file: configFileOf(flags) })
-  return settingsOf(loaded, stateDirOf(context, flags))
+  const loaded = await loadConfig({ schema: configSchema, env, file: configFileOf(context, flags) })
+  return settingsOf(loaded, namedStateOf(context, flags) ?? stateOf(loaded))
 }
 
 export function settingsOf(loaded: LoadedConfig<Config>, stateDir: string): Settings {
@@ -30,14 +31,31 @@ export function settingsOf(loaded: LoadedConfig<Config>, stateDir: string): Sett
 }
 
 export const DEFAULT_CONFIG = 'sluice.toml'
+/** The config file of a server: docs/packaging.md. */
+export const SYSTEM_CONFIG = '/etc/sluice/sluice.toml'
 const DEFAULT_STATE = '.sluice'
 
-/** `--config`, which must exist, or `./sluice.toml` if it exists. */
-export function configFileOf(flags: SettingsFlags): string | undefined {
-  if (flags.config !== undefined) return flags.config
-  return existsSync(DEFAULT_CONFIG) ? DEFAULT_CONFIG : undefined
+/** `--config` or `SLUICE_CONFIG`, which must exist; else `./sluice.toml`, else `/etc/sluice/sluice.toml`, if it exists. */
+function configFileOf(context: SettingsContext, flags: SettingsFlags): string | undefined {
+  return namedConfigOf(context, flags) ?? [DEFAULT_CONFIG, SYSTEM_CONFIG].find((file) => existsSync(file))
 }
 
-export function stateDirOf(context: SettingsContext, flags: SettingsFlags): string {
-  return resolve(flags.state ?? context.process.env['SLUICE_STATE'] ?? DEFAULT_STATE)
+/** The config file that a flag or the environment names. */
+export function namedConfigOf({ process: { env } }: SettingsContext, flags: SettingsFlags): string | undefined {
+  return flags.config ?? (env['SLUICE_CONFIG'] || undefined)
+}
+
+/** The state folder that a flag or the environment names. */
+export function namedStateOf({ process: { env } }: SettingsContext, flags: SettingsFlags): string | undefined {
+  const named = flags.state ?? (env['SLUICE_STATE'] || undefined)
+  return named === undefined ? undefined : resolve(named)
+}
+
+/** The state folder of a configuration: its `state`, relative to the file, else `./.sluice`. */
+function stateOf({ value, folder }: LoadedConfig<Config>): string {
+  return value.state === undefined ? defaultState() : resolve(folder, value.state)
+}
+
+export function defaultState(): string {
+  return resolve(DEFAULT_STATE)
 }

@@ -5,6 +5,7 @@ import type { Clock } from '../../../core/clock.ts'
 import type { Random } from '../../../core/random.ts'
 import type { LogTap } from '../../../platform/telemetry/log-tap.ts'
 import type { Logger } from '../../../platform/telemetry/logger.ts'
+import type { Settings } from '../config/settings.ts'
 
 /** Dependencies of every service. */
 export type Deps = {
@@ -14,6 +15,14 @@ export type Deps = {
   readonly env: NodeJS.ProcessEnv
   /** The log as a stream, for `sluice logs tail`. */
   readonly logTap?: LogTap
+  /** Aborted by a signal during the start, which then ends at its next step. */
+  readonly starting?: AbortSignal
+}
+
+/** Those of a process that can reload its configuration. */
+export type ReloadingDeps = Deps & {
+  /** Reads flags, environment and file again. */
+  readonly readSettings: () => Promise<Settings>
 }
 
 /** The operator of this process, for the audit log. */

@@ -1,30 +1,35 @@
 import type { AccessSnapshot } from '../../../access/snapshot/snapshot.ts'
 import type { Clock } from '../../../core/clock.ts'
 import { ServiceError } from '../../../core/error.ts'
-import type { LogTap } from '../../../platform/telemetry/log-tap.ts'
+import { followSources, type LogSource } from '../../../platform/telemetry/log-tap.ts'
 import { LOG_LEVELS, type LogLevel } from '../../../platform/telemetry/logger.ts'
+import type { RefusalLog } from '../../../platform/telemetry/refusal-log.ts'
 
 /** The request of `sluice logs tail`. */
 export type LogRequest = {
   readonly sub?: string | undefined
   readonly level?: string | undefined
+  /** Only lines with this `request_id`. */
+  readonly request?: string | undefined
   readonly lines: number
   readonly follow: boolean
 }
 
 /** Lenient: the command line has validated the values. */
 export function parseLogRequest(params: unknown): LogRequest {
-  const { sub, level, lines, follow } = (params ?? {}) as Record<string, unknown>
+  const { sub, level, request, lines, follow } = (params ?? {}) as Record<string, unknown>
   return {
     sub: typeof sub === 'string' ? sub : undefined,
     level: typeof level === 'string' && (LOG_LEVELS as readonly string[]).includes(level) ? level : undefined,
+    request: typeof request === 'string' ? request : undefined,
     lines: typeof lines === 'number' && Number.isSafeInteger(lines) && lines >= 0 ? lines : 0,
     follow: follow === true,
   }
 }
 
 export type LogSources = {
-  readonly snapshot: AccessSnapshot
+  /** The current snapshot: a name may change while lines are followed. */
+  readonly snapshot: () => AccessSnapshot
   readonly signal: AbortSignal
   readonly clock: Clock
   /** Counters of one subscription. */
@@ -42,30 +47,39 @@ export type SubscriptionRates = {
 /** Interval of the rates of a followed subscription. */
 const RATES_MS = 10_000
 
+/** The log, and the refused requests, which are read only to find one of them. */
+export type ReadableLogs = { readonly log: LogSource; readonly refusals?: Pick<RefusalLog, 'of'> }
+
 /**
- * The log lines that match, as they were written, so already masked and bounded. Following one subscription adds a line with its rates, which are not
- * in the log.
+ * The log lines that match, as they were written, so already masked and bounded, with the names of their subscription and customer added. Following
+ * one subscription adds a line with its rates, which are not in the log.
  */
-export async function* logLines(tap: LogTap, request: LogRequest, sources: LogSources): AsyncGenerator<string> {
-  const id = request.sub === undefined ? undefined : subscriptionOf(request.sub, sources.snapshot)
-  const passes = createLineFilter(request, id, sources.snapshot)
+export async function* logLines(
+  { log, refusals }: ReadableLogs,
+  request: LogRequest,
+  sources: LogSources,
+): AsyncGenerator<string> {
+  const id = request.sub === undefined ? undefined : subscriptionOf(request.sub, sources.snapshot())
+  const select = createLineFilter(request, id, sources.snapshot)
+  const read = request.request === undefined || refusals === undefined ? [log] : [log, refusals.of(request.request)]
   // Followed before the past lines are sent, so that no line is missed.
-  const following = request.follow ? tap.follow(sources.signal)[Symbol.asyncIterator]() : undefined
+  const following = request.follow ? followSources(read, sources.signal) : undefined
   const first = following?.next()
-  const past = request.lines === 0 ? [] : tap.recent().filter(passes).slice(-request.lines)
-  for (const line of past) yield line.trimEnd()
+  const past = request.lines === 0 ? [] : read.flatMap((source) => source.recent()).flatMap(select)
+  if (read.length > 1) past.sort((a, b) => timeOf(a).localeCompare(timeOf(b)))
+  for (const line of past.slice(-request.lines)) yield line
   if (following === undefined || first === undefined) return
   let coming = first
-  using rates = id === undefined ? undefined : followRates(id, sources)
+  using rates = id === undefined || request.request !== undefined ? undefined : followRates(id, sources)
   for (;;) {
     const next = await Promise.race(rates === undefined ? [coming] : [coming, rates.next()])
     if (typeof next === 'string') {
-      if (next !== '') yield next
+      if (next !== '') yield* select(next)
       continue
     }
     if (next.done === true) return
     coming = following.next()
-    if (passes(next.value)) yield next.value.trimEnd()
+    yield* select(next.value)
   }
 }
 
@@ -92,19 +106,39 @@ function followRates(subscription: string, { clock, ratesOf }: LogSources): Disp
   }
 }
 
+/** The line as it is printed, or nothing where it does not match. */
 function createLineFilter(
-  { level }: LogRequest,
+  { level, request }: LogRequest,
   id: string | undefined,
-  snapshot: AccessSnapshot,
-): (line: string) => boolean {
+  snapshot: () => AccessSnapshot,
+): (line: string) => string[] {
   const least = level === undefined ? 0 : LOG_LEVELS.indexOf(level as LogLevel)
-  const concerns = id === undefined ? () => true : createConcern(id, snapshot)
+  const concerns = id === undefined ? () => true : createConcern(id, snapshot())
   return (line) => {
+    const text = line.trimEnd()
     // Reports lost lines to a slow reader regardless of the filter.
-    if (line.includes('"lost":')) return true
+    if (line.includes('"lost":')) return [text]
     const record = parse(line)
-    return record !== undefined && concerns(record) && LOG_LEVELS.indexOf(record['level'] as LogLevel) >= least
+    if (record === undefined || !concerns(record) || LOG_LEVELS.indexOf(record['level'] as LogLevel) < least) return []
+    if (request !== undefined && record['request_id'] !== request) return []
+    return [withNames(text, record, snapshot())]
   }
+}
+
+/** The line with `subscription_name` and `customer_name` at its end, where it has their ids. */
+function withNames(
+  text: string,
+  { subscription, customer }: Record<string, unknown>,
+  snapshot: AccessSnapshot,
+): string {
+  const sub = typeof subscription === 'string' ? snapshot.subscription(subscription) : undefined
+  const customerId = typeof customer === 'string' ? customer : sub?.customerId
+  const names = {
+    subscription_name: sub?.name,
+    customer_name: customerId === undefined ? undefined : snapshot.customer(customerId)?.name,
+  }
+  const added = JSON.stringify(names).slice(1)
+  return added === '}' || !text.endsWith('}') ? text : `${text.slice(0, -1)},${added}`
 }
 
 /** Matches records about the subscription, its customer, and its upstream nodes: the dedicated ones, or the shared ones. */
@@ -126,6 +160,10 @@ function subscriptionOf(idOrName: string, snapshot: AccessSnapshot): string {
   throw new ServiceError('not-found', `unknown subscription "${idOrName}"`, {
     fix: 'List them with: sluice sub list',
   })
+}
+
+function timeOf(line: string): string {
+  return /"time":"([^"]+)"/.exec(line)?.[1] ?? ''
 }
 
 function parse(line: string): Record<string, unknown> | undefined {

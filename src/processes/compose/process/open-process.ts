@@ -1,12 +1,15 @@
+import { startDiskWatch } from '../../../platform/files/disk-watch.ts'
 import { takeInstanceLock } from '../../../platform/files/instance-lock.ts'
 import { openStateFolder, type StateFolder } from '../../../platform/files/state-folder.ts'
 import { createListenerMetrics, type ListenerMetrics } from '../../../platform/net/listener-metrics.ts'
 import { createLifecycle, type Lifecycle, type LifecycleOptions } from '../../../platform/process/lifecycle.ts'
 import type { MetricsRegistry } from '../../../platform/telemetry/metrics-registry.ts'
 import { createProcessRegistry } from '../../../platform/telemetry/process-metrics.ts'
+import { createRefusalLog, type RefusalLog } from '../../../platform/telemetry/refusal-log.ts'
 import type { ConfigPart } from '../config/config.ts'
 import { refuseFaults } from '../config/faults.ts'
 import type { Settings } from '../config/settings.ts'
+import { createDocuments, type Documents } from '../documents/documents.ts'
 import type { Deps } from './deps.ts'
 import { VERSION } from './version.ts'
 
@@ -15,7 +18,10 @@ export type ProcessContext<Listener extends string> = Deps & {
   readonly state: StateFolder
   readonly registry: MetricsRegistry
   readonly lifecycle: Lifecycle
+  /** Refused requests of all services, for `sluice logs tail --request`. */
+  readonly refusals: RefusalLog
   readonly listenerMetrics: (listener: Listener) => ListenerMetrics
+  readonly documents: Documents
 }
 
 export type ProcessOptions<Listener extends string> = {
@@ -36,13 +42,17 @@ export async function openProcess<const Listener extends string>(
   const state = await openStateFolder(settings.stateDir)
   opening.use(takeInstanceLock(state))
   const registry = opening.use(createProcessRegistry({ build: { version: VERSION } }))
+  const lifecycle = createLifecycle(drain, deps)
+  opening.use(await startDiskWatch(state.path, { clock: deps.clock, registry, lifecycle }))
   const opened = opening.move()
   return {
     ...deps,
     state,
     registry,
-    lifecycle: createLifecycle(drain, deps),
+    lifecycle,
+    refusals: createRefusalLog(deps),
     listenerMetrics: createListenerMetrics(registry, listeners),
+    documents: createDocuments(),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
 }

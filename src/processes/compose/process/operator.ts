@@ -5,8 +5,10 @@ import { startOperatorListener } from '../../../platform/http/server/operator-li
 import type { HttpServer } from '../../../platform/http/server/server.ts'
 import { printAddressPort } from '../../../platform/net/ip-range.ts'
 import { type ControlMethods, openControlSocket } from '../../../platform/process/control-socket.ts'
+import { announceProcess } from '../../../platform/process/running-processes.ts'
 import { createLogTap } from '../../../platform/telemetry/log-tap.ts'
 import type { Upstreams } from '../../../upstreams/service.ts'
+import { ENDPOINT_NAMES, type Endpoints, endpointsOf } from '../access/endpoints.ts'
 import type { AccessPart } from '../access/open-access.ts'
 import { listenerOf } from '../config/listener.ts'
 import type { Settings } from '../config/settings.ts'
@@ -15,6 +17,7 @@ import { createTopReport } from '../top/report.ts'
 import type { UsageWatch } from '../top/usage-watch.ts'
 import { logLines, parseLogRequest } from './log-lines.ts'
 import type { ProcessContext } from './open-process.ts'
+import { createSettingsReport } from './settings-report.ts'
 import { createStatusReport, type StatusReport } from './status.ts'
 
 type Address = { readonly host: string; readonly port: number }
@@ -22,18 +25,36 @@ type Address = { readonly host: string; readonly port: number }
 export type OperatorDeps = ProcessContext<'metrics'> & {
   /** What the process listens on, by the name in `sluice status`. Undefined for a service that is disabled. */
   readonly addresses: Readonly<Record<string, Address | undefined>>
+  /** What to know about a service, by the same name. */
+  readonly notes?: Readonly<Record<string, string>>
+  /** Services that are enabled but do not run, with the reason. */
+  readonly off?: Readonly<Record<string, string>>
   /** Undefined in a process without the access store. */
   readonly customers?: AccessPart
   readonly upstreams?: Upstreams
   /** Open connections of a subscription, in a process that counts them. */
   readonly connectionsOf?: (subscriptionId: string) => number
+  /** Of the sender, in a process that runs it. */
+  readonly tipAccounts?: readonly string[] | undefined
   /** Control methods of the services in this process. */
   readonly methods?: ControlMethods
 }
 
 export type Operator = AsyncDisposable & {
   readonly services: StatusReport['services']
+  /** With the ports in use. */
+  readonly endpoints: Endpoints
   beginLameDuck(): void
+}
+
+/** The response to `drain`. */
+export type Draining = {
+  readonly draining: true
+  readonly pid: number
+  /** Whether the process leaves a stop report. */
+  readonly reportsStop: boolean
+  /** Usage rows that are not in the store yet. */
+  readonly waitingRows: number
 }
 
 const NO_USAGE: Pick<UsageWatch, 'active' | 'of'> = { active: () => [], of: () => ({ calls: 0, units: 0, refused: 0 }) }
@@ -44,12 +65,22 @@ export async function openOperator(settings: Settings, deps: OperatorDeps): Prom
   await using opening = new AsyncDisposableStack()
   const server = opening.use(await openMetricsListener(settings, deps))
   const services = Object.entries({ ...deps.addresses, metrics: server.address }).flatMap(([name, address]) =>
-    address === undefined ? [] : [{ name, address: printAddressPort(address.host, address.port) }],
+    address === undefined ? [] : [serviceOf(name, address, deps.notes?.[name])],
   )
+  const off = Object.entries(deps.off ?? {}).map(([name, reason]) => ({ name, reason }))
+  const endpoints = endpointsOf(settings.config, {
+    ...Object.fromEntries(ENDPOINT_NAMES.map((name) => [name, deps.addresses[name]?.port])),
+    tipAccounts: deps.tipAccounts,
+  })
+  await publishDocuments(settings, deps, endpoints)
   const noCustomers: AccessSnapshot = Snapshot.empty()
   const snapshot = () => customers?.access.snapshot() ?? noCustomers
   const usage = customers?.usage ?? NO_USAGE
-  const status = createStatusReport({ lifecycle, clock, store: customers?.store.name ?? 'none', snapshot, services })
+  const status = createStatusReport({
+    ...{ lifecycle, clock, store: customers?.store.name ?? 'none', snapshot, services, off },
+    usage: () => customers?.access.usage.state(),
+    ending: () => customers?.access.ending(),
+  })
   const runs = (name: string): boolean => deps.addresses[name] !== undefined
   const tap = deps.logTap ?? createLogTap({ write() {} })
   opening.use(
@@ -57,6 +88,7 @@ export async function openOperator(settings: Settings, deps: OperatorDeps): Prom
       log: log.child({ part: 'control' }),
       methods: {
         status,
+        settings: createSettingsReport(settings, deps.env, endpoints),
         top: createTopReport({
           registry,
           clock,
@@ -73,8 +105,8 @@ export async function openOperator(settings: Settings, deps: OperatorDeps): Prom
           },
         }),
         logs: (params, { signal }) =>
-          logLines(tap, parseLogRequest(params), {
-            snapshot: snapshot(),
+          logLines({ log: tap, refusals: deps.refusals }, parseLogRequest(params), {
+            snapshot,
             signal,
             clock,
             ratesOf: (id) => ({ ...usage.of(id), streams: connectionsOf(id) }),
@@ -82,19 +114,54 @@ export async function openOperator(settings: Settings, deps: OperatorDeps): Prom
         drain() {
           // In the next turn of the event loop, so that the response is written before the control socket closes.
           clock.setTimer(0, () => lifecycle.stop('sluice drain'))
-          return { draining: true }
+          const waitingRows = customers?.access.usage.state().waitingRows ?? 0
+          return {
+            draining: true,
+            pid: process.pid,
+            reportsStop: customers !== undefined,
+            waitingRows,
+          } satisfies Draining
         },
         ...upstreamMethods(upstreams),
         ...deps.methods,
       },
     }),
   )
+  const { stateDir, loaded } = settings
+  opening.use(announceProcess({ pid: process.pid, state: stateDir, config: loaded.file ?? null }, deps.env))
   const opened = opening.move()
   return {
     services,
+    endpoints,
     beginLameDuck: () => server.beginLameDuck(),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
+}
+
+function serviceOf(name: string, { host, port }: Address, note: string | undefined): StatusReport['services'][number] {
+  return { name, address: printAddressPort(host, port), ...(note === undefined ? {} : { note }) }
+}
+
+/** Publishes the documents where the addresses in them are known, and reports the services without a public address. */
+async function publishDocuments(
+  { config }: Settings,
+  { documents, addresses, log }: OperatorDeps,
+  endpoints: Endpoints,
+): Promise<void> {
+  for (const { name, key } of endpoints.missing) {
+    if (addresses[name] !== undefined)
+      log.warn({ service: name, key }, 'no publicUrl configured: cards, tickets and errors name no address of it')
+  }
+  const { rpc, execution } = addresses
+  await documents.publish({
+    endpoints,
+    servers: {
+      // A listener of another process is known only by its configured address.
+      rpc: rpc === undefined && config.bundle.rpc.publicUrl === undefined ? undefined : endpoints.rpc,
+      execution: execution === undefined && config.execution.publicUrl === undefined ? undefined : endpoints.execution,
+    },
+    isServedHere: rpc !== undefined || execution !== undefined,
+  })
 }
 
 /** `/metrics`, `/healthz` and `/readyz`, as the `metrics` section of the configuration sets them up. */

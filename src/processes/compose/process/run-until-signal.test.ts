@@ -32,6 +32,42 @@ test('a signal during the start stops the process in order after the start', { t
   assert.equal(process.listenerCount('SIGTERM'), 0)
 })
 
+test('Ctrl-C aborts the start: its error is not reported, and the exit code is 130', { timeout: 5000 }, async () => {
+  const process = fakeProcess()
+  const closed: string[] = []
+  const running = runUntilSignal(process, silentLogger, async (starting) => {
+    await using opening = new AsyncDisposableStack()
+    opening.defer(() => void closed.push('opened before'))
+    await new Promise((resolve) => starting.addEventListener('abort', resolve))
+    starting.throwIfAborted()
+    throw new Error('not reached')
+  })
+  await Promise.resolve()
+  process.emit('SIGINT')
+  await running
+  assert.deepEqual(closed, ['opened before'])
+  assert.equal(process.exitCode, 130)
+})
+
+test('an error of the start without a signal is reported', { timeout: 5000 }, async () => {
+  const failing = runUntilSignal(fakeProcess(), silentLogger, () => Promise.reject(new Error('no port')))
+  await assert.rejects(failing, /no port/)
+})
+
+test('a second Ctrl-C during the start ends the process at once', { timeout: 5000 }, async () => {
+  const exited = Promise.withResolvers<void>()
+  const process = Object.assign(fakeProcess(), { exit: () => exited.resolve() })
+  const stuck = Promise.withResolvers<never>()
+  const running = runUntilSignal(process, silentLogger, () => stuck.promise)
+  for (let n = 0; n < 10; n++) await Promise.resolve()
+  process.emit('SIGINT')
+  process.emit('SIGINT')
+  await exited.promise
+  assert.equal(process.exitCode, 130)
+  stuck.reject(new Error('ended'))
+  await running
+})
+
 test('the demo card waits until the process has loaded its token', async () => {
   let revision = 1
   let changed = () => {}

@@ -21,28 +21,53 @@ type Process = SignalSource & {
 /** Time for the event loop to drain after everything is closed. */
 const LINGER_MS = 2000
 
+/** Exit code of a process that Ctrl-C ended before it was started: 128 and the number of the signal, as of every program. */
+const INTERRUPTED = 130
+
 /**
- * Starts a process and waits for its end. A signal during the start stops the process in order as soon as the start has finished.
+ * Starts a process and waits for its end. A signal during the start aborts it: what was opened is closed in order, and an error that follows from the
+ * abort is not reported. A second signal ends the process at once.
  */
-export async function runUntilSignal(process: Process, log: Logger, start: () => Promise<Started>): Promise<void> {
+export async function runUntilSignal(
+  process: Process,
+  log: Logger,
+  start: (starting: AbortSignal) => Promise<Started>,
+): Promise<void> {
   const now: { started?: Started; early?: string } = {}
+  const aborted = new AbortController()
   using _signals = watchSignals({
     source: process,
     log,
     onStop(signal) {
-      if (now.started === undefined) now.early = signal
-      else now.started.lifecycle.stop(signal)
+      if (now.started !== undefined) return now.started.lifecycle.stop(signal)
+      if (now.early !== undefined) return endNow(process, signal)
+      now.early = signal
+      log.info({ signal }, 'stopping before the start is complete')
+      aborted.abort()
     },
     onReload: async () => void (await now.started?.reload?.()),
   })
   using serviceManager = await openServiceManager({ env: process.env, pid: process.pid, clock: systemClock, log })
-  const started = await start()
+  const started = await start(aborted.signal).catch((error: unknown) => {
+    if (now.early === undefined) throw error
+  })
+  if (started === undefined) {
+    if (now.early === 'SIGINT') process.exitCode = INTERRUPTED
+    setTimeout(() => process.exit(), LINGER_MS).unref()
+    return
+  }
   now.started = started
   started.lifecycle.onDraining(() => serviceManager.stopping())
   serviceManager.ready()
   if (now.early !== undefined) started.lifecycle.stop(now.early)
   const { clean } = await started.lifecycle.stopped
-  const exitCode = clean ? (started.exitCode?.() ?? 0) : 1
+  const code = clean ? (started.exitCode?.() ?? 0) : 1
+  const exitCode = clean && now.early === 'SIGINT' ? INTERRUPTED : code
   if (exitCode !== 0) process.exitCode = exitCode
   setTimeout(() => process.exit(), LINGER_MS).unref()
+}
+
+function endNow(process: Process, signal: string): void {
+  process.exitCode = signal === 'SIGINT' ? INTERRUPTED : 1
+  process.exit()
 }

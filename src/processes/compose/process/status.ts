@@ -1,4 +1,6 @@
+import type { EndingReport } from '../../../access/ending.ts'
 import type { AccessSnapshot } from '../../../access/snapshot/snapshot.ts'
+import type { UsageState } from '../../../access/usage.ts'
 import type { Clock } from '../../../core/clock.ts'
 import type { HealthReason, HealthState, Lifecycle } from '../../../platform/process/lifecycle.ts'
 import { VERSION } from './version.ts'
@@ -15,7 +17,13 @@ export type StatusReport = {
   readonly customers: number
   readonly subscriptions: number
   readonly tokens: number
-  readonly services: readonly { readonly name: string; readonly address: string }[]
+  readonly services: readonly { readonly name: string; readonly address: string; readonly note?: string }[]
+  /** Services that are enabled but do not run. A process of an earlier version does not report them. */
+  readonly off?: readonly { readonly name: string; readonly reason: string }[]
+  /** Usage rows that are not in the store yet, those of them on the disk, and those dropped since the start. */
+  readonly usage?: Pick<UsageState, 'waitingRows' | 'spooledRows' | 'lostRows'>
+  /** Subscriptions that end within seven days. */
+  readonly ending?: EndingReport
 }
 
 export type StatusSources = {
@@ -24,13 +32,18 @@ export type StatusSources = {
   readonly store: string
   readonly snapshot: () => AccessSnapshot
   readonly services: StatusReport['services']
+  readonly off: NonNullable<StatusReport['off']>
+  readonly usage?: () => UsageState | undefined
+  readonly ending?: () => EndingReport | undefined
 }
 
 export function createStatusReport(sources: StatusSources): () => StatusReport {
-  const { lifecycle, clock, store, services } = sources
+  const { lifecycle, clock, store, services, off } = sources
   return () => {
     const { state, reasons, startedMs } = lifecycle.health()
     const snapshot = sources.snapshot()
+    const usage = sources.usage?.()
+    const ending = sources.ending?.()
     return {
       state,
       reasons,
@@ -41,6 +54,11 @@ export function createStatusReport(sources: StatusSources): () => StatusReport {
       revision: snapshot.revision,
       ...snapshot.counts(),
       services,
+      off,
+      ...(ending && { ending }),
+      ...(usage && {
+        usage: { waitingRows: usage.waitingRows, spooledRows: usage.spooledRows, lostRows: usage.lostRows },
+      }),
     }
   }
 }

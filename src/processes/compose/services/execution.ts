@@ -1,7 +1,10 @@
 import { join } from 'node:path'
 import type { Access } from '../../../access/service.ts'
+import { BlockArchive } from '../../../execution/archive/archive.ts'
 import { executionMetrics } from '../../../execution/metrics.ts'
 import { type Execution, startExecution } from '../../../execution/service.ts'
+import { openLastEvent } from '../../../execution/source/last-event.ts'
+import { SILENT_MS } from '../../../execution/source/liveness.ts'
 import { startRingSource } from '../../../execution/source/ring-source.ts'
 import { openNumberFile } from '../../../platform/files/number.ts'
 import type { MemoryGuard } from '../../../platform/process/memory-guard.ts'
@@ -17,7 +20,7 @@ export type ExecutionPartDeps = ProcessContext<'execution'> & {
   readonly memory: MemoryGuard
 }
 
-/** What outlives a restart of the service: the ring, if this process writes it, the page and the metrics. */
+/** What outlives a restart of the service: the ring, if this process writes it, the time of the last event, the page and the metrics. */
 export type ExecutionPart = AsyncDisposable & {
   start(port: number | undefined): Promise<Execution>
 }
@@ -28,22 +31,35 @@ const BLOCK_BYTES_MAX = 32 * 1024 * 1024
 /** The execution service as its section of the configuration sets it up. */
 export async function openExecution(settings: Settings, deps: ExecutionPartDeps): Promise<ExecutionPart> {
   const { config, loaded } = settings
-  const { state, access, log, clock, random, registry, listenerMetrics } = deps
+  const { state, access, log, clock, random, registry, lifecycle, listenerMetrics } = deps
   const {
     listen,
     tls,
     plaintext,
+    publicUrl: _publicUrl,
     ring: _ring,
     node: _node,
+    simulated: _simulated,
     ringStart,
     ringRead,
     enabled: _enabled,
     ...options
   } = config.execution
   const metrics = executionMetrics(registry)
-  const seqStore = openNumberFile(join(await state.folder('execution'), 'seq'))
+  const folder = await state.folder('execution')
+  const seqStore = openNumberFile(join(folder, 'seq'))
   await using opening = new AsyncDisposableStack()
+  const lastEvent = opening.use(
+    openLastEvent({
+      clock,
+      store: openNumberFile(join(folder, 'last-event')),
+      unknownAgeMs: SILENT_MS,
+      onFault: (err) => log.warn({ err, part: 'execution' }, 'the time of the last event cannot be kept on disk'),
+    }),
+  )
   const ring = opening.use(await openExecutionRing(settings, deps))
+  const archive = await openArchive(await state.folder('execution', 'blocks'), options.blocks, deps)
+  if (archive !== undefined) opening.use(archive)
   const { page } = await openPage({ names: ring.names, log })
   const opened = opening.move()
   return {
@@ -59,13 +75,20 @@ export async function openExecution(settings: Settings, deps: ExecutionPartDeps)
           registry,
           metrics,
           access,
+          refusals: deps.refusals,
           seqStore,
+          lastEvent,
+          lifecycle,
+          archive,
           page,
+          documents: deps.documents.files,
+          docsUrl: deps.documents.docsUrlOf('execution'),
           ...listenerMetrics('execution'),
           startSource: (onMessages) =>
             startRingSource(
               {
                 kind: ring.kind,
+                isSimulated: ring.isSimulated,
                 path: ring.path,
                 start: ringStart,
                 mode: ringRead,
@@ -79,5 +102,20 @@ export async function openExecution(settings: Settings, deps: ExecutionPartDeps)
       )
     },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+}
+
+/** The service runs without blocks on disk where they cannot be opened. */
+async function openArchive(
+  folder: string,
+  { diskMax: blocksMax, diskBytesMax: bytesMax }: Settings['config']['execution']['blocks'],
+  { log, clock }: Pick<ExecutionPartDeps, 'log' | 'clock'>,
+): Promise<BlockArchive | undefined> {
+  if (blocksMax === 0) return undefined
+  try {
+    return await BlockArchive.open({ folder, blocksMax, bytesMax }, { log: log.child({ part: 'execution' }), clock })
+  } catch (err) {
+    log.warn({ err, folder }, 'the blocks on disk cannot be opened; JSON-RPC has the blocks in memory only')
+    return undefined
   }
 }

@@ -25,7 +25,7 @@ export function openGateway({ config, loaded }: Settings, deps: GatewayPartDeps)
       rpc: listenerOf(rpc, loaded.folder, memory.mayAccept),
       ws: { ...listenerOf(ws, loaded.folder, memory.mayOpenStream), queryToken: ws.queryToken },
       grpc: { ...listenerOf(grpc, loaded.folder, memory.mayOpenStream), healthPerSecond: grpc.healthPerSecond },
-      wsUrl: (port) => endpointsOf(config, { ws: port }).ws ?? '',
+      wsUrl: (port) => endpointsOf(config, { ws: port }).ws,
       trustedProxies,
       cache: cache.enabled ? cache : undefined,
     },
@@ -36,8 +36,11 @@ export function openGateway({ config, loaded }: Settings, deps: GatewayPartDeps)
       clock,
       random,
       registry,
+      refusals: deps.refusals,
       listenerMetrics,
       budget: openResponseBudget(config, { clock, log, registry }),
+      documents: deps.documents.files,
+      docsUrl: deps.documents.docsUrlOf('rpc'),
     },
   )
 }

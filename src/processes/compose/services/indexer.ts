@@ -44,8 +44,8 @@ export function indexerMethods(indexer: Indexer | undefined): ControlMethods {
 
 /** The indexer as its section of the configuration sets it up. It reads from the shared nodes and keeps its data in the state folder. */
 export async function openIndexer({ config, loaded }: Settings, deps: IndexerPartDeps): Promise<Indexer> {
-  const { listen, tls, plaintext, enabled: _enabled, engine, clickhouse, ...options } = config.indexer
-  const { access, upstreams, log, clock, random, registry, listenerMetrics, env } = deps
+  const { listen, tls, plaintext, publicUrl, enabled: _enabled, engine, clickhouse, ...options } = config.indexer
+  const { access, upstreams, log, clock, random, registry, lifecycle, listenerMetrics, env } = deps
   return startIndexer(
     options,
     {
@@ -54,7 +54,7 @@ export async function openIndexer({ config, loaded }: Settings, deps: IndexerPar
       ...(engine === 'clickhouse' && clickhouse !== undefined
         ? await clickHouseOf(clickhouse, { env, folder: loaded.folder })
         : {}),
-      displayName: config.host,
+      displayName: publicUrl === undefined ? (config.host ?? '127.0.0.1') : new URL(publicUrl).hostname,
     },
     {
       access,
@@ -63,6 +63,8 @@ export async function openIndexer({ config, loaded }: Settings, deps: IndexerPar
       clock,
       random,
       registry,
+      lifecycle,
+      refusals: deps.refusals,
       listenerMetrics: listenerMetrics('indexer'),
     },
   )

@@ -3,7 +3,7 @@ import type { Logger } from '../../../platform/telemetry/logger.ts'
 import { createAskNode } from '../../../sender/dispatch/node-call.ts'
 import type { LeaderRange } from '../../../shreds/relay/leaders.ts'
 import type { LeaderSchedule } from '../../../shreds/service.ts'
-import type { Upstream } from '../../../upstreams/service.ts'
+import type { Upstream } from '../../../upstreams/started-pool.ts'
 
 /** The leader schedule from the upstream nodes: this epoch, and the next one when it is available. */
 export type FollowedLeaders = LeaderSchedule & {

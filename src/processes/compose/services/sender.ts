@@ -1,15 +1,18 @@
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
+import { messageOf } from '../../../core/error.ts'
 import { openAppendFile } from '../../../platform/files/append.ts'
 import type { ControlMethods } from '../../../platform/process/control-socket.ts'
 import type { MemoryGuard } from '../../../platform/process/memory-guard.ts'
 import { type Sender, startSender } from '../../../sender/service.ts'
+import { TipLedger } from '../../../sender/tips/ledger.ts'
+import { openLedgerFile } from '../../../sender/tips/ledger-file.ts'
 import type { Upstreams } from '../../../upstreams/service.ts'
 import { listenerOf } from '../config/listener.ts'
 import type { Settings } from '../config/settings.ts'
 import type { ProcessContext } from '../process/open-process.ts'
 import { VERSION } from '../process/version.ts'
-import { openIdentity, openTipAccounts } from './tip-keys.ts'
+import { hasTipKeys, openIdentity, openTipAccounts } from './tip-keys.ts'
 
 export type SenderPartDeps = ProcessContext<'sender'> & {
   readonly upstreams: Upstreams
@@ -19,16 +22,23 @@ export type SenderPartDeps = ProcessContext<'sender'> & {
 /** One core is reserved for the event loop; beyond this many threads the event loop is the bottleneck. */
 const CHECK_THREADS_MAX = 4
 
+const KEEP_TIP_KEYS =
+  'tip wallets were created: they own every tip that is paid, and cannot be made again; back them up with: sluice backup FILE'
+
 /** TPU Sender as the `sender` section of the configuration sets it up, with its keys and journal in the state folder. */
 export async function openSender({ config, loaded }: Settings, deps: SenderPartDeps): Promise<Sender> {
   const { state, upstreams, log, clock, random, registry, lifecycle, env, listenerMetrics } = deps
   await using opening = new AsyncDisposableStack()
-  const { listen, tls, plaintext, enabled: _enabled, ...options } = config.sender
+  const { listen, tls, plaintext, publicUrl: _publicUrl, enabled: _enabled, ...options } = config.sender
   const keysDir = await state.folder('keys')
+  const isNew = options.tipAccounts.length === 0 && !hasTipKeys(keysDir)
   const tipAccounts = options.tipAccounts.length > 0 ? options.tipAccounts : await openTipAccounts(keysDir, random)
+  if (isNew) log.warn({ part: 'sender', folder: keysDir }, KEEP_TIP_KEYS)
   const folder = await state.folder('sender')
   const journalMode = options.journalSync ? 'write-through' : 'write'
   const journal = async (name: string) => opening.use(await openAppendFile(join(folder, name), journalMode))
+  const tipLedger = await openTipLedger(folder, deps)
+  if (tipLedger !== undefined) opening.use(tipLedger)
   const identityFile = options.quic.identity === undefined ? undefined : resolve(loaded.folder, options.quic.identity)
   const sender = opening.use(
     await startSender(
@@ -40,6 +50,7 @@ export async function openSender({ config, loaded }: Settings, deps: SenderPartD
       {
         upstream: upstreams.of(undefined),
         journalFiles: [await journal('journal-0'), await journal('journal-1')],
+        tipLedger,
         checkThreads: Math.min(CHECK_THREADS_MAX, Math.max(1, availableParallelism() - 1)),
         identity: options.quic.enabled ? await openIdentity(keysDir, identityFile, random) : undefined,
         log,
@@ -50,12 +61,32 @@ export async function openSender({ config, loaded }: Settings, deps: SenderPartD
         env,
         folder: loaded.folder,
         version: VERSION,
+        refusals: deps.refusals,
         listenerMetrics: listenerMetrics('sender'),
+        docsUrl: deps.documents.docsUrlOf('sender'),
       },
     ),
   )
   const opened = opening.move()
   return { ...sender, [Symbol.asyncDispose]: () => opened.disposeAsync() }
+}
+
+/** The sender runs without its ledger where that cannot be opened, and reports it: transactions are not refused for it. */
+async function openTipLedger(
+  folder: string,
+  { log, clock, random, lifecycle }: SenderPartDeps,
+): Promise<TipLedger | undefined> {
+  const onFailure = (error: unknown) => {
+    log.error({ err: error, folder }, 'the tip ledger cannot be written')
+    lifecycle.degraded('sender', `the tip ledger cannot be written: ${messageOf(error)}`)
+  }
+  try {
+    const database = await openLedgerFile(folder, { clock, random })
+    return await TipLedger.open({ database, clock, onFailure, onRecovery: () => lifecycle.recovered('sender') })
+  } catch (error) {
+    onFailure(error)
+    return undefined
+  }
 }
 
 export function senderMethods(sender: Sender | undefined): ControlMethods {

@@ -18,7 +18,7 @@ export type SuperviseExecutionDeps = {
   readonly log: Logger
   readonly clock: Clock
   readonly random: Random
-  readonly lifecycle: Pick<Lifecycle, 'degraded' | 'recovered'>
+  readonly lifecycle: Pick<Lifecycle, 'degraded'>
   /** Starts the service; `port` is the one of the first start, undefined at that one. */
   readonly start: (port: number | undefined) => Promise<Execution>
 }
@@ -34,9 +34,8 @@ export async function superviseExecution(deps: SuperviseExecutionDeps): Promise<
 
   async function open(events: InstanceEvents): Promise<AsyncDisposable & { readonly execution: Execution }> {
     const execution = await deps.start(address?.port)
-    if (address !== undefined) lifecycle.recovered('execution')
     address ??= execution.address
-    void execution.ended.then(() => events.failed(new Error('the event ring was silent for 30 s')))
+    void execution.ended.then(() => events.failed(new Error('no event for 30 s')))
     return {
       execution,
       async [Symbol.asyncDispose]() {
@@ -53,7 +52,8 @@ export async function superviseExecution(deps: SuperviseExecutionDeps): Promise<
       random,
       start: (events) => openSupervised(events, () => open(events)),
       onRestart({ error, delayMs, failedStarts }) {
-        lifecycle.degraded('execution', failedStarts === 0 ? error.message : 'it could not be started')
+        // The service itself reports a silent source, and that it has recovered.
+        if (failedStarts > 0) lifecycle.degraded('execution', 'it could not be started')
         log.warn({ err: error, delayMs }, 'the execution service is restarted')
       },
     },

@@ -1,7 +1,11 @@
+import type { Localnet } from '../../../localnet/service.ts'
 import type { ControlMethods } from '../../../platform/process/control-socket.ts'
 import { startUpstreams, type Upstreams } from '../../../upstreams/service.ts'
+import type { NodeChange } from '../../../upstreams/started-pool.ts'
+import type { Config } from '../config/config.ts'
 import type { Settings } from '../config/settings.ts'
 import type { ProcessContext } from '../process/open-process.ts'
+import { isChainEmbedded, nodesOf } from './embedded-chain.ts'
 
 /** The pool of nodes that the configuration lists, or of these nodes instead. */
 export function openUpstreams(
@@ -13,6 +17,18 @@ export function openUpstreams(
     { ...config.upstreams, nodes },
     { log, clock, random, registry, env, folder: loaded.folder, lifecycle },
   )
+}
+
+/** Applies the nodes of a reloaded configuration. The embedded chain starts and stops only with the process. */
+export function reloadNodes(
+  started: Config,
+  upstreams: Upstreams,
+  chain: Localnet | undefined,
+): (next: Settings) => Promise<NodeChange[]> | undefined {
+  return ({ config: next }) =>
+    isChainEmbedded(next) === isChainEmbedded(started)
+      ? upstreams.reload({ ...next.upstreams, nodes: nodesOf(next, chain) })
+      : undefined
 }
 
 export function upstreamMethods(upstreams: Upstreams | undefined): ControlMethods {

@@ -55,7 +55,8 @@ export type SenderFigures = {
 }
 export type IndexerFigures = {
   readonly headSlot: number
-  readonly tipSlot: number
+  /** Null while it is unknown. */
+  readonly tipSlot: number | null
   readonly blocks: number
   readonly queries: number
   readonly running: number
@@ -68,6 +69,8 @@ export type ExecutionFigures = {
   readonly frames: number
   readonly lagEvents: number
   readonly gaps: number
+  /** The data is made up by the simulated chain. */
+  readonly simulated: boolean
 }
 export type SubscriptionFigures = {
   readonly id: string
@@ -165,11 +168,16 @@ function senderFigures({ sum, by }: MetricSum): SenderFigures {
 function indexerFigures({ sum }: MetricSum): IndexerFigures {
   return {
     headSlot: sum('sluice_indexer_head_slot'),
-    tipSlot: sum('sluice_indexer_tip_slot'),
+    tipSlot: knownOrNull(sum('sluice_indexer_tip_slot')),
     blocks: sum('sluice_indexer_blocks_total'),
     queries: sum('sluice_indexer_queries_total'),
     running: sum('sluice_indexer_running_queries'),
   }
+}
+
+/** JSON has no NaN. */
+function knownOrNull(value: number): number | null {
+  return Number.isNaN(value) ? null : value
 }
 
 function executionFigures({ sum }: MetricSum): ExecutionFigures {
@@ -181,6 +189,7 @@ function executionFigures({ sum }: MetricSum): ExecutionFigures {
     frames: sum('sluice_execution_ws_delivered_total'),
     lagEvents: sum('sluice_execution_ring_lag_events'),
     gaps: sum('sluice_execution_ring_gaps_total'),
+    simulated: sum('sluice_execution_simulated') > 0,
   }
 }
 

@@ -16,6 +16,7 @@ export function makeReport(changes: Partial<TopReport> = {}): TopReport {
       subscriptions: 4,
       tokens: 4,
       services: [],
+      off: [],
     },
     process: { memoryBytes: 200 * 1024 * 1024, cpuSeconds: 5, loopDelaySeconds: 0.004, descriptors: 60 },
     calls: { rpc: 100, ws: 10 },
@@ -25,7 +26,16 @@ export function makeReport(changes: Partial<TopReport> = {}): TopReport {
     shreds: { received: 10, sent: 20, dropped: 0, destinations: 2, newestSlot: 1234, alarms: [] },
     sender: { accepted: 4, refused: 1, landed: 3, expired: 0, pending: 1, tipLamports: 1_000_000 },
     indexer: { headSlot: 1230, tipSlot: 1234, blocks: 5, queries: 2, running: 0 },
-    execution: { tps: 812, blockNumber: 77, ageSeconds: 0.2, clients: 2, frames: 40, lagEvents: 0, gaps: 0 },
+    execution: {
+      tps: 812,
+      blockNumber: 77,
+      ageSeconds: 0.2,
+      clients: 2,
+      frames: 40,
+      lagEvents: 0,
+      gaps: 0,
+      simulated: false,
+    },
     upstreams: [
       {
         name: 'main',

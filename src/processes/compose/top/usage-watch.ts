@@ -54,8 +54,8 @@ export function watchUsage(store: AccessStore, { clock }: { clock: Clock }): Usa
   return {
     store: {
       ...store,
-      async addUsage(rows, lastUsed) {
-        await store.addUsage(rows, lastUsed)
+      async addUsage(rows, lastUsed, mark) {
+        await store.addUsage(rows, lastUsed, mark)
         note(rows)
       },
     },

@@ -1,0 +1,54 @@
+import { type DocsUrl, ERRORS } from '../../../contract/errors.ts'
+import { isLoopbackName } from '../../../contract/public-url.ts'
+import type { StaticFile, StaticFiles } from '../../../platform/http/server/static-file.ts'
+import type { Endpoints } from '../access/endpoints.ts'
+import { renderDocuments } from './render-documents.ts'
+
+/** The servers that serve the documents. */
+export type DocumentServer = 'rpc' | 'execution'
+
+export type Documents = {
+  /** The files under `/docs`; none before `publish`. */
+  readonly files: StaticFiles
+  /** Page URLs for the errors of a server; that server itself is preferred if it serves documents. */
+  docsUrlOf(server: DocumentServer | 'sender'): DocsUrl
+  /**
+   * Called when the addresses are known. `servers` are the addresses at which documents are served; they come from the configuration or from a loopback
+   * listener, never from a request: a `Host` header would let a stranger choose where the links of an error lead.
+   */
+  publish(published: Published): Promise<void>
+}
+
+export type Published = {
+  readonly endpoints: Endpoints
+  readonly servers: { readonly [server in DocumentServer]?: string | undefined }
+  /** False in a process without such a server. */
+  readonly isServedHere: boolean
+}
+
+/** The documents of a process: made before its servers, published when it is known where they listen. */
+export function createDocuments(): Documents {
+  let files: ReadonlyMap<string, StaticFile> = new Map()
+  let servers: Published['servers'] = {}
+  let endpoints: Endpoints = { missing: [] }
+  return {
+    files: (path) => files.get(path),
+    docsUrlOf(server) {
+      const order = server === 'execution' ? (['execution', 'rpc'] as const) : (['rpc', 'execution'] as const)
+      return (code) => {
+        // A loopback address is of use to clients of a loopback listener; to others it would reveal an internal port.
+        const isOwnLoopback = isLoopback(endpoints[server])
+        const base = order.map((one) => servers[one]).find((url) => url && (isOwnLoopback || !isLoopback(url)))
+        return base && `${base}/docs/errors/${Object.hasOwn(ERRORS, code) ? code : 'internal'}`
+      }
+    },
+    async publish(published) {
+      ;({ servers, endpoints } = published)
+      if (published.isServedHere) files = await renderDocuments(published.endpoints)
+    },
+  }
+}
+
+function isLoopback(url: string | undefined): boolean {
+  return url !== undefined && isLoopbackName(new URL(url).hostname)
+}
