@@ -28,6 +28,32 @@ export function parseSince(text: string, nowMs: number): number {
   )
 }
 
+/** The end of a past period: the end of a UTC day, or a time span before now. */
+export function parsePastUntil(text: string, nowMs: number): number {
+  const spanMs = parseDuration(text)
+  if (spanMs !== undefined && spanMs > 0) return nowMs - spanMs
+  const dayMs = parseDay(text)
+  if (dayMs !== undefined) return dayMs + DAY_MS
+  throw new ServiceError(
+    'invalid-value',
+    `"${text}" is not a valid last day: write a day such as 2027-01-31 or a time span before now such as 7d`,
+  )
+}
+
+/** A calendar month in UTC, from its first to the first of the next month. */
+export function parseMonth(text: string): { readonly fromMs: number; readonly toMs: number } {
+  const fromMs = parseDay(`${text}-01`)
+  if (fromMs === undefined)
+    throw new ServiceError('invalid-value', `"${text}" is not a month: write a year and a month such as 2027-01`)
+  const first = new Date(fromMs)
+  return { fromMs, toMs: Date.UTC(first.getUTCFullYear(), first.getUTCMonth() + 1, 1) }
+}
+
+/** The start of the UTC day. */
+export function dayStart(ms: number): number {
+  return Math.floor(ms / DAY_MS) * DAY_MS
+}
+
 function parseDay(text: string): number | undefined {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return undefined
   const dayMs = Date.parse(`${text}T00:00:00Z`)
@@ -39,7 +65,11 @@ export function printTime(ms: number): string {
   return new Date(ms).toISOString().replace('T', ' ').slice(0, 19)
 }
 
+export function printDay(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 10)
+}
+
 /** The last day of a subscription, given the end of that day. */
 export function printUntil(validUntil: number | null): string {
-  return validUntil === null ? 'no end' : new Date(validUntil - 1).toISOString().slice(0, 10)
+  return validUntil === null ? 'no end' : printDay(validUntil - 1)
 }

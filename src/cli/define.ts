@@ -15,6 +15,9 @@ export type CommonFlags = {
 /** Flags of commands that change customers. */
 export type ChangeFlags = CommonFlags & { readonly dryRun?: boolean }
 
+/** Flags of commands that may be the first on a new store. */
+export type FirstFlags = ChangeFlags & { readonly createStore?: boolean }
+
 /** Flags of commands that interrupt live service. */
 export type CutFlags = ChangeFlags & { readonly yes?: boolean }
 
@@ -35,12 +38,32 @@ const optionalSwitch = (brief: string) => ({ kind: 'boolean', optional: true, wi
 export const flag = { text: optionalText, switch: optionalSwitch }
 
 export const commonFlags = {
-  config: optionalText('Config file (default ./sluice.toml if it exists)', 'FILE'),
-  state: optionalText('State folder (default ./.sluice)', 'DIR'),
+  config: optionalText('Config file (default: of the running process, or ./sluice.toml)', 'FILE'),
+  state: optionalText('State folder (default: of the running process, or ./.sluice)', 'DIR'),
   json: optionalSwitch('Print JSON'),
 } as const
 
+/** Flags of commands that run a process. */
+export type ServiceFlags = CommonFlags & { readonly log?: 'text' | 'json' }
+
+export const serviceFlags = {
+  config: optionalText('Config file (default ./sluice.toml, then /etc/sluice/sluice.toml, if it exists)', 'FILE'),
+  state: optionalText('State folder (default: state of the config file, then ./.sluice)', 'DIR'),
+  json: optionalSwitch('Print JSON'),
+  log: {
+    kind: 'enum',
+    values: ['text', 'json'],
+    optional: true,
+    brief: 'Format of the log (default: text on a terminal, else json)',
+  },
+} as const
+
 export const changeFlags = { ...commonFlags, dryRun: optionalSwitch('Validate only, change nothing') } as const
+
+export const firstFlags = {
+  ...changeFlags,
+  createStore: optionalSwitch('Make the access store if there is none'),
+} as const
 
 export const cutFlags = { ...changeFlags, yes: optionalSwitch('Skip the confirmation') } as const
 

@@ -1,5 +1,7 @@
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { ExitCode } from '@stricli/core'
-import { docsUrl, errorEntry } from '../contract/errors.ts'
+import { ERRORS, errorEntry } from '../contract/errors.ts'
 import { messageOf, ServiceError } from '../core/error.ts'
 
 /** An error as `--json` prints it. */
@@ -15,6 +17,12 @@ export function cliErrorOf(error: unknown): CliError {
     docs_url: docsUrl(code),
     retryable: entry.retryable,
   }
+}
+
+/** The entry of an error in the documents of this installation: the command line works without a server. */
+export function docsUrl(code: string): string {
+  const page = pathToFileURL(join(import.meta.dirname, '../../docs/errors.md'))
+  return `${page.href}#${Object.hasOwn(ERRORS, code) ? code : 'internal'}`
 }
 
 /** The entry in `contract/errors.ts` addresses customers and refers them to the operator. */

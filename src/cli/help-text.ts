@@ -4,8 +4,7 @@ import {
   formatMessageForArgumentScannerError,
   text_en,
 } from '@stricli/core'
-import { docsUrl } from '../contract/errors.ts'
-import { cliErrorOf, formatError } from './errors.ts'
+import { cliErrorOf, docsUrl, formatError } from './errors.ts'
 
 /** Read from `argv` before flags are parsed, so that parse errors are JSON too. */
 function wantsJson(argv: readonly string[]): boolean {

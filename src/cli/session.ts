@@ -5,13 +5,15 @@ import type { Provisioning } from '../access/provisioning/context.ts'
 import type { Subscription } from '../access/store/model.ts'
 import type { AccessStore } from '../access/store/store.ts'
 import type { Limits } from '../contract/limits.ts'
-import { ServiceError } from '../core/error.ts'
+import { isServiceError, ServiceError } from '../core/error.ts'
 import { systemClock } from '../platform/process/clock.ts'
 import { secureRandom } from '../platform/process/random.ts'
-import { openAccessStore } from '../processes/compose/access/open-store.ts'
-import { loadSettings, type Settings } from '../processes/compose/config/settings.ts'
+import { openAccessStore, sqliteStoreFile } from '../processes/compose/access/open-store.ts'
+import type { Settings } from '../processes/compose/config/settings.ts'
 import { currentActor } from '../processes/compose/process/deps.ts'
 import type { ChangeFlags, CliContext, CommonFlags } from './define.ts'
+import { findSettings } from './find-settings.ts'
+import { runningElsewhere } from './locate.ts'
 import { printJson, write } from './output/print.ts'
 
 /** The access store and settings of one command. */
@@ -25,21 +27,21 @@ export type Session = Settings &
     limitsOf(subscription: Subscription): Limits
   }
 
-/** Opens the store for a command. With `read` it never creates a state folder. */
+/** Opens the store for a command. Only `create` makes a store or a state folder where there is none; `read` is for commands that change nothing. */
 export async function openSession(
   context: CliContext,
   flags: CommonFlags,
-  mode: 'read' | 'write' = 'write',
+  mode: 'read' | 'write' | 'create' = 'write',
 ): Promise<Session> {
-  const settings = await loadSettings(context, flags)
-  const { config, stateDir, plans } = settings
-  const { store: options } = config.access
-  if (mode === 'read' && options.engine === 'sqlite' && !isThere(join(stateDir, options.file))) {
-    throw new ServiceError('not-found', `there is no access store in ${stateDir}`, {
-      fix: 'Start Sluice once (sluice serve), add a customer, or set the state folder with --state DIR.',
-    })
-  }
-  const store = await openAccessStore(settings, { env: context.process.env, check: 'quick' })
+  const settings = await findSettings(context, flags)
+  const { stateDir, plans } = settings
+  if (mode !== 'create') refuseMissing(context, settings, mode)
+  const env = context.process.env
+  const store = await openAccessStore(settings, { env, check: 'quick', create: mode === 'create' }).catch(
+    (error: unknown) => {
+      throw isServiceError(error, 'not-found') ? noStore(context, stateDir, error.message) : error
+    },
+  )
   const nowMs = systemClock.nowMs()
   return {
     ...settings,
@@ -58,10 +60,27 @@ export async function openSession(
   }
 }
 
+/** A command in the wrong folder must not make an empty store there, and not even a state folder. */
+function refuseMissing(context: CliContext, { config, stateDir }: Settings, mode: 'read' | 'write'): void {
+  const { store } = config.access
+  const path = store.engine === 'sqlite' ? sqliteStoreFile(stateDir, store.file) : stateDir
+  if (isThere(path)) return
+  // An audit log without its store is a loss, which opening the store reports.
+  if (mode === 'write' && isThere(join(stateDir, 'audit.log'))) return
+  const what = store.engine === 'sqlite' ? 'access store' : 'access store of this machine, no state folder'
+  throw noStore(context, stateDir, `there is no ${what} at ${path}: is this the right folder?`)
+}
+
+function noStore(context: CliContext, stateDir: string, message: string): ServiceError {
+  return new ServiceError('not-found', message, {
+    fix: `Name the state folder with --state DIR, or the configuration with --config FILE.${runningElsewhere(context, stateDir)} A new store is made by sluice serve, by sluice init, or by sluice customer add with --create-store.`,
+  })
+}
+
 /** Throws if the folder is not readable, so that this is not mistaken for a missing file. */
 function isThere(file: string): boolean {
   try {
-    return statSync(file).isFile()
+    return statSync(file) !== undefined
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== 'EACCES') return false
     throw new ServiceError('state-unwritable', `${dirname(file)} is not readable by this user`, {
@@ -69,6 +88,12 @@ function isThere(file: string): boolean {
       cause,
     })
   }
+}
+
+/** Prints a changed record as JSON, or what changed as a sentence. */
+export function reportChange(context: CliContext, flags: ChangeFlags, record: object, sentence: string): void {
+  if (flags.json === true) printJson(context, record)
+  else done(context, flags, sentence)
 }
 
 /** Prints the result of a command that changes something. */

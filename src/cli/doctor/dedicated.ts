@@ -1,3 +1,4 @@
+import { isRemovedNode } from '../../access/provisioning/nodes.ts'
 import type { AccessStore } from '../../access/store/store.ts'
 import { ServiceError } from '../../core/error.ts'
 import { systemClock } from '../../platform/process/clock.ts'
@@ -5,7 +6,7 @@ import { secureRandom } from '../../platform/process/random.ts'
 import type { Config } from '../../processes/compose/config/config.ts'
 import { bad, type Finding, ok } from '../../processes/compose/config/finding.ts'
 import { checkNode } from '../../upstreams/check-node.ts'
-import { dedicatedSpec } from '../../upstreams/service.ts'
+import { dedicatedSpec } from '../../upstreams/node-spec.ts'
 
 const CHECK = 'dedicated node'
 
@@ -15,7 +16,9 @@ export async function checkDedicated(
   { upstreams }: Config,
   sources: { readonly env: NodeJS.ProcessEnv; readonly folder: string },
 ): Promise<Finding[]> {
-  const nodes = (await store.list('nodes')).toSorted((a, b) => a.name.localeCompare(b.name))
+  const nodes = (await store.list('nodes'))
+    .filter((node) => !isRemovedNode(node))
+    .toSorted((a, b) => a.name.localeCompare(b.name))
   const deps = { clock: systemClock, random: secureRandom }
   const findings = await Promise.all(
     nodes.map(async (node): Promise<Finding[]> => {

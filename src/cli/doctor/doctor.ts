@@ -6,6 +6,7 @@ import { systemClock } from '../../platform/process/clock.ts'
 import { checkListeners } from '../../processes/compose/config/check-listeners.ts'
 import { type Config, configSchema } from '../../processes/compose/config/config.ts'
 import { bad, type Finding, ok } from '../../processes/compose/config/finding.ts'
+import type { SettingsSource } from '../find-settings.ts'
 import { checkClockSync, checkMachine } from './machine.ts'
 import { checkEventRing } from './ring.ts'
 import { checkSecrets } from './secrets.ts'
@@ -15,11 +16,7 @@ import { checkShreds } from './shreds.ts'
 import { checkState } from './state.ts'
 import { checkUpstreams } from './upstreams.ts'
 
-export type CheckInput = {
-  readonly stateDir: string
-  readonly configFile: string | undefined
-  readonly env: NodeJS.ProcessEnv
-}
+export type CheckInput = Pick<SettingsSource, 'stateDir' | 'configFile' | 'env' | 'running'>
 
 /** All checks, from the machine up. Checks that depend on a failed one are skipped. */
 export async function examine(input: CheckInput): Promise<Finding[]> {
@@ -27,7 +24,7 @@ export async function examine(input: CheckInput): Promise<Finding[]> {
   const loaded = await readConfig(input, findings)
   if (loaded === undefined) return findings
   const config = loaded.value
-  findings.push(...(await checkSecrets(loaded, input.env)))
+  findings.push(...(await checkSecrets(loaded, input.env, { isRunning: input.running !== undefined })))
   findings.push(...(await checkListeners(config, loaded.folder, input.stateDir)))
   const { findings: ofState, newestAuditMs } = await checkState({
     ...input,
@@ -47,8 +44,10 @@ export async function examine(input: CheckInput): Promise<Finding[]> {
 async function readConfig(input: CheckInput, findings: Finding[]): Promise<LoadedConfig<Config> | undefined> {
   try {
     const loaded = await loadConfig({ schema: configSchema, env: input.env, file: input.configFile })
-    findings.push(ok('config', loaded.file ?? 'no file, all defaults apply'))
-    return loaded
+    const { running } = input
+    const ofProcess = running === undefined ? '' : `, of the running process ${running.pid}`
+    findings.push(ok('config', `${loaded.file ?? 'no file, all defaults apply'}${ofProcess}`))
+    return running === undefined ? loaded : { ...loaded, folder: running.folder }
   } catch (error) {
     if (error instanceof ConfigError)
       findings.push(

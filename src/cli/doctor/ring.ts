@@ -1,12 +1,15 @@
 import { resolve } from 'node:path'
 import { checkRing } from '../../execution/source/check-ring.ts'
 import { systemClock } from '../../platform/process/clock.ts'
-import type { Config } from '../../processes/compose/config/config.ts'
+import { type Config, EXECUTION_OFF, executionSource } from '../../processes/compose/config/config.ts'
 import { bad, type Finding, ok, warn } from '../../processes/compose/config/finding.ts'
 
 /** The configured event ring: it exists, is readable, has a known layout and advances. */
-export async function checkEventRing({ execution }: Config, folder: string): Promise<Finding[]> {
-  if (!execution.enabled || execution.ring === undefined) return []
+export async function checkEventRing(config: Config, folder: string): Promise<Finding[]> {
+  const { execution } = config
+  if (!execution.enabled) return []
+  if (executionSource(config) === undefined) return [ok('execution', `off: ${EXECUTION_OFF}`)]
+  if (execution.ring === undefined) return []
   const path = resolve(folder, execution.ring)
   const check = await checkRing(path, systemClock)
   if (check.ok) return [ok('ring', `${path} advances (${check.seqno})`)]

@@ -17,7 +17,10 @@ test('checks tip accounts, the identity file and the paths of a running sender',
     )
   assert.deepEqual(await look({ enabled: false }), [])
   assert.match((await look({})).join(), /^ok tip accounts: none yet/)
-  assert.deepEqual(await look({ tipAccounts: [TIP] }), ['ok tip accounts: 1 in the config'])
+  assert.match(
+    (await look({ tipAccounts: [TIP] })).join(),
+    /^ok tip accounts: 1 in the config; their keys are not in the backup/,
+  )
 
   const quic = { identity: 'identity.json' }
   assert.match(

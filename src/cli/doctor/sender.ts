@@ -16,10 +16,23 @@ export async function checkSender(config: Config, folder: string, stateDir: stri
   return [checkTipAccounts(config, stateDir), ...(await checkIdentity(config, folder)), ...(await checkWays(stateDir))]
 }
 
-function checkTipAccounts({ sender }: Config, stateDir: string): Finding {
-  if (sender.tipAccounts.length > 0) return ok('tip accounts', `${sender.tipAccounts.length} in the config`)
-  if (hasTipKeys(join(stateDir, 'keys'))) return ok('tip accounts', 'five keys in the state folder')
-  return ok('tip accounts', 'none yet; the first start creates five keys in the state folder')
+function checkTipAccounts({ sender, access }: Config, stateDir: string): Finding {
+  if (sender.tipAccounts.length > 0)
+    return ok(
+      'tip accounts',
+      `${sender.tipAccounts.length} in the config; their keys are not in the backup of Sluice unless in keys/`,
+    )
+  const keysDir = join(stateDir, 'keys')
+  if (access.store.engine === 'postgres') {
+    return warn(
+      'tip accounts',
+      'this machine has tip accounts of its own; other machines on the same store have others',
+      'sluice tip accounts   # on one machine, then the same sender.tipAccounts in the config of each',
+    )
+  }
+  if (hasTipKeys(keysDir))
+    return ok('tip accounts', `five keys in ${keysDir}: they own the tips, keep them with sluice backup FILE`)
+  return ok('tip accounts', `none yet; the first start creates five keys in ${keysDir}, which must be kept`)
 }
 
 async function checkIdentity({ sender }: Config, folder: string): Promise<Finding[]> {
@@ -55,7 +68,7 @@ async function checkWays(stateDir: string): Promise<Finding[]> {
     return [
       bad(
         'sender paths',
-        'no path to a leader is open: transactions are refused with -32005',
+        'no path to a leader is open: transactions are refused with -32503',
         'sluice upstream list   # then repair a node',
       ),
     ]

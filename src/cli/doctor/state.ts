@@ -9,7 +9,7 @@ import { errorEntry } from '../../contract/errors.ts'
 import { ServiceError } from '../../core/error.ts'
 import type { LoadedConfig } from '../../platform/config/file.ts'
 import { openStateFolder } from '../../platform/files/state-folder.ts'
-import { openAccessStore } from '../../processes/compose/access/open-store.ts'
+import { openAccessStore, sqliteStoreFile } from '../../processes/compose/access/open-store.ts'
 import type { Config } from '../../processes/compose/config/config.ts'
 import { bad, type Finding, ok, warn } from '../../processes/compose/config/finding.ts'
 import { checkDedicated } from './dedicated.ts'
@@ -22,13 +22,15 @@ export type StateToCheck = {
   readonly env: NodeJS.ProcessEnv
 }
 
+const START_OR_NAME = 'sluice serve   # makes it; if Sluice runs in another folder, add --state DIR'
+
 /** The state folder, the access store, its audit chain and its records. */
 export async function checkState(
   of: StateToCheck,
 ): Promise<{ findings: Finding[]; newestAuditMs: number | undefined }> {
   const { stateDir } = of
   if (!existsSync(stateDir)) {
-    return { findings: [warn('state', `${stateDir} does not exist yet`, 'sluice serve')], newestAuditMs: undefined }
+    return { findings: [warn('state', `${stateDir} does not exist yet`, START_OR_NAME)], newestAuditMs: undefined }
   }
   const findings: Finding[] = []
   try {
@@ -39,16 +41,16 @@ export async function checkState(
     return { findings: [bad('state', error.message, error.fix ?? `chmod 700 ${stateDir}`)], newestAuditMs: undefined }
   }
   const { store: position } = of.loaded.value.access
-  const file = position.engine === 'sqlite' ? join(stateDir, position.file) : undefined
+  const file = position.engine === 'sqlite' ? sqliteStoreFile(stateDir, position.file) : undefined
   // The check must not create a store. A store that was deleted still has its audit log, and opening it reports that.
   if (file !== undefined && !existsSync(file) && !existsSync(join(stateDir, 'audit.log'))) {
-    findings.push(warn('store', `${file} does not exist yet`, 'sluice customer add NAME'))
+    findings.push(warn('store', `${file} does not exist yet`, START_OR_NAME))
     return { findings, newestAuditMs: undefined }
   }
   try {
     await using store = await openAccessStore(
       { config: of.loaded.value, loaded: of.loaded, stateDir },
-      { env: of.env, check: 'full' },
+      { env: of.env, check: 'full', create: false },
     )
     findings.push(...(await checkStore(store)))
     const audit = await checkAudit(store)

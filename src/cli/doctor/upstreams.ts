@@ -4,7 +4,7 @@ import { secureRandom } from '../../platform/process/random.ts'
 import type { Config } from '../../processes/compose/config/config.ts'
 import { bad, type Finding, ok, warn } from '../../processes/compose/config/finding.ts'
 import { checkNode, findPoolFaults, type NodeCheck } from '../../upstreams/check-node.ts'
-import { sharedSpec } from '../../upstreams/service.ts'
+import { sharedSpec } from '../../upstreams/node-spec.ts'
 
 /** Whether each node responds on each of its endpoints, and whether all are on the same chain, version and slot. */
 export async function checkUpstreams(
@@ -39,7 +39,24 @@ export async function checkUpstreams(
   const fix = 'remove the node that differs from upstreams.nodes, or update it'
   for (const { level, message: reason } of faults)
     findings.push(level === 'bad' ? bad('pool', reason, fix) : warn('pool', reason, fix))
-  if (faults.length === 0 && known.length > 1)
+  const silent = upstreams.nodes.filter(({ name }) => !known.some((check) => check.name === name && isCompared(check)))
+  if (silent.length > 0 && upstreams.nodes.length > 1) {
+    const names = silent.map(({ name }) => name).join(', ')
+    const message = `${upstreams.nodes.length - silent.length} of ${upstreams.nodes.length} nodes can serve calls; not compared: ${names}`
+    findings.push(
+      warn(
+        'pool',
+        message,
+        `sluice upstream test ${silent[0]?.name}   # then repair it, or remove it from upstreams.nodes`,
+      ),
+    )
+  } else if (faults.length === 0 && known.length > 1)
     findings.push(ok('pool', 'all nodes are on the same chain, version and slot'))
   return findings
+}
+
+/** Whether the node reported what the nodes of a pool have in common. A node without JSON-RPC has nothing to compare. */
+function isCompared({ servers, genesis, slot }: NodeCheck): boolean {
+  const hasRpc = servers.some(({ server }) => server === 'rpc')
+  return servers.every(({ isGood }) => isGood) && (!hasRpc || (genesis !== undefined && slot !== undefined))
 }

@@ -100,12 +100,12 @@ function indexerRow(indexer: NonNullable<TopView['indexer']>): ProductRow {
     name: 'indexer',
     perSecond: indexer.queriesPerSecond,
     message: words([
-      `${counted(indexer.lagSlots, 'slot')} behind`,
+      indexer.lagSlots === undefined ? 'lag unknown' : `${counted(indexer.lagSlots, 'slot')} behind`,
       `at ${withCommas(indexer.headSlot)}`,
       `${printRate(indexer.blocksPerSecond)} blocks/s`,
       indexer.running > 0 && `${printCount(indexer.running)} running`,
     ]),
-    ...(indexer.lagSlots > INDEXER_LAG_SLOTS ? { tone: 'warn' } : {}),
+    ...(indexer.lagSlots === undefined || indexer.lagSlots > INDEXER_LAG_SLOTS ? { tone: 'warn' } : {}),
   }
 }
 
@@ -119,6 +119,7 @@ function executionRow(execution: NonNullable<TopView['execution']>): ProductRow 
     perSecond: execution.tps,
     message: words([
       isSilent ? `silent for ${Math.round(execution.ageSeconds)} s` : 'tx',
+      execution.simulated && 'simulated',
       `block ${execution.blockNumber}`,
       counted(execution.clients, 'client'),
       `${printRate(execution.framesPerSecond)} out/s`,

@@ -34,7 +34,8 @@ export type TopView = {
     | null
   readonly indexer:
     | (NonNullable<TopReport['indexer']> & {
-        readonly lagSlots: number
+        /** Undefined while the tip of the chain is unknown. */
+        readonly lagSlots: number | undefined
         readonly blocksPerSecond: number
         readonly queriesPerSecond: number
       })
@@ -106,7 +107,7 @@ export function viewOf(before: TopReport, now: TopReport): TopView {
     },
     indexer: indexer && {
       ...indexer,
-      lagSlots: Math.max(0, indexer.tipSlot - indexer.headSlot),
+      lagSlots: indexer.tipSlot === null ? undefined : Math.max(0, indexer.tipSlot - indexer.headSlot),
       blocksPerSecond: rate(before.indexer?.blocks, indexer.blocks),
       queriesPerSecond: rate(before.indexer?.queries, indexer.queries),
     },

@@ -1,15 +1,35 @@
 import { buildRouteMap } from '@stricli/core'
-import { type CommonFlags, command, commonFlags, flag, type ListFlags, listFlags } from '../../define.ts'
+import { type CommonFlags, command, commonFlags, flag, listFlags } from '../../define.ts'
+import type { UsageFlags } from './run/usage.ts'
 
-export const usageCommand = command<ListFlags & { sub?: string; since?: string; by?: 'hour' | 'day' | 'total' }>({
+export const usageCommand = command<UsageFlags>({
   brief: 'Show usage per subscription',
-  examples: ['', '--sub acme-prod --since 7d', '--by hour -o csv'],
+  details: [
+    'Months and days are in UTC. For an invoice: sluice usage --month 2026-10 --customer acme -o csv',
+    'Methods are counted by day: with --by method the period begins and ends with complete days. Methods that are not in the',
+    'cost table of the plans are counted together as "other".',
+  ].join('\n'),
+  examples: [
+    '',
+    '--month 2026-10 --customer acme',
+    '--sub acme-prod --since 7d',
+    '--since 2026-10-01 --until 2026-10-15 --by day',
+    '--month 2026-10 --by method -o csv',
+  ],
   parameters: {
     flags: {
       ...listFlags,
+      customer: flag.text('Only subscriptions of this customer', 'CUSTOMER'),
       sub: flag.text('Only this subscription', 'SUB'),
+      month: flag.text('A calendar month, as 2026-10', 'MONTH'),
       since: flag.text('Start day, or time span before now (default 30d)', 'DATE'),
-      by: { kind: 'enum', values: ['hour', 'day', 'total'], optional: true, brief: 'Group by (default total)' },
+      until: flag.text('Last day, or time span before now (default now)', 'DATE'),
+      by: {
+        kind: 'enum',
+        values: ['hour', 'day', 'total', 'method'],
+        optional: true,
+        brief: 'Group by (default total)',
+      },
     },
     aliases: { o: 'output' },
   },

@@ -2,6 +2,7 @@ import { overridesSchema } from '../../../access/options.ts'
 import { findPlanFaults } from '../../../access/plan.ts'
 import type { LimitChanges } from '../../../access/provisioning/subscriptions.ts'
 import { GRPC_KINDS, LIMIT_LABELS, type Limits, type NumberLimit } from '../../../contract/limits.ts'
+import { didYouMean } from '../../../core/did-you-mean.ts'
 import { ServiceError } from '../../../core/error.ts'
 
 /** Flags that set a limit of a subscription, as typed. */
@@ -29,8 +30,32 @@ const FLAGGED = (Object.keys(LIMIT_LABELS) as (keyof typeof LIMIT_LABELS)[]).fil
 
 /** Every flag that sets a limit, as typed. */
 export const LIMIT_FLAG_NAMES = [...FLAGGED, 'grpcKinds', 'grpcBlockedOwners', 'grpcResume'].map(
-  (name) => `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`,
+  (name) => `--${flagName(name)}`,
 )
+
+/** The overrides that `--clear` names, by flag or by limit: `units-per-second`, `unitsPerSecond`, or `all`. */
+export function parseCleared(text: string, overrides: Partial<Limits>): (keyof Limits)[] {
+  const present = Object.keys(overrides) as (keyof Limits)[]
+  if (text === 'all') return present
+  const known: readonly string[] = [...FLAGGED, 'grpcKinds', 'grpcBlockedOwners', 'grpcResume', 'methods']
+  return listed(text).map((word) => {
+    const name = word.replace(/^--/, '').replaceAll(/-([a-z])/g, (_all, letter: string) => letter.toUpperCase())
+    if (known.includes(name)) return name as keyof Limits
+    const flags = known.map(flagName)
+    const near = didYouMean(word.replace(/^--/, ''), [...flags, 'all'])
+    throw new ServiceError(
+      'invalid-value',
+      `"${word}" is not a limit${near === undefined ? '' : `, did you mean "${near}"?`}`,
+      {
+        fix: `Limits: ${flags.join(', ')}, or all`,
+      },
+    )
+  })
+}
+
+function flagName(limit: string): string {
+  return limit.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+}
 
 /** Limits from flags. `plan` removes an override; `unlimited` removes the limit. Throws with all invalid values at once. */
 export function overridesOf(flags: LimitFlags): LimitChanges & Partial<Limits> {
@@ -95,16 +120,22 @@ export function wireLimits(limits: Partial<Limits>): object {
   return { ...rest, methods: Object.entries(methods).map(([method, limit]) => ({ method, ...limit })) }
 }
 
-/** Throws unless overrides and plan are valid together, by the rules for plans in the config. */
-export function checkLimits(limits: Limits, overrides: LimitChanges): void {
+/**
+ * Throws unless the overrides are valid with the plan, by the rules for plans in the config. Returns notes about limits that were not set now and
+ * cannot be reached any more, such as the sends per second of the plan: they limit nothing, so one limit can be changed alone.
+ */
+export function checkLimits(limits: Limits, overrides: LimitChanges): string[] {
   const given = Object.fromEntries(Object.entries(overrides).filter(([, value]) => value !== undefined))
   const issues = (overridesSchema.safeParse(given).error?.issues ?? []).map(
     ({ path, message }) => `${path.join('.')}: ${message.replace(/^[A-Z][a-z ]+: /, '')}`,
   )
   if (issues.length > 0) throw new ServiceError('invalid-value', issues.join('; '))
-  const faults = findPlanFaults(limits).map(({ limit, message }) => `${limit} ${message}`)
-  if (faults.length === 0) return
-  throw new ServiceError('invalid-value', faults.join('; '), { fix: 'Change these limits together.' })
+  const faults = findPlanFaults(limits)
+  const message = ({ limit, message }: (typeof faults)[number]) => `${limit} ${message}`
+  const wrong = faults.filter(({ limit }) => given[limit] !== undefined)
+  if (wrong.length > 0)
+    throw new ServiceError('invalid-value', wrong.map(message).join('; '), { fix: 'Change these limits together.' })
+  return faults.map(message)
 }
 
 /** Every limit in effect, one line each; overrides are marked. */

@@ -16,10 +16,13 @@ import {
   subscriptionArgument,
   text,
 } from '../../define.ts'
-import type { LimitFlags } from './limits.ts'
 import type { CreateFlags } from './run/sub.ts'
+import type { LimitSubFlags } from './run/sub-limit.ts'
 
 const load = () => import('./run/sub.ts')
+const loadProducts = () => import('./run/sub-products.ts')
+
+const PRODUCT_NAMES = 'bundle, indexer, shreds-raw or dedicated-node'
 
 const limit = (brief: string) => flag.text(brief, 'N')
 
@@ -67,14 +70,15 @@ export const subRoutes = buildRouteMap({
       },
       load: async () => (await load()).createSub,
     }),
-    list: command<ListFlags & { customer?: string; stateIs?: string }>({
+    list: command<ListFlags & { customer?: string; stateIs?: string; ending?: string }>({
       brief: 'List subscriptions',
-      examples: ['', '--customer acme', '-o wide'],
+      examples: ['', '--customer acme', '--ending 7d', '-o wide'],
       parameters: {
         flags: {
           ...listFlags,
           customer: flag.text('Only this customer', 'CUSTOMER'),
           stateIs: flag.text('Only this state: active, suspended, cancelled, expired, customer-suspended', 'STATE'),
+          ending: flag.text('Only those that work now and end within this time, such as 7d; the next first', 'TIME'),
         },
         aliases: { o: 'output' },
       },
@@ -86,19 +90,46 @@ export const subRoutes = buildRouteMap({
       parameters: { flags: commonFlags, positional: positional(subscriptionArgument) },
       load: async () => (await load()).showSub,
     }),
-    limit: command<ChangeFlags & LimitFlags & { plan?: string }, [string]>({
+    addProduct: command<ChangeFlags, [string, string]>({
+      brief: 'Add a product; the token stays the same',
+      details: 'Running processes serve it within a second. The next step is printed where the product needs one.',
+      examples: ['acme-prod indexer', 'acme-prod shreds-raw'],
+      parameters: {
+        flags: changeFlags,
+        positional: positional(subscriptionArgument, argument('PRODUCT', PRODUCT_NAMES)),
+      },
+      load: async () => (await loadProducts()).addProductCommand,
+    }),
+    removeProduct: command<CutFlags, [string, string]>({
+      brief: 'Remove a product; what is open there ends within 5 s',
+      details: 'The token stays valid for the other products. Removing indexer revokes its database user.',
+      examples: ['acme-sql indexer --yes'],
+      parameters: {
+        flags: cutFlags,
+        positional: positional(subscriptionArgument, argument('PRODUCT', PRODUCT_NAMES)),
+      },
+      load: async () => (await loadProducts()).removeProductCommand,
+    }),
+    limit: command<LimitSubFlags, [string]>({
       brief: 'Change the plan or single limits',
-      details: LIMIT_VALUES,
+      details: `${LIMIT_VALUES}\nLimits that are not named stay as they are.`,
       examples: [
         'acme-prod --units-per-second 300',
         'acme-prod --plan grow --units-per-second plan',
         'acme-prod --grpc-kinds slots,blocks_meta --grpc-resume yes',
+        'acme-prod --clear units-per-second',
+        'acme-prod --clear all',
       ],
       parameters: {
-        flags: { plan: flag.text('Another plan', 'PLAN'), ...limitFlags, ...changeFlags },
+        flags: {
+          plan: flag.text('Another plan', 'PLAN'),
+          clear: flag.text('Overrides to remove, separated by commas, or all', 'LIST'),
+          ...limitFlags,
+          ...changeFlags,
+        },
         positional: positional(subscriptionArgument),
       },
-      load: async () => (await load()).limitSub,
+      load: async () => (await import('./run/sub-limit.ts')).limitSub,
     }),
     renew: command<ChangeFlags & { until: string }, [string]>({
       brief: 'Set a new last day',

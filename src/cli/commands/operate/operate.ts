@@ -1,12 +1,16 @@
-import { type CommonFlags, command, commonFlags, flag } from '../../define.ts'
+import { type CommonFlags, command, commonFlags, flag, type ServiceFlags, serviceFlags } from '../../define.ts'
 import type { StatusFlags } from './run/status.ts'
 
 export const initCommand = command<CommonFlags & { host?: string; force?: boolean }>({
-  brief: 'Write a config file with every option and its default (mode 0600)',
-  examples: ['--host rpc.example.net --config example.toml'],
+  brief: 'Write a config file with every option and its default (mode 0600), and make the access store',
+  details:
+    'With --config the store is made only if --state is given too; the folder is then written into the file. A store that exists stays as it is.',
+  examples: ['--host rpc.example.net --config example.toml', '--host rpc.example.net --config other.toml --state data'],
   parameters: {
     flags: {
-      ...commonFlags,
+      config: flag.text('The new config file (default ./sluice.toml)', 'FILE'),
+      state: flag.text('State folder (default ./.sluice)', 'DIR'),
+      json: commonFlags.json,
       host: flag.text('Host name that customers connect to', 'NAME'),
       force: flag.switch('Replace an existing file'),
     },
@@ -14,14 +18,14 @@ export const initCommand = command<CommonFlags & { host?: string; force?: boolea
   load: async () => (await import('./run/init.ts')).init,
 })
 
-export const serveCommand = command<CommonFlags & { demo?: boolean }>({
+export const serveCommand = command<ServiceFlags & { demo?: boolean }>({
   brief: 'Run all enabled services in one process',
   details:
     'Without a config file all services run on loopback against an embedded chain, and the first start prints the handover card of a demo subscription.',
-  examples: [''],
+  examples: ['', '--log json'],
   parameters: {
     flags: {
-      ...commonFlags,
+      ...serviceFlags,
       demo: {
         kind: 'boolean',
         optional: true,

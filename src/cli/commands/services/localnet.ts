@@ -1,4 +1,4 @@
-import { command, commonFlags, flag } from '../../define.ts'
+import { command, flag, serviceFlags } from '../../define.ts'
 import type { LocalnetFlags } from './run/localnet.ts'
 
 export const localnetCommand = command<LocalnetFlags>({
@@ -7,7 +7,7 @@ export const localnetCommand = command<LocalnetFlags>({
   examples: ['--slot-ms 200 --traffic off'],
   parameters: {
     flags: {
-      ...commonFlags,
+      ...serviceFlags,
       rpcPort: flag.text('JSON-RPC port (default 8899)', 'PORT'),
       wsPort: flag.text('PubSub port (default 8900)', 'PORT'),
       grpcPort: flag.text('Geyser port (default 10000)', 'PORT'),

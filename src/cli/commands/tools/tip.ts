@@ -34,6 +34,27 @@ export const tipRoutes = buildRouteMap({
       },
       load: async () => (await load()).checkTip,
     }),
+    revenue: command<ListFlags & { since?: string; until?: string; by?: 'day' | 'account' | 'payer' | 'total' }>({
+      brief: 'Show tips received per day, tip account or payer, from the ledger on disk',
+      details:
+        'TIPS counts transactions that landed and succeeded. OFFERED is the tips of all accepted ones, of which some failed, expired or are still on their way. Days are in UTC. Reads sender/tips.db in the state folder of the sender, whether it runs or not.',
+      examples: ['', '--since 7d --by account', '--since 2027-01-01 --until 2027-01-31 --by day -o csv'],
+      parameters: {
+        flags: {
+          ...listFlags,
+          since: flag.text('First day, or time span before now (default 30d)', 'DATE'),
+          until: flag.text('Last day (default today)', 'DATE'),
+          by: {
+            kind: 'enum',
+            values: ['day', 'account', 'payer', 'total'],
+            optional: true,
+            brief: 'Group by (default day)',
+          },
+        },
+        aliases: { o: 'output' },
+      },
+      load: async () => (await import('./run/tip-revenue.ts')).tipRevenue,
+    }),
     stats: command<CommonFlags>({
       brief: 'Show tips received, landing rate and time to land',
       examples: ['', '--json'],

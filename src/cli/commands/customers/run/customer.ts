@@ -1,31 +1,35 @@
 import { lookUp } from '../../../../access/provisioning/context.ts'
-import { addCustomer, setCustomerState } from '../../../../access/provisioning/customers.ts'
+import {
+  addCustomer,
+  liveOf,
+  removeCustomer,
+  renameCustomer,
+  setContact,
+  setCustomerState,
+} from '../../../../access/provisioning/customers.ts'
 import { addNote } from '../../../../access/provisioning/notes.ts'
 import { printTime } from '../../../dates.ts'
-import type { ChangeFlags, CliContext, CommonFlags, CutFlags, ListFlags } from '../../../define.ts'
+import type { ChangeFlags, CliContext, CommonFlags, CutFlags, FirstFlags, ListFlags } from '../../../define.ts'
 import { confirmCut } from '../../../output/confirm.ts'
-import { isoTime, printFacts, printJson, printList, write } from '../../../output/print.ts'
-import { done, openSession } from '../../../session.ts'
+import { isoTime, printFacts, printJson, printList } from '../../../output/print.ts'
+import { done, openSession, reportChange } from '../../../session.ts'
 
 export async function addCustomerCommand(
   this: CliContext,
-  flags: ChangeFlags & { contact?: string },
+  flags: FirstFlags & { contact?: string },
   name: string,
 ): Promise<void> {
-  await using session = await openSession(this, flags)
+  await using session = await openSession(this, flags, flags.createStore === true ? 'create' : 'write')
   const customer = await addCustomer(session.provisioning(flags), { name, contact: flags.contact ?? '' })
-  if (flags.json === true) printJson(this, customer)
-  else
-    done(
-      this,
-      flags,
-      `customer ${customer.name} added (${customer.id}); next: sluice sub create NAME --customer ${customer.name}`,
-    )
+  const { id } = customer
+  reportChange(this, flags, customer, `customer ${name} added (${id}); next: sluice sub create NAME --customer ${name}`)
 }
 
-export async function listCustomers(this: CliContext, flags: ListFlags): Promise<void> {
+export async function listCustomers(this: CliContext, flags: ListFlags & { all?: boolean }): Promise<void> {
   await using session = await openSession(this, flags, 'read')
-  const customers = await session.store.list('customers')
+  const customers = (await session.store.list('customers')).filter(
+    ({ state }) => flags.all === true || state !== 'removed',
+  )
   const counts = new Map<string, number>()
   for (const { customerId } of await session.store.list('subscriptions'))
     counts.set(customerId, (counts.get(customerId) ?? 0) + 1)
@@ -62,6 +66,48 @@ export async function showCustomer(this: CliContext, flags: CommonFlags, idOrNam
   ])
 }
 
+export async function renameCustomerCommand(
+  this: CliContext,
+  flags: ChangeFlags,
+  idOrName: string,
+  name: string,
+): Promise<void> {
+  await using session = await openSession(this, flags)
+  const customer = await renameCustomer(session.provisioning(flags), { customer: idOrName, name })
+  reportChange(this, flags, customer, `customer ${idOrName} is now called ${customer.name}`)
+}
+
+export async function contactCommand(
+  this: CliContext,
+  flags: ChangeFlags,
+  idOrName: string,
+  contact: string,
+): Promise<void> {
+  await using session = await openSession(this, flags)
+  const customer = await setContact(session.provisioning(flags), { customer: idOrName, contact })
+  const now = customer.contact === '' ? 'has no contact details now' : `has the contact ${customer.contact}`
+  reportChange(this, flags, customer, `customer ${customer.name} ${now}`)
+}
+
+export async function removeCustomerCommand(
+  this: CliContext,
+  flags: CutFlags & { force?: boolean },
+  idOrName: string,
+): Promise<void> {
+  await using session = await openSession(this, flags)
+  const input = { customer: idOrName, force: flags.force === true }
+  const found = await lookUp(session.store, 'customers', idOrName)
+  const live = liveOf(await session.store.find('subscriptions', { customerId: found.id }))
+  const names = live.map(({ name }) => name).join(', ')
+  if (live.length > 0 && input.force)
+    await confirmCut(this, flags, `this removes customer ${found.name} and cancels permanently: ${names}`)
+  const { customer, cancelled } = await removeCustomer(session.provisioning(flags), input)
+  if (flags.json === true && flags.dryRun !== true)
+    return printJson(this, { ...customer, cancelled: cancelled.map(({ id, name }) => ({ id, name })) })
+  const also = cancelled.length === 0 ? '' : ` and cancelled: ${cancelled.map(({ name }) => name).join(', ')}`
+  done(this, flags, `customer ${customer.name} removed${also}; usage and audit log are kept`)
+}
+
 export async function suspendCustomer(this: CliContext, flags: CutFlags, idOrName: string): Promise<void> {
   await using session = await openSession(this, flags)
   const found = await lookUp(session.store, 'customers', idOrName)
@@ -73,20 +119,17 @@ export async function suspendCustomer(this: CliContext, flags: CutFlags, idOrNam
     `this refuses every call of customer ${found.name} and closes the streams of ${live} subscription(s)`,
   )
   const customer = await setCustomerState(session.provisioning(flags), { customer: found.id, state: 'suspended' })
-  if (flags.json === true) printJson(this, customer)
-  else done(this, flags, `customer ${customer.name} suspended`)
+  reportChange(this, flags, customer, `customer ${customer.name} suspended`)
 }
 
 export async function resumeCustomer(this: CliContext, flags: ChangeFlags, idOrName: string): Promise<void> {
   await using session = await openSession(this, flags)
   const customer = await setCustomerState(session.provisioning(flags), { customer: idOrName, state: 'active' })
-  if (flags.json === true) printJson(this, customer)
-  else done(this, flags, `customer ${customer.name} resumed`)
+  reportChange(this, flags, customer, `customer ${customer.name} resumed`)
 }
 
 export async function noteCommand(this: CliContext, flags: ChangeFlags, subject: string, text: string): Promise<void> {
   await using session = await openSession(this, flags)
   const note = await addNote(session.provisioning(flags), { subject, text })
-  if (flags.json === true) printJson(this, note)
-  else write(this, `note added (${note.id})`)
+  reportChange(this, flags, note, `note added (${note.id})`)
 }

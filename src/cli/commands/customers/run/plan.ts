@@ -1,13 +1,13 @@
 import { methodCost, type Plan } from '../../../../access/plan.ts'
 import type { LIMIT_LABELS } from '../../../../contract/limits.ts'
 import { RPC_METHODS } from '../../../../contract/rpc-methods.ts'
-import { loadSettings } from '../../../../processes/compose/config/settings.ts'
 import type { CliContext, CommonFlags, ListFlags } from '../../../define.ts'
+import { findSettings } from '../../../find-settings.ts'
 import { printFacts, printJson, printList } from '../../../output/print.ts'
 import { printLimits, wireLimits } from '../limits.ts'
 
 export async function listPlans(this: CliContext, flags: ListFlags): Promise<void> {
-  const { plans } = await loadSettings(this, flags)
+  const { plans } = await findSettings(this, flags)
   const limit = (name: Exclude<keyof typeof LIMIT_LABELS, 'methodPerSecond'>, title: string, wire: string) => ({
     title,
     wire,
@@ -33,7 +33,7 @@ export async function listPlans(this: CliContext, flags: ListFlags): Promise<voi
 }
 
 export async function showPlan(this: CliContext, flags: CommonFlags, name: string): Promise<void> {
-  const { plans } = await loadSettings(this, flags)
+  const { plans } = await findSettings(this, flags)
   const plan = plans.get(name)
   const costs = Object.keys(RPC_METHODS).map((method) => [method, methodCost(plan.limits, method)] as const)
   if (flags.json === true)

@@ -1,9 +1,9 @@
+import { endsWithin } from '../../../../access/ending.ts'
 import { lookUp } from '../../../../access/provisioning/context.ts'
 import { recordRefund } from '../../../../access/provisioning/notes.ts'
 import {
   cancelSubscription,
   createSubscription,
-  limitSubscription,
   parseProducts,
   renewSubscription,
   resumeSubscription,
@@ -11,6 +11,7 @@ import {
 } from '../../../../access/provisioning/subscriptions.ts'
 import type { Customer, Subscription } from '../../../../access/store/model.ts'
 import { displayToken } from '../../../../access/token.ts'
+import { parseDuration } from '../../../../core/bytes.ts'
 import { ServiceError } from '../../../../core/error.ts'
 import { printAddressPort } from '../../../../platform/net/ip-range.ts'
 import { handoverCard } from '../../../../processes/compose/access/handover-card.ts'
@@ -18,10 +19,11 @@ import { checkDestination } from '../../../../processes/compose/services/shreds.
 import { parseUntil, printTime, printUntil } from '../../../dates.ts'
 import type { ChangeFlags, CliContext, CommonFlags, CutFlags, ListFlags, SecretFlags } from '../../../define.ts'
 import { confirmCut } from '../../../output/confirm.ts'
-import { isoTime, printFacts, printJson, printList, toWire } from '../../../output/print.ts'
+import { isoTime, printFacts, printJson, printList, toWire, write } from '../../../output/print.ts'
 import { secretLocation } from '../../../output/secret-output.ts'
-import { done, openSession } from '../../../session.ts'
-import { checkLimits, LIMIT_FLAG_NAMES, type LimitFlags, overridesOf, printLimits, wireLimits } from '../limits.ts'
+import { done, openSession, reportChange } from '../../../session.ts'
+import { checkLimits, type LimitFlags, overridesOf, printLimits, wireLimits } from '../limits.ts'
+import { reportSub } from './report-sub.ts'
 
 export type CreateFlags = SecretFlags &
   LimitFlags & {
@@ -44,7 +46,7 @@ export async function createSub(this: CliContext, flags: CreateFlags, name: stri
   if (flags.destination !== undefined) checkDestination(flags.destination, session)
   const plan = session.plan(flags.plan ?? 'starter')
   const overrides = overridesOf(flags)
-  checkLimits(session.plans.limitsOf(plan.name, overrides), overrides)
+  const notes = checkLimits(session.plans.limitsOf(plan.name, overrides), overrides)
   const created = await createSubscription(session.provisioning(flags), {
     customer: flags.customer,
     name,
@@ -77,13 +79,24 @@ export async function createSub(this: CliContext, flags: CreateFlags, name: stri
     reveal(handoverCard({ ...created, limits, endpoints: session.endpoints }))
     if (destination?.proof === 'unproven')
       done(this, flags, 'nothing is sent to the destination until it echoes its challenge')
+    if (products.includes('dedicated-node')) done(this, flags, withoutNode(subscription))
+    for (const note of notes) write(this, `note: ${note}`)
   }
+}
+
+/** What happens until a node is assigned, and how to assign one. */
+function withoutNode({ name, products }: Subscription): string {
+  const until = products.includes('bundle')
+    ? 'it uses the shared nodes until a dedicated node is assigned'
+    : 'its calls are refused as not-assigned until a node is assigned'
+  return `${until}: sluice node add NODE --rpc URL, then sluice node assign NODE ${name}`
 }
 
 export async function listSubs(
   this: CliContext,
-  flags: ListFlags & { customer?: string; stateIs?: string },
+  flags: ListFlags & { customer?: string; stateIs?: string; ending?: string },
 ): Promise<void> {
+  const spanMs = flags.ending === undefined ? undefined : parseEnding(flags.ending)
   if (flags.stateIs !== undefined && !STATES.includes(flags.stateIs)) {
     throw new ServiceError('invalid-value', `"${flags.stateIs}" is not a state: use one of ${STATES.join(', ')}`)
   }
@@ -98,8 +111,18 @@ export async function listSubs(
   printList(this, flags, {
     rows: all
       .filter((row) => flags.stateIs === undefined || state(row) === flags.stateIs)
-      .toSorted((a, b) => a.name.localeCompare(b.name)),
-    empty: 'no subscriptions; create one with: sluice sub create NAME --customer CUSTOMER',
+      .filter(
+        (row) =>
+          spanMs === undefined || endsWithin(row, customers.get(row.customerId), { nowMs: session.nowMs, spanMs }),
+      )
+      .toSorted(
+        (a, b) =>
+          (spanMs === undefined ? 0 : (a.validUntil ?? 0) - (b.validUntil ?? 0)) || a.name.localeCompare(b.name),
+      ),
+    empty:
+      flags.ending === undefined
+        ? 'no subscriptions; create one with: sluice sub create NAME --customer CUSTOMER'
+        : `no subscription ends within ${flags.ending}`,
     columns: [
       { title: 'NAME', value: (row) => row.name },
       { title: 'CUSTOMER', value: (row) => customers.get(row.customerId)?.name ?? row.customerId },
@@ -115,6 +138,14 @@ export async function listSubs(
       },
       { title: 'ID', value: (row) => row.id, wide: true },
     ],
+  })
+}
+
+function parseEnding(text: string): number {
+  const spanMs = parseDuration(text)
+  if (spanMs !== undefined && spanMs > 0) return spanMs
+  throw new ServiceError('invalid-value', `"${text}" is not a time span for --ending`, {
+    fix: 'Write a number and a unit, for example: --ending 7d',
   })
 }
 
@@ -164,37 +195,15 @@ export async function showSub(this: CliContext, flags: CommonFlags, idOrName: st
     ],
     ...credentials.map((row) => ['database user', row.username] as const),
     ...nodes.map((node) => ['dedicated node', node.name] as const),
+    ...(nodes.length === 0 && subscription.products.includes('dedicated-node')
+      ? [['dedicated node', `none; assign one with: sluice node assign NODE ${subscription.name}`] as const]
+      : []),
     ...printLimits(limits, subscription.overrides),
     ...notes.map((note) => ['note', `${printTime(note.createdAt)}  ${note.text}`] as const),
     ...refunds.map(
       (row) => ['refund', `${printTime(row.createdAt)}  ${row.amount} ${row.currency}  ${row.reason}`] as const,
     ),
   ])
-}
-
-export async function limitSub(
-  this: CliContext,
-  flags: ChangeFlags & LimitFlags & { plan?: string },
-  idOrName: string,
-): Promise<void> {
-  await using session = await openSession(this, flags)
-  const plan = flags.plan === undefined ? undefined : session.plan(flags.plan).name
-  const overrides = overridesOf(flags)
-  if (plan === undefined && Object.keys(overrides).length === 0) {
-    throw new ServiceError(
-      'usage',
-      `a plan or at least one limit is required: --plan, ${LIMIT_FLAG_NAMES.join(', ')}`,
-      {
-        fix: 'For example: --units-per-second 300',
-      },
-    )
-  }
-  const present = await lookUp(session.store, 'subscriptions', idOrName)
-  const merged = { ...present.overrides, ...overrides }
-  const kept = Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== undefined))
-  checkLimits(session.plans.limitsOf(plan ?? present.plan, kept), overrides)
-  const subscription = await limitSubscription(session.provisioning(flags), { subscription: idOrName, overrides, plan })
-  report(this, flags, subscription, `now has plan ${subscription.plan} with ${ownLimits(subscription.overrides)}`)
 }
 
 export async function renewSub(
@@ -205,14 +214,14 @@ export async function renewSub(
   await using session = await openSession(this, flags)
   const validUntil = parseUntil(flags.until, session.nowMs)
   const subscription = await renewSubscription(session.provisioning(flags), { subscription: idOrName, validUntil })
-  report(this, flags, subscription, `is valid until ${printUntil(subscription.validUntil)}`)
+  reportSub(this, flags, subscription, `is valid until ${printUntil(subscription.validUntil)}`)
 }
 
 export async function suspendSub(this: CliContext, flags: CutFlags, idOrName: string): Promise<void> {
   await using session = await openSession(this, flags)
   const found = await lookUp(session.store, 'subscriptions', idOrName)
   await confirmCut(this, flags, `this refuses every call of ${found.name} and closes its open streams within 5 s`)
-  report(
+  reportSub(
     this,
     flags,
     await suspendSubscription(session.provisioning(flags), { subscription: found.id }),
@@ -222,7 +231,7 @@ export async function suspendSub(this: CliContext, flags: CutFlags, idOrName: st
 
 export async function resumeSub(this: CliContext, flags: ChangeFlags, idOrName: string): Promise<void> {
   await using session = await openSession(this, flags)
-  report(
+  reportSub(
     this,
     flags,
     await resumeSubscription(session.provisioning(flags), { subscription: idOrName }),
@@ -238,7 +247,12 @@ export async function cancelSub(this: CliContext, flags: CutFlags, idOrName: str
     flags,
     `this cancels ${found.name} permanently: token and database user are revoked, open streams close within 5 s`,
   )
-  report(this, flags, await cancelSubscription(session.provisioning(flags), { subscription: found.id }), 'is cancelled')
+  reportSub(
+    this,
+    flags,
+    await cancelSubscription(session.provisioning(flags), { subscription: found.id }),
+    'is cancelled',
+  )
 }
 
 export async function refundSub(
@@ -251,13 +265,8 @@ export async function refundSub(
   await using session = await openSession(this, flags)
   const input = { subscription: idOrName, amount, currency, reason: flags.reason }
   const { refund, subscription } = await recordRefund(session.provisioning(flags), input)
-  if (flags.json === true) printJson(this, refund)
-  else
-    done(
-      this,
-      flags,
-      `refund of ${refund.amount} ${refund.currency} to ${subscription.name} recorded (${refund.id}); no money was moved`,
-    )
+  const sentence = `refund of ${amount} ${currency} to ${subscription.name} recorded (${refund.id}); no money was moved`
+  reportChange(this, flags, refund, sentence)
 }
 
 const STATES = ['active', 'suspended', 'cancelled', 'expired', 'customer-suspended']
@@ -267,14 +276,4 @@ function stateOf(subscription: Subscription, customer: Customer | undefined, now
   if (subscription.state !== 'active') return subscription.state
   if (subscription.validUntil !== null && subscription.validUntil <= nowMs) return 'expired'
   return customer?.state === 'suspended' ? 'customer-suspended' : 'active'
-}
-
-function ownLimits(overrides: Subscription['overrides']): string {
-  const count = Object.keys(overrides).length
-  return count === 0 ? 'no overrides' : `${count} ${count === 1 ? 'override' : 'overrides'}`
-}
-
-function report(context: CliContext, flags: ChangeFlags, subscription: Subscription, words: string): void {
-  if (flags.json === true) printJson(context, subscription)
-  else done(context, flags, `subscription ${subscription.name} ${words}`)
 }

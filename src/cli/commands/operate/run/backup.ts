@@ -1,21 +1,59 @@
 import { checkBackup } from '../../../../access/backup/restore.ts'
+import { seal } from '../../../../access/backup/sealed.ts'
 import type { BackupSummary } from '../../../../access/backup/summary.ts'
 import { createFileAtomic } from '../../../../platform/files/atomic.ts'
 import { systemClock } from '../../../../platform/process/clock.ts'
+import { secureRandom } from '../../../../platform/process/random.ts'
+import {
+  openSecretKeys,
+  readKeyFiles,
+  type SecretKeys,
+  stateContent,
+} from '../../../../processes/compose/access/state-content.ts'
 import { VERSION } from '../../../../processes/compose/process/version.ts'
-import type { CliContext, CommonFlags } from '../../../define.ts'
+import type { CliContext } from '../../../define.ts'
+import { type BackupSecretFlags, backupSecret, checkBackupSecretFlags } from '../../../output/backup-secret.ts'
 import { printFacts, printJson, write } from '../../../output/print.ts'
 import { openSession } from '../../../session.ts'
 
-export async function backup(this: CliContext, flags: CommonFlags, file: string): Promise<void> {
+export async function backup(this: CliContext, flags: BackupSecretFlags, file: string): Promise<void> {
+  checkBackupSecretFlags(flags)
   await using session = await openSession(this, flags, 'read')
-  const facts = { madeAtMs: systemClock.nowMs(), version: VERSION }
+  const files = await readKeyFiles(session.stateDir)
+  let secret: Uint8Array | undefined
+  const secretOf = async () => (secret ??= await backupSecret(this, flags, { isNew: true }))
+  const isWithKeys = flags.withoutKeys !== true
+  // Asked for before the store is read: a person types slowly.
+  if (isWithKeys && files.length > 0) await secretOf()
+  let keys: SecretKeys = { files, shared: [] }
+  const deps = { clock: systemClock, random: secureRandom }
+  const facts = {
+    madeAtMs: systemClock.nowMs(),
+    version: VERSION,
+    extras: (shared: SecretKeys['shared']) => {
+      keys = { files, shared }
+      return stateContent(session.stateDir, keys, {
+        ...deps,
+        seal: isWithKeys ? async (plain) => seal(plain, await secretOf(), deps) : undefined,
+      })
+    },
+  }
   await createFileAtomic(file, (put) => session.store.backup(put, facts))
-  // A backup counts only if it can be read back.
-  const summary = await checkBackup(file)
-  if (flags.json === true) return printJson(this, summaryWire(file, summary))
-  printFacts(this, summaryFacts(summary))
+  // A backup counts only if it can be read back, and its keys opened.
+  const { extras, ...summary } = await checkBackup(file)
+  const kept = isWithKeys ? await openSecretKeys(extras, secretOf) : undefined
+  const names = kept?.files.map(({ name }) => name) ?? []
+  if (flags.json === true) return printJson(this, { ...summaryWire(file, summary), keys: names })
+  printFacts(this, [...summaryFacts(summary), ['keys', keysText(isWithKeys, keys, names)]])
   write(this, `${file} written (mode 0600) and read back; restore it with: sluice restore ${file}`)
+  if (kept !== undefined)
+    write(this, 'keep the passphrase or key file elsewhere: without it the keys in this file are lost')
+}
+
+function keysText(isWithKeys: boolean, keys: SecretKeys, names: readonly string[]): string {
+  if (keys.files.length === 0 && keys.shared.length === 0) return 'none in the state folder'
+  if (!isWithKeys) return `LEFT OUT: ${keys.files.map(({ name }) => name).join(', ')}; keep a copy of the folder keys/`
+  return names.length === 0 ? 'those of the store, encrypted' : `${names.join(', ')} and those of the store, encrypted`
 }
 
 export function summaryWire(file: string, { header, counts, sha256 }: BackupSummary): object {

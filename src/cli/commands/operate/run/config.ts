@@ -4,13 +4,13 @@ import type { ConfigOrigin } from '../../../../platform/config/file.ts'
 import { isSecretRef } from '../../../../platform/config/secret-ref.ts'
 import { checkListenerFiles } from '../../../../processes/compose/config/check-listeners.ts'
 import { configJsonSchema } from '../../../../processes/compose/config/config.ts'
-import { loadSettings } from '../../../../processes/compose/config/settings.ts'
 import type { CliContext, CommonFlags } from '../../../define.ts'
 import { checkSecrets } from '../../../doctor/secrets.ts'
+import { findSettings } from '../../../find-settings.ts'
 import { alignColumns, printJson, write } from '../../../output/print.ts'
 
 export async function checkConfig(this: CliContext, flags: CommonFlags): Promise<void> {
-  const { config, loaded } = await loadSettings(this, flags)
+  const { config, loaded } = await findSettings(this, flags)
   const findings = [
     ...(await checkSecrets(loaded, this.process.env)),
     ...(await checkListenerFiles(config, loaded.folder)),
@@ -26,7 +26,7 @@ export async function checkConfig(this: CliContext, flags: CommonFlags): Promise
 }
 
 export async function showConfig(this: CliContext, flags: CommonFlags): Promise<void> {
-  const { loaded } = await loadSettings(this, flags)
+  const { loaded } = await findSettings(this, flags)
   const rows = loaded.entries().map(({ path, value, origin }) => ({
     key: path.join('.'),
     // References to secrets are masked too, so that the output can be shared.

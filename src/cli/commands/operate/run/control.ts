@@ -3,8 +3,10 @@ import { ServiceError } from '../../../../core/error.ts'
 import { isInstanceLocked } from '../../../../platform/files/instance-lock.ts'
 import { delay, systemClock } from '../../../../platform/process/clock.ts'
 import { openControlClient } from '../../../../platform/process/control-client.ts'
-import { stateDirOf } from '../../../../processes/compose/config/settings.ts'
+import type { Draining } from '../../../../processes/compose/process/operator.ts'
+import { readStopReport, type StopReport } from '../../../../processes/compose/process/stop-report.ts'
 import type { CliContext, CommonFlags } from '../../../define.ts'
+import { controlPath, locate } from '../../../locate.ts'
 import { confirmCut } from '../../../output/confirm.ts'
 import { printJson, write } from '../../../output/print.ts'
 
@@ -18,11 +20,30 @@ export async function reload(this: CliContext, flags: CommonFlags): Promise<void
 export async function drain(this: CliContext, flags: CommonFlags & { yes?: boolean }): Promise<void> {
   using client = await openControlClient(controlPath(this, flags))
   await confirmCut(this, flags, 'this finishes requests in flight and stops the running process')
-  await client.call('drain')
-  if (flags.json !== true) write(this, 'draining: not ready any more; sockets close after the lame-duck time')
-  await stopped(stateDirOf(this, flags))
-  if (flags.json === true) printJson(this, { stopped: true })
-  else write(this, 'stopped')
+  const draining = (await client.call('drain')) as Draining
+  if (flags.json !== true) {
+    write(this, 'draining: not ready any more; sockets close after the lame-duck time')
+    if (draining.waitingRows > 0) write(this, `${draining.waitingRows} usage rows are not in the store yet`)
+  }
+  const { stateDir } = locate(this, flags)
+  await stopped(stateDir)
+  const report = draining.reportsStop ? stopReportOf(stateDir, draining.pid) : undefined
+  const { keptRows = 0, lostRows = 0 } = report ?? {}
+  if (flags.json === true) printJson(this, { stopped: true, keptUsageRows: keptRows, lostUsageRows: lostRows })
+  else write(this, keptRows === 0 ? 'stopped' : `stopped; ${keptText(keptRows, stateDir)}`)
+}
+
+function stopReportOf(stateDir: string, pid: number): StopReport {
+  const report = readStopReport({ file: (...parts) => join(stateDir, ...parts) }, pid)
+  if (report === undefined)
+    throw new ServiceError('stopped-early', `process ${pid} ended before everything was closed and saved`)
+  if (report.lostRows > 0)
+    throw new ServiceError('stopped-early', `process ${pid} has stopped; it had dropped ${report.lostRows} usage rows`)
+  return report
+}
+
+function keptText(rows: number, stateDir: string): string {
+  return `the store could not be written, so ${rows} usage rows are kept in ${join(stateDir, 'usage-spool')}.* and written to the store at the next start`
 }
 
 const STOP_MS_MAX = 310_000
@@ -36,8 +57,4 @@ async function stopped(stateDir: string): Promise<void> {
     if (systemClock.monotonicMs() > deadline) throw new ServiceError('instance-running', 'the process is still running')
     await delay(systemClock, LOOK_MS)
   }
-}
-
-export function controlPath(context: CliContext, flags: CommonFlags): string {
-  return join(stateDirOf(context, flags), 'control.sock')
 }

@@ -1,8 +1,8 @@
 import { styleText } from 'node:util'
 import type { Finding } from '../../../../processes/compose/config/finding.ts'
-import { configFileOf, stateDirOf } from '../../../../processes/compose/config/settings.ts'
 import type { CliContext, CommonFlags } from '../../../define.ts'
 import { examine } from '../../../doctor/doctor.ts'
+import { findSettingsSource } from '../../../find-settings.ts'
 import { sanitizeForTerminal } from '../../../output/plain-text.ts'
 import { printJson } from '../../../output/print.ts'
 
@@ -10,11 +10,7 @@ const MARKS = { ok: '✓', warn: '!', bad: '✗' } as const
 const COLOURS = { ok: 'green', warn: 'yellow', bad: 'red' } as const
 
 export async function doctor(this: CliContext, flags: CommonFlags): Promise<void> {
-  const findings = await examine({
-    stateDir: stateDirOf(this, flags),
-    configFile: configFileOf(flags),
-    env: this.process.env,
-  })
+  const findings = await examine(await findSettingsSource(this, flags))
   if (flags.json === true) {
     printJson(
       this,

@@ -6,33 +6,39 @@ import { createManualClock } from '../../../../core/clock.ts'
 import { isServiceError } from '../../../../core/error.ts'
 import { createLogTap } from '../../../../platform/telemetry/log-tap.ts'
 import { createLogger } from '../../../../platform/telemetry/logger.ts'
+import { createRefusalLog } from '../../../../platform/telemetry/refusal-log.ts'
 import { type LogRequest, logLines, parseLogRequest } from '../../../../processes/compose/process/log-lines.ts'
-import { readableLine } from './logs.ts'
+import { readableLine } from '../../../output/log-line.ts'
 
 const acme = { id: 'sub_1', name: 'acme', customerId: 'cus_1' } as Subscription
 let ownNodes: { subscriptionId: string }[] = []
 const snapshot = {
   subscription: (id: string) => (id === acme.id ? acme : undefined),
   subscriptions: () => [acme],
+  customer: (id: string) => (id === 'cus_1' ? { id, name: 'acme-corp' } : undefined),
   nodes: () => ownNodes.values(),
 } as unknown as AccessSnapshot
+
+/** After every line of the logger. */
+const LATER_MS = Date.UTC(2100, 0, 1)
 
 function open() {
   ownNodes = []
   const clock = createManualClock()
   const used = { calls: 0, units: 0, refused: 0, streams: 0 }
   const tap = createLogTap({ write() {} })
+  const refusals = createRefusalLog({ clock: { nowMs: () => LATER_MS } })
   const log = createLogger({ level: 'debug', destination: tap })
   const leave = new AbortController()
   const lines = (request: Partial<LogRequest>) =>
     logLines(
-      tap,
+      { log: tap, refusals },
       { lines: 100, follow: false, ...request },
-      { snapshot, signal: leave.signal, clock, ratesOf: () => ({ ...used }) },
+      { snapshot: () => snapshot, signal: leave.signal, clock, ratesOf: () => ({ ...used }) },
     )
   const message = async (request: Partial<LogRequest>) =>
     (await Array.fromAsync(lines(request))).map((line) => (JSON.parse(line) as { msg: string }).msg)
-  return { log, tap, leave, lines, printed: message, clock, used }
+  return { log, tap, refusals, leave, lines, printed: message, clock, used }
 }
 
 test('filters by subscription name or id and by level, and returns the newest lines', async () => {
@@ -109,9 +115,68 @@ test('a slow follower gets the number of lost lines, whatever its filter', async
   await following.return(undefined)
 })
 
+test('lines have the names of their subscription and customer, and keep what was logged', async () => {
+  const { log, lines } = open()
+  log.info({ subscription: 'sub_1' }, 'of a subscription')
+  log.info({ customer: 'cus_1' }, 'of a customer')
+  log.info({ subscription: 'sub_unknown' }, 'of an unknown one')
+  const found = (await Array.fromAsync(lines({}))).map((line) => JSON.parse(line) as Record<string, unknown>)
+  assert.deepEqual(
+    found.map(({ subscription, subscription_name, customer_name }) => [subscription, subscription_name, customer_name]),
+    [
+      ['sub_1', 'acme', 'acme-corp'],
+      [undefined, undefined, 'acme-corp'],
+      ['sub_unknown', undefined, undefined],
+    ],
+  )
+  const [line] = await Array.fromAsync(lines({ lines: 3 }))
+  assert.match(readableLine(line as string), /of a subscription  subscription="acme \(sub_1\)"  customer=acme-corp$/)
+})
+
+test('a request id finds its refusals and log lines, past and coming, and no others', async () => {
+  const { log, refusals, leave, lines } = open()
+  const refused = { interface: 'rpc', subscription: 'sub_1', error: 'rate-limited', limit: 'unitsPerSecond' } as const
+  refusals.note({ ...refused, requestId: 'req-1', message: 'limit reached' })
+  refusals.note({ ...refused, requestId: 'req-2' })
+  log.error({ request_id: 'req-1' }, 'request handler failed')
+  log.info('something else')
+  const following = lines({ request: 'req-1', follow: true })
+  const next = async () => JSON.parse((await following.next()).value as string) as Record<string, unknown>
+  const past = [await next(), await next()]
+  assert.deepEqual(
+    past.map(({ msg }) => msg),
+    // In the order of their time.
+    ['request handler failed', 'refused'],
+  )
+  const refusal = past[1]
+  assert.equal(refusal?.['limit'], 'unitsPerSecond')
+  assert.equal(refusal?.['subscription_name'], 'acme')
+  refusals.note({ ...refused, requestId: 'req-2' })
+  refusals.note({ ...refused, requestId: 'req-1', message: 'the same limit again, in one batch' })
+  refusals.note({ requestId: 'req-1', interface: 'ws', message: 'token slc_0123456789abcdefghijk' })
+  const came = await next()
+  assert.equal(came['interface'], 'ws')
+  assert.doesNotMatch(JSON.stringify(came), /slc_0123456789/)
+  leave.abort()
+  assert.equal((await following.next()).done, true)
+})
+
+test('refusals are bounded, and those without a token do not push out those of subscriptions', () => {
+  const refusals = createRefusalLog({ clock: createManualClock() })
+  refusals.note({ requestId: 'mine', interface: 'rpc', subscription: 'sub_1' })
+  for (let n = 0; n < 50_000; n++) refusals.note({ requestId: `guess-${n}`, interface: 'rpc' })
+  assert.equal(refusals.of('mine').recent().length, 1)
+  assert.equal(refusals.of('guess-0').recent().length, 0)
+  assert.equal(refusals.of('guess-49999').recent().length, 1)
+  refusals.note({ requestId: 'long', interface: 'indexer', subscription: 'sub_1', message: 'x'.repeat(100_000) })
+  assert.ok((refusals.of('long').recent()[0] ?? '').length < 500)
+  for (let n = 0; n < 10_000; n++) refusals.note({ requestId: `n-${n}`, interface: 'rpc', subscription: 'sub_1' })
+  assert.equal(refusals.of('mine').recent().length, 0)
+})
+
 test('an invalid request selects nothing', () => {
-  const nothing = { sub: undefined, level: undefined, lines: 0, follow: false }
-  for (const params of [undefined, null, { lines: -1, level: 'loud', sub: 3, follow: 'yes' }])
+  const nothing = { sub: undefined, level: undefined, request: undefined, lines: 0, follow: false }
+  for (const params of [undefined, null, { lines: -1, level: 'loud', sub: 3, request: {}, follow: 'yes' }])
     assert.deepEqual(parseLogRequest(params), nothing)
 })
 

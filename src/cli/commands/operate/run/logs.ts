@@ -2,12 +2,13 @@ import { ServiceError } from '../../../../core/error.ts'
 import { openControlClient } from '../../../../platform/process/control-client.ts'
 import type { LogRequest } from '../../../../processes/compose/process/log-lines.ts'
 import type { CliContext, CommonFlags } from '../../../define.ts'
-import { sanitizeForTerminal } from '../../../output/plain-text.ts'
+import { controlPath } from '../../../locate.ts'
+import { readableLine } from '../../../output/log-line.ts'
 import { write } from '../../../output/print.ts'
-import { controlPath } from './control.ts'
 
 export type TailFlags = CommonFlags & {
   readonly sub?: string
+  readonly request?: string
   readonly level?: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal'
   readonly lines?: string
   readonly follow?: boolean
@@ -25,9 +26,10 @@ export async function tailLogs(this: CliContext, flags: TailFlags): Promise<void
   const { process } = this
   const stdout: NodeJS.WritableStream = process.stdout
   using client = await openControlClient(controlPath(this, flags))
-  const request: LogRequest = { sub: flags.sub, level: flags.level, lines, follow: flags.follow === true }
+  const { sub, level, request: requestId } = flags
+  const request: LogRequest = { sub, level, request: requestId, lines, follow: flags.follow === true }
   // With --sub the field would be the same in every line.
-  const hidden = flags.sub === undefined ? [] : ['subscription', 'customer']
+  const hidden = flags.sub === undefined ? [] : ['subscription', 'customer', 'subscription_name', 'customer_name']
   let hasLeft = false
   let printed = 0
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
@@ -46,24 +48,10 @@ export async function tailLogs(this: CliContext, flags: TailFlags): Promise<void
   } catch (error) {
     if (!hasLeft) throw error
   }
-  if (printed === 0 && !hasLeft && flags.json !== true) write(this, 'no matching lines among the last 1000')
+  if (printed === 0 && !hasLeft && flags.json !== true) write(this, nothingFound(requestId))
 }
 
-/** A record as one line: time, level, module, message, fields. Control characters are replaced. */
-export function readableLine(line: string, hidden: readonly string[] = []): string {
-  const { time, level, part, msg, ...fields } = JSON.parse(line) as Record<string, unknown>
-  const shown = Object.entries(fields).filter(([name]) => !hidden.includes(name))
-  const message = shown.map(([name, value]) => `${name}=${fieldText(value)}`)
-  const clock = typeof time === 'string' ? time.replace('T', ' ').replace('Z', '') : ' '.repeat(23)
-  const words = [clock, word(level).toUpperCase().padEnd(5), word(part).padEnd(10), word(msg), ...message]
-  return sanitizeForTerminal(words.join('  ').trimEnd())
-}
-
-function word(value: unknown): string {
-  return typeof value === 'string' ? value : ''
-}
-
-function fieldText(value: unknown): string {
-  if (typeof value !== 'string') return JSON.stringify(value)
-  return /^[\w.:/@+-]+$/.test(value) ? value : JSON.stringify(value)
+function nothingFound(requestId: string | undefined): string {
+  if (requestId === undefined) return 'no matching lines among the last 1000'
+  return `no refusal and no log line with request id ${requestId} in the memory of this process; it holds the last 10,000 refusals`
 }

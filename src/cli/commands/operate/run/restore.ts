@@ -11,32 +11,53 @@ import { systemClock } from '../../../../platform/process/clock.ts'
 import { secureRandom } from '../../../../platform/process/random.ts'
 import { silentLogger } from '../../../../platform/telemetry/logger.ts'
 import { openAccessStore, storeLocationOf } from '../../../../processes/compose/access/open-store.ts'
+import { findReplaced, putStateContent } from '../../../../processes/compose/access/put-state-content.ts'
 import { countLaterChanges, keepAside, putInPlace } from '../../../../processes/compose/access/restored-files.ts'
-import { loadSettings } from '../../../../processes/compose/config/settings.ts'
+import { openSecretKeys } from '../../../../processes/compose/access/state-content.ts'
 import { currentActor } from '../../../../processes/compose/process/deps.ts'
-import type { CliContext, CommonFlags } from '../../../define.ts'
+import type { CliContext } from '../../../define.ts'
+import { findSettings } from '../../../find-settings.ts'
+import {
+  type BackupSecretFlags,
+  backupSecret,
+  checkBackupSecretFlags,
+  namesBackupSecret,
+} from '../../../output/backup-secret.ts'
 import { printFacts, printJson, write } from '../../../output/print.ts'
 import { summaryFacts, summaryWire } from './backup.ts'
 
-export type RestoreFlags = CommonFlags & { readonly force?: boolean; readonly dryRun?: boolean }
+export type RestoreFlags = BackupSecretFlags & { readonly force?: boolean; readonly dryRun?: boolean }
 
 export async function restore(this: CliContext, flags: RestoreFlags, file: string): Promise<void> {
   const { env } = this.process
-  const settings = await loadSettings(this, flags)
+  checkBackupSecretFlags(flags)
+  const settings = await findSettings(this, flags)
   const location = await storeLocationOf(settings, env)
-  const summary = await checkBackup(file)
-  if (flags.dryRun === true) return report(this, flags, { file, summary, kept: [], later: 0 })
+  const { extras, ...summary } = await checkBackup(file)
+  // A dry run without a secret checks everything but the keys.
+  const isAsked = flags.withoutKeys !== true && (flags.dryRun !== true || namesBackupSecret(flags))
+  const keys = isAsked ? await openSecretKeys(extras, () => backupSecret(this, flags, { isNew: false })) : undefined
+  const hasKeys = (summary.counts['sealed_keys'] ?? 0) > 0
+  const restoredKeys = { hasKeys, names: keys?.files.map(({ name }) => name) }
+  if (flags.dryRun === true) return report(this, flags, { file, summary, kept: [], later: 0, keys: restoredKeys })
 
   const state = await openStateFolder(settings.stateDir)
   using _alone = takeInstanceLock(state)
   await makePrivate(state.file('lock'))
-  refuseOverwrite(location, flags)
+  const content = { extras, keys }
+  refuseOverwrite(location, await findReplaced(state, content), flags)
   const auditFile = state.file('audit.log')
   const stamp = new Date(systemClock.nowMs()).toISOString().replaceAll(/[-:]|\.\d+/g, '')
-  const deps = { clock: systemClock, random: secureRandom, log: silentLogger }
+  const deps = { clock: systemClock, random: secureRandom, log: silentLogger, sharedKeys: keys?.shared ?? [] }
   const kept: string[] = []
-  if (location.engine === 'postgres') await restoreBackup(file, location, deps)
-  else {
+  const putContent = async () => void kept.push(...(await putStateContent(state, content, { ...deps, stamp })))
+  if (location.engine === 'postgres') {
+    // First, because it refuses a database that is not empty.
+    await restoreBackup(file, location, deps)
+    await putContent()
+  } else {
+    // The store comes last: until then a restore that was interrupted can be repeated.
+    await putContent()
     const draft = `${location.file}.restored-${stamp}`
     await restoreBackup(file, { ...location, file: draft }, deps)
     kept.push(...(await putInPlace(draft, location.file, stamp)))
@@ -54,14 +75,16 @@ export async function restore(this: CliContext, flags: RestoreFlags, file: strin
     if (finding !== undefined)
       throw new ServiceError('audit-broken', `${finding.location} line ${finding.line} ${finding.what}`)
   }
-  report(this, flags, { file, summary, kept, later })
+  report(this, flags, { file, summary, kept, later, keys: restoredKeys })
 }
 
-function refuseOverwrite(location: StoreLocation, flags: RestoreFlags): void {
-  if (location.engine === 'postgres' || flags.force === true) return
-  if (!existsSync(location.file) && !existsSync(`${location.file}-wal`)) return
-  throw new ServiceError('already-exists', `${location.file} already exists`, {
-    fix: 'Add --force to replace it; the present store is kept under another name.',
+function refuseOverwrite(location: StoreLocation, replaced: readonly string[], flags: RestoreFlags): void {
+  if (flags.force === true) return
+  const hasStore = location.engine === 'sqlite' && (existsSync(location.file) || existsSync(`${location.file}-wal`))
+  const files = [...(hasStore ? [location.file] : []), ...replaced]
+  if (files.length === 0) return
+  throw new ServiceError('already-exists', `${files.join(', ')} already ${files.length === 1 ? 'exists' : 'exist'}`, {
+    fix: 'Add --force to replace what exists; it is kept under another name.',
   })
 }
 
@@ -70,14 +93,32 @@ type Restored = {
   readonly summary: BackupSummary
   readonly kept: readonly string[]
   readonly later: number
+  readonly keys: RestoredKeys
 }
 
-function report(context: CliContext, flags: RestoreFlags, { file, summary, kept, later }: Restored): void {
+type RestoredKeys = { readonly hasKeys: boolean; readonly names: readonly string[] | undefined }
+
+function keysText({ hasKeys, names }: RestoredKeys): string {
+  if (!hasKeys) return 'none in this backup'
+  return names === undefined ? 'encrypted, not opened' : [...names, 'those of the store'].join(', ')
+}
+
+function report(context: CliContext, flags: RestoreFlags, { file, summary, kept, later, keys }: Restored): void {
   const isDry = flags.dryRun === true
   if (flags.json === true) {
-    return printJson(context, { ...summaryWire(file, summary), restored: !isDry, kept, laterChanges: later })
+    return printJson(context, {
+      ...summaryWire(file, summary),
+      restored: !isDry,
+      keys: keys.names ?? [],
+      kept,
+      laterChanges: later,
+    })
   }
-  printFacts(context, [...summaryFacts(summary), ...kept.map((path) => ['kept', path] as const)])
+  printFacts(context, [
+    ...summaryFacts(summary),
+    ['keys', keysText(keys)],
+    ...kept.map((path) => ['kept', path] as const),
+  ])
   if (later > 0) {
     write(
       context,

@@ -2,13 +2,14 @@ import { printDurationShort } from '../../../../core/bytes.ts'
 import { systemClock } from '../../../../platform/process/clock.ts'
 import { openControlClient } from '../../../../platform/process/control-client.ts'
 import type { StatusReport } from '../../../../processes/compose/process/status.ts'
+import { printUntil } from '../../../dates.ts'
 import type { CliContext, CommonFlags } from '../../../define.ts'
+import { controlPath } from '../../../locate.ts'
 import { sanitizeForTerminal } from '../../../output/plain-text.ts'
 import { alignColumns, printFacts, printJson, toWire } from '../../../output/print.ts'
 import { type Line, paintLine, type Tone, wantsColour } from '../../../top/paint.ts'
 import { openScreen } from '../../../top/screen.ts'
 import { type Look, lookEachSecond } from '../../../top/watch.ts'
-import { controlPath } from './control.ts'
 
 export type StatusFlags = CommonFlags & { readonly watch?: boolean }
 
@@ -38,8 +39,37 @@ function factsOf(report: StatusReport): Facts {
         counted(report.tokens, 'token'),
       ].join(', '),
     ],
-    ...report.services.map(({ name, address }) => [name, address] as const),
+    ...endingFacts(report.ending),
+    ...usageFacts(report.usage),
+    ...report.services.map(
+      ({ name, address, note }) => [name, note === undefined ? address : `${address}  ${note}`] as const,
+    ),
+    ...(report.off ?? []).map(({ name, reason }) => [name, `off: ${reason}`] as const),
   ]
+}
+
+const ENDING_SHOWN = 3
+
+function endingFacts(ending: StatusReport['ending']): Facts {
+  if (ending === undefined || ending.within7d === 0) return []
+  const { within7d, next } = ending
+  const shown = next
+    .slice(0, ENDING_SHOWN)
+    .map(({ name, customer, validUntil }) => `${name} (${customer}) on ${printUntil(validUntil)}`)
+  const more = within7d - shown.length
+  const rest = more > 0 ? `, and ${more} more` : ''
+  return [['ending', `${shown.join(', ')}${rest}; list them with: sluice sub list --ending 7d`]]
+}
+
+/** Usage is written every second, so a few waiting rows are normal and not shown. */
+function usageFacts(usage: StatusReport['usage']): Facts {
+  if (usage === undefined) return []
+  const { waitingRows, spooledRows, lostRows } = usage
+  const facts = [
+    ...(spooledRows > 0 ? [`${waitingRows} rows wait for the store, ${spooledRows} of them kept on the disk`] : []),
+    ...(lostRows > 0 ? [`${counted(lostRows, 'row')} lost since the start`] : []),
+  ]
+  return facts.length === 0 ? [] : [['usage', facts.join(', ')]]
 }
 
 function counted(count: number, noun: string): string {

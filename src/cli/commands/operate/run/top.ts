@@ -2,6 +2,7 @@ import { delay, systemClock } from '../../../../platform/process/clock.ts'
 import { openControlClient } from '../../../../platform/process/control-client.ts'
 import type { TopReport } from '../../../../processes/compose/top/report.ts'
 import type { CliContext, CommonFlags } from '../../../define.ts'
+import { controlPath } from '../../../locate.ts'
 import { printJson } from '../../../output/print.ts'
 import { drawTop } from '../../../top/draw.ts'
 import { paintLine, wantsColour } from '../../../top/paint.ts'
@@ -9,7 +10,6 @@ import { productsOf } from '../../../top/products.ts'
 import { type TopView, viewOf } from '../../../top/rates.ts'
 import { openScreen } from '../../../top/screen.ts'
 import { lookEachSecond } from '../../../top/watch.ts'
-import { controlPath } from './control.ts'
 
 export type TopFlags = CommonFlags & { readonly once?: boolean }
 

@@ -2,8 +2,8 @@ import { ServiceError } from '../../../../core/error.ts'
 import type { Indexer } from '../../../../indexer/service.ts'
 import { type ControlClient, openControlClient } from '../../../../platform/process/control-client.ts'
 import type { CliContext, CommonFlags } from '../../../define.ts'
+import { controlPath } from '../../../locate.ts'
 import { alignColumns, printFacts, printJson, write } from '../../../output/print.ts'
-import { controlPath } from '../../operate/run/control.ts'
 
 const COVERAGE =
   'select table_name, from_slot, to_slot, lag_slots, lag_seconds, open_gaps from coverage order by table_name'
@@ -20,8 +20,9 @@ export async function indexerStatus(this: CliContext, flags: CommonFlags): Promi
     ['database', status.state === 'running' ? 'open' : status.state],
     ['ingest', status.ingests ? 'in this process' : 'in another process'],
     ['head', ingest?.headSlot ?? 'none yet'],
-    ['tip', ingest?.tipSlot ?? 'not known yet'],
-    ['behind', ingest?.headSlot === undefined ? '-' : `${Math.max(0, ingest.tipSlot - ingest.headSlot)} slots`],
+    ['tip', ingest?.tipSlot ?? 'unknown: no node reports a slot'],
+    ['behind', behindText(ingest)],
+    ...stoppedFacts(status),
     ['written', `${ingest?.blocks ?? 0} blocks, ${ingest?.transactions ?? 0} transactions since the start`],
     ['held', `${ingest?.held ?? 0} blocks wait for an earlier one`],
     ['missing', ingest?.waitsFor === undefined ? 'nothing' : missingText(ingest.waitsFor)],
@@ -33,6 +34,18 @@ export async function indexerStatus(this: CliContext, flags: CommonFlags): Promi
     ],
   ])
   if (coverage.length > 0) this.process.stdout.write(`\n${alignColumns(coverage.map((line) => line.split('\t')))}\n`)
+}
+
+function behindText(ingest: Status['ingest']): string {
+  if (ingest?.tipSlot === undefined) return 'unknown'
+  if (ingest.headSlot === undefined) return 'no block is written yet'
+  return `${Math.max(0, ingest.tipSlot - ingest.headSlot)} slots`
+}
+
+function stoppedFacts({ stopped }: Status): (readonly [string, string])[] {
+  if (stopped === undefined) return []
+  const why = stopped.reason === 'disk-full' ? 'no space is left on the disk' : 'the database fails'
+  return [['stopped', `since ${new Date(stopped.sinceMs).toISOString()}: ${why} (${stopped.message})`]]
 }
 
 /** Empty if the database stopped between the two calls. */
@@ -89,7 +102,7 @@ export async function indexerBackfill(
   if (outcome === 'beyond-tip')
     throw new ServiceError(
       'invalid-value',
-      `slot ${from} is in the future: the chain is at slot ${ingest?.tipSlot ?? 0}`,
+      `slot ${from} is in the future: the chain is at slot ${ingest?.tipSlot ?? 'unknown'}`,
       {
         fix: 'Give slots up to the tip.',
       },

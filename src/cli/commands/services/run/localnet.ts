@@ -1,10 +1,10 @@
 import { ServiceError } from '../../../../core/error.ts'
 import { parseAddressPort } from '../../../../platform/net/ip-range.ts'
 import { startLocalnetProcess } from '../../../../processes/localnet.ts'
-import type { CliContext, CommonFlags } from '../../../define.ts'
+import type { CliContext, ServiceFlags } from '../../../define.ts'
 import { serveUntilSignal } from './serve-until-signal.ts'
 
-export type LocalnetFlags = CommonFlags & {
+export type LocalnetFlags = ServiceFlags & {
   readonly rpcPort?: string
   readonly wsPort?: string
   readonly grpcPort?: string

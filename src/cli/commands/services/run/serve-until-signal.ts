@@ -4,21 +4,29 @@ import { createLogSink } from '../../../../platform/telemetry/log-sink.ts'
 import { createLogTap } from '../../../../platform/telemetry/log-tap.ts'
 import { createLogger } from '../../../../platform/telemetry/logger.ts'
 import { loadSettings, type Settings } from '../../../../processes/compose/config/settings.ts'
-import type { Deps } from '../../../../processes/compose/process/deps.ts'
+import type { ReloadingDeps } from '../../../../processes/compose/process/deps.ts'
 import { runUntilSignal, type Started } from '../../../../processes/compose/process/run-until-signal.ts'
-import type { CliContext, CommonFlags } from '../../../define.ts'
+import type { CliContext, ServiceFlags } from '../../../define.ts'
+import { terminalLine } from '../../../output/log-line.ts'
 
-/** Runs a process until a signal or `sluice drain`. New files are private (umask 077); the log goes to standard output. */
+/**
+ * Runs a process until a signal or `sluice drain`. New files are private (umask 077); the log goes to standard output, as lines to read on a terminal and
+ * else as JSON.
+ */
 export async function serveUntilSignal(
   context: CliContext,
-  flags: CommonFlags,
-  start: (settings: Settings, deps: Required<Deps>) => Promise<Started>,
+  flags: ServiceFlags,
+  start: (settings: Settings, deps: Required<ReloadingDeps>) => Promise<Started>,
 ): Promise<void> {
   const { process } = context
   process.umask(0o077)
   const settings = await loadSettings(context, flags)
-  const logTap = createLogTap(createLogSink({ fd: 1 }))
+  const { stdout } = process
+  const sink = createLogSink({ fd: 1 })
+  const isText = flags.log === undefined ? stdout.isTTY : flags.log === 'text'
+  const logTap = createLogTap(isText ? { write: (line) => sink.write(`${terminalLine(line, stdout)}\n`) } : sink)
   const log = createLogger({ level: settings.config.log.level, destination: logTap })
-  const deps = { log, logTap, clock: systemClock, random: secureRandom, env: process.env }
-  await runUntilSignal(process, log, () => start(settings, deps))
+  const readSettings = () => loadSettings(context, flags)
+  const deps = { log, logTap, clock: systemClock, random: secureRandom, env: process.env, readSettings }
+  await runUntilSignal(process, log, (starting) => start(settings, { ...deps, starting }))
 }

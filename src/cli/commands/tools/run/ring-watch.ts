@@ -22,7 +22,7 @@ export async function watchRing(context: CliContext, { ring, seconds, isJson }: 
   const { process } = context
   const { stdout } = process
   const isScreen = stdout.isTTY && !isJson
-  const report = (block: WatchedBlock, tps: number): void => {
+  const report = (block: WatchedBlock, tps: number | null): void => {
     if (!isScreen)
       stdout.write(`${isJson ? JSON.stringify({ tps, ...block }) : sanitizeForTerminal(describeBlock(block, tps))}\n`)
   }
@@ -51,12 +51,12 @@ export async function watchRing(context: CliContext, { ring, seconds, isJson }: 
   }
 }
 
-function describeBlock({ number, txns, stage, contention, reason }: WatchedBlock, tps: number): string {
+function describeBlock({ number, txns, stage, contention, reason }: WatchedBlock, tps: number | null): string {
   const figures =
     contention === undefined
       ? `no figures (${reason ?? 'open'})`
       : `efficiency ${fixed(contention.parallel_efficiency_pct, 1)} %, ${contention.contended_slot_count} slots contended`
-  return `block ${number} ${stage}: TPS ${tps}, ${txns} transactions, ${figures}`
+  return `block ${number} ${stage}: TPS ${tps ?? '-'}, ${txns} transactions, ${figures}`
 }
 
 /** One frame, cut to the screen; each line ends with an erase sequence. */
@@ -66,7 +66,7 @@ function draw(view: RingView, { columns, rows }: { columns: number; rows: number
   const blockRows = Math.max(3, Math.min(blocks.length, rows - 22))
   const lines = [
     `${view.path}  ${view.state}`,
-    `TPS ${view.tps}   events/s ${view.eventsPerSecond}   seqno ${view.cursor}   lag ${view.lagEvents}   lost ${stats.eventsLost} in ${stats.gaps} gaps   blocks ${stats.blocksFolded} complete, ${stats.blocksDropped + stats.blocksIncomplete} damaged`,
+    `TPS ${view.tps ?? '-'}   events/s ${view.eventsPerSecond}   seqno ${view.cursor}   lag ${view.lagEvents}   lost ${stats.eventsLost} in ${stats.gaps} gaps   blocks ${stats.blocksFolded} complete, ${stats.blocksDropped + stats.blocksIncomplete} damaged`,
     '',
     ...table(
       ['BLOCK', 'ID', 'STAGE', 'TXNS', 'GAS', 'WALL MS', 'EFFICIENCY', 'CONTENDED', 'OF SLOTS'],

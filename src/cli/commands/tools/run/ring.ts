@@ -5,8 +5,8 @@ import { inspectRing, type RingInspection } from '../../../../execution/tools/in
 import { recordRing } from '../../../../execution/tools/record.ts'
 import { fileError } from '../../../../platform/files/error.ts'
 import { systemClock } from '../../../../platform/process/clock.ts'
-import { loadSettings } from '../../../../processes/compose/config/settings.ts'
 import type { CliContext, CommonFlags } from '../../../define.ts'
+import { findSettings } from '../../../find-settings.ts'
 import { alignColumns, printFacts, printJson, write } from '../../../output/print.ts'
 import { describeLine } from './ring-text.ts'
 import { watchRing } from './ring-watch.ts'
@@ -67,7 +67,7 @@ function reportLoss(context: CliContext, path: string, { stats, fold, unknownIds
     [fold.unknownTypes, 'events have an unknown type and were skipped'],
     [fold.recordErrors, 'events were not recorded by the node'],
     [fold.blocksDropped, 'blocks have no figures because events are missing'],
-    [fold.blocksIncomplete, 'blocks have a TPS but no contention figures'],
+    [fold.blocksIncomplete, 'blocks have no contention figures'],
     [unknownIds, 'consensus events refer to blocks before the recording'],
     [recordsOmitted, 'lifecycle records were dropped because the list is full'],
   ]
@@ -135,7 +135,7 @@ export async function watchRingCommand(this: CliContext, flags: RingWatchFlags, 
 
 /** The ring that the execution service reads: the configured one, or the one that Sluice writes. */
 async function defaultRing(context: CliContext, flags: CommonFlags): Promise<string> {
-  const { config, loaded, stateDir } = await loadSettings(context, flags)
+  const { config, loaded, stateDir } = await findSettings(context, flags)
   const { ring, node } = config.execution
   if (ring !== undefined) return resolve(loaded.folder, ring)
   return join(stateDir, 'ring', node === undefined ? 'monad-exec-events' : 'evm-node-events')

@@ -16,9 +16,9 @@ import { checkDestination } from '../../../../processes/compose/services/shreds.
 import type { ShredsStatus } from '../../../../shreds/report/status.ts'
 import { printTime } from '../../../dates.ts'
 import type { ChangeFlags, CliContext, CommonFlags, ListFlags } from '../../../define.ts'
+import { controlPath } from '../../../locate.ts'
 import { isoTime, printJson, printList } from '../../../output/print.ts'
 import { done, openSession } from '../../../session.ts'
-import { controlPath } from '../../operate/run/control.ts'
 
 export async function setDestinationCommand(
   this: CliContext,

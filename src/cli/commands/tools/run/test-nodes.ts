@@ -1,16 +1,18 @@
+import { isRemovedNode } from '../../../../access/provisioning/nodes.ts'
 import { ServiceError } from '../../../../core/error.ts'
 import { systemClock } from '../../../../platform/process/clock.ts'
 import { secureRandom } from '../../../../platform/process/random.ts'
-import { loadSettings, type Settings } from '../../../../processes/compose/config/settings.ts'
+import type { Settings } from '../../../../processes/compose/config/settings.ts'
 import { checkNode, type EndpointCheck, findPoolFaults, type NodeCheck } from '../../../../upstreams/check-node.ts'
 import type { NodeSpec } from '../../../../upstreams/node.ts'
-import { dedicatedSpec, sharedSpec } from '../../../../upstreams/service.ts'
+import { dedicatedSpec, sharedSpec } from '../../../../upstreams/node-spec.ts'
 import type { CliContext, ListFlags } from '../../../define.ts'
+import { findSettings } from '../../../find-settings.ts'
 import { printList, write } from '../../../output/print.ts'
 import { openSession } from '../../../session.ts'
 
 export async function testUpstreams(this: CliContext, flags: ListFlags, name?: string): Promise<void> {
-  const settings = await loadSettings(this, flags)
+  const settings = await findSettings(this, flags)
   const { upstreams } = settings.config
   const nodes = upstreams.nodes.filter((node) => name === undefined || node.name === name)
   if (name !== undefined && nodes.length === 0) throw unknown(name, 'sluice config show')
@@ -27,7 +29,7 @@ export async function testUpstreams(this: CliContext, flags: ListFlags, name?: s
 export async function testNodes(this: CliContext, flags: ListFlags, name?: string): Promise<void> {
   await using session = await openSession(this, flags, 'read')
   const nodes = (await session.store.list('nodes'))
-    .filter((node) => name === undefined || node.name === name || node.id === name)
+    .filter((node) => !isRemovedNode(node) && (name === undefined || node.name === name || node.id === name))
     .toSorted((a, b) => a.name.localeCompare(b.name))
   if (name !== undefined && nodes.length === 0) throw unknown(name, 'sluice node list')
   const sources = { env: this.process.env, folder: session.loaded.folder }

@@ -2,16 +2,17 @@ import { join } from 'node:path'
 import { ServiceError } from '../../../../core/error.ts'
 import { openControlClient } from '../../../../platform/process/control-client.ts'
 import { secureRandom } from '../../../../platform/process/random.ts'
-import { loadSettings, type Settings } from '../../../../processes/compose/config/settings.ts'
+import type { Settings } from '../../../../processes/compose/config/settings.ts'
 import { hasTipKeys, openTipAccounts } from '../../../../processes/compose/services/tip-keys.ts'
 import { validateTip } from '../../../../sender/accept/tip-terms.ts'
 import type { SenderStats } from '../../../../sender/receipts/stats.ts'
 import type { CliContext, CommonFlags, ListFlags } from '../../../define.ts'
+import { findSettings } from '../../../find-settings.ts'
+import { controlPath } from '../../../locate.ts'
 import { printFacts, printJson, printList } from '../../../output/print.ts'
-import { controlPath } from '../../operate/run/control.ts'
 
 export async function listTipAccounts(this: CliContext, flags: ListFlags): Promise<void> {
-  const settings = await loadSettings(this, flags)
+  const settings = await findSettings(this, flags)
   const source = settings.config.sender.tipAccounts.length > 0 ? 'config' : 'keys'
   const rows = (await accountsOf(settings)).map((account) => ({ account, source }))
   printList(this, flags, {
@@ -29,7 +30,7 @@ export async function checkTip(
   flags: CommonFlags & { account?: string },
   text: string,
 ): Promise<void> {
-  const settings = await loadSettings(this, flags)
+  const settings = await findSettings(this, flags)
   const tipAccounts = flags.account === undefined ? await accountsOf(settings) : [flags.account]
   const { minTipLamports } = settings.config.sender
   const verdict = validateTip(text, { tipAccounts, minTipLamports })

@@ -2,8 +2,8 @@ import { ServiceError } from '../../../../core/error.ts'
 import { openControlClient } from '../../../../platform/process/control-client.ts'
 import type { NodeStatus } from '../../../../upstreams/status.ts'
 import type { CliContext, CommonFlags, ListFlags } from '../../../define.ts'
+import { controlPath } from '../../../locate.ts'
 import { printJson, printList, write } from '../../../output/print.ts'
-import { controlPath } from '../../operate/run/control.ts'
 
 export async function listUpstreams(this: CliContext, flags: ListFlags): Promise<void> {
   using client = await openControlClient(controlPath(this, flags))

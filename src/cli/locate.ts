@@ -1,0 +1,112 @@
+import { existsSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { ServiceError } from '../core/error.ts'
+import { readTopLevelText } from '../platform/config/file.ts'
+import { type RunningProcess, runningProcesses } from '../platform/process/running-processes.ts'
+import {
+  DEFAULT_CONFIG,
+  defaultState,
+  namedConfigOf,
+  namedStateOf,
+  SYSTEM_CONFIG,
+} from '../processes/compose/config/settings.ts'
+import type { CliContext, CommonFlags } from './define.ts'
+import { write } from './output/print.ts'
+
+/** The state folder that a command is about. */
+type Located = {
+  readonly stateDir: string
+  /** The config file that a flag, the environment or the present folder names, or the one of the machine. */
+  readonly configFile: string | undefined
+  /** Whether `configFile` was named by a flag or the environment: then the running process is not asked for its own. */
+  readonly isConfigNamed: boolean
+}
+
+/**
+ * Finds the state folder: the one that `--state` or `SLUICE_STATE` names; else the one of the process that runs here or on the config file that is named or
+ * here; else the one here; else the one of the only process of this user that runs on this machine; else the one of /etc/sluice/sluice.toml. Creates
+ * nothing. Prints what it chose when the command line and the present folder do not show it.
+ */
+export function locate(context: CliContext, flags: CommonFlags): Located {
+  const named = namedConfigOf(context, flags)
+  const here = existsSync(DEFAULT_CONFIG) ? DEFAULT_CONFIG : undefined
+  const config = named ?? here
+  const isConfigNamed = named !== undefined
+  const namedState = namedStateOf(context, flags)
+  if (namedState !== undefined) return { stateDir: namedState, configFile: config ?? systemConfig(), isConfigNamed }
+
+  const running = runningProcesses(context.process.env)
+  const local = defaultState()
+  if (config !== undefined) {
+    const file = resolve(config)
+    return { stateDir: stateNamedIn(file) ?? stateOfProcess(file, running) ?? local, configFile: config, isConfigNamed }
+  }
+  if (existsSync(local)) {
+    const others = running.filter(({ state }) => state !== local)
+    if (others.length === running.length && others.length > 0)
+      note(
+        context,
+        flags,
+        `this uses ${local}; running now: ${others.map(describe).join(', ')}; choose with --state DIR`,
+      )
+    return { stateDir: local, configFile: systemConfig(), isConfigNamed }
+  }
+  const process = onlyOne(running)
+  if (process !== undefined) {
+    note(context, flags, `using ${describe(process)}`)
+    return { stateDir: process.state, configFile: process.config ?? undefined, isConfigNamed }
+  }
+  const ofMachine = systemConfig()
+  const stateDir = (ofMachine && stateNamedIn(ofMachine)) ?? local
+  if (ofMachine !== undefined) note(context, flags, `using ${ofMachine} and the state folder ${stateDir}`)
+  return { stateDir, configFile: ofMachine, isConfigNamed }
+}
+
+/** The control socket of the process that a command is about. */
+export function controlPath(context: CliContext, flags: CommonFlags): string {
+  return join(locate(context, flags).stateDir, 'control.sock')
+}
+
+function systemConfig(): string | undefined {
+  return existsSync(SYSTEM_CONFIG) ? SYSTEM_CONFIG : undefined
+}
+
+/** The state folder of the process that runs on a config file; of several, the one of the present folder. */
+function stateOfProcess(file: string, running: readonly RunningProcess[]): string | undefined {
+  const onFile = running.filter(({ config }) => config === file)
+  return (onFile.find(({ state }) => state === defaultState()) ?? onlyOne(onFile))?.state
+}
+
+/** A sentence about the processes that run elsewhere, for errors about this folder; empty when there are none. */
+export function runningElsewhere(context: CliContext, stateDir: string): string {
+  const others = runningProcesses(context.process.env).filter(({ state }) => state !== stateDir)
+  return others.length === 0 ? '' : ` Running now: ${others.map(describe).join(', ')}.`
+}
+
+function onlyOne(running: readonly RunningProcess[]): RunningProcess | undefined {
+  if (running.length < 2) return running[0]
+  throw new ServiceError(
+    'usage',
+    `several Sluice processes are running, and this folder belongs to none of them:\n${running.map((process) => `  ${describe(process)}`).join('\n')}`,
+    { fix: `Choose one with --state DIR, such as --state ${running[0]?.state}` },
+  )
+}
+
+function describe({ pid, state, config }: RunningProcess): string {
+  return `process ${pid} on ${state} (${config ?? 'no config file'})`
+}
+
+/** `state` of a config file. A file that cannot be read is reported by the command that needs it. */
+function stateNamedIn(file: string): string | undefined {
+  const state = readTopLevelText(file, 'state')
+  return state === undefined ? undefined : resolve(dirname(file), state)
+}
+
+const NOTED = new WeakSet<object>()
+
+/** Once per command, and not among JSON. */
+function note(context: CliContext, flags: CommonFlags, message: string): void {
+  if (flags.json === true || NOTED.has(context)) return
+  NOTED.add(context)
+  write(context, message)
+}
