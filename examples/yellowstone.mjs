@@ -3,6 +3,7 @@ import { GRPC_URL, TOKEN } from './settings.mjs'
 
 // The client sends the token as x-token.
 const client = new Client(GRPC_URL, TOKEN, undefined)
+await client.connect?.() // needed from version 5 on
 console.log('version', JSON.parse(await client.getVersion()).version.version)
 
 const stream = await client.subscribe()
