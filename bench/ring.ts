@@ -162,7 +162,7 @@ function createFold(): (source: RingSource) => Sums {
   }
   const sink: BlockSink = {
     lifecycle: () => {},
-    tps: (tps) => void (now.tps += tps),
+    tps: (tps = 0) => void (now.tps += tps),
     contention: (data, extras) => addTo(now, data, extras),
     dropped: fail,
     incomplete: fail,

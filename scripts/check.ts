@@ -44,7 +44,7 @@ await step('needs', () => {
 })
 if (!(await step('packages', () => prepareTestPackages(report)))) process.exit(1)
 if (positionals.length === 0) {
-  await step('format', () => runTool('biome', 'check', '.'))
+  await step('format', () => runProgram('test/node_modules/.bin/biome', 'check', '.'))
   await step('lint', () => runTool('oxlint', '--type-aware', '--deny-warnings'))
   await step('types', () => runTool('tsc', '-p', 'tsconfig.json'))
   await step('types of the page', () => runTool('tsc', '-p', 'src/dashboard/page'))
@@ -99,7 +99,11 @@ async function step(name: string, run: () => boolean | Promise<boolean>): Promis
 }
 
 function runTool(tool: string, ...args: string[]): boolean {
-  return spawnSync(join(root, 'node_modules/.bin', tool), args, { cwd: root, stdio: 'inherit' }).status === 0
+  return runProgram(`node_modules/.bin/${tool}`, ...args)
+}
+
+function runProgram(path: string, ...args: string[]): boolean {
+  return spawnSync(join(root, path), args, { cwd: root, stdio: 'inherit' }).status === 0
 }
 
 function runNode(...args: string[]): boolean {

@@ -320,6 +320,6 @@ function readPlanted(files: Record<string, string>): SourceFacts[] {
 }
 
 function readFiles(pattern: string): Map<string, string> {
-  const paths = globSync(pattern, { cwd: root }).toSorted()
+  const paths = globSync(pattern, { cwd: root, exclude: ['**/node_modules'] }).toSorted()
   return new Map(paths.map((path) => [path, readFileSync(join(root, path), 'utf8')]))
 }

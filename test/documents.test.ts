@@ -102,9 +102,15 @@ describe('documents', () => {
     if (path.startsWith('docs/customers/')) continue
     const lines = readFences(text).filter((fence) => fence.info === 'sh run')
     if (lines.length > 0)
-      test(`the lines of ${path} work as written`, () => runOnTerminal(lines.map((fence) => fence.text).join('')))
+      test(`the lines of ${path} work as written`, () =>
+        runOnTerminal(`${GIVEN[path] ?? ''}${lines.map((fence) => fence.text).join('')}`))
   }
 })
+
+/** What the reader did before the lines. The README has started Sluice in the same folder, which made the store. */
+const GIVEN: Readonly<Record<string, string>> = {
+  'README.md': './sluice init --host 127.0.0.1 --config trial.toml --state .sluice\n',
+}
 
 /** Runs the lines in an empty folder that has only `./sluice`, on a terminal, as the reader would. */
 function runOnTerminal(lines: string): void {

@@ -2,6 +2,7 @@ import { accessMetrics } from '../../src/access/metrics.ts'
 import { executionMetrics } from '../../src/execution/metrics.ts'
 import { bundleMetrics } from '../../src/gateway/metrics.ts'
 import { indexerMetrics } from '../../src/indexer/metrics.ts'
+import { diskMetrics } from '../../src/platform/files/disk-watch.ts'
 import { createListenerMetrics } from '../../src/platform/net/listener-metrics.ts'
 import type { MetricDescription } from '../../src/platform/telemetry/metric-family.ts'
 import { createProcessRegistry } from '../../src/platform/telemetry/process-metrics.ts'
@@ -13,8 +14,9 @@ import { upstreamsMetrics } from '../../src/upstreams/metrics.ts'
 /** Every metric a process can have. `NODE` and `PATH` stand for the names of configured nodes and send paths. */
 export function describeMetrics(): MetricDescription[] {
   using registry = createProcessRegistry({ build: { version: '0' } })
+  diskMetrics(registry, () => ({ free: 0, size: 0 }))
   createListenerMetrics(registry, LISTENERS)
-  upstreamsMetrics(registry, ['NODE'], () => 0)
+  upstreamsMetrics(registry).add('NODE')
   accessMetrics(registry)
   bundleMetrics(registry)
   indexerMetrics(registry)

@@ -1,4 +1,5 @@
 import { PRODUCTS } from '../../src/contract/products.ts'
+import { wsTicket } from '../../src/contract/schemas/customer.ts'
 import { BUILT } from '../../src/processes/compose/process/build.ts'
 import { executionSection } from './execution-section.ts'
 import { indexerSection } from './indexer-section.ts'
@@ -19,6 +20,8 @@ export function apiPage(): string {
         available ? (BUILT[key as keyof typeof BUILT] ? 'yes' : 'not yet') : 'coming soon',
       ]),
     ),
+    '## Rules of every HTTP listener',
+    'Paths match exactly, a slash at the end included: an unknown path is 404 `{"error":"not-found","message","paths"}`, where `paths` lists those that exist. A method that a path does not take is 405 `{"error":"method-not-allowed","message","methods"}` with `Allow`; `OPTIONS` is 204 on every path. JSON bodies need `Content-Type: application/json` or `application/json-rpc`, with or without parameters; the header may be missing unless the request has an `Origin`. Another content type, or a content encoding that is not supported, is 415 with -32415. A batch of too many calls is 413 with -32413; `data.limit` is `batchItems` and `data.size` its size.',
     '## Bundle: RPC (8899)',
     'JSON-RPC 2.0 in a POST to `/`, `Content-Type: application/json`. The token goes in `x-token`, `Authorization: Bearer`, `x-api-key`, or the query as `api-key` or `api_key` (prefer headers: proxies log queries). Every response has `x-ratelimit-limit`, `-remaining`, `-reset` (seconds) and `-cost` in units, and `x-request-id`.',
     table(
@@ -31,6 +34,7 @@ export function apiPage(): string {
           'the response of the node, or a refusal; each call of a batch is charged and refused separately',
         ],
         ['GET', '/health', 'no', '`ok`, `behind` or `unknown`, as text'],
+        ['GET', '/docs/', 'no', 'the documents, a page for each error, API descriptions, proto files; also on 8443'],
         ['GET', '/v1/whoami', 'yes', 'plan, limits, budget, month, open connections of the caller'],
         [
           'GET',
@@ -49,14 +53,18 @@ export function apiPage(): string {
           'POST',
           '/v1/ws-ticket',
           'yes',
-          '`{"ticket","expires_at"}`, valid for 60 s, for clients that cannot set WebSocket headers',
+          `\`{${Object.keys(wsTicket.shape)
+            .map((name) => `"${name}"`)
+            .join(
+              ',',
+            )}}\`, valid for 60 s, for clients that cannot set WebSocket headers; \`url\` is the address of the WebSocket with the ticket in it, where the public address is known`,
         ],
       ],
     ),
     '## Bundle: WebSocket (8900)',
-    'The PubSub methods of a Solana node. The token goes in `x-token` or `Authorization: Bearer` at the handshake; clients that cannot set headers use a ticket, `?ticket=…`. A refused handshake is HTTP 401 or 429. Subscription ids are per client and stay the same when the upstream node changes; with `?gaps=1` such a change is reported by `gapNotification`. `getRateLimits` returns the budget. Close codes: 4401 token revoked or expired, 1013 too slow, 1012 restart, 1008 more than ten pings a second, 1000 closed by its owner, never on an error.',
+    'The PubSub methods of a Solana node. The token goes in `x-token` or `Authorization: Bearer` at the handshake; clients that cannot set headers use a ticket, `?ticket=…`. A refused handshake is HTTP 401 or 429, with the same body as on RPC: `data.reason`, `data.found` (where the request has a token) and `data.fix`. Subscription ids are per client and stay the same when the upstream node changes; with `?gaps=1` such a change is reported by `gapNotification`. `getRateLimits` returns the budget. Close codes: 4401 token revoked or expired, 1013 too slow, 1012 restart, 1008 more than ten pings a second, 1000 closed by its owner, never on an error.',
     '## Bundle: gRPC (10010)',
-    '`geyser.Geyser` with the token in the metadata `x-token` or `authorization`. Refused tokens are `PERMISSION_DENIED`, limits `RESOURCE_EXHAUSTED`, filters over the plan `INVALID_ARGUMENT` naming filter and rule. The budget is sent as initial metadata under the names of the RPC headers. When the upstream node of a stream is lost, the stream ends with `UNAVAILABLE` and the last slot seen, or, if the plan has `grpcResume`, continues on another node from about 40 slots before: nothing is missing, updates may be repeated. `grpc.health.v1.Health` (Check, Watch) needs no token.',
+    '`geyser.Geyser` with the token in the metadata `x-token` or `authorization`. Refused tokens are `PERMISSION_DENIED`, with reason and fix in the message, limits `RESOURCE_EXHAUSTED`, filters over the plan `INVALID_ARGUMENT` naming filter and rule. The budget is sent as initial metadata under the names of the RPC headers. When the upstream node of a stream is lost, the stream ends with `UNAVAILABLE` and the last slot seen, or, if the plan has `grpcResume`, continues on another node from about 40 slots before: nothing is missing, updates may be repeated. `grpc.health.v1.Health` (Check, Watch) needs no token. Server reflection (`grpc.reflection.v1` and `v1alpha`) needs the token and is charged like a call for each request.',
     ...indexerSection(),
     ...senderSection(),
     ...executionSection(),

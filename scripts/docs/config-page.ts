@@ -10,7 +10,7 @@ export function configPage(): string {
   return `${[
     '# Configuration',
     GENERATED,
-    'One TOML file: `--config FILE`, else `./sluice.toml` if it exists. Every key has a default; an unknown key prevents the start, with an error that names the line. The environment overrides the file: `SLUICE_METRICS__LISTEN=127.0.0.1:9500`. The state folder is `--state DIR`, else `SLUICE_STATE`, else `./.sluice`. Secrets are given by reference, `file:PATH` (mode 0600) or `env:NAME`.',
+    'One TOML file: `--config FILE`, else `SLUICE_CONFIG`, else `./sluice.toml` or `/etc/sluice/sluice.toml` if it exists. Every key has a default; an unknown key prevents the start, with an error that names the line. The environment overrides the file: `SLUICE_METRICS__LISTEN=127.0.0.1:9500`. The state folder is `--state DIR`, else `SLUICE_STATE`, else `state` of the file, else `./.sluice`. Commands about a running process use its configuration and state folder, from any folder: see [operating.md](operating.md#commands-in-another-folder). Secrets are given by reference, `file:PATH` (mode 0600) or `env:NAME`.',
     'Source: the schema in `src/processes/compose/config/config.ts` and the `options.ts` of each module. `sluice init` writes a commented file, `sluice config check` validates it, `sluice config show` prints each value with its source.',
     '## Top level',
     rowsOf([], top),
@@ -39,8 +39,10 @@ function rowsOf(path: string[], entries: [string, JsonSchema][]): string {
 function* walk(path: string[], entries: [string, JsonSchema][]): Generator<[string[], JsonSchema]> {
   for (const [name, schema] of entries) {
     const inner = entriesOf(schema)
+    const items = entriesOf(schema.items ?? {})
     if (inner.length === 0) yield [[...path, name], schema]
-    else yield* walk([...path, name], inner)
+    yield* walk([...path, name], inner)
+    yield* walk([...path, `${name}[]`], items)
   }
 }
 
@@ -48,7 +50,8 @@ const flatten = (path: string[], entries: [string, JsonSchema][]): [string[], Js
 
 function row(path: string[], schema: JsonSchema): string[] {
   const isTable = (schema.anyOf ?? schema.oneOf)?.some(({ properties }) => properties !== undefined) === true
-  const environment = path.includes('NAME') || isTable ? '' : `\`${envNameOf(path)}\``
+  const isItem = path.some((key) => key.endsWith('[]'))
+  const environment = path.includes('NAME') || isTable || isItem ? '' : `\`${envNameOf(path)}\``
   const given = schema.default === undefined ? '' : `\`${JSON.stringify(schema.default)}\``
   return [`\`${path.join('.')}\``, typeOf(schema), given, environment, schema.description ?? '']
 }

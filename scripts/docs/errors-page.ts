@@ -4,11 +4,12 @@ import { EXIT_CODES } from '../../src/contract/exit-codes.ts'
 import { GENERATED, table } from './markdown.ts'
 
 const REASONS: Record<(typeof TOKEN_REFUSALS)[number], string> = {
-  missing: 'the request has no token',
+  missing:
+    'the request has no token where this interface reads one: also a query key on WebSocket, or Authorization without Bearer',
   malformed: 'not a token, or its checksum is wrong: check for a typo or missing characters',
   unknown: 'well formed, but never issued here',
   revoked: 'revoked by the operator, or replaced by a rotation',
-  expired: 'the subscription or the grace period of a rotation has expired',
+  expired: 'the subscription, the grace period of a rotation, or a ticket has expired',
   suspended: 'the operator has suspended the subscription or the customer',
   cancelled: 'the subscription was cancelled',
   conflicting: 'two different tokens in one request, or the same header twice',
@@ -28,7 +29,7 @@ export function errorsPage(): string {
         Object.entries(EXIT_CODES).map(([code, { meaning, retryable }]) => [code, meaning, retryable ? 'yes' : 'no']),
       ),
       '## Why a token is refused',
-      'Status and headers are the same for every cause; `data.reason` names it.',
+      'Status and headers are the same for every cause. `data.reason` names it, `data.found` lists where the request has a token (`x-token`, `authorization`, `x-api-key`, `query api-key`, `query api_key`, `ticket`; never the token), and `data.fix` is the way out of this cause on this interface. On gRPC reason and fix are in the status message.',
       table(
         ['reason', 'meaning'],
         TOKEN_REFUSALS.map((reason) => [`\`${reason}\``, REASONS[reason]]),

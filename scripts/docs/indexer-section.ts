@@ -4,7 +4,8 @@ import { FORMAT_NAMES } from '../../src/indexer/query/formats.ts'
 import { table } from './markdown.ts'
 
 const MEANINGS: Partial<Record<keyof typeof QUERY_ERRORS, string>> = {
-  AUTHENTICATION_FAILED: 'user, password or token is missing or wrong; the response does not show which',
+  AUTHENTICATION_FAILED:
+    'user, password or token is missing or wrong, and the text does not show which; or the cause, if the subscription of a valid token is suspended, expired, cancelled or does not include this product',
   SYNTAX_ERROR: 'the statement cannot be parsed',
   READONLY: 'a statement other than a query',
   UNKNOWN_TABLE: 'a table that is not published',
@@ -28,7 +29,7 @@ const MEANINGS: Partial<Record<keyof typeof QUERY_ERRORS, string>> = {
 export function indexerSection(): string[] {
   return [
     '## Indexer (8123)',
-    "ClickHouse's HTTP interface, for `@clickhouse/client`, curl and other clients. Every query needs the database user and password (`Authorization: Basic`, or `X-ClickHouse-User` and `X-ClickHouse-Key`) **and** the token of the same subscription in `x-token`. If either is missing or wrong, the response is the same 401. Credentials in the URL are ignored. Tables: [schema.md](schema.md).",
+    "ClickHouse's HTTP interface, for `@clickhouse/client`, curl and other clients. Every query needs the database user and password (`Authorization: Basic`, or `X-ClickHouse-User` and `X-ClickHouse-Key`) **and** the token of the same subscription in `x-token`. If either is missing or wrong, the response is the same 401. Credentials in the URL are ignored. Web pages of other origins may query only if `indexer.corsOrigins` lists their origin. Tables: [schema.md](schema.md).",
     table(
       ['method', 'path', 'credentials', 'response'],
       [

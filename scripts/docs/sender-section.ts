@@ -7,6 +7,7 @@ const REFUSALS = [
   'signature-invalid',
   'signature-count',
   'no-path',
+  'not-recorded',
   'tip-missing',
   'tip-too-small',
   'tip-through-lookup-table',
@@ -32,7 +33,7 @@ export function senderSection(): string[] {
         [
           'POST',
           '/api/v1/transactions',
-          'the bytes as `application/octet-stream`, or base64 or base58 as `text/plain`; returns the signature, or nothing with `?response=none`; refusals are 400, 429 and 503',
+          'the bytes as `application/octet-stream`, or base64 or base58 as `text/plain`; returns the signature, or nothing with `?response=none`; refusals are 400, 429 and 503. A JSON-RPC call as `application/json` is served as on `/`',
         ],
         [
           'GET',
@@ -43,7 +44,7 @@ export function senderSection(): string[] {
         ['GET', '/ping', '`ok`'],
       ],
     ),
-    'Sending the same signature again returns the same response; the transaction is sent once. Refusals on `/` are HTTP 200 with a JSON-RPC error, except -32429, which is 429 with `Retry-After`; refusals of the tip or the blockhash have `data.minTipLamports`, `data.foundLamports`, `data.tipAccounts` and `data.reason`.',
+    'Sending the same signature again returns the same response; the transaction is sent once. Refusals on `/` are HTTP 200 with a JSON-RPC error, except -32429, which is 429 with `Retry-After`, and requests that are refused as a whole (413, 415); refusals of the tip or the blockhash have `data.minTipLamports`, `data.foundLamports`, `data.tipAccounts` and `data.reason`.',
     table(
       ['code', 'meaning'],
       REFUSALS.map((code) => [String(ERRORS[code].jsonRpc), ERRORS[code].sentence]),

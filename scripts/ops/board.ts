@@ -52,6 +52,11 @@ export function worst(metric: string, by = '', labels = ''): Query {
   }
 }
 
+/** Minimum of a gauge that is 1 while all is well. */
+export function least(metric: string): Query {
+  return { expr: `min (${selector(metric)})`, legend: nameOf(metric) }
+}
+
 /** Increase of a counter in the selected time range. */
 export function counted(metric: string, by = '', labels = ''): Query {
   return {

@@ -1,4 +1,4 @@
-import { type Board, counted, gauge, quantiles, rate, worst } from './board.ts'
+import { type Board, counted, gauge, least, quantiles, rate, worst } from './board.ts'
 
 export const EXECUTION_BOARD: Board = {
   uid: 'sluice-execution',
@@ -25,6 +25,23 @@ export const EXECUTION_BOARD: Board = {
           unit: 'short',
           queries: [worst('sluice_execution_block_number'), worst('sluice_execution_blocks_held')],
         },
+        {
+          title: 'Blocks held for JSON-RPC',
+          how: 'Lowest and highest number held, blocks on disk, and those that were not written to disk.',
+          unit: 'short',
+          queries: [
+            gauge('sluice_execution_blocks_held_from'),
+            gauge('sluice_execution_blocks_held_to'),
+            gauge('sluice_execution_archive_blocks'),
+            counted('sluice_execution_archive_skipped_total'),
+          ],
+        },
+        {
+          title: 'Bytes of blocks on disk',
+          how: 'Size of the blocks that JSON-RPC reads from disk.',
+          unit: 'bytes',
+          queries: [gauge('sluice_execution_archive_bytes')],
+        },
       ],
     },
     {
@@ -32,9 +49,13 @@ export const EXECUTION_BOARD: Board = {
       panels: [
         {
           title: 'Health and event age',
-          how: '1 while events arrive, and seconds since the last event.',
+          how: '1 while events arrive, seconds since the last event, and 1 where the data is simulated.',
           unit: 'short',
-          queries: [worst('sluice_execution_healthy'), worst('sluice_execution_last_event_age_seconds')],
+          queries: [
+            least('sluice_execution_healthy'),
+            worst('sluice_execution_last_event_age_seconds'),
+            worst('sluice_execution_simulated'),
+          ],
         },
         {
           title: 'Events',
@@ -121,6 +142,15 @@ export const EXECUTION_BOARD: Board = {
             worst('sluice_execution_resume_used_ratio'),
             gauge('sluice_execution_resume_entries'),
             gauge('sluice_execution_resume_bytes'),
+          ],
+        },
+        {
+          title: 'Compression',
+          how: 'Bytes of frames before and after permessage-deflate, per second.',
+          unit: 'Bps',
+          queries: [
+            rate('sluice_execution_ws_deflate_in_bytes_total'),
+            rate('sluice_execution_ws_deflate_out_bytes_total'),
           ],
         },
         {

@@ -77,6 +77,20 @@ export const UPSTREAMS_ALERTS: readonly Alert[] = [
     labels: { ...AT, upstream: 'n1', state: 'failing' },
   },
   {
+    name: 'SluiceDedicatedNodeFailing',
+    expr: 'sluice_upstreams_dedicated_failing > 0',
+    for: '1m',
+    severity: 'page',
+    summary: 'A dedicated node at {{ $labels.instance }} is failing, and its subscription uses no other node.',
+    does: [
+      '`sluice status` names the node, `sluice upstream list` shows the reason and the subscription, `sluice node test NODE` tests each of its endpoints.',
+      'Repair the node, change its address or credential with `sluice node set NODE`, or assign another with `sluice node assign`.',
+    ],
+    fires: { 'sluice_upstreams_dedicated_failing{instance="a"}': flat(1) },
+    quiet: { 'sluice_upstreams_dedicated_failing{instance="a"}': flat(0) },
+    labels: AT,
+  },
+  {
     name: 'SluiceAllUpstreamsBehind',
     expr: 'sluice_upstreams_all_behind == 1',
     for: '1m',

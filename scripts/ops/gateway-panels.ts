@@ -22,9 +22,9 @@ export const OVERVIEW_PANELS: readonly Panel[] = [
   },
   {
     title: 'Refused tokens',
-    how: 'Requests per second without a valid token, by reason.',
+    how: 'Requests per second without a valid token, by reason, and those of subscriptions without their dedicated node.',
     unit: 'reqps',
-    queries: [rate('sluice_access_refused_total', 'reason')],
+    queries: [rate('sluice_access_refused_total', 'reason'), rate('sluice_access_not_assigned_total')],
   },
   {
     title: 'Refused by a limit of the plan',
@@ -48,6 +48,12 @@ export const ACCESS_PANELS: readonly Panel[] = [
     queries: [worst('sluice_access_subscriptions'), worst('sluice_access_tokens')],
   },
   {
+    title: 'Subscriptions that end',
+    how: 'Subscriptions that work now and end within a day, and within seven days.',
+    unit: 'short',
+    queries: [worst('sluice_access_subscriptions_ending_day'), worst('sluice_access_subscriptions_ending_week')],
+  },
+  {
     title: 'Store revision',
     how: 'Revision in use by each process, and snapshot replacements. Processes on different revisions for a long time do not follow the store.',
     unit: 'short',
@@ -65,15 +71,19 @@ export const ACCESS_PANELS: readonly Panel[] = [
   },
   {
     title: 'Usage waiting for the store',
-    how: 'Usage records waiting to be written, and records dropped because the store could not be written.',
+    how: 'Usage records waiting to be written, those kept on the disk, and records dropped because the store could not be written.',
     unit: 'short',
-    queries: [gauge('sluice_access_usage_waiting_rows'), counted('sluice_access_usage_lost_total')],
+    queries: [
+      gauge('sluice_access_usage_waiting_rows'),
+      gauge('sluice_access_usage_spooled_rows'),
+      counted('sluice_access_usage_lost_total'),
+    ],
   },
   {
     title: 'Usage writes',
-    how: 'Flushes per second; at most one per process.',
+    how: 'Flushes per second, at most one per process, and those that failed.',
     unit: 'short',
-    queries: [rate('sluice_access_usage_flushes_total')],
+    queries: [rate('sluice_access_usage_flushes_total'), rate('sluice_access_usage_failures_total')],
   },
   {
     title: 'Shared quota',
@@ -171,6 +181,12 @@ export const UPSTREAMS_PANELS: readonly Panel[] = [
     queries: [worst('sluice_upstreams_state', 'upstream, state', 'state!="healthy"')],
   },
   {
+    title: 'Dedicated nodes',
+    how: 'Dedicated nodes that are assigned to a subscription, and those of them that are failing.',
+    unit: 'short',
+    queries: [gauge('sluice_upstreams_dedicated_nodes'), worst('sluice_upstreams_dedicated_failing')],
+  },
+  {
     title: 'Newest slot',
     how: 'Newest processed slot of each node.',
     unit: 'short',
@@ -249,6 +265,12 @@ export const PROCESS_PANELS: readonly Panel[] = [
     how: 'Open descriptors, and their limit.',
     unit: 'short',
     queries: [gauge('sluice_process_open_descriptors', 'instance'), worst('sluice_process_descriptors_limit')],
+  },
+  {
+    title: 'Free disk space',
+    how: 'Free space on the file system of the state folder, and its size.',
+    unit: 'bytes',
+    queries: [gauge('sluice_process_disk_free_bytes', 'instance'), worst('sluice_process_disk_size_bytes')],
   },
   {
     title: 'Up since',

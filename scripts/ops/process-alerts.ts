@@ -105,6 +105,48 @@ export const PROCESS_ALERTS: readonly Alert[] = [
   },
 ]
 
+export const DISK_ALERTS: readonly Alert[] = [
+  {
+    name: 'SluiceDiskFull',
+    expr: 'sluice_process_disk_free_bytes / sluice_process_disk_size_bytes < 0.01',
+    for: '0s',
+    severity: 'page',
+    summary: 'The disk of the state folder of Sluice at {{ $labels.instance }} is full.',
+    does: [
+      '`sluice status` names the folder and what has stopped: changes of customers are refused, usage is kept in reserved space, the sender and the indexer stop writing. Calls and queries continue.',
+      'Free space, or move `indexer/` of the state folder to a larger disk. Everything continues by itself when there is space.',
+    ],
+    fires: {
+      'sluice_process_disk_free_bytes{instance="a"}': flat(1e6),
+      'sluice_process_disk_size_bytes{instance="a"}': flat(1e9),
+    },
+    quiet: {
+      'sluice_process_disk_free_bytes{instance="a"}': flat(5e7),
+      'sluice_process_disk_size_bytes{instance="a"}': flat(1e9),
+    },
+    labels: AT,
+  },
+  {
+    name: 'SluiceDiskFilling',
+    expr: 'sluice_process_disk_free_bytes / sluice_process_disk_size_bytes < 0.1',
+    for: '5m',
+    severity: 'ticket',
+    summary: 'Less than 10 % of the disk of the state folder of Sluice at {{ $labels.instance }} is free.',
+    does: [
+      'Free space before it is full: `du -xh --max-depth=2` in the state folder shows what is large, usually the tables of the indexer.',
+    ],
+    fires: {
+      'sluice_process_disk_free_bytes{instance="a"}': flat(5e7),
+      'sluice_process_disk_size_bytes{instance="a"}': flat(1e9),
+    },
+    quiet: {
+      'sluice_process_disk_free_bytes{instance="a"}': flat(5e8),
+      'sluice_process_disk_size_bytes{instance="a"}': flat(1e9),
+    },
+    labels: AT,
+  },
+]
+
 export const ACCESS_ALERTS: readonly Alert[] = [
   {
     name: 'SluiceUsageLost',
@@ -122,15 +164,46 @@ export const ACCESS_ALERTS: readonly Alert[] = [
   },
   {
     name: 'SluiceUsageWaits',
-    expr: 'sluice_access_usage_waiting_rows > 1000',
-    for: '5m',
+    expr: 'sluice_access_usage_spooled_rows > 0',
+    for: '1m',
     severity: 'page',
-    summary: 'Sluice at {{ $labels.instance }} cannot write usage records and keeps them in memory.',
+    summary: 'Sluice at {{ $labels.instance }} cannot write usage records to the store and keeps them on the disk.',
     does: [
-      'The disk is full or the store is unreachable. Free space or repair the store; nothing is lost until the memory buffer is full.',
+      'The disk is full or the store is unreachable: `sluice status` shows which. Free space or repair the store; the records are then written by themselves.',
+      'Nothing is lost by a stop or a crash: the records are in `usage-spool.*` of the state folder, and the next start writes them. Keep these files.',
     ],
-    fires: { 'sluice_access_usage_waiting_rows{instance="a"}': flat(5000) },
-    quiet: { 'sluice_access_usage_waiting_rows{instance="a"}': flat(10) },
+    fires: { 'sluice_access_usage_spooled_rows{instance="a"}': flat(5) },
+    quiet: {
+      'sluice_access_usage_spooled_rows{instance="a"}': flat(0),
+      'sluice_access_usage_waiting_rows{instance="a"}': flat(5000),
+    },
+    labels: AT,
+  },
+  {
+    name: 'SluiceUsageUnsafe',
+    expr: 'sluice_access_usage_unsafe == 1',
+    for: '0s',
+    severity: 'page',
+    summary: 'Sluice at {{ $labels.instance }} can write usage records neither to the store nor to the disk.',
+    does: [
+      'Do not stop or restart the process: the records are only in its memory. `sluice status` shows why both fail.',
+      'Free space on the disk of the state folder first, then repair the store.',
+    ],
+    fires: { 'sluice_access_usage_unsafe{instance="a"}': flat(1) },
+    quiet: { 'sluice_access_usage_unsafe{instance="a"}': flat(0) },
+    labels: AT,
+  },
+  {
+    name: 'SluiceSubscriptionsEnding',
+    expr: 'sluice_access_subscriptions_ending_week > 0',
+    for: '0s',
+    severity: 'ticket',
+    summary: 'Subscriptions at {{ $labels.instance }} end within seven days.',
+    does: [
+      '`sluice sub list --ending 7d` lists them, the next first. Ask the customers, then extend them: `sluice sub renew`.',
+    ],
+    fires: { 'sluice_access_subscriptions_ending_week{instance="a"}': flat(2) },
+    quiet: { 'sluice_access_subscriptions_ending_week{instance="a"}': flat(0) },
     labels: AT,
   },
   {

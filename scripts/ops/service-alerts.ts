@@ -79,6 +79,20 @@ export const SERVICES_ALERTS: readonly Alert[] = [
     labels: AT,
   },
   {
+    name: 'SluiceIndexerStopped',
+    expr: 'sluice_indexer_stopped == 1',
+    for: '1m',
+    severity: 'page',
+    summary: 'The indexer at {{ $labels.instance }} writes no blocks: its disk is full or its database fails.',
+    does: [
+      '`sluice indexer status` shows why and since when, `sluice status` the folder and whether queries continue.',
+      'Free space, or repair the database. Missed blocks are fetched afterwards, as far back as the nodes have them.',
+    ],
+    fires: { 'sluice_indexer_stopped{instance="a"}': flat(1) },
+    quiet: { 'sluice_indexer_stopped{instance="a"}': flat(0) },
+    labels: AT,
+  },
+  {
     name: 'SluiceIndexerRestarting',
     expr: 'increase(sluice_indexer_store_restarts_total[15m]) > 2',
     for: '0s',

@@ -129,7 +129,7 @@ export const SHREDS_PANELS: readonly Panel[] = [
 export const INDEXER_PANELS: readonly Panel[] = [
   {
     title: 'Behind the tip',
-    how: 'Newest confirmed slot minus the last slot without a gap.',
+    how: 'Newest slot of the chain that any node reports, minus the last written slot without a gap.',
     unit: 'short',
     queries: [
       {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { createConfig, lint } from '@redocly/openapi-core'
@@ -24,6 +24,12 @@ const DOCS = join(import.meta.dirname, '../../docs')
 function check(schema: z.ZodType, body: unknown, what: string): void {
   const read = schema.safeParse(body)
   assert.ok(read.success, `${what}: ${read.error?.message}\n${JSON.stringify(body).slice(0, 400)}`)
+}
+
+/** The field names of a response in docs/api.md, which lists them as `{"a","b"}`. */
+function documentedFields(listed: RegExp): string[] {
+  const [, fields] = listed.exec(readFileSync(join(DOCS, 'api.md'), 'utf8')) ?? assert.fail(`${listed} is not there`)
+  return JSON.parse(`[${fields}]`) as string[]
 }
 
 async function getJson(url: string, headers: Record<string, string> = {}): Promise<unknown> {
@@ -92,7 +98,9 @@ describe('the API descriptions', () => {
     const post = (path: string, body = '') => fetch(`${gateway.url}${path}`, { method: 'POST', headers, body })
     check(customer.whoamiRecord, await getJson(`${gateway.url}/v1/whoami`, headers), 'whoami')
     check(customer.connectionList, await getJson(`${gateway.url}/v1/connections`, headers), 'connections')
-    check(customer.wsTicket, await (await post('/v1/ws-ticket')).json(), 'ticket')
+    const ticket = (await (await post('/v1/ws-ticket')).json()) as object
+    check(customer.wsTicket, ticket, 'ticket')
+    assert.deepEqual(Object.keys(ticket), documentedFields(/\| POST \| \/v1\/ws-ticket \|[^`]*`\{([^}]*)\}`/))
     check(customer.geyserCheck, await (await post('/v1/geyser/check', '{"slots":{"a":{}}}')).json(), 'check')
     check(customer.pageError, await (await post('/v1/connections/none/close')).json(), 'not found')
     const call = await post('/', '{"jsonrpc":"2.0","id":1,"method":"getSlot"}')

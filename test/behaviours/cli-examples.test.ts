@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { cpSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { cpSync, writeFileSync } from 'node:fs'
 import { after, before, test } from 'node:test'
 import { makeShredCapture } from '../support/captures.ts'
 import { splitWords, temporaryFolder } from '../support/cli.ts'
@@ -56,6 +57,7 @@ before(async () => {
   process.chdir(home.path)
   makeRingSnapshots(home.path)
   makeShredCapture(home.path)
+  writeFileSync('backup.key', randomBytes(32), { mode: 0o600 })
   for (const setUp of [...BASE, 'backup yesterday.jsonl']) await must(setUp, 'base')
 })
 after(async () => {

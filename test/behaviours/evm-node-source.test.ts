@@ -115,7 +115,7 @@ describe('an EVM node as a source', () => {
         [1, 1, 12, 12],
       )
       assert.deepEqual([ownBlock?.total_unique_slots, ownBlock?.contended_slot_count, ownBlock?.depth], [12, 0, 1])
-      assert.deepEqual(reader.log.tps, [1, 2 + 6, 2 + 12 + 6])
+      assert.deepEqual(reader.log.tps, [undefined, undefined, 2 + 12 + 6])
       assert.equal(source.status().trace, trace)
       // The node sends no times, and none are invented.
       assert.deepEqual(

@@ -3,9 +3,12 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import type { StatusRecord } from '../../src/contract/execution-routes.ts'
 import { createManualClock } from '../../src/core/clock.ts'
+import { startRingWriter } from '../../src/localnet/ring/writer-service.ts'
 import { loadConfig } from '../../src/platform/config/file.ts'
 import { makeTestFolder } from '../../src/platform/files/test-folder.ts'
+import { systemClock } from '../../src/platform/process/clock.ts'
 import { secureRandom } from '../../src/platform/process/random.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { createLogTap } from '../../src/platform/telemetry/log-tap.ts'
@@ -18,13 +21,13 @@ import { sluiceHere } from '../support/cli-in-process.ts'
 import { openStream } from '../support/stream-reader.ts'
 
 /** The standalone process with a manual clock: how it ends, and with which code. */
-async function startStandalone(folder: { file(name: string): string }, deps: Partial<Deps> = {}) {
+async function startStandalone(folder: { file(name: string): string }, deps: Partial<Deps> = {}, nowMs = Date.now()) {
   const env = {
     SLUICE_EXECUTION__LISTEN: '127.0.0.1:0',
     SLUICE_METRICS__LISTEN: '127.0.0.1:0',
     SLUICE_EXECUTION__RING: folder.file('no-ring'),
   }
-  const clock = createManualClock(Date.now())
+  const clock = createManualClock(nowMs)
   const loaded = await loadConfig({ schema: configSchema, env, file: undefined })
   const settings = settingsOf(loaded, folder.file('state'))
   const alone = await startExecutionProcess(settings, { log: silentLogger, clock, random: secureRandom, env, ...deps })
@@ -54,6 +57,47 @@ test('standalone, a silent source ends the process with 75: clients get 1012, /h
   const clean = await ended()
   assert.equal(client.closed?.code, 1012)
   assert.deepEqual([clean, exitCode()], [true, 75])
+})
+
+test('standalone, the age of the last event continues over processes: 503 at once for a dead source, 200 with the next event', async () => {
+  using folder = makeTestFolder()
+  const HOUR_MS = 3_600_000
+  const health = async (base: string) => {
+    const response = await fetch(`http://${base}/health`)
+    const { result } = (await response.json()) as { result: { healthy: boolean; last_event_age_secs: number } }
+    return { status: response.status, healthy: result.healthy, ageSecs: result.last_event_age_secs }
+  }
+  const lines: string[] = []
+  const log = createLogger({ level: 'info', destination: { write: (line: string) => void lines.push(line) } })
+  {
+    const first = await startStandalone(folder)
+    assert.deepEqual(await health(first.base), { status: 200, healthy: true, ageSecs: 0 }, 'nothing was ever seen')
+    await using _writer = await startRingWriter(
+      { path: folder.file('no-ring'), blockMs: 50, seed: 1 },
+      { log: silentLogger, clock: systemClock },
+    )
+    const status = async () => (await (await fetch(`http://${first.base}/v1/status`)).json()) as StatusRecord
+    await until('new events came', async () => (await status()).ring_seqno > 1000)
+    first.lifecycle.stop('SIGTERM')
+    assert.equal(await first.ended(), true)
+  }
+  const second = await startStandalone(folder, { log }, Date.now() + HOUR_MS)
+  const { status, healthy, ageSecs } = await health(second.base)
+  assert.deepEqual([status, healthy], [503, false])
+  assert(ageSecs >= 3590 && ageSecs <= 3700, String(ageSecs))
+  assert.equal(second.lifecycle.health().state, 'degraded')
+  assert.doesNotMatch(lines.join(''), /recovered/)
+  {
+    await using _writer = await startRingWriter(
+      { path: folder.file('no-ring'), blockMs: 50, seed: 2 },
+      { log: silentLogger, clock: systemClock },
+    )
+    await until('an event came', async () => (await health(second.base)).status === 200)
+    assert.equal(second.lifecycle.health().state, 'ok')
+    assert.match(lines.join(''), /"part":"execution".*"msg":"recovered"/)
+  }
+  second.lifecycle.stop('SIGTERM')
+  await second.ended()
 })
 
 test('standalone, a signal ends the process with 0', async () => {

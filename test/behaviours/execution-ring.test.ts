@@ -5,6 +5,7 @@ import { describe, test } from 'node:test'
 import { createPublicClient, http } from 'viem'
 import type { LifecycleRecord } from '../../src/contract/execution-routes.ts'
 import type { RawEvent } from '../../src/contract/stream-events.ts'
+import { createManualClock } from '../../src/core/clock.ts'
 import { ExecRecorder } from '../../src/evm/event/recorder.ts'
 import { encodeRingHeader, ringFileBytes } from '../../src/evm/ring/layout.ts'
 import { RingWriter } from '../../src/evm/ring/writer.ts'
@@ -16,7 +17,7 @@ import { systemClock } from '../../src/platform/process/clock.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { createRingFile } from '../../src/platform/ring-file/writer.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
-import { getJson, statusOf } from '../support/execution.ts'
+import { createLastEvent, getJson, statusOf } from '../support/execution.ts'
 import { startExecutionOverRing } from '../support/execution-over-ring.ts'
 import { helloOf, openStream } from '../support/stream-reader.ts'
 
@@ -169,6 +170,24 @@ describe('the service over a ring', () => {
     ])
     const { status, json } = await getJson(service, '/v1/blocks/2/contention')
     assert.deepEqual([status, (json as { total_txn_count: number }).total_txn_count], [200, 25_000])
+  })
+
+  test('a node that has died left events in its ring: they are served, but the source is unhealthy until a new one comes', async () => {
+    using folder = makeTestFolder()
+    const path = folder.file('ring')
+    const HOUR_MS = 3_600_000
+    // Recorded an hour ago; nothing is recorded until this clock is advanced.
+    const clock = createManualClock(Date.now() - HOUR_MS)
+    await using _writer = await startRingWriter({ path, blockMs: 50, tps: 400, seed: 5 }, { log: silentLogger, clock })
+    clock.advance(500)
+    const lastEvent = createLastEvent(systemClock, Date.now() - HOUR_MS)
+    await using service = await startExecutionOverRing(path, { lastEvent })
+    await until('the old events are read', async () => (await statusOf(service)).ring_seqno > 0)
+    const health = async () => (await getJson(service, '/health')).status
+    assert.equal(await health(), 503)
+    assert.equal((await statusOf(service)).status, 'degraded')
+    clock.advance(100)
+    await until('a new event was read', async () => (await health()) === 200)
   })
 
   test('R17: promtool accepts the metrics, and every name has the prefix', async () => {

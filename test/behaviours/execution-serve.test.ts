@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { test } from 'node:test'
-import type { StatusRecord } from '../../src/contract/execution-routes.ts'
+import type { HealthRecord, StatusRecord } from '../../src/contract/execution-routes.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { temporaryFolder } from '../support/cli.ts'
 import { serve } from '../support/serve.ts'
@@ -40,4 +41,38 @@ test('sluice serve without a ring runs the whole service over the simulated chai
     await until('the client was closed with a code to reconnect', () => client.closed !== undefined)
     assert.equal(client.closed?.code, 1012)
   }
+})
+
+test('the time of the last event survives a kill, and the next start counts from it', async () => {
+  await using home = await temporaryFolder()
+  const file = home.file('.sluice/execution/last-event')
+  const health = async (address: string) => {
+    const response = await fetch(`http://${address}/health`)
+    const { result } = (await response.json()) as HealthRecord
+    return { status: response.status, ...result }
+  }
+  {
+    await using running = serve({ cwd: home.path, env: { SLUICE_EXECUTION__ENABLED: 'true' } })
+    await running.address('execution')
+    await until('the time is on disk twice', () => existsSync(file), 30_000)
+    const first = readFileSync(file, 'utf8')
+    await until('it is replaced', () => readFileSync(file, 'utf8') !== first, 30_000)
+    await running.stop('SIGKILL')
+    const lostMs = Date.now() - Number(readFileSync(file, 'utf8'))
+    assert(lostMs >= 0 && lostMs < 10_000, `${lostMs} ms`)
+  }
+  writeFileSync(file, `${Date.now() - 3_600_000}\n`)
+  const env = { SLUICE_EXECUTION__ENABLED: 'true', SLUICE_EXECUTION__RING: home.file('no-ring') }
+  await using running = serve({ cwd: home.path, env })
+  const address = await running.address('execution')
+  const { status, healthy, last_event_age_secs } = await health(address)
+  assert.deepEqual([status, healthy], [503, false])
+  assert(last_event_age_secs >= 3600 && last_event_age_secs < 3700, String(last_event_age_secs))
+  const readiness = (await (await fetch(`http://${await running.address('metrics')}/readyz`)).json()) as {
+    state: string
+    reasons: { part: string }[]
+  }
+  assert.equal(readiness.state, 'degraded')
+  assert(readiness.reasons.some(({ part }) => part === 'execution'))
+  assert.doesNotMatch(running.stdout(), /recovered/)
 })

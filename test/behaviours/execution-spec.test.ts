@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { LifecycleRecord } from '../../src/contract/execution-routes.ts'
+import type { LifecycleRecord, RecentBlocks } from '../../src/contract/execution-routes.ts'
 import type { ConflictData, ContentionData, Lifecycle } from '../../src/contract/stream-events.ts'
 import type { SourceMessage } from '../../src/execution/source/message.ts'
 import { startTestExecution, type TestExecution } from '../support/execution.ts'
@@ -13,6 +13,7 @@ const word = (n: number) => `0x${n.toString(16).padStart(64, '0')}` as const
 
 const CONTENTION: ContentionData = {
   block_number: 12,
+  block_id: word(12),
   block_wall_time_ns: 1000,
   total_tx_time_ns: 4000,
   parallel_efficiency_pct: 75,
@@ -28,6 +29,7 @@ const CONTENTION: ContentionData = {
 }
 const CONFLICTS: ConflictData = {
   block_number: 12,
+  block_id: word(12),
   contended_with_writer: 1,
   evm_time_ns: 900,
   commit_time_ns: 100,
@@ -118,6 +120,8 @@ describe('the metrics service of the specification', () => {
     assert.deepEqual([contention.status, contention.json()], [200, CONTENTION])
     assert.deepEqual(shapeOf(contention.json()), {
       block_number: 'integer',
+      // In addition to the specification.
+      block_id: 'string',
       block_wall_time_ns: 'integer',
       total_tx_time_ns: 'integer',
       parallel_efficiency_pct: 'integer',
@@ -181,9 +185,74 @@ describe('the metrics service of the specification', () => {
     const { top_contended_slots: _a, top_contended_contracts: _b, contract_edges: _c, ...figures } = CONTENTION
     assert.deepEqual((await get(service, '/v1/blocks?count=5')).json(), {
       blocks: [{ block_number: 12, tps: 172, contention: figures, conflicts: CONFLICTS }],
+      held: [],
     })
     for (const count of ['0', '513', 'x', '-1'])
       assert.equal((await get(service, `/v1/blocks?count=${count}`)).status, 400)
+  })
+
+  test('two proposals of one number can be told apart, and the figures by number are those of the finalized one', async () => {
+    await using service = await startTestExecution()
+    const propose = (id: number, replaces: object = {}): SourceMessage[] => [
+      { kind: 'tps', tps: 172, blockNumber: 12 },
+      {
+        kind: 'contention',
+        data: { ...CONTENTION, block_id: word(id), ...replaces },
+        conflicts: { ...CONFLICTS, block_id: word(id), ...replaces },
+      },
+    ]
+    const finalize = (id: number): SourceMessage => {
+      const change: Lifecycle = { ...CHANGE, block_hash: word(id), to_stage: 'Finalized' }
+      return { kind: 'lifecycle', change, record: { ...RECORD, ...change, current_stage: 'Finalized' } }
+    }
+    const idOfBlock = async () =>
+      ((await get(service, '/v1/blocks/12/contention')).json() as Partial<ContentionData>).block_id
+    await using client = await openStream(`${service.ws}/v1/ws?subscribe=ContentionData,ConflictData`)
+    await client.until(1)
+    service.source.report(...propose(1), ...propose(2, { replaces_block_id: word(1) }))
+    await client.until(5)
+    const frames = client.frames.slice(1).map((frame) => Object.entries(frame)[1] as [string, ContentionData])
+    assert.deepEqual(
+      frames.map(([kind, data]) => [kind, data.block_number, data.block_id, data.replaces_block_id]),
+      [
+        ['ContentionData', 12, word(1), undefined],
+        ['ConflictData', 12, word(1), undefined],
+        ['ContentionData', 12, word(2), word(1)],
+        ['ConflictData', 12, word(2), word(1)],
+      ],
+    )
+    assert.equal(await idOfBlock(), word(2), 'the latest proposal')
+    assert.equal(((await get(service, '/v1/contention')).json() as ContentionData).replaces_block_id, word(1))
+    service.source.report(finalize(1))
+    assert.equal(await idOfBlock(), word(1), 'the finalized proposal')
+    const { blocks } = (await get(service, '/v1/blocks')).json() as RecentBlocks
+    assert.deepEqual(
+      blocks.map(({ block_number, contention }) => [block_number, contention?.block_id]),
+      [[12, word(1)]],
+    )
+    service.source.report(...propose(3), finalize(4))
+    assert.equal((await get(service, '/v1/blocks/12/contention')).status, 404, 'the finalized one has no figures')
+  })
+
+  test('no TPS is published before its window is whole', async () => {
+    await using service = await startTestExecution()
+    await using client = await openStream(`${service.ws}/v1/ws?subscribe=TPS`)
+    await client.until(1)
+    const ended = (blockNumber: number, tps: number | null): SourceMessage => ({ kind: 'tps', tps, blockNumber })
+    service.source.report(ended(1, null), ended(2, null))
+    assert.deepEqual((await get(service, '/v1/tps')).json(), { tps: 0 })
+    await using late = await openStream(`${service.ws}/v1/ws?subscribe=TPS`)
+    await late.until(1)
+    service.source.report(ended(3, 450))
+    await client.until(2)
+    await late.until(2)
+    for (const { frames } of [client, late]) assert.deepEqual((frames[1] as { TPS?: number }).TPS, 450)
+    assert.deepEqual((await get(service, '/v1/tps')).json(), { tps: 450 })
+    const { blocks } = (await get(service, '/v1/blocks')).json() as RecentBlocks
+    assert.deepEqual(
+      blocks.map(({ tps }) => tps),
+      [null, null, 450],
+    )
   })
 
   test('before the first event: 0, 503 with an error text, an empty list, an empty window', async () => {
@@ -206,15 +275,17 @@ describe('the metrics service of the specification', () => {
       ['GET', '/v1/blocks/-1/lifecycle', 400, { error: 'invalid block number' }],
       ['GET', '/v1/blocks/1.5/lifecycle', 400, { error: 'invalid block number' }],
       ['GET', '/v1/blocks/99999999999999999999/lifecycle', 400, { error: 'invalid block number' }],
-      ['GET', '/v1/nothing', 404, { error: 'not found' }],
-      ['GET', '/v2/tps', 404, { error: 'not found' }],
-      ['POST', '/v1/tps', 405, { error: 'method not allowed' }],
-      ['DELETE', '/health', 405, { error: 'method not allowed' }],
-      ['PUT', '/', 405, { error: 'method not allowed' }],
+      ['GET', '/v1/nothing', 404, 'not-found'],
+      ['GET', '/v2/tps', 404, 'not-found'],
+      ['POST', '/v1/tps', 405, 'method-not-allowed'],
+      ['DELETE', '/health', 405, 'method-not-allowed'],
+      ['PUT', '/', 405, 'method-not-allowed'],
     ]
     for (const [method, path, status, body] of table) {
       const response = await get(service, path, { method })
-      assert.deepEqual([response.status, response.json()], [status, body], `${method} ${path}`)
+      const json = response.json() as { error: string }
+      const responded = typeof body === 'string' ? json.error : json
+      assert.deepEqual([response.status, responded], [status, body], `${method} ${path}`)
       if (status === 405) assert.match(response.headers.get('allow') ?? '', /^GET, HEAD/)
     }
     const head = await get(service, '/v1/tps', { method: 'HEAD' })

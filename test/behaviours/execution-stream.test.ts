@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import type { StreamFrame } from '../../src/contract/stream-events.ts'
 import type { SourceMessage } from '../../src/execution/source/message.ts'
 import { rawEvents, startTestExecution, reportTps as tps } from '../support/execution.ts'
 import { helloOf, openStream, type StreamReader } from '../support/stream-reader.ts'
+
+const DOCS = join(import.meta.dirname, '../../docs')
 
 describe('the stream', () => {
   test('a client without a subscription gets Hello, the snapshot and published frames', async () => {
@@ -41,6 +45,33 @@ describe('the stream', () => {
     )
     assert.deepEqual(hello.available_filters, ['txn_index', 'log_index', 'address', 'topics'])
     assert(hello.blocked_events.includes('StorageAccess') && !hello.blocked_events.includes('TxnLog'))
+  })
+
+  test('frames of a snapshot share one seq, which is the cursor once all of them came; later frames have their own', async () => {
+    await using service = await startTestExecution()
+    service.source.report(tps(7), { kind: 'top-accesses', data: { account: [], storage: [] } }, tps(8))
+    await using client = await openStream(`${service.ws}/v1/ws`)
+    await client.until(3)
+    const hello = helloOf(client)
+    assert.equal(hello.snapshot, 2)
+    assert.deepEqual(client.frames.slice(1), [
+      { seq: hello.newest_seqno, TPS: 8 },
+      { seq: hello.newest_seqno, TopAccesses: { account: [], storage: [] } },
+    ])
+    service.source.report(tps(9), tps(10))
+    await client.until(5)
+    assert.deepEqual(
+      client.frames.slice(3).map(({ seq }) => seq),
+      [hello.newest_seqno + 1, hello.newest_seqno + 2],
+    )
+    await using resumed = await openStream(`${service.ws}/v1/ws?resume_from=${hello.newest_seqno}`)
+    await resumed.until(3)
+    assert.deepEqual(resumed.texts.slice(1), client.texts.slice(3), 'exactly the frames after the snapshot')
+    const { info } = JSON.parse(readFileSync(join(DOCS, 'asyncapi/execution.json'), 'utf8')) as {
+      info: { description: string }
+    }
+    assert.match(info.description, /frames of a snapshot.* share one `seq`/)
+    assert.match(readFileSync(join(DOCS, 'api.md'), 'utf8'), /\*\*Snapshot\.\*\*.*same `seq`/)
   })
 
   test('every frame is an object of two keys, seq first', async () => {

@@ -2,10 +2,19 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { createManualClock, type ManualClock } from '../../src/core/clock.ts'
 import { createSeededRandom } from '../../src/core/random.ts'
+import type { LastEvent } from '../../src/execution/source/last-event.ts'
+import { NO_STATS } from '../../src/execution/source/message.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import { superviseExecution } from '../../src/processes/compose/services/supervise-execution.ts'
-import { getJson, reportTps, startTestExecution, statusOf, type TestExecution } from '../support/execution.ts'
+import {
+  createLastEvent,
+  getJson,
+  reportTps,
+  startTestExecution,
+  statusOf,
+  type TestExecution,
+} from '../support/execution.ts'
 import { openStream } from '../support/stream-reader.ts'
 
 /** Time-dependent behaviour on an injected clock; requests and the wall clock have no influence. */
@@ -126,44 +135,128 @@ describe('status and health', () => {
 })
 
 describe('in a process of several services', () => {
-  test('a service that ended is restarted on its port with growing delays, and the lifecycle is degraded meanwhile', async () => {
-    const clock = createManualClock()
+  /** The service under its supervisor, on one state folder. */
+  async function startSupervised(clock: ManualClock, lastEvent: LastEvent = createLastEvent(clock)) {
     const words: string[] = []
-    let starts = 0
     const services: TestExecution[] = []
-    await using kept = await superviseExecution({
+    const lifecycle = {
+      degraded: (part: string, reason: string) => {
+        if (words.at(-1) !== `${part}: ${reason}`) words.push(`${part}: ${reason}`)
+      },
+      recovered: (part: string) => {
+        if (words.length > 0 && words.at(-1) !== `${part} recovered`) words.push(`${part} recovered`)
+      },
+    }
+    const kept = await superviseExecution({
       log: silentLogger,
       clock,
       random: createSeededRandom(3),
-      lifecycle: {
-        degraded: (part, reason) => void words.push(`${part}: ${reason}`),
-        recovered: (part) => void words.push(`${part} is well`),
-      },
+      lifecycle,
       async start(port) {
-        starts += 1
         const listen = { host: '127.0.0.1', port: port ?? 0 }
-        const service = await startTestExecution({ clock, settings: { listen } })
+        const service = await startTestExecution({ clock, settings: { listen }, deps: { lastEvent, lifecycle } })
         services.push(service)
         return service.execution
       },
     })
-    const delays: number[] = []
-    for (let round = 1; round <= 4; round++) {
-      await clock.advanceAsync(35_000)
+    return { kept, words, services, untilDown, untilUp, [Symbol.asyncDispose]: () => kept[Symbol.asyncDispose]() }
+
+    async function untilDown(): Promise<void> {
       await until('it has ended', async () => {
         await clock.advanceAsync(10)
         return kept.current() === undefined
       })
-      const before = clock.monotonicMs()
+    }
+
+    async function untilUp(): Promise<TestExecution> {
+      const before = services.length
       await until('it runs again', async () => {
-        if (starts === round) await clock.advanceAsync(100)
+        if (services.length === before) await clock.advanceAsync(100)
         return kept.current() !== undefined
       })
+      return services.at(-1) as TestExecution
+    }
+  }
+
+  test('a service that ended is restarted on its port with growing delays, and the lifecycle is degraded until an event comes', async () => {
+    const clock = createManualClock()
+    await using running = await startSupervised(clock)
+    const { kept, words, services } = running
+    const delays: number[] = []
+    for (let round = 1; round <= 4; round++) {
+      await clock.advanceAsync(35_000)
+      await running.untilDown()
+      const before = clock.monotonicMs()
+      const service = await running.untilUp()
       delays.push(clock.monotonicMs() - before)
       assert.equal(kept.current()?.address.port, kept.address.port)
+      assert.deepEqual((await healthOf(service)).slice(0, 2), [503, false])
     }
-    assert.equal(starts, 5)
+    assert.equal(services.length, 5)
     assert((delays[3] as number) > (delays[0] as number) * 2, `delays grow: ${delays.join(', ')}`)
-    assert.deepEqual(words.slice(0, 2), ['execution: the event ring was silent for 30 s', 'execution is well'])
+    assert.deepEqual(words, ['execution: no event for 30 s or longer'])
+    services.at(-1)?.source.beat()
+    assert.deepEqual(words.slice(1), ['execution recovered'])
+  })
+
+  test('R8: a dead source is unhealthy over all restarts of the service, and its age continues; the next event ends both', async () => {
+    const clock = createManualClock()
+    await using running = await startSupervised(clock)
+    const first = running.services[0] as TestExecution
+    first.source.beat()
+    const eventMs = clock.monotonicMs()
+    const ageSecs = () => Math.floor((clock.monotonicMs() - eventMs) / 1000)
+    for (let round = 1; round <= 3; round++) {
+      // In the first round 30 s without an event and 5 s for pollers; later 29 s have passed.
+      await clock.advanceAsync(round === 1 ? 35_000 : 6000)
+      await running.untilDown()
+      const down = running.services.at(-1) as TestExecution
+      assert.equal(down.registry.value('sluice_execution_healthy'), 0, 'also between two runs')
+      assert(Math.abs((down.registry.value('sluice_execution_last_event_age_seconds') ?? 0) - ageSecs()) <= 1)
+      const service = await running.untilUp()
+      for (const waitMs of [0, 9000, 20_000]) {
+        clock.advance(waitMs)
+        assert.deepEqual(await healthOf(service), [503, false, ageSecs()])
+        const { status, last_event_age_secs } = await statusOf(service)
+        assert.deepEqual([status, last_event_age_secs], ['degraded', ageSecs()])
+      }
+      // It has waited 29 s for an event and does not end before 30 s.
+      assert.notEqual(running.kept.current(), undefined)
+    }
+    const last = running.services.at(-1) as TestExecution
+    last.source.beat()
+    assert.deepEqual(await healthOf(last), [200, true, 0])
+    assert.equal((await statusOf(last)).status, 'healthy')
+    assert.deepEqual(running.words, ['execution: no event for 30 s or longer', 'execution recovered'])
+  })
+
+  test('events that a dead node left in its ring do not count as new ones', async () => {
+    const clock = createManualClock()
+    const nowMs = clock.nowMs()
+    await using running = await startSupervised(clock, createLastEvent(clock, nowMs - HOUR_MS))
+    const service = running.services[0] as TestExecution
+    const position = { seqno: 9, lagEvents: 0, readMs: 0, stats: NO_STATS }
+    service.source.report({ kind: 'progress', position: { ...position, recordedMs: nowMs - HOUR_MS } })
+    assert.deepEqual(await healthOf(service), [503, false, 3600])
+    assert.deepEqual(running.words, ['execution: no event for 30 s or longer'])
+    service.source.report({ kind: 'progress', position })
+    assert.deepEqual(await healthOf(service), [200, true, 0])
+  })
+
+  test('a start with a last event 20 s old is healthy for 10 s and waits 30 s for an event', async () => {
+    const clock = createManualClock()
+    await using running = await startSupervised(clock, createLastEvent(clock, clock.nowMs() - 20_000))
+    const service = running.services[0] as TestExecution
+    assert.equal((await statusOf(service)).status, 'degraded')
+    clock.advance(9999)
+    assert.deepEqual(await healthOf(service), [200, true, 29])
+    assert.deepEqual(running.words, [])
+    clock.advance(1)
+    assert.deepEqual(await healthOf(service), [503, false, 30])
+    assert.deepEqual(running.words, ['execution: no event for 30 s or longer'])
+    clock.advance(19_999)
+    assert.notEqual(running.kept.current(), undefined)
+    await clock.advanceAsync(5001)
+    await running.untilDown()
   })
 })

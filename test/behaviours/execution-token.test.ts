@@ -30,7 +30,7 @@ test('auth = "token" accepts any token of the operator; the page and /health sta
   const post = (headers: Record<string, string>) =>
     fetch(service.http, {
       method: 'POST',
-      headers,
+      headers: { 'content-type': 'application/json', ...headers },
       body: '{"jsonrpc":"2.0","id":1,"method":"eth_syncing","params":[]}',
     })
   assert.equal((await post({})).status, 401)
@@ -85,7 +85,8 @@ test('auth = "token": a subscription has one budget across addresses and protoco
   const ticket = await fetch(`${service.http}/v1/ws-ticket`, { method: 'POST', headers: { 'x-token': token } })
   assert.equal(ticket.status, 429)
   const body = '{"jsonrpc":"2.0","id":1,"method":"eth_syncing","params":[]}'
-  const called = await fetch(service.http, { method: 'POST', headers: { 'x-token': token }, body })
+  const headers = { 'x-token': token, 'content-type': 'application/json' }
+  const called = await fetch(service.http, { method: 'POST', headers, body })
   assert.equal(called.status, 429)
   assert.equal((await refusedHandshake(`${service.ws}/v1/ws`, { 'x-token': token })).status, 429)
   assert.equal(

@@ -123,7 +123,7 @@ describe('credentials on the gRPC server', () => {
         const response = await ask(headers, path)
         assert.equal(response.code, GrpcCode.permissionDenied, name)
         assert.ok(response.isTrailersOnly && response.body.length === 0, name)
-        assert.equal(response.message, `missing or invalid token; reason: ${reason}`, name)
+        assert.ok(response.message.startsWith(`missing or invalid token; reason: ${reason}; fix: `), name)
         names ??= Object.keys(response.headers)
         assert.deepEqual(Object.keys(response.headers), names, `${name}: other headers than the first refusal`)
       }
@@ -153,11 +153,8 @@ describe('credentials on the gRPC server', () => {
       await change(made.id)
       const { code, details } = await stream.ended
       assert.ok(performance.now() - startMs < 5000, name)
-      assert.deepEqual(
-        [code, details],
-        [GrpcCode.permissionDenied, `missing or invalid token; reason: ${reason}`],
-        name,
-      )
+      assert.equal(code, GrpcCode.permissionDenied, name)
+      assert.ok(details.startsWith(`missing or invalid token; reason: ${reason}; fix: `), name)
       const refused = await ask([['x-token', made.token]])
       assert.deepEqual([refused.code, refused.message], [code, details], name)
       await new Promise<void>((resolve) => atNode.onClose(() => resolve()))

@@ -42,7 +42,8 @@ test('ends streams when their token expires, without a change of the store', asy
   const stream = openStream(on.client, SUBSCRIBE, tokenMetadata(token))
   await stream.headers
   const { code, details } = await stream.ended
-  assert.deepEqual([code, details], [GrpcCode.permissionDenied, 'missing or invalid token; reason: expired'])
+  assert.equal(code, GrpcCode.permissionDenied)
+  assert.match(details, /^missing or invalid token; reason: expired; fix: .*operator/)
 })
 
 test('ends streams one after another at a shutdown', async () => {

@@ -36,7 +36,7 @@ describe('localnet as a test validator', () => {
   let server: TestServer
   let wallet: RpcWallet
   before(async () => {
-    const file = `{"pubkey":"${FIXTURE}","account":{"lamports":5000000,"data":["dGVzdCBkYXRh","base64"],"owner":"${web3.SystemProgram.programId}","executable":false,"rentEpoch":361}}`
+    const file = `{"pubkey":"${FIXTURE}","account":{"lamports":5000000,"data":["dGVzdCBkYXRh","base64"],"owner":"${web3.SystemProgram.programId.toBase58()}","executable":false,"rentEpoch":361}}`
     server = await startTestServer(
       { commitment: { confirmedSlots: 1, finalizedSlots: 3 } },
       { fixtures: [parseAccountFile(file, 'fixture.json')] },
@@ -70,8 +70,9 @@ describe('localnet as a test validator', () => {
   it('has a vote account with its own key as voter and withdrawer', async () => {
     const { voteAccount, identity } = server.chain
     const found = await account(voteAccount, 'jsonParsed')
-    const { info } = (found?.data as VoteInfo).parsed
-    assert.equal(found?.lamports, 1_000_000 * web3.LAMPORTS_PER_SOL)
+    assert.ok(found)
+    const { info } = (found.data as VoteInfo).parsed
+    assert.equal(found.lamports, 1_000_000 * web3.LAMPORTS_PER_SOL)
     assert.deepEqual(
       [info.nodePubkey, info.authorizedWithdrawer, info.authorizedVoters[0]?.authorizedVoter, info.commission],
       [identity, voteAccount, voteAccount, 0],

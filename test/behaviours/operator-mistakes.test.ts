@@ -85,6 +85,12 @@ const MISTAKES: readonly Mistake[] = [
     fix: /text must be in quotes/,
   },
   {
+    typed: 'config check --config FOLDER/twice.toml',
+    code: 78,
+    wrong: /twice\.toml:3:\d+ not TOML.*redefine/,
+    fix: /under the header that is already there/,
+  },
+  {
     typed: 'config check --config FOLDER/key.toml',
     code: 78,
     wrong: /key\.toml:1:2 bundel.*did you mean bundle/,
@@ -115,6 +121,7 @@ const MISTAKES: readonly Mistake[] = [
 const FILES: Readonly<Record<string, string>> = {
   'not-a-backup': '# A page\n',
   'quotes.toml': '[bundle.rpc]\nlisten = 127.0.0.1:8899\n',
+  'twice.toml': '[log]\nlevel = "info"\n[log]\nlevel = "warn"\n',
   'key.toml': '[bundel.rpc]\nlisten = "127.0.0.1:8899"\n',
   'port.toml': '[bundle.rpc]\nlisten = "127.0.0.1:88999"\n',
   'public.toml': '[bundle.rpc]\nlisten = "0.0.0.0:8899"\n',

@@ -123,12 +123,12 @@ function follow(open: () => ReturnType<typeof openRingFile>, seen: Int32Array): 
   assert(log.contention.length > 10, `${log.contention.length} blocks were folded`)
   for (const { data, extras } of log.contention) {
     const expected = truth[data.block_number % PATTERNS] ?? assert.fail()
-    const block_number = data.block_number
+    const { block_number, block_id } = data
     assert.deepEqual(
       [data, extras],
       [
-        { ...expected.data, block_number },
-        { ...expected.extras, block_number },
+        { ...expected.data, block_number, block_id },
+        { ...expected.extras, block_number, block_id },
       ],
     )
   }

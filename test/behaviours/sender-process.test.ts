@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { makeTestFolder } from '../../src/platform/files/test-folder.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
@@ -42,6 +44,24 @@ test('sluice sender accepts, sends and follows standalone, serves tip stats, and
   // The process finds it on the chain.
   await until('it is found', async () => (await receiptOf(sender.url, underway)).body.state === 'landed')
   assert.equal(await sender.served.stop('SIGTERM'), 0)
+})
+
+test('standalone it reloads its nodes, and keeps them where the file has none', async () => {
+  await using node = await startSenderNode()
+  await using sender = await startSenderProcess(node.url, '')
+  const file = join(sender.folder, 'sluice.toml')
+  const config = readFileSync(file, 'utf8')
+  const run = (...words: string[]) => sluice([...words, '--state', join(sender.folder, 'state')])
+  writeFileSync(file, config.replace('name = "node"', 'name = "renamed"'))
+  const reloaded = await run('reload')
+  assert.equal(reloaded.code, 0, reloaded.stderr)
+  assert.match(reloaded.stderr, /node renamed is added/)
+  assert.match(reloaded.stderr, /node node is removed/)
+  writeFileSync(file, config.replace(/\[\[upstreams\.nodes\]\][^[]*/, ''))
+  const refused = await run('reload')
+  assert.equal(refused.code, 78, refused.stderr)
+  assert.match(refused.stderr, /needs an upstream node/)
+  assert.match((await run('upstream', 'list')).stdout, /renamed/)
 })
 
 test('standalone without an upstream node fails to start and names the option to set', async () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { createSolanaRpc } from '@solana/kit'
 import { decodeBase58, encodeBase58 } from '../../src/solana/crypto/base58.ts'
 import {
   MIN_TIP,
@@ -90,15 +91,11 @@ describe('refusals of the public endpoint', () => {
     assert.equal((await post(url, '[]')).error?.code, -32600)
     assert.equal((await post(url, { jsonrpc: '1.0', id: 1, method: 'getHealth' })).error?.code, -32600)
     const call = { jsonrpc: '2.0', id: 'x', method: 'getHealth' }
-    assert.equal(
-      (
-        await post(
-          url,
-          Array.from({ length: 11 }, () => call),
-        )
-      ).error?.code,
-      -32600,
+    const long = await post(
+      url,
+      Array.from({ length: 11 }, () => call),
     )
+    assert.deepEqual([long.status, long.error?.code, long.error?.data['limit']], [413, -32413, 'batchItems'])
     const batch = await post(`${url}/fast`, [call, { ...call, id: 2, method: 'getSlot' }])
     assert.match(batch.text, /^\[\{"jsonrpc":"2.0","result":"ok","id":"x"\},\{.*-32601.*"id":2\}\]$/)
     assert.equal((await post(url, { jsonrpc: '2.0', method: 'getHealth' })).status, 204)
@@ -203,9 +200,22 @@ test('accepts nothing without an open path and does not charge the payer', async
   await using sender = await startTestSender({})
   const wire = sign(walletOf(0), encodeBase58(new Uint8Array(32).fill(3)), [tipInstruction(walletOf(0))])
   const { status, error } = await sender.send(wire)
-  assert.deepEqual([status, error?.code], [200, -32005])
-  assert.equal((await sender.call('getHealth')).error?.code, -32005)
+  assert.deepEqual([status, error?.code], [200, -32503])
+  assert.equal((await sender.call('getHealth')).error?.code, -32503)
   assert.equal(decodeBase58(signatureOf(wire)).length, 64)
+})
+
+test('kit does not report a sender without a path as a node that is behind', async () => {
+  await using sender = await startTestSender({})
+  const { NODE_ENV } = process.env
+  // Otherwise kit looks up its own text for the code, and has one for Solana's codes only.
+  process.env['NODE_ENV'] = 'production'
+  try {
+    await assert.rejects(createSolanaRpc(sender.url).getHealth().send(), /^SolanaError: Solana error #-32503;/)
+  } finally {
+    if (NODE_ENV === undefined) delete process.env['NODE_ENV']
+    else process.env['NODE_ENV'] = NODE_ENV
+  }
 })
 
 for (const [what, trustedProxies, statuses] of [

@@ -34,6 +34,7 @@ test('the standalone process follows its store, relays, responds to the command 
     clock: systemClock,
     random: secureRandom,
     env,
+    readSettings: async () => settings,
   })
   await command('customer add acme')
   await command('sub create one --customer acme --products shreds-raw')

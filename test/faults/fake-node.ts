@@ -43,6 +43,8 @@ export type FakeNode = AsyncDisposable & {
   /** All of them. */
   readonly requests: SeenRequest[]
   readonly handshakes: Readonly<Record<string, string | string[] | undefined>>[]
+  /** The targets of the WebSocket handshakes. */
+  readonly handshakeUrls: string[]
   /** Every text that came over WebSocket, slot subscriptions of the gateway left out. */
   readonly texts: string[]
   readonly wsClients: Set<WebSocket>
@@ -147,6 +149,7 @@ export async function startFakeNode(slot = 1000): Promise<FakeNode> {
   function accept(client: WebSocket, request: IncomingMessage): void {
     wsClients.add(client)
     node.handshakes.push(request.headers)
+    node.handshakeUrls.push(request.url ?? '')
     client.on('error', () => {})
     client.on('close', () => {
       wsClients.delete(client)
@@ -202,6 +205,7 @@ export async function startFakeNode(slot = 1000): Promise<FakeNode> {
     calls: [],
     requests: [],
     handshakes: [],
+    handshakeUrls: [],
     texts: [],
     wsClients,
     subscriptions: new Map(),

@@ -45,6 +45,7 @@ test('F10, R9: wall clock jumps of an hour, a day and a month, forward and back,
     config: METERED_PLAN,
     env: {
       SLUICE_EXECUTION__ENABLED: 'true',
+      SLUICE_EXECUTION__SIMULATED: 'true',
       LD_PRELOAD: LIBRARY ?? '',
       FAKETIME_TIMESTAMP_FILE: clockFile,
       FAKETIME_NO_CACHE: '1',

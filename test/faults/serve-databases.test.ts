@@ -63,6 +63,7 @@ password = "file:clickhouse"
     SLUICE_UPSTREAMS__ALLOW_PRIVATE: 'true',
     SLUICE_INDEXER__ENABLED: 'true',
     SLUICE_EXECUTION__ENABLED: 'true',
+    SLUICE_EXECUTION__SIMULATED: 'true',
   }
   await using running = serve({ cwd: home.path, args: ['--no-demo'], env })
   await running.line(/"msg":"started"/)

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { Calendar } from '../../src/access/quota/calendar.ts'
 import { startUsage } from '../../src/access/usage.ts'
+import { openUsageSpool } from '../../src/access/usage-spool.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
@@ -88,4 +90,46 @@ test('usage is counted once, whether a commit or its reply was lost', async () =
     )
   }
   assert.equal(proxy.cuts, 3)
+})
+
+test('usage is counted once when the process ends after a commit whose reply was lost, or that never arrived', async () => {
+  await using engines = await startEngines()
+  await using bench = await engines.bench('postgres')
+  await using proxy = await startCuttingProxy(engines.postgres.port)
+  const { location } = bench.options
+  assert.ok(location.engine === 'postgres')
+  const url = location.url.replace(`:${engines.postgres.port}/`, `:${proxy.port}/`)
+  await using store = await bench.open({ location: { ...location, url } })
+  const open = async () => {
+    const stack = new AsyncDisposableStack()
+    const spool = stack.use(await openUsageSpool(join(bench.folder, 'usage-spool'), { log: silentLogger }))
+    const calendar = new Calendar(systemClock)
+    // Each process is left without closing it, as by a kill; its timer never runs.
+    const clock = { ...systemClock, setRepeating: () => ({ cancel() {}, [Symbol.dispose]() {} }) }
+    const usage = startUsage({ store, calendar, clock, log: silentLogger, spool })
+    return { usage, kill: () => stack.disposeAsync() }
+  }
+  let units = 0
+  for (const fate of ['is-answered-in-vain', 'never-arrives'] as const) {
+    const { usage, kill } = await open()
+    usage.countAdmitted(usage.createMeter('sub_1', 'tok_1'), 'rpc', 7)
+    units += 7
+    proxy.fate = fate
+    await usage.flush()
+    assert.ok(usage.state().failing !== undefined && usage.state().spooledRows > 0)
+    await kill()
+    const next = await open()
+    await until('the next process has written it', async () => {
+      await next.usage.flush()
+      return next.usage.state().waitingRows === 0
+    })
+    await next.kill()
+    const booked = await store.usage({ subscriptionId: 'sub_1' })
+    assert.deepEqual(
+      booked.map((row) => row.units),
+      [units],
+      fate,
+    )
+  }
+  assert.equal(proxy.cuts, 2)
 })

@@ -84,12 +84,12 @@ describe('the container image', () => {
     const exposed = instruction('EXPOSE').split(' ').toSorted()
     const wanted = [...TCP_PORTS.map(String), ...UDP_PORTS.map((port) => `${port}/udp`)]
     assert.deepEqual(exposed, wanted.toSorted())
-    // Of the published ports only UDP is reachable from outside; the others are behind the proxy.
+    // No published port is reachable from outside: TCP is behind the proxy, and senders of UDP would all have the address of the gateway.
     assert.deepEqual(
       service.ports.map((port) => port.replace(/^127\.0\.0\.1:/, '').replace(/^\d+:/, '')).toSorted(),
       exposed,
     )
-    for (const port of service.ports) assert.match(port, /^127\.0\.0\.1:(\d+):\1$|^20000:20000\/udp$/)
+    for (const port of service.ports) assert.match(port, /^127\.0\.0\.1:(\d+):\1(\/udp)?$/)
   })
 
   test('starts, stops and checks its health with existing commands', async () => {
@@ -123,6 +123,21 @@ describe('the container image', () => {
     for (const { file } of Object.values(compose.secrets)) assert.match(file, /^\/etc\/sluice\/secrets\//)
   })
 
+  test('in the network of the host it has no ports of its own and the loopback configuration', () => {
+    const text = readFileSync(join(folder, 'compose.host.yaml'), 'utf8')
+    const { services } = parseYaml(text.replaceAll(/!(reset|override)/g, '')) as {
+      services: { sluice: { network_mode: string; volumes: string[]; ports: string[] } }
+    }
+    assert.equal(services.sluice.network_mode, 'host')
+    assert.match(text, /ports: !reset \[\]/)
+    assert.match(text, /networks: !reset null/)
+    assert.equal(services.sluice.volumes[0], service.volumes[0])
+    const [from = '', to] = services.sluice.volumes[1]?.split(':') ?? []
+    assert.equal(to, service.volumes[1]?.split(':')[1])
+    const front = readFileSync(join(folder, from), 'utf8')
+    for (const [, host] of front.matchAll(/listen = "([^"]+):\d+"/g)) assert.equal(host, '127.0.0.1')
+  })
+
   test('its configuration starts a Sluice, trusts the gateway of its network and refers to the secret where compose mounts it', async () => {
     await using position = await temporaryFolder()
     const file = join(folder, 'sluice.toml')
@@ -131,10 +146,13 @@ describe('the container image', () => {
       bundle: { trustedProxies: string[] }
       sender: { trustedProxies: string[] }
       execution: { trustedProxies: string[] }
+      shreds: { sources: string[] }
     }
     const { gateway } = compose.networks.front.ipam.config[0] ?? {}
     for (const { trustedProxies } of [parsed.bundle, parsed.sender, parsed.execution])
       assert.deepEqual(trustedProxies, [gateway])
+    // What a receiver on the host has as its address behind the translation.
+    assert.deepEqual(parsed.shreds.sources, [gateway])
     assert.equal(parsed.metrics.bearer, `file:/run/secrets/${service.secrets[0]}`)
 
     // Without the mounted secret, and started on loopback: the check knows which listeners would be public.

@@ -11,7 +11,7 @@ const START_MS = 120_000
 const CONFIG = '/etc/sluice/sluice.toml'
 const UNITS = ['sluice', 'sluice-localnet', 'sluice-execution', 'sluice-sender', 'sluice-shreds']
 /** For the standalone services: their node is the standalone embedded chain. */
-const ONE_NODE = `[upstreams]\\nallowPrivate = true\\n[[upstreams.nodes]]\\nname = "local"\\nrpc = "http://127.0.0.1:8899"\\n`
+const ONE_NODE = `[[upstreams.nodes]]\\nname = "local"\\nrpc = "http://127.0.0.1:8899"\\nallowPrivate = true\\n`
 
 /** A unit that passes `systemd-analyze` may still fail in its sandbox: here a live systemd starts it. */
 test('under a live systemd', async (t) => {
@@ -28,8 +28,9 @@ test('under a live systemd', async (t) => {
 
   // As in docs/packaging.md, except for the log, because there is no journal, and the lame-duck period for load balancers.
   await sh('systemd-sysusers /opt/sluice/ops/systemd/sysusers.conf')
-  await sh('install -d -o sluice -g sluice -m 0700 /etc/sluice')
-  await sh(`runuser -u sluice -- /opt/sluice/sluice init --host rpc.example.net --config ${CONFIG}`)
+  await sh('install -d -o sluice -g sluice -m 0700 /etc/sluice /var/lib/sluice')
+  const init = `init --host rpc.example.net --config ${CONFIG} --state /var/lib/sluice`
+  await sh(`runuser -u sluice -- /opt/sluice/sluice ${init}`)
   for (const unit of UNITS) {
     await sh(`cp /opt/sluice/ops/systemd/${unit}.service /run/systemd/system/`)
     await sh(`mkdir /run/systemd/system/${unit}.service.d`)
@@ -92,6 +93,10 @@ test('under a live systemd', async (t) => {
 
   await t.test('the units of single services start in the same sandbox, in parallel, and stop cleanly', async () => {
     await sh(`printf '${ONE_NODE}' >>${CONFIG}`)
+    // With a node configured, simulated execution data is served on request only.
+    await sh(
+      `sed -i 's/^\\[execution\\]$/[execution]\\nsimulated = true/' ${CONFIG} && grep -q '^simulated = true' ${CONFIG}`,
+    )
     const alone = UNITS.filter((unit) => unit !== 'sluice')
     await sh(`systemctl start ${alone.join(' ')}`)
     for (const unit of alone) assert.equal(await property(unit, 'ActiveState'), 'active', unit)
@@ -107,7 +112,8 @@ test('under a live systemd', async (t) => {
   })
 })
 
-const OPERATOR = 'SLUICE_STATE=/var/lib/sluice runuser -u sluice -- /opt/sluice/sluice'
+/** Without a flag: the command finds the process by its announcement in /run/sluice. */
+const OPERATOR = 'cd / && runuser -u sluice -- /opt/sluice/sluice'
 
 type Status = { readonly state: string; readonly services: readonly { readonly name: string }[] }
 

@@ -29,7 +29,36 @@ describe('systemd units', () => {
     )
   })
 
-  test('systemd-analyze verify accepts them and the credentials sample', async () => {
+  test('the sample for ports below 1024 gives the process that capability and no other', async () => {
+    const sample = join(folder, 'port-443.conf')
+    for (const key of ['CapabilityBoundingSet', 'AmbientCapabilities'])
+      assert.deepEqual(valuesOf(sample, key), ['CAP_NET_BIND_SERVICE'])
+    // What systemd does with these settings, without systemd: an unprivileged user in a user namespace of its own.
+    const bind = (capability: string) =>
+      spawnSync(
+        'unshare',
+        [
+          ...['-Urn', 'setpriv', '--no-new-privs', `--bounding-set=${capability}`, `--inh-caps=${capability}`],
+          ...[`--ambient-caps=${capability}`, process.execPath, '-e'],
+          "const s = require('node:net').createServer(); s.on('error', (e) => { console.log(e.code); process.exit() }); s.listen(443, '0.0.0.0', () => { console.log('open'); s.close() })",
+        ],
+        { encoding: 'utf8' },
+      )
+    assert.equal(bind('-all,+net_bind_service').stdout.trim(), 'open', bind('-all,+net_bind_service').stderr)
+  })
+
+  test('the kernel settings grant the buffers of the configuration', () => {
+    const text = readFileSync(join(root, 'ops/sysctl/60-sluice.conf'), 'utf8')
+    const settings = new Map(
+      [...text.matchAll(/^([a-z0-9_.]+) = (\d+)$/gm)].map(([, key = '', value]) => [key, Number(value)]),
+    )
+    const { shreds } = configSchema.parse({})
+    assert.equal(settings.get('net.core.rmem_max'), shreds.receiveBufferBytes)
+    assert.equal(settings.get('net.core.wmem_max'), shreds.sendBufferBytes)
+    for (const key of settings.keys()) assert.ok(existsSync(`/proc/sys/${key.replaceAll('.', '/')}`), key)
+  })
+
+  test('systemd-analyze verify accepts them and the samples', async () => {
     await using position = await temporaryFolder()
     const copies = units.map((path) => {
       const copy = position.file(basename(path))
@@ -38,7 +67,8 @@ describe('systemd units', () => {
       return copy
     })
     mkdirSync(position.file('sluice.service.d'))
-    copyFileSync(join(folder, 'credentials.conf'), position.file('sluice.service.d/credentials.conf'))
+    for (const name of ['credentials.conf', 'port-443.conf'])
+      copyFileSync(join(folder, name), position.file(`sluice.service.d/${name}`))
     assert.deepEqual(analyze('verify', '--man=no', ...copies), { status: 0, stdout: '', stderr: '' })
 
     const broken = position.file('broken.service')

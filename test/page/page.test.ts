@@ -50,6 +50,15 @@ describe('the live page', { timeout: 240_000, ...NEEDS_CHROMIUM }, () => {
     }
   })
 
+  test('says that its data is simulated, and does not where it is real', async () => {
+    assert.equal(await page.locator('.bar .simulated').innerText(), 'simulated data')
+    await using real = await startPageRig({ isSimulated: false })
+    const opened = await browser.open(real.url)
+    await untilState(opened.page, 'live')
+    assert.equal(await opened.page.locator('.simulated').count(), 0)
+    await opened.page.close()
+  })
+
   test('pauses with Space, counts held blocks, and resumes', async () => {
     await page.locator('body').press(' ')
     await untilState(page, 'paused')

@@ -32,6 +32,8 @@ export type PageRigOptions = {
   readonly names?: ReadonlyMap<string, string>
   /** The service requires tokens of this store. */
   readonly access?: Access
+  /** Whether the service says so. */
+  readonly isSimulated?: boolean
 }
 
 /** A simulated chain, its ring, the execution service that reads it, and the page, behind a proxy that can be disabled. */
@@ -59,6 +61,7 @@ export async function startPageRig(options: PageRigOptions = {}): Promise<PageRi
           startRingSource(
             {
               kind: 'ring',
+              isSimulated: options.isSimulated ?? true,
               path,
               start: 'newest-block',
               topAccessesMs: 1000,

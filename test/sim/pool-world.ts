@@ -56,6 +56,8 @@ class SimNode {
         return inFlight
       },
       connections: 1,
+      // The world has no pool service that would move calls away.
+      giveUp() {},
       call: ({ body, deadlineMs }, done) => {
         const text = String(body instanceof Uint8Array ? Buffer.from(body) : body)
         const isProbe = text.includes('"id":1,')
@@ -124,7 +126,8 @@ class World implements Disposable {
     this.random = createRandom(seed)
     const registry = createMetricsRegistry()
     const names = Array.from({ length: 2 + this.random(3) }, (_, at) => `n${at}`)
-    this.#metrics = upstreamsMetrics(registry, names, () => 0)
+    this.#metrics = upstreamsMetrics(registry)
+    for (const name of names) this.#metrics.add(name)
     this.sims = names.map(() => new SimNode(this))
     const deps = { clock: this.clock, random: createSeededRandom(seed), log: silentLogger }
     const nodes = names.map(
@@ -152,7 +155,7 @@ class World implements Disposable {
     const view = this.clients[random(this.clients.length)] as ClientView
     const sawSlot = view.slot
     const isKept = this.pool.nodes.some(
-      ({ candidates, health }) => candidates.rpc.isAvailable && health.slot >= sawSlot,
+      ({ candidates, health, isSilent }) => candidates.rpc.isAvailable && !isSilent && health.slot >= sawSlot,
     )
     const isWrite = random(4) === 0
     const n = ++this.#calls

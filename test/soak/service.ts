@@ -74,6 +74,7 @@ export async function startSoakService(): Promise<SoakService> {
     SLUICE_BUNDLE__GRPC__LISTEN: at.grpc,
     SLUICE_EXECUTION__LISTEN: at.execution,
     SLUICE_EXECUTION__ENABLED: 'true',
+    SLUICE_EXECUTION__SIMULATED: 'true',
     // Full within a minute, so that its planned growth does not look like a leak.
     SLUICE_EXECUTION__RESUME__BYTES_MAX: String(2 ** 21),
     SLUICE_METRICS__LISTEN: at.metrics,

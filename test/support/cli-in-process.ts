@@ -2,10 +2,12 @@ import { Writable } from 'node:stream'
 import { run } from '@stricli/core'
 import { createApplication } from '../../src/cli/application.ts'
 import { exitCodeFrom } from '../../src/cli/errors.ts'
-import type { CliResult } from './cli.ts'
+import { ALONE, type CliResult, onNewStore } from './cli.ts'
 
 /** Runs a command line in this process: the same code as `sluice …`, much faster than a child process. */
-export async function sluiceHere(words: readonly string[], env: Record<string, string> = {}): Promise<CliResult> {
+export async function sluiceHere(typed: readonly string[], given: Record<string, string> = {}): Promise<CliResult> {
+  const words = onNewStore(typed)
+  const env = { ...ALONE, ...given }
   const [stdout, stderr] = [new Collected(), new Collected()]
   const fake = { stdout, stderr, stdin: { isTTY: false }, env, exitCode: undefined as number | undefined, once() {} }
   const context = { process: fake } as unknown as Parameters<typeof run>[2]

@@ -12,13 +12,31 @@ export type CliOptions = {
   env?: Record<string, string>
   input?: string
   timeoutMs?: number
+  /** Without `--create-store` on the first command of a store. */
+  isAsTyped?: boolean
+}
+
+/** A runtime folder that does not exist: a test neither announces its processes nor finds those of other tests. */
+export const ALONE = { XDG_RUNTIME_DIR: '/dev/null' }
+
+/** Tests begin with an empty folder, where the operator would have run `sluice init` or `sluice serve`: the first command makes the store. */
+export function onNewStore(words: readonly string[]): readonly string[] {
+  const isFirst = words[1] === 'add' && (words[0] === 'customer' || words[0] === 'node')
+  return isFirst && !words.includes('--help') ? [...words, '--create-store'] : words
 }
 
 /** Runs `sluice …` as a child process with standard output piped. */
 export async function sluice(words: readonly string[], options: CliOptions = {}): Promise<CliResult> {
-  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', CLI, ...words], {
+  const typed = options.isAsTyped === true ? words : onNewStore(words)
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', CLI, ...typed], {
     cwd: options.cwd,
-    env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '/', NODE_COMPILE_CACHE: '', ...options.env },
+    env: {
+      PATH: process.env['PATH'] ?? '',
+      HOME: process.env['HOME'] ?? '/',
+      NODE_COMPILE_CACHE: '',
+      ...ALONE,
+      ...options.env,
+    },
     stdio: ['pipe', 'pipe', 'pipe'],
     timeout: options.timeoutMs ?? 60_000,
   })

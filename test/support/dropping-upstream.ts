@@ -1,13 +1,16 @@
 import { type Random, randomInt } from '../../src/core/random.ts'
 import { createMessageReader, frameMessage } from '../../src/platform/grpc/framing.ts'
 import { WireReader } from '../../src/solana/geyser/wire-reader.ts'
-import type { Upstream } from '../../src/upstreams/service.ts'
+import type { Upstream } from '../../src/upstreams/started-pool.ts'
 
 /** Field of SubscribeUpdate that holds a block (geyser.proto). */
 const BLOCK_FIELD = 5
 const MESSAGE_BYTES_MAX = 64 * 1024 * 1024
 
-export type DroppingUpstream = { readonly upstream: Pick<Upstream, 'forwardAsync' | 'grpc'>; readonly dropped: number }
+export type DroppingUpstream = {
+  readonly upstream: Pick<Upstream, 'forwardAsync' | 'grpc' | 'bestSlot' | 'isAvailable'>
+  readonly dropped: number
+}
 
 /** A node whose stream drops one block in `oneIn`, as an overloaded node does; getBlock still returns it. */
 export function dropBlocks(upstream: Upstream, random: Random, oneIn: number): DroppingUpstream {
@@ -36,6 +39,12 @@ export function dropBlocks(upstream: Upstream, random: Random, oneIn: number): D
   }
   return {
     upstream: {
+      get bestSlot() {
+        return upstream.bestSlot
+      },
+      get isAvailable() {
+        return upstream.isAvailable
+      },
       forwardAsync: upstream.forwardAsync.bind(upstream),
       grpc: Object.create(upstream.grpc, { open: { value: open } }),
     },

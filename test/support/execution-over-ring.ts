@@ -1,3 +1,4 @@
+import type { ExecutionDeps } from '../../src/execution/service.ts'
 import { startRingSource } from '../../src/execution/source/ring-source.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { secureRandom } from '../../src/platform/process/random.ts'
@@ -5,7 +6,7 @@ import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import { startTestExecution, type TestExecution } from './execution.ts'
 
 /** The whole service over a real ring file, read in its thread. */
-export function startExecutionOverRing(path: string): Promise<TestExecution> {
+export function startExecutionOverRing(path: string, deps: Partial<ExecutionDeps> = {}): Promise<TestExecution> {
   return startTestExecution({
     clock: systemClock,
     deps: {
@@ -21,6 +22,7 @@ export function startExecutionOverRing(path: string): Promise<TestExecution> {
           },
           { log: silentLogger, clock: systemClock, random: secureRandom, onMessages },
         ),
+      ...deps,
     },
   })
 }

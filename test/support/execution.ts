@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import type { Access } from '../../src/access/service.ts'
 import type { StatusRecord } from '../../src/contract/execution-routes.ts'
 import { type Clock, createManualClock } from '../../src/core/clock.ts'
@@ -10,6 +11,8 @@ import {
   type ExecutionSettings,
   startExecution,
 } from '../../src/execution/service.ts'
+import { type LastEvent, type LastEventStore, openLastEvent } from '../../src/execution/source/last-event.ts'
+import { SILENT_MS } from '../../src/execution/source/liveness.ts'
 import { NO_STATS, type Source, type SourceMessage } from '../../src/execution/source/message.ts'
 import type { SeqStore } from '../../src/execution/stream/seq-counter.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
@@ -35,6 +38,7 @@ export type TestExecutionOptions = {
   readonly settings?: Partial<ExecutionSettings>
   readonly deps?: Partial<ExecutionDeps>
   readonly clock?: Clock
+  readonly isSimulated?: boolean
 }
 
 export function executionSettings(given: Partial<ExecutionSettings> = {}): ExecutionSettings {
@@ -51,6 +55,12 @@ export function createSeqMemory(): SeqStore {
       kept = limit
     },
   }
+}
+
+/** The time of the last event, kept in memory. */
+export function createLastEvent(clock: Clock, kept?: number): LastEvent {
+  const store: LastEventStore = { read: () => kept, replace: async (unixMs) => void (kept = unixMs) }
+  return openLastEvent({ clock, store, unknownAgeMs: SILENT_MS, onFault: (error) => assert.fail(String(error)) })
 }
 
 /** The whole service on a port of its own, over a source that the test controls. */
@@ -77,6 +87,8 @@ export async function startTestExecution(given: TestExecutionOptions = {}): Prom
     metrics: executionMetrics(registry),
     access: undefined as unknown as Access,
     seqStore: createSeqMemory(),
+    lastEvent: createLastEvent(clock),
+    lifecycle: { degraded() {}, recovered() {} },
     onRefused: () => {},
     onNotAfter: () => {},
     startSource(listener): Source {
@@ -84,6 +96,7 @@ export async function startTestExecution(given: TestExecutionOptions = {}): Prom
       return {
         kind: 'ring',
         timings: true,
+        isSimulated: given.isSimulated ?? false,
         setWanted({ names, version }) {
           wanted = names
           // Answered at once, as a source without a block open does.

@@ -39,12 +39,18 @@ export function foldReference(events: readonly (ReferenceEvent | ReferenceGap)[]
   const lifecycle = new ReferenceLifecycle()
   const accounts = new Map<string, number>()
   const storage = new Map<string, number>()
-  const lastBlocks: number[] = []
+  /** Transactions of the latest proposal of each number, since the last loss of events. */
+  const counts = new Map<number, number>()
+  /** The proposal of each number that was executed last. */
+  const executed = new Map<number, string>()
   let open: Open | undefined
 
   const none = { TPS: null, ContentionData: null, conflicts: null }
   const drop = (reason: string): void => {
-    if (open !== undefined) blocks.push({ block_number: open.number, block_hash: open.id, ...none, reason })
+    if (open !== undefined) {
+      blocks.push({ block_number: open.number, block_hash: open.id, ...none, reason })
+      counts.delete(open.number)
+    }
     open = undefined
   }
   /** The open block, if the event belongs to it; an event of another block makes it inconsistent. */
@@ -58,14 +64,17 @@ export function foldReference(events: readonly (ReferenceEvent | ReferenceGap)[]
   for (const event of events) {
     if ('from' in event) {
       drop('gap')
+      counts.clear()
       blocks.push({ Gap: { from_seqno: event.from, to_seqno: event.to, cause: 'dead-slot' } })
       continue
     }
     const { type, payload, timeNs } = event
     if (type < 1 || type >= FIXED.length) continue
     if (payload === undefined || payload.byteLength < (FIXED[type] as number)) {
-      if (type === 2) drop('unterminated')
-      else if (event.block === open?.seqno) drop(payload === undefined ? 'payload-lost' : 'malformed')
+      if (type === 2) {
+        drop('unterminated')
+        counts.clear()
+      } else if (event.block === open?.seqno) drop(payload === undefined ? 'payload-lost' : 'malformed')
       continue
     }
     const u32 = (at: number): number => payload.getUint32(at, true)
@@ -111,13 +120,17 @@ export function foldReference(events: readonly (ReferenceEvent | ReferenceGap)[]
         const block = mine(event)
         if (block === undefined) break
         open = undefined
-        lastBlocks.push(block.txns)
-        const [b3 = 0, b2 = 0, b1 = 0] = lastBlocks.slice(-3).reverse()
-        const line = { block_number: block.number, block_hash: block.id, TPS: b1 + b2 + Math.floor(b3 / 2) }
+        counts.set(block.number, block.txns)
+        const [b1, b2] = [counts.get(block.number - 2), counts.get(block.number - 1)]
+        const TPS = b1 === undefined || b2 === undefined ? null : b1 + b2 + Math.floor(block.txns / 2)
+        const line = { block_number: block.number, block_hash: block.id, TPS }
+        const before = executed.get(block.number)
+        executed.set(block.number, block.id)
+        const replaces = before === undefined || before === block.id ? {} : { replaces_block_id: before }
         const isShort = block.txns < block.txnCount || [...block.missing.values()].some((missing) => missing > 0)
         const reason = block.hasRecordError ? 'record-error' : isShort ? 'shortfall' : null
         if (reason !== null) blocks.push({ ...line, ContentionData: null, conflicts: null, reason })
-        else blocks.push({ ...line, ...contentionOf(block, timeNs), reason })
+        else blocks.push({ ...line, ...contentionOf(block, timeNs, replaces), reason })
         break
       }
       case 7:
@@ -182,7 +195,7 @@ export function foldReference(events: readonly (ReferenceEvent | ReferenceGap)[]
   return { blocks, lifecycle: lifecycle.records(), accounts, storage }
 }
 
-function contentionOf(block: Open, endNs: bigint): { ContentionData: object; conflicts: object } {
+function contentionOf(block: Open, endNs: bigint, replaces: object): { ContentionData: object; conflicts: object } {
   const byTxns = block.accesses.filter(({ txn }) => txn >= 0)
   const slots = [...Map.groupBy(byTxns, ({ address, slot }) => `${address} ${slot}`)].map(([key, accesses]) => ({
     address: key.slice(0, 42),
@@ -209,6 +222,8 @@ function contentionOf(block: Open, endNs: bigint): { ContentionData: object; con
   return {
     ContentionData: {
       block_number: block.number,
+      block_id: block.id,
+      ...replaces,
       block_wall_time_ns: wall,
       total_tx_time_ns: spent,
       parallel_efficiency_pct: spent === 0 ? 0 : (Math.max(0, spent - wall) / spent) * 100,
@@ -242,6 +257,8 @@ function contentionOf(block: Open, endNs: bigint): { ContentionData: object; con
     },
     conflicts: {
       block_number: block.number,
+      block_id: block.id,
+      ...replaces,
       contended_with_writer: contended.filter(({ isWritten }) => isWritten).length,
       evm_time_ns: spanOrNull(block.evm.enter, block.evm.exit),
       commit_time_ns: spanOrNull(block.evm.exit, endNs),

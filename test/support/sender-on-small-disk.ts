@@ -74,9 +74,9 @@ if (import.meta.main) {
       if (result === signatureOf(wire)) {
         report.accepted += 1
         known.push(signatureOf(wire))
-      } else if (error?.code === -32005 && error.data['reason'] === 'journal' && error.data['sent'] === true) {
+      } else if (error?.code === -32503 && error.data['reason'] === 'journal' && error.data['sent'] === true) {
         report.sentUnrecorded += 1
-      } else if (error?.code === -32005 && error.data['reason'] === 'journal') {
+      } else if (error?.code === -32503 && error.data['reason'] === 'journal') {
         report.refused += 1
         unknown.push(signatureOf(wire))
       } else report.wrong.push(JSON.stringify(error))

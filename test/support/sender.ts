@@ -10,6 +10,8 @@ import type { MetricsRegistry } from '../../src/platform/telemetry/metrics-regis
 import { createMetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
 import { parseSenderOptions, type SenderOptionsInput } from '../../src/sender/options.ts'
 import { type Sender, startSender } from '../../src/sender/service.ts'
+import { TipLedger } from '../../src/sender/tips/ledger.ts'
+import { openLedgerFile } from '../../src/sender/tips/ledger-file.ts'
 import { decodeBase58, encodeBase58 } from '../../src/solana/crypto/base58.ts'
 import { createSigningKey, type SigningKey } from '../../src/solana/crypto/ed25519.ts'
 import {
@@ -124,6 +126,8 @@ export async function startTestSender({
   )
   const journalMode = options.journalSync === false ? 'write' : 'write-through'
   const journal = async (name: string) => disk(opening.use(await openAppendFile(join(state, name), journalMode)))
+  const database = await openLedgerFile(state, deps)
+  const tipLedger = opening.use(await TipLedger.open({ ...deps, database, onFailure() {}, onRecovery() {} }))
   const sender = opening.use(
     await startSender(
       {
@@ -134,6 +138,7 @@ export async function startTestSender({
         ...deps,
         upstream: upstreams.of(undefined),
         journalFiles: [await journal('journal-0'), await journal('journal-1')],
+        tipLedger,
         checkThreads: 1,
         identity: createSigningKey(new Uint8Array(32).fill(99)),
         version: 'test',

@@ -1,4 +1,5 @@
 import { NEW_META, writeMeta } from '../../src/access/store/meta.ts'
+import { latestVersion, MIGRATIONS } from '../../src/access/store/migrations.ts'
 import type { Customer, RecordKind, Records, Subscription, Token } from '../../src/access/store/model.ts'
 import { addToSum, EMPTY_TALLY } from '../../src/access/store/record-access.ts'
 import { createTableRows } from '../../src/access/store/rows.ts'
@@ -76,7 +77,7 @@ export async function seedSubscriptions(database: SqlDatabase, count: number): P
         batch.map(({ token }) => token),
       )
     }
-    await writeMeta(tx, rows, { ...NEW_META, schemaVersion: 1, revision: count, tallies })
+    await writeMeta(tx, rows, { ...NEW_META, schemaVersion: latestVersion(MIGRATIONS), revision: count, tallies })
 
     async function insert<K extends RecordKind>(into: SqlWriter, kind: K, records: Records[K][]): Promise<void> {
       const of = rows(RECORD_TABLES[kind])

@@ -96,7 +96,7 @@ describe('T4: credentials on the whole gateway', () => {
       )
       assert.ok(code === 0 || code === 7, `gRPC status ${code}: ${message}`)
       responded += message
-      return { isAccepted: code === 0, reason: /reason: ([a-z-]+)$/.exec(message)?.[1], text: message }
+      return { isAccepted: code === 0, reason: /reason: ([a-z-]+);/.exec(message)?.[1], text: message }
     }
     const handshake = [
       ['connection', 'Upgrade'],

@@ -39,7 +39,10 @@ const HELD: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
     ['test/threats/stalled-readers.test.ts', 'T10: stalled WebSocket readers'],
     ['src/platform/ws/server.test.ts', 'terminates a client that reads nothing after stallMs'],
   ],
-  T11: [['test/threats/ws-frames.test.ts', 'T11: ']],
+  T11: [
+    ['test/threats/ws-frames.test.ts', 'T11: '],
+    ['test/threats/ws-deflate.test.ts', 'T11: '],
+  ],
   T12: [
     ['test/threats/grpc-flood.test.ts', 'T12: '],
     ['test/behaviours/grpc-gateway-hostile.test.ts', 'ten thousand streams opened and reset'],
@@ -200,6 +203,8 @@ const HELD: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
     ['test/faults/serve-disk.test.ts', 'F8: '],
     ['src/access/store/store.disk-full.test.ts', 'on a full disk a change is refused'],
     ['src/platform/telemetry/log-sink.test.ts', 'a full disk loses lines; their number is logged'],
+    ['test/faults/usage-small-disk.test.ts', 'on a full disk usage of the embedded store is kept'],
+    ['test/faults/indexer-disk-full.test.ts', 'on a full disk the indexer reports by name'],
   ],
   F9: [['src/access/store/store.damage.test.ts', 'a damaged store file']],
   F10: [
@@ -207,10 +212,14 @@ const HELD: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
     ['src/access/quota/calendar.test.ts', 'jumps of an hour and a day'],
     ['test/behaviours/execution-time.test.ts', 'R9: wall clock jumps'],
   ],
-  F11: [['test/faults/gateway-leave.test.ts', 'F11: ']],
+  F11: [
+    ['test/faults/gateway-leave.test.ts', 'F11: '],
+    ['test/faults/usage-outage.test.ts', 'a store that stops responding does not hold SIGTERM'],
+  ],
   F12: [
     ['test/faults/serve-store.test.ts', 'F12: '],
     ['src/access/store/store.writers.test.ts', 'one killed at'],
+    ['test/faults/usage-outage.test.ts', 'a kill during the outage loses nothing'],
   ],
   F13: [
     ['test/behaviours/ring-live.test.ts', 'a live ring, read too slowly'],
@@ -220,6 +229,7 @@ const HELD: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
   F15: [['test/behaviours/execution-time.test.ts', 'R8, T25: ']],
   F16: [
     ['test/faults/serve-databases.test.ts', 'F16: '],
+    ['test/faults/usage-outage.test.ts', 'sluice drain keeps it on the disk'],
     ['test/faults/clickhouse-silent.test.ts', 'F16: '],
     ['src/access/quota/shared-quota.redis.test.ts', 'after the server is killed and restarted'],
     ['src/platform/db/redis.test.ts', 'fails at once while the server is down'],

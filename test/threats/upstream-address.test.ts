@@ -72,7 +72,8 @@ test('T17: applies the same to a dedicated node, and serves its owner from no ot
   await assignNode(gateway.on, { node: 'ded', subscription: id })
   const nodes = [{ name: 'ded', subscriptionId: id, rpc, ws: '', grpc: '', credential: null }]
   await gateway.upstreams.setDedicated(nodes)
-  await until('it is in use', () => gateway.upstreams.of(id) !== gateway.upstreams.of(undefined))
+  const user = { subscriptionId: id, mayUseShared: true }
+  await until('it is in use', () => gateway.upstreams.of(user) !== gateway.upstreams.of(undefined))
   const before = shared.calls.length
   assert.equal((await callGateway(gateway.url, token, { method: 'getBalance' })).status, 503)
   assert.equal(shared.calls.length, before)

@@ -27,7 +27,7 @@ export async function startSluice({ nodeMessage }: { nodeMessage: string }): Pro
   const gateway = opening.use(
     await startServedGateway([{ name: 'a', rpc: node.rpc, ws: node.ws, grpc: node.grpc }], {
       config: '[log]\nlevel = "debug"\n',
-      env: { SLUICE_EXECUTION__ENABLED: 'true', SLUICE_INDEXER__ENABLED: 'true' },
+      env: { SLUICE_EXECUTION__ENABLED: 'true', SLUICE_EXECUTION__SIMULATED: 'true', SLUICE_INDEXER__ENABLED: 'true' },
     }),
   )
   const { running } = gateway

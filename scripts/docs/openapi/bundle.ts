@@ -61,6 +61,7 @@ export function bundleOpenApi(): OpenApi {
             '200': rpcResponse('The response, or a JSON-RPC error.', BUDGET_HEADERS),
             '401': json('No valid token.', 'RpcResponse'),
             '413': json('The body or the batch is larger than the plan allows.', 'RpcResponse'),
+            '415': json('The content type or encoding is not supported.', 'RpcResponse'),
             '429': json('A limit of the plan is reached.', 'RpcResponse', RETRY_AFTER),
             '503': json('No upstream node is available. Not charged.', 'RpcResponse', RETRY_AFTER),
             '504': json('The node did not respond in time.', 'RpcResponse'),
@@ -76,6 +77,20 @@ export function bundleOpenApi(): OpenApi {
             '200': text('`ok`, `behind` or `unknown`.'),
             '405': json('Use GET.', 'PageError'),
             '503': text('Draining, or no upstream node is available.'),
+          },
+        },
+      },
+      '/docs': {
+        get: {
+          operationId: 'documents',
+          summary: 'The documents: pages, errors, API descriptions, proto files',
+          description: 'The index. Everything it links to is served under this path, with ETag, for any origin.',
+          security: NO_TOKEN,
+          responses: {
+            '200': text('The page.', 'text/html'),
+            '304': { description: 'The client has the current version.' },
+            '405': json('Use GET.', 'PageError'),
+            '429': json('Too many documents for one address.', 'PageError', RETRY_AFTER),
           },
         },
       },
@@ -117,6 +132,7 @@ export function bundleOpenApi(): OpenApi {
           responses: {
             '200': json('The result; nothing is charged.', 'GeyserCheck'),
             '400': json('Not a SubscribeRequest.', 'PageError'),
+            '415': json('The content type is not JSON.', 'RpcResponse'),
           },
         }),
       },

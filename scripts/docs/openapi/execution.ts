@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { EXECUTION_ROUTES, EXECUTION_RPC_METHODS } from '../../../src/contract/execution-routes.ts'
+import { BLOCKS_HELD_HEADER, EXECUTION_ROUTES, EXECUTION_RPC_METHODS } from '../../../src/contract/execution-routes.ts'
 import * as customer from '../../../src/contract/schemas/customer.ts'
 import * as schemas from '../../../src/contract/schemas/execution.ts'
 import { conflictData, contentionData, topAccesses } from '../../../src/contract/schemas/stream.ts'
@@ -32,6 +32,7 @@ const SCHEMAS = {
   LifecycleRecord: schemas.lifecycleRecord,
   Health: schemas.healthRecord,
   RouteError: schemas.routeError,
+  PageError: customer.pageError,
   RpcRequest: customer.rpcRequest,
   RpcResponse: customer.rpcResponse,
 } satisfies Record<string, z.ZodType>
@@ -71,11 +72,11 @@ function readOf(path: Path, brief: string, isOpen: boolean): Operation {
     ...(parameters === undefined ? {} : { parameters }),
     responses: {
       '200': good,
-      ...(isOpen ? {} : { '401': json('A token is required.', 'RouteError') }),
+      ...(isOpen ? {} : { '401': json('A token is required.', 'RpcResponse') }),
       ...(parameters === undefined ? {} : { '400': json('The parameter is not a valid number.', 'RouteError') }),
       ...(path.includes(':number') ? { '404': json('This block is not tracked.', 'RouteError') } : {}),
       ...(path === '/health'
-        ? { '405': json('Use GET.', 'RouteError'), '503': json('No event arrived for 30 s.', 'Health') }
+        ? { '405': json('Use GET.', 'PageError'), '503': json('No event arrived for 30 s.', 'Health') }
         : { '503': json('There is no data yet.', 'RouteError') }),
     },
   }
@@ -95,7 +96,7 @@ export function executionOpenApi(): OpenApi {
       security: MAYBE_TOKEN,
       responses: {
         '200': text('Counters and gauges of the service.'),
-        '401': json('A token is required.', 'RouteError'),
+        '401': json('A token is required.', 'RpcResponse'),
       },
     },
   }
@@ -108,13 +109,14 @@ export function executionOpenApi(): OpenApi {
     },
     post: {
       operationId: 'ethCall',
-      summary: 'JSON-RPC 2.0 over the blocks in memory',
-      description: `Methods: ${EXECUTION_RPC_METHODS.join(', ')}. Others are -32601.`,
+      summary: 'JSON-RPC 2.0 over the last blocks',
+      description: `Methods: ${EXECUTION_RPC_METHODS.join(', ')}. Others are -32601. The header ${BLOCKS_HELD_HEADER} of every response has the block numbers that can be read, as FROM-TO, or several such ranges with commas.`,
       security: MAYBE_TOKEN,
       requestBody: rpcRequestBody('eth_blockNumber'),
       responses: {
         '200': rpcResponse('The response, or a JSON-RPC error.'),
-        '413': json('The body is too large.', 'RpcResponse'),
+        '413': json('The body or the batch is too large.', 'RpcResponse'),
+        '415': json('The content type is not JSON.', 'RpcResponse'),
       },
     },
   }
@@ -122,7 +124,7 @@ export function executionOpenApi(): OpenApi {
     openapi: '3.1.0',
     info: INFO(
       'Sluice: execution service',
-      "TPS, contention, hot accounts and block lifecycles of a node's event ring.",
+      "TPS, contention, hot accounts and block lifecycles of a node's event ring. Responses with simulated data have the header `x-data-source: simulated`.",
     ),
     servers: [{ url: 'http://127.0.0.1:8443', description: 'Local default.' }],
     paths,

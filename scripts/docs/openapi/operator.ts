@@ -84,7 +84,7 @@ export function indexerOpenApi(): OpenApi {
           operationId: 'ping',
           summary: 'Health check',
           security: NO_TOKEN,
-          responses: { '200': text('`Ok.`'), '405': text('Use GET.') },
+          responses: { '200': text('`Ok.`'), '405': json('Use GET.', 'Error') },
         },
       },
     },
@@ -97,7 +97,7 @@ export function indexerOpenApi(): OpenApi {
           description: 'Database user and password; also X-ClickHouse-User and -Key.',
         },
       },
-      schemas: {},
+      schemas: { Error: schemaOf(pageError) },
     },
   }
 }

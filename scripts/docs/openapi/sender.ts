@@ -1,5 +1,5 @@
 import * as schemas from '../../../src/contract/schemas/customer.ts'
-import { INFO, json, NO_TOKEN, type OpenApi, pathParameter, queryParameter, rpcResponse, rpcRequestBody, schemaOf, text } from './document.ts'
+import { INFO, json, NO_TOKEN, type OpenApi, pathParameter, queryParameter, ref, rpcResponse, rpcRequestBody, schemaOf, text } from './document.ts'
 
 const CALL = (operationId: string, summary: string) => ({
   operationId,
@@ -9,6 +9,8 @@ const CALL = (operationId: string, summary: string) => ({
   requestBody: rpcRequestBody('getTipAccounts'),
   responses: {
     '200': rpcResponse('The signature, or a JSON-RPC error with the reason.'),
+    '413': json('The body or the batch is too large.', 'RpcResponse'),
+    '415': json('The content type is not JSON, or the body is compressed.', 'RpcResponse'),
     '429': json('The rate limit of the address or fee payer is reached.', 'RpcResponse'),
   },
 })
@@ -30,12 +32,16 @@ export function senderOpenApi(): OpenApi {
           operationId: 'sendBytes',
           summary: 'One signed transaction',
           security: NO_TOKEN,
-          parameters: [queryParameter('response', '`none` for an empty response.', { type: 'string', enum: ['none'] })],
+          parameters: [
+            queryParameter('bundleOnly', 'Refused unless `false`: bundles are not sent here.', { type: 'boolean' }),
+            queryParameter('response', '`none` for an empty response.', { type: 'string', enum: ['none'] }),
+          ],
           requestBody: {
             required: true,
             content: {
               'application/octet-stream': { schema: { type: 'string', format: 'binary' } },
               'text/plain': { schema: { type: 'string', description: 'The bytes as base64 or base58.' } },
+              'application/json': { schema: ref('RpcRequest') },
             },
           },
           responses: {
@@ -45,6 +51,12 @@ export function senderOpenApi(): OpenApi {
             '503': text('No send path is available.'),
           },
         },
+      },
+      '/api/v1/bundles': { post: CALL('bundles', 'JSON-RPC as libraries for block engines send it: getTipAccounts; bundle methods are refused by name') },
+      '/api/v1/getTipAccounts': { post: CALL('tipAccountsByRpc', 'The same') },
+      '/api/v1/getBundleStatuses': { post: CALL('bundleStatuses', 'Refused by name: bundles are not sent here') },
+      '/api/v1/getInflightBundleStatuses': {
+        post: CALL('inflightBundleStatuses', 'Refused by name: bundles are not sent here'),
       },
       '/v1/transactions/{signature}': {
         get: {

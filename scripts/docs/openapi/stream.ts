@@ -16,7 +16,7 @@ export function executionAsyncApi(): object {
     info: {
       ...INFO(
         'Sluice: execution stream',
-        'Frames are JSON objects with `seq` first and then the name of their kind. `seq` is the cursor for a resume; control frames have 0.',
+        'Frames are JSON objects with `seq` first and then the name of their kind. `seq` is the cursor for a resume; control frames have 0. The frames of a snapshot, as many as `snapshot` in Hello or Subscribed, share one `seq`: that of the newest frame they contain. It is a cursor once all of them have arrived. The `seq` of every other frame is higher than that of the frame before it.',
       ),
       license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
     },

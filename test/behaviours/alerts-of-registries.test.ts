@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { ALERTS } from '../../scripts/ops/alerts.ts'
+import { accessMetrics } from '../../src/access/metrics.ts'
+import { Calendar } from '../../src/access/quota/calendar.ts'
+import { startUsage } from '../../src/access/usage.ts'
+import { createManualClock } from '../../src/core/clock.ts'
+import { ServiceError } from '../../src/core/error.ts'
+import { type ExecutionReadings, executionMetrics } from '../../src/execution/metrics.ts'
+import { NO_STATS } from '../../src/execution/source/message.ts'
+import { bundleMetrics } from '../../src/gateway/metrics.ts'
+import { createListenerMetrics } from '../../src/platform/net/listener-metrics.ts'
+import { silentLogger } from '../../src/platform/telemetry/logger.ts'
+import type { MetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
+import { createProcessRegistry } from '../../src/platform/telemetry/process-metrics.ts'
+import { LISTENERS } from '../../src/processes/compose/config/listener.ts'
+import { senderMetrics } from '../../src/sender/metrics.ts'
+import { shredsMetrics } from '../../src/shreds/metrics.ts'
+import { DROP_REASONS, type RelayReport } from '../../src/shreds/relay/protocol.ts'
+import { SHRED_FAULTS } from '../../src/solana/shred/shred.ts'
+import { createAlertProof, DRIVEN } from '../support/alert-proof.ts'
+import { parseScrape } from '../support/alert-rules.ts'
+
+const NO_EXECUTION: ExecutionReadings = {
+  connections: () => 0,
+  waitingFrames: () => 0,
+  window: () => ({ entries: 0, bytes: 0, entriesMax: 1 }),
+  ring: () => ({ seqno: 0, lagEvents: 0, stats: NO_STATS }),
+  ageSeconds: () => 0,
+  isHealthy: () => true,
+  blockNumber: () => 0,
+  tps: () => 0,
+  blocksHeld: () => 0,
+  isSimulated: () => false,
+  heldRange: () => undefined,
+  archive: () => ({ blocks: 0, bytes: 0, skipped: 0 }),
+  rpc: { requests: () => 0, unreadBytes: () => 0, renderedBytes: () => 0 },
+}
+
+function zeros<Name extends string>(names: readonly Name[]): Record<Name, number> {
+  return Object.fromEntries(names.map((name) => [name, 0])) as Record<Name, number>
+}
+
+const NO_REPORT: RelayReport = {
+  kind: 'report',
+  counts: {
+    ...{ received: 0, relayed: 0, unchecked: 0 },
+    dropped: zeros(DROP_REASONS),
+    faults: zeros(SHRED_FAULTS),
+  },
+  perSource: [],
+  destinations: [],
+  newestSlot: undefined,
+  version: undefined,
+  windowResets: 0,
+  overruns: 0,
+}
+
+describe('alerts on the samples of a registry', () => {
+  const proof = createAlertProof('alerts-of-registries')
+
+  /** `set` registers the metrics of a module; what it returns is the fault. */
+  async function expectOn(
+    name: string,
+    set: (registry: MetricsRegistry) => Promise<() => Promise<void>>,
+    continues = false,
+  ): Promise<void> {
+    using registry = createProcessRegistry({ build: { version: '0' } })
+    const drive = await set(registry)
+    const from = parseScrape(await registry.text())
+    await drive()
+    const to = parseScrape(await registry.text())
+    proof.expect(name, [{ before: from, after: to, continues }], continues ? undefined : { at: 8 })
+  }
+
+  test('connections, slow clients, gaps', async () => {
+    await expectOn(
+      'SluiceConnectionsFull',
+      async (registry) => {
+        const { onRefused } = createListenerMetrics(registry, LISTENERS)('rpc')
+        return async () => onRefused?.('connections')
+      },
+      true,
+    )
+    await expectOn('SluiceSlowConsumers', async (registry) => {
+      const { ws } = bundleMetrics(registry)
+      return async () => ws.slow.inc(6)
+    })
+    await expectOn('SluiceGapsTold', async (registry) => {
+      const { gapsReported } = bundleMetrics(registry)
+      return async () => gapsReported.inc()
+    })
+    await expectOn(
+      'SluiceExecutionSlowClients',
+      async (registry) => {
+        const { dropped } = executionMetrics(registry)
+        return async () => dropped.inc()
+      },
+      true,
+    )
+  })
+
+  test('usage that is lost, and usage that is nowhere safe', async () => {
+    const failing = async (registry: MetricsRegistry) => {
+      const clock = createManualClock()
+      const away = async () => {
+        throw new ServiceError('store-unavailable', 'away')
+      }
+      const full = async () => {
+        throw new ServiceError('disk-full', 'no space')
+      }
+      const spool = { name: 'spool', found: undefined, save: full, clear: full, [Symbol.asyncDispose]: async () => {} }
+      const usage = startUsage({
+        ...{ store: { addUsage: away }, calendar: new Calendar(clock), clock, log: silentLogger, spool },
+        waitingRowsMax: 10,
+      })
+      accessMetrics(registry, {
+        usage: usage.state,
+        ending: () => ({ within1d: 0, within7d: 0 }),
+        permits: () => ({ wsConnections: 0, wsSubscriptions: 0, grpcStreams: 0 }),
+        snapshot: () => ({ revision: 0, subscriptions: 0, tokens: 0 }),
+        shared: () => undefined,
+      })
+      return async () => {
+        for (let round = 0; round < 2; round++) {
+          for (let at = 0; at < 20; at++) usage.countAdmitted(usage.createMeter(`sub_${at}`, `tok_${at}`), 'rpc', 1)
+          await usage.flush()
+        }
+      }
+    }
+    await expectOn('SluiceUsageLost', failing)
+    await expectOn('SluiceUsageUnsafe', failing)
+  })
+
+  test('the sender, shreds and the ring', async () => {
+    const senderOf = (registry: MetricsRegistry) =>
+      senderMetrics(registry, ['a'], { pending: () => 0, receipts: () => 0, connections: () => 0 })
+    await expectOn(
+      'SluiceSenderNotLanding',
+      async (registry) => {
+        const sender = senderOf(registry)
+        return async () => {
+          for (let at = 0; at < 10; at++) sender.finished('expired')
+        }
+      },
+      true,
+    )
+    await expectOn('SluiceSenderJournal', async (registry) => {
+      const sender = senderOf(registry)
+      return async () => sender.journalFailed()
+    })
+    await expectOn('SluiceShredsOverrun', async (registry) => {
+      const shreds = shredsMetrics(registry)
+      return async () => shreds.record({ ...NO_REPORT, overruns: 3 }, () => undefined)
+    })
+    await expectOn('SluiceRingGap', async (registry) => {
+      const metrics = executionMetrics(registry)
+      let stats = NO_STATS
+      metrics.attach({ ...NO_EXECUTION, ring: () => ({ seqno: 0, lagEvents: 0, stats }) })
+      return async () => void (stats = { ...NO_STATS, gaps: 1 })
+    })
+  })
+
+  test('all were driven, and each alert is in one of the files', () => {
+    proof.expectAll()
+    assert.deepEqual(Object.values(DRIVEN).flat().toSorted(), ALERTS.map(({ name }) => name).toSorted())
+  })
+})
