@@ -158,19 +158,29 @@ export function startSenderServer(options: ServerOptions, deps: ServerDeps): Pro
     return contentType !== undefined && isJsonRequest({ contentType, origin }) ? respondToRpc(call) : takeRaw(call)
   }
 
+  /** For a request that is refused before `accept` counts it: takes it from the reads of its address, and refuses it by that limit beyond. */
+  function isOverReads({ response, requestId, address }: HttpCall): boolean {
+    const refusal = takeRead(address)
+    if (refusal !== undefined) refuse(response, refusal, requestId)
+    return refusal !== undefined
+  }
+
   /** A transaction that may only be in a bundle would be sent on its own here, which its sender does not want. */
-  async function refuseBundleOnly({ request, response, requestId }: HttpCall): Promise<void> {
-    request.resume()
+  async function refuseBundleOnly(call: HttpCall): Promise<void> {
+    if (isOverReads(call)) return
+    const { response, requestId } = call
     const message = 'bundleOnly is not offered: transactions are sent on their own, and nothing was sent'
     deny(response, { code: 'invalid-params', message, data: { parameter: 'bundleOnly' } }, { requestId, docsUrl })
   }
 
   /** Takes the transaction as raw bytes or as encoded text; responds with the signature, or with nothing for `?response=none`. */
-  async function takeRaw({ request, response, query, requestId, address }: HttpCall): Promise<void> {
+  async function takeRaw(call: HttpCall): Promise<void> {
+    const { request, response, query, requestId, address } = call
     const kind = rawKindOf(request)
-    if (kind === undefined) return refuseMediaType(request, response, requestId)
+    if (kind === undefined) return isOverReads(call) ? undefined : refuseMediaType(request, response, requestId)
     const format = query.get('response') ?? 'signature'
     if (format !== 'signature' && format !== 'none') {
+      if (isOverReads(call)) return
       const message = 'response is signature or none'
       return sendJson(response, 400, { error: 'invalid-params', message, request_id: requestId }, CORS)
     }

@@ -22,6 +22,8 @@ const LIMITS = {
 }
 
 /** The node accepts every transaction and none lands, so all stay pending. */
+const RAW = { 'content-type': 'text/plain' }
+
 describe('one address cannot exhaust shared resources', () => {
   let node: FakeNode
   let sender: TestSender
@@ -39,7 +41,7 @@ describe('one address cannot exhaust shared resources', () => {
   })
 
   async function from(address: string, path: string, init: RequestInit = {}) {
-    const headers = { 'content-type': 'application/json', 'x-forwarded-for': address }
+    const headers = { 'content-type': 'application/json', ...init.headers, 'x-forwarded-for': address }
     const response = await fetch(`${sender.url}${path}`, { ...init, headers })
     const text = await response.text()
     const body = (text.startsWith('{') ? JSON.parse(text) : {}) as {
@@ -104,6 +106,14 @@ describe('one address cannot exhaust shared resources', () => {
       ['an unknown method', '/', { method: 'POST', body: '{"jsonrpc":"2.0","id":1,"method":"x"}' }],
       ['no JSON', '/', { method: 'POST', body: '{' }],
       ['no request', '/', { method: 'POST', body: '1' }],
+      ['a bundle', '/api/v1/bundles', { method: 'POST', body: '{"jsonrpc":"2.0","id":1,"method":"sendBundle"}' }],
+      ['bundleOnly', '/api/v1/transactions?bundleOnly=true', { method: 'POST', body: 'AA' }],
+      ['no such response', '/api/v1/transactions?response=x', { method: 'POST', body: 'AA', headers: RAW }],
+      [
+        'no such type',
+        '/api/v1/transactions',
+        { method: 'POST', body: 'AA', headers: { 'content-type': 'image/png' } },
+      ],
       ['tips', '/tips', {}],
       ['ping', '/ping', {}],
       ['nowhere', '/nowhere', {}],
