@@ -6,6 +6,7 @@ import { explainRefusal } from './explain-refusal.ts'
 import { REFUSAL_FIXES } from './refusal-fixes.ts'
 
 const INTERFACES = Object.keys(CREDENTIAL_SOURCES) as TokenInterface[]
+/** A test vector of the token format, never issued. */
 const SECRET = 'slc_0123456789ABCDEFGHIJKLMNOPQRSTUV4LgkA2'
 const TICKET = 'wst_secret'
 

@@ -113,6 +113,7 @@ ${nodes.map(({ rpc }, at) => `[[upstreams.nodes]]\nname = "node-${at}"\nrpc = "$
   })
 
   test('tokens and limits', async () => {
+    // A test vector of the token format, never issued.
     const wrong = 'slc_000000000000000000000000000000000JcP3N'
     const from = await now()
     await Promise.all(Array.from({ length: 120 }, () => call(wrong)))

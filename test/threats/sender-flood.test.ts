@@ -41,7 +41,9 @@ describe('one address cannot exhaust shared resources', () => {
   })
 
   async function from(address: string, path: string, init: RequestInit = {}) {
-    const headers = { 'content-type': 'application/json', ...init.headers, 'x-forwarded-for': address }
+    const headers = new Headers(init.headers)
+    if (!headers.has('content-type')) headers.set('content-type', 'application/json')
+    headers.set('x-forwarded-for', address)
     const response = await fetch(`${sender.url}${path}`, { ...init, headers })
     const text = await response.text()
     const body = (text.startsWith('{') ? JSON.parse(text) : {}) as {

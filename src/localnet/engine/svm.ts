@@ -66,7 +66,7 @@ export function createSvm(): Svm {
   native.setBlockhashCheck(false)
   native.setTransactionHistory(0n)
   native.withNativeMints()
-  // Token-2022's own native mint does not exist on a new chain: whoever needs it creates it.
+  // Token-2022's own native mint does not exist on a new chain: clients create it with CreateNativeMint.
   write(decodeBase58(TOKEN_2022_NATIVE_MINT), null)
   const memo = native.getAccount(decodeBase58(MEMO_PROGRAM))
   if (memo) native.addProgram(decodeBase58(MEMO_PROGRAM_V4), memo.data())
