@@ -23,6 +23,30 @@ export const EXECUTION_ROUTES = [
   },
   {
     method: 'GET',
+    path: '/v1/blocks/:number/transactions',
+    open: false,
+    brief: 'Transactions of one block; ?limit= and ?offset= for a page of them.',
+  },
+  {
+    method: 'GET',
+    path: '/v1/history',
+    open: false,
+    brief: 'TPS, gas and block time of the last hour, the last blocks, and incidents; kept over restarts.',
+  },
+  {
+    method: 'GET',
+    path: '/v1/search',
+    open: false,
+    brief: 'Blocks, transactions and contracts by ?q=: number, hash, address, name, or the beginning of one.',
+  },
+  {
+    method: 'GET',
+    path: '/v1/contracts/:address',
+    open: false,
+    brief: 'Accesses and contention of one contract in the last blocks.',
+  },
+  {
+    method: 'GET',
     path: '/health',
     open: true,
     brief: '200, or 503 from 30 s after the last event until the next one.',

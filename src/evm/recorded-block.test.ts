@@ -9,7 +9,7 @@ import type { ExecEvent } from './event/exec-event.ts'
 import { BlockFold } from './fold/block.ts'
 import { createFoldLog, type FoldLog, foldAll } from './fold/test-fold.ts'
 import { createRingReader, type RingReader } from './ring/reader.ts'
-import { createMemorySource } from './ring/source.ts'
+import { createMemorySource } from './ring/test-memory-ring.ts'
 import { decodeAll } from './ring/test-ring.ts'
 import { assembleBlock, bloomOf, type DecodedBlock, logOf, receiptOf, transactionOf } from './test-eth-block.ts'
 

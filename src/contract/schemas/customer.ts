@@ -36,6 +36,12 @@ const connection = z.strictObject({
   bytes_out: count,
 })
 
+const shredDestination = z.strictObject({
+  address: z.string().describe('IP address and port.'),
+  verified: z.boolean().describe('False: nothing is sent until the address has sent its challenge back.'),
+  paused: z.boolean().describe('True: the operator has paused it.'),
+})
+
 export const whoamiRecord = z.strictObject({
   subscription: z.string(),
   plan: z.string(),
@@ -45,6 +51,9 @@ export const whoamiRecord = z.strictObject({
     .describe(
       'With the product dedicated-node: the assigned nodes. Without one, calls are refused as not-assigned, or use the shared nodes of the bundle.',
     ),
+  shreds: z
+    .exactOptional(z.strictObject({ destination: shredDestination.nullable(), pending: shredDestination.nullable() }))
+    .describe('With the product shreds-raw: where shreds are sent, and a new address that is not verified yet.'),
   valid_until: time.nullable(),
   limits,
   budget: z.strictObject({ limit, remaining: z.number().nullable(), resets_at: time }),
@@ -60,7 +69,7 @@ export const wsTicket = z.strictObject({ ticket: z.string(), expires_at: time, u
 export const geyserCheck = z.strictObject({
   allowed: z.boolean(),
   rule: z.string().nullable(),
-  filter: z.string().nullable(),
+  filter: z.strictObject({ kind: z.string(), name: z.string() }).nullable(),
   message: z.string().nullable(),
   counts: z.strictObject({ accounts: count, filters: z.record(z.string(), count) }).nullable(),
   cost: count,

@@ -5,7 +5,7 @@ import { type Hex, toHex } from '../hex.ts'
 import { type EventBatch, nanosBetween, PAYLOAD_LOST, u64At } from '../ring/event-batch.ts'
 import { NOT_IN_BLOCK } from './access-run.ts'
 import { AccessFold } from './accesses.ts'
-import { type ConflictExtras, type ContentionData, foldContention } from './contention.ts'
+import { type ConflictExtras, type ContentionData, type ContractAccesses, foldContention } from './contention.ts'
 import { LatestProposals } from './latest-proposals.ts'
 import { LifecycleFold, type LifecycleOptions } from './lifecycle.ts'
 import type { LifecycleChange } from './lifecycle-entry.ts'
@@ -21,8 +21,8 @@ export type DropReason = 'gap' | 'restart' | 'payload-lost' | 'malformed' | 'unt
 export type BlockSink = {
   lifecycle(change: LifecycleChange): void
   /** A block has ended. `tps` is undefined where its window is not whole. */
-  tps(tps: number | undefined, blockNumber: number): void
-  contention(data: ContentionData, extras: ConflictExtras): void
+  tps(tps: number | undefined, blockNumber: number, id: Hex): void
+  contention(data: ContentionData, extras: ConflictExtras, accesses: ContractAccesses): void
   /** The block has no figures at all. */
   dropped(block: { number: number; reason: DropReason }): void
   /** The block counts for TPS, but has no contention figures. */
@@ -243,7 +243,7 @@ export class BlockFold {
     if (!this.#isInOpenBlock(batch, at)) return
     open.isOpen = false
     const replaced = this.#latest.executed(open.number, open.id)
-    this.#sink.tps(this.tps.add(open.number, open.countOf(EVENT.TXN_HEADER_START)), open.number)
+    this.#sink.tps(this.tps.add(open.number, open.countOf(EVENT.TXN_HEADER_START)), open.number, open.id)
     if (open.hasShortfall) open.incompleteReason ??= 'shortfall'
     if (this.#accesses.block.isTooLarge) open.incompleteReason ??= 'too-large'
     if (open.incompleteReason !== undefined) {
@@ -254,7 +254,7 @@ export class BlockFold {
     const endLow = batch.timeLow(at)
     const endHigh = batch.timeHigh(at)
     const { evmEnter, evmExit } = open
-    const { data, extras } = foldContention(this.#accesses.block, {
+    const { data, extras, accesses } = foldContention(this.#accesses.block, {
       block_number: open.number,
       block_id: open.id,
       ...(replaced === undefined ? {} : { replaces_block_id: replaced }),
@@ -263,7 +263,7 @@ export class BlockFold {
       evm_time_ns: evmEnter === undefined || evmExit === undefined ? null : nanosBetween(...evmEnter, ...evmExit),
       commit_time_ns: evmExit === undefined ? null : nanosBetween(...evmExit, endLow, endHigh),
     })
-    this.#sink.contention(data, extras)
+    this.#sink.contention(data, extras, accesses)
   }
 
   /** The block is invalid, or its execution failed: it has no BLOCK_END and no figures. */

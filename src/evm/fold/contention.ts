@@ -51,6 +51,14 @@ export type ConflictExtras = ConflictWaves &
     commit_time_ns: number | null
   }
 
+/** Storage accesses of a proposal by contract, contended or not. */
+export type ContractAccesses = {
+  /** Of all contracts. */
+  total_accesses: number
+  /** The most accessed contracts first. */
+  contracts: Omit<ContendedContract, 'contention_score'>[]
+}
+
 export type BlockTimes = ProposalIdentity & {
   block_wall_time_ns: number
   total_tx_time_ns: number
@@ -63,12 +71,14 @@ const STORAGE_KEY_BYTES = STORAGE_KEY_WORDS * 4
 const TOP_SLOTS = 20
 const TOP_CONTRACTS = 15
 const TOP_EDGES = 15
+/** Contracts of ContractAccesses. */
+const TOP_ACCESSED = 32
 
 /** A slot is contended when two or more distinct transactions accessed it; reads count. */
 export function foldContention(
   block: BlockAccesses,
   times: BlockTimes,
-): { data: ContentionData; extras: ConflictExtras } {
+): { data: ContentionData; extras: ConflictExtras; accesses: ContractAccesses } {
   const grouped = groupByTxn(block)
   const touches = countTouches(block, grouped)
   const slots = sumSlots(block, touches)
@@ -95,6 +105,10 @@ export function foldContention(
       evm_time_ns,
       commit_time_ns,
       ...computeWaves(block, grouped),
+    },
+    accesses: {
+      total_accesses: contracts.accesses.reduce((sum, accesses) => sum + accesses, 0),
+      contracts: topAccessed(block, contracts),
     },
   }
 }
@@ -163,13 +177,34 @@ function topContracts({ contracts }: BlockAccesses, { slots, contended, accesses
   for (let contract = 0; contract < slots.length; contract++) {
     if ((contended[contract] as number) > 0) keepFirst(top, TOP_CONTRACTS, contract, comesFirst)
   }
-  const bytes = new Uint8Array(contracts.keys.buffer)
-  return top.map((contract) => ({
+  return listContracts(contracts, { slots, contended, accesses }, top).map((figures, at) => ({
+    ...figures,
+    contention_score: score(top[at] as number),
+  }))
+}
+
+function topAccessed({ contracts }: BlockAccesses, sums: ContractSums): ContractAccesses['contracts'] {
+  const { accesses } = sums
+  const comesFirst = (x: number, y: number): boolean =>
+    accesses[x] === accesses[y] ? compareKeys(contracts, x, y) < 0 : (accesses[x] as number) > (accesses[y] as number)
+  const top: number[] = []
+  for (let contract = 0; contract < accesses.length; contract++) {
+    if ((accesses[contract] as number) > 0) keepFirst(top, TOP_ACCESSED, contract, comesFirst)
+  }
+  return listContracts(contracts, sums, top)
+}
+
+function listContracts(
+  { keys }: BlockAccesses['contracts'],
+  { slots, contended, accesses }: ContractSums,
+  listed: readonly number[],
+): ContractAccesses['contracts'] {
+  const bytes = new Uint8Array(keys.buffer)
+  return listed.map((contract) => ({
     address: toHex(bytes, contract * ADDRESS_BYTES, (contract + 1) * ADDRESS_BYTES),
     total_slots: slots[contract] as number,
     contended_slots: contended[contract] as number,
     total_accesses: accesses[contract] as number,
-    contention_score: score(contract),
   }))
 }
 

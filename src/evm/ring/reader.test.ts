@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { EVENT } from '../event/type.ts'
 import { descriptorOffset, HEADER, RING_LIMITS } from './layout.ts'
 import { createRingReader } from './reader.ts'
-import { createMemoryRing, createMemorySource } from './source.ts'
+import { createMemoryRing, createMemorySource } from './test-memory-ring.ts'
 import { createSmallRing, makeEvent, openReader, SMALL_LIMITS, takeAll } from './test-ring.ts'
 
 describe('reading', () => {

@@ -3,7 +3,8 @@ import { type DecodedEvent, decodeEvent } from '../event/exec-event.ts'
 import type { RingControl, RingLimits } from './layout.ts'
 import type { RingStart } from './position.ts'
 import { createRingReader, type ReaderOptions, type ReadResult, type RingReader } from './reader.ts'
-import { createMemoryRing, type MemoryRing, type RingSource } from './source.ts'
+import type { RingSource } from './source.ts'
+import { createMemoryRing, type MemoryRing } from './test-memory-ring.ts'
 import { type RingEvent, RingWriter } from './writer.ts'
 
 /** For tests: rings far below the format's minimum size, so that they wrap soon. */

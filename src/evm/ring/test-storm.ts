@@ -10,7 +10,8 @@ import {
   type RingGeometry,
   SECTION_BYTES,
 } from './layout.ts'
-import { createMemoryRing, type MemoryRing, type RingSource, type RingTarget } from './source.ts'
+import type { RingSource, RingTarget } from './source.ts'
+import { createMemoryRing, type MemoryRing } from './test-memory-ring.ts'
 import { type RingEvent, RingWriter } from './writer.ts'
 
 type Store = { offset: number; bytes: Uint8Array }

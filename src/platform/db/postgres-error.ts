@@ -43,6 +43,14 @@ function fixOf(code: string, message: string, position: { restoreAdvice: string 
   // The driver's message when the server requires a password and none is configured.
   if (/SASL|password/i.test(message))
     return { fix: 'Set access.store.password = "file:PATH" or "env:NAME" to the password of this user.' }
+  if (/does not support SSL/i.test(message))
+    return {
+      fix: 'Turn on ssl of the server: over a network its certificate is verified. In a trusted network add ?sslmode=disable to access.store.url.',
+    }
+  if (/certificate|altnames/i.test(message))
+    return {
+      fix: 'Add ?sslrootcert=FILE with the certificate of its CA to access.store.url, or ?sslmode=require to encrypt without verifying.',
+    }
   return {}
 }
 

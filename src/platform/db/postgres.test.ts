@@ -38,6 +38,14 @@ test('opens with the right password; without it is unavailable, and no error sho
   }
 })
 
+test('a server without TLS: the fix names sslmode', async () => {
+  await assert.rejects(open({ url: `${server.url}?sslmode=require` }), (error) => {
+    assert.ok(isServiceError(error, 'store-unavailable'), String(error))
+    assert.match(error.fix ?? '', /sslmode=disable/)
+    return true
+  })
+})
+
 test('returns numbers as numbers, and the pages of a long result in order', async () => {
   await using database = await open()
   await database.change(async (tx) => {

@@ -141,11 +141,16 @@ function writeError(path: string, error: unknown): ServiceError {
   })
 }
 
+/** The error of a new file at a path that is taken. */
+export function alreadyExists(path: string): ServiceError {
+  return new ServiceError('already-exists', `${path} already exists`, {
+    fix: 'Name a new file; an existing one is never replaced.',
+  })
+}
+
 function createError(error: NodeJS.ErrnoException, path: string): unknown {
   if (error.code === 'EEXIST') {
-    return new ServiceError('already-exists', `${path} already exists`, {
-      fix: 'Name a new file; an existing one is never replaced.',
-    })
+    return alreadyExists(path)
   }
   if (error.code === 'ENOENT' || error.code === 'ENOTDIR') {
     return new ServiceError('not-found', `there is no folder ${dirname(path)}: ${messageOf(error)}`, {

@@ -1,13 +1,18 @@
+import type { Lifecycle } from '../process/lifecycle.ts'
 import type { MetricsRegistry } from '../telemetry/metrics-registry.ts'
 import { LISTENER_REFUSALS, type ListenerDeps } from './listener.ts'
 
 /** The two callbacks a server passes to its listener. */
 export type ListenerMetrics = Required<Pick<ListenerDeps, 'onRefused' | 'onNotAfter'>>
 
-/** Metrics of all listeners of a process, by listener name; the label is `door` for compatibility. The list of names is fixed when the process is composed. */
+/**
+ * Metrics of all listeners of a process, by listener name; the label is `door` for compatibility. The list of names is fixed when the process is composed.
+ * A listener whose renewed certificate cannot be loaded is a degraded part of the process.
+ */
 export function createListenerMetrics<const Listener extends string>(
   registry: MetricsRegistry,
   listeners: readonly Listener[],
+  lifecycle?: Pick<Lifecycle, 'degraded' | 'recovered'>,
 ): (listener: Listener) => ListenerMetrics {
   const refused = registry.counter(
     'sluice_process_connections_refused_total',
@@ -24,7 +29,12 @@ export function createListenerMetrics<const Listener extends string>(
     for (const reason of LISTENER_REFUSALS) refused.inc({ door: listener, reason }, 0)
     return {
       onRefused: (reason) => refused.inc({ door: listener, reason }),
-      onNotAfter: (notAfterMs) => notAfter.set(notAfterMs / 1000, { door: listener }),
+      onNotAfter(notAfterMs, failure) {
+        notAfter.set(notAfterMs / 1000, { door: listener })
+        const part = `certificate of ${listener}`
+        if (failure === undefined) lifecycle?.recovered(part)
+        else lifecycle?.degraded(part, `the new files cannot be loaded, the old certificate stays in use: ${failure}`)
+      },
     }
   }
 }

@@ -204,7 +204,9 @@ test('keeps the old certificate when new files do not load, and logs that once',
   using other = makeTestCert('other')
   const { lines, log } = linesOf()
   const clock = createManualClock(Date.now())
-  await using listener = await openTls(cert, { log, clock, tlsFiles: { pollMs: 1000, settleMs: 0 } })
+  const failures: (string | undefined)[] = []
+  const onNotAfter = (_: number, failure?: string) => failures.push(failure)
+  await using listener = await openTls(cert, { log, clock, onNotAfter, tlsFiles: { pollMs: 1000, settleMs: 0 } })
   const served = async () => {
     const socket = await tlsTo(listener)
     socket.destroy()
@@ -220,6 +222,7 @@ test('keeps the old certificate when new files do not load, and logs that once',
   writeFileSync(cert.cert, readFileSync(other.cert))
   await pollUntil(1)
   assert.equal(await served(), 'good')
+  assert.match(failures.at(-1) ?? '', /the key does not belong to the certificate/)
   writeFileSync(cert.cert, 'not a certificate')
   await pollUntil(2)
   writeFileSync(cert.key, readFileSync(other.key))
@@ -242,6 +245,17 @@ test('keeps the old certificate when new files do not load, and logs that once',
   await until('the other pair is served once its mode is right', async () => {
     await clock.advanceAsync(1000)
     return (await served()) === 'other'
+  })
+  assert.equal(failures.at(-1), undefined)
+  writeFileSync(cert.cert, 'not a certificate')
+  await until('the failure is reported', async () => {
+    await clock.advanceAsync(1000)
+    return failures.at(-1) !== undefined
+  })
+  writeFileSync(cert.cert, readFileSync(other.cert))
+  await until('the files in use are back, so nothing fails', async () => {
+    await clock.advanceAsync(1000)
+    return failures.at(-1) === undefined
   })
   cert.renew('mended')
   await until('the repaired pair is served', async () => {

@@ -54,7 +54,7 @@ export type ListenerDeps = {
   /** Responds to a connection without TLS that is refused for a shortage, and closes it; without this it is reset. */
   overloadResponse?: ((socket: Socket, shortage: 'descriptors' | 'memory') => void) | undefined
   onRefused?: ((reason: ListenerRefusal) => void) | undefined
-  onNotAfter?: ((notAfterMs: number) => void) | undefined
+  onNotAfter?: ((notAfterMs: number, failure?: string) => void) | undefined
 }
 
 export type Listener = AsyncDisposable & {

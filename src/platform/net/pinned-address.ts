@@ -95,6 +95,9 @@ export function createPinnedAddress(
   }
 }
 
+/** The end of the message about an address that only needs to be allowed. */
+export const SET_ALLOW_PRIVATE = 'set allowPrivate = true to allow it'
+
 /** Why this address is forbidden; undefined when it is allowed. */
 export function objectToAddress(ip: string, allowPrivate: boolean): string | undefined {
   const kind = addressKind(ip)
@@ -102,7 +105,7 @@ export function objectToAddress(ip: string, allowPrivate: boolean): string | und
   if (METADATA.check(ip, isIP(ip) === 4 ? 'ipv4' : 'ipv6')) return 'the address is that of a metadata service'
   if (kind === 'public') return undefined
   if (!PRIVATE_KINDS.includes(kind)) return `the address is ${kind}, which is never connected to`
-  return allowPrivate ? undefined : `the address is ${kind}; set allowPrivate = true to allow it`
+  return allowPrivate ? undefined : `the address is ${kind}; ${SET_ALLOW_PRIVATE}`
 }
 
 const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'ws:': 80, 'https:': 443, 'wss:': 443 }

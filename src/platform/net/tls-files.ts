@@ -18,8 +18,8 @@ export type TlsFilesDeps = {
   clock: Clock
   /** New files were loaded. */
   onPair(pair: TlsPair): void
-  /** When the certificate in use expires; called at start and after each change. */
-  onNotAfter?: ((notAfterMs: number) => void) | undefined
+  /** When the certificate in use expires, and why the files that are there now cannot be used instead; called at start and after each change. */
+  onNotAfter?: ((notAfterMs: number, failure?: string) => void) | undefined
 }
 
 export type TlsFilesOptions = {
@@ -79,7 +79,11 @@ export async function openTlsFiles(
     let text = ''
     try {
       text = await readBoth(files)
-      if (text === current.text) return
+      if (text === current.text) {
+        if (failedText !== undefined) deps.onNotAfter?.(current.notAfterMs)
+        failedText = undefined
+        return
+      }
       current = await load(files)
       failedText = undefined
       if (closed) return
@@ -91,6 +95,7 @@ export async function openTlsFiles(
       if (text !== '' && text === failedText) return
       failedText = text
       log.error({ err: error, cert: files.cert }, 'new certificate not loaded, the old one stays in use')
+      deps.onNotAfter?.(current.notAfterMs, messageOf(error))
     }
   }
 

@@ -5,12 +5,14 @@ import { pathToFileURL } from 'node:url'
 import { makeTestFolder } from '../files/test-folder.ts'
 import { childEnv, startChild } from './child.ts'
 
-test('a child inherits the allocator settings and the compile cache, and no other variable', () => {
-  const memory = { MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '131072' }
-  assert.deepEqual(childEnv({ ...memory, NODE_COMPILE_CACHE: '/c', HOME: '/h', SLUICE_SECRET: 's' }), {
-    ...memory,
+test('a child inherits the allocator settings, the compile cache and the libraries of Node, and no other variable', () => {
+  const inherited = {
+    MALLOC_ARENA_MAX: '2',
+    MALLOC_MMAP_THRESHOLD_: '131072',
     NODE_COMPILE_CACHE: '/c',
-  })
+    LD_LIBRARY_PATH: '/l',
+  }
+  assert.deepEqual(childEnv({ ...inherited, HOME: '/h', SLUICE_SECRET: 's' }), inherited)
   assert.deepEqual(childEnv({}), {})
 })
 

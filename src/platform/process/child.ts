@@ -58,8 +58,8 @@ export function startChild(entry: URL, options: ChildOptions = {}): Child {
   }
 }
 
-/** Where compiled source is cached, and settings of the allocator; the launcher sets them. */
-const INHERITED = ['NODE_COMPILE_CACHE', 'MALLOC_ARENA_MAX', 'MALLOC_MMAP_THRESHOLD_']
+/** Where compiled source is cached, settings of the allocator, and where Node finds its libraries; the launcher sets them. */
+const INHERITED = ['NODE_COMPILE_CACHE', 'MALLOC_ARENA_MAX', 'MALLOC_MMAP_THRESHOLD_', 'LD_LIBRARY_PATH']
 
 /** The variables that every child inherits. */
 export function childEnv(env: NodeJS.ProcessEnv = process.env): Record<string, string> {

@@ -6,9 +6,11 @@ export async function until(what: string, holds: () => boolean | Promise<boolean
   const endMs = performance.now() + withinMs
   for (;;) {
     // The condition is checked once more after the limit, for a machine that was too busy to poll.
-    const isLast = performance.now() >= endMs
+    const fromMs = performance.now()
+    const isLast = fromMs >= endMs
     if (await holds()) return
     if (isLast) assert.fail(`within ${withinMs} ms it did not become true that ${what}`)
-    await pause(5)
+    // A check that takes long, such as a scrape or a command, leaves half of the time to what it waits for.
+    await pause(Math.min(Math.max(5, performance.now() - fromMs), 100))
   }
 }

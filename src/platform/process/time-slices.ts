@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as immediate } from 'node:timers/promises'
 
 export type TimeSlices = {
   /** Whether the current slice is used up, so that the work should `await yield()` before it continues. */
@@ -12,11 +12,14 @@ const SLICE_MS = 10
 
 /**
  * Splits the work of one request into slices, between which the event loop serves other connections. The work checks
- * `isSpent` at steps that are short by themselves.
+ * `isSpent` at steps that are short by themselves. `nextTurn` resolves when the event loop has run and the next slice may begin.
  */
 export function createTimeSlices(
   nowMs: () => number = () => performance.now(),
-  { sliceMs = SLICE_MS }: { readonly sliceMs?: number } = {},
+  {
+    sliceMs = SLICE_MS,
+    nextTurn = immediate,
+  }: { readonly sliceMs?: number; readonly nextTurn?: () => Promise<void> } = {},
 ): TimeSlices {
   let startedMs = nowMs()
   return {

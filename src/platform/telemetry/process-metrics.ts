@@ -1,13 +1,19 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { createMetricsRegistry, type MetricsRegistry, type MetricsRegistryOptions } from './metrics-registry.ts'
+import {
+  createMetricsRegistry,
+  loadMetricsPrinter,
+  type MetricsRegistry,
+  type MetricsRegistryOptions,
+} from './metrics-registry.ts'
 
 /** The event-loop delay is measured over this period; scrapes get the values of the last complete one. */
 const LOOP_PERIOD_MS = 10_000
 const NANOSECONDS = 1e9
 
-/** A registry that also has the metrics of the process itself. */
+/** The registry of a process that serves its metrics; it also has those of the process itself. */
 export function createProcessRegistry(options: MetricsRegistryOptions = {}): MetricsRegistry {
+  void loadMetricsPrinter()
   const registry = createMetricsRegistry(options)
   const added = addProcessMetrics(registry)
   return {

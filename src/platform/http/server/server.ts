@@ -50,7 +50,7 @@ export type HttpServerDeps = {
   onConnection?: ((socket: Socket) => void) | undefined
   isForOperator?: boolean | undefined
   onRefused?: ((reason: ListenerRefusal) => void) | undefined
-  onNotAfter?: ((notAfterMs: number) => void) | undefined
+  onNotAfter?: ((notAfterMs: number, failure?: string) => void) | undefined
 }
 
 export type HttpServer = AsyncDisposable & {

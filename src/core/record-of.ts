@@ -1,0 +1,7 @@
+/** A record with a value for each name. */
+export function recordOf<Name extends string, Value>(
+  names: readonly Name[],
+  valueOf: (name: Name, at: number) => Value,
+): Record<Name, Value> {
+  return Object.fromEntries(names.map((name, at) => [name, valueOf(name, at)])) as Record<Name, Value>
+}
