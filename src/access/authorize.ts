@@ -1,24 +1,29 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { TokenRefusal } from '../contract/errors.ts'
 import type { LimitName, Limits } from '../contract/limits.ts'
-import { type NodeUser, PRODUCT_KEYS, PRODUCTS, type ProductKey } from '../contract/products.ts'
+import type { NodeUser, ProductKey } from '../contract/products.ts'
 import type { Clock } from '../core/clock.ts'
 import type { PresentedLogin, PresentedToken } from './credentials.ts'
 import type { AccessMetrics } from './metrics.ts'
 import type { PlanTable } from './plan.ts'
 import type { Charge, QuotaAccount, QuotaLedger, QuotaView } from './quota/charge.ts'
 import type { AccessSnapshot } from './snapshot/snapshot.ts'
-import type { Customer, Subscription, Token, UsageInterface } from './store/model.ts'
+import type { Subscription, UsageInterface } from './store/model.ts'
 import { createTermsTable, type Terms } from './terms.ts'
 import { hashToken, isTokenText, TOKEN_LENGTH } from './token.ts'
-import type { Usage, UsageMeter } from './usage.ts'
+import type { Usage, UsageMeter } from './usage/service.ts'
+import {
+  endSecondsOf,
+  NEVER_SECONDS,
+  opens,
+  PRODUCT_BIT,
+  productBits,
+  refusalOf,
+  type TokenRecords,
+} from './validity.ts'
 
-/** Tolerated clock difference: a token or subscription ends this much later. */
-export const SKEW_MS = 60_000
 /** Callers cached by token text; beyond it the oldest is removed. */
 const CALLERS_MAX = 100_000
-/** The year 2106. */
-const NEVER_SECONDS = 2 ** 32
 /** Hashed when no text of a token's length is presented. Its checksum is wrong, so it can never have been issued. */
 const DUMMY_TOKEN = `slc_${'0'.repeat(TOKEN_LENGTH - 4)}`
 
@@ -87,16 +92,15 @@ export type RefusedCall =
   | { readonly limit: LimitName; readonly interface: UsageInterface }
   | { readonly reason: TokenRefusal | 'not-assigned'; readonly product: ProductKey }
 
-type Found = { readonly token: Token; readonly subscription: Subscription; readonly customer: Customer }
 type Entry = Caller & {
   readonly terms: Terms
   readonly meter: UsageMeter
   readonly epoch: number
   /** In seconds, because V8 stores small integers without a heap number. */
   readonly endsAtSeconds: number
-  /** One bit per product that the token is valid for. */
+  /** As `productBits`. */
   readonly opens: number
-  account: QuotaAccount
+  readonly account: QuotaAccount
 }
 
 const PRODUCT_OF: Record<UsageInterface, ProductKey> = {
@@ -106,11 +110,6 @@ const PRODUCT_OF: Record<UsageInterface, ProductKey> = {
   indexer: 'indexer',
   shreds: 'shreds-raw',
 }
-
-const PRODUCT_BIT = Object.fromEntries(PRODUCT_KEYS.map((product, at) => [product, 1 << at])) as Record<
-  ProductKey,
-  number
->
 
 /**
  * Authenticates and charges synchronously: token, subscription, limits, charge. A token seen before in this snapshot is found by its text.
@@ -167,14 +166,14 @@ export function createAdmission(deps: AdmissionDeps): Admissions {
     return entry
   }
 
-  function authorize(found: Found, product: ProductKey, nowMs: number): Entry | Refused {
+  function authorize(found: TokenRecords, product: ProductKey, nowMs: number): Entry | Refused {
     const reason = refusalOf(found, product, nowMs)
     if (reason === undefined) return entryOf(found)
     deps.onRefused?.(found.subscription.id, { reason, product })
     return REFUSED[reason]
   }
 
-  function entryOf({ token, subscription, customer }: Found): Entry {
+  function entryOf({ token, subscription, customer }: TokenRecords): Entry {
     const known = byDigest.get(token.sha256)
     if (known !== undefined) return known
     const limits = plans.limitsOf(subscription.plan, subscription.overrides)
@@ -192,16 +191,9 @@ export function createAdmission(deps: AdmissionDeps): Admissions {
       terms: own,
       meter: usage.createMeter(subscription.id, token.id),
       epoch,
-      opens: PRODUCT_KEYS.reduce(
-        (bits, product) => (opens(subscription, product) ? bits | PRODUCT_BIT[product] : bits),
-        0,
-      ),
+      opens: productBits(subscription),
       account: ledger.open(subscription.id, own, clock.monotonicMs()),
-      endsAtSeconds: Math.min(
-        Math.ceil(endOf(subscription.validUntil) / 1000),
-        Math.ceil(endOf(token.state === 'retiring' ? token.notAfter : null) / 1000),
-        NEVER_SECONDS,
-      ),
+      endsAtSeconds: endSecondsOf(token, subscription),
     }
     remember(byDigest, token.sha256, entry)
     return entry
@@ -238,11 +230,6 @@ export function createAdmission(deps: AdmissionDeps): Admissions {
     if (isCurrent(entry)) return entry
     const found = snapshot().byDigest(entry.tokenSha256)
     return found === undefined ? entry : entryOf(found)
-  }
-
-  function accountOf(entry: Entry, monotonicMs: number): QuotaAccount {
-    if (!entry.account.isOpen) entry.account = ledger.open(entry.subscription.id, entry.terms, monotonicMs)
-    return entry.account
   }
 
   function refuseWithoutNode({ awaitsNode, subscription }: Caller): NotAssigned | undefined {
@@ -287,7 +274,7 @@ export function createAdmission(deps: AdmissionDeps): Admissions {
       if (entry.awaitsNode && PRODUCT_OF[call.interface] === 'bundle') return refuseWithoutNode(entry) as NotAssigned
       const monotonicMs = clock.monotonicMs()
       const charged = entry.terms.callOf(call.method)
-      const outcome = accountOf(entry, monotonicMs).charge(entry.terms, charged, monotonicMs)
+      const outcome = entry.account.charge(entry.terms, charged, monotonicMs)
       if (outcome.ok) {
         usage.countAdmitted(entry.meter, call.interface, outcome.cost, charged.method)
         metrics.admitted[call.interface].inc()
@@ -305,40 +292,16 @@ export function createAdmission(deps: AdmissionDeps): Admissions {
       const entry = caller as Entry
       const monotonicMs = clock.monotonicMs()
       const taken = entry.terms.callOf(call.method)
-      accountOf(entry, monotonicMs).refund(entry.terms, taken, monotonicMs)
+      entry.account.refund(entry.terms, taken, monotonicMs)
       usage.countRefunded(entry.meter, call.interface, taken.cost, taken.method)
     },
 
     quota(caller) {
       const entry = latest(caller)
       const monotonicMs = clock.monotonicMs()
-      return accountOf(entry, monotonicMs).view(entry.terms, monotonicMs)
+      return entry.account.view(entry.terms, monotonicMs)
     },
   }
-}
-
-/** The first reason to refuse, the most final ones first. */
-function refusalOf(
-  { token, subscription, customer }: Found,
-  product: ProductKey,
-  nowMs: number,
-): TokenRefusal | undefined {
-  if (subscription.state === 'cancelled') return 'cancelled'
-  if (token.state === 'revoked') return 'revoked'
-  if (token.state === 'retiring' && nowMs > endOf(token.notAfter)) return 'expired'
-  if (nowMs > endOf(subscription.validUntil)) return 'expired'
-  if (subscription.state === 'suspended' || customer.state !== 'active') return 'suspended'
-  return opens(subscription, product) ? undefined : 'not-in-plan'
-}
-
-function endOf(unixMs: number | null): number {
-  return unixMs === null ? Number.POSITIVE_INFINITY : unixMs + SKEW_MS
-}
-
-/** A dedicated node is reached through the bundle's endpoints; products that are not provisioned are open to every valid token. */
-function opens({ products }: Subscription, product: ProductKey): boolean {
-  if (!PRODUCTS[product].provisioned || products.includes(product)) return true
-  return product === 'bundle' && products.includes('dedicated-node')
 }
 
 const NO_DIGEST = '0'.repeat(64)
@@ -347,9 +310,9 @@ function isSameDigest(a: string, b: string): boolean {
   return timingSafeEqual(Buffer.from(a, 'latin1'), Buffer.from(b, 'latin1'))
 }
 
-const refused = (reason: TokenRefusal): Refused => Object.freeze({ ok: false, reason })
-
 const NOT_ASSIGNED: NotAssigned = Object.freeze({ ok: false, reason: 'not-assigned' })
+
+const refused = (reason: TokenRefusal): Refused => Object.freeze({ ok: false, reason })
 
 /** One shared object per reason, so that a refusal allocates nothing. */
 const REFUSED: Readonly<Record<TokenRefusal, Refused>> = {

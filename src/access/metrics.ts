@@ -1,10 +1,11 @@
 import { TOKEN_REFUSALS, type TokenRefusal } from '../contract/errors.ts'
 import { LIMIT_LABELS, type LimitName } from '../contract/limits.ts'
+import { recordOf } from '../core/record-of.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import type { EndingReport } from './ending.ts'
 import { PERMIT_NAMES, type PermitCounts } from './quota/permits.ts'
 import type { UsageInterface } from './store/model.ts'
-import type { UsageState } from './usage.ts'
+import type { UsageState } from './usage/service.ts'
 
 const INTERFACES = ['rpc', 'ws', 'grpc', 'indexer', 'shreds'] as const satisfies UsageInterface[]
 const LIMITS = Object.keys(LIMIT_LABELS) as LimitName[]
@@ -36,7 +37,7 @@ export type AccessReadings = {
 export function accessMetrics(registry: MetricsRegistry, read: AccessReadings = NO_READINGS): AccessMetrics {
   const perInterface = (name: string, help: string) => {
     const counter = registry.counter(name, help, { labels: { interface: INTERFACES } })
-    return byName(INTERFACES, (value) => counter.with({ interface: value }))
+    return recordOf(INTERFACES, (value) => counter.with({ interface: value }))
   }
   const refused = registry.counter(
     'sluice_access_refused_total',
@@ -115,8 +116,8 @@ export function accessMetrics(registry: MetricsRegistry, read: AccessReadings = 
   return {
     admitted: perInterface('sluice_access_admitted_total', 'Calls admitted and charged, by interface.'),
     units: perInterface('sluice_access_units_total', 'Units charged, by interface.'),
-    refused: byName(TOKEN_REFUSALS, (reason) => refused.with({ reason })),
-    limited: byName(LIMITS, (limit) => limited.with({ limit })),
+    refused: recordOf(TOKEN_REFUSALS, (reason) => refused.with({ reason })),
+    limited: recordOf(LIMITS, (limit) => limited.with({ limit })),
     notAssigned: registry
       .counter(
         'sluice_access_not_assigned_total',
@@ -126,7 +127,7 @@ export function accessMetrics(registry: MetricsRegistry, read: AccessReadings = 
     snapshotSwaps: registry
       .counter('sluice_access_snapshot_swaps_total', 'Times the snapshot was replaced by a newer one.')
       .with({}),
-    sharedSyncs: byName(SYNC_RESULTS, (result) => syncs.with({ result })),
+    sharedSyncs: recordOf(SYNC_RESULTS, (result) => syncs.with({ result })),
   }
 }
 
@@ -152,7 +153,3 @@ const PERMIT_METRICS = {
   wsSubscriptions: 'sluice_access_ws_subscriptions',
   grpcStreams: 'sluice_access_grpc_streams',
 } as const
-
-function byName<Name extends string, Value>(names: readonly Name[], make: (name: Name) => Value): Record<Name, Value> {
-  return Object.fromEntries(names.map((name) => [name, make(name)])) as Record<Name, Value>
-}

@@ -91,7 +91,9 @@ const store = z.discriminatedUnion('engine', [
       .string()
       .regex(/^postgres(ql)?:\/\//, 'give postgres://USER@HOST:PORT/DATABASE')
       .refine(hasNoPassword, 'put the password into a file or the environment and name it as password')
-      .describe('Address of the database, without its password.'),
+      .describe(
+        'Address of the database, without its password. Over a network its certificate is verified; ?sslrootcert=FILE names another CA, ?sslmode=require or ?sslmode=disable turn that off.',
+      ),
     password: secretReference.optional().describe('Reference to the password of the database.'),
   }),
 ])
@@ -120,7 +122,9 @@ const sharedQuota = z.strictObject({
 export const accessOptions = z.strictObject({
   store: store
     .default({ engine: 'sqlite', file: 'access.db' })
-    .describe('Database of customers, subscriptions and token hashes.'),
+    .describe(
+      'Database of customers, subscriptions and token hashes. The address of PostgreSQL may end with ?sslmode=require, ?sslmode=disable or ?sslrootcert=FILE; by default its certificate is verified, except on this machine.',
+    ),
   quota: section('Where quota is counted: in memory unless shared.', {
     shared: sharedQuota.optional().describe('One quota for several processes or machines that serve the same tokens.'),
   }),

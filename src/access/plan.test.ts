@@ -36,6 +36,11 @@ describe('plans', () => {
         limit,
       )
     }
+    // The bucket holds at least the most expensive call, as compileTerms makes it.
+    const [fault] = findPlanFaults(own({ unitsPerSecond: 1, sendsPerSecond: 1 })).filter(
+      ({ limit }) => limit === 'batchItems',
+    )
+    assert.match(fault?.message ?? '', /the bucket holds only 30 units/)
     assert.deepEqual(findPlanFaults(own({ wsConnections: 5, wsSubscriptions: 5000, unitsPerSecond: null })), [])
   })
 

@@ -122,8 +122,9 @@ export function findPlanFaults(limits: Limits): { limit: keyof Limits; message: 
         )
       }
     }
-    if (batchItems > unitsPerSecond * BURST_SECONDS) {
-      add('batchItems', `is ${batchItems}, but the bucket holds only ${unitsPerSecond * BURST_SECONDS} units`)
+    const bucketUnits = Math.max(unitsPerSecond * BURST_SECONDS, highestCost(limits))
+    if (batchItems > bucketUnits) {
+      add('batchItems', `is ${batchItems}, but the bucket holds only ${bucketUnits} units`)
     }
     if (unitsPerMonth !== null && unitsPerMonth < unitsPerSecond) {
       add('unitsPerMonth', `is ${unitsPerMonth}, less than one second of ${unitsPerSecond}`)

@@ -1,12 +1,10 @@
 import { ERRORS } from '../contract/errors.ts'
 import type { ProductKey } from '../contract/products.ts'
-import type { Clock } from '../core/clock.ts'
 import { messageOf } from '../core/error.ts'
-import type { Random } from '../core/random.ts'
 import { resolveSecret, type SecretSources } from '../platform/config/secret-ref.ts'
 import { openRedis } from '../platform/db/redis.ts'
+import type { BaseDeps } from '../platform/process/base-deps.ts'
 import type { Lifecycle } from '../platform/process/lifecycle.ts'
-import type { Logger } from '../platform/telemetry/logger.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import { type Admissions, type Caller, createAdmission, type Refused, type RefusedCall } from './authorize.ts'
 import { createCustomerLog } from './customer-log.ts'
@@ -14,16 +12,18 @@ import { type EndingReport, startEndingWatch } from './ending.ts'
 import { accessMetrics } from './metrics.ts'
 import type { AccessOptions, SharedQuotaOptions } from './options.ts'
 import { createPlanTable, type Plans, type PlanTable } from './plan.ts'
+import { createAccountMemory } from './quota/account-layout.ts'
+import { AccountMemory } from './quota/account-memory.ts'
 import { Calendar, monthStartMs } from './quota/calendar.ts'
 import type { QuotaLedger } from './quota/charge.ts'
+import { ACCOUNTS_MAX, createLedger } from './quota/ledger.ts'
 import { createPermits, type Permits } from './quota/permits.ts'
-import { createLedger } from './quota/quota.ts'
 import { type SharedLedger, startSharedLedger } from './quota/shared-quota.ts'
 import { followStore } from './snapshot/follow.ts'
 import type { AccessSnapshot } from './snapshot/snapshot.ts'
 import type { AccessStore } from './store/store.ts'
-import { startUsage, type Usage } from './usage.ts'
-import { openUsageSpool } from './usage-spool.ts'
+import { startUsage, type Usage } from './usage/service.ts'
+import { openUsageSpool } from './usage/spool.ts'
 import { createWsTickets, type Ticket } from './ws-ticket.ts'
 
 /** How often idle quota accounts are closed. */
@@ -38,22 +38,22 @@ const STORE_CLOSE_MS = 1000
 const PRUNE_MS = 10 * 60_000
 const PRUNE_HOURS_MAX = 48
 const DAY_MS = 86_400_000
+/** Room for accounts of subscriptions that are added while the process runs: as many again. */
+const ACCOUNTS_GROWTH = 2
 /** Usage that cannot be written is reported after this time; a full disk at once. */
 const USAGE_LATE_MS = 5000
 /** Missing plans listed in the report. */
 const UNKNOWN_PLANS_MAX = 5
 
-export type AccessDeps = SecretSources & {
-  /** Opened and closed by the caller. */
-  readonly store: AccessStore
-  readonly log: Logger
-  readonly clock: Clock
-  readonly random: Random
-  readonly registry: MetricsRegistry
-  readonly lifecycle: Pick<Lifecycle, 'degraded' | 'recovered'> & Partial<Pick<Lifecycle, 'onGivenUp'>>
-  /** Where usage is kept while the store cannot be written: a file in the locked state folder. Without it, in memory. */
-  readonly spoolFile?: string
-}
+export type AccessDeps = BaseDeps &
+  SecretSources & {
+    /** Opened and closed by the caller. */
+    readonly store: AccessStore
+    readonly registry: MetricsRegistry
+    readonly lifecycle: Pick<Lifecycle, 'degraded' | 'recovered'> & Partial<Pick<Lifecycle, 'onGivenUp'>>
+    /** Where usage is kept while the store cannot be written: a file in the locked state folder. Without it, in memory. */
+    readonly spoolFile?: string
+  }
 
 /** Authenticates callers, admits and charges calls. Used by every interface. */
 export type Access = AsyncDisposable &
@@ -97,7 +97,9 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
   await bookSpooled()
   lifecycle.onGivenUp?.('usage', () => usage.saveNow())
   const spentBefore = await store.unitsSince(monthStartMs(calendar.month))
-  const permits = createPermits()
+  const accountsMax = Math.max(ACCOUNTS_MAX, ACCOUNTS_GROWTH * follower.current().counts().subscriptions)
+  const memory = new AccountMemory(createAccountMemory({ accountsMax, threads: 1 }), 0)
+  const permits = createPermits(memory)
   const ending = opening.use(startEndingWatch({ clock, snapshot: follower.current }))
   const metrics = accessMetrics(deps.registry, {
     usage: usage.state,
@@ -129,14 +131,14 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
   }
 
   async function openLedger(stack: AsyncDisposableStack, given: SharedQuotaOptions | undefined): Promise<QuotaLedger> {
-    if (given === undefined) return createLedger({ calendar, spentBefore })
+    if (given === undefined) return createLedger({ memory, calendar, spentBefore })
     const password = given.password === undefined ? undefined : await resolveSecret(given.password, deps)
     const redis = stack.use(openRedis({ url: given.url, password }, { clock, log, random: deps.random }))
     const processId = Buffer.from(deps.random.bytes(8)).toString('hex')
     const { keyPrefix, processesAssumed } = given
     shared = await startSharedLedger(
       { keyPrefix, processesAssumed, processId },
-      { redis, calendar, clock, log, metrics, spentBefore, onState: reportQuota },
+      { redis, memory, calendar, clock, log, metrics, spentBefore, onState: reportQuota },
     )
     return stack.use(shared)
   }

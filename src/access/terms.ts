@@ -25,7 +25,7 @@ export type CallTerms = {
   /** The name under which usage counts the call: of a closed list, or `other`. */
   readonly method: string
   readonly cost: number
-  readonly draws: readonly { readonly bucket: number; readonly amount: number; readonly parts: number }[]
+  readonly draws: readonly { readonly bucket: number; readonly amount: number }[]
 }
 
 /** Limits compiled for charging: one object per set of limits, however many subscriptions have it. */
@@ -88,11 +88,6 @@ export function compileTerms(limits: Limits): Terms {
       }) - 1
     )
   }
-  const draw = (bucket: number, amount: number) => ({
-    bucket,
-    amount,
-    parts: amount * (buckets[bucket]?.partsPerUnit ?? 0),
-  })
   const largestDraw = highestCost(limits)
   const atOnce = Math.max(largestDraw, limits.batchItems)
   const units = add('unitsPerSecond', 'units', limits.unitsPerSecond, { largestDraw, atOnce })
@@ -106,10 +101,10 @@ export function compileTerms(limits: Limits): Terms {
   const callOf = (method: string): CallTerms => {
     const cost = methodCost(limits, method)
     const draws = []
-    if (units !== -1 && cost > 0) draws.push(draw(units, cost))
-    if (sends !== -1 && method === SEND_METHOD) draws.push(draw(sends, 1))
+    if (units !== -1 && cost > 0) draws.push({ bucket: units, amount: cost })
+    if (sends !== -1 && method === SEND_METHOD) draws.push({ bucket: sends, amount: 1 })
     const own = ownBuckets.get(method)
-    if (own !== undefined) draws.push(draw(own, 1))
+    if (own !== undefined) draws.push({ bucket: own, amount: 1 })
     return { method, cost, draws }
   }
   // Unknown methods share one entry, so that invented names cannot grow the table.

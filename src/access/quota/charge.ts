@@ -46,14 +46,13 @@ export type QuotaView = Budget & {
  * atomic over all limits of a call; a refused call is not charged.
  */
 export interface QuotaLedger {
-  /** The account of the subscription. Valid while `isOpen`; after that it must be opened again. */
+  /** The account of the subscription. It may be kept: it is opened again when it is used after it was closed. */
   open(subscriptionId: string, terms: Terms, monotonicMs: number): QuotaAccount
   /** Closes accounts with full buckets, which carry no information. */
   sweep(monotonicMs: number): void
 }
 
 export interface QuotaAccount {
-  readonly isOpen: boolean
   charge(terms: Terms, call: CallTerms, monotonicMs: number): Charge
   /** Reverts the charge of a call that was not forwarded. */
   refund(terms: Terms, call: CallTerms, monotonicMs: number): void

@@ -1,4 +1,7 @@
 import type { Limits } from '../../contract/limits.ts'
+import { createAccountMemory } from './account-layout.ts'
+import { AccountMemory } from './account-memory.ts'
+import { ACCOUNTS_MAX } from './ledger.ts'
 
 /** What needs a permit while it is open; each has a limit of the same name. */
 export const PERMIT_NAMES = ['wsConnections', 'wsSubscriptions', 'grpcStreams'] as const satisfies (keyof Limits)[]
@@ -26,37 +29,28 @@ export type Permits = {
   total(): PermitCounts
 }
 
-type Counts = Record<PermitName, number>
-
-const none = (): Counts => ({ wsConnections: 0, wsSubscriptions: 0, grpcStreams: 0 })
-
 /**
- * Connection limits of this process. A limit lowered below the current count closes nothing, but no further permit is given until enough are
- * released. Subscriptions without a permit are not held in memory.
+ * Connection limits of the process, over all its threads. A limit lowered below the current count closes nothing, but no further permit is given
+ * until enough are released.
  */
-export function createPermits(): Permits {
-  const bySubscription = new Map<string, Counts>()
-  const all = none()
-
+export function createPermits(
+  memory: AccountMemory = new AccountMemory(createAccountMemory({ accountsMax: ACCOUNTS_MAX, threads: 1 }), 0),
+): Permits {
   class AcquiredPermit implements Permit {
     readonly ok = true
-    readonly #subscriptionId: string
-    readonly #name: PermitName
+    readonly #cell: number
+    readonly #kind: number
     #isTaken = true
 
-    constructor(subscriptionId: string, name: PermitName) {
-      this.#subscriptionId = subscriptionId
-      this.#name = name
+    constructor(cell: number, kind: number) {
+      this.#cell = cell
+      this.#kind = kind
     }
 
     release(): void {
       if (!this.#isTaken) return
       this.#isTaken = false
-      all[this.#name] -= 1
-      const counts = bySubscription.get(this.#subscriptionId)
-      if (counts === undefined) return
-      counts[this.#name] -= 1
-      if (PERMIT_NAMES.every((name) => counts[name] === 0)) bySubscription.delete(this.#subscriptionId)
+      memory.permits.add(this.#cell, this.#kind, -1)
     }
 
     [Symbol.dispose](): void {
@@ -64,19 +58,25 @@ export function createPermits(): Permits {
     }
   }
 
+  const countsOf = (countOf: (kind: number) => number): PermitCounts => ({
+    wsConnections: countOf(0),
+    wsSubscriptions: countOf(1),
+    grpcStreams: countOf(2),
+  })
+
   return {
     acquire(subscriptionId, name, limits) {
-      const counts = bySubscription.get(subscriptionId) ?? none()
       const limitSize = limits[name]
-      if (limitSize !== null && counts[name] >= limitSize) {
-        return { ok: false, reason: 'over-limit', limitName: name, limitSize }
-      }
-      counts[name] += 1
-      all[name] += 1
-      bySubscription.set(subscriptionId, counts)
-      return new AcquiredPermit(subscriptionId, name)
+      const kind = PERMIT_NAMES.indexOf(name)
+      const cell = memory.acquirePermit(subscriptionId, kind, limitSize ?? Number.POSITIVE_INFINITY)
+      return cell === 0
+        ? { ok: false, reason: 'over-limit', limitName: name, limitSize: limitSize ?? 0 }
+        : new AcquiredPermit(cell, kind)
     },
-    taken: (subscriptionId) => ({ ...(bySubscription.get(subscriptionId) ?? none()) }),
-    total: () => ({ ...all }),
+    taken(subscriptionId) {
+      const cell = memory.find(subscriptionId)
+      return countsOf((kind) => (cell === 0 ? 0 : memory.permits.of(cell, kind)))
+    },
+    total: () => countsOf((kind) => memory.permits.total(kind)),
   }
 }

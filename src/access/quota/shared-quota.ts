@@ -2,11 +2,12 @@ import type { Clock } from '../../core/clock.ts'
 import type { RedisLink } from '../../platform/db/redis.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { AccessMetrics } from '../metrics.ts'
-import type { Terms } from '../terms.ts'
+import { createAccountMemory, MARK } from './account-layout.ts'
+import { AccountMemory } from './account-memory.ts'
+import { applyBooked, giveUpBooking, goLocal, takeBooking } from './booking.ts'
 import type { Calendar } from './calendar.ts'
-import type { QuotaLedger } from './charge.ts'
+import { ACCOUNTS_MAX, createLedger, type Ledger } from './ledger.ts'
 import { BOOK_SCRIPT, bookingArgs, LIVE_SCRIPT, parseBooked } from './redis-script.ts'
-import { type AccountLedger, SharedAccount } from './shared-account.ts'
 
 /** Interval of heartbeats, and the longest time without one. */
 const HEARTBEAT_MS = 1000
@@ -15,8 +16,6 @@ const SILENCE_MS_MAX = 5000
 const BOOK_EVERY_MS = 250
 /** Bookings in flight; further ones wait. */
 const BOOKINGS_MAX = 128
-/** Open accounts; beyond it the oldest is closed as if it were idle. */
-const ACCOUNTS_MAX = 250_000
 /** How long closing waits for the last bookings. */
 const CLOSE_MS = 2000
 /** Attempts to book everything at closing, BOOKINGS_MAX at a time. */
@@ -38,15 +37,19 @@ export type SharedLedgerDeps = {
   readonly metrics: Pick<AccessMetrics, 'sharedSyncs'>
   /** Units spent this month before the process started, from the store. */
   readonly spentBefore?: ReadonlyMap<string, number>
+  /** The accounts of the process; a memory of its own where it is missing. */
+  readonly memory?: AccountMemory | undefined
+  readonly configuration?: (() => number) | undefined
   /** Called when the shared ledger becomes unreachable or reachable. */
   onState?(isUp: boolean): void
   readonly accountsMax?: number
 }
 
-export type SharedLedger = QuotaLedger &
+export type SharedLedger = Ledger &
   AsyncDisposable & {
     state(): { readonly isUp: boolean; readonly processes: number }
-    accounts(): number
+    /** Sends the bookings that the accounts of any thread have requested. */
+    sendRequested(): void
   }
 
 /**
@@ -64,79 +67,89 @@ export type SharedLedger = QuotaLedger &
  */
 export async function startSharedLedger(options: SharedLedgerOptions, deps: SharedLedgerDeps): Promise<SharedLedger> {
   const { redis, calendar, clock, log, metrics, accountsMax = ACCOUNTS_MAX } = deps
-  const accounts = new Map<string, SharedAccount>()
-  /** Units of the month of subscriptions whose account is closed. */
-  const spent = new Map<string, number>(deps.spentBefore)
-  let spentMonth = calendar.month
-  const unbooked = new Set<SharedAccount>()
-  const requested = new Set<SharedAccount>()
-  const sending = new Map<SharedAccount, Promise<void>>()
-  let opened = 0
+  const memory = deps.memory ?? new AccountMemory(createAccountMemory({ accountsMax, threads: 1 }), 0)
+  const context = { memory, calendar }
+  /** Cells of accounts that wait for their booking, and of those whose booking is in flight. */
+  const waiting = new Set<number>()
+  const sending = new Map<number, Promise<void>>()
   let isUp: boolean | undefined
   let isClosed = false
   let processes = options.processesAssumed
-
-  const accountLedger: AccountLedger = {
+  const ledger = createLedger({
+    memory,
     calendar,
-    markUnbooked: (account) => void unbooked.add(account),
-    requestBooking(account) {
-      if (isUp !== true || sending.has(account)) return
-      requested.add(account)
-      sendRequested()
-    },
-  }
+    configuration: deps.configuration,
+    requestBookings: sendRequested,
+    spentBefore: deps.spentBefore,
+  })
 
   function sendRequested(): void {
-    for (const account of requested) {
+    for (const account of memory.takeMarked(MARK.requested)) if (!sending.has(account)) waiting.add(account)
+    sendWaiting()
+  }
+
+  function sendUnbooked(): void {
+    for (const account of memory.takeMarked(MARK.unbooked)) waiting.add(account)
+    sendWaiting()
+  }
+
+  function sendWaiting(): void {
+    if (isUp !== true) return
+    for (const account of waiting) {
       if (sending.size >= BOOKINGS_MAX) return
-      requested.delete(account)
       if (sending.has(account)) continue
+      waiting.delete(account)
       sending.set(
         account,
         book(account).finally(() => {
           sending.delete(account)
-          sendRequested()
+          sendWaiting()
         }),
       )
     }
   }
 
-  async function book(account: SharedAccount): Promise<void> {
-    const sent = account.book(clock.monotonicMs())
-    unbooked.delete(account)
-    const { subscriptionId, spenderId } = account
+  async function book(account: number): Promise<void> {
+    const sent = takeBooking(context, account, clock.monotonicMs())
+    if (sent === undefined) return
+    const subscriptionId = memory.nameOf(account)
     const keys = [
       `${options.keyPrefix}:quota:${subscriptionId}`,
-      `${options.keyPrefix}:quota-booked:${subscriptionId}:${spenderId}`,
+      `${options.keyPrefix}:quota-booked:${subscriptionId}:${options.processId}:${sent.opening}`,
     ]
     const outcome = await redis.run(BOOK_SCRIPT, keys, bookingArgs(sent.booking))
     const booked = outcome.ok ? parseBooked(outcome.reply, sent.booking.buckets.length) : undefined
     if (booked === undefined) {
       metrics.sharedSyncs.failed.inc()
-      unbooked.add(account)
+      giveUpBooking(memory, account, sent)
+      memory.mark(MARK.unbooked, account)
       // `busy` means too many commands in flight, not an unreachable server.
       if (outcome.ok || outcome.reason !== 'busy') setState(false, outcome.ok ? 'unexpected reply' : outcome.message)
       return
     }
     metrics.sharedSyncs.booked.inc()
-    account.applyBooked(sent, booked, clock.monotonicMs())
-    if (account.hasUnbooked) unbooked.add(account)
+    applyBooked(context, account, sent, booked, clock.monotonicMs())
   }
 
   function setState(up: boolean, message = ''): void {
     if (isClosed || isUp === up) return
     const isFirst = isUp === undefined
     isUp = up
+    memory.setLocalShare(up ? undefined : 1 / processes)
     if (up) {
       log.info({ processes }, isFirst ? 'quota is shared' : 'quota is shared again')
-      for (const account of accounts.values()) requested.add(account)
-      sendRequested()
+      for (const account of openAccounts()) waiting.add(account)
+      sendWaiting()
     } else {
       log.warn({ processes, err: message }, 'shared quota is unreachable: this process uses its local share')
-      requested.clear()
-      for (const account of accounts.values()) account.goLocal(1 / processes, clock.monotonicMs())
+      waiting.clear()
+      for (const account of openAccounts()) goLocal(context, account, 1 / processes, clock.monotonicMs())
     }
     deps.onState?.(up)
+  }
+
+  function* openAccounts(): Generator<number> {
+    for (let cell = 1; cell < memory.cellsEnd; cell++) if (memory.isOpen(cell)) yield cell
   }
 
   async function sendHeartbeat(): Promise<void> {
@@ -151,65 +164,18 @@ export async function startSharedLedger(options: SharedLedgerOptions, deps: Shar
     setState(true)
   }
 
-  function open(subscriptionId: string, terms: Terms, monotonicMs: number): SharedAccount {
-    const known = accounts.get(subscriptionId)
-    if (known !== undefined) return known
-    if (accounts.size >= accountsMax) closeOldest()
-    rollMonth(monotonicMs)
-    const used = spent.get(subscriptionId) ?? 0
-    const localShare = isUp === true ? undefined : 1 / processes
-    const spenderId = `${options.processId}:${++opened}`
-    const account = new SharedAccount(accountLedger, {
-      subscriptionId,
-      spenderId,
-      terms,
-      monotonicMs,
-      used,
-      localShare,
-    })
-    accounts.set(subscriptionId, account)
-    return account
-  }
-
-  function rollMonth(monotonicMs: number): void {
-    calendar.update(monotonicMs)
-    if (calendar.month > spentMonth) spent.clear()
-    spentMonth = calendar.month
-  }
-
-  function close(account: SharedAccount): void {
-    accounts.delete(account.subscriptionId)
-    spent.set(account.subscriptionId, account.close())
-  }
-
-  function closeOldest(): void {
-    for (const account of accounts.values()) {
-      if (!sending.has(account)) return close(account)
-    }
-  }
-
   await redis.tried
   // The first reply decides whether the process starts with the shared ledger or with its local share.
   await sendHeartbeat()
   const heartbeats = clock.setRepeating(HEARTBEAT_MS, () => void sendHeartbeat())
-  const bookings = clock.setRepeating(BOOK_EVERY_MS, () => {
-    if (isUp !== true) return
-    for (const account of unbooked) requested.add(account)
-    sendRequested()
-  })
+  const bookings = clock.setRepeating(BOOK_EVERY_MS, sendUnbooked)
   heartbeats.unref?.()
   bookings.unref?.()
 
   return {
-    open,
+    ...ledger,
+    sendRequested,
     state: () => ({ isUp: isUp === true, processes }),
-    accounts: () => accounts.size,
-    sweep(monotonicMs) {
-      rollMonth(monotonicMs)
-      for (const account of accounts.values()) {
-        if (!sending.has(account) && account.isIdle(monotonicMs)) close(account)
-      }
-    },
     async [Symbol.asyncDispose]() {
       heartbeats.cancel()
       bookings.cancel()
@@ -217,9 +183,8 @@ export async function startSharedLedger(options: SharedLedgerOptions, deps: Shar
         const last = (async () => {
           // Units spent during a booking are in the next one.
           for (let attempt = 0; attempt < LAST_ATTEMPTS_MAX && isUp === true; attempt++) {
-            if (unbooked.size + sending.size === 0) break
-            for (const account of unbooked) requested.add(account)
-            sendRequested()
+            sendUnbooked()
+            if (sending.size === 0) break
             await Promise.all(sending.values())
           }
           const args = [options.processId, String(SILENCE_MS_MAX), 'leave']

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { isFull } from '../../../test/support/property.ts'
 import { measureSnapshot } from '../../../test/support/snapshot-load.ts'
+import { startSnapshotReader } from '../../../test/support/snapshot-reader.ts'
 import {
   addCustomer,
   CONTEXT,
@@ -165,6 +166,25 @@ for (const engine of ENGINES) {
     })
   })
 }
+
+test('another thread reads a snapshot in the memory of the first, and later ones after it has them', async () => {
+  await using bench = await engines.bench('sqlite')
+  await using store = await bench.open()
+  await provision(store)
+  await using follower = await followStore(store, STORE_DEPS)
+  await using reader = startSnapshotReader()
+  const first = await reader.read(follower.current().shared(), token.sha256)
+  assert.deepEqual(first, { revision: 1, found: follower.current().byDigest(token.sha256), customers: 1 })
+  await store.change(CONTEXT, async (tx) => {
+    await tx.put('tokens', { ...token, state: 'revoked' })
+    await tx.put('customers', customer('second'))
+    return { audit: { action: 'test.revoke', subjects: ['tok_1'] }, result: undefined }
+  })
+  await until(() => follower.current().revision === 2)
+  const second = await reader.read(follower.current().shared(), token.sha256)
+  assert.deepEqual([second.found?.token.state, second.customers], ['revoked', 2])
+  assert.deepEqual(await reader.readAgain(0, token.sha256), first)
+})
 
 test('while PostgreSQL is unreachable the last snapshot stays in use; afterwards changes are followed again', async () => {
   await using own = await startEngines()

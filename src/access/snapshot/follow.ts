@@ -1,17 +1,17 @@
 import type { Clock, Timer } from '../../core/clock.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { AccessStore } from '../store/store.ts'
-import { type AccessSnapshot, SNAPSHOT_KEYS, SNAPSHOT_KINDS, Snapshot } from './snapshot.ts'
+import { SNAPSHOT_KEYS, SNAPSHOT_KINDS, Snapshot } from './snapshot.ts'
 
 export type FollowDeps = {
   readonly log: Logger
   readonly clock: Clock
   /** Called with each new snapshot once it is the current one. */
-  onSwap?(snapshot: AccessSnapshot): void
+  onSwap?(snapshot: Snapshot): void
 }
 
 export type StoreFollower = AsyncDisposable & {
-  current(): AccessSnapshot
+  current(): Snapshot
 }
 
 /** Retry interval while the store cannot be read; the last snapshot stays in use. */

@@ -17,6 +17,9 @@ const WASTE_MAX = 2
 const WASTE_BYTES_MIN = 4 * 1024 * 1024
 const CELLS_MIN = 16
 
+/** A map as it is posted to other threads: they read the same memory. */
+export type SharedMap = Index & { readonly chunks: readonly SharedArrayBuffer[] }
+
 /** An open-addressing hash table: each cell has the log position plus one (0 when empty) and the hash of the key. */
 type Index = {
   positions: Uint32Array
@@ -28,7 +31,8 @@ type Index = {
 
 /**
  * An immutable map for very many small records: a draft becomes a new map, and readers of the old one are not affected. Values are packed in an
- * append-only log that all versions share; each version has its own index. The garbage collector sees a few large buffers instead of a million
+ * append-only log that all versions share; each version has its own index. Both are shared memory, so other threads read a version without a copy.
+ * The garbage collector sees a few large buffers instead of a million
  * small objects, which keeps memory small and pauses short. Entries cannot be removed.
  */
 export class PackedMap<V> {
@@ -45,6 +49,15 @@ export class PackedMap<V> {
 
   static empty<V>(packing: Packing<V>): PackedMap<V> {
     return new PackedMap(packing, new TextLog(), createIndex(CELLS_MIN))
+  }
+
+  /** The map that another thread has shared. It is read-only: drafts are made by the thread that writes. */
+  static fromShared<V>(packing: Packing<V>, { chunks, ...index }: SharedMap): PackedMap<V> {
+    return new PackedMap(packing, new TextLog(chunks), index)
+  }
+
+  shared(): SharedMap {
+    return { ...this.#index, chunks: this.#log.chunks }
   }
 
   get size(): number {
@@ -124,11 +137,18 @@ export class PackedMap<V> {
 }
 
 function createIndex(cells: number): Index {
-  return { positions: new Uint32Array(cells), hashes: new Uint32Array(cells), size: 0, liveBytes: 0 }
+  return { positions: createCells(cells), hashes: createCells(cells), size: 0, liveBytes: 0 }
+}
+
+function createCells(cells: number): Uint32Array {
+  return new Uint32Array(new SharedArrayBuffer(cells * Uint32Array.BYTES_PER_ELEMENT))
 }
 
 function copyIndex(index: Index): Index {
-  return { ...index, positions: index.positions.slice(), hashes: index.hashes.slice() }
+  const copy = createIndex(index.positions.length)
+  copy.positions.set(index.positions)
+  copy.hashes.set(index.hashes)
+  return { ...copy, size: index.size, liveBytes: index.liveBytes }
 }
 
 /** Doubles the cells. The stored hashes give the new cell of each entry, so nothing is unpacked. */

@@ -9,7 +9,7 @@ import type {
 } from '../store/model.ts'
 import { createUnpacker } from '../store/rows.ts'
 import { RECORD_TABLES } from '../store/tables.ts'
-import { type Packed, PackedMap } from './packed-map.ts'
+import { type Packed, PackedMap, type Packing, type SharedMap } from './packed-map.ts'
 
 /** The store at one revision, immutable; a newer snapshot replaces it. */
 export interface AccessSnapshot {
@@ -46,6 +46,9 @@ export const SNAPSHOT_KINDS = Object.keys(SNAPSHOT_KEYS) as SnapshotKind[]
 
 type Maps = { readonly [K in SnapshotKind]: PackedMap<Records[K]> }
 
+/** A snapshot as it is posted to other threads. */
+export type SharedSnapshot = { readonly revision: number; readonly maps: Readonly<Record<SnapshotKind, SharedMap>> }
+
 /** Collects changes for the snapshot of a later revision. */
 export type SnapshotDraft = {
   add(kind: SnapshotKind, changes: readonly Packed[]): void
@@ -63,7 +66,23 @@ export class Snapshot implements AccessSnapshot {
   }
 
   static empty(): Snapshot {
-    return new Snapshot(0, Object.fromEntries(SNAPSHOT_KINDS.map((kind) => [kind, emptyMap(kind)])) as unknown as Maps)
+    return new Snapshot(
+      0,
+      mapsOf((kind) => PackedMap.empty(packingOf(kind))),
+    )
+  }
+
+  /** The snapshot that another thread has shared. */
+  static fromShared({ revision, maps }: SharedSnapshot): AccessSnapshot {
+    return new Snapshot(
+      revision,
+      mapsOf((kind) => PackedMap.fromShared(packingOf(kind), maps[kind])),
+    )
+  }
+
+  shared(): SharedSnapshot {
+    const maps = SNAPSHOT_KINDS.map((kind) => [kind, this.#maps[kind].shared()])
+    return { revision: this.revision, maps: Object.fromEntries(maps) as SharedSnapshot['maps'] }
   }
 
   /** Does not change this snapshot. */
@@ -130,7 +149,11 @@ export class Snapshot implements AccessSnapshot {
   }
 }
 
-function emptyMap<K extends SnapshotKind>(kind: K): PackedMap<Records[K]> {
+function mapsOf(mapOf: <K extends SnapshotKind>(kind: K) => PackedMap<Records[K]>): Maps {
+  return Object.fromEntries(SNAPSHOT_KINDS.map((kind) => [kind, mapOf(kind)])) as unknown as Maps
+}
+
+function packingOf<K extends SnapshotKind>(kind: K): Packing<Records[K]> {
   const key = SNAPSHOT_KEYS[kind] as keyof Records[K]
-  return PackedMap.empty({ unpack: createUnpacker(RECORD_TABLES[kind]), keyOf: (record) => record[key] as string })
+  return { unpack: createUnpacker(RECORD_TABLES[kind]), keyOf: (record) => record[key] as string }
 }

@@ -9,10 +9,19 @@ const LENGTH_BYTES = 4
 /** The longest text in bytes. */
 export const LOGGED_BYTES_MAX = CHUNK_BYTES - LENGTH_BYTES
 
-/** An append-only log of texts in large buffers outside the V8 heap. */
+/** An append-only log of texts in large buffers outside the V8 heap, which other threads can read. */
 export class TextLog {
-  readonly #chunks: Buffer[] = []
+  readonly #chunks: Buffer[]
   #used = CHUNK_BYTES
+
+  /** A log that another thread writes, with the chunks it has so far; or a new one. */
+  constructor(chunks: readonly SharedArrayBuffer[] = []) {
+    this.#chunks = chunks.map((chunk) => Buffer.from(chunk))
+  }
+
+  get chunks(): SharedArrayBuffer[] {
+    return this.#chunks.map(({ buffer }) => buffer as SharedArrayBuffer)
+  }
 
   /** Bytes written, including the unused ends of chunks. */
   get bytes(): number {
@@ -25,7 +34,7 @@ export class TextLog {
     assert(length <= LOGGED_BYTES_MAX, 'a record is longer than LOGGED_BYTES_MAX')
     if (this.#used + LENGTH_BYTES + length > CHUNK_BYTES) {
       assert(this.#chunks.length < CHUNKS_MAX, 'the log is full')
-      this.#chunks.push(Buffer.allocUnsafeSlow(CHUNK_BYTES))
+      this.#chunks.push(Buffer.from(new SharedArrayBuffer(CHUNK_BYTES)))
       this.#used = 0
     }
     const chunk = this.#chunks.at(-1) as Buffer

@@ -32,23 +32,15 @@ export type AnyTable = {
   readonly indexes?: readonly (readonly string[])[]
 }
 
-/** The order in which followers read changed records. */
-const BY_REVISION = ['revision', 'id'] as const
-
 export const RECORD_TABLES: { readonly [K in RecordKind]: Table<Records[K]> } = {
-  customers: {
-    name: 'customers',
-    fields: { id: 'text', revision: 'integer', name: 'text', contact: 'text', state: 'text', createdAt: 'integer' },
-    columns: ['id', 'revision', 'name'],
-    key: 'id',
-    unique: ['name'],
-    indexes: [BY_REVISION],
-  },
-  subscriptions: {
-    name: 'subscriptions',
-    fields: {
-      id: 'text',
-      revision: 'integer',
+  customers: recordTable(
+    'customers',
+    { name: 'text', contact: 'text', state: 'text', createdAt: 'integer' },
+    { columns: ['name'], unique: ['name'] },
+  ),
+  subscriptions: recordTable(
+    'subscriptions',
+    {
       customerId: 'text',
       name: 'text',
       plan: 'text',
@@ -58,16 +50,11 @@ export const RECORD_TABLES: { readonly [K in RecordKind]: Table<Records[K]> } = 
       createdAt: 'integer',
       validUntil: 'integer?',
     },
-    columns: ['id', 'revision', 'name', 'customerId'],
-    key: 'id',
-    unique: ['name'],
-    indexes: [BY_REVISION, ['customerId']],
-  },
-  tokens: {
-    name: 'tokens',
-    fields: {
-      id: 'text',
-      revision: 'integer',
+    { columns: ['name', 'customerId'], unique: ['name'], indexed: ['customerId'] },
+  ),
+  tokens: recordTable(
+    'tokens',
+    {
       subscriptionId: 'text',
       sha256: 'text',
       last4: 'text',
@@ -76,49 +63,31 @@ export const RECORD_TABLES: { readonly [K in RecordKind]: Table<Records[K]> } = 
       createdBy: 'text',
       notAfter: 'integer?',
     },
-    columns: ['id', 'revision', 'sha256', 'subscriptionId'],
-    key: 'id',
-    unique: ['sha256'],
-    indexes: [BY_REVISION, ['subscriptionId']],
-    fixed: ['sha256', 'subscriptionId'],
-  },
-  destinations: {
-    name: 'destinations',
-    fields: {
-      id: 'text',
-      revision: 'integer',
-      ip: 'text',
-      port: 'integer',
-      proof: 'text',
-      paused: 'flag',
-      setAt: 'integer',
+    {
+      columns: ['sha256', 'subscriptionId'],
+      unique: ['sha256'],
+      indexed: ['subscriptionId'],
+      fixed: ['sha256', 'subscriptionId'],
     },
-    columns: ['id', 'revision'],
-    key: 'id',
-    indexes: [BY_REVISION],
-  },
-  indexerCredentials: {
-    name: 'indexer_credentials',
-    fields: {
-      id: 'text',
-      revision: 'integer',
-      subscriptionId: 'text',
-      username: 'text',
-      sha256: 'text',
-      state: 'text',
-      createdAt: 'integer',
+  ),
+  destinations: recordTable(
+    'destinations',
+    { ip: 'text', port: 'integer', proof: 'text', paused: 'flag', setAt: 'integer' },
+    { columns: [] },
+  ),
+  indexerCredentials: recordTable(
+    'indexer_credentials',
+    { subscriptionId: 'text', username: 'text', sha256: 'text', state: 'text', createdAt: 'integer' },
+    {
+      columns: ['username', 'subscriptionId'],
+      unique: ['username'],
+      indexed: ['subscriptionId'],
+      fixed: ['username', 'subscriptionId'],
     },
-    columns: ['id', 'revision', 'username', 'subscriptionId'],
-    key: 'id',
-    unique: ['username'],
-    indexes: [BY_REVISION, ['subscriptionId']],
-    fixed: ['username', 'subscriptionId'],
-  },
-  nodes: {
-    name: 'nodes',
-    fields: {
-      id: 'text',
-      revision: 'integer',
+  ),
+  nodes: recordTable(
+    'nodes',
+    {
       name: 'text',
       rpc: 'text',
       ws: 'text',
@@ -127,33 +96,38 @@ export const RECORD_TABLES: { readonly [K in RecordKind]: Table<Records[K]> } = 
       subscriptionId: 'text?',
       createdAt: 'integer',
     },
-    columns: ['id', 'revision', 'name', 'subscriptionId'],
+    { columns: ['name', 'subscriptionId'], unique: ['name'], indexed: ['subscriptionId'] },
+  ),
+  notes: recordTable(
+    'notes',
+    { subjectId: 'text', text: 'text', createdAt: 'integer' },
+    { columns: ['subjectId'], indexed: ['subjectId'] },
+  ),
+  refunds: recordTable(
+    'refunds',
+    { subscriptionId: 'text', amount: 'text', currency: 'text', reason: 'text', createdAt: 'integer' },
+    { columns: ['subscriptionId'], indexed: ['subscriptionId'] },
+  ),
+}
+
+/** Every record begins with its id and revision; followers read changed records in the order of these. */
+function recordTable<T extends { id: string; revision: number }>(
+  name: string,
+  fields: Omit<Table<T>['fields'], 'id' | 'revision'>,
+  {
+    columns,
+    indexed = [],
+    ...more
+  }: Pick<Table<T>, 'columns' | 'unique' | 'fixed'> & { indexed?: Table<T>['columns'] },
+): Table<T> {
+  return {
+    name,
+    fields: { id: 'text', revision: 'integer', ...fields } as Table<T>['fields'],
+    columns: ['id', 'revision', ...columns],
     key: 'id',
-    unique: ['name'],
-    indexes: [BY_REVISION, ['subscriptionId']],
-  },
-  notes: {
-    name: 'notes',
-    fields: { id: 'text', revision: 'integer', subjectId: 'text', text: 'text', createdAt: 'integer' },
-    columns: ['id', 'revision', 'subjectId'],
-    key: 'id',
-    indexes: [BY_REVISION, ['subjectId']],
-  },
-  refunds: {
-    name: 'refunds',
-    fields: {
-      id: 'text',
-      revision: 'integer',
-      subscriptionId: 'text',
-      amount: 'text',
-      currency: 'text',
-      reason: 'text',
-      createdAt: 'integer',
-    },
-    columns: ['id', 'revision', 'subscriptionId'],
-    key: 'id',
-    indexes: [BY_REVISION, ['subscriptionId']],
-  },
+    indexes: [['revision', 'id'], ...indexed.map((field) => [field])],
+    ...more,
+  }
 }
 
 export const RECORD_KINDS = Object.keys(RECORD_TABLES) as RecordKind[]

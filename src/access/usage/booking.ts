@@ -1,10 +1,10 @@
-import type { Clock } from '../core/clock.ts'
-import { isServiceError, messageOf } from '../core/error.ts'
-import { CommitInDoubt } from '../platform/db/sql.ts'
-import type { Logger } from '../platform/telemetry/logger.ts'
-import type { AccessStore } from './store/store.ts'
-import { rowsOf, type UsageBatch, UsageQueue } from './usage-queue.ts'
-import type { UsageSpool } from './usage-spool.ts'
+import type { Clock } from '../../core/clock.ts'
+import { isServiceError, messageOf } from '../../core/error.ts'
+import { CommitInDoubt } from '../../platform/db/sql.ts'
+import type { Logger } from '../../platform/telemetry/logger.ts'
+import type { AccessStore } from '../store/store.ts'
+import { rowsOf, type UsageBatch, UsageQueue } from './queue.ts'
+import type { UsageSpool } from './spool.ts'
 
 /** A store locked by another writer is kept waiting in memory for this long, since the next attempt usually succeeds. */
 const LOCKED_MS_MAX = 3000

@@ -1,5 +1,5 @@
-import { sumCounts } from './store/counts.ts'
-import type { UsageRow } from './store/model.ts'
+import { sumCounts } from '../store/counts.ts'
+import type { UsageRow } from '../store/model.ts'
 
 /** Rows per write, so that a synchronous store does not block the event loop for long. */
 const BATCH_ROWS = 200

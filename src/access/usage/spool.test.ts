@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { makeTestFolder } from '../platform/files/test-folder.ts'
-import { silentLogger } from '../platform/telemetry/logger.ts'
-import type { UsageRow } from './store/model.ts'
-import { UsageQueue } from './usage-queue.ts'
-import { openUsageSpool, type SpooledUsage } from './usage-spool.ts'
+import { makeTestFolder } from '../../platform/files/test-folder.ts'
+import { silentLogger } from '../../platform/telemetry/logger.ts'
+import type { UsageRow } from '../store/model.ts'
+import { UsageQueue } from './queue.ts'
+import { openUsageSpool, type SpooledUsage } from './spool.ts'
 
 const counts = (calls: number) => ({ calls, units: 2 * calls, refused: 0 })
 const row = (subscriptionId: string, methods?: UsageRow['methods']): UsageRow => ({

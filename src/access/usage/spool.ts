@@ -1,9 +1,9 @@
-import { messageOf } from '../core/error.ts'
-import { openCheckpointFile } from '../platform/files/checkpoint-file.ts'
-import { createTimeSlices } from '../platform/process/time-slices.ts'
-import type { Logger } from '../platform/telemetry/logger.ts'
-import type { UsageRow } from './store/model.ts'
-import type { LastUse, UsageBatch } from './usage-queue.ts'
+import { messageOf } from '../../core/error.ts'
+import { openCheckpointFile } from '../../platform/files/checkpoint-file.ts'
+import { createTimeSlices } from '../../platform/process/time-slices.ts'
+import type { Logger } from '../../platform/telemetry/logger.ts'
+import type { UsageRow } from '../store/model.ts'
+import type { LastUse, UsageBatch } from './queue.ts'
 
 /**
  * Usage that is not in the store, on the disk of the state folder. `planned` are batches with numbers, the first of which is `seq`; each may have been

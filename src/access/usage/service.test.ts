@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { createManualClock } from '../core/clock.ts'
-import { ServiceError } from '../core/error.ts'
-import { silentLogger } from '../platform/telemetry/logger.ts'
-import { Calendar } from './quota/calendar.ts'
-import type { UsageRow } from './store/model.ts'
-import { startUsage } from './usage.ts'
+import { createManualClock } from '../../core/clock.ts'
+import { ServiceError } from '../../core/error.ts'
+import { silentLogger } from '../../platform/telemetry/logger.ts'
+import { Calendar } from '../quota/calendar.ts'
+import type { UsageRow } from '../store/model.ts'
+import { startUsage } from './service.ts'
 
 const START = Date.parse('2026-11-15T12:59:58.500Z')
 

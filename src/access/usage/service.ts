@@ -1,16 +1,17 @@
-import type { Clock } from '../core/clock.ts'
-import type { Random } from '../core/random.ts'
-import { createUlid } from '../core/ulid.ts'
-import { LOCK_WAIT_MS } from '../platform/db/sql.ts'
-import { delay } from '../platform/process/clock.ts'
-import { secureRandom } from '../platform/process/random.ts'
-import type { Logger } from '../platform/telemetry/logger.ts'
-import { type Calendar, HOUR_MS, MINUTE_MS } from './quota/calendar.ts'
-import type { UsageCounts, UsageInterface } from './store/model.ts'
-import type { AccessStore } from './store/store.ts'
-import { OTHER_METHOD } from './terms.ts'
-import { UsageBooking, type UsageBookingState } from './usage-booking.ts'
-import type { UsageSpool } from './usage-spool.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { Random } from '../../core/random.ts'
+import { recordOf } from '../../core/record-of.ts'
+import { createUlid } from '../../core/ulid.ts'
+import { LOCK_WAIT_MS } from '../../platform/db/sql.ts'
+import { delay } from '../../platform/process/clock.ts'
+import { secureRandom } from '../../platform/process/random.ts'
+import type { Logger } from '../../platform/telemetry/logger.ts'
+import { type Calendar, HOUR_MS, MINUTE_MS } from '../quota/calendar.ts'
+import type { UsageCounts, UsageInterface } from '../store/model.ts'
+import type { AccessStore } from '../store/store.ts'
+import { OTHER_METHOD } from '../terms.ts'
+import { UsageBooking, type UsageBookingState } from './booking.ts'
+import type { UsageSpool } from './spool.ts'
 
 /** How often usage is written to the store, or to the disk while the store is away: at most this much is lost when the process is killed. */
 const FLUSH_MS = 1000
@@ -24,7 +25,7 @@ const CLOSE_RETRY_MS = 1000
 const WAITING_ROWS_MAX = 262_144
 
 const INTERFACES = ['rpc', 'ws', 'grpc', 'indexer', 'shreds'] as const satisfies UsageInterface[]
-const INDEX = Object.fromEntries(INTERFACES.map((name, at) => [name, at])) as Record<UsageInterface, number>
+const INDEX = recordOf(INTERFACES, (_name, at) => at)
 /** Per interface: calls, units, refused. */
 const FIELDS = 3
 

@@ -6,7 +6,7 @@ import { BUILT_IN_PLANS } from '../plan.ts'
 import { createTermsTable } from '../terms.ts'
 import { Calendar } from './calendar.ts'
 import type { Charge } from './charge.ts'
-import { createLedger } from './quota.ts'
+import { createLedger } from './ledger.ts'
 
 const START = Date.parse('2026-11-15T12:00:00Z')
 const own = (changes: Partial<Limits>): Limits => ({ ...BUILT_IN_PLANS.starter, ...changes })

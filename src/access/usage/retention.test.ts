@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
-import { addCustomer, ENGINES, STORE_DEPS, startEngines, until } from '../../test/support/store-engines.ts'
-import { createManualClock } from '../core/clock.ts'
-import { createUlid } from '../core/ulid.ts'
-import { secureRandom } from '../platform/process/random.ts'
-import { createMetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
-import { parseAccessOptions } from './options.ts'
-import { startAccess } from './service.ts'
-import type { UsageRow } from './store/model.ts'
+import { addCustomer, ENGINES, STORE_DEPS, startEngines, until } from '../../../test/support/store-engines.ts'
+import { createManualClock } from '../../core/clock.ts'
+import { createUlid } from '../../core/ulid.ts'
+import { secureRandom } from '../../platform/process/random.ts'
+import { createMetricsRegistry } from '../../platform/telemetry/metrics-registry.ts'
+import { parseAccessOptions } from '../options.ts'
+import { startAccess } from '../service.ts'
+import type { UsageRow } from '../store/model.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS

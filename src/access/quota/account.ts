@@ -1,0 +1,361 @@
+import type { LimitName } from '../../contract/limits.ts'
+import type { BucketTerms, CallTerms, Terms } from '../terms.ts'
+import { ACCOUNT, BUCKET, FIELD, FLAG, MARK } from './account-layout.ts'
+import type { AccountMemory } from './account-memory.ts'
+import { capacityOf, refill, refillAll, rollMonth, setCeiling, unbooked } from './account-rules.ts'
+import type { Calendar } from './calendar.ts'
+import { type Budget, type Charge, type OverLimit, type QuotaAccount, type QuotaView, wholeUnits } from './charge.ts'
+
+/** The shortest interval between bookings that only refresh the level, and the retry time of a call that waits for a booking. */
+const REBOOK_MS = 50
+
+/** What the accounts of one thread have in common. */
+export type AccountContext = {
+  readonly memory: AccountMemory
+  readonly calendar: Calendar
+  /** Numbers the limits that this thread knows: a thread that does not know the newest yet leaves them as they are. */
+  configuration(): number
+  /** With a shared ledger: asks for the bookings that are marked as requested. Undefined without one. */
+  readonly requestBookings: (() => void) | undefined
+}
+
+type Draw = CallTerms['draws'][number]
+const NO_DRAWS: readonly Draw[] = []
+
+/**
+ * The account of one subscription, as one thread sees it. Every charge is decided synchronously, under the account's lock. With a shared ledger the
+ * levels are this process's estimate, and at most one chunk may be spent ahead of its booking; see `shared-quota.ts`.
+ */
+export class Account implements QuotaAccount {
+  readonly #context: AccountContext
+  readonly #memory: AccountMemory
+  readonly #id: string
+  #cell = 0
+  #generation = 0
+  #terms: Terms
+  /** The cell of each bucket of the terms; 0 where it is not known yet. A bucket without a cell is full. */
+  #cells: number[]
+
+  constructor(context: AccountContext, id: string, terms: Terms, monotonicMs: number) {
+    this.#context = context
+    this.#memory = context.memory
+    this.#id = id
+    this.#terms = terms
+    this.#cells = noCells(terms)
+    this.#attach(Math.floor(monotonicMs))
+  }
+
+  charge(terms: Terms, call: CallTerms, monotonicMs: number): Charge {
+    const { draws, cost } = call
+    const nowMs = Math.floor(monotonicMs)
+    this.#enter(terms, draws, nowMs)
+    const memory = this.#memory
+    const account = this.#cell
+    const { requestBookings } = this.#context
+    const used = memory.float(account, ACCOUNT.used)
+    let isShort = used + cost > memory.float(account, ACCOUNT.monthCeiling)
+    for (const { bucket, amount } of draws) {
+      const cell = this.#cells[bucket] as number
+      if (amount * memory.float(cell, BUCKET.partsPerUnit) > memory.float(cell, BUCKET.level)) isShort = true
+    }
+    const isAhead = requestBookings !== undefined && this.#aheadBy(call, 1)
+    if (isShort || isAhead) return this.#refuse(call, nowMs, isAhead)
+    for (const { bucket, amount } of draws) this.#draw(bucket, amount)
+    memory.setFloat(account, ACCOUNT.used, used + cost)
+    const charged = { ok: true as const, cost, limit: null, remaining: null, resetMs: 0 }
+    if (requestBookings === undefined) {
+      this.#leave(charged, nowMs)
+      return charged
+    }
+    memory.setFloat(account, ACCOUNT.spent, memory.float(account, ACCOUNT.spent) + cost)
+    const isFirst = memory.float(account, ACCOUNT.bookedAtMs) === Number.NEGATIVE_INFINITY
+    const isDue = isFirst || this.#aheadBy(call, 0.5)
+    this.#leave(charged, nowMs)
+    memory.mark(MARK.unbooked, account)
+    if (isDue) this.#requestBooking()
+    return charged
+  }
+
+  refund(terms: Terms, { draws, cost }: CallTerms, monotonicMs: number): void {
+    const nowMs = Math.floor(monotonicMs)
+    const memory = this.#memory
+    // After a change of limits the bucket may be a different one, so only the units of the month are refunded.
+    const refunded = terms === this.#terms ? draws : NO_DRAWS
+    this.#enter(this.#terms, refunded, nowMs)
+    const account = this.#cell
+    memory.setFloat(account, ACCOUNT.used, Math.max(0, memory.float(account, ACCOUNT.used) - cost))
+    memory.setFloat(account, ACCOUNT.spent, memory.float(account, ACCOUNT.spent) - cost)
+    for (const { bucket, amount } of refunded) {
+      this.#draw(bucket, -amount)
+      const cell = this.#cells[bucket] as number
+      const capacity = capacityOf(memory, account, cell)
+      if (memory.float(cell, BUCKET.level) > capacity) memory.setFloat(cell, BUCKET.level, capacity)
+    }
+    memory.unlock(account)
+    if (this.#context.requestBookings !== undefined) memory.mark(MARK.unbooked, account)
+  }
+
+  view(terms: Terms, monotonicMs: number): QuotaView {
+    const nowMs = Math.floor(monotonicMs)
+    const memory = this.#memory
+    // A bucket that was never drawn from is full here, but not necessarily in the shared ledger: it gets a cell, so that bookings include it.
+    const isLeased = this.#context.requestBookings !== undefined
+    const shown = isLeased ? terms.buckets.map((_, bucket) => ({ bucket, amount: 0 })) : NO_DRAWS
+    this.#enter(terms, shown, nowMs)
+    const account = this.#cell
+    refillAll(memory, account, nowMs)
+    const used = memory.float(account, ACCOUNT.used)
+    const isOld = nowMs - memory.float(account, ACCOUNT.bookedAtMs) >= REBOOK_MS
+    const buckets = terms.buckets.map(({ limit, key, perSecond, capacity }, at) => {
+      this.#cells[at] ||= memory.findBucket(account, key)
+      const cell = this.#cells[at] as number
+      return {
+        limit,
+        method: limit === 'methodPerSecond' ? key.slice(key.indexOf(':') + 1) : undefined,
+        perSecond,
+        capacity,
+        remaining: wholeUnits(
+          cell === 0 ? capacity : memory.float(cell, BUCKET.level) / memory.float(cell, BUCKET.partsPerUnit),
+        ),
+        resetMs: cell === 0 ? 0 : this.#msUntil(at, capacityOf(memory, account, cell)),
+      }
+    })
+    const budget = { limit: null, remaining: null, resetMs: 0 }
+    this.#leave(budget, nowMs)
+    if (isOld && isLeased) this.#requestBooking()
+    const resetMs = this.#context.calendar.untilNextMonthMs(monotonicMs)
+    return { ...budget, month: { limit: terms.unitsPerMonth, used, resetMs }, buckets }
+  }
+
+  /** Locks the account with these terms, a cell for each draw, and the month and the drawn buckets as of now. */
+  #enter(terms: Terms, draws: readonly Draw[], nowMs: number): void {
+    const memory = this.#memory
+    const { calendar } = this.#context
+    calendar.update(nowMs)
+    if (this.#terms !== terms) this.#adopt(terms, nowMs)
+    memory.lock(this.#cell)
+    while (!this.#isCurrent(draws)) {
+      memory.unlock(this.#cell)
+      if (memory.int(this.#cell, FIELD.generation) !== this.#generation) this.#attach(nowMs)
+      else this.#addBuckets(draws, nowMs)
+      memory.lock(this.#cell)
+    }
+    if (calendar.month !== memory.float(this.#cell, ACCOUNT.month)) rollMonth(memory, this.#cell, calendar)
+    for (const { bucket } of draws) refill(memory, this.#cell, this.#cells[bucket] as number, nowMs)
+  }
+
+  #isCurrent(draws: readonly Draw[]): boolean {
+    if (this.#memory.int(this.#cell, FIELD.generation) !== this.#generation) return false
+    for (const { bucket } of draws) if (this.#cells[bucket] === 0) return false
+    return true
+  }
+
+  /** Opens the account, or joins it where another thread did. */
+  #attach(nowMs: number): void {
+    const memory = this.#memory
+    this.#cell = memory.attach(this.#id, true)
+    memory.lock(this.#cell)
+    this.#generation = memory.int(this.#cell, FIELD.generation)
+    this.#cells = noCells(this.#terms)
+    this.#setLimits(nowMs)
+    memory.unlock(this.#cell)
+  }
+
+  #adopt(terms: Terms, nowMs: number): void {
+    const memory = this.#memory
+    this.#terms = terms
+    memory.lock(this.#cell)
+    this.#cells = noCells(terms)
+    if (memory.int(this.#cell, FIELD.generation) === this.#generation) this.#setLimits(nowMs)
+    memory.unlock(this.#cell)
+  }
+
+  /**
+   * Applies the limits, unless another thread knows newer ones: a full bucket stays full; any other keeps its level, up to the new capacity. A bucket
+   * that has no limit any more fills, in case it gets one again.
+   */
+  #setLimits(nowMs: number): void {
+    const memory = this.#memory
+    const account = this.#cell
+    rollMonth(memory, account, this.#context.calendar)
+    const configuration = this.#context.configuration()
+    if (configuration < memory.float(account, ACCOUNT.configuration)) return
+    memory.setFloat(account, ACCOUNT.configuration, configuration)
+    memory.setFloat(account, ACCOUNT.unitsPerMonth, this.#terms.unitsPerMonth ?? Number.POSITIVE_INFINITY)
+    setCeiling(memory, account)
+    refillAll(memory, account, nowMs)
+    for (const cell of memory.bucketsOf(account)) {
+      const at = this.#terms.buckets.findIndex(({ key }) => memory.isNamed(cell, key))
+      const terms = this.#terms.buckets[at]
+      const full = capacityOf(memory, account, cell)
+      const level = memory.float(cell, BUCKET.level)
+      if (terms === undefined) {
+        memory.setFloat(cell, BUCKET.level, full)
+        continue
+      }
+      this.#cells[at] = cell
+      const parts = terms.partsPerUnit / memory.float(cell, BUCKET.partsPerUnit)
+      this.#setBucket(cell, terms)
+      memory.setFloat(cell, BUCKET.spent, memory.float(cell, BUCKET.spent) * parts)
+      memory.setFloat(cell, BUCKET.booked, memory.float(cell, BUCKET.booked) * parts)
+      const capacity = capacityOf(memory, account, cell)
+      memory.setFloat(cell, BUCKET.level, level >= full ? capacity : Math.min(capacity, Math.floor(level * parts)))
+    }
+  }
+
+  /** Finds or adds a bucket for each draw that has none. The account may be closed meanwhile, so the caller checks again. */
+  #addBuckets(draws: readonly Draw[], nowMs: number): void {
+    const memory = this.#memory
+    const spare = memory.reserveCells(draws.length)
+    memory.lock(this.#cell)
+    if (memory.int(this.#cell, FIELD.generation) === this.#generation) {
+      for (const { bucket } of draws) {
+        const terms = this.#terms.buckets[bucket] as BucketTerms
+        const known = memory.findBucket(this.#cell, terms.key)
+        this.#cells[bucket] = known === 0 ? this.#addBucket(spare.pop() as number, terms, nowMs) : known
+      }
+    }
+    memory.unlock(this.#cell)
+    memory.freeCells(spare)
+  }
+
+  #addBucket(cell: number, terms: BucketTerms, nowMs: number): number {
+    const memory = this.#memory
+    memory.addBucket(this.#cell, cell, terms.key)
+    this.#setBucket(cell, terms)
+    memory.setFloat(cell, BUCKET.atMs, nowMs)
+    memory.setFloat(cell, BUCKET.level, capacityOf(memory, this.#cell, cell))
+    memory.setFloat(cell, BUCKET.spent, 0)
+    memory.setFloat(cell, BUCKET.booked, 0)
+    return cell
+  }
+
+  #setBucket(cell: number, terms: BucketTerms): void {
+    const memory = this.#memory
+    memory.setFloat(cell, BUCKET.capacity, terms.capacityParts)
+    memory.setFloat(cell, BUCKET.partsPerUnit, terms.partsPerUnit)
+    memory.setFloat(cell, BUCKET.partsPerMs, terms.partsPerMs)
+    memory.setFloat(cell, BUCKET.largestDraw, terms.largestDraw * terms.partsPerUnit)
+    memory.setFloat(cell, BUCKET.perSecond, terms.perSecond)
+    memory.setFloat(cell, BUCKET.capacityUnits, terms.capacity)
+  }
+
+  #draw(bucket: number, amount: number): void {
+    const memory = this.#memory
+    const cell = this.#cells[bucket] as number
+    const parts = amount * memory.float(cell, BUCKET.partsPerUnit)
+    memory.setFloat(cell, BUCKET.level, memory.float(cell, BUCKET.level) - parts)
+    if (this.#context.requestBookings === undefined) return
+    memory.setFloat(cell, BUCKET.spent, memory.float(cell, BUCKET.spent) + parts)
+  }
+
+  /** Whether the call, or where `part` is below 1 what is spent already, is more than this part of a chunk ahead of its booking. */
+  #aheadBy({ draws, cost }: CallTerms, part: number): boolean {
+    const memory = this.#memory
+    if ((memory.int(this.#cell, FIELD.flags) & FLAG.local) !== 0) return false
+    const more = part === 1 ? 1 : 0
+    const monthly = memory.float(this.#cell, ACCOUNT.spent) - memory.float(this.#cell, ACCOUNT.booked)
+    if (isBeyond(monthly + more * cost, part * this.#terms.monthChunk, part)) return true
+    for (const { bucket, amount } of draws) {
+      const cell = this.#cells[bucket] as number
+      const { chunk } = this.#terms.buckets[bucket] as BucketTerms
+      const ahead = unbooked(memory, cell) / memory.float(cell, BUCKET.partsPerUnit) + more * amount
+      if (isBeyond(ahead, part * chunk, part)) return true
+    }
+    return false
+  }
+
+  #requestBooking(): void {
+    this.#memory.mark(MARK.requested, this.#cell)
+    this.#context.requestBookings?.()
+  }
+
+  /** Names the limit with the longest wait, and unlocks the account. */
+  #refuse({ draws, cost }: CallTerms, nowMs: number, isAhead: boolean): OverLimit {
+    const memory = this.#memory
+    const account = this.#cell
+    const isLeased = this.#context.requestBookings !== undefined
+    const shortestMs = isLeased ? REBOOK_MS : 0
+    const { buckets } = this.#terms
+    const unitsPerMonth = memory.float(account, ACCOUNT.unitsPerMonth)
+    let limitName: LimitName = isLeased ? 'unitsPerSecond' : 'unitsPerMonth'
+    let limitSize = 0
+    let retryAfterMs = 0
+    for (const { bucket, amount } of draws) {
+      const parts = amount * memory.float(this.#cells[bucket] as number, BUCKET.partsPerUnit)
+      const needMs = Math.max(shortestMs, this.#msUntil(bucket, parts))
+      if (needMs <= retryAfterMs) continue
+      const { limit, perSecond } = buckets[bucket] as BucketTerms
+      limitName = limit
+      limitSize = perSecond
+      retryAfterMs = needMs
+    }
+    const isMonthSpent = memory.float(account, ACCOUNT.used) + cost > memory.float(account, ACCOUNT.monthCeiling)
+    if (unitsPerMonth !== Number.POSITIVE_INFINITY && (isMonthSpent || (isLeased && draws.length === 0))) {
+      const needMs = cost > unitsPerMonth ? Number.POSITIVE_INFINITY : this.#context.calendar.untilNextMonthMs(nowMs)
+      if (needMs >= retryAfterMs) {
+        limitName = 'unitsPerMonth'
+        limitSize = unitsPerMonth
+        retryAfterMs = isMonthSpent ? needMs : REBOOK_MS
+      }
+    }
+    const isOld = nowMs - memory.float(account, ACCOUNT.bookedAtMs) >= REBOOK_MS
+    const refused = { ok: false, reason: 'over-limit', limitName, limitSize, cost, retryAfterMs } as const
+    const outcome = { ...refused, limit: null, remaining: null, resetMs: 0 }
+    this.#leave(outcome, nowMs)
+    if (isLeased && (isAhead || isOld)) this.#requestBooking()
+    return outcome
+  }
+
+  #msUntil(bucket: number, parts: number): number {
+    const memory = this.#memory
+    const cell = this.#cells[bucket] as number
+    const missing = parts - memory.float(cell, BUCKET.level)
+    if (missing <= 0) return 0
+    const partsPerMs = memory.float(cell, BUCKET.partsPerMs) * memory.float(this.#cell, ACCOUNT.share)
+    const isNever = parts > capacityOf(memory, this.#cell, cell) || partsPerMs === 0
+    return isNever ? Number.POSITIVE_INFINITY : Math.ceil(missing / partsPerMs)
+  }
+
+  /** Fills in the tighter of units bucket and month, and unlocks the account. In place, because every call has one. */
+  #leave(response: Writable<Budget>, nowMs: number): void {
+    const memory = this.#memory
+    const account = this.#cell
+    const { unitsBucket, buckets } = this.#terms
+    const bucket = buckets[unitsBucket]
+    let left = Number.POSITIVE_INFINITY
+    let resetMs = 0
+    if (bucket !== undefined) {
+      this.#cells[unitsBucket] ||= memory.findBucket(account, bucket.key)
+      const cell = this.#cells[unitsBucket] as number
+      if (cell === 0) left = bucket.capacity
+      else {
+        refill(memory, account, cell, nowMs)
+        left = memory.float(cell, BUCKET.level) / memory.float(cell, BUCKET.partsPerUnit)
+        resetMs = this.#msUntil(unitsBucket, capacityOf(memory, account, cell))
+      }
+    }
+    const unitsPerMonth = memory.float(account, ACCOUNT.unitsPerMonth)
+    const monthLeft = memory.float(account, ACCOUNT.monthCeiling) - memory.float(account, ACCOUNT.used)
+    memory.unlock(account)
+    if (monthLeft < left) {
+      response.limit = unitsPerMonth
+      response.remaining = wholeUnits(monthLeft)
+      response.resetMs = this.#context.calendar.untilNextMonthMs(nowMs)
+    } else if (bucket !== undefined) {
+      response.limit = bucket.capacity
+      response.remaining = wholeUnits(left)
+      response.resetMs = resetMs
+    }
+  }
+}
+
+function noCells({ buckets }: Terms): number[] {
+  return new Array<number>(buckets.length).fill(0)
+}
+
+function isBeyond(ahead: number, limit: number, part: number): boolean {
+  return part === 1 ? ahead > limit : ahead >= limit
+}
+
+type Writable<T> = { -readonly [Name in keyof T]: T[Name] }

@@ -1,0 +1,64 @@
+import type { Terms } from '../terms.ts'
+import { Account, type AccountContext } from './account.ts'
+import { ACCOUNT, createAccountMemory } from './account-layout.ts'
+import { AccountMemory } from './account-memory.ts'
+import { hasUnbooked, isIdle } from './account-rules.ts'
+import type { Calendar } from './calendar.ts'
+import type { QuotaLedger } from './charge.ts'
+
+/** Open accounts; beyond it one is closed as if it were idle. */
+export const ACCOUNTS_MAX = 65_536
+/** Accounts that a thread holds on to; beyond it the oldest are found again in the memory when they are used. */
+const HELD_MAX = 250_000
+
+export type LedgerOptions = {
+  readonly calendar: Calendar
+  /** The accounts of the process; a memory of its own where it is missing. */
+  readonly memory?: AccountMemory | undefined
+  readonly configuration?: (() => number) | undefined
+  /** With a shared ledger: see `AccountContext`. */
+  readonly requestBookings?: (() => void) | undefined
+  /** Units spent this month before the process started, from the store. Given to one thread only. */
+  readonly spentBefore?: ReadonlyMap<string, number> | undefined
+  readonly accountsMax?: number | undefined
+}
+
+export type Ledger = QuotaLedger & { accounts(): number }
+
+/** The ledger of a process, as one of its threads uses it. Exact: units charged equal units admitted, by all threads together. */
+export function createLedger(options: LedgerOptions): Ledger {
+  const { calendar, accountsMax = ACCOUNTS_MAX, configuration = () => 0, requestBookings } = options
+  const memory = options.memory ?? new AccountMemory(createAccountMemory({ accountsMax, threads: 1 }), 0)
+  const context: AccountContext = { memory, calendar, configuration, requestBookings }
+  const held = new Map<string, Account>()
+  for (const [subscriptionId, units] of options.spentBefore ?? []) {
+    const cell = memory.attach(subscriptionId, false)
+    memory.setFloat(cell, ACCOUNT.month, calendar.month)
+    memory.setFloat(cell, ACCOUNT.used, units)
+  }
+
+  return {
+    open(subscriptionId: string, terms: Terms, monotonicMs: number) {
+      const known = held.get(subscriptionId)
+      if (known !== undefined) return known
+      calendar.update(monotonicMs)
+      if (held.size >= HELD_MAX) held.clear()
+      const account = new Account(context, subscriptionId, terms, monotonicMs)
+      held.set(subscriptionId, account)
+      return account
+    },
+    sweep(monotonicMs) {
+      calendar.update(monotonicMs)
+      const nowMs = Math.floor(monotonicMs)
+      for (let cell = 1; cell < memory.cellsEnd; cell++) {
+        if (!memory.isAccount(cell)) continue
+        const mayClose = () =>
+          (requestBookings === undefined || !hasUnbooked(memory, cell)) && isIdle(memory, cell, nowMs)
+        const mayForget = () =>
+          memory.float(cell, ACCOUNT.used) === 0 || memory.float(cell, ACCOUNT.month) < calendar.month
+        memory.closeIf(cell, mayClose, mayForget)
+      }
+    },
+    accounts: () => memory.openAccounts,
+  }
+}
