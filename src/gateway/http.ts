@@ -4,11 +4,9 @@ import type { Caller } from '../access/authorize.ts'
 import { CREDENTIAL_SOURCES, collectToken } from '../access/credentials.ts'
 import type { DocsUrl } from '../contract/errors.ts'
 import { versionHeaders } from '../contract/versions.ts'
-import type { Clock } from '../core/clock.ts'
-import type { Random } from '../core/random.ts'
 import { contentFieldsOf, isJsonRequest, JSON_REQUIRED, splitTarget } from '../platform/http/request-headers.ts'
 import type { ResponseBudget } from '../platform/http/response-budget.ts'
-import { createPathRules, sendPathRefusal } from '../platform/http/server/path-rules.ts'
+import { createPathRules, type PathRefusal, sendPathRefusal } from '../platform/http/server/path-rules.ts'
 import type { HttpResponse } from '../platform/http/server/post.ts'
 import { respondToPost } from '../platform/http/server/post-fallback.ts'
 import { sendJson, sendText } from '../platform/http/server/reply.ts'
@@ -17,9 +15,10 @@ import { type HttpServer, readBody, startHttpServer } from '../platform/http/ser
 import type { StaticFiles } from '../platform/http/server/static-file.ts'
 import type { ListenerOptions } from '../platform/net/listener.ts'
 import type { ListenerMetrics } from '../platform/net/listener-metrics.ts'
-import type { Logger } from '../platform/telemetry/logger.ts'
+import type { BaseDeps } from '../platform/process/base-deps.ts'
 import type { RefusalLog, RefusedRequest } from '../platform/telemetry/refusal-log.ts'
 import { ACCOUNT_PATHS, type AccountEndpoint, type AccountEndpoints } from './account/endpoints.ts'
+import { createAddressBudget } from './address-limit.ts'
 import type { AuthTarpit } from './auth-tarpit.ts'
 import { createDocumentEndpoint, isDocumentPath } from './document-endpoint.ts'
 import type { ListenerMeter } from './metrics.ts'
@@ -28,22 +27,22 @@ import { createRpcPosts } from './rpc/http.ts'
 import { refuse } from './rpc/http-response.ts'
 import type { Rpc } from './rpc/rpc.ts'
 
-export type RpcServerDeps = ListenerMetrics & {
-  readonly meter: Pick<ListenerMeter, 'refused'>
-  readonly rpc: Rpc
-  readonly account: AccountEndpoints
-  /** The state of the nodes, as a node's own health page reports it. */
-  readonly health: () => 'ok' | 'behind' | 'unknown'
-  readonly log: Logger
-  readonly clock: Clock
-  readonly random: Random
-  readonly budget: ResponseBudget
-  readonly tarpit: Pick<AuthTarpit, 'addressOf'>
-  /** The documents under `/docs`. */
-  readonly documents: StaticFiles
-  readonly docsUrl: DocsUrl
-  readonly refusals?: RefusalLog | undefined
-}
+export type RpcServerDeps = BaseDeps &
+  ListenerMetrics & {
+    readonly meter: Pick<ListenerMeter, 'refused'>
+    readonly rpc: Rpc
+    readonly account: AccountEndpoints
+    /** The state of the nodes, as a node's own health page reports it. */
+    readonly health: () => 'ok' | 'behind' | 'unknown'
+    readonly budget: ResponseBudget
+    readonly tarpit: Pick<AuthTarpit, 'addressOf'>
+    /** The documents under `/docs`. */
+    readonly documents: StaticFiles
+    readonly docsUrl: DocsUrl
+    /** The public address of the WebSocket server, for clients that connect to this one instead. */
+    readonly wsUrl?: string | undefined
+    readonly refusals?: RefusalLog | undefined
+  }
 
 /** Browsers of any origin may call, as with a node. Nothing authenticates by cookie, so credentials are never allowed. */
 const CORS = {
@@ -65,6 +64,9 @@ const refusePath = createPathRules({ '/': ['POST'], '/health': ['GET'], ...ACCOU
 export function startRpcServer(options: { listen: ListenerOptions }, deps: RpcServerDeps): Promise<HttpServer> {
   const { rpc, account, log, clock, meter, docsUrl } = deps
   const serveDocument = createDocumentEndpoint({ files: deps.documents, clock, meter })
+  const health = createAddressBudget(HEALTH_LIMIT, { clock, meter })
+  const addressOf = ({ socket, rawHeaders }: IncomingMessage) =>
+    deps.tarpit.addressOf({ remoteAddress: socket.remoteAddress ?? '', headers: rawHeaders })
   const posts = createRpcPosts({ 'x-content-type-options': 'nosniff', ...CORS }, deps)
   return startHttpServer(options, {
     headersFor: versionHeaders,
@@ -80,13 +82,15 @@ export function startRpcServer(options: { listen: ListenerOptions }, deps: RpcSe
       response.setHeader('x-request-id', requestId)
       if (request.method === 'OPTIONS') return sendText(response, 204, '', PREFLIGHT)
       if (isDocumentPath(path)) {
-        const peer = { remoteAddress: request.socket.remoteAddress ?? '', headers: request.rawHeaders }
-        const remoteAddress = deps.tarpit.addressOf(peer)
+        const remoteAddress = addressOf(request)
         return serveDocument({ request, response, path, requestId, remoteAddress, headers: CORS })
       }
       const refusal = refusePath(request.method, path)
-      if (refusal !== undefined) return sendPathRefusal(response, refusal, CORS)
-      if (path === '/health') return sendText(response, 200, deps.health(), CORS)
+      if (refusal !== undefined) return sendPathRefusal(response, explainUpgrade(request, refusal, deps.wsUrl), CORS)
+      if (path === '/health') {
+        const isAdmitted = health.admit({ response, remoteAddress: addressOf(request), requestId, headers: CORS })
+        return isAdmitted ? sendText(response, 200, deps.health(), CORS) : undefined
+      }
       const head = {
         headers: request.rawHeaders,
         target: request.url ?? '/',
@@ -102,6 +106,16 @@ export function startRpcServer(options: { listen: ListenerOptions }, deps: RpcSe
       return serveEndpoint(endpoint, caller, { request, response, requestId, meter, docsUrl, refusals: deps.refusals })
     },
   })
+}
+
+const HEALTH_LIMIT = { limit: 'healthPerSecond', noun: 'health requests', perSecond: 50, burst: 500 }
+
+/** A WebSocket client that was given the RPC address. */
+function explainUpgrade(request: IncomingMessage, refusal: PathRefusal, wsUrl: string | undefined): PathRefusal {
+  if (request.headers.upgrade?.toLowerCase() !== 'websocket') return refusal
+  const address = wsUrl === undefined ? '' : `: ${wsUrl}`
+  const message = `this address serves HTTP only; WebSockets have an address of their own${address}`
+  return { ...refusal, body: { ...refusal.body, message } }
 }
 
 type EndpointContext = Pick<RpcServerDeps, 'meter' | 'docsUrl' | 'refusals'> & {

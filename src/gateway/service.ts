@@ -1,13 +1,11 @@
 import { createCustomerLog } from '../access/customer-log.ts'
 import type { Access } from '../access/service.ts'
 import type { DocsUrl } from '../contract/errors.ts'
-import type { Clock } from '../core/clock.ts'
-import type { Random } from '../core/random.ts'
 import { createResponseBudget, type ResponseBudget } from '../platform/http/response-budget.ts'
 import type { StaticFiles } from '../platform/http/server/static-file.ts'
 import type { ListenerOptions } from '../platform/net/listener.ts'
 import type { ListenerMetrics } from '../platform/net/listener-metrics.ts'
-import type { Logger } from '../platform/telemetry/logger.ts'
+import type { BaseDeps } from '../platform/process/base-deps.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import type { RefusalLog } from '../platform/telemetry/refusal-log.ts'
 import type { Upstreams } from '../upstreams/service.ts'
@@ -42,12 +40,9 @@ export type BundleListeners = {
   readonly cache?: ResponseCacheOptions | undefined
 }
 
-export type BundleDeps = {
+export type BundleDeps = BaseDeps & {
   readonly access: Access
   readonly upstreams: Upstreams
-  readonly log: Logger
-  readonly clock: Clock
-  readonly random: Random
   readonly registry: MetricsRegistry
   readonly listenerMetrics: (server: 'rpc' | 'ws' | 'grpc') => ListenerMetrics
   /** Bytes of requests and responses that the process holds; a default where it is missing. */
@@ -129,6 +124,7 @@ export async function startBundle(listeners: BundleListeners, deps: BundleDeps):
     tarpit,
     budget,
   })
+  const wsUrl = listeners.wsUrl?.(ws.address.port)
   const http = opening.use(
     await startRpcServer(
       { listen: listeners.rpc },
@@ -137,13 +133,14 @@ export async function startBundle(listeners: BundleListeners, deps: BundleDeps):
         rpc,
         budget,
         documents,
+        wsUrl,
         meter: metrics.rpc,
         account: createAccountEndpoints({
           access,
           connections,
           meter: metrics.rpc,
           clock,
-          wsUrl: listeners.wsUrl?.(ws.address.port),
+          wsUrl,
         }),
         health: () => healthOf(upstreams),
         ...listenerMetrics('rpc'),

@@ -1,9 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type DocsUrl, ERRORS, type ErrorContext } from '../contract/errors.ts'
 import { versionHeaders } from '../contract/versions.ts'
-import type { Clock } from '../core/clock.ts'
 import { createKeyedBuckets } from '../core/keyed-buckets.ts'
-import type { Random } from '../core/random.ts'
 import { contentFieldsOf, isJsonRequest, splitTarget } from '../platform/http/request-headers.ts'
 import { createPathRules, type Paths, sendPathRefusal } from '../platform/http/server/path-rules.ts'
 import type { PostHead } from '../platform/http/server/post.ts'
@@ -15,7 +13,7 @@ import { createClientAddress } from '../platform/net/client-address.ts'
 import { peerKey } from '../platform/net/connection-caps.ts'
 import type { ListenerOptions } from '../platform/net/listener.ts'
 import type { ListenerMetrics } from '../platform/net/listener-metrics.ts'
-import type { Logger } from '../platform/telemetry/logger.ts'
+import type { BaseDeps } from '../platform/process/base-deps.ts'
 import type { Accept } from './accept/accept.ts'
 import { type Decoded, decodeText, decodeWire } from './accept/decode.ts'
 import { type Refusal, refuseLimit, retryAfterOf, type TipTerms } from './accept/refusal.ts'
@@ -31,20 +29,18 @@ export type ServerOptions = {
   readonly waitersPerAddressMax: number
 }
 
-export type ServerDeps = ListenerMetrics & {
-  readonly accept: Accept
-  readonly receipts: Receipts
-  readonly terms: TipTerms
-  readonly version: string
-  readonly isHealthy: () => boolean
-  onDenied(refusal: Refusal): void
-  recordRefusal?: ((refusal: Refusal, requestId: string) => void) | undefined
-  onDuplicate(): void
-  readonly log: Logger
-  readonly clock: Clock
-  readonly random: Random
-  readonly docsUrl?: DocsUrl | undefined
-}
+export type ServerDeps = BaseDeps &
+  ListenerMetrics & {
+    readonly accept: Accept
+    readonly receipts: Receipts
+    readonly terms: TipTerms
+    readonly version: string
+    readonly isHealthy: () => boolean
+    onDenied(refusal: Refusal): void
+    recordRefusal?: ((refusal: Refusal, requestId: string) => void) | undefined
+    onDuplicate(): void
+    readonly docsUrl?: DocsUrl | undefined
+  }
 
 const WAIT_SECONDS_MAX = 60
 const WAITERS_RETRY_MS = 1000

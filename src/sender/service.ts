@@ -1,15 +1,13 @@
 import type { KeyObject } from 'node:crypto'
 import type { DocsUrl } from '../contract/errors.ts'
-import type { Clock } from '../core/clock.ts'
 import { messageOf } from '../core/error.ts'
-import type { Random } from '../core/random.ts'
 import { resolveAddress } from '../platform/config/address-ref.ts'
 import { resolveSecret } from '../platform/config/secret-ref.ts'
 import type { AppendFile } from '../platform/files/append.ts'
 import type { ListenerOptions } from '../platform/net/listener.ts'
 import type { ListenerMetrics } from '../platform/net/listener-metrics.ts'
+import type { BaseDeps } from '../platform/process/base-deps.ts'
 import type { Lifecycle } from '../platform/process/lifecycle.ts'
-import type { Logger } from '../platform/telemetry/logger.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import type { RefusalLog } from '../platform/telemetry/refusal-log.ts'
 import type { Upstream } from '../upstreams/started-pool.ts'
@@ -35,7 +33,7 @@ import { createStats, pathsThatTook, type SenderStats } from './receipts/stats.t
 import type { TipLedger } from './tips/ledger.ts'
 import { recordFound, recordReceipt } from './tips/record.ts'
 
-export type SenderDeps = {
+export type SenderDeps = BaseDeps & {
   /** The upstream nodes: for reads of the chain, and as one of the paths. */
   readonly upstream: Upstream
   /** The journal of accepted transactions, read at a restart. Opened with or without `journalSync`. */
@@ -46,9 +44,6 @@ export type SenderDeps = {
   readonly checkThreads: number
   /** The validator identity of QUIC connections to leaders; required when QUIC is enabled. */
   readonly identity?: { readonly publicKey: Uint8Array; readonly privateKey: KeyObject } | undefined
-  readonly log: Logger
-  readonly clock: Clock
-  readonly random: Random
   readonly registry: MetricsRegistry
   readonly lifecycle?: Pick<Lifecycle, 'degraded' | 'recovered'> | undefined
   readonly env: Readonly<Record<string, string | undefined>>

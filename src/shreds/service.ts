@@ -1,8 +1,6 @@
 import type { Access } from '../access/service.ts'
-import type { Clock } from '../core/clock.ts'
-import type { Random } from '../core/random.ts'
+import type { BaseDeps } from '../platform/process/base-deps.ts'
 import type { Lifecycle } from '../platform/process/lifecycle.ts'
-import type { Logger } from '../platform/telemetry/logger.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import { openUdpSocket, ownAddresses } from '../platform/udp/socket.ts'
 import { createChallenger } from './destinations/challenge.ts'
@@ -18,11 +16,8 @@ import { startDelivery } from './report/delivery.ts'
 import { createShredsStatus, type ShredsStatus } from './report/status.ts'
 import { openReportStore } from './report/store.ts'
 
-export type ShredsDeps = {
+export type ShredsDeps = BaseDeps & {
   readonly access: Pick<Access, 'snapshot' | 'onChange'>
-  readonly log: Logger
-  readonly clock: Clock
-  readonly random: Random
   readonly registry: MetricsRegistry
   readonly lifecycle: Pick<Lifecycle, 'degraded' | 'recovered'>
   /** SQLite file of the delivery reports. */

@@ -1,3 +1,4 @@
+import { recordOf } from '../core/record-of.ts'
 import { ChangingLabel } from '../platform/telemetry/changing-label.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import { NODES_MAX } from './options.ts'
@@ -112,7 +113,7 @@ export function upstreamsMetrics(
   const meters = new Map<string, NodeMeter>()
   function meterOf(name: string, isListed: boolean): NodeMeter {
     const at = { upstream: name }
-    const byResult = byName(CALL_RESULTS, (result) => calls.with({ ...at, result }))
+    const byResult = recordOf(CALL_RESULTS, (result) => calls.with({ ...at, result }))
     const took = seconds.with(at)
     const running = inFlight.with(at)
     const states = NODE_STATES.map((one) => ({ one, gauge: state.with({ ...at, state: one }) }))
@@ -125,8 +126,8 @@ export function upstreamsMetrics(
       wsConnections: wsConnections.with(at),
       wsSubscriptions: wsSubscriptions.with(at),
       grpcStreams: grpcStreams.with(at),
-      wsLosses: byName(LOSSES, (reason) => wsLosses.with({ ...at, reason })),
-      grpcLosses: byName(LOSSES, (reason) => grpcLosses.with({ ...at, reason })),
+      wsLosses: recordOf(LOSSES, (reason) => wsLosses.with({ ...at, reason })),
+      grpcLosses: recordOf(LOSSES, (reason) => grpcLosses.with({ ...at, reason })),
       health: isListed
         ? {
             slot: slot.with(at),
@@ -152,7 +153,7 @@ export function upstreamsMetrics(
       upstream.release(node)
       if (upstream.slotOf(node) === -1) meters.delete(node)
     },
-    retries: byName(RETRY_REASONS, (reason) => retries.with({ reason })),
+    retries: recordOf(RETRY_REASONS, (reason) => retries.with({ reason })),
     retriesRefused: counter(
       'sluice_upstreams_retries_refused_total',
       'Retries not made because the retry budget was used up.',
@@ -162,7 +163,3 @@ export function upstreamsMetrics(
 }
 
 const NOTHING_TO_READ: UpstreamsReadings = { allBehind: () => 0, dedicated: () => 0, dedicatedFailing: () => 0 }
-
-function byName<Name extends string, Value>(names: readonly Name[], make: (name: Name) => Value): Record<Name, Value> {
-  return Object.fromEntries(names.map((name) => [name, make(name)])) as Record<Name, Value>
-}

@@ -1,10 +1,8 @@
 import type { NodeUser } from '../contract/products.ts'
-import type { Clock } from '../core/clock.ts'
 import { messageOf, ServiceError } from '../core/error.ts'
-import type { Random } from '../core/random.ts'
 import type { PinnedAddressDeps } from '../platform/net/pinned-address.ts'
+import type { BaseDeps } from '../platform/process/base-deps.ts'
 import type { Lifecycle } from '../platform/process/lifecycle.ts'
-import type { Logger } from '../platform/telemetry/logger.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import { upstreamsMetrics } from './metrics.ts'
 import type { NodeSpec } from './node.ts'
@@ -14,10 +12,7 @@ import { createRetryBudget } from './retry-budget.ts'
 import { type NodeChange, type StartedPool, startPool, type Upstream } from './started-pool.ts'
 import { type NodeStatus, statusOf, unusableStatus } from './status.ts'
 
-export type UpstreamsDeps = {
-  readonly log: Logger
-  readonly clock: Clock
-  readonly random: Random
+export type UpstreamsDeps = BaseDeps & {
   readonly registry: MetricsRegistry
   readonly env: Readonly<Record<string, string | undefined>>
   /** The base of relative paths in secret references. */

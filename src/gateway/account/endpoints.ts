@@ -95,7 +95,8 @@ export function createAccountEndpoints(deps: AccountEndpointsDeps): AccountEndpo
       takesBody: false,
       respond(caller, { requestId }) {
         if (connections.close(caller.subscription.id, id)) return { status: 200, body: { id, closed: true } }
-        return { status: 404, body: { error: 'not-found', request_id: requestId } }
+        const message = 'no open connection of this subscription has this id; GET /v1/connections lists them'
+        return { status: 404, body: { error: 'not-found', message, request_id: requestId } }
       },
     }
   }

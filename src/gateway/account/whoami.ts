@@ -1,7 +1,10 @@
 import type { Caller } from '../../access/authorize.ts'
+import { pendingId } from '../../access/provisioning/destinations.ts'
 import type { Access } from '../../access/service.ts'
+import type { Destination } from '../../access/store/model.ts'
+import { printAddressPort } from '../../platform/net/ip-range.ts'
 
-/** A subscription for its owner: plan, limits, usage, open connections, and the names of its dedicated nodes. No secret, no node address. */
+/** A subscription for its owner: plan, limits, usage, open connections, the destination of its shreds, and the names of its dedicated nodes. No secret, no node address. */
 export function whoami(access: Pick<Access, 'quota' | 'permits' | 'snapshot'>, caller: Caller, nowMs: number): object {
   const { subscription, limits } = caller
   const quota = access.quota(caller)
@@ -11,6 +14,7 @@ export function whoami(access: Pick<Access, 'quota' | 'permits' | 'snapshot'>, c
     plan: subscription.plan,
     products: subscription.products,
     ...(subscription.products.includes('dedicated-node') ? { dedicated_nodes: nodesOf(access, subscription.id) } : {}),
+    ...(subscription.products.includes('shreds-raw') ? { shreds: shredsOf(access, subscription.id) } : {}),
     valid_until: subscription.validUntil === null ? null : new Date(subscription.validUntil).toISOString(),
     limits: { ...others, methods: Object.entries(methods).map(([method, limit]) => ({ method, ...limit })) },
     budget: {
@@ -21,10 +25,30 @@ export function whoami(access: Pick<Access, 'quota' | 'permits' | 'snapshot'>, c
     month: {
       limit: quota.month.limit,
       used: quota.month.used,
-      resets_at: new Date(nowMs + quota.month.resetMs).toISOString(),
+      resets_at: new Date(roundToSecond(nowMs + quota.month.resetMs)).toISOString(),
     },
     open: access.permits.taken(subscription.id),
   }
+}
+
+/** The quota reads its clock a little earlier than the response, and a month begins at a whole second. */
+function roundToSecond(unixMs: number): number {
+  return Math.round(unixMs / 1000) * 1000
+}
+
+function shredsOf(access: Pick<Access, 'snapshot'>, subscriptionId: string): object {
+  const snapshot = access.snapshot()
+  const current = snapshot.destination(subscriptionId)
+  const pending = snapshot.destination(pendingId(subscriptionId))
+  return {
+    destination: current === undefined ? null : destinationOf(current),
+    // A challenge that is no longer open is kept as a paused one.
+    pending: pending === undefined || pending.paused ? null : destinationOf(pending),
+  }
+}
+
+function destinationOf({ ip, port, proof, paused }: Destination): object {
+  return { address: printAddressPort(ip, port), verified: proof !== 'unproven', paused }
 }
 
 function nodesOf(access: Pick<Access, 'snapshot'>, subscriptionId: string): { readonly name: string }[] {

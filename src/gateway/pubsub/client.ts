@@ -93,7 +93,7 @@ export function serveWsClient(connection: WsConnection, handshake: WsHandshake, 
   }
 
   async function onMessage(text: string): Promise<void> {
-    const body = readRpcBody(text, { batchItems: caller.limits.batchItems })
+    const body = readRpcBody(text, { batchItems: caller.limits.batchItems }, request)
     if (body.kind === 'refused') {
       if (takeFree()) connection.send(body.response)
       return

@@ -8,8 +8,6 @@ import type { Access } from '../../access/service.ts'
 import type { DocsUrl } from '../../contract/errors.ts'
 import type { NodeUser } from '../../contract/products.ts'
 import { versionHeaders } from '../../contract/versions.ts'
-import type { Clock } from '../../core/clock.ts'
-import type { Random } from '../../core/random.ts'
 import { splitTarget } from '../../platform/http/request-headers.ts'
 import type { ResponseBudget } from '../../platform/http/response-budget.ts'
 import { sendJson, sendRaw } from '../../platform/http/server/reply.ts'
@@ -17,7 +15,7 @@ import { requestIdOf } from '../../platform/http/server/request-id.ts'
 import { startHttpServer } from '../../platform/http/server/server.ts'
 import type { ListenerOptions } from '../../platform/net/listener.ts'
 import type { ListenerMetrics } from '../../platform/net/listener-metrics.ts'
-import type { Logger } from '../../platform/telemetry/logger.ts'
+import type { BaseDeps } from '../../platform/process/base-deps.ts'
 import type { RefusalLog } from '../../platform/telemetry/refusal-log.ts'
 import { WsCloseCode } from '../../platform/ws/connection.ts'
 import { createWsServer, type WsRefusal } from '../../platform/ws/server.ts'
@@ -49,20 +47,18 @@ export type WsServerOptions = {
   readonly pingMs?: number
 }
 
-export type WsServerDeps = ListenerMetrics & {
-  readonly access: Access
-  readonly upstreams: Upstreams
-  readonly forward: Forward
-  readonly budget: ResponseBudget
-  readonly connections: Connections
-  readonly tarpit: AuthTarpit
-  readonly metrics: Pick<BundleMetrics, 'ws' | 'gapsReported'>
-  readonly log: Logger
-  readonly clock: Clock
-  readonly random: Random
-  readonly docsUrl?: DocsUrl | undefined
-  readonly refusals?: RefusalLog | undefined
-}
+export type WsServerDeps = BaseDeps &
+  ListenerMetrics & {
+    readonly access: Access
+    readonly upstreams: Upstreams
+    readonly forward: Forward
+    readonly budget: ResponseBudget
+    readonly connections: Connections
+    readonly tarpit: AuthTarpit
+    readonly metrics: Pick<BundleMetrics, 'ws' | 'gapsReported'>
+    readonly docsUrl?: DocsUrl | undefined
+    readonly refusals?: RefusalLog | undefined
+  }
 
 export type WsServer = AsyncDisposable & {
   readonly address: { readonly host: string; readonly port: number }
@@ -75,7 +71,7 @@ export type WsServer = AsyncDisposable & {
 }
 
 /** The limit of a node, for one frame and for one message. */
-const MESSAGE_BYTES_MAX = 4096
+export const MESSAGE_BYTES_MAX = 4096
 /** How often tokens are checked for expiry; a change of the store is seen at once. */
 const RENEW_MS = 2000
 /** Connections are closed over this time at a shutdown (robustness.md, fault F11). */

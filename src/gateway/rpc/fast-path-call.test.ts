@@ -87,7 +87,7 @@ function assertSame(text: string, isFastPath: boolean | undefined): void {
   const found = read(text)
   if (isFastPath !== undefined) assert.equal(found !== undefined, isFastPath)
   if (found === undefined) return
-  const complete = readRpcBody(text, { batchItems: 10 })
+  const complete = readRpcBody(text, { batchItems: 10 }, { requestId: '' })
   assert(complete.kind === 'calls' && !complete.batch)
   assert.deepEqual(complete.items, [{ call: found.call }])
   assert(isFastPathId(found.call.id))

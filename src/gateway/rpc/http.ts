@@ -11,7 +11,15 @@ import type { HttpResponse, PostHandler, PostHead, Responder } from '../../platf
 import { givenRequestId } from '../../platform/http/server/request-id.ts'
 import type { RefusalLog } from '../../platform/telemetry/refusal-log.ts'
 import type { ListenerMeter } from '../metrics.ts'
-import { type Refusal, recordRefusals, refuseHeldBytes, refuseMediaType, refuseRatio, refuseSize } from '../refusal.ts'
+import {
+  type RefusableRequest,
+  type Refusal,
+  recordRefusals,
+  refuseHeldBytes,
+  refuseMediaType,
+  refuseRatio,
+  refuseSize,
+} from '../refusal.ts'
 import { refuse } from './http-response.ts'
 import { encodeResponse } from './response-encoding.ts'
 import type { Rpc } from './rpc.ts'
@@ -46,7 +54,8 @@ export function createRpcPosts(
       const request = { headers: head.headers, target: head.target, requestId, connection, docsUrl, onRefused }
       const caller = rpc.authenticate(request, reading.presented, nowMs)
       if (!caller.ok) return { requestId, response: caller.response }
-      if (reading.fault !== undefined) return { requestId, response: refuseContent(reading.fault, requestId) }
+      if (reading.fault !== undefined)
+        return { requestId, response: refuseContent(reading.fault, { requestId, docsUrl }) }
       const post = new RpcPost(deps, caller, requestId, connection, reading)
       return (head.bodyBytes ?? 0) > post.bodyBytesMax ? { requestId, response: post.tooLarge() } : post
     },
@@ -143,9 +152,9 @@ class RpcPost implements Responder {
 const NOTHING = Buffer.alloc(0)
 
 /** RFC 9110 section 15.5.16: a refused encoding names those that are accepted. */
-function refuseContent(fault: ContentFault, requestId: string): HttpResponse {
-  if (fault === 'type') return refuse(refuseMediaType(JSON_REQUIRED), { requestId })
-  const response = refuse(refuseMediaType('Content-Encoding: only gzip is supported'), { requestId })
+function refuseContent(fault: ContentFault, request: RefusableRequest): HttpResponse {
+  if (fault === 'type') return refuse(refuseMediaType(JSON_REQUIRED), request)
+  const response = refuse(refuseMediaType('Content-Encoding: only gzip is supported'), request)
   return { ...response, headers: { ...response.headers, 'accept-encoding': 'gzip' } }
 }
 

@@ -1,10 +1,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { ERRORS } from '../../contract/errors.ts'
 import { type RpcCall, writeCall } from '../../solana/json/json-rpc.ts'
 import { isFastPathId, readRpcBody } from './request.ts'
 
-const read = (text: string) => readRpcBody(text, { batchItems: 3 })
-const INVALID = (id: string) => `{"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid request"},"id":${id}}`
+const REQUEST = { requestId: 'req', docsUrl: (code: string) => `https://rpc.example.net/docs/errors/${code}` }
+const read = (text: string) => readRpcBody(text, { batchItems: 3 }, REQUEST)
+
+/** What a customer can act on: the way out, the id to report and the page of the error. */
+function refusal(code: 'parse-error' | 'invalid-request', id: string): string {
+  const { jsonRpc, sentence, fix } = ERRORS[code]
+  const data = { fix, request_id: 'req', docs_url: `https://rpc.example.net/docs/errors/${code}` }
+  return `{"jsonrpc":"2.0","error":${JSON.stringify({ code: jsonRpc, message: sentence, data })},"id":${id}}`
+}
 
 function callOf(text: string): RpcCall {
   const body = read(text)
@@ -46,21 +54,20 @@ test('refuses an invalid item with -32600 and its id where that is valid', () =>
   ]
   for (const [text, id] of cases) {
     const body = read(text)
-    assert.deepEqual(body, { kind: 'calls', batch: false, items: [{ refusal: INVALID(id) }] }, text)
+    assert.deepEqual(body, { kind: 'calls', batch: false, items: [{ refusal: refusal('invalid-request', id) }] }, text)
   }
 })
 
 test('refuses malformed bodies with -32700, an empty batch with -32600, and a batch over batchItems', () => {
-  const parseError = '{"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error"},"id":null}'
   for (const text of [
     '',
     '{',
     '{"jsonrpc": "2.0", "method": "foobar, "params": "bar", "baz]',
     `${'['.repeat(33)}${']'.repeat(33)}`,
   ]) {
-    assert.deepEqual(read(text), { kind: 'refused', response: parseError }, text)
+    assert.deepEqual(read(text), { kind: 'refused', response: refusal('parse-error', 'null') }, text)
   }
-  assert.deepEqual(read('[]'), { kind: 'refused', response: INVALID('null') })
+  assert.deepEqual(read('[]'), { kind: 'refused', response: refusal('invalid-request', 'null') })
   assert.deepEqual(read('[1,2,3,4]'), { kind: 'too-many', limit: 3 })
   const mixed = read('[1, {"jsonrpc":"2.0","method":"a","id":9}, {"jsonrpc":"2.0","method":"b"}]')
   assert.ok(mixed.kind === 'calls' && mixed.batch)

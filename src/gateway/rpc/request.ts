@@ -1,6 +1,6 @@
 import { ERRORS } from '../../contract/errors.ts'
-import { type RpcCall, readCalls, writeError } from '../../solana/json/json-rpc.ts'
-import type { RefusableRequest } from '../refusal.ts'
+import { type RpcCall, readCalls } from '../../solana/json/json-rpc.ts'
+import { errorResponse, type RefusableRequest } from '../refusal.ts'
 
 export type RpcRequest = RefusableRequest & {
   /** Identifies the client: the slot it sees never goes back. */
@@ -19,12 +19,12 @@ export type RpcBody =
   | { readonly kind: 'too-many'; readonly limit: number }
 
 /** Splits a body into its calls. The gateway follows the JSON-RPC 2.0 specification, not a particular node. */
-export function readRpcBody(text: string, limits: { readonly batchItems: number }): RpcBody {
+export function readRpcBody(text: string, limits: { readonly batchItems: number }, request: RefusableRequest): RpcBody {
   const body = readCalls(text, { depthMax: JSON_DEPTH_MAX, batchItemsMax: limits.batchItems })
   if (body.kind === 'batch-too-long') return { kind: 'too-many', limit: limits.batchItems }
-  if (body.kind !== 'calls') return { kind: 'refused', response: refusal(body.kind, 'null') }
+  if (body.kind !== 'calls') return { kind: 'refused', response: refuseBody(body.kind, request) }
   const items = body.items.map((item) =>
-    'call' in item ? item : { refusal: refusal('invalid-request', item.invalidId) },
+    'call' in item ? item : { refusal: refuseBody('invalid-request', request, item.invalidId) },
   )
   return { kind: 'calls', batch: body.batch, items }
 }
@@ -37,10 +37,8 @@ export function isFastPathId(id: string): boolean {
   return FAST_PATH_ID.test(id)
 }
 
-/** The refusal of a body that is not UTF-8, and so no JSON. Decoded anyway it would be forwarded with replacement characters. */
-export const PARSE_ERROR = refusal('parse-error', 'null')
-
-function refusal(code: 'parse-error' | 'invalid-request', id: string): string {
-  const { jsonRpc, sentence } = ERRORS[code]
-  return writeError(id, { code: jsonRpc, message: sentence })
+/** The refusal of what is no JSON or no call, with the message of the JSON-RPC 2.0 specification. */
+export function refuseBody(code: 'parse-error' | 'invalid-request', request: RefusableRequest, id = 'null'): string {
+  const { sentence, fix } = ERRORS[code]
+  return errorResponse({ code, message: sentence, data: { fix } }, request, id)
 }

@@ -26,7 +26,7 @@ import { createForwardBatch } from './batch.ts'
 import { readFastPathCall } from './fast-path-call.ts'
 import type { Forward } from './forward.ts'
 import { budgetHeaders, ForwardedResponse, jsonHeaders, refuse } from './http-response.ts'
-import { isFastPathId, PARSE_ERROR, type RpcItem, type RpcRequest, readRpcBody } from './request.ts'
+import { isFastPathId, type RpcItem, type RpcRequest, readRpcBody, refuseBody } from './request.ts'
 import { replaceId, replaceIdInStream } from './response-id.ts'
 
 export type RpcDeps = {
@@ -80,8 +80,9 @@ export function createRpc({ access, forward, clock, meter, tarpit, budget }: Rpc
         const { call, text } = fast
         return forwardCall(request, caller, call, { text, id: call.id, bodyBytes: text.length }, responder)
       }
-      if (!isUtf8(bytes)) return responder.respond(freeResponse(caller, PARSE_ERROR))
-      const body = readRpcBody(bytes.toString('utf8'), caller.limits)
+      // Decoded anyway, other bytes than UTF-8 would be forwarded with replacement characters.
+      if (!isUtf8(bytes)) return responder.respond(freeResponse(caller, refuseBody('parse-error', request)))
+      const body = readRpcBody(bytes.toString('utf8'), caller.limits, request)
       if (body.kind === 'refused') return responder.respond(freeResponse(caller, body.response))
       if (body.kind === 'too-many') {
         meter.refused('batchItems', { subscription: caller.subscription.id, code: 'too-large' })

@@ -5,6 +5,7 @@ import type { Decoded } from './decode.ts'
 export type RefusalCode =
   | 'invalid-params'
   | 'method-not-found'
+  | 'parse-error'
   | 'invalid-request'
   | 'signature-invalid'
   | 'signature-count'
@@ -136,7 +137,13 @@ export function refuseBatch(size: number): Refusal {
   }
 }
 
-export function refusePlain(code: 'signature-invalid' | 'no-path' | 'method-not-found' | 'invalid-request'): Refusal {
+/** What is no JSON or no call, with the message of the JSON-RPC 2.0 specification. */
+export function refuseBody(code: 'parse-error' | 'invalid-request'): Refusal {
+  const { sentence, fix } = ERRORS[code]
+  return { code, message: sentence, data: { fix } }
+}
+
+export function refusePlain(code: 'signature-invalid' | 'no-path' | 'method-not-found'): Refusal {
   return { code, message: ERRORS[code].sentence, data: {} }
 }
 

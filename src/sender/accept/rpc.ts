@@ -6,6 +6,7 @@ import {
   errorOf,
   type Refusal,
   refuseBatch,
+  refuseBody,
   refuseBundles,
   refusePlain,
   retryAfterOf,
@@ -49,8 +50,7 @@ export function createRpc(deps: RpcDeps): (body: string, caller: Caller) => Soon
         const { text = '' } = refused('null', refuseBatch(BATCH_MAX), caller)
         return { status: ERRORS['too-large'].http, body: text }
       }
-      const { jsonRpc, sentence } = ERRORS[body.kind]
-      return { status: 200, body: writeError('null', { code: jsonRpc, message: sentence }) }
+      return join([refused('null', refuseBody(body.kind), caller)], false)
     }
     if (!body.batch) {
       return after(respond(body.items[0] as CheckedItem, caller), (responded) => join([responded], false))
@@ -62,9 +62,7 @@ export function createRpc(deps: RpcDeps): (body: string, caller: Caller) => Soon
     if ('invalidId' in item) {
       const { invalidId: id } = item
       const refusal = deps.takeRead(caller.address)
-      if (refusal !== undefined) return refused(id, refusal, caller)
-      const { jsonRpc, sentence } = ERRORS['invalid-request']
-      return { text: writeError(id, { code: jsonRpc, message: sentence }) }
+      return refused(id, refusal ?? refuseBody('invalid-request'), caller)
     }
     const { method, paramsText, id = 'null' } = item.call
     return after(call(method, paramsText, caller), (outcome) => {

@@ -1,9 +1,7 @@
 import { BoundedQueue } from '../../core/bounded-queue.ts'
-import type { Clock } from '../../core/clock.ts'
-import type { Random } from '../../core/random.ts'
+import type { BaseDeps } from '../../platform/process/base-deps.ts'
 import { type InstanceEvents, type Supervised, supervise } from '../../platform/process/supervise.ts'
 import { startWorker, type WorkerThread } from '../../platform/process/worker.ts'
-import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { ParsedTransaction } from '../../solana/transaction/types.ts'
 import { verifyAsync } from './verify.ts'
 import type { FromVerifier, ToVerifier } from './verify-thread.ts'
@@ -32,10 +30,7 @@ export type Verifiers = AsyncDisposable & {
   readonly threads: number
 }
 
-export type VerifiersDeps = {
-  readonly clock: Clock
-  readonly random: Random
-  readonly log: Logger
+export type VerifiersDeps = BaseDeps & {
   /** The file of the threads; tests pass one that can die. */
   readonly entry?: URL
 }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { SKEW_MS } from '../../access/authorize.ts'
 import { CHALLENGE_MS } from '../../access/provisioning/destinations.ts'
 import type { Destination, Subscription } from '../../access/store/model.ts'
+import { SKEW_MS } from '../../access/validity.ts'
 import { type Candidate, candidatesOf, type DestinationsSnapshot, decideLeases, type LeaseRefusal } from './leases.ts'
 import type { DestinationRules } from './rules.ts'
 

@@ -1,7 +1,7 @@
-import { SKEW_MS } from '../../access/authorize.ts'
 import { isOpenChallenge, pendingId } from '../../access/provisioning/destinations.ts'
 import type { AccessSnapshot } from '../../access/snapshot/snapshot.ts'
 import type { Customer, Destination, Subscription } from '../../access/store/model.ts'
+import { SKEW_MS } from '../../access/validity.ts'
 import type { Lease } from '../relay/protocol.ts'
 import { type DestinationRefusal, type DestinationRules, refusalOf } from './rules.ts'
 

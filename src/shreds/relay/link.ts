@@ -1,15 +1,10 @@
-import type { Clock } from '../../core/clock.ts'
 import { ServiceError } from '../../core/error.ts'
-import type { Random } from '../../core/random.ts'
+import type { BaseDeps } from '../../platform/process/base-deps.ts'
 import { type InstanceEvents, supervise } from '../../platform/process/supervise.ts'
 import { startWorker, type WorkerThread } from '../../platform/process/worker.ts'
-import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { FromRelay, RelayOptions, RelayReport, ToRelay } from './protocol.ts'
 
-export type RelayLinkDeps = {
-  readonly clock: Clock
-  readonly random: Random
-  readonly log: Logger
+export type RelayLinkDeps = BaseDeps & {
   onReport(report: RelayReport): void
   onState(isUp: boolean): void
 }

@@ -1,5 +1,6 @@
+import { recordOf } from '../../core/record-of.ts'
 import { CELL_BYTES, type PacketArena } from '../../platform/udp/port.ts'
-import { createShredHead, SHRED_FAULTS, type ShredFault, scanShred } from '../../solana/shred/shred.ts'
+import { createShredHead, SHRED_FAULTS, scanShred } from '../../solana/shred/shred.ts'
 import { createDedupe } from './dedupe.ts'
 import type { Batch } from './fan-out.ts'
 import { DROP_REASONS, type DropReason, type RelayCounts, type RelayOptions } from './protocol.ts'
@@ -108,7 +109,7 @@ export function newRelayCounts(): RelayCounts {
     received: 0,
     relayed: 0,
     unchecked: 0,
-    dropped: Object.fromEntries(DROP_REASONS.map((reason) => [reason, 0])) as Record<DropReason, number>,
-    faults: Object.fromEntries(SHRED_FAULTS.map((fault) => [fault, 0])) as Record<ShredFault, number>,
+    dropped: recordOf(DROP_REASONS, () => 0),
+    faults: recordOf(SHRED_FAULTS, () => 0),
   }
 }

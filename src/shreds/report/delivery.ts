@@ -1,8 +1,9 @@
 import type { Clock } from '../../core/clock.ts'
 import { messageOf } from '../../core/error.ts'
+import { recordOf } from '../../core/record-of.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { DestinationReport } from '../relay/protocol.ts'
-import type { DeliveryRow, ReportStore } from './store.ts'
+import { type DeliveryRow, type ReportStore, SUM_NAMES } from './store.ts'
 
 /** Sums deliveries per subscription and hour, and writes them to the report store every FLUSH_MS. */
 export type Delivery = AsyncDisposable & {
@@ -126,19 +127,9 @@ function sumOf(a: DeliveryRow, b: DeliveryRow): DeliveryRow {
   const least = (x: number | null, y: number | null) => (x === null ? y : y === null ? x : Math.min(x, y))
   const most = (x: number | null, y: number | null) => (x === null ? y : y === null ? x : Math.max(x, y))
   return {
-    hour: a.hour,
-    subscriptionId: a.subscriptionId,
-    packets: a.packets + b.packets,
-    bytes: a.bytes + b.bytes,
-    unsentRate: a.unsentRate + b.unsentRate,
-    unsentTotalRate: a.unsentTotalRate + b.unsentTotalRate,
-    unsentBuffer: a.unsentBuffer + b.unsentBuffer,
-    unsentPaused: a.unsentPaused + b.unsentPaused,
-    unsentError: a.unsentError + b.unsentError,
-    refusals: a.refusals + b.refusals,
-    slots: a.slots + b.slots,
+    ...a,
+    ...recordOf(SUM_NAMES, (name) => a[name] + b[name]),
     firstSlot: least(a.firstSlot, b.firstSlot),
     lastSlot: most(a.lastSlot, b.lastSlot),
-    duplicates: a.duplicates + b.duplicates,
   }
 }

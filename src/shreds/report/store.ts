@@ -1,25 +1,32 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Random } from '../../core/random.ts'
+import { recordOf } from '../../core/record-of.ts'
 import type { SqlRow, SqlValue } from '../../platform/db/sql.ts'
 import { createSqliteFile, openSqlite } from '../../platform/db/sqlite.ts'
 
+/** What is summed, by field of a row, and its column. */
+const SUM_COLUMNS = {
+  packets: 'packets',
+  bytes: 'bytes',
+  unsentRate: 'unsent_rate',
+  unsentTotalRate: 'unsent_total_rate',
+  unsentBuffer: 'unsent_buffer',
+  unsentPaused: 'unsent_paused',
+  unsentError: 'unsent_error',
+  refusals: 'refusals',
+  slots: 'slots',
+  duplicates: 'duplicates',
+} as const
+type SumName = keyof typeof SUM_COLUMNS
+export const SUM_NAMES = Object.keys(SUM_COLUMNS) as SumName[]
+
 /** What one subscription was sent in one hour. */
-export type DeliveryRow = {
+export type DeliveryRow = Readonly<Record<SumName, number>> & {
   readonly subscriptionId: string
   /** Start of the hour, unix ms. */
   readonly hour: number
-  readonly packets: number
-  readonly bytes: number
-  readonly unsentRate: number
-  readonly unsentTotalRate: number
-  readonly unsentBuffer: number
-  readonly unsentPaused: number
-  readonly unsentError: number
-  readonly refusals: number
-  readonly slots: number
   readonly firstSlot: number | null
   readonly lastSlot: number | null
-  readonly duplicates: number
 }
 
 /** Delivery reports by hour, in a SQLite file of the state folder. */
@@ -30,18 +37,7 @@ export type ReportStore = AsyncDisposable & {
   prune(beforeMs: number): Promise<void>
 }
 
-const SUMS = [
-  'packets',
-  'bytes',
-  'unsent_rate',
-  'unsent_total_rate',
-  'unsent_buffer',
-  'unsent_paused',
-  'unsent_error',
-  'refusals',
-  'slots',
-  'duplicates',
-] as const
+const SUMS = Object.values(SUM_COLUMNS)
 const COLUMNS = ['hour', 'subscription_id', 'first_slot', 'last_slot', ...SUMS]
 
 const CREATE = `CREATE TABLE delivery (
@@ -80,40 +76,16 @@ export async function openReportStore(
 }
 
 function valuesOf(row: DeliveryRow): SqlValue[] {
-  return [
-    row.hour,
-    row.subscriptionId,
-    row.firstSlot,
-    row.lastSlot,
-    row.packets,
-    row.bytes,
-    row.unsentRate,
-    row.unsentTotalRate,
-    row.unsentBuffer,
-    row.unsentPaused,
-    row.unsentError,
-    row.refusals,
-    row.slots,
-    row.duplicates,
-  ]
+  return [row.hour, row.subscriptionId, row.firstSlot, row.lastSlot, ...SUM_NAMES.map((name) => row[name])]
 }
 
-function rowOf(row: SqlRow): DeliveryRow {
-  const number = (at: number): number => Number(row[at] ?? 0)
+function rowOf([hour, subscriptionId, firstSlot, lastSlot, ...sums]: SqlRow): DeliveryRow {
+  const slotOf = (value: SqlValue | undefined) => (value === null ? null : Number(value ?? 0))
   return {
-    hour: number(0),
-    subscriptionId: String(row[1]),
-    firstSlot: row[2] === null ? null : number(2),
-    lastSlot: row[3] === null ? null : number(3),
-    packets: number(4),
-    bytes: number(5),
-    unsentRate: number(6),
-    unsentTotalRate: number(7),
-    unsentBuffer: number(8),
-    unsentPaused: number(9),
-    unsentError: number(10),
-    refusals: number(11),
-    slots: number(12),
-    duplicates: number(13),
+    hour: Number(hour ?? 0),
+    subscriptionId: String(subscriptionId),
+    firstSlot: slotOf(firstSlot),
+    lastSlot: slotOf(lastSlot),
+    ...recordOf(SUM_NAMES, (_name, at) => Number(sums[at] ?? 0)),
   }
 }

@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { whoamiRecord } from '../../contract/schemas/customer.ts'
+import { whoami } from './whoami.ts'
+
+function show({ nowMs = 0, month = {}, products = ['bundle'], destinations = {} }: Partial<World>): Shown {
+  const access = {
+    quota: () => ({ limit: 10, remaining: 10, resetMs: 0, month: { limit: null, used: 7, resetMs: 5000, ...month } }),
+    permits: { taken: () => ({}) },
+    snapshot: () => ({ destination: (id: string) => destinations[id] }),
+  }
+  const caller = { subscription: { id: 'sub_1', name: 'a', products, validUntil: null }, limits: { methods: {} } }
+  return whoami(access as never, caller as never, nowMs) as Shown
+}
+
+type World = { nowMs: number; month: object; products: string[]; destinations: Record<string, object> }
+type Shown = { month: { resets_at: string }; shreds?: unknown }
+
+test('the month resets at a whole second, although quota and wall clock are read at different times', () => {
+  const nextMonth = Date.UTC(2026, 11)
+  for (const nowMs of [nextMonth - 5054, nextMonth - 5000, nextMonth - 4999]) {
+    assert.equal(show({ nowMs }).month.resets_at, '2026-12-01T00:00:00.000Z')
+  }
+})
+
+test('shows the destination of shreds, and whether it is verified', () => {
+  const products = ['bundle', 'shreds-raw']
+  const current = { ip: '192.0.2.7', port: 20001, proof: 'unproven', paused: false }
+  const next = { ip: '2001:db8::1', port: 20002, proof: 'unproven', paused: false }
+  const shredsOf = (destinations: World['destinations']) =>
+    whoamiRecord.shape.shreds.parse(show({ products, destinations }).shreds)
+  assert.deepEqual(shredsOf({}), { destination: null, pending: null })
+  assert.deepEqual(shredsOf({ sub_1: current }), {
+    destination: { address: '192.0.2.7:20001', verified: false, paused: false },
+    pending: null,
+  })
+  assert.deepEqual(shredsOf({ sub_1: { ...current, proof: 'proven' }, 'sub_1/pending': next }), {
+    destination: { address: '192.0.2.7:20001', verified: true, paused: false },
+    pending: { address: '[2001:db8::1]:20002', verified: false, paused: false },
+  })
+  const closed = { sub_1: { ...current, proof: 'vouched' }, 'sub_1/pending': { ...next, paused: true } }
+  assert.equal(shredsOf(closed)?.pending, null)
+  assert.equal(show({}).shreds, undefined)
+})
