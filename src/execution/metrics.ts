@@ -31,6 +31,7 @@ export type ExecutionReadings = {
   blocksHeld(): number
   heldRange(): { from: number; to: number } | undefined
   archive(): { blocks: number; bytes: number; skipped: number }
+  history(): { blocks: number; bytes: number; failures: number }
   readonly rpc: RpcReadings
 }
 
@@ -83,6 +84,11 @@ export function executionMetrics(registry: MetricsRegistry) {
     'Blocks that were not written to disk, because the disk failed or was too slow.',
     { read: () => read.archive().skipped },
   )
+  gauge('history_blocks', 'Proposals in the history.', () => read.history().blocks)
+  gauge('history_bytes', 'Bytes of the history on disk.', () => read.history().bytes)
+  registry.counter('sluice_execution_history_failures_total', 'Writes of the history to disk that failed.', {
+    read: () => read.history().failures,
+  })
   gauge('rpc_requests', 'Requests of POST / that are queued, in progress or being sent.', () => read.rpc.requests())
   gauge('rpc_unread_bytes', 'Bytes of responses of POST / that clients have not read yet.', () =>
     read.rpc.unreadBytes(),
@@ -168,5 +174,6 @@ const NOTHING_TO_READ: ExecutionReadings = {
   blocksHeld: () => 0,
   heldRange: () => undefined,
   archive: () => ({ blocks: 0, bytes: 0, skipped: 0 }),
+  history: () => ({ blocks: 0, bytes: 0, failures: 0 }),
   rpc: { requests: () => 0, unreadBytes: () => 0, renderedBytes: () => 0 },
 }

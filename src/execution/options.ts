@@ -103,6 +103,14 @@ export const executionOptions = z.strictObject({
       .default(512 * MIB)
       .describe('The same in bytes, compressed; the lower limit applies.'),
   }),
+  history: section('The history of GET /v1/history: an hour of seconds, the last blocks, incidents.', {
+    blocksMax: integer(16, 2048)
+      .default(512)
+      .describe('Blocks in the history, proposals that were abandoned included. Each takes about 10 KiB of memory.'),
+    diskBytesMax: integer(0, 1024 * MIB)
+      .default(16 * MIB)
+      .describe('Bytes of the history on disk, over restarts; 0 keeps none there.'),
+  }),
   corsOrigins: originsOption('Origins of web pages that may call POST /. Reads are open to any origin.'),
   work: section(
     'Work budget of each client. A unit is 0.1 to 0.3 ms: a call costs 1, a block searched for logs 1, each 4 KiB of a response 1.',

@@ -2,15 +2,13 @@ import type { Access } from '../access/service.ts'
 import type { DocsUrl } from '../contract/errors.ts'
 import { isExecutionMetric } from '../contract/execution-routes.ts'
 import { AVAILABLE_FILTERS } from '../contract/stream-events.ts'
-import type { Clock } from '../core/clock.ts'
-import type { Random } from '../core/random.ts'
 import type { StaticFiles } from '../platform/http/server/static-file.ts'
 import { createClientAddress } from '../platform/net/client-address.ts'
 import type { ListenerOptions } from '../platform/net/listener.ts'
 import type { ListenerMetrics } from '../platform/net/listener-metrics.ts'
+import type { BaseDeps } from '../platform/process/base-deps.ts'
 import type { Lifecycle } from '../platform/process/lifecycle.ts'
 import { processTimeMs } from '../platform/process/worker.ts'
-import type { Logger } from '../platform/telemetry/logger.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import type { RefusalLog } from '../platform/telemetry/refusal-log.ts'
 import { createCrossOrigin } from './api/cross-origin.ts'
@@ -18,6 +16,8 @@ import { startHttpEndpoint } from './api/http.ts'
 import { Views } from './api/views.ts'
 import { createWorkBudget } from './api/work-budget.ts'
 import type { BlockArchive } from './archive/archive.ts'
+import { createHistoryDocument } from './history/document.ts'
+import type { History } from './history/history.ts'
 import type { ExecutionMetrics } from './metrics.ts'
 import type { ExecutionOptions } from './options.ts'
 import { BlockStore } from './rpc/block-store.ts'
@@ -34,35 +34,47 @@ import { createWsEndpoint, type WsServerOptions } from './stream/ws.ts'
 
 export type ExecutionSettings = Omit<
   ExecutionOptions,
-  'enabled' | 'listen' | 'tls' | 'plaintext' | 'publicUrl' | 'ring' | 'ringStart' | 'ringRead' | 'node' | 'simulated'
+  | 'enabled'
+  | 'listen'
+  | 'tls'
+  | 'plaintext'
+  | 'publicUrl'
+  | 'ring'
+  | 'ringStart'
+  | 'ringRead'
+  | 'node'
+  | 'simulated'
+  | 'history'
 > & {
   readonly listen: ListenerOptions
   readonly ws?: Pick<WsServerOptions, 'countsLoopback'>
 }
 
-export type ExecutionDeps = ListenerMetrics & {
-  readonly log: Logger
-  readonly clock: Clock
-  readonly random: Random
-  readonly version: string
-  readonly registry: Pick<MetricsRegistry, 'text' | 'contentType'>
-  readonly metrics: ExecutionMetrics
-  readonly access: Access
-  readonly seqStore: SeqStore
-  /** Outlives the service. */
-  readonly lastEvent: LastEvent
-  readonly lifecycle: Pick<Lifecycle, 'degraded' | 'recovered'>
-  readonly startSource: StartSource
-  /** Blocks on disk; without it JSON-RPC has those in memory only. */
-  readonly archive?: BlockArchive | undefined
-  readonly refusals?: RefusalLog | undefined
-  /** Files of the dashboard. */
-  readonly page?: StaticFiles | undefined
-  /** Served under `/docs`. */
-  readonly documents?: StaticFiles | undefined
-  /** Pages of errors; errors have no `docs_url` where it is missing. */
-  readonly docsUrl?: DocsUrl | undefined
-}
+export type ExecutionDeps = BaseDeps &
+  ListenerMetrics & {
+    readonly version: string
+    readonly registry: Pick<MetricsRegistry, 'text' | 'contentType'>
+    readonly metrics: ExecutionMetrics
+    readonly access: Access
+    readonly seqStore: SeqStore
+    /** Outlives the service. */
+    readonly lastEvent: LastEvent
+    readonly lifecycle: Pick<Lifecycle, 'degraded' | 'recovered'>
+    readonly startSource: StartSource
+    /** Blocks on disk; without it JSON-RPC has those in memory only. */
+    readonly archive?: BlockArchive | undefined
+    /** Outlives the service. */
+    readonly history: History
+    /** Names of contracts by address. */
+    readonly names?: ReadonlyMap<string, string> | undefined
+    readonly refusals?: RefusalLog | undefined
+    /** Files of the dashboard. */
+    readonly page?: StaticFiles | undefined
+    /** Served under `/docs`. */
+    readonly documents?: StaticFiles | undefined
+    /** Pages of errors; errors have no `docs_url` where it is missing. */
+    readonly docsUrl?: DocsUrl | undefined
+  }
 
 export type Execution = AsyncDisposable & {
   readonly address: { readonly host: string; readonly port: number }
@@ -81,7 +93,7 @@ const END_MS = 5000
 
 /** Reads a source of events, keeps views of it, publishes the stream, and serves WebSocket, REST, JSON-RPC and the page. */
 export async function startExecution(options: ExecutionSettings, deps: ExecutionDeps): Promise<Execution> {
-  const { clock, metrics, access, archive } = deps
+  const { clock, metrics, access, archive, history } = deps
   const log = deps.log.child({ part: 'execution' })
   await using opening = new AsyncDisposableStack()
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
@@ -116,7 +128,10 @@ export async function startExecution(options: ExecutionSettings, deps: Execution
         count: {
           published: (kind) => metrics.published.inc({ kind }),
           delivered: (frames) => metrics.delivered.inc(frames),
-          dropped: (frames) => metrics.dropped.inc(frames),
+          dropped(frames) {
+            metrics.dropped.inc(frames)
+            history.framesDropped(frames)
+          },
           joined: (how) => metrics.joined.inc({ how }),
           refused: (code) => metrics.subscribeRefused.inc({ code }),
           deflated(bytesBefore, bytesAfter) {
@@ -128,7 +143,7 @@ export async function startExecution(options: ExecutionSettings, deps: Execution
     ),
   )
 
-  const intake = new MessageIntake({ hub, views, blocks, liveness, metrics, log })
+  const intake = new MessageIntake({ hub, views, blocks, history, liveness, metrics, log })
   now.source = opening.use(await deps.startSource((messages) => intake.takeMessages(messages)))
   if (now.wanted !== undefined) now.source.setWanted(now.wanted)
 
@@ -172,8 +187,12 @@ export async function startExecution(options: ExecutionSettings, deps: Execution
         documents: deps.documents,
         onUpgrade: ws.upgrade,
         isSimulated: isSimulated(),
+        history: createHistoryDocument({ clock, history, isSimulated }),
+        lookups: { history, blocks, names: deps.names ?? new Map(), held: () => blocks.ranges },
+        runWork: rpc.run,
         routes: {
           views,
+          history,
           liveness,
           window: () => hub.window,
           connections: () => ws.connections,
@@ -205,6 +224,7 @@ export async function startExecution(options: ExecutionSettings, deps: Execution
     blocksHeld: () => memory.size,
     heldRange: () => blocks.range,
     archive: () => ({ blocks: archive?.size ?? 0, bytes: archive?.bytes ?? 0, skipped: archive?.skipped ?? 0 }),
+    history: () => ({ blocks: history.proposals.size, bytes: history.bytes, failures: history.failures }),
     rpc: rpc.readings,
   })
   const opened = opening.move()

@@ -7,7 +7,7 @@ import { versionHeaders } from '../../contract/versions.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Random } from '../../core/random.ts'
 import { contentFieldsOf, isJsonRequest, JSON_REQUIRED } from '../../platform/http/request-headers.ts'
-import { sendTextGzipped } from '../../platform/http/server/gzip-reply.ts'
+import { isGzipped, sendTextGzipped, withEncodingVariants } from '../../platform/http/server/gzip-reply.ts'
 import { createPathRules, type Paths, sendPathRefusal } from '../../platform/http/server/path-rules.ts'
 import { sendJson, sendText } from '../../platform/http/server/reply.ts'
 import { requestIdOf } from '../../platform/http/server/request-id.ts'
@@ -18,13 +18,16 @@ import type { ListenerMetrics } from '../../platform/net/listener-metrics.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import { type MetricsFormat, negotiateFormat } from '../../platform/telemetry/metrics-registry.ts'
 import type { RefusalLog } from '../../platform/telemetry/refusal-log.ts'
-import { type LimitName, workLimitReached } from '../rpc/failure.ts'
+import type { HistoryDocument } from '../history/document.ts'
+import { LimitFailure, type LimitName, RpcFailure, workLimitReached } from '../rpc/failure.ts'
 import { type RpcPost, retryAfter } from '../rpc/post.ts'
+import type { RunWork } from '../rpc/rpc.ts'
 import { authenticate, type Policy, UNAUTHORIZED_HEADERS, unauthorizedBody } from './authorize.ts'
 import type { CrossOrigin } from './cross-origin.ts'
+import { findLookup, type Lookup, type LookupDeps } from './lookups.ts'
 import { sendPageFile } from './page-file.ts'
 import { requestTarget } from './request-target.ts'
-import { findRoute, isOpenRoute, type RouteDeps } from './routes.ts'
+import { findRoute, isOpenRoute, type RouteDeps, type RouteResponse, routeError } from './routes.ts'
 import { ownerOf, PRICE, UNIT, unitsOfBytes, type WorkBudget, type WorkOwner } from './work-budget.ts'
 
 export type HttpServerDeps = Policy &
@@ -33,6 +36,10 @@ export type HttpServerDeps = Policy &
     readonly clock: Clock
     readonly random: Random
     readonly routes: RouteDeps
+    readonly lookups: LookupDeps
+    readonly runWork: RunWork
+    /** The body of /v1/history. */
+    readonly history: () => HistoryDocument
     readonly rpcPost: (post: RpcPost) => Promise<void>
     readonly budget: WorkBudget
     readonly crossOrigin: CrossOrigin
@@ -56,6 +63,7 @@ const SECURITY = {
 }
 /** On every response: the records of the specification have no field for it. */
 const SIMULATED = { 'x-data-source': 'simulated' } as const
+const JSON_HEADERS = { 'content-type': 'application/json', 'cache-control': 'no-store' }
 const NO_PAGE = 'Sluice execution service. Status: /v1/status  Stream: WebSocket on /v1/ws\n'
 
 /** REST, JSON-RPC, Prometheus metrics and the dashboard, on the port of the stream. No request changes the state of the service. */
@@ -99,9 +107,12 @@ type Read = {
 async function respondToRead({ request, response, path, query }: Read, deps: HttpServerDeps): Promise<void> {
   const headers = deps.crossOrigin.headersFor(request)
   const route = findRoute(path)
+  const lookup = findLookup(path)
   const isMetrics = path === '/metrics'
+  const isHistory = path === '/v1/history'
   const document = deps.documents?.(path)
-  const file = route === undefined && !isMetrics ? (document ?? pageFile(path, deps.page)) : undefined
+  const isData = route !== undefined || lookup !== undefined || isMetrics || isHistory
+  const file = !isData ? (document ?? pageFile(path, deps.page)) : undefined
   const isOpen = file !== undefined || isOpenRoute(path)
   const owner = isOpen ? addressOwner(request, deps) : authorized(request, response, deps)
   if (owner === undefined) return
@@ -112,15 +123,48 @@ async function respondToRead({ request, response, path, query }: Read, deps: Htt
     return sendStaticFile(request, response, document, headers)
   }
   if (file !== undefined) return sendPageFile(request, response, file)
-  if (route !== undefined) {
-    const { status, body } = route(query, deps.routes)
+  if (isHistory) return sendHistory(response, owner, headers, deps)
+  const found =
+    lookup === undefined ? route?.(query, deps.routes) : await runLookup(lookup, { response, query, owner }, deps)
+  if (lookup !== undefined && found === undefined) return
+  if (found !== undefined) {
+    const { status, body } = found
     const text = Buffer.from(JSON.stringify(body))
     deps.budget.charge(owner, unitsOfBytes(text.length) - 1)
-    const type = { 'content-type': 'application/json', 'cache-control': 'no-store' }
-    return sendTextGzipped(response, status, text, { ...headers, ...type })
+    return sendTextGzipped(response, status, text, { ...headers, ...JSON_HEADERS })
   }
   const { text, type } = await deps.metricsText(negotiateFormat(request.headers.accept))
   await sendTextGzipped(response, 200, text, { ...headers, 'content-type': type, 'cache-control': 'no-store' })
+}
+
+/** Made and compressed once for many requests, so a request costs as much as bytes that are ready. */
+async function sendHistory(
+  response: ServerResponse,
+  owner: WorkOwner,
+  headers: OutgoingHttpHeaders,
+  { budget, history }: HttpServerDeps,
+): Promise<void> {
+  const { text, gzip } = history()
+  budget.charge(owner, text.length / UNIT.readyBytes)
+  const varied = withEncodingVariants({ ...headers, ...JSON_HEADERS })
+  if (!isGzipped(response, text.length)) return sendText(response, 200, text, varied)
+  sendText(response, 200, await gzip(), { ...varied, 'content-encoding': 'gzip' })
+}
+
+/** Undefined when the request was refused or its client has disconnected. */
+async function runLookup(
+  lookup: Lookup,
+  { response, query, owner }: Pick<Read, 'response' | 'query'> & { readonly owner: WorkOwner },
+  deps: HttpServerDeps,
+): Promise<RouteResponse | undefined> {
+  try {
+    return await deps.runWork(owner, response, (meter) => lookup(query, deps.lookups, meter))
+  } catch (error) {
+    if (error instanceof LimitFailure) refuseLimit(error, response, deps)
+    else if (error instanceof RpcFailure) return routeError(503, error.message)
+    else throw error
+    return undefined
+  }
 }
 
 async function respondToRpc(request: IncomingMessage, response: ServerResponse, deps: HttpServerDeps): Promise<void> {
@@ -173,11 +217,15 @@ function authorized(request: IncomingMessage, response: ServerResponse, deps: Ht
 function pays(owner: WorkOwner, units: number, response: ServerResponse, deps: HttpServerDeps): boolean {
   const taken = deps.budget.take(owner, units)
   if (taken.ok) return true
-  deps.onLimit('unitsPerSecond')
-  const { message, data, retryAfterMs } = workLimitReached(deps.budget.unitsPerSecond, units, taken.retryAfterMs)
+  refuseLimit(workLimitReached(deps.budget.unitsPerSecond, units, taken.retryAfterMs), response, deps)
+  return false
+}
+
+function refuseLimit(failure: LimitFailure, response: ServerResponse, deps: HttpServerDeps): void {
+  const { limit, message, data, retryAfterMs } = failure
+  deps.onLimit(limit)
   const headers = { ...deps.crossOrigin.headersFor(response.req), ...retryAfter(retryAfterMs) }
   sendJson(response, 429, { error: message, ...data, docs_url: deps.docsUrl?.('rate-limited') }, headers)
-  return false
 }
 
 function refuse(request: IncomingMessage, response: ServerResponse, refused: Refused, deps: HttpServerDeps): void {

@@ -1,4 +1,11 @@
-import type { HealthRecord, RecentBlocks, StatusRecord, TpsRecord } from '../../contract/execution-routes.ts'
+import type {
+  HealthRecord,
+  RecentBlocks,
+  RouteError,
+  StatusRecord,
+  TpsRecord,
+} from '../../contract/execution-routes.ts'
+import type { History } from '../history/history.ts'
 import type { Liveness } from '../source/liveness.ts'
 import type { Views } from './views.ts'
 
@@ -7,6 +14,7 @@ export type RouteResponse = { readonly status: number; readonly body: unknown }
 
 export type RouteDeps = {
   readonly views: Views
+  readonly history: Pick<History, 'proposals'>
   readonly liveness: Pick<Liveness, 'ageMs' | 'uptimeMs' | 'status' | 'isHealthy'>
   readonly window: () => { oldestSeq: number; newestSeq: number }
   readonly connections: () => number
@@ -43,11 +51,21 @@ export function findRoute(path: string): Route | undefined {
   const match = OF_BLOCK.exec(path)
   if (match === null) return undefined
   const [, number = '', what] = match
-  return (_, { views }) => {
-    if (!/^\d{1,15}$/.test(number)) return { status: 400, body: { error: 'invalid block number' } }
-    const found = what === 'lifecycle' ? views.lifecycle.record(Number(number)) : views.contentionOf(Number(number))
-    return found === undefined ? { status: 404, body: { error: 'block not found' } } : ok(found)
+  return (_, { views, history }) => {
+    if (!/^\d{1,15}$/.test(number)) return routeError(400, 'invalid block number')
+    const record = views.lifecycle.record(Number(number))
+    // Blocks from before a restart are in the history only. Of a block that is known here, it may have figures of an abandoned proposal.
+    const earlier = record === undefined ? history.proposals.byNumber(Number(number)) : undefined
+    const found =
+      what === 'lifecycle'
+        ? (record ?? earlier?.record)
+        : (views.contentionOf(Number(number)) ?? earlier?.figures?.contention)
+    return found === undefined ? routeError(404, 'block not found') : ok(found)
   }
+}
+
+export function routeError(status: 400 | 404 | 503, error: string): RouteResponse {
+  return { status, body: { error } satisfies RouteError }
 }
 
 export function isOpenRoute(path: string): boolean {
@@ -83,7 +101,7 @@ function healthOf({ views, liveness }: RouteDeps): HealthRecord {
 function recentBlocks(query: URLSearchParams, { views, held }: RouteDeps): RouteResponse {
   const given = query.get('count') ?? String(RECENT_DEFAULT)
   if (!/^\d{1,6}$/.test(given) || Number(given) < 1 || Number(given) > RECENT_MAX)
-    return { status: 400, body: { error: `count is a number from 1 to ${RECENT_MAX}` } }
+    return routeError(400, `count is a number from 1 to ${RECENT_MAX}`)
   return ok({ blocks: views.recentBlocks(Number(given)), held: held() } satisfies RecentBlocks)
 }
 
@@ -92,5 +110,5 @@ function ok(body: unknown): RouteResponse {
 }
 
 function okOr(body: unknown, error: string): RouteResponse {
-  return body === undefined ? { status: 503, body: { error } } : ok(body)
+  return body === undefined ? routeError(503, error) : ok(body)
 }

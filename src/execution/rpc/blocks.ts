@@ -13,6 +13,9 @@ import type { HeldBlock } from './held-block.ts'
 /** A block that can be read: in memory, or on disk and loaded when its events are needed. */
 export type BlockHandle = {
   readonly number: number
+  readonly id: Hex
+  /** The Ethereum hash. */
+  readonly hash: Hex
   readonly bloom: Uint8Array | undefined
   readonly txnCount: number
   /** Throws an RpcFailure when it cannot be read from disk any more. */
@@ -34,9 +37,10 @@ export class Blocks {
     this.#archive = archive
   }
 
-  add(content: BlockContent): void {
+  add(content: BlockContent): HeldBlock {
     const held = this.#memory.add(content)
     this.#archive?.add(content, held)
+    return held
   }
 
   markFinal(id: Hex): void {
@@ -108,8 +112,8 @@ export class Blocks {
 
   #archived(entry: ArchivedEntry | undefined): BlockHandle | undefined {
     if (entry === undefined) return undefined
-    const { number, bloom, txnCount } = entry.facts
-    return { number, bloom, txnCount, load: (meter) => this.#load(entry, meter) }
+    const { number, id, hash, bloom, txnCount } = entry.facts
+    return { number, id, hash, bloom, txnCount, load: (meter) => this.#load(entry, meter) }
   }
 
   *#load(entry: ArchivedEntry, meter: CallMeter): WaitingWork<HeldBlock> {
@@ -123,9 +127,11 @@ export class Blocks {
 }
 
 function inMemory(held: HeldBlock): BlockHandle {
-  const { number, bloom, txnHashes } = held
+  const { number, id, hash, bloom, txnHashes } = held
   return {
     number,
+    id,
+    hash,
     bloom,
     txnCount: txnHashes.length,
     *load() {

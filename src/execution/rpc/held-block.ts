@@ -5,7 +5,7 @@ import { PAYLOADS } from '../../evm/event/payloads.ts'
 import { EVENT } from '../../evm/event/type.ts'
 import { toHex } from '../../evm/hex.ts'
 import { BLOOM_BYTES } from '../../evm/logs-bloom.ts'
-import { EventBatch } from '../../evm/ring/event-batch.ts'
+import { EventBatch, u64At } from '../../evm/ring/event-batch.ts'
 import type { BlockContent } from '../source/message.ts'
 
 /** Approximate size of the index entry of one transaction. */
@@ -23,6 +23,8 @@ export class HeldBlock {
   /** The bloom of its logs; undefined where the source has none. */
   readonly bloom: Uint8Array | undefined
   readonly bytes: number
+  /** Undefined where the block is incomplete. */
+  readonly gasLimit: number | undefined
   readonly #batch: EventBatch
   /** Undefined until it was read; null where the block is incomplete. */
   #block: EthBlock | null | undefined
@@ -35,6 +37,7 @@ export class HeldBlock {
     this.#batch = EventBatch.over(content)
     this.txnHashes = txnHashesOf(this.#batch)
     this.bloom = bloomOf(this.#batch)
+    this.gasLimit = gasLimitOf(this.#batch)
     this.bytes =
       [content.descriptors, content.payloads, content.payloadAt].reduce(
         (sum, { buffer }) => sum + buffer.byteLength,
@@ -62,6 +65,12 @@ function txnHashesOf(batch: EventBatch): Hex[] {
   }
   // A missing header leaves an empty element; the block cannot be decoded, but its other transactions are found.
   return Array.from(hashes, (hash) => hash ?? '0x')
+}
+
+function gasLimitOf(batch: EventBatch): number | undefined {
+  if (batch.count === 0 || batch.type(0) !== EVENT.BLOCK_START) return undefined
+  const from = (batch.payloadAt[0] as number) + PAYLOADS.BLOCK_START.fields.gas_limit[1]
+  return u64At(batch.payloadWords, from >>> 2)
 }
 
 /** An all-zero bloom is treated as unknown, because some sources do not fill it in. */

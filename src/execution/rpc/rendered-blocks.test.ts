@@ -17,6 +17,8 @@ test('caches texts by last use, within the limit, and none larger than a quarter
     const block = held[at] as HeldBlock
     const handle = {
       number: block.number,
+      id: block.id,
+      hash: block.hash,
       bloom: undefined,
       txnCount: 10,
       *load() {

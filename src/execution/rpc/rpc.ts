@@ -1,11 +1,14 @@
+import type { ServerResponse } from 'node:http'
 import { BLOCKS_HELD_HEADER } from '../../contract/execution-routes.ts'
 import type { Clock } from '../../core/clock.ts'
+import type { WaitingWork } from '../../core/work.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
-import type { WorkBudget } from '../api/work-budget.ts'
+import type { WorkBudget, WorkOwner } from '../api/work-budget.ts'
 import { createWorkQueue } from '../api/work-queue.ts'
 import type { ExecutionMetrics, RpcReadings } from '../metrics.ts'
 import type { ExecutionOptions } from '../options.ts'
 import type { Blocks } from './blocks.ts'
+import { type CallMeter, createCallMeter } from './call-meter.ts'
 import { createEthMethods } from './eth-methods.ts'
 import { createRpcPermits } from './permits.ts'
 import { createRpcPosts, type RpcPost } from './post.ts'
@@ -21,7 +24,18 @@ export type RpcDeps = {
   readonly clientVersion: string
 }
 
-export type Rpc = { readonly post: (post: RpcPost) => Promise<void>; readonly readings: RpcReadings }
+export type Rpc = {
+  readonly post: (post: RpcPost) => Promise<void>
+  /** Runs the work of another request within the same limits; undefined when its client has disconnected. Throws a LimitFailure. */
+  readonly run: RunWork
+  readonly readings: RpcReadings
+}
+
+export type RunWork = <Result>(
+  owner: WorkOwner,
+  response: ServerResponse,
+  workOf: (meter: CallMeter) => WaitingWork<Result>,
+) => Promise<Result | undefined>
 
 /** Concurrent requests of all clients: their bodies are held in memory. */
 const REQUESTS_MAX = 1024
@@ -40,13 +54,14 @@ export function createRpc(options: ExecutionOptions['rpc'], deps: RpcDeps): Rpc 
     unreadPerClientMax: UNREAD_RESPONSES.perClient * responseBytesMax,
     unreadInAllMax: UNREAD_RESPONSES.inAll * responseBytesMax,
   })
+  const queue = createWorkQueue(clock)
   const post = createRpcPosts(
     { bodyBytesMax: requestBytesMax, batchItemsMax: options.batchItemsMax, responseBytesMax },
     {
       clock,
       budget,
       permits,
-      queue: createWorkQueue(clock),
+      queue,
       heldHeaders() {
         const held = deps.blocks.ranges.map(({ from, to }) => `${from}-${to}`)
         return held.length === 0 ? {} : { [BLOCKS_HELD_HEADER]: held.join(', ') }
@@ -63,6 +78,12 @@ export function createRpc(options: ExecutionOptions['rpc'], deps: RpcDeps): Rpc 
   )
   return {
     post,
+    async run(owner, response, workOf) {
+      using _permit = permits.acquire(owner)
+      const leaving = new AbortController()
+      response.once('close', () => leaving.abort())
+      return await queue.run(owner, workOf(createCallMeter(budget, owner)), leaving.signal)
+    },
     readings: {
       requests: () => permits.open,
       unreadBytes: () => permits.unreadBytes,

@@ -2,7 +2,7 @@ import type { Clock, Timer } from '../../core/clock.ts'
 import type { LastEvent } from './last-event.ts'
 
 /** The status is degraded after this long without an event. */
-const DEGRADED_MS = 10_000
+export const DEGRADED_MS = 10_000
 /** After this long without an event the service is unhealthy and ends. */
 export const SILENT_MS = 30_000
 

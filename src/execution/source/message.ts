@@ -7,6 +7,7 @@ import type {
   RawEventName,
   TopAccesses,
 } from '../../contract/stream-events.ts'
+import type { ContractAccesses } from '../../evm/fold/contention.ts'
 
 /**
  * The messages of a source of execution data, in the order in which they are published. A source may run in another thread, so they
@@ -15,16 +16,17 @@ import type {
 export type SourceMessage =
   /** Events were read: the source is alive. The last message of a batch. */
   | { kind: 'progress'; position: SourcePosition }
-  /** A block entered a stage; `record` is its complete record. */
-  | { kind: 'lifecycle'; change: Lifecycle; record: LifecycleRecord }
+  /** A block entered a stage; `record` is its complete record. `timeMs`: when its event was recorded (unix ms). */
+  | { kind: 'lifecycle'; change: Lifecycle; record: LifecycleRecord; timeMs?: number }
   /** A block was executed: its record has more fields, its stage is the same. */
   | { kind: 'record'; record: LifecycleRecord }
   /** Blocks that are no longer tracked. */
   | { kind: 'forgotten'; ids: Hex[] | 'all' }
   /** A block has ended. `tps` is null where its window is not whole. */
-  | { kind: 'tps'; tps: number | null; blockNumber: number }
-  | { kind: 'contention'; data: ContentionData; conflicts: ConflictData }
-  | { kind: 'top-accesses'; data: TopAccesses }
+  | { kind: 'tps'; tps: number | null; blockNumber: number; id?: Hex; timeMs?: number }
+  | { kind: 'contention'; data: ContentionData; conflicts: ConflictData; accesses?: ContractAccesses }
+  /** `accountsSeen`: all accesses of accounts since the last reset. */
+  | { kind: 'top-accesses'; data: TopAccesses; accountsSeen?: number }
   /** A complete block, for JSON-RPC. */
   | { kind: 'block'; block: BlockContent }
   /** From here on all raw events of these names are sent, and no others. */

@@ -61,6 +61,8 @@ export class ReadRing {
   #hasProgress = false
   /** When the newest event was recorded. */
   #recordedMs = 0
+  /** When the event was recorded that is folded now, of those that produce messages. */
+  #eventMs = 0
   #progressAtMs = Number.NEGATIVE_INFINITY
   #topAtMs = Number.NEGATIVE_INFINITY
   #topResetAtMs: number | undefined
@@ -75,14 +77,15 @@ export class ReadRing {
       {
         lifecycle: (change) => {
           const record = this.#fold.lifecycle.recordOf(change.block_hash)
-          if (record !== undefined) this.#messages.push({ kind: 'lifecycle', change, record })
+          if (record !== undefined) this.#messages.push({ kind: 'lifecycle', change, record, timeMs: this.#eventMs })
         },
-        tps: (tps, blockNumber) => {
+        tps: (tps, blockNumber, id) => {
           const block = this.#recorder.take()
           if (block !== undefined) onBlock(block)
-          this.#messages.push({ kind: 'tps', tps: tps ?? null, blockNumber })
+          this.#messages.push({ kind: 'tps', tps: tps ?? null, blockNumber, id, timeMs: this.#eventMs })
         },
-        contention: (data, conflicts) => void this.#messages.push({ kind: 'contention', data, conflicts }),
+        contention: (data, conflicts, accesses) =>
+          void this.#messages.push({ kind: 'contention', data, conflicts, accesses }),
         dropped: () => {
           this.#recorder.forget()
           this.#droppedBlocks += 1
@@ -181,6 +184,7 @@ export class ReadRing {
       if (!this.#raw.isIdle && this.#raw.add(batch, at)) this.#flushRaw()
       if (BOUNDARY[type] !== 1) continue
       this.#flushRaw()
+      this.#eventMs = batch.timeMs(at)
       this.#fold.fold(batch, folded, at + 1)
       folded = at + 1
       if (type === EVENT.BLOCK_END) this.#endBlock(batch, at)
@@ -228,7 +232,11 @@ export class ReadRing {
     if (topAccesses.seen !== this.#topSeen && nowMs >= this.#topAtMs && isMoment) {
       this.#topSeen = topAccesses.seen
       this.#topAtMs = nowMs + this.#options.topAccessesMs
-      this.#messages.push({ kind: 'top-accesses', data: topAccesses.publish() })
+      this.#messages.push({
+        kind: 'top-accesses',
+        data: topAccesses.publish(),
+        accountsSeen: topAccesses.account.seen,
+      })
     }
     this.#topResetAtMs ??= nowMs + this.#options.topAccessesResetMs
     if (nowMs < this.#topResetAtMs) return

@@ -1,16 +1,21 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { finish } from '../../core/work.ts'
 import { ExecRecorder } from '../../evm/event/recorder.ts'
 import { EVENT } from '../../evm/event/type.ts'
 import { EventBatch } from '../../evm/ring/event-batch.ts'
 import { createSmallRing, openReader } from '../../evm/ring/test-ring.ts'
-import { recordBlock } from '../../evm/test-block.ts'
+import { recordBlock, TIMES } from '../../evm/test-block.ts'
+import { blockTransactions } from '../rpc/block-transactions.ts'
+import { HeldBlock } from '../rpc/held-block.ts'
 import type { BlockContent } from './message.ts'
 import { BlockRecorder } from './record-block.ts'
 
 const KEPT: readonly number[] = [
   EVENT.BLOCK_START,
   EVENT.TXN_HEADER_START,
+  EVENT.TXN_PERF_EVM_ENTER,
+  EVENT.TXN_PERF_EVM_EXIT,
   EVENT.TXN_EVM_OUTPUT,
   EVENT.TXN_LOG,
   EVENT.BLOCK_END,
@@ -84,4 +89,24 @@ test('a block above blockBytesMax is discarded, the next one is recorded', () =>
   const { held, wanted } = recordAll([3000, 1], 50_000)
   assert.ok(held[0] === undefined)
   assert.deepEqual(eventsOf(held[1] ?? assert.fail()), wanted[1])
+})
+
+test('the transactions of a recorded block have the times of their perf markers', () => {
+  const [content = assert.fail()] = recordAll([2]).held
+  const held = new HeldBlock(content, 1)
+  const { number, id, hash, bloom } = held
+  const handle = {
+    ...{ number, id, hash, bloom, txnCount: 2 },
+    *load() {
+      yield
+      return held
+    },
+  }
+  const page = finish(blockTransactions(handle, { limit: 10, offset: 0 }, { take() {}, charge() {} }))
+  const times = page?.transactions.map(({ waiting_ns, execution_ns }) => [waiting_ns, execution_ns])
+  assert.deepEqual(times, [
+    [10, Number(TIMES.txnSpan)],
+    [11, Number(TIMES.txnSpan)],
+  ])
+  assert.equal(page?.gas_used, 42_000)
 })

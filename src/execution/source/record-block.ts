@@ -7,12 +7,14 @@ import { type EventBatch, PAYLOAD_LOST } from '../../evm/ring/event-batch.ts'
 import { DESCRIPTOR_BYTES, PAYLOAD_ALIGN } from '../../evm/ring/layout.ts'
 import type { BlockContent } from './message.ts'
 
-/** The events that JSON-RPC responses are made from. */
+/** The events that JSON-RPC responses are made from, and the times of transactions. */
 const RECORDED = eventSet([
   EVENT.BLOCK_START,
   EVENT.TXN_HEADER_START,
   EVENT.TXN_ACCESS_LIST_ENTRY,
   EVENT.TXN_AUTH_LIST_ENTRY,
+  EVENT.TXN_PERF_EVM_ENTER,
+  EVENT.TXN_PERF_EVM_EXIT,
   EVENT.TXN_EVM_OUTPUT,
   EVENT.TXN_LOG,
   EVENT.BLOCK_END,

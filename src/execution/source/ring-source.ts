@@ -1,9 +1,7 @@
-import type { Clock } from '../../core/clock.ts'
-import type { Random } from '../../core/random.ts'
+import type { BaseDeps } from '../../platform/process/base-deps.ts'
 import { supervise } from '../../platform/process/supervise.ts'
 import { startWorker, type WorkerThread } from '../../platform/process/worker.ts'
 import type { RingMode } from '../../platform/ring-file/reader.ts'
-import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { Source, SourceMessage } from './message.ts'
 import type { RingThreadOptions, ToRingThread } from './ring-thread.ts'
 import type { Wanted } from './wanted-events.ts'
@@ -22,10 +20,7 @@ export type RingSourceOptions = {
   readonly blockBytesMax: number
 }
 
-export type RingSourceDeps = {
-  readonly log: Logger
-  readonly clock: Clock
-  readonly random: Random
+export type RingSourceDeps = BaseDeps & {
   readonly onMessages: (messages: SourceMessage[]) => void
   /** The file of the thread; tests pass one that can die. */
   readonly threadEntry?: URL

@@ -1,6 +1,7 @@
 import { processTimeMs } from '../../platform/process/worker.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { Views } from '../api/views.ts'
+import type { History } from '../history/history.ts'
 import type { ExecutionMetrics } from '../metrics.ts'
 import type { Blocks } from '../rpc/blocks.ts'
 import type { Liveness } from '../source/liveness.ts'
@@ -11,6 +12,7 @@ export type TakeMessagesDeps = {
   readonly hub: Pick<StreamHub, 'publish' | 'publishEvents' | 'publishWarning' | 'recording'>
   readonly views: Views
   readonly blocks: Pick<Blocks, 'add' | 'markFinal'>
+  readonly history: History
   readonly liveness: Pick<Liveness, 'beat'>
   readonly metrics: Pick<ExecutionMetrics, 'publish' | 'finalize' | 'ringRestarts'>
   readonly log: Logger
@@ -35,11 +37,12 @@ export class MessageIntake {
   }
 
   #take(message: SourceMessage): void {
-    const { hub, views, blocks, metrics, log } = this.#deps
+    const { hub, views, blocks, history, metrics, log } = this.#deps
     switch (message.kind) {
       case 'lifecycle': {
         const { change, record } = message
         views.lifecycle.update(record)
+        history.lifecycle(change, record, message.timeMs)
         if (change.to_stage === 'Proposed') views.blockNumber = change.block_number
         if (change.to_stage === 'Finalized') {
           views.blockFinalized(change.block_number, change.block_hash)
@@ -49,33 +52,45 @@ export class MessageIntake {
         return hub.publish('Lifecycle', JSON.stringify(change))
       }
       case 'record':
+        history.record(message.record)
         return views.lifecycle.update(message.record)
       case 'forgotten':
         return views.lifecycle.forget(message.ids)
       case 'tps':
         views.blockEnded(message.blockNumber, message.tps)
+        if (message.id !== undefined)
+          history.blockEnded({
+            id: message.id,
+            number: message.blockNumber,
+            tps: message.tps,
+            recordedMs: message.timeMs,
+          })
         return message.tps === null ? undefined : hub.publish('TPS', String(message.tps))
       case 'contention':
         views.blockFolded(message.data, message.conflicts)
+        history.blockFolded({ contention: message.data, conflicts: message.conflicts, accesses: message.accesses })
         hub.publish('ContentionData', JSON.stringify(message.data))
         return hub.publish('ConflictData', JSON.stringify(message.conflicts))
       case 'top-accesses':
         views.topAccesses = message.data
+        history.topAccesses = { data: message.data, accountsSeen: message.accountsSeen ?? 0 }
         return hub.publish('TopAccesses', JSON.stringify(message.data))
       case 'block':
         views.chainId = message.block.chainId ?? views.chainId
-        return blocks.add(message.block)
+        return history.block(blocks.add(message.block), message.block.chainId)
       case 'recording':
         return hub.recording(message)
       case 'events':
         return hub.publishEvents(message.events)
       case 'gap': {
         const { fromSeqno: from_seqno, toSeqno: to_seqno, blocksDropped: blocks_dropped } = message
+        history.ringGap(to_seqno - from_seqno + 1, blocks_dropped)
         return hub.publishWarning({ type: 'ring_gap', from_seqno, to_seqno, blocks_dropped })
       }
       case 'restart':
         views.tps = 0
         metrics.ringRestarts.inc()
+        history.ringRestart()
         log.warn({ lastSeqno: this.position.seqno }, 'the event ring was replaced')
         return hub.publishWarning({ type: 'ring_restart', previous_ring_seqno: message.previousSeqno })
       case 'opened':
