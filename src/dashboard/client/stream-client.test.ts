@@ -51,6 +51,20 @@ describe('the stream client', () => {
     ])
   })
 
+  test('a connection that fails is tried again, with and without the close event that Node 22 does not send', async () => {
+    const world = createWorld()
+    const { read } = world.open()
+    world.fail()
+    await world.passDelay()
+    assert.equal(world.urls.length, 2)
+    world.fail()
+    world.drop(1006)
+    await world.passDelay()
+    assert.equal(world.urls.length, 3)
+    const names = ['connecting', 'waiting 1006', 'connecting', 'waiting 1006', 'connecting']
+    assert.deepEqual((await read(5)).map(nameOf), names)
+  })
+
   test('a connection lost before any data resumes from the number in Hello', async () => {
     const world = createWorld()
     world.open()
@@ -273,6 +287,7 @@ function createWorld({ random = 0 }: { random?: number } = {}) {
     frame,
     timers: () => timers.size,
     hello: (hello: Partial<Hello>) => frame(0, { Hello: { resumed: false, snapshot: 0, ...hello } }),
+    fail: () => socket?.onerror?.({} as never),
     drop: (code: number) => socket?.onclose?.({ code, reason: '' }),
     runTimer(delayMs: number): void {
       const [run] = [...timers].find(([, delay]) => delay === delayMs) ?? []

@@ -28,6 +28,8 @@ const SNAPSHOT_EVENTS_MAX = 10_000
 const CLOSE_FULL = 4000
 const CLOSE_BROKEN = 4001
 const CLOSE_SILENT = 4002
+/** The code of a connection that ended without a close frame (RFC 6455 section 7.1.5). */
+const CODE_FAILED = 1006
 
 const DATA_KINDS: ReadonlySet<string> = new Set<DataEvent['kind']>([
   'TPS',
@@ -173,8 +175,10 @@ class StreamClient implements ExecutionStream {
     socket.onclose = ({ code, reason }) => {
       if (this.#connection === connection) this.#reconnectLater(code, reason)
     }
-    // The close event follows with the reason; without a handler Node reports an unhandled error.
-    socket.onerror = () => undefined
+    // A close event with 1006 follows an error, except in Node 22 for a connection that could not be opened.
+    socket.onerror = () => {
+      if (this.#connection === connection) this.#reconnectLater(CODE_FAILED, '')
+    }
   }
 
   #handle(frame: Frame, connection: Connection): void {

@@ -31,6 +31,7 @@ export type DocsLocation = {
   readonly http: string
   readonly ws: string
   readonly block: number
+  readonly contract: string
   readonly clientUrl: string
 }
 
@@ -38,7 +39,9 @@ const RPC_BODY = '{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","param
 
 export function routeDocs(location: DocsLocation): RouteDoc[] {
   return EXECUTION_ROUTES.map(({ method, path, brief, open }) => {
-    const examplePath = path.replace(':number', String(location.block))
+    const query = path === '/v1/search' ? `?q=${location.block}` : ''
+    const filledPath = path.replace(':number', String(location.block)).replace(':address', location.contract)
+    const examplePath = `${filledPath}${query}`
     const isPage = method === 'GET' && path === '/'
     const isText = path === '/metrics'
     const body = method === 'POST' ? RPC_BODY : undefined

@@ -4,6 +4,15 @@ import type { ContentionData, Lifecycle, Stage } from '../../contract/stream-eve
 /** The stages of a block, in order. */
 export const STAGES: readonly Stage[] = ['Proposed', 'Voted', 'Finalized', 'Verified', 'Rejected']
 
+/** Stages that a block in a stage can still reach, except that it is rejected. */
+const LATER_STAGES: Readonly<Record<Stage, readonly Stage[]>> = {
+  Proposed: ['Voted', 'Finalized', 'Verified'],
+  Voted: ['Finalized', 'Verified'],
+  Finalized: ['Verified'],
+  Verified: [],
+  Rejected: [],
+}
+
 /** One proposal, as far as this page has seen it. */
 export type BlockEntry = {
   readonly hash: string
@@ -11,6 +20,8 @@ export type BlockEntry = {
   readonly stage: Stage
   readonly txnCount: number
   readonly gasUsed: number | null
+  /** When it was proposed, on the clock of this device; undefined where this page cannot know. */
+  readonly timeMs: number | undefined
   /** Milliseconds since Proposed, for each stage that was seen. */
   readonly reachedMs: Partial<Record<Stage, number>>
 }
@@ -21,32 +32,45 @@ const BLOCKS_MAX = 300
 const TIMES_MAX = 100
 
 export type BlockLog = {
-  addLifecycle(change: Lifecycle): void
+  /** `arrivedMs`: undefined for a change that did not arrive when it happened. */
+  addLifecycle(change: Lifecycle, arrivedMs: number | undefined): void
   addContention(data: ContentionData): void
-  /** Newest first. */
+  /** Adds blocks of the history, oldest first. What the stream has sent stays. */
+  addHistory(blocks: readonly BlockEntry[], contentions: readonly ContentionData[]): void
+  /** Newest first. Blocks that later ones have overtaken are left out: their last stages were not seen. */
   inStage(stage: Stage, max: number): BlockEntry[]
   countIn(stage: Stage): number
   /** Median time that blocks spent before they entered the stage. */
   medianBeforeMs(stage: Stage): number | undefined
   find(number: number): BlockEntry[]
+  /** As the stream sent it; undefined where only the shortened lists of the history are known. */
   contention(number: number): ContentionData | undefined
   /** Oldest first. */
   contentions(max: number): ContentionData[]
   newest(): number | undefined
+  /** When the block with the number was proposed, where it is known. */
+  timeMs(number: number): number | undefined
 }
 
 export function createBlockLog(): BlockLog {
-  const entries = new Map<string, BlockEntry>()
-  const contentions = new Map<number, ContentionData>()
-  const beforeMs = new Map<Stage, number[]>()
+  let entries = new Map<string, BlockEntry>()
+  let contentions = new Map<number, ContentionData>()
+  const shortened = new WeakSet<ContentionData>()
   let newest: number | undefined
 
   function update(number: number): void {
     newest = newest === undefined ? number : Math.max(newest, number)
   }
 
+  function waitingIn(stage: Stage): BlockEntry[] {
+    const later = LATER_STAGES[stage]
+    let overtaken = -1
+    for (const entry of entries.values()) if (later.includes(entry.stage)) overtaken = Math.max(overtaken, entry.number)
+    return [...entries.values()].filter((entry) => entry.stage === stage && entry.number > overtaken)
+  }
+
   return {
-    addLifecycle(change) {
+    addLifecycle(change, arrivedMs) {
       update(change.block_number)
       const before = entries.get(change.block_hash)
       entries.set(change.block_hash, {
@@ -55,14 +79,10 @@ export function createBlockLog(): BlockLog {
         stage: change.to_stage,
         txnCount: change.txn_count,
         gasUsed: change.gas_used,
+        timeMs: before?.timeMs ?? (arrivedMs === undefined ? undefined : arrivedMs - change.block_age_ms),
         reachedMs: { Proposed: 0, ...before?.reachedMs, [change.to_stage]: change.block_age_ms },
       })
       dropOldest(entries)
-      if (change.time_in_previous_stage_ms === null || before?.stage === change.to_stage) return
-      const times = beforeMs.get(change.to_stage) ?? []
-      times.push(change.time_in_previous_stage_ms)
-      if (times.length > TIMES_MAX) times.shift()
-      beforeMs.set(change.to_stage, times)
     },
     addContention(data) {
       update(data.block_number)
@@ -70,18 +90,49 @@ export function createBlockLog(): BlockLog {
       contentions.set(data.block_number, data)
       dropOldest(contentions)
     },
+    addHistory(blocks, earlier) {
+      for (const { number } of blocks) update(number)
+      const merged = new Map(blocks.map((block) => [block.hash, block]))
+      for (const [hash, block] of entries) {
+        const known = merged.get(hash)
+        const timeMs = known?.timeMs ?? block.timeMs
+        merged.set(hash, { ...block, timeMs, reachedMs: { ...known?.reachedMs, ...block.reachedMs } })
+      }
+      entries = new Map([...merged].toSorted(([, a], [, b]) => a.number - b.number))
+      dropOldest(entries)
+      for (const data of earlier) shortened.add(data)
+      const live = [...contentions].filter(([, data]) => !shortened.has(data))
+      contentions = new Map(
+        [...new Map([...earlier.map((data) => [data.block_number, data] as const), ...live])].toSorted(
+          ([a], [b]) => a - b,
+        ),
+      )
+      dropOldest(contentions)
+    },
     inStage: (stage, max) =>
-      [...entries.values()]
-        .filter((entry) => entry.stage === stage)
+      waitingIn(stage)
         .toSorted((a, b) => b.number - a.number)
         .slice(0, max),
-    countIn: (stage) => entries.values().reduce((count, entry) => count + (entry.stage === stage ? 1 : 0), 0),
-    medianBeforeMs: (stage) => median(beforeMs.get(stage) ?? []),
+    countIn: (stage) => waitingIn(stage).length,
+    medianBeforeMs: (stage) =>
+      median([...entries.values()].flatMap(({ reachedMs }) => beforeMs(reachedMs, stage) ?? []).slice(-TIMES_MAX)),
     find: (number) => [...entries.values()].filter((entry) => entry.number === number),
-    contention: (number) => contentions.get(number),
+    contention(number) {
+      const data = contentions.get(number)
+      return data === undefined || shortened.has(data) ? undefined : data
+    },
     contentions: (max) => [...contentions.values()].slice(-max),
     newest: () => newest,
+    timeMs: (number) => entries.values().find((entry) => entry.number === number)?.timeMs,
   }
+}
+
+/** Time from the stage reached before to this one. */
+function beforeMs(reachedMs: BlockEntry['reachedMs'], stage: Stage): number | undefined {
+  const atMs = reachedMs[stage]
+  if (atMs === undefined) return undefined
+  const earlier = STAGES.slice(0, STAGES.indexOf(stage)).flatMap((each) => reachedMs[each] ?? [])
+  return earlier.length === 0 ? undefined : atMs - Math.max(...earlier)
 }
 
 /** Maps keep insertion order; an updated entry keeps its position. */
@@ -106,8 +157,8 @@ export type ContentionFigures = NonNullable<BlockSummary['contention']>
 /** One entry per block number: another proposal of a number replaces the one before. */
 export type ContentionSeries = {
   add(figures: ContentionFigures): void
-  /** Adds blocks from before the first one. */
-  addEarlier(figures: readonly ContentionFigures[]): void
+  /** Adds blocks of the history. What the stream has sent stays. */
+  addHistory(figures: readonly ContentionFigures[]): void
   /** Oldest first. */
   last(max: number): readonly ContentionFigures[]
   newest(): ContentionFigures | undefined
@@ -124,9 +175,9 @@ export function createContentionSeries(): ContentionSeries {
       const at = series.findLastIndex(({ block_number }) => block_number === figures.block_number)
       keep(at === -1 ? [...series, figures] : series.with(at, figures))
     },
-    addEarlier(figures) {
-      const first = series[0]?.block_number ?? Number.POSITIVE_INFINITY
-      keep([...figures.filter(({ block_number }) => block_number < first), ...series])
+    addHistory(figures) {
+      const byNumber = new Map([...figures, ...series].map((each) => [each.block_number, each]))
+      keep([...byNumber.values()].toSorted((a, b) => a.block_number - b.block_number))
     },
     last: (max) => series.slice(-max),
     newest: () => series.at(-1),

@@ -34,8 +34,25 @@ export function formatAge(ms: number | null | undefined): string {
   return `${Math.floor(seconds / 3600)} h`
 }
 
-export function formatTime(unixMs: number): string {
-  return new Date(unixMs).toTimeString().slice(0, 8)
+/** The time of day on this device: `14:03:22`; with the date where it is not that of today. */
+export function formatTime(unixMs: number, nowMs = unixMs): string {
+  const at = new Date(unixMs)
+  const time = at.toTimeString().slice(0, 8)
+  return at.toDateString() === new Date(nowMs).toDateString() ? time : `${dateOf(at)} ${time}`
+}
+
+/** `14:03`. */
+export function formatClock(unixMs: number): string {
+  return new Date(unixMs).toTimeString().slice(0, 5)
+}
+
+/** `2 min ago`. */
+export function formatAgo(ms: number): string {
+  return ms < 1000 ? 'now' : `${formatAge(ms)} ago`
+}
+
+function dateOf(at: Date): string {
+  return `${at.getFullYear()}-${String(at.getMonth() + 1).padStart(2, '0')}-${String(at.getDate()).padStart(2, '0')}`
 }
 
 /** Reading guide of the specification: 90 and above, 70 to 90, below 70. */
@@ -49,7 +66,7 @@ export function verdictOf(efficiencyPct: number | undefined): Verdict {
 
 export const VERDICT_TEXT: Readonly<Record<Verdict, string>> = {
   good: 'excellent parallelization',
-  fair: 'some contention bottlenecks',
-  poor: 'significant sequential execution',
+  fair: 'some waiting on conflicts',
+  poor: 'much runs one after the other',
   none: 'no block yet',
 }

@@ -1,7 +1,7 @@
 /** The state in the status strip. */
 export type LiveState = 'locked' | 'connecting' | 'live' | 'paused' | 'stale' | 'degraded' | 'resuming'
 
-/** Data older than this is stale; the service itself reports degraded after ten seconds. */
+/** Data older than this is late; the service itself reports `degraded` after ten seconds. */
 export const STALE_MS = 5000
 const DEGRADED_MS = 10_000
 
@@ -39,13 +39,13 @@ export const STATE_TEXT: Readonly<Record<LiveState, { label: string; hint: strin
     label: 'Token required',
     hint: 'This service requires a token. It stays in this tab and is sent in a header, never in a URL.',
   },
-  connecting: { label: 'Connecting', hint: 'Waiting for the first frame.' },
-  live: { label: 'Live', hint: 'Frames arrive as blocks are executed.' },
-  paused: { label: 'Paused', hint: 'The view is paused; frames are kept. Press Space to continue.' },
-  stale: { label: 'Stale', hint: 'No frame for more than 5 seconds.' },
+  connecting: { label: 'Connecting', hint: 'Waiting for the first data.' },
+  live: { label: 'Live', hint: 'New blocks appear as they are executed.' },
+  paused: { label: 'Paused', hint: 'The page stands still and keeps what arrives. Press Space to continue.' },
+  stale: { label: 'Late', hint: 'No new data for more than 5 seconds.' },
   degraded: {
-    label: 'Degraded',
-    hint: 'No event for more than 10 seconds: the node may be behind, or the network may have halted.',
+    label: 'Very late',
+    hint: 'No new data for more than 10 seconds: the node may be behind, or the chain may have stopped.',
   },
-  resuming: { label: 'Resuming', hint: 'The connection was lost; missed frames are being fetched.' },
+  resuming: { label: 'Reconnecting', hint: 'The connection was lost; what was missed is being fetched.' },
 }

@@ -11,7 +11,7 @@ export type HeatStrip = {
   readonly max: number
 }
 
-export const HEAT_ROWS_MAX = 14
+export const HEAT_ROWS_MAX = 12
 const CELL_MAX = 65_535
 
 export function computeHeatStrip(contentions: readonly ContentionData[]): HeatStrip {

@@ -1,5 +1,6 @@
+import type { HistoryIncident } from '../../contract/execution-history.ts'
 import type { GapEvent } from '../client/stream-event.ts'
-import { formatCount } from './format.ts'
+import { formatAge, formatCount } from './format.ts'
 
 export type IncidentKind = 'gap' | 'lag' | 'rejection' | 'connection'
 /** `good`: a problem is over. */
@@ -16,9 +17,11 @@ export type Incident = {
 
 export type IncidentLog = {
   add(incident: Omit<Incident, 'id' | 'block'> & { readonly block?: number }): void
+  /** Adds incidents of the history, except rejections of blocks that are listed already. */
+  addHistory(incidents: readonly Omit<Incident, 'id'>[]): void
   /** Newest first. */
   list(): readonly Incident[]
-  /** Since the page was opened, including those no longer listed. */
+  /** Including those no longer listed. */
   count(kind: IncidentKind): number
 }
 
@@ -35,38 +38,85 @@ export function createIncidentLog(): IncidentLog {
       counts.set(incident.kind, (counts.get(incident.kind) ?? 0) + 1)
       incidents = [{ block: undefined, ...incident, id: total }, ...incidents].slice(0, INCIDENTS_MAX)
     },
+    addHistory(history) {
+      const known = new Set(incidents.map(keyOf))
+      const added = history
+        .filter((incident) => !known.has(keyOf(incident)))
+        .map((incident) => {
+          total += 1
+          counts.set(incident.kind, (counts.get(incident.kind) ?? 0) + 1)
+          return { ...incident, id: total }
+        })
+      incidents = [...incidents, ...added].toSorted((a, b) => b.atMs - a.atMs || b.id - a.id).slice(0, INCIDENTS_MAX)
+    },
     list: () => incidents,
     count: (kind) => counts.get(kind) ?? 0,
   }
+}
+
+/** Equal for two reports of the same incident. */
+function keyOf({ kind, atMs, block, text }: Omit<Incident, 'id'>): string {
+  return kind === 'rejection' ? `rejection ${block}` : `${kind} ${Math.round(atMs / 1000)} ${text}`
+}
+
+/** `aheadMs`: by how much the clock of this device is ahead of the clock of the service. */
+export function historyIncident(incident: HistoryIncident, aheadMs: number): Omit<Incident, 'id'> {
+  const { from_ms, to_ms } = incident
+  const base = { atMs: from_ms + aheadMs, block: undefined }
+  const lasted = to_ms === null ? 'It has not ended.' : `It lasted ${formatAge(to_ms - from_ms)}.`
+  switch (incident.kind) {
+    case 'source_silent':
+      return { ...base, kind: 'lag', severity: 'bad', text: `Very late: no data from the node. ${lasted}` }
+    case 'service_stopped':
+      return { ...base, kind: 'gap', severity: 'warn', text: `The service did not run. ${lasted}` }
+    case 'ring_gap':
+      return { ...base, kind: 'gap', severity: 'bad', text: lostText(incident.events_lost, incident.blocks_dropped) }
+    case 'ring_restart':
+      return { ...base, kind: 'gap', severity: 'warn', text: RESTART_TEXT }
+    case 'backpressure': {
+      const text = `Clients that read too slowly missed ${formatCount(incident.frames_dropped)} messages.`
+      return { ...base, kind: 'connection', severity: 'note', text }
+    }
+    case 'rejection':
+      return { ...base, kind: 'rejection', severity: 'note', text: REJECTED_TEXT, block: incident.block_number }
+  }
+}
+
+/** The number of the block follows. */
+export const REJECTED_TEXT = 'Rejected, another proposal won: block'
+const RESTART_TEXT = 'The node was restarted: counters start again.'
+
+function lostText(events: number, blocks: number): string {
+  const without = blocks === 1 ? '1 block has' : `${formatCount(blocks)} blocks have`
+  return `The service lost ${formatCount(events)} events of the node: ${without} no figures.`
 }
 
 /** What is missing and why, in one sentence. */
 export function gapText({ reason, frames, warning }: GapEvent): string {
   switch (reason) {
     case 'source': {
-      if (warning?.type !== 'ring_gap') return 'The source lost events.'
-      const lost = warning.to_seqno - warning.from_seqno + 1
-      return `The source lost ${formatCount(lost)} events (ring ${warning.from_seqno} to ${warning.to_seqno}); ${formatCount(warning.blocks_dropped)} blocks have no figures.`
+      if (warning?.type !== 'ring_gap') return 'Events of the node were lost.'
+      return lostText(warning.to_seqno - warning.from_seqno + 1, warning.blocks_dropped)
     }
     case 'restart':
-      return 'The node was restarted: windows and counters start again.'
+      return RESTART_TEXT
     case 'slow':
-      return `This page was too slow: the service dropped ${formatCount(frames)} frames for it.`
+      return `This page was too slow: the service left out ${formatCount(frames)} messages.`
     case 'window': {
       if (warning?.type !== 'resume_out_of_window')
-        return 'Reconnected without a cursor: the time in between is missing.'
-      return `The service cannot resume (${WINDOW_REASONS[warning.reason]}): continued from a snapshot.`
+        return 'Connected again without a position: the time in between is missing.'
+      return `Not everything could be fetched again (${WINDOW_REASONS[warning.reason]}): the time in between is missing.`
     }
     case 'buffer':
-      return `This page dropped ${formatCount(frames)} unread frames because its buffer was full.`
+      return `This page was too slow: it dropped ${formatCount(frames)} messages.`
   }
 }
 
 const WINDOW_REASONS = {
-  too_old: 'the cursor is older than its buffer',
-  ahead: 'the cursor is ahead of the stream',
-  invalid: 'the cursor is invalid',
-  not_recorded: 'these events were not recorded',
+  too_old: 'it was too long ago',
+  ahead: 'the service started again',
+  invalid: 'the position is invalid',
+  not_recorded: 'it was not recorded',
 } as const
 
 /** Why a connection was closed. */

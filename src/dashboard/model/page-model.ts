@@ -1,12 +1,14 @@
-import type { RecentBlocks, StatusRecord } from '../../contract/execution-routes.ts'
-import type { ConflictData, Hello, TopAccesses } from '../../contract/stream-events.ts'
+import type { History } from '../../contract/execution-history.ts'
+import type { StatusRecord } from '../../contract/execution-routes.ts'
+import type { Hello, Lifecycle, TopAccesses } from '../../contract/stream-events.ts'
 import type { ConnectionEvent, DataEvent, StreamEvent } from '../client/stream-event.ts'
 import { createBlockLog, createContentionSeries } from './block-log.ts'
 import { formatAge, formatCount } from './format.ts'
 import { STALE_MS } from './freshness.ts'
-import { closeText, createIncidentLog, gapText, type Incident } from './incident-log.ts'
+import { type ConflictFigures, readHistory } from './history.ts'
+import { closeText, createIncidentLog, gapText, type Incident, REJECTED_TEXT } from './incident-log.ts'
+import { createTimeSeries } from './time-series.ts'
 import { createTopBoard } from './top-board.ts'
-import { createTpsSeries } from './tps-series.ts'
 
 export type PageFacts = {
   readonly locked: boolean
@@ -22,20 +24,26 @@ export type PageFacts = {
   readonly replayed: number
 }
 
-type Replay = { frames: number; blocks: number; readonly tps: number[]; readonly openedMs: number }
+type Replay = { frames: number; blocks: number; readonly openedMs: number }
 
 /** A replay ends with the first live frame, or after this long without one. */
 const REPLAY_OVER_MS = 1500
 const CONFLICTS_MAX = 300
+/** Interruptions whose incidents are taken from the history. */
+const AWAY_MAX = 20
 
 /** The state of the page, folded from the stream. Views read it; events and the passing of time change it. */
 export class PageModel {
-  readonly tps = createTpsSeries()
+  readonly tps = createTimeSeries('mean')
+  /** Gas per second. */
+  readonly gas = createTimeSeries('rate')
+  /** Milliseconds between blocks. */
+  readonly blockTime = createTimeSeries('mean')
   readonly blocks = createBlockLog()
   readonly contention = createContentionSeries()
   readonly tops = createTopBoard()
   readonly incidents = createIncidentLog()
-  readonly #conflicts = new Map<number, ConflictData>()
+  #conflicts = new Map<number, ConflictFigures>()
   #connection: PageFacts['connection'] = 'connecting'
   #retryAtMs: number | undefined
   #locked = false
@@ -46,6 +54,8 @@ export class PageModel {
   #isStale = false
   #gaps = 0
   #replayed = 0
+  /** When the page was not connected: before it was opened, and interruptions. */
+  #away: { readonly fromMs: number; readonly toMs: number }[] = []
   /** When the connection was lost; undefined while it is not. */
   #lostAtMs: number | undefined
   #replay: Replay | undefined
@@ -75,14 +85,19 @@ export class PageModel {
     if (this.#isStale || this.#connection !== 'open' || lastDataMs === undefined || nowMs - lastDataMs <= STALE_MS)
       return
     this.#isStale = true
-    this.#report(nowMs, 'lag', 'warn', 'No frame for more than 5 s.')
+    this.#report(nowMs, 'lag', 'warn', 'Late: no new data for more than 5 s.')
   }
 
   setStatus(status: StatusRecord | undefined, nowMs: number): void {
     const wasDegraded = this.#status?.status === 'degraded'
     this.#status = status
     if (status?.status !== 'degraded' || wasDegraded) return
-    this.#report(nowMs, 'lag', 'bad', `The service is degraded: no event for ${status.last_event_age_secs} s.`)
+    this.#report(
+      nowMs,
+      'lag',
+      'bad',
+      `Very late: the service has no data from the node for ${status.last_event_age_secs} s.`,
+    )
   }
 
   /** Whether the service refuses this page because it has no token. */
@@ -90,12 +105,26 @@ export class PageModel {
     this.#locked = locked
   }
 
-  /** Adds figures of blocks before the page was opened. `intervalMs`: time between two blocks, where known. */
-  addEarlier(earlier: RecentBlocks, openedMs: number, intervalMs: number | undefined): void {
-    this.contention.addEarlier(earlier.blocks.flatMap((block) => (block.contention === null ? [] : [block.contention])))
-    if (intervalMs === undefined) return
-    const values = earlier.blocks.map((block) => block.tps)
-    this.tps.addEarlier(values, openedMs, intervalMs)
+  /**
+   * Adds what happened before the page was opened or while it was not connected. What the stream has sent stays, so that it may be loaded
+   * again after each interruption. `requestedMs` and `nowMs`: when the history was requested and when it arrived.
+   */
+  addHistory(history: History, requestedMs: number, nowMs: number): void {
+    const read = readHistory(history, (requestedMs + nowMs) / 2 - history.now_ms)
+    this.tps.addHistory(read.tps)
+    this.gas.addHistory(read.gas)
+    this.blockTime.addHistory(read.blockTime)
+    this.blocks.addHistory(read.blocks, read.contentions)
+    this.contention.addHistory(read.figures)
+    const conflicts = read.conflicts.map((figures) => [figures.block_number, figures] as const)
+    this.#conflicts = new Map(
+      [...new Map([...conflicts, ...this.#conflicts])].toSorted(([a], [b]) => a - b).slice(-CONFLICTS_MAX),
+    )
+    // While it is connected the page sees incidents itself.
+    const away = this.#hello === undefined ? [{ fromMs: 0, toMs: nowMs }] : this.#away
+    this.incidents.addHistory(
+      read.incidents.filter(({ atMs }) => away.some(({ fromMs, toMs }) => atMs >= fromMs && atMs <= toMs)),
+    )
   }
 
   facts(): PageFacts {
@@ -113,7 +142,7 @@ export class PageModel {
     }
   }
 
-  conflicts(block: number): ConflictData | undefined {
+  conflicts(block: number): ConflictFigures | undefined {
     return this.#conflicts.get(block)
   }
 
@@ -124,8 +153,10 @@ export class PageModel {
     }
     if (event.state === 'open') {
       this.#connection = 'open'
+      const fromMs = this.#hello === undefined ? 0 : (this.#lostAtMs ?? nowMs) - STALE_MS
+      this.#away = [...this.#away, { fromMs, toMs: nowMs }].slice(-AWAY_MAX)
       this.#hello = event.hello
-      if (event.resumed) this.#replay = { frames: 0, blocks: 0, tps: [], openedMs: nowMs }
+      if (event.resumed) this.#replay = { frames: 0, blocks: 0, openedMs: nowMs }
       else if (this.#lostAtMs !== undefined) this.#reportReconnect(nowMs, 'warn', 'continued from a snapshot')
       return
     }
@@ -138,18 +169,14 @@ export class PageModel {
 
   #endReplay(nowMs: number): void {
     if (this.#replay === undefined) return
-    const { frames, blocks, tps } = this.#replay
-    // Frames have no time of their own: those of a replay are spread evenly over the time away.
-    const fromMs = this.#lostAtMs ?? nowMs
-    for (const [at, value] of tps.entries())
-      this.tps.add(value, fromMs + ((at + 1) / (tps.length + 1)) * (nowMs - fromMs))
+    const { frames, blocks } = this.#replay
     this.#replayed += frames
     this.#replay = undefined
     if (this.#lostAtMs === undefined) return
     const result =
       frames === 0
-        ? 'no frame was missed'
-        : `${formatCount(frames)} frames of ${formatCount(blocks)} blocks came late, none is missing`
+        ? 'nothing was missed'
+        : `${formatCount(frames)} messages of ${formatCount(blocks)} blocks came late, none is missing`
     this.#reportReconnect(nowMs, 'good', result)
   }
 
@@ -161,8 +188,8 @@ export class PageModel {
     if (event.origin !== 'snapshot' || this.#lastDataMs === undefined) this.#markFresh(nowMs)
     switch (event.kind) {
       case 'TPS':
-        if (this.#replay === undefined) this.tps.add(event.data, nowMs)
-        else this.#replay.tps.push(event.data)
+        // Frames have no time of their own: the charts take the time away from the history.
+        if (event.origin === 'live') this.tps.add(event.data, nowMs)
         return
       case 'ContentionData':
         if (this.#replay !== undefined && event.data.replaces_block_id === undefined) this.#replay.blocks += 1
@@ -170,21 +197,38 @@ export class PageModel {
         this.contention.add(event.data)
         return
       case 'ConflictData':
-        this.#conflicts.set(event.data.block_number, event.data)
-        for (const oldest of this.#conflicts.keys()) {
-          if (this.#conflicts.size <= CONFLICTS_MAX) break
-          this.#conflicts.delete(oldest)
-        }
-        return
+        return this.#addConflicts(event.data)
       case 'TopAccesses':
         this.tops.add(event.data as TopAccesses, nowMs)
         return
       case 'Lifecycle':
-        this.blocks.addLifecycle(event.data)
+        this.#addLifecycle(event.data, event.origin === 'live' ? nowMs : undefined)
         if (event.data.to_stage === 'Rejected' && event.origin !== 'snapshot')
-          this.#report(nowMs, 'rejection', 'note', 'A proposal was rejected: block', event.data.block_number)
+          this.#report(nowMs, 'rejection', 'note', REJECTED_TEXT, event.data.block_number)
         return
       case 'Events':
+    }
+  }
+
+  #addLifecycle(change: Lifecycle, arrivedMs: number | undefined): void {
+    const known = this.blocks.find(change.block_number)
+    const isNew = known.length === 0
+    // A block that is seen late was executed before: its gas is in the history.
+    const isExecutedNow = isNew ? change.to_stage === 'Proposed' : known.every(({ gasUsed }) => gasUsed === null)
+    this.blocks.addLifecycle(change, arrivedMs)
+    if (arrivedMs === undefined) return
+    if (isExecutedNow && change.gas_used !== null) this.gas.add(change.gas_used, arrivedMs)
+    const timeMs = this.blocks.timeMs(change.block_number)
+    const beforeMs = this.blocks.timeMs(change.block_number - 1)
+    if (isNew && timeMs !== undefined && beforeMs !== undefined && timeMs > beforeMs)
+      this.blockTime.add(timeMs - beforeMs, arrivedMs)
+  }
+
+  #addConflicts(figures: ConflictFigures): void {
+    this.#conflicts.set(figures.block_number, figures)
+    for (const oldest of this.#conflicts.keys()) {
+      if (this.#conflicts.size <= CONFLICTS_MAX) break
+      this.#conflicts.delete(oldest)
     }
   }
 

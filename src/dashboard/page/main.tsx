@@ -4,6 +4,7 @@ import { NONE } from '../model/format.ts'
 import { goTo } from './follow-hash.ts'
 import { Contention } from './parts/contention.tsx'
 import { ContractGraphPart } from './parts/contract-graph.tsx'
+import { GasCharts } from './parts/gas-charts.tsx'
 import { Incidents } from './parts/incidents.tsx'
 import { Pipeline } from './parts/pipeline.tsx'
 import { StatusStrip } from './parts/status-strip.tsx'
@@ -37,10 +38,13 @@ function Page() {
           <Contention />
           <TopTables />
           <ContractGraphPart />
-          <Incidents />
+          <div class="stacked">
+            <GasCharts />
+            <Incidents />
+          </div>
         </main>
       )}
-      {where.view === 'block' && <BlockView number={where.number} />}
+      {where.view === 'block' && <BlockView number={where.number} txn={where.txn} />}
       {where.view === 'contract' && <ContractView address={where.address} />}
       <ExplainPopover />
     </>

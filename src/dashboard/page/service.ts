@@ -13,12 +13,9 @@ export type Service = {
   rpc<Value>(method: string, params: readonly unknown[]): Promise<Response<Value>>
   /** A ticket for the WebSocket, where the service requires a token. Rejects without a valid token. */
   ticket(): Promise<string>
-  /** Mean time between blocks, from their timestamps in seconds; undefined below ten blocks. */
-  blockIntervalMs(blocksMax: number): Promise<number | undefined>
 }
 
 const TIMEOUT_MS = 10_000
-const BLOCKS_MIN = 10
 
 export function createService(base: URL, token: () => string | undefined): Service {
   function headers(): Record<string, string> {
@@ -54,13 +51,6 @@ export function createService(base: URL, token: () => string | undefined): Servi
     return { ok: true, status: response.status, value: result }
   }
 
-  async function blockTime(tag: string): Promise<{ number: number; seconds: number } | undefined> {
-    const response = await rpc<{ number: string; timestamp: string }>('eth_getBlockByNumber', [tag, false])
-    return response.ok
-      ? { number: Number(response.value.number), seconds: Number(response.value.timestamp) }
-      : undefined
-  }
-
   return {
     base,
     headers,
@@ -71,13 +61,6 @@ export function createService(base: URL, token: () => string | undefined): Servi
     },
     get: (path) => request(path, {}),
     rpc,
-    async blockIntervalMs(blocksMax) {
-      const [last, first] = await Promise.all([blockTime('latest'), blockTime('earliest')])
-      if (last === undefined || first === undefined) return undefined
-      const blocks = last.number - first.number
-      const intervalMs = ((last.seconds - first.seconds) * 1000) / blocks
-      return blocks >= Math.min(BLOCKS_MIN, blocksMax) && intervalMs > 0 ? intervalMs : undefined
-    },
   }
 }
 

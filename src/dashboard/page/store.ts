@@ -1,12 +1,14 @@
 import { batch, type Signal, signal } from '@preact/signals'
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
-import type { RecentBlocks, StatusRecord } from '../../contract/execution-routes.ts'
+import type { History } from '../../contract/execution-history.ts'
+import type { StatusRecord } from '../../contract/execution-routes.ts'
 import { DEFAULT_KINDS } from '../../contract/stream-events.ts'
 import { openExecutionStream } from '../client/stream-client.ts'
 import type { StreamEvent } from '../client/stream-event.ts'
 import { PageModel } from '../model/page-model.ts'
 import type { Route } from '../model/route.ts'
+import type { TimeRange } from '../model/time-series.ts'
 import { followHash } from './follow-hash.ts'
 import { createLabels, type Labels } from './labels.ts'
 import { createService, type Service } from './service.ts'
@@ -27,6 +29,8 @@ export type Store = {
   readonly paused: Signal<boolean>
   /** Blocks that arrived while paused. */
   readonly heldBlocks: Signal<number>
+  /** The range of the charts. */
+  readonly range: Signal<TimeRange>
   /** The newest frame of each kind, for the documentation. */
   readonly samples: Map<string, unknown>
   togglePause(): void
@@ -36,10 +40,10 @@ export type Store = {
 
 const DRAW_MS = 250
 const STATUS_MS = 2000
+/** The history is loaded at the start, and this long after each connection, when it has everything from before the first frame. */
+const HISTORY_AFTER_MS = 2000
 /** Frames kept while paused: half an hour at ten a second. Above that the oldest are dropped and reported as an incident. */
 const HELD_MAX = 18_000
-/** Blocks requested at the start, to fill the charts. */
-const EARLIER_BLOCKS = 300
 
 export function createStore(): Store {
   const model = new PageModel()
@@ -58,6 +62,10 @@ export function createStore(): Store {
   let isDrawDue = false
 
   function take(event: StreamEvent, atMs: number): void {
+    if (event.kind === 'connection' && event.state === 'open') {
+      // What happened while the page was not connected is in the history, up to the last second that is over.
+      setTimeout(() => void loadHistory(), HISTORY_AFTER_MS)
+    }
     if ('seq' in event && event.kind !== 'other') samples.set(event.kind, { seq: event.seq, [event.kind]: event.data })
     if (!paused.value) {
       model.apply(event, atMs)
@@ -110,7 +118,7 @@ export function createStore(): Store {
     following.abort()
     following = new AbortController()
     void follow()
-    void loadEarlier()
+    void loadHistory()
     await loadStatus()
     return true
   }
@@ -127,14 +135,11 @@ export function createStore(): Store {
     changed = true
   }
 
-  async function loadEarlier(): Promise<void> {
-    const openedMs = Date.now()
-    const [earlier, intervalMs] = await Promise.all([
-      service.get<RecentBlocks>(`v1/blocks?count=${EARLIER_BLOCKS}`),
-      service.blockIntervalMs(EARLIER_BLOCKS),
-    ])
-    if (!earlier.ok) return
-    model.addEarlier(earlier.value, openedMs, intervalMs)
+  async function loadHistory(): Promise<void> {
+    const requestedMs = Date.now()
+    const history = await service.get<History>('v1/history')
+    if (!history.ok) return
+    model.addHistory(history.value, requestedMs, Date.now())
     changed = true
   }
 
@@ -164,7 +169,7 @@ export function createStore(): Store {
 
   void follow()
   void loadNames()
-  void loadEarlier()
+  void loadHistory()
   void loadStatus()
   setInterval(drawSoon, DRAW_MS)
   setInterval(() => void loadStatus(), STATUS_MS)
@@ -179,6 +184,7 @@ export function createStore(): Store {
     nowMs,
     paused,
     heldBlocks,
+    range: signal<TimeRange>('1h'),
     samples,
     togglePause,
     setToken,

@@ -27,7 +27,7 @@ export function Contention() {
   return (
     <Panel
       id="contention"
-      title="Contention"
+      title="Conflicts"
       aside={
         <>
           <p class={`verdict tone-${verdict}`}>{isTimed ? VERDICT_TEXT[verdict] : 'this source has no times'}</p>
@@ -42,7 +42,7 @@ export function Contention() {
       <div class="stats">
         <Stat
           id="efficiency"
-          label="efficiency"
+          label="parallel efficiency"
           value={formatPercent(efficiency)}
           unit="%"
           width={5}
@@ -74,17 +74,17 @@ export function Contention() {
         />
         <Stat
           id="conflictShare"
-          label="must wait"
+          label="waiting on conflicts"
           value={formatPercent(conflicts && conflicts.conflict_share * 100)}
           unit="%"
           width={5}
           note={<span class="dim">of {formatCount(newest?.total_txn_count)} tx</span>}
         />
-        <Stat id="depth" label="waves" value={formatCount(conflicts?.depth)} width={4} />
+        <Stat id="depth" label="parallel waves" value={formatCount(conflicts?.depth)} width={4} />
       </div>
       <div class="heat-head">
         <h3>
-          Hot slots × blocks
+          Busiest storage slots, block by block
           <Explain id="heat" />
         </h3>
         <span class="legend heat-legend">

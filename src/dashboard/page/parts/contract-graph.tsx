@@ -58,10 +58,10 @@ export function ContractGraphPart() {
   return (
     <Panel
       id="graph"
-      title="Contract graph"
+      title="Contracts used together"
       aside={
         <span class="legend">
-          contended 0
+          contended slots 0
           {[1, 2, 3, 4, 5].map((step) => (
             <i key={step} class={`node-${step}`} />
           ))}

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import { formatCount } from '../../model/format.ts'
+import { formatCount, formatTime, NONE } from '../../model/format.ts'
 import { HEAT_ROWS_MAX, type HeatStrip } from '../../model/heat-strip.ts'
 import { shortHex, shortSlot } from '../../model/safe-text.ts'
 import { goTo } from '../follow-hash.ts'
@@ -20,7 +20,7 @@ type Cell = { readonly row: number; readonly column: number }
 
 /** Blocks × slots as a canvas. The newest block is at the right edge. */
 export function HeatCanvas({ strip }: { strip: HeatStrip }) {
-  const { labels, paused } = useStore()
+  const { labels, paused, model } = useStore()
   const canvas = useRef<HTMLCanvasElement>(null)
   const size = useSignal({ width: 0, height: 0 })
   const pointed = useSignal<Cell | undefined>(undefined)
@@ -51,6 +51,10 @@ export function HeatCanvas({ strip }: { strip: HeatStrip }) {
   const row = cell && strip.rows[cell.row]
   const block = cell && strip.blocks[cell.column]
   const first = strip.rows[0]
+  const timeOf = (number: number | undefined): string => {
+    const timeMs = number === undefined ? undefined : model.blocks.timeMs(number)
+    return timeMs === undefined ? NONE : formatTime(timeMs)
+  }
   return (
     <div class="heat">
       <canvas
@@ -71,11 +75,18 @@ export function HeatCanvas({ strip }: { strip: HeatStrip }) {
       />
       <p class="heat-foot">
         {row === undefined || cell === undefined ? (
-          <span class="dim">one column per block, newest on the right; click to open</span>
+          <span class="dim">
+            {/* Under the first and the last column. */}
+            <span class="heat-times">
+              <span class="number">{timeOf(strip.blocks.at(-columnsOf(size.value.width)) ?? strip.blocks[0])}</span>
+              <span>one column per block; click to open</span>
+              <span class="number">{timeOf(strip.blocks.at(-1))}</span>
+            </span>
+          </span>
         ) : (
           <>
-            block <b class="number">{block}</b> · {labels.all.value.get(row.address) ?? shortHex(row.address)} slot{' '}
-            {shortSlot(row.slot)} ·{' '}
+            block <b class="number">{block}</b> at <span class="number">{timeOf(block)}</span> ·{' '}
+            {labels.all.value.get(row.address) ?? shortHex(row.address)} slot {shortSlot(row.slot)} ·{' '}
             <b class="number">{formatCount(strip.cells[cell.row * strip.blocks.length + cell.column])}</b> tx
           </>
         )}

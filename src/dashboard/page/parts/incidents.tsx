@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import { formatCount, formatTime } from '../../model/format.ts'
+import { formatAgo, formatCount, formatTime } from '../../model/format.ts'
 import type { IncidentKind, Severity } from '../../model/incident-log.ts'
 import { useStore } from '../store.ts'
 import { Explain } from '../ui/explain.tsx'
@@ -9,41 +9,66 @@ import { Panel } from '../ui/panel.tsx'
 const KINDS: readonly IncidentKind[] = ['gap', 'lag', 'rejection', 'connection']
 const KIND_LABELS: Readonly<Record<IncidentKind, string>> = {
   gap: 'gaps',
-  lag: 'lag',
-  rejection: 'rejections',
+  lag: 'late',
+  rejection: 'rejected blocks',
   connection: 'connection',
 }
 const MARKS: Readonly<Record<Severity, string>> = { good: '✓', note: '·', warn: '!', bad: '✕' }
 
 /** Part 7: incidents and recoveries. */
 export function Incidents() {
-  const { model, version } = useStore()
+  const { model, version, nowMs } = useStore()
   const hidden = useSignal<ReadonlySet<IncidentKind>>(new Set())
   void version.value
-  const listed = model.incidents.list().filter(({ kind }) => !hidden.value.has(kind))
+  const all = model.incidents.list()
+  const listed = all.filter(({ kind }) => !hidden.value.has(kind))
+  if (all.length === 0)
+    return (
+      <Panel
+        id="incidents"
+        title="Incidents"
+        aside={
+          <p class="legend">
+            none
+            <Explain id="incidents" />
+          </p>
+        }
+      />
+    )
   return (
-    <Panel id="incidents" title="Incidents" aside={<Explain id="incidents" />}>
-      <div class="filters" role="group" aria-label="Kinds of incidents">
-        {KINDS.map((kind) => (
-          <button
-            key={kind}
-            type="button"
-            aria-pressed={!hidden.value.has(kind)}
-            onClick={() => {
-              const next = new Set(hidden.value)
-              if (!next.delete(kind)) next.add(kind)
-              hidden.value = next
-            }}
-          >
-            {KIND_LABELS[kind]} <span class="number">{formatCount(model.incidents.count(kind))}</span>
-          </button>
-        ))}
-      </div>
+    <Panel
+      id="incidents"
+      title="Incidents"
+      aside={
+        <>
+          <div class="filters" role="group" aria-label="Kinds of incidents">
+            {KINDS.map((kind) => (
+              <button
+                key={kind}
+                type="button"
+                aria-pressed={!hidden.value.has(kind)}
+                onClick={() => {
+                  const next = new Set(hidden.value)
+                  if (!next.delete(kind)) next.add(kind)
+                  hidden.value = next
+                }}
+              >
+                {KIND_LABELS[kind]} <span class="number">{formatCount(model.incidents.count(kind))}</span>
+              </button>
+            ))}
+          </div>
+          <Explain id="incidents" />
+        </>
+      }
+    >
       {/* Focusable, so that it scrolls by keyboard. */}
       <ol class="incidents" tabIndex={0} aria-label="Incidents, newest first">
         {listed.map(({ id, atMs, severity, text, block }) => (
           <li key={id} class={`severity-${severity}`}>
-            <time class="number">{formatTime(atMs)}</time>
+            <time class="number" dateTime={new Date(atMs).toISOString()}>
+              {formatTime(atMs, nowMs.value)}
+            </time>
+            <span class="ago number">{formatAgo(nowMs.value - atMs)}</span>
             <span class="mark" aria-hidden="true">
               {MARKS[severity]}
             </span>
@@ -52,7 +77,7 @@ export function Incidents() {
             </span>
           </li>
         ))}
-        {listed.length === 0 && <li class="quiet">No incidents.</li>}
+        {listed.length === 0 && <li class="quiet">None of the selected kinds.</li>}
       </ol>
     </Panel>
   )

@@ -3,7 +3,7 @@ import type { RefObject } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Stage } from '../../../contract/stream-events.ts'
 import { type BlockEntry, STAGES } from '../../model/block-log.ts'
-import { formatCount, formatMs } from '../../model/format.ts'
+import { formatCount, formatMs, formatTime } from '../../model/format.ts'
 import { goTo } from '../follow-hash.ts'
 import { useStore } from '../store.ts'
 import { Explain } from '../ui/explain.tsx'
@@ -11,7 +11,7 @@ import { Panel } from '../ui/panel.tsx'
 import { StageBar } from '../ui/stage-bar.tsx'
 
 /** Cards per lane in a small window and on a large screen. */
-const CARDS_MIN = 5
+const CARDS_MIN = 4
 const CARDS_MAX = 12
 /** Heights of the style sheet: a lane's head and foot, and a card with the gap before the next. */
 const LANE_HEAD_PX = 54
@@ -26,19 +26,19 @@ export function Pipeline() {
   return (
     <Panel
       id="pipeline"
-      title="Block pipeline"
+      title="Blocks by stage"
       aside={
         <span class="legend pipeline-legend">
           <span>
-            in stage
+            blocks
             <Explain id="stageCount" />
           </span>
           <span>
-            median before it
+            usual wait
             <Explain id="stageTime" />
           </span>
           <span>
-            block, transactions, time in each stage
+            block, transactions, time per stage
             <Explain id="blockAge" />
           </span>
         </span>
@@ -75,6 +75,11 @@ function useCards(lanes: RefObject<HTMLDivElement | null>): number {
   return cards.value
 }
 
+function cardTitle({ number, txnCount, timeMs }: BlockEntry): string {
+  const proposed = timeMs === undefined ? '' : `, proposed ${formatTime(timeMs)}`
+  return `Block ${number}: ${formatCount(txnCount)} transactions${proposed}`
+}
+
 type LaneProps = { stage: Stage; blocks: readonly BlockEntry[]; count: number; beforeMs: number | undefined }
 
 function Lane({ stage, blocks, count, beforeMs }: LaneProps) {
@@ -97,7 +102,12 @@ function Lane({ stage, blocks, count, beforeMs }: LaneProps) {
       <ol>
         {blocks.map((block) => (
           <li key={block.hash}>
-            <button type="button" class="block-card" onClick={() => goTo({ view: 'block', number: block.number })}>
+            <button
+              type="button"
+              class="block-card"
+              title={cardTitle(block)}
+              onClick={() => goTo({ view: 'block', number: block.number })}
+            >
               <span class="card-line">
                 <span class="number">{String(block.number)}</span>
                 <span class="txns number">

@@ -1,4 +1,4 @@
-import { formatAge, formatCount, NONE } from '../../model/format.ts'
+import { formatAge, formatCount, formatTime, NONE } from '../../model/format.ts'
 import { liveStateOf, STALE_MS, STATE_TEXT } from '../../model/freshness.ts'
 import { useStore } from '../store.ts'
 import { Stat } from '../ui/stat.tsx'
@@ -19,6 +19,9 @@ export function StatusStrip() {
     ageMs: ageMs ?? 0,
     serviceStatus: facts.status?.status,
   })
+  const isLate = ageMs !== undefined && ageMs > STALE_MS
+  const newest = model.blocks.newest()
+  const timeMs = newest === undefined ? undefined : model.blocks.timeMs(newest)
   const { label, hint } = STATE_TEXT[state]
   const retryMs =
     facts.connection === 'waiting' && facts.retryAtMs !== undefined ? facts.retryAtMs - nowMs.value : undefined
@@ -41,15 +44,16 @@ export function StatusStrip() {
         </button>
       )}
       <div class="strip-stats">
-        <Stat id="block" label="block" value={formatBlock(model.blocks.newest())} width={8} />
+        <Stat id="block" label="block" value={formatBlock(newest)} width={8} />
+        <Stat id="time" label="at" value={timeMs === undefined ? NONE : formatTime(timeMs)} width={8} />
         <Stat
           id="age"
-          label="age"
+          label={isLate ? 'late' : 'last data'}
           value={paused.value ? NONE : formatAge(ageMs)}
           width={5}
-          tone={ageMs !== undefined && ageMs > STALE_MS ? 'poor' : 'plain'}
+          tone={isLate ? 'poor' : 'plain'}
         />
-        <Stat id="seq" label="sequence" value={formatBlock(facts.seq)} width={16} />
+        <Stat id="seq" label="position" value={formatBlock(facts.seq)} width={16} />
         <Stat
           id="gaps"
           label="gaps"
@@ -59,7 +63,7 @@ export function StatusStrip() {
         />
         <Stat id="replayed" label="came late" value={formatCount(facts.replayed)} width={4} />
         <Stat id="clients" label="clients" value={formatCount(facts.status?.connected_clients)} width={2} />
-        <Stat id="uptime" label="up" value={formatAge(secondsToMs(facts.status?.uptime_secs))} width={6} />
+        <Stat id="uptime" label="running" value={formatAge(secondsToMs(facts.status?.uptime_secs))} width={6} />
       </div>
     </section>
   )

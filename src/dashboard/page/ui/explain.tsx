@@ -17,12 +17,13 @@ const POPOVER_ID = 'how-computed'
 /** The button beside a number that explains how it is computed. */
 export function Explain({ id }: { id: ExplanationId }) {
   const open = useContext(ExplainContext)
-  const { title } = EXPLANATIONS[id]
+  const { title, short } = EXPLANATIONS[id]
   return (
     <button
       type="button"
       class="why"
       data-explains={id}
+      title={short}
       aria-label={`How computed: ${title}`}
       aria-expanded={open.value?.id === id}
       aria-controls={POPOVER_ID}
@@ -69,6 +70,7 @@ export function ExplainPopover() {
       {text && (
         <>
           <h3>{text.title}</h3>
+          <p class="short">{text.short}</p>
           <p>{text.how}</p>
           <p class="caveat">{text.caveat}</p>
           <p class="source">{text.source}</p>

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 
-type PanelProps = { id: string; title: string; aside?: ComponentChildren; children: ComponentChildren }
+type PanelProps = { id: string; title: string; aside?: ComponentChildren; children?: ComponentChildren }
 
 /** One part of the page with a heading. */
 export function Panel({ id, title, aside, children }: PanelProps) {

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import type { ExplanationId } from '../../model/explanations.ts'
+import { EXPLANATIONS, type ExplanationId } from '../../model/explanations.ts'
 import { Explain } from './explain.tsx'
 
 type StatProps = {
@@ -17,7 +17,7 @@ type StatProps = {
 export function Stat({ id, label, value, unit, tone = 'plain', width = 4, note }: StatProps) {
   return (
     <div class={`stat tone-${tone}`} data-stat={id}>
-      <span class="stat-label">
+      <span class="stat-label" title={EXPLANATIONS[id].short}>
         {label}
         <Explain id={id} />
       </span>

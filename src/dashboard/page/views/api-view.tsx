@@ -13,9 +13,12 @@ import {
   WS_PATHS,
 } from '../../model/api-docs.ts'
 import { useStore } from '../store.ts'
+import { CopyButton } from '../ui/copy-button.tsx'
 
 /** Characters shown of a live response. */
 const SHOWN_MAX = 4000
+
+const NO_CONTRACT = `0x${'00'.repeat(20)}`
 
 /** The API documentation, generated from the contract, with examples for this service. */
 export function ApiView() {
@@ -26,6 +29,7 @@ export function ApiView() {
     ws: base.replace(/^http/, 'ws'),
     // Fixed while the page is open, so that examples do not change while they are copied.
     block: useSignal(model.blocks.newest() ?? 1).value,
+    contract: useSignal(model.tops.slots()[0]?.address ?? NO_CONTRACT).value,
     clientUrl: `${base}/page/execution-stream.js`,
   }
   return (
@@ -208,7 +212,6 @@ function Examples({ examples }: { examples: readonly Example[] }) {
 }
 
 function Code({ text, label, copy = false }: { text: string; label: string; copy?: boolean }) {
-  const copied = useSignal(false)
   return (
     <div class="code">
       {/* Focusable, so that long lines scroll by keyboard. */}
@@ -216,19 +219,9 @@ function Code({ text, label, copy = false }: { text: string; label: string; copy
         {text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}\n… ${text.length - SHOWN_MAX} characters more` : text}
       </pre>
       {copy && (
-        <button
-          type="button"
-          class="copy"
-          aria-label={`Copy ${label}`}
-          onClick={() => {
-            void navigator.clipboard?.writeText(text).then(() => {
-              copied.value = true
-              setTimeout(() => (copied.value = false), 1500)
-            })
-          }}
-        >
-          {copied.value ? 'Copied' : 'Copy'}
-        </button>
+        <CopyButton class="copy" text={() => text} label={`Copy ${label}`}>
+          Copy
+        </CopyButton>
       )}
     </div>
   )

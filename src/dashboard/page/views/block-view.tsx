@@ -1,10 +1,20 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import type { LifecycleRecord } from '../../../contract/execution-routes.ts'
-import type { ConflictData, ContentionData, Stage } from '../../../contract/stream-events.ts'
+import type { LifecycleRecord, RecentBlocks } from '../../../contract/execution-routes.ts'
+import type { ContentionData, Stage } from '../../../contract/stream-events.ts'
 import { STAGES } from '../../model/block-log.ts'
-import { formatCount, formatMs, formatPercent, VERDICT_TEXT, verdictOf } from '../../model/format.ts'
+import {
+  formatAgo,
+  formatCount,
+  formatMs,
+  formatPercent,
+  formatTime,
+  VERDICT_TEXT,
+  verdictOf,
+} from '../../model/format.ts'
+import type { ConflictFigures } from '../../model/history.ts'
 import { cleanName, shortHex } from '../../model/safe-text.ts'
+import { heldText } from '../../model/search.ts'
 import { goTo } from '../follow-hash.ts'
 import type { Response } from '../service.ts'
 import { useStore } from '../store.ts'
@@ -14,11 +24,13 @@ import { Contract, Slot } from '../ui/hex.tsx'
 import { StageBar } from '../ui/stage-bar.tsx'
 import { Stat } from '../ui/stat.tsx'
 import { Drawer } from './drawer.tsx'
+import { Transactions } from './transactions.tsx'
 
 /** One block: its stages, contended slots and contract pairs. */
-export function BlockView({ number }: { number: number }) {
+export function BlockView({ number, txn }: { number: number; txn: number | undefined }) {
   const { model, service, version } = useStore()
   const record = useSignal<Response<LifecycleRecord> | undefined>(undefined)
+  const held = useSignal<RecentBlocks['held']>([])
   const older = useSignal<ContentionData | undefined>(undefined)
   void version.value
   const latest = model.blocks.find(number).at(-1)
@@ -33,12 +45,27 @@ export function BlockView({ number }: { number: number }) {
   useEffect(() => {
     let left = false
     void service.get<LifecycleRecord>(`v1/blocks/${number}/lifecycle`).then((response) => {
-      if (!left) record.value = response
+      // Stages that were shown stay when the service no longer holds them.
+      const isShown = record.value?.ok === true && record.value.value.block_number === number
+      if (!left && (response.ok || !isShown)) record.value = response
     })
     return () => {
       left = true
     }
   }, [number, latest?.stage, latest?.gasUsed])
+
+  // Transactions are held longer than stages.
+  const isHeld = held.value.some(({ from, to }) => from <= number && number <= to)
+  const notice = isHeld
+    ? 'The stages of this block are no longer held.'
+    : `Nothing found: the block is too old or not proposed yet. ${held.value.length === 0 ? '' : heldText(held.value)}`
+  const isUnknown = record.value?.ok === false && record.value.status === 404
+  useEffect(() => {
+    if (!isUnknown) return
+    void service.get<RecentBlocks>('v1/blocks?count=1').then((response) => {
+      if (response.ok) held.value = response.value.held
+    })
+  }, [number, isUnknown])
 
   useEffect(() => {
     older.value = undefined
@@ -64,7 +91,7 @@ export function BlockView({ number }: { number: number }) {
           {number + 1} →
         </button>
       </nav>
-      <Lifecycle response={record.value} />
+      <Lifecycle response={record.value} timeMs={model.blocks.timeMs(number)} notice={notice} />
       {contention === undefined ? (
         <p class="dim">No contention figures: the block is not executed yet, lost events, or is no longer kept.</p>
       ) : (
@@ -73,18 +100,27 @@ export function BlockView({ number }: { number: number }) {
           conflicts={conflicts?.block_id === contention.block_id ? conflicts : undefined}
         />
       )}
+      {(record.value?.ok === true || isHeld) && (
+        <Transactions number={number} selected={txn} revision={`${shownId} ${latest?.gasUsed}`} />
+      )}
     </Drawer>
   )
 }
 
-function Lifecycle({ response }: { response: Response<LifecycleRecord> | undefined }) {
+type LifecycleProps = {
+  response: Response<LifecycleRecord> | undefined
+  timeMs: number | undefined
+  /** For a block whose stages are not held. */
+  notice: string
+}
+
+function Lifecycle({ response, timeMs, notice }: LifecycleProps) {
+  const { nowMs } = useStore()
   if (response === undefined) return <p class="dim">Loading…</p>
   if (!response.ok) {
     return (
       <p class="notice" role="status">
-        {response.status === 404
-          ? 'This block is not tracked: it is too old or not proposed yet.'
-          : cleanName(response.error)}
+        {response.status === 404 ? notice : cleanName(response.error)}
       </p>
     )
   }
@@ -96,6 +132,11 @@ function Lifecycle({ response }: { response: Response<LifecycleRecord> | undefin
         Stages
         <Explain id="blockAge" />
       </h3>
+      {timeMs !== undefined && (
+        <p class="dim number" data-time={timeMs}>
+          Proposed {formatTime(timeMs, nowMs.value)}, {formatAgo(nowMs.value - timeMs)}
+        </p>
+      )}
       <StageBar reachedMs={timings} />
       <table class="plain-table">
         <tbody>
@@ -108,6 +149,7 @@ function Lifecycle({ response }: { response: Response<LifecycleRecord> | undefin
                   <span class="dot" aria-hidden="true" />
                   {stage}
                 </th>
+                <td class="right number dim">{timeMs === undefined ? '' : formatTime(timeMs + atMs, nowMs.value)}</td>
                 <td class="right number">{stage === 'Proposed' ? '0' : `+${formatMs(atMs)}`}</td>
               </tr>,
             ]
@@ -133,17 +175,17 @@ function Lifecycle({ response }: { response: Response<LifecycleRecord> | undefin
   )
 }
 
-function ContentionFacts({ data, conflicts }: { data: ContentionData; conflicts: ConflictData | undefined }) {
+function ContentionFacts({ data, conflicts }: { data: ContentionData; conflicts: ConflictFigures | undefined }) {
   const verdict = verdictOf(data.parallel_efficiency_pct)
   return (
-    <section aria-label="Contention">
+    <section aria-label="Conflicts">
       <h3>
-        Contention <span class="hex dim">of {shortHex(data.block_id, 8, 6)}</span>
+        Conflicts <span class="hex dim">of {shortHex(data.block_id, 8, 6)}</span>
       </h3>
       <div class="stats">
         <Stat
           id="efficiency"
-          label="efficiency"
+          label="parallel efficiency"
           value={formatPercent(data.parallel_efficiency_pct)}
           unit="%"
           tone={verdict}
@@ -159,12 +201,17 @@ function ContentionFacts({ data, conflicts }: { data: ContentionData; conflicts:
             </span>
           }
         />
-        <Stat id="wallTime" label="wall time" value={formatMs(data.block_wall_time_ns / 1e6)} />
+        <Stat id="wallTime" label="execution" value={formatMs(data.block_wall_time_ns / 1e6)} />
         <Stat id="txnTime" label="transaction time" value={formatMs(data.total_tx_time_ns / 1e6)} />
         {conflicts && (
-          <Stat id="conflictShare" label="must wait" value={formatPercent(conflicts.conflict_share * 100)} unit="%" />
+          <Stat
+            id="conflictShare"
+            label="waiting on conflicts"
+            value={formatPercent(conflicts.conflict_share * 100)}
+            unit="%"
+          />
         )}
-        {conflicts && <Stat id="depth" label="waves" value={formatCount(conflicts.depth)} />}
+        {conflicts && <Stat id="depth" label="parallel waves" value={formatCount(conflicts.depth)} />}
       </div>
       <p class={`verdict tone-${verdict}`}>{VERDICT_TEXT[verdict]}</p>
       <FactTable

@@ -1,12 +1,13 @@
-import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import { goTo } from '../follow-hash.ts'
+import { CopyButton } from '../ui/copy-button.tsx'
 
 /** A side panel over the live page. Escape and the close button close it; focus returns to the previous element. */
 export function Drawer({ title, children }: { title: ComponentChildren; children: ComponentChildren }) {
   const heading = useRef<HTMLHeadingElement>(null)
-  useEffect(() => {
+  // Before the drawer is visible: focus that moved later would take it from what the user does next, such as typing in the search.
+  useLayoutEffect(() => {
     const before = document.activeElement
     heading.current?.focus()
     const close = (event: KeyboardEvent) => {
@@ -24,29 +25,14 @@ export function Drawer({ title, children }: { title: ComponentChildren; children
         <h2 id="drawer-title" ref={heading} tabIndex={-1}>
           {title}
         </h2>
-        <CopyLink />
+        <CopyButton class="quiet-button" text={() => location.href} done="Link copied">
+          Copy link
+        </CopyButton>
         <button type="button" class="close" aria-label="Close" onClick={() => goTo({ view: 'live' })}>
           ✕
         </button>
       </header>
       <div class="drawer-body">{children}</div>
     </aside>
-  )
-}
-
-function CopyLink() {
-  const copied = useSignal(false)
-  return (
-    <button
-      type="button"
-      class="quiet-button"
-      onClick={() => {
-        void navigator.clipboard?.writeText(location.href).then(() => {
-          copied.value = true
-        })
-      }}
-    >
-      {copied.value ? 'Link copied' : 'Copy link'}
-    </button>
   )
 }
