@@ -4,8 +4,6 @@ import type { Caller, Refused } from '../access/authorize.ts'
 import { CREDENTIAL_SOURCES, collectLogin, collectToken } from '../access/credentials.ts'
 import { explainRefusal, type RefusedHead } from '../access/explain-refusal.ts'
 import type { Access } from '../access/service.ts'
-import type { Clock } from '../core/clock.ts'
-import type { Random } from '../core/random.ts'
 import { createUlid } from '../core/ulid.ts'
 import { gunzipBytes } from '../platform/http/gzip.ts'
 import { acceptsGzip, splitTarget } from '../platform/http/request-headers.ts'
@@ -16,7 +14,7 @@ import { requestIdOf } from '../platform/http/server/request-id.ts'
 import { type HttpServer, readBody, startHttpServer } from '../platform/http/server/server.ts'
 import type { ListenerOptions } from '../platform/net/listener.ts'
 import type { ListenerMetrics } from '../platform/net/listener-metrics.ts'
-import type { Logger } from '../platform/telemetry/logger.ts'
+import type { BaseDeps } from '../platform/process/base-deps.ts'
 import type { RefusalLog } from '../platform/telemetry/refusal-log.ts'
 import type { ClickHouseProxy } from './clickhouse/proxy.ts'
 import type { IndexerMetrics, QueryOutcome } from './metrics.ts'
@@ -38,18 +36,16 @@ export type IndexerServerOptions = {
   readonly corsOrigins?: readonly string[] | undefined
 }
 
-export type IndexerServerDeps = ListenerMetrics & {
-  readonly access: Access
-  /** Runs the queries: the embedded database, or the operator's ClickHouse. */
-  readonly engine: { readonly executor: QueryExecutor } | { readonly proxy: ClickHouseProxy }
-  /** Newest slot up to which the tables are complete, for the header of a response that ClickHouse makes. */
-  coverageSlot(): number
-  readonly metrics: IndexerMetrics
-  readonly log: Logger
-  readonly clock: Clock
-  readonly random: Random
-  readonly refusals?: RefusalLog | undefined
-}
+export type IndexerServerDeps = BaseDeps &
+  ListenerMetrics & {
+    readonly access: Access
+    /** Runs the queries: the embedded database, or the operator's ClickHouse. */
+    readonly engine: { readonly executor: QueryExecutor } | { readonly proxy: ClickHouseProxy }
+    /** Newest slot up to which the tables are complete, for the header of a response that ClickHouse makes. */
+    coverageSlot(): number
+    readonly metrics: IndexerMetrics
+    readonly refusals?: RefusalLog | undefined
+  }
 
 /** As ClickHouse's max_query_size; counted after decompression. */
 export const QUERY_BYTES_MAX = 256 * 1024

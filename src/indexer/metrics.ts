@@ -7,7 +7,7 @@ const BATCH_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const QUERY_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 
 /** Why nothing is written. `database`: it ends or refuses batches again and again. */
-export type StopReason = 'disk-full' | 'database'
+export type StopReason = 'disk-full' | 'database' | 'other-chain'
 
 /** Values read at each scrape. */
 export type IndexerReadings = {
@@ -54,7 +54,7 @@ export function indexerMetrics(registry: MetricsRegistry, read: IndexerReadings 
   )
   registry.gauge(
     'sluice_indexer_stopped',
-    '1 while the indexer writes nothing because its disk is full or its database fails again and again.',
+    '1 while the indexer writes nothing: its disk is full, its database fails again and again, or the nodes are of another chain than its tables.',
     { read: () => (read.stopped() === undefined ? 0 : 1) },
   )
   const batchSeconds = registry

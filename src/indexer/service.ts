@@ -1,11 +1,9 @@
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { Access } from '../access/service.ts'
-import type { Clock } from '../core/clock.ts'
-import type { Random } from '../core/random.ts'
 import type { ListenerOptions } from '../platform/net/listener.ts'
 import type { ListenerMetrics } from '../platform/net/listener-metrics.ts'
+import type { BaseDeps } from '../platform/process/base-deps.ts'
 import type { Lifecycle } from '../platform/process/lifecycle.ts'
-import type { Logger } from '../platform/telemetry/logger.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import type { RefusalLog } from '../platform/telemetry/refusal-log.ts'
 import type { Upstream } from '../upstreams/started-pool.ts'
@@ -19,17 +17,14 @@ import { followCoverage } from './ingest/follow-coverage.ts'
 import { chainTip } from './ingest/ingest.ts'
 import type { SlotRange } from './ingest/slot-ranges.ts'
 import { type IngestSupervisor, type IngestSupervisorStatus, superviseIngest } from './ingest/supervise.ts'
-import { indexerMetrics } from './metrics.ts'
+import { indexerMetrics, type StopReason } from './metrics.ts'
 import type { IndexerOptions } from './options.ts'
 import { createQueryExecutor } from './query/executor.ts'
 import { collectResult } from './query/result.ts'
 
-export type IndexerDeps = {
+export type IndexerDeps = BaseDeps & {
   readonly access: Access
   readonly upstream: Pick<Upstream, 'forwardAsync' | 'grpc' | 'bestSlot' | 'isAvailable'>
-  readonly log: Logger
-  readonly clock: Clock
-  readonly random: Random
   readonly registry: MetricsRegistry
   readonly listenerMetrics: ListenerMetrics
   /** Notified when writing stops. */
@@ -44,7 +39,7 @@ export type Indexer = AsyncDisposable & {
   readonly address: { readonly host: string; readonly port: number }
   status(): IngestSupervisorStatus & { readonly runningQueries: number; readonly backfill: BackfillStatus | undefined }
   /** Writes a range of older blocks, up to the tip of the chain. One backfill runs at a time. */
-  backfill(range: SlotRange): 'started' | 'busy' | 'beyond-tip' | 'not-here'
+  backfill(range: SlotRange): 'started' | 'busy' | 'beyond-tip' | 'not-here' | 'other-chain'
   stopBackfill(): void
   /** Runs a query of the operator under the same rules as a customer's. Rejects with QueryError. */
   query(query: string, format: string): Promise<{ readonly body: Uint8Array }>
@@ -127,6 +122,8 @@ export async function startIndexer(
           heldMax: ingest.heldBlocksMax,
           fill: { parallel: ingest.fetchParallel, blocksMax: Math.ceil(ingest.heldBlocksMax / 2) },
         },
+        // The tables of the operator's server are the operator's to check.
+        chainFile: environment.clickhouse === undefined ? join(dirname(environment.dataFile), 'genesis') : undefined,
       },
       { upstream, clock, random, log, metrics },
     )
@@ -137,9 +134,12 @@ export async function startIndexer(
     if (stopped === undefined) return deps.lifecycle?.recovered('indexer')
     const queries = state === 'running' ? 'queries continue' : 'queries are refused until the database can be opened'
     const place = environment.clickhouse?.url ?? `${dirname(environment.dataFile)} (${environment.dataFile})`
-    const why =
-      stopped.reason === 'disk-full' ? `no space is left on ${place}` : `the database fails: ${stopped.message}`
-    deps.lifecycle?.degraded('indexer', `writes no blocks: ${why}; ${queries}`)
+    const reasons: Record<StopReason, string> = {
+      'disk-full': `no space is left on ${place}`,
+      database: `the database fails: ${stopped.message}`,
+      'other-chain': `${stopped.message}; correct upstreams.nodes, or move ${dirname(environment.dataFile)} away for new tables, and restart`,
+    }
+    deps.lifecycle?.degraded('indexer', `writes no blocks: ${reasons[stopped.reason]}; ${queries}`)
   }
 
   /** Opens what runs the queries: the executor of the embedded database, or the proxy of the operator's server. */
@@ -164,6 +164,7 @@ export async function startIndexer(
     status: () => ({ ...supervisor.status(), runningQueries: runner.running, backfill: backfill?.status() }),
     backfill(requested) {
       if (!supervisor.status().ingests) return 'not-here'
+      if (supervisor.status().stopped?.reason === 'other-chain') return 'other-chain'
       if (backfill?.status().state === 'running') return 'busy'
       // There are no blocks beyond the tip.
       const range = { from: requested.from, to: Math.min(requested.to, supervisor.status().ingest?.tipSlot ?? 0) }

@@ -1,10 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import { Transform, type TransformCallback } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import type { Clock } from '../../core/clock.ts'
-import type { Random } from '../../core/random.ts'
 import { createHttpClient, HttpCallFailed, type HttpReply } from '../../platform/http/client/client.ts'
-import type { Logger } from '../../platform/telemetry/logger.ts'
+import type { BaseDeps } from '../../platform/process/base-deps.ts'
 import type { IndexerMetrics } from '../metrics.ts'
 import { QueryError } from '../query/error.ts'
 import { createQueryPermits, type QueryPermitsOptions, RETRY_SECONDS } from '../query/permits.ts'
@@ -22,10 +20,7 @@ export type ClickHouseProxyOptions = ClickHouseAccount &
     readonly limits: QueryLimits
   }
 
-export type ClickHouseProxyDeps = {
-  readonly clock: Clock
-  readonly random: Random
-  readonly log: Logger
+export type ClickHouseProxyDeps = BaseDeps & {
   readonly metrics: IndexerMetrics
   /** Creates customers' accounts on the server; without it the operator does. */
   readonly accounts?: ClickHouseAccounts | undefined

@@ -1,5 +1,5 @@
 import { StreamFailed } from '../../platform/db/duckdb-stream.ts'
-import { QueryError } from '../query/error.ts'
+import { QueryError, unknownTable } from '../query/error.ts'
 
 /** Patterns of the engine's errors. The engine's text may name anything in its catalogue, so messages repeat only what the customer wrote. */
 const ENGINE_ERRORS: readonly (readonly [RegExp, (found: RegExpExecArray) => QueryError])[] = [
@@ -16,10 +16,7 @@ const ENGINE_ERRORS: readonly (readonly [RegExp, (found: RegExpExecArray) => Que
     /Referenced table "([\w$]{1,64})" not found/,
     ([, name]) => new QueryError('UNKNOWN_IDENTIFIER', `Unknown table or alias ${name}.`),
   ],
-  [
-    /Table with name ([\w$]{1,64}) does not exist/,
-    ([, name]) => new QueryError('UNKNOWN_TABLE', `Table ${name} does not exist.`),
-  ],
+  [/Table with name ([\w$]{1,64}) does not exist/, ([, name = '']) => unknownTable(name)],
   [
     /(?:Scalar |Aggregate |Table )?Function with name ([\w$]{1,64}) does not exist/i,
     ([, name]) => new QueryError('UNKNOWN_FUNCTION', `Unknown function ${name}.`),

@@ -1,4 +1,4 @@
-import type { TimeSlices } from '../../platform/process/time-slices.ts'
+import { createTimeSlices, type TimeSlices } from '../../platform/process/time-slices.ts'
 
 /**
  * Shares one thread between the queries whose results are formatted on it: they get one time slice after another, in rotation. The event loop runs
@@ -27,21 +27,15 @@ export function createFormatSlices(
     if (waiting.length > 0) setImmediate(grant)
   }
 
+  const nextTurn = () =>
+    new Promise<void>((resolve) => {
+      if (waiting.push(resolve) === 1) setImmediate(grant)
+    })
+
   return {
     get granted() {
       return granted
     },
-    open() {
-      let startedMs = nowMs()
-      return {
-        isSpent: () => nowMs() - startedMs >= sliceMs,
-        async yield() {
-          await new Promise<void>((resolve) => {
-            if (waiting.push(resolve) === 1) setImmediate(grant)
-          })
-          startedMs = nowMs()
-        },
-      }
-    },
+    open: () => createTimeSlices(nowMs, { sliceMs, nextTurn }),
   }
 }

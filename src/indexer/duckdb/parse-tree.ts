@@ -1,4 +1,4 @@
-import { QueryError } from '../query/error.ts'
+import { notReading, QueryError } from '../query/error.ts'
 
 /** A node of the parse tree that the engine's `json_serialize_sql` writes. */
 export type TreeNode = { readonly [name: string]: unknown }
@@ -13,8 +13,7 @@ export function readParseTree(serialized: string): TreeNode {
     throw new QueryError('SYNTAX_ERROR', 'Syntax error: a number is out of range.')
   }
   if (tree['error'] !== true) return tree
-  if (tree['error_type'] === 'not implemented')
-    throw new QueryError('READONLY', 'Cannot execute query in readonly mode: only SELECT is allowed.')
+  if (tree['error_type'] === 'not implemented') throw notReading()
   const position = tree['position'] === undefined ? '' : ` at position ${Number(tree['position'])}`
   throw new QueryError('SYNTAX_ERROR', `Syntax error${position}.`)
 }

@@ -2,7 +2,7 @@ import type { DuckConnection, DuckParams } from '../../platform/db/duckdb.ts'
 import { type DuckChunk, StreamFailed } from '../../platform/db/duckdb-stream.ts'
 import type { TimeSlices } from '../../platform/process/time-slices.ts'
 import { type CatalogueRows, readCatalogue } from '../query/catalogue.ts'
-import { QueryError } from '../query/error.ts'
+import { notReading, QueryError } from '../query/error.ts'
 import type { ResultColumn } from '../query/format-values.ts'
 import { createFormatter, formatNamed } from '../query/formats.ts'
 import { type QueryJob, readSettings } from '../query/request.ts'
@@ -92,8 +92,7 @@ async function streamRows(
   { sql, parameters }: Rewritten,
   rowsMax: number,
 ): Promise<RowStream> {
-  if (first?.kind === 'word' && !READING_WORDS.has(first.upper))
-    throw new QueryError('READONLY', 'Cannot execute query in readonly mode: only SELECT is allowed.')
+  if (first?.kind === 'word' && !READING_WORDS.has(first.upper)) throw notReading()
   const serialized = await readValue(connection, SERIALIZE, { sql })
   if (typeof serialized !== 'string')
     throw new QueryError('TOO_BIG_AST', `The statement is too large: its tree has more than ${TREE_BYTES_MAX} bytes.`)

@@ -1,4 +1,4 @@
-import { QueryError } from '../query/error.ts'
+import { QueryError, unknownTable } from '../query/error.ts'
 import { foldName, shownName } from '../query/sql-tokens.ts'
 import { ALLOWED_FUNCTIONS } from './functions.ts'
 import { asList, asNode, asText, readParseTree, type TreeNode } from './parse-tree.ts'
@@ -160,9 +160,9 @@ export function applySqlPolicy(serialized: string, options: SqlPolicyOptions): A
     if (node['catalog_name'] || (schema !== '' && schema !== options.database)) {
       if (!node['catalog_name'] && schema !== options.database)
         throw new QueryError('UNKNOWN_DATABASE', `Database ${shownName(schema)} does not exist.`)
-      throw unknownTable(name)
+      throw unknownTable(shownName(name))
     }
-    if (!options.tables.has(name)) throw unknownTable(name)
+    if (!options.tables.has(name)) throw unknownTable(shownName(name))
     tables.add(name)
     return 1
   }
@@ -187,12 +187,8 @@ function notAllowed(construct: string): QueryError {
   )
 }
 
-function unknownTable(name: string): QueryError {
-  return new QueryError('UNKNOWN_TABLE', `Table ${shownName(name)} does not exist.`)
-}
-
 /** Table names are ASCII, so a name with any other letter cannot match one. */
 function ascii(name: string): string {
-  if (/[^\x20-\x7e]/.test(name)) throw unknownTable(name)
+  if (/[^\x20-\x7e]/.test(name)) throw unknownTable(shownName(name))
   return name
 }

@@ -1,9 +1,8 @@
 import { type Backoff, createBackoff } from '../../core/backoff.ts'
-import type { Clock, Timer } from '../../core/clock.ts'
-import type { Random } from '../../core/random.ts'
+import type { Timer } from '../../core/clock.ts'
 import { createMessageReader, frameMessage } from '../../platform/grpc/framing.ts'
 import type { GrpcStream } from '../../platform/grpc/stream.ts'
-import type { Logger } from '../../platform/telemetry/logger.ts'
+import type { BaseDeps } from '../../platform/process/base-deps.ts'
 import { CommitmentLevel, SlotStatus, SubscribeRequestSchema } from '../../solana/gen/geyser_pb.ts'
 import { encodeMessage } from '../../solana/geyser/protobuf.ts'
 import { WireReader } from '../../solana/geyser/wire-reader.ts'
@@ -18,11 +17,8 @@ export type BlockStreamListener = {
   onLost(reason: string): void
 }
 
-export type BlockStreamDeps = {
+export type BlockStreamDeps = BaseDeps & {
   readonly upstream: Pick<Upstream, 'grpc'>
-  readonly clock: Clock
-  readonly random: Random
-  readonly log: Logger
 }
 
 export type BlockStream = Disposable & {

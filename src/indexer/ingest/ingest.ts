@@ -1,13 +1,12 @@
 import { createBackoff } from '../../core/backoff.ts'
-import type { Clock } from '../../core/clock.ts'
-import type { Random } from '../../core/random.ts'
-import type { Logger } from '../../platform/telemetry/logger.ts'
+import type { BaseDeps } from '../../platform/process/base-deps.ts'
 import type { Upstream } from '../../upstreams/started-pool.ts'
 import { StoreGone, type StoreProcess } from '../duckdb/process.ts'
 import type { StoreRequest } from '../duckdb/protocol.ts'
 import type { IndexerMetrics } from '../metrics.ts'
 import { createBlockFetch } from './block-fetch.ts'
 import { followBlocks } from './block-stream.ts'
+import { EventQueue } from './event-queue.ts'
 import { type FillOptions, type FillResult, fillRange } from './fill.ts'
 import { type BlockLink, Frontier, type Step } from './frontier.ts'
 import type { RawBlock } from './raw-block.ts'
@@ -22,12 +21,9 @@ export type IngestOptions = {
   readonly fill: FillOptions
 }
 
-export type IngestDeps = {
+export type IngestDeps = BaseDeps & {
   readonly upstream: Pick<Upstream, 'forwardAsync' | 'grpc' | 'bestSlot' | 'isAvailable'>
   readonly store: StoreProcess
-  readonly clock: Clock
-  readonly random: Random
-  readonly log: Logger
   readonly metrics: IndexerMetrics
   /** Called after each attempt to write a batch, with the error if it was refused. */
   readonly onWrite?: (refused: Error | undefined) => void
@@ -332,30 +328,5 @@ class IngestRun {
     this.#isFilling = false
     await this.#advance()
     if (!this.#isFilling) this.#fillBackoff.reset()
-  }
-}
-
-/** Events in order of arrival, for one reader. */
-class EventQueue<Event> {
-  #events: Event[] = []
-  #wake: (() => void) | undefined
-
-  get size(): number {
-    return this.#events.length
-  }
-
-  push(event: Event): void {
-    this.#events.push(event)
-    this.#wake?.()
-    this.#wake = undefined
-  }
-
-  async take(): Promise<Event> {
-    while (this.#events.length === 0) {
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve
-      })
-    }
-    return this.#events.shift() as Event
   }
 }

@@ -3,6 +3,7 @@ import { openSupervised, type Restart, supervise } from '../../platform/process/
 import { type StoreProcess, startStoreProcess } from '../duckdb/process.ts'
 import type { StoreOptions } from '../duckdb/protocol.ts'
 import type { StopReason } from '../metrics.ts'
+import { findOtherChain } from './chain-identity.ts'
 import {
   type Ingest,
   IngestBroken,
@@ -42,7 +43,12 @@ const DISK_FULL = /no space left on device|ENOSPC|EDQUOT|disk quota exceeded|NOT
 
 /** Resolves when the database is open for the first time, or the operator's server was tried once; rejects when the file cannot be opened. */
 export async function superviseIngest(
-  options: { readonly store: StoreOptions; readonly ingest: IngestOptions },
+  options: {
+    readonly store: StoreOptions
+    readonly ingest: IngestOptions
+    /** File with the identity of the chain that the tables hold; undefined to not check it. */
+    readonly chainFile?: string | undefined
+  },
   deps: Omit<IngestDeps, 'store'>,
 ): Promise<IngestSupervisor> {
   const { clock, random, log, metrics } = deps
@@ -51,7 +57,9 @@ export async function superviseIngest(
   /** Blocks that the last database process had not written; the next one writes them first. */
   let unwritten: readonly RawBlock[] = []
   let stopped: IngestStopped | undefined
+  let otherChain: IngestStopped | undefined
   let failures = 0
+  const closing = new AbortController()
 
   function noteWrite(refused: Error | undefined): void {
     // Other errors end in a restart, which is counted.
@@ -70,8 +78,29 @@ export async function superviseIngest(
     if (stopped?.reason !== reason) stopped = { reason, message, sinceMs: stopped?.sinceMs ?? clock.nowMs() }
   }
 
+  /** Blocks of another chain never continue the tables: without this check ingest would wait for the link for ever. */
+  async function stopOnOtherChain(chainFile: string, areEmpty: boolean): Promise<void> {
+    const other = await findOtherChain(chainFile, { areEmpty }, deps, closing.signal)
+    if (other === undefined) return
+    const message = `the tables are of the chain with genesis ${other.stored}, the nodes of ${other.found}`
+    otherChain = { reason: 'other-chain', message, sinceMs: clock.nowMs() }
+    log.error({ ...other }, 'the tables are of another chain than the nodes; no blocks are written')
+    ingest?.stop()
+  }
+
+  let isChecked = false
+  function checkChainOnce({ progress }: StoreProcess): void {
+    if (isChecked || options.chainFile === undefined) return
+    isChecked = true
+    stopOnOtherChain(options.chainFile, progress.ranges.length === 0).catch((error: unknown) =>
+      log.warn({ err: error }, 'the chain of the tables was not checked'),
+    )
+  }
+
   async function openStore(onBroken: (error: Error) => void): Promise<StoreProcess> {
     const store = await startStoreProcess(options.store)
+    if (otherChain !== undefined) return store
+    checkChainOnce(store)
     const run = startIngest(options.ingest, unwritten, { ...deps, store, onWrite: noteWrite })
     ingest = run
     unwritten = []
@@ -112,9 +141,12 @@ export async function superviseIngest(
       ingests: true,
       restarts: supervised.restarts,
       storePid: store()?.pid,
-      stopped,
+      stopped: otherChain ?? stopped,
       ingest: ingest?.status(),
     }),
-    [Symbol.asyncDispose]: () => supervised[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]() {
+      closing.abort()
+      return supervised[Symbol.asyncDispose]()
+    },
   }
 }

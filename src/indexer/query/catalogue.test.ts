@@ -24,5 +24,8 @@ test('refuses a catalogue result over bytesMax, and settings and formats that ar
   await assert.rejects(textOf('DESCRIBE transactions', 1024), { type: 'TOO_MANY_BYTES' })
   await assert.rejects(textOf('SHOW TABLES SETTINGS max_memory_usage = 1'), { type: 'UNKNOWN_SETTING' })
   await assert.rejects(textOf('SHOW TABLES FORMAT Parquet'), { type: 'UNKNOWN_FORMAT' })
-  await assert.rejects(textOf('DESCRIBE TABLE system.blocks'), { type: 'UNKNOWN_TABLE' })
+  await assert.rejects(textOf('DESCRIBE TABLE system.blocks'), {
+    type: 'UNKNOWN_TABLE',
+    message: 'Table blocks does not exist; SHOW TABLES lists those that do.',
+  })
 })

@@ -1,5 +1,5 @@
 import { CLICKHOUSE_TYPES, type Column, DATABASE, PUBLISHED, PUBLISHED_NAMES } from '../schema.ts'
-import { QueryError, resultTooLarge } from './error.ts'
+import { resultTooLarge, unknownTable } from './error.ts'
 import { createFormatter, formatNamed } from './formats.ts'
 import { type QueryLimits, type QueryRequest, readSettings } from './request.ts'
 import type { QueryResult } from './result.ts'
@@ -87,7 +87,7 @@ function tableNamed(named: readonly Token[]): { readonly name: string; readonly 
   const isOtherDatabase = isQualified && foldName(first?.value ?? '') !== DATABASE
   const isOneName = named.length === (isQualified ? 3 : 1)
   const found = isOtherDatabase || !isOneName ? undefined : PUBLISHED.find((table) => table.name === name)
-  if (found === undefined) throw new QueryError('UNKNOWN_TABLE', `Table ${shownName(name)} does not exist.`)
+  if (found === undefined) throw unknownTable(shownName(name))
   return found
 }
 

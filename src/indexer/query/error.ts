@@ -67,6 +67,16 @@ export class QueryError extends Error {
   }
 }
 
+/** `shown` is the name as the customer wrote it, shortened. */
+export function unknownTable(shown: string): QueryError {
+  return new QueryError('UNKNOWN_TABLE', `Table ${shown} does not exist; SHOW TABLES lists those that do.`)
+}
+
+export function notReading(): QueryError {
+  const message = 'Cannot execute query in readonly mode: only SELECT, SHOW TABLES and DESCRIBE TABLE are allowed.'
+  return new QueryError('READONLY', message)
+}
+
 export function resultTooLarge(bytesMax: number): QueryError {
   return new QueryError(
     'TOO_MANY_BYTES',

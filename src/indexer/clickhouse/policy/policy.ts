@@ -1,4 +1,4 @@
-import { QueryError } from '../../query/error.ts'
+import { notReading, QueryError } from '../../query/error.ts'
 import type { Statement } from '../../query/statement.ts'
 import { readExpression, readOperation } from './expression.ts'
 import { createCursor, type Reader, type Scope, syntaxError } from './reader.ts'
@@ -33,8 +33,7 @@ export function applyClickHousePolicy(
     operation: (scope: Scope) => readOperation(reader, scope),
     tableName: (scope: Scope) => readTableName(reader, scope),
   })
-  if (!reader.beginsQuery())
-    throw new QueryError('READONLY', 'Cannot execute query in readonly mode: only SELECT is allowed.')
+  if (!reader.beginsQuery()) throw notReading()
   readQuery(reader, new Set())
   if (reader.peek() !== undefined) throw reader.unexpected()
   for (const name of reader.inTables)

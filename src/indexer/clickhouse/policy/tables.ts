@@ -1,4 +1,4 @@
-import { QueryError } from '../../query/error.ts'
+import { QueryError, unknownTable } from '../../query/error.ts'
 import { isSymbol, isWord, shownName } from '../../query/sql-tokens.ts'
 import { CLICKHOUSE_TABLE_FUNCTIONS } from './functions.ts'
 import { isName, type Reader, readExpressions, readList, readNested, type Scope } from './reader.ts'
@@ -96,8 +96,7 @@ export function readTableName(reader: Reader, scope: Scope): void {
     throw new QueryError('UNKNOWN_DATABASE', `Database ${shownName(first)} does not exist.`)
   const name = isQualified ? reader.expectName() : first
   const isKnown = reader.tables.has(name) || (!isQualified && scope.has(name))
-  if (!isKnown || isSymbol(reader.peek(), '.'))
-    throw new QueryError('UNKNOWN_TABLE', `Table ${shownName(name)} does not exist.`)
+  if (!isKnown || isSymbol(reader.peek(), '.')) throw unknownTable(shownName(name))
 }
 
 /** An expression whose alias may follow without AS. */
