@@ -11,7 +11,7 @@ import {
 } from '@solana/web3.js'
 import { until } from '../platform/process/test-wait.ts'
 import { MEMO_PROGRAM, UPGRADEABLE_LOADER } from './chain/addresses.ts'
-import { startTestChain } from './testing.ts'
+import { startTestChain } from './test-chain.ts'
 
 const loader = new PublicKey(UPGRADEABLE_LOADER)
 const [alice, buffer, program] = [1, 2, 3].map((n) => Keypair.fromSeed(new Uint8Array(32).fill(n))) as [

@@ -22,7 +22,7 @@ import { Engine } from './engine/engine.ts'
 import { startEngineProcess } from './engine/process.ts'
 import type { EngineAccount, SimulateReply } from './engine/protocol.ts'
 import { toAccount } from './engine/values.ts'
-import { startTestChain } from './testing.ts'
+import { startTestChain } from './test-chain.ts'
 
 const isFull = process.env['SLUICE_FULL'] === '1'
 const COUNT = isFull ? 100_000 : 2_000

@@ -46,6 +46,9 @@ export const localnetOptions = z.strictObject({
     enabled: z.boolean().default(true).describe('Whether the chain generates traffic.'),
     tps: z.number().min(0).max(1000).default(5).describe('Generated transactions per second.'),
   }),
+  votes: section('Votes of the validator: one transaction in each block, as on a test validator.', {
+    enabled: z.boolean().default(true).describe('Whether the validator votes.'),
+  }),
   ring: section(
     'The simulated EVM chain. It runs where nothing real is configured, or with execution.simulated = true.',
     {

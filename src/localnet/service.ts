@@ -13,6 +13,7 @@ import { startPubSubServer } from './pubsub/ws.ts'
 import { startRpcServer } from './rpc/http.ts'
 import { startShredSource } from './shreds/source.ts'
 import { startTraffic } from './traffic/traffic.ts'
+import { startVoting } from './voting/voting.ts'
 
 export type LocalnetDeps = {
   readonly log: Logger
@@ -37,7 +38,7 @@ export type Localnet = AsyncDisposable & {
   drain(deadlineMs: number): Promise<void>
 }
 
-/** Starts the chain, its servers, the shred source and the traffic generator; closes them in reverse. */
+/** Starts the chain, its servers, the shred source, the validator's votes and the traffic generator; closes them in reverse. */
 export async function startLocalnet(options: LocalnetOptions, deps: LocalnetDeps): Promise<Localnet> {
   const { log, clock, random = secureRandom } = deps
   await using opening = new AsyncDisposableStack()
@@ -51,6 +52,7 @@ export async function startLocalnet(options: LocalnetOptions, deps: LocalnetDeps
     const sender = opening.use(await openShredSocket(options.shreds.to, deps))
     opening.use(startShredSource({ chain, leader: keys.identity, clock, log, send: sender.send }))
   }
+  if (options.votes.enabled) opening.use(startVoting({ chain, keys, log }))
   if (options.traffic.enabled) {
     const secret = secretOf(keys.identity)
     opening.use(startTraffic({ tps: options.traffic.tps }, { chain, clock, random, log, secret }))

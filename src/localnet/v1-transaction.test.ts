@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decodeBase58, encodeBase58 } from '../solana/crypto/base58.ts'
 import { createSigningKey, signEd25519 } from '../solana/crypto/ed25519.ts'
-import { startTestChain } from './testing.ts'
+import { startTestChain } from './test-chain.ts'
 
 const alice = createSigningKey(new Uint8Array(32).fill(7))
 const bob = new Uint8Array(32).fill(8)

@@ -81,7 +81,7 @@ export function unpackWrites(bytes: Uint8Array, slot: number): AccountWrite[] {
     account: account && {
       lamports: account[0],
       owner: account[1],
-      data: new Uint8Array(account[2]),
+      data: padded(account[2], account[4]),
       executable: account[3],
       rentEpoch: RENT_EXEMPT_EPOCH,
     },
@@ -117,7 +117,8 @@ type PackedCore = [
 type PackedWrite = [
   address: string,
   writeVersion: bigint,
-  account: [lamports: bigint, owner: string, data: Uint8Array, executable: boolean] | null,
+  /** Data without the zeros at its end, and its size. Earlier versions wrote all of it, without the size. */
+  account: [lamports: bigint, owner: string, data: Uint8Array, executable: boolean, space?: number] | null,
 ]
 
 /** The members of the meta in a fixed order; member names in every record would take more bytes than the values. */
@@ -178,5 +179,20 @@ function unpackTransaction(record: Omit<TransactionRecord, 'signature' | 'writes
 const SLOT_SYSVARS = new Set([CLOCK_SYSVAR, SLOT_HASHES_SYSVAR, SLOT_HISTORY_SYSVAR, RECENT_BLOCKHASHES_SYSVAR])
 
 function packWrite({ address, writeVersion, account }: AccountWrite): PackedWrite {
-  return [address, writeVersion, account && [account.lamports, account.owner, account.data, account.executable]]
+  if (!account) return [address, writeVersion, null]
+  const { lamports, owner, data, executable } = account
+  return [address, writeVersion, [lamports, owner, withoutTrailingZeros(data), executable, data.length]]
+}
+
+/** Each vote writes the vote account, and most of its data is not used. */
+function withoutTrailingZeros(data: Uint8Array): Uint8Array {
+  let end = data.length
+  while (end > 0 && data[end - 1] === 0) end--
+  return data.subarray(0, end)
+}
+
+function padded(data: Uint8Array, space = data.length): Uint8Array {
+  const full = new Uint8Array(space)
+  full.set(data)
+  return full
 }

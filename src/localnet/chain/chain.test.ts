@@ -14,7 +14,7 @@ import {
   VersionedTransaction,
 } from '@solana/web3.js'
 import { encodeBase58 } from '../../solana/crypto/base58.ts'
-import { startTestChain } from '../testing.ts'
+import { startTestChain } from '../test-chain.ts'
 import type { LocalChain } from './chain.ts'
 import type { ChainEvent } from './model.ts'
 import { sha256 } from './poh.ts'

@@ -1,6 +1,5 @@
 import type { Clock } from '../../core/clock.ts'
-import type { Random } from '../../core/random.ts'
-import type { Logger } from '../../platform/telemetry/logger.ts'
+import type { BaseDeps } from '../../platform/process/base-deps.ts'
 import { decodeBase58, encodeBase58 } from '../../solana/crypto/base58.ts'
 import { type EngineProcess, startEngineProcess } from '../engine/process.ts'
 import type { EngineRequest, ExecuteReply, SimulateReply } from '../engine/protocol.ts'
@@ -11,7 +10,7 @@ import type { ChainKeys } from '../genesis/keys.ts'
 import type { LocalnetOptions } from '../options.ts'
 import { type AdmissionView, admit } from './admission.ts'
 import { buildAirdrop } from './airdrop.ts'
-import { Bank } from './bank.ts'
+import { Bank, type Head } from './bank.ts'
 import { packBlock } from './block-codec.ts'
 import { BLOCKHASH_AGE_MAX, isRecent } from './blockhash-queue.ts'
 import type {
@@ -21,6 +20,7 @@ import type {
   Chain,
   ChainEvent,
   Commitment,
+  PerformanceSample,
   Simulation,
   SubmitOutcome,
   TransactionError,
@@ -30,10 +30,7 @@ import { type ChainState, createGenesisState } from './state.ts'
 import type { ChainStore } from './store.ts'
 import { startTicker } from './ticker.ts'
 
-export type ChainDeps = {
-  readonly clock: Clock
-  readonly random: Random
-  readonly log: Logger
+export type ChainDeps = BaseDeps & {
   /** Persists blocks and snapshots; without it the chain lives in memory. */
   readonly store?: ChainStore | undefined
 }
@@ -272,6 +269,11 @@ export class LocalChain implements Chain, AsyncDisposable {
     return this.submit(buildAirdrop({ faucet, to: decodeBase58(address), lamports, recentBlockhash, repetition }))
   }
 
+  /** The newest frozen block, with its bank hash. */
+  get head(): Head {
+    return this.#bank.head
+  }
+
   get #isQueueFull(): boolean {
     return this.#pending >= this.#options.limits.pendingMax
   }
@@ -297,6 +299,10 @@ export class LocalChain implements Chain, AsyncDisposable {
     for (let slot = head.slot; slot > this.slot(commitment); slot--)
       count -= this.#state.ledger.block(slot)?.transactions.length ?? 0
     return count
+  }
+
+  performanceSamples(limit: number): readonly PerformanceSample[] {
+    return this.#state.ledger.samples.newest(limit)
   }
 
   block(slot: number): Block | undefined {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { serialize } from 'node:v8'
 import { encodeBase58 } from '../../solana/crypto/base58.ts'
 import { createSigningKey } from '../../solana/crypto/ed25519.ts'
 import { buildLegacyMessage, signMessage, transferInstruction } from '../../solana/transaction/build.ts'
@@ -118,6 +119,22 @@ test('unpacking a block gives the same block without its writes, which are packe
     writes,
     all.map(({ signature: _signature, ...write }) => write),
   )
+})
+
+test('the zeros at the end of account data take no bytes, and are there again after unpacking', () => {
+  const { block, head } = makeBlock(5, 1)
+  const data = new Uint8Array(3762)
+  data.set([1, 2, 0, 3])
+  const account = { lamports: 1n, owner: hash(8), data, executable: false, rentEpoch: 18446744073709551615n }
+  const systemWrites = [{ address: hash(8), account, slot: 5, writeVersion: 7n }]
+  const { writes } = packBlock({ ...block, transactions: [], systemWrites }, head, 4)
+  assert.ok(writes.length < 200, `${writes.length}`)
+  assert.deepEqual(unpackWrites(writes, 5), systemWrites)
+})
+
+test('writes of an earlier version, which have all their data and no size, can be read', () => {
+  const packed = serialize([[hash(8), 7n, [1n, hash(8), new Uint8Array([1, 0]), false]]])
+  assert.deepEqual(unpackWrites(packed, 5)[0]?.account?.data, new Uint8Array([1, 0]))
 })
 
 test('finds blocks by slot, signature and address, including old ones', () => {

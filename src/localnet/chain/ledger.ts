@@ -1,7 +1,7 @@
-import { encodeBase58 } from '../../solana/crypto/base58.ts'
-import { parseTransaction } from '../../solana/transaction/transaction.ts'
 import { unpackCore } from './block-codec.ts'
 import type { Block, TransactionRecord } from './model.ts'
+import { PerformanceSamples } from './performance-samples.ts'
+import { isSimpleVote, keysOf, parseRecorded } from './transaction-facts.ts'
 
 export type LedgerOptions = {
   /** Bytes of packed blocks kept; the oldest blocks are evicted first. */
@@ -26,6 +26,7 @@ const READ_CACHE_BLOCKS = 8
  * the same bytes as on disk and unpacked on read.
  */
 export class Ledger {
+  readonly samples = new PerformanceSamples()
   readonly #options: LedgerOptions
   readonly #packed = new Map<number, Uint8Array>()
   readonly #warm = new Map<number, Block>()
@@ -52,11 +53,15 @@ export class Ledger {
     this.#bytes += weightOf(core, block)
     this.#warm.set(block.slot, block)
     this.#warmTransactions += block.transactions.length
+    let votes = 0
     for (const record of block.transactions) {
+      const transaction = parseRecorded(record)
+      if (isSimpleVote(transaction)) votes++
       const position = positionOf(record)
       this.#bySignature.set(record.signature, position)
-      for (const address of addressesOf(record)) this.#remember(address, position)
+      for (const address of keysOf(transaction, record.meta)) this.#remember(address, position)
     }
+    this.samples.add(block, block.transactions.length, votes)
     this.#coolDown()
     while (this.#packed.size > WARM_BLOCKS_MAX && this.#isOverfull()) this.#dropOldest()
   }
@@ -123,7 +128,7 @@ export class Ledger {
     this.#read.delete(slot)
     for (const record of block.transactions) {
       this.#bySignature.delete(record.signature)
-      for (const address of addressesOf(record)) this.#forgetOldest(address)
+      for (const address of keysOf(parseRecorded(record), record.meta)) this.#forgetOldest(address)
     }
   }
 
@@ -152,11 +157,4 @@ type AddressHistory = { readonly positions: Position[]; dropped: number }
 
 function weightOf(core: Uint8Array, block: Block): number {
   return core.length + BLOCK_BYTES + block.transactions.length * TRANSACTION_BYTES
-}
-
-/** Every address of the transaction, including those loaded from lookup tables. */
-function addressesOf({ wire, meta }: TransactionRecord): Set<string> {
-  const parsed = parseTransaction(wire)
-  const statics = parsed.ok ? parsed.transaction.staticKeys.map(encodeBase58) : []
-  return new Set([...statics, ...meta.loadedAddresses.writable, ...meta.loadedAddresses.readonly])
 }

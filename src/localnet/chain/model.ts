@@ -110,6 +110,15 @@ export type Simulation = {
 
 export type Blockhash = { readonly blockhash: string; readonly lastValidBlockHeight: number }
 
+/** The blocks and transactions of one minute; `slot` is the newest of its slots. */
+export type PerformanceSample = {
+  readonly slot: number
+  readonly slots: number
+  /** All of them, votes included. */
+  readonly transactions: number
+  readonly votes: number
+}
+
 export interface Chain {
   readonly genesisHash: string
   readonly identity: string
@@ -125,6 +134,8 @@ export interface Chain {
   openSlot(): number
   firstAvailableSlot(): number
   transactionCount(commitment: Commitment): number
+  /** Of complete minutes, newest first. */
+  performanceSamples(limit: number): readonly PerformanceSample[]
 
   block(slot: number): Block | undefined
   transaction(signature: string): TransactionRecord | undefined

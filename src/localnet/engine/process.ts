@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import type { BackoffOptions } from '../../core/backoff.ts'
-import type { Clock } from '../../core/clock.ts'
-import type { Random } from '../../core/random.ts'
+import type { BaseDeps } from '../../platform/process/base-deps.ts'
 import { type Child, startChild } from '../../platform/process/child.ts'
 import { type InstanceEvents, type Restart, type Supervised, supervise } from '../../platform/process/supervise.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
@@ -14,10 +13,7 @@ export type EngineProcessOptions = {
   readonly restart: BackoffOptions
 }
 
-export type EngineProcessDeps = {
-  readonly clock: Clock
-  readonly random: Random
-  readonly log: Logger
+export type EngineProcessDeps = BaseDeps & {
   /** The state that a new engine is filled with, in order. Called at every start. */
   refill(): Iterable<EngineRequest>
   /** Starts the process; tests start another program. */

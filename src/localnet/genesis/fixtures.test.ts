@@ -7,7 +7,7 @@ import { zstdCompressSync } from 'node:zlib'
 import { decodeBase58 } from '../../solana/crypto/base58.ts'
 import { MEMO_PROGRAM } from '../chain/addresses.ts'
 import { Engine } from '../engine/engine.ts'
-import { startTestChain } from '../testing.ts'
+import { startTestChain } from '../test-chain.ts'
 import { parseAccountFile, readFixtures } from './fixtures.ts'
 
 const KEY = '4Nd1mBQtrMJVYVfKf2PJy9NZUZdTAsp7D4xWLs4gDB4T'

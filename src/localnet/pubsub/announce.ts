@@ -1,5 +1,3 @@
-import { createHash } from 'node:crypto'
-import { encodeBase58 } from '../../solana/crypto/base58.ts'
 import { SYSTEM_PROGRAM } from '../chain/addresses.ts'
 import type { Account, AccountWrite, Block, Chain, ChainEvent, Commitment, TransactionRecord } from '../chain/model.ts'
 import { factsOf, type TransactionFacts } from '../chain/transaction-facts.ts'
@@ -9,6 +7,7 @@ import { createMatcher } from '../rpc/filters.ts'
 import { type Json, writeJson } from '../rpc/json.ts'
 import type { Registry, Subscription } from './registry.ts'
 import type { SubscriptionRequest } from './requests.ts'
+import { voteNotification } from './vote-notification.ts'
 
 type AnnounceDeps = { readonly chain: Chain; readonly registry: Registry; readonly nowMs: () => number }
 type RequestOf<Kind extends SubscriptionRequest['kind']> = Extract<SubscriptionRequest, { kind: Kind }>
@@ -51,7 +50,7 @@ export function createAnnouncer({ chain, registry, nowMs }: AnnounceDeps) {
   function announceFrozen(block: Block): void {
     announceSlotUpdate('completed', block.slot)
     announceSlotUpdate('frozen', block.slot, () => ({ stats: statsOf(block) }))
-    for (const subscription of registry.ofKind('vote')) registry.notify(subscription, writeJson(voteOn(block)))
+    announceVotes(block)
     for (const { signature } of block.transactions) {
       for (const subscription of registry.watching('signature', signature)) notifyReceived(subscription, block.slot)
     }
@@ -81,15 +80,12 @@ export function createAnnouncer({ chain, registry, nowMs }: AnnounceDeps) {
     }
   }
 
-  /** The vote of the only validator. It is not a transaction on this chain, so its signature is made up. */
-  function voteOn(block: Block): Json {
-    const name = createHash('sha512').update(`${chain.voteAccount} ${block.slot} ${block.blockhash}`).digest()
-    return {
-      votePubkey: chain.voteAccount,
-      slots: [block.slot],
-      hash: block.blockhash,
-      timestamp: block.time,
-      signature: encodeBase58(name),
+  /** Computed only with a subscriber. */
+  function announceVotes({ transactions }: Block): void {
+    let votes: string[] | undefined
+    for (const subscription of registry.ofKind('vote')) {
+      votes ??= transactions.flatMap((record) => voteNotification(record) ?? []).map(writeJson)
+      for (const vote of votes) registry.notify(subscription, vote)
     }
   }
 

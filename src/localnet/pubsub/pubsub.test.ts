@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { test } from 'node:test'
 import { account, address, MEMO } from '../../../test/support/chain-double.ts'
 import { startPubSubNode as start } from '../../../test/support/pubsub-node.ts'
-import { decodeBase58, encodeBase58 } from '../../solana/crypto/base58.ts'
+import { encodeBase58 } from '../../solana/crypto/base58.ts'
 
 const ALICE = address('alice')
 const PROGRAM = address('program')
@@ -164,10 +164,10 @@ test('signatureSubscribe ends with its notification, also for a transaction that
   assert.equal(node.server.subscriptions, 0)
 })
 
-test('slot, root, vote and slotsUpdates notifications follow each slot in order', async () => {
+test('slot, root and slotsUpdates notifications follow each slot in order', async () => {
   await using node = await start()
   const client = await node.open()
-  for (const kind of ['slot', 'root', 'vote', 'slotsUpdates']) await client.call(`${kind}Subscribe`)
+  for (const kind of ['slot', 'root', 'slotsUpdates']) await client.call(`${kind}Subscribe`)
   const failed = node.transaction({ meta: { err: 'AccountInUse' } })
   node.produce({ transactions: [node.transaction(), failed] })
   node.produce()
@@ -185,33 +185,21 @@ test('slot, root, vote and slotsUpdates notifications follow each slot in order'
     'slotsUpdates',
     { slot, timestamp: 1_800_000_000_000, type, ...more },
   ]
-  assert.deepEqual(reported.slice(0, 8), [
+  assert.deepEqual(reported.slice(0, 7), [
     update('completed', 10),
     update('frozen', 10, { stats }),
-    [
-      'vote',
-      {
-        ...(reported[2]?.[1] as unknown as object),
-        votePubkey: address('vote'),
-        slots: [10],
-        timestamp: 1_800_000_010,
-      },
-    ],
     update('optimisticConfirmation', 9),
     update('firstShredReceived', 11),
     update('createdBank', 11, { parent: 10 }),
     ['slot', { slot: 11, parent: 10, root: 9 }],
     update('completed', 11),
   ])
-  assert.deepEqual(reported.slice(10, 14), [
+  assert.deepEqual(reported.slice(8, 12), [
     update('optimisticConfirmation', 10),
     update('root', 9),
     ['root', 9],
     update('firstShredReceived', 12),
   ])
-  const vote = reported[2]?.[1] as unknown as { hash: string; signature: string }
-  assert.equal(decodeBase58(vote.signature).length, 64)
-  assert.equal(decodeBase58(vote.hash).length, 32)
 })
 
 test('blockSubscribe notifies complete blocks, or only transactions that mention an account', async () => {

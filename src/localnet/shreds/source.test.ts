@@ -6,7 +6,7 @@ import { until } from '../../platform/process/test-wait.ts'
 import { silentLogger } from '../../platform/telemetry/logger.ts'
 import { decodeBase58, encodeBase58 } from '../../solana/crypto/base58.ts'
 import type { Block } from '../chain/model.ts'
-import { startTestChain, testKeys } from '../testing.ts'
+import { startTestChain, testKeys } from '../test-chain.ts'
 import { startTraffic } from '../traffic/traffic.ts'
 import { encodeBlock, startShredSource } from './source.ts'
 

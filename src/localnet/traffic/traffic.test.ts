@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { createSeededRandom } from '../../core/random.ts'
 import { until } from '../../platform/process/test-wait.ts'
 import { silentLogger } from '../../platform/telemetry/logger.ts'
-import { startTestChain } from '../testing.ts'
+import { startTestChain } from '../test-chain.ts'
 import { startTraffic } from './traffic.ts'
 
 test('sends lamport and token transfers, memos and some failing transactions', async () => {

@@ -1,6 +1,5 @@
-import type { Clock } from '../../core/clock.ts'
-import { type Random, randomInt } from '../../core/random.ts'
-import type { Logger } from '../../platform/telemetry/logger.ts'
+import { randomInt } from '../../core/random.ts'
+import type { BaseDeps } from '../../platform/process/base-deps.ts'
 import { decodeBase58, encodeBase58 } from '../../solana/crypto/base58.ts'
 import { createSigningKey, type SigningKey } from '../../solana/crypto/ed25519.ts'
 import {
@@ -23,11 +22,8 @@ import {
   transferTokens,
 } from './token-instructions.ts'
 
-export type TrafficDeps = {
+export type TrafficDeps = BaseDeps & {
   readonly chain: Chain
-  readonly clock: Clock
-  readonly random: Random
-  readonly log: Logger
   /** The generator's wallets are derived from it, so that a restarted chain finds them again. */
   readonly secret: Uint8Array
 }

@@ -1,6 +1,7 @@
 import { decodeBase58 } from '../../../solana/crypto/base58.ts'
 import { shredVersionOf } from '../../../solana/shred/version.ts'
 import type { Chain } from '../../chain/model.ts'
+import { SAMPLE_SECONDS, SAMPLES_MAX } from '../../chain/performance-samples.ts'
 import { API_VERSION, blockAt, blockHeightAt, openBank, type RpcMethods, withContext } from '../context.ts'
 import { blockCleanedUp, blockNotAvailable, invalidParams, noSnapshot } from '../errors.ts'
 import { type Json, jsonFloat } from '../json.ts'
@@ -15,8 +16,6 @@ const INFLATION = { initial: 0.08, terminal: 0.015, taper: 0.15, foundation: 0.0
 const YEAR_MS = 365.242_199 * 86_400_000
 const STAKE_MINIMUM_LAMPORTS = 1_000_000_000n
 /** PERFORMANCE_SAMPLES_LIMIT: one per minute for twelve hours. */
-const SAMPLES_MAX = 720
-const SAMPLE_SECONDS = 60
 const maybeLimit = optional(usize)
 const U64_MAX = 0xffffffffffffffffn
 
@@ -163,37 +162,13 @@ function checkRewardBlock(chain: Chain, rewardSlot: bigint, top: number): void {
   if (rewardSlot > BigInt(top) || !blockAt(chain, rewardSlot)) throw blockNotAvailable(rewardSlot)
 }
 
-type Sample = { slot: number; transactions: number; slots: number }
-
 /** One sample per complete minute, newest first. The current minute is not included. */
 function readPerformanceSamples(chain: Chain, limit: number): Json {
-  const samples = new Map<number, Sample>()
-  const newest = chain.slot('processed')
-  const runningMinute = minuteOf(chain.block(newest)?.time ?? 0)
-  const firstAvailable = chain.firstAvailableSlot()
-  for (let slot = newest; slot >= firstAvailable; slot--) {
-    const block = chain.block(slot)
-    if (!block) continue
-    const minute = minuteOf(block.time)
-    if (minute >= runningMinute) continue
-    const sample = samples.get(minute) ?? { slot, transactions: 0, slots: 0 }
-    if (!samples.has(minute)) {
-      if (samples.size >= limit) break
-      samples.set(minute, sample)
-    }
-    sample.transactions += block.transactions.length
-    sample.slots += 1
-  }
-  return Array.from(samples.values(), ({ slot, transactions, slots }) => ({
+  return chain.performanceSamples(limit).map(({ slot, slots, transactions, votes }) => ({
     slot,
     numTransactions: transactions,
-    // The chain has no vote transactions.
-    numNonVoteTransactions: transactions,
+    numNonVoteTransactions: transactions - votes,
     numSlots: slots,
     samplePeriodSecs: SAMPLE_SECONDS,
   }))
-}
-
-function minuteOf(unixSeconds: number): number {
-  return Math.floor(unixSeconds / SAMPLE_SECONDS)
 }

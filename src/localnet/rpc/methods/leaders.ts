@@ -121,14 +121,14 @@ function checkRange(
   return { firstSlot: Number(first), lastSlot: Number(last) }
 }
 
-/** The chain's validator confirms every block without vote transactions; by its account alone it would look delinquent. */
+/** Without vote transactions (`localnet.votes.enabled`) the chain's validator counts as voting for every block. */
 function votesOf(
   chain: Chain,
   bank: BankView,
   address: string,
   state: VoteState,
 ): { lastVote: bigint; rootSlot: bigint } {
-  if (address === chain.voteAccount) {
+  if (address === chain.voteAccount && state.votes.length === 0) {
     return { lastVote: BigInt(bank.slot), rootSlot: BigInt(Math.min(chain.slot('finalized'), bank.slot)) }
   }
   return { lastVote: state.votes.at(-1)?.slot ?? 0n, rootSlot: state.rootSlot ?? 0n }

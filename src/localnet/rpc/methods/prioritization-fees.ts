@@ -3,6 +3,7 @@ import { isWritableStatic, parseTransaction } from '../../../solana/transaction/
 import type { ParsedTransaction } from '../../../solana/transaction/types.ts'
 import { COMPUTE_BUDGET_PROGRAM } from '../../chain/addresses.ts'
 import type { Block, Chain, TransactionRecord } from '../../chain/model.ts'
+import { isSimpleVote } from '../../chain/transaction-facts.ts'
 import type { Json } from '../json.ts'
 
 /** MAX_NUM_RECENT_BLOCKS of Agave. */
@@ -10,7 +11,7 @@ const BLOCKS_MAX = 150
 const SET_UNIT_PRICE = 3
 const MICRO_LAMPORTS_PER_LAMPORT = 1_000_000n
 
-/** The lowest price, in micro-lamports per compute unit, of a transaction in the block, and of one that write-locks each account. */
+/** The lowest price, in micro-lamports per compute unit, of a transaction in the block, and of one that write-locks each account. Votes do not count. */
 type BlockFees = { readonly lowest: bigint; readonly lowestByAccount: ReadonlyMap<string, bigint> }
 
 export type PrioritizationFees = (chain: Chain, addresses: readonly string[]) => Json
@@ -47,7 +48,7 @@ function readBlockFees(block: Block): BlockFees {
   const lowestByAccount = new Map<string, bigint>()
   for (const record of block.transactions) {
     const parsed = parseTransaction(record.wire)
-    if (!parsed.ok) continue
+    if (!parsed.ok || isSimpleVote(parsed.transaction)) continue
     const price = unitPriceOf(parsed.transaction)
     lowest = lowest === undefined ? price : min(lowest, price)
     for (const address of writableKeys(parsed.transaction, record)) {
