@@ -1,4 +1,10 @@
-import { buildCommand, type Command, type CommandContext, type TypedCommandParameters } from '@stricli/core'
+import {
+  type Aliases,
+  buildCommand,
+  type Command,
+  type CommandContext,
+  type FlagParametersForType,
+} from '@stricli/core'
 
 /** The process that a command runs in; tests pass their own. */
 export type CliContext = CommandContext & {
@@ -29,13 +35,18 @@ export type SecretFlags = ChangeFlags & { readonly printToken?: boolean; readonl
 
 export type OutputFormat = 'table' | 'wide' | 'json' | 'csv'
 
-export const text = (input: string): string => input
+const text = (input: string): string => input
 
 const optionalText = (brief: string, placeholder: string) =>
   ({ kind: 'parsed', parse: text, optional: true, brief, placeholder }) as const
 const optionalSwitch = (brief: string) => ({ kind: 'boolean', optional: true, withNegated: false, brief }) as const
 
-export const flag = { text: optionalText, switch: optionalSwitch }
+const required = (brief: string, placeholder: string) => ({ kind: 'parsed', parse: text, brief, placeholder }) as const
+const choice = <const Value extends string>(brief: string, values: readonly Value[]) =>
+  ({ kind: 'enum', values, optional: true, brief }) as const
+
+/** The kinds of flags; all but `required` are optional. */
+export const flag = { text: optionalText, switch: optionalSwitch, required, choice }
 
 export const commonFlags = {
   config: optionalText('Config file (default: of the running process, or ./sluice.toml)', 'FILE'),
@@ -50,12 +61,7 @@ export const serviceFlags = {
   config: optionalText('Config file (default ./sluice.toml, then /etc/sluice/sluice.toml, if it exists)', 'FILE'),
   state: optionalText('State folder (default: state of the config file, then ./.sluice)', 'DIR'),
   json: optionalSwitch('Print JSON'),
-  log: {
-    kind: 'enum',
-    values: ['text', 'json'],
-    optional: true,
-    brief: 'Format of the log (default: text on a terminal, else json)',
-  },
+  log: choice('Format of the log (default: text on a terminal, else json)', ['text', 'json']),
 } as const
 
 export const changeFlags = { ...commonFlags, dryRun: optionalSwitch('Validate only, change nothing') } as const
@@ -69,7 +75,7 @@ export const cutFlags = { ...changeFlags, yes: optionalSwitch('Skip the confirma
 
 export const listFlags = {
   ...commonFlags,
-  output: { kind: 'enum', values: ['table', 'wide', 'json', 'csv'], optional: true, brief: 'Output format' },
+  output: choice('Output format', ['table', 'wide', 'json', 'csv']),
 } as const
 
 export const secretFlags = {
@@ -85,34 +91,45 @@ export const subscriptionArgument = argument('SUB', 'Subscription name or id')
 export const optionalArgument = (placeholder: string, brief: string) =>
   ({ placeholder, brief, parse: text, optional: true }) as const
 
-export const positional = <T extends readonly unknown[]>(...parameters: T) => ({ kind: 'tuple', parameters }) as const
+type ArgumentsFor<A extends readonly unknown[]> = {
+  readonly [At in keyof A]-?: ReturnType<undefined extends A[At] ? typeof optionalArgument : typeof argument>
+}
 
-export type CommandSpec<F extends Readonly<Record<string, unknown>>, A extends readonly unknown[]> = {
+/** Flags `F` and arguments `A` are those of the function that runs the command. */
+export type CommandSpec<F extends CommonFlags, A extends readonly unknown[]> = {
   readonly brief: string
   readonly details?: string
   /** Arguments after the command name. Shown at the top of the help, and run by a test. */
   readonly examples: readonly string[]
-  readonly parameters: TypedCommandParameters<F, A, CliContext>
+  /** `-o` stands for `--output` where there is such a flag. */
+  readonly aliases?: Aliases<keyof F & string>
   /** The code of the command, loaded only when it runs. */
   readonly load: () => Promise<(this: CliContext, flags: F, ...args: A) => Promise<void>>
-}
+} & (keyof F extends keyof CommonFlags
+  ? { readonly flags?: FlagParametersForType<F, CliContext> }
+  : { readonly flags: FlagParametersForType<F, CliContext> }) &
+  ([] extends A ? { readonly args?: ArgumentsFor<A> } : { readonly args: ArgumentsFor<A> })
 
 const EXAMPLES = new WeakMap<object, readonly string[]>()
 
-export function command<
-  const F extends Readonly<Record<string, unknown>> = CommonFlags,
-  const A extends readonly unknown[] = [],
->(spec: CommandSpec<F, A>): Command<CliContext> {
+export function command<F extends CommonFlags, A extends readonly unknown[]>(
+  spec: CommandSpec<F, A>,
+): Command<CliContext> {
+  const { brief, details, examples, aliases, load, flags = commonFlags, args = [] } = spec
   const built = buildCommand<F, A, CliContext>({
-    loader: spec.load,
-    parameters: spec.parameters,
-    docs: {
-      brief: spec.brief,
-      ...(spec.details === undefined ? {} : { fullDescription: `${spec.brief}\n${spec.details}` }),
-      customUsage: spec.examples,
+    loader: load,
+    parameters: {
+      flags,
+      aliases: { ...('output' in flags ? { o: 'output' } : {}), ...aliases },
+      positional: { kind: 'tuple', parameters: args },
     },
-  } as Parameters<typeof buildCommand<F, A, CliContext>>[0])
-  EXAMPLES.set(built, spec.examples)
+    docs: {
+      brief,
+      ...(details === undefined ? {} : { fullDescription: `${brief}\n${details}` }),
+      customUsage: examples,
+    },
+  } as unknown as Parameters<typeof buildCommand<F, A, CliContext>>[0])
+  EXAMPLES.set(built, examples)
   return built
 }
 

@@ -7,7 +7,8 @@ import { messageOf, ServiceError } from '../core/error.ts'
 /** An error as `--json` prints it. */
 export type CliError = { code: string; message: string; fix: string; docs_url: string; retryable: boolean }
 
-export function cliErrorOf(error: unknown): CliError {
+export function cliErrorOf(thrown: unknown): CliError {
+  const error = knownError(thrown)
   const code = error instanceof ServiceError ? error.code : 'internal'
   const entry = errorEntry(code)
   return {
@@ -29,7 +30,17 @@ export function docsUrl(code: string): string {
 const INTERNAL_FIX =
   'This is a bug in Sluice or a broken installation. Run npm ci in its folder, then sluice doctor. If the error stays, report the lines below.'
 
-export function exitCodeOf(error: unknown): number {
+/** The folder of the shell may be gone, for example after an upgrade that swapped folders. */
+function knownError(error: unknown): unknown {
+  if ((error as NodeJS.ErrnoException | undefined)?.syscall !== 'uv_cwd') return error
+  return new ServiceError('usage', 'the current folder was removed', {
+    fix: 'Change to another folder, such as cd /, and run the command again.',
+    cause: error,
+  })
+}
+
+export function exitCodeOf(thrown: unknown): number {
+  const error = knownError(thrown)
   const code = error instanceof ServiceError ? error.code : 'internal'
   return errorEntry(code).exit ?? 1
 }

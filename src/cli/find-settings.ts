@@ -25,8 +25,9 @@ export async function findSettings(context: CliContext, flags: CommonFlags): Pro
   const loaded = await loadConfig({ schema: configSchema, env: source.env, file: source.configFile })
   const settings = settingsOf(loaded, source.stateDir)
   if (source.running === undefined) return settings
-  const { folder, endpoints } = source.running
-  return { ...settings, loaded: { ...loaded, folder }, endpoints }
+  const { folder, endpoints, store = settings.config.access.store } = source.running
+  const config = { ...settings.config, access: { ...settings.config.access, store } }
+  return { ...settings, config, loaded: { ...loaded, folder }, endpoints }
 }
 
 export async function findSettingsSource(context: CliContext, flags: CommonFlags): Promise<SettingsSource> {

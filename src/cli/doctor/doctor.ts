@@ -20,7 +20,7 @@ export type CheckInput = Pick<SettingsSource, 'stateDir' | 'configFile' | 'env' 
 
 /** All checks, from the machine up. Checks that depend on a failed one are skipped. */
 export async function examine(input: CheckInput): Promise<Finding[]> {
-  const findings: Finding[] = await checkMachine(input.stateDir)
+  const findings: Finding[] = await checkMachine(input.stateDir, input.running?.pid)
   const loaded = await readConfig(input, findings)
   if (loaded === undefined) return findings
   const config = loaded.value

@@ -12,9 +12,31 @@ const DISK_BYTES_WARN = 2 * 1024 ** 3
 const DISK_BYTES_MIN = 256 * 1024 ** 2
 const INODES_MIN = 10_000
 
-/** The machine and the process limits. */
-export async function checkMachine(stateDir: string): Promise<Finding[]> {
-  return [checkRuntime(), checkUmask(), await checkDescriptors(), ...(await checkDisk(stateDir))]
+/** The machine, and the limits of the running process; without one, those that a process started here would have. */
+export async function checkMachine(stateDir: string, runningPid?: number): Promise<Finding[]> {
+  const limits = await limitsOf(runningPid)
+  return [checkRuntime(), checkUmask(limits), checkDescriptors(limits), ...(await checkDisk(stateDir))]
+}
+
+type ProcessLimits = {
+  /** Begins each message: empty for this process. */
+  readonly prefix: string
+  readonly umask: number
+  /** Undefined where the system does not tell it. */
+  readonly descriptors: string | undefined
+}
+
+/** The limits of a process; those of this one where the other cannot be read. */
+async function limitsOf(pid: number | undefined): Promise<ProcessLimits> {
+  const read = (file: string) => readFile(`/proc/${pid ?? 'self'}/${file}`, 'utf8').catch(() => undefined)
+  const [limits, status] = [await read('limits'), await read('status')]
+  if (pid !== undefined && (limits === undefined || status === undefined)) return limitsOf(undefined)
+  const umask = /^Umask:\s+(\d+)/m.exec(status ?? '')?.[1]
+  return {
+    prefix: pid === undefined ? '' : `process ${pid}: `,
+    umask: umask === undefined ? process.umask() : Number.parseInt(umask, 8),
+    descriptors: /^Max open files\s+(\S+)/m.exec(limits ?? '')?.[1],
+  }
 }
 
 function checkRuntime(): Finding {
@@ -23,19 +45,17 @@ function checkRuntime(): Finding {
   return bad('runtime', `Node ${process.versions.node} is too old`, 'npm ci && ./sluice doctor')
 }
 
-function checkUmask(): Finding {
-  const umask = process.umask()
-  const text = umask.toString(8).padStart(3, '0')
+function checkUmask({ prefix, umask }: ProcessLimits): Finding {
+  const text = `${prefix}${umask.toString(8).padStart(3, '0')}`
   if ((umask & 0o077) === 0o077) return ok('umask', text)
-  return warn('umask', `${text}: files made by hand in the state folder would be readable by others`, 'umask 077')
+  const fix = prefix === '' ? 'umask 077' : 'umask 077   # before the start; in a unit: UMask=0077'
+  return warn('umask', `${text}: files made by hand in the state folder would be readable by others`, fix)
 }
 
-async function checkDescriptors(): Promise<Finding> {
-  const limits = await readFile('/proc/self/limits', 'utf8').catch(() => '')
-  const soft = /^Max open files\s+(\S+)/m.exec(limits)?.[1]
+function checkDescriptors({ prefix, descriptors: soft }: ProcessLimits): Finding {
   if (soft === undefined) return ok('descriptors', 'limit unknown on this system')
-  if (soft === 'unlimited' || Number(soft) >= DESCRIPTORS_WANTED) return ok('descriptors', soft)
-  const message = `only ${soft} open files allowed, ${DESCRIPTORS_WANTED} recommended`
+  if (soft === 'unlimited' || Number(soft) >= DESCRIPTORS_WANTED) return ok('descriptors', `${prefix}${soft}`)
+  const message = `${prefix}only ${soft} open files allowed, ${DESCRIPTORS_WANTED} recommended`
   const fix = `ulimit -n ${DESCRIPTORS_WANTED}   # in a unit: LimitNOFILE=${DESCRIPTORS_WANTED}`
   return Number(soft) < DESCRIPTORS_MIN ? bad('descriptors', message, fix) : warn('descriptors', message, fix)
 }

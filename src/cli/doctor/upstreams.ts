@@ -1,4 +1,6 @@
+import { isIP } from 'node:net'
 import { ServiceError } from '../../core/error.ts'
+import { objectToAddress, SET_ALLOW_PRIVATE } from '../../platform/net/pinned-address.ts'
 import { systemClock } from '../../platform/process/clock.ts'
 import { secureRandom } from '../../platform/process/random.ts'
 import type { Config } from '../../processes/compose/config/config.ts'
@@ -28,8 +30,14 @@ export async function checkUpstreams(
   const known = checks.filter((check) => check !== undefined)
   for (const { name, servers } of known) {
     const broken = servers.filter(({ isGood }) => !isGood)
-    const fix = `sluice upstream test ${name}   # then correct its addresses or credential`
-    for (const { server, message } of broken) findings.push(bad('upstream', `${name} over ${server}: ${message}`, fix))
+    for (const { server, message } of broken)
+      findings.push(
+        bad(
+          'upstream',
+          `${name} over ${server}: ${message}`,
+          isOnlyPrivate(message) ? ALLOW_PRIVATE_FIX : testFix(name),
+        ),
+      )
     if (broken.length === 0)
       findings.push(
         ok('upstream', `${name} responds over ${servers.map(({ server: endpoint }) => endpoint).join(', ')}`),
@@ -53,6 +61,25 @@ export async function checkUpstreams(
   } else if (faults.length === 0 && known.length > 1)
     findings.push(ok('pool', 'all nodes are on the same chain, version and slot'))
   return findings
+}
+
+const testFix = (name: string) => `sluice upstream test ${name}   # then correct its addresses or credential`
+const ALLOW_PRIVATE_FIX =
+  'set allowPrivate = true in the table of this node, or upstreams.allowPrivate = true for all nodes'
+const isOnlyPrivate = (message: string) => message.endsWith(SET_ALLOW_PRIVATE)
+
+/** The addresses of nodes that are forbidden as they are written. Names are resolved, and secret addresses read, when a node is tested. */
+export function checkNodeAddresses({ upstreams }: Config): Finding[] {
+  return upstreams.nodes.flatMap((node) => {
+    const allowPrivate = node.allowPrivate ?? upstreams.allowPrivate
+    return (['rpc', 'ws', 'grpc'] as const).flatMap((server) => {
+      const host = URL.parse(node[server] ?? '')?.hostname.replace(/^\[(.*)\]$/, '$1') ?? ''
+      const message = isIP(host) === 0 ? undefined : objectToAddress(host, allowPrivate)
+      if (message === undefined) return []
+      const fix = isOnlyPrivate(message) ? ALLOW_PRIVATE_FIX : `correct ${server} of the node ${node.name}`
+      return [bad('upstream', `node ${node.name}, ${server}: ${message}`, fix)]
+    })
+  })
 }
 
 /** Whether the node reported what the nodes of a pool have in common. A node without JSON-RPC has nothing to compare. */

@@ -1,8 +1,7 @@
 import { buildRouteMap } from '@stricli/core'
-import { type CommonFlags, command, commonFlags, flag, listFlags } from '../../define.ts'
-import type { UsageFlags } from './run/usage.ts'
+import { command, commonFlags, flag, listFlags } from '../../define.ts'
 
-export const usageCommand = command<UsageFlags>({
+export const usageCommand = command({
   brief: 'Show usage per subscription',
   details: [
     'Months and days are in UTC. For an invoice: sluice usage --month 2026-10 --customer acme -o csv',
@@ -16,22 +15,14 @@ export const usageCommand = command<UsageFlags>({
     '--since 2026-10-01 --until 2026-10-15 --by day',
     '--month 2026-10 --by method -o csv',
   ],
-  parameters: {
-    flags: {
-      ...listFlags,
-      customer: flag.text('Only subscriptions of this customer', 'CUSTOMER'),
-      sub: flag.text('Only this subscription', 'SUB'),
-      month: flag.text('A calendar month, as 2026-10', 'MONTH'),
-      since: flag.text('Start day, or time span before now (default 30d)', 'DATE'),
-      until: flag.text('Last day, or time span before now (default now)', 'DATE'),
-      by: {
-        kind: 'enum',
-        values: ['hour', 'day', 'total', 'method'],
-        optional: true,
-        brief: 'Group by (default total)',
-      },
-    },
-    aliases: { o: 'output' },
+  flags: {
+    ...listFlags,
+    customer: flag.text('Only subscriptions of this customer', 'CUSTOMER'),
+    sub: flag.text('Only this subscription', 'SUB'),
+    month: flag.text('A calendar month, as 2026-10', 'MONTH'),
+    since: flag.text('Start day, or time span before now (default 30d)', 'DATE'),
+    until: flag.text('Last day, or time span before now (default now)', 'DATE'),
+    by: flag.choice('Group by (default total)', ['hour', 'day', 'total', 'method']),
   },
   load: async () => (await import('./run/usage.ts')).usage,
 })
@@ -39,23 +30,20 @@ export const usageCommand = command<UsageFlags>({
 export const auditRoutes = buildRouteMap({
   docs: { brief: 'Audit log: every change, in a hash chain' },
   routes: {
-    tail: command<CommonFlags & { lines?: string; follow?: boolean }>({
+    tail: command({
       brief: 'Print the newest lines; --follow keeps printing',
       examples: ['', '--lines 50'],
-      parameters: {
-        flags: {
-          lines: flag.text('Number of lines (default 20)', 'N'),
-          follow: flag.switch('Keep printing new lines'),
-          ...commonFlags,
-        },
-        aliases: { n: 'lines', f: 'follow' },
+      flags: {
+        lines: flag.text('Number of lines (default 20)', 'N'),
+        follow: flag.switch('Keep printing new lines'),
+        ...commonFlags,
       },
+      aliases: { n: 'lines', f: 'follow' },
       load: async () => (await import('./run/audit.ts')).tailAudit,
     }),
-    verify: command<CommonFlags>({
+    verify: command({
       brief: 'Verify the chain in the store and in audit.log; exit with 78 if a line is broken',
       examples: [''],
-      parameters: { flags: commonFlags },
       load: async () => (await import('./run/audit.ts')).verifyAudit,
     }),
   },

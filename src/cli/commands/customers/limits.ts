@@ -6,20 +6,7 @@ import { didYouMean } from '../../../core/did-you-mean.ts'
 import { ServiceError } from '../../../core/error.ts'
 
 /** Flags that set a limit of a subscription, as typed. */
-export type LimitFlags = {
-  readonly unitsPerSecond?: string
-  readonly sendsPerSecond?: string
-  readonly unitsPerMonth?: string
-  readonly wsConnections?: string
-  readonly wsSubscriptions?: string
-  readonly grpcStreams?: string
-  readonly grpcAccountsPerStream?: string
-  readonly grpcKinds?: string
-  readonly grpcBlockedOwners?: string
-  readonly grpcResume?: string
-  readonly requestBytes?: string
-  readonly batchItems?: string
-}
+export type LimitFlags = { readonly [Name in NumberLimit | keyof typeof STREAM_RULES]?: string }
 
 const ALWAYS_LIMITED: readonly NumberLimit[] = ['requestBytes', 'batchItems']
 

@@ -1,29 +1,21 @@
 import { buildRouteMap } from '@stricli/core'
-import {
-  argument,
-  type CommonFlags,
-  command,
-  commonFlags,
-  type ListFlags,
-  listFlags,
-  positional,
-} from '../../define.ts'
+import { argument, command, listFlags } from '../../define.ts'
 
 const load = () => import('./run/plan.ts')
 
 export const planRoutes = buildRouteMap({
   docs: { brief: 'Plans and their limits' },
   routes: {
-    list: command<ListFlags>({
+    list: command({
       brief: 'List plans with their limits',
       examples: ['', '-o json'],
-      parameters: { flags: listFlags, aliases: { o: 'output' } },
+      flags: listFlags,
       load: async () => (await load()).listPlans,
     }),
-    show: command<CommonFlags, [string]>({
+    show: command({
       brief: 'Show a plan with every limit and method cost',
       examples: ['build'],
-      parameters: { flags: commonFlags, positional: positional(argument('PLAN', 'Plan name')) },
+      args: [argument('PLAN', 'Plan name')],
       load: async () => (await load()).showPlan,
     }),
   },

@@ -1,23 +1,14 @@
 import { buildRouteMap } from '@stricli/core'
 import {
   argument,
-  type ChangeFlags,
-  type CommonFlags,
-  type CutFlags,
   changeFlags,
   command,
-  commonFlags,
   cutFlags,
   flag,
-  type ListFlags,
   listFlags,
-  positional,
   secretFlags,
   subscriptionArgument,
-  text,
 } from '../../define.ts'
-import type { CreateFlags } from './run/sub.ts'
-import type { LimitSubFlags } from './run/sub-limit.ts'
 
 const load = () => import('./run/sub.ts')
 const loadProducts = () => import('./run/sub-products.ts')
@@ -47,7 +38,7 @@ const limitFlags = {
 export const subRoutes = buildRouteMap({
   docs: { brief: 'Subscriptions' },
   routes: {
-    create: command<CreateFlags, [string]>({
+    create: command({
       brief: 'Create a subscription and print its handover card',
       details: `The card is for the customer. Its token is shown only once.\n${LIMIT_VALUES}`,
       examples: [
@@ -55,62 +46,53 @@ export const subRoutes = buildRouteMap({
         'acme-shreds --customer acme --products shreds-raw --destination 127.0.0.1:20001 --vouched',
         'acme-sql --customer acme --products bundle,indexer --until 2027-12-31 --out acme-sql.txt',
       ],
-      parameters: {
-        flags: {
-          customer: { kind: 'parsed', parse: text, brief: 'Customer name or id', placeholder: 'CUSTOMER' },
-          plan: flag.text('Plan (default starter); list them with: sluice plan list', 'PLAN'),
-          products: flag.text('Products, separated by commas (default bundle)', 'LIST'),
-          until: flag.text('Last day, as 2027-01-31, or a time span such as 30d (default no end)', 'DATE'),
-          destination: flag.text('UDP destination of raw shreds', 'IP:PORT'),
-          vouched: flag.switch('Skip the proof of the destination; recorded in the audit log'),
-          ...limitFlags,
-          ...secretFlags,
-        },
-        positional: positional(argument('NAME', 'Short name, unique')),
+      flags: {
+        customer: flag.required('Customer name or id', 'CUSTOMER'),
+        plan: flag.text('Plan (default starter); list them with: sluice plan list', 'PLAN'),
+        products: flag.text('Products, separated by commas (default bundle)', 'LIST'),
+        until: flag.text('Last day, as 2027-01-31, or a time span such as 30d (default no end)', 'DATE'),
+        destination: flag.text('UDP destination of raw shreds', 'IP:PORT'),
+        vouched: flag.switch('Skip the proof of the destination; recorded in the audit log'),
+        ...limitFlags,
+        ...secretFlags,
       },
+      args: [argument('NAME', 'Short name, unique')],
       load: async () => (await load()).createSub,
     }),
-    list: command<ListFlags & { customer?: string; stateIs?: string; ending?: string }>({
+    list: command({
       brief: 'List subscriptions',
       examples: ['', '--customer acme', '--ending 7d', '-o wide'],
-      parameters: {
-        flags: {
-          ...listFlags,
-          customer: flag.text('Only this customer', 'CUSTOMER'),
-          stateIs: flag.text('Only this state: active, suspended, cancelled, expired, customer-suspended', 'STATE'),
-          ending: flag.text('Only those that work now and end within this time, such as 7d; the next first', 'TIME'),
-        },
-        aliases: { o: 'output' },
+      flags: {
+        ...listFlags,
+        customer: flag.text('Only this customer', 'CUSTOMER'),
+        stateIs: flag.text('Only this state: active, suspended, cancelled, expired, customer-suspended', 'STATE'),
+        ending: flag.text('Only those that work now and end within this time, such as 7d; the next first', 'TIME'),
       },
       load: async () => (await load()).listSubs,
     }),
-    show: command<CommonFlags, [string]>({
+    show: command({
       brief: 'Show a subscription: limits, token, destination, notes, refunds',
       examples: ['acme-prod'],
-      parameters: { flags: commonFlags, positional: positional(subscriptionArgument) },
+      args: [subscriptionArgument],
       load: async () => (await load()).showSub,
     }),
-    addProduct: command<ChangeFlags, [string, string]>({
+    addProduct: command({
       brief: 'Add a product; the token stays the same',
       details: 'Running processes serve it within a second. The next step is printed where the product needs one.',
       examples: ['acme-prod indexer', 'acme-prod shreds-raw'],
-      parameters: {
-        flags: changeFlags,
-        positional: positional(subscriptionArgument, argument('PRODUCT', PRODUCT_NAMES)),
-      },
+      flags: changeFlags,
+      args: [subscriptionArgument, argument('PRODUCT', PRODUCT_NAMES)],
       load: async () => (await loadProducts()).addProductCommand,
     }),
-    removeProduct: command<CutFlags, [string, string]>({
+    removeProduct: command({
       brief: 'Remove a product; what is open there ends within 5 s',
       details: 'The token stays valid for the other products. Removing indexer revokes its database user.',
       examples: ['acme-sql indexer --yes'],
-      parameters: {
-        flags: cutFlags,
-        positional: positional(subscriptionArgument, argument('PRODUCT', PRODUCT_NAMES)),
-      },
+      flags: cutFlags,
+      args: [subscriptionArgument, argument('PRODUCT', PRODUCT_NAMES)],
       load: async () => (await loadProducts()).removeProductCommand,
     }),
-    limit: command<LimitSubFlags, [string]>({
+    limit: command({
       brief: 'Change the plan or single limits',
       details: `${LIMIT_VALUES}\nLimits that are not named stay as they are.`,
       examples: [
@@ -120,63 +102,51 @@ export const subRoutes = buildRouteMap({
         'acme-prod --clear units-per-second',
         'acme-prod --clear all',
       ],
-      parameters: {
-        flags: {
-          plan: flag.text('Another plan', 'PLAN'),
-          clear: flag.text('Overrides to remove, separated by commas, or all', 'LIST'),
-          ...limitFlags,
-          ...changeFlags,
-        },
-        positional: positional(subscriptionArgument),
+      flags: {
+        plan: flag.text('Another plan', 'PLAN'),
+        clear: flag.text('Overrides to remove, separated by commas, or all', 'LIST'),
+        ...limitFlags,
+        ...changeFlags,
       },
+      args: [subscriptionArgument],
       load: async () => (await import('./run/sub-limit.ts')).limitSub,
     }),
-    renew: command<ChangeFlags & { until: string }, [string]>({
+    renew: command({
       brief: 'Set a new last day',
       examples: ['acme-prod --until 2028-01-31', 'acme-prod --until 90d', 'acme-prod --until never'],
-      parameters: {
-        flags: {
-          until: {
-            kind: 'parsed',
-            parse: text,
-            brief: 'Last day, a time span from today, or never',
-            placeholder: 'DATE',
-          },
-          ...changeFlags,
-        },
-        positional: positional(subscriptionArgument),
+      flags: {
+        until: flag.required('Last day, a time span from today, or never', 'DATE'),
+        ...changeFlags,
       },
+      args: [subscriptionArgument],
       load: async () => (await load()).renewSub,
     }),
-    suspend: command<CutFlags, [string]>({
+    suspend: command({
       brief: 'Refuse its calls and close its streams until resumed',
       examples: ['acme-prod --yes'],
-      parameters: { flags: cutFlags, positional: positional(subscriptionArgument) },
+      flags: cutFlags,
+      args: [subscriptionArgument],
       load: async () => (await load()).suspendSub,
     }),
-    resume: command<ChangeFlags, [string]>({
+    resume: command({
       brief: 'Resume a suspended subscription',
       examples: ['acme-prod'],
-      parameters: { flags: changeFlags, positional: positional(subscriptionArgument) },
+      flags: changeFlags,
+      args: [subscriptionArgument],
       load: async () => (await load()).resumeSub,
     }),
-    cancel: command<CutFlags, [string]>({
+    cancel: command({
       brief: 'Cancel a subscription permanently',
       examples: ['acme-shreds --yes'],
-      parameters: { flags: cutFlags, positional: positional(subscriptionArgument) },
+      flags: cutFlags,
+      args: [subscriptionArgument],
       load: async () => (await load()).cancelSub,
     }),
-    refund: command<ChangeFlags & { reason: string }, [string, string, string]>({
+    refund: command({
       brief: 'Record a refund; the payment is made elsewhere',
       examples: ['acme-prod 40 USD --reason "outage on the 3rd"'],
-      parameters: {
-        flags: { reason: { kind: 'parsed', parse: text, brief: 'Reason', placeholder: 'TEXT' }, ...changeFlags },
-        positional: positional(
-          subscriptionArgument,
-          argument('AMOUNT', 'Decimal amount'),
-          argument('CURRENCY', 'Such as USD'),
-        ),
-      },
+      flags: { reason: flag.required('Reason', 'TEXT'), ...changeFlags },
+      args: [subscriptionArgument, argument('AMOUNT', 'Decimal amount'), argument('CURRENCY', 'Such as USD')],
       load: async () => (await load()).refundSub,
     }),
   },

@@ -1,6 +1,4 @@
-import { argument, command, commonFlags, flag, positional } from '../../define.ts'
-import type { BackupSecretFlags } from '../../output/backup-secret.ts'
-import type { RestoreFlags } from './run/restore.ts'
+import { argument, command, commonFlags, flag } from '../../define.ts'
 
 const secretFlags = {
   keyFile: flag.text('File of 32 or more random bytes (mode 0600) that encrypts the keys', 'FILE'),
@@ -8,32 +6,28 @@ const secretFlags = {
   passphraseEnv: flag.text('Environment variable with that passphrase', 'NAME'),
 } as const
 
-export const backupCommand = command<BackupSecretFlags, [string]>({
+export const backupCommand = command({
   brief: 'Write everything that cannot be made again to a new file (mode 0600)',
   details:
     'Customers, subscriptions, usage, audit chain, delivery reports, and the keys of the tip wallets, which are encrypted with a key file or a passphrase. On a terminal it asks for the passphrase; elsewhere it refuses without one of the flags. Works while Sluice runs, with SQLite and PostgreSQL. The file is text; it holds hashes, but no tokens or passwords. The command reads it back before it ends.',
   examples: ['sluice-backup.jsonl --key-file backup.key', 'customers-only.jsonl --without-keys'],
-  parameters: {
-    flags: { ...secretFlags, withoutKeys: flag.switch('Leave the keys out'), ...commonFlags },
-    positional: positional(argument('FILE', 'The new file; an existing file is never replaced')),
-  },
+  flags: { ...secretFlags, withoutKeys: flag.switch('Leave the keys out'), ...commonFlags },
+  args: [argument('FILE', 'The new file; an existing file is never replaced')],
   load: async () => (await import('./run/backup.ts')).backup,
 })
 
-export const restoreCommand = command<RestoreFlags, [string]>({
+export const restoreCommand = command({
   brief: 'Restore a backup: the access store to the configured database, keys and reports to the state folder',
   details:
     'Refused while Sluice runs on the state folder. An existing store, other keys and delivery reports are replaced only with --force, and kept under another name; a PostgreSQL database must be empty. The audit chain of the backup continues with a line that records the restore.',
   examples: ['yesterday.jsonl --dry-run', 'yesterday.jsonl --key-file backup.key --force'],
-  parameters: {
-    flags: {
-      ...secretFlags,
-      withoutKeys: flag.switch('Do not restore the keys'),
-      ...commonFlags,
-      force: flag.switch('Replace what exists, which is kept under another name'),
-      dryRun: flag.switch('Check the complete file, change nothing'),
-    },
-    positional: positional(argument('FILE', 'A file made by sluice backup')),
+  flags: {
+    ...secretFlags,
+    withoutKeys: flag.switch('Do not restore the keys'),
+    ...commonFlags,
+    force: flag.switch('Replace what exists, which is kept under another name'),
+    dryRun: flag.switch('Check the complete file, change nothing'),
   },
+  args: [argument('FILE', 'A file made by sluice backup')],
   load: async () => (await import('./run/restore.ts')).restore,
 })

@@ -1,27 +1,24 @@
 import { buildRouteMap } from '@stricli/core'
-import { type CommonFlags, command, commonFlags } from '../../define.ts'
+import { command } from '../../define.ts'
 
 const load = () => import('./run/config.ts')
 
 export const configRoutes = buildRouteMap({
   docs: { brief: 'Configuration: check, show, schema' },
   routes: {
-    check: command<CommonFlags>({
+    check: command({
       brief: 'Check the config file; on an error print line:column and exit with 78',
       examples: [''],
-      parameters: { flags: commonFlags },
       load: async () => (await load()).checkConfig,
     }),
-    show: command<CommonFlags>({
+    show: command({
       brief: 'Print every value in effect and its source',
       examples: ['', '--json'],
-      parameters: { flags: commonFlags },
       load: async () => (await load()).showConfig,
     }),
-    schema: command<CommonFlags>({
+    schema: command({
       brief: 'Print the JSON Schema of the config file, for completion in editors',
       examples: [''],
-      parameters: { flags: commonFlags },
       load: async () => (await load()).printConfigSchema,
     }),
   },

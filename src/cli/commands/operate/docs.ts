@@ -1,13 +1,10 @@
-import { command, commonFlags, flag, optionalArgument, positional } from '../../define.ts'
-import type { DocsFlags } from './run/docs.ts'
+import { command, commonFlags, flag, optionalArgument } from '../../define.ts'
 
-export const docsCommand = command<DocsFlags, [string | undefined]>({
+export const docsCommand = command({
   brief: 'Print a page of the shipped documentation, or list the pages',
   details: 'Pages are Markdown; those under openapi and asyncapi are machine-readable interface descriptions.',
   examples: ['', 'operating', 'openapi/execution'],
-  parameters: {
-    flags: { path: flag.switch('Print the path of the file instead of its text'), ...commonFlags },
-    positional: positional(optionalArgument('NAME', 'Name of a page from the list')),
-  },
+  flags: { path: flag.switch('Print the path of the file instead of its text'), ...commonFlags },
+  args: [optionalArgument('NAME', 'Name of a page from the list')],
   load: async () => (await import('./run/docs.ts')).docs,
 })

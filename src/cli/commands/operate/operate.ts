@@ -1,67 +1,60 @@
-import { type CommonFlags, command, commonFlags, flag, type ServiceFlags, serviceFlags } from '../../define.ts'
-import type { StatusFlags } from './run/status.ts'
+import { command, commonFlags, flag, serviceFlags } from '../../define.ts'
 
-export const initCommand = command<CommonFlags & { host?: string; force?: boolean }>({
+export const initCommand = command({
   brief: 'Write a config file with every option and its default (mode 0600), and make the access store',
   details:
     'With --config the store is made only if --state is given too; the folder is then written into the file. A store that exists stays as it is.',
   examples: ['--host rpc.example.net --config example.toml', '--host rpc.example.net --config other.toml --state data'],
-  parameters: {
-    flags: {
-      config: flag.text('The new config file (default ./sluice.toml)', 'FILE'),
-      state: flag.text('State folder (default ./.sluice)', 'DIR'),
-      json: commonFlags.json,
-      host: flag.text('Host name that customers connect to', 'NAME'),
-      force: flag.switch('Replace an existing file'),
-    },
+  flags: {
+    config: flag.text('The new config file (default ./sluice.toml)', 'FILE'),
+    state: flag.text('State folder (default ./.sluice)', 'DIR'),
+    json: commonFlags.json,
+    host: flag.text('Host name that customers connect to', 'NAME'),
+    force: flag.switch('Replace an existing file'),
   },
   load: async () => (await import('./run/init.ts')).init,
 })
 
-export const serveCommand = command<ServiceFlags & { demo?: boolean }>({
+export const serveCommand = command({
   brief: 'Run all enabled services in one process',
   details:
     'Without a config file all services run on loopback against an embedded chain, and the first start prints the handover card of a demo subscription.',
   examples: ['', '--log json'],
-  parameters: {
-    flags: {
-      ...serviceFlags,
-      demo: {
-        kind: 'boolean',
-        optional: true,
-        brief: 'Create a demo subscription at the first start (default: only without a config file)',
-      },
+  flags: {
+    ...serviceFlags,
+    demo: {
+      kind: 'boolean',
+      optional: true,
+      brief: 'Create a demo subscription at the first start (default: only without a config file)',
     },
   },
   load: async () => (await import('../services/run/serve.ts')).serve,
 })
 
-export const statusCommand = command<StatusFlags>({
+export const statusCommand = command({
   brief: 'Show the state of the running process',
   details:
     'With --watch the view refreshes every second and waits while the process restarts; without a terminal it prints one line per change. Quit with q or Ctrl-C.',
   examples: ['', '--json', '--watch'],
-  parameters: { flags: { ...commonFlags, watch: flag.switch('Keep watching') } },
+  flags: { ...commonFlags, watch: flag.switch('Keep watching') },
   load: async () => (await import('./run/status.ts')).status,
 })
 
-export const doctorCommand = command<CommonFlags>({
+export const doctorCommand = command({
   brief: 'Check machine, configuration, store and upstreams, and print a fix for each problem',
   examples: ['', '--json'],
-  parameters: { flags: commonFlags },
   load: async () => (await import('./run/doctor.ts')).doctor,
 })
 
-export const reloadCommand = command<CommonFlags>({
+export const reloadCommand = command({
   brief: 'Reload the configuration; an invalid file is refused and changes nothing',
   examples: [''],
-  parameters: { flags: commonFlags },
   load: async () => (await import('./run/control.ts')).reload,
 })
 
-export const drainCommand = command<CommonFlags & { yes?: boolean }>({
+export const drainCommand = command({
   brief: 'Finish requests in flight and stop the process',
   examples: ['--yes'],
-  parameters: { flags: { yes: flag.switch('Skip the confirmation'), ...commonFlags } },
+  flags: { yes: flag.switch('Skip the confirmation'), ...commonFlags },
   load: async () => (await import('./run/control.ts')).drain,
 })

@@ -1,18 +1,16 @@
 import { buildRouteMap } from '@stricli/core'
-import { type CommonFlags, command, commonFlags } from '../../define.ts'
+import { command } from '../../define.ts'
 
-export const versionCommand = command<CommonFlags>({
+export const versionCommand = command({
   brief: 'Print the versions of Sluice and Node',
   examples: ['', '--json'],
-  parameters: { flags: commonFlags },
   load: async () => (await import('./run/self.ts')).version,
 })
 
 const completion = (shell: 'bash' | 'zsh' | 'fish') =>
-  command<CommonFlags>({
+  command({
     brief: `Print the completion script for ${shell}`,
     examples: [''],
-    parameters: { flags: commonFlags },
     load: async () => (await import('./run/self.ts')).completionFor(shell),
   })
 

@@ -1,18 +1,13 @@
 import { buildRouteMap } from '@stricli/core'
 import {
   argument,
-  type ChangeFlags,
   changeFlags,
   command,
   flag,
-  type ListFlags,
   listFlags,
   optionalArgument,
-  positional,
   subscriptionArgument,
 } from '../../define.ts'
-import type { ReportFlags } from './run/shred-report.ts'
-import type { InspectFlags, ListenFlags } from './run/shred-watch.ts'
 
 const load = () => import('./run/shred.ts')
 const loadWatch = () => import('./run/shred-watch.ts')
@@ -26,92 +21,75 @@ const watchFlags = {
 export const shredRoutes = buildRouteMap({
   docs: { brief: 'Shred destinations, delivery reports and capture tools' },
   routes: {
-    setDestination: command<ChangeFlags & { vouched?: boolean }, [string, string]>({
+    setDestination: command({
       brief: 'Set the destination of a subscription',
       examples: ['acme-shreds 127.0.0.1:20002 --vouched'],
-      parameters: {
-        flags: { vouched: flag.switch('Skip the proof of the destination; recorded in the audit log'), ...changeFlags },
-        positional: positional(subscriptionArgument, argument('IP:PORT', 'Literal address and port')),
-      },
+      flags: { vouched: flag.switch('Skip the proof of the destination; recorded in the audit log'), ...changeFlags },
+      args: [subscriptionArgument, argument('IP:PORT', 'Literal address and port')],
       load: async () => (await load()).setDestinationCommand,
     }),
-    show: command<ListFlags, [string?]>({
+    show: command({
       brief: 'Show destinations',
       examples: ['', 'acme-shreds'],
-      parameters: {
-        flags: listFlags,
-        aliases: { o: 'output' },
-        positional: positional(optionalArgument('SUB', 'Only this subscription')),
-      },
+      flags: listFlags,
+      args: [optionalArgument('SUB', 'Only this subscription')],
       load: async () => (await load()).showDestinations,
     }),
-    pause: command<ChangeFlags, [string]>({
+    pause: command({
       brief: 'Pause sending and keep the destination',
       examples: ['acme-shreds'],
-      parameters: { flags: changeFlags, positional: positional(subscriptionArgument) },
+      flags: changeFlags,
+      args: [subscriptionArgument],
       load: async () => (await load()).pauseDestination,
     }),
-    resume: command<ChangeFlags, [string]>({
+    resume: command({
       brief: 'Resume sending',
       examples: ['acme-shreds'],
-      parameters: { flags: changeFlags, positional: positional(subscriptionArgument) },
+      flags: changeFlags,
+      args: [subscriptionArgument],
       load: async () => (await load()).resumeDestination,
     }),
-    verify: command<ChangeFlags, [string, string?]>({
+    verify: command({
       brief: 'Challenge a destination, or confirm it with its code',
       details:
         'A new destination receives three small packets with a code. It is proven when it echoes one (sluice shred listen does), or when the customer gives you the code and you enter it here.',
       examples: ['acme-shreds'],
-      parameters: {
-        flags: changeFlags,
-        positional: positional(
-          subscriptionArgument,
-          optionalArgument('CODE', 'The code that the destination received'),
-        ),
-      },
+      flags: changeFlags,
+      args: [subscriptionArgument, optionalArgument('CODE', 'The code that the destination received')],
       load: async () => (await load()).verifyDestination,
     }),
-    report: command<ReportFlags, [string?]>({
+    report: command({
       brief: 'Delivery report: packets sent and not sent per subscription',
       examples: ['', 'acme-shreds --since 7d --by day', '--by hour -o csv'],
-      parameters: {
-        flags: {
-          ...listFlags,
-          since: flag.text('Start day, or time span before now (default 24h)', 'DATE'),
-          by: { kind: 'enum', values: ['hour', 'day', 'total'], optional: true, brief: 'Group by (default hour)' },
-        },
-        aliases: { o: 'output' },
-        positional: positional(optionalArgument('SUB', 'Only this subscription')),
+      flags: {
+        ...listFlags,
+        since: flag.text('Start day, or time span before now (default 24h)', 'DATE'),
+        by: flag.choice('Group by (default hour)', ['hour', 'day', 'total']),
       },
+      args: [optionalArgument('SUB', 'Only this subscription')],
       load: async () => (await import('./run/shred-report.ts')).reportDelivery,
     }),
-    inspect: command<InspectFlags, [string?]>({
+    inspect: command({
       brief: 'Decode shreds from a capture or a UDP port: headers, slots, completeness, signatures',
       details:
         'Reads pcap and pcapng (also .gz), ar archives of shreds and raw dumps. --leader verifies the signatures; an archive named *-KEY.ar contains the key in its name.',
       examples: ['shreds.pcap', 'shreds.pcap --transactions -o json'],
-      parameters: {
-        flags: {
-          ...listFlags,
-          ...watchFlags,
-          listen: flag.text('Read this UDP port instead of a file', 'PORT'),
-          port: flag.text('Only packets of the capture to or from this port', 'PORT'),
-          transactions: flag.switch('Verify the signatures of all transactions'),
-        },
-        aliases: { o: 'output' },
-        positional: positional(optionalArgument('FILE', 'Capture to read')),
+      flags: {
+        ...listFlags,
+        ...watchFlags,
+        listen: flag.text('Read this UDP port instead of a file', 'PORT'),
+        port: flag.text('Only packets of the capture to or from this port', 'PORT'),
+        transactions: flag.switch('Verify the signatures of all transactions'),
       },
+      args: [optionalArgument('FILE', 'Capture to read')],
       load: async () => (await loadWatch()).inspectShreds,
     }),
-    listen: command<ListenFlags, [string]>({
+    listen: command({
       brief: 'Receive shreds on a UDP port as a customer does: count, recover, deshred',
       details: 'Prints a line for each slot and totals at the end; echoes the challenge of the operator.',
       examples: ['20011 --for 100ms'],
-      parameters: {
-        flags: { ...listFlags, ...watchFlags, host: flag.text('Address to listen on (default 0.0.0.0)', 'IP') },
-        aliases: { o: 'output' },
-        positional: positional(argument('PORT', 'UDP port to listen on')),
-      },
+      flags: { ...listFlags, ...watchFlags, host: flag.text('Address to listen on (default 0.0.0.0)', 'IP') },
+      args: [argument('PORT', 'UDP port to listen on')],
       load: async () => (await loadWatch()).listenToShreds,
     }),
   },

@@ -1,14 +1,5 @@
 import { buildRouteMap } from '@stricli/core'
-import {
-  argument,
-  type CommonFlags,
-  command,
-  commonFlags,
-  flag,
-  type ListFlags,
-  listFlags,
-  positional,
-} from '../../define.ts'
+import { argument, command, commonFlags, flag, listFlags } from '../../define.ts'
 
 const load = () => import('./run/tip.ts')
 
@@ -19,46 +10,35 @@ const EXAMPLE =
 export const tipRoutes = buildRouteMap({
   docs: { brief: 'Tips of TPU Sender' },
   routes: {
-    accounts: command<ListFlags>({
+    accounts: command({
       brief: 'List tip accounts',
       examples: ['', '-o json'],
-      parameters: { flags: listFlags, aliases: { o: 'output' } },
+      flags: listFlags,
       load: async () => (await load()).listTipAccounts,
     }),
-    check: command<CommonFlags & { account?: string }, [string]>({
+    check: command({
       brief: 'Check the tip of a transaction as the sender does; exit with 1 if it would be refused',
       examples: [EXAMPLE],
-      parameters: {
-        flags: { account: flag.text('Tip account to check instead of the configured ones', 'ADDRESS'), ...commonFlags },
-        positional: positional(argument('TX', 'The transaction in base64 or base58')),
-      },
+      flags: { account: flag.text('Tip account to check instead of the configured ones', 'ADDRESS'), ...commonFlags },
+      args: [argument('TX', 'The transaction in base64 or base58')],
       load: async () => (await load()).checkTip,
     }),
-    revenue: command<ListFlags & { since?: string; until?: string; by?: 'day' | 'account' | 'payer' | 'total' }>({
+    revenue: command({
       brief: 'Show tips received per day, tip account or payer, from the ledger on disk',
       details:
         'TIPS counts transactions that landed and succeeded. OFFERED is the tips of all accepted ones, of which some failed, expired or are still on their way. Days are in UTC. Reads sender/tips.db in the state folder of the sender, whether it runs or not.',
       examples: ['', '--since 7d --by account', '--since 2027-01-01 --until 2027-01-31 --by day -o csv'],
-      parameters: {
-        flags: {
-          ...listFlags,
-          since: flag.text('First day, or time span before now (default 30d)', 'DATE'),
-          until: flag.text('Last day (default today)', 'DATE'),
-          by: {
-            kind: 'enum',
-            values: ['day', 'account', 'payer', 'total'],
-            optional: true,
-            brief: 'Group by (default day)',
-          },
-        },
-        aliases: { o: 'output' },
+      flags: {
+        ...listFlags,
+        since: flag.text('First day, or time span before now (default 30d)', 'DATE'),
+        until: flag.text('Last day (default today)', 'DATE'),
+        by: flag.choice('Group by (default day)', ['day', 'account', 'payer', 'total']),
       },
       load: async () => (await import('./run/tip-revenue.ts')).tipRevenue,
     }),
-    stats: command<CommonFlags>({
+    stats: command({
       brief: 'Show tips received, landing rate and time to land',
       examples: ['', '--json'],
-      parameters: { flags: commonFlags },
       load: async () => (await load()).tipStats,
     }),
   },

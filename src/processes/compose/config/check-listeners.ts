@@ -122,6 +122,7 @@ async function checkCertificate({ name, option }: Server, folder: string): Promi
   const paths = { cert: resolve(folder, cert), key: resolve(folder, key) }
   try {
     const certificate = new X509Certificate(await readFile(paths.cert))
+    await checkSecretFile(paths.key)
     const privateKey = createPrivateKey(await readFile(paths.key))
     if (!certificate.checkPrivateKey(privateKey)) {
       return [
@@ -132,7 +133,6 @@ async function checkCertificate({ name, option }: Server, folder: string): Promi
         ),
       ]
     }
-    await checkSecretFile(paths.key)
     return [checkDays(name, paths.cert, certificate)]
   } catch (error) {
     if (error instanceof ServiceError)

@@ -1,17 +1,12 @@
 import { readlinkSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import type { Actor } from '../../../access/store/model.ts'
-import type { Clock } from '../../../core/clock.ts'
-import type { Random } from '../../../core/random.ts'
+import type { BaseDeps } from '../../../platform/process/base-deps.ts'
 import type { LogTap } from '../../../platform/telemetry/log-tap.ts'
-import type { Logger } from '../../../platform/telemetry/logger.ts'
 import type { Settings } from '../config/settings.ts'
 
 /** Dependencies of every service. */
-export type Deps = {
-  readonly log: Logger
-  readonly clock: Clock
-  readonly random: Random
+export type Deps = BaseDeps & {
   readonly env: NodeJS.ProcessEnv
   /** The log as a stream, for `sluice logs tail`. */
   readonly logTap?: LogTap

@@ -51,7 +51,7 @@ export async function openProcess<const Listener extends string>(
     registry,
     lifecycle,
     refusals: createRefusalLog(deps),
-    listenerMetrics: createListenerMetrics(registry, listeners),
+    listenerMetrics: createListenerMetrics(registry, listeners, lifecycle),
     documents: createDocuments(),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }

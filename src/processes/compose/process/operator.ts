@@ -80,6 +80,7 @@ export async function openOperator(settings: Settings, deps: OperatorDeps): Prom
     ...{ lifecycle, clock, store: customers?.store.name ?? 'none', snapshot, services, off },
     usage: () => customers?.access.usage.state(),
     ending: () => customers?.access.ending(),
+    nodes: () => deps.upstreams?.status() ?? [],
   })
   const runs = (name: string): boolean => deps.addresses[name] !== undefined
   const tap = deps.logTap ?? createLogTap({ write() {} })

@@ -1,6 +1,6 @@
 import { readEnv } from '../../../platform/config/env.ts'
 import type { Endpoints } from '../access/endpoints.ts'
-import { configSchema } from '../config/config.ts'
+import { type Config, configSchema } from '../config/config.ts'
 import type { Settings } from '../config/settings.ts'
 import { VERSION } from './version.ts'
 
@@ -15,12 +15,14 @@ export type SettingsReport = {
   readonly folder: string
   /** Variables that override values of the file. */
   readonly environment: Readonly<Record<string, string>>
+  /** The store it uses, whatever the config file has become since its start. Missing from a process of an older version. */
+  readonly store?: Config['access']['store']
   /** With the ports in use. */
   readonly endpoints: Endpoints
 }
 
 export function createSettingsReport(
-  { stateDir, loaded }: Settings,
+  { config, stateDir, loaded }: Settings,
   env: NodeJS.ProcessEnv,
   endpoints: Endpoints,
 ): () => SettingsReport {
@@ -33,6 +35,7 @@ export function createSettingsReport(
     config: loaded.file ?? null,
     folder: loaded.folder,
     environment,
+    store: config.access.store,
     endpoints,
   })
 }

@@ -1,8 +1,9 @@
 import type { EndingReport } from '../../../access/ending.ts'
 import type { AccessSnapshot } from '../../../access/snapshot/snapshot.ts'
-import type { UsageState } from '../../../access/usage.ts'
+import type { UsageState } from '../../../access/usage/service.ts'
 import type { Clock } from '../../../core/clock.ts'
 import type { HealthReason, HealthState, Lifecycle } from '../../../platform/process/lifecycle.ts'
+import type { NodeStatus } from '../../../upstreams/status.ts'
 import { VERSION } from './version.ts'
 
 /** What `sluice status` shows of a running process. */
@@ -24,6 +25,11 @@ export type StatusReport = {
   readonly usage?: Pick<UsageState, 'waitingRows' | 'spooledRows' | 'lostRows'>
   /** Subscriptions that end within seven days. */
   readonly ending?: EndingReport
+  /** Shared nodes, and those of them that do not take calls. */
+  readonly nodes?: {
+    readonly count: number
+    readonly failing: readonly { readonly name: string; readonly reason: string }[]
+  }
 }
 
 export type StatusSources = {
@@ -35,6 +41,7 @@ export type StatusSources = {
   readonly off: NonNullable<StatusReport['off']>
   readonly usage?: () => UsageState | undefined
   readonly ending?: () => EndingReport | undefined
+  readonly nodes?: () => readonly NodeStatus[]
 }
 
 export function createStatusReport(sources: StatusSources): () => StatusReport {
@@ -44,6 +51,7 @@ export function createStatusReport(sources: StatusSources): () => StatusReport {
     const snapshot = sources.snapshot()
     const usage = sources.usage?.()
     const ending = sources.ending?.()
+    const shared = sources.nodes?.().filter(({ owner }) => owner === null) ?? []
     return {
       state,
       reasons,
@@ -56,9 +64,14 @@ export function createStatusReport(sources: StatusSources): () => StatusReport {
       services,
       off,
       ...(ending && { ending }),
+      ...(shared.length > 0 && { nodes: { count: shared.length, failing: failingOf(shared) } }),
       ...(usage && {
         usage: { waitingRows: usage.waitingRows, spooledRows: usage.spooledRows, lostRows: usage.lostRows },
       }),
     }
   }
+}
+
+function failingOf(nodes: readonly NodeStatus[]): { name: string; reason: string }[] {
+  return nodes.filter(({ state }) => state === 'failing').map(({ name, reason }) => ({ name, reason }))
 }

@@ -1,4 +1,4 @@
-import { type Localnet, startLocalnet } from '../../../localnet/service.ts'
+import type { Localnet } from '../../../localnet/service.ts'
 import { addressKind, printAddressPort } from '../../../platform/net/ip-range.ts'
 import { openUdpSender } from '../../../platform/udp/sender.ts'
 import type { NodeOptions } from '../../../upstreams/options.ts'
@@ -18,6 +18,8 @@ export async function openEmbeddedChain(
   { log, clock, state }: ProcessContext<never>,
   shredReceiver?: Address,
 ): Promise<Localnet> {
+  // A process with nodes of its own never loads the chain, a tenth of all files.
+  const { startLocalnet } = await import('../../../localnet/service.ts')
   const { enabled: _enabled, ...options } = config.localnet
   const anyPort = { host: '127.0.0.1', port: 0 }
   const shreds =

@@ -1,18 +1,14 @@
-import type { Clock } from '../../../core/clock.ts'
 import { ServiceError } from '../../../core/error.ts'
-import type { Random } from '../../../core/random.ts'
 import type { ExecutionOptions } from '../../../execution/options.ts'
 import { type EvmNodeSource, startEvmNodeSource } from '../../../execution/source/evm-node/source.ts'
 import { isSecretRef, resolveSecret, type SecretSources } from '../../../platform/config/secret-ref.ts'
-import type { Logger } from '../../../platform/telemetry/logger.ts'
+import type { BaseDeps } from '../../../platform/process/base-deps.ts'
 
-export type EvmNodeDeps = SecretSources & {
-  readonly log: Logger
-  readonly clock: Clock
-  readonly random: Random
-  /** `execution.ring`, which excludes a node. */
-  readonly ring: string | undefined
-}
+export type EvmNodeDeps = BaseDeps &
+  SecretSources & {
+    /** `execution.ring`, which excludes a node. */
+    readonly ring: string | undefined
+  }
 
 /** Writes the traces of the configured EVM node to a ring at `path`. */
 export async function startEvmNode(

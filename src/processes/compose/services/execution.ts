@@ -1,6 +1,8 @@
 import { join } from 'node:path'
 import type { Access } from '../../../access/service.ts'
 import { BlockArchive } from '../../../execution/archive/archive.ts'
+import { History } from '../../../execution/history/history.ts'
+import type { HistoryFilesOptions } from '../../../execution/history/history-files.ts'
 import { executionMetrics } from '../../../execution/metrics.ts'
 import { type Execution, startExecution } from '../../../execution/service.ts'
 import { openLastEvent } from '../../../execution/source/last-event.ts'
@@ -60,6 +62,15 @@ export async function openExecution(settings: Settings, deps: ExecutionPartDeps)
   const ring = opening.use(await openExecutionRing(settings, deps))
   const archive = await openArchive(await state.folder('execution', 'blocks'), options.blocks, deps)
   if (archive !== undefined) opening.use(archive)
+  const history = opening.use(
+    await History.open(
+      {
+        blocksMax: options.history.blocksMax,
+        files: await historyFiles(state, options.history.diskBytesMax, ring.isSimulated),
+      },
+      { clock, log: log.child({ part: 'execution' }), eventAgeMs: () => lastEvent.ageMs },
+    ),
+  )
   const { page } = await openPage({ names: ring.names, log })
   const opened = opening.move()
   return {
@@ -80,6 +91,8 @@ export async function openExecution(settings: Settings, deps: ExecutionPartDeps)
           lastEvent,
           lifecycle,
           archive,
+          history,
+          names: ring.names,
           page,
           documents: deps.documents.files,
           docsUrl: deps.documents.docsUrlOf('execution'),
@@ -103,6 +116,14 @@ export async function openExecution(settings: Settings, deps: ExecutionPartDeps)
     },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
+}
+
+async function historyFiles(
+  state: ExecutionPartDeps['state'],
+  bytesMax: number,
+  isSimulated: boolean,
+): Promise<HistoryFilesOptions | undefined> {
+  return bytesMax === 0 ? undefined : { folder: await state.folder('execution', 'history'), bytesMax, isSimulated }
 }
 
 /** The service runs without blocks on disk where they cannot be opened. */

@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict'
-import type { Clock } from '../../../core/clock.ts'
-import type { Random } from '../../../core/random.ts'
 import type { Execution } from '../../../execution/service.ts'
+import type { BaseDeps } from '../../../platform/process/base-deps.ts'
 import type { Lifecycle } from '../../../platform/process/lifecycle.ts'
 import { type InstanceEvents, openSupervised, supervise } from '../../../platform/process/supervise.ts'
-import type { Logger } from '../../../platform/telemetry/logger.ts'
 
 export type SupervisedExecution = AsyncDisposable & {
   readonly address: Execution['address']
@@ -14,10 +12,7 @@ export type SupervisedExecution = AsyncDisposable & {
   drain(deadlineMs: number): Promise<void>
 }
 
-export type SuperviseExecutionDeps = {
-  readonly log: Logger
-  readonly clock: Clock
-  readonly random: Random
+export type SuperviseExecutionDeps = BaseDeps & {
   readonly lifecycle: Pick<Lifecycle, 'degraded'>
   /** Starts the service; `port` is the one of the first start, undefined at that one. */
   readonly start: (port: number | undefined) => Promise<Execution>

@@ -1,7 +1,8 @@
+import { existsSync } from 'node:fs'
 import { checkBackup } from '../../../../access/backup/restore.ts'
 import { seal } from '../../../../access/backup/sealed.ts'
 import type { BackupSummary } from '../../../../access/backup/summary.ts'
-import { createFileAtomic } from '../../../../platform/files/atomic.ts'
+import { alreadyExists, createFileAtomic } from '../../../../platform/files/atomic.ts'
 import { systemClock } from '../../../../platform/process/clock.ts'
 import { secureRandom } from '../../../../platform/process/random.ts'
 import {
@@ -18,6 +19,8 @@ import { openSession } from '../../../session.ts'
 
 export async function backup(this: CliContext, flags: BackupSecretFlags, file: string): Promise<void> {
   checkBackupSecretFlags(flags)
+  // Before a passphrase is asked for.
+  if (existsSync(file)) throw alreadyExists(file)
   await using session = await openSession(this, flags, 'read')
   const files = await readKeyFiles(session.stateDir)
   let secret: Uint8Array | undefined
@@ -45,9 +48,16 @@ export async function backup(this: CliContext, flags: BackupSecretFlags, file: s
   const names = kept?.files.map(({ name }) => name) ?? []
   if (flags.json === true) return printJson(this, { ...summaryWire(file, summary), keys: names })
   printFacts(this, [...summaryFacts(summary), ['keys', keysText(isWithKeys, keys, names)]])
-  write(this, `${file} written (mode 0600) and read back; restore it with: sluice restore ${file}`)
+  write(this, `${file} written (mode 0600) and read back; restore it with: sluice restore ${file}${restoreFlag(flags)}`)
   if (kept !== undefined)
     write(this, 'keep the passphrase or key file elsewhere: without it the keys in this file are lost')
+}
+
+/** The flag that names the same secret; on a terminal `restore` asks for it. */
+function restoreFlag({ keyFile, passphraseFile, passphraseEnv }: BackupSecretFlags): string {
+  if (keyFile !== undefined) return ` --key-file ${keyFile}`
+  if (passphraseFile !== undefined) return ` --passphrase-file ${passphraseFile}`
+  return passphraseEnv === undefined ? '' : ` --passphrase-env ${passphraseEnv}`
 }
 
 function keysText(isWithKeys: boolean, keys: SecretKeys, names: readonly string[]): string {

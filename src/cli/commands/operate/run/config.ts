@@ -6,6 +6,7 @@ import { checkListenerFiles } from '../../../../processes/compose/config/check-l
 import { configJsonSchema } from '../../../../processes/compose/config/config.ts'
 import type { CliContext, CommonFlags } from '../../../define.ts'
 import { checkSecrets } from '../../../doctor/secrets.ts'
+import { checkNodeAddresses } from '../../../doctor/upstreams.ts'
 import { findSettings } from '../../../find-settings.ts'
 import { alignColumns, printJson, write } from '../../../output/print.ts'
 
@@ -14,6 +15,7 @@ export async function checkConfig(this: CliContext, flags: CommonFlags): Promise
   const findings = [
     ...(await checkSecrets(loaded, this.process.env)),
     ...(await checkListenerFiles(config, loaded.folder)),
+    ...checkNodeAddresses(config),
   ]
   const faults = findings.filter((finding) => finding.level !== 'ok').filter(({ level }) => level === 'bad')
   if (faults.length > 0) {

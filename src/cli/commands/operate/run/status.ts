@@ -39,6 +39,7 @@ function factsOf(report: StatusReport): Facts {
         counted(report.tokens, 'token'),
       ].join(', '),
     ],
+    ...nodeFacts(report.nodes),
     ...endingFacts(report.ending),
     ...usageFacts(report.usage),
     ...report.services.map(
@@ -46,6 +47,13 @@ function factsOf(report: StatusReport): Facts {
     ),
     ...(report.off ?? []).map(({ name, reason }) => [name, `off: ${reason}`] as const),
   ]
+}
+
+/** Shown only while a node fails: calls go to the others, and nothing else in the report changes. */
+function nodeFacts(nodes: StatusReport['nodes']): Facts {
+  if (nodes === undefined || nodes.failing.length === 0) return []
+  const failing = nodes.failing.map(({ name, reason }) => `${name} (${reason})`).join(', ')
+  return [['nodes', `${nodes.failing.length} of ${nodes.count} failing: ${failing}; see: sluice upstream list`]]
 }
 
 const ENDING_SHOWN = 3

@@ -42,10 +42,17 @@ function behindText(ingest: Status['ingest']): string {
   return `${Math.max(0, ingest.tipSlot - ingest.headSlot)} slots`
 }
 
+const STOPPED_BY = {
+  'disk-full': 'no space is left on the disk',
+  database: 'the database fails',
+  'other-chain': 'the nodes are of another chain than the tables',
+} as const
+
 function stoppedFacts({ stopped }: Status): (readonly [string, string])[] {
   if (stopped === undefined) return []
-  const why = stopped.reason === 'disk-full' ? 'no space is left on the disk' : 'the database fails'
-  return [['stopped', `since ${new Date(stopped.sinceMs).toISOString()}: ${why} (${stopped.message})`]]
+  return [
+    ['stopped', `since ${new Date(stopped.sinceMs).toISOString()}: ${STOPPED_BY[stopped.reason]} (${stopped.message})`],
+  ]
 }
 
 /** Empty if the database stopped between the two calls. */
@@ -94,6 +101,10 @@ export async function indexerBackfill(
   if (outcome === 'not-here')
     throw new ServiceError('invalid-value', 'this process does not ingest: indexer.ingest.enabled is false', {
       fix: 'Start the backfill on the machine that ingests.',
+    })
+  if (outcome === 'other-chain')
+    throw new ServiceError('wrong-state', 'the nodes are of another chain than the tables', {
+      fix: 'See the reason and what to do with: sluice status',
     })
   if (outcome === 'busy')
     throw new ServiceError('busy', 'another backfill is running', {

@@ -9,15 +9,20 @@ import { runUntilSignal, type Started } from '../../../../processes/compose/proc
 import type { CliContext, ServiceFlags } from '../../../define.ts'
 import { terminalLine } from '../../../output/log-line.ts'
 
+type StartProcess = (settings: Settings, deps: Required<ReloadingDeps>) => Promise<Started>
+
+/** The command that runs a process which takes no other flags. */
+export function runnerOf(start: StartProcess) {
+  return function (this: CliContext, flags: ServiceFlags): Promise<void> {
+    return serveUntilSignal(this, flags, start)
+  }
+}
+
 /**
  * Runs a process until a signal or `sluice drain`. New files are private (umask 077); the log goes to standard output, as lines to read on a terminal and
  * else as JSON.
  */
-export async function serveUntilSignal(
-  context: CliContext,
-  flags: ServiceFlags,
-  start: (settings: Settings, deps: Required<ReloadingDeps>) => Promise<Started>,
-): Promise<void> {
+export async function serveUntilSignal(context: CliContext, flags: ServiceFlags, start: StartProcess): Promise<void> {
   const { process } = context
   process.umask(0o077)
   const settings = await loadSettings(context, flags)

@@ -33,7 +33,9 @@ export async function setDestinationCommand(
   show(this, flags, result, vouched ? 'vouched for by the operator' : WAITING)
 }
 
-const WAITING = 'unproven: nothing is sent until it echoes its challenge'
+const WAITING =
+  'unproven: nothing is sent until it echoes its challenge, which it gets three times within ten seconds; ' +
+  'if the customer does not listen now, run sluice shred verify later'
 
 /** Without a code it challenges the destination again; with the right code it is proven. */
 export async function verifyDestination(
