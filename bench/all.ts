@@ -9,21 +9,30 @@ import { prepareTestPackages } from '../scripts/test-packages.ts'
 
 /**
  * Runs all benches one after the other, on an otherwise idle machine; their JSON lines go to standard output and, with `--out FILE`, to a
- * file. One that fails or takes too long is reported and the next one runs.
+ * file. Missing programs are installed from Debian. A bench that fails, takes too long or lacks a program is reported, the next one runs, and the end is 1.
  *   npm run bench -- [--out FILE] [--only rpc,ws]
  */
-const BENCHES: readonly { readonly name: string; readonly args?: readonly string[]; readonly minutesMax?: number }[] = [
+type Bench = {
+  readonly name: string
+  readonly args?: readonly string[]
+  readonly minutesMax?: number
+  /** Debian packages. */
+  readonly needs?: readonly string[]
+}
+const PROXIES = ['util-linux', 'nginx', 'haproxy']
+const C = 'gcc libc6-dev'
+const BENCHES: readonly Bench[] = [
   { name: 'admit' },
-  { name: 'rpc', args: ['3', '2'] },
-  { name: 'ws', args: ['5'] },
-  { name: 'grpc', args: ['3'] },
-  { name: 'ring' },
-  { name: 'stream', args: ['2000', '204', '5'] },
-  { name: 'shreds', args: ['2', '2'], minutesMax: 5 },
-  { name: 'sender' },
-  { name: 'indexer', minutesMax: 6 },
+  { name: 'rpc', args: ['3', '2'], needs: ['wrk', ...PROXIES] },
+  { name: 'ws', args: ['5'], needs: [C, ...PROXIES] },
+  { name: 'grpc', args: ['3'], needs: PROXIES },
+  { name: 'ring', needs: ['g++'] },
+  { name: 'stream', args: ['2000', '204', '5'], needs: ['util-linux', C] },
+  { name: 'shreds', args: ['2', '2'], minutesMax: 5, needs: ['util-linux', C] },
+  { name: 'sender', needs: ['openssl'] },
+  { name: 'indexer', minutesMax: 6, needs: ['postgresql', 'clickhouse-server'] },
   { name: 'work', args: ['3'], minutesMax: 10 },
-  { name: 'snapshot' },
+  { name: 'snapshot', needs: ['postgresql'] },
   { name: 'localnet' },
   { name: 'geyser', args: ['100', '2000'] },
 ]
@@ -31,6 +40,13 @@ const MINUTES_MAX = 3
 
 const { values } = parseArgs({ options: { out: { type: 'string' }, only: { type: 'string' } } })
 const only = values.only?.split(',')
+const unknown = only?.filter((name) => !BENCHES.some((bench) => bench.name === name)) ?? []
+if (unknown.length > 0) {
+  const known = BENCHES.map(({ name }) => name).join(', ')
+  process.stderr.write(`there is no bench ${unknown.join(', ')}; known: ${known}\n`)
+  process.exit(2)
+}
+const selected = BENCHES.filter(({ name }) => only?.includes(name) !== false)
 
 function report(line: string): void {
   process.stdout.write(`${line}\n`)
@@ -38,8 +54,7 @@ function report(line: string): void {
 }
 
 const warn = (line: string) => process.stderr.write(`${line}\n`)
-const missing = prepareBenchNeeds(warn)
-if (missing.length > 0) warn(`MISSING: ${missing.join(', ')}: benches that use them fail`)
+const missing = prepareBenchNeeds(new Set(selected.flatMap(({ needs = [] }) => needs)), warn)
 if (!prepareTestPackages(warn)) process.exit(1)
 
 report(
@@ -54,8 +69,13 @@ report(
     load: loadavg()[0],
   }),
 )
-for (const { name, args = [], minutesMax = MINUTES_MAX } of BENCHES) {
-  if (only !== undefined && !only.includes(name)) continue
+for (const { name, args = [], minutesMax = MINUTES_MAX, needs = [] } of selected) {
+  const lacking = needs.filter((each) => missing.has(each))
+  if (lacking.length > 0) {
+    report(`${name} ${JSON.stringify({ bench: name, ended: `skipped: needs ${lacking.join(', ')}` })}`)
+    process.exitCode = 1
+    continue
+  }
   const startedMs = performance.now()
   const child = spawn(process.execPath, ['--expose-gc', join(import.meta.dirname, `${name}.ts`), ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -70,6 +90,7 @@ for (const { name, args = [], minutesMax = MINUTES_MAX } of BENCHES) {
     for (const line of lines) if (line !== '') report(`${name} ${line}`)
   })
   const [code, signal] = (await once(child, 'close')) as [number | null, string | null]
+  if (code !== 0) process.exitCode = 1
   const seconds = Math.round((performance.now() - startedMs) / 1000)
   report(`${name} ${JSON.stringify({ bench: name, seconds, ended: code === 0 ? 'well' : `with ${code ?? signal}` })}`)
 }

@@ -54,7 +54,8 @@ await step('tests', async () => {
   report(`seed ${seed}; to repeat: SLUICE_SEED=${seed} npm run ${values.full ? 'test:full' : 'test'}`)
   const options = {
     root,
-    concurrency: availableParallelism(),
+    // One more than cores: many tests wait, for a deadline, a restart or another process.
+    concurrency: availableParallelism() + 1,
     testTimeoutMs: values.full ? 2 * 3_600_000 : 300_000,
     silenceMs: values.full ? 2 * 3_600_000 : 360_000,
     showSeeds: values.full,

@@ -66,7 +66,9 @@ const BENCH_NEEDS: readonly Need[] = [
   { name: 'taskset', debian: 'util-linux', why: 'processes on one core each', find: () => findInPath('taskset') },
   { name: 'gcc', debian: 'gcc libc6-dev', why: 'the reference programs in C', find: () => findInPath('gcc') },
   { name: 'g++', debian: 'g++', why: 'the reference program in C++', find: () => findInPath('g++') },
-  ...TEST_NEEDS.filter(({ name }) => ['nginx', 'haproxy', 'openssl'].includes(name)),
+  ...TEST_NEEDS.filter(({ debian }) =>
+    ['nginx', 'haproxy', 'openssl', 'postgresql', 'clickhouse-server'].includes(debian),
+  ),
 ]
 
 /**
@@ -76,9 +78,11 @@ export function prepareTestNeeds(report: (line: string) => void): string[] {
   return prepare(TEST_NEEDS, report)
 }
 
-/** The same for `npm run bench`. */
-export function prepareBenchNeeds(report: (line: string) => void): string[] {
-  return prepare(BENCH_NEEDS, report)
+/** The same for benches that need these Debian packages. Returns the packages whose program is still missing. */
+export function prepareBenchNeeds(packages: ReadonlySet<string>, report: (line: string) => void): Set<string> {
+  const needs = BENCH_NEEDS.filter(({ debian }) => packages.has(debian))
+  prepare(needs, report)
+  return new Set(needs.filter((need) => need.find() === undefined).map(({ debian }) => debian))
 }
 
 /** Looks for every need and installs missing ones with apt-get, without prompts. */

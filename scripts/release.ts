@@ -1,20 +1,36 @@
 /**
- * Builds the release in dist/release: the npm package with JavaScript built from the source, its bill of materials, the licences of its parts, and the
- * checksums of all three. The build is reproducible.
+ * Builds the release in dist/release: the npm package with JavaScript built from the source, its bill of materials, the licences of its parts, for each
+ * platform an archive and a Debian package that install without a network, and the checksums of all. The build is reproducible.
  *
  *     npm run release
+ *     npm run release -- --cpu x64     # the archives of one platform
+ *     npm run release -- --npm-only    # no archives
  */
-import { execFileSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { basename, join } from 'node:path'
+import { parseArgs } from 'node:util'
 import { openPage } from '../src/processes/compose/services/page.ts'
 import { readLockedPackages } from '../test/package-lock.ts'
+import { findInPath } from './needs.ts'
+import { packDebian } from './release/debian.ts'
 import { emitJavaScript } from './release/emit.ts'
 import { thirdPartyLicences } from './release/licences.ts'
 import { type CheckoutManifest, releaseManifests } from './release/manifest.ts'
+import { CPUS, type Cpu, PLATFORMS } from './release/platforms.ts'
+import { hashOf, npm } from './release/run.ts'
 import { reproducibleSbom } from './release/sbom.ts'
+import { type InstallPackages, packTarball, stageStandalone } from './release/standalone.ts'
 
 const root = join(import.meta.dirname, '..')
 
@@ -81,6 +97,51 @@ export async function makeRelease(target: string): Promise<Release> {
   }
 }
 
+export type Archives = { readonly tarball: string; readonly debian: string }
+
+export type ArchiveOptions = {
+  readonly cpu: Cpu
+  readonly report: (line: string) => void
+  readonly installPackages?: InstallPackages
+  /** Of the Debian package; by default the version of the release. */
+  readonly version?: string
+  /** Fast and large, for tests. */
+  readonly isUncompressed?: boolean
+}
+
+/** Adds the archive and the Debian package of a platform to a release. */
+export async function addArchives(release: Release, options: ArchiveOptions): Promise<Archives> {
+  const { cpu, report, isUncompressed = false } = options
+  const target = join(release.checksums, '..')
+  const { name, version, description } = JSON.parse(
+    readFileSync(join(root, 'package.json'), 'utf8'),
+  ) as CheckoutManifest
+  const base = `${name}-${version}-linux-${cpu}`
+  const debianVersion = options.version ?? version
+  const archives = {
+    tarball: join(target, `${base}.tar.gz`),
+    debian: join(target, `${name}_${debianVersion}_${PLATFORMS[cpu].debian}.deb`),
+  }
+  const work = mkdtempSync(join(tmpdir(), 'sluice-release-'))
+  try {
+    report(`linux-${cpu}: installing the packages`)
+    await stageStandalone(release.tarball, join(work, base), cpu, options.installPackages)
+    report(`linux-${cpu}: packing ${basename(archives.tarball)}`)
+    packTarball(work, base, archives.tarball, isUncompressed ? 1 : 6)
+    report(`linux-${cpu}: packing ${basename(archives.debian)}`)
+    packDebian(join(work, base), join(work, 'debian'), archives.debian, {
+      cpu,
+      version: debianVersion,
+      description,
+      ...(isUncompressed ? { compression: ['-Znone'] } : {}),
+    })
+  } finally {
+    rmSync(work, { recursive: true, force: true })
+  }
+  writeFileSync(release.checksums, checksumsOf(target))
+  return archives
+}
+
 async function writePage(folder: string): Promise<void> {
   const { files } = await openPage()
   mkdirSync(folder)
@@ -91,23 +152,13 @@ async function writePage(folder: string): Promise<void> {
   }
 }
 
-function npm(folder: string, ...args: string[]): string {
-  // npm runs with the Node of this checkout: another version packs different bytes.
-  const PATH = `${dirname(process.execPath)}:${process.env['PATH'] ?? ''}`
-  return execFileSync('npm', args, { cwd: folder, env: { ...process.env, PATH }, encoding: 'utf8', stdio: 'pipe' })
-}
-
 /** In the format of `sha256sum --check`. */
 function checksumsOf(folder: string): string {
-  const hashes = readdirSync(folder)
+  const names = readdirSync(folder).filter((name) => name !== 'SHA256SUMS')
+  return names
     .toSorted()
-    .map(
-      (name) =>
-        `${createHash('sha256')
-          .update(readFileSync(join(folder, name)))
-          .digest('hex')}  ${name}\n`,
-    )
-  return hashes.join('')
+    .map((name) => `${hashOf(join(folder, name), 'sha256')}  ${name}\n`)
+    .join('')
 }
 
 function json(value: object): string {
@@ -115,6 +166,24 @@ function json(value: object): string {
 }
 
 if (import.meta.main) {
-  const { checksums } = await makeRelease(join(root, 'dist/release'))
-  process.stdout.write(readFileSync(checksums, 'utf8'))
+  const { values } = parseArgs({ options: { cpu: { type: 'string' }, 'npm-only': { type: 'boolean' } } })
+  const target = join(root, 'dist/release')
+  const report = (line: string) => process.stdout.write(`${line}\n`)
+  const cpus = values['npm-only'] === true ? [] : CPUS.filter((cpu) => values.cpu === undefined || values.cpu === cpu)
+  if (values.cpu !== undefined && !CPUS.some((cpu) => cpu === values.cpu)) {
+    process.stderr.write(`--cpu is one of ${CPUS.join(', ')}\n`)
+    process.exit(2)
+  }
+  if (cpus.length > 0 && findInPath('dpkg-deb') === undefined) {
+    process.stderr.write('The archives need dpkg-deb (Debian package dpkg). fix: install it, or pass --npm-only\n')
+    process.exit(1)
+  }
+  report('npm package: building')
+  const release = await makeRelease(target)
+  for (const cpu of cpus) await addArchives(release, { cpu, report })
+  report(readFileSync(release.checksums, 'utf8'))
+  for (const name of readdirSync(target).toSorted()) {
+    const mebibytes = statSync(join(target, name)).size / 2 ** 20
+    report(`${mebibytes.toFixed(1).padStart(7)} MiB  ${name}`)
+  }
 }

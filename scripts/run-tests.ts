@@ -1,5 +1,5 @@
 import { globSync } from 'node:fs'
-import { relative } from 'node:path'
+import { join, relative } from 'node:path'
 import { run } from 'node:test'
 import { inspect } from 'node:util'
 
@@ -10,6 +10,8 @@ export type TestOptions = {
   testTimeoutMs: number
   /** A test that leaves a socket or timer behind keeps its file alive; after this time without a report the run is aborted. */
   silenceMs: number
+  /** A file whose process runs this much longer than its tests is named: what it left open holds one of the places of the run. Default 10 s. */
+  lateMs?: number | undefined
   showSeeds: boolean
   /** Interval of progress lines in a long run. */
   progressMs?: number | undefined
@@ -24,26 +26,34 @@ export type TestTally = {
 
 const NOTHING_REPORTED = 'reported no test: it has none, or something in it ended the process with exit code 0'
 
-type FileState = { names: string[]; output: string; failures: string[]; seeds: Set<string>; tests: number }
+type FileState = {
+  names: string[]
+  output: string
+  failures: string[]
+  seeds: Set<string>
+  tests: number
+  /** Duration of the tests and groups of the file, without what they contain. */
+  testsMs: number
+}
 
 /** Runs the test files, prints one line for each and the details of failures, and returns the results. */
 export async function runTests(options: TestOptions): Promise<TestTally> {
   const { root, patterns, concurrency, testTimeoutMs, silenceMs, report: write } = options
   const tally: TestTally = { passed: 0, failures: [], skips: [] }
   const files = new Map<string, FileState>()
+  const paths = inOrder(globSync(patterns, { cwd: root, exclude: ['**/node_modules'] }))
   const running = new Map<string, number>()
   const silence = new AbortController()
   let watchdog: NodeJS.Timeout | undefined
   let filesDone = 0
   const reportProgress = () => {
-    const all = globSync(patterns, { cwd: root, exclude: ['**/node_modules'] }).length
     const now = [...running].map(([name, sinceMs]) => `${relative(root, name)} (${minutesSince(sinceMs)})`)
-    write(`....  ${filesDone} of ${all} files done; running: ${now.join(', ')}`)
+    write(`....  ${filesDone} of ${paths.length} files done; running: ${now.join(', ')}`)
   }
   const progress = options.progressMs === undefined ? undefined : setInterval(reportProgress, options.progressMs)
 
   const reports = run({
-    globPatterns: patterns,
+    files: paths.map((path) => join(root, path)),
     cwd: root,
     concurrency,
     timeout: testTimeoutMs,
@@ -69,6 +79,12 @@ export async function runTests(options: TestOptions): Promise<TestTally> {
   return tally
 }
 
+/** Whole services before single files of `src/`: the long files come first, so that no core is idle while the last of them ends. */
+function inOrder(paths: readonly string[]): string[] {
+  const isUnit = (path: string) => path.startsWith('src/')
+  return paths.toSorted((a, b) => Number(isUnit(a)) - Number(isUnit(b)) || (a < b ? -1 : 1))
+}
+
 function minutesSince(monotonicMs: number): string {
   return `${((performance.now() - monotonicMs) / 60_000).toFixed(1)} min`
 }
@@ -80,7 +96,7 @@ function handleReport(report: { type: string; data: unknown }, { files, tally, o
   const entry = data.entryFile ?? data.file
   if (entry === undefined) return
   const path = relative(options.root, entry)
-  const file = files.get(path) ?? { names: [], output: '', failures: [], seeds: new Set(), tests: 0 }
+  const file = files.get(path) ?? { names: [], output: '', failures: [], seeds: new Set(), tests: 0, testsMs: 0 }
   files.set(path, file)
 
   switch (report.type) {
@@ -114,6 +130,7 @@ function validate(
   const title = isWholeFile(data) ? path : `${path}: ${[...file.names.slice(0, data.nesting), data.name].join(' > ')}`
   const isSuite = data.details.type === 'suite'
   if (!isSuite) file.tests += 1
+  if (data.nesting === 0 && !isWholeFile(data)) file.testsMs += data.details.duration_ms ?? 0
   if (isWholeFile(data) && passed) {
     tally.failures.push(`${path}: ${NOTHING_REPORTED}`)
     file.failures.push(NOTHING_REPORTED)
@@ -144,6 +161,9 @@ function reportFile({
   const seconds = durationMs === undefined ? '' : `${(durationMs / 1000).toFixed(1).padStart(6)} s`
   const verdict = file.failures.length === 0 ? 'ok  ' : 'FAIL'
   options.report(`${verdict}  ${path.padEnd(64)} ${String(file.tests).padStart(4)} tests ${seconds}`)
+  const lateMs = (durationMs ?? 0) - file.testsMs
+  if (lateMs > (options.lateMs ?? 10_000))
+    options.report(indent(`LATE: its process ran ${(lateMs / 1000).toFixed(0)} s longer than its tests`))
   for (const seed of options.showSeeds ? file.seeds : []) options.report(indent(seed))
   for (const failure of file.failures) options.report(`\n${indent(failure)}`)
   if (file.failures.length > 0 && file.output !== '')
@@ -161,7 +181,7 @@ type ReportData = {
   duration_ms: number
   skip?: string | boolean
   todo?: string | boolean
-  details: { type?: string; error?: { failureType?: string; cause?: unknown } }
+  details: { type?: string; duration_ms?: number; error?: { failureType?: string; cause?: unknown } }
 }
 
 function isWholeFile(data: { entryFile?: string; nesting: number; file?: string }): boolean {

@@ -20,9 +20,9 @@ const { values } = parseArgs({
 const target = join(root, 'dist/screenshots')
 const PICTURE_BYTES_MAX = 300_000
 const PAGE_MARGIN = 8
-const SIZES = { executor: { width: 1440, height: 904 }, phone: { width: 390, height: 844 } } as const
+const SIZES = { executor: { width: 1440, height: 900 }, phone: { width: 390, height: 844 } } as const
 /** The two screenshots of the README. */
-const BEST = { 'live-dark-desk': 'live-page.png', 'block-light-desk': 'live-page-block.png' } as const
+const BEST = { 'live-dark-executor': 'live-page.png', 'block-light-executor': 'live-page-block.png' } as const
 
 await mkdir(target, { recursive: true })
 await using rig = await startPageRig({ blockMs: 400, tps: 300, abandonedShare: 0.03 })

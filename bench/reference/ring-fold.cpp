@@ -152,13 +152,14 @@ struct Fold {
   std::vector<TxnTimes> times;
   OpenBlock open;
   uint64_t window[3] = {0, 0, 0};
+  uint64_t ended = 0;
   Sums sums;
 
   void restart() {
     accounts.clear();
     storage.clear();
     stages.clear();
-    window[0] = window[1] = window[2] = 0;
+    window[0] = window[1] = window[2] = ended = 0;
     open.isOpen = false;
     sums = {};
   }
@@ -241,7 +242,8 @@ struct Fold {
     window[0] = window[1];
     window[1] = window[2];
     window[2] = open.came[TXNS];
-    sums.tps += window[0] + window[1] + window[2] / 2;
+    // There is no value before the window is whole.
+    if (++ended >= 3) sums.tps += window[0] + window[1] + window[2] / 2;
     for (int what = 0; what < COUNTED; ++what)
       if (open.came[what] < open.announced[what]) return;
     ++sums.blocks;

@@ -1,10 +1,21 @@
 import { PRODUCTS } from '../../src/contract/products.ts'
+import { RPC_METHODS } from '../../src/contract/rpc-methods.ts'
 import { wsTicket } from '../../src/contract/schemas/customer.ts'
+import { MESSAGE_BYTES_MAX } from '../../src/gateway/pubsub/ws.ts'
 import { BUILT } from '../../src/processes/compose/process/build.ts'
 import { executionSection } from './execution-section.ts'
 import { indexerSection } from './indexer-section.ts'
 import { GENERATED, table } from './markdown.ts'
 import { senderSection } from './sender-section.ts'
+
+/** Methods by their cost, the dearest first; the lowest cost is that of every other method. */
+function costRows(): [number, string][] {
+  const costs = [...new Set(Object.values(RPC_METHODS).map(({ cost }) => cost))].toSorted((a, b) => b - a)
+  return costs.map((cost) => {
+    const methods = Object.keys(RPC_METHODS).filter((method) => RPC_METHODS[method]?.cost === cost)
+    return [cost, cost === 1 ? 'all others' : methods.map((method) => `\`${method}\``).join(', ')]
+  })
+}
 
 export function apiPage(): string {
   return `${[
@@ -47,7 +58,7 @@ export function apiPage(): string {
           'POST',
           '/v1/geyser/check',
           'yes',
-          'checks a SubscribeRequest in JSON without opening a stream: allowed or not, filter and rule, counts; not charged',
+          'checks a SubscribeRequest in JSON against the plan without opening a stream: allowed or not, filter and rule, counts; not charged. What only a node checks, such as the length of an address, is not covered',
         ],
         [
           'POST',
@@ -61,8 +72,11 @@ export function apiPage(): string {
         ],
       ],
     ),
+    '### Cost of calls',
+    'Every call, WebSocket request and gRPC call costs units of one budget. It refills by `unitsPerSecond` and holds ten seconds of it, so `x-ratelimit-limit` is ten times the rate of the plan. `sendTransaction` also counts for `sendsPerSecond`. A plan may set other costs; `limits.methods` of `/v1/whoami` lists them.',
+    table(['units', 'methods'], costRows()),
     '## Bundle: WebSocket (8900)',
-    'The PubSub methods of a Solana node. The token goes in `x-token` or `Authorization: Bearer` at the handshake; clients that cannot set headers use a ticket, `?ticket=…`. A refused handshake is HTTP 401 or 429, with the same body as on RPC: `data.reason`, `data.found` (where the request has a token) and `data.fix`. Subscription ids are per client and stay the same when the upstream node changes; with `?gaps=1` such a change is reported by `gapNotification`. `getRateLimits` returns the budget. Close codes: 4401 token revoked or expired, 1013 too slow, 1012 restart, 1008 more than ten pings a second, 1000 closed by its owner, never on an error.',
+    `The PubSub methods of a Solana node. The token goes in \`x-token\` or \`Authorization: Bearer\` at the handshake; clients that cannot set headers use a ticket, \`?ticket=…\`. A refused handshake is HTTP 401 or 429, with the same body as on RPC: \`data.reason\`, \`data.found\` (where the request has a token) and \`data.fix\`. Subscription ids are per client and stay the same when the upstream node changes; with \`?gaps=1\` such a change is reported by \`gapNotification\`. \`getRateLimits\` returns the budget. Close codes: 4401 token revoked or expired, 1013 too slow, 1012 restart, 1008 more than ten pings a second, 1009 a message of more than ${MESSAGE_BYTES_MAX} bytes, 1000 closed by its owner, never on an error.`,
     '## Bundle: gRPC (10010)',
     '`geyser.Geyser` with the token in the metadata `x-token` or `authorization`. Refused tokens are `PERMISSION_DENIED`, with reason and fix in the message, limits `RESOURCE_EXHAUSTED`, filters over the plan `INVALID_ARGUMENT` naming filter and rule. The budget is sent as initial metadata under the names of the RPC headers. When the upstream node of a stream is lost, the stream ends with `UNAVAILABLE` and the last slot seen, or, if the plan has `grpcResume`, continues on another node from about 40 slots before: nothing is missing, updates may be repeated. `grpc.health.v1.Health` (Check, Watch) needs no token. Server reflection (`grpc.reflection.v1` and `v1alpha`) needs the token and is charged like a call for each request.',
     ...indexerSection(),

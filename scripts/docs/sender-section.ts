@@ -44,7 +44,7 @@ export function senderSection(): string[] {
         ['GET', '/ping', '`ok`'],
       ],
     ),
-    'Sending the same signature again returns the same response; the transaction is sent once. Refusals on `/` are HTTP 200 with a JSON-RPC error, except -32429, which is 429 with `Retry-After`, and requests that are refused as a whole (413, 415); refusals of the tip or the blockhash have `data.minTipLamports`, `data.foundLamports`, `data.tipAccounts` and `data.reason`.',
+    "Sending the same signature again returns the same response; the transaction is sent once. Refusals on `/` are HTTP 200 with a JSON-RPC error, except -32429, which is 429 with `Retry-After`, and requests that are refused as a whole (413, 415); refusals of the tip or the blockhash have `data.minTipLamports`, `data.foundLamports`, `data.tipAccounts` and `data.reason`. `@solana/kit` (8.4.0) has no messages for codes that are not Solana's and fails with a TypeError on them; the transport in [sending transactions](customers/sender.md) shows the error instead.",
     table(
       ['code', 'meaning'],
       REFUSALS.map((code) => [String(ERRORS[code].jsonRpc), ERRORS[code].sentence]),

@@ -42,6 +42,18 @@ export const EXECUTION_BOARD: Board = {
           unit: 'bytes',
           queries: [gauge('sluice_execution_archive_bytes')],
         },
+        {
+          title: 'History',
+          how: 'Proposals in the history of the live page, and failed writes of it. After a failure the history goes on in memory; a restart loses what is not written.',
+          unit: 'short',
+          queries: [gauge('sluice_execution_history_blocks'), counted('sluice_execution_history_failures_total')],
+        },
+        {
+          title: 'Bytes of the history on disk',
+          how: 'At most execution.history.diskBytesMax.',
+          unit: 'bytes',
+          queries: [gauge('sluice_execution_history_bytes')],
+        },
       ],
     },
     {

@@ -83,10 +83,12 @@ export const SERVICES_ALERTS: readonly Alert[] = [
     expr: 'sluice_indexer_stopped == 1',
     for: '1m',
     severity: 'page',
-    summary: 'The indexer at {{ $labels.instance }} writes no blocks: its disk is full or its database fails.',
+    summary:
+      'The indexer at {{ $labels.instance }} writes no blocks: its disk is full, its database fails, or the nodes are of another chain.',
     does: [
       '`sluice indexer status` shows why and since when, `sluice status` the folder and whether queries continue.',
       'Free space, or repair the database. Missed blocks are fetched afterwards, as far back as the nodes have them.',
+      'Nodes of another chain than the tables: correct `upstreams.nodes`, or move the folder `indexer/` of the state folder away for new tables, and restart.',
     ],
     fires: { 'sluice_indexer_stopped{instance="a"}': flat(1) },
     quiet: { 'sluice_indexer_stopped{instance="a"}': flat(0) },

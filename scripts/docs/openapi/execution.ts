@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import { BLOCKS_HELD_HEADER, EXECUTION_ROUTES, EXECUTION_RPC_METHODS } from '../../../src/contract/execution-routes.ts'
 import * as customer from '../../../src/contract/schemas/customer.ts'
 import * as schemas from '../../../src/contract/schemas/execution.ts'
+import * as histories from '../../../src/contract/schemas/execution-history.ts'
 import { conflictData, contentionData, topAccesses } from '../../../src/contract/schemas/stream.ts'
 import {
   ANY_TOKEN,
@@ -30,6 +31,10 @@ const SCHEMAS = {
   Status: schemas.statusRecord,
   RecentBlocks: schemas.recentBlocks,
   LifecycleRecord: schemas.lifecycleRecord,
+  History: histories.history,
+  BlockTransactions: histories.blockTransactions,
+  SearchResults: histories.searchResults,
+  ContractFigures: histories.contractFigures,
   Health: schemas.healthRecord,
   RouteError: schemas.routeError,
   PageError: customer.pageError,
@@ -48,6 +53,10 @@ const RESPONSES: Record<Path, { readonly id: string; readonly schema: keyof type
   '/v1/blocks/lifecycle': { id: 'lifecycles', schema: 'LifecycleRecord', isList: true },
   '/v1/blocks/:number/lifecycle': { id: 'lifecycleOfBlock', schema: 'LifecycleRecord' },
   '/v1/blocks/:number/contention': { id: 'contentionOfBlock', schema: 'ContentionData' },
+  '/v1/blocks/:number/transactions': { id: 'transactionsOfBlock', schema: 'BlockTransactions' },
+  '/v1/history': { id: 'history', schema: 'History' },
+  '/v1/search': { id: 'search', schema: 'SearchResults' },
+  '/v1/contracts/:address': { id: 'contract', schema: 'ContractFigures' },
   '/health': { id: 'health', schema: 'Health' },
 }
 
@@ -55,16 +64,44 @@ const RESPONSES: Record<Path, { readonly id: string; readonly schema: keyof type
 const MAYBE_TOKEN = [{}, ...ANY_TOKEN] as const
 const BLOCK = pathParameter('number', 'Number of the block.', { type: 'integer', minimum: 0 })
 
+const ADDRESS = pathParameter('address', 'Address of the contract.', { type: 'string', pattern: '^0x[0-9a-fA-F]{40}$' })
+
+/** Parameters of the paths that have any. */
+const PARAMETERS: Partial<Record<Path, Operation['parameters']>> = {
+  '/v1/blocks': [
+    queryParameter('count', 'How many blocks.', { type: 'integer', minimum: 1, maximum: 512, default: 120 }),
+  ],
+  '/v1/blocks/:number/lifecycle': [BLOCK],
+  '/v1/blocks/:number/contention': [BLOCK],
+  '/v1/blocks/:number/transactions': [
+    BLOCK,
+    queryParameter('limit', 'How many transactions.', { type: 'integer', minimum: 1, maximum: 500, default: 100 }),
+    queryParameter('offset', 'Index of the first one.', { type: 'integer', minimum: 0, default: 0 }),
+  ],
+  '/v1/search': [
+    queryParameter(
+      'q',
+      'A block number, block hash, transaction hash, address, name, or the beginning of a hash or address from 4 hex characters on.',
+      { type: 'string', minLength: 1, maxLength: 80 },
+    ),
+  ],
+  '/v1/contracts/:address': [ADDRESS],
+}
+
+const NOT_FOUND: Partial<Record<Path, string>> = {
+  '/v1/blocks/:number/lifecycle': 'This block is not tracked.',
+  '/v1/blocks/:number/contention': 'This block is not tracked.',
+  '/v1/blocks/:number/transactions': 'This block is not held; the error has the numbers that are.',
+  '/v1/contracts/:address': 'The last blocks have no figures of this contract.',
+}
+
 function readOf(path: Path, brief: string, isOpen: boolean): Operation {
   const { id, schema, isList } = RESPONSES[path]
   const good = isList
     ? { description: brief, content: { 'application/json': { schema: { type: 'array', items: ref(schema) } } } }
     : json(brief, schema)
-  const parameters = path.includes(':number')
-    ? [BLOCK]
-    : path === '/v1/blocks'
-      ? [queryParameter('count', 'How many blocks.', { type: 'integer', minimum: 1, maximum: 512, default: 120 })]
-      : undefined
+  const parameters = PARAMETERS[path]
+  const missing = NOT_FOUND[path]
   return {
     operationId: id,
     summary: brief,
@@ -73,8 +110,8 @@ function readOf(path: Path, brief: string, isOpen: boolean): Operation {
     responses: {
       '200': good,
       ...(isOpen ? {} : { '401': json('A token is required.', 'RpcResponse') }),
-      ...(parameters === undefined ? {} : { '400': json('The parameter is not a valid number.', 'RouteError') }),
-      ...(path.includes(':number') ? { '404': json('This block is not tracked.', 'RouteError') } : {}),
+      ...(parameters === undefined ? {} : { '400': json('A parameter is not valid.', 'RouteError') }),
+      ...(missing === undefined ? {} : { '404': json(missing, 'RouteError') }),
       ...(path === '/health'
         ? { '405': json('Use GET.', 'PageError'), '503': json('No event arrived for 30 s.', 'Health') }
         : { '503': json('There is no data yet.', 'RouteError') }),
@@ -87,7 +124,7 @@ export function executionOpenApi(): OpenApi {
   const paths: OpenApi['paths'] = {}
   for (const { path, brief, open } of EXECUTION_ROUTES) {
     if (path === '/' || path === '/metrics') continue
-    paths[path.replace(':number', '{number}')] = { get: readOf(path, brief, open) }
+    paths[path.replace(/:(\w+)/, '{$1}')] = { get: readOf(path, brief, open) }
   }
   paths['/metrics'] = {
     get: {
