@@ -45,16 +45,26 @@ describe('the pages for customers', () => {
     assert.equal(done.code, 0, done.stderr)
   })
 
+  test('a refused transaction: the program of the page prints the error of the sender', async () => {
+    const page = pages.find(({ path }) => path.endsWith('sender.md'))
+    const program = page?.snippets.find(({ kind }) => kind === 'js')
+    assert.ok(page !== undefined && program !== undefined)
+    await using folder = await temporaryFolder()
+    linkPackages(folder, page.packages.keys())
+    const text = program.text.replace('BigInt(min_tip_lamports)', '5n')
+    assert.notEqual(text, program.text)
+    const { code, printed } = await runSnippet({ ...program, text }, { folder: folder.path, service })
+    assert.equal(code, 1, printed)
+    assert.match(printed, /Error: The tip of the transaction is below the minimum\./)
+    assert.match(printed, /docs_url: '[^']+\/docs\/errors\/tip-too-small'/)
+  })
+
   for (const { path, packages, snippets } of pages) {
     describe(path, () => {
       let folder: Awaited<ReturnType<typeof temporaryFolder>>
       before(async () => {
         folder = await temporaryFolder()
-        for (const name of packages.keys()) {
-          const link = folder.file(join('node_modules', name))
-          mkdirSync(dirname(link), { recursive: true })
-          symlinkSync(join(ROOT, 'node_modules', name), link)
-        }
+        linkPackages(folder, packages.keys())
       })
       after(() => folder[Symbol.asyncDispose]())
 
@@ -68,3 +78,11 @@ describe('the pages for customers', () => {
     })
   }
 })
+
+function linkPackages(folder: { file(name: string): string }, names: Iterable<string>): void {
+  for (const name of names) {
+    const link = folder.file(join('node_modules', name))
+    mkdirSync(dirname(link), { recursive: true })
+    symlinkSync(join(ROOT, 'node_modules', name), link)
+  }
+}

@@ -57,6 +57,49 @@ describe('the launcher', () => {
     assert.match(run({ MALLOC_ARENA_MAX: '8', MALLOC_MMAP_THRESHOLD_: '4194304' }), /^8 4194304 /)
   })
 
+  /** An installed package with a program in the place of Node, on a machine that reports this processor and C library. */
+  const installed = (cpu: string, machine: { uname?: string; glibc?: string }, script: string) => {
+    const folder = mkdtempSync(join(elsewhere, 'installed-'))
+    const program = (path: string, text: string) => {
+      mkdirSync(join(folder, path, '..'), { recursive: true })
+      writeFileSync(join(folder, path), `#!/bin/sh\n${text}\n`)
+      chmodSync(join(folder, path), 0o755)
+    }
+    mkdirSync(join(folder, 'lib/cli'), { recursive: true })
+    writeFileSync(join(folder, 'lib/cli/main.js'), '')
+    copyFileSync(join(root, 'sluice'), join(folder, 'sluice'))
+    program(`node_modules/node-linux-${cpu}/bin/node`, script)
+    program('bin/uname', `echo ${machine.uname ?? 'x86_64'}`)
+    program('bin/getconf', machine.glibc === undefined ? 'exit 1' : `echo 'glibc ${machine.glibc}'`)
+    return spawnSync(join(folder, 'sluice'), ['version'], {
+      env: { PATH: `${join(folder, 'bin')}:${env['PATH']}` },
+      encoding: 'utf8',
+    })
+  }
+
+  test('explains that a release is for another processor', () => {
+    const { status, stderr } = installed('x64', { uname: 'aarch64', glibc: '2.36' }, 'echo started')
+    assert.equal(status, 1)
+    assert.match(stderr, /this release is for x64, and this machine is arm64/)
+    assert.match(stderr, /fix: install the release for linux-arm64/)
+    assert.equal(installed('arm64', { uname: 'aarch64', glibc: '2.36' }, 'echo started').stdout, 'started\n')
+  })
+
+  test('explains that the C library is too old, missing or another one', () => {
+    const refused = `echo "node: libc.so.6: version 'GLIBC_2.28' not found" >&2; exit 1`
+    for (const [glibc, reported] of [
+      ['2.27', 'glibc 2.27'],
+      [undefined, 'not glibc'],
+    ] as const) {
+      const { status, stderr } = installed('x64', glibc === undefined ? {} : { glibc }, refused)
+      assert.equal(status, 1)
+      assert.match(stderr, /its Node does not run on this machine: node: libc\.so\.6: version 'GLIBC_2\.28' not found/)
+      assert.ok(stderr.includes(`fix: it needs glibc 2.28 or newer (this machine: ${reported})`), stderr)
+    }
+    assert.equal(installed('x64', { glibc: '2.27' }, 'echo started').stdout, 'started\n', 'a Node that runs is used')
+    assert.equal(installed('x64', { glibc: '2.28.1' }, 'echo $#').stdout, '4\n')
+  })
+
   test('is what `npx sluice` runs in a checkout', () => {
     const npx = spawnSync('npx', ['--offline', '--yes', 'sluice', '--version'], {
       cwd: join(root, 'docs'),

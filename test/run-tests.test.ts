@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { describe, test } from 'node:test'
 import { runAgain } from '../scripts/run-again.ts'
 import type { TestTally } from '../scripts/run-tests.ts'
@@ -62,6 +62,22 @@ describe('the test runner of the check', () => {
     assert.match(output, /^\.{4} {2}1 of 2 files done; running: slow\.test\.ts \(0\.\d min\)$/m)
   })
 
+  test('whole services run before the files of src, which are short', () => {
+    const { output } = runPlanted({
+      'src/a.test.ts': `${IMPORTS}test('one', () => {})`,
+      'test/z.test.ts': `${IMPORTS}test('one', () => {})`,
+      'test/y.test.ts': `${IMPORTS}test('one', () => {})`,
+    })
+    const reported = [...output.matchAll(/^ok {4}(\S+)/gm)].map(([, path]) => path)
+    assert.deepEqual(reported, ['test/y.test.ts', 'test/z.test.ts', 'src/a.test.ts'])
+  })
+
+  test('names a file whose process ends long after its tests', () => {
+    const late = { 'late.test.ts': `${IMPORTS}test('leaves a timer', () => { setTimeout(() => {}, 2000) })` }
+    assert.match(runPlanted(late, { lateMs: 1000 }).output, /^ +LATE: its process ran \d+ s longer than its tests$/m)
+    assert.doesNotMatch(runPlanted(late, { lateMs: 60_000 }).output, /LATE/)
+  })
+
   test('ends a run that hangs and names the file', () => {
     const { tally } = runPlanted(
       { 'hangs.test.ts': `${IMPORTS}test('leaves a timer', () => { setInterval(() => {}, 1000) })` },
@@ -115,16 +131,19 @@ describe('files that failed in a concurrent run', () => {
 /** In a process of its own: `node:test` does not run inside itself. */
 function runPlanted(
   files: Record<string, string>,
-  { silenceMs = 60_000, progressMs }: { silenceMs?: number; progressMs?: number } = {},
+  { silenceMs = 60_000, progressMs, lateMs }: { silenceMs?: number; progressMs?: number; lateMs?: number } = {},
 ): { tally: TestTally; output: string } {
   const root = mkdtempSync(join(tmpdir(), 'sluice-run-tests-'))
   try {
     writeFileSync(join(root, 'package.json'), '{"type":"module"}')
-    for (const [path, text] of Object.entries(files)) writeFileSync(join(root, path), text)
+    for (const [path, text] of Object.entries(files)) {
+      mkdirSync(dirname(join(root, path)), { recursive: true })
+      writeFileSync(join(root, path), text)
+    }
     const program = join(root, 'program.ts')
     const text = `
       import { runTests } from ${JSON.stringify(join(import.meta.dirname, '../scripts/run-tests.ts'))}
-      const options = ${JSON.stringify({ root, patterns: ['*.test.ts'], concurrency: 2, testTimeoutMs: 60_000, silenceMs, progressMs, showSeeds: false })}
+      const options = ${JSON.stringify({ root, patterns: ['**/*.test.ts'], concurrency: 2, testTimeoutMs: 60_000, silenceMs, progressMs, lateMs, showSeeds: false })}
       const tally = await runTests({ ...options, report: (line) => console.log(line) })
       process.stderr.write(JSON.stringify(tally))`
     writeFileSync(program, text)

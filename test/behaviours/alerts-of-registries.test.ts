@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { ALERTS } from '../../scripts/ops/alerts.ts'
 import { accessMetrics } from '../../src/access/metrics.ts'
 import { Calendar } from '../../src/access/quota/calendar.ts'
-import { startUsage } from '../../src/access/usage.ts'
+import { startUsage } from '../../src/access/usage/service.ts'
 import { createManualClock } from '../../src/core/clock.ts'
 import { ServiceError } from '../../src/core/error.ts'
 import { type ExecutionReadings, executionMetrics } from '../../src/execution/metrics.ts'
@@ -34,6 +34,7 @@ const NO_EXECUTION: ExecutionReadings = {
   isSimulated: () => false,
   heldRange: () => undefined,
   archive: () => ({ blocks: 0, bytes: 0, skipped: 0 }),
+  history: () => ({ blocks: 0, bytes: 0, failures: 0 }),
   rpc: { requests: () => 0, unreadBytes: () => 0, renderedBytes: () => 0 },
 }
 

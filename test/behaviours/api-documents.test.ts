@@ -6,6 +6,7 @@ import { createConfig, lint } from '@redocly/openapi-core'
 import type { z } from 'zod'
 import * as customer from '../../src/contract/schemas/customer.ts'
 import * as execution from '../../src/contract/schemas/execution.ts'
+import * as histories from '../../src/contract/schemas/execution-history.ts'
 import { conflictData, contentionData, STREAM_FRAMES, topAccesses } from '../../src/contract/schemas/stream.ts'
 import { startRingWriter } from '../../src/localnet/ring/writer-service.ts'
 import { makeTestFolder } from '../../src/platform/files/test-folder.ts'
@@ -21,9 +22,10 @@ import { openStream } from '../support/stream-reader.ts'
 
 const DOCS = join(import.meta.dirname, '../../docs')
 
-function check(schema: z.ZodType, body: unknown, what: string): void {
+function check<Body>(schema: z.ZodType<Body>, body: unknown, what: string): Body {
   const read = schema.safeParse(body)
   assert.ok(read.success, `${what}: ${read.error?.message}\n${JSON.stringify(body).slice(0, 400)}`)
+  return read.data
 }
 
 /** The field names of a response in docs/api.md, which lists them as `{"a","b"}`. */
@@ -69,7 +71,7 @@ describe('the API descriptions', () => {
     await until('the subscribe has its response', () => seen().has('Subscribed') && seen().has('Error'))
     for (const frame of reader.frames) {
       const [, kind] = Object.keys(frame) as [string, keyof typeof STREAM_FRAMES]
-      check(STREAM_FRAMES[kind], frame, kind)
+      check<unknown>(STREAM_FRAMES[kind], frame, kind)
     }
 
     check(execution.tpsRecord, await getJson(`${service.http}/v1/tps`), 'tps')
@@ -84,6 +86,7 @@ describe('the API descriptions', () => {
     for (const record of records) check(execution.lifecycleRecord, record, 'lifecycle')
     const number = ((await getJson(`${service.http}/v1/contention`)) as { block_number: number }).block_number
     check(contentionData, await getJson(`${service.http}/v1/blocks/${number}/contention`), 'contention of a block')
+    await checkHistory(service.http, number)
     const missing = await fetch(`${service.http}/v1/blocks/999999999/lifecycle`)
     assert.equal(missing.status, 404)
     check(execution.routeError, await missing.json(), 'an error')
@@ -111,3 +114,22 @@ describe('the API descriptions', () => {
     check(customer.rpcResponse, await refused.json(), 'a refusal')
   })
 })
+
+/** A contract that is listed anywhere has figures, and whatever is shown can be searched for. */
+async function checkHistory(http: string, number: number): Promise<void> {
+  const body = check(histories.history, await getJson(`${http}/v1/history`), 'history')
+  assert.ok(body.blocks.number.includes(number))
+  assert.ok(body.blocks.gas_limit.some((limit) => limit !== null && limit > 0))
+  const page = check(histories.blockTransactions, await getJson(`${http}/v1/blocks/${number}/transactions`), 'page')
+  const [txn = assert.fail('the block has no transactions')] = page.transactions
+  assert.ok(txn.execution_ns !== null && txn.execution_ns > 0)
+  const { account } = topAccesses.parse(await getJson(`${http}/v1/top-accesses`))
+  const contracts = [...account.map(({ key }) => key), ...body.contention.contracts]
+  assert.ok(contracts.length > 10)
+  for (const address of contracts)
+    check(histories.contractFigures, await getJson(`${http}/v1/contracts/${address}`), address)
+  for (const query of [number, page.block_hash, page.block_id, txn.hash, contracts[0]]) {
+    const found = check(histories.searchResults, await getJson(`${http}/v1/search?q=${query}`), 'search')
+    assert.equal(found.results.length, 1, `${query}`)
+  }
+}

@@ -10,7 +10,7 @@ import { until } from '../../src/platform/process/test-wait.ts'
 import { listTipDays, putTipDays } from '../../src/sender/tips/days.ts'
 import { createLedgerFile, openLedgerToRead } from '../../src/sender/tips/ledger-file.ts'
 import { openReportStore } from '../../src/shreds/report/store.ts'
-import { sluice, temporaryFolder } from '../support/cli.ts'
+import { BARE_ENV, sluice, temporaryFolder } from '../support/cli.ts'
 import { sluiceHere } from '../support/cli-in-process.ts'
 import { createRandom, isFull, seedOf } from '../support/property.ts'
 import { serve } from '../support/serve.ts'
@@ -214,7 +214,16 @@ test('on a terminal a backup asks for the passphrase twice and does not show it;
   assert.ok(!existsSync(home.file('b.jsonl')))
 
   writeFileSync(home.file('pass'), 'correct horse battery', { mode: 0o600 })
-  assert.equal((await inState(home)(`backup ${home.file('b.jsonl')} --passphrase-file ${home.file('pass')}`)).code, 0)
+  const made = await inState(home)(`backup ${home.file('b.jsonl')} --passphrase-file ${home.file('pass')}`)
+  assert.equal(made.code, 0)
+  assert.ok(
+    made.stderr.includes(`sluice restore ${home.file('b.jsonl')} --passphrase-file ${home.file('pass')}\n`),
+    made.stderr,
+  )
+  await using again = onTerminal(home.path, 'backup b.jsonl')
+  assert.equal(await again.exit(), 1)
+  assert.match(again.text(), /b\.jsonl already exists/)
+  assert.doesNotMatch(again.text(), /Passphrase/, 'refused before anything is asked')
   await using restore = onTerminal(home.path, 'restore b.jsonl --state other')
   await until('it asks', () => restore.text().includes('Passphrase of the backup'))
   restore.type('correct horse battery\r')
@@ -366,7 +375,7 @@ test('killed at any point, a backup is complete or absent, and a restore leaves 
 /** Runs a command in a process that reports when it is loaded, and kills it that long afterwards. Returns how long it ran. */
 async function runAndKill(words: readonly string[], state: string, afterMs: number | undefined): Promise<number> {
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', CLI_CHILD, ...words], {
-    env: { PATH: process.env['PATH'] ?? '', SLUICE_STATE: state },
+    env: { ...BARE_ENV, SLUICE_STATE: state },
     stdio: ['pipe', 'pipe', 'ignore'],
   })
   const closed = once(child, 'close')

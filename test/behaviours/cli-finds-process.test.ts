@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { sluice, temporaryFolder } from '../support/cli.ts'
+import { CLI, sluice, temporaryFolder } from '../support/cli.ts'
 import { serve } from '../support/serve.ts'
 
 type Home = Awaited<ReturnType<typeof temporaryFolder>>
@@ -55,6 +56,31 @@ test('a command in another folder uses the configuration and the store of the ru
   assert.equal(statSync(home.file('run/sluice')).mode & 0o777, 0o700)
   assert.equal(await running.stop(), 0)
   assert.deepEqual(readdirSync(home.file('run/sluice')), [], 'a process that ended is not announced')
+})
+
+test('a config file that was edited since the start: commands use the store of the running process until its restart', async () => {
+  await using home = await machine()
+  writeFileSync(home.file('a/sluice.toml'), '')
+  await using running = serve({ cwd: home.file('a'), env: home.env })
+  await running.line(/"msg":"started"/)
+  writeFileSync(home.file('a/sluice.toml'), '[access]\nstore = { engine = "sqlite", file = "other.db" }\n')
+  const added = await typed(home, 'elsewhere', 'customer add acme')
+  assert.equal(added.code, 0, added.stderr)
+  const status = await typed(home, 'a', 'status --json')
+  assert.equal((JSON.parse(status.stdout) as { customers: number }).customers, 1)
+  assert.ok(!existsSync(home.file('a/.sluice/other.db')))
+})
+
+test('a folder that was removed: the command says so', async () => {
+  await using home = await machine()
+  const script = 'mkdir gone && cd gone && rmdir ../gone && exec "$0" --disable-warning=ExperimentalWarning "$1" status'
+  const { status, stderr } = spawnSync('sh', ['-c', script, process.execPath, CLI], {
+    cwd: home.file('elsewhere'),
+    encoding: 'utf8',
+    env: { PATH: process.env['PATH'], ...home.env },
+  })
+  assert.equal(status, 2, stderr)
+  assert.match(stderr, /^error: the current folder was removed\n {2}fix: Change to another folder/m)
 })
 
 test('two running processes: a command in a third folder asks which; a flag, its folder or its config file choose', async () => {

@@ -4,7 +4,7 @@ import { chmodSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, trunc
 import { createServer } from 'node:net'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
-import { CLI, temporaryFolder } from '../support/cli.ts'
+import { BARE_ENV, CLI, temporaryFolder } from '../support/cli.ts'
 import { sluiceHere } from '../support/cli-in-process.ts'
 
 type Home = Awaited<ReturnType<typeof temporaryFolder>>
@@ -304,7 +304,7 @@ test('doctor finds: too few descriptors, and a umask that leaves files open', as
   const { stdout, stderr } = spawnSync('sh', ['-c', line], {
     cwd: home.path,
     encoding: 'utf8',
-    env: { PATH: process.env['PATH'], SLUICE_METRICS__LISTEN: '127.0.0.1:0' },
+    env: { ...BARE_ENV, SLUICE_METRICS__LISTEN: '127.0.0.1:0' },
   })
   const findings = JSON.parse(stdout || stderr) as Finding[]
   assert.ok(
@@ -327,7 +327,7 @@ test('doctor reports no problem in a healthy folder, and prints one line per che
   const { status, stdout } = spawnSync('sh', ['-c', line], {
     cwd: home.path,
     encoding: 'utf8',
-    env: { PATH: process.env['PATH'], SLUICE_METRICS__LISTEN: '127.0.0.1:0' },
+    env: { ...BARE_ENV, SLUICE_METRICS__LISTEN: '127.0.0.1:0' },
   })
   assert.equal(status, 0, stdout)
   assert.doesNotMatch(stdout, /✗/)

@@ -10,6 +10,7 @@ import { until } from '../../src/platform/process/test-wait.ts'
 import { type FaultProxy, startFaultProxy } from '../faults/fault-proxy.ts'
 import { readFences } from '../markdown.ts'
 import { startChromium } from '../support/chromium.ts'
+import { BARE_ENV } from '../support/cli.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { startQuickLocalnet } from '../support/localnet.ts'
 
@@ -57,7 +58,7 @@ describe('the examples, through the gateway with a token', () => {
   function run(line: string, given = env) {
     const child = spawn('sh', ['-c', line], {
       cwd: ROOT,
-      env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '/', ...given },
+      env: { ...BARE_ENV, ...given },
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,
     })

@@ -22,6 +22,8 @@ function contention(number: number) {
       txn_count: at,
       access_count: at * 2,
     })),
+    top_contended_contracts: [],
+    contract_edges: [],
   } as unknown as ContentionData
   return { kind: 'contention', data, conflicts: {} as never } as const
 }

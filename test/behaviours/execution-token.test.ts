@@ -16,7 +16,9 @@ test('auth = "token" accepts any token of the operator; the page and /health sta
   service.source.report(reportTps(3))
   const get = (path: string, headers: Record<string, string> = {}) => fetch(`${service.http}${path}`, { headers })
 
-  for (const path of ['/v1/tps', '/v1/status', '/v1/contention', '/v1/blocks/lifecycle', '/metrics']) {
+  const paths = ['/v1/tps', '/v1/status', '/v1/contention', '/v1/blocks/lifecycle', '/metrics']
+  const history = ['/v1/history', '/v1/search', '/v1/contracts/0x', '/v1/blocks/1/transactions']
+  for (const path of [...paths, ...history]) {
     const refused = await get(path)
     assert.equal(refused.status, 401, path)
     assert.equal(refused.headers.get('www-authenticate'), 'Bearer')

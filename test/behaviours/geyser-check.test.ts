@@ -3,6 +3,7 @@ import { after, before, describe, it } from 'node:test'
 import { create, toJsonString } from '@bufbuild/protobuf'
 import { Client, credentials } from '@grpc/grpc-js'
 import fc from 'fast-check'
+import { geyserCheck } from '../../src/contract/schemas/customer.ts'
 import { GrpcCode } from '../../src/platform/grpc/status.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { SubscribeRequestSchema } from '../../src/solana/gen/geyser_pb.ts'
@@ -56,7 +57,9 @@ describe('POST /v1/geyser/check', () => {
       headers: { 'x-token': token, 'content-type': 'application/json' },
       body,
     })
-    return { status: response.status, body: (await response.json()) as Verdict }
+    const verdict: unknown = await response.json()
+    if (response.status === 200) geyserCheck.parse(verdict)
+    return { status: response.status, body: verdict as Verdict }
   }
 
   const overrides = {

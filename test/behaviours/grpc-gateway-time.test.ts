@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { SKEW_MS } from '../../src/access/authorize.ts'
 import { createSubscription } from '../../src/access/provisioning/subscriptions.ts'
+import { SKEW_MS } from '../../src/access/validity.ts'
 import { GrpcCode } from '../../src/platform/grpc/status.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { startFakeNode } from '../faults/fake-node.ts'

@@ -103,6 +103,9 @@ const LISTENERS: readonly {
         ...common,
         access: undefined,
         routes: {} as never,
+        lookups: {} as never,
+        runWork: broken,
+        history: broken,
         rpcPost: broken,
         budget: { unitsPerSecond: 1, take: () => ({ ok: true }), charge() {} },
         crossOrigin: createCrossOrigin([]),
@@ -114,7 +117,7 @@ const LISTENERS: readonly {
         metricsText: broken,
         onUpgrade: undefined,
       } as Parameters<typeof startHttpEndpoint>[1]),
-    requests: [{ path: '/metrics', method: 'GET' }],
+    requests: ['/metrics', '/v1/history', '/v1/search?q=1'].map((path) => ({ path, method: 'GET' })),
   },
 ]
 

@@ -14,7 +14,7 @@ describe('@solana/kit over PubSub', () => {
   let flows: KitFlows
 
   before(async () => {
-    node = await startQuickLocalnet()
+    node = await startQuickLocalnet({ votes: { enabled: true } })
     flows = await createKitFlows({
       rpc: `http://127.0.0.1:${node.rpc.port}`,
       ws: `ws://127.0.0.1:${node.ws.port}`,

@@ -91,11 +91,12 @@ test('an address in a file is a secret: used with its query, shown nowhere, and 
   write(on, [{ name: 'b', rpc: 'file:node-rpc' }])
   assert.match((await on.sluice('reload')).stderr, /node b is added/)
   assert.equal((await balance(on)).status, 200)
-  assert.equal(b.calls[0]?.url, '/?api-key=canary-file')
+  const usedUrl = () => b.calls.findLast(({ method }) => method === 'getBalance')?.url
+  assert.equal(usedUrl(), '/?api-key=canary-file')
   writeFileSync(file, `${b.rpc}/?api-key=canary-next\n`, { mode: 0o600 })
   assert.match((await on.sluice('reload')).stderr, /node b has its new addresses/)
   assert.equal((await balance(on)).status, 200)
-  assert.equal(b.calls[1]?.url, '/?api-key=canary-next')
+  assert.equal(usedUrl(), '/?api-key=canary-next')
   chmodSync(file, 0o644)
   assert.equal((await on.sluice('reload')).code, 78, 'a secret file that others can read')
 
@@ -165,4 +166,19 @@ test('dedicated nodes change by command; one that is down shows in status, metri
   assert.match(audit.stdout, /node\.remove/)
   await run('node', 'add', 'ded-1', '--rpc', first.rpc)
   assert.equal(shared.calls.filter(({ method }) => method === 'getBalance').length, 0)
+})
+
+test('sluice status names a shared node that fails, while the others take its calls', async () => {
+  await using a = await startFakeNode()
+  const b = await startFakeNode()
+  const nodes = [a, b].map(({ rpc, ws }, at) => ({ name: `node-${at}`, rpc, ws }))
+  await using on = await startServedGateway(nodes)
+  const shown = async () => (await on.sluice('status')).stdout
+  await until('both nodes are healthy', async () => (await nodesOf(on)).every(({ state }) => state === 'healthy'))
+  assert.doesNotMatch(await shown(), /^nodes/m)
+  await b[Symbol.asyncDispose]()
+  await until('status names it', async () =>
+    /^nodes +1 of 2 failing: node-1 \(.+\); see: sluice upstream list$/m.test(await shown()),
+  )
+  assert.equal((await balance(on)).status, 200)
 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { after, before, test } from 'node:test'
-import { CLI, sluice, temporaryFolder } from '../support/cli.ts'
+import { BARE_ENV, CLI, sluice, temporaryFolder } from '../support/cli.ts'
 import { type Served, serve } from '../support/serve.ts'
 
 /** `sluice top`, `status --watch` and `logs tail` beside a real process with a little traffic. */
@@ -73,7 +73,7 @@ test('on a terminal top refreshes, and q restores the terminal', async () => {
   const command = `"${process.execPath}" --disable-warning=ExperimentalWarning "${CLI}" top`
   const child = spawn('script', ['-qefc', command, '/dev/null'], {
     cwd: home.path,
-    env: { PATH: process.env['PATH'] ?? '', TERM: 'xterm' },
+    env: { ...BARE_ENV, TERM: 'xterm' },
     stdio: ['pipe', 'pipe', 'ignore'],
   })
   let shown = ''
@@ -110,7 +110,7 @@ test('logs tail shows lines of the running process, by level and by subscription
 test('status --watch prints each change, including a stop and a restart of the process', async () => {
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', CLI, 'status', '--watch'], {
     cwd: home.path,
-    env: { PATH: process.env['PATH'] ?? '' },
+    env: BARE_ENV,
     stdio: ['ignore', 'pipe', 'ignore'],
   })
   let reported = ''

@@ -115,6 +115,12 @@ const MISTAKES: readonly Mistake[] = [
     fix: /Correct the lines/,
   },
   { typed: 'config check --config FOLDER/mode.toml', code: 78, wrong: /has mode 0644/, fix: /chmod 600/ },
+  {
+    typed: 'config check --config FOLDER/private.toml',
+    code: 78,
+    wrong: /node a, rpc: the address is private/,
+    fix: /allowPrivate = true in the table of this node, or upstreams\.allowPrivate = true for all nodes/,
+  },
   { typed: 'sub list --state FOLDER/nowhere', code: 1, wrong: /there is no access store/, fix: /--state DIR/ },
 ]
 
@@ -127,6 +133,8 @@ const FILES: Readonly<Record<string, string>> = {
   'public.toml': '[bundle.rpc]\nlisten = "0.0.0.0:8899"\n',
   'literal.toml': '[[upstreams.nodes]]\nname = "a"\nrpc = "https://a.example"\ncredential = "not a reference"\n',
   'mode.toml': '[[upstreams.nodes]]\nname = "a"\nrpc = "https://a.example"\ncredential = "file:open-secret"\n',
+  'private.toml':
+    '[[upstreams.nodes]]\nname = "a"\nrpc = "http://10.0.0.7:8899"\n[[upstreams.nodes]]\nname = "b"\nrpc = "http://10.0.0.8:8899"\nallowPrivate = true\n',
   'open-secret': 'x\n',
 }
 

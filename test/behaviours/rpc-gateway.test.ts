@@ -13,6 +13,9 @@ import { endSocket } from '../support/web3js.ts'
 
 const TINY = { ...BUILT_IN_PLANS.starter, unitsPerSecond: 1, sendsPerSecond: 1, batchItems: 10 }
 
+/** The gateway's own errors also carry `data`, for people. */
+const withoutData = (text: string) => text.replaceAll(/,"data":\{"fix":"[^}]*\}/g, '')
+
 describe('the RPC server', () => {
   let node: FakeNode
   let gateway: Gateway
@@ -54,7 +57,7 @@ describe('the RPC server', () => {
       ],
     ]
     for (const [body, expected] of cases) {
-      const response = await text(body)
+      const response = withoutData(await text(body))
       if (typeof expected === 'string') assert.equal(response.trim(), expected, body)
       else assert.match(response, expected, body)
     }
@@ -75,8 +78,8 @@ describe('the RPC server', () => {
     const parseError = '{"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error"},"id":null}'
     const before = node.calls.length
     for (const bytes of [[0xff], [0xc3], [0xed, 0xa0, 0x80], [0xc0, 0xaf]]) {
-      assert.equal(await postBytes(body(bytes)), parseError)
-      assert.equal(await postBytes(gzipSync(body(bytes)), 'gzip'), parseError)
+      assert.equal(withoutData(await postBytes(body(bytes))), parseError)
+      assert.equal(withoutData(await postBytes(gzipSync(body(bytes)), 'gzip')), parseError)
     }
     assert.equal(node.calls.length, before, 'nothing was forwarded')
     assert.match(await postBytes(body([...Buffer.from('é')])), /"result"/)

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { request } from 'node:https'
 import { test } from 'node:test'
 import { makeTestCert } from '../../src/platform/net/test-cert.ts'
+import { until } from '../../src/platform/process/test-wait.ts'
 import { sluice, temporaryFolder } from '../support/cli.ts'
 import { SMALL, serve } from '../support/serve.ts'
 
@@ -26,6 +27,17 @@ test('the operator listener serves TLS with the configured files, reloads renewe
   const deadline = performance.now() + 15_000
   while ((await get(address, '/readyz')).name !== 'second')
     assert.ok(performance.now() < deadline, 'the new certificate is not in use')
+
+  const reasons = async () => {
+    const { stdout } = await sluice(['status', '--json'], { cwd: home.path })
+    return (JSON.parse(stdout) as { reasons: { part: string; reason: string }[] }).reasons
+  }
+  writeFileSync(files.cert, 'not a certificate')
+  await until('the renewal that failed is reported', async () =>
+    (await reasons()).some(({ part, reason }) => part === 'certificate of metrics' && /stays in use/.test(reason)),
+  )
+  files.renew('third')
+  await until('it is over', async () => (await reasons()).length === 0)
 })
 
 test('refuses to start on a public address without TLS unless a proxy in front is configured', async () => {

@@ -16,7 +16,7 @@ describe('@solana/kit through the gateway with a ticket', () => {
   let flows: KitFlows
 
   before(async () => {
-    node = await startQuickLocalnet()
+    node = await startQuickLocalnet({ votes: { enabled: true } })
     gateway = await startGateway([
       { name: 'one', rpc: `http://127.0.0.1:${node.rpc.port}`, ws: `ws://127.0.0.1:${node.ws.port}` },
     ])

@@ -58,7 +58,7 @@ export async function startFaultRig(
   given: { upstreams?: UpstreamsOptionsInput; plans?: Plans; subscription?: Partial<SubscriptionInput> } = {},
 ): Promise<FaultRig> {
   await using opening = new AsyncDisposableStack()
-  const chain = opening.use(await startQuickLocalnet())
+  const chain = opening.use(await startQuickLocalnet({ votes: { enabled: true } }))
   const nodes: FaultyNode[] = []
   for (const name of names) nodes.push(opening.use(await throughProxies(name, chain)))
   const options = nodes.map((node) => node.options)

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { existsSync, statSync, writeFileSync } from 'node:fs'
-import { describe, test } from 'node:test'
+import { after, before, describe, test } from 'node:test'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { type temporaryFolder as openFolder, temporaryFolder } from '../support/cli.ts'
 import { sluiceHere } from '../support/cli-in-process.ts'
-import { startPostgres } from '../support/postgres.ts'
+import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 import { type Served, serve } from '../support/serve.ts'
 import { startFakeNode } from './fake-node.ts'
 import { startFaultProxy } from './fault-proxy.ts'
@@ -14,14 +14,17 @@ type Folder = Awaited<ReturnType<typeof openFolder>>
 const CALL = '{"jsonrpc":"2.0","id":1,"method":"getBalance","params":[]}'
 const DEADLINE_MS = 15_000
 
-/** A gateway with its customers in PostgreSQL behind a proxy, one subscription, and a count of its responses. */
+let database: TestPostgres
+let databases = 0
+
+/** A gateway with its customers in a database of its own behind a proxy, one subscription, and a count of its responses. */
 async function openOutage() {
   const stack = new AsyncDisposableStack()
-  const database = stack.use(await startPostgres())
+  const own = await database.createDatabase(`outage_${++databases}`)
   const proxy = stack.use(await startFaultProxy({ target: { host: '127.0.0.1', port: database.port } }))
   const node = stack.use(await startFakeNode())
   const home: Folder = stack.use(await temporaryFolder())
-  const url = database.url.replace(`:${database.port}/`, `:${proxy.port}/`)
+  const url = own.replace(`:${database.port}/`, `:${proxy.port}/`)
   writeFileSync(
     home.file('sluice.toml'),
     `[access.store]\nengine = "postgres"\nurl = "${url}"\n[drain]\ndeadlineMs = ${DEADLINE_MS}\n[[upstreams.nodes]]\nname = "a"\nrpc = "${node.rpc}"\n`,
@@ -98,6 +101,11 @@ async function openOutage() {
 }
 
 describe('usage in an outage of PostgreSQL', () => {
+  before(async () => {
+    database = await startPostgres()
+  })
+  after(() => database[Symbol.asyncDispose]())
+
   test('sluice drain keeps it on the disk, says so, and the next start writes it once', async () => {
     await using rig = await openOutage()
     const served = await rig.start()

@@ -68,6 +68,8 @@ describe('the container image', () => {
     assert.ok(dockerfile.includes(`-t sluice:${version} dist/release`))
     assert.match(instruction('COPY'), /^sluice-\$\{VERSION\}\.tgz SHA256SUMS /)
     assert.match(dockerfile, /npm ci [^\n]*--ignore-scripts/)
+    // Node is linked with a library that the slim image of Debian does not have.
+    assert.match(dockerfile.slice(dockerfile.indexOf('FROM debian:')), /apt-get install .*\blibatomic1\b/)
   })
 
   test('runs as an unprivileged user on a read-only root file system', () => {

@@ -25,7 +25,7 @@ describe('the page during outages', { concurrency: true, timeout: 240_000, ...NE
     await untilState(page, 'live')
     const message = await incident(page, /Connected again after/)
     const [, awayS, frames, blocks] =
-      /after (\d+)(?:\.\d)? s: ([\d,]+) frames of (\d+) blocks came late, none is missing/.exec(message) ?? []
+      /after (\d+)(?:\.\d)? s: ([\d,]+) messages of (\d+) blocks came late, none is missing/.exec(message) ?? []
     assert.ok(Number(awayS) >= CUT_MS / 1000, message)
     // A block each 200 ms was missed, and each comes with several frames.
     assert.ok(Number(blocks) >= 30, message)
@@ -40,13 +40,13 @@ describe('the page during outages', { concurrency: true, timeout: 240_000, ...NE
     const before = Number(await statOf(page, 'seq'))
     await rig.restart()
     await incident(page, /Connection lost \(service restart/)
-    await incident(page, /cannot resume/)
+    await incident(page, /Not everything could be fetched again/)
     await untilState(page, 'live')
     await until('the numbers change', async () => Number(await statOf(page, 'seq')) > before)
     assert.equal(await statOf(page, 'gaps'), '1')
   })
 
-  test('chain silent: stale after 5 s, degraded after 10 s, live with the next block', async () => {
+  test('chain silent: late after 5 s, very late after 10 s, live with the next block', async () => {
     await using rig = await startPageRig()
     const page = await openLive(browser, rig)
     await page.evaluate(RECORD_STATES)
@@ -58,11 +58,11 @@ describe('the page during outages', { concurrency: true, timeout: 240_000, ...NE
       ['stale', 'degraded'],
     )
     const [stale, degraded] = seen.map(({ ageS }) => ageS)
-    // The page checks four times per second; the upper bounds allow for a busy machine.
+    // The page checks four times per second. On a busy machine it shows data later than the service has it, whose clock decides about `degraded`.
     assert.ok((stale ?? 0) >= 5 && (stale ?? 99) < 9, `stale at ${stale} s`)
-    assert.ok((degraded ?? 0) >= 9.5 && (degraded ?? 99) < 16, `degraded at ${degraded} s`)
-    await incident(page, /No frame for more than 5 s/)
-    await incident(page, /The service is degraded: no event for \d+ s/)
+    assert.ok((degraded ?? 0) >= 7 && (degraded ?? 99) < 16, `degraded at ${degraded} s`)
+    await incident(page, /Late: no new data for more than 5 s/)
+    await incident(page, /Very late: the service has no data from the node for \d+ s/)
     rig.ring.resume()
     await untilState(page, 'live')
     await incident(page, /Data again after \d+ s/)

@@ -10,7 +10,7 @@ import { NEEDS_CHROMIUM, type PageRig, startPageRig, statOf, untilState, WEBGL }
 
 const JAVASCRIPT_GZIPPED_MAX = 150_000
 const IS_FULL = process.env['SLUICE_FULL'] === '1'
-const PARTS = ['tps', 'pipeline', 'contention', 'tops', 'graph', 'incidents']
+const PARTS = ['tps', 'pipeline', 'contention', 'tops', 'graph', 'gas', 'incidents']
 
 describe('the live page', { timeout: 240_000, ...NEEDS_CHROMIUM }, () => {
   let rig: PageRig
@@ -38,7 +38,7 @@ describe('the live page', { timeout: 240_000, ...NEEDS_CHROMIUM }, () => {
     assert.ok(bytes <= JAVASCRIPT_GZIPPED_MAX, `${bytes} bytes`)
   })
 
-  test('has its seven parts in order, and each updates', async () => {
+  test('has its eight parts in order, and each updates', async () => {
     const parts = await page.locator('main [data-part]').evaluateAll((all) => all.map((part) => part.dataset['part']))
     assert.deepEqual(parts, PARTS)
     await page.locator('.graph canvas').first().waitFor({ state: 'attached' })
@@ -87,7 +87,19 @@ describe('the live page', { timeout: 240_000, ...NEEDS_CHROMIUM }, () => {
     assert.equal(new URL(page.url()).hash, '')
   })
 
-  test('finds a block and a contract, and refuses other input', async () => {
+  test('a drawer has the focus when it appears, and takes it from nothing later', async () => {
+    await page.evaluate(FOCUS_WHEN_OPENED)
+    await page.fill('#search', await statOf(page, 'block'))
+    await page.press('#search', 'Enter')
+    await page.locator('.drawer').waitFor()
+    assert.equal(await page.evaluate('focusWhenOpened'), 'drawer-title')
+    await page.keyboard.press('Escape')
+    await page.locator('.drawer').waitFor({ state: 'detached' })
+    assert.equal(await page.evaluate('document.activeElement.id'), 'search')
+    await page.evaluate('document.activeElement.blur()')
+  })
+
+  test('finds a block and a contract, and names the blocks that are held', async () => {
     const newest = await statOf(page, 'block')
     await page.keyboard.press('/')
     await page.keyboard.type(newest)
@@ -101,12 +113,17 @@ describe('the live page', { timeout: 240_000, ...NEEDS_CHROMIUM }, () => {
     await until('the contract has neighbours', async () => (await neighbours.count()) > 0)
     await page.fill('#search', 'nonsense')
     await page.press('#search', 'Enter')
-    assert.match(await page.locator('#search-refused').innerText(), /not a block number or a 20-byte address/)
+    await page.locator('.refused', { hasText: /Nothing found for “nonsense”. Held are blocks \d+ to \d+/ }).waitFor()
     await page.fill('#search', '')
+    // The browser reports responses with 404; both requests of the view get one.
+    const refusals = Promise.all(
+      ['lifecycle', 'contention'].map((path) => page.waitForResponse((reply) => reply.url().endsWith(`/1/${path}`))),
+    )
     await page.goto(`${rig.url}#block=1`)
-    await page.locator('.notice', { hasText: 'not tracked' }).waitFor()
+    await page.locator('.notice', { hasText: /Nothing found: .* Held are blocks \d+ to \d+/ }).waitFor()
+    await refusals
     await page.goto(`${rig.url}#`)
-    // The refusal of the unknown block is what the browser reports of it.
+    await page.locator('.drawer').waitFor({ state: 'detached' })
     errors.splice(0, errors.length, ...errors.filter((error) => !error.includes('404')))
   })
 
@@ -209,6 +226,13 @@ describe('the live page', { timeout: 240_000, ...NEEDS_CHROMIUM }, () => {
 function lookOf(page: Page, part: string): Promise<Buffer> {
   return page.locator(`[data-part="${part}"]`).screenshot({ animations: 'disabled' })
 }
+
+/** Records in the page which element has the focus when a drawer is added. */
+const FOCUS_WHEN_OPENED = `new MutationObserver((_, observer) => {
+  if (document.querySelector('.drawer') === null) return
+  globalThis.focusWhenOpened = document.activeElement.id
+  observer.disconnect()
+}).observe(document.getElementById('page'), { childList: true })`
 
 function heldOf(text: string): number {
   return Number(text.replaceAll(/\D/g, ''))

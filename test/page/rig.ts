@@ -5,13 +5,14 @@ import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import type { Access } from '../../src/access/service.ts'
 import { createSeededRandom } from '../../src/core/random.ts'
+import { History } from '../../src/execution/history/history.ts'
 import { startRingSource } from '../../src/execution/source/ring-source.ts'
 import { type RingWriterService, startRingWriter } from '../../src/localnet/ring/writer-service.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import { openPage } from '../../src/processes/compose/services/page.ts'
 import { type FaultProxy, startFaultProxy } from '../faults/fault-proxy.ts'
-import { createSeqMemory, startTestExecution, type TestExecution } from '../support/execution.ts'
+import { createLastEvent, createSeqMemory, startTestExecution, type TestExecution } from '../support/execution.ts'
 
 export type PageRig = AsyncDisposable & {
   /** The page as a browser reaches it, through the proxy. */
@@ -20,7 +21,7 @@ export type PageRig = AsyncDisposable & {
   readonly directUrl: () => string
   readonly proxy: FaultProxy
   readonly ring: RingWriterService
-  /** Ends the service and starts it again on its port: sequence numbers continue, and the resume buffer is empty. */
+  /** Ends the service and starts it again on its port: sequence numbers and history continue, and the resume buffer is empty. */
   restart(): Promise<void>
 }
 
@@ -46,22 +47,33 @@ export async function startPageRig(options: PageRigOptions = {}): Promise<PageRi
   const ring = opening.use(
     await startRingWriter({ path, blockMs, tps, abandonedShare, seed: 7 }, { log: silentLogger, clock: systemClock }),
   )
-  const { page } = await openPage({ names: options.names ?? ring.labels })
+  const names = options.names ?? ring.labels
+  const { page } = await openPage({ names })
   const seqStore = createSeqMemory()
 
-  const start = (port: number): Promise<TestExecution> =>
-    startTestExecution({
+  const isSimulated = options.isSimulated ?? true
+
+  async function start(port: number): Promise<{ service: TestExecution; history: History }> {
+    const lastEvent = createLastEvent(systemClock)
+    const history = await History.open(
+      { blocksMax: 512, files: { folder: join(folder, 'history'), bytesMax: 2 ** 26, isSimulated } },
+      { clock: systemClock, log: silentLogger, eventAgeMs: () => lastEvent.ageMs },
+    )
+    const service = await startTestExecution({
       clock: systemClock,
       settings: { listen: { host: '127.0.0.1', port }, ...(options.access === undefined ? {} : { auth: 'token' }) },
       deps: {
         ...(options.access === undefined ? {} : { access: options.access }),
         page,
+        names,
         seqStore,
+        lastEvent,
+        history,
         startSource: (onMessages) =>
           startRingSource(
             {
               kind: 'ring',
-              isSimulated: options.isSimulated ?? true,
+              isSimulated,
               path,
               start: 'newest-block',
               topAccessesMs: 1000,
@@ -72,9 +84,15 @@ export async function startPageRig(options: PageRigOptions = {}): Promise<PageRi
           ),
       },
     })
+    return { service, history }
+  }
 
-  let service = await start(0)
-  opening.defer(() => service[Symbol.asyncDispose]())
+  let { service, history } = await start(0)
+  const stop = async (): Promise<void> => {
+    await service[Symbol.asyncDispose]()
+    await history[Symbol.asyncDispose]()
+  }
+  opening.defer(() => stop())
   const { host, port } = service.execution.address
   const proxy = opening.use(await startFaultProxy({ target: { host, port } }))
   const opened = opening.move()
@@ -85,8 +103,8 @@ export async function startPageRig(options: PageRigOptions = {}): Promise<PageRi
     ring,
     async restart() {
       await service.execution.drain(1000)
-      await service[Symbol.asyncDispose]()
-      service = await start(port)
+      await stop()
+      ;({ service, history } = await start(port))
     },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }

@@ -6,6 +6,7 @@ import { describe, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import type { RecentBlocks } from '../../src/contract/execution-routes.ts'
+import type { TopAccesses } from '../../src/contract/stream-events.ts'
 import { createSeededRandom, randomInt } from '../../src/core/random.ts'
 import { seedFor } from '../../src/core/test-seed.ts'
 import { openExecutionStream } from '../../src/dashboard/client/stream-client.ts'
@@ -174,17 +175,22 @@ describe('the TypeScript client over real sockets', { timeout: 120_000 }, () => 
     const http = rig.directUrl().replace(/\/$/, '')
     const ws = http.replace('http', 'ws')
     let block = 0
+    let contract = ''
     await until(
-      'a block is known',
+      'a block and a contract are known',
       async () => {
         const { blocks } = (await (await fetch(`${http}/v1/blocks?count=1`)).json()) as RecentBlocks
         block = blocks[0]?.contention?.block_number ?? 0
         const isThere = async (what: string) => (await fetch(`${http}/v1/${what}`)).ok
-        return block > 0 && (await isThere(`blocks/${block}/contention`)) && (await isThere('top-accesses'))
+        if (block === 0 || !(await isThere('top-accesses'))) return false
+        const tops = (await (await fetch(`${http}/v1/top-accesses`)).json()) as TopAccesses
+        contract = tops.storage[0]?.key[0] ?? ''
+        const paths = [`blocks/${block}/contention`, `blocks/${block}/transactions`, `contracts/${contract}`]
+        return (await Promise.all(paths.map(isThere))).every(Boolean)
       },
       30_000,
     )
-    const position = { http, ws, block, clientUrl: `${http}/page/execution-stream.js` }
+    const position = { http, ws, block, contract, clientUrl: `${http}/page/execution-stream.js` }
     const lines = routeDocs(position).flatMap(({ examples }) => examples)
     for (const { tool, text } of lines) {
       const [program, args] =

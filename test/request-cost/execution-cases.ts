@@ -7,6 +7,8 @@ const ITEMS_MAX = 100
 /** How long a stream is read: the snapshot and some blocks. */
 const STREAM_MS = 300
 
+const ADDRESS = `0x${'00'.repeat(20)}`
+
 type Params = (blocks: { readonly newest: string; readonly oldest: string; readonly hash: string }) => unknown[]
 
 /** The parameters with which each method returns the most. */
@@ -53,7 +55,19 @@ export function executionCases(): WorkCase[] {
     rpc('a batch of invalid items', () => `[${'0,'.repeat(ITEMS_MAX - 1)}0]`),
     ...EXECUTION_ROUTES.filter(({ method }) => method === 'GET').map(({ path }) => ({
       name: `execution GET ${path}`,
-      run: ({ http }: WorkTarget) => send(`${http.execution}${path.replace(':number', '1')}`),
+      run: ({ http }: WorkTarget) =>
+        send(`${http.execution}${path.replace(':number', '1').replace(':address', ADDRESS)}`),
+    })),
+    {
+      name: 'execution GET the most transactions',
+      async run({ http }: WorkTarget) {
+        const { newest } = await heldBlocks(http.execution)
+        return await send(`${http.execution}/v1/blocks/${Number(newest)}/transactions?limit=500`)
+      },
+    },
+    ...['0', 'a', '0000', `0x${'ab'.repeat(32)}`, '…'.repeat(80)].map((query) => ({
+      name: `execution GET a search for ${query.slice(0, 8)}`,
+      run: ({ http }: WorkTarget) => send(`${http.execution}/v1/search?q=${encodeURIComponent(query)}`),
     })),
     { name: 'execution GET the most blocks', run: ({ http }) => send(`${http.execution}/v1/blocks?count=100000`) },
     stream('execution stream of everything', ''),

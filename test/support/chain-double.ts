@@ -181,6 +181,7 @@ export function createChainDouble(
     openSlot: () => openSlot,
     firstAvailableSlot: () => firstSlot - 1,
     transactionCount: () => records.size,
+    performanceSamples: () => [],
     block: (slot) => blocks.get(slot),
     transaction: (signature) => records.get(signature),
     signaturesOf: () => [],

@@ -3,6 +3,7 @@ import type { Access } from '../../src/access/service.ts'
 import type { StatusRecord } from '../../src/contract/execution-routes.ts'
 import { type Clock, createManualClock } from '../../src/core/clock.ts'
 import { createSeededRandom } from '../../src/core/random.ts'
+import { History } from '../../src/execution/history/history.ts'
 import { executionMetrics } from '../../src/execution/metrics.ts'
 import { executionOptions } from '../../src/execution/options.ts'
 import {
@@ -78,6 +79,7 @@ export async function startTestExecution(given: TestExecutionOptions = {}): Prom
       return wanted
     },
   }
+  const lastEvent = given.deps?.lastEvent ?? createLastEvent(clock)
   const execution = await startExecution(executionSettings(given.settings), {
     log: silentLogger,
     clock,
@@ -87,7 +89,11 @@ export async function startTestExecution(given: TestExecutionOptions = {}): Prom
     metrics: executionMetrics(registry),
     access: undefined as unknown as Access,
     seqStore: createSeqMemory(),
-    lastEvent: createLastEvent(clock),
+    lastEvent,
+    history: await History.open(
+      { blocksMax: 512, files: undefined },
+      { clock, log: silentLogger, eventAgeMs: () => lastEvent.ageMs },
+    ),
     lifecycle: { degraded() {}, recovered() {} },
     onRefused: () => {},
     onNotAfter: () => {},

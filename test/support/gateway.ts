@@ -8,6 +8,7 @@ import { addCustomer } from '../../src/access/provisioning/customers.ts'
 import { createSubscription, type SubscriptionInput } from '../../src/access/provisioning/subscriptions.ts'
 import { type Access, startAccess } from '../../src/access/service.ts'
 import { openStore } from '../../src/access/store/open.ts'
+import type { DocsUrl } from '../../src/contract/errors.ts'
 import { type Bundle, type BundleListeners, startBundle } from '../../src/gateway/service.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { secureRandom } from '../../src/platform/process/random.ts'
@@ -25,6 +26,7 @@ export type GatewayOptions = {
   readonly upstreams?: UpstreamsOptionsInput
   /** The WebSocket address in tickets, from the port. */
   readonly wsUrl?: (port: number) => string
+  readonly docsUrl?: DocsUrl
   /** Overrides. The auth tarpit is off unless a test sets failuresMax. */
   readonly bundle?: Partial<BundleListeners>
   /** The folder of an existing store, shared with other processes and not removed. */
@@ -90,7 +92,7 @@ export async function startGateway(
         failuresMax: Number.POSITIVE_INFINITY,
         ...given.bundle,
       },
-      { ...deps, access, upstreams, registry, listenerMetrics },
+      { ...deps, access, upstreams, registry, listenerMetrics, docsUrl: given.docsUrl },
     ),
   )
   const on: Provisioning = {

@@ -2,7 +2,7 @@ import { addCustomer } from '../../src/access/provisioning/customers.ts'
 import { createSubscription } from '../../src/access/provisioning/subscriptions.ts'
 import type { ClickHouseStoreOptions } from '../../src/indexer/clickhouse/store.ts'
 import { type IndexerOptionsInput, parseIndexerOptions } from '../../src/indexer/options.ts'
-import { type Indexer, startIndexer } from '../../src/indexer/service.ts'
+import { type Indexer, type IndexerDeps, startIndexer } from '../../src/indexer/service.ts'
 import type { Localnet } from '../../src/localnet/service.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { secureRandom } from '../../src/platform/process/random.ts'
@@ -33,6 +33,7 @@ export type IndexerAccount = {
 export async function startIndexerRig(
   input: IndexerOptionsInput = {},
   clickhouse?: ClickHouseStoreOptions,
+  { dataFile, lifecycle }: { dataFile?: string; lifecycle?: IndexerDeps['lifecycle'] } = {},
 ): Promise<IndexerRig> {
   await using opening = new AsyncDisposableStack()
   const node = opening.use(await startQuickLocalnet({ traffic: { enabled: true, tps: 100 } }))
@@ -55,7 +56,7 @@ export async function startIndexerRig(
       options,
       {
         listener: { host: '127.0.0.1', port: 0 },
-        dataFile: `${gateway.folder}/chain.duckdb`,
+        dataFile: dataFile ?? `${gateway.folder}/chain.duckdb`,
         clickhouse,
         displayName: 'test',
       },
@@ -67,6 +68,7 @@ export async function startIndexerRig(
         random: secureRandom,
         registry: createMetricsRegistry(),
         listenerMetrics: { onRefused() {}, onNotAfter() {} },
+        ...(lifecycle === undefined ? {} : { lifecycle }),
       },
     ),
   )

@@ -161,10 +161,7 @@ export async function checkChainNotifications(
   }
   for await (const vote of await subscriptions.voteNotifications().subscribe({ abortSignal })) {
     assert.equal(vote.votePubkey, voteAccount)
-    assert.deepEqual(
-      vote.slots.map((slot) => typeof slot),
-      ['bigint'],
-    )
+    assert.ok(vote.slots.length > 0 && vote.slots.every((slot) => typeof slot === 'bigint'))
     assert.equal(typeof vote.timestamp, 'bigint')
     break
   }

@@ -4,7 +4,7 @@ import { type Localnet, startLocalnet } from '../../src/localnet/service.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 
-/** A complete localnet on its own ports, with short slots on real time and without generated traffic. */
+/** A complete localnet on its own ports, with short slots on real time, without generated traffic and without votes. */
 export function startQuickLocalnet(options: LocalnetOptionsInput = {}): Promise<Localnet> {
   return startLocalnet(
     parseLocalnetOptions({
@@ -14,6 +14,7 @@ export function startQuickLocalnet(options: LocalnetOptionsInput = {}): Promise<
       ws: { port: 0 },
       grpc: { port: 0 },
       traffic: { enabled: false },
+      votes: { enabled: false },
       ...options,
     }),
     { log: silentLogger, clock: systemClock },

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { existsSync, globSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { cpSync, existsSync, globSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { nameOf, readLockedPackages } from '../package-lock.ts'
 
@@ -33,7 +33,7 @@ export function installRelease(tarball: string, folder: string, report: (line: s
   return join(folder, 'node_modules/.bin/sluice')
 }
 
-function isRegistryThere(folder: string): boolean {
+export function isRegistryThere(folder: string): boolean {
   const flags = ['--fetch-retries=0', '--fetch-timeout=15000']
   return spawnSync('npm', ['view', 'node', 'name', ...flags], { cwd: folder, timeout: 30_000 }).status === 0
 }
@@ -52,6 +52,23 @@ function linkRelease(tarball: string, folder: string): string {
   link(join(root, 'node_modules/node'), join(modules, `node-linux-${process.arch}`))
   link(join(own, 'sluice'), join(modules, '.bin/sluice'))
   return join(modules, '.bin/sluice')
+}
+
+/** The packages of a standalone release, from the checkout instead of the registry. Only for the platform of this machine. */
+export function copyPackages(folder: string): void {
+  const { packages } = JSON.parse(readFileSync(join(folder, 'npm-shrinkwrap.json'), 'utf8')) as {
+    packages: Record<string, object>
+  }
+  const locked = [...readLockedPackages().keys()]
+  for (const position of Object.keys(packages)) {
+    const from = locked.find((each) => nameOf(each) === nameOf(position) && existsSync(join(root, each)))
+    if (position !== '' && from !== undefined) cpSync(join(root, from), join(folder, position), { recursive: true })
+  }
+  const runtime = join(folder, `node_modules/node-linux-${process.arch}`)
+  cpSync(join(root, 'node_modules/node'), runtime, {
+    recursive: true,
+    filter: (path) => !path.endsWith('/node_modules'),
+  })
 }
 
 function link(from: string, to: string): void {

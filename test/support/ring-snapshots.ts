@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { zstdCompressSync } from 'node:zlib'
 import { ExecRecorder } from '../../src/evm/event/recorder.ts'
 import { ringFileBytes } from '../../src/evm/ring/layout.ts'
-import { createMemoryRing, type MemoryRing } from '../../src/evm/ring/source.ts'
+import { createMemoryRing, type MemoryRing } from '../../src/evm/ring/test-memory-ring.ts'
 import { RingWriter } from '../../src/evm/ring/writer.ts'
 import { idOf, recordBlock } from '../../src/evm/test-block.ts'
 

@@ -2,7 +2,7 @@ import type { Account } from '../../src/localnet/chain/model.ts'
 import type { LocalnetOptionsInput } from '../../src/localnet/options.ts'
 import { startRpcServer } from '../../src/localnet/rpc/http.ts'
 import { parseExactJson } from '../../src/localnet/rpc/json.ts'
-import { startTestChain, type TestChain } from '../../src/localnet/testing.ts'
+import { startTestChain, type TestChain } from '../../src/localnet/test-chain.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 
 export type Response = { readonly result?: unknown; readonly error?: { code: number; message: string; data?: unknown } }

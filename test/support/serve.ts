@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { ALONE, CLI } from './cli.ts'
+import { ALONE, BARE_ENV, CLI } from './cli.ts'
 
 export type Served = AsyncDisposable & {
   readonly child: ChildProcess
@@ -50,7 +50,7 @@ export function serve(options: {
     [...(options.program === undefined ? source : []), options.command ?? 'serve', ...(options.args ?? [])],
     {
       cwd: options.cwd,
-      env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '/', ...ALONE, ...SMALL, ...options.env },
+      env: { ...BARE_ENV, ...ALONE, ...SMALL, ...options.env },
       stdio: ['ignore', 'pipe', 'pipe'],
     },
   )

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { ALONE, CLI } from './cli.ts'
+import { ALONE, BARE_ENV, CLI } from './cli.ts'
 
 export type OnTerminal = AsyncDisposable & {
   /** What the terminal shows so far, without carriage returns. */
@@ -15,7 +15,7 @@ const PROGRAM = `"${process.execPath}" --disable-warning=ExperimentalWarning "${
 export function onTerminal(folder: string, line: string, env: Readonly<Record<string, string>> = {}): OnTerminal {
   const child = spawn('script', ['-qefc', `stty cols 150 rows 40; exec ${PROGRAM} ${line}`, '/dev/null'], {
     cwd: folder,
-    env: { PATH: process.env['PATH'] ?? '', HOME: folder, NO_COLOR: '1', ...ALONE, ...env },
+    env: { ...BARE_ENV, HOME: folder, NO_COLOR: '1', ...ALONE, ...env },
     stdio: ['pipe', 'pipe', 'ignore'],
   })
   let text = ''

@@ -2,8 +2,8 @@ import { closeSync, ftruncateSync, openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { Calendar } from '../../src/access/quota/calendar.ts'
 import { openStore } from '../../src/access/store/open.ts'
-import { startUsage } from '../../src/access/usage.ts'
-import { openUsageSpool } from '../../src/access/usage-spool.ts'
+import { startUsage } from '../../src/access/usage/service.ts'
+import { openUsageSpool } from '../../src/access/usage/spool.ts'
 import { STORE_DEPS } from './store-engines.ts'
 
 /** The outcome, printed as JSON. */

@@ -198,3 +198,17 @@ describe('requests over a limit', () => {
     if (isFull) assert.ok(delayed <= 50, `${delayed} ms`)
   })
 })
+
+test('T39: the health page has a budget per address, and the refusal names it', async () => {
+  await using node = await startFakeNode()
+  await using gateway = await startGateway([{ name: 'a', rpc: node.rpc }])
+  let refused: Response | undefined
+  for (let round = 0; refused === undefined && round < 20; round++) {
+    const responses = await Promise.all(Array.from({ length: 100 }, () => fetch(`${gateway.url}/health`)))
+    refused = responses.find(({ status }) => status === 429)
+  }
+  assert.ok(refused !== undefined, '2,000 requests at once were served')
+  assert.match(refused.headers.get('retry-after') ?? '', /^[1-9]\d*$/)
+  const { limit, size } = (await refused.json()) as { limit: string; size: number }
+  assert.deepEqual([limit, size], ['healthPerSecond', 50])
+})

@@ -129,7 +129,7 @@ test('T15: an id of another customer gets the same response as an unknown one, a
   theirs.socket.terminate()
   mine.socket.terminate()
 
-  // Receipts are public by design: signatures are public on the chain. So are blocks. No other path takes an id.
+  // Receipts are public by design: signatures are public on the chain. So are blocks and contracts. No other path takes an id.
   const takesId = globSync(join(import.meta.dirname, '../../docs/openapi/*.json')).flatMap((file) => {
     const { paths } = JSON.parse(readFileSync(file, 'utf8')) as { paths: Record<string, unknown> }
     return Object.keys(paths).filter((path) => path.includes('{'))
@@ -137,7 +137,9 @@ test('T15: an id of another customer gets the same response as an unknown one, a
   assert.deepEqual(takesId.toSorted(), [
     '/v1/blocks/{number}/contention',
     '/v1/blocks/{number}/lifecycle',
+    '/v1/blocks/{number}/transactions',
     '/v1/connections/{id}/close',
+    '/v1/contracts/{address}',
     '/v1/transactions/{signature}',
   ])
 })
