@@ -5,7 +5,7 @@ import { GRPC_URL, TOKEN } from './settings.mjs'
 let updates = 0
 const stream = await subscribe(
   { apiKey: TOKEN, endpoint: GRPC_URL },
-  { slots: { all: {} }, commitment: CommitmentLevel.CONFIRMED },
+  { slots: { all: { filterByCommitment: true } }, commitment: CommitmentLevel.CONFIRMED },
   (update) => {
     if (update.slot === undefined) return
     console.log('slot', update.slot.slot, 'parent', update.slot.parent)

@@ -9,7 +9,7 @@ console.log('version', JSON.parse(await client.getVersion()).version.version)
 const stream = await client.subscribe()
 stream.write({
   accounts: {},
-  slots: { all: {} },
+  slots: { all: { filterByCommitment: true } },
   transactions: {},
   transactionsStatus: {},
   blocks: {},

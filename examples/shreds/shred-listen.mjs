@@ -1,9 +1,10 @@
 /**
  * Receives raw shreds on a UDP port and prints a line for each slot. One file without packages, for Node 22 or newer:
  *
- *     node shred-listen.mjs PORT [--host ADDRESS] [--slots N]
+ *     node shred-listen.mjs PORT [--host ADDRESS] [--slots N] [--hint-seconds N]
  *
- * With --slots it ends after so many complete slots. It sends challenge packets back, which proves the address to the operator.
+ * With --slots it ends after so many complete slots. It sends challenge packets back, which proves the address to the operator. If no shred has
+ * arrived after 35 seconds (--hint-seconds), it prints the possible causes.
  */
 import { createSocket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
@@ -11,12 +12,16 @@ import { parseArgs } from 'node:util'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { host: { type: 'string', default: '0.0.0.0' }, slots: { type: 'string' } },
+  options: {
+    host: { type: 'string', default: '0.0.0.0' },
+    slots: { type: 'string' },
+    'hint-seconds': { type: 'string', default: '35' },
+  },
 })
 const port = Number(positionals[0])
 const slotsWanted = Number(values.slots ?? Number.POSITIVE_INFINITY)
 if (positionals.length !== 1 || !Number.isInteger(port) || port < 0 || port > 65_535 || !(slotsWanted > 0)) {
-  console.error('usage: node shred-listen.mjs PORT [--host ADDRESS] [--slots N]')
+  console.error('usage: node shred-listen.mjs PORT [--host ADDRESS] [--slots N] [--hint-seconds N]')
   process.exit(2)
 }
 
@@ -27,6 +32,12 @@ const SET_SHREDS = 32
 const SLOTS_MAX = 64
 const PRINTED_MAX = 1024
 const RECEIVE_BUFFER_BYTES = 8 * 1024 * 1024
+/** A destination that refused packets is probed at intervals of up to 30 s. */
+const HINT = `no shreds so far. Check that
+- a firewall lets UDP packets in on this port,
+- your operator has set this address and port as your destination,
+- the destination is verified: the challenge is sent for ten seconds after it was set. If this program did not run then,
+  ask your operator for a new challenge while it runs: sluice shred verify SUBSCRIPTION`
 
 /** Header of a shred (SIMD-0504): signature 0-63, variant 64, slot 65, index 73, version 77, FEC set 79; data shreds: flags 85. */
 function readShred(packet) {
@@ -100,12 +111,16 @@ const socket = createSocket({ type: isIPv6(values.host) ? 'udp6' : 'udp4', recvB
 socket.on('message', (packet, from) => {
   // The operator sends this line to a new address; only a reply from that address starts the shreds.
   const isChallenge = packet.length < 64 && packet.toString('latin1').startsWith('sluice-challenge 1 ')
-  if (isChallenge) socket.send(packet, from.port, from.address)
-  else take(packet)
+  if (!isChallenge) return take(packet)
+  socket.send(packet, from.port, from.address)
+  console.error('challenge of the operator sent back')
 })
 socket.on('error', (error) => {
   console.error(error.message)
   process.exit(1)
 })
 socket.bind(port, values.host, () => console.error(`listening on UDP port ${socket.address().port}`))
+setTimeout(() => {
+  if (totals.packets === 0) console.error(HINT)
+}, Number(values['hint-seconds']) * 1000).unref()
 process.once('SIGINT', end)
