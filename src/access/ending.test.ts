@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createAccessFixture } from '../../test/support/access.ts'
 import { createManualClock } from '../core/clock.ts'
+import { until } from '../platform/process/test-wait.ts'
 import { startEndingWatch } from './ending.ts'
 
 const DAY_MS = 86_400_000
@@ -27,10 +28,10 @@ test('subscriptions that work now and end within seven days are counted and name
   fixture.publish()
   watch.changed()
   await clock.advanceAsync(1000)
-  assert.equal(watch.report().within7d, 3)
+  await until('the change is found', () => watch.report().within7d === 3)
   await clock.advanceAsync(1.5 * DAY_MS)
-  assert.deepEqual(
-    watch.report().next.map(({ name }) => name),
-    ['added', 'week', 'later'],
-  )
+  const names = () => watch.report().next.map(({ name }) => name)
+  // A check on a busy machine takes several turns of the event loop.
+  await until('the last check is complete', () => names().length === 3)
+  assert.deepEqual(names(), ['added', 'week', 'later'])
 })
