@@ -46,7 +46,7 @@ export const FIELD = {
   /** The next bucket of the account, or the next free cell. */
   next: 3,
   nameBytes: 4,
-  /** Bits of FLAG. */
+  /** Bits of FLAG. Of a bucket: the number of the configuration that set its limits. */
   flags: 5,
 } as const
 
@@ -94,8 +94,6 @@ export const NAME_BYTES_MAX = CELL_BYTES - NAME_AT
 export const FLAG = {
   /** The shared ledger is unreachable, or has not replied for this account yet. */
   local: 1,
-  /** A booking is in flight. */
-  booking: 2,
 } as const
 
 /** `resting`: a closed account of which only the units of the month and permits are kept. */

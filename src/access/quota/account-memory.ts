@@ -259,9 +259,7 @@ export class AccountMemory {
       hand = hand + 1 < end ? hand + 1 : 1
       if (!this.isOpen(hand)) continue
       this.lock(hand)
-      const isBooked =
-        this.float(hand, ACCOUNT.spent) === this.float(hand, ACCOUNT.booked) &&
-        (this.int(hand, FIELD.flags) & FLAG.booking) === 0
+      const isBooked = this.float(hand, ACCOUNT.spent) === this.float(hand, ACCOUNT.booked)
       const isClosed = this.isOpen(hand) && (isBooked || tried >= end)
       if (isClosed) this.#close(hand)
       this.unlock(hand)

@@ -1,4 +1,4 @@
-import { ACCOUNT, BUCKET, FIELD, FLAG } from './account-layout.ts'
+import { ACCOUNT, BUCKET } from './account-layout.ts'
 import type { AccountMemory } from './account-memory.ts'
 import type { Calendar } from './calendar.ts'
 
@@ -61,7 +61,6 @@ export function unbooked(memory: AccountMemory, bucket: number): number {
 
 /** Whether the account carries no information: everything is booked and all buckets are full. */
 export function isIdle(memory: AccountMemory, account: number, nowMs: number): boolean {
-  if ((memory.int(account, FIELD.flags) & FLAG.booking) !== 0) return false
   for (const bucket of memory.bucketsOf(account)) {
     refill(memory, account, bucket, nowMs)
     if (memory.float(bucket, BUCKET.level) < capacityOf(memory, account, bucket)) return false

@@ -187,20 +187,24 @@ export class Account implements QuotaAccount {
     for (const cell of memory.bucketsOf(account)) {
       const at = this.#terms.buckets.findIndex(({ key }) => memory.isNamed(cell, key))
       const terms = this.#terms.buckets[at]
-      const full = capacityOf(memory, account, cell)
-      const level = memory.float(cell, BUCKET.level)
-      if (terms === undefined) {
-        memory.setFloat(cell, BUCKET.level, full)
-        continue
+      if (terms === undefined) memory.setFloat(cell, BUCKET.level, capacityOf(memory, account, cell))
+      else {
+        this.#cells[at] = cell
+        this.#changeBucket(cell, terms)
       }
-      this.#cells[at] = cell
-      const parts = terms.partsPerUnit / memory.float(cell, BUCKET.partsPerUnit)
-      this.#setBucket(cell, terms)
-      memory.setFloat(cell, BUCKET.spent, memory.float(cell, BUCKET.spent) * parts)
-      memory.setFloat(cell, BUCKET.booked, memory.float(cell, BUCKET.booked) * parts)
-      const capacity = capacityOf(memory, account, cell)
-      memory.setFloat(cell, BUCKET.level, level >= full ? capacity : Math.min(capacity, Math.floor(level * parts)))
     }
+  }
+
+  #changeBucket(cell: number, terms: BucketTerms): void {
+    const memory = this.#memory
+    const full = capacityOf(memory, this.#cell, cell)
+    const level = memory.float(cell, BUCKET.level)
+    const parts = terms.partsPerUnit / memory.float(cell, BUCKET.partsPerUnit)
+    this.#setBucket(cell, terms)
+    memory.setFloat(cell, BUCKET.spent, memory.float(cell, BUCKET.spent) * parts)
+    memory.setFloat(cell, BUCKET.booked, memory.float(cell, BUCKET.booked) * parts)
+    const capacity = capacityOf(memory, this.#cell, cell)
+    memory.setFloat(cell, BUCKET.level, level >= full ? capacity : Math.min(capacity, Math.floor(level * parts)))
   }
 
   /** Finds or adds a bucket for each draw that has none. The account may be closed meanwhile, so the caller checks again. */
@@ -213,6 +217,11 @@ export class Account implements QuotaAccount {
         const terms = this.#terms.buckets[bucket] as BucketTerms
         const known = memory.findBucket(this.#cell, terms.key)
         this.#cells[bucket] = known === 0 ? this.#addBucket(spare.pop() as number, terms, nowMs) : known
+        // A thread that does not know the newest limits yet may have added it.
+        if (known !== 0 && memory.int(known, FIELD.flags) < this.#context.configuration()) {
+          refill(memory, this.#cell, known, nowMs)
+          this.#changeBucket(known, terms)
+        }
       }
     }
     memory.unlock(this.#cell)
@@ -232,6 +241,7 @@ export class Account implements QuotaAccount {
 
   #setBucket(cell: number, terms: BucketTerms): void {
     const memory = this.#memory
+    memory.setInt(cell, FIELD.flags, this.#context.configuration())
     memory.setFloat(cell, BUCKET.capacity, terms.capacityParts)
     memory.setFloat(cell, BUCKET.partsPerUnit, terms.partsPerUnit)
     memory.setFloat(cell, BUCKET.partsPerMs, terms.partsPerMs)

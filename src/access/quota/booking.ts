@@ -16,7 +16,7 @@ type BookingContext = { readonly memory: AccountMemory; readonly calendar: Calen
 
 /**
  * The booking to send now for an account; undefined where it is closed. After a time on its local share, what the local bucket has refilled since is
- * waived. The account stays open until the booking is applied or given up.
+ * waived. A reply for an account that was closed meanwhile is ignored.
  */
 export function takeBooking({ memory, calendar }: BookingContext, account: number, monotonicMs: number) {
   calendar.update(monotonicMs)
@@ -30,7 +30,6 @@ function readBooking(memory: AccountMemory, calendar: Calendar, account: number,
   rollMonth(memory, account, calendar)
   refillAll(memory, account, nowMs)
   const flags = memory.int(account, FIELD.flags)
-  memory.setInt(account, FIELD.flags, flags | FLAG.booking)
   const spent = memory.float(account, ACCOUNT.spent)
   const booked = memory.float(account, ACCOUNT.booked)
   const usedKnown = Math.max(0, memory.float(account, ACCOUNT.used) - (spent - booked))
@@ -92,14 +91,6 @@ export function applyBooked(
       memory.setFloat(cell, BUCKET.level, level - unbooked(memory, cell))
     }
   }
-  memory.unlock(account)
-}
-
-/** The reply to a booking did not arrive: everything stays unbooked. */
-export function giveUpBooking(memory: AccountMemory, account: number, { generation }: SentBooking): void {
-  memory.lock(account)
-  if (memory.int(account, FIELD.generation) === generation)
-    memory.setInt(account, FIELD.flags, memory.int(account, FIELD.flags) & ~FLAG.booking)
   memory.unlock(account)
 }
 

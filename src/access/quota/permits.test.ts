@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Limits } from '../../contract/limits.ts'
+import { createManualClock } from '../../core/clock.ts'
 import { BUILT_IN_PLANS } from '../plan.ts'
+import { createAccountMemory } from './account-layout.ts'
+import { AccountMemory } from './account-memory.ts'
+import { Calendar } from './calendar.ts'
+import { createLedger } from './ledger.ts'
 import { createPermits } from './permits.ts'
 
 const limits: Limits = { ...BUILT_IN_PLANS.starter, wsConnections: 2, grpcStreams: 0, wsSubscriptions: null }
@@ -22,6 +27,19 @@ describe('permits', () => {
     assert.equal(permits.taken('sub_a').wsConnections, 1)
     assert.equal(permits.acquire('sub_a', 'wsConnections', limits).ok, true)
     assert.equal(permits.acquire('sub_a', 'wsConnections', limits).ok, false)
+  })
+
+  test('a sweep of the accounts keeps those with permits', () => {
+    const memory = new AccountMemory(createAccountMemory({ accountsMax: 4, threads: 1 }), 0)
+    const permits = createPermits(memory)
+    const ledger = createLedger({ memory, calendar: new Calendar(createManualClock()) })
+    const permit = permits.acquire('sub_a', 'wsConnections', limits)
+    assert.ok(permit.ok)
+    ledger.sweep(0)
+    assert.equal(permits.taken('sub_a').wsConnections, 1)
+    permit.release()
+    ledger.sweep(0)
+    assert.equal(memory.find('sub_a'), 0)
   })
 
   test('subscriptions and kinds of permit are independent', () => {

@@ -4,7 +4,7 @@ import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { AccessMetrics } from '../metrics.ts'
 import { createAccountMemory, MARK } from './account-layout.ts'
 import { AccountMemory } from './account-memory.ts'
-import { applyBooked, giveUpBooking, goLocal, takeBooking } from './booking.ts'
+import { applyBooked, goLocal, takeBooking } from './booking.ts'
 import type { Calendar } from './calendar.ts'
 import { ACCOUNTS_MAX, createLedger, type Ledger } from './ledger.ts'
 import { BOOK_SCRIPT, bookingArgs, LIVE_SCRIPT, parseBooked } from './redis-script.ts'
@@ -121,7 +121,6 @@ export async function startSharedLedger(options: SharedLedgerOptions, deps: Shar
     const booked = outcome.ok ? parseBooked(outcome.reply, sent.booking.buckets.length) : undefined
     if (booked === undefined) {
       metrics.sharedSyncs.failed.inc()
-      giveUpBooking(memory, account, sent)
       memory.mark(MARK.unbooked, account)
       // `busy` means too many commands in flight, not an unreachable server.
       if (outcome.ok || outcome.reason !== 'busy') setState(false, outcome.ok ? 'unexpected reply' : outcome.message)

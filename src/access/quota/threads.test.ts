@@ -53,14 +53,15 @@ describe('threads that share the accounts of a process', () => {
       for (const id of IDS) {
         const books = model.get(id)
         assert.ok(books !== undefined)
-        // Adopts the limits first, so that the order of the threads does not matter.
-        const view = createLedger({
+        // Adopts the limits and adds the bucket first, so that the order of the threads does not matter.
+        const account = createLedger({
           memory: accounts,
           calendar: new Calendar(clock),
           configuration: () => configuration,
-        })
-          .open(id, sizes, clock.monotonicMs())
-          .view(sizes, clock.monotonicMs())
+        }).open(id, sizes, clock.monotonicMs())
+        const call = sizes.callOf('getSlot')
+        if (account.charge(sizes, call, clock.monotonicMs()).ok) account.refund(sizes, call, clock.monotonicMs())
+        const view = account.view(sizes, clock.monotonicMs())
         books.level = books.level >= before.capacity ? after.capacity : Math.min(after.capacity, books.level)
         assert.equal(view.buckets[0]?.remaining, Math.floor(books.level + 1e-6), `${id} before round ${round}`)
       }
@@ -108,9 +109,11 @@ describe('threads that share the accounts of a process', () => {
   test('a thread that does not know the newest limits yet does not bring the old ones back', () => {
     const memory = new AccountMemory(createAccountMemory({ accountsMax: 4, threads: 1 }), 0)
     const calendar = new Calendar(createManualClock(START))
-    const [older, newer] = [{ unitsPerSecond: 10 }, { unitsPerSecond: 100, unitsPerMonth: 2000 }].map((changes) =>
-      compileTerms(own(changes)),
-    )
+    const limits = [
+      { unitsPerSecond: 10, sendsPerSecond: 3 },
+      { unitsPerSecond: 100, unitsPerMonth: 2000, sendsPerSecond: 50 },
+    ]
+    const [older, newer] = limits.map((changes) => compileTerms(own(changes)))
     assert.ok(older !== undefined && newer !== undefined)
     const ahead = createLedger({ memory, calendar, configuration: () => 2 }).open('sub_a', newer, 0)
     const spend = (account: typeof ahead, terms: typeof newer) => account.charge(terms, terms.callOf('getSlot'), 0).ok
@@ -119,9 +122,26 @@ describe('threads that share the accounts of a process', () => {
     for (let count = 0; count < 400; count++) assert.equal(spend(behind, older), true)
     assert.equal(ahead.view(newer, 0).remaining, 200)
     assert.equal(ahead.view(newer, 0).month.used, 800)
+    // A bucket that the thread with the old limits has added gets the new ones when a thread with them uses it.
+    assert.equal(behind.charge(older, older.callOf('sendTransaction'), 0).ok, true)
+    assert.equal(ahead.charge(newer, newer.callOf('sendTransaction'), 0).ok, true)
+    const sends = (nowMs: number) =>
+      ahead.view(newer, nowMs).buckets.find(({ limit }) => limit === 'sendsPerSecond')?.remaining
+    assert.deepEqual([sends(0), sends(1000)], [28, 78], 'the level stays, the rate is the new one')
     // With the new limits it takes them over.
     const caughtUp = createLedger({ memory, calendar, configuration: () => 3 }).open('sub_a', older, 0)
     assert.equal(caughtUp.view(older, 0).remaining, 100)
+  })
+
+  test('a thread whose calendar is still in the last month does not start the new one again', () => {
+    const memory = new AccountMemory(createAccountMemory({ accountsMax: 4, threads: 1 }), 0)
+    const terms = compileTerms(own({ unitsPerSecond: null, unitsPerMonth: 10 }))
+    const [ahead, behind] = ['2026-12-01T00:00:00.100Z', '2026-11-30T23:59:59.900Z'].map((time) =>
+      createLedger({ memory, calendar: new Calendar(createManualClock(Date.parse(time))) }).open('sub_a', terms, 0),
+    )
+    for (const account of [ahead, behind, ahead, behind, ahead])
+      assert.equal(account?.charge(terms, terms.callOf('getSlot'), 0).ok, true)
+    assert.equal(ahead?.view(terms, 0).month.used, 5)
   })
 
   test('a thread that is killed leaves no lock and no permit behind, and at most its last call charged', async (t) => {
