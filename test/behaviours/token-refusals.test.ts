@@ -38,7 +38,7 @@ type Refused = {
 }
 
 const PER_RESPONSE = ['date', 'x-request-id', 'x-clickhouse-query-id', 'content-length', 'grpc-message']
-/** A test vector of the token format. */
+/** A test vector of the token format, never issued. */
 const NEVER_ISSUED = 'slc_0123456789ABCDEFGHIJKLMNOPQRSTUV4LgkA2'
 
 /** `data.reason` of the causes that are finer than the reasons. */

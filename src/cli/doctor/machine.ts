@@ -22,7 +22,7 @@ type ProcessLimits = {
   /** Begins each message: empty for this process. */
   readonly prefix: string
   readonly umask: number
-  /** Undefined where the system does not tell it. */
+  /** Undefined where the system does not report it. */
   readonly descriptors: string | undefined
 }
 

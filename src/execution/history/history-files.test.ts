@@ -106,3 +106,12 @@ describe('files of the history that are cut or damaged anywhere', () => {
     assert.equal(history.bytes, 0)
   })
 })
+
+test('starts in a row leave at most 64 files of each log', async () => {
+  using folder = makeTestFolder()
+  for (let start = 0; start < 70; start++) await fill(folder.path, start, 1)
+  for (const log of ['seconds', 'blocks']) {
+    const files = readdirSync(folder.file(log)).length
+    assert.ok(files > 1 && files <= 64, `${files} files of ${log}`)
+  }
+})

@@ -79,7 +79,7 @@ test('votes go on after a restart', async () => {
   }
 })
 
-test('samples of complete minutes tell votes from other transactions', async () => {
+test('samples of complete minutes count votes apart from other transactions', async () => {
   await using host = await startTestChain()
   const { chain, clock } = host
   using _voting = startVoting({ chain, keys: testKeys(), log: silentLogger })
