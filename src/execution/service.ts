@@ -10,7 +10,7 @@ import type { BaseDeps } from '../platform/process/base-deps.ts'
 import type { Lifecycle } from '../platform/process/lifecycle.ts'
 import { processTimeMs } from '../platform/process/worker.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
-import type { RefusalLog } from '../platform/telemetry/refusal-log.ts'
+import type { RefusalRecorder } from '../platform/telemetry/refusal-log.ts'
 import { createCrossOrigin } from './api/cross-origin.ts'
 import { startHttpEndpoint } from './api/http.ts'
 import { Views } from './api/views.ts'
@@ -67,7 +67,7 @@ export type ExecutionDeps = BaseDeps &
     readonly history: History
     /** Names of contracts by address. */
     readonly names?: ReadonlyMap<string, string> | undefined
-    readonly refusals?: RefusalLog | undefined
+    readonly refusals?: RefusalRecorder | undefined
     /** Files of the dashboard. */
     readonly page?: StaticFiles | undefined
     /** Served under `/docs`. */

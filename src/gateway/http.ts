@@ -16,7 +16,7 @@ import type { StaticFiles } from '../platform/http/server/static-file.ts'
 import type { ListenerOptions } from '../platform/net/listener.ts'
 import type { ListenerMetrics } from '../platform/net/listener-metrics.ts'
 import type { BaseDeps } from '../platform/process/base-deps.ts'
-import type { RefusalLog, RefusedRequest } from '../platform/telemetry/refusal-log.ts'
+import type { RefusalRecorder, RefusedRequest } from '../platform/telemetry/refusal-log.ts'
 import { ACCOUNT_PATHS, type AccountEndpoint, type AccountEndpoints } from './account/endpoints.ts'
 import { createAddressBudget } from './address-limit.ts'
 import type { AuthTarpit } from './auth-tarpit.ts'
@@ -41,7 +41,7 @@ export type RpcServerDeps = BaseDeps &
     readonly docsUrl: DocsUrl
     /** The public address of the WebSocket server, for clients that connect to this one instead. */
     readonly wsUrl?: string | undefined
-    readonly refusals?: RefusalLog | undefined
+    readonly refusals?: RefusalRecorder | undefined
   }
 
 /** Browsers of any origin may call, as with a node. Nothing authenticates by cookie, so credentials are never allowed. */

@@ -3,7 +3,16 @@ import { listenerOption } from '../contract/listener-option.ts'
 import { integer, section } from '../contract/option-fields.ts'
 import { publicUrlOption } from '../contract/public-url.ts'
 
+/** More threads than any machine has use for. */
+const WORKERS_MAX = 256
+
 export const bundleOptions = z.strictObject({
+  workers: z
+    .union([z.literal('auto'), integer(1, WORKERS_MAX)])
+    .default('auto')
+    .describe(
+      'Threads that serve JSON-RPC, WebSocket and gRPC on the same ports: a number, or auto for the cores of the machine less those that the other services need; 1 on a machine of two cores.',
+    ),
   rpc: section('JSON-RPC over HTTP: token in x-token, Authorization, x-api-key, or the query as api-key or api_key.', {
     ...listenerOption('127.0.0.1:8899'),
     ...publicUrlOption('http'),

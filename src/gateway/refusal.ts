@@ -6,7 +6,7 @@ import type { NoPermit } from '../access/quota/permits.ts'
 import { ERRORS, type ErrorContext } from '../contract/errors.ts'
 import { LIMIT_LABELS } from '../contract/limits.ts'
 import type { HeldBytesLimit } from '../platform/http/response-budget.ts'
-import type { RefusalLog } from '../platform/telemetry/refusal-log.ts'
+import type { RefusalRecorder } from '../platform/telemetry/refusal-log.ts'
 import type { UpstreamFailure } from '../upstreams/http-call.ts'
 
 /** A refusal, independent of the protocol that carries it. A refused call is neither forwarded nor charged. */
@@ -27,7 +27,7 @@ export type RefusableRequest = ErrorContext & {
 
 /** Records refusals of one interface under the id of their request; of one subscription where it is known. */
 export function recordRefusals(
-  refusals: Pick<RefusalLog, 'note'> | undefined,
+  refusals: Pick<RefusalRecorder, 'note'> | undefined,
   server: 'rpc' | 'ws',
   subscription?: string,
 ): RefusableRequest['onRefused'] {

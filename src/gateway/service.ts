@@ -7,8 +7,9 @@ import type { ListenerOptions } from '../platform/net/listener.ts'
 import type { ListenerMetrics } from '../platform/net/listener-metrics.ts'
 import type { BaseDeps } from '../platform/process/base-deps.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
-import type { RefusalLog } from '../platform/telemetry/refusal-log.ts'
+import type { RefusalRecorder } from '../platform/telemetry/refusal-log.ts'
 import type { Upstreams } from '../upstreams/service.ts'
+import { allConnections, type OtherConnections } from './account/all-connections.ts'
 import { logConnections } from './account/connection-notes.ts'
 import { type Connections, createConnections } from './account/connections.ts'
 import { createAccountEndpoints } from './account/endpoints.ts'
@@ -52,7 +53,9 @@ export type BundleDeps = BaseDeps & {
   /** Pages of errors; errors have no `docs_url` where it is missing. */
   readonly docsUrl?: DocsUrl | undefined
   /** Records refused requests under their id. */
-  readonly refusals?: RefusalLog | undefined
+  readonly refusals?: RefusalRecorder | undefined
+  /** Of the other gateway threads; this thread is the only one where it is missing. */
+  readonly otherConnections?: OtherConnections | undefined
 }
 
 const MIB = 2 ** 20
@@ -137,7 +140,7 @@ export async function startBundle(listeners: BundleListeners, deps: BundleDeps):
         meter: metrics.rpc,
         account: createAccountEndpoints({
           access,
-          connections,
+          connections: allConnections(connections, deps.otherConnections),
           meter: metrics.rpc,
           clock,
           wsUrl,

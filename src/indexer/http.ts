@@ -15,7 +15,7 @@ import { type HttpServer, readBody, startHttpServer } from '../platform/http/ser
 import type { ListenerOptions } from '../platform/net/listener.ts'
 import type { ListenerMetrics } from '../platform/net/listener-metrics.ts'
 import type { BaseDeps } from '../platform/process/base-deps.ts'
-import type { RefusalLog } from '../platform/telemetry/refusal-log.ts'
+import type { RefusalRecorder } from '../platform/telemetry/refusal-log.ts'
 import type { ClickHouseProxy } from './clickhouse/proxy.ts'
 import type { IndexerMetrics, QueryOutcome } from './metrics.ts'
 import { catalogueResult } from './query/catalogue.ts'
@@ -44,7 +44,7 @@ export type IndexerServerDeps = BaseDeps &
     /** Newest slot up to which the tables are complete, for the header of a response that ClickHouse makes. */
     coverageSlot(): number
     readonly metrics: IndexerMetrics
-    readonly refusals?: RefusalLog | undefined
+    readonly refusals?: RefusalRecorder | undefined
   }
 
 /** As ClickHouse's max_query_size; counted after decompression. */

@@ -5,7 +5,7 @@ import type { ListenerMetrics } from '../platform/net/listener-metrics.ts'
 import type { BaseDeps } from '../platform/process/base-deps.ts'
 import type { Lifecycle } from '../platform/process/lifecycle.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
-import type { RefusalLog } from '../platform/telemetry/refusal-log.ts'
+import type { RefusalRecorder } from '../platform/telemetry/refusal-log.ts'
 import type { Upstream } from '../upstreams/started-pool.ts'
 import { type ClickHouseAccountsSource, openClickHouseAccounts } from './clickhouse/accounts.ts'
 import { createClickHouseProxy } from './clickhouse/proxy.ts'
@@ -29,7 +29,7 @@ export type IndexerDeps = BaseDeps & {
   readonly listenerMetrics: ListenerMetrics
   /** Notified when writing stops. */
   readonly lifecycle?: Pick<Lifecycle, 'degraded' | 'recovered'>
-  readonly refusals?: RefusalLog | undefined
+  readonly refusals?: RefusalRecorder | undefined
 }
 
 /** How often it is checked whether blocks are written. */

@@ -1,10 +1,10 @@
+import type { PermitCounts } from '../access/quota/permits.ts'
 import type { Lifecycle, LifecycleOptions } from '../platform/process/lifecycle.ts'
 import { followDedicatedNodes } from './compose/access/dedicated-nodes.ts'
 import { demoCard } from './compose/access/demo.ts'
 import { notifyChanges } from './compose/access/notify-changes.ts'
 import { openAccess } from './compose/access/open-access.ts'
 import { EXECUTION_OFF, executionSource, servedParts, servesExecution } from './compose/config/config.ts'
-import { LISTENERS } from './compose/config/listener.ts'
 import { type Reload, reloadFrom } from './compose/config/reload.ts'
 import type { Settings } from './compose/config/settings.ts'
 import type { ReloadingDeps } from './compose/process/deps.ts'
@@ -13,14 +13,15 @@ import { openMemoryGuard } from './compose/process/memory.ts'
 import { openProcess } from './compose/process/open-process.ts'
 import { openOperator } from './compose/process/operator.ts'
 import { chainAddresses, isChainEmbedded, nodesOf, openEmbeddedChain } from './compose/services/embedded-chain.ts'
-import { openExecution } from './compose/services/execution.ts'
-import { gatewayMethods, openGateway } from './compose/services/gateway.ts'
-import { indexerMethods, openIndexer } from './compose/services/indexer.ts'
+import { openGatewayThreads } from './compose/services/gateway-threads.ts'
+import { indexerMethods } from './compose/services/indexer.ts'
 import { createLeaderSchedule } from './compose/services/leader-schedule.ts'
-import { openSender, senderMethods } from './compose/services/sender.ts'
+import { type SenderDetails, senderMethods } from './compose/services/sender.ts'
 import { openShreds, shredsMethods } from './compose/services/shreds.ts'
-import { superviseExecution } from './compose/services/supervise-execution.ts'
-import { openUpstreams, reloadNodes } from './compose/services/upstreams.ts'
+import { openUpstreams, reloadNodes, upstreamsOfThreads } from './compose/services/upstreams.ts'
+import { methodsOf } from './compose/threads/service-thread.ts'
+import { openServiceThread, threadPlanOf } from './compose/threads/service-threads.ts'
+import { createThreads } from './compose/threads/threads.ts'
 
 export type AllDeps = ReloadingDeps & {
   /** Prints the handover card of the demo subscription, or at a later start where the services are. */
@@ -41,7 +42,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   }
 
   const context = opening.use(
-    await openProcess(settings, deps, { parts: servedParts(config), listeners: LISTENERS, drain: drainOf(settings) }),
+    await openProcess(settings, deps, { parts: servedParts(config), listeners: ['metrics'], drain: drainOf(settings) }),
   )
   const { log, clock, lifecycle } = context
   const memory = opening.use(await openMemoryGuard(config, context))
@@ -51,28 +52,29 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   const leaders = createLeaderSchedule()
   const shreds = await openIf(config.shreds.enabled, () => openShreds(settings, { ...context, store, access, leaders }))
   const chain = await openIf(isChainEmbedded(config), () => openEmbeddedChain(config, context, shreds?.address))
-  const upstreams = opening.use(await openUpstreams(settings, context, nodesOf(config, chain)))
+  const nodes = nodesOf(config, chain)
+  const upstreams = opening.use(await openUpstreams(settings, context, nodes))
   opening.use(await followDedicatedNodes(access, upstreams))
   opening.use(await notifyChanges(store, access, log.child({ part: 'access' })))
   if (shreds !== undefined)
     opening.use(leaders.follow(upstreams.of(undefined), { clock, log: log.child({ part: 'shreds' }) }))
 
   deps.starting?.throwIfAborted()
-  const bundle = opening.use(await openGateway(settings, { ...context, access, upstreams, memory }))
-  const sender = await openIf(config.sender.enabled, () => openSender(settings, { ...context, upstreams, memory }))
-  const ring = await openIf(servesExecution(config), () => openExecution(settings, { ...context, access, memory }))
-  const isExecutionOff = config.execution.enabled && ring === undefined
+  const plan = threadPlanOf(config)
+  const threads = createThreads(settings, plan, { ...context, nodes: { ...config.upstreams, nodes } })
+  const gateway = opening.use(await openGatewayThreads(settings, threads))
+  const sender = await openIf(config.sender.enabled, () => openServiceThread('sender', threads))
+  const execution = await openIf(servesExecution(config), () => openServiceThread('execution', threads))
+  const isExecutionOff = config.execution.enabled && execution === undefined
   if (isExecutionOff) log.warn({ part: 'execution', reason: EXECUTION_OFF }, 'the execution service is off')
-  const execution = ring && opening.use(await superviseExecution({ ...context, start: ring.start }))
-  const indexer = await openIf(config.indexer.enabled, () =>
-    openIndexer(settings, { ...context, access, upstreams, memory }),
-  )
+  const indexer = await openIf(config.indexer.enabled, () => openServiceThread('indexer', threads))
 
   const reload = reloadFrom(settings, {
     log,
     readSettings: deps.readSettings,
     setPlans: access.setPlans,
-    setNodes: reloadNodes(config, upstreams, chain),
+    setNodes: reloadNodes(config, upstreams, chain, threads),
+    setLogLevel: threads.setLogLevel,
   })
   const operator = opening.use(
     await openOperator(settings, {
@@ -80,31 +82,32 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
       addresses: {
         shreds: shreds?.address,
         ...chainAddresses(chain),
-        rpc: bundle.rpc,
-        ws: bundle.ws,
-        grpc: bundle.grpc,
-        sender: sender?.address,
-        execution: execution?.address,
-        indexer: indexer?.address,
+        rpc: gateway.rpc,
+        ws: gateway.ws,
+        grpc: gateway.grpc,
+        ...sender?.addresses,
+        ...execution?.addresses,
+        ...indexer?.addresses,
       },
       notes: executionSource(config) === 'simulated' ? { execution: 'simulated data' } : {},
       off: isExecutionOff ? { execution: EXECUTION_OFF } : {},
       customers,
-      upstreams,
-      tipAccounts: sender?.tipAccounts,
-      connectionsOf: (id) => bundle.connections.of(id).length,
+      upstreams: upstreamsOfThreads(upstreams, threads),
+      tipAccounts: (sender?.details as SenderDetails | undefined)?.tipAccounts,
+      connectionsOf: (id) => openConnections(access.permits.taken(id)),
+      onDocuments: threads.publishDocuments,
       methods: {
         reload,
-        ...gatewayMethods(bundle),
+        ...gateway.methods,
         ...shredsMethods(shreds),
-        ...senderMethods(sender),
-        ...indexerMethods(indexer),
+        ...methodsOf(sender, senderMethods(undefined)),
+        ...methodsOf(indexer, indexerMethods(undefined)),
       },
     }),
   )
   if (options.demo) deps.showCard(await demoCard(settings, context, { customers, endpoints: operator.endpoints }))
 
-  const drains = { bundle, sender, execution, indexer }
+  const drains = { bundle: gateway, sender, execution, indexer }
   finishStart(context, { operator, drains, opened: opening.move(), store: store.name })
   return { lifecycle, reload }
 }
@@ -113,4 +116,8 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
 function drainOf({ config: { drain }, loaded }: Settings): LifecycleOptions {
   const isTrial = loaded.file === undefined && loaded.originOf(['drain', 'lameDuckMs']).from === 'default'
   return isTrial ? { ...drain, lameDuckMs: 0 } : drain
+}
+
+function openConnections({ wsConnections, grpcStreams }: PermitCounts): number {
+  return wsConnections + grpcStreams
 }

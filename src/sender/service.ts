@@ -9,7 +9,7 @@ import type { ListenerMetrics } from '../platform/net/listener-metrics.ts'
 import type { BaseDeps } from '../platform/process/base-deps.ts'
 import type { Lifecycle } from '../platform/process/lifecycle.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
-import type { RefusalLog } from '../platform/telemetry/refusal-log.ts'
+import type { RefusalRecorder } from '../platform/telemetry/refusal-log.ts'
 import type { Upstream } from '../upstreams/started-pool.ts'
 import { createAccept } from './accept/accept.ts'
 import { createAccountChecks } from './accept/account-checks.ts'
@@ -52,7 +52,7 @@ export type SenderDeps = BaseDeps & {
   readonly listenerMetrics: ListenerMetrics
   /** Pages of errors; errors have no `docs_url` where it is missing. */
   readonly docsUrl?: DocsUrl | undefined
-  readonly refusals?: RefusalLog | undefined
+  readonly refusals?: RefusalRecorder | undefined
 }
 
 export type Sender = AsyncDisposable & {

@@ -17,7 +17,7 @@ import type { ListenerOptions } from '../../platform/net/listener.ts'
 import type { ListenerMetrics } from '../../platform/net/listener-metrics.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import { type MetricsFormat, negotiateFormat } from '../../platform/telemetry/metrics-registry.ts'
-import type { RefusalLog } from '../../platform/telemetry/refusal-log.ts'
+import type { RefusalRecorder } from '../../platform/telemetry/refusal-log.ts'
 import type { HistoryDocument } from '../history/document.ts'
 import { LimitFailure, type LimitName, RpcFailure, workLimitReached } from '../rpc/failure.ts'
 import { type RpcPost, retryAfter } from '../rpc/post.ts'
@@ -51,7 +51,7 @@ export type HttpServerDeps = Policy &
     readonly documents: StaticFiles | undefined
     readonly isSimulated: boolean
     readonly metricsText: (format: MetricsFormat) => Promise<{ text: string; type: string }>
-    readonly refusals?: RefusalLog | undefined
+    readonly refusals?: RefusalRecorder | undefined
     readonly onUpgrade: Parameters<typeof startHttpServer>[1]['onUpgrade']
   }
 

@@ -7,7 +7,7 @@ import type { Random } from '../../core/random.ts'
 import { sendRaw } from '../../platform/http/server/reply.ts'
 import { requestIdOf } from '../../platform/http/server/request-id.ts'
 import { createConnectionCaps } from '../../platform/net/connection-caps.ts'
-import type { RefusalLog } from '../../platform/telemetry/refusal-log.ts'
+import type { RefusalRecorder } from '../../platform/telemetry/refusal-log.ts'
 import type { WsConnection } from '../../platform/ws/connection.ts'
 import { createWsServer, type WsRefusal } from '../../platform/ws/server.ts'
 import { authenticate, type Policy, UNAUTHORIZED_HEADERS, unauthorizedBody } from '../api/authorize.ts'
@@ -39,7 +39,7 @@ export type WsServerDeps = Policy & {
   readonly metrics: ExecutionMetrics
   readonly budget: WorkBudget
   readonly random: Random
-  readonly refusals?: RefusalLog | undefined
+  readonly refusals?: RefusalRecorder | undefined
 }
 
 export type WsServer = AsyncDisposable & {

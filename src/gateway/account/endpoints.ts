@@ -5,12 +5,12 @@ import { createKeyedBuckets } from '../../core/keyed-buckets.ts'
 import type { Paths } from '../../platform/http/server/path-rules.ts'
 import { CHECK_BYTES_MAX, checkGeyser } from '../geyser/check.ts'
 import type { ListenerMeter } from '../metrics.ts'
-import type { Connections } from './connections.ts'
+import type { AllConnections } from './all-connections.ts'
 import { whoami } from './whoami.ts'
 
 export type AccountEndpointsDeps = {
   readonly access: Access
-  readonly connections: Connections
+  readonly connections: AllConnections
   readonly meter: Pick<ListenerMeter, 'refused'>
   readonly clock: Clock
   /** The public address of the WebSocket server; sent with a ticket. */
@@ -51,8 +51,8 @@ export function createAccountEndpoints(deps: AccountEndpointsDeps): AccountEndpo
       '/v1/whoami',
       {
         takesBody: false,
-        respond(caller) {
-          const own = connections.of(caller.subscription.id)
+        async respond(caller) {
+          const own = await connections.of(caller.subscription.id)
           const shown = { connections: own.slice(0, CONNECTIONS_SHOWN_MAX) }
           return { status: 200, body: { ...whoami(access, caller, clock.nowMs()), ...shown } }
         },
@@ -62,8 +62,8 @@ export function createAccountEndpoints(deps: AccountEndpointsDeps): AccountEndpo
       '/v1/connections',
       {
         takesBody: false,
-        respond(caller) {
-          const own = connections.of(caller.subscription.id)
+        async respond(caller) {
+          const own = await connections.of(caller.subscription.id)
           return { status: 200, body: { total: own.length, connections: own.slice(0, CONNECTIONS_LISTED_MAX) } }
         },
       },
@@ -93,8 +93,8 @@ export function createAccountEndpoints(deps: AccountEndpointsDeps): AccountEndpo
   function closeEndpoint(id: string): AccountEndpoint {
     return {
       takesBody: false,
-      respond(caller, { requestId }) {
-        if (connections.close(caller.subscription.id, id)) return { status: 200, body: { id, closed: true } }
+      async respond(caller, { requestId }) {
+        if (await connections.close(caller.subscription.id, id)) return { status: 200, body: { id, closed: true } }
         const message = 'no open connection of this subscription has this id; GET /v1/connections lists them'
         return { status: 404, body: { error: 'not-found', message, request_id: requestId } }
       },

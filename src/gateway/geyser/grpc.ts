@@ -6,7 +6,7 @@ import { startGrpcServer } from '../../platform/grpc/server.ts'
 import { GrpcCode, type GrpcStatus } from '../../platform/grpc/status.ts'
 import type { ListenerOptions } from '../../platform/net/listener.ts'
 import type { ListenerMetrics } from '../../platform/net/listener-metrics.ts'
-import type { RefusalLog } from '../../platform/telemetry/refusal-log.ts'
+import type { RefusalRecorder } from '../../platform/telemetry/refusal-log.ts'
 import type { AuthTarpit } from '../auth-tarpit.ts'
 import { refuseToken } from '../refusal.ts'
 import { createGrpcHealth, type GrpcHealthOptions } from './health.ts'
@@ -24,7 +24,7 @@ export type GrpcServerDeps = GeyserDeps &
   ListenerMetrics & {
     readonly tarpit: AuthTarpit
     readonly random?: Random
-    readonly refusals?: RefusalLog | undefined
+    readonly refusals?: RefusalRecorder | undefined
   }
 
 export type GrpcServer = AsyncDisposable & {

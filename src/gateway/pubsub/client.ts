@@ -5,7 +5,7 @@ import type { NodeUser } from '../../contract/products.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { ResponseBudget } from '../../platform/http/response-budget.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
-import type { RefusalLog } from '../../platform/telemetry/refusal-log.ts'
+import type { RefusalRecorder } from '../../platform/telemetry/refusal-log.ts'
 import { WsCloseCode, type WsConnection } from '../../platform/ws/connection.ts'
 import { type RpcCall, writeResult } from '../../solana/json/json-rpc.ts'
 import { whoami } from '../account/whoami.ts'
@@ -32,7 +32,7 @@ export type WsClientDeps = {
   readonly meter: Pick<ListenerMeter, 'request' | 'refused'>
   readonly gapsReported: { inc(): void }
   readonly docsUrl?: DocsUrl | undefined
-  readonly refusals?: RefusalLog | undefined
+  readonly refusals?: RefusalRecorder | undefined
 }
 
 export type WsHandshake = { readonly caller: Caller; readonly wantsGaps: boolean; readonly requestId: string }

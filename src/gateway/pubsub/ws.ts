@@ -16,7 +16,7 @@ import { startHttpServer } from '../../platform/http/server/server.ts'
 import type { ListenerOptions } from '../../platform/net/listener.ts'
 import type { ListenerMetrics } from '../../platform/net/listener-metrics.ts'
 import type { BaseDeps } from '../../platform/process/base-deps.ts'
-import type { RefusalLog } from '../../platform/telemetry/refusal-log.ts'
+import type { RefusalRecorder } from '../../platform/telemetry/refusal-log.ts'
 import { WsCloseCode } from '../../platform/ws/connection.ts'
 import { createWsServer, type WsRefusal } from '../../platform/ws/server.ts'
 import type { Upstreams } from '../../upstreams/service.ts'
@@ -57,7 +57,7 @@ export type WsServerDeps = BaseDeps &
     readonly tarpit: AuthTarpit
     readonly metrics: Pick<BundleMetrics, 'ws' | 'gapsReported'>
     readonly docsUrl?: DocsUrl | undefined
-    readonly refusals?: RefusalLog | undefined
+    readonly refusals?: RefusalRecorder | undefined
   }
 
 export type WsServer = AsyncDisposable & {

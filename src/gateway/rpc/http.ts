@@ -9,7 +9,7 @@ import { isJsonRequest, JSON_REQUIRED, splitTarget } from '../../platform/http/r
 import type { ResponseBudget } from '../../platform/http/response-budget.ts'
 import type { HttpResponse, PostHandler, PostHead, Responder } from '../../platform/http/server/post.ts'
 import { givenRequestId } from '../../platform/http/server/request-id.ts'
-import type { RefusalLog } from '../../platform/telemetry/refusal-log.ts'
+import type { RefusalRecorder } from '../../platform/telemetry/refusal-log.ts'
 import type { ListenerMeter } from '../metrics.ts'
 import {
   type RefusableRequest,
@@ -31,7 +31,7 @@ export type RpcPostsDeps = {
   readonly random: Random
   readonly budget: ResponseBudget
   readonly docsUrl?: DocsUrl | undefined
-  readonly refusals?: RefusalLog | undefined
+  readonly refusals?: RefusalRecorder | undefined
 }
 
 /** JSON-RPC over POST, for both HTTP readers: authentication by the head alone, then the body, gunzipped where it is compressed. */

@@ -5,10 +5,13 @@ import type { Clock, Timer } from '../../core/clock.ts'
 /** The longest delay of Node's timers; with a longer one they fire at once. */
 const DELAY_MS_MAX = 2 ** 31 - 1
 
+/** `performance.now` counts from the start of its thread. Added to it, one scale for all threads of the process, which share times in memory. */
+const THREAD_START_MS = Number(process.hrtime.bigint()) / 1e6 - performance.now()
+
 /** The clock of the system. */
 export const systemClock: Clock = {
   nowMs: () => Date.now(),
-  monotonicMs: () => performance.now(),
+  monotonicMs: () => THREAD_START_MS + performance.now(),
   setTimer(delayMs, run) {
     const handle = setTimeout(run, within(delayMs))
     return timer(handle, () => clearTimeout(handle))

@@ -20,6 +20,10 @@ export type WorkerDeps<Out> = {
   readonly onDeath: (error: Error) => void
   /** How long the thread may take to end once it is asked to. A thread that never yields does not see the request. */
   readonly endMs?: number
+  /** Memory for new objects. A thread that works in buffers of its own makes little garbage; by default each would keep tens of megabytes for it. */
+  readonly youngMib?: number
+  /** Memory for all other objects; a thread that needs more ends. By default as the runtime chooses. */
+  readonly oldMib?: number
 }
 
 const END_MS = 1000
@@ -31,8 +35,10 @@ export function startWorker<In, Out>(entry: URL, data: unknown, deps: WorkerDeps
   const worker = new Worker(entryUrl(entry), {
     workerData: { data, port: theirs },
     transferList: [theirs],
-    // The threads work in buffers of their own and make little garbage; by default each would keep tens of megabytes for it.
-    resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MIB },
+    resourceLimits: {
+      maxYoungGenerationSizeMb: deps.youngMib ?? YOUNG_MIB,
+      ...(deps.oldMib === undefined ? {} : { maxOldGenerationSizeMb: deps.oldMib }),
+    },
   })
   let isEnding = false
   let failure: Error | undefined

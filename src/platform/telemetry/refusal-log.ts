@@ -16,9 +16,11 @@ export type RefusedRequest = {
   readonly status?: number | undefined
 }
 
+/** Where a service records the requests it refuses. */
+export type RefusalRecorder = { note(refused: RefusedRequest): void }
+
 /** The last refused requests in memory, so that `logs tail --request ID` finds them. The log itself has one line per second and limit. */
-export type RefusalLog = {
-  note(refused: RefusedRequest): void
+export type RefusalLog = RefusalRecorder & {
   /** Refusals with this id, as lines of the log. */
   of(requestId: string): LogSource
 }

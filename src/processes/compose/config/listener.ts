@@ -2,6 +2,11 @@ import { resolve } from 'node:path'
 import { listenAddress } from '../../../contract/listener-option.ts'
 import type { ListenerOptions } from '../../../platform/net/listener.ts'
 
+/** The same listener on another port: the one that was found free, or that the instance before had. */
+export function withPort<Option extends { readonly listen: string }>(option: Option, port: number): Option {
+  return { ...option, listen: `${option.listen.slice(0, option.listen.lastIndexOf(':'))}:${port}` }
+}
+
 /** Every TCP listener a process can have, as its metrics name it. */
 export const LISTENERS = ['metrics', 'rpc', 'ws', 'grpc', 'sender', 'execution', 'indexer'] as const
 

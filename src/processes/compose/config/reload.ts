@@ -10,6 +10,8 @@ type ReloadDeps = {
   readonly log: Logger
   readonly readSettings: () => Promise<Settings>
   readonly setPlans?: (plans: Plans) => void
+  /** Applies the log level in the threads. */
+  readonly setLogLevel?: (level: string) => void
   /** The sections that this process uses; all where it is missing. */
   readonly sections?: readonly string[]
   /** Applies the upstream nodes and reads their secrets again; undefined where the new list needs a restart. Rejects, and changes nothing, for invalid ones. */
@@ -49,6 +51,7 @@ export function reloadFrom(started: Settings, deps: ReloadDeps): Reload {
       LIVE.some((pattern) => pattern.test(key)) && (nodes !== undefined || !NODES.test(key))
     const live = differing.filter(isLive)
     deps.log.level = next.config.log.level
+    deps.setLogLevel?.(next.config.log.level)
     deps.setPlans?.(next.config.plans)
     for (const key of live) {
       const value = given.get(key)

@@ -16,8 +16,13 @@ export type Documents = {
    * Called when the addresses are known. `servers` are the addresses at which documents are served; they come from the configuration or from a loopback
    * listener, never from a request: a `Host` header would let a stranger choose where the links of an error lead.
    */
-  publish(published: Published): Promise<void>
+  publish(published: Published): Promise<Rendered>
+  /** Takes what the control plane has published, in a thread. */
+  adopt(rendered: Rendered): void
 }
+
+/** Published documents as they are posted to threads; the bytes of the files are shared memory. */
+export type Rendered = Published & { readonly files: ReadonlyMap<string, StaticFile> }
 
 export type Published = {
   readonly endpoints: Endpoints
@@ -28,23 +33,27 @@ export type Published = {
 
 /** The documents of a process: made before its servers, published when it is known where they listen. */
 export function createDocuments(): Documents {
-  let files: ReadonlyMap<string, StaticFile> = new Map()
-  let servers: Published['servers'] = {}
-  let endpoints: Endpoints = { missing: [] }
+  let current: Rendered = { endpoints: { missing: [] }, servers: {}, isServedHere: false, files: new Map() }
   return {
-    files: (path) => files.get(path),
+    files: (path) => current.files.get(path),
     docsUrlOf(server) {
       const order = server === 'execution' ? (['execution', 'rpc'] as const) : (['rpc', 'execution'] as const)
       return (code) => {
         // A loopback address is of use to clients of a loopback listener; to others it would reveal an internal port.
+        const { endpoints, servers } = current
         const isOwnLoopback = isLoopback(endpoints[server])
         const base = order.map((one) => servers[one]).find((url) => url && (isOwnLoopback || !isLoopback(url)))
         return base && `${base}/docs/errors/${Object.hasOwn(ERRORS, code) ? code : 'internal'}`
       }
     },
     async publish(published) {
-      ;({ servers, endpoints } = published)
-      if (published.isServedHere) files = await renderDocuments(published.endpoints)
+      // The links of errors are right from now on; rendering takes a moment.
+      current = { ...published, files: current.files }
+      if (published.isServedHere) current = { ...published, files: await renderDocuments(published.endpoints) }
+      return current
+    },
+    adopt(rendered) {
+      current = rendered
     },
   }
 }

@@ -41,10 +41,10 @@ export async function renderDocuments(endpoints: Endpoints): Promise<ReadonlyMap
   async function add(url: string, type: string, body: string | Uint8Array): Promise<void> {
     const gzip = type === 'application/gzip' ? undefined : await gzipBytes(Buffer.from(body))
     files.set(url, {
-      body: Buffer.from(body),
+      body: sharedBytes(Buffer.from(body)),
       type,
       etag: etagOf(body),
-      gzip: gzip !== undefined && gzip.length < body.length ? gzip : undefined,
+      gzip: gzip !== undefined && gzip.length < body.length ? sharedBytes(gzip) : undefined,
       maxAgeSeconds: MAX_AGE_SECONDS,
       headers: { 'content-security-policy': policy },
     })
@@ -113,4 +113,11 @@ function relativeUrl(from: string, to: string): string {
 
 function titleOf(text: string): string {
   return /^# (.+)$/m.exec(text)?.[1] ?? 'Documents'
+}
+
+/** A copy in shared memory, so that threads that serve the same file hold it once. */
+function sharedBytes(bytes: Uint8Array): Buffer {
+  const shared = Buffer.from(new SharedArrayBuffer(bytes.length))
+  shared.set(bytes)
+  return shared
 }

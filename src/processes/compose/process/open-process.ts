@@ -1,9 +1,8 @@
 import { startDiskWatch } from '../../../platform/files/disk-watch.ts'
 import { takeInstanceLock } from '../../../platform/files/instance-lock.ts'
-import { openStateFolder, type StateFolder } from '../../../platform/files/state-folder.ts'
-import { createListenerMetrics, type ListenerMetrics } from '../../../platform/net/listener-metrics.ts'
+import { openStateFolder } from '../../../platform/files/state-folder.ts'
+import { createListenerMetrics } from '../../../platform/net/listener-metrics.ts'
 import { createLifecycle, type Lifecycle, type LifecycleOptions } from '../../../platform/process/lifecycle.ts'
-import type { MetricsRegistry } from '../../../platform/telemetry/metrics-registry.ts'
 import { createProcessRegistry } from '../../../platform/telemetry/process-metrics.ts'
 import { createRefusalLog, type RefusalLog } from '../../../platform/telemetry/refusal-log.ts'
 import type { ConfigPart } from '../config/config.ts'
@@ -11,18 +10,16 @@ import { refuseFaults } from '../config/faults.ts'
 import type { Settings } from '../config/settings.ts'
 import { createDocuments, type Documents } from '../documents/documents.ts'
 import type { Deps } from './deps.ts'
+import type { ServiceContext } from './service-context.ts'
 import { VERSION } from './version.ts'
 
-/** What the services of one process share. `Listener` names the TCP listeners whose connections are counted. */
-export type ProcessContext<Listener extends string> = Deps & {
-  readonly state: StateFolder
-  readonly registry: MetricsRegistry
-  readonly lifecycle: Lifecycle
-  /** Refused requests of all services, for `sluice logs tail --request`. */
-  readonly refusals: RefusalLog
-  readonly listenerMetrics: (listener: Listener) => ListenerMetrics
-  readonly documents: Documents
-}
+/** What the control plane of a process has besides: the whole lifecycle, and the two ends of what services only write to or read from. */
+export type ProcessContext<Listener extends string> = Deps &
+  ServiceContext<Listener> & {
+    readonly lifecycle: Lifecycle
+    readonly refusals: RefusalLog
+    readonly documents: Documents
+  }
 
 export type ProcessOptions<Listener extends string> = {
   /** The sections of the configuration that this process uses; only these are checked. */

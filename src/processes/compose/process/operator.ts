@@ -7,12 +7,12 @@ import { printAddressPort } from '../../../platform/net/ip-range.ts'
 import { type ControlMethods, openControlSocket } from '../../../platform/process/control-socket.ts'
 import { announceProcess } from '../../../platform/process/running-processes.ts'
 import { createLogTap } from '../../../platform/telemetry/log-tap.ts'
-import type { Upstreams } from '../../../upstreams/service.ts'
 import { ENDPOINT_NAMES, type Endpoints, endpointsOf } from '../access/endpoints.ts'
 import type { AccessPart } from '../access/open-access.ts'
 import { listenerOf } from '../config/listener.ts'
 import type { Settings } from '../config/settings.ts'
-import { upstreamMethods } from '../services/upstreams.ts'
+import type { Rendered } from '../documents/documents.ts'
+import { type OperatorUpstreams, upstreamMethods } from '../services/upstreams.ts'
 import { createTopReport } from '../top/report.ts'
 import type { UsageWatch } from '../top/usage-watch.ts'
 import { logLines, parseLogRequest } from './log-lines.ts'
@@ -31,11 +31,13 @@ export type OperatorDeps = ProcessContext<'metrics'> & {
   readonly off?: Readonly<Record<string, string>>
   /** Undefined in a process without the access store. */
   readonly customers?: AccessPart
-  readonly upstreams?: Upstreams
+  readonly upstreams?: OperatorUpstreams
   /** Open connections of a subscription, in a process that counts them. */
   readonly connectionsOf?: (subscriptionId: string) => number
   /** Of the sender, in a process that runs it. */
   readonly tipAccounts?: readonly string[] | undefined
+  /** Called with the documents once they are published, to give them to threads. */
+  readonly onDocuments?: (rendered: Rendered) => void
   /** Control methods of the services in this process. */
   readonly methods?: ControlMethods
 }
@@ -146,7 +148,7 @@ function serviceOf(name: string, { host, port }: Address, note: string | undefin
 /** Publishes the documents where the addresses in them are known, and reports the services without a public address. */
 async function publishDocuments(
   { config }: Settings,
-  { documents, addresses, log }: OperatorDeps,
+  { documents, addresses, log, onDocuments }: OperatorDeps,
   endpoints: Endpoints,
 ): Promise<void> {
   for (const { name, key } of endpoints.missing) {
@@ -154,7 +156,7 @@ async function publishDocuments(
       log.warn({ service: name, key }, 'no publicUrl configured: cards, tickets and errors name no address of it')
   }
   const { rpc, execution } = addresses
-  await documents.publish({
+  const rendered = await documents.publish({
     endpoints,
     servers: {
       // A listener of another process is known only by its configured address.
@@ -163,6 +165,7 @@ async function publishDocuments(
     },
     isServedHere: rpc !== undefined || execution !== undefined,
   })
+  onDocuments?.(rendered)
 }
 
 /** `/metrics`, `/healthz` and `/readyz`, as the `metrics` section of the configuration sets them up. */

@@ -1,10 +1,8 @@
 import { join, resolve } from 'node:path'
 import { ServiceError } from '../../../core/error.ts'
 import { startRingWriterWorker } from '../../../localnet/ring/writer-in-worker.ts'
-import type { StateFolder } from '../../../platform/files/state-folder.ts'
 import { EXECUTION_OFF, executionSource } from '../config/config.ts'
-import type { Settings } from '../config/settings.ts'
-import type { Deps } from '../process/deps.ts'
+import type { ServiceContext, ServiceSettings } from '../process/service-context.ts'
 import { startEvmNode } from './evm-node.ts'
 
 /** The event ring that the execution service reads, with its writer if this process runs one. */
@@ -21,8 +19,8 @@ const REAL = { isSimulated: false, names: new Map<string, string>() }
 
 /** The ring at `execution.ring`; or one written from the traces of `execution.node`; or that of the simulated EVM chain. */
 export async function openExecutionRing(
-  { config, loaded }: Pick<Settings, 'config' | 'loaded'>,
-  { state, ...deps }: Deps & { readonly state: StateFolder },
+  { config, loaded }: ServiceSettings,
+  { state, ...deps }: ServiceContext<never>,
 ): Promise<ExecutionRing> {
   const { ring, node } = config.execution
   const folder = await state.folder('ring')

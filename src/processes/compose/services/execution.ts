@@ -11,15 +11,14 @@ import { startRingSource } from '../../../execution/source/ring-source.ts'
 import { openNumberFile } from '../../../platform/files/number.ts'
 import type { MemoryGuard } from '../../../platform/process/memory-guard.ts'
 import { listenerOf } from '../config/listener.ts'
-import type { Settings } from '../config/settings.ts'
-import type { ProcessContext } from '../process/open-process.ts'
+import type { ServiceContext, ServiceSettings } from '../process/service-context.ts'
 import { VERSION } from '../process/version.ts'
 import { openExecutionRing } from './execution-ring.ts'
 import { openPage } from './page.ts'
 
-export type ExecutionPartDeps = ProcessContext<'execution'> & {
+export type ExecutionPartDeps = ServiceContext<'execution'> & {
   readonly access: Access
-  readonly memory: MemoryGuard
+  readonly memory: Pick<MemoryGuard, 'mayOpenStream'>
 }
 
 /** What outlives a restart of the service: the ring, if this process writes it, the time of the last event, the page and the metrics. */
@@ -31,7 +30,7 @@ export type ExecutionPart = AsyncDisposable & {
 const BLOCK_BYTES_MAX = 32 * 1024 * 1024
 
 /** The execution service as its section of the configuration sets it up. */
-export async function openExecution(settings: Settings, deps: ExecutionPartDeps): Promise<ExecutionPart> {
+export async function openExecution(settings: ServiceSettings, deps: ExecutionPartDeps): Promise<ExecutionPart> {
   const { config, loaded } = settings
   const { state, access, log, clock, random, registry, lifecycle, listenerMetrics } = deps
   const {
@@ -129,7 +128,7 @@ async function historyFiles(
 /** The service runs without blocks on disk where they cannot be opened. */
 async function openArchive(
   folder: string,
-  { diskMax: blocksMax, diskBytesMax: bytesMax }: Settings['config']['execution']['blocks'],
+  { diskMax: blocksMax, diskBytesMax: bytesMax }: ServiceSettings['config']['execution']['blocks'],
   { log, clock }: Pick<ExecutionPartDeps, 'log' | 'clock'>,
 ): Promise<BlockArchive | undefined> {
   if (blocksMax === 0) return undefined

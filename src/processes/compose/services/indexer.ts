@@ -8,13 +8,12 @@ import type { ControlMethods } from '../../../platform/process/control-socket.ts
 import type { MemoryGuard } from '../../../platform/process/memory-guard.ts'
 import type { Upstreams } from '../../../upstreams/service.ts'
 import { listenerOf } from '../config/listener.ts'
-import type { Settings } from '../config/settings.ts'
-import type { ProcessContext } from '../process/open-process.ts'
+import type { ServiceContext, ServiceSettings } from '../process/service-context.ts'
 
-export type IndexerPartDeps = ProcessContext<'indexer'> & {
+export type IndexerPartDeps = ServiceContext<'indexer'> & {
   readonly access: Access
   readonly upstreams: Upstreams
-  readonly memory: MemoryGuard
+  readonly memory: Pick<MemoryGuard, 'mayAccept'>
 }
 
 export function indexerMethods(indexer: Indexer | undefined): ControlMethods {
@@ -43,7 +42,7 @@ export function indexerMethods(indexer: Indexer | undefined): ControlMethods {
 }
 
 /** The indexer as its section of the configuration sets it up. It reads from the shared nodes and keeps its data in the state folder. */
-export async function openIndexer({ config, loaded }: Settings, deps: IndexerPartDeps): Promise<Indexer> {
+export async function openIndexer({ config, loaded }: ServiceSettings, deps: IndexerPartDeps): Promise<Indexer> {
   const { listen, tls, plaintext, publicUrl, enabled: _enabled, engine, clickhouse, ...options } = config.indexer
   const { access, upstreams, log, clock, random, registry, lifecycle, listenerMetrics, env } = deps
   return startIndexer(
@@ -72,7 +71,7 @@ export async function openIndexer({ config, loaded }: Settings, deps: IndexerPar
 
 /** The ClickHouse server of the operator, with the passwords of Sluice's accounts resolved. */
 async function clickHouseOf(
-  { accounts, ...clickhouse }: NonNullable<Settings['config']['indexer']['clickhouse']>,
+  { accounts, ...clickhouse }: NonNullable<ServiceSettings['config']['indexer']['clickhouse']>,
   sources: SecretSources,
 ) {
   const read = async (reference: string): Promise<string> =>

@@ -9,14 +9,16 @@ import { TipLedger } from '../../../sender/tips/ledger.ts'
 import { openLedgerFile } from '../../../sender/tips/ledger-file.ts'
 import type { Upstreams } from '../../../upstreams/service.ts'
 import { listenerOf } from '../config/listener.ts'
-import type { Settings } from '../config/settings.ts'
-import type { ProcessContext } from '../process/open-process.ts'
+import type { ServiceContext, ServiceSettings } from '../process/service-context.ts'
 import { VERSION } from '../process/version.ts'
 import { hasTipKeys, openIdentity, openTipAccounts } from './tip-keys.ts'
 
-export type SenderPartDeps = ProcessContext<'sender'> & {
+/** What the control plane shows of the sender. */
+export type SenderDetails = Pick<Sender, 'tipAccounts'>
+
+export type SenderPartDeps = ServiceContext<'sender'> & {
   readonly upstreams: Upstreams
-  readonly memory: MemoryGuard
+  readonly memory: Pick<MemoryGuard, 'mayAccept'>
 }
 
 /** One core is reserved for the event loop; beyond this many threads the event loop is the bottleneck. */
@@ -26,7 +28,7 @@ const KEEP_TIP_KEYS =
   'tip wallets were created: they own every tip that is paid, and cannot be made again; back them up with: sluice backup FILE'
 
 /** TPU Sender as the `sender` section of the configuration sets it up, with its keys and journal in the state folder. */
-export async function openSender({ config, loaded }: Settings, deps: SenderPartDeps): Promise<Sender> {
+export async function openSender({ config, loaded }: ServiceSettings, deps: SenderPartDeps): Promise<Sender> {
   const { state, upstreams, log, clock, random, registry, lifecycle, env, listenerMetrics } = deps
   await using opening = new AsyncDisposableStack()
   const { listen, tls, plaintext, publicUrl: _publicUrl, enabled: _enabled, ...options } = config.sender

@@ -1,16 +1,19 @@
 import type { Localnet } from '../../../localnet/service.ts'
 import type { ControlMethods } from '../../../platform/process/control-socket.ts'
+import type { NodesOptions } from '../../../upstreams/node-spec.ts'
 import { startUpstreams, type Upstreams } from '../../../upstreams/service.ts'
 import type { NodeChange } from '../../../upstreams/started-pool.ts'
 import type { Config } from '../config/config.ts'
 import type { Settings } from '../config/settings.ts'
-import type { ProcessContext } from '../process/open-process.ts'
+import type { ServiceContext, ServiceSettings } from '../process/service-context.ts'
+import type { Threads } from '../threads/threads.ts'
 import { isChainEmbedded, nodesOf } from './embedded-chain.ts'
+import { mergeNodeStatus } from './node-status.ts'
 
 /** The pool of nodes that the configuration lists, or of these nodes instead. */
 export function openUpstreams(
-  { config, loaded }: Settings,
-  { log, clock, random, registry, env, lifecycle }: ProcessContext<never>,
+  { config, loaded }: ServiceSettings,
+  { log, clock, random, registry, env, lifecycle }: ServiceContext<never>,
   nodes = config.upstreams.nodes,
 ): Promise<Upstreams> {
   return startUpstreams(
@@ -24,14 +27,39 @@ export function reloadNodes(
   started: Config,
   upstreams: Upstreams,
   chain: Localnet | undefined,
+  threads: Pick<Threads, 'reloadNodes'>,
 ): (next: Settings) => Promise<NodeChange[]> | undefined {
+  // The control plane first: it rejects what cannot be used, before any thread has changed.
+  const reload = async (options: NodesOptions) => {
+    const changes = await upstreams.reload(options)
+    await threads.reloadNodes(options)
+    return changes
+  }
   return ({ config: next }) =>
     isChainEmbedded(next) === isChainEmbedded(started)
-      ? upstreams.reload({ ...next.upstreams, nodes: nodesOf(next, chain) })
+      ? reload({ ...next.upstreams, nodes: nodesOf(next, chain) })
       : undefined
 }
 
-export function upstreamMethods(upstreams: Upstreams | undefined): ControlMethods {
+/** What the operator sees of the nodes and does with them. */
+export type OperatorUpstreams = Pick<Upstreams, 'status' | 'drain' | 'undrain'>
+
+/** The nodes over all threads of the process. */
+export function upstreamsOfThreads(own: Upstreams, threads: Pick<Threads, 'nodes' | 'drainNode'>): OperatorUpstreams {
+  return {
+    status: () => mergeNodeStatus(own.status(), threads.nodes()),
+    drain(node) {
+      threads.drainNode(node, true)
+      return own.drain(node)
+    },
+    undrain(node) {
+      threads.drainNode(node, false)
+      return own.undrain(node)
+    },
+  }
+}
+
+export function upstreamMethods(upstreams: OperatorUpstreams | undefined): ControlMethods {
   return {
     upstreams: () => upstreams?.status() ?? [],
     'upstream-drain': (params) => ({ found: upstreams?.drain(nameParam(params)) ?? false }),

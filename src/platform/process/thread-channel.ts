@@ -1,0 +1,111 @@
+import type { Clock, Timer } from '../../core/clock.ts'
+import { type ErrorFields, ServiceError } from '../../core/error.ts'
+
+/** Messages of a channel, as they are posted to the other thread. */
+export type ChannelMessage =
+  | { readonly kind: 'call'; readonly id: number; readonly method: string; readonly params: unknown }
+  | { readonly kind: 'result'; readonly id: number; readonly value: unknown }
+  | { readonly kind: 'error'; readonly id: number; readonly error: PostedError }
+  | { readonly kind: 'notice'; readonly name: string; readonly value: unknown }
+
+/** An error that is posted. A `ServiceError` keeps its code, fields and fix. */
+export type PostedError = {
+  readonly code: string | undefined
+  readonly message: string
+  readonly fix: string | undefined
+  readonly fields: ErrorFields
+  readonly stack: string | undefined
+}
+
+/** What the other thread may call. */
+export type ChannelMethods = Readonly<Record<string, (params: never) => unknown>>
+/** What the other thread may notify; a notice has no reply. */
+export type ChannelListeners = Readonly<Record<string, (value: never) => void>>
+
+/** Calls and notices between two threads, in both directions. */
+export type ThreadChannel = {
+  /** Rejects with the error of the other thread, and where that does not reply in time or has ended. */
+  call(method: string, params?: unknown, timeoutMs?: number): Promise<unknown>
+  notify(name: string, value?: unknown): void
+  receive(message: ChannelMessage): void
+  /** Rejects all open calls: the other thread has ended. */
+  end(error: Error): void
+}
+
+export type ThreadChannelDeps = {
+  post(message: ChannelMessage): void
+  readonly clock: Pick<Clock, 'setTimer'>
+  readonly methods: ChannelMethods
+  readonly listeners: ChannelListeners
+}
+
+const CALL_MS = 5000
+
+type OpenCall = { resolve(value: unknown): void; reject(error: Error): void; readonly timer: Timer }
+
+export function createThreadChannel({ post, clock, methods, listeners }: ThreadChannelDeps): ThreadChannel {
+  const calls = new Map<number, OpenCall>()
+  let lastId = 0
+  let ended: Error | undefined
+
+  function settle(id: number, act: (call: OpenCall) => void): void {
+    const call = calls.get(id)
+    if (call === undefined) return
+    calls.delete(id)
+    call.timer.cancel()
+    act(call)
+  }
+
+  async function respond(id: number, method: string, params: unknown): Promise<void> {
+    try {
+      const run = methods[method]
+      if (run === undefined) throw new Error(`the thread has no method ${method}`)
+      post({ kind: 'result', id, value: await run(params as never) })
+    } catch (error) {
+      post({ kind: 'error', id, error: postedError(error) })
+    }
+  }
+
+  return {
+    call(method, params, timeoutMs = CALL_MS) {
+      if (ended !== undefined) return Promise.reject(ended)
+      const { promise, resolve, reject } = Promise.withResolvers<unknown>()
+      const id = ++lastId
+      const timer = clock.setTimer(timeoutMs, () =>
+        settle(id, (call) => call.reject(new Error(`the thread did not reply to ${method} in ${timeoutMs} ms`))),
+      )
+      calls.set(id, { resolve, reject, timer })
+      post({ kind: 'call', id, method, params })
+      return promise
+    },
+    notify: (name, value) => post({ kind: 'notice', name, value }),
+    receive(message) {
+      if (message.kind === 'notice') listeners[message.name]?.(message.value as never)
+      else if (message.kind === 'call') void respond(message.id, message.method, message.params)
+      else if (message.kind === 'result') settle(message.id, (call) => call.resolve(message.value))
+      else settle(message.id, (call) => call.reject(errorFrom(message.error)))
+    },
+    end(error) {
+      ended = error
+      for (const id of [...calls.keys()]) settle(id, (call) => call.reject(error))
+    },
+  }
+}
+
+export function postedError(error: unknown): PostedError {
+  if (error instanceof ServiceError) {
+    const { code, message, fix, fields, stack } = error
+    return { code, message, fix, fields, stack }
+  }
+  const { message, stack } = error instanceof Error ? error : new Error(String(error))
+  return { code: undefined, message, fix: undefined, fields: {}, stack }
+}
+
+export function errorFrom({ code, message, fix, fields, stack }: PostedError): Error {
+  const error =
+    code === undefined
+      ? new Error(message)
+      : new ServiceError(code, message, { fields, ...(fix === undefined ? {} : { fix }) })
+  if (stack !== undefined) error.stack = stack
+  return error
+}

@@ -1,0 +1,127 @@
+import { availableParallelism } from 'node:os'
+import type { ConnectionReport, OperatorConnectionReport } from '../../../gateway/account/connections.ts'
+import { reservePort } from '../../../platform/net/reserve-port.ts'
+import type { ControlMethods } from '../../../platform/process/control-socket.ts'
+import { type Config, servesExecution } from '../config/config.ts'
+import { listenerOf, withPort } from '../config/listener.ts'
+import type { Settings } from '../config/settings.ts'
+import type { ServiceThread } from '../threads/service-thread.ts'
+import type { Address } from '../threads/start-data.ts'
+import type { Threads } from '../threads/threads.ts'
+import { CONNECTIONS_LISTED_MAX } from './gateway.ts'
+
+/** The gateway as its control plane sees it: several threads that serve the same three ports. */
+export type GatewayThreads = AsyncDisposable & {
+  readonly rpc: Address
+  readonly ws: Address
+  readonly grpc: Address
+  readonly methods: ControlMethods
+  beginLameDuck(): void
+  drain(deadlineMs: number): Promise<void>
+}
+
+const ENTRY = new URL('../../threads/gateway.ts', import.meta.url)
+/** Cores up to which one gateway thread is enough: the other services need the rest. */
+const FEW_CORES = 2
+/** A thread that does not reply is left out of a list after this time. */
+const LIST_MS = 1000
+
+/** Threads of the gateway: `bundle.workers`, or by the cores of the machine. */
+export function gatewayThreadCount(config: Config, cores: number = availableParallelism()): number {
+  const { workers } = config.bundle
+  if (workers !== 'auto') return workers
+  if (cores <= FEW_CORES) return 1
+  const busyElsewhere = 1 + Number(config.shreds.enabled) + Number(servesExecution(config))
+  return Math.max(1, cores - busyElsewhere)
+}
+
+export const gatewayThreadNames = (count: number): string[] =>
+  Array.from({ length: count }, (_, at) => `gateway-${at + 1}`)
+
+/** Starts the gateway threads. Their ports are reserved first, so that two processes never share one by accident. */
+export async function openGatewayThreads(settings: Settings, threads: Threads): Promise<GatewayThreads> {
+  const { config, loaded } = settings
+  // Held until the threads listen.
+  await using reserving = new AsyncDisposableStack()
+  const reserve = async <Option extends Config['bundle']['rpc']>(option: Option): Promise<Option> => {
+    const { host, port } = listenerOf(option, loaded.folder)
+    return withPort(option, reserving.use(await reservePort({ host, port })).port)
+  }
+  const bundle = {
+    ...config.bundle,
+    rpc: await reserve(config.bundle.rpc),
+    ws: await reserve(config.bundle.ws),
+    grpc: await reserve(config.bundle.grpc),
+  }
+
+  const started: ServiceThread[] = []
+  const othersOf = (name: string) => started.filter((thread) => thread.name !== name && thread.isRunning)
+  await using opening = new AsyncDisposableStack()
+  const opened = await Promise.allSettled(
+    gatewayThreadNames(gatewayThreadCount(config)).map(async (name) => {
+      const thread = await threads.start({
+        name,
+        entry: ENTRY,
+        config: (current) => ({ ...current, bundle }),
+        methods: {
+          'connections-of': (subscription: string) =>
+            collect<ConnectionReport>(othersOf(name), 'connections-of', { subscription }),
+          'close-connection-of': (params: { subscription: string; id: string }) =>
+            isFound(othersOf(name), 'close-connection-of', params),
+        },
+      })
+      opening.use(thread)
+      started.push(thread)
+    }),
+  )
+  for (const result of opened) if (result.status === 'rejected') throw result.reason
+  const addressOf = (name: 'rpc' | 'ws' | 'grpc') => started[0]?.addresses[name] as Address
+  const all = opening.move()
+  return {
+    rpc: addressOf('rpc'),
+    ws: addressOf('ws'),
+    grpc: addressOf('grpc'),
+    methods: {
+      connections: async () => mergeConnections(await gather<ConnectionList>(started, 'connections', undefined)),
+      'connection-close': async (params) => ({
+        found: (await gather<{ found: boolean }>(started, 'connection-close', params)).some(({ found }) => found),
+      }),
+    },
+    beginLameDuck() {
+      for (const thread of started) thread.beginLameDuck()
+    },
+    async drain(deadlineMs) {
+      await Promise.all(started.map((thread) => thread.drain(deadlineMs)))
+    },
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
+  }
+}
+
+type ConnectionList = { readonly total: number; readonly connections: readonly OperatorConnectionReport[] }
+
+/** The oldest first, and the total. */
+function mergeConnections(lists: readonly ConnectionList[]): ConnectionList {
+  const connections = lists.flatMap((list) => list.connections)
+  return {
+    total: lists.reduce((sum, { total }) => sum + total, 0),
+    connections: connections.sort((a, b) => (a.since < b.since ? -1 : 1)).slice(0, CONNECTIONS_LISTED_MAX),
+  }
+}
+
+/** The results of the threads that reply. One that is being restarted has no connections. */
+async function gather<Result>(threads: readonly ServiceThread[], method: string, params: unknown): Promise<Result[]> {
+  const results = await Promise.allSettled(
+    threads
+      .filter(({ isRunning }) => isRunning)
+      .map((thread) => thread.call('control', { method, params }, LIST_MS) as Promise<Result>),
+  )
+  return results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
+}
+
+async function collect<Item>(threads: readonly ServiceThread[], method: string, params: unknown): Promise<Item[]> {
+  return (await gather<Item[]>(threads, method, params)).flat()
+}
+
+async function isFound(threads: readonly ServiceThread[], method: string, params: unknown): Promise<boolean> {
+  return (await gather<boolean>(threads, method, params)).includes(true)
+}

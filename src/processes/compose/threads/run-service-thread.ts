@@ -1,0 +1,128 @@
+import type { Access } from '../../../access/service.ts'
+import { openStateFolder } from '../../../platform/files/state-folder.ts'
+import { createListenerMetrics } from '../../../platform/net/listener-metrics.ts'
+import { systemClock } from '../../../platform/process/clock.ts'
+import type { ControlMethods } from '../../../platform/process/control-socket.ts'
+import type { MemoryGuard } from '../../../platform/process/memory-guard.ts'
+import { secureRandom } from '../../../platform/process/random.ts'
+import {
+  type ChannelListeners,
+  type ChannelMessage,
+  type ChannelMethods,
+  createThreadChannel,
+  postedError,
+  type ThreadChannel,
+} from '../../../platform/process/thread-channel.ts'
+import { openWorkerPort } from '../../../platform/process/worker.ts'
+import { createLogger } from '../../../platform/telemetry/logger.ts'
+import { createMetricsRegistry } from '../../../platform/telemetry/metrics-registry.ts'
+import type { NodesOptions } from '../../../upstreams/node-spec.ts'
+import type { Upstreams } from '../../../upstreams/service.ts'
+import { createDocuments, type Rendered } from '../documents/documents.ts'
+import type { ServiceContext, ServiceSettings } from '../process/service-context.ts'
+import type { Address, ThreadReady, ThreadReport, ThreadStart } from './start-data.ts'
+
+/** What runs in a thread, as its entry opens it. */
+export type ThreadService = AsyncDisposable & {
+  readonly addresses: Readonly<Record<string, Address>>
+  readonly details?: unknown
+  /** Methods of the control socket that this service implements. */
+  readonly methods?: ControlMethods
+  readonly upstreams?: Upstreams
+  beginLameDuck(): void
+  drain(deadlineMs: number): Promise<void>
+}
+
+/** What the entry of a thread is given. */
+export type ThreadContext<Listener extends string> = ServiceContext<Listener> & {
+  readonly settings: ServiceSettings
+  readonly start: ThreadStart
+  /** To the control plane. */
+  readonly channel: ThreadChannel
+  readonly memory: Pick<MemoryGuard, 'mayAccept' | 'mayOpenStream'>
+  /** Authenticates and charges from the memory that all threads share. */
+  openAccess(): Promise<Access & AsyncDisposable>
+}
+
+const REPORT_MS = 1000
+
+/** The body of a thread's entry: opens the service with a context whose log, health and metrics are those of the process, and serves the control plane. */
+export function runServiceThread<const Listener extends string>(
+  listeners: readonly Listener[],
+  open: (context: ThreadContext<Listener>) => Promise<ThreadService>,
+): void {
+  const port = openWorkerPort<ChannelMessage, ChannelMessage>()
+  if (port === undefined) return
+  const start = port.data as ThreadStart
+  const clock = systemClock
+  const documents = createDocuments()
+  const opened = Promise.withResolvers<ThreadService>()
+  // A call that arrives after a failed start is rejected; without calls nobody handles the rejection.
+  opened.promise.catch(() => {})
+
+  const methods = {
+    control: async ({ method, params }: { method: string; params: unknown }) =>
+      (await opened.promise).methods?.[method]?.(params, { signal: NEVER }),
+    drain: async (deadlineMs: number) => (await opened.promise).drain(deadlineMs),
+    close: async () => (await opened.promise)[Symbol.asyncDispose](),
+    'reload-nodes': async (options: NodesOptions) => (await opened.promise).upstreams?.reload(options),
+  } satisfies ChannelMethods
+  const received = {
+    'lame-duck': () => void opened.promise.then((service) => service.beginLameDuck()),
+    'log-level': (level: string) => void (log.level = level),
+    documents: (rendered: Rendered) => documents.adopt(rendered),
+    'drain-node': ({ node, isDrained }: { node: string; isDrained: boolean }) =>
+      void opened.promise.then(({ upstreams }) => (isDrained ? upstreams?.drain(node) : upstreams?.undrain(node))),
+  } satisfies ChannelListeners
+  const channel = createThreadChannel({ post: port.post, clock, methods, listeners: received })
+  const log = createLogger({
+    level: start.settings.config.log.level,
+    destination: { write: (line: string) => channel.notify('log', line) },
+  }).child({ thread: start.name })
+  port.onMessage(channel.receive)
+  // The control plane is gone or has closed this thread already.
+  port.onEnd(() => process.exit())
+
+  async function run(): Promise<void> {
+    const registry = createMetricsRegistry()
+    const lifecycle = {
+      degraded: (part: string, reason: string) => channel.notify('degraded', { part, reason }),
+      recovered: (part: string) => channel.notify('recovered', part),
+    }
+    const service = await open({
+      log,
+      clock,
+      random: secureRandom,
+      env: process.env,
+      state: await openStateFolder(start.settings.stateDir),
+      registry,
+      lifecycle,
+      refusals: { note: (refused) => channel.notify('refused', refused) },
+      listenerMetrics: createListenerMetrics(registry, listeners, lifecycle),
+      documents,
+      settings: start.settings,
+      start,
+      channel,
+      memory: { mayAccept: () => true, mayOpenStream: () => true },
+      openAccess: () => Promise.reject(new Error('not yet')),
+    })
+    for (const node of start.drainedNodes) service.upstreams?.drain(node)
+    opened.resolve(service)
+    const { addresses, details } = service
+    channel.notify('ready', { addresses, details } satisfies ThreadReady)
+    const report = () => {
+      const nodes = service.upstreams?.status() ?? []
+      channel.notify('report', { nodes } satisfies ThreadReport)
+    }
+    report()
+    clock.setRepeating(REPORT_MS, report).unref?.()
+  }
+
+  run().catch((error: unknown) => {
+    opened.reject(error)
+    channel.notify('failed', postedError(error))
+  })
+}
+
+/** Methods of a thread reply with a value, never with a stream that would have to be cancelled. */
+const NEVER = new AbortController().signal

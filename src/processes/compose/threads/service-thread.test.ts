@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { isServiceError } from '../../../core/error.ts'
+import { systemClock } from '../../../platform/process/clock.ts'
+import { secureRandom } from '../../../platform/process/random.ts'
+import { silentLogger } from '../../../platform/telemetry/logger.ts'
+import { configSchema } from '../config/config.ts'
+import { withPort } from '../config/listener.ts'
+import { createHealthReports } from './health-reports.ts'
+import { methodsOf, startServiceThread } from './service-thread.ts'
+import type { ThreadReady } from './start-data.ts'
+
+const ENTRY = new URL('../../../../test/support/echo-service-thread.ts', import.meta.url)
+
+async function start(t: TestContext, listen = '127.0.0.1:0') {
+  const stateDir = await mkdtemp(join(tmpdir(), 'sluice-thread-'))
+  t.after(() => rm(stateDir, { recursive: true }))
+  const config = configSchema.parse({ memory: { residentBytesMax: 64 * 2 ** 20 } })
+  const lines: Record<string, unknown>[] = []
+  const waiting: { readonly message: string; found(): void }[] = []
+  const state = new Map<string, string>()
+  const refused: string[] = []
+  const starts: (ThreadReady | undefined)[] = []
+  let ends = 0
+  const lifecycle = {
+    degraded: (part: string, reason: string) => void state.set(part, reason),
+    recovered(part: string) {
+      state.delete(part)
+      if (part === 'thread sender') for (const one of waiting) if (one.message === 'ready') one.found()
+    },
+  }
+  const thread = await startServiceThread(
+    {
+      name: 'sender',
+      entry: ENTRY,
+      start(ready) {
+        starts.push(ready)
+        const sender = withPort(
+          { ...config.sender, listen },
+          ready?.addresses['sender']?.port ?? Number(listen.split(':')[1]),
+        )
+        const settings = { config: { ...config, sender }, stateDir, loaded: { folder: stateDir, file: undefined } }
+        return { name: 'sender', index: 3, settings, nodes: [], drainedNodes: [] }
+      },
+    },
+    {
+      log: silentLogger,
+      clock: systemClock,
+      random: secureRandom,
+      lifecycle,
+      health: createHealthReports(lifecycle),
+      refusals: { note: ({ requestId }) => void refused.push(requestId) },
+      writeLog(line) {
+        const record = JSON.parse(line) as Record<string, unknown>
+        lines.push(record)
+        for (const one of waiting) if (one.message === record['msg']) one.found()
+      },
+      onEnd: () => void (ends += 1),
+    },
+  )
+  t.after(() => thread[Symbol.asyncDispose]())
+  const next = (message: string) => new Promise<void>((resolve) => void waiting.push({ message, found: resolve }))
+  return { thread, lines, next, state, refused, starts, ends: () => ends }
+}
+
+test('a thread serves: calls, log lines with its name, faults, refusals, lame duck and drain', async (t) => {
+  const { thread, lines, state, refused } = await start(t)
+  assert.equal(await thread.control('echo', 'hello'), 'hello')
+  assert.deepEqual(thread.details, { nodes: 0 })
+  assert.deepEqual([lines[0]?.['msg'], lines[0]?.['thread'], lines[0]?.['index']], ['serves', 'sender', 3])
+  await thread.control('degrade', undefined)
+  assert.equal(state.get('sender'), 'asked to')
+  await thread.control('refuse', undefined)
+  assert.deepEqual(refused, ['r1'])
+  thread.notify('log-level', 'error')
+  assert.equal(await thread.control('level', undefined), 'error')
+  thread.notify('log-level', 'info')
+  thread.beginLameDuck()
+  assert.equal(await thread.control('lame-duck', undefined), true)
+  await thread.drain(250)
+  assert.equal(lines.find(({ msg }) => msg === 'drained')?.['deadlineMs'], 250)
+  const local = { echo: () => 'not running' }
+  assert.equal(await methodsOf(thread, local)['echo']?.('x', { signal: new AbortController().signal }), 'x')
+  assert.equal(methodsOf(undefined, local)['echo']?.('x', { signal: new AbortController().signal }), 'not running')
+})
+
+test('closing a thread closes its service first', async (t) => {
+  const { thread, lines, ends } = await start(t)
+  await thread[Symbol.asyncDispose]()
+  assert.equal(lines.at(-1)?.['msg'], 'closed')
+  assert.equal(ends(), 1)
+  await assert.rejects(thread.control('echo', 1), /being restarted/)
+})
+
+test('an error of the first start is thrown as it is, with its fix', async (t) => {
+  await assert.rejects(
+    start(t, 'refused:1'),
+    (error) => isServiceError(error, 'address-in-use') && error.fix === 'choose another',
+  )
+})
+
+for (const [method, cause] of [
+  ['throw', 'an uncaught error'],
+  ['exhaust', 'no memory'],
+] as const)
+  test(`a thread that dies of ${cause} is started again on its port, and its reports end`, async (t) => {
+    const { thread, next, state, starts, ends } = await start(t)
+    const { port } = thread.addresses['sender'] ?? {}
+    await thread.control('degrade', undefined)
+    const restarted = next('ready')
+    await thread.control(method, undefined).catch(() => {})
+    await restarted
+    assert.equal(await thread.control('echo', 'again'), 'again')
+    assert.equal(thread.addresses['sender']?.port, port)
+    assert.equal(thread.restarts, 1)
+    assert.equal(starts.at(-1)?.addresses['sender']?.port, port)
+    assert.equal(ends(), 1)
+    assert.equal(state.size, 0)
+  })

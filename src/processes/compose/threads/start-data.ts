@@ -1,0 +1,28 @@
+import type { NodeOptions } from '../../../upstreams/options.ts'
+import type { NodeStatus } from '../../../upstreams/status.ts'
+import type { ServiceSettings } from '../process/service-context.ts'
+
+export type Address = { readonly host: string; readonly port: number }
+
+/** What a thread is started with. Everything is plain data or shared memory. */
+export type ThreadStart = {
+  /** As in log lines, metrics and `sluice status`. */
+  readonly name: string
+  /** Its place in shared memory; a restarted thread keeps it. */
+  readonly index: number
+  readonly settings: ServiceSettings
+  /** The nodes of the configuration, or the embedded chain. */
+  readonly nodes: NodeOptions[]
+  /** Nodes that the operator has taken out of rotation. */
+  readonly drainedNodes: readonly string[]
+}
+
+/** Posted once, when the service of the thread serves. */
+export type ThreadReady = {
+  readonly addresses: Readonly<Record<string, Address>>
+  /** What the control plane shows of the service. */
+  readonly details: unknown
+}
+
+/** Posted every second: a sign of life with the state of the nodes as this thread sees them. */
+export type ThreadReport = { readonly nodes: readonly NodeStatus[] }

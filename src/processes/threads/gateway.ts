@@ -1,0 +1,30 @@
+import { followDedicatedNodes } from '../compose/access/dedicated-nodes.ts'
+import { gatewayMethods, openGateway, otherConnections } from '../compose/services/gateway.ts'
+import { openUpstreams } from '../compose/services/upstreams.ts'
+import { runServiceThread } from '../compose/threads/run-service-thread.ts'
+
+/** One gateway thread: its own listeners on the ports that all gateway threads share, and its own connections to the nodes. */
+runServiceThread(['rpc', 'ws', 'grpc'], async (context) => {
+  await using opening = new AsyncDisposableStack()
+  const access = opening.use(await context.openAccess())
+  const upstreams = opening.use(await openUpstreams(context.settings, context, context.start.nodes))
+  opening.use(await followDedicatedNodes(access, upstreams))
+  const bundle = opening.use(
+    await openGateway(context.settings, {
+      ...context,
+      access,
+      upstreams,
+      isPortShared: true,
+      otherConnections: otherConnections(context.channel),
+    }),
+  )
+  const opened = opening.move()
+  return {
+    addresses: { rpc: bundle.rpc, ws: bundle.ws, grpc: bundle.grpc },
+    methods: gatewayMethods(bundle),
+    upstreams,
+    beginLameDuck: bundle.beginLameDuck,
+    drain: bundle.drain,
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+})

@@ -1,0 +1,20 @@
+import { openSender, type SenderDetails, senderMethods } from '../compose/services/sender.ts'
+import { openUpstreams } from '../compose/services/upstreams.ts'
+import { runServiceThread } from '../compose/threads/run-service-thread.ts'
+
+/** TPU Sender in a thread of `sluice serve`. */
+runServiceThread(['sender'], async (context) => {
+  await using opening = new AsyncDisposableStack()
+  const upstreams = opening.use(await openUpstreams(context.settings, context, context.start.nodes))
+  const sender = opening.use(await openSender(context.settings, { ...context, upstreams }))
+  const opened = opening.move()
+  return {
+    addresses: { sender: sender.address },
+    details: { tipAccounts: sender.tipAccounts } satisfies SenderDetails,
+    methods: senderMethods(sender),
+    upstreams,
+    beginLameDuck: sender.beginLameDuck,
+    drain: sender.drain,
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+})

@@ -1,0 +1,45 @@
+import { createServer } from 'node:net'
+import { ServiceError } from '../../src/core/error.ts'
+import { runServiceThread } from '../../src/processes/compose/threads/run-service-thread.ts'
+
+/** A service that runs in a thread and fails on request: for the tests of how threads are started, called, restarted and ended. */
+runServiceThread(['sender'], async ({ log, lifecycle, settings, start, refusals }) => {
+  if (settings.config.sender.listen === 'refused:1')
+    throw new ServiceError('address-in-use', 'port 1 is in use', { fix: 'choose another' })
+  const port = Number(settings.config.sender.listen.split(':')[1])
+  const server = createServer()
+  await new Promise<void>((resolve) => void server.listen(port, '127.0.0.1', resolve))
+  const { port: bound } = server.address() as { port: number }
+  log.info({ index: start.index }, 'serves')
+  let isLameDuck = false
+  return {
+    addresses: { sender: { host: '127.0.0.1', port: bound } },
+    details: { nodes: start.nodes.length },
+    methods: {
+      echo: (params) => params,
+      'lame-duck': () => isLameDuck,
+      level: () => log.level,
+      degrade: () => lifecycle.degraded('sender', 'asked to'),
+      refuse: () => refusals.note({ requestId: 'r1', interface: 'sender', error: 'rate-limited' }),
+      throw: () => void setImmediate(() => thrown()),
+      exhaust: () => void setImmediate(() => exhausted()),
+    },
+    beginLameDuck() {
+      isLameDuck = true
+    },
+    drain: async (deadlineMs) => log.info({ deadlineMs }, 'drained'),
+    async [Symbol.asyncDispose]() {
+      log.info('closed')
+      server.close()
+    },
+  }
+})
+
+function thrown(): never {
+  throw new Error('on purpose')
+}
+
+function exhausted(): never {
+  const held: unknown[] = []
+  for (;;) held.push(new Array(10_000).fill(held.length))
+}
