@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 
-/** A process pinned to one core. */
+/** A process pinned to a core, or to a list of cores such as `0,1`. */
 export type PinnedProcess = AsyncDisposable & {
   readonly child: ChildProcess
   /** CPU time of the process and its children so far, in microseconds. */
@@ -18,7 +18,7 @@ const TICK_MICROS = 10_000
 const PAGE_BYTES = 4096
 
 export function startPinned(
-  core: number,
+  core: number | string,
   command: string,
   args: readonly string[],
   stdin: 'ignore' | 'pipe' = 'ignore',

@@ -12,18 +12,26 @@ export async function startReferenceProxy(
   options: {
     readonly config: string
     readonly folder: string
-    readonly core: number
+    readonly core: number | string
     readonly upstreamPort: number
+    /** Processes of nginx; 1 unless given. */
+    readonly workers?: number
+    /** A free one unless given. */
+    readonly port?: number
+    /** Further values of the configuration. */
+    readonly values?: Readonly<Record<string, string>>
   },
 ): Promise<PinnedProcess & { readonly port: number; readonly token: string }> {
-  const { config, folder, core, upstreamPort } = options
-  const port = await freePort()
-  const values: Record<string, string | number> = { folder, port, upstreamPort, token: BENCH_TOKEN }
+  const { config, folder, core, upstreamPort, workers = 1 } = options
+  const port = options.port ?? (await freePort())
+  const values: Record<string, string | number> = { folder, port, upstreamPort, token: BENCH_TOKEN, ...options.values }
   const text = await readFile(join(import.meta.dirname, '../reference', config), 'utf8')
   const file = join(folder, config)
   await writeFile(
     file,
-    text.replaceAll(/\{\{(\w+)\}\}/g, (_all, key: string) => String(values[key])),
+    text
+      .replaceAll(/\{\{(\w+)\}\}/g, (_all, key: string) => String(values[key]))
+      .replace('worker_processes 1;', `worker_processes ${workers};`),
   )
   await writeFile(join(folder, 'tokens.map'), `${BENCH_TOKEN} 1\n`)
   const started = startPinned(core, program, program === 'nginx' ? ['-c', file] : ['-db', '-f', file])

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 
 export type Load = {
-  readonly core: number
+  readonly core: number | string
   readonly port: number
   readonly token: string
   readonly body: string

@@ -19,7 +19,7 @@ export type WsReaders = AsyncDisposable & {
 export type WsReadersOptions = {
   /** `reference/ws-readers.c`, compiled. */
   readonly program: string
-  readonly core: number
+  readonly core: number | string
   readonly port: number
   readonly path: string
   readonly token?: string
