@@ -1,5 +1,5 @@
 import type { Clock } from '../core/clock.ts'
-import { createTimeSlices } from '../platform/process/time-slices.ts'
+import { createTimeSlices, type TimeSlices } from '../platform/process/time-slices.ts'
 import type { AccessSnapshot } from './snapshot/snapshot.ts'
 import type { Customer, Subscription } from './store/model.ts'
 
@@ -44,16 +44,24 @@ export function endsWithin(
   return validUntil > nowMs && validUntil <= nowMs + spanMs
 }
 
+export type EndingWatchDeps = {
+  readonly clock: Clock
+  snapshot(): AccessSnapshot
+  /** Of the event loop, which a check yields to. */
+  readonly slices?: () => Pick<TimeSlices, 'isSpent' | 'yield'>
+}
+
 /** Finds the subscriptions that end soon, once a minute and after changes. In time slices: there may be very many. */
-export function startEndingWatch(deps: { readonly clock: Clock; snapshot(): AccessSnapshot }): EndingWatch {
+export function startEndingWatch(deps: EndingWatchDeps): EndingWatch {
   const { clock } = deps
   let report = NONE
   let checking: Promise<void> | undefined
   let isClosed = false
+  let isAgainDue = false
   let soon: { cancel(): void } | undefined
 
   async function check(): Promise<void> {
-    const slices = createTimeSlices()
+    const slices = deps.slices?.() ?? createTimeSlices()
     const snapshot = deps.snapshot()
     const nowMs = clock.nowMs()
     const found: EndingSubscription[] = []
@@ -71,9 +79,17 @@ export function startEndingWatch(deps: { readonly clock: Clock; snapshot(): Acce
     report = { within1d, within7d: found.length, next }
   }
 
+  /** A change during a check may concern what was read already, so another check follows. */
   function start(): void {
-    checking ??= check().finally(() => {
+    if (checking !== undefined) {
+      isAgainDue = true
+      return
+    }
+    checking = check().finally(() => {
       checking = undefined
+      if (!isAgainDue || isClosed) return
+      isAgainDue = false
+      start()
     })
   }
 
