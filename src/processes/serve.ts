@@ -95,6 +95,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
       upstreams: upstreamsOfThreads(upstreams, threads),
       tipAccounts: (sender?.details as SenderDetails | undefined)?.tipAccounts,
       connectionsOf: (id) => openConnections(access.permits.taken(id)),
+      threads: threads.all,
       onDocuments: threads.publishDocuments,
       methods: {
         reload,

@@ -18,7 +18,7 @@ import type { UsageWatch } from '../top/usage-watch.ts'
 import { logLines, parseLogRequest } from './log-lines.ts'
 import type { ProcessContext } from './open-process.ts'
 import { createSettingsReport } from './settings-report.ts'
-import { createStatusReport, type StatusReport } from './status.ts'
+import { createStatusReport, type StatusReport, type ThreadState } from './status.ts'
 
 type Address = { readonly host: string; readonly port: number }
 
@@ -32,6 +32,8 @@ export type OperatorDeps = ProcessContext<'metrics'> & {
   /** Undefined in a process without the access store. */
   readonly customers?: AccessPart
   readonly upstreams?: OperatorUpstreams
+  /** The threads of services, in a process that has some. */
+  readonly threads?: () => readonly ThreadState[]
   /** Open connections of a subscription, in a process that counts them. */
   readonly connectionsOf?: (subscriptionId: string) => number
   /** Of the sender, in a process that runs it. */
@@ -83,6 +85,7 @@ export async function openOperator(settings: Settings, deps: OperatorDeps): Prom
     usage: () => customers?.access.usage.state(),
     ending: () => customers?.access.ending(),
     nodes: () => deps.upstreams?.status() ?? [],
+    threads: deps.threads ?? (() => []),
   })
   const runs = (name: string): boolean => deps.addresses[name] !== undefined
   const tap = deps.logTap ?? createLogTap({ write() {} })

@@ -21,6 +21,8 @@ export type StatusReport = {
   readonly services: readonly { readonly name: string; readonly address: string; readonly note?: string }[]
   /** Services that are enabled but do not run. A process of an earlier version does not report them. */
   readonly off?: readonly { readonly name: string; readonly reason: string }[]
+  /** The threads of services, in the order of their start. */
+  readonly threads?: readonly ThreadState[]
   /** Usage rows that are not in the store yet, those of them on the disk, and those dropped since the start. */
   readonly usage?: Pick<UsageState, 'waitingRows' | 'spooledRows' | 'lostRows'>
   /** Subscriptions that end within seven days. */
@@ -32,6 +34,8 @@ export type StatusReport = {
   }
 }
 
+export type ThreadState = { readonly name: string; readonly isRunning: boolean; readonly restarts: number }
+
 export type StatusSources = {
   readonly lifecycle: Pick<Lifecycle, 'health'>
   readonly clock: Clock
@@ -42,6 +46,7 @@ export type StatusSources = {
   readonly usage?: () => UsageState | undefined
   readonly ending?: () => EndingReport | undefined
   readonly nodes?: () => readonly NodeStatus[]
+  readonly threads?: () => readonly ThreadState[]
 }
 
 export function createStatusReport(sources: StatusSources): () => StatusReport {
@@ -51,6 +56,7 @@ export function createStatusReport(sources: StatusSources): () => StatusReport {
     const snapshot = sources.snapshot()
     const usage = sources.usage?.()
     const ending = sources.ending?.()
+    const threads = sources.threads?.() ?? []
     const shared = sources.nodes?.().filter(({ owner }) => owner === null) ?? []
     return {
       state,
@@ -63,6 +69,9 @@ export function createStatusReport(sources: StatusSources): () => StatusReport {
       ...snapshot.counts(),
       services,
       off,
+      ...(threads.length > 0 && {
+        threads: threads.map(({ name, isRunning, restarts }) => ({ name, isRunning, restarts })),
+      }),
       ...(ending && { ending }),
       ...(shared.length > 0 && { nodes: { count: shared.length, failing: failingOf(shared) } }),
       ...(usage && {

@@ -39,6 +39,7 @@ function factsOf(report: StatusReport): Facts {
         counted(report.tokens, 'token'),
       ].join(', '),
     ],
+    ...threadFacts(report.threads),
     ...nodeFacts(report.nodes),
     ...endingFacts(report.ending),
     ...usageFacts(report.usage),
@@ -47,6 +48,18 @@ function factsOf(report: StatusReport): Facts {
     ),
     ...(report.off ?? []).map(({ name, reason }) => [name, `off: ${reason}`] as const),
   ]
+}
+
+function threadFacts(threads: StatusReport['threads'] = []): Facts {
+  if (threads.length === 0) return []
+  const shown = threads.map(({ name, isRunning, restarts }) => {
+    const notes = [
+      ...(isRunning ? [] : ['being restarted']),
+      ...(restarts > 0 ? [counted(restarts, 'restart')] : []),
+    ].join(', ')
+    return notes === '' ? name : `${name} (${notes})`
+  })
+  return [['threads', shown.join(', ')]]
 }
 
 /** Shown only while a node fails: calls go to the others, and nothing else in the report changes. */
