@@ -1,3 +1,4 @@
+import type { HeldAmounts } from '../../../core/held-amounts.ts'
 import { createResponseBudget, type ResponseBudget } from '../../../platform/http/response-budget.ts'
 import { createMemoryGuard, type MemoryGuard } from '../../../platform/process/memory-guard.ts'
 import { loadMemoryRelease } from '../../../platform/process/memory-release.ts'
@@ -16,16 +17,20 @@ export async function openMemoryGuard({ memory }: Pick<Config, 'memory'>, deps: 
 const HELD_SHARE = 1 / 8
 const SUBSCRIPTION_SHARE = 1 / 4
 
-/** The byte budget of buffered requests and responses, from `memory` of the configuration. */
+/**
+ * The byte budget of buffered requests and responses, from `memory` of the configuration; over all threads where `held` is shared. Each thread
+ * reports its own bytes.
+ */
 export function openResponseBudget(
   { memory }: Pick<Config, 'memory'>,
   { clock, registry }: MemoryDeps,
+  held?: HeldAmounts,
 ): ResponseBudget {
   const bytesMax = memory.heldBytesMax ?? Math.floor(memory.residentBytesMax * HELD_SHARE)
   const ownerBytesMax = memory.heldBytesPerSubscriptionMax ?? Math.floor(bytesMax * SUBSCRIPTION_SHARE)
-  const budget = createResponseBudget({ bytesMax, ownerBytesMax, waitMs: memory.heldWaitMs }, clock)
+  const budget = createResponseBudget({ bytesMax, ownerBytesMax, waitMs: memory.heldWaitMs }, clock, held)
   registry.gauge('sluice_process_held_bytes', 'Buffered bytes of requests and responses.', {
-    read: () => budget.heldBytes,
+    read: () => budget.ownHeldBytes,
   })
   return budget
 }

@@ -1,4 +1,5 @@
 import type { Access } from '../../../access/service.ts'
+import type { SharedLimits } from '../../../gateway/limits.ts'
 import { type Bundle, startBundle } from '../../../gateway/service.ts'
 import type { ControlMethods } from '../../../platform/process/control-socket.ts'
 import type { MemoryGuard } from '../../../platform/process/memory-guard.ts'
@@ -14,6 +15,8 @@ export type GatewayPartDeps = ProcessContext<'rpc' | 'ws' | 'grpc'> & {
   readonly access: Access
   readonly upstreams: Upstreams
   readonly memory: MemoryGuard
+  /** What is counted over all threads of the gateway; without it this thread is the only one. */
+  readonly limits?: SharedLimits | undefined
 }
 
 /** JSON-RPC, WebSocket and gRPC of the Bundle, as the `bundle` section of the configuration sets them up. */
@@ -38,7 +41,8 @@ export function openGateway({ config, loaded }: Settings, deps: GatewayPartDeps)
       registry,
       refusals: deps.refusals,
       listenerMetrics,
-      budget: openResponseBudget(config, { clock, log, registry }),
+      limits: deps.limits,
+      budget: openResponseBudget(config, { clock, log, registry }, deps.limits?.held.bytes),
       documents: deps.documents.files,
       docsUrl: deps.documents.docsUrlOf('rpc'),
     },
