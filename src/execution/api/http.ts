@@ -16,7 +16,7 @@ import { type StaticFile, type StaticFiles, sendStaticFile } from '../../platfor
 import type { ListenerOptions } from '../../platform/net/listener.ts'
 import type { ListenerMetrics } from '../../platform/net/listener-metrics.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
-import { type MetricsFormat, negotiateFormat } from '../../platform/telemetry/metrics-registry.ts'
+import { type MetricsFormat, negotiateFormat } from '../../platform/telemetry/metrics-text.ts'
 import type { RefusalLog } from '../../platform/telemetry/refusal-log.ts'
 import type { HistoryDocument } from '../history/document.ts'
 import { LimitFailure, type LimitName, RpcFailure, workLimitReached } from '../rpc/failure.ts'

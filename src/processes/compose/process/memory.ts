@@ -26,6 +26,8 @@ export function openResponseBudget(
   const budget = createResponseBudget({ bytesMax, ownerBytesMax, waitMs: memory.heldWaitMs }, clock)
   registry.gauge('sluice_process_held_bytes', 'Buffered bytes of requests and responses.', {
     read: () => budget.heldBytes,
+    // The budget is one for all threads of the process.
+    merge: 'max',
   })
   return budget
 }
