@@ -12,6 +12,7 @@ import {
 } from './connection-caps.ts'
 import { createDescriptorReserve } from './descriptor-reserve.ts'
 import { withSharedReads } from './shared-reads.ts'
+import { createTlsEntry } from './tls-entry.ts'
 import { checkTlsFiles, openTlsFiles, type TlsFiles, type TlsFilesOptions } from './tls-files.ts'
 
 export type ListenerOptions = {
@@ -119,6 +120,12 @@ export async function openListener(options: ListenerOptions, deps: ListenerDeps)
     if (reserve?.isTouchedBy(connection) === true) return 'descriptors'
     return caps.enter(peer)
   }
+  const handshakes = createTlsEntry({
+    clock,
+    firstByteMs: TLS_HANDSHAKE_MS,
+    onTls: (socket) => void tlsServer?.emit('connection', socket),
+    onRefused: () => deps.onRefused?.('tls-handshake'),
+  })
   const { readBuffer, allowHalfOpen = false } = deps
   const accept = (connection: Socket) => {
     accepted += 1
@@ -146,7 +153,7 @@ export async function openListener(options: ListenerOptions, deps: ListenerDeps)
       for (const done of onAllClosed) done()
       onAllClosed = []
     })
-    if (tlsServer) tlsServer.emit('connection', socket)
+    if (tlsServer) handshakes.begin(socket)
     else deps.onConnection(socket)
   }
 
