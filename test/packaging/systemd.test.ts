@@ -21,6 +21,8 @@ describe('systemd units', () => {
       units.map((path) => basename(path)),
       [
         'sluice-execution.service',
+        'sluice-gateway.service',
+        'sluice-indexer.service',
         'sluice-localnet.service',
         'sluice-sender.service',
         'sluice-shreds.service',
@@ -123,12 +125,16 @@ describe('systemd units', () => {
       assert.ok(camelCase(key) in (properties[camelCase(section)]?.properties ?? {}), option)
     }
     const ports = options.filter((option) => option.startsWith('SLUICE_METRICS__LISTEN='))
-    assert.equal(new Set([...ports, 'SLUICE_METRICS__LISTEN=127.0.0.1:9464']).size, 4)
+    assert.equal(new Set([...ports, 'SLUICE_METRICS__LISTEN=127.0.0.1:9464']).size, 6)
   })
 
   test('a process refuses new connections before systemd throttles it for its memory', () => {
     const { memory, indexer } = configSchema.parse({})
-    const childrenOf: Record<string, number> = { 'sluice.service': indexer.store.residentBytesMax }
+    const databaseBytes = indexer.store.residentBytesMax
+    const childrenOf: Record<string, number> = {
+      'sluice.service': databaseBytes,
+      'sluice-indexer.service': databaseBytes,
+    }
     for (const path of units) {
       const [highBytes = 0, maxBytes = 0] = ['MemoryHigh', 'MemoryMax'].map((key) => bytesOf(valuesOf(path, key)[0]))
       assert.ok(highBytes < maxBytes, basename(path))
