@@ -100,10 +100,12 @@ describe('systemd units', () => {
       const isReloaded = !/execution|localnet/.test(path)
       assert.equal(valuesOf(path, 'ExecReload').length, isReloaded ? 1 : 0, 'systemctl reload')
       for (const command of commands) {
-        const [program, name = '', ...flags] = command.split(' ')
+        const [program, ...words] = command.split(' ')
         assert.equal(program, '/opt/sluice/sluice')
-        const { code, stdout } = await sluice([name, '--help'])
-        assert.equal(code, 0, name)
+        const flagsFrom = words.findIndex((word) => word.startsWith('--'))
+        const [name, flags] = [words.slice(0, flagsFrom), words.slice(flagsFrom)]
+        const { code, stdout } = await sluice([...name, '--help'])
+        assert.equal(code, 0, command)
         for (const flag of flags.filter((word) => word.startsWith('--')))
           assert.ok(stdout.includes(`[${flag}]`), command)
         assert.ok(flags.includes(`/var/lib/${valuesOf(path, 'StateDirectory')[0]}`), 'the state folder is writable')
