@@ -99,7 +99,7 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
   const spentBefore = await store.unitsSince(monthStartMs(calendar.month))
   const accountsMax = Math.max(ACCOUNTS_MAX, ACCOUNTS_GROWTH * follower.current().counts().subscriptions)
   const memory = new AccountMemory(createAccountMemory({ accountsMax, threads: 1 }), 0)
-  const permits = createPermits(memory)
+  const permits = createPermits(memory, () => shared?.sendRequestedPermits())
   const ending = opening.use(startEndingWatch({ clock, snapshot: follower.current }))
   const metrics = accessMetrics(deps.registry, {
     usage: usage.state,
