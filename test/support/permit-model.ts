@@ -54,9 +54,9 @@ export function createPermitModel() {
         held.counts.set(id, counts.split(' ').map(Number))
         held.endMs = nowMs + silenceMs
       }
-      const others = [...seenAt].filter(([other, atMs]) => other !== process && atMs >= nowMs - silenceMs)
+      const others = [...seenAt.keys()].filter((other) => other !== process)
       for (let kind = 0; kind < PERMIT_KINDS; kind++)
-        sums.push(others.reduce((sum, [other]) => sum + (heldBy(other, nowMs)?.counts.get(id)?.[kind] ?? 0), 0))
+        sums.push(others.reduce((sum, other) => sum + (heldBy(other, nowMs)?.counts.get(id)?.[kind] ?? 0), 0))
     }
     return sums
   }

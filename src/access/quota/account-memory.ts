@@ -249,8 +249,9 @@ export class AccountMemory {
   /** The permits of an account to publish now; undefined where other processes know of none. The cell stays until they are told that it has none. */
   takePermits(cell: number): number[] | undefined {
     this.#lockTable()
-    const isTaken = this.isAccount(cell) && this.#hasPermits(cell)
-    const counts = isTaken ? Array.from({ length: PERMIT_KINDS }, (_, kind) => this.permits.of(cell, kind)) : undefined
+    const counts = this.#hasPermits(cell)
+      ? Array.from({ length: PERMIT_KINDS }, (_, kind) => this.permits.of(cell, kind))
+      : undefined
     if (counts !== undefined) this.sharing.sending(cell, counts)
     this.#unlockTable()
     return counts

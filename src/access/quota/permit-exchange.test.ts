@@ -87,7 +87,7 @@ describe('permits of several processes', () => {
   })
 
   test('many permits opened at once are one exchange, and refused attempts no more than one each two milliseconds', async () => {
-    const { a, b, clock, server } = await startTwo()
+    const { a, b, clock, server } = await startTwo({ latencyMs: () => 0 })
     server.runs.length = 0
     assert.equal(a.open(1000, 200), 200)
     await clock.advanceAsync(5)
@@ -176,6 +176,59 @@ describe('permits of several processes', () => {
     assert.equal(b.open(10), 1)
   })
 
+  test('the first process on an empty server keeps the share of before, until the others have had time to connect', async () => {
+    const { a, b, clock, model, server } = await startTwo()
+    server.isUp = false
+    b.cut(true)
+    await clock.advanceAsync(1500)
+    model.clear()
+    server.isUp = true
+    await clock.advanceAsync(1500)
+    let opened = 0
+    for (let attempt = 0; attempt < 20; attempt++) {
+      opened += a.open(10)
+      await clock.advanceAsync(10)
+    }
+    assert.equal(opened, 5)
+  })
+
+  test('a process that was silent for too long opens nothing before it knows what the others have opened meanwhile', async () => {
+    const { a, b, clock } = await startTwo({ latencyMs: () => 50 })
+    for (let count = 0; count < 8; count++) {
+      a.open(10)
+      await clock.advanceAsync(300)
+    }
+    a.cut(true)
+    await clock.advanceAsync(8000)
+    for (let count = 0; count < 10; count++) {
+      b.open(10)
+      await clock.advanceAsync(300)
+    }
+    assert.deepEqual([a.held.length, b.held.length], [8, 10])
+    a.cut(false)
+    for (let ms = 0; ms < 1500 && !a.ledger.state().isUp; ms++) await clock.advanceAsync(1)
+    assert.equal(a.ledger.state().isUp, true)
+    assert.equal(a.open(10, 5), 0)
+    await clock.advanceAsync(1500)
+    assert.equal(a.permits.taken('sub_a').wsConnections, 18)
+  })
+
+  test('a process without permits does not remember those of others', async () => {
+    const { a, b, clock } = await startTwo()
+    for (let count = 0; count < 10; count++) {
+      a.open(10)
+      await clock.advanceAsync(10)
+    }
+    b.open(10)
+    await clock.advanceAsync(10)
+    assert.equal(b.open(10), 0)
+    b.close()
+    await clock.advanceAsync(300)
+    a.close(10)
+    await clock.advanceAsync(300)
+    assert.equal(b.open(10), 1, 'the first attempt')
+  })
+
   test('a raised limit gives more at once, a lowered one none until enough are closed in all processes', async () => {
     const { a, b, clock } = await startTwo()
     for (const member of [a, b, a, b]) {
@@ -221,14 +274,16 @@ describe('permits of several processes', () => {
     const [main, thread] = [new AccountMemory(buffer, 0), new AccountMemory(buffer, 1)]
     const clock = createManualClock()
     const published: string[] = []
+    let isBusy = false
     const exchange = createPermitExchange(
       { keyPrefix: 'test', processId: 'p', silenceMsMax: 5000, processesAssumed: 1 },
       {
         memory: main,
         clock,
-        onFailed: () => assert.fail('failed'),
+        onFailed: () => assert.ok(isBusy),
         redis: {
           run: (_script, _keys, args) => {
+            if (isBusy) return Promise.resolve({ ok: false, reason: 'busy', message: 'busy' })
             published.push(args.slice(3).join(' '))
             return Promise.resolve({ ok: true, reply: [0, 0, 0] })
           },
@@ -240,27 +295,53 @@ describe('permits of several processes', () => {
     assert.ok(permits.acquire('sub_a', 'wsConnections', connections(2)).ok)
     await clock.advanceAsync(5)
     main.permits.reclaim(1)
+    isBusy = true
     exchange.send()
     await clock.advanceAsync(5)
-    assert.deepEqual(published, ['sub_a 1 0 0', 'sub_a '])
+    isBusy = false
+    exchange.send()
+    await clock.advanceAsync(5)
+    assert.deepEqual(published, ['sub_a 1 0 0', 'sub_a '], 'a failed publication is repeated')
     assert.equal(main.permits.hasAny(main.find('sub_a')), false)
   })
 
-  test('100,000 subscriptions are published again in bounded batches', async (t) => {
-    const subscriptions = 100_000
-    const { start, clock, server, model } = createSharedPermits({ accountsMax: subscriptions, latencyMs: () => 0 })
-    const a = await start()
-    for (let at = 0; at < subscriptions; at++) a.permits.acquire(`sub_${at}`, 'wsConnections', connections(10))
-    server.isUp = false
-    await clock.advanceAsync(1500)
-    model.clear()
-    server.isUp = true
-    server.runs.length = 0
-    const fromMs = performance.now()
-    await clock.advanceAsync(1200)
-    t.diagnostic(`${server.runs.length} runs in ${Math.round(performance.now() - fromMs)} ms`)
-    const sent = server.runs.reduce((sum, args) => sum + Math.max(0, args - 3) / 2, 0)
-    assert.ok(sent >= subscriptions, `${sent}`)
-    assert.ok(Math.max(...server.runs) <= 3 + 2 * 256, `${Math.max(...server.runs)}`)
-  })
+  /** How a server may lose what a process has published. */
+  const losses = {
+    'its data deleted': ({ model }: Rig) => model.clear(),
+    'restarted empty': async ({ model, server, clock }: Rig) => {
+      server.isUp = false
+      await clock.advanceAsync(1500)
+      model.clear()
+      server.isUp = true
+    },
+    'its data deleted, and the connection lost before the reply to the next heartbeat': async (rig: Rig) => {
+      const { model, server, clock } = rig
+      model.clear()
+      server.runs.length = 0
+      for (let ms = 0; ms < 1500 && !server.runs.includes(3); ms++) await clock.advanceAsync(1)
+      server.isUp = false
+      await clock.advanceAsync(1500)
+      server.isUp = true
+    },
+  }
+  for (const [what, lose] of Object.entries(losses)) {
+    test(`100,000 subscriptions are published again in bounded batches: the server has ${what}`, async (t) => {
+      const subscriptions = 100_000
+      const rig = createSharedPermits({ accountsMax: subscriptions, latencyMs: () => 3 })
+      const { start, clock, server } = rig
+      const a = await start()
+      for (let at = 0; at < subscriptions; at++) a.permits.acquire(`sub_${at}`, 'wsConnections', connections(10))
+      await clock.advanceAsync(4000)
+      await lose(rig)
+      server.runs.length = 0
+      const fromMs = performance.now()
+      await clock.advanceAsync(4000)
+      t.diagnostic(`${server.runs.length} runs in ${Math.round(performance.now() - fromMs)} ms`)
+      const sent = server.runs.reduce((sum, args) => sum + Math.max(0, args - 3) / 2, 0)
+      assert.ok(sent >= subscriptions, `${sent}`)
+      assert.ok(Math.max(...server.runs) <= 3 + 2 * 256, `${Math.max(...server.runs)}`)
+    })
+  }
 })
+
+type Rig = ReturnType<typeof createSharedPermits>

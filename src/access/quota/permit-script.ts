@@ -10,8 +10,6 @@ import { PERMIT_KINDS } from './permit-counts.ts'
  * the other processes.
  */
 export const PERMIT_SCRIPT: RedisScript = createRedisScript(`
-local time = redis.call('TIME')
-local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local ids, sums, writes, removed = {}, {}, {}, {}
 for i = 4, #ARGV, 2 do
   table.insert(ids, ARGV[i])
@@ -28,8 +26,7 @@ if #writes > 0 then
   redis.call('HSET', KEYS[2], unpack(writes))
   redis.call('PEXPIRE', KEYS[2], ARGV[2])
 end
-local live = redis.call('ZRANGEBYSCORE', KEYS[1], string.format('%.0f', now - tonumber(ARGV[2])), '+inf')
-for _, process in ipairs(live) do
+for _, process in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
   if process ~= ARGV[1] then
     for i, counts in ipairs(redis.call('HMGET', ARGV[3] .. process, unpack(ids))) do
       local at = (i - 1) * ${PERMIT_KINDS}

@@ -44,7 +44,7 @@ export class PermitSharing {
   /** How many permits this process may have of an account. */
   most(cell: number, kind: number, limit: number): number {
     const mode = Atomics.load(this.#state, STATE.mode)
-    if (mode === MODE.alone || limit === Number.POSITIVE_INFINITY) return limit
+    if (mode === MODE.alone) return limit
     const processes = Atomics.load(this.#state, STATE.processes)
     const share = mode === MODE.shared ? limit : permitShare(limit, processes)
     if (mode === MODE.local) return share
@@ -55,7 +55,7 @@ export class PermitSharing {
 
   /** Whether the permits of the account should be published at once: none of them is yet, or half of a chunk is not. */
   isDue(cell: number, kind: number, own: number, limit: number): boolean {
-    if (!this.isReachable || limit === Number.POSITIVE_INFINITY) return false
+    if (!this.isReachable) return false
     if (!this.isListed(cell)) return true
     const unpublished = own - Atomics.load(this.#published, cell * PERMIT_KINDS + kind)
     return unpublished >= permitChunk(limit, Atomics.load(this.#state, STATE.processes)) / 2
