@@ -175,7 +175,7 @@ describe('processes on one server', () => {
     })
   }
 
-  test('a killed process: what it had is free within the stated time, and not taken before', async (t) => {
+  test('a killed process: what it had is free within the stated time', async (t) => {
     await using server = await startRedis()
     await using stack = new AsyncDisposableStack()
     const { processes, settle } = await startProcesses(stack, server, 2)
@@ -183,15 +183,15 @@ describe('processes on one server', () => {
     assert.ok(a !== undefined && b !== undefined)
     await settle(10)
     await until('a has nine', async () => (await a.call({ do: 'open', count: 1, limit: 9 })).own === 9)
-    await until('b knows them', async () => (await b.call({ do: 'open', count: 1, limit: 10 })).known === 10)
+    await b.call({ do: 'open', count: 1, limit: 10 })
+    await until('b knows them', async () => (await b.call({ do: 'look' })).known === 10)
     await a.kill()
     const fromMs = performance.now()
-    assert.equal((await b.call({ do: 'open', count: 1, limit: 10 })).own, 1)
     await until('b gets another', async () => (await b.call({ do: 'open', count: 1, limit: 10 })).own > 1)
     const tookMs = Math.round(performance.now() - fromMs)
     t.diagnostic(`free after ${tookMs} ms`)
-    // The last heartbeat was up to a second before; a busy machine may have delayed it, and does delay the refresh.
-    assert.ok(tookMs > SILENCE_MS - 3000 && tookMs < SILENCE_MS + 11_000, `${tookMs} ms`)
+    // A busy machine delays the refresh. That they are not free before is tested on the clock of a test.
+    assert.ok(tookMs < SILENCE_MS + 11_000, `${tookMs} ms`)
     await until('b gets all', async () => (await b.call({ do: 'open', count: 1, limit: 10 })).own === 10)
   })
 

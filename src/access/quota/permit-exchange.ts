@@ -74,7 +74,7 @@ export function createPermitExchange(options: PermitExchangeOptions, deps: Permi
         if (cells.length === 0) break
         await publish(cells)
         isMore = cells.length >= EXAMINED_MAX
-        await new Promise<void>((resolve) => void clock.setTimer(PAUSE_MS, resolve).unref?.())
+        await new Promise<void>((resolve) => clock.setTimer(PAUSE_MS, resolve).unref?.())
       }
     } while (isRequested && isUp)
     isRunning = false
