@@ -66,7 +66,9 @@ export function runServiceThread<const Listener extends string>(
   // A call that arrives after a failed start is rejected; without calls nobody handles the rejection.
   opened.promise.catch(() => {})
 
+  let refreshMetrics = () => {}
   const methods = {
+    'refresh-metrics': () => refreshMetrics(),
     control: async ({ method, params }: { method: string; params: unknown }) =>
       (await opened.promise).methods?.[method]?.(params, { signal: NEVER }),
     drain: async (deadlineMs: number) => (await opened.promise).drain(deadlineMs),
@@ -132,6 +134,7 @@ export function runServiceThread<const Listener extends string>(
     opened.resolve(service)
     const { addresses, details } = service
     channel.notify('ready', { addresses, details } satisfies ThreadReady)
+    refreshMetrics = registry.refresh
     const report = () => {
       registry.refresh()
       const nodes = service.upstreams?.status() ?? []

@@ -54,6 +54,9 @@ export type ThreadsDeps = ProcessContext<never> & {
   readonly memoryCells: SharedArrayBuffer
 }
 
+/** A thread that is busy for longer does not delay a scrape. */
+const REFRESH_MS = 200
+
 /** Names of the threads in the order of their index; the control plane is the first. */
 export function threadNames(plan: ThreadPlan): string[] {
   return [MAIN_THREAD, ...plan.flatMap(namesOf)]
@@ -79,13 +82,21 @@ export function createThreads(settings: Settings, plan: ThreadPlan, deps: Thread
   let { nodes } = deps
   let logLevel = log.level
 
+  const merged = createMergedMetrics(registry, () => metrics.values())
   const watching = access.onChange(() => {
     const update = access.update()
     for (const thread of threads) thread.notify('access-update', update)
   })
 
   return {
-    metrics: createMergedMetrics(registry, () => metrics.values()),
+    metrics: {
+      ...merged,
+      // Values that a thread reads from its services are at most a second old, and at a scrape as of now.
+      async text(...args) {
+        await Promise.allSettled(threads.map((thread) => thread.call('refresh-metrics', undefined, REFRESH_MS)))
+        return merged.text(...args)
+      },
+    },
     [Symbol.dispose]: () => watching[Symbol.dispose](),
     async start({ name, entry, config, methods, listeners }) {
       const index = names.indexOf(name)
