@@ -41,8 +41,7 @@ test('limits the bytes of held requests and responses, and refuses by the name o
     return socket
   })
   await until('they are held', async () => (await metric('sluice_process_held_bytes')) === SHARE_BYTES)
-  const before = node.calls.length
-  const refused = await post(JSON.stringify([call('getHealth', 1)]))
+  const refused = await post(JSON.stringify([call('getBalance', 1)]))
   assert.equal(refused.status, 503)
   assert.equal(refused.headers.get('retry-after'), '2')
   const { error, id } = (await refused.json()) as { error: { code: number; data: Record<string, unknown> }; id: null }
@@ -50,7 +49,8 @@ test('limits the bytes of held requests and responses, and refuses by the name o
     [error.code, error.data['limit'], error.data['size'], id],
     [-32503, 'heldBytesPerSubscription', SHARE_BYTES, null],
   )
-  assert.equal(node.calls.length, before, 'nothing was forwarded')
+  // Other services of the process call the node as well, by other methods.
+  assert.ok(!node.calls.some(({ method }) => method === 'getBalance'), 'nothing was forwarded')
   assert.equal(await metric('sluice_bundle_refused_total{interface="rpc",limit="heldBytesPerSubscription"}'), 1)
   // A call that holds no bytes is served all the same.
   assert.equal((await post(JSON.stringify(call('getHealth', 1)))).status, 200)
