@@ -30,7 +30,13 @@ grpcAccountsPerStream = "unlimited"
 /** A `sluice serve` process over the given nodes, with one subscription without limits. */
 export async function startServedGateway(
   nodes: readonly { readonly name: string; readonly rpc?: string; readonly ws?: string; readonly grpc?: string }[],
-  given: { config?: string; env?: Record<string, string>; tls?: { cert: string; key: string } } = {},
+  given: {
+    config?: string
+    env?: Record<string, string>
+    tls?: { cert: string; key: string }
+    /** Threads of the gateway. */
+    workers?: number
+  } = {},
 ): Promise<ServedGateway> {
   await using opening = new AsyncDisposableStack()
   const home = opening.use(await temporaryFolder())
@@ -46,6 +52,7 @@ export async function startServedGateway(
     serve({
       cwd: home.path,
       args: ['--no-demo'],
+      ...(given.workers === undefined ? {} : { workers: given.workers }),
       env: { SLUICE_UPSTREAMS__ALLOW_PRIVATE: 'true', ...given.env },
     }),
   )
