@@ -16,6 +16,9 @@ export type ServedGateway = AsyncDisposable & {
   sluice(...words: string[]): Promise<{ code: number | null; stdout: string; stderr: string }>
 }
 
+/** Everything that holds for one thread has to hold for two. */
+const WORKERS = 2
+
 /** Without limits that would be in the way of a load. */
 export const FREE_PLAN = `
 [plans.free]
@@ -52,7 +55,7 @@ export async function startServedGateway(
     serve({
       cwd: home.path,
       args: ['--no-demo'],
-      ...(given.workers === undefined ? {} : { workers: given.workers }),
+      workers: given.workers ?? WORKERS,
       env: { SLUICE_UPSTREAMS__ALLOW_PRIVATE: 'true', ...given.env },
     }),
   )
