@@ -65,7 +65,7 @@ password = "file:clickhouse"
     SLUICE_EXECUTION__ENABLED: 'true',
     SLUICE_EXECUTION__SIMULATED: 'true',
   }
-  await using running = serve({ cwd: home.path, args: ['--no-demo'], env })
+  await using running = serve({ cwd: home.path, args: ['--no-demo'], env, workers: 2 })
   await running.line(/"msg":"started"/)
   const at = async (service: string, path: string) => `http://${await running.address(service)}${path}`
   const basic = Buffer.from(`${login.username}:${login.password}`).toString('base64')

@@ -65,7 +65,7 @@ test('F8: with a full disk the process keeps serving, reports degraded, and reco
   const token = /slc_[0-9A-Za-z]{38}/.exec(made.stdout)?.[0] ?? ''
 
   const env = { SLUICE_UPSTREAMS__ALLOW_PRIVATE: 'true' }
-  await using running = serve({ cwd: home.path, program, env, args: ['--no-demo'] })
+  await using running = serve({ cwd: home.path, program, env, args: ['--no-demo'], workers: 2 })
   await running.line(/"msg":"started"/)
   // The folder as that process sees it. Commands run in its namespace: SQLite would resolve this path to one outside.
   const inside = `/proc/${running.child.pid}/root${state}`

@@ -48,6 +48,7 @@ async function openOutage() {
         cwd: home.path,
         args: ['--no-demo'],
         env: { SLUICE_UPSTREAMS__ALLOW_PRIVATE: 'true' },
+        workers: 2,
       })
       await served.line(/"msg":"started"/)
       return served
@@ -72,7 +73,8 @@ async function openOutage() {
       // One attempt may have begun before the last call; the next one has it, and is followed by a save.
       const from = await failures()
       await until('two writes have failed', async () => (await failures()) >= from + 2)
-      assert.ok((await rig.metric(served, 'sluice_access_usage_spooled_rows')) > 0)
+      const spooled = () => rig.metric(served, 'sluice_access_usage_spooled_rows')
+      await until('the save after the second has ended', async () => (await spooled()) > 0)
     },
     async bookedUnits(): Promise<number> {
       const { stdout } = await sluice('usage', '--sub', 'prod', '--json')

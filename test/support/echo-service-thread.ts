@@ -12,6 +12,7 @@ runServiceThread(['sender'], async ({ log, lifecycle, settings, start, refusals 
   const { port: bound } = server.address() as { port: number }
   log.info({ index: start.index }, 'serves')
   let isLameDuck = false
+  let isToThrow = false
   return {
     addresses: { sender: { host: '127.0.0.1', port: bound } },
     details: { nodes: start.nodes.length },
@@ -21,13 +22,17 @@ runServiceThread(['sender'], async ({ log, lifecycle, settings, start, refusals 
       level: () => log.level,
       degrade: () => lifecycle.degraded('sender', 'asked to'),
       refuse: () => refusals.note({ requestId: 'r1', interface: 'sender', error: 'rate-limited' }),
+      'throw-in-drain': () => void (isToThrow = true),
       throw: () => void setImmediate(() => thrown()),
       exhaust: () => void setImmediate(() => exhausted()),
     },
     beginLameDuck() {
       isLameDuck = true
     },
-    drain: async (deadlineMs) => log.info({ deadlineMs }, 'drained'),
+    async drain(deadlineMs) {
+      if (isToThrow) await new Promise(() => void setImmediate(() => thrown()))
+      log.info({ deadlineMs }, 'drained')
+    },
     async [Symbol.asyncDispose]() {
       log.info('closed')
       server.close()

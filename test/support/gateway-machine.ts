@@ -50,7 +50,9 @@ export async function startGatewayMachine({ ingests }: { ingests: boolean }) {
   }
   writeFileSync(home.file('sluice.toml'), config({ ingests, rpc: node.url, grpcPort: chain?.grpc.port }))
   const state = home.file('.sluice')
-  const running = opening.use(serve({ cwd: home.path, args: ['--no-demo'], env: { SLUICE_INDEXER__ENABLED: 'true' } }))
+  const running = opening.use(
+    serve({ cwd: home.path, args: ['--no-demo'], env: { SLUICE_INDEXER__ENABLED: 'true' }, workers: 2 }),
+  )
   await running.line(/"msg":"started"/)
   const rpc = `http://${await running.address('rpc')}`
   const indexer = `http://${await running.address('indexer')}`

@@ -35,6 +35,11 @@ export const SMALL = {
 
 const WAIT_MS = 90_000
 
+function workersEnv(given: number | undefined): Record<string, string> {
+  const workers = given ?? process.env['SLUICE_TEST_WORKERS']
+  return workers === undefined ? {} : { SLUICE_BUNDLE__WORKERS: String(workers) }
+}
+
 /** A real `sluice serve` process, from the source or from another `program`. */
 export function serve(options: {
   cwd: string
@@ -43,6 +48,8 @@ export function serve(options: {
   args?: string[]
   env?: Record<string, string | undefined>
   program?: string
+  /** Threads of the gateway, where the test concerns several; otherwise as `SLUICE_TEST_WORKERS` sets it. */
+  workers?: number
 }): Served {
   const source = ['--disable-warning=ExperimentalWarning', CLI]
   const child = spawn(
@@ -54,7 +61,7 @@ export function serve(options: {
     ],
     {
       cwd: options.cwd,
-      env: { ...BARE_ENV, ...ALONE, ...SMALL, ...options.env },
+      env: { ...BARE_ENV, ...ALONE, ...SMALL, ...workersEnv(options.workers), ...options.env },
       stdio: ['ignore', 'pipe', 'pipe'],
     },
   )

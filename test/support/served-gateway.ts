@@ -16,6 +16,9 @@ export type ServedGateway = AsyncDisposable & {
   sluice(...words: string[]): Promise<{ code: number | null; stdout: string; stderr: string }>
 }
 
+/** Everything that holds for one thread has to hold for two. */
+const WORKERS = 2
+
 /** Without limits that would be in the way of a load. */
 export const FREE_PLAN = `
 [plans.free]
@@ -30,7 +33,13 @@ grpcAccountsPerStream = "unlimited"
 /** A `sluice serve` process over the given nodes, with one subscription without limits. */
 export async function startServedGateway(
   nodes: readonly { readonly name: string; readonly rpc?: string; readonly ws?: string; readonly grpc?: string }[],
-  given: { config?: string; env?: Record<string, string>; tls?: { cert: string; key: string } } = {},
+  given: {
+    config?: string
+    env?: Record<string, string>
+    tls?: { cert: string; key: string }
+    /** Threads of the gateway. */
+    workers?: number
+  } = {},
 ): Promise<ServedGateway> {
   await using opening = new AsyncDisposableStack()
   const home = opening.use(await temporaryFolder())
@@ -46,6 +55,7 @@ export async function startServedGateway(
     serve({
       cwd: home.path,
       args: ['--no-demo'],
+      workers: given.workers ?? WORKERS,
       env: { SLUICE_UPSTREAMS__ALLOW_PRIVATE: 'true', ...given.env },
     }),
   )

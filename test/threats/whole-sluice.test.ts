@@ -297,7 +297,7 @@ describe('T23: files and sockets', () => {
     const secret = home.file('metrics-bearer')
     writeFileSync(secret, 'canary-bearer-4711', { mode: 0o644 })
     writeFileSync(home.file('sluice.toml'), '[metrics]\nbearer = "file:metrics-bearer"\n')
-    await using running = serve({ cwd: home.path, args: ['--no-demo'] })
+    await using running = serve({ cwd: home.path, args: ['--no-demo'], workers: 2 })
     assert.equal(await running.line(/"msg":"started"/).catch(() => running.exit()), 78)
     const reported = running.stdout() + running.stderr()
     assert(reported.includes(secret) && reported.includes(`chmod 600 ${secret}`), reported)

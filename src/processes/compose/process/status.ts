@@ -21,7 +21,7 @@ export type StatusReport = {
   readonly services: readonly { readonly name: string; readonly address: string; readonly note?: string }[]
   /** Services that are enabled but do not run. A process of an earlier version does not report them. */
   readonly off?: readonly { readonly name: string; readonly reason: string }[]
-  /** The threads of services, in the order of their start. */
+  /** The threads of services, in the order of their index. */
   readonly threads?: readonly ThreadState[]
   /** Usage rows that are not in the store yet, those of them on the disk, and those dropped since the start. */
   readonly usage?: Pick<UsageState, 'waitingRows' | 'spooledRows' | 'lostRows'>

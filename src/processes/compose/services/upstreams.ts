@@ -63,12 +63,14 @@ export function upstreamsOfThreads(own: Upstreams, threads: Pick<Threads, 'nodes
   return {
     status: () => mergeNodeStatus(own.status(), threads.nodes()),
     drain(node) {
-      threads.drainNode(node, true)
-      return own.drain(node)
+      const isKnown = own.drain(node)
+      if (isKnown) threads.drainNode(node, true)
+      return isKnown
     },
     undrain(node) {
-      threads.drainNode(node, false)
-      return own.undrain(node)
+      const isKnown = own.undrain(node)
+      if (isKnown) threads.drainNode(node, false)
+      return isKnown
     },
   }
 }

@@ -8,6 +8,7 @@ import { createSharedLimits } from '../../../gateway/limits.ts'
 import { systemClock } from '../../../platform/process/clock.ts'
 import { createMemoryCells } from '../../../platform/process/memory-cells.ts'
 import { secureRandom } from '../../../platform/process/random.ts'
+import { until } from '../../../platform/process/test-wait.ts'
 import { silentLogger } from '../../../platform/telemetry/logger.ts'
 import { createThreadMetrics } from '../../../platform/telemetry/merged-metrics.ts'
 import { configSchema } from '../config/config.ts'
@@ -129,4 +130,29 @@ for (const [method, cause] of [
     assert.equal(starts.at(-1)?.addresses['sender']?.port, port)
     assert.equal(ends(), 1)
     assert.equal(state.size, 0)
+  })
+
+test('a thread that is started again during the lame-duck time is a lame duck too', async (t) => {
+  const { thread, next } = await start(t)
+  thread.beginLameDuck()
+  const restarted = next('ready')
+  await thread.control('throw', undefined)
+  await restarted
+  assert.equal(await thread.control('lame-duck', undefined), true)
+})
+
+for (const [when, method] of [
+  ['before', 'throw'],
+  ['during', 'throw-in-drain'],
+] as const)
+  test(`a thread that dies ${when} the drain counts as drained, and is not started again`, async (t) => {
+    const { thread, state, starts, ends } = await start(t)
+    await thread.control(method, undefined)
+    if (method === 'throw') await until('it has ended', () => state.has('thread sender'))
+    await thread.drain(60_000)
+    assert.equal(ends(), 1)
+    assert.equal(thread.isRunning, false)
+    // Longer than the first delay before a restart.
+    await new Promise((resolve) => void systemClock.setTimer(600, () => resolve(undefined)))
+    assert.equal(starts.length, 1)
   })

@@ -59,7 +59,9 @@ export type ServiceThread = AsyncDisposable & {
   notify: ThreadChannel['notify']
   publishDocuments(rendered: Rendered): void
   reloadNodes(options: NodesOptions): Promise<void>
+  /** Also for the instances that follow. */
   beginLameDuck(): void
+  /** Resolves when the thread has no clients any more, also where it ended instead; it is not started again then. */
   drain(deadlineMs: number): Promise<void>
 }
 
@@ -88,6 +90,7 @@ export async function startServiceThread(
   let ready: ThreadReady | undefined
   let report: ThreadReport = { nodes: [] }
   let documents: Rendered | undefined
+  let isLameDuck = false
 
   function open(events: InstanceEvents): Instance {
     const listeners = {
@@ -99,6 +102,7 @@ export async function startServiceThread(
       ready(now: ThreadReady) {
         ready = now
         if (documents !== undefined) channel.notify('documents', documents)
+        if (isLameDuck) channel.notify('lame-duck')
         lifecycle.recovered(part)
         deps.onReady?.(channel)
         events.ready()
@@ -174,9 +178,19 @@ export async function startServiceThread(
       channelOf()?.notify('documents', rendered)
     },
     reloadNodes: async (nodes) => void (await call('reload-nodes', nodes)),
-    beginLameDuck: () => channelOf()?.notify('lame-duck'),
+    beginLameDuck() {
+      isLameDuck = true
+      channelOf()?.notify('lame-duck')
+    },
     async drain(deadlineMs) {
-      await channelOf()?.call('drain', deadlineMs, deadlineMs + DRAIN_MORE_MS)
+      // A thread that has ended has no clients, and one started now would get new ones only to lose them.
+      if (supervised.state !== 'running') return supervised[Symbol.asyncDispose]()
+      try {
+        await call('drain', deadlineMs, deadlineMs + DRAIN_MORE_MS)
+      } catch (error) {
+        log.warn({ err: error }, 'thread did not drain')
+        await supervised[Symbol.asyncDispose]()
+      }
     },
     async [Symbol.asyncDispose]() {
       await channelOf()

@@ -33,6 +33,7 @@ export type ThreadSpec = {
 /** The threads of a process, and what its control plane does with all of them. */
 export type Threads = Disposable & {
   start(spec: ThreadSpec): Promise<ServiceThread>
+  /** In the order of the plan. */
   all(): readonly ServiceThread[]
   /** The names of a service's threads in the plan. */
   namesOf(service: string): readonly string[]
@@ -152,12 +153,20 @@ export function createThreads(settings: Settings, plan: ThreadPlan, deps: Thread
       threads.push(thread)
       return thread
     },
-    all: () => threads,
+    all: () => threads.toSorted((a, b) => names.indexOf(a.name) - names.indexOf(b.name)),
     namesOf: (service) => plan.filter(({ name }) => name === service).flatMap(namesOf),
     nodes: () => threads.map((thread) => thread.nodes()),
     async reloadNodes(next) {
       nodes = next
-      await Promise.all(threads.filter(({ isRunning }) => isRunning).map((thread) => thread.reloadNodes(next)))
+      const reload = async (thread: ServiceThread) => {
+        try {
+          await thread.reloadNodes(next)
+        } catch (error) {
+          // A thread that ended is started again with the nodes.
+          if (thread.isRunning) throw error
+        }
+      }
+      await Promise.all(threads.filter(({ isRunning }) => isRunning).map(reload))
     },
     drainNode(node, isDrained) {
       if (isDrained) drained.add(node)
