@@ -8,7 +8,7 @@ import type { Settings } from '../config/settings.ts'
 import type { ServiceThread } from '../threads/service-thread.ts'
 import type { Address } from '../threads/start-data.ts'
 import type { ThreadPlan, Threads } from '../threads/threads.ts'
-import { CONNECTIONS_LISTED_MAX } from './gateway.ts'
+import { CONNECTIONS_LISTED_MAX } from './service-methods.ts'
 
 /** The gateway as its control plane sees it: several threads that serve the same three ports. */
 export type GatewayThreads = AsyncDisposable & {
