@@ -193,6 +193,8 @@ async function startAnalyst(sluice: SluiceProcess): Promise<Load> {
     }
   }
   const repeating = repeat()
+  // A failure is reported by `result`; until then it must not end the bench, whose processes would go on without it.
+  repeating.catch(() => {})
   return {
     async result() {
       const before = results.length
@@ -201,7 +203,7 @@ async function startAnalyst(sluice: SluiceProcess): Promise<Load> {
     },
     async [Symbol.asyncDispose]() {
       isOver = true
-      await repeating
+      await Promise.allSettled([repeating])
     },
   }
 }

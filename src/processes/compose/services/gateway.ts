@@ -25,7 +25,7 @@ export type GatewayPartDeps = ServiceContext<'rpc' | 'ws' | 'grpc'> & {
 /** JSON-RPC, WebSocket and gRPC of the Bundle, as the `bundle` section of the configuration sets them up. */
 export function openGateway({ config, loaded }: ServiceSettings, deps: GatewayPartDeps): Promise<Bundle> {
   const { access, upstreams, memory, log, clock, random, registry, listenerMetrics } = deps
-  const { rpc, ws, grpc, trustedProxies, cache } = config.bundle
+  const { rpc, ws, grpc, trustedProxies, cache, workers } = config.bundle
   const listenOn = (option: typeof rpc, mayAccept: () => boolean) => ({
     ...listenerOf(option, loaded.folder, mayAccept),
     reusePort: deps.isPortShared ?? false,
@@ -37,6 +37,8 @@ export function openGateway({ config, loaded }: ServiceSettings, deps: GatewayPa
       grpc: { ...listenOn(grpc, memory.mayOpenStream), healthPerSecond: grpc.healthPerSecond },
       wsUrl: (port) => endpointsOf(config, { ws: port }).ws,
       trustedProxies,
+      // Given as a number to each of several threads.
+      threads: workers === 'auto' ? 1 : workers,
       cache: cache.enabled ? cache : undefined,
     },
     {
