@@ -13,6 +13,12 @@ export type PinnedProcess = AsyncDisposable & {
   firstLine(): Promise<string>
 }
 
+export type PinnedOptions = {
+  readonly stdin?: 'ignore' | 'pipe'
+  /** Added to that of the bench, for load that gives way to what is measured. */
+  readonly niceness?: number
+}
+
 /** Linux counts CPU time in ticks of 10 ms. */
 const TICK_MICROS = 10_000
 const PAGE_BYTES = 4096
@@ -21,9 +27,10 @@ export function startPinned(
   core: number | string,
   command: string,
   args: readonly string[],
-  stdin: 'ignore' | 'pipe' = 'ignore',
+  { stdin = 'ignore', niceness = 0 }: PinnedOptions = {},
 ): PinnedProcess {
-  const child = spawn('taskset', ['-c', String(core), command, ...args], { stdio: [stdin, 'pipe', 'inherit'] })
+  const words = ['-c', String(core), 'nice', '-n', String(niceness), command, ...args]
+  const child = spawn('taskset', words, { stdio: [stdin, 'pipe', 'inherit'] })
   const exited = once(child, 'exit')
   const family = () => [child.pid as number, ...childrenOf(child.pid as number)]
   return {

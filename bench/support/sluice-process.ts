@@ -6,6 +6,8 @@ import { type PinnedProcess, startPinned } from './pinned-process.ts'
 
 export type SluiceProcess = PinnedProcess & {
   readonly token: string
+  /** The database login, where the products include the indexer. */
+  readonly login: { readonly username: string; readonly password: string } | undefined
   readonly state: string
   /** The port of a listener. */
   port(service: string): number
@@ -18,17 +20,21 @@ export type SluiceProcessOptions = {
   readonly cores: number | string
   readonly config: string
   readonly products?: string
+  /** Another checkout of the project, to compare with. */
+  readonly checkout?: string
 }
+
+const ROOT = join(import.meta.dirname, '../..')
 
 const UNLIMITED = ['units-per-second', 'sends-per-second', 'ws-connections', 'ws-subscriptions', 'grpc-streams']
 
 /** Sluice as an operator runs it, with one customer without limits. */
 export async function startSluiceProcess(options: SluiceProcessOptions): Promise<SluiceProcess> {
-  const { command, folder, cores, config, products = 'bundle' } = options
+  const { command, folder, cores, config, products = 'bundle', checkout = ROOT } = options
   await mkdir(folder, { recursive: true })
   await writeFile(join(folder, 'sluice.toml'), config)
   const run = async (...words: string[]) => {
-    const { code, stdout, stderr } = await sluice(words, { cwd: folder })
+    const { code, stdout, stderr } = await sluice(words, { cwd: folder, cli: join(checkout, 'src/cli/main.ts') })
     if (code !== 0) throw new Error(`sluice ${words.join(' ')}: ${stderr}`)
     return stdout
   }
@@ -47,8 +53,8 @@ export async function startSluiceProcess(options: SluiceProcessOptions): Promise
       '--print-token',
       '--json',
     ),
-  ) as { token: string }
-  const launcher = join(import.meta.dirname, '../../sluice')
+  ) as { token: string; indexer?: SluiceProcess['login'] }
+  const launcher = join(checkout, 'sluice')
   const started = startPinned(cores, 'env', ['-C', folder, launcher, command, '--log', 'json'])
   const ports = new Map<string, number>()
   for await (const line of createInterface({ input: started.child.stdout as NodeJS.ReadableStream })) {
@@ -58,5 +64,11 @@ export async function startSluiceProcess(options: SluiceProcessOptions): Promise
   }
   if (ports.size === 0) throw new Error(`sluice ${command} ended before it was started`)
   started.child.stdout?.resume()
-  return { ...started, token: made.token, state: join(folder, '.sluice'), port: (service) => ports.get(service) ?? 0 }
+  return {
+    ...started,
+    token: made.token,
+    login: made.indexer,
+    state: join(folder, '.sluice'),
+    port: (service) => ports.get(service) ?? 0,
+  }
 }

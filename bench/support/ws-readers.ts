@@ -26,12 +26,14 @@ export type WsReadersOptions = {
   readonly subscribe?: string
   readonly clients: number
   readonly measureMs: number
+  readonly niceness?: number
 }
 
 /** The clients of a WebSocket bench in their own process; resolves when all are connected. */
 export async function startWsReaders(options: WsReadersOptions): Promise<WsReaders> {
-  const { program, core, port, path, token = '', subscribe = '', clients, measureMs } = options
-  const started = startPinned(core, program, [port, path, token, clients, subscribe, measureMs].map(String), 'pipe')
+  const { program, core, port, path, token = '', subscribe = '', clients, measureMs, niceness = 0 } = options
+  const words = [port, path, token, clients, subscribe, measureMs].map(String)
+  const started = startPinned(core, program, words, { stdin: 'pipe', niceness })
   const lines = createInterface({ input: started.child.stdout as NodeJS.ReadableStream })[Symbol.asyncIterator]()
   const next = async (): Promise<unknown> => {
     const line = await lines.next()

@@ -41,8 +41,12 @@ export const bundleOptions = z.strictObject({
       ),
     bytesMax: integer(1024 * 1024, 64 * 1024 * 1024 * 1024)
       .default(64 * 1024 * 1024)
-      .describe('Bytes of all cached responses; beyond it the least recently used is evicted.'),
-    entriesMax: integer(1, 10_000_000).default(10_000).describe('Number of cached responses.'),
+      .describe(
+        'Bytes of all cached responses; beyond it the least recently used is evicted. Each gateway thread has its own part.',
+      ),
+    entriesMax: integer(1, 10_000_000)
+      .default(10_000)
+      .describe('Number of cached responses, over all gateway threads.'),
     answerBytesMax: integer(1024, 16 * 1024 * 1024)
       .default(1024 * 1024)
       .describe('A larger response is not cached.'),

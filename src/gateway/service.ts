@@ -21,6 +21,7 @@ import { bundleMetrics, logRefusals } from './metrics.ts'
 import { startWsServer, type WsServer } from './pubsub/ws.ts'
 import { createForward, measureForward } from './rpc/forward.ts'
 import {
+  cachePartOf,
   createResponseCache,
   type ResponseCache,
   type ResponseCacheOptions,
@@ -38,7 +39,9 @@ export type BundleListeners = {
   readonly trustedProxies?: readonly string[] | undefined
   /** Refused tokens of one address before further refusals are delayed. */
   readonly failuresMax?: number | undefined
-  /** Caches responses that never change. */
+  /** Gateway threads of the process: each has its share of the bounds that are not counted over all of them. 1 where it is missing. */
+  readonly threads?: number | undefined
+  /** Caches responses that never change; over all threads. */
   readonly cache?: ResponseCacheOptions | undefined
 }
 
@@ -105,7 +108,8 @@ export async function startBundle(listeners: BundleListeners, deps: BundleDeps):
     ws: logRefusals(counted.ws, 'ws', notes),
     grpc: logRefusals(counted.grpc, 'grpc', notes),
   }
-  const cache = listeners.cache && createResponseCache(listeners.cache, metrics.cache)
+  const { threads = 1 } = listeners
+  const cache = listeners.cache && createResponseCache(cachePartOf(listeners.cache, threads), metrics.cache)
   readings.cache = cache
   const direct = createForward(upstreams)
   const forward = cache === undefined ? direct : withResponseCache(direct, upstreams, cache)
@@ -114,7 +118,7 @@ export async function startBundle(listeners: BundleListeners, deps: BundleDeps):
   const { queryToken, ...wsListen } = listeners.ws
   const ws = opening.use(
     await startWsServer(
-      { listen: { ...wsListen, connectionCounts: limits.connections.ws }, queryToken },
+      { listen: { ...wsListen, connectionCounts: limits.connections.ws }, queryToken, threads },
       { ...common, budget, forward: measureForward(forward, clock, metrics.ws), ...listenerMetrics('ws') },
     ),
   )

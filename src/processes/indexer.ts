@@ -8,7 +8,8 @@ import { finishStart } from './compose/process/finish-start.ts'
 import { openMemoryGuard } from './compose/process/memory.ts'
 import { openProcess } from './compose/process/open-process.ts'
 import { openOperator } from './compose/process/operator.ts'
-import { indexerMethods, openIndexer } from './compose/services/indexer.ts'
+import { openIndexer } from './compose/services/indexer.ts'
+import { indexerMethods } from './compose/services/service-methods.ts'
 import { openUpstreams, refuseWithoutNode } from './compose/services/upstreams.ts'
 
 export type IndexerProcess = { readonly lifecycle: Lifecycle; readonly indexer: Indexer; readonly reload: Reload }

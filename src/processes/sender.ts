@@ -7,7 +7,8 @@ import { finishStart } from './compose/process/finish-start.ts'
 import { openMemoryGuard } from './compose/process/memory.ts'
 import { openProcess } from './compose/process/open-process.ts'
 import { openOperator } from './compose/process/operator.ts'
-import { openSender, senderMethods } from './compose/services/sender.ts'
+import { openSender } from './compose/services/sender.ts'
+import { senderMethods } from './compose/services/service-methods.ts'
 import { openUpstreams, refuseWithoutNode } from './compose/services/upstreams.ts'
 
 export type SenderProcess = { readonly lifecycle: Lifecycle; readonly sender: Sender; readonly reload: Reload }

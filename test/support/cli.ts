@@ -25,6 +25,8 @@ export type CliOptions = {
   timeoutMs?: number
   /** Without `--create-store` on the first command of a store. */
   isAsTyped?: boolean
+  /** The `main.ts` of another checkout. */
+  cli?: string
 }
 
 /** A runtime folder that does not exist: a test neither announces its processes nor finds those of other tests. */
@@ -39,7 +41,7 @@ export function onNewStore(words: readonly string[]): readonly string[] {
 /** Runs `sluice …` as a child process with standard output piped. */
 export async function sluice(words: readonly string[], options: CliOptions = {}): Promise<CliResult> {
   const typed = options.isAsTyped === true ? words : onNewStore(words)
-  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', CLI, ...typed], {
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', options.cli ?? CLI, ...typed], {
     cwd: options.cwd,
     env: { ...BARE_ENV, ...ALONE, ...options.env },
     stdio: ['pipe', 'pipe', 'pipe'],

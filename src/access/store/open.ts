@@ -1,7 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
 import { ServiceError } from '../../core/error.ts'
 import type { Random } from '../../core/random.ts'
-import { openPostgres } from '../../platform/db/postgres.ts'
 import type { SqlDatabase } from '../../platform/db/sql.ts'
 import { createSqliteFile, openSqlite } from '../../platform/db/sqlite.ts'
 import { sqliteFileExists } from '../../platform/db/sqlite-file.ts'
@@ -63,7 +62,11 @@ export async function openStore(options: OpenStoreOptions, deps: OpenStoreDeps):
 
 async function openDatabase(options: OpenStoreOptions, deps: OpenStoreDeps): Promise<SqlDatabase> {
   const { location, audit, lockWaitMs, migrations = MIGRATIONS, create = true } = options
-  if (location.engine === 'postgres') return openPostgres({ ...location, lockWaitMs }, deps)
+  if (location.engine === 'postgres') {
+    // Only a store on PostgreSQL loads its client.
+    const { openPostgres } = await import('../../platform/db/postgres.ts')
+    return openPostgres({ ...location, lockWaitMs }, deps)
+  }
   const { file } = location
   if (!(await sqliteFileExists(file))) {
     // An audit log without a store means that the store was lost: creating an empty one would hide that.

@@ -7,7 +7,7 @@ type ForwardAsync = Upstream['forwardAsync']
 type Response = Awaited<ReturnType<ForwardAsync>>
 
 /** Forwarded calls wait until `respond` gives an account at a slot. */
-function setUp() {
+function setUp(threads?: number) {
   const forwarded: { body: string; respond: (slot: number) => void }[] = []
   const forwardAsync = ((request: { body: Buffer | string }) =>
     new Promise<Response>((resolve) => {
@@ -18,7 +18,7 @@ function setUp() {
       forwarded.push({ body: String(request.body), respond })
     })) as ForwardAsync
   const missed: Missed[] = []
-  const catchUp = createCatchUp()
+  const catchUp = createCatchUp(threads)
   const start = (subscription: object, params = '["k"]', isNeeded = () => true) =>
     catchUp.start(subscription, {
       upstream: { forwardAsync },
@@ -31,6 +31,18 @@ function setUp() {
 }
 
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
+
+test('each of several gateway threads runs its share of the 32 reads, and at least one', () => {
+  for (const [threads, reads] of [
+    [2, 16],
+    [5, 6],
+    [64, 1],
+  ] as const) {
+    const { forwarded, start } = setUp(threads)
+    for (let at = 0; at < 40; at++) start({})
+    assert.equal(forwarded.length, reads)
+  }
+})
 
 test('runs 32 reads at once and keeps at most one waiting for each subscription', async () => {
   const { forwarded, missed, start } = setUp()

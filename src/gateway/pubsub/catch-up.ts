@@ -12,7 +12,7 @@ const RESPONSE_BYTES_MAX = 2 * 1024 * 1024
 const DEPTH_MAX = 256
 const LEVELS = ['processed', 'confirmed', 'finalized']
 
-/** Thousands of subscriptions lose a node at once; this many reads run at the same time. */
+/** Thousands of subscriptions lose a node at once; this many reads of a process run at the same time. */
 const CONCURRENT_MAX = 32
 
 export type CatchUpRequest = {
@@ -30,13 +30,15 @@ export type CatchUp = {
   start(subscription: object, request: CatchUpRequest): void
 }
 
-export function createCatchUp(): CatchUp {
+/** `threads`: the gateway threads of the process, of which each runs its share of the reads. */
+export function createCatchUp(threads = 1): CatchUp {
+  const concurrentMax = Math.max(1, Math.floor(CONCURRENT_MAX / threads))
   const waiting = new Map<object, CatchUpRequest>()
   let running = 0
 
   function next(): void {
     for (const [subscription, request] of waiting) {
-      if (running >= CONCURRENT_MAX) return
+      if (running >= concurrentMax) return
       waiting.delete(subscription)
       if (!request.isNeeded()) continue
       running += 1

@@ -15,8 +15,8 @@ export type Deliveries = {
 
 /** Time for deliveries in one turn of the event loop, whatever the number of subscribers. */
 const SLICE_MS = 5
-/** Bytes of all waiting notifications. */
-const WAITING_BYTES_MAX = 64 * 1024 * 1024
+/** Bytes of all waiting notifications of a process. */
+export const WAITING_BYTES_MAX = 64 * 1024 * 1024
 
 /**
  * Delivers notifications in time slices and yields to the event loop between them. A notification with few subscribers is delivered within

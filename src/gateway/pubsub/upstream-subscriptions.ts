@@ -4,7 +4,7 @@ import type { Random } from '../../core/random.ts'
 import type { FrameConsumer } from '../../platform/net/shared-frames.ts'
 import type { Upstreams } from '../../upstreams/service.ts'
 import { createCatchUp } from './catch-up.ts'
-import { createDeliveries } from './deliveries.ts'
+import { createDeliveries, WAITING_BYTES_MAX } from './deliveries.ts'
 import { canonicalParams, type PubSubKind } from './request.ts'
 import { type UpstreamSubscriber, UpstreamSubscription } from './upstream-subscription.ts'
 
@@ -28,14 +28,16 @@ export type UpstreamSubscriptionsDeps = {
   readonly upstreams: Pick<Upstreams, 'of'>
   readonly clock: Clock
   readonly random: Random
+  /** Gateway threads of the process, which share its bounds; 1 where it is missing. */
+  readonly threads?: number | undefined
 }
 
 export function createUpstreamSubscriptions(deps: UpstreamSubscriptionsDeps): UpstreamSubscriptions {
-  const { upstreams } = deps
+  const { upstreams, threads = 1 } = deps
   const upstreamSubscriptions = new Set<UpstreamSubscription>()
   const shared = new Map<string, UpstreamSubscription>()
-  const catchUp = createCatchUp()
-  const deliveries = createDeliveries(deps.clock)
+  const catchUp = createCatchUp(threads)
+  const deliveries = createDeliveries(deps.clock, { bytesMax: WAITING_BYTES_MAX / threads })
 
   return {
     join({ nodeUser, kind, params }, subscriber) {

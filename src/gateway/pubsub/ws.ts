@@ -41,6 +41,8 @@ export type WsServerOptions = {
   readonly listen: ListenerOptions
   /** Accepts the token itself in the query of the address. */
   readonly queryToken?: boolean
+  /** Gateway threads of the process, which share its bounds; 1 where it is missing. */
+  readonly threads?: number | undefined
   readonly connectionsMax?: number
   readonly pendingBytesMax?: number
   readonly stallMs?: number
@@ -90,7 +92,7 @@ export async function startWsServer(options: WsServerOptions, deps: WsServerDeps
   const { access, upstreams, forward, budget, connections, tarpit, clock } = deps
   const { ws: meter, gapsReported } = deps.metrics
   const log = deps.log.child({ part: 'bundle-ws' })
-  const shared = createUpstreamSubscriptions(deps)
+  const shared = createUpstreamSubscriptions({ ...deps, threads: options.threads })
   /** With whether the subscription had dedicated nodes when the client connected. */
   const clients = new Map<WsClient, boolean>()
   const tokenInterface = options.queryToken === true ? 'wsWithQuery' : 'ws'

@@ -5,7 +5,7 @@ import type { NodeResponse, UpstreamResponse } from '../../upstreams/http-call.t
 import type { Upstream } from '../../upstreams/started-pool.ts'
 import type { ForwardRequest } from './forward.ts'
 import { immutableCall } from './immutable-call.ts'
-import { createResponseCache, withResponseCache } from './response-cache.ts'
+import { cachePartOf, createResponseCache, withResponseCache } from './response-cache.ts'
 
 const SIZES = { bytesMax: 10_000, entriesMax: 3, answerBytesMax: 5000 }
 
@@ -161,6 +161,12 @@ test('dedicated nodes share no entries, and a replaced pool starts empty', async
   own['sub_own'] = {} as Upstream
   await ask('getGenesisHash', undefined, '1', 'sub_own')
   assert.equal(forwarded(), 3)
+})
+
+test('each of several gateway threads has its part of the cache', () => {
+  assert.deepEqual(cachePartOf(SIZES, 1), SIZES)
+  assert.deepEqual(cachePartOf(SIZES, 3), { bytesMax: 3333, entriesMax: 1, answerBytesMax: 3333 })
+  assert.equal(cachePartOf(SIZES, 4).entriesMax, 1)
 })
 
 test('bounds entries and bytes, and evicts the least recently used first', async () => {

@@ -15,6 +15,16 @@ export type ResponseCacheOptions = {
   readonly answerBytesMax: number
 }
 
+/** The part of the cache that each of several gateway threads has. A response that fills a part alone would only evict others. */
+export function cachePartOf(cache: ResponseCacheOptions, threads: number): ResponseCacheOptions {
+  const bytesMax = Math.floor(cache.bytesMax / threads)
+  return {
+    bytesMax,
+    entriesMax: Math.max(1, Math.floor(cache.entriesMax / threads)),
+    answerBytesMax: Math.min(cache.answerBytesMax, bytesMax),
+  }
+}
+
 /** The bytes of a response before and after its id. */
 type Entry = { readonly head: Buffer; readonly tail: Buffer; readonly bytes: number }
 

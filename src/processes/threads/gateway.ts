@@ -1,5 +1,6 @@
 import { followDedicatedNodes } from '../compose/access/dedicated-nodes.ts'
-import { gatewayMethods, openGateway, otherConnections } from '../compose/services/gateway.ts'
+import { openGateway, otherConnections } from '../compose/services/gateway.ts'
+import { gatewayMethods } from '../compose/services/service-methods.ts'
 import { openUpstreams } from '../compose/services/upstreams.ts'
 import { runServiceThread } from '../compose/threads/run-service-thread.ts'
 

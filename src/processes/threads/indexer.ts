@@ -1,4 +1,5 @@
-import { indexerMethods, openIndexer } from '../compose/services/indexer.ts'
+import { openIndexer } from '../compose/services/indexer.ts'
+import { indexerMethods } from '../compose/services/service-methods.ts'
 import { openUpstreams } from '../compose/services/upstreams.ts'
 import { runServiceThread } from '../compose/threads/run-service-thread.ts'
 

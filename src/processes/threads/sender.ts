@@ -1,4 +1,5 @@
-import { openSender, type SenderDetails, senderMethods } from '../compose/services/sender.ts'
+import { openSender } from '../compose/services/sender.ts'
+import { type SenderDetails, senderMethods } from '../compose/services/service-methods.ts'
 import { openUpstreams } from '../compose/services/upstreams.ts'
 import { runServiceThread } from '../compose/threads/run-service-thread.ts'
 

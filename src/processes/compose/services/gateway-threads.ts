@@ -8,7 +8,7 @@ import type { Settings } from '../config/settings.ts'
 import type { ServiceThread } from '../threads/service-thread.ts'
 import type { Address } from '../threads/start-data.ts'
 import type { ThreadPlan, Threads } from '../threads/threads.ts'
-import { CONNECTIONS_LISTED_MAX } from './gateway.ts'
+import { CONNECTIONS_LISTED_MAX } from './service-methods.ts'
 
 /** The gateway as its control plane sees it: several threads that serve the same three ports. */
 export type GatewayThreads = AsyncDisposable & {
@@ -44,8 +44,10 @@ export async function openGatewayThreads(settings: Settings, threads: Threads): 
     const { host, port } = listenerOf(option, loaded.folder)
     return withPort(option, reserving.use(await reservePort({ host, port })).port)
   }
+  const names = threads.namesOf('gateway')
   const bundle = {
     ...config.bundle,
+    workers: names.length,
     rpc: await reserve(config.bundle.rpc),
     ws: await reserve(config.bundle.ws),
     grpc: await reserve(config.bundle.grpc),
@@ -55,7 +57,7 @@ export async function openGatewayThreads(settings: Settings, threads: Threads): 
   const othersOf = (name: string) => started.filter((thread) => thread.name !== name && thread.isRunning)
   await using opening = new AsyncDisposableStack()
   const opened = await Promise.allSettled(
-    threads.namesOf('gateway').map(async (name) => {
+    names.map(async (name) => {
       const thread = await threads.start({
         name,
         entry: ENTRY,

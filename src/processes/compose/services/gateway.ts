@@ -3,7 +3,6 @@ import type { OtherConnections } from '../../../gateway/account/all-connections.
 import type { ConnectionReport } from '../../../gateway/account/connections.ts'
 import type { SharedLimits } from '../../../gateway/limits.ts'
 import { type Bundle, startBundle } from '../../../gateway/service.ts'
-import type { ControlMethods } from '../../../platform/process/control-socket.ts'
 import type { MemoryGuard } from '../../../platform/process/memory-guard.ts'
 import type { ThreadChannel } from '../../../platform/process/thread-channel.ts'
 import type { Upstreams } from '../../../upstreams/service.ts'
@@ -11,7 +10,6 @@ import { endpointsOf } from '../access/endpoints.ts'
 import { listenerOf } from '../config/listener.ts'
 import { openResponseBudget } from '../process/memory.ts'
 import type { ServiceContext, ServiceSettings } from '../process/service-context.ts'
-import { nameParam } from './upstreams.ts'
 
 export type GatewayPartDeps = ServiceContext<'rpc' | 'ws' | 'grpc'> & {
   readonly access: Access
@@ -27,7 +25,7 @@ export type GatewayPartDeps = ServiceContext<'rpc' | 'ws' | 'grpc'> & {
 /** JSON-RPC, WebSocket and gRPC of the Bundle, as the `bundle` section of the configuration sets them up. */
 export function openGateway({ config, loaded }: ServiceSettings, deps: GatewayPartDeps): Promise<Bundle> {
   const { access, upstreams, memory, log, clock, random, registry, listenerMetrics } = deps
-  const { rpc, ws, grpc, trustedProxies, cache } = config.bundle
+  const { rpc, ws, grpc, trustedProxies, cache, workers } = config.bundle
   const listenOn = (option: typeof rpc, mayAccept: () => boolean) => ({
     ...listenerOf(option, loaded.folder, mayAccept),
     reusePort: deps.isPortShared ?? false,
@@ -39,6 +37,8 @@ export function openGateway({ config, loaded }: ServiceSettings, deps: GatewayPa
       grpc: { ...listenOn(grpc, memory.mayOpenStream), healthPerSecond: grpc.healthPerSecond },
       wsUrl: (port) => endpointsOf(config, { ws: port }).ws,
       trustedProxies,
+      // Given as a number to each of several threads.
+      threads: workers === 'auto' ? 1 : workers,
       cache: cache.enabled ? cache : undefined,
     },
     {
@@ -57,22 +57,6 @@ export function openGateway({ config, loaded }: ServiceSettings, deps: GatewayPa
       docsUrl: deps.documents.docsUrlOf('rpc'),
     },
   )
-}
-
-/** A control response is one line, so the list has a maximum. */
-export const CONNECTIONS_LISTED_MAX = 1000
-
-export function gatewayMethods({ connections }: Bundle): ControlMethods {
-  return {
-    connections: () => connections.all(CONNECTIONS_LISTED_MAX),
-    'connection-close': (params) => ({ found: connections.closeAny(nameParam(params)) }),
-    // Requested by another gateway thread, for a customer.
-    'connections-of': (params) => connections.of((params as { subscription: string }).subscription),
-    'close-connection-of': (params) => {
-      const { subscription, id } = params as { subscription: string; id: string }
-      return connections.close(subscription, id)
-    },
-  }
 }
 
 /** The connections of the other gateway threads, which the control plane asks. */

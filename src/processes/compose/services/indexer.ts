@@ -1,10 +1,7 @@
 import { join } from 'node:path'
 import type { Access } from '../../../access/service.ts'
-import type { SlotRange } from '../../../indexer/ingest/slot-ranges.ts'
-import { QueryError } from '../../../indexer/query/error.ts'
 import { type Indexer, startIndexer } from '../../../indexer/service.ts'
 import { resolveSecret, type SecretSources } from '../../../platform/config/secret-ref.ts'
-import type { ControlMethods } from '../../../platform/process/control-socket.ts'
 import type { MemoryGuard } from '../../../platform/process/memory-guard.ts'
 import type { Upstreams } from '../../../upstreams/service.ts'
 import { listenerOf } from '../config/listener.ts'
@@ -14,31 +11,6 @@ export type IndexerPartDeps = ServiceContext<'indexer'> & {
   readonly access: Access
   readonly upstreams: Upstreams
   readonly memory: Pick<MemoryGuard, 'mayAccept'>
-}
-
-export function indexerMethods(indexer: Indexer | undefined): ControlMethods {
-  return {
-    indexer: () => indexer?.status() ?? null,
-    'indexer-query': async (params) => {
-      const { query, format } = params as { query: string; format: string }
-      if (indexer === undefined) return null
-      try {
-        const { body } = await indexer.query(String(query), String(format))
-        return { ok: true, text: Buffer.from(body).toString('utf8') }
-      } catch (error) {
-        if (error instanceof QueryError) return { ok: false, message: error.body.trimEnd() }
-        throw error
-      }
-    },
-    'indexer-backfill': (params) => {
-      const { from, to } = params as SlotRange
-      return { outcome: indexer?.backfill({ from: Number(from), to: Number(to) }) }
-    },
-    'indexer-backfill-stop': () => {
-      indexer?.stopBackfill()
-      return {}
-    },
-  }
 }
 
 /** The indexer as its section of the configuration sets it up. It reads from the shared nodes and keeps its data in the state folder. */

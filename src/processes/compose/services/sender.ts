@@ -2,7 +2,6 @@ import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { messageOf } from '../../../core/error.ts'
 import { openAppendFile } from '../../../platform/files/append.ts'
-import type { ControlMethods } from '../../../platform/process/control-socket.ts'
 import type { MemoryGuard } from '../../../platform/process/memory-guard.ts'
 import { type Sender, startSender } from '../../../sender/service.ts'
 import { TipLedger } from '../../../sender/tips/ledger.ts'
@@ -12,9 +11,6 @@ import { listenerOf } from '../config/listener.ts'
 import type { ServiceContext, ServiceSettings } from '../process/service-context.ts'
 import { VERSION } from '../process/version.ts'
 import { hasTipKeys, openIdentity, openTipAccounts } from './tip-keys.ts'
-
-/** What the control plane shows of the sender. */
-export type SenderDetails = Pick<Sender, 'tipAccounts'>
 
 export type SenderPartDeps = ServiceContext<'sender'> & {
   readonly upstreams: Upstreams
@@ -89,8 +85,4 @@ async function openTipLedger(
     onFailure(error)
     return undefined
   }
-}
-
-export function senderMethods(sender: Sender | undefined): ControlMethods {
-  return { 'tip-stats': () => ({ ...sender?.stats(), ways: sender?.paths() ?? [] }) }
 }
