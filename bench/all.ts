@@ -31,6 +31,7 @@ const BENCHES: readonly Bench[] = [
   { name: 'stream', args: ['2000', '204', '5'], needs: ['util-linux', C] },
   { name: 'shreds', args: ['2', '2'], minutesMax: 5, needs: ['util-linux', C] },
   { name: 'sender', needs: ['openssl'] },
+  { name: 'isolation', minutesMax: 6, needs: ['util-linux', 'curl', C] },
   { name: 'indexer', minutesMax: 6, needs: ['postgresql', 'clickhouse-server'] },
   { name: 'work', args: ['3'], minutesMax: 10 },
   { name: 'snapshot', needs: ['postgresql'] },

@@ -67,7 +67,7 @@ const BENCH_NEEDS: readonly Need[] = [
   { name: 'gcc', debian: 'gcc libc6-dev', why: 'the reference programs in C', find: () => findInPath('gcc') },
   { name: 'g++', debian: 'g++', why: 'the reference program in C++', find: () => findInPath('g++') },
   ...TEST_NEEDS.filter(({ debian }) =>
-    ['nginx', 'haproxy', 'openssl', 'postgresql', 'clickhouse-server'].includes(debian),
+    ['nginx', 'haproxy', 'openssl', 'curl', 'postgresql', 'clickhouse-server'].includes(debian),
   ),
 ]
 
