@@ -58,6 +58,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   deps.starting?.throwIfAborted()
   const threads = opening.use(plane.threadsOn({ ...config.upstreams, nodes }))
   const { gateway, sender, execution, indexer } = opening.use(await openServiceThreads(settings, threads))
+  deps.starting?.throwIfAborted()
   const isExecutionOff = config.execution.enabled && execution === undefined
   if (isExecutionOff) log.warn({ part: 'execution', reason: EXECUTION_OFF }, 'the execution service is off')
 

@@ -133,7 +133,9 @@ describe('TLS on the three servers', () => {
   })
 
   it('refuses a client without TLS', async () => {
-    await assert.rejects(fetch(`http://127.0.0.1:${portOf('rpc')}/health`))
+    const refused = await fetch(`http://127.0.0.1:${portOf('rpc')}/health`)
+    assert.equal(refused.status, 400)
+    assert.match(await refused.text(), /tls-required/)
     const socket = new WebSocket(`ws://127.0.0.1:${portOf('ws')}`, { headers: { 'x-token': token } })
     await once(socket, 'error')
   })

@@ -1,4 +1,6 @@
 import { availableParallelism } from 'node:os'
+import { portOf } from '../../../contract/listen-address.ts'
+import { isServiceError } from '../../../core/error.ts'
 import type { ConnectionReport, OperatorConnectionReport } from '../../../gateway/account/connections.ts'
 import { reservePort } from '../../../platform/net/reserve-port.ts'
 import type { ControlMethods } from '../../../platform/process/control-socket.ts'
@@ -20,6 +22,7 @@ export type GatewayThreads = AsyncDisposable & {
   drain(deadlineMs: number): Promise<void>
 }
 
+const ATTEMPTS_MAX = 3
 const ENTRY = new URL('../../threads/gateway.ts', import.meta.url)
 /** Cores up to which one gateway thread is enough: the other services need the rest. */
 const FEW_CORES = 2
@@ -35,8 +38,23 @@ export function gatewayPlan(
   return { name: 'gateway', threads: workers === 'auto' ? auto : workers }
 }
 
-/** Starts the gateway threads. Their ports are reserved first, so that two processes never share one by accident. */
+/**
+ * Starts the gateway threads. Their ports are reserved first, so that two processes never share one by accident. A port that the system has chosen may be
+ * taken by a connection of another process before the threads listen; then another one is chosen.
+ */
 export async function openGatewayThreads(settings: Settings, threads: Threads): Promise<GatewayThreads> {
+  const { rpc, ws, grpc } = settings.config.bundle
+  const isChosenBySystem = [rpc, ws, grpc].some((option) => portOf(option.listen) === 0)
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await openOnPorts(settings, threads)
+    } catch (error) {
+      if (!isChosenBySystem || attempt === ATTEMPTS_MAX || !isServiceError(error, 'address-in-use')) throw error
+    }
+  }
+}
+
+async function openOnPorts(settings: Settings, threads: Threads): Promise<GatewayThreads> {
   const { config, loaded } = settings
   // Held until the threads listen.
   await using reserving = new AsyncDisposableStack()

@@ -56,11 +56,18 @@ export async function reloadAll(
 }
 
 /** What the operator sees of the nodes and does with them. */
-export type OperatorUpstreams = Pick<Upstreams, 'status' | 'drain' | 'undrain'>
+export type OperatorUpstreams = Pick<Upstreams, 'status' | 'drain' | 'undrain'> & {
+  /** Has `status` show what the threads see now. */
+  refresh?(): Promise<void>
+}
 
 /** The nodes over all threads of the process. */
-export function upstreamsOfThreads(own: Upstreams, threads: Pick<Threads, 'nodes' | 'drainNode'>): OperatorUpstreams {
+export function upstreamsOfThreads(
+  own: Upstreams,
+  threads: Pick<Threads, 'nodes' | 'drainNode' | 'refreshNodes'>,
+): OperatorUpstreams {
   return {
+    refresh: threads.refreshNodes,
     status: () => mergeNodeStatus(own.status(), threads.nodes()),
     drain(node) {
       const isKnown = own.drain(node)
@@ -77,7 +84,10 @@ export function upstreamsOfThreads(own: Upstreams, threads: Pick<Threads, 'nodes
 
 export function upstreamMethods(upstreams: OperatorUpstreams | undefined): ControlMethods {
   return {
-    upstreams: () => upstreams?.status() ?? [],
+    async upstreams() {
+      await upstreams?.refresh?.()
+      return upstreams?.status() ?? []
+    },
     'upstream-drain': (params) => ({ found: upstreams?.drain(nameParam(params)) ?? false }),
     'upstream-undrain': (params) => ({ found: upstreams?.undrain(nameParam(params)) ?? false }),
   }

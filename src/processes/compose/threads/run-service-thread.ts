@@ -69,6 +69,7 @@ export function runServiceThread<const Listener extends string>(
   let refreshMetrics = () => {}
   const methods = {
     'refresh-metrics': () => refreshMetrics(),
+    report: async () => reportOf(await opened.promise),
     control: async ({ method, params }: { method: string; params: unknown }) =>
       (await opened.promise).methods?.[method]?.(params, { signal: NEVER }),
     drain: async (deadlineMs: number) => (await opened.promise).drain(deadlineMs),
@@ -137,8 +138,7 @@ export function runServiceThread<const Listener extends string>(
     refreshMetrics = registry.refresh
     const report = () => {
       registry.refresh()
-      const nodes = service.upstreams?.status() ?? []
-      channel.notify('report', { nodes } satisfies ThreadReport)
+      channel.notify('report', reportOf(service))
     }
     report()
     clock.setRepeating(REPORT_MS, report).unref?.()
@@ -152,3 +152,7 @@ export function runServiceThread<const Listener extends string>(
 
 /** Methods of a thread reply with a value, never with a stream that would have to be cancelled. */
 const NEVER = new AbortController().signal
+
+function reportOf({ upstreams }: ThreadService): ThreadReport {
+  return { nodes: upstreams?.status() ?? [] }
+}

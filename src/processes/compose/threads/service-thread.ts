@@ -50,8 +50,9 @@ export type ServiceThread = AsyncDisposable & {
   readonly details: unknown
   readonly isRunning: boolean
   readonly restarts: number
-  /** The nodes as this thread sees them. */
+  /** The nodes as this thread sees them, at most a second old. */
   nodes(): readonly NodeStatus[]
+  refreshNodes(): Promise<void>
   /** Calls a method of the control socket that the service implements. */
   control(method: string, params: unknown): Promise<unknown>
   call: ThreadChannel['call']
@@ -70,6 +71,8 @@ const RESET_AFTER_MS = 60_000
 /** A thread whose event loop is blocked for this long is replaced. */
 const LIVENESS_MS = 30_000
 const CLOSE_MS = 5000
+/** A thread that is busy for longer is shown as it was. */
+const REFRESH_MS = 500
 /** As the launcher gives the main thread: three semi-spaces of 4 MiB. */
 const YOUNG_MIB = 12
 const MIB = 2 ** 20
@@ -170,6 +173,9 @@ export async function startServiceThread(
       return supervised.restarts
     },
     nodes: () => report.nodes,
+    async refreshNodes() {
+      report = (await call('report', undefined, REFRESH_MS)) as ThreadReport
+    },
     control: (method, params) => call('control', { method, params }),
     call,
     notify: (notice, value) => channelOf()?.notify(notice, value),

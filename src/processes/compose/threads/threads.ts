@@ -37,8 +37,9 @@ export type Threads = Disposable & {
   all(): readonly ServiceThread[]
   /** The names of a service's threads in the plan. */
   namesOf(service: string): readonly string[]
-  /** The nodes as each thread sees them. */
+  /** The nodes as each thread sees them, at most a second old. */
   nodes(): readonly (readonly NodeStatus[])[]
+  refreshNodes(): Promise<void>
   reloadNodes(options: NodesOptions): Promise<void>
   drainNode(node: string, isDrained: boolean): void
   setLogLevel(level: string): void
@@ -150,12 +151,15 @@ export function createThreads(settings: Settings, plan: ThreadPlan, deps: Thread
           },
         },
       )
-      threads.push(thread)
+      // Started again after another thread of its service could not be started.
+      const before = threads.findIndex((other) => other.name === name)
+      threads.splice(before === -1 ? threads.length : before, 1, thread)
       return thread
     },
     all: () => threads.toSorted((a, b) => names.indexOf(a.name) - names.indexOf(b.name)),
     namesOf: (service) => plan.filter(({ name }) => name === service).flatMap(namesOf),
     nodes: () => threads.map((thread) => thread.nodes()),
+    refreshNodes: async () => void (await Promise.allSettled(threads.map((thread) => thread.refreshNodes()))),
     async reloadNodes(next) {
       nodes = next
       const reload = async (thread: ServiceThread) => {
