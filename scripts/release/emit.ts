@@ -6,7 +6,7 @@ import { dirname, join, relative } from 'node:path'
 const RELATIVE_IMPORT = /(\bfrom\s*|\bimport\s*\(?\s*)(['"])(\.{1,2}\/[^'"\n]+)\.ts\2/g
 
 /** Entry points: the command line, and files that are started by name as threads and child processes. */
-const ENTRIES = ['cli/main.ts', '**/*-thread.ts', '**/{thread,child}.ts']
+const ENTRIES = ['cli/main.ts', 'processes/threads/*.ts', '**/*-thread.ts', '**/{thread,child}.ts']
 
 /**
  * Writes the reachable source as JavaScript, with types stripped by the function that Node uses for a checkout. Lines and columns stay the same, so
