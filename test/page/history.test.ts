@@ -88,10 +88,9 @@ describe('the history of the page', { timeout: 240_000, ...NEEDS_CHROMIUM }, () 
       await page.evaluate(`location.hash = 'contract=${address}'`)
       await page.locator('.drawer .whole', { hasText: address }).waitFor()
       await page.locator('.drawer [data-stat="topCount"]').waitFor()
-      const figures = await page.locator('.drawer [data-stat] .number').allInnerTexts()
-      assert.ok(
-        figures.some((figure) => /^[1-9]/.test(figure)),
-        `${address}: ${figures.join()}`,
+      // The figures are fetched when the drawer opens.
+      await until(`${address} has figures`, async () =>
+        (await page.locator('.drawer [data-stat] .number').allInnerTexts()).some((figure) => /^[1-9]/.test(figure)),
       )
     }
     await page.close()
