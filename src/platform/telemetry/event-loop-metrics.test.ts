@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import { createManualClock } from '../../core/clock.ts'
 import { until } from '../process/test-wait.ts'
 import { addEventLoopMetrics } from './event-loop-metrics.ts'
@@ -15,9 +16,12 @@ test('the delay of the last period is reported for the thread and for the proces
   const delay = (stat: string) =>
     registry.value('sluice_thread_event_loop_delay_seconds', { thread: 'gateway-1', stat })
   assert.equal(delay('max'), 0)
-  await until('a blocked event loop is measured', () => {
+  await until('a blocked event loop is measured', async () => {
+    // The monitor measures the time between two of its ticks: one before the block, and one after it.
+    await pause(50)
     const blockedUntil = performance.now() + 100
     while (performance.now() < blockedUntil);
+    await pause(50)
     clock.advance(10_000)
     return (delay('max') ?? 0) > 0.05
   })
