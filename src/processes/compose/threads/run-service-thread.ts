@@ -24,6 +24,7 @@ import type { Upstreams } from '../../../upstreams/service.ts'
 import { createDocuments, type Rendered } from '../documents/documents.ts'
 import { openThreadMemoryGuard } from '../process/memory.ts'
 import type { ServiceContext, ServiceSettings } from '../process/service-context.ts'
+import { forwardRefusals } from './forward-refusals.ts'
 import type { Address, ThreadReady, ThreadReport, ThreadStart } from './start-data.ts'
 
 /** What runs in a thread, as its entry opens it. */
@@ -111,7 +112,7 @@ export function runServiceThread<const Listener extends string>(
       state: await openStateFolder(start.settings.stateDir),
       registry,
       lifecycle,
-      refusals: { note: (refused) => channel.notify('refused', refused) },
+      refusals: forwardRefusals((refused) => channel.notify('refused', refused), clock),
       listenerMetrics: createListenerMetrics(registry, listeners, lifecycle),
       documents,
       settings: start.settings,
