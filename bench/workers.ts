@@ -48,15 +48,6 @@ const PROXIES = [
 ] as const
 type ProxyName = (typeof PROXIES)[number]['name']
 
-const folder = await mkdtemp(join(tmpdir(), 'sluice-bench-workers-'))
-let started = 0
-try {
-  for (const kind of ['rpc', 'ws', 'grpc'] as const) if (wanted.includes(kind)) await compare(kind)
-  if (wanted.includes('memory')) await measureMemory()
-} finally {
-  await rm(folder, { recursive: true, force: true })
-}
-
 async function compare(kind: Interface): Promise<void> {
   const runs = new Map<ProxyName, Figures[]>(PROXIES.map(({ name }) => [name, []]))
   for (let round = 0; round < rounds; round++) {
@@ -211,4 +202,13 @@ function ratio(a: number, b: number): number {
 
 function report(line: object): void {
   process.stdout.write(`${JSON.stringify({ ...line, node: process.version, arch: process.arch })}\n`)
+}
+
+const folder = await mkdtemp(join(tmpdir(), 'sluice-bench-workers-'))
+let started = 0
+try {
+  for (const kind of ['rpc', 'ws', 'grpc'] as const) if (wanted.includes(kind)) await compare(kind)
+  if (wanted.includes('memory')) await measureMemory()
+} finally {
+  await rm(folder, { recursive: true, force: true })
 }
