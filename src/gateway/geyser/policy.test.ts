@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { GRPC_KINDS } from '../../contract/limits.ts'
 import { SubscribeDeshredRequestSchema, SubscribeRequestSchema } from '../../solana/gen/geyser_pb.ts'
 import { encodeMessage } from '../../solana/geyser/protobuf.ts'
 import { type Policy, type PolicyLimits, policyOf } from './policy.ts'
@@ -237,6 +238,43 @@ test('refuses a kind that the plan does not have, by name', () => {
     assert.ok(!verdict.ok, kind)
     assert.deepEqual([verdict.rule, verdict.filter], ['grpcKinds', { kind, name: 'f' }])
     assert.match(verdict.message, /allows accounts, slots$/)
+  }
+})
+
+/** The messages of requests with filters, by method. */
+const REQUESTS = { Subscribe: SubscribeRequestSchema, SubscribeDeshred: SubscribeDeshredRequestSchema }
+/** Fields of requests that select nothing by themselves. */
+const SETTINGS = ['commitment', 'accounts_data_slice', 'ping', 'from_slot']
+
+test('every map of filters in the proto files is a kind of plans, and every other field is known to select nothing', () => {
+  const kinds = new Set<string>()
+  for (const [method, schema] of Object.entries(REQUESTS)) {
+    for (const { fieldKind, name, number } of schema.fields) {
+      if (fieldKind !== 'map') {
+        assert.ok(SETTINGS.includes(name), `${schema.name}.${name} is new: does it select updates?`)
+        continue
+      }
+      kinds.add(name)
+      const others = GRPC_KINDS.filter((kind) => kind !== name)
+      const verdict = (policyOf(method) as Policy)(field(number, named()), { ...LIMIT, grpcKinds: others })
+      assert.ok(!verdict.ok, `${schema.name}.${name} passes the plan`)
+      assert.deepEqual([verdict.rule, verdict.filter], ['grpcKinds', { kind: name, name: 'n' }])
+    }
+  }
+  assert.deepEqual([...kinds].toSorted(), GRPC_KINDS.toSorted())
+})
+
+test('every list of texts in the filters of the proto files counts as accounts', () => {
+  for (const [method, schema] of Object.entries(REQUESTS)) {
+    for (const filters of schema.fields) {
+      if (filters.fieldKind !== 'map' || filters.mapKind !== 'message') continue
+      for (const list of filters.message.fields) {
+        if (list.fieldKind !== 'list' || list.listKind !== 'scalar') continue
+        const five = Buffer.concat(Array.from({ length: 5 }, () => field(list.number, Buffer.from('a'))))
+        const verdict = (policyOf(method) as Policy)(field(filters.number, named(field(2, five))), LIMIT)
+        assert.ok(!verdict.ok && verdict.rule === 'grpcAccountsPerStream', `${filters.message.name}.${list.name}`)
+      }
+    }
   }
 })
 
