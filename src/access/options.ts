@@ -27,7 +27,7 @@ const limitFields = {
   grpcStreams: orUnlimited(count).describe('Open gRPC streams.'),
   grpcAccountsPerStream: orUnlimited(count).describe('Accounts in the filters of one gRPC stream.'),
   grpcKinds: orUnlimited(z.array(z.enum(GRPC_KINDS)).max(GRPC_KINDS.length)).describe(
-    'Kinds of filters that a gRPC stream may have.',
+    `Kinds of filters that a gRPC stream may have: ${GRPC_KINDS.join(', ')}. With it, a field that is not known here is refused.`,
   ),
   grpcBlockedOwners: z
     .array(z.string().regex(/^[1-9A-HJ-NP-Za-km-z]{32,44}$/, 'give an address as base58'))

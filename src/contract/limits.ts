@@ -40,6 +40,7 @@ export const GRPC_KINDS = [
   'blocks',
   'blocks_meta',
   'entry',
+  'block_footer',
   'deshred_transactions',
 ] as const
 export type GrpcKind = (typeof GRPC_KINDS)[number]

@@ -21,6 +21,8 @@ export const SEND_METHOD = 'sendTransaction'
 
 export const RPC_METHODS: Readonly<Record<string, RpcMethod>> = {
   getAccountInfo: read(2),
+  // The genesis certificate of Alpenglow. Null before the migration; a node older than 4.3 responds with -32601.
+  getAgGenesisCert: read(1),
   getBalance: read(1),
   getBlock: heavyRead(5),
   getBlockCommitment: read(1),

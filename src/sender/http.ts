@@ -14,14 +14,15 @@ import { peerKey } from '../platform/net/connection-caps.ts'
 import type { ListenerOptions } from '../platform/net/listener.ts'
 import type { ListenerMetrics } from '../platform/net/listener-metrics.ts'
 import type { BaseDeps } from '../platform/process/base-deps.ts'
+import type { TransactionLimits } from '../solana/transaction/types.ts'
 import type { Accept } from './accept/accept.ts'
 import { type Decoded, decodeText, decodeWire } from './accept/decode.ts'
 import { type Refusal, refuseLimit, retryAfterOf, type TipTerms } from './accept/refusal.ts'
-import { BODY_BYTES_MAX, createRpcPosts, ENCODED, responseTooLarge } from './accept/rpc-post.ts'
+import { bodyBytesMaxOf, createRpcPosts, ENCODED, responseTooLarge } from './accept/rpc-post.ts'
 import { isSettled, printReceipt } from './receipts/receipt.ts'
 import type { Receipts } from './receipts/receipts.ts'
 
-export type ServerOptions = {
+export type ServerOptions = TransactionLimits & {
   readonly listen: ListenerOptions
   readonly trustedProxies: readonly string[]
   readonly readsPerAddressPerSecond: number
@@ -87,6 +88,7 @@ type HttpCall = {
 export function startSenderServer(options: ServerOptions, deps: ServerDeps): Promise<HttpServer> {
   const { accept, receipts, terms, clock, docsUrl } = deps
   const addressOf = createClientAddress(options.trustedProxies)
+  const bodyBytesMax = bodyBytesMaxOf(options)
   const perSecond = options.readsPerAddressPerSecond
   const reads = createKeyedBuckets({ perSecond, burst: perSecond * 2 }, () => clock.monotonicMs())
   const takeRead = (address: string) => {
@@ -98,6 +100,7 @@ export function startSenderServer(options: ServerOptions, deps: ServerDeps): Pro
     { 'x-content-type-options': 'nosniff', ...CORS },
     {
       ...deps,
+      transactionLimits: options,
       takeRead,
       addressOf: options.trustedProxies.length > 0 ? headAddressOf : createConnectionAddress(headAddressOf),
     },
@@ -180,10 +183,10 @@ export function startSenderServer(options: ServerOptions, deps: ServerDeps): Pro
       const message = 'response is signature or none'
       return sendJson(response, 400, { error: 'invalid-params', message, request_id: requestId }, CORS)
     }
-    const body = await readAll(request, response, { requestId, docsUrl })
+    const body = await readAll(request, response, bodyBytesMax, { requestId, docsUrl })
     if (body === undefined) return
     const decode = (): Decoded =>
-      kind === 'bytes' ? decodeWire(body) : decodeText(body.toString('latin1').trim(), undefined)
+      kind === 'bytes' ? decodeWire(body, options) : decodeText(body.toString('latin1').trim(), undefined, options)
     const outcome = await accept(decode, address)
     if (outcome.ok) {
       if (!outcome.isNew) deps.onDuplicate()
@@ -250,12 +253,13 @@ const RAW_TYPES =
 async function readAll(
   request: IncomingMessage,
   response: ServerResponse,
+  bodyBytesMax: number,
   errors: ErrorContext,
 ): Promise<Buffer | undefined> {
-  const read = await readBody(request, { bodyBytesMax: BODY_BYTES_MAX })
+  const read = await readBody(request, { bodyBytesMax })
   if (read.ok) return read.body
   if (read.reason === 'too-large') {
-    const { status, body } = responseTooLarge(errors)
+    const { status, body } = responseTooLarge(bodyBytesMax, errors)
     sendText(response, status, body, { 'content-type': 'application/json', ...CORS })
   }
   return undefined

@@ -6,13 +6,15 @@ import { ADDRESS_REF_RULE, isAddressRef } from '../platform/config/address-ref.t
 import { isSecretRef, SECRET_REF_RULE } from '../platform/config/secret-ref.ts'
 import { parseRemoteAddress } from '../platform/net/pinned-address.ts'
 import { decodeBase58 } from '../solana/crypto/base58.ts'
-import { SIGNATURES_MAX } from '../solana/transaction/types.ts'
+import { ACCOUNT_INDEXES, SIGNATURES_MAX, TRANSACTION_LIMITS, WIRE_BYTES_MAX } from '../solana/transaction/types.ts'
 import { PATH_PROTOCOLS } from './path-protocols.ts'
 
 /** The minimum of the specification; a configured minimum may be higher, never lower. */
 const TIP_LAMPORTS_FLOOR = 1_000_000
 const TIP_ACCOUNTS_MAX = 32
 const PATHS_MAX = 16
+/** Four times the largest size known, so that a transaction of the next one can be let through. */
+const TRANSACTION_BYTES_CEILING = 16_384
 /** Path names reserved for the label `path` of the metrics. */
 const RESERVED_NAMES = ['upstreams', 'quic', 'other']
 
@@ -57,6 +59,15 @@ const limits = z.strictObject({
   readsPerAddressPerSecond: integer(1, 1_000_000)
     .default(50)
     .describe('Other requests per second of one address: receipts, tips, health and the like.'),
+  accountLocksMax: integer(1, ACCOUNT_INDEXES)
+    .default(TRANSACTION_LIMITS.accountLocksMax)
+    .describe('Accounts that a transaction may lock, static and loaded ones together; nodes have limits of their own.'),
+  transactionBytesMax: integer(WIRE_BYTES_MAX, TRANSACTION_BYTES_CEILING)
+    .default(TRANSACTION_LIMITS.transactionBytesMax)
+    .describe('Bytes of a transaction in the formats legacy and v0.'),
+  transactionV1BytesMax: integer(WIRE_BYTES_MAX, TRANSACTION_BYTES_CEILING)
+    .default(TRANSACTION_LIMITS.transactionV1BytesMax)
+    .describe('Bytes of a transaction in the format v1.'),
   checkingMax: integer(1, 100_000)
     .default(512)
     .describe('Transactions being checked, or accepted and not yet on disk.'),

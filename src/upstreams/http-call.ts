@@ -66,6 +66,8 @@ const ELSEWHERE_CODES: ReadonlySet<number | undefined> = new Set([-32004, -32005
 /** Statuses that refuse the gateway rather than the customer: the node did not process the call. */
 const REFUSED_STATUSES: ReadonlySet<number> = new Set([401, 403, 404, 405, 407, 429])
 
+const METHOD_NOT_FOUND = -32601
+
 type Reply = Extract<HttpOutcome, { kind: 'reply' }>
 type Verdict = 'good' | 'elsewhere' | 'refused' | 'broken'
 
@@ -243,6 +245,8 @@ function classify({ head: { status }, body }: Reply): Verdict {
     if (!mayBeJson(body)) return 'broken'
     return ELSEWHERE_CODES.has(errorCodeOf(body)) ? 'elsewhere' : 'good'
   }
+  // Servers of JSON-RPC over HTTP may send this error with 404. It is a response to the call, and other nodes may respond otherwise.
+  if (errorCodeOf(body) === METHOD_NOT_FOUND && isJsonRpcBody(body)) return 'good'
   if (REFUSED_STATUSES.has(status) || (status >= 300 && status < 400)) return 'refused'
   return status >= 500 ? 'broken' : 'good'
 }

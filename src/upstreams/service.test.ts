@@ -77,6 +77,11 @@ describe('retries on a second node', () => {
     ['-32002', { error: '{"code":-32002,"message":"Transaction simulation failed"}' }, 'returned'],
     ['-32602', { error: '{"code":-32602,"message":"Invalid param: WrongSize"}' }, 'returned'],
     ['-32601', { error: '{"code":-32601,"message":"Method not found"}' }, 'returned'],
+    [
+      '-32601 with HTTP 404',
+      { status: 404, body: '{"jsonrpc":"2.0","error":{"code":-32601,"message":"Method not found"},"id":1}' },
+      'returned',
+    ],
     ['HTTP 413 about the request', { status: 413, body: 'too large' }, 'returned'],
   ]
   for (const [name, response, read] of faults) {
@@ -107,6 +112,36 @@ describe('retries on a second node', () => {
       }
     })
   }
+
+  test('getAgGenesisCert: a certificate, null and -32601 are returned, and count for the health of the node', async () => {
+    await using on = await twoNodes()
+    const notFound = '{"code":-32601,"message":"Method not found"}'
+    const responses: [FakeResponse, string][] = [
+      [{ result: '{"slot":18446744073709551615,"blockId":"x"}' }, '"slot":18446744073709551615'],
+      [{ result: 'null' }, '"result":null'],
+      [{ error: notFound }, notFound],
+      [{ status: 404, body: `{"jsonrpc":"2.0","error":${notFound},"id":1}` }, notFound],
+    ]
+    const request = upstreamRequest('getAgGenesisCert', rpcBody('getAgGenesisCert'))
+    assert.equal(request.kind, 'read')
+    for (const [response, expected] of responses) {
+      on.a.respond = () => response
+      on.b.respond = () => response
+      // More than the breaker needs to open if these were failures.
+      for (let call = 0; call < 50; call++) {
+        const before = on.a.calls.length + on.b.calls.length
+        const outcome = await on.shared.forwardAsync(request)
+        assert.ok(outcome.kind === 'responded' && textOf(outcome).includes(expected), textOf(outcome))
+        assert.equal(on.a.calls.length + on.b.calls.length - before, 1)
+      }
+    }
+    const text = await on.registry.text()
+    for (const name of ['a', 'b'])
+      assert.doesNotMatch(
+        text,
+        new RegExp(`sluice_upstream_calls_total\\{[^}]*upstream="${name}"[^}]*outcome="failed"[^}]*\\} [1-9]`),
+      )
+  })
 
   test('an unknown method counts as a write', async () => {
     await using on = await twoNodes()

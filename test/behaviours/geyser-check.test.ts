@@ -18,8 +18,8 @@ import { subscribeRequests } from '../support/subscribe-requests.ts'
 const TOKEN_PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
 const KEY = '11111111111111111111111111111111'
 
-/** Field 12 as newer clients send it. */
-const FOOTER = Buffer.from('62030a0166', 'hex')
+/** Field 13, which no version of the protocol has yet. */
+const FUTURE = Buffer.from('6a030a0166', 'hex')
 const NOTHING = Buffer.alloc(0)
 
 type Verdict = {
@@ -146,8 +146,6 @@ describe('POST /v1/geyser/check', () => {
     const { token } = await gateway.subscribe({ overrides: { requestBytes: 2 ** 20, grpcAccountsPerStream: 25 } })
     const slots = Object.fromEntries(Array.from({ length: 4097 }, (_, at) => [`s${at}`, {}]))
     const rows: [object | string, string][] = [
-      [{ nothing: 1 }, 'knownFields'],
-      [{ slots: { s: { blockFooter: {} } } }, 'knownFields'],
       [{ slots }, 'grpcRequestFilters'],
       [{ slots: { ['n'.repeat(300_000)]: {} } }, 'grpcRequestBytes'],
       [{ accounts: { a: { account: Array(20_000).fill('') } } }, 'grpcRequestFields'],
@@ -159,6 +157,25 @@ describe('POST /v1/geyser/check', () => {
       assert.deepEqual([status, body.allowed, body.rule], [200, false, rule], text.slice(0, 40))
       assert.ok(body.message?.includes(rule), String(body.message))
     }
+  })
+
+  it('refuses fields that it does not know where the plan decides what may be selected, and names them elsewhere', async () => {
+    const requests = [{ slots: { s: {} }, nothing: 1 }, { slots: { s: { blockFooter: {} } } }]
+    const { token: strict } = await gateway.subscribe({ overrides: { grpcKinds: ['slots'] } })
+    const { token: loose } = await gateway.subscribe({})
+    for (const request of requests) {
+      const refused = (await check(strict, JSON.stringify(request))).body
+      assert.deepEqual([refused.allowed, refused.rule], [false, 'knownFields'])
+      const passed = (await check(loose, JSON.stringify(request))).body
+      assert.deepEqual([passed.allowed, passed.rule, passed.counts?.filters], [true, null, { slots: 1 }])
+      assert.match(String(passed.message), /"(nothing|blockFooter)" is unknown; a stream passes unknown fields on/)
+    }
+  })
+
+  it('refuses the filter kind of block footers by name on a plan with slots only', async () => {
+    const { token } = await gateway.subscribe({ overrides: { grpcKinds: ['slots'] } })
+    const { body } = await check(token, JSON.stringify({ slots: { s: {} }, blockFooter: { f: {} } }))
+    assert.deepEqual([body.rule, body.filter], ['grpcKinds', { kind: 'block_footer', name: 'f' }])
   })
 
   it('has the verdict of a stream for any request, also with unknown fields', async (t) => {
@@ -179,8 +196,8 @@ describe('POST /v1/geyser/check', () => {
       if (at % 50 === 0) ({ token } = await gateway.subscribe({ overrides: at % 100 === 0 ? loose : strict }))
       const isUnknown = at % 7 === 0
       const json = toJsonString(SubscribeRequestSchema, create(SubscribeRequestSchema, init))
-      const text = isUnknown ? JSON.stringify({ ...JSON.parse(json), blockFooter: { f: {} } }) : json
-      const wire = Buffer.concat([encodeMessage(SubscribeRequestSchema, init), isUnknown ? FOOTER : NOTHING])
+      const text = isUnknown ? JSON.stringify({ ...JSON.parse(json), futureKind: { f: {} } }) : json
+      const wire = Buffer.concat([encodeMessage(SubscribeRequestSchema, init), isUnknown ? FUTURE : NOTHING])
       const { body } = await check(token, text)
       seen.add(body.rule)
       const before = atNode
@@ -190,7 +207,7 @@ describe('POST /v1/geyser/check', () => {
       else {
         const { code, details } = await stream.ended
         assert.deepEqual([code, atNode], [GrpcCode.invalidArgument, before], text)
-        if (isUnknown) assert.match(details, /field 12 of SubscribeRequest.*knownFields/)
+        if (isUnknown) assert.match(details, /field 13 of SubscribeRequest.*knownFields/)
         else assert.equal(details, body.message)
       }
       stream.call.cancel()

@@ -134,6 +134,30 @@ describe('geyser clients through the gateway', () => {
     handle.cancel()
   })
 
+  it('both clients stream slots on a plan that allows nothing else', async () => {
+    const { token: slotsOnly } = await on.gateway.subscribe({ overrides: { grpcKinds: ['slots'], grpcStreams: 2 } })
+    const client = new Yellowstone(endpoint, slotsOnly, undefined)
+    assert.ok(Number(await client.getSlot()) >= 0)
+    const stream = await client.subscribe()
+    const fromYellowstone = new Promise<void>((resolve, reject) => {
+      stream.on('data', (update: Update) => update['slot'] && resolve())
+      stream.on('error', reject)
+    })
+    stream.write({ ...NOTHING, slots: { s: {} } })
+    await fromYellowstone
+    stream.on('error', () => {})
+    stream.cancel()
+    const fromLaserstream = Promise.withResolvers<void>()
+    const handle = await laserstream.subscribe(
+      { apiKey: slotsOnly, endpoint, maxReconnectAttempts: 1 },
+      { slots: { s: {} }, commitment: 0 },
+      (update: Update) => update['slot'] && fromLaserstream.resolve(),
+      fromLaserstream.reject,
+    )
+    await fromLaserstream.promise
+    handle.cancel()
+  })
+
   for (const encoding of ['gzip', 'zstd'] as const) {
     it(`helius-laserstream with ${encoding}`, async () => {
       const watcher = createWatcher()

@@ -10,6 +10,7 @@ import { systemClock } from '../../src/platform/process/clock.ts'
 import { secureRandom } from '../../src/platform/process/random.ts'
 import { createLogger, type Logger } from '../../src/platform/telemetry/logger.ts'
 import { startSenderServer } from '../../src/sender/http.ts'
+import { TRANSACTION_LIMITS } from '../../src/solana/transaction/types.ts'
 
 const JSON_BODY = { 'content-type': 'application/json' }
 const LISTEN = { host: '127.0.0.1', port: 0 }
@@ -63,7 +64,14 @@ const LISTENERS: readonly {
     name: 'sender',
     open: (common) =>
       startSenderServer(
-        { listen: LISTEN, trustedProxies: [], readsPerAddressPerSecond: 100, waitersMax: 1, waitersPerAddressMax: 1 },
+        {
+          listen: LISTEN,
+          trustedProxies: [],
+          readsPerAddressPerSecond: 100,
+          waitersMax: 1,
+          waitersPerAddressMax: 1,
+          ...TRANSACTION_LIMITS,
+        },
         {
           ...common,
           accept: broken,

@@ -2,10 +2,14 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { after, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
+import { encodeBase58 } from '../../src/solana/crypto/base58.ts'
+import { encodeBlockMarker, encodeOpaqueMarker } from '../../src/solana/shred/block-marker.ts'
+import { encodeEntries } from '../../src/solana/shred/entry.ts'
+import { makeShreds } from '../../src/solana/shred/make.ts'
 import { archiveFile, ethernet, ipv4, pcapFile, pcapngFile, udpSegment } from '../support/captures.ts'
 import { temporaryFolder } from '../support/cli.ts'
 import { sluiceHere } from '../support/cli-in-process.ts'
-import { blockPackets, LEADER_ID } from '../support/shreds.ts'
+import { blockPackets, LEADER, LEADER_ID, VERSION } from '../support/shreds.ts'
 
 type Inspected = {
   format: string
@@ -93,4 +97,37 @@ test('recognizes gzip by its bytes; a truncated gzip file gives the records befo
   const cut = await inspect('cut.pcap', packed.subarray(0, packed.length - 100))
   assert.match(cut.damage ?? '', /cannot be decompressed to its end/)
   assert.ok(cut.totals.packets > 0 && cut.totals.packets < packets.length, `${cut.totals.packets}`)
+})
+
+test('prints the block markers of a slot and the parent after an update', async () => {
+  const hash = new Uint8Array(32).fill(4)
+  const { sets } = makeShreds({
+    slot: 400,
+    parentSlot: 399,
+    version: VERSION,
+    batches: [
+      encodeBlockMarker({ variant: 'update-parent', parentSlot: 397, parentBlockId: hash }),
+      encodeEntries([{ numHashes: 0n, hash, transactions: [] }]),
+      encodeOpaqueMarker({ version: 1, kind: 77, body: Uint8Array.of(1) }),
+      encodeBlockMarker({ variant: 'block-footer', bankHash: hash, producerTimeNanos: 5n, userAgent: 'node/1' }),
+    ],
+    chainedRoot: new Uint8Array(32),
+    leader: LEADER,
+  })
+  const file = Buffer.concat(sets.flatMap(({ data, code }) => [...data, ...code]))
+  const { slots } = await inspect('markers.bin', file)
+  const [slot] = slots as unknown as { parent_slot: number; block: { undecodable: number; markers_listed: object[] } }[]
+  assert.deepEqual([slot?.parent_slot, slot?.block.undecodable], [397, 0])
+  assert.deepEqual(slot?.block.markers_listed[2], {
+    variant: 'block-footer',
+    version: 1,
+    kind: 0,
+    shred: 96,
+    bank_hash: encodeBase58(hash),
+    producer_time_nanos: '5',
+    user_agent: 'node/1',
+  })
+  const { stdout } = await sluiceHere(['shred', 'inspect', home.file('markers.bin')])
+  assert.match(stdout, /MARKERS/)
+  assert.match(stdout, /update-parent 397, kind 77, block-footer/)
 })

@@ -62,6 +62,7 @@ export const subscribeRequests: fc.Arbitrary<SubscribeInit> = some({
   blocks: named(some({ accountInclude: keys, includeEntries: fc.boolean(), cuckooAccountInclude: cuckoo })),
   blocksMeta: named(fc.constant({})),
   entry: named(fc.constant({})),
+  blockFooter: named(fc.constant({})),
   commitment: fc.constantFrom(0, 1, 2),
   accountsDataSlice: fc.array(fc.record({ offset: u64, length: u64 }), { maxLength: 3 }),
   ping: fc.record({ id: fc.integer() }),

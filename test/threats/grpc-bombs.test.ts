@@ -132,10 +132,10 @@ describe('gRPC request messages that cost more than their size', () => {
 
   test('refuses an unknown field by its number, at any depth, and neither forwards nor charges it', async () => {
     const { header, used } = await subscription({ grpcKinds: ['slots'] })
-    const footer = Buffer.concat([request({ slots: { s: {} } }), Buffer.from('62030a0166', 'hex')])
+    const future = Buffer.concat([request({ slots: { s: {} } }), Buffer.from('6a030a0166', 'hex')])
     const nested = Buffer.from('12080a017312034a0161', 'hex')
     for (const [bytes, field] of [
-      [footer, '12 of SubscribeRequest'],
+      [future, '13 of SubscribeRequest'],
       [nested, '9 of SubscribeRequestFilterSlots'],
     ] as const) {
       const { code, message } = await rawCall(on.port, SUBSCRIBE, [header], frameMessage(bytes))

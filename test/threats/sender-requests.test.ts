@@ -5,6 +5,7 @@ import { createRpc } from '../../src/sender/accept/rpc.ts'
 import { tipTerms } from '../../src/sender/accept/tip-terms.ts'
 import { checkTip } from '../../src/solana/transaction/tip.ts'
 import type { ParsedTransaction } from '../../src/solana/transaction/transaction.ts'
+import { TRANSACTION_LIMITS } from '../../src/solana/transaction/types.ts'
 import { encodeParsedTransaction } from '../support/encode-transaction.ts'
 import { startTestSender, type TestSender, TIP_ACCOUNTS } from '../support/sender.ts'
 
@@ -97,6 +98,7 @@ describe(`the most expensive requests use less than ${CPU_MS_MAX} ms of CPU`, ()
       return { ok: true, signature: 'x', isNew: true }
     },
     terms,
+    transactionLimits: TRANSACTION_LIMITS,
     version: 'test',
     isHealthy: () => true,
     takeRead: () => undefined,

@@ -8,7 +8,7 @@ import { createTimeSlices } from '../../platform/process/time-slices.ts'
 import { SubscribeRequestSchema } from '../../solana/gen/geyser_pb.ts'
 import { encodeMessage, readMessageJson } from '../../solana/geyser/protobuf.ts'
 import { requestBytesMax } from './methods.ts'
-import { type Policy, type PolicyVerdict, policyOf, requestFieldsMax } from './policy.ts'
+import { isSelectionLimited, type Policy, type PolicyVerdict, policyOf, requestFieldsMax } from './policy.ts'
 
 /** Bytes of the JSON text, also where the plan allows larger bodies. */
 export const CHECK_BYTES_MAX = 1024 * 1024
@@ -23,7 +23,7 @@ type Refused = {
   readonly filter: { readonly kind: string; readonly name: string } | undefined
   readonly message: string
 }
-type Verdict = Extract<PolicyVerdict, { ok: true }> | Refused
+type Verdict = (Extract<PolicyVerdict, { ok: true }> & { readonly note?: string }) | Refused
 
 type CheckResponse = {
   readonly status: number
@@ -57,7 +57,7 @@ export async function checkGeyser(
       allowed: verdict.ok,
       rule: verdict.ok ? null : verdict.rule,
       filter: verdict.ok ? null : (verdict.filter ?? null),
-      message: verdict.ok ? null : verdict.message,
+      message: verdict.ok ? (verdict.note ?? null) : verdict.message,
       counts: verdict.ok ? { accounts: verdict.accounts, filters: verdict.filters } : null,
       cost: methodCost(limits, 'Subscribe'),
       limits: { grpcAccountsPerStream, grpcKinds, grpcBlockedOwners, grpcResume, grpcStreams },
@@ -70,20 +70,23 @@ export async function checkGeyser(
 async function check(body: Buffer, limits: Limits): Promise<Verdict | { readonly malformed: string }> {
   const slices = createTimeSlices()
   const read = readMessageJson(SubscribeRequestSchema, body.toString('utf8'))
-  if (!read.ok) {
-    const reason = read.message.slice(0, REASON_SHOWN_MAX)
-    if (!read.isUnknownField) return { malformed: reason }
+  const message = read.ok ? read.message : read.withoutUnknown
+  const reason = read.ok ? '' : read.message.slice(0, REASON_SHOWN_MAX)
+  if (message === undefined) return { malformed: reason }
+  if (!read.ok && isSelectionLimited(limits))
     return refuse('knownFields', `request refused: ${reason}; rule knownFields, leave it out`)
-  }
   await slices.yield()
-  const request = encodeMessage(SubscribeRequestSchema, read.message)
+  const request = encodeMessage(SubscribeRequestSchema, message)
   const bytesMax = requestBytesMax('Subscribe', limits)
   if (request.length > bytesMax) {
     return refuse('grpcRequestBytes', tooLarge(`a message of ${request.length} bytes`, bytesMax).message as string)
   }
   await slices.yield()
   const policy = policyOf('Subscribe') as Policy
-  return policy(request, limits)
+  const verdict = policy(request, limits)
+  return read.ok || !verdict.ok
+    ? verdict
+    : { ...verdict, note: `${reason}; a stream passes unknown fields on to the node` }
 }
 
 function refuse(rule: string, message: string): Refused {

@@ -3,11 +3,14 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { checkProperty, createRandom, isFull, mutate, seedOf } from '../../../test/support/property.ts'
 import { subscribeRequests } from '../../../test/support/subscribe-requests.ts'
+import { GRPC_KINDS } from '../../contract/limits.ts'
 import { type CuckooFilter, type SubscribeRequest, SubscribeRequestSchema } from '../../solana/gen/geyser_pb.ts'
 import { decodeMessage, encodeMessage } from '../../solana/geyser/protobuf.ts'
 import { type Policy, policyOf } from './policy.ts'
 
 const UNLIMITED = { grpcAccountsPerStream: null, grpcKinds: null, grpcBlockedOwners: [] }
+/** Allows every kind by name, so that unknown fields are refused. */
+const ALL_KINDS = { ...UNLIMITED, grpcKinds: GRPC_KINDS }
 const policy = policyOf('Subscribe') as Policy
 
 /** What a node that decodes the request would count. */
@@ -33,6 +36,7 @@ function countDecoded(request: SubscribeRequest) {
     blocks: request.blocks,
     blocks_meta: request.blocksMeta,
     entry: request.entry,
+    block_footer: request.blockFooter,
   }
   const counts = Object.entries(filters).map(([kind, named]) => [kind, Object.keys(named).length] as const)
   return { accounts, filters: Object.fromEntries(counts.filter(([, count]) => count > 0)) }
@@ -60,7 +64,7 @@ test('counts accepted damaged requests as a decoder does, and names the rule of 
   for (let run = 0; run < (isFull ? 200_000 : 5000); run++) {
     const sample = encodeMessage(SubscribeRequestSchema, samples[random(samples.length)] ?? {})
     const bytes = mutate(sample, random)
-    const verdict = policy(bytes, UNLIMITED)
+    const verdict = policy(bytes, run % 2 === 0 ? UNLIMITED : ALL_KINDS)
     rules.add(verdict.ok ? 'passed' : verdict.rule)
     if (!verdict.ok) continue
     const decoded = countDecoded(decodeMessage(SubscribeRequestSchema, bytes) as SubscribeRequest)

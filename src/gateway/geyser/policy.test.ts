@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { GRPC_KINDS } from '../../contract/limits.ts'
 import { SubscribeDeshredRequestSchema, SubscribeRequestSchema } from '../../solana/gen/geyser_pb.ts'
 import { encodeMessage } from '../../solana/geyser/protobuf.ts'
 import { type Policy, type PolicyLimits, policyOf } from './policy.ts'
@@ -75,10 +76,10 @@ test('accepts requests within the limit and requests without accounts', () => {
     ['no filter', {}, 0, {}],
     ['all transactions', { transactions: { t: {} } }, 0, { transactions: 1 }],
     [
-      'slots, entries, metas',
-      { slots: { s: {} }, entry: { e: {} }, blocksMeta: { m: {} } },
+      'slots, entries, metas, footers',
+      { slots: { s: {} }, entry: { e: {} }, blocksMeta: { m: {} }, blockFooter: { a: {}, b: {} } },
       0,
-      { slots: 1, entry: 1, blocks_meta: 1 },
+      { slots: 1, entry: 1, blocks_meta: 1, block_footer: 2 },
     ],
   ]
   for (const [name, request, accounts, filters] of rows) {
@@ -102,22 +103,89 @@ test('refuses a filter sent twice or in two parts, which nodes read differently'
   assert.equal(subscribe(entry, LIMIT).ok, true)
 })
 
-test('refuses an unknown field by its number, whatever the plan', () => {
-  const footer = Buffer.concat([
-    encodeMessage(SubscribeRequestSchema, { slots: { s: {} } }),
-    field(12, Buffer.alloc(0)),
-  ])
-  for (const limits of [LIMIT, { grpcAccountsPerStream: null, grpcKinds: null, grpcBlockedOwners: [] }]) {
-    const verdict = subscribe(footer, limits)
-    assert.ok(!verdict.ok && verdict.rule === 'knownFields')
-    assert.match(verdict.message, /field 12 of SubscribeRequest is not known here.*rule knownFields/)
+/** Plans that decide what may be selected, by the limit that does. */
+const SELECTING: [string, PolicyLimits][] = [
+  ['grpcKinds', { ...LIMIT, grpcKinds: ['slots', 'accounts', 'deshred_transactions'] }],
+  ['grpcBlockedOwners', { ...LIMIT, grpcBlockedOwners: ['b'] }],
+]
+const SLOTS = encodeMessage(SubscribeRequestSchema, { slots: { s: {} } })
+const named = (...bytes: Uint8Array[]) => Buffer.concat([field(1, Buffer.from('n')), ...bytes])
+/** A field of a number with this value: bytes of the wire type varint. */
+const flag = (number: number) => Buffer.from([number * 8, 1])
+
+/** Requests with a field that is not known here. */
+const UNKNOWN: [string, string, Uint8Array, string][] = [
+  ['Subscribe', 'a kind of filter', Buffer.concat([SLOTS, field(13, named())]), 'field 13 of SubscribeRequest'],
+  ['Subscribe', 'a flag', Buffer.concat([SLOTS, flag(14)]), 'field 14 of SubscribeRequest'],
+  ['Subscribe', 'a field of a filter', field(2, named(field(2, flag(9)))), 'field 9 of SubscribeRequestFilterSlots'],
+  ['Subscribe', 'a field of an entry', field(2, named(field(3, named()))), 'field 3 of SubscribeRequest.slots'],
+  [
+    'Subscribe',
+    'a field of a footer filter',
+    field(12, named(field(2, flag(1)))),
+    'field 1 of SubscribeRequestFilterBlockFooter',
+  ],
+  ['SubscribeDeshred', 'a kind of filter', field(9, named()), 'field 9 of SubscribeDeshredRequest'],
+  [
+    'SubscribeDeshred',
+    'a field of a filter',
+    field(1, named(field(2, Buffer.concat([field(2, Buffer.from('a')), flag(8)])))),
+    'field 8 of SubscribeRequestFilterDeshredTransactions',
+  ],
+  ['GetSlot', 'a unary call', flag(7), 'field 7 of GetSlotRequest'],
+  ['Ping', 'a unary call', Buffer.concat([flag(1), field(9, named())]), 'field 9 of PingRequest'],
+]
+
+test('refuses an unknown field by its number where the plan decides what may be selected', () => {
+  for (const [limit, limits] of SELECTING) {
+    for (const [method, what, request, where] of UNKNOWN) {
+      const verdict = (policyOf(method) as Policy)(request, limits)
+      assert.ok(!verdict.ok && verdict.rule === 'knownFields', `${method}: ${what}`)
+      assert.ok(verdict.message.includes(`${where} is not known here and could select updates, which ${limit}`))
+      assert.match(verdict.message, /rule knownFields, leave it out$/)
+    }
   }
 })
 
+test('passes an unknown field where the plan does not, counting the accounts it could hold', () => {
+  for (const [method, what, request] of UNKNOWN) {
+    const verdict = (policyOf(method) as Policy)(request, LIMIT)
+    assert.ok(verdict.ok && !verdict.isPing, `${method}: ${what}`)
+  }
+  const hidden = (bytes: number) => subscribe(Buffer.concat([SLOTS, field(13, Buffer.alloc(bytes))]), LIMIT)
+  assert.ok(hidden(0).ok)
+  const four = hidden(100)
+  assert.ok(four.ok && four.accounts === 4)
+  // Two unknown fields, one inside a filter: their accounts are added to those that are named.
+  const inFilter = field(1, named(field(2, Buffer.concat([accountsOf(1), field(15, Buffer.alloc(64))]))))
+  const mixed = subscribe(Buffer.concat([inFilter, field(13, Buffer.alloc(64))]), LIMIT)
+  assert.ok(!mixed.ok && mixed.rule === 'grpcAccountsPerStream' && mixed.filter?.kind === 'accounts')
+  const over = subscribe(Buffer.concat([SLOTS, field(13, Buffer.alloc(100)), field(14, Buffer.alloc(100))]), LIMIT)
+  assert.ok(!over.ok && over.rule === 'grpcAccountsPerStream' && over.filter === undefined)
+  assert.match(over.message, /^request refused: fields that are not known here could hold 7 accounts; .* allows 4 /)
+  assert.equal(
+    subscribe(Buffer.concat([SLOTS, field(13, Buffer.alloc(120))]), { ...LIMIT, grpcAccountsPerStream: null }).ok,
+    true,
+  )
+  const ping = subscribe(Buffer.concat([encodeMessage(SubscribeRequestSchema, { ping: { id: 1 } }), flag(14)]), LIMIT)
+  assert.ok(ping.ok && !ping.isPing, 'an unknown field beside a ping is charged')
+})
+
+test('a unary call with known fields passes on every plan', () => {
+  const requests: [string, Uint8Array][] = [
+    ['Ping', flag(1)],
+    ['GetSlot', flag(1)],
+    ['GetVersion', Buffer.alloc(0)],
+    ['IsBlockhashValid', Buffer.concat([field(1, Buffer.from('hash')), flag(2)])],
+  ]
+  for (const [, limits] of [...SELECTING, ['none', LIMIT] as const])
+    for (const [method, request] of requests) assert.ok((policyOf(method) as Policy)(request, limits).ok, method)
+})
+
 test('limits filters and fields, the fields by the accounts of the plan', () => {
-  const named = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`s${at}`, {}]))
-  assert.equal(check({ slots: named(4096) }).ok, true)
-  const filters = check({ slots: named(4000), entry: named(97) })
+  const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`s${at}`, {}]))
+  assert.equal(check({ slots: many(4096) }).ok, true)
+  const filters = check({ slots: many(4000), blockFooter: many(97) })
   assert.ok(!filters.ok && filters.rule === 'grpcRequestFilters')
   assert.match(filters.message, /more than the 4096 filters grpcRequestFilters allows/)
 
@@ -163,12 +231,50 @@ test('refuses a kind that the plan does not have, by name', () => {
     [{ blocks: { f: {} } }, 'blocks'],
     [{ blocksMeta: { f: {} } }, 'blocks_meta'],
     [{ slots: { s: {} }, entry: { f: {} } }, 'entry'],
+    [{ slots: { s: {} }, blockFooter: { f: {} } }, 'block_footer'],
   ]
   for (const [request, kind] of rows) {
     const verdict = check(request, limits)
     assert.ok(!verdict.ok, kind)
     assert.deepEqual([verdict.rule, verdict.filter], ['grpcKinds', { kind, name: 'f' }])
     assert.match(verdict.message, /allows accounts, slots$/)
+  }
+})
+
+/** The messages of requests with filters, by method. */
+const REQUESTS = { Subscribe: SubscribeRequestSchema, SubscribeDeshred: SubscribeDeshredRequestSchema }
+/** Fields of requests that select nothing by themselves. */
+const SETTINGS = ['commitment', 'accounts_data_slice', 'ping', 'from_slot']
+
+test('every map of filters in the proto files is a kind of plans, and every other field is known to select nothing', () => {
+  const kinds = new Set<string>()
+  for (const [method, schema] of Object.entries(REQUESTS)) {
+    for (const { fieldKind, name, number } of schema.fields) {
+      if (fieldKind !== 'map') {
+        assert.ok(SETTINGS.includes(name), `${schema.name}.${name} is new: does it select updates?`)
+        continue
+      }
+      kinds.add(name)
+      const others = GRPC_KINDS.filter((kind) => kind !== name)
+      const verdict = (policyOf(method) as Policy)(field(number, named()), { ...LIMIT, grpcKinds: others })
+      assert.ok(!verdict.ok, `${schema.name}.${name} passes the plan`)
+      assert.deepEqual([verdict.rule, verdict.filter], ['grpcKinds', { kind: name, name: 'n' }])
+    }
+  }
+  assert.deepEqual([...kinds].toSorted(), GRPC_KINDS.toSorted())
+})
+
+test('every list of texts in the filters of the proto files counts as accounts', () => {
+  for (const [method, schema] of Object.entries(REQUESTS)) {
+    for (const filters of schema.fields) {
+      if (filters.fieldKind !== 'map' || filters.mapKind !== 'message') continue
+      for (const list of filters.message.fields) {
+        if (list.fieldKind !== 'list' || list.listKind !== 'scalar') continue
+        const five = Buffer.concat(Array.from({ length: 5 }, () => field(list.number, Buffer.from('a'))))
+        const verdict = (policyOf(method) as Policy)(field(filters.number, named(field(2, five))), LIMIT)
+        assert.ok(!verdict.ok && verdict.rule === 'grpcAccountsPerStream', `${filters.message.name}.${list.name}`)
+      }
+    }
   }
 })
 
@@ -196,7 +302,7 @@ test('refuses blocked accounts in any list, in a filter without accounts, and in
     { accounts: { f: { account: ['x'] }, g: { owner: ['y'] } } },
     { transactions: { f: { accountInclude: ['x'], accountExclude: ['a'] } } },
     { transactions: { f: { signature: 's' } } },
-    { slots: { f: {} }, blocksMeta: { f: {} }, entry: { f: {} } },
+    { slots: { f: {} }, blocksMeta: { f: {} }, entry: { f: {} }, blockFooter: { f: {} } },
   ]
   for (const request of passed) assert.equal(check(request, limits).ok, true, JSON.stringify(request))
 })
@@ -213,7 +319,7 @@ test('shortens a long filter name', () => {
   assert.ok(!verdict.ok && verdict.message.length < 300)
 })
 
-test('has a policy for SubscribeDeshred, and none for other methods', () => {
+test('has a policy for SubscribeDeshred and unary calls, and none for unknown methods', () => {
   const policy = policyOf('SubscribeDeshred') as Policy
   const many = {
     deshredTransactions: { d: { accountInclude: ['a', 'b'], accountExclude: ['c'], accountRequired: ['d', 'e'] } },
@@ -227,7 +333,7 @@ test('has a policy for SubscribeDeshred, and none for other methods', () => {
     grpcKinds: ['accounts'],
   })
   assert.ok(!slots.ok && slots.rule === 'grpcKinds' && slots.filter?.kind === 'slots')
-  for (const method of ['GetSlot', 'SubscribeGossip', 'toString']) assert.equal(policyOf(method), undefined)
+  for (const method of ['SubscribeGossip', 'toString']) assert.equal(policyOf(method), undefined)
 })
 
 test('checks the largest requests in less than 50 ms of CPU time, also with many blocked owners', (t) => {

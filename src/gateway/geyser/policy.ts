@@ -1,5 +1,5 @@
 import { type GrpcKind, LIMIT_LABELS, type Limits } from '../../contract/limits.ts'
-import { SubscribeDeshredRequestSchema, SubscribeRequestSchema } from '../../solana/gen/geyser_pb.ts'
+import { Geyser, SubscribeDeshredRequestSchema, SubscribeRequestSchema } from '../../solana/gen/geyser_pb.ts'
 import { type ScanProblem, scanMessage } from '../../solana/geyser/protobuf-scan.ts'
 import { WireReader } from '../../solana/geyser/wire-reader.ts'
 import { isUnary } from './methods.ts'
@@ -54,8 +54,10 @@ type FilterKind = {
   readonly narrows?: number
 }
 
+type MessageSchema = Parameters<typeof scanMessage>[0]
+
 type RequestShape = {
-  readonly schema: typeof SubscribeRequestSchema | typeof SubscribeDeshredRequestSchema
+  readonly schema: MessageSchema
   /** By the field of the request. */
   readonly filters: Readonly<Record<number, FilterKind>>
   readonly ping: number
@@ -78,6 +80,7 @@ const SUBSCRIBE: RequestShape = {
     5: { kind: 'blocks_meta', ...NO_ACCOUNTS },
     8: { kind: 'entry', ...NO_ACCOUNTS },
     10: { kind: 'transactions_status', ...TRANSACTIONS },
+    12: { kind: 'block_footer', ...NO_ACCOUNTS },
   },
   ping: 9,
   fromSlot: 11,
@@ -93,42 +96,74 @@ const DESHRED: RequestShape = {
   besidePing: [],
 }
 
-const POLICIES: Readonly<Record<string, Policy>> = {
-  Subscribe: (request, limits) => check(SUBSCRIBE, request, limits),
-  SubscribeDeshred: (request, limits) => check(DESHRED, request, limits),
-}
+const POLICIES: ReadonlyMap<string, Policy> = new Map<string, Policy>([
+  ['Subscribe', (request, limits) => check(SUBSCRIBE, request, limits)],
+  ['SubscribeDeshred', (request, limits) => check(DESHRED, request, limits)],
+  ...Geyser.methods
+    .filter(({ name }) => isUnary(name))
+    .map(({ name, input }): [string, Policy] => [name, (request, limits) => checkUnary(input, request, limits)]),
+])
 
 /** The policy of a method whose requests the plan limits. */
 export function policyOf(method: string): Policy | undefined {
-  return Object.hasOwn(POLICIES, method) ? POLICIES[method] : undefined
+  return POLICIES.get(method)
 }
 
 /** The limit of the plan that cannot be enforced for this method, because its requests are not understood. */
 export function undecidedBy(method: string, limits: PolicyLimits): 'grpcKinds' | 'grpcBlockedOwners' | undefined {
-  if (isUnary(method) || policyOf(method) !== undefined) return undefined
+  return policyOf(method) === undefined ? selectionLimitOf(limits) : undefined
+}
+
+/** The limit that decides what may be selected. Under it a field that is not known here is refused, since it could select anything. */
+function selectionLimitOf(limits: PolicyLimits): 'grpcKinds' | 'grpcBlockedOwners' | undefined {
   if (limits.grpcKinds !== null) return 'grpcKinds'
   return limits.grpcBlockedOwners.length > 0 ? 'grpcBlockedOwners' : undefined
 }
 
+/** Whether the plan decides what may be selected. */
+export function isSelectionLimited(limits: PolicyLimits): boolean {
+  return selectionLimitOf(limits) !== undefined
+}
+
+/** The request of a unary call has no filters; a plan that decides what may be selected refuses unknown fields of it too. */
+function checkUnary(schema: MessageSchema, request: Uint8Array, limits: PolicyLimits): PolicyVerdict {
+  if (isSelectionLimited(limits)) {
+    const { problem } = scanMessage(schema, request, { fieldsMax: UNARY_FIELDS_MAX, entriesMax: 0 })
+    if (problem !== undefined) return refuseRequest(schema, problem, { fieldsMax: UNARY_FIELDS_MAX, limits })
+  }
+  return { ok: true, accounts: 0, filters: {}, isPing: false, fromSlot: undefined }
+}
+
+const UNARY_FIELDS_MAX = 64
+
 /** Characters shown of a filter's name, which the customer chose. */
 const NAME_SHOWN_MAX = 64
 
+/** A public key in the shortest form. */
+const ACCOUNT_BYTES_MIN = 32
+
 /**
- * Counts on the encoded request. The scan before it makes sure that the node reads the same: no unknown field, no filter twice, no
- * truncated filter.
+ * Counts on the encoded request. The scan before it makes sure that the node reads the same: no filter twice, no truncated filter, and no
+ * unknown field where the plan decides what may be selected. Elsewhere unknown fields are passed on and count as the accounts they could hold.
  */
 function check(shape: RequestShape, request: Uint8Array, limits: PolicyLimits): PolicyVerdict {
   const { grpcAccountsPerStream: max, grpcKinds, grpcBlockedOwners } = limits
   const fieldsMax = requestFieldsMax(limits)
-  const { problem } = scanMessage(shape.schema, request, { fieldsMax, entriesMax: FILTERS_MAX })
-  if (problem !== undefined) return refuseRequest(shape, problem, fieldsMax)
+  const allowsUnknown = !isSelectionLimited(limits)
+  const { problem, unknownBytes } = scanMessage(shape.schema, request, {
+    fieldsMax,
+    entriesMax: FILTERS_MAX,
+    allowsUnknown,
+  })
+  if (problem !== undefined) return refuseRequest(shape.schema, problem, { fieldsMax, limits })
   const reader = new WireReader(request)
   const on: Validated = {
     bytes: Buffer.from(request.buffer, request.byteOffset, request.length),
     blocked: new Set(grpcBlockedOwners),
   }
   const filters: Partial<Record<GrpcKind, number>> = {}
-  let accounts = 0
+  let accounts = Math.ceil(unknownBytes / ACCOUNT_BYTES_MIN)
+  if (max !== null && accounts > max) return tooManyUnknown(accounts, max)
   let hasPing = false
   let isMore = false
   let fromSlot: number | undefined
@@ -162,7 +197,11 @@ export function requestFieldsMax({ grpcAccountsPerStream }: PolicyLimits): numbe
   return Math.min((grpcAccountsPerStream ?? FIELDS_MAX) + OTHER_FIELDS_MAX, FIELDS_MAX)
 }
 
-function refuseRequest({ schema }: RequestShape, problem: ScanProblem, fieldsMax: number): PolicyRefusal {
+function refuseRequest(
+  schema: MessageSchema,
+  problem: ScanProblem,
+  { fieldsMax, limits }: { readonly fieldsMax: number; readonly limits: PolicyLimits },
+): PolicyRefusal {
   const where = `field ${problem.field} of ${problem.message}`
   const refuse = (rule: PolicyRule, message: string): PolicyRefusal => ({
     ok: false,
@@ -174,7 +213,7 @@ function refuseRequest({ schema }: RequestShape, problem: ScanProblem, fieldsMax
     case 'known-fields':
       return refuse(
         'knownFields',
-        `${where} is not known here and could select updates; rule knownFields, leave it out`,
+        `${where} is not known here and could select updates, which ${selectionLimitOf(limits)} of the plan limits; rule knownFields, leave it out`,
       )
     case 'single-fields':
       return refuse('singleFields', `${where} comes twice; rule singleFields, send it once`)
@@ -196,6 +235,12 @@ function tooMany(kind: string, name: string, accounts: number, max: number): Pol
   const words = LIMIT_LABELS.grpcAccountsPerStream
   const message = `brings the request to ${accounts} accounts; grpcAccountsPerStream allows ${max} ${words}`
   return refuseFilter('grpcAccountsPerStream', kind, name, message)
+}
+
+function tooManyUnknown(accounts: number, max: number): PolicyRefusal {
+  const words = LIMIT_LABELS.grpcAccountsPerStream
+  const message = `request refused: fields that are not known here could hold ${accounts} accounts; grpcAccountsPerStream allows ${max} ${words}`
+  return { ok: false, rule: 'grpcAccountsPerStream', filter: undefined, message }
 }
 
 function refuseKind(kind: string, name: string, allowed: readonly string[]): PolicyRefusal {

@@ -1,6 +1,11 @@
 import { decodeBase58 } from '../../solana/crypto/base58.ts'
 import { isDecodeFault, parseTransaction, type TransactionFault } from '../../solana/transaction/transaction.ts'
-import { type ParsedTransaction, WIRE_BYTES_MAX, WIRE_BYTES_V1_MAX } from '../../solana/transaction/types.ts'
+import {
+  type ParsedTransaction,
+  TRANSACTION_LIMITS,
+  type TransactionLimits,
+  WIRE_BYTES_MAX,
+} from '../../solana/transaction/types.ts'
 
 export type Encoding = 'base64' | 'base58'
 
@@ -16,34 +21,46 @@ export type Decoded =
       readonly ok: false
       readonly fault: TransactionFault | 'encoding' | 'base64' | 'base58'
       readonly message: string
+      /** The limit that the transaction exceeds. */
+      readonly limit?: keyof TransactionLimits | 'base58CharsMax'
+      readonly size?: number
     }
 
 const TYPE = 'solana_transaction::versioned::VersionedTransaction'
-/** Characters of the largest transaction. Base58 is accepted for legacy and v0 sizes only. */
-const BASE64_CHARS_MAX = Math.ceil(WIRE_BYTES_V1_MAX / 3) * 4
+/** The first byte of the format v1. */
+const V1_PREFIX = 0x81
+/** Base58 is accepted for 1232 bytes, as by nodes: decoding takes time by the square of the length. */
 const BASE58_CHARS_MAX = 1683
 
 /** Without an encoding, tries base64 and then base58: hardly any text is a valid transaction in both. */
-export function decodeText(text: string, encoding: Encoding | undefined): Decoded {
-  if (encoding === 'base64') return decodeBase64Text(text)
-  if (encoding === 'base58') return decodeBase58Text(text)
-  const first = decodeBase64Text(text)
+export function decodeText(
+  text: string,
+  encoding: Encoding | undefined,
+  limits: TransactionLimits = TRANSACTION_LIMITS,
+): Decoded {
+  if (encoding === 'base64') return decodeBase64Text(text, limits)
+  if (encoding === 'base58') return decodeBase58Text(text, limits)
+  const first = decodeBase64Text(text, limits)
   if (first.ok) return first
-  const second = decodeBase58Text(text)
+  const second = decodeBase58Text(text, limits)
   // Reports the fault of base64 only if the text is base64 at all.
   return second.ok || first.fault === 'base64' ? second : first
 }
 
-export function decodeWire(wire: Uint8Array, base64?: string): Decoded {
-  const parsed = parseTransaction(wire)
+export function decodeWire(wire: Uint8Array, limits: TransactionLimits = TRANSACTION_LIMITS, base64?: string): Decoded {
+  const parsed = parseTransaction(wire, limits)
   if (parsed.ok) return { ok: true, wire, transaction: parsed.transaction, base64 }
   const { reason } = parsed
   if (reason === 'too-large') {
-    return {
-      ok: false,
-      fault: reason,
-      message: `decoded ${TYPE} too large: ${wire.length} bytes (max: ${limitOf(wire)} bytes)`,
-    }
+    const limit = wire[0] === V1_PREFIX ? 'transactionV1BytesMax' : 'transactionBytesMax'
+    const size = limits[limit]
+    const message = `decoded ${TYPE} too large: ${wire.length} bytes (max: ${size} bytes, ${limit})`
+    return { ok: false, fault: reason, message, limit, size }
+  }
+  if (reason === 'too-many-accounts') {
+    const size = limits.accountLocksMax
+    const message = `invalid transaction: it locks more than the ${size} accounts that accountLocksMax allows`
+    return { ok: false, fault: reason, message, limit: 'accountLocksMax', size }
   }
   const message = isDecodeFault(reason)
     ? `failed to deserialize ${TYPE}: ${reason}`
@@ -51,22 +68,33 @@ export function decodeWire(wire: Uint8Array, base64?: string): Decoded {
   return { ok: false, fault: reason, message }
 }
 
-function limitOf(wire: Uint8Array): number {
-  return wire[0] === 0x81 ? WIRE_BYTES_V1_MAX : WIRE_BYTES_MAX
+/** Characters of the largest transaction in base64. */
+export function base64CharsMax({ transactionBytesMax, transactionV1BytesMax }: TransactionLimits): number {
+  return Math.ceil(Math.max(transactionBytesMax, transactionV1BytesMax) / 3) * 4
 }
 
-function decodeBase64Text(text: string): Decoded {
-  if (text.length > BASE64_CHARS_MAX) return tooLong('base64', text.length, BASE64_CHARS_MAX)
+function decodeBase64Text(text: string, limits: TransactionLimits): Decoded {
+  const charsMax = base64CharsMax(limits)
+  if (text.length > charsMax) {
+    const isV1Larger = limits.transactionV1BytesMax > limits.transactionBytesMax
+    const limit = isV1Larger ? 'transactionV1BytesMax' : 'transactionBytesMax'
+    const size = limits[limit]
+    const message = `base64 encoded ${TYPE} too large: ${text.length} bytes (max: encoded/raw ${charsMax}/${size}, ${limit})`
+    return { ok: false, fault: 'too-large', message, limit, size }
+  }
   // Buffer skips invalid characters: only a text that equals its own re-encoding is valid canonical base64.
   const wire = Buffer.from(text, 'base64')
   if (text === '' || wire.toString('base64') !== text) return notIn('base64')
-  return decodeWire(wire, text)
+  return decodeWire(wire, limits, text)
 }
 
-function decodeBase58Text(text: string): Decoded {
-  if (text.length > BASE58_CHARS_MAX) return tooLong('base58', text.length, BASE58_CHARS_MAX)
+function decodeBase58Text(text: string, limits: TransactionLimits): Decoded {
+  if (text.length > BASE58_CHARS_MAX) {
+    const message = `base58 encoded ${TYPE} too large: ${text.length} bytes (max: encoded/raw ${BASE58_CHARS_MAX}/${WIRE_BYTES_MAX}, base58CharsMax); send it in base64`
+    return { ok: false, fault: 'too-large', message, limit: 'base58CharsMax', size: BASE58_CHARS_MAX }
+  }
   try {
-    return text === '' ? notIn('base58') : decodeWire(decodeBase58(text))
+    return text === '' ? notIn('base58') : decodeWire(decodeBase58(text), limits)
   } catch {
     return notIn('base58')
   }
@@ -74,12 +102,4 @@ function decodeBase58Text(text: string): Decoded {
 
 function notIn(encoding: Encoding): Decoded {
   return { ok: false, fault: encoding, message: `invalid ${encoding} encoding` }
-}
-
-function tooLong(encoding: Encoding, chars: number, charsMax: number): Decoded {
-  return {
-    ok: false,
-    fault: 'too-large',
-    message: `${encoding} encoded ${TYPE} too large: ${chars} bytes (max: encoded/raw ${charsMax}/${encoding === 'base64' ? WIRE_BYTES_V1_MAX : WIRE_BYTES_MAX})`,
-  }
 }

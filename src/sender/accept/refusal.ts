@@ -62,11 +62,11 @@ const LIMIT_DESCRIPTIONS: Readonly<Record<SenderLimitName, string>> = {
 /** The tip rule, which every refusal about tip or blockhash includes, so that the caller can build a valid transaction. */
 export type TipTerms = { readonly minTipLamports: number; readonly tipAccounts: readonly string[] }
 
-export function refuseUndecodable({ fault, message }: Extract<Decoded, { ok: false }>): Refusal {
+export function refuseUndecodable({ fault, message, limit, size }: Extract<Decoded, { ok: false }>): Refusal {
   if (fault === 'signature-count') {
     return { code: 'signature-count', message: ERRORS['signature-count'].sentence, data: { reason: fault } }
   }
-  return { code: 'invalid-params', message, data: { reason: fault } }
+  return { code: 'invalid-params', message, data: { reason: fault, ...(limit === undefined ? {} : { limit, size }) } }
 }
 
 const TIP_CODES = {

@@ -5,6 +5,8 @@ import type { Random } from '../../core/random.ts'
 import { isJsonRequest, JSON_REQUIRED } from '../../platform/http/request-headers.ts'
 import type { HttpResponse, PostHandler, PostHead } from '../../platform/http/server/post.ts'
 import { createRequestIds } from '../../platform/http/server/request-id.ts'
+import type { TransactionLimits } from '../../solana/transaction/types.ts'
+import { base64CharsMax } from './decode.ts'
 import { createRpc, type RpcDeps, type RpcResponse } from './rpc.ts'
 
 export type RpcPostsDeps = RpcDeps & {
@@ -15,14 +17,22 @@ export type RpcPostsDeps = RpcDeps & {
   readonly docsUrl?: DocsUrl | undefined
 }
 
-/** The largest base64 transaction in a JSON-RPC body takes 5.6 KB. */
-export const BODY_BYTES_MAX = 8 * 1024
+/** With the default limits the largest base64 transaction in a JSON-RPC body takes 5.6 KB. */
+const BODY_BYTES_MIN = 8 * 1024
+/** JSON around a transaction. */
+const ENVELOPE_BYTES = 1024
+
+/** The limit of a request body: enough for the largest transaction. */
+export function bodyBytesMaxOf(limits: TransactionLimits): number {
+  return Math.max(BODY_BYTES_MIN, base64CharsMax(limits) + ENVELOPE_BYTES)
+}
 
 /** Handles JSON-RPC by POST, both on the fast path and with node:http. */
 export function createRpcPosts(commonHeaders: Readonly<Record<string, string>>, deps: RpcPostsDeps): PostHandler {
   const rpc = createRpc(deps)
   const requestIdOf = createRequestIds(deps)
   const { docsUrl } = deps
+  const bodyBytesMax = bodyBytesMaxOf(deps.transactionLimits)
   return {
     headers: commonHeaders,
     validate(head) {
@@ -30,12 +40,12 @@ export function createRpcPosts(commonHeaders: Readonly<Record<string, string>>, 
       const errors = { requestId, docsUrl }
       const fault = contentFaultOf(head.headers)
       if (fault !== undefined) return { requestId, response: refuseMediaType(fault, errors) }
-      const tooLarge = () => responseTooLarge(errors)
-      if ((head.bodyBytes ?? 0) > BODY_BYTES_MAX) return { requestId, response: tooLarge() }
+      const tooLarge = () => responseTooLarge(bodyBytesMax, errors)
+      if ((head.bodyBytes ?? 0) > bodyBytesMax) return { requestId, response: tooLarge() }
       const address = deps.addressOf(head)
       return {
         requestId,
-        bodyBytesMax: BODY_BYTES_MAX,
+        bodyBytesMax,
         tooLarge,
         onBody(body, responder) {
           // A body that is not UTF-8 is not JSON; decoded as text it would change.
@@ -60,9 +70,9 @@ function retryHeaders(seconds: number): HttpResponse['headers'] {
   return { ...JSON_TYPE, 'retry-after': String(seconds) }
 }
 
-export function responseTooLarge(errors: ErrorContext): HttpResponse {
-  const message = `limit reached: ${BODY_BYTES_MAX} bytes in one request body`
-  return refuseRequest('too-large', message, { limit: 'bodyBytesMax', size: BODY_BYTES_MAX }, errors)
+export function responseTooLarge(bodyBytesMax: number, errors: ErrorContext): HttpResponse {
+  const message = `limit reached: ${bodyBytesMax} bytes in one request body`
+  return refuseRequest('too-large', message, { limit: 'bodyBytesMax', size: bodyBytesMax }, errors)
 }
 
 function refuseMediaType(message: string, errors: ErrorContext): HttpResponse {

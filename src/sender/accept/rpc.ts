@@ -1,5 +1,6 @@
 import { ERRORS, type ErrorContext } from '../../contract/errors.ts'
 import { type CheckedItem, readCalls, writeError, writeResult } from '../../solana/json/json-rpc.ts'
+import type { TransactionLimits } from '../../solana/transaction/types.ts'
 import type { Accept, Acceptance } from './accept.ts'
 import { type Decoded, decodeText, type Encoding } from './decode.ts'
 import {
@@ -19,6 +20,7 @@ export type RpcResponse = { readonly status: number; readonly body: string; read
 export type RpcDeps = {
   readonly accept: Accept
   readonly terms: TipTerms
+  readonly transactionLimits: TransactionLimits
   readonly version: string
   /** Whether a transaction could be sent now. */
   readonly isHealthy: () => boolean
@@ -76,7 +78,7 @@ export function createRpc(deps: RpcDeps): (body: string, caller: Caller) => Soon
   function call(method: string, params: string | undefined, caller: Caller): Soon<Outcome> {
     if (method === 'sendTransaction') {
       return after(
-        deps.accept(() => readSend(params), caller.address),
+        deps.accept(() => readSend(params, deps.transactionLimits), caller.address),
         report,
       )
     }
@@ -133,7 +135,7 @@ function join(responses: readonly Responded[], isBatch: boolean): RpcResponse {
 }
 
 /** `[text, { encoding }]`; other options, such as those for preflight and retries, are ignored. */
-function readSend(params: string | undefined): Decoded {
+function readSend(params: string | undefined, limits: TransactionLimits): Decoded {
   const list: unknown = params === undefined ? undefined : JSON.parse(params)
   const [text, config] = Array.isArray(list) ? (list as unknown[]) : []
   if (typeof text !== 'string') {
@@ -143,5 +145,5 @@ function readSend(params: string | undefined): Decoded {
   if (encoding !== undefined && encoding !== 'base64' && encoding !== 'base58') {
     return { ok: false, fault: 'encoding', message: `unsupported encoding. Supported encodings: base58, base64` }
   }
-  return decodeText(text, encoding as Encoding | undefined)
+  return decodeText(text, encoding as Encoding | undefined, limits)
 }

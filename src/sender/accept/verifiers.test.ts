@@ -7,7 +7,7 @@ import { until } from '../../platform/process/test-wait.ts'
 import { silentLogger } from '../../platform/telemetry/logger.ts'
 import { encodeBase58 } from '../../solana/crypto/base58.ts'
 import { parseTransaction } from '../../solana/transaction/transaction.ts'
-import type { ParsedTransaction } from '../../solana/transaction/types.ts'
+import { FORMAT_LIMITS, type ParsedTransaction, WIRE_BYTES_MAX } from '../../solana/transaction/types.ts'
 import { startVerifiers, type Verdict, type Verifiers } from './verifiers.ts'
 
 const BLOCKHASH = encodeBase58(new Uint8Array(32).fill(3))
@@ -55,6 +55,16 @@ for (const threads of [0, 1, 3]) {
     assert.equal(verifiers.delayMs, 0)
   })
 }
+
+test('a thread checks transactions above the default limits, which the configured ones accepted', async () => {
+  await using verifiers = startVerifiers({ ...PATIENT, threads: 1 }, DEPS)
+  await until('the thread is ready', () => verifiers.threads === 1)
+  const wire = tipped(walletOf(0), BLOCKHASH, 'x'.repeat(WIRE_BYTES_MAX))
+  const outcome = parseTransaction(wire, FORMAT_LIMITS)
+  assert.ok(wire.length > WIRE_BYTES_MAX && outcome.ok)
+  const { transaction } = outcome
+  assert.equal(await new Promise<Verdict>((resolve) => verifiers.check(wire, transaction, resolve)), 'good')
+})
 
 test('delayMs grows with the pending transactions, and checkingMax limits them', async () => {
   await using verifiers = startVerifiers({ ...PATIENT, threads: 1, checkingMax: 40 }, DEPS)

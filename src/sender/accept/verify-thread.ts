@@ -2,6 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import { openWorkerPort, processTimeMs } from '../../platform/process/worker.ts'
 import { importPublicKey, verifyEd25519 } from '../../solana/crypto/ed25519.ts'
 import { parseTransaction } from '../../solana/transaction/transaction.ts'
+import { FORMAT_LIMITS } from '../../solana/transaction/types.ts'
 
 /** Concatenated transactions in wire format. */
 export type ToVerifier = { readonly bytes: Uint8Array; readonly lengths: readonly number[] }
@@ -31,7 +32,7 @@ link.onMessage(({ bytes, lengths }) => {
   let from = 0
   let signatures = 0
   const good = lengths.map((length) => {
-    const parsed = parseTransaction(bytes.subarray(from, from + length))
+    const parsed = parseTransaction(bytes.subarray(from, from + length), FORMAT_LIMITS)
     from += length
     if (!parsed.ok) return false
     const { message, signatures: given, staticKeys } = parsed.transaction

@@ -4,6 +4,7 @@ import { createRandom, seedOf } from '../../../test/support/property.ts'
 import { blockPackets, LEADER, LEADER_ID, VERSION } from '../../../test/support/shreds.ts'
 import { encodeBase58 } from '../../solana/crypto/base58.ts'
 import { createSigningKey } from '../../solana/crypto/ed25519.ts'
+import { encodeBlockMarker, encodeOpaqueMarker } from '../../solana/shred/block-marker.ts'
 import { encodeEntries } from '../../solana/shred/entry.ts'
 import { makeShreds } from '../../solana/shred/make.ts'
 import { challengePacket } from '../destinations/challenge.ts'
@@ -156,4 +157,82 @@ test('holds at most slotsMax slots', () => {
   const listener = createListener({ slotMs: 400, slotsMax: 3 })
   for (let slot = 100; slot < 110; slot++) listener.take(blockPackets(slot)[0] as Uint8Array, 0)
   assert.equal(listener.end().lines.length, 10)
+})
+
+test('a parent update voids the batches before it; markers are listed and are no decode errors', () => {
+  const entriesOf = (byte: number, count: number) =>
+    encodeEntries(
+      Array.from({ length: count }, () => ({
+        numHashes: 0n,
+        hash: new Uint8Array(32).fill(byte),
+        transactions: [],
+      })),
+    )
+  const id = (byte: number) => new Uint8Array(32).fill(byte)
+  const kept = entriesOf(3, 5)
+  const batches = [
+    encodeBlockMarker({ variant: 'block-header', parentSlot: 98, parentBlockId: id(8) }),
+    entriesOf(1, 7),
+    new Uint8Array(100).fill(0xff),
+    encodeBlockMarker({ variant: 'update-parent', parentSlot: 95, parentBlockId: id(5) }),
+    kept,
+    encodeOpaqueMarker({ version: 1, kind: 200, body: Uint8Array.of(1, 2, 3) }),
+    encodeOpaqueMarker({ version: 9, kind: undefined, body: Uint8Array.of(4) }),
+    encodeBlockMarker({
+      variant: 'block-footer',
+      bankHash: id(6),
+      producerTimeNanos: 2n ** 63n,
+      userAgent: 'agave/4.3',
+    }),
+  ]
+  const blocks: Buffer[] = []
+  const listener = createListener({
+    slotMs: 400,
+    onBlock: (_, rebuilt) => void blocks.push(Buffer.concat(rebuilt)),
+  })
+  const shreds = { slot: 100, parentSlot: 98, version: VERSION, chainedRoot: new Uint8Array(32), leader: LEADER }
+  for (const { data } of makeShreds({ ...shreds, batches }).sets) for (const packet of data) listener.take(packet, 0)
+  const [line] = listener.end().lines
+  assert.deepEqual(blocks, [Buffer.from(kept)])
+  const { parentSlot, entries, undecodable, markers, blockhash } = line?.block ?? {}
+  assert.deepEqual([line?.parentSlot, parentSlot], [95, 95])
+  assert.deepEqual([entries, undecodable, markers, blockhash], [5, 0, 5, encodeBase58(id(3))])
+  assert.deepEqual(line?.block?.markersListed, [
+    { variant: 'block-header', version: 1, kind: 1, shred: 0, parentSlot: 98, parentBlockId: encodeBase58(id(8)) },
+    { variant: 'update-parent', version: 1, kind: 2, shred: 96, parentSlot: 95, parentBlockId: encodeBase58(id(5)) },
+    { variant: 'unknown', version: 1, kind: 200, shred: 160, body: '010203' },
+    { variant: 'unknown', version: 9, kind: undefined, shred: 192, body: '04' },
+    {
+      variant: 'block-footer',
+      version: 1,
+      kind: 0,
+      shred: 224,
+      bankHash: encodeBase58(id(6)),
+      producerTimeNanos: '9223372036854775808',
+      userAgent: 'agave/4.3',
+    },
+  ])
+})
+
+test('after a parent update that cannot be read the parent is unknown, and the batches before it are void', () => {
+  const entries = encodeEntries([{ numHashes: 0n, hash: new Uint8Array(32).fill(1), transactions: [] }])
+  const batches = [entries, encodeOpaqueMarker({ version: 1, kind: 2, body: new Uint8Array(7) })]
+  const listener = createListener({ slotMs: 400 })
+  const shreds = { slot: 100, parentSlot: 98, version: VERSION, chainedRoot: new Uint8Array(32), leader: LEADER }
+  for (const { data } of makeShreds({ ...shreds, batches }).sets) for (const packet of data) listener.take(packet, 0)
+  const [line] = listener.end().lines
+  assert.deepEqual(
+    [line?.isWhole, line?.parentSlot, line?.block?.entries, line?.block?.blockhash],
+    [true, undefined, 0, undefined],
+  )
+})
+
+test('lists at most 64 markers of a slot and counts all', () => {
+  const marker = encodeOpaqueMarker({ version: 1, kind: 9, body: new Uint8Array(0) })
+  const listener = createListener({ slotMs: 400 })
+  const shreds = { slot: 100, parentSlot: 98, version: VERSION, chainedRoot: new Uint8Array(32), leader: LEADER }
+  for (const { data } of makeShreds({ ...shreds, batches: Array.from({ length: 70 }, () => marker) }).sets)
+    for (const packet of data) listener.take(packet, 0)
+  const [line] = listener.end().lines
+  assert.deepEqual([line?.block?.markers, line?.block?.markersListed.length], [70, 64])
 })

@@ -1,7 +1,4 @@
-import { createHash } from 'node:crypto'
-import { encodeBase58 } from '../../solana/crypto/base58.ts'
-import { isCompleteSlot, joinBatches } from '../../solana/shred/deshred.ts'
-import { decodeBatch } from '../../solana/shred/entry.ts'
+import { isCompleteSlot } from '../../solana/shred/deshred.ts'
 import { isSignedBy, rootOf } from '../../solana/shred/merkle.ts'
 import { recoverFecSet } from '../../solana/shred/recover.ts'
 import {
@@ -14,8 +11,8 @@ import {
   type ShredFault,
   signatureOf,
 } from '../../solana/shred/shred.ts'
-import { verifySignatures } from '../../solana/transaction/transaction.ts'
 import { createLeaders, type LeaderRange } from '../relay/leaders.ts'
+import { type RebuiltBlock, rebuildBlock } from './rebuild-block.ts'
 
 /** Collects shreds by slot, recovers missing ones, and rebuilds blocks, as a receiver of the stream does. */
 export type SlotAssembler = {
@@ -41,6 +38,7 @@ export type SignatureState =
 /** The field names are those of the JSON output of `sluice shred listen` and `sluice shred inspect`. */
 export type SlotSummary = {
   readonly slot: number
+  /** By the shreds' headers; of a complete block by its last parent update, if it has one. */
   readonly parentSlot: number | undefined
   readonly version: number
   readonly data: number
@@ -64,21 +62,6 @@ export type SlotSummary = {
   readonly lastMs: number
   /** When enough shreds had arrived to rebuild the complete block. */
   readonly wholeMs: number | undefined
-}
-
-export type RebuiltBlock = {
-  readonly entries: number
-  readonly transactions: number
-  /** Transactions with an invalid signature; undefined when signatures were not checked. */
-  readonly badTransactions: number | undefined
-  readonly markers: number
-  /** Batches that could not be decoded. */
-  readonly undecodable: number
-  /** The hash of the last entry, which is the blockhash. */
-  readonly blockhash: string | undefined
-  readonly bytes: number
-  /** SHA-256 of all entry batches in order, for comparing two receivers. */
-  readonly sha256: string
 }
 
 export type SlotAssemblerOptions = {
@@ -270,9 +253,12 @@ function summaryOf(slot: OpenSlot, options: SlotAssemblerOptions): SlotSummary {
   }
   const isWhole = isCompleteSlot(ordered)
   const first = ordered[0]
+  const headerParent = first && slot.slot - first.parentOffset
+  const block = isWhole ? rebuildBlock(ordered, headerParent, options) : undefined
+  if (block !== undefined) options.onBlock?.(slot.slot, block.batches)
   return {
     slot: slot.slot,
-    parentSlot: first && slot.slot - first.parentOffset,
+    parentSlot: block === undefined ? headerParent : block.summary.parentSlot,
     version: slot.version,
     data: slot.data,
     code: slot.code,
@@ -284,7 +270,7 @@ function summaryOf(slot: OpenSlot, options: SlotAssemblerOptions): SlotSummary {
     odd: slot.data + slot.code - best.reduce((sum, { shreds }) => sum + shreds.size, 0),
     signature: signatureStateOf(best),
     isWhole,
-    block: isWhole ? rebuild(slot.slot, ordered, options) : undefined,
+    block: block?.summary,
     firstMs: slot.firstMs,
     lastMs: slot.lastMs,
     wholeMs: slot.wholeMs,
@@ -313,48 +299,4 @@ function signatureStateOf(sets: readonly FecSet[]): SignatureState {
 
 function latin1(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
-}
-
-function rebuild(slot: number, shreds: readonly DataShred[], options: SlotAssemblerOptions): RebuiltBlock {
-  let batches: Uint8Array[] = []
-  let [entries, transactions, bad, undecodable] = [0, 0, 0, 0]
-  let markers = 0
-  let blockhash: string | undefined
-  for (const { bytes } of joinBatches(shreds)) {
-    const decoded = decodeBatch(bytes)
-    if (decoded.ok && decoded.kind === 'marker') {
-      markers += 1
-      // The leader changed the parent of the block: the batches before this marker are void.
-      if (decoded.marker.variant === 'update-parent') {
-        batches = []
-        ;[entries, transactions, bad, undecodable] = [0, 0, 0, 0]
-      }
-      continue
-    }
-    batches.push(bytes)
-    if (!decoded.ok) {
-      undecodable += 1
-      continue
-    }
-    entries += decoded.entries.length
-    for (const entry of decoded.entries) {
-      transactions += entry.transactions.length
-      if (options.verifyTransactions === true)
-        bad += entry.transactions.filter((transaction) => !verifySignatures(transaction)).length
-    }
-    blockhash = encodeBase58(decoded.entries.at(-1)?.hash ?? new Uint8Array())
-  }
-  options.onBlock?.(slot, batches)
-  const digest = createHash('sha256')
-  for (const bytes of batches) digest.update(bytes)
-  return {
-    entries,
-    transactions,
-    badTransactions: options.verifyTransactions === true ? bad : undefined,
-    markers,
-    undecodable,
-    blockhash,
-    bytes: batches.reduce((sum, bytes) => sum + bytes.length, 0),
-    sha256: digest.digest('hex'),
-  }
 }

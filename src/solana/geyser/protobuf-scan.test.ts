@@ -21,7 +21,7 @@ const SLOTS = field(2, text(1, 's'), field(2))
 
 test('refuses messages that decoders could read differently, with the names of message and field', () => {
   const rows: [string, Uint8Array, ScanProblem['rule'], string, number][] = [
-    ['an unknown field', Buffer.concat([SLOTS, field(12, text(1, 'f'))]), 'known-fields', 'SubscribeRequest', 12],
+    ['an unknown field', Buffer.concat([SLOTS, field(13, text(1, 'f'))]), 'known-fields', 'SubscribeRequest', 13],
     ['an unknown number', Buffer.concat([SLOTS, hex('7001')]), 'known-fields', 'SubscribeRequest', 14],
     [
       'an unknown field of a filter',
@@ -123,11 +123,35 @@ test('accepts unusual encodings that all decoders read alike', () => {
 
 test('counts fields at every level and stops at the first above the limit', () => {
   const bytes = field(1, text(1, 'a'), field(2, text(2, 'x'), text(2, 'y')))
-  assert.deepEqual(scan(bytes, 5), { fields: 5, problem: undefined })
+  assert.deepEqual(scan(bytes, 5), { fields: 5, unknownBytes: 0, problem: undefined })
   const { fields, problem } = scan(bytes, 4)
   assert.deepEqual([fields, problem?.rule], [5, 'fields-max'])
   const many = Buffer.alloc(4_000_000, field(7))
   assert.equal(scan(many, 1000).fields, 1001)
+})
+
+test('passes unknown fields at any depth where they are allowed, and counts their bytes', () => {
+  const known = field(2, text(1, 's'), field(2, hex('4801'), text(10, 'abc')))
+  const bytes = Buffer.concat([known, field(13, hex('0102030405')), hex('7001')])
+  const limits = { fieldsMax: 8, entriesMax: 1, allowsUnknown: true }
+  assert.deepEqual(scanMessage(SubscribeRequestSchema, bytes, limits), {
+    fields: 7,
+    unknownBytes: 8,
+    problem: undefined,
+  })
+  const { problem } = scanMessage(SubscribeRequestSchema, bytes, { ...limits, fieldsMax: 6 })
+  assert.equal(problem?.rule, 'fields-max')
+  // What is known is still checked, and the message must be readable to its end.
+  for (const [more, rule] of [
+    [SLOTS, 'single-fields'],
+    [hex('6b'), 'readable'],
+    [hex('6a05'), 'readable'],
+  ] as const)
+    assert.equal(
+      scanMessage(SubscribeRequestSchema, Buffer.concat([SLOTS, hex('7001'), more]), { ...limits, entriesMax: 9 })
+        .problem?.rule,
+      rule,
+    )
 })
 
 test('counts the entries of all maps together', () => {

@@ -14,6 +14,8 @@ export type ScanProblem = {
 export type Scan = {
   /** Fields scanned, at all levels. */
   readonly fields: number
+  /** Bytes of the unknown fields of type bytes, at all levels. */
+  readonly unknownBytes: number
   readonly problem: ScanProblem | undefined
 }
 
@@ -22,21 +24,23 @@ export type ScanLimits = {
   readonly fieldsMax: number
   /** Maximum number of entries in all maps together. */
   readonly entriesMax: number
+  /** Passes unknown fields, which decoders keep or skip, and counts their bytes. */
+  readonly allowsUnknown?: boolean
 }
 
 /**
  * Scans an encoded message without decoding it, in one pass and in linear time. Every decoder reads an accepted message alike:
- * each field is known and has its wire type, no singular field and no map key is repeated, strings are UTF-8, varints have
+ * each field is known (or `allowsUnknown` is set) and has its wire type, no singular field and no map key is repeated, strings are UTF-8, varints have
  * the shortest form, and there are no groups. The schema limits the nesting.
  */
 export function scanMessage(schema: DescMessage, bytes: Uint8Array, limits: ScanLimits): Scan {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
-  const on: Walk = { ...limits, bytes: buffer, fields: 0, entries: 0 }
+  const on: Walk = { ...limits, bytes: buffer, fields: 0, entries: 0, unknownBytes: 0 }
   const problem = scan(new WireReader(bytes), shapeOf(schema), on)
-  return { fields: on.fields, problem }
+  return { fields: on.fields, unknownBytes: on.unknownBytes, problem }
 }
 
-type Walk = ScanLimits & { readonly bytes: Buffer; fields: number; entries: number }
+type Walk = ScanLimits & { readonly bytes: Buffer; fields: number; entries: number; unknownBytes: number }
 
 function scan(reader: WireReader, { name, fields }: Shape, on: Walk): ScanProblem | undefined {
   const found = (rule: ScanProblem['rule']) => ({ rule, message: name, field: reader.field })
@@ -46,7 +50,11 @@ function scan(reader: WireReader, { name, fields }: Shape, on: Walk): ScanProble
     on.fields += 1
     if (on.fields > on.fieldsMax) return found('fields-max')
     const field = fields.get(reader.field)
-    if (field === undefined) return found('known-fields')
+    if (field === undefined) {
+      if (on.allowsUnknown !== true) return found('known-fields')
+      if (reader.wireType === WIRE_BYTES) on.unknownBytes += reader.to - reader.from
+      continue
+    }
     if (field.wireType !== reader.wireType) return found('readable')
     if ((seen & field.once) !== 0) return found('single-fields')
     seen |= field.once

@@ -29,8 +29,8 @@ export type ReadJson<Schema extends DescMessage> =
       readonly ok: false
       /** The mistake, as one sentence. */
       readonly message: string
-      /** The only mistake is fields that the schema does not have. */
-      readonly isUnknownField: boolean
+      /** The message without the fields that the schema does not have, if they are the only mistake. */
+      readonly withoutUnknown: MessageShape<Schema> | undefined
     }
 
 /** Parses a message from protobuf's JSON format. */
@@ -39,16 +39,15 @@ export function readMessageJson<Schema extends DescMessage>(schema: Schema, text
     return { ok: true, message: fromJsonString(schema, text) }
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
-    return { ok: false, message, isUnknownField: isReadable(schema, text, { ignoreUnknownFields: true }) }
+    return { ok: false, message, withoutUnknown: readKnownFields(schema, text) }
   }
 }
 
-function isReadable(schema: DescMessage, text: string, options: { readonly ignoreUnknownFields: boolean }): boolean {
+function readKnownFields<Schema extends DescMessage>(schema: Schema, text: string): MessageShape<Schema> | undefined {
   try {
-    fromJsonString(schema, text, options)
-    return true
+    return fromJsonString(schema, text, { ignoreUnknownFields: true })
   } catch {
-    return false
+    return undefined
   }
 }
 

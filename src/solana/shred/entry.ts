@@ -1,5 +1,6 @@
 import { readTransaction } from '../transaction/transaction.ts'
-import type { ParsedTransaction, TransactionFault } from '../transaction/types.ts'
+import { FORMAT_LIMITS, type ParsedTransaction, type TransactionFault } from '../transaction/types.ts'
+import { type BlockMarker, decodeBlockMarker } from './block-marker.ts'
 
 /** A proof-of-history entry. One without transactions is a tick. */
 export type Entry = {
@@ -15,19 +16,12 @@ export type EntryToEncode = {
   readonly transactions: readonly Uint8Array[]
 }
 
-/** A block marker that Alpenglow puts between entry batches (SIMD-0307, SIMD-0337). After an update-parent, earlier data of the slot is void. */
-export type BlockMarker = {
-  readonly variant: 'block-footer' | 'block-header' | 'update-parent' | 'genesis-certificate'
-  readonly body: Uint8Array
-}
-
 export type BatchDecode =
   | { readonly ok: true; readonly kind: 'entries'; readonly entries: readonly Entry[] }
   | { readonly ok: true; readonly kind: 'marker'; readonly marker: BlockMarker }
-  | { readonly ok: false; readonly reason: TransactionFault | 'marker-version' | 'marker-variant' }
+  | { readonly ok: false; readonly reason: TransactionFault }
 
 const ENTRY_HEAD_BYTES = 48
-const MARKERS = ['block-footer', 'block-header', 'update-parent', 'genesis-certificate'] as const
 
 /** The bytes of an entry batch: u64 count, then per entry u64 hashes, hash, u64 count, transactions. */
 export function encodeEntries(entries: readonly EntryToEncode[]): Uint8Array {
@@ -58,7 +52,10 @@ export function decodeBatch(bytes: Uint8Array): BatchDecode {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
   if (bytes.length < 8) return { ok: false, reason: 'truncated' }
   const count = view.getBigUint64(0, true)
-  if (count === 0n) return decodeMarker(bytes, view)
+  if (count === 0n) {
+    const decoded = decodeBlockMarker(bytes)
+    return decoded.ok ? { ok: true, kind: 'marker', marker: decoded.marker } : decoded
+  }
   if (count > BigInt(Math.floor((bytes.length - 8) / ENTRY_HEAD_BYTES))) return { ok: false, reason: 'truncated' }
 
   const entries: Entry[] = []
@@ -74,7 +71,7 @@ export function decodeBatch(bytes: Uint8Array): BatchDecode {
     if (transactionCount > BigInt(bytes.length - at)) return { ok: false, reason: 'truncated' }
     const transactions: ParsedTransaction[] = []
     for (let rest = Number(transactionCount); rest > 0; rest--) {
-      const transaction = readTransaction(bytes, at)
+      const transaction = readTransaction(bytes, at, FORMAT_LIMITS)
       if (typeof transaction === 'string') return { ok: false, reason: transaction }
       transactions.push(transaction)
       at += transaction.wireLength
@@ -82,16 +79,4 @@ export function decodeBatch(bytes: Uint8Array): BatchDecode {
     entries.push({ ...head, transactions })
   }
   return at === bytes.length ? { ok: true, kind: 'entries', entries } : { ok: false, reason: 'trailing-bytes' }
-}
-
-/** u64 0, u16 version 1, u8 variant, u16 length, body of that length. */
-function decodeMarker(bytes: Uint8Array, view: DataView): BatchDecode {
-  if (bytes.length < 13) return { ok: false, reason: 'truncated' }
-  if (view.getUint16(8, true) !== 1) return { ok: false, reason: 'marker-version' }
-  const variant = MARKERS[bytes[10] as number]
-  if (variant === undefined) return { ok: false, reason: 'marker-variant' }
-  const end = 13 + view.getUint16(11, true)
-  if (end > bytes.length) return { ok: false, reason: 'truncated' }
-  if (end < bytes.length) return { ok: false, reason: 'trailing-bytes' }
-  return { ok: true, kind: 'marker', marker: { variant, body: bytes.subarray(13, end) } }
 }

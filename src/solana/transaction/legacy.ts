@@ -1,22 +1,21 @@
 import { readCompactU16 } from './compact-u16.ts'
 import {
-  ACCOUNTS_MAX,
   type AddressTableLookup,
   headerFits,
   INSTRUCTIONS_MAX,
   type ParsedInstruction,
   SIGNATURES_MAX,
   type TransactionFault,
+  type TransactionLimits,
   type TransactionRead,
   viewOf,
   viewsOf,
-  WIRE_BYTES_MAX,
 } from './types.ts'
 
 /** Signatures first, then the message; in v0 the message begins with 0x80 and ends with the lookups. */
-export function readLegacyOrV0(bytes: Uint8Array, offset: number): TransactionRead {
+export function readLegacyOrV0(bytes: Uint8Array, offset: number, limits: TransactionLimits): TransactionRead {
   // Bytes above the size limit are not read, so reaching the end means `too-large` when the input is longer.
-  const end = Math.min(bytes.length, offset + WIRE_BYTES_MAX)
+  const end = Math.min(bytes.length, offset + limits.transactionBytesMax)
   const short: TransactionFault = end < bytes.length ? 'too-large' : 'truncated'
 
   const signatureCount = bytes[offset] as number
@@ -42,7 +41,7 @@ export function readLegacyOrV0(bytes: Uint8Array, offset: number): TransactionRe
   if (keyCount < 0) return lengthFault(bytes, at, end, short)
   const keys = keyCount >> 2
   at += keyCount & 3
-  if (keys > ACCOUNTS_MAX) return 'too-many-accounts'
+  if (keys > limits.accountLocksMax) return 'too-many-accounts'
   if (!headerFits(header, keys)) return 'header-counts'
   const keysAt = at
   at += keys * 32
@@ -99,7 +98,7 @@ export function readLegacyOrV0(bytes: Uint8Array, offset: number): TransactionRe
       const loaded = (writable >> 2) + (readonly >> 2)
       if (loaded === 0) return 'empty-lookup'
       accounts += loaded
-      if (accounts > ACCOUNTS_MAX) return 'too-many-accounts'
+      if (accounts > limits.accountLocksMax) return 'too-many-accounts'
       addressTableLookups.push({
         accountKey: viewOf(bytes, keyAt, keyAt + 32),
         writableIndexes: viewOf(bytes, writableAt, writableEnd),

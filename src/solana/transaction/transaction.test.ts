@@ -10,7 +10,7 @@ import {
   type TransactionFault,
   verifySignatures,
 } from './transaction.ts'
-import { hasDuplicateKey } from './types.ts'
+import { FORMAT_LIMITS, hasDuplicateKey, TRANSACTION_LIMITS } from './types.ts'
 
 function parsed(wire: Uint8Array): ParsedTransaction {
   const result = parseTransaction(wire)
@@ -97,7 +97,7 @@ const edges: [string, TransactionFault | 'ok', Uint8Array][] = [
     'too-many-instructions',
     sample('legacy', { instructions: Array.from({ length: 65 }, () => callOf(3)) }),
   ],
-  ['65 keys', 'too-many-accounts', sample('legacy', { staticKeys: manyKeys(65) })],
+  ['129 keys', 'too-many-accounts', sample('legacy', { staticKeys: manyKeys(129) })],
   ['a duplicate key', 'ok', sample('legacy', { staticKeys: [filled(1), filled(2), filled(2), filled(4)] })],
   ['one byte after the end', 'trailing-bytes', Uint8Array.of(...sample('legacy'), 0)],
   ['one byte short', 'truncated', sample('legacy').subarray(0, -1)],
@@ -115,8 +115,9 @@ const edges: [string, TransactionFault | 'ok', Uint8Array][] = [
     sample(0, { addressTableLookups: [lookup(1, 2)], instructions: [callOf(4)] }),
   ],
   ['an empty lookup', 'empty-lookup', sample(0, { addressTableLookups: [lookup(0, 0)] })],
+  ['124 loaded keys beside 4', 'ok', sample(0, { addressTableLookups: [lookup(62, 62)] })],
   ['60 loaded keys beside 4', 'ok', sample(0, { addressTableLookups: [lookup(30, 30)] })],
-  ['61 loaded keys beside 4', 'too-many-accounts', sample(0, { addressTableLookups: [lookup(31, 30)] })],
+  ['125 loaded keys beside 4', 'too-many-accounts', sample(0, { addressTableLookups: [lookup(63, 62)] })],
   ['a v0 one byte short', 'truncated', sample(0).subarray(0, -1)],
   ['v1 without a signer', 'signature-count', sample(1, { signatures: [], ...headerOf(0, 0, 1) })],
   [
@@ -136,7 +137,8 @@ const edges: [string, TransactionFault | 'ok', Uint8Array][] = [
   ],
   ['v1 with all signers readonly', 'header-counts', sample(1, headerOf(2, 2, 1))],
   ['v1 with 64 keys', 'ok', sample(1, { staticKeys: manyKeys(64) })],
-  ['v1 with 65 keys', 'too-many-accounts', sample(1, { staticKeys: manyKeys(65) })],
+  ['v1 with 120 keys', 'ok', sample(1, { staticKeys: manyKeys(120) })],
+  ['v1 with 129 keys', 'too-many-accounts', sample(1, { staticKeys: manyKeys(129) })],
   ['v1 with 64 instructions', 'ok', sample(1, { instructions: Array.from({ length: 64 }, () => callOf(3)) })],
   [
     'v1 with 65 instructions',
@@ -251,4 +253,24 @@ test('verifies signatures over the message in all three formats', () => {
     const [first, second] = signatures as [Uint8Array, Uint8Array]
     assert.equal(verifySignatures(parsed(sample(version, { staticKeys, signatures: [second, first] }))), false)
   }
+})
+
+test('the limits are arguments: account locks of all formats, and the bytes of each', () => {
+  const reasonOf = (wire: Uint8Array, limits: Partial<typeof TRANSACTION_LIMITS>) => {
+    const result = parseTransaction(wire, { ...TRANSACTION_LIMITS, ...limits })
+    return result.ok ? 'ok' : result.reason
+  }
+  const legacy = sample('legacy', { instructions: [callOf(3, [], 1233 - 298)] })
+  assert.equal(reasonOf(legacy, {}), 'too-large')
+  assert.equal(reasonOf(legacy, { transactionBytesMax: 1233 }), 'ok')
+  assert.equal(reasonOf(legacy, { transactionV1BytesMax: 9000 }), 'too-large')
+  const v1 = sample(1, { staticKeys: manyKeys(120) })
+  assert.equal(reasonOf(v1, { transactionV1BytesMax: v1.length }), 'ok')
+  assert.equal(reasonOf(Uint8Array.of(...v1, 0), { transactionV1BytesMax: v1.length }), 'trailing-bytes')
+  assert.equal(reasonOf(v1, { transactionV1BytesMax: v1.length - 1 }), 'too-large')
+  assert.equal(reasonOf(v1, { accountLocksMax: 119 }), 'too-many-accounts')
+  const loading = sample(0, { addressTableLookups: [lookup(62, 62)] })
+  assert.equal(reasonOf(loading, { accountLocksMax: 127 }), 'too-many-accounts')
+  assert.equal(reasonOf(sample(0, { addressTableLookups: [lookup(126, 126)] }), FORMAT_LIMITS), 'ok')
+  assert.equal(reasonOf(sample(0, { addressTableLookups: [lookup(127, 126)] }), FORMAT_LIMITS), 'too-many-accounts')
 })

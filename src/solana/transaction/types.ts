@@ -61,13 +61,38 @@ export type TransactionFault =
 /** The result of parsing: the transaction, or the reason why it is invalid. */
 export type TransactionRead = ParsedTransaction | TransactionFault
 
+/** Limits that the chain has changed before. The larger known values are the defaults; a node refuses what exceeds its own. */
+export type TransactionLimits = {
+  /** Static and loaded keys together: a transaction locks each of them. */
+  readonly accountLocksMax: number
+  /** Wire bytes of the formats legacy and v0. */
+  readonly transactionBytesMax: number
+  /** Wire bytes of the format v1. */
+  readonly transactionV1BytesMax: number
+}
+
 /** Legacy and v0: the payload of one packet, 1280 - 40 - 8. */
 export const WIRE_BYTES_MAX = 1232
 /** v1 (SIMD-0296, SIMD-0385). */
 export const WIRE_BYTES_V1_MAX = 4096
 export const SIGNATURES_MAX = 12
-/** Static and loaded keys together. */
-export const ACCOUNTS_MAX = 64
+
+export const TRANSACTION_LIMITS: TransactionLimits = {
+  // 64 before the feature increase_tx_account_lock_limit.
+  accountLocksMax: 128,
+  transactionBytesMax: WIRE_BYTES_MAX,
+  transactionV1BytesMax: WIRE_BYTES_V1_MAX,
+}
+
+/** Keys that an instruction can refer to: an index is one byte. */
+export const ACCOUNT_INDEXES = 256
+
+/** For transactions that were accepted already, by the chain or by us: what the formats can express. */
+export const FORMAT_LIMITS: TransactionLimits = {
+  accountLocksMax: ACCOUNT_INDEXES,
+  transactionBytesMax: 0xffff,
+  transactionV1BytesMax: 0xffff,
+}
 /** SIMD-0160. */
 export const INSTRUCTIONS_MAX = 64
 

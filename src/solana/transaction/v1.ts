@@ -1,5 +1,4 @@
 import {
-  ACCOUNTS_MAX,
   hasDuplicateKey,
   headerFits,
   INSTRUCTIONS_MAX,
@@ -7,10 +6,10 @@ import {
   SIGNATURES_MAX,
   type TransactionConfig,
   type TransactionFault,
+  type TransactionLimits,
   type TransactionRead,
   viewOf,
   viewsOf,
-  WIRE_BYTES_V1_MAX,
 } from './types.ts'
 
 const FIXED_BYTES = 42
@@ -26,8 +25,8 @@ const HEAP_BYTES_MAX = 262_144
  * SIMD-0385: the message first, signatures last. 0x81, header (3), config mask (4), blockhash (32), instruction count, address count,
  * addresses, config values, instruction headers of 4 bytes, instruction payloads, signatures.
  */
-export function readV1(bytes: Uint8Array, offset: number): TransactionRead {
-  const end = Math.min(bytes.length, offset + WIRE_BYTES_V1_MAX)
+export function readV1(bytes: Uint8Array, offset: number, limits: TransactionLimits): TransactionRead {
+  const end = Math.min(bytes.length, offset + limits.transactionV1BytesMax)
   const short: TransactionFault = end < bytes.length ? 'too-large' : 'truncated'
   if (offset + FIXED_BYTES > end) return short
 
@@ -42,7 +41,7 @@ export function readV1(bytes: Uint8Array, offset: number): TransactionRead {
   if (header.numRequiredSignatures < 1 || header.numRequiredSignatures > SIGNATURES_MAX) return 'signature-count'
   if (mask > KNOWN_BITS || (mask & PRIORITY_FEE) === 0b01 || (mask & PRIORITY_FEE) === 0b10) return 'config-mask'
   if (instructionCount > INSTRUCTIONS_MAX) return 'too-many-instructions'
-  if (keys > ACCOUNTS_MAX) return 'too-many-accounts'
+  if (keys > limits.accountLocksMax) return 'too-many-accounts'
   if (!headerFits(header, keys)) return 'header-counts'
 
   const configAt = offset + FIXED_BYTES + keys * 32

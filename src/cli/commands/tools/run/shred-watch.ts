@@ -10,6 +10,7 @@ import { openUdpSocket } from '../../../../platform/udp/socket.ts'
 import type { LeaderRange } from '../../../../shreds/relay/leaders.ts'
 import { type Inspection, inspectCapture } from '../../../../shreds/tools/inspect.ts'
 import { createListener, type ListenLine, type ListenTotals } from '../../../../shreds/tools/listen.ts'
+import type { ListedMarker, RebuiltBlock } from '../../../../shreds/tools/rebuild-block.ts'
 import type { CliContext, ListFlags } from '../../../define.ts'
 import { type Column, printFacts, printJson, printList, toWire, write } from '../../../output/print.ts'
 
@@ -21,6 +22,8 @@ const SLOT_MS = 400
 /** Recommended receive buffer for shreds. */
 const RECEIVE_BUFFER_BYTES = 25 * 1024 * 1024
 const LOOK_MS = 250
+/** Block markers of a slot in a table row. */
+const MARKERS_SHOWN_MAX = 4
 const QUIET_MS = 3_000
 /** A destination that refused packets is retried after up to 30 s (shreds/destinations/health.ts). */
 const WAITING_HINT = 'no shreds yet; if the port was closed before, the first shreds arrive within 30 s'
@@ -110,6 +113,11 @@ const COLUMNS: readonly Column<ListenLine>[] = [
   { title: 'COMPLETE', wire: 'whole', value: (row) => row.isWhole, show: (row) => (row.isWhole ? 'yes' : 'no') },
   { title: 'ENTRIES', value: (row) => row.block?.entries },
   { title: 'TXNS', value: (row) => row.block?.transactions },
+  {
+    title: 'MARKERS',
+    value: (row) => row.block?.markersListed.map(markerText),
+    show: (row) => markersText(row.block),
+  },
   { title: 'BAD TXNS', value: (row) => row.block?.badTransactions, wide: true },
   { title: 'LATENCY MS', value: (row) => Math.round(row.latencyMs) },
   {
@@ -121,6 +129,19 @@ const COLUMNS: readonly Column<ListenLine>[] = [
   { title: 'BLOCKHASH', value: (row) => row.block?.blockhash, wide: true },
   { title: 'SHA256', value: (row) => row.block?.sha256, wide: true },
 ]
+
+/** `update-parent 98`; an unknown one with its version and kind. */
+function markerText({ variant, version, kind, parentSlot }: ListedMarker): string {
+  if (variant === 'unknown') return kind === undefined ? `version ${version}` : `kind ${kind}`
+  return parentSlot === undefined ? variant : `${variant} ${parentSlot}`
+}
+
+function markersText(block: RebuiltBlock | undefined): string {
+  if (block === undefined || block.markers === 0) return '-'
+  const shown = block.markersListed.slice(0, MARKERS_SHOWN_MAX).map(markerText)
+  const more = block.markers - shown.length
+  return [...shown, ...(more > 0 ? [`${more} more`] : [])].join(', ')
+}
 
 function printInspection(context: CliContext, flags: InspectFlags, inspection: Inspection): void {
   printList(context, flags, { rows: inspection.slots, empty: 'no shreds', columns: COLUMNS })

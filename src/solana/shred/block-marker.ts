@@ -1,0 +1,189 @@
+/**
+ * A block marker, which Alpenglow puts between the entry batches of a slot (SIMD-0307, SIMD-0337): a batch with an entry count of zero.
+ *
+ * u64 0, u16 version, and in version 1: u8 kind, u16 length, body of that length. A later version may have another layout.
+ */
+export type BlockMarker = {
+  readonly version: number
+  /** The kind byte; undefined in a version whose layout is not known. */
+  readonly kind: number | undefined
+  readonly variant: MarkerVariant | 'unknown'
+  /** The bytes after the length; after the version where the layout is not known. */
+  readonly body: Uint8Array
+  /** The decoded body; undefined where its form is not known. */
+  readonly content: MarkerContent | undefined
+}
+
+export type MarkerVariant = (typeof VARIANTS)[number]
+
+export type MarkerContent =
+  | {
+      readonly variant: 'block-footer'
+      readonly bankHash: Uint8Array
+      readonly producerTimeNanos: bigint
+      /** Printable text of at most USER_AGENT_BYTES_MAX bytes. */
+      readonly userAgent: string
+    }
+  /** After an update-parent the data before it in the slot is void. */
+  | {
+      readonly variant: 'block-header' | 'update-parent'
+      readonly parentSlot: number
+      readonly parentBlockId: Uint8Array
+    }
+  | { readonly variant: 'genesis-certificate'; readonly certificate: Uint8Array }
+
+export type MarkerDecode =
+  | { readonly ok: true; readonly marker: BlockMarker }
+  | { readonly ok: false; readonly reason: 'truncated' | 'trailing-bytes' }
+
+/** By the kind byte. */
+const VARIANTS = ['block-footer', 'block-header', 'update-parent', 'genesis-certificate'] as const
+const VERSION = 1
+const VERSION_AT = 8
+const KIND_AT = 10
+const LENGTH_AT = 11
+const BODY_AT = 13
+const BODY_BYTES_MAX = 0xffff
+const HASH_BYTES = 32
+const PARENT_BYTES = 8 + HASH_BYTES
+/** Bank hash and time, before the length of the user agent. */
+const FOOTER_HEAD_BYTES = HASH_BYTES + 8
+const USER_AGENT_BYTES_MAX = 255
+/** The first byte of a body with a version of its own. */
+const BODY_VERSION = 1
+/** A footer with a version ends with three optional certificates; each takes at least its tag. */
+const FOOTER_OPTIONS_BYTES = 3
+
+/** The bytes of a batch that is a marker. */
+export function encodeBlockMarker(content: MarkerContent): Uint8Array {
+  return encodeOpaqueMarker({ version: VERSION, kind: VARIANTS.indexOf(content.variant), body: bodyOf(content) })
+}
+
+/** The bytes of a marker of any kind; without a kind the body follows the version. */
+export function encodeOpaqueMarker({
+  version,
+  kind,
+  body,
+}: Pick<BlockMarker, 'version' | 'kind' | 'body'>): Uint8Array {
+  if (kind !== undefined && body.length > BODY_BYTES_MAX)
+    throw new RangeError(`the body of a marker has at most ${BODY_BYTES_MAX} bytes`)
+  const bodyAt = kind === undefined ? KIND_AT : BODY_AT
+  const bytes = new Uint8Array(bodyAt + body.length)
+  const view = new DataView(bytes.buffer)
+  view.setUint16(VERSION_AT, version, true)
+  if (kind !== undefined) {
+    view.setUint8(KIND_AT, kind)
+    view.setUint16(LENGTH_AT, body.length, true)
+  }
+  bytes.set(body, bodyAt)
+  return bytes
+}
+
+/**
+ * Decodes a batch whose entry count is zero; it must fill `bytes`. Never throws. A marker of an unknown version or kind, or with a body of
+ * an unknown form, has no content; only a damaged one is not decoded. The arrays of the result are views into `bytes`.
+ */
+export function decodeBlockMarker(bytes: Uint8Array): MarkerDecode {
+  if (bytes.length < KIND_AT) return { ok: false, reason: 'truncated' }
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
+  const version = view.getUint16(VERSION_AT, true)
+  if (version !== VERSION) {
+    const body = bytes.subarray(KIND_AT)
+    return { ok: true, marker: { version, kind: undefined, variant: 'unknown', body, content: undefined } }
+  }
+  if (bytes.length < BODY_AT) return { ok: false, reason: 'truncated' }
+  const end = BODY_AT + view.getUint16(LENGTH_AT, true)
+  if (end > bytes.length) return { ok: false, reason: 'truncated' }
+  if (end < bytes.length) return { ok: false, reason: 'trailing-bytes' }
+  const kind = bytes[KIND_AT] as number
+  const variant = VARIANTS[kind]
+  const body = bytes.subarray(BODY_AT, end)
+  const content = variant === undefined ? undefined : contentOf(variant, body)
+  return { ok: true, marker: { version, kind, variant: variant ?? 'unknown', body, content } }
+}
+
+function bodyOf(content: MarkerContent): Uint8Array {
+  switch (content.variant) {
+    case 'genesis-certificate':
+      return content.certificate
+    case 'block-header':
+    case 'update-parent': {
+      const body = new Uint8Array(PARENT_BYTES)
+      new DataView(body.buffer).setBigUint64(0, BigInt(content.parentSlot), true)
+      body.set(hashOf(content.parentBlockId), 8)
+      return body
+    }
+    case 'block-footer': {
+      const agent = Buffer.from(content.userAgent)
+      if (agent.length > USER_AGENT_BYTES_MAX || !isPrintable(content.userAgent))
+        throw new RangeError(`a user agent is printable text of at most ${USER_AGENT_BYTES_MAX} bytes`)
+      const body = new Uint8Array(FOOTER_HEAD_BYTES + 1 + agent.length)
+      body.set(hashOf(content.bankHash))
+      new DataView(body.buffer).setBigUint64(HASH_BYTES, content.producerTimeNanos, true)
+      body[FOOTER_HEAD_BYTES] = agent.length
+      body.set(agent, FOOTER_HEAD_BYTES + 1)
+      return body
+    }
+  }
+}
+
+/** Bodies are written with and without a version byte in front; both are read. */
+function contentOf(variant: MarkerVariant, body: Uint8Array): MarkerContent | undefined {
+  const versioned = body[0] === BODY_VERSION ? body.subarray(1) : undefined
+  switch (variant) {
+    case 'genesis-certificate':
+      return { variant, certificate: body }
+    case 'block-header':
+    case 'update-parent': {
+      const parent = body.length === PARENT_BYTES ? body : versioned
+      return parent?.length === PARENT_BYTES ? readParent(variant, parent) : undefined
+    }
+    case 'block-footer':
+      return readFooter(body, 0) ?? (versioned && readFooter(versioned, FOOTER_OPTIONS_BYTES))
+  }
+}
+
+function readParent(variant: 'block-header' | 'update-parent', body: Uint8Array): MarkerContent | undefined {
+  const slot = viewOf(body).getBigUint64(0, true)
+  if (slot > BigInt(Number.MAX_SAFE_INTEGER)) return undefined
+  return { variant, parentSlot: Number(slot), parentBlockId: body.subarray(8) }
+}
+
+/**
+ * Without options the user agent ends the body, otherwise at least `optionsBytesMin` follow it. A body with a version read as one without
+ * has a length and binary certificates where its user agent would be, so it is not printable.
+ */
+function readFooter(body: Uint8Array, optionsBytesMin: number): MarkerContent | undefined {
+  const agentAt = FOOTER_HEAD_BYTES + 1
+  if (body.length < agentAt) return undefined
+  const agentEnd = agentAt + (body[FOOTER_HEAD_BYTES] as number)
+  const after = body.length - agentEnd
+  if (optionsBytesMin === 0 ? after !== 0 : after < optionsBytesMin) return undefined
+  const userAgent = printableText(body.subarray(agentAt, agentEnd))
+  if (userAgent === undefined) return undefined
+  return {
+    variant: 'block-footer',
+    bankHash: body.subarray(0, HASH_BYTES),
+    producerTimeNanos: viewOf(body).getBigUint64(HASH_BYTES, true),
+    userAgent,
+  }
+}
+
+/** The user agent is shown on terminals, so it has no control characters. */
+function printableText(bytes: Uint8Array): string | undefined {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8')
+  return isPrintable(text) && Buffer.byteLength(text) === bytes.length ? text : undefined
+}
+
+function isPrintable(text: string): boolean {
+  return !/[\p{C}\p{Zl}\p{Zp}\ufffd]/u.test(text)
+}
+
+function hashOf(bytes: Uint8Array): Uint8Array {
+  if (bytes.length !== HASH_BYTES) throw new RangeError(`a hash has ${HASH_BYTES} bytes`)
+  return bytes
+}
+
+function viewOf(bytes: Uint8Array): DataView {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
+}
