@@ -38,8 +38,6 @@ export class BatchWriter {
   readonly #deps: BatchWriterDeps
   #batch: PendingBlock[] = []
   #batchSinceMs = 0
-  /** The slot after the last one that is written and of the chain. */
-  #nextSlot: number
   #headSlot: number | undefined
   /** Written blocks from this slot on are to be deleted with the next batch. */
   #rewindFrom: number | undefined
@@ -50,7 +48,6 @@ export class BatchWriter {
     this.#options = options
     this.#deps = deps
     this.#headSlot = deps.store.progress.ranges.at(-1)?.to
-    this.#nextSlot = (this.#headSlot ?? -1) + 1
   }
 
   /** The last slot that is written; undefined while there is none. */
@@ -75,7 +72,6 @@ export class BatchWriter {
     this.#batch = this.#batch.filter(({ slot }) => slot < fromSlot)
     await this.#deps.release(unwritten)
     metrics.rewinds.inc()
-    this.#nextSlot = Math.min(this.#nextSlot, fromSlot)
     if ((this.#headSlot ?? -1) < fromSlot) return
     const written = blocks - unwritten.length
     log.warn({ fromSlot, blocks: written }, 'fork: written blocks from this slot on are replaced')
@@ -90,7 +86,6 @@ export class BatchWriter {
     this.#batch = this.#batch.filter(({ slot }) => slot < fromSlot)
     const from = Math.min(this.#rewindFrom ?? fromSlot, fromSlot)
     metrics.rewinds.inc()
-    this.#nextSlot = Math.min(this.#nextSlot, fromSlot)
     if ((this.#headSlot ?? -1) < from) return
     log.warn({ fromSlot: from }, 'dead: written blocks from this slot on are deleted')
     await store.ask({ kind: 'rewind', fromSlot: from })
@@ -104,14 +99,13 @@ export class BatchWriter {
   }
 
   async flush(): Promise<void> {
-    const { store, clock, metrics } = this.#deps
+    const { clock, metrics } = this.#deps
     const blocks = this.#batch
     this.#batch = []
     const [first, last] = [blocks[0], blocks.at(-1)]
     if (first === undefined || last === undefined) return
-    // The parent link of the very first block proves that the slots between its parent and itself are empty.
-    const isFirstEver = store.progress.ranges.length === 0 && this.#blocks === 0
-    const range = { from: isFirstEver ? first.parentSlot + 1 : this.#nextSlot, to: last.slot }
+    // The parent link of the first block proves that the slots between its parent, which is the block before it, and itself are empty.
+    const range = { from: first.parentSlot + 1, to: last.slot }
     const startedMs = clock.monotonicMs()
     const { finalizedSlot, tipSlot } = this.#deps.progress()
     await this.#write({
@@ -125,7 +119,6 @@ export class BatchWriter {
       tipSlot: Math.max(tipSlot, last.slot),
     })
     this.#rewindFrom = undefined
-    this.#nextSlot = last.slot + 1
     this.#headSlot = last.slot
     this.#blocks += blocks.length
     this.#transactions += blocks.reduce((sum, { transactions }) => sum + transactions, 0)

@@ -84,6 +84,14 @@ describe('the frontier', () => {
     assert.equal(frontier.head?.slot, 1)
   })
 
+  test('a dead block no longer proves that the slots before it are empty', () => {
+    const recent = [4, 7, 9].map((slot) => ({ slot, blockhash: `${slot}` }))
+    const frontier = new Frontier<BlockLink>(recent, { heldMax: 10, firstSlot: 2 })
+    assert.deepEqual(frontier.dropped(9), { kind: 'rewind', fromSlot: 8, blocks: 1 })
+    assert.deepEqual(frontier.dropped(7), { kind: 'rewind', fromSlot: 5, blocks: 1 })
+    assert.deepEqual(frontier.dropped(4), { kind: 'rewind', fromSlot: 2, blocks: 1 })
+  })
+
   test('a dead bank takes only its own block along, and a held one is released', () => {
     const frontier = new Frontier<BlockLink>([{ slot: 1, blockhash: '1' }], { heldMax: 10 })
     assert.deepEqual(frontier.dropped(1, 'b1'), { kind: 'wait' })
@@ -124,10 +132,11 @@ describe('the frontier', () => {
   })
 
   test('the very first block is replaced too: nothing before it is fetched', () => {
-    const frontier = new Frontier<BlockLink>([{ slot: 10, blockhash: '10' }], { heldMax: 10 })
+    const frontier = new Frontier<BlockLink>([{ slot: 10, blockhash: '10' }], { heldMax: 10, firstSlot: 7 })
     frontier.reject(10, '10')
     frontier.offer(link(10, 8, 'b'))
-    assert.deepEqual(frontier.step(), { kind: 'rewind', fromSlot: 10, blocks: 1 })
+    // Slots 7 to 9 were empty by the link of the first block only.
+    assert.deepEqual(frontier.step(), { kind: 'rewind', fromSlot: 7, blocks: 1 })
     assert.deepEqual(frontier.step(), { kind: 'append', block: link(10, 8, 'b') })
   })
 

@@ -17,6 +17,8 @@ export type Step<Block extends BlockLink> =
 export type FrontierOptions = {
   /** Most blocks that wait for earlier ones; those farthest ahead are released, and fetched later. */
   readonly heldMax: number
+  /** First slot of the range that the recent blocks end, where they are all of it. */
+  readonly firstSlot?: number | undefined
 }
 
 /**
@@ -30,10 +32,13 @@ export class Frontier<Block extends BlockLink> {
   /** A block of the chain that is known not to be final, until another takes its place. */
   #rejected: StoredBlock | undefined
   #released: Block[] = []
+  /** First slot of the range that the chain covers; undefined where older blocks than the recent ones belong to it. */
+  #firstSlot: number | undefined
 
   constructor(recent: readonly StoredBlock[], options: FrontierOptions) {
     this.#recent = [...recent]
     this.#options = options
+    this.#firstSlot = recent.length < RECENT_BLOCKS ? options.firstSlot : undefined
   }
 
   get head(): StoredBlock | undefined {
@@ -69,9 +74,10 @@ export class Frontier<Block extends BlockLink> {
   /** The node marked this slot dead: any block of it, or the one with this blockhash. A later block for it is accepted again. */
   dropped(slot: number, blockhash?: string): Step<Block> {
     this.#dropHeld(slot, blockhash)
-    const known = this.blockhashAt(slot)
-    if (known === undefined || (blockhash !== undefined && known !== blockhash)) return { kind: 'wait' }
-    return this.#rewind(slot)
+    const at = this.#recent.findIndex((each) => each.slot === slot)
+    if (at === -1 || (blockhash !== undefined && this.#recent[at]?.blockhash !== blockhash)) return { kind: 'wait' }
+    // Only this block proved that the slots between its parent and itself are empty.
+    return this.#rewind((this.#recent[at - 1]?.slot ?? slot - 1) + 1)
   }
 
   /** Another block of this slot is final. One that the chain has stays until its replacement is held, so that both change together. */
@@ -109,8 +115,8 @@ export class Frontier<Block extends BlockLink> {
     if (this.#hasParent(lowest)) return this.#rewind(lowest.parentSlot + 1)
     // It forks off before the first block of the tables: none of them is of its chain.
     const [first] = this.#recent
-    if (first !== undefined && lowest.parentSlot < first.slot && this.#recent.length < RECENT_BLOCKS)
-      return this.#rewind(first.slot)
+    if (first !== undefined && this.#firstSlot !== undefined && lowest.parentSlot < first.slot)
+      return this.#rewind(this.#firstSlot)
     return { kind: 'fill', range: { from: lowest.parentSlot, to: lowest.parentSlot } }
   }
 
@@ -123,8 +129,12 @@ export class Frontier<Block extends BlockLink> {
 
   #append(block: Block): Step<Block> {
     this.#held.delete(block.slot)
+    if (this.#recent.length === 0) this.#firstSlot = block.parentSlot + 1
     this.#recent.push({ slot: block.slot, blockhash: block.blockhash })
-    if (this.#recent.length > RECENT_BLOCKS) this.#recent.shift()
+    if (this.#recent.length > RECENT_BLOCKS) {
+      this.#recent.shift()
+      this.#firstSlot = undefined
+    }
     return { kind: 'append', block }
   }
 
@@ -132,7 +142,9 @@ export class Frontier<Block extends BlockLink> {
     let blocks = 0
     for (; (this.head?.slot ?? -1) >= fromSlot; blocks++) this.#recent.pop()
     if ((this.#rejected?.slot ?? -1) >= fromSlot) this.#rejected = undefined
-    return { kind: 'rewind', fromSlot, blocks }
+    // With its last block a range ends altogether.
+    const isEmpty = this.#recent.length === 0 && this.#firstSlot !== undefined
+    return { kind: 'rewind', fromSlot: isEmpty ? Math.min(fromSlot, this.#firstSlot ?? fromSlot) : fromSlot, blocks }
   }
 
   #release(block: Block): void {

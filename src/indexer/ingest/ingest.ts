@@ -129,7 +129,8 @@ class IngestRun {
     const { store, clock, log, metrics, onWrite } = deps
     this.#options = options
     this.#deps = deps
-    this.#frontier = new Frontier<PendingBlock>(store.progress.recent, { heldMax: options.heldMax })
+    const { recent, ranges } = store.progress
+    this.#frontier = new Frontier<PendingBlock>(recent, { heldMax: options.heldMax, firstSlot: ranges.at(-1)?.from })
     this.#writer = new BatchWriter(options, {
       ...{ store, clock, log, metrics, onWrite },
       progress: () => ({ finalizedSlot: this.#finalizedSlot, tipSlot: this.#streamSlot }),
