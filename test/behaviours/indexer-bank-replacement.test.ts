@@ -177,3 +177,22 @@ test('without bank ids a finalized slot is final, and a dead one is deleted, as 
   assert.deepEqual(await on.rows(), [rowOf(at(0), 'finalized'), rowOf(at(1), 'confirmed')])
   assert.deepEqual([on.metric('rewinds'), on.metric('replaced_blocks')], [1, 0])
 })
+
+test('a block that no node links to the chain is fetched again with growing delays, not at once', async () => {
+  await using on = await openTest()
+  on.block(at(0), 10n)
+  await on.written(at(0))
+  const usual = on.node.respond
+  const startedMs = performance.now()
+  // A bank of the slot that the next block is not built on.
+  const rival = JSON.stringify(blockJsonOf({ ...rivalOf(at(1)), parentBlockhash: rivalOf(at(0)).blockhash }))
+  on.node.respond = (method, params, id) => (method === 'getBlock' ? { result: rival } : usual(method, params, id))
+  on.block(at(2), 21n)
+  const fetches = () => on.node.calls.filter(({ method }) => method === 'getBlock').length
+  // Each attempt fetches the parent of the block, and the parent of what it got.
+  await until('it was tried four times', () => fetches() >= 8)
+  // The delays between them are at least 100, 200 and 400 ms.
+  assert.ok(performance.now() - startedMs > 600, 'no delay between the attempts')
+  on.node.respond = usual
+  await on.written(at(2))
+})

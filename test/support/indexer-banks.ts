@@ -88,7 +88,7 @@ export async function checkBankHistory(engine: TruthEngine, run: BankRun): Promi
       case 1:
         return restart(true)
       case 2:
-        return void supervisor.store()?.kill()
+        return supervisor.store()?.kill()
       case 3:
         return nodes[active]?.endStreams()
       default: {

@@ -37,7 +37,7 @@ function openWriter(batchBlocks = 10) {
   const asked = () =>
     requests.map((request) =>
       request.kind === 'write'
-        ? `write ${request.ids} ${request.range.from}-${request.range.to} from ${request.rewindFrom}`
+        ? `write ${request.ids.join()} ${request.range.from}-${request.range.to} from ${request.rewindFrom}`
         : request.kind === 'rewind'
           ? `rewind ${request.fromSlot}`
           : request.kind,

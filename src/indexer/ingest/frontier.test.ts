@@ -140,6 +140,18 @@ describe('the frontier', () => {
     assert.deepEqual(frontier.step(), { kind: 'append', block: link(10, 8, 'b') })
   })
 
+  test('a held block on a parent that no node has does not hold up the others', () => {
+    const frontier = new Frontier<BlockLink>([{ slot: 4, blockhash: '4' }], { heldMax: 10 })
+    const stray = link(5, 4, 'b')
+    for (const block of [stray, link(7, 6)]) frontier.offer(block)
+    assert.deepEqual(frontier.step(), { kind: 'fill', range: { from: 4, to: 4 } })
+    frontier.unlinked(4)
+    assert.deepEqual(frontier.takeReleased(), [stray])
+    assert.deepEqual(frontier.step(), { kind: 'fill', range: { from: 5, to: 6 } })
+    frontier.unlinked(6)
+    assert.equal(frontier.heldCount, 1, 'a gap after the head is waited for')
+  })
+
   test('a final block releases held blocks of other forks and its own rejection', () => {
     const frontier = new Frontier<BlockLink>(
       [4, 5, 6].map((slot) => ({ slot, blockhash: `${slot}` })),

@@ -98,6 +98,13 @@ export class Frontier<Block extends BlockLink> {
     }
   }
 
+  /** The nodes do not have the parent in this slot that held blocks are built on, but the chain's block or none: those are released, and fetched when needed. */
+  unlinked(slot: number): void {
+    if (this.#rejected !== undefined || slot > (this.head?.slot ?? -1)) return
+    for (const block of this.#held.values())
+      if (block.parentSlot === slot && !this.#hasParent(block)) this.#dropHeld(block.slot)
+  }
+
   /** Takes the next step; call it until it returns `wait` or `fill`. */
   step(): Step<Block> {
     const { head } = this

@@ -305,6 +305,7 @@ class IngestRun {
     if (this.#filled?.from === range.from && this.#filled.to === range.to) {
       // The nodes have other blocks there than the one that is needed; they change with time, not with more calls.
       this.#filled = undefined
+      this.#frontier.unlinked(range.to)
       return this.#fillLater('the nodes do not have the block that links the chain')
     }
     this.#filled = range
