@@ -28,6 +28,7 @@ export type IndexerMetrics = {
   readonly gaps: Count
   readonly faults: Count
   readonly rewinds: Count
+  readonly replaced: Count
   readonly retries: Count
   readonly streamLosses: Count
   readonly storeRestarts: Count
@@ -79,6 +80,10 @@ export function indexerMetrics(registry: MetricsRegistry, read: IndexerReadings 
     gaps: count('sluice_indexer_gaps_total', 'Gaps in the stream that were filled with getBlock.'),
     faults: count('sluice_indexer_block_faults_total', 'Blocks that could not be decoded.'),
     rewinds: count('sluice_indexer_rewinds_total', 'Forks after which blocks were deleted and written again.'),
+    replaced: count(
+      'sluice_indexer_replaced_blocks_total',
+      'Written blocks that were not of the chain that became final, and were deleted in the same write as the blocks in their place.',
+    ),
     retries: count('sluice_indexer_write_retries_total', 'Writes of a batch that were tried again.'),
     streamLosses: count('sluice_indexer_stream_losses_total', 'Disconnections of the block stream.'),
     storeRestarts: count('sluice_indexer_store_restarts_total', 'Restarts of the database process.'),

@@ -239,6 +239,11 @@ export const COVERAGE = {
     column('open_gaps', 'u64', 'gaps between older ranges and this one'),
     column('retention_slots', 'u64', 'how many slots are kept; 0 for all'),
     column('decoder_version', 'u32', 'raised when the meaning of a column changes'),
+    column(
+      'finalized_slot',
+      'u64',
+      'rows up to this slot are of final blocks; later ones may be replaced by those of another block',
+    ),
   ] as readonly Column[],
 } as const
 

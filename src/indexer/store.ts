@@ -7,6 +7,8 @@ export type WriteBatch = {
   readonly name: string
   /** Slots that are complete after the write. */
   readonly range: SlotRange
+  /** Blocks from this slot on are of an abandoned fork: they are deleted together with the write. */
+  readonly rewindFrom?: number | undefined
   /** Pieces of the batch, in order. */
   readonly rows: readonly BatchRows[]
   /** Blocks up to this slot are finalized. */
@@ -30,7 +32,7 @@ export type Store = AsyncDisposable & {
   progress(): Promise<StoreProgress>
   /** Resolves when the batch is durable. A rejected batch may be written again: no row is duplicated. */
   write(batch: WriteBatch): Promise<void>
-  /** Deletes every block from this slot on, after a fork. */
+  /** Deletes every block from this slot on, where nothing replaces them yet. */
   rewind(fromSlot: number): Promise<void>
 }
 

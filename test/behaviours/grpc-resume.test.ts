@@ -1,9 +1,16 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
+import { MOVED_ERROR } from '../../src/gateway/geyser/seen-banks.ts'
 import type { GrpcCall } from '../../src/platform/grpc/call.ts'
 import { GrpcCode } from '../../src/platform/grpc/status.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { type SubscribeRequest, SubscribeRequestSchema, SubscribeUpdateSchema } from '../../src/solana/gen/geyser_pb.ts'
+import {
+  SlotStatus,
+  type SubscribeRequest,
+  SubscribeRequestSchema,
+  type SubscribeUpdate,
+  SubscribeUpdateSchema,
+} from '../../src/solana/gen/geyser_pb.ts'
 import { decodeMessage, encodeMessage } from '../../src/solana/geyser/protobuf.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
 import { type FaultProxy, startFaultProxy } from '../faults/fault-proxy.ts'
@@ -16,6 +23,19 @@ const update = (slot: number) =>
 const slotOf = (bytes: Uint8Array) => {
   const reported = decodeMessage(SubscribeUpdateSchema, bytes)?.updateOneof
   return reported?.case === 'slot' ? Number(reported.value.slot) : undefined
+}
+
+const bankUpdate = (slot: number, bankId: bigint, status: SlotStatus = SlotStatus.SLOT_PROCESSED) =>
+  encodeMessage(SubscribeUpdateSchema, { updateOneof: { case: 'slot', value: { slot: BigInt(slot), status, bankId } } })
+const transactionUpdate = (slot: number, bankId: bigint) =>
+  encodeMessage(SubscribeUpdateSchema, {
+    updateOneof: { case: 'transaction', value: { slot: BigInt(slot), bankId, transaction: { index: 1n } } },
+  })
+const deadOf = (bytes: Uint8Array) => {
+  const { filters, updateOneof } = decodeMessage(SubscribeUpdateSchema, bytes) as SubscribeUpdate
+  if (updateOneof.case !== 'slot' || updateOneof.value.status !== SlotStatus.SLOT_DEAD) return undefined
+  const { slot, bankId, deadError } = updateOneof.value
+  return { filters, slot: Number(slot), bankId, deadError }
 }
 
 const BEST_SLOT = 1000
@@ -133,6 +153,69 @@ describe('a stream whose node is lost', () => {
     last().call.send(update(1001))
     await until('the stream continues', () => stream.messages.length === 3)
     assert.deepEqual(stream.slots(), [999, 1000, 1001])
+    stream.call.cancel()
+  })
+
+  it('declares banks of the lost node dead that are not final, before the first update of the next node', async () => {
+    const stream = await begin({ grpcResume: true }, { slots: { s: {}, other: {} }, transactions: { t: {} } })
+    const wide = 2n ** 63n + 1n
+    const { SLOT_FINALIZED, SLOT_DEAD } = SlotStatus
+    const sent = [
+      ...[bankUpdate(997, 1n), bankUpdate(997, 1n, SLOT_FINALIZED)],
+      ...[transactionUpdate(998, 2n), transactionUpdate(998, 3n), bankUpdate(998, 3n, SLOT_DEAD)],
+      ...[transactionUpdate(999, wide), update(999)],
+    ]
+    for (const message of sent) last().call.send(message)
+    await until('they arrived', () => stream.messages.length === sent.length)
+    cut(last())
+    await until('the other node has the request', () => served.length === 2 && last().requests.length === 1)
+    last().call.send(bankUpdate(998, 71n))
+    await until('the stream continues', () => stream.messages.length === sent.length + 3)
+    const ended = stream.messages.slice(sent.length).map(deadOf)
+    const moved = { filters: ['s', 'other'], deadError: MOVED_ERROR }
+    assert.deepEqual(ended, [{ ...moved, slot: 998, bankId: 2n }, { ...moved, slot: 999, bankId: wide }, undefined])
+    assert.equal(stream.used(), 1)
+    // A second move concerns the banks of the second node only.
+    cut(last())
+    await until('the next node has the request', () => served.length === 3 && last().requests.length === 1)
+    last().call.send(bankUpdate(998, 2n))
+    await until('the stream continues again', () => stream.messages.length === sent.length + 5)
+    assert.deepEqual(deadOf(stream.messages.at(-2) as Uint8Array), { ...moved, slot: 998, bankId: 71n })
+    last().call.end({ code: GrpcCode.internal, message: 'lagged to send an update' })
+    const { metadata } = await stream.ended
+    assert.deepEqual(metadata.get('x-sluice-resumed-from-slots'), ['960,960'])
+  })
+
+  it('sends nothing of its own to a client without a slots filter, and lists the move in the trailers and the connection', async () => {
+    const stream = await begin({ grpcResume: true }, { transactions: { t: {} } })
+    last().call.send(transactionUpdate(998, 2n))
+    await until('it arrived', () => stream.messages.length === 1)
+    assert.deepEqual(
+      on.connections.of(stream.id).map(({ moves }) => moves),
+      [0],
+    )
+    cut(last())
+    await until('the other node has the request', () => served.length === 2 && last().requests.length === 1)
+    last().call.send(transactionUpdate(998, 71n))
+    await until('the stream continues', () => stream.messages.length === 2)
+    assert.deepEqual(
+      on.connections.of(stream.id).map(({ moves }) => moves),
+      [1],
+    )
+    last().call.end({ code: GrpcCode.internal, message: 'lagged to send an update' })
+    const { metadata } = await stream.ended
+    assert.deepEqual(metadata.get('x-sluice-resumed-from-slots'), ['960'])
+  })
+
+  it('sends nothing of its own after a node that does not name banks', async () => {
+    const stream = await begin({ grpcResume: true })
+    last().call.send(update(999))
+    await until('it arrived', () => stream.messages.length === 1)
+    cut(last())
+    await until('the other node has the request', () => served.length === 2 && last().requests.length === 1)
+    last().call.send(update(1000))
+    await until('the stream continues', () => stream.messages.length === 2)
+    assert.deepEqual(stream.slots(), [999, 1000])
     stream.call.cancel()
   })
 

@@ -55,6 +55,19 @@ describe("the operator's ClickHouse as the store, on Debian's server", () => {
     await holds(store.database, batchOf(CHAIN))
   })
 
+  test('blocks of a fork are deleted before those in their place are written, also when the batch is repeated', async () => {
+    await using store = await openStore()
+    await store.write(batchOf(CHAIN))
+    const other = CHAIN.slice(25, 28).map((block) => ({ ...block, transactions: block.transactions.slice(0, 1) }))
+    const written = batchOf(other)
+    const fork = { ...written, name: `${written.name}x`, rewindFrom: written.range.from }
+    for (let times = 0; times < 2; times++) {
+      await store.write(fork)
+      await holds(store.database, batchOf([...CHAIN.slice(0, 25), ...other]))
+      assert.deepEqual((await store.progress()).ranges, [{ from: batchOf(CHAIN).range.from, to: written.range.to }])
+    }
+  })
+
   test('blocks become finalized, and coverage lists what is complete', async () => {
     await using store = await openStore()
     assert.equal(await server.run(`SELECT * FROM ${store.database}.coverage`), '')

@@ -10,6 +10,7 @@ import { systemClock } from '../../src/platform/process/clock.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import { createMetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
+import type { ChainBlock } from '../../src/solana/chain-block.ts'
 import { blockFromJson, GET_BLOCK_CONFIG, parseExactJson } from '../../src/solana/json/block.ts'
 import { startFaultProxy } from '../faults/fault-proxy.ts'
 import { startRig } from '../faults/upstreams-rig.ts'
@@ -149,14 +150,27 @@ async function isCovered(engine: TruthEngine, supervisor: IngestSupervisor, rpc:
 
 async function compare(rpc: string, found: Finding): Promise<string> {
   const [from, to] = found.range
-  const expected = listRows([batchRowsOf(await blocksOf(rpc, from, to), ROWS)])
+  const expected = await compareTables(await blocksOf(rpc, from, to), found)
   assert.ok(expected.blocks.length > 10 && expected.transactions.length > 50, 'the chain has blocks and transactions')
+  const accounts = await compareAccounts(found, expected.account_activity)
+  const count = Object.values(expected).reduce((sum, rows) => sum + rows.length, 0)
+  return `${expected.blocks.length} blocks, ${count} rows and ${accounts} accounts are as in getBlock`
+}
+
+/** Checks that every table but `accounts` has exactly the rows of these blocks, and returns them. */
+export async function compareTables(
+  blocks: readonly ChainBlock[],
+  found: Finding,
+): Promise<Readonly<Record<TableName, readonly Row[]>>> {
+  const expected = listRows([batchRowsOf(blocks, ROWS)])
   for (const table of TABLES.filter(({ name }) => name !== 'accounts')) {
     // The source and the commitment of a block differ between the two.
     const columns = table.columns.filter(({ name }) => name !== 'commitment' && name !== 'source')
     const indexes = columns.map(({ name }) => table.columns.findIndex((column) => column.name === name))
     const names = columns.map(({ name }) => name)
-    const rows = (await found.rowsOf(table.name, names, to)).map((row) => indexedRowText(columns, row)).toSorted()
+    const rows = (await found.rowsOf(table.name, names, found.range[1]))
+      .map((row) => indexedRowText(columns, row))
+      .toSorted()
     const expectedRows = expected[table.name]
       .map((row) =>
         indexedRowText(
@@ -168,9 +182,7 @@ async function compare(rpc: string, found: Finding): Promise<string> {
     const different = rows.findIndex((row, at) => row !== expectedRows[at])
     assert.deepEqual([rows.length, rows[different]], [expectedRows.length, expectedRows[different]], table.name)
   }
-  const accounts = await compareAccounts(found, expected.account_activity)
-  const count = Object.values(expected).reduce((sum, rows) => sum + rows.length, 0)
-  return `${expected.blocks.length} blocks, ${count} rows and ${accounts} accounts are as in getBlock`
+  return expected
 }
 
 /**
@@ -198,10 +210,11 @@ async function compareAccounts(found: Finding, activity: readonly Row[]): Promis
   return compared
 }
 
-async function blocksOf(rpc: string, from: number, to: number) {
-  const blocks = []
-  for (const slot of await call<number[]>(rpc, 'getBlocks', [from, to, { commitment: 'confirmed' }])) {
-    const block = await call<unknown>(rpc, 'getBlock', [slot, { ...GET_BLOCK_CONFIG, commitment: 'confirmed' }])
+/** The blocks of a range as a node's getBlock returns them. */
+export async function blocksOf(rpc: string, from: number, to: number, commitment = 'confirmed'): Promise<ChainBlock[]> {
+  const blocks: ChainBlock[] = []
+  for (const slot of await call<number[]>(rpc, 'getBlocks', [from, to, { commitment }])) {
+    const block = await call<unknown>(rpc, 'getBlock', [slot, { ...GET_BLOCK_CONFIG, commitment }])
     blocks.push(blockFromJson(slot, block))
   }
   return blocks

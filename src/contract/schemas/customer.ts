@@ -34,6 +34,9 @@ const connection = z.strictObject({
   remote_address: z.string(),
   subscriptions: count.describe('Subscriptions of a WebSocket, filters of a gRPC stream.'),
   bytes_out: count,
+  moves: z
+    .exactOptional(count)
+    .describe('Of a gRPC stream: how often it has moved to another node, after which updates were sent again.'),
 })
 
 const shredDestination = z.strictObject({

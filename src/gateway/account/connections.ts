@@ -15,6 +15,8 @@ export type OpenConnection = {
   /** Live subscriptions of a WebSocket, filters of a gRPC stream. */
   readonly subscriptions: () => number
   readonly bytesOut: () => number
+  /** How often a gRPC stream has moved to another node. */
+  readonly moves?: () => number
   /** Closes it on request of its owner or the operator, with a code that is not one of a fault. */
   readonly close: () => void
 }
@@ -28,6 +30,8 @@ export type ConnectionReport = {
   readonly remote_address: string
   readonly subscriptions: number
   readonly bytes_out: number
+  /** Of a gRPC stream: how often it has moved to another node, after which updates were sent again. */
+  readonly moves?: number
 }
 
 export type OperatorConnectionReport = ConnectionReport & { readonly subscription_id: string }
@@ -63,6 +67,7 @@ export function createConnections({ clock, random }: { clock: Clock; random: Ran
       remote_address: connection.remoteAddress,
       subscriptions: connection.subscriptions(),
       bytes_out: connection.bytesOut(),
+      ...(connection.moves === undefined ? {} : { moves: connection.moves() }),
     }
   }
 

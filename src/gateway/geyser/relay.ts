@@ -3,6 +3,7 @@ import { frameMessage } from '../../platform/grpc/framing.ts'
 import { GrpcCode, type GrpcStatus } from '../../platform/grpc/status.ts'
 import type { GrpcEnd, GrpcStream } from '../../platform/grpc/stream.ts'
 import type { StreamMeter } from '../metrics.ts'
+import type { SeenBanks } from './seen-banks.ts'
 import { UpdateFrames } from './update-frames.ts'
 
 /** Why a node was given up. */
@@ -14,6 +15,8 @@ export type Relay = {
   /** Monotonic time of the last bytes from the node; undefined while the customer does not read. */
   readonly lastDataMs: number | undefined
   readonly bytesOut: number
+  /** How often the call has moved to another node. */
+  readonly moves: number
   /** Ends both sides. */
   end(status: GrpcStatus): void
   /** Reads no more messages of the customer. */
@@ -41,16 +44,28 @@ export type RelayDeps = {
 }
 
 export type RelayResume = {
+  readonly banks: SeenBanks
   onData(): void
   onLive(): void
-  /** Another node, and its first request; undefined where there is none. */
-  next(lastSlot: number | undefined): Promise<{ stream: GrpcStream; request: Uint8Array } | undefined>
+  /** Another node, and its first request; undefined where there is none. `ended` is for the customer, before the first bytes of the node. */
+  next(lastSlot: number | undefined): Promise<NextCall | undefined>
 }
+
+type NextCall = {
+  readonly stream: GrpcStream
+  readonly request: Uint8Array
+  readonly fromSlot: number
+  readonly ended: { readonly banks: number; readonly frames: Uint8Array }
+}
+
+/** Trailing metadata of a call that has moved: the slots from which updates were sent again, one for each move, the newest last. */
+const MOVED_TRAILER = 'x-sluice-resumed-from-slots'
+const MOVED_SLOTS_MAX = 16
 
 /** Relays the node's bytes unchanged, one write for each read. Each side is read only as fast as the other accepts data. */
 export function startRelay(deps: RelayDeps): Relay {
   const { call, metadata, monotonicMs, resume, meter } = deps
-  let frames = new UpdateFrames()
+  let frames = new UpdateFrames(resume?.banks)
   let upstream = deps.upstream
   /** Of the previous nodes. */
   let lastSlot: number | undefined
@@ -59,7 +74,8 @@ export function startRelay(deps: RelayDeps): Relay {
   let areMessagesStopped = false
   let isUpstreamPaused = false
   let isAtNode = true
-  let isResumed = false
+  let moves = 0
+  let movedFromSlots: number[] = []
   let hasHalfClosed = false
   let lastDataMs = monotonicMs()
   let bytesOut = 0
@@ -88,8 +104,10 @@ export function startRelay(deps: RelayDeps): Relay {
 
   function end(status: GrpcStatus): void {
     if (isOver) return
+    const moved = moves === 0 ? {} : { [MOVED_TRAILER]: movedFromSlots.join(',') }
     // Before headers were sent, the status carries their metadata.
-    call.end(encoding === undefined ? { ...status, metadata: { ...metadata, ...status.metadata } } : status)
+    const trailers = { ...(encoding === undefined ? metadata : {}), ...status.metadata, ...moved }
+    call.end({ ...status, metadata: trailers })
     finish(status)
   }
 
@@ -101,7 +119,7 @@ export function startRelay(deps: RelayDeps): Relay {
     upstream = stream
     isAtNode = true
     // The bytes of an incomplete message are dropped with its node.
-    frames = new UpdateFrames()
+    frames = new UpdateFrames(resume?.banks)
     lastDataMs = monotonicMs()
     const isCurrent = () => upstream === stream && !isOver
     stream.onHeaders((headers) => {
@@ -124,7 +142,7 @@ export function startRelay(deps: RelayDeps): Relay {
       if (isOver) return
       const isLost = !ending.isFromServer || (resume !== undefined && ending.status.code === GrpcCode.unavailable)
       // A refusal of a resumed request is not for the client, which did not send it.
-      if (isLost || (isResumed && frames.lastSlot === undefined)) onLoss('lost', !isLost)
+      if (isLost || (moves > 0 && frames.lastSlot === undefined)) onLoss('lost', !isLost)
       else deps.onUpstreamEnd(ending)
     })
     stream.onWritable(() => {
@@ -154,12 +172,22 @@ export function startRelay(deps: RelayDeps): Relay {
     const found = await next(lastSlot)
     if (found === undefined) return end(lostStatus(lastSlot, loss))
     if (isOver) return found.stream.cancel()
-    isResumed = true
+    moves += 1
+    movedFromSlots = [...movedFromSlots, found.fromSlot].slice(-MOVED_SLOTS_MAX)
     attach(found.stream)
+    sendEnded(found.ended)
     if (isUpstreamPaused) found.stream.pause()
     found.stream.write(frameMessage(found.request))
     if (hasHalfClosed) found.stream.halfClose()
     if (!areMessagesStopped) call.resumeMessages()
+  }
+
+  function sendEnded({ banks, frames: ended }: NextCall['ended']): void {
+    if (banks === 0) return
+    bytesOut += ended.length
+    meter.bytesOut.inc(ended.length)
+    meter.messagesOut.inc(banks)
+    if (!call.writeFramed(ended)) isUpstreamPaused = true
   }
 
   // Also where the gRPC server ends the call, for a message that is too large or a deadline.
@@ -189,6 +217,9 @@ export function startRelay(deps: RelayDeps): Relay {
     },
     get bytesOut() {
       return bytesOut
+    },
+    get moves() {
+      return moves
     },
     end,
     stopMessages() {

@@ -1,19 +1,35 @@
 import type { Clock } from '../../core/clock.ts'
 import type { GrpcStream } from '../../platform/grpc/stream.ts'
+import { SubscribeRequestSchema } from '../../solana/gen/geyser_pb.ts'
+import { decodeMessage } from '../../solana/geyser/protobuf.ts'
 import type { UpstreamNode } from '../../upstreams/node.ts'
 import type { Upstream } from '../../upstreams/started-pool.ts'
 import type { PolicyPass } from './policy.ts'
+import { SeenBanks } from './seen-banks.ts'
 
 /** Another node for a lost stream: the new call, and its first request. */
-export type NextNode = { readonly stream: GrpcStream; readonly upstream: UpstreamNode; readonly request: Uint8Array }
+export type NextNode = {
+  readonly stream: GrpcStream
+  readonly upstream: UpstreamNode
+  readonly request: Uint8Array
+  /** The updates of slots from this one on are sent again. */
+  readonly fromSlot: number
+  /** Banks of the lost node that are declared dead, and the slot updates for the client that do so. */
+  readonly ended: { readonly banks: number; readonly frames: Uint8Array }
+}
 
 /**
  * Continues a Subscribe stream at another node when its own is lost.
  *
  * The new node sends every update from `from_slot` on, which is set back far enough that none is missing; updates the client has got
  * already may be repeated. Where the new node no longer has these slots, the stream ends with an error.
+ *
+ * Ids of banks are local to a node. Before the first update of the new node, a client with a `slots` filter gets SLOT_DEAD for every bank of the lost
+ * node that is not final: it discards what it has of them, and never joins updates of two banks.
  */
 export type Resume = {
+  /** The banks that the client has seen. */
+  readonly banks: SeenBanks
   /** Keeps the last accepted request, for the next node. */
   onRequest(message: Uint8Array, verdict: PolicyPass): void
   /** Bytes have arrived from the node. */
@@ -47,6 +63,7 @@ export function createResume({ upstream, path, metadata, clock }: ResumeDeps): R
   let last: KeptRequest | undefined
   let lastDataSlot = upstream().bestSlot
   let attempts = 0
+  const banks = new SeenBanks()
 
   function fromSlot({ fromSlot: requested, bestSlot }: KeptRequest, lastSlot: number | undefined): number {
     // The node was still replaying past slots, in order.
@@ -55,6 +72,7 @@ export function createResume({ upstream, path, metadata, clock }: ResumeDeps): R
   }
 
   return {
+    banks,
     onRequest(message, { isPing, fromSlot: requested }) {
       if (isPing) return
       const isKept = message.length <= REQUEST_BYTES_MAX
@@ -74,11 +92,19 @@ export function createResume({ upstream, path, metadata, clock }: ResumeDeps): R
           isStream: true,
           except: attempts === ATTEMPTS_MAX ? undefined : lost,
         })
-        if (opened.ok) return { ...opened, request: withFromSlot(last.message, fromSlot(last, lastSlot)) }
+        if (!opened.ok) continue
+        const from = fromSlot(last, lastSlot)
+        const ended = banks.endAll(slotFiltersOf(last.message), from)
+        return { ...opened, request: withFromSlot(last.message, from), fromSlot: from, ended }
       }
       return undefined
     },
   }
+}
+
+/** The names of the filters whose updates are slot updates. */
+function slotFiltersOf(request: Uint8Array): readonly string[] {
+  return Object.keys(decodeMessage(SubscribeRequestSchema, request)?.slots ?? {})
 }
 
 /** The request with another `from_slot`, appended: of a repeated field the last value counts. */

@@ -182,7 +182,8 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
 
     async function continueAtNext({ next }: Resume, lastSlot: number | undefined) {
       const found = await next(node, lastSlot)
-      const fields = { upstream: node.name, next: found?.upstream.name, subscription: caller.subscription.id }
+      const moved = { fromSlot: found?.fromSlot, endedBanks: found?.ended.banks }
+      const fields = { upstream: node.name, next: found?.upstream.name, subscription: caller.subscription.id, ...moved }
       log.info(fields, found === undefined ? 'stream of a lost node ended' : 'stream of a lost node resumed at another')
       resumes[found === undefined ? 'ended' : 'resumed'].inc()
       if (found === undefined) return undefined
@@ -224,6 +225,7 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
           remoteAddress,
           subscriptions: () => filters,
           bytesOut: () => relay.bytesOut,
+          moves: () => relay.moves,
           close: () => relay.end(CLOSED_BY_OWNER),
         })
       : undefined

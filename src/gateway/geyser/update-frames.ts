@@ -1,11 +1,10 @@
 import { WIRE_BYTES, WIRE_VARINT, WireReader } from '../../solana/geyser/wire-reader.ts'
+import type { SeenBanks } from './seen-banks.ts'
+import { UPDATE_FIELDS } from './update-fields.ts'
 
 const PREFIX_BYTES = 5
 /** An incomplete message up to this size is held, so that a lost node does not leave a client with a partial message. A larger one is streamed. */
 const HELD_BYTES_MAX = 64 * 1024
-
-/** The field of the slot, by the kind of SubscribeUpdate (geyser.proto). */
-const SLOT_FIELD: Readonly<Record<number, number>> = { 2: 2, 3: 1, 4: 2, 5: 1, 7: 1, 8: 1, 10: 1 }
 
 /** Bytes to relay: first those that were held, then a view of the new ones. */
 export type PassedBytes = { readonly held: Uint8Array | undefined; readonly fresh: Uint8Array | undefined }
@@ -21,6 +20,12 @@ export class UpdateFrames {
   #streaming = 0
   #lastSlot: number | undefined
   #messages = 0
+  /** Set where the stream may move to another node. Streamed and compressed messages are not read. */
+  readonly #banks: SeenBanks | undefined
+
+  constructor(banks?: SeenBanks) {
+    this.#banks = banks
+  }
 
   /** The slot of the last complete message of a piece. */
   get lastSlot(): number | undefined {
@@ -74,6 +79,7 @@ export class UpdateFrames {
     const through = Math.min(this.#streaming, bytes.length - from)
     this.#streaming -= through
     let at = from + through
+    const first = at
     let last = -1
     while (bytes.length - at >= PREFIX_BYTES) {
       const size = PREFIX_BYTES + lengthAt(bytes, at + 1)
@@ -88,15 +94,29 @@ export class UpdateFrames {
       at += size
       this.#messages += 1
     }
-    if (last !== -1) this.#readSlot(bytes, last)
+    if (last === -1) return at
+    this.#readSlot(bytes, last)
+    // Where the node does not name banks, the last message of each piece is enough to notice when it begins to.
+    if (this.#banks?.mayBeNamed === true) this.#readBanks(this.#banks, bytes, first, last)
     return at
+  }
+
+  /** Of the complete messages from an offset up to another. */
+  #readBanks(banks: SeenBanks, bytes: Uint8Array, from: number, to: number): void {
+    for (let at = from; at < to; ) {
+      const end = at + PREFIX_BYTES + lengthAt(bytes, at + 1)
+      if (bytes[at] === 0) banks.note(bytes, at + PREFIX_BYTES, end)
+      at = end
+    }
   }
 
   #readSlot(bytes: Uint8Array, at: number): void {
     // The slot of a compressed message is unknown.
     if (bytes[at] !== 0) return
     const from = at + PREFIX_BYTES
-    this.#lastSlot = slotOf(bytes, from, from + lengthAt(bytes, at + 1)) ?? this.#lastSlot
+    const to = from + lengthAt(bytes, at + 1)
+    this.#lastSlot = slotOf(bytes, from, to) ?? this.#lastSlot
+    this.#banks?.note(bytes, from, to)
   }
 }
 
@@ -113,7 +133,7 @@ function lengthAt(bytes: Uint8Array, at: number): number {
 function slotOf(bytes: Uint8Array, from: number, to: number): number | undefined {
   const update = new WireReader(bytes, from, to)
   while (update.next()) {
-    const field = SLOT_FIELD[update.field]
+    const field = UPDATE_FIELDS[update.field]?.slot
     if (field === undefined || update.wireType !== WIRE_BYTES) continue
     const content = update.inside()
     while (content.next()) if (content.field === field && content.wireType === WIRE_VARINT) return content.value

@@ -80,3 +80,36 @@ test('does not read with params that nodes may read differently or that JSON.par
   start({}, '["k",{"commitment":"confirmed"}]')
   assert.match(forwarded[0]?.body ?? '', /"params":\["k",\{"commitment":"confirmed"\}\]/)
 })
+
+test('a signature is missed when its status has reached the commitment, whichever levels the node skipped', async () => {
+  const levels = ['processed', 'confirmed', 'finalized', undefined]
+  async function isMissed(commitment: string | undefined, confirmationStatus: string | undefined): Promise<boolean> {
+    const { promise, resolve } = Promise.withResolvers<boolean>()
+    const result = { context: { slot: 9 }, value: [{ slot: 9, err: null, confirmationStatus }] }
+    const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', result, id: 1 }))
+    createCatchUp().start(
+      {},
+      {
+        upstream: { forwardAsync: (async () => ({ kind: 'responded', body })) as unknown as ForwardAsync },
+        kind: 'signature',
+        params: JSON.stringify(commitment === undefined ? ['s'] : ['s', { commitment }]),
+        isNeeded: () => true,
+        onMissed: ({ isLast, slot }) => resolve(isLast && slot === 9),
+      },
+    )
+    for (let turns = 0; turns < 5; turns++) await nextTurn()
+    resolve(false)
+    return promise
+  }
+  const missed = await Promise.all(
+    levels.map((commitment) => Promise.all(levels.map((status) => isMissed(commitment, status)))),
+  )
+  assert.deepEqual(missed, [
+    [true, true, true, false],
+    [false, true, true, false],
+    [false, false, true, false],
+    // Without a commitment a subscription is for finalized.
+    [false, false, true, false],
+  ])
+  assert.equal(await isMissed('max', 'processed'), false, 'a level that is not known is not guessed')
+})

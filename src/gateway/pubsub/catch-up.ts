@@ -89,7 +89,9 @@ async function findMissed(
     value: ({ confirmationStatus?: string; err: unknown } | null)[]
   }
   const status = value[0]
-  if (!status || levelOf(status.confirmationStatus) < levelOf(config['commitment'] ?? 'finalized')) return undefined
+  const level = levelOf(config['commitment'] ?? 'finalized')
+  // A level includes those below it: the node may report a transaction as finalized that was never reported as confirmed.
+  if (!status || level === -1 || levelOf(status.confirmationStatus) < level) return undefined
   return { result: JSON.stringify({ context, value: { err: status.err } }), slot: response.slot, isLast: true }
 }
 

@@ -144,6 +144,7 @@ function coverageSelect(base: string, dialect: ClickHouseDialect): string {
     open_gaps: 'length(from_slots) - 1',
     retention_slots: '0',
     decoder_version: String(DECODER_VERSION),
+    finalized_slot: `least(finalized_slot_reported, ${to})`,
   }
   const list = COVERAGE.columns.map(({ name, type }) => {
     const value = values[name] as string
@@ -152,5 +153,5 @@ function coverageSelect(base: string, dialect: ClickHouseDialect): string {
       : `${value} AS ${name}`
   })
   return `SELECT ${list.join(', ')} FROM (SELECT argMax(from_slots, version) AS from_slots, argMax(to_slots, version) AS to_slots,
-    argMax(tip_slot, version) AS tip_slot_reported FROM ${base}._progress) WHERE length(from_slots) > 0`
+    argMax(tip_slot, version) AS tip_slot_reported, argMax(finalized_slot, version) AS finalized_slot_reported FROM ${base}._progress) WHERE length(from_slots) > 0`
 }

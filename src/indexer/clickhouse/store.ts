@@ -103,9 +103,11 @@ export async function openClickHouseStore(
   async function write(batch: WriteBatch): Promise<void> {
     // A write that failed may have taken effect, so the state is read from the server.
     state = await readClickHouseState(link, base)
-    const { name, range } = batch
+    const { name, range, rewindFrom } = batch
     if (state.lastBatch === name && state.intent === undefined) return
     await clearIntent(name)
+    // A repeated batch finds them deleted.
+    if (rewindFrom !== undefined && (state.ranges.at(-1)?.to ?? -1) >= rewindFrom) await deleteFrom(rewindFrom)
     if (overlaps(state.ranges, range)) {
       await save({ ranges: withoutRange(state.ranges, range), intent: { name: REWRITE, range } })
       await clearIntent()
@@ -143,6 +145,10 @@ export async function openClickHouseStore(
   async function rewind(fromSlot: number): Promise<void> {
     state = await readClickHouseState(link, base)
     await clearIntent()
+    await deleteFrom(fromSlot)
+  }
+
+  async function deleteFrom(fromSlot: number): Promise<void> {
     const range = { from: fromSlot, to: Math.max(fromSlot, state.ranges.at(-1)?.to ?? 0) }
     // Marked incomplete first: coverage may be behind the rows, never ahead.
     await save({ ranges: cutFrom(state.ranges, fromSlot), lastBatch: '', intent: { name: REWIND, range } })

@@ -142,8 +142,8 @@ async function write(request: Extract<StoreRequest, { kind: 'write' }>): Promise
   }
   for (const [key, { slot, account }] of accounts) addAccountRow(last, key, slot, account)
   const rows = [...pieces, last]
-  const { name, range, finalizedSlot, tipSlot } = request
-  await opened().write({ name, range, rows, finalizedSlot, tipSlot })
+  const { name, range, rewindFrom, finalizedSlot, tipSlot } = request
+  await opened().write({ name, range, rewindFrom, rows, finalizedSlot, tipSlot })
   for (const id of request.ids) decoded.delete(id)
 }
 

@@ -56,6 +56,7 @@ function coverageView(): string {
       greatest(p.tip_slot, e.to_slot) - e.to_slot AS lag_slots,
       greatest(0, epoch(now())::BIGINT - epoch(e.to_time)::BIGINT) AS lag_seconds,
       ((SELECT count(*) FROM ${BASE_SCHEMA}._ranges) - 1)::UBIGINT AS open_gaps,
-      0::UBIGINT AS retention_slots, ${DECODER_VERSION}::UINTEGER AS decoder_version
+      0::UBIGINT AS retention_slots, ${DECODER_VERSION}::UINTEGER AS decoder_version,
+      least(p.finalized_slot, e.to_slot) AS finalized_slot
     FROM edges e, ${BASE_SCHEMA}._progress p, (VALUES ${names}) t(name)`
 }

@@ -30,6 +30,7 @@ export type StoreRequest =
       readonly ids: readonly number[]
       readonly name: string
       readonly range: SlotRange
+      readonly rewindFrom?: number | undefined
       readonly finalizedSlot: number
       readonly tipSlot: number
     }

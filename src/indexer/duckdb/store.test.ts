@@ -56,6 +56,32 @@ describe('the embedded store', () => {
     assert.deepEqual((await store.progress()).ranges, [{ from: rest.range.from, to: cut.slot - 1 }])
   })
 
+  test('blocks of a fork are replaced in one transaction: a failed one leaves the old blocks, a repeated one changes nothing', async () => {
+    using database = await openDuckDatabase(':memory:')
+    await using store = await openDuckStore(database, () => 0)
+    await store.write(batchOf(CHAIN))
+    const [cut, last] = [CHAIN[25] as ChainBlock, CHAIN[27] as ChainBlock]
+    // Other transactions in three of the slots; the slots after them are not part of the fork.
+    const other = CHAIN.slice(25, 28).map((block) => ({
+      ...block,
+      blockhash: `${block.blockhash}x`,
+      transactions: block.transactions.slice(0, 4),
+    }))
+    const fork = { ...batchOf(other), rewindFrom: cut.slot, range: { from: cut.slot, to: last.slot } }
+    await assert.rejects(store.write({ ...fork, rows: [...fork.rows, brokenRows()] }))
+    const before = batchOf(CHAIN)
+    assert.deepEqual((await store.progress()).ranges, [before.range])
+    for (const [name, count] of Object.entries(await countsOf(database)))
+      assert.equal(count, listRows(before.rows)[name as 'blocks'].length, name)
+    for (let times = 0; times < 2; times++) {
+      await store.write(fork)
+      const after = batchOf([...CHAIN.slice(0, 25), ...other])
+      assert.deepEqual((await store.progress()).ranges, [{ from: before.range.from, to: last.slot }])
+      for (const [name, count] of Object.entries(await countsOf(database)))
+        assert.equal(count, listRows(after.rows)[name as 'blocks'].length, name)
+    }
+  })
+
   test('blocks become finalized, and coverage lists what is complete', async () => {
     using database = await openDuckDatabase(':memory:')
     await using store = await openDuckStore(database, () => 0)

@@ -65,11 +65,16 @@ export async function openDuckStore(
   }
 
   async function write(batch: WriteBatch): Promise<void> {
-    const { range, rows, name, finalizedSlot, tipSlot } = batch
+    const { range, rewindFrom, rows, name, finalizedSlot, tipSlot } = batch
     try {
       ranges ??= await readRanges(connection)
-      const after = addRange(ranges, range)
-      const first = [...(overlaps(ranges, range) ? deleteSlots(range) : []), ...deleteAccounts(rows)]
+      const kept = rewindFrom === undefined ? ranges : cutFrom(ranges, rewindFrom)
+      const after = addRange(kept, range)
+      const first = [
+        ...(rewindFrom === undefined ? [] : deleteFrom(rewindFrom)),
+        ...(overlaps(kept, range) ? deleteSlots(range) : []),
+        ...deleteAccounts(rows),
+      ]
       const last = [
         `UPDATE ${BASE_SCHEMA}.blocks SET commitment = 'finalized' WHERE commitment <> 'finalized'
            AND slot <= ${finalizedSlot} AND slot > (SELECT finalized_slot FROM ${BASE_SCHEMA}._progress)`,
@@ -105,11 +110,7 @@ export async function openDuckStore(
     ranges ??= await readRanges(connection)
     const after = cutFrom(ranges, fromSlot)
     await inTransaction({
-      last: [
-        ...TABLES.map(({ name }) => `DELETE FROM ${BASE_SCHEMA}.${name} WHERE slot >= ${fromSlot}`),
-        ...saveRanges(after),
-        `UPDATE ${BASE_SCHEMA}._progress SET last_batch = ''`,
-      ],
+      last: [...deleteFrom(fromSlot), ...saveRanges(after), `UPDATE ${BASE_SCHEMA}._progress SET last_batch = ''`],
     })
     ranges = after
   }
@@ -138,6 +139,10 @@ export async function openDuckStore(
       connection[Symbol.dispose]()
     },
   }
+}
+
+function deleteFrom(slot: number): string[] {
+  return TABLES.map(({ name }) => `DELETE FROM ${BASE_SCHEMA}.${name} WHERE slot >= ${slot}`)
 }
 
 /** Rows and ranges change in one transaction, so there are no rows outside the ranges. */

@@ -8,11 +8,12 @@ import { encodeMessage } from '../../solana/geyser/protobuf.ts'
 import { WireReader } from '../../solana/geyser/wire-reader.ts'
 import type { Upstream } from '../../upstreams/started-pool.ts'
 import type { RawBlock } from './raw-block.ts'
+import type { BankOfNode } from './slot-banks.ts'
 
 export type BlockStreamListener = {
-  onBlock(raw: RawBlock): void
-  /** A slot was confirmed or finalized, or the node marked it dead. */
-  onSlot(slot: number, status: 'seen' | 'finalized' | 'dead'): void
+  onBlock(raw: RawBlock, bank: BankOfNode | undefined): void
+  /** A slot was confirmed or finalized, or the node marked it dead: one bank of the slot, where the node names banks. */
+  onSlot(slot: number, status: 'seen' | 'finalized' | 'dead', bank: BankOfNode | undefined): void
   /** The stream is disconnected; blocks until the next connection have to be fetched. */
   onLost(reason: string): void
 }
@@ -37,6 +38,7 @@ const RETRY = { firstMs: 250, maxMs: 15_000 }
 const UPDATE = { slot: 3, block: 5, ping: 6 } as const
 const SLOT_FIELD = 1
 const STATUS_FIELD = 3
+const BANK_FIELD = { slot: 5, block: 14 } as const
 
 /** Subscribes to confirmed blocks and slot updates. Reconnects with backoff. */
 export function followBlocks(
@@ -51,6 +53,7 @@ export function followBlocks(
   let lastMs = clock.monotonicMs()
   let isPaused = false
   let isClosed = false
+  let connection = 0
 
   async function connect(): Promise<void> {
     const opened = await upstream.grpc.open('/geyser.Geyser/Subscribe', {})
@@ -61,6 +64,7 @@ export function followBlocks(
     if (!opened.ok) return lost('no upstream offers gRPC')
     const opening = opened.stream
     stream = opening
+    connection += 1
     lastMs = clock.monotonicMs()
     const reader = createMessageReader({ messageBytesMax: MESSAGE_BYTES_MAX }, onMessage)
     opening.onData((bytes) => {
@@ -79,24 +83,35 @@ export function followBlocks(
     const update = new WireReader(message)
     while (update.next()) {
       if (update.field === UPDATE.block) {
-        const slot = numberIn(update.inside(), SLOT_FIELD)
         backoff.reset()
-        listener.onBlock({ slot, source: 'stream', bytes: message })
+        onBlockUpdate(message, update.inside())
       } else if (update.field === UPDATE.slot) onSlotUpdate(update.inside())
       else if (update.field === UPDATE.ping) stream?.write(frameMessage(PING))
     }
   }
 
+  function onBlockUpdate(message: Uint8Array, update: WireReader): void {
+    let slot = 0
+    let bank: BankOfNode | undefined
+    while (update.next()) {
+      if (update.field === SLOT_FIELD) slot = update.value
+      if (update.field === BANK_FIELD.block) bank = { connection, id: update.wideValue }
+    }
+    listener.onBlock({ slot, source: 'stream', bytes: message }, bank)
+  }
+
   function onSlotUpdate(update: WireReader): void {
     let slot = 0
     let status: number = SlotStatus.SLOT_PROCESSED
+    let bank: BankOfNode | undefined
     while (update.next()) {
       if (update.field === SLOT_FIELD) slot = update.value
       if (update.field === STATUS_FIELD) status = update.value
+      if (update.field === BANK_FIELD.slot) bank = { connection, id: update.wideValue }
     }
-    if (status === SlotStatus.SLOT_FINALIZED) listener.onSlot(slot, 'finalized')
-    else if (status === SlotStatus.SLOT_DEAD) listener.onSlot(slot, 'dead')
-    else if (status === SlotStatus.SLOT_CONFIRMED) listener.onSlot(slot, 'seen')
+    if (status === SlotStatus.SLOT_FINALIZED) listener.onSlot(slot, 'finalized', bank)
+    else if (status === SlotStatus.SLOT_DEAD) listener.onSlot(slot, 'dead', bank)
+    else if (status === SlotStatus.SLOT_CONFIRMED) listener.onSlot(slot, 'seen', bank)
   }
 
   function lost(reason: string): void {
@@ -141,9 +156,4 @@ function subscribeRequest({ includeAccounts }: { readonly includeAccounts: boole
     blocks: { blocks: { includeTransactions: true, includeAccounts, includeEntries: false } },
     slots: { slots: { interslotUpdates: true } },
   })
-}
-
-function numberIn(message: WireReader, field: number): number {
-  while (message.next()) if (message.field === field) return message.value
-  return 0
 }

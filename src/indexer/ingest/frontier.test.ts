@@ -57,7 +57,7 @@ describe('the frontier', () => {
     frontier.offer(link(6, 5, 'b'))
     assert.deepEqual(frontier.step(), { kind: 'fill', range: { from: 5, to: 5 } })
     frontier.offer(link(5, 4, 'b', ''))
-    assert.deepEqual(frontier.step(), { kind: 'rewind', fromSlot: 5 })
+    assert.deepEqual(frontier.step(), { kind: 'rewind', fromSlot: 5, blocks: 1 })
     assert.deepEqual(settle(frontier, [], []), [link(5, 4, 'b', ''), link(6, 5, 'b')])
   })
 
@@ -80,8 +80,89 @@ describe('the frontier', () => {
       { heldMax: 10 },
     )
     assert.deepEqual(frontier.dropped(9), { kind: 'wait' })
-    assert.deepEqual(frontier.dropped(2), { kind: 'rewind', fromSlot: 2 })
+    assert.deepEqual(frontier.dropped(2), { kind: 'rewind', fromSlot: 2, blocks: 2 })
     assert.equal(frontier.head?.slot, 1)
+  })
+
+  test('a dead block no longer proves that the slots before it are empty', () => {
+    const recent = [4, 7, 9].map((slot) => ({ slot, blockhash: `${slot}` }))
+    const frontier = new Frontier<BlockLink>(recent, { heldMax: 10, firstSlot: 2 })
+    assert.deepEqual(frontier.dropped(9), { kind: 'rewind', fromSlot: 8, blocks: 1 })
+    assert.deepEqual(frontier.dropped(7), { kind: 'rewind', fromSlot: 5, blocks: 1 })
+    assert.deepEqual(frontier.dropped(4), { kind: 'rewind', fromSlot: 2, blocks: 1 })
+  })
+
+  test('a dead bank takes only its own block along, and a held one is released', () => {
+    const frontier = new Frontier<BlockLink>([{ slot: 1, blockhash: '1' }], { heldMax: 10 })
+    assert.deepEqual(frontier.dropped(1, 'b1'), { kind: 'wait' })
+    assert.equal(frontier.head?.slot, 1)
+    frontier.offer(link(4, 3))
+    frontier.dropped(4, 'b4')
+    assert.equal(frontier.heldCount, 1)
+    frontier.dropped(4, '4')
+    assert.deepEqual([frontier.heldCount, frontier.takeReleased()], [0, [link(4, 3)]])
+  })
+
+  test('a block that did not become final stays until the one in its place is held', () => {
+    const frontier = new Frontier<BlockLink>(
+      [4, 5, 6].map((slot) => ({ slot, blockhash: `${slot}` })),
+      { heldMax: 10 },
+    )
+    frontier.reject(5, 'b5')
+    assert.deepEqual(frontier.step(), { kind: 'wait' }, 'another block than ours')
+    frontier.reject(5, '5')
+    assert.deepEqual(frontier.step(), { kind: 'fill', range: { from: 5, to: 5 } })
+    assert.equal(frontier.head?.slot, 6)
+    frontier.offer(link(5, 4, 'b', ''))
+    assert.deepEqual(frontier.step(), { kind: 'rewind', fromSlot: 5, blocks: 2 })
+    assert.deepEqual(frontier.step(), { kind: 'append', block: link(5, 4, 'b', '') })
+    assert.deepEqual(frontier.step(), { kind: 'wait' })
+  })
+
+  test('a block in its place with another parent is linked down to the common ancestor', () => {
+    const frontier = new Frontier<BlockLink>(
+      [3, 4, 5].map((slot) => ({ slot, blockhash: `${slot}` })),
+      { heldMax: 10 },
+    )
+    frontier.reject(5, '5')
+    frontier.offer(link(5, 4, 'b'))
+    assert.deepEqual(frontier.step(), { kind: 'fill', range: { from: 4, to: 4 } })
+    frontier.offer(link(4, 3, 'b', ''))
+    assert.deepEqual(settle(frontier, [], []), [link(4, 3, 'b', ''), link(5, 4, 'b')])
+  })
+
+  test('the very first block is replaced too: nothing before it is fetched', () => {
+    const frontier = new Frontier<BlockLink>([{ slot: 10, blockhash: '10' }], { heldMax: 10, firstSlot: 7 })
+    frontier.reject(10, '10')
+    frontier.offer(link(10, 8, 'b'))
+    // Slots 7 to 9 were empty by the link of the first block only.
+    assert.deepEqual(frontier.step(), { kind: 'rewind', fromSlot: 7, blocks: 1 })
+    assert.deepEqual(frontier.step(), { kind: 'append', block: link(10, 8, 'b') })
+  })
+
+  test('a held block on a parent that no node has does not hold up the others', () => {
+    const frontier = new Frontier<BlockLink>([{ slot: 4, blockhash: '4' }], { heldMax: 10 })
+    const stray = link(5, 4, 'b')
+    for (const block of [stray, link(7, 6)]) frontier.offer(block)
+    assert.deepEqual(frontier.step(), { kind: 'fill', range: { from: 4, to: 4 } })
+    frontier.unlinked(4)
+    assert.deepEqual(frontier.takeReleased(), [stray])
+    assert.deepEqual(frontier.step(), { kind: 'fill', range: { from: 5, to: 6 } })
+    frontier.unlinked(6)
+    assert.equal(frontier.heldCount, 1, 'a gap after the head is waited for')
+  })
+
+  test('a final block releases held blocks of other forks and its own rejection', () => {
+    const frontier = new Frontier<BlockLink>(
+      [4, 5, 6].map((slot) => ({ slot, blockhash: `${slot}` })),
+      { heldMax: 10 },
+    )
+    const fork = link(8, 6, 'b')
+    for (const block of [fork, link(9, 7)]) frontier.offer(block)
+    frontier.reject(6, '6')
+    frontier.settled(6)
+    assert.deepEqual(frontier.takeReleased(), [fork])
+    assert.deepEqual(frontier.step(), { kind: 'fill', range: { from: 7, to: 7 } })
   })
 
   test('the chain is stored whatever the order of blocks, with losses and duplicates', (t) => {

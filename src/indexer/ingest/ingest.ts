@@ -2,21 +2,19 @@ import { createBackoff } from '../../core/backoff.ts'
 import type { BaseDeps } from '../../platform/process/base-deps.ts'
 import type { Upstream } from '../../upstreams/started-pool.ts'
 import { StoreGone, type StoreProcess } from '../duckdb/process.ts'
-import type { StoreRequest } from '../duckdb/protocol.ts'
 import type { IndexerMetrics } from '../metrics.ts'
+import { BatchWriter, type BatchWriterOptions, type PendingBlock } from './batch-writer.ts'
 import { createBlockFetch } from './block-fetch.ts'
 import { followBlocks } from './block-stream.ts'
 import { EventQueue } from './event-queue.ts'
 import { type FillOptions, type FillResult, fillRange } from './fill.ts'
-import { type BlockLink, Frontier, type Step } from './frontier.ts'
+import { Frontier, type Step } from './frontier.ts'
 import type { RawBlock } from './raw-block.ts'
+import { type BankOfNode, SlotBanks } from './slot-banks.ts'
 import type { SlotRange } from './slot-ranges.ts'
 
-export type IngestOptions = {
+export type IngestOptions = BatchWriterOptions & {
   readonly includeAccounts: boolean
-  /** A batch is written when it has this many blocks, or when its first block has waited this long. */
-  readonly batchBlocks: number
-  readonly batchMs: number
   readonly heldMax: number
   readonly fill: FillOptions
 }
@@ -63,12 +61,20 @@ export class IngestBroken extends Error {
   }
 }
 
-/** A decoded block; the store process keeps its rows under `id`. */
-type Pending = BlockLink & { readonly id: number; readonly raw: RawBlock; readonly transactions: number }
-
 type Event =
-  | { readonly kind: 'block'; readonly raw: RawBlock }
-  | { readonly kind: 'slot'; readonly slot: number; readonly status: 'seen' | 'finalized' | 'dead' }
+  | {
+      readonly kind: 'block'
+      readonly raw: RawBlock
+      readonly bank?: BankOfNode | undefined
+      /** A node returned it as the finalized block of its slot. */
+      readonly isFinal?: boolean
+    }
+  | {
+      readonly kind: 'slot'
+      readonly slot: number
+      readonly status: 'seen' | 'finalized' | 'dead'
+      readonly bank: BankOfNode | undefined
+    }
   | { readonly kind: 'filled'; readonly result: FillResult }
   | { readonly kind: 'tick' }
   | { readonly kind: 'gone' }
@@ -77,8 +83,6 @@ type Event =
 /** Number of queued events at which the stream is paused, and at which it is resumed. */
 const QUEUE_HIGH = 64
 const QUEUE_LOW = 16
-/** Attempts to write the same batch before the store process is considered broken. */
-const WRITE_TRIES = 4
 /** A slot of the block stream that is older does not say where the chain is now. */
 const STREAM_SILENCE_MS = 30_000
 const FILL_RETRY = { firstMs: 200, maxMs: 10_000 }
@@ -103,46 +107,50 @@ class IngestRun {
   readonly #options: IngestOptions
   readonly #deps: IngestDeps
   readonly #events = new EventQueue<Event>()
-  readonly #frontier: Frontier<Pending>
+  readonly #frontier: Frontier<PendingBlock>
+  readonly #writer: BatchWriter
+  readonly #banks = new SlotBanks()
   readonly #fillBackoff
   readonly #unwritten = new Map<number, RawBlock>()
-  #batch: Pending[] = []
-  #batchSinceMs = 0
-  /** The slot after the last one that is written or in the batch. */
-  #nextSlot: number
-  #headSlot: number | undefined
+  /** Up to this slot the blocks of the chain are final. */
   #finalizedSlot: number
+  /** The newest slot that a node finalized. The chain here may have another block there, until it is replaced. */
+  #finalizedTip = 0
   /** The newest slot of the block stream. It stands still while the stream waits for the store. */
   #streamSlot = 0
   #streamSeenMs = 0
   #isFilling = false
+  /** The range of the last fill, until a block of it was of use. */
+  #filled: SlotRange | undefined
   #waitsFor: IngestStatus['waitsFor']
   #lastId = 0
-  #blocks = 0
-  #transactions = 0
 
   constructor(options: IngestOptions, deps: IngestDeps) {
-    const { progress } = deps.store
+    const { store, clock, log, metrics, onWrite } = deps
     this.#options = options
     this.#deps = deps
-    this.#frontier = new Frontier<Pending>(progress.recent, { heldMax: options.heldMax })
+    const { recent, ranges } = store.progress
+    this.#frontier = new Frontier<PendingBlock>(recent, { heldMax: options.heldMax, firstSlot: ranges.at(-1)?.from })
+    this.#writer = new BatchWriter(options, {
+      ...{ store, clock, log, metrics, onWrite },
+      progress: () => ({ finalizedSlot: this.#finalizedSlot, tipSlot: this.#streamSlot }),
+      onWritten: (blocks) => this.#forgetRaw(blocks),
+      release: (blocks) => this.#release(blocks),
+    })
     this.#fillBackoff = createBackoff(FILL_RETRY, deps.random)
-    this.#headSlot = progress.ranges.at(-1)?.to
-    this.#nextSlot = (this.#headSlot ?? -1) + 1
-    this.#finalizedSlot = progress.finalizedSlot
+    this.#finalizedSlot = store.progress.finalizedSlot
   }
 
   status(): IngestStatus {
     return {
-      headSlot: this.#headSlot,
+      headSlot: this.#writer.headSlot,
       tipSlot: chainTip(
         this.#deps.upstream,
         this.#deps.clock.monotonicMs() - this.#streamSeenMs < STREAM_SILENCE_MS ? this.#streamSlot : 0,
       ),
       held: this.#frontier.heldCount,
       waitsFor: this.#waitsFor,
-      blocks: this.#blocks,
-      transactions: this.#transactions,
+      ...this.#writer.written,
     }
   }
 
@@ -155,13 +163,13 @@ class IngestRun {
     const events = this.#events
     let isPaused = false
     using stream = followBlocks(this.#options, this.#deps, {
-      onBlock(raw) {
-        events.push({ kind: 'block', raw })
+      onBlock(raw, bank) {
+        events.push({ kind: 'block', raw, bank })
         if (events.size < QUEUE_HIGH || isPaused) return
         isPaused = true
         stream.pause()
       },
-      onSlot: (slot, status) => events.push({ kind: 'slot', slot, status }),
+      onSlot: (slot, status, bank) => events.push({ kind: 'slot', slot, status, bank }),
       onLost: () => metrics.streamLosses.inc(),
     })
     const ticking = clock.setRepeating(Math.max(1, this.#options.batchMs / 4), () => events.push({ kind: 'tick' }))
@@ -176,7 +184,7 @@ class IngestRun {
           stream.resume()
         }
       }
-      await this.#flush()
+      await this.#writer.flush()
     } catch (cause) {
       throw new IngestBroken([...this.#unwritten.values()], { cause })
     } finally {
@@ -187,20 +195,18 @@ class IngestRun {
   async #handle(event: Exclude<Event, { readonly kind: 'stop' }>): Promise<void> {
     switch (event.kind) {
       case 'block':
-        return this.#addBlock(event.raw)
+        return this.#addBlock(event)
       case 'slot':
         this.#sawSlot(event.slot)
-        if (event.status === 'finalized') this.#finalizedSlot = Math.max(this.#finalizedSlot, event.slot)
-        if (event.status === 'dead') await this.#apply(this.#frontier.dropped(event.slot))
+        if (event.status === 'finalized') await this.#onFinalized(event.slot, event.bank)
+        if (event.status === 'dead') await this.#onDead(event.slot, event.bank)
         return
       case 'filled':
         return this.#endFill(event.result)
       case 'gone':
         throw new StoreGone('the database process has ended')
-      case 'tick': {
-        const waitedMs = this.#deps.clock.monotonicMs() - this.#batchSinceMs
-        if (this.#batch.length > 0 && waitedMs >= this.#options.batchMs) await this.#flush()
-      }
+      case 'tick':
+        return this.#writer.flushIfDue()
     }
   }
 
@@ -209,8 +215,9 @@ class IngestRun {
     this.#streamSeenMs = this.#deps.clock.monotonicMs()
   }
 
-  async #addBlock(raw: RawBlock): Promise<void> {
+  async #addBlock({ raw, bank, isFinal }: Extract<Event, { readonly kind: 'block' }>): Promise<void> {
     const { store, log, metrics } = this.#deps
+    if (bank !== undefined && this.#banks.hasLost(raw.slot, bank)) return
     const id = ++this.#lastId
     const decoded = await store.ask({ kind: 'decode', id, raw })
     if (!decoded.ok) {
@@ -222,108 +229,110 @@ class IngestRun {
     }
     this.#sawSlot(raw.slot)
     this.#unwritten.set(id, raw)
-    const released = this.#frontier.offer({ ...decoded.link, id, raw, transactions: decoded.transactions })
-    if (released !== undefined) {
-      this.#unwritten.delete(released.id)
-      await store.ask({ kind: 'forget', ids: [released.id] })
-    }
+    const { slot, blockhash } = decoded.link
+    if (bank !== undefined) this.#banks.received(slot, blockhash, bank)
+    if (isFinal === true) this.#banks.fetchedFinal(slot, blockhash)
+    this.#compareFinal(slot)
+    const block: PendingBlock = { ...decoded.link, id, raw, transactions: decoded.transactions }
+    if ((this.#banks.finalBlockhash(slot) ?? blockhash) !== blockhash) return this.#release([block])
+    this.#frontier.offer(block)
     await this.#advance()
   }
 
   /** Takes every step that the frontier allows; the rest waits for the next event. */
   async #advance(): Promise<void> {
-    const { metrics } = this.#deps
     let step = this.#frontier.step()
     for (; step.kind === 'append' || step.kind === 'rewind'; step = this.#frontier.step()) await this.#apply(step)
+    await this.#release(this.#frontier.takeReleased())
     if (step.kind === 'fill') this.#startFill(step.range)
-    metrics.held.set(this.#frontier.heldCount)
+    this.#deps.metrics.held.set(this.#frontier.heldCount)
   }
 
-  async #apply(step: Step<Pending>): Promise<void> {
-    const { store, clock, log, metrics } = this.#deps
-    if (step.kind === 'append') {
-      if (this.#batch.length === 0) this.#batchSinceMs = clock.monotonicMs()
-      this.#batch.push(step.block)
-      this.#waitsFor = undefined
-      if (this.#batch.length >= this.#options.batchBlocks) await this.#flush()
-    } else if (step.kind === 'rewind') {
-      await this.#flush()
-      log.warn({ fromSlot: step.fromSlot }, 'fork: blocks from this slot on are written again')
-      metrics.rewinds.inc()
-      await store.ask({ kind: 'rewind', fromSlot: step.fromSlot })
-      this.#nextSlot = Math.min(this.#nextSlot, step.fromSlot)
-      if (this.#headSlot !== undefined) this.#headSlot = Math.min(this.#headSlot, step.fromSlot - 1)
-    }
+  async #apply(step: Extract<Step<PendingBlock>, { readonly kind: 'append' | 'rewind' }>): Promise<void> {
+    this.#filled = undefined
+    if (step.kind === 'rewind') return this.#writer.replaceFrom(step.fromSlot, step.blocks)
+    this.#waitsFor = undefined
+    this.#compareFinal(step.block.slot)
+    await this.#writer.append(step.block)
   }
 
-  async #flush(): Promise<void> {
-    const { store, clock, metrics } = this.#deps
-    const blocks = this.#batch
-    this.#batch = []
-    const [first, last] = [blocks[0], blocks.at(-1)]
-    if (first === undefined || last === undefined) return
-    // The parent link of the very first block proves that the slots between its parent and itself are empty.
-    const isFirstEver = store.progress.ranges.length === 0 && this.#blocks === 0
-    const range = { from: isFirstEver ? first.parentSlot + 1 : this.#nextSlot, to: last.slot }
-    const startedMs = clock.monotonicMs()
-    // The hash of a block covers all blocks before it, so it identifies the content.
-    const name = `${range.from}-${range.to}:${last.blockhash}`
-    const ids = blocks.map(({ id }) => id)
-    await this.#write({
-      kind: 'write',
-      ids,
-      name,
-      range,
-      finalizedSlot: this.#finalizedSlot,
-      tipSlot: Math.max(this.#streamSlot, last.slot),
-    })
-    this.#nextSlot = last.slot + 1
-    this.#headSlot = last.slot
-    for (const { id, transactions } of blocks) {
-      this.#unwritten.delete(id)
-      this.#transactions += transactions
+  async #onFinalized(slot: number, bank: BankOfNode | undefined): Promise<void> {
+    this.#finalizedTip = Math.max(this.#finalizedTip, slot)
+    if (bank === undefined) {
+      // Without bank ids a slot has one block.
+      this.#finalizedSlot = Math.max(this.#finalizedSlot, slot)
+      return
     }
-    this.#blocks += blocks.length
-    metrics.wrote(blocks.length, (clock.monotonicMs() - startedMs) / 1000)
+    this.#banks.finalized(slot, bank)
+    this.#compareFinal(slot)
+    await this.#advance()
   }
 
-  async #write(request: Extract<StoreRequest, { kind: 'write' }>): Promise<void> {
-    const { store, log, metrics } = this.#deps
-    for (let tries = 1; ; tries++) {
-      try {
-        await store.ask(request)
-        this.#deps.onWrite?.(undefined)
-        return
-      } catch (cause) {
-        this.#deps.onWrite?.(cause as Error)
-        if (cause instanceof StoreGone || tries === WRITE_TRIES) throw cause
-        metrics.retries.inc()
-        log.warn({ err: cause, tries }, 'batch not written; trying again')
-      }
-    }
+  async #onDead(slot: number, bank: BankOfNode | undefined): Promise<void> {
+    if (bank !== undefined) this.#banks.died(slot, bank)
+    const blockhash = bank && this.#banks.blockhashOf(slot, bank)
+    // A bank whose block was not received; the slot may live on in another one.
+    if (bank !== undefined && (blockhash === undefined || blockhash === this.#banks.finalBlockhash(slot))) return
+    const step = this.#frontier.dropped(slot, blockhash)
+    await this.#release(this.#frontier.takeReleased())
+    if (step.kind === 'rewind') await this.#writer.deleteFrom(step.fromSlot)
+  }
+
+  /** Compares what the node finalized in this slot with the chain here, by blockhash. */
+  #compareFinal(slot: number): void {
+    const final = this.#banks.finalBlockhash(slot)
+    const ours = this.#frontier.blockhashAt(slot)
+    if (final !== undefined && ours === final) {
+      this.#finalizedSlot = Math.max(this.#finalizedSlot, slot)
+      this.#frontier.settled(slot)
+    } else if (final !== undefined && ours !== undefined) this.#frontier.reject(slot, ours)
+    for (const blockhash of this.#banks.lostBlockhashes(slot)) this.#frontier.reject(slot, blockhash)
+  }
+
+  #forgetRaw(blocks: readonly PendingBlock[]): void {
+    for (const { id } of blocks) this.#unwritten.delete(id)
+  }
+
+  async #release(blocks: readonly PendingBlock[]): Promise<void> {
+    if (blocks.length === 0) return
+    this.#forgetRaw(blocks)
+    await this.#deps.store.ask({ kind: 'forget', ids: blocks.map(({ id }) => id) })
   }
 
   #startFill(range: SlotRange): void {
     if (this.#isFilling) return
     this.#isFilling = true
+    if (this.#filled?.from === range.from && this.#filled.to === range.to) {
+      // The nodes have other blocks there than the one that is needed; they change with time, not with more calls.
+      this.#filled = undefined
+      this.#frontier.unlinked(range.to)
+      return this.#fillLater('the nodes do not have the block that links the chain')
+    }
+    this.#filled = range
     this.#waitsFor = { ...range, message: 'being fetched' }
     this.#deps.metrics.gaps.inc()
-    const fetch = createBlockFetch(this.#deps.upstream, 'confirmed')
+    // Of a slot with several banks the finalized block is the right one; the newest slots have none yet.
+    const isFinal = this.#banks.areNamed && range.to <= this.#finalizedTip
+    const fetch = createBlockFetch(this.#deps.upstream, isFinal ? 'finalized' : 'confirmed')
     const events = this.#events
-    void fillRange(range, fetch, this.#options.fill, (raw) => events.push({ kind: 'block', raw })).then(
+    void fillRange(range, fetch, this.#options.fill, (raw) => events.push({ kind: 'block', raw, isFinal })).then(
       (result) => events.push({ kind: 'filled', result }),
       (error: unknown) => events.push({ kind: 'filled', result: { kind: 'later', reason: String(error) } }),
     )
   }
 
-  async #endFill(result: FillResult): Promise<void> {
+  #fillLater(reason: string): void {
     const { clock, log } = this.#deps
+    if (this.#waitsFor !== undefined) this.#waitsFor = { ...this.#waitsFor, message: reason }
+    log.warn({ ...this.#waitsFor }, 'gap not filled yet')
+    const retry: Event = { kind: 'filled', result: { kind: 'done' } }
+    clock.setTimer(this.#fillBackoff.nextMs(), () => this.#events.push(retry))
+  }
+
+  async #endFill(result: FillResult): Promise<void> {
     if (result.kind === 'later') {
-      if (this.#waitsFor !== undefined) this.#waitsFor = { ...this.#waitsFor, message: result.reason }
-      log.warn({ ...this.#waitsFor }, 'gap not filled yet')
-      const retry: Event = { kind: 'filled', result: { kind: 'done' } }
-      clock.setTimer(this.#fillBackoff.nextMs(), () => this.#events.push(retry))
-      return
+      this.#filled = undefined
+      return this.#fillLater(result.reason)
     }
     this.#isFilling = false
     await this.#advance()

@@ -25,9 +25,14 @@ function rig(options = { resendMs: 2000, endMs: 60_000 }) {
     return method === 'isBlockhashValid' ? { value: node.isValid } : node.height
   }
   const finished: string[] = []
+  const confirmed: string[] = []
   const receipts = createReceipts(
     { receiptsMax: 10, keepMs: 600_000, waitersMax: 2, waitersPerAddressMax: 2 },
-    { clock, onFinished: (receipt) => finished.push(`${receipt.signature} ${receipt.state}`) },
+    {
+      clock,
+      onFinished: (receipt) => finished.push(`${receipt.signature} ${receipt.state}`),
+      onConfirmed: ({ signature, landed }) => confirmed.push(`${signature} ${JSON.stringify(landed?.error)}`),
+    },
   )
   const sent: string[] = []
   const path: Path = {
@@ -59,6 +64,7 @@ function rig(options = { resendMs: 2000, endMs: 60_000 }) {
     dispatch,
     sent,
     finished,
+    confirmed,
     unlanded,
     accept(signature: string, blockhash = 'blockhash'): Receipt {
       const receipt = receiptOf(signature, { acceptedAtMs: clock.monotonicMs(), blockhash })
@@ -92,6 +98,30 @@ test('re-sends until the transaction lands, then updates its confirmation', asyn
     ['finalized', 0, undefined],
   )
   assert.deepEqual(sluice.finished, ['a landed'])
+})
+
+test('a transaction that is seen first when it is final settles at once', async () => {
+  using sluice = rig()
+  const receipt = sluice.accept('a')
+  sluice.node.statuses.set('a', { slot: 101, err: null, confirmationStatus: 'finalized' })
+  await sluice.clock.advanceAsync(2000)
+  assert.deepEqual([receipt.state, receipt.landed?.confirmation], ['landed', 'finalized'])
+  assert.deepEqual([sluice.receipts.watched.size, sluice.finished, sluice.confirmed], [0, ['a landed'], ['a null']])
+})
+
+test('when another bank of the same slot remains, the receipt has the result of that one', async () => {
+  using sluice = rig()
+  const receipt = sluice.accept('a')
+  sluice.node.statuses.set('a', { slot: 101, err: null, confirmationStatus: 'processed' })
+  await sluice.clock.advanceAsync(2000)
+  assert.deepEqual([receipt.landed?.slot, receipt.landed?.error], [101, null])
+  const error = { InstructionError: [0, 'Custom'] }
+  sluice.node.statuses.set('a', { slot: 101, err: error, confirmationStatus: 'confirmed' })
+  await sluice.clock.advanceAsync(2000)
+  assert.deepEqual([receipt.landed?.slot, receipt.landed?.error], [101, error])
+  // It is counted once: the first result is taken back.
+  assert.deepEqual([sluice.finished, sluice.unlanded.length], [['a landed', 'a landed'], 1])
+  assert.deepEqual(sluice.confirmed, [`a ${JSON.stringify(error)}`])
 })
 
 test('reverts the receipt when a fork drops its block, and sends the transaction again', async () => {

@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../../core/clock.ts'
 import type { Upstream } from '../../upstreams/started-pool.ts'
 import type { AskNode } from '../dispatch/node-call.ts'
-import type { Landed, Receipt } from './receipt.ts'
+import { isSameLanding, type Landed, type Receipt } from './receipt.ts'
 import type { Receipts } from './receipts.ts'
 
 export type FollowDeps = {
@@ -9,7 +9,7 @@ export type FollowDeps = {
   readonly ask: AskNode
   readonly ws: Upstream['ws']
   readonly clock: Clock
-  /** Called before a landed transaction is reverted because its block was dropped by a fork. */
+  /** Called before a landed transaction is reverted, or lands elsewhere, because its block was dropped by a fork. */
   onUnlanded(receipt: Receipt): void
 }
 
@@ -98,8 +98,10 @@ export function startFollow({ receipts, ask, ws, clock, onUnlanded }: FollowDeps
     for (const [at, receipt] of batch.entries()) {
       if (!receipts.watched.has(receipt)) continue
       const landed = readStatus(value[at])
-      if (landed !== undefined) receipts.land(receipt, landed)
-      else if (receipt.landed !== undefined) {
+      if (landed !== undefined) {
+        if (receipt.landed !== undefined && !isSameLanding(receipt.landed, landed)) onUnlanded(receipt)
+        receipts.land(receipt, landed)
+      } else if (receipt.landed !== undefined) {
         if (context.slot <= receipt.landed.slot + FORK_SLOTS) continue
         onUnlanded(receipt)
         receipts.unland(receipt)

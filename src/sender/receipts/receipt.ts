@@ -101,6 +101,11 @@ export function isSettled({ state }: Receipt): boolean {
   return state !== 'accepted' && state !== 'sent'
 }
 
+/** Whether both are the same execution. Two banks of one slot may execute a transaction with different results, of which one remains. */
+export function isSameLanding(a: Pick<Landed, 'slot' | 'error'>, b: Pick<Landed, 'slot' | 'error'>): boolean {
+  return a.slot === b.slot && JSON.stringify(a.error) === JSON.stringify(b.error)
+}
+
 /** Whether the tip was paid: only by a transaction that lands and succeeds; null while that can still happen. */
 function hasMoved({ state, landed }: Receipt): boolean | null {
   if (landed !== undefined) return landed.error === null

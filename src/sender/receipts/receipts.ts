@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
 import { createCounts } from './counts.ts'
-import type { Attempt, AttemptReport, Landed, Receipt } from './receipt.ts'
+import { type Attempt, type AttemptReport, isSameLanding, type Landed, type Receipt } from './receipt.ts'
 
 export type ReceiptsOptions = {
   readonly receiptsMax: number
@@ -34,6 +34,7 @@ export type Receipts = Disposable & {
   pendingOfPayer(feePayer: string): number
   readonly size: number
   recordAttempt(receipt: Receipt, report: AttemptReport): void
+  /** Repeated with a higher confirmation, and with another slot or error when the block it was seen in was replaced by another one. */
   land(receipt: Receipt, landed: Omit<Landed, 'atMs'>): void
   /** Reverts `land`: the block is no longer part of the chain. */
   unland(receipt: Receipt): void
@@ -137,7 +138,7 @@ export function createReceipts(options: ReceiptsOptions, deps: ReceiptsDeps): Re
       if (report.response === 'taken' && receipt.state === 'accepted') receipt.state = 'sent'
     },
     land(receipt, landed) {
-      if (receipt.landed?.slot === landed.slot) {
+      if (receipt.landed !== undefined && isSameLanding(receipt.landed, landed)) {
         receipt.landed = { ...receipt.landed, confirmation: landed.confirmation }
       } else {
         receipt.landed = { ...landed, atMs: clock.nowMs() }

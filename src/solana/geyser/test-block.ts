@@ -5,8 +5,8 @@ import { RewardType } from '../gen/solana-storage_pb.ts'
 import { encodeTransactionError } from '../transaction/error.ts'
 import { encodeMessage } from './protobuf.ts'
 
-/** For tests and benchmarks: a block encoded as in a geyser stream. */
-export function geyserBytesOf(block: ChainBlock): Uint8Array {
+/** For tests and benchmarks: a block encoded as in a geyser stream, with the id of its bank where the node names banks. */
+export function geyserBytesOf(block: ChainBlock, bankId?: bigint): Uint8Array {
   return encodeMessage(SubscribeUpdateSchema, {
     filters: ['blocks'],
     updateOneof: {
@@ -18,6 +18,7 @@ export function geyserBytesOf(block: ChainBlock): Uint8Array {
         parentBlockhash: block.parentBlockhash,
         ...(block.blockTime === undefined ? {} : { blockTime: { timestamp: BigInt(block.blockTime) } }),
         ...(block.blockHeight === undefined ? {} : { blockHeight: { blockHeight: BigInt(block.blockHeight) } }),
+        ...(bankId === undefined ? {} : { bankId }),
         executedTransactionCount: BigInt(block.transactions.length),
         transactions: block.transactions.map(transactionInfo),
         rewards: {

@@ -23,7 +23,7 @@ export class WireReader {
   wireType = 0
   /** The value of a varint field, exact up to 2^53. */
   value = 0
-  /** The range of a bytes field. */
+  /** The range of the content of a bytes field, and of the bytes of a varint. */
   from = 0
   to = 0
 
@@ -42,7 +42,9 @@ export class WireReader {
     if (this.field === 0 || tag > TAG_MAX) this.isBroken = true
     switch (this.wireType) {
       case WIRE_VARINT:
+        this.from = this.#at
         this.value = this.#varint()
+        this.to = this.#at
         break
       case WIRE_BYTES:
         this.#skip(this.#varint())
@@ -57,6 +59,13 @@ export class WireReader {
         this.isBroken = true
     }
     return !this.isBroken
+  }
+
+  /** The value of a varint field, exact up to 2^64. */
+  get wideValue(): bigint {
+    let value = 0n
+    for (let at = this.to - 1; at >= this.from; at--) value = (value << 7n) | BigInt((this.#bytes[at] as number) & 0x7f)
+    return value
   }
 
   /** A reader for this field as a nested message. */
