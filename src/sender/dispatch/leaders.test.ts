@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { createManualClock } from '../../core/clock.ts'
 import type { StreamOutcome } from '../../platform/quic/send-streams.ts'
 import { createLeaderConnections, type OpenLeader } from './leader-connections.ts'
-import { startLeaders } from './leaders.ts'
+import { leadersWithin, startLeaders } from './leaders.ts'
 
 const leader = (n: number) => ({ identity: `leader ${n}`, ip: '192.0.2.1', port: 8000 + n })
 
@@ -166,4 +166,8 @@ test('the schedule is known for the same time ahead at any length of a slot', as
     await clock.advanceAsync(5000)
     assert.deepEqual(asked, [requested, requested])
   }
+})
+
+test('a time holds twice as many leaders when slots are half as long', () => {
+  assert.deepEqual([leadersWithin(12_800, 400), leadersWithin(12_800, 200), leadersWithin(12_800, 350)], [8, 16, 10])
 })

@@ -32,6 +32,8 @@ const REQUESTED_SLOTS_MAX = 5000
 const CONTACTS_EVERY_MS = 60_000
 const RETRY_MS = 2000
 const CONTACTS_MAX = 20_000
+/** Slots that a leader has in a row (agave: NUM_CONSECUTIVE_LEADER_SLOTS). */
+const LEADER_SLOTS = 4
 /** A leader has four slots in a row, so this many slots hold at least 32 leaders. */
 const SEARCH_SLOTS = 256
 
@@ -111,6 +113,11 @@ export function startLeaders({ ask, slot, slotMs, clock, allowPrivate }: Leaders
       timer.cancel()
     },
   }
+}
+
+/** How many leaders have their slots in this time. */
+export function leadersWithin(timeMs: number, slotMs: number): number {
+  return Math.ceil(timeMs / (LEADER_SLOTS * slotMs))
 }
 
 /** Nodes with a TPU QUIC port at an allowed address. */

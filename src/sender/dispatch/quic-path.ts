@@ -7,7 +7,7 @@ import { TPU_ALPN, tpuCertificate } from '../../solana/crypto/tpu-certificate.ts
 import type { QuicOptions } from '../options.ts'
 import type { Path } from './dispatch.ts'
 import { createLeaderConnections } from './leader-connections.ts'
-import { startLeaders } from './leaders.ts'
+import { leadersWithin, startLeaders } from './leaders.ts'
 import type { AskNode } from './node-call.ts'
 
 export type QuicPathDeps = {
@@ -30,8 +30,6 @@ export type QuicPath = Disposable & {
 const WARM_MS = 200
 /** Connections are opened this long before the leader's first slot: a handshake over a lossy path takes several round trips. */
 const WARM_AHEAD_MS = 12_800
-/** Slots that a leader has in a row (agave: NUM_CONSECUTIVE_LEADER_SLOTS). */
-const LEADER_SLOTS = 4
 const WARM_LEADERS_MAX = 32
 /** The values of Agave's quic-client; the initial window is 128 packets. */
 const CONNECTION = {
@@ -45,8 +43,7 @@ const CONNECTION = {
 /** Sends to the current and the following leaders: one stream per transaction, over connections opened in advance. */
 export function startQuicPath(options: QuicOptions, deps: QuicPathDeps): QuicPath {
   const { clock, random, identity, slotMs } = deps
-  const warmLeaders = () =>
-    options.warmLeaders ?? Math.min(WARM_LEADERS_MAX, Math.ceil(WARM_AHEAD_MS / (LEADER_SLOTS * slotMs())))
+  const warmLeaders = () => options.warmLeaders ?? Math.min(WARM_LEADERS_MAX, leadersWithin(WARM_AHEAD_MS, slotMs()))
   using opening = new DisposableStack()
   const certificate = { der: tpuCertificate(identity.publicKey), privateKey: identity.privateKey }
   const leaders = opening.use(startLeaders({ ...deps, allowPrivate: options.allowPrivate }))
