@@ -41,10 +41,11 @@ export class SlotPace {
   observe(slot: number, atMs: number): boolean {
     const advance = slot - this.#lastSlot
     if (advance === 0) return false
-    const isNew = this.#slots.length === 0 || advance < 0 || atMs - this.#lastAtMs > PAUSE_MS * advance
+    // True for a slot below an earlier one too.
+    const isPause = atMs - this.#lastAtMs > PAUSE_MS * advance
     this.#lastSlot = slot
     this.#lastAtMs = atMs
-    if (isNew) this.#begin()
+    if (isPause) this.#begin()
     else if (atMs - (this.#times.at(-1) as number) < SAMPLE_MS) return false
     this.#slots.push(slot)
     this.#times.push(atMs)

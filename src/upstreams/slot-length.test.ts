@@ -89,8 +89,8 @@ test('another length is the fallback until it is learned', () => {
 test('holds a limited number of sources', () => {
   const clock = createManualClock()
   const length = createSlotLength({ clock })
-  for (let at = 0; at < 300; at++) length.report({}, 300)
-  length.report({}, 200)
+  for (let at = 0; at < 256; at++) length.report({}, 300)
+  for (let at = 0; at < 300; at++) length.report({}, 200)
   assert.equal(length.ms(), 300)
 })
 
@@ -160,6 +160,17 @@ test('a pause of the chain, a node that is away and a node that was restarted do
   b.slot = a.slot - 600
   b.shredSlot = a.slot
   await chain.pass(20_000, (node) => (node === b ? 75 : 300))
+  assertNear(chain.slotLength, 300)
+})
+
+test('a node that has shreds beyond its own slots catches up, and its slots show no length', async () => {
+  await using chain = await startChain(['only'])
+  const [node] = chain.nodes as [FakeNode]
+  await chain.pass(15_000, () => 300)
+  assertNear(chain.slotLength, 300)
+  node.shredSlot = node.slot
+  node.slot -= 900
+  await chain.pass(40_000, () => 100)
   assertNear(chain.slotLength, 300)
 })
 

@@ -78,11 +78,11 @@ test('limits concurrent lookups of blockhashes; beyond the limit they are unknow
 test('its times are slots of the chain: at 200 ms a blockhash is polled, renewed and forgotten twice as fast', async () => {
   const clock = createManualClock()
   let slotMs = 400
-  let isValid: boolean | undefined = true
+  let isValid = true
   const asked = { getLatestBlockhash: 0, isBlockhashValid: 0 }
   const ask = async (method: string) => {
     asked[method as keyof typeof asked] += 1
-    return method === 'isBlockhashValid' && isValid !== undefined ? { value: isValid } : undefined
+    return method === 'isBlockhashValid' ? { value: isValid } : undefined
   }
   using freshness = createFreshness({ ask, clock, slotMs: () => slotMs })
   const old = encodeBase58(hash(7))
@@ -101,9 +101,9 @@ test('its times are slots of the chain: at 200 ms a blockhash is polled, renewed
     asked.isBlockhashValid = 0
     await clock.advanceAsync(renewMs - 1001)
     assert.deepEqual([freshness.check(`${old}${length}`), asked.isBlockhashValid], ['fresh', 0])
-    isValid = undefined
+    await clock.advanceAsync(2)
+    assert.deepEqual([freshness.check(`${old}${length}`), asked.isBlockhashValid], ['fresh', 1], 'renewed')
     const other = `${old}${length}other`
-    isValid = true
     assert.equal(await freshness.check(other), 'fresh')
     await clock.advanceAsync(freshMs)
     isValid = false
@@ -114,5 +114,27 @@ test('its times are slots of the chain: at 200 ms a blockhash is polled, renewed
     await clock.advanceAsync(1)
     await freshness.check(other)
     assert.equal(asked.isBlockhashValid, 1, 'one slot')
+  }
+})
+
+test('the height of the newest blockhash counts for 12.5 slots', async () => {
+  for (const slotMs of [400, 200]) {
+    const clock = createManualClock()
+    let latest: unknown = { value: { blockhash: encodeBase58(hash(1)), lastValidBlockHeight: 250 } }
+    let asked = 0
+    const ask = async (method: string) => {
+      if (method === 'getLatestBlockhash') return latest
+      asked += 1
+      return { value: true }
+    }
+    using freshness = createFreshness({ ask, clock, slotMs: () => slotMs })
+    await freshness.check('another')
+    await clock.advanceAsync(slotMs)
+    latest = undefined
+    asked = 0
+    await clock.advanceAsync(12 * slotMs)
+    assert.deepEqual([freshness.check(encodeBase58(hash(1))), asked], ['fresh', 0])
+    await clock.advanceAsync(slotMs)
+    assert.deepEqual([await freshness.check(encodeBase58(hash(1))), asked], ['fresh', 1], 'a node is asked')
   }
 })

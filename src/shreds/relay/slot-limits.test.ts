@@ -10,6 +10,8 @@ test('the default limits follow the length of a slot, in the steps of SIMD-0525'
     limits.map(({ shredsPerSlotMax }) => shredsPerSlotMax),
     [32_768, 28_672, 24_576, 20_480, 16_384],
   )
+  const slightly = [357, 306, 255, 204].map((slotMs) => slotLimitsOf(options, slotMs).shredsPerSlotMax)
+  assert.deepEqual(slightly, [28_672, 24_576, 20_480, 16_384], 'measured 2 % too long')
   assert.deepEqual(limits[0]?.window, { backSlots: 64, aheadSlots: 32 })
   assert.deepEqual(limits[4]?.window, { backSlots: 128, aheadSlots: 64 })
 })
