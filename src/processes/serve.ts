@@ -93,6 +93,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
       off: isExecutionOff ? { execution: EXECUTION_OFF } : {},
       customers,
       upstreams: upstreamsOfThreads(upstreams, threads),
+      slotLength,
       tipAccounts: (sender?.details as SenderDetails | undefined)?.tipAccounts,
       connectionsOf: (id) => connectionsOf(access.permits.taken(id)),
       threads: threads.all,

@@ -312,8 +312,12 @@ test('the window follows the length of a slot while the relay runs, and the newe
   await until('40 slots of 400 ms are too far ahead', () => rig.shreds.status().counts.dropped.ahead === 1)
   slotMs = 200
   for (const listener of listeners) listener()
+  // With a packet of a current slot each time: without one the window would move to the packets ahead.
+  const current = blockPackets(1001, { sets: 16 }).values()
   await until('40 slots of 200 ms are not', async () => {
-    await rig.send(ahead)
+    const { value } = current.next()
+    assert.ok(value !== undefined, 'the limits are in effect before all packets are sent')
+    await rig.send([value, ...ahead])
     return lastSlot(sink) === 1040
   })
 })

@@ -49,6 +49,7 @@ test('sluice shreds without nodes learns the length of a slot from the shreds', 
   await process.line(/"msg":"started"/)
   const port = Number((await process.address('shreds')).split(':').at(-1))
   const sender = createSocket('udp4')
+  using _closing = { [Symbol.dispose]: () => void sender.close() }
   sender.bind(0, '127.0.0.1')
   await once(sender, 'listening')
   // By the clock, so that a busy machine skips slots instead of stretching them.
@@ -65,6 +66,5 @@ test('sluice shreds without nodes learns the length of a slot from the shreds', 
     },
     60_000,
   )
-  sender.close()
   assert.equal(await process.stop(), 0)
 })
