@@ -98,7 +98,7 @@ test('a broken rule fails its test', () => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-rules-'))
   try {
     const one = ALERTS.filter(({ name }) => name === 'SluiceUpstreamBehind')
-    writeFileSync(join(folder, 'alerts.yml'), rulesYaml(one).replace('_lag_slots > 50', '_lag_slots > 500'))
+    writeFileSync(join(folder, 'alerts.yml'), rulesYaml(one).replace('_lag_seconds > 20', '_lag_seconds > 200'))
     writeFileSync(join(folder, 'alerts.test.yml'), rulesTestYaml(one))
     assert.throws(() => execFileSync('promtool', ['test', 'rules', 'alerts.test.yml'], { cwd: folder, stdio: 'pipe' }))
   } finally {

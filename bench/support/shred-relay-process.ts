@@ -39,6 +39,8 @@ function busiestThreadMs(): number {
   return Math.max(...used) / 1e6
 }
 
+const LIMITS = { shredsPerSlotMax: 32_768, window: { backSlots: 64, aheadSlots: 32 } }
+
 const relay = await startRelayLink(
   {
     port: {
@@ -51,8 +53,8 @@ const relay = await startRelayLink(
     version: VERSION,
     signatures: signatures === 'on' ? 'auto' : 'off',
     signatureFailuresPerSecond: 200,
-    shredsPerSlotMax: 32_768,
-    window: { backSlots: 64, aheadSlots: 32 },
+    limits: LIMITS,
+    limitsMax: LIMITS,
     caps: {
       destinationPacketsPerSecond: UNLIMITED,
       destinationBytesPerSecond: UNLIMITED * 1000,

@@ -53,13 +53,13 @@ export const BUNDLE_ALERTS: readonly Alert[] = [
 export const UPSTREAMS_ALERTS: readonly Alert[] = [
   {
     name: 'SluiceUpstreamBehind',
-    expr: 'sluice_upstreams_lag_slots > 50',
+    expr: 'sluice_upstreams_lag_seconds > 20',
     for: '2m',
     severity: 'ticket',
-    summary: 'The node {{ $labels.upstream }} is more than 50 slots behind the best node.',
+    summary: 'The node {{ $labels.upstream }} is more than 20 s behind the best node.',
     does: ['It gets no calls while other nodes are ahead. Check the node; `sluice upstream list` shows all nodes.'],
-    fires: { 'sluice_upstreams_lag_slots{upstream="n1",instance="a"}': flat(80) },
-    quiet: { 'sluice_upstreams_lag_slots{upstream="n1",instance="a"}': flat(2) },
+    fires: { 'sluice_upstreams_lag_seconds{upstream="n1",instance="a"}': flat(32) },
+    quiet: { 'sluice_upstreams_lag_seconds{upstream="n1",instance="a"}': flat(1) },
     labels: { ...AT, upstream: 'n1' },
   },
   {

@@ -170,9 +170,21 @@ export const BUNDLE_PANELS: readonly Panel[] = [
 export const UPSTREAMS_PANELS: readonly Panel[] = [
   {
     title: 'Lag',
+    how: 'Time behind the best node of the pool.',
+    unit: 's',
+    queries: [worst('sluice_upstreams_lag_seconds', 'upstream')],
+  },
+  {
+    title: 'Lag in slots',
     how: 'Slots behind the best node of the pool, and whether all nodes are behind.',
     unit: 'short',
     queries: [worst('sluice_upstreams_lag_slots', 'upstream'), worst('sluice_upstreams_all_behind')],
+  },
+  {
+    title: 'Slot length',
+    how: 'Length of a slot of the chain, as learned from the nodes: 0.4 s, after SIMD-0525 down to 0.2 s.',
+    unit: 's',
+    queries: [worst('sluice_slot_length_seconds')],
   },
   {
     title: 'State',

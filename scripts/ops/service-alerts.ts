@@ -61,20 +61,22 @@ export const SERVICES_ALERTS: readonly Alert[] = [
   },
   {
     name: 'SluiceIndexerBehind',
-    expr: 'sluice_indexer_tip_slot - sluice_indexer_head_slot > 300',
+    expr: '(sluice_indexer_tip_slot - sluice_indexer_head_slot) * sluice_slot_length_seconds > 120',
     for: '5m',
     severity: 'ticket',
-    summary: 'Tables at {{ $labels.instance }} are more than 300 slots behind the chain.',
+    summary: 'Tables at {{ $labels.instance }} are more than two minutes behind the chain.',
     does: [
       '`sluice indexer status` shows whether a gap is being filled or the writes are slow. Customers see the lag in the view `coverage`.',
     ],
     fires: {
       'sluice_indexer_tip_slot{instance="a"}': flat(5000),
       'sluice_indexer_head_slot{instance="a"}': flat(4000),
+      'sluice_slot_length_seconds{instance="a"}': flat(0.2),
     },
     quiet: {
       'sluice_indexer_tip_slot{instance="a"}': flat(5000),
-      'sluice_indexer_head_slot{instance="a"}': flat(4990),
+      'sluice_indexer_head_slot{instance="a"}': flat(4600),
+      'sluice_slot_length_seconds{instance="a"}': flat(0.2),
     },
     labels: AT,
   },

@@ -129,12 +129,12 @@ export const SHREDS_PANELS: readonly Panel[] = [
 export const INDEXER_PANELS: readonly Panel[] = [
   {
     title: 'Behind the tip',
-    how: 'Newest slot of the chain that any node reports, minus the last written slot without a gap.',
-    unit: 'short',
+    how: 'From the last written slot without a gap to the newest slot that any node reports, in the length of a slot of the chain.',
+    unit: 's',
     queries: [
       {
-        expr: 'max(sluice_indexer_tip_slot{instance=~"$instance"}) - max(sluice_indexer_head_slot{instance=~"$instance"})',
-        legend: 'slots',
+        expr: '(max(sluice_indexer_tip_slot{instance=~"$instance"}) - max(sluice_indexer_head_slot{instance=~"$instance"})) * max(sluice_slot_length_seconds{instance=~"$instance"})',
+        legend: 'behind',
       },
     ],
   },

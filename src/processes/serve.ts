@@ -1,5 +1,6 @@
 import { connectionsOf } from '../access/quota/permits.ts'
 import type { Lifecycle, LifecycleOptions } from '../platform/process/lifecycle.ts'
+import { createSlotLength } from '../upstreams/slot-length.ts'
 import { followDedicatedNodes } from './compose/access/dedicated-nodes.ts'
 import { demoCard } from './compose/access/demo.ts'
 import { notifyChanges } from './compose/access/notify-changes.ts'
@@ -46,10 +47,14 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   const { store, access } = customers
 
   const leaders = createLeaderSchedule()
-  const shreds = await openIf(config.shreds.enabled, () => openShreds(settings, { ...context, store, access, leaders }))
+  const slotLength = createSlotLength(context)
+  const hasNodes = isChainEmbedded(config) || config.upstreams.nodes.length > 0
+  const shreds = await openIf(config.shreds.enabled, () =>
+    openShreds(settings, { ...context, store, access, leaders, slotLength, hasNodes }),
+  )
   const chain = await openIf(isChainEmbedded(config), () => openEmbeddedChain(config, context, shreds?.address))
   const nodes = nodesOf(config, chain)
-  const upstreams = opening.use(await openUpstreams(settings, context, nodes))
+  const upstreams = opening.use(await openUpstreams(settings, context, nodes, slotLength))
   opening.use(await followDedicatedNodes(access, upstreams))
   opening.use(await notifyChanges(store, access, log.child({ part: 'access' })))
   if (shreds !== undefined)
@@ -88,6 +93,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
       off: isExecutionOff ? { execution: EXECUTION_OFF } : {},
       customers,
       upstreams: upstreamsOfThreads(upstreams, threads),
+      slotLength,
       tipAccounts: (sender?.details as SenderDetails | undefined)?.tipAccounts,
       connectionsOf: (id) => connectionsOf(access.permits.taken(id)),
       threads: threads.all,

@@ -1,5 +1,6 @@
 import type { Lifecycle } from '../platform/process/lifecycle.ts'
 import type { Shreds } from '../shreds/service.ts'
+import { createSlotLength } from '../upstreams/slot-length.ts'
 import { openAccess } from './compose/access/open-access.ts'
 import { type Reload, reloadFrom } from './compose/config/reload.ts'
 import type { Settings } from './compose/config/settings.ts'
@@ -29,8 +30,11 @@ export async function startShredsProcess(settings: Settings, deps: ReloadingDeps
   const customers = opening.use(await openAccess(settings, context))
   const { store, access } = customers
   const leaders = createLeaderSchedule()
-  const shreds = opening.use(await openShreds(settings, { ...context, store, access, leaders }))
-  const upstreams = config.upstreams.nodes.length > 0 ? opening.use(await openUpstreams(settings, context)) : undefined
+  const slotLength = createSlotLength(context)
+  const { nodes } = config.upstreams
+  const hasNodes = nodes.length > 0
+  const shreds = opening.use(await openShreds(settings, { ...context, store, access, leaders, slotLength, hasNodes }))
+  const upstreams = hasNodes ? opening.use(await openUpstreams(settings, context, nodes, slotLength)) : undefined
   if (upstreams !== undefined)
     opening.use(leaders.follow(upstreams.of(undefined), { clock, log: log.child({ part: 'shreds' }) }))
   const reload = reloadFrom(settings, {
@@ -48,6 +52,7 @@ export async function startShredsProcess(settings: Settings, deps: ReloadingDeps
       ...context,
       addresses: { shreds: shreds.address },
       customers,
+      slotLength,
       methods: { reload, ...shredsMethods(shreds) },
     }),
   )

@@ -96,8 +96,10 @@ const quic = z.strictObject({
     ),
   leaders: integer(1, 8).default(2).describe('Number of leaders to send to: the current one and those after it.'),
   warmLeaders: integer(1, 32)
-    .default(8)
-    .describe('Number of upcoming leaders to which connections are opened in advance.'),
+    .optional()
+    .describe(
+      'Number of upcoming leaders to which connections are opened in advance. By default those of the next 12.8 s: 8 with slots of 400 ms, 16 at 200 ms.',
+    ),
   connectionsMax: integer(1, 256).default(32).describe('Connections to leaders at once.'),
   perLeaderPerSecond: integer(1, 10_000)
     .default(180)
@@ -125,8 +127,10 @@ export const senderOptions = z.strictObject({
     .describe('Proxies in front whose X-Forwarded-For is trusted.'),
   limits: limits.prefault({}).describe('Limits of the public endpoint.'),
   resendMs: integer(100, 60_000)
-    .default(2000)
-    .describe('Interval after which a transaction that has not landed is sent again.'),
+    .optional()
+    .describe(
+      'Interval after which a transaction that has not landed is sent again. By default five slots of the chain: 2000 at 400 ms, 1000 at 200 ms.',
+    ),
   endMs: integer(1000, 600_000).default(90_000).describe('Time after which a transaction is no longer sent.'),
   checkThreads: integer(0, 32)
     .optional()

@@ -77,6 +77,7 @@ export async function startSender(
   deps: SenderDeps,
 ): Promise<Sender> {
   const { upstream, clock, random } = deps
+  const slotMs = upstream.slotLength.ms
   const log = deps.log.child({ part: 'sender' })
   const { limits } = options
   const { rule, terms } = tipTerms(options)
@@ -95,7 +96,14 @@ export async function startSender(
   const quic =
     options.quic.enabled && deps.identity !== undefined
       ? opening.use(
-          startQuicPath(options.quic, { identity: deps.identity, ask, slot: () => upstream.bestSlot, clock, random }),
+          startQuicPath(options.quic, {
+            identity: deps.identity,
+            ask,
+            slot: () => upstream.bestSlot,
+            slotMs,
+            clock,
+            random,
+          }),
         )
       : undefined
   const paths: Path[] = [
@@ -161,6 +169,7 @@ export async function startSender(
         paths,
         receipts,
         clock,
+        slotMs,
         onAttempt({ path, response }, receipt) {
           metrics.attempt(path, response)
           if (response !== 'busy' && receipt.attempts.some((one) => one.path === path && one.times === 1)) {
@@ -178,7 +187,7 @@ export async function startSender(
     receipts,
     dispatch,
     landing: createLanding({
-      freshness: opening.use(createFreshness({ ask, clock })),
+      freshness: opening.use(createFreshness({ ask, clock, slotMs })),
       payers: createAccountChecks(readAccount, clock),
       nonces: createAccountChecks(readAccount, clock),
       terms,

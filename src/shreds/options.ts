@@ -42,11 +42,25 @@ export const shredsOptions = z.strictObject({
     ),
   shredsPerSlotMax: integer(64, 32_768)
     .multipleOf(32)
-    .default(32_768)
-    .describe('Shred indexes per slot: 32768 at 400 ms, 16384 at 200 ms.'),
+    .optional()
+    .describe(
+      'Shred indexes per slot. By default it follows the length of a slot of the chain: 32768 at 400 ms, 16384 at 200 ms.',
+    ),
   window: section('Which slots count as current.', {
-    backSlots: integer(8, 512).default(64).describe('Slots behind the newest that are still relayed.'),
-    aheadSlots: integer(4, 512).default(32).describe('Slots a packet may be ahead of the newest.'),
+    backMs: integer(3200, 204_800)
+      .default(25_600)
+      .describe(
+        'Slots behind the newest that are still relayed, as the time they take in the length of a slot of the chain.',
+      ),
+    aheadMs: integer(1600, 204_800)
+      .default(12_800)
+      .describe('Slots that a packet may be ahead of the newest, as the time they take.'),
+    backSlots: integer(8, 512)
+      .optional()
+      .describe('Earlier form of backMs, in slots of 400 ms; where it is set, it counts.'),
+    aheadSlots: integer(4, 512)
+      .optional()
+      .describe('Earlier form of aheadMs, in slots of 400 ms; where it is set, it counts.'),
   }),
   receiveBufferBytes: integer(64 * 1024, 1024 * MIB)
     .default(25 * MIB)

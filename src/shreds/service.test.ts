@@ -286,6 +286,42 @@ test('a destination that waits for its proof gets challenges only; its echo prov
   await traffic.stop()
 })
 
+test('the window follows the length of a slot while the relay runs, and the newest slot is shown to who learns it', async () => {
+  using sink = await openSink()
+  let slotMs = 400
+  const [listeners, observed]: [Set<() => void>, number[]] = [new Set(), []]
+  await using rig = await startRig(
+    {},
+    {
+      slotLength: {
+        ms: () => slotMs,
+        onChange(listener) {
+          listeners.add(listener)
+          return { [Symbol.dispose]: () => void listeners.delete(listener) }
+        },
+        observe: (slot) => observed.push(slot),
+      },
+      setUp: ({ put }) => put('one', { port: sink.port }),
+    },
+  )
+  await rig.send(blockPackets(1000).slice(0, 1))
+  await until('it is relayed', () => lastSlot(sink) === 1000)
+  await until('it is observed', () => observed.at(-1) === 1000)
+  const ahead = blockPackets(1040).slice(0, 1)
+  await rig.send(ahead)
+  await until('40 slots of 400 ms are too far ahead', () => rig.shreds.status().counts.dropped.ahead === 1)
+  slotMs = 200
+  for (const listener of listeners) listener()
+  // With a packet of a current slot each time: without one the window would move to the packets ahead.
+  const current = blockPackets(1001, { sets: 16 }).values()
+  await until('40 slots of 200 ms are not', async () => {
+    const { value } = current.next()
+    assert.ok(value !== undefined, 'the limits are in effect before all packets are sent')
+    await rig.send([value, ...ahead])
+    return lastSlot(sink) === 1040
+  })
+})
+
 test('startShreds rejects with address-in-use when the port is taken', async () => {
   await using rig = await startRig()
   const listen = `127.0.0.1:${rig.shreds.address.port}`

@@ -11,6 +11,7 @@ import { parseListen, type ShredsOptions } from './options.ts'
 import type { LeaderRange } from './relay/leaders.ts'
 import { startRelayLink } from './relay/link.ts'
 import type { Lease, RelayReport } from './relay/protocol.ts'
+import { slotLimitsMax, slotLimitsOf } from './relay/slot-limits.ts'
 import { createAlarms } from './report/alarms.ts'
 import { startDelivery } from './report/delivery.ts'
 import { createShredsStatus, type ShredsStatus } from './report/status.ts'
@@ -28,6 +29,15 @@ export type ShredsDeps = BaseDeps & {
   prove(subscriptionId: string, code: string): Promise<void>
   /** The leader schedule, where it is known; signatures are checked against it. */
   readonly leaders?: LeaderSchedule | undefined
+  readonly slotLength: ShredsSlotLength
+}
+
+/** The length of a slot of the chain. */
+export type ShredsSlotLength = {
+  ms(): number
+  onChange(listener: () => void): Disposable
+  /** The newest slot relayed, for a process that has no nodes to learn the length from. */
+  observe(slot: number): void
 }
 
 export type LeaderSchedule = {
@@ -49,7 +59,7 @@ const OWN_ADDRESSES_MS = 60_000
 
 /** Starts the relay thread, follows the access store to decide its destinations, and reports what each subscription was sent. */
 export async function startShreds(options: ShredsOptions, deps: ShredsDeps): Promise<Shreds> {
-  const { access, clock, random, lifecycle } = deps
+  const { access, clock, random, lifecycle, slotLength } = deps
   const log = deps.log.child({ part: 'shreds' })
   await using opening = new AsyncDisposableStack()
   const listen = parseListen(options.listen)
@@ -94,8 +104,8 @@ export async function startShreds(options: ShredsOptions, deps: ShredsDeps): Pro
         version: options.version,
         signatures: options.signatures,
         signatureFailuresPerSecond: options.signatureFailuresPerSecond,
-        shredsPerSlotMax: options.shredsPerSlotMax,
-        window: options.window,
+        limits: slotLimitsOf(options, slotLength.ms()),
+        limitsMax: slotLimitsMax(options),
         caps: options.caps,
         leaders: deps.leaders?.ranges() ?? [],
         destinations: [],
@@ -110,6 +120,7 @@ export async function startShreds(options: ShredsOptions, deps: ShredsDeps): Pro
     metrics.record(report, destinationIndexes.of)
     alarms.record(report, clock.monotonicMs())
     status.record(report)
+    if (report.newestSlot !== undefined) slotLength.observe(report.newestSlot)
   }
 
   function setRelayState(isUp: boolean): void {
@@ -153,6 +164,7 @@ export async function startShreds(options: ShredsOptions, deps: ShredsDeps): Pro
       follow()
     }),
   )
+  opening.use(slotLength.onChange(() => relay.setLimits(slotLimitsOf(options, slotLength.ms()))))
   if (deps.leaders !== undefined) {
     const { leaders } = deps
     opening.use(leaders.onChange(() => relay.setLeaders(leaders.ranges())))

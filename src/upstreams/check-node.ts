@@ -4,6 +4,7 @@ import { createMessageReader, frameMessage } from '../platform/grpc/framing.ts'
 import { openWsClient } from '../platform/ws/client.ts'
 import { GetVersionResponseSchema } from '../solana/gen/geyser_pb.ts'
 import { decodeMessage } from '../solana/geyser/protobuf.ts'
+import { SLOT_MS_DEFAULT } from '../solana/slot-pace.ts'
 import {
   createNode,
   type Endpoint,
@@ -12,7 +13,8 @@ import {
   type NodeSpec,
   type UpstreamNode,
 } from './node.ts'
-import type { UpstreamsOptions } from './options.ts'
+import { type HealthOptions, lagLimitsOf, type UpstreamsOptions } from './options.ts'
+import { slotMsOfSamples } from './probe.ts'
 
 /** The result of checking one endpoint of a node. */
 export type EndpointCheck = {
@@ -30,6 +32,8 @@ export type NodeCheck = {
   readonly version: string | undefined
   readonly genesis: string | undefined
   readonly slot: number | undefined
+  /** The length of a slot by the node's statistics; undefined where it has none. */
+  readonly slotMs: number | undefined
 }
 
 const DEADLINE_MS = 5000
@@ -38,7 +42,7 @@ const SHOWN_MAX = 120
 /** Checks every endpoint of a node in the way the gateway uses it: a call, a subscription with a slot notification, a gRPC call. */
 export async function checkNode(spec: NodeSpec, options: UpstreamsOptions, deps: NodeDeps): Promise<NodeCheck> {
   using node = createNode(spec, options, deps)
-  const facts: Facts = { version: undefined, genesis: undefined, slot: undefined }
+  const facts: Facts = { version: undefined, genesis: undefined, slot: undefined, slotMs: undefined }
   const checks: Promise<EndpointCheck>[] = []
   const check = (server: EndpointKind, run: () => Promise<string>) => void checks.push(timed(server, run, deps.clock))
   if (node.http !== undefined) check('rpc', () => checkRpc(node, facts))
@@ -51,7 +55,7 @@ export async function checkNode(spec: NodeSpec, options: UpstreamsOptions, deps:
 /** Reasons why these nodes cannot replace each other; each names the nodes. */
 export function findPoolFaults(
   checks: readonly NodeCheck[],
-  { lagSlotsMax }: { readonly lagSlotsMax: number },
+  health: HealthOptions,
 ): { readonly level: 'bad' | 'warn'; readonly message: string }[] {
   const faults: { level: 'bad' | 'warn'; message: string }[] = []
   const differing = (fact: 'genesis' | 'version') => {
@@ -67,15 +71,23 @@ export function findPoolFaults(
   const version = differing('version')
   if (version !== undefined) faults.push({ level: 'warn', message: `the nodes run different versions (${version})` })
   const best = checks.reduce((slot, check) => Math.max(slot, check.slot ?? 0), 0)
+  const { lagMsMax } = lagLimitsOf(health)
+  const lengths = checks.flatMap(({ slotMs }) => slotMs ?? []).toSorted((a, b) => a - b)
+  const slotMs = lengths[lengths.length >> 1] ?? SLOT_MS_DEFAULT
   for (const { name, slot } of checks) {
-    if (slot !== undefined && genesis === undefined && best - slot > lagSlotsMax) {
+    if (slot !== undefined && genesis === undefined && (best - slot) * slotMs > lagMsMax) {
       faults.push({ level: 'warn', message: `${name} is ${best - slot} slots behind the best` })
     }
   }
   return faults
 }
 
-type Facts = { version: string | undefined; genesis: string | undefined; slot: number | undefined }
+type Facts = {
+  version: string | undefined
+  genesis: string | undefined
+  slot: number | undefined
+  slotMs: number | undefined
+}
 
 /** Why an endpoint does not work. */
 class Failure extends Error {}
@@ -98,12 +110,13 @@ async function checkRpc(node: UpstreamNode, facts: Facts): Promise<string> {
   facts.version = textOf(version?.['solana-core'])
   facts.genesis = textOf(await callNode(node, 'getGenesisHash'))
   facts.slot = Number(await callNode(node, 'getSlot'))
+  facts.slotMs = slotMsOfSamples(await callNode(node, 'getRecentPerformanceSamples', [1]).catch(() => undefined))
   return `version ${facts.version}, slot ${facts.slot}, genesis ${facts.genesis}`
 }
 
-function callNode({ http }: UpstreamNode, method: string): Promise<unknown> {
+function callNode({ http }: UpstreamNode, method: string, params: readonly unknown[] = []): Promise<unknown> {
   return new Promise((resolve, reject) => {
-    const body = Buffer.from(`{"jsonrpc":"2.0","id":1,"method":"${method}"}`)
+    const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, method, ...(params.length > 0 && { params }) }))
     http?.call({ body, deadlineMs: DEADLINE_MS }, (outcome) => {
       if (outcome.kind !== 'reply') return reject(new Failure(outcome.message))
       outcome.rest?.abort()

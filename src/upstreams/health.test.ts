@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createSlotHealth } from './health.ts'
 
-const limits = { lagSlotsMax: 25, shredLagSlotsMax: 100 }
+const limits = { lagMsMax: 10_000, shredLagMsMax: 40_000 }
 
 test('lags at more than 25 slots behind the best, and no more at half of that', () => {
   const health = createSlotHealth(limits)
@@ -47,4 +47,39 @@ test('only raises the slot by responses; a reported slot far below the known one
   assert.equal(health.slot, 1000)
   assert.equal(health.reportedHead(10), true)
   assert.equal(health.slot, 10)
+})
+
+test('the limits are times: a slot of 200 ms has twice as many slots', () => {
+  let slotMs = 200
+  const health = createSlotHealth(limits, () => slotMs)
+  health.reportedHead(1000)
+  health.assess(1050)
+  assert.deepEqual([health.isLagging, health.lagSlots, health.lagMs], [false, 50, 10_000])
+  health.assess(1051)
+  assert.equal(health.lagReason, 'behind-best')
+  health.reportedHead(1051)
+  health.assess(1051)
+  health.reportedShredSlot(1251)
+  health.assess(1051)
+  assert.deepEqual([health.isLagging, health.isBehindShreds], [false, false])
+  health.reportedShredSlot(1252)
+  health.assess(1051)
+  assert.deepEqual([health.lagReason, health.isBehindShreds], ['behind-own-shreds', true])
+  health.reportedShredSlot(1051)
+  health.assess(1051)
+  slotMs = 400
+  health.assess(1077)
+  assert.equal(health.lagReason, 'behind-best', 'the length changes at run time')
+})
+
+test('a reported slot is a restart when it is more than 25.6 s below the known one, at any length of a slot', () => {
+  for (const [slotMs, slots] of [
+    [400, 64],
+    [200, 128],
+  ] as const) {
+    const health = createSlotHealth(limits, () => slotMs)
+    health.reportedHead(1000)
+    assert.equal(health.reportedHead(1000 - slots), false)
+    assert.equal(health.reportedHead(1000 - slots - 1), true)
+  }
 })

@@ -1,4 +1,5 @@
-import type { HealthOptions } from './options.ts'
+import { SLOT_MS_DEFAULT } from '../solana/slot-pace.ts'
+import type { LagLimits } from './options.ts'
 
 /** What is known of a node's slot. */
 export type SlotHealth = {
@@ -8,6 +9,9 @@ export type SlotHealth = {
   readonly shredSlot: number
   readonly isLagging: boolean
   readonly lagSlots: number
+  readonly lagMs: number
+  /** It has received shreds of slots that it has not processed: its slots do not pass at the speed of the chain. */
+  readonly isBehindShreds: boolean
   /** Set while it lags. */
   readonly lagReason: 'behind-best' | 'behind-own-shreds' | undefined
   /** A slot from a response or a notification. It can lag behind the node's newest slot, so it only raises. */
@@ -20,22 +24,24 @@ export type SlotHealth = {
 }
 
 /** A slot this far below the known one means a restarted node, not a fork or another machine behind a load balancer. */
-const RESTART_SLOTS = 64
+const RESTART_MS = 25_600
 
 /** Hysteresis: a lagging node returns to rotation only when it is within this share of the limit. */
 const RETURN_SHARE = 0.5
 
-export function createSlotHealth(options: Pick<HealthOptions, 'lagSlotsMax' | 'shredLagSlotsMax'>): SlotHealth {
+export function createSlotHealth(limits: LagLimits, slotMs: () => number = () => SLOT_MS_DEFAULT): SlotHealth {
   // Fields, not getters: they are read for each node at every call.
   const health: Writable<SlotHealth> = {
     slot: 0,
     shredSlot: 0,
     isLagging: false,
     lagSlots: 0,
+    lagMs: 0,
+    isBehindShreds: false,
     lagReason: undefined,
     sawSlot: raise,
     reportedHead(to) {
-      if (to + RESTART_SLOTS >= health.slot) return raise(to)
+      if ((health.slot - to) * slotMs() <= RESTART_MS) return raise(to)
       health.slot = to
       return true
     },
@@ -50,9 +56,12 @@ export function createSlotHealth(options: Pick<HealthOptions, 'lagSlotsMax' | 's
       // A node whose slot is unknown is in rotation.
       const lagSlots = slot === 0 ? 0 : Math.max(0, bestSlot - slot)
       const shredLag = slot === 0 || shredSlot === 0 ? 0 : shredSlot - slot
+      const lengthMs = slotMs()
       health.lagSlots = lagSlots
-      if (lagSlots > options.lagSlotsMax * share) health.lagReason = 'behind-best'
-      else if (shredLag > options.shredLagSlotsMax * share) health.lagReason = 'behind-own-shreds'
+      health.lagMs = lagSlots * lengthMs
+      health.isBehindShreds = shredLag * lengthMs > limits.shredLagMsMax * share
+      if (health.lagMs > limits.lagMsMax * share) health.lagReason = 'behind-best'
+      else if (health.isBehindShreds) health.lagReason = 'behind-own-shreds'
       else health.lagReason = undefined
       health.isLagging = health.lagReason !== undefined
       return health.isLagging !== before

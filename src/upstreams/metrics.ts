@@ -1,6 +1,7 @@
 import { recordOf } from '../core/record-of.ts'
 import type { MergeRule } from '../platform/telemetry/metric-memory.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
+import { SLOT_MS_DEFAULT } from '../solana/slot-pace.ts'
 import { NODES_MAX } from './nodes-max.ts'
 
 const NODE_STATES = ['healthy', 'lagging', 'failing', 'drained'] as const
@@ -29,7 +30,12 @@ export type NodeMeter = {
   readonly grpcLosses: Readonly<Record<LossReason, Count>>
   /** Only for the nodes of the config: one series cannot stand for several nodes. */
   readonly health:
-    | { readonly slot: Gauge; readonly lag: Gauge; state(now: (typeof NODE_STATES)[number]): void }
+    | {
+        readonly slot: Gauge
+        readonly lag: Gauge
+        readonly lagSeconds: Gauge
+        state(now: (typeof NODE_STATES)[number]): void
+      }
     | undefined
 }
 
@@ -50,6 +56,7 @@ export type UpstreamsReadings = {
   allBehind(): number
   dedicated(): number
   dedicatedFailing(): number
+  slotLengthSeconds(): number
 }
 
 export function upstreamsMetrics(
@@ -74,6 +81,11 @@ export function upstreamsMetrics(
   const inFlight = gauge('sluice_upstreams_calls_in_flight', 'Calls sent to the node or waiting for a connection.')
   const slot = gauge('sluice_upstreams_slot', 'Newest processed slot seen of the node.', 'max')
   const lag = gauge('sluice_upstreams_lag_slots', 'Slots the node is behind the best one of its pool.', 'max')
+  const lagSeconds = gauge(
+    'sluice_upstreams_lag_seconds',
+    'Time the node is behind the best one of its pool: its slots in the length of a slot of the chain.',
+    'max',
+  )
   const wsConnections = gauge('sluice_upstreams_ws_connections', 'Open WebSocket connections to the node.')
   const wsSubscriptions = gauge(
     'sluice_upstreams_ws_subscriptions',
@@ -115,6 +127,12 @@ export function upstreamsMetrics(
     { read: read.dedicatedFailing, merge: 'max' },
   )
 
+  registry.gauge(
+    'sluice_slot_length_seconds',
+    'Length of a slot of the chain, learned from the nodes; 0.4 until it is learned.',
+    { read: read.slotLengthSeconds, merge: 'max' },
+  )
+
   const meters = new Map<string, NodeMeter>()
   function meterOf(name: string, isListed: boolean): NodeMeter {
     const at = { upstream: name }
@@ -137,6 +155,7 @@ export function upstreamsMetrics(
         ? {
             slot: slot.with(at),
             lag: lag.with(at),
+            lagSeconds: lagSeconds.with(at),
             state: (now) => {
               for (const { one, gauge: series } of states) series.set(one === now ? 1 : 0)
             },
@@ -167,4 +186,9 @@ export function upstreamsMetrics(
   }
 }
 
-const NOTHING_TO_READ: UpstreamsReadings = { allBehind: () => 0, dedicated: () => 0, dedicatedFailing: () => 0 }
+const NOTHING_TO_READ: UpstreamsReadings = {
+  allBehind: () => 0,
+  dedicated: () => 0,
+  dedicatedFailing: () => 0,
+  slotLengthSeconds: () => SLOT_MS_DEFAULT / 1000,
+}

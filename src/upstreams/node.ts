@@ -13,7 +13,7 @@ import {
 import { type AddressBackoff, createAddressBackoff } from './address-backoff.ts'
 import { type Breaker, createBreaker } from './breaker.ts'
 import { createSlotHealth, type SlotHealth } from './health.ts'
-import type { UpstreamsOptions } from './options.ts'
+import { lagLimitsOf, type UpstreamsOptions } from './options.ts'
 import type { Candidate } from './pick.ts'
 
 export type EndpointKind = 'rpc' | 'ws' | 'grpc'
@@ -47,6 +47,8 @@ export type NodeDeps = {
   readonly ca?: string | undefined
   /** The HTTP client; the simulator passes its own. */
   readonly createHttp?: typeof createHttpPool
+  /** The length of a slot, where it is learned. */
+  readonly slotMs?: (() => number) | undefined
 }
 
 /** One node behind the gateway: its endpoints, its health, and its load. */
@@ -110,7 +112,7 @@ export function createNode(spec: NodeSpec, options: UpstreamsOptions, deps: Node
       },
       { clock, address: rpc.address },
     )
-  const health = createSlotHealth(options.health)
+  const health = createSlotHealth(lagLimitsOf(options.health), deps.slotMs)
   const breaker = createBreaker(options.breaker, {
     clock,
     random,

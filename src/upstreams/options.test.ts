@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { parseUpstreamsOptions, type UpstreamsOptionsInput } from './options.ts'
+import { lagLimitsOf, parseUpstreamsOptions, type UpstreamsOptionsInput } from './options.ts'
 
 const node = { name: 'fra-1', rpc: 'https://node.example' }
 const withNode = (more: object): UpstreamsOptionsInput => ({ nodes: [{ ...node, ...more }] })
@@ -8,10 +8,16 @@ const withNode = (more: object): UpstreamsOptionsInput => ({ nodes: [{ ...node, 
 test('has the defaults of the reference', () => {
   const { health, breaker, calls, allowPrivate } = parseUpstreamsOptions()
   assert.equal(allowPrivate, false)
-  assert.equal(health.lagSlotsMax, 25)
-  assert.equal(health.shredLagSlotsMax, 100)
+  assert.deepEqual(lagLimitsOf(health), { lagMsMax: 10_000, shredLagMsMax: 40_000 })
   assert.equal(breaker.failuresInRow, 5)
   assert.deepEqual(calls, { deadlineMs: 10_000, heavyDeadlineMs: 60_000, retryShare: 0.1 })
+})
+
+test('a lag limit in slots is a time: that number of slots of 400 ms', () => {
+  const { health } = parseUpstreamsOptions({ health: { lagSlotsMax: 50, shredLagSlotsMax: 10 } })
+  assert.deepEqual(lagLimitsOf(health), { lagMsMax: 20_000, shredLagMsMax: 4000 })
+  const timed = parseUpstreamsOptions({ health: { lagMsMax: 3000, shredLagMsMax: 7000 } })
+  assert.deepEqual(lagLimitsOf(timed.health), { lagMsMax: 3000, shredLagMsMax: 7000 })
 })
 
 test('accepts a node with any one endpoint', () => {

@@ -3,6 +3,7 @@ import { integer } from '../contract/option-fields.ts'
 import { ADDRESS_REF_RULE, isAddressRef } from '../platform/config/address-ref.ts'
 import { isSecretRef, SECRET_REF_RULE } from '../platform/config/secret-ref.ts'
 import { parseRemoteAddress } from '../platform/net/pinned-address.ts'
+import { SLOT_MS_DEFAULT } from '../solana/slot-pace.ts'
 import { NODES_MAX } from './nodes-max.ts'
 
 const HTTP = ['http:', 'https:']
@@ -62,10 +63,22 @@ const health = z.strictObject({
     .describe(
       'A node that responds neither to that call nor to any other for this time is used only if no other node is left; reads in flight move to another node.',
     ),
-  lagSlotsMax: integer(1, 100_000).default(25).describe('A node further behind the best one is taken out of rotation.'),
-  shredLagSlotsMax: integer(1, 100_000)
-    .default(100)
+  lagMsMax: integer(100, 40_000_000)
+    .default(10_000)
+    .describe(
+      'A node further behind the best one, by its slots in the length of a slot of the chain, is taken out of rotation.',
+    ),
+  shredLagMsMax: integer(100, 40_000_000)
+    .default(40_000)
     .describe('A node further behind its own newest shred is taken out of rotation.'),
+  lagSlotsMax: integer(1, 100_000)
+    .optional()
+    .describe(
+      'Earlier form of lagMsMax, in slots of 400 ms whatever the length of a slot; where it is set, it counts.',
+    ),
+  shredLagSlotsMax: integer(1, 100_000)
+    .optional()
+    .describe('Earlier form of shredLagMsMax, in slots of 400 ms; where it is set, it counts.'),
   stallMs: integer(500, 60_000)
     .default(2000)
     .describe(
@@ -140,6 +153,18 @@ export type ConnectionOptions = z.output<typeof connections>
 
 export function parseUpstreamsOptions(input: UpstreamsOptionsInput = {}): UpstreamsOptions {
   return upstreamsOptions.parse(input)
+}
+
+/** How far a node may be behind. */
+export type LagLimits = Pick<HealthOptions, 'lagMsMax' | 'shredLagMsMax'>
+
+/** A limit given in slots is a time: it was chosen when a slot had 400 ms. */
+export function lagLimitsOf(options: HealthOptions): LagLimits {
+  const { lagSlotsMax, shredLagSlotsMax } = options
+  return {
+    lagMsMax: lagSlotsMax === undefined ? options.lagMsMax : lagSlotsMax * SLOT_MS_DEFAULT,
+    shredLagMsMax: shredLagSlotsMax === undefined ? options.shredLagMsMax : shredLagSlotsMax * SLOT_MS_DEFAULT,
+  }
 }
 
 /** A dedicated node of a subscription, as the access store records it. */

@@ -9,6 +9,7 @@ import type { NodeSpec } from './node.ts'
 import { dedicatedSpec, type NodesOptions, sharedSpec } from './node-spec.ts'
 import type { DedicatedNodeOptions, UpstreamsOptions } from './options.ts'
 import { createRetryBudget } from './retry-budget.ts'
+import { createSlotLength, type SlotLengthLearner } from './slot-length.ts'
 import { type NodeChange, type StartedPool, startPool, type Upstream } from './started-pool.ts'
 import { type NodeStatus, statusOf, unusableStatus } from './status.ts'
 
@@ -20,6 +21,8 @@ export type UpstreamsDeps = BaseDeps & {
   readonly lookup?: PinnedAddressDeps['lookup']
   /** Certificates to trust instead of the system's. */
   readonly ca?: string | undefined
+  /** Learns from the shared nodes; where others of the process use it too, it exists before the nodes. */
+  readonly slotLength?: SlotLengthLearner | undefined
   /** Notified when the shared nodes are down or lag, or a dedicated node is down. */
   readonly lifecycle?: Pick<Lifecycle, 'degraded' | 'recovered'> | undefined
 }
@@ -56,6 +59,7 @@ export async function startUpstreams(options: UpstreamsOptions, deps: UpstreamsD
   const retired = new Set<StartedPool>()
   let isClosed = false
 
+  const slotLength = deps.slotLength ?? createSlotLength(deps)
   /** Read by the metrics, which are registered first. */
   const readings: { shared?: StartedPool } = {}
   const dedicatedStates = () => [...dedicated].flatMap(([owner, pool]) => statusesOf(owner, pool))
@@ -64,8 +68,9 @@ export async function startUpstreams(options: UpstreamsOptions, deps: UpstreamsD
     dedicated: () =>
       dedicated.values().reduce((sum, { pool, unusable }) => sum + pool.nodes.length + unusable.length, 0),
     dedicatedFailing: () => dedicatedStates().filter(({ state }) => state === 'failing').length,
+    slotLengthSeconds: () => slotLength.ms() / 1000,
   })
-  const poolDeps = { ...deps, log, metrics, budget: createRetryBudget(options.calls.retryShare) }
+  const poolDeps = { ...deps, log, metrics, budget: createRetryBudget(options.calls.retryShare), slotLength }
   const specs = await Promise.all(options.nodes.map((node) => sharedSpec(node, options, deps)))
   const shared = startPool(undefined, options, poolDeps)
   shared.setNodes(specs)
@@ -109,7 +114,12 @@ export async function startUpstreams(options: UpstreamsOptions, deps: UpstreamsD
     }
     if (isClosed) return []
     const pool = dedicated.get(owner) ?? {
-      ...startPool(owner, options, { ...poolDeps, onNodeChange: reportDedicated }),
+      // Its nodes may be of another chain.
+      ...startPool(owner, options, {
+        ...poolDeps,
+        slotLength: createSlotLength({ clock: deps.clock, fallback: slotLength }),
+        onNodeChange: reportDedicated,
+      }),
       unusable: [],
     }
     dedicated.set(owner, pool)

@@ -7,6 +7,7 @@ import type { UpstreamsOptions } from './options.ts'
 import { createPool, type Pool, type PoolDeps } from './pool.ts'
 import { startProbes } from './probe.ts'
 import type { RetryBudget } from './retry-budget.ts'
+import type { SlotLength, SlotLengthLearner } from './slot-length.ts'
 import { createWsLinks, type WsLinks } from './ws-links.ts'
 
 /** The nodes of one subscription, or those shared by all without dedicated nodes. */
@@ -17,6 +18,8 @@ export type Upstream = {
   readonly ws: WsLinks
   readonly grpc: GrpcLinks
   readonly bestSlot: number
+  /** Of the chain of these nodes. */
+  readonly slotLength: SlotLength
   /** The smallest lag while every available node lags; undefined otherwise. */
   readonly slotsBehind: number | undefined
   /** Whether a node is available for a call now. */
@@ -45,6 +48,8 @@ export type StartedPoolDeps = NodeDeps &
   GrpcLinksDeps &
   PoolDeps & {
     readonly budget: RetryBudget
+    /** Learns from the nodes of this pool. */
+    readonly slotLength: SlotLengthLearner
     /** Notified when the shared nodes are down or lag. */
     readonly lifecycle?: Pick<Lifecycle, 'degraded' | 'recovered'> | undefined
     /** The state of a node may have changed. */
@@ -59,7 +64,8 @@ const NO_PROBES: Disposable = { [Symbol.dispose]() {} }
 
 /** A pool without nodes at first, with its probes and connections. */
 export function startPool(owner: string | undefined, options: UpstreamsOptions, deps: StartedPoolDeps): StartedPool {
-  const { metrics, clock } = deps
+  const { metrics, clock, slotLength } = deps
+  const slotMs = slotLength.ms
   // Log lines about dedicated nodes carry their subscription.
   const log = owner === undefined ? deps.log : deps.log.child({ subscription: owner })
   let members = new Map<string, Member>()
@@ -67,7 +73,7 @@ export function startPool(owner: string | undefined, options: UpstreamsOptions, 
   const retiring = new Set<Disposable>()
   let onRetired = () => {}
   const pool = createPool([], owner, { log, onAssessed: report })
-  const ws = createWsLinks(pool, options, deps)
+  const ws = createWsLinks(pool, options, { ...deps, slotMs, onSlot: compare })
   const grpc = createGrpcLinks(pool, options.connections, deps)
 
   function setNodes(specs: readonly NodeSpec[]): NodeChange[] {
@@ -90,7 +96,9 @@ export function startPool(owner: string | undefined, options: UpstreamsOptions, 
       const key = specKey(spec)
       const known = members.get(spec.name)
       const isSame = known?.key === key
-      const member = isSame ? known : { node: created.use(createNode(spec, options, deps)), key, probes: NO_PROBES }
+      const member = isSame
+        ? known
+        : { node: created.use(createNode(spec, options, { ...deps, slotMs })), key, probes: NO_PROBES }
       if (known !== undefined) member.node.isDrained = known.node.isDrained
       next.set(spec.name, member)
     }
@@ -138,13 +146,24 @@ export function startPool(owner: string | undefined, options: UpstreamsOptions, 
     }
     ws.add(node)
     grpc.add(node)
-    member.probes = startProbes(node, options.health, { ...deps, onSlot: pool.assess })
+    member.probes = startProbes(node, options.health, {
+      ...deps,
+      onSlot: () => compare(node),
+      onSlotLength: (ms) => slotLength.report(node, ms),
+    })
+  }
+
+  /** A node that catches up shows slots faster than the chain has them. */
+  function compare(node: UpstreamNode): void {
+    pool.assess()
+    if (!node.health.isBehindShreds) slotLength.observe(node, node.health.slot)
   }
 
   function leave({ node, probes }: Member): void {
     node.onChange = () => {}
     probes[Symbol.dispose]()
     ws.remove(node)
+    slotLength.forget(node)
     const sessions = grpc.remove(node)
     const endMs = clock.monotonicMs() + options.calls.heavyDeadlineMs
     const entry: Disposable = {
@@ -172,6 +191,7 @@ export function startPool(owner: string | undefined, options: UpstreamsOptions, 
       const { health } = metrics.of(node.label)
       health?.slot.set(node.health.slot)
       health?.lag.set(node.health.lagSlots)
+      health?.lagSeconds.set(node.health.lagMs / 1000)
       health?.state(node.state().state)
     }
     if (owner === undefined && members.size > 0) reportLifecycle()
@@ -195,6 +215,7 @@ export function startPool(owner: string | undefined, options: UpstreamsOptions, 
       forwardAsync: (request) => new Promise((resolve) => void forward(request, resolve)),
       ws,
       grpc,
+      slotLength,
       get bestSlot() {
         return pool.bestSlot
       },

@@ -52,6 +52,7 @@ export type WsLinkDeps = {
   onSlot(slot: number): void
   /** The best slot of the pool, to detect a stalled connection. */
   bestSlot(): number
+  slotMs(): number
   onOpen(): void
   onLost(reason: LossReason): void
 }
@@ -66,7 +67,7 @@ type Entry = {
 
 const SLOT_SUBSCRIBE = '{"jsonrpc":"2.0","id":0,"method":"slotSubscribe"}'
 /** The pool must be ahead by more than this before silence counts as a stall: connections differ in speed. */
-const STALL_SLOTS = 4
+const STALL_AHEAD_MS = 1600
 /** A stall is detected at most a tenth of `stallMs` late. */
 const CHECKS_PER_STALL = 10
 /** A connection that was open this long resets the backoff. */
@@ -112,7 +113,7 @@ export function openWsLink(deps: WsLinkDeps): WsLink {
   const watch = clock.setRepeating(deps.stallMs / CHECKS_PER_STALL, () => {
     if (client === undefined || slotId === undefined || clock.monotonicMs() - slotAtMs < deps.stallMs) return
     // A chain without new slots is no fault of this connection.
-    if (deps.bestSlot() > slot + STALL_SLOTS) lose('stalled')
+    if ((deps.bestSlot() - slot) * deps.slotMs() > STALL_AHEAD_MS) lose('stalled')
   })
   watch.unref?.()
 

@@ -221,6 +221,39 @@ test('replaces a connection without slots while the chain advances, and none whi
   assert.deepEqual([held.lost, other.lost].toSorted(), ['', 'stalled'])
 })
 
+test('a connection without slots is stalled when the pool is 1.6 s ahead, whatever the length of a slot', async () => {
+  for (const [slotMs, slots] of [
+    [400, 4],
+    [200, 8],
+  ] as const) {
+    const clock = createManualClock()
+    await using a = await startFakeNode()
+    await using b = await startFakeNode()
+    for (const node of [a, b]) node.samples = `[{"numSlots":${60_000 / slotMs},"samplePeriodSecs":60}]`
+    const nodes = [
+      { name: 'a', rpc: a.rpc, ws: a.ws },
+      { name: 'b', rpc: b.rpc, ws: b.ws },
+    ]
+    await using rig = await startRig({ clock, nodes })
+    const { slotLength } = rig.upstreams.of(undefined)
+    await until('both are subscribed', () => a.subscriptions.size === 1 && b.subscriptions.size === 1)
+    await until('the length is known', () => slotLength.isLearned && slotLength.ms() === slotMs)
+    await until('both are notified', () => {
+      a.tick()
+      b.tick()
+      return rig.upstreams.status().every(({ slot }) => slot > 1000)
+    })
+    const stalled = () =>
+      rig.registry.value('sluice_upstreams_ws_losses_total', { upstream: 'a', reason: 'stalled' }) ?? 0
+    b.tick(a.slot + slots - b.slot)
+    const quietMs = clock.monotonicMs() + 5000
+    await advanceUntil(clock, 'some time has passed', () => clock.monotonicMs() >= quietMs)
+    assert.equal(stalled(), 0, `${slots} slots of ${slotMs} ms`)
+    b.tick()
+    await advanceUntil(clock, 'it is replaced', () => stalled() === 1, { withinMs: 5000 })
+  }
+})
+
 test('retries an unreachable node at growing intervals, and connects when it is back', async () => {
   const clock = createManualClock()
   await using node = await startFakeNode()

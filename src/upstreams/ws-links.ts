@@ -32,6 +32,9 @@ export type WsLinksDeps = {
   readonly clock: Clock
   readonly metrics: UpstreamsMetrics
   readonly ca?: string | undefined
+  readonly slotMs: () => number
+  /** A node announced a new slot. */
+  readonly onSlot: (node: UpstreamNode) => void
 }
 
 /** How often nodes without a connection are checked; the backoff decides whether one is opened. */
@@ -40,7 +43,7 @@ const REOPEN_MS = 100
 export function createWsLinks(
   pool: Pool,
   options: { readonly connections: ConnectionOptions; readonly health: HealthOptions },
-  { clock, metrics, ca }: WsLinksDeps,
+  { clock, metrics, ca, slotMs, onSlot }: WsLinksDeps,
 ): WsLinks {
   const links = new Map<UpstreamNode, Set<WsLink>>()
   let isClosed = false
@@ -57,9 +60,10 @@ export function createWsLinks(
       ca,
       stallMs: options.health.stallMs,
       onSlot(slot) {
-        if (node.health.sawSlot(slot)) pool.assess()
+        if (node.health.sawSlot(slot)) onSlot(node)
       },
       bestSlot: () => pool.bestSlot,
+      slotMs,
       onOpen: () => updateIsUp(node),
       onLost: () => {
         node.open.ws -= link.size

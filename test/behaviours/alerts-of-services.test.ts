@@ -199,7 +199,7 @@ ${nodes.map(({ rpc }, at) => `[[upstreams.nodes]]\nname = "node-${at}"\nrpc = "$
     proof.expect('SluiceAnswersSlow', [{ before: from, after: await now(), continues: true }])
 
     nodes[0].slot = 6000
-    await until('a node is behind', async () => (await value('sluice_upstreams_lag_slots{upstream="node-1"}')) > 50)
+    await until('a node is behind', async () => (await value('sluice_upstreams_lag_seconds{upstream="node-1"}')) > 20)
     proof.expect('SluiceUpstreamBehind', [{ before: calm, after: await now() }])
     nodes[0].shredSlot = 9000
     nodes[1].shredSlot = 9000

@@ -67,6 +67,36 @@ describe('the WebSocket server when a node is lost', () => {
     assert.equal(ws.server.upstreamSubscriptions, 0)
   })
 
+  for (const [slotMs, unreported, first] of [
+    [400, 64, 1800],
+    [200, 96, 2001],
+  ] as const) {
+    it(`counts the slots of a gap and of a lagging node in the length of a slot: ${slotMs} ms`, async () => {
+      await using node = await startFakeNode(2000)
+      node.samples = `[{"slot":2000,"numSlots":${60_000 / slotMs},"samplePeriodSecs":60}]`
+      await using ws = await startWsGateway([optionsOf('only', node)])
+      const { slotLength } = ws.upstreams.of(undefined)
+      await until('the length is known', () => slotLength.isLearned && slotLength.ms() === slotMs)
+      const client = await ws.open((await ws.gateway.subscribe({})).token, '?gaps=1')
+      const logs = (slot: number) => `{"context":{"slot":${slot}},"value":{"signature":"s${slot}"}}`
+      await client.call('logsSubscribe', ['all'])
+      await until('the slot is known', () => ws.upstreams.of(undefined).bestSlot === 2000)
+      cut(node)
+      await until('it is back', () => held(node, 'logsSubscribe') === 1, BACK_WITHIN_MS)
+      assert.equal(((await client.next()) as Reported).params.result['fromSlot'], 2000 - unreported)
+
+      node.notify('logsSubscribe', logs(2000))
+      await client.next()
+      cut(node)
+      await until('it is back again', () => held(node, 'logsSubscribe') === 1, BACK_WITHIN_MS)
+      await client.next()
+      // 200 slots are 80 s, a chain that was reset, or 40 s, a node that lags.
+      node.notify('logsSubscribe', logs(1800))
+      node.notify('logsSubscribe', logs(2001))
+      assert.deepEqual(((await client.next()) as Reported).params.result['context'], { slot: first })
+    })
+  }
+
   it('resubscribes when the only node is back, and reads again what can be read', async () => {
     await using node = await startFakeNode()
     await using ws = await startWsGateway([optionsOf('only', node)])

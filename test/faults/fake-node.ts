@@ -31,6 +31,8 @@ export type FakeNode = AsyncDisposable & {
   /** The result of getSlot; `tick` notifies slot subscriptions. */
   slot: number
   shredSlot: number | undefined
+  /** The result of getRecentPerformanceSamples, as JSON text. */
+  samples: string
   /** Called for every call but the probes; undefined gives the default response. */
   respond: (method: string, params: unknown, id: unknown) => FakeResponse | undefined
   /** Called for the probes too, for a node that is down or slow altogether. */
@@ -64,7 +66,7 @@ export type FakeNode = AsyncDisposable & {
 
 type Question = { method?: string; params?: unknown; id?: unknown }
 
-const PROBES = ['getSlot', 'getMaxShredInsertSlot']
+const PROBES = ['getSlot', 'getMaxShredInsertSlot', 'getRecentPerformanceSamples']
 
 export async function startFakeNode(slot = 1000): Promise<FakeNode> {
   const stack = new AsyncDisposableStack()
@@ -143,6 +145,7 @@ export async function startFakeNode(slot = 1000): Promise<FakeNode> {
         ? { error: '{"code":-32601,"message":"Method not found"}' }
         : { result: String(node.shredSlot) }
     }
+    if (method === 'getRecentPerformanceSamples') return { result: node.samples }
     return { result: `{"context":{"apiVersion":"4.2.1","slot":${node.slot}},"value":null}` }
   }
 
@@ -198,6 +201,7 @@ export async function startFakeNode(slot = 1000): Promise<FakeNode> {
     ports,
     slot,
     shredSlot: undefined,
+    samples: '[]',
     respond: () => undefined,
     fault: undefined,
     hold: undefined,

@@ -145,7 +145,7 @@ class World implements Disposable {
     )
     this.pool = createPool(nodes, undefined, { log: silentLogger })
     for (const node of nodes)
-      this.#stack.use(startProbes(node, this.#options.health, { ...deps, onSlot: this.pool.assess }))
+      this.#stack.use(startProbes(node, this.#options.health, { ...deps, onSlot: this.pool.assess, onSlotLength() {} }))
     this.#stack.use(this.clock.setRepeating(SLOT_MS, () => void (this.slot += 1)))
     this.clients = Array.from({ length: 4 }, createClientView)
   }

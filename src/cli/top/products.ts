@@ -105,12 +105,12 @@ function indexerRow(indexer: NonNullable<TopView['indexer']>): ProductRow {
       `${printRate(indexer.blocksPerSecond)} blocks/s`,
       indexer.running > 0 && `${printCount(indexer.running)} running`,
     ]),
-    ...(indexer.lagSlots === undefined || indexer.lagSlots > INDEXER_LAG_SLOTS ? { tone: 'warn' } : {}),
+    ...(indexer.lagMs === undefined || indexer.lagMs > INDEXER_LAG_MS ? { tone: 'warn' } : {}),
   }
 }
 
-/** About a minute of slots: more than a restart or a slow batch causes. */
-const INDEXER_LAG_SLOTS = 150
+/** More than a restart or a slow batch causes. */
+const INDEXER_LAG_MS = 60_000
 
 function executionRow(execution: NonNullable<TopView['execution']>): ProductRow {
   const isSilent = execution.ageSeconds > SILENT_SECONDS

@@ -25,7 +25,10 @@ test('counts become rates over the time between two reports', () => {
   assert.equal(view.unitsPerSecond, 250)
   assert.equal(view.sender?.acceptedPerSecond, 10)
   assert.equal(view.sender?.landedPerSecond, 5)
-  assert.equal(view.indexer?.lagSlots, 34)
+  assert.deepEqual([view.indexer?.lagSlots, view.indexer?.lagMs], [34, 13_600])
+  const { status } = now
+  const short = viewOf(before, { ...now, status: { ...status, slotLength: { ms: 200, isLearned: true } } })
+  assert.equal(short.indexer?.lagMs, 6800, 'in the length of a slot of the chain')
   assert.deepEqual(
     view.subscriptions.map(({ name, callsPerSecond, refusedPerSecond }) => [name, callsPerSecond, refusedPerSecond]),
     [

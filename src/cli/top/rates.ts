@@ -36,6 +36,7 @@ export type TopView = {
     | (NonNullable<TopReport['indexer']> & {
         /** Undefined while the tip of the chain is unknown. */
         readonly lagSlots: number | undefined
+        readonly lagMs: number | undefined
         readonly blocksPerSecond: number
         readonly queriesPerSecond: number
       })
@@ -107,7 +108,7 @@ export function viewOf(before: TopReport, now: TopReport): TopView {
     },
     indexer: indexer && {
       ...indexer,
-      lagSlots: indexer.tipSlot === null ? undefined : Math.max(0, indexer.tipSlot - indexer.headSlot),
+      ...lagOf(indexer, now.status.slotLength?.ms),
       blocksPerSecond: rate(before.indexer?.blocks, indexer.blocks),
       queriesPerSecond: rate(before.indexer?.queries, indexer.queries),
     },
@@ -142,3 +143,15 @@ export function viewOf(before: TopReport, now: TopReport): TopView {
 function round(value: number): number {
   return Math.round(value * 1000) / 1000
 }
+
+/** A process of an earlier version does not report the length of a slot. */
+function lagOf(
+  { tipSlot, headSlot }: NonNullable<TopReport['indexer']>,
+  slotMs = SLOT_MS_UNKNOWN,
+): { readonly lagSlots: number | undefined; readonly lagMs: number | undefined } {
+  if (tipSlot === null) return { lagSlots: undefined, lagMs: undefined }
+  const lagSlots = Math.max(0, tipSlot - headSlot)
+  return { lagSlots, lagMs: lagSlots * slotMs }
+}
+
+const SLOT_MS_UNKNOWN = 400

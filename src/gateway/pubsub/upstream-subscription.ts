@@ -53,9 +53,11 @@ const RETRY_MS_MAX = 1000
 /** Kinds whose slots only increase at one node; after a loss lower slots are repetitions. */
 const INCREASING: ReadonlySet<PubSubKind> = new Set(['account', 'program', 'logs', 'slot', 'root', 'block'])
 /** Further back is not a lagging node but a chain that was reset. */
-const LAG_SLOTS_MAX = 150
-/** Finalized slots are about 32 behind the newest, and a node may lag by 25 (`health.lagSlotsMax`). */
-const UNREPORTED_SLOTS_MAX = 64
+const LAG_MS_MAX = 60_000
+/** Finalized slots are about 32 behind the newest, */
+const FINALIZED_SLOTS = 32
+/** and a node may lag by 10 s (`health.lagMsMax`). */
+const UNREPORTED_MS_MAX = 12_800
 const RECEIVED = Buffer.from('"value":"receivedSignature"')
 
 /** One subscribe at a node. */
@@ -222,8 +224,9 @@ export class UpstreamSubscription {
   #onLost(reason: LossReason): void {
     if (this.#current?.subscription?.isSent === true) this.#isSent = true
     if (this.#subscribers.size > 0 && this.#lost === undefined) {
-      const best = this.#deps.upstreams.of(this.#topic.owner).bestSlot
-      this.#lost = { fromSlot: Math.max(this.#lastSlot ?? 0, best - UNREPORTED_SLOTS_MAX), reason }
+      const { bestSlot, slotLength } = this.#deps.upstreams.of(this.#topic.owner)
+      const unreported = FINALIZED_SLOTS + slotLength.inSlots(UNREPORTED_MS_MAX)
+      this.#lost = { fromSlot: Math.max(this.#lastSlot ?? 0, bestSlot - unreported), reason }
     }
     this.#retry()
   }
@@ -264,13 +267,17 @@ export class UpstreamSubscription {
     const { kind } = this.#topic
     const slot = slotOf(kind, frame)
     if (slot !== undefined && INCREASING.has(kind)) {
-      if (this.#minSlot !== undefined && slot < this.#minSlot && slot >= this.#minSlot - LAG_SLOTS_MAX) return
+      if (this.#minSlot !== undefined && slot < this.#minSlot && slot >= this.#minSlot - this.#lagSlotsMax()) return
       this.#minSlot = undefined
       this.#lastSlot = slot
     }
     if (kind === 'account') this.#lastAccount = accountDigest(frame, idFrom)
     const isLast = kind === 'signature' && !frame.includes(RECEIVED)
     this.#deliver({ bytes: frame, idFrom, idTo }, isLast ? 'ended-by-node' : undefined)
+  }
+
+  #lagSlotsMax(): number {
+    return this.#deps.upstreams.of(this.#topic.owner).slotLength.inSlots(LAG_MS_MAX)
   }
 
   /** The last notification ends the subscription at once, and each subscriber after its delivery. */

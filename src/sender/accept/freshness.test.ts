@@ -16,7 +16,7 @@ test('checks polled blockhashes from memory and looks up others once; refuses no
     if (method === 'getLatestBlockhash') return { value: latest }
     return isValid === undefined ? undefined : { value: isValid }
   }
-  using freshness = createFreshness({ ask, clock })
+  using freshness = createFreshness({ ask, clock, slotMs: () => 400 })
   await clock.advanceAsync(1000)
   assert.deepEqual(asked, [], 'no call to the node without transactions')
   assert.deepEqual(
@@ -48,7 +48,7 @@ test('renews a fresh blockhash in the background', async () => {
     asked += 1
     return { value: isValid }
   }
-  using freshness = createFreshness({ ask, clock })
+  using freshness = createFreshness({ ask, clock, slotMs: () => 400 })
   const blockhash = encodeBase58(hash(7))
   assert.equal(await freshness.check(blockhash), 'fresh')
   await clock.advanceAsync(2900)
@@ -68,9 +68,73 @@ test('limits concurrent lookups of blockhashes; beyond the limit they are unknow
     asked += 1
     return promise
   }
-  using freshness = createFreshness({ ask, clock })
+  using freshness = createFreshness({ ask, clock, slotMs: () => 400 })
   const checks = Array.from({ length: 300 }, (_, n) => freshness.check(`invented ${n}`))
   assert.deepEqual([asked, checks.at(-1)], [256, 'unknown'])
   resolve({ value: false })
   assert.equal(await checks[0], 'expired')
+})
+
+test('its times are slots of the chain: at 200 ms a blockhash is polled, renewed and forgotten twice as fast', async () => {
+  const clock = createManualClock()
+  let slotMs = 400
+  let isValid = true
+  const asked = { getLatestBlockhash: 0, isBlockhashValid: 0 }
+  const ask = async (method: string) => {
+    asked[method as keyof typeof asked] += 1
+    return method === 'isBlockhashValid' ? { value: isValid } : undefined
+  }
+  using freshness = createFreshness({ ask, clock, slotMs: () => slotMs })
+  const old = encodeBase58(hash(7))
+  for (const [length, renewMs, freshMs, polls] of [
+    [400, 3000, 10_000, 5],
+    [200, 1500, 5000, 10],
+  ] as const) {
+    slotMs = length
+    isValid = true
+    // The timer that was set at the length before.
+    await clock.advanceAsync(1000)
+    assert.equal(await freshness.check(`${old}${length}`), 'fresh')
+    asked.getLatestBlockhash = 0
+    await clock.advanceAsync(1000)
+    assert.equal(asked.getLatestBlockhash, polls)
+    asked.isBlockhashValid = 0
+    await clock.advanceAsync(renewMs - 1001)
+    assert.deepEqual([freshness.check(`${old}${length}`), asked.isBlockhashValid], ['fresh', 0])
+    await clock.advanceAsync(2)
+    assert.deepEqual([freshness.check(`${old}${length}`), asked.isBlockhashValid], ['fresh', 1], 'renewed')
+    const other = `${old}${length}other`
+    assert.equal(await freshness.check(other), 'fresh')
+    await clock.advanceAsync(freshMs)
+    isValid = false
+    assert.equal(await freshness.check(other), 'expired', 'asked again')
+    asked.isBlockhashValid = 0
+    await clock.advanceAsync(length - 1)
+    assert.deepEqual([freshness.check(other), asked.isBlockhashValid], ['expired', 0])
+    await clock.advanceAsync(1)
+    await freshness.check(other)
+    assert.equal(asked.isBlockhashValid, 1, 'one slot')
+  }
+})
+
+test('the height of the newest blockhash counts for 12.5 slots', async () => {
+  for (const slotMs of [400, 200]) {
+    const clock = createManualClock()
+    let latest: unknown = { value: { blockhash: encodeBase58(hash(1)), lastValidBlockHeight: 250 } }
+    let asked = 0
+    const ask = async (method: string) => {
+      if (method === 'getLatestBlockhash') return latest
+      asked += 1
+      return { value: true }
+    }
+    using freshness = createFreshness({ ask, clock, slotMs: () => slotMs })
+    await freshness.check('another')
+    await clock.advanceAsync(slotMs)
+    latest = undefined
+    asked = 0
+    await clock.advanceAsync(12 * slotMs)
+    assert.deepEqual([freshness.check(encodeBase58(hash(1))), asked], ['fresh', 0])
+    await clock.advanceAsync(slotMs)
+    assert.deepEqual([await freshness.check(encodeBase58(hash(1))), asked], ['fresh', 1], 'a node is asked')
+  }
 })

@@ -1,4 +1,4 @@
-import type { Clock } from '../../core/clock.ts'
+import type { Clock, Timer } from '../../core/clock.ts'
 import type { AskNode } from '../dispatch/node-call.ts'
 
 /** Whether a transaction with this blockhash can still land. `unknown` when no node responds in time; the transaction is then accepted. */
@@ -7,23 +7,33 @@ export type Freshness = Disposable & {
   check(blockhash: string): Verdict['state'] | Promise<Verdict['state']>
 }
 
+export type FreshnessDeps = {
+  readonly ask: AskNode
+  readonly clock: Clock
+  /** The length of a slot. */
+  readonly slotMs: () => number
+}
+
 type Verdict = { readonly at: number; readonly state: 'fresh' | 'expired' | 'unknown' }
 
-const FRESH_MS = 10_000
+/** A sixth of the blocks for which a blockhash is valid. */
+const FRESH_SLOTS = 25
 /** From this age on `fresh` is renewed in the background, while the known state is still used. */
-const RENEW_MS = 3000
+const RENEW_SLOTS = 7.5
 /** Short, because a node that is slightly behind does not know the newest blockhash yet. */
-const EXPIRED_MS = 400
+const EXPIRED_SLOTS = 1
 const UNKNOWN_MS = 1000
 const ASK_MS_MAX = 400
 const KNOWN_MAX = 4096
 /** Concurrent isBlockhashValid calls; beyond them a blockhash is `unknown`. */
 const ASKING_MAX = 256
-/** The newest blockhash is polled at this interval for POLL_FOR_MS after each transaction. */
-const POLL_MS = 200
+/** The newest blockhash is polled twice in a slot, so that none is missed, for POLL_FOR_MS after each transaction. */
+const POLL_SLOTS = 0.5
+/** However short the slots are. */
+const POLL_MS_MIN = 50
 const POLL_FOR_MS = 60_000
 /** A polled blockhash older than this is not used to derive the current height. */
-const POLL_GOOD_MS = 5000
+const POLL_GOOD_SLOTS = 12.5
 /** Blocks for which a blockhash is valid (agave: MAX_PROCESSING_AGE). */
 const AGE_BLOCKS_MAX = 150
 
@@ -31,7 +41,7 @@ const AGE_BLOCKS_MAX = 150
  * Polls the newest blockhash and records the height up to which it is valid, so that most transactions are checked from memory. A blockhash
  * it has not seen is looked up at a node once, and the result cached for a short time.
  */
-export function createFreshness({ ask, clock }: { readonly ask: AskNode; readonly clock: Clock }): Freshness {
+export function createFreshness({ ask, clock, slotMs }: FreshnessDeps): Freshness {
   const known = new Map<string, Verdict>()
   const asking = new Map<string, Promise<Verdict['state']>>()
   /** Blockhashes that were the newest, with the last height at which they are valid. */
@@ -59,13 +69,17 @@ export function createFreshness({ ask, clock }: { readonly ask: AskNode; readonl
   function cachedState(key: string): Verdict['state'] | undefined {
     const lastHeight = seen.get(key)
     const nowMs = clock.monotonicMs()
-    if (lastHeight !== undefined && nowMs - newest.at < POLL_GOOD_MS) {
+    if (lastHeight !== undefined && nowMs - newest.at < POLL_GOOD_SLOTS * slotMs()) {
       return newest.lastHeight - lastHeight < AGE_BLOCKS_MAX ? 'fresh' : undefined
     }
     const verdict = known.get(key)
     if (verdict === undefined) return undefined
-    const livesMs = verdict.state === 'fresh' ? FRESH_MS : verdict.state === 'expired' ? EXPIRED_MS : UNKNOWN_MS
-    return nowMs - verdict.at < livesMs ? verdict.state : undefined
+    return nowMs - verdict.at < livesMs(verdict.state) ? verdict.state : undefined
+  }
+
+  function livesMs(state: Verdict['state']): number {
+    if (state === 'unknown') return UNKNOWN_MS
+    return (state === 'fresh' ? FRESH_SLOTS : EXPIRED_SLOTS) * slotMs()
   }
 
   async function fetchState(key: string): Promise<Verdict['state']> {
@@ -86,11 +100,18 @@ export function createFreshness({ ask, clock }: { readonly ask: AskNode; readonl
   }
 
   function isOld(key: string): boolean {
-    return clock.monotonicMs() - (known.get(key)?.at ?? Number.NEGATIVE_INFINITY) >= RENEW_MS
+    return clock.monotonicMs() - (known.get(key)?.at ?? Number.NEGATIVE_INFINITY) >= RENEW_SLOTS * slotMs()
   }
 
-  const timer = clock.setRepeating(POLL_MS, () => void poll())
-  timer.unref?.()
+  let timer: Timer | undefined
+  function pollNext(): void {
+    timer = clock.setTimer(Math.max(POLL_MS_MIN, POLL_SLOTS * slotMs()), () => {
+      pollNext()
+      void poll()
+    })
+    timer.unref?.()
+  }
+  pollNext()
 
   return {
     check(key) {
@@ -100,7 +121,7 @@ export function createFreshness({ ask, clock }: { readonly ask: AskNode; readonl
       if (state === 'fresh' && !seen.has(key) && isOld(key)) void refresh(key)
       return state
     },
-    [Symbol.dispose]: () => timer.cancel(),
+    [Symbol.dispose]: () => timer?.cancel(),
   }
 }
 

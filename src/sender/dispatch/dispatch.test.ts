@@ -4,7 +4,7 @@ import { createManualClock } from '../../core/clock.ts'
 import type { AttemptResponse, Receipt } from '../receipts/receipt.ts'
 import { createReceipts } from '../receipts/receipts.ts'
 import { receiptOf } from '../receipts/test-receipt.ts'
-import { createDispatch, type Path } from './dispatch.ts'
+import { createDispatch, type DispatchOptions, type Path } from './dispatch.ts'
 
 const OPTIONS = { resendMs: 2000, endMs: 9000, resendsPerSecond: 1000 }
 
@@ -25,14 +25,14 @@ function testPath(
   }
 }
 
-function openTest(options = OPTIONS) {
+function openTest(options: DispatchOptions = OPTIONS, slotMs = 400) {
   const clock = createManualClock()
   const receipts = createReceipts(
     { receiptsMax: 10_000, keepMs: 600_000, waitersMax: 1, waitersPerAddressMax: 1 },
     { clock, onFinished() {} },
   )
   const paths = [testPath('first'), testPath('second'), testPath('third')] as const
-  const dispatch = createDispatch(options, { paths, receipts, clock, onAttempt() {} })
+  const dispatch = createDispatch(options, { paths, receipts, clock, slotMs: () => slotMs, onAttempt() {} })
   const start = (signature: string, given: Partial<Receipt> = {}) => {
     const receipt = receiptOf(signature, { acceptedAtMs: clock.monotonicMs(), ...given })
     receipts.add(receipt)
@@ -140,4 +140,19 @@ test('a path without capacity to spare gets new transactions and no re-sends', (
   assert.deepEqual(counts(), [1, 2, 2])
   start('new')
   assert.deepEqual(counts(), [2, 3, 3])
+})
+
+test('by default a transaction is sent again after five slots, whatever their length', () => {
+  for (const [slotMs, resendMs] of [
+    [400, 2000],
+    [200, 1000],
+  ] as const) {
+    const { clock, dispatch, start, counts } = openTest({ ...OPTIONS, resendMs: undefined }, slotMs)
+    start('one')
+    clock.advance(resendMs - 50)
+    assert.deepEqual(counts(), [1, 1, 1])
+    clock.advance(100)
+    assert.deepEqual(counts(), [2, 2, 2])
+    dispatch[Symbol.dispose]()
+  }
 })

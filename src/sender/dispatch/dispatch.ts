@@ -16,7 +16,8 @@ export type Path = {
 }
 
 export type DispatchOptions = {
-  readonly resendMs: number
+  /** Undefined: five slots, somewhat more than a leader has in a row. */
+  readonly resendMs?: number | undefined
   readonly endMs: number
   readonly resendsPerSecond: number
 }
@@ -25,6 +26,8 @@ export type DispatchDeps = {
   readonly paths: readonly Path[]
   readonly receipts: Receipts
   readonly clock: Clock
+  /** The length of a slot. */
+  readonly slotMs: () => number
   onAttempt(report: AttemptReport, receipt: Receipt): void
 }
 
@@ -35,14 +38,16 @@ export type Dispatch = Disposable & {
 }
 
 const TICK_MS = 50
+const RESEND_SLOTS = 5
 /** The burst of re-sends is what the rate allows in this time: few enough that new transactions hardly wait for them. */
 const RESEND_BURST_MS = 2 * TICK_MS
 
 export function createDispatch(
   options: DispatchOptions,
-  { paths, receipts, clock, onAttempt }: DispatchDeps,
+  { paths, receipts, clock, slotMs, onAttempt }: DispatchDeps,
 ): Dispatch {
-  /** In the order of `dueMs`, since every receipt waits equally long. */
+  const resendMs = () => options.resendMs ?? RESEND_SLOTS * slotMs()
+  /** In the order of `dueMs`, since every receipt waits equally long, but for those of the moment in which the length of a slot changed. */
   const waiting = new Set<{ readonly receipt: Receipt; readonly dueMs: number }>()
   const perSecond = options.resendsPerSecond
   const resends = new TokenBucket(
@@ -61,7 +66,7 @@ export function createDispatch(
         onAttempt(report, receipt)
       })
     }
-    waiting.add({ receipt, dueMs: clock.monotonicMs() + options.resendMs })
+    waiting.add({ receipt, dueMs: clock.monotonicMs() + resendMs() })
   }
 
   const timer = clock.setRepeating(TICK_MS, () => {
@@ -82,7 +87,7 @@ export function createDispatch(
       }
       // A landed transaction keeps its job until its block is confirmed: after a fork it is sent again.
       const mayRevert = !isOver && receipt.state === 'landed' && receipts.watched.has(receipt)
-      if (mayRevert) waiting.add({ receipt, dueMs: nowMs + options.resendMs })
+      if (mayRevert) waiting.add({ receipt, dueMs: nowMs + resendMs() })
       else receipt.job = undefined
     }
   })

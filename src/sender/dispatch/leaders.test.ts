@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { createManualClock } from '../../core/clock.ts'
 import type { StreamOutcome } from '../../platform/quic/send-streams.ts'
 import { createLeaderConnections, type OpenLeader } from './leader-connections.ts'
-import { startLeaders } from './leaders.ts'
+import { leadersWithin, startLeaders } from './leaders.ts'
 
 const leader = (n: number) => ({ identity: `leader ${n}`, ip: '192.0.2.1', port: 8000 + n })
 
@@ -25,7 +25,7 @@ test('returns the current and following leaders that have an allowed address', a
     const from = params[0] as number
     return Array.from({ length: 1000 }, (_, at) => 'abcde'[Math.floor((from + at) / 4) % 5])
   }
-  using leaders = startLeaders({ ask, slot: () => slot, clock, allowPrivate: false })
+  using leaders = startLeaders({ ask, slot: () => slot, slotMs: () => 400, clock, allowPrivate: false })
   await clock.advanceAsync(2000)
   assert.deepEqual([leaders.next(3), asked], [[], []], 'no call before the slot is known')
   slot = 40
@@ -53,7 +53,7 @@ test('caches the leaders until the slot, the schedule or the addresses change', 
     if (method === 'getClusterNodes') return ['a', 'b', 'c'].map((pubkey) => ({ pubkey, tpuQuic: `10.0.0.1:${port}` }))
     return Array.from({ length: 1000 }, (_, at) => 'abc'[Math.floor(((params[0] as number) + at) / 4) % 3])
   }
-  using leaders = startLeaders({ ask, slot: () => slot, clock, allowPrivate: true })
+  using leaders = startLeaders({ ask, slot: () => slot, slotMs: () => 400, clock, allowPrivate: true })
   const names = (count: number) => leaders.next(count).map(({ identity }) => identity)
   assert.deepEqual(names(2), [])
   await clock.advanceAsync(1000)
@@ -140,4 +140,34 @@ test('half of the streams to a leader are kept for new transactions', () => {
     connections.send(leader(1), new Uint8Array(1), () => {})
   }
   assert.equal(connections.hasSpare(leader(1)), false)
+})
+
+test('the schedule is known for the same time ahead at any length of a slot', async () => {
+  for (const [slotMs, requested, ahead] of [
+    [400, 1000, 200],
+    [200, 2000, 400],
+    [50, 5000, 1600],
+  ] as const) {
+    const clock = createManualClock()
+    let slot = 1000
+    const asked: number[] = []
+    const ask = async (method: string, params: readonly unknown[]) => {
+      if (method === 'getClusterNodes') return [{ pubkey: 'a', tpuQuic: '10.0.0.1:8009' }]
+      asked.push(params[1] as number)
+      return Array.from({ length: params[1] as number }, () => 'a')
+    }
+    using _leaders = startLeaders({ ask, slot: () => slot, slotMs: () => slotMs, clock, allowPrivate: true })
+    await clock.advanceAsync(5000)
+    assert.deepEqual(asked, [requested])
+    slot = 1000 + requested - ahead
+    await clock.advanceAsync(5000)
+    assert.deepEqual(asked, [requested])
+    slot += 1
+    await clock.advanceAsync(5000)
+    assert.deepEqual(asked, [requested, requested])
+  }
+})
+
+test('a time holds twice as many leaders when slots are half as long', () => {
+  assert.deepEqual([leadersWithin(12_800, 400), leadersWithin(12_800, 200), leadersWithin(12_800, 350)], [8, 16, 10])
 })

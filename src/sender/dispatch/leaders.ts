@@ -16,23 +16,29 @@ export type LeadersDeps = {
   readonly ask: AskNode
   /** The newest slot that any node has reported. */
   slot(): number
+  /** The length of a slot. */
+  readonly slotMs: () => number
   readonly clock: Clock
   readonly allowPrivate: boolean
 }
 
 const POLL_MS = 400
 const ASK_MS = 5000
-/** Slots requested at once, and how many are always known ahead. A node returns up to 5000. */
-const SLOTS_REQUESTED = 1000
-const SLOTS_AHEAD = 200
+/** The slots of this time are requested at once, and those of the second are always known ahead. */
+const REQUESTED_MS = 400_000
+const AHEAD_MS = 80_000
+/** A node returns no more. */
+const REQUESTED_SLOTS_MAX = 5000
 const CONTACTS_EVERY_MS = 60_000
 const RETRY_MS = 2000
 const CONTACTS_MAX = 20_000
+/** Slots that a leader has in a row (agave: NUM_CONSECUTIVE_LEADER_SLOTS). */
+const LEADER_SLOTS = 4
 /** A leader has four slots in a row, so this many slots hold at least 32 leaders. */
 const SEARCH_SLOTS = 256
 
 /** Polls a part of the leader schedule and the addresses of the cluster from an upstream node. */
-export function startLeaders({ ask, slot, clock, allowPrivate }: LeadersDeps): Leaders {
+export function startLeaders({ ask, slot, slotMs, clock, allowPrivate }: LeadersDeps): Leaders {
   let firstSlot = 0
   let schedule: readonly string[] = []
   let contacts = new Map<string, Leader>()
@@ -68,11 +74,13 @@ export function startLeaders({ ask, slot, clock, allowPrivate }: LeadersDeps): L
           contactsDueMs = nowMs + CONTACTS_EVERY_MS
         }
       }
-      const isShort = now < firstSlot || now + SLOTS_AHEAD > firstSlot + schedule.length
+      const requested = Math.min(REQUESTED_SLOTS_MAX, Math.ceil(REQUESTED_MS / slotMs()))
+      const ahead = Math.min(requested / 2, AHEAD_MS / slotMs())
+      const isShort = now < firstSlot || now + ahead > firstSlot + schedule.length
       // Without addresses the schedule is not needed.
       if (isShort && contacts.size > 0 && nowMs >= scheduleDueMs) {
         scheduleDueMs = nowMs + RETRY_MS
-        const response = await ask('getSlotLeaders', [now, SLOTS_REQUESTED], ASK_MS)
+        const response = await ask('getSlotLeaders', [now, requested], ASK_MS)
         if (Array.isArray(response) && response.every((one) => typeof one === 'string')) {
           firstSlot = now
           schedule = response as string[]
@@ -105,6 +113,11 @@ export function startLeaders({ ask, slot, clock, allowPrivate }: LeadersDeps): L
       timer.cancel()
     },
   }
+}
+
+/** How many leaders have their slots in this time. */
+export function leadersWithin(timeMs: number, slotMs: number): number {
+  return Math.ceil(timeMs / (LEADER_SLOTS * slotMs))
 }
 
 /** Nodes with a TPU QUIC port at an allowed address. */

@@ -7,13 +7,15 @@ import { TPU_ALPN, tpuCertificate } from '../../solana/crypto/tpu-certificate.ts
 import type { QuicOptions } from '../options.ts'
 import type { Path } from './dispatch.ts'
 import { createLeaderConnections } from './leader-connections.ts'
-import { startLeaders } from './leaders.ts'
+import { leadersWithin, startLeaders } from './leaders.ts'
 import type { AskNode } from './node-call.ts'
 
 export type QuicPathDeps = {
   readonly identity: { readonly publicKey: Uint8Array; readonly privateKey: KeyObject }
   readonly ask: AskNode
   slot(): number
+  /** The length of a slot. */
+  readonly slotMs: () => number
   readonly clock: Clock
   readonly random: Random
 }
@@ -26,6 +28,9 @@ export type QuicPath = Disposable & {
 }
 
 const WARM_MS = 200
+/** Connections are opened this long before the leader's first slot: a handshake over a lossy path takes several round trips. */
+const WARM_AHEAD_MS = 12_800
+const WARM_LEADERS_MAX = 32
 /** The values of Agave's quic-client; the initial window is 128 packets. */
 const CONNECTION = {
   idleTimeoutMs: 10_000,
@@ -37,7 +42,8 @@ const CONNECTION = {
 
 /** Sends to the current and the following leaders: one stream per transaction, over connections opened in advance. */
 export function startQuicPath(options: QuicOptions, deps: QuicPathDeps): QuicPath {
-  const { clock, random, identity } = deps
+  const { clock, random, identity, slotMs } = deps
+  const warmLeaders = () => options.warmLeaders ?? Math.min(WARM_LEADERS_MAX, leadersWithin(WARM_AHEAD_MS, slotMs()))
   using opening = new DisposableStack()
   const certificate = { der: tpuCertificate(identity.publicKey), privateKey: identity.privateKey }
   const leaders = opening.use(startLeaders({ ...deps, allowPrivate: options.allowPrivate }))
@@ -54,7 +60,7 @@ export function startQuicPath(options: QuicOptions, deps: QuicPathDeps): QuicPat
       },
     }),
   )
-  const warming = clock.setRepeating(WARM_MS, () => connections.warm(leaders.next(options.warmLeaders)))
+  const warming = clock.setRepeating(WARM_MS, () => connections.warm(leaders.next(warmLeaders())))
   warming.unref?.()
   opening.use(warming)
 

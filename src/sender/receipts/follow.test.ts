@@ -51,6 +51,7 @@ function rig(options = { resendMs: 2000, endMs: 60_000 }) {
       paths: [path],
       receipts,
       clock,
+      slotMs: () => 400,
       onAttempt: (report) => attempts.push(report),
     },
   )

@@ -9,6 +9,7 @@ import { silentLogger } from '../../platform/telemetry/logger.ts'
 import { startRelayLink } from './link.ts'
 import type { RelayOptions, RelayReport } from './protocol.ts'
 
+const LIMITS = { shredsPerSlotMax: 32_768, window: { backSlots: 64, aheadSlots: 32 } }
 const OPTIONS: RelayOptions = {
   port: {
     listen: { host: '127.0.0.1', port: 0 },
@@ -18,8 +19,8 @@ const OPTIONS: RelayOptions = {
   },
   signatures: 'auto',
   signatureFailuresPerSecond: 200,
-  shredsPerSlotMax: 32_768,
-  window: { backSlots: 64, aheadSlots: 32 },
+  limits: LIMITS,
+  limitsMax: LIMITS,
   caps: {
     destinationPacketsPerSecond: 1_000_000,
     destinationBytesPerSecond: 1_000_000_000,

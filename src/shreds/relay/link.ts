@@ -17,6 +17,7 @@ export type RelayLink = AsyncDisposable & {
   /** Resolves when the relay sends to these destinations and no others. */
   setDestinations(list: RelayOptions['destinations']): Promise<void>
   setLeaders(ranges: RelayOptions['leaders']): void
+  setLimits(limits: RelayOptions['limits']): void
 }
 
 type RelayThread = WorkerThread<ToRelay>
@@ -32,7 +33,7 @@ export async function startRelayLink(options: RelayOptions, deps: RelayLinkDeps)
   const { clock, random, log } = deps
   const opened = Promise.withResolvers<RelayReady>()
   const settling = new Map<number, () => void>()
-  let { destinations, leaders } = options
+  let { destinations, leaders, limits } = options
   let round = 0
   /** A restarted thread takes the port that the system chose at first, so that sources keep their target. */
   let listen = options.port.listen
@@ -46,7 +47,7 @@ export async function startRelayLink(options: RelayOptions, deps: RelayLinkDeps)
     }
     const thread = startWorker<ToRelay, FromRelay>(
       THREAD,
-      { ...options, port: { ...options.port, listen }, destinations, leaders } satisfies RelayOptions,
+      { ...options, port: { ...options.port, listen }, destinations, leaders, limits } satisfies RelayOptions,
       {
         onMessage(message) {
           switch (message.kind) {
@@ -127,6 +128,10 @@ export async function startRelayLink(options: RelayOptions, deps: RelayLinkDeps)
     setLeaders(ranges) {
       leaders = ranges
       supervised.instance?.post({ kind: 'leaders', ranges })
+    },
+    setLimits(next) {
+      limits = next
+      supervised.instance?.post({ kind: 'limits', limits })
     },
     async [Symbol.asyncDispose]() {
       settleAll()

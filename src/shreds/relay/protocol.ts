@@ -1,6 +1,7 @@
 import type { UdpEngine, UdpPortOptions } from '../../platform/udp/port.ts'
 import type { SHRED_FAULTS } from '../../solana/shred/shred.ts'
 import type { LeaderRange } from './leaders.ts'
+import type { SlotLimits } from './slot-limits.ts'
 
 /** What the relay thread is started with: plain data. */
 export type RelayOptions = {
@@ -8,8 +9,10 @@ export type RelayOptions = {
   readonly version?: number | undefined
   readonly signatures: 'auto' | 'off'
   readonly signatureFailuresPerSecond: number
-  readonly shredsPerSlotMax: number
-  readonly window: { readonly backSlots: number; readonly aheadSlots: number }
+  /** At the present length of a slot. */
+  readonly limits: SlotLimits
+  /** At any length. */
+  readonly limitsMax: SlotLimits
   readonly caps: {
     readonly destinationPacketsPerSecond: number
     readonly destinationBytesPerSecond: number
@@ -26,6 +29,7 @@ export type Lease = { readonly subscriptionId: string; readonly ip: string; read
 export type ToRelay =
   | { readonly kind: 'destinations'; readonly list: readonly Lease[]; readonly round: number }
   | { readonly kind: 'leaders'; readonly ranges: readonly LeaderRange[] }
+  | { readonly kind: 'limits'; readonly limits: SlotLimits }
   | { readonly kind: 'stop' }
 
 export type FromRelay =

@@ -6,7 +6,8 @@ import { createReceiver } from './receive.ts'
 import { createVerifier } from './verify.ts'
 
 const CELLS = 4
-const OPTIONS = { version: VERSION, shredsPerSlotMax: 32_768, window: { backSlots: 64, aheadSlots: 32 }, sources: 2 }
+const LIMITS = { shredsPerSlotMax: 32_768, window: { backSlots: 64, aheadSlots: 32 } }
+const OPTIONS = { version: VERSION, limits: LIMITS, limitsMax: LIMITS, sources: 2 }
 
 function createArena(): PacketArena {
   const buffer = new ArrayBuffer(CELLS * CELL_BYTES)
@@ -85,4 +86,17 @@ test('without signature checks, drops and counts shreds of a FEC set with too ma
   }
   const { counts } = receiver.takeCounts()
   assert.deepEqual([counts.relayed, counts.dropped.conflicting], [257, 43])
+})
+
+test('takes limits of another slot length while it runs', () => {
+  const { receiver, take } = start('off')
+  take(blockPackets(1000).slice(0, 1))
+  const ahead = blockPackets(1040).slice(0, 1)
+  assert.equal(take(ahead).data, 0, '32 slots ahead are allowed')
+  receiver.setLimits({ shredsPerSlotMax: 32, window: { backSlots: 64, aheadSlots: 40 } })
+  assert.equal(take(ahead).data, 1)
+  const second = blockPackets(1041, { sets: 2 }).filter((packet) => Buffer.from(packet).readUInt32LE(79) === 32)
+  take(second.slice(0, 1))
+  const { counts } = receiver.takeCounts()
+  assert.deepEqual([counts.dropped.ahead, counts.faults['index-too-large']], [1, 1])
 })

@@ -4,6 +4,7 @@ import { createShredHead, SHRED_FAULTS, scanShred } from '../../solana/shred/shr
 import { createDedupe } from './dedupe.ts'
 import type { Batch } from './fan-out.ts'
 import { DROP_REASONS, type DropReason, type RelayCounts, type RelayOptions } from './protocol.ts'
+import type { SlotLimits } from './slot-limits.ts'
 import { createSlotWindow, type SlotWindow } from './slot-window.ts'
 import type { Verifier } from './verify.ts'
 
@@ -12,21 +13,25 @@ export type Receiver = {
   /** Checks the first `count` packets of the arena. The result is valid until the next call. */
   select(count: number, nowMs: number): Batch
   readonly window: SlotWindow
+  /** Within `limitsMax`. */
+  setLimits(limits: SlotLimits): void
   /** Counts since the last call. */
   takeCounts(): { readonly counts: RelayCounts; readonly perSource: number[] }
 }
 
-type ReceiverOptions = Pick<RelayOptions, 'version' | 'signatures' | 'shredsPerSlotMax' | 'window'> & {
+type ReceiverOptions = Pick<RelayOptions, 'version' | 'signatures' | 'limits' | 'limitsMax'> & {
   readonly sources: number
 }
 
 export function createReceiver(arena: PacketArena, options: ReceiverOptions, verifier: Verifier): Receiver {
   const { bytes, words, lengths, sources } = arena
-  const window = createSlotWindow({ ...options.window, version: options.version })
+  const { limitsMax } = options
+  let { shredsPerSlotMax } = options.limits
+  const window = createSlotWindow({ ...options.limits.window, version: options.version })
   const dedupe = createDedupe({
-    // The ring is as long as the window, so two current slots never share a ring entry.
-    slots: options.window.backSlots + options.window.aheadSlots + 1,
-    shredsPerSlotMax: options.shredsPerSlotMax,
+    // The ring is as long as the longest window, so two current slots never share a ring entry.
+    slots: limitsMax.window.backSlots + limitsMax.window.aheadSlots + 1,
+    shredsPerSlotMax: limitsMax.shredsPerSlotMax,
   })
   const isChecking = options.signatures === 'auto'
   const head = createShredHead()
@@ -48,7 +53,7 @@ export function createReceiver(arena: PacketArena, options: ReceiverOptions, ver
     if (source < 0) return 'source'
     perSource[source] = (perSource[source] as number) + 1
     const at = cell * CELL_BYTES
-    const fault = scanShred(bytes, at, lengths[cell] as number, head, options.shredsPerSlotMax)
+    const fault = scanShred(bytes, at, lengths[cell] as number, head, shredsPerSlotMax)
     if (fault !== undefined) {
       counts.faults[fault] += 1
       return 'malformed'
@@ -74,6 +79,10 @@ export function createReceiver(arena: PacketArena, options: ReceiverOptions, ver
 
   return {
     window,
+    setLimits(limits) {
+      shredsPerSlotMax = limits.shredsPerSlotMax
+      window.setLength(limits.window)
+    },
     select(count, nowMs) {
       batch.data = 0
       batch.code = 0

@@ -17,9 +17,10 @@ const REPORT_MS = 200
 
 /** Runs in its own thread: receives packets, drops duplicates, verifies signatures and fans out. Returns after a `stop` message. */
 export async function runRelay(options: RelayOptions, { port, clock, post, poll }: RelayDeps): Promise<void> {
+  const { window } = options.limitsMax
   const verifier = createVerifier({
     failuresPerSecond: options.signatureFailuresPerSecond,
-    slots: options.window.backSlots + options.window.aheadSlots + 1,
+    slots: window.backSlots + window.aheadSlots + 1,
   })
   verifier.setLeaders(options.leaders)
   const receiver = createReceiver(port.arena, { ...options, sources: options.port.sources.length }, verifier)
@@ -48,6 +49,9 @@ export async function runRelay(options: RelayOptions, { port, clock, post, poll 
         return true
       case 'leaders':
         verifier.setLeaders(message.ranges)
+        return true
+      case 'limits':
+        receiver.setLimits(message.limits)
         return true
       case 'stop':
         return false

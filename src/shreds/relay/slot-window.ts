@@ -3,6 +3,7 @@ export type SlotWindow = {
   classify(slot: number, version: number, nowMs: number): WindowVerdict
   /** Records a packet of this slot that passed every check. */
   advance(slot: number, version: number, nowMs: number): void
+  setLength(length: { readonly backSlots: number; readonly aheadSlots: number }): void
   newest(): number | undefined
   version(): number | undefined
   /** How often the window was moved because only packets outside it arrived. */
@@ -24,7 +25,7 @@ const STALLED_MS = 2000
 const OUTLIERS = 128
 
 export function createSlotWindow(options: SlotWindowOptions): SlotWindow {
-  let { version } = options
+  let { version, backSlots, aheadSlots } = options
   let newest: number | undefined
   let currentAtMs = 0
   let resets = 0
@@ -35,8 +36,8 @@ export function createSlotWindow(options: SlotWindowOptions): SlotWindow {
   function verdictOf(slot: number, packetVersion: number): WindowVerdict {
     if (version !== undefined && packetVersion !== version) return 'version'
     if (newest === undefined) return 'current'
-    if (slot < newest - options.backSlots) return 'late'
-    return slot > newest + options.aheadSlots ? 'ahead' : 'current'
+    if (slot < newest - backSlots) return 'late'
+    return slot > newest + aheadSlots ? 'ahead' : 'current'
   }
 
   /** Moves the window to the median slot of the median version among the outliers, so that a few absurd packets have no effect. */
@@ -70,6 +71,10 @@ export function createSlotWindow(options: SlotWindowOptions): SlotWindow {
       currentAtMs = nowMs
       version ??= packetVersion
       if (newest === undefined || slot > newest) newest = slot
+    },
+    setLength(length) {
+      backSlots = length.backSlots
+      aheadSlots = length.aheadSlots
     },
     newest: () => newest,
     version: () => version,

@@ -1,6 +1,7 @@
 import type { ShredFault } from '../../solana/shred/shred.ts'
 import { readChallenge } from '../destinations/challenge.ts'
 import type { LeaderRange } from '../relay/leaders.ts'
+import { createPaceLatency } from './pace-latency.ts'
 import { createSlotAssembler, type SlotAssemblerOptions, type SlotSummary } from './slot-assembler.ts'
 
 /** Measures received shreds as a customer would: which arrived, which are missing, how late. */
@@ -17,7 +18,7 @@ export type Listener = {
 }
 
 export type ListenLine = SlotSummary & {
-  /** Delay of the slot's first shred relative to the earliest slot plus `slotMs` per slot. */
+  /** Delay of the slot's first shred relative to the earliest slot plus the length of a slot per slot. */
   readonly latencyMs: number
   /** From the slot's first shred until its block could be rebuilt. */
   readonly wholeAfterMs: number | undefined
@@ -42,8 +43,8 @@ export type ListenTotals = {
 }
 
 export type ListenOptions = {
-  /** Length of a slot, for the latency. */
-  readonly slotMs: number
+  /** Length of a slot, for the latency; by default it is learned from the shreds. */
+  readonly slotMs?: number | undefined
   readonly leaders?: readonly LeaderRange[]
   readonly onBlock?: SlotAssemblerOptions['onBlock']
   /** Slots assembled at one time. */
@@ -54,11 +55,11 @@ export type ListenOptions = {
 /** About 160 MB of shreds. */
 const SHREDS_MAX = 131_072
 const SLOTS_OPEN_MAX = 64
-/** Latencies held for the percentiles: about seven hours of slots. */
-const LATENCIES_MAX = 65_536
 
 export function createListener(options: ListenOptions): Listener {
+  const latency = createPaceLatency(options.slotMs)
   const assembler = createSlotAssembler({
+    slotMs: latency.slotMs,
     slotsMax: options.slotsMax ?? SLOTS_OPEN_MAX,
     shredsMax: SHREDS_MAX,
     ...(options.leaders === undefined ? {} : { leaders: options.leaders }),
@@ -67,15 +68,10 @@ export function createListener(options: ListenOptions): Listener {
   })
   const sums = { packets: 0, bytes: 0, duplicates: 0, late: 0, malformed: 0, challenges: 0 }
   const done = { slots: 0, slotsWhole: 0, recovered: 0, missing: 0 }
-  const latencies: number[] = []
-  let bestOffsetMs = Number.POSITIVE_INFINITY
   let [lowest, highest] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
 
   function lineOf(summary: SlotSummary): ListenLine {
-    const offsetMs = summary.firstMs - summary.slot * options.slotMs
-    bestOffsetMs = Math.min(bestOffsetMs, offsetMs)
-    const latencyMs = offsetMs - bestOffsetMs
-    if (latencies.length < LATENCIES_MAX) latencies.push(latencyMs)
+    const latencyMs = latency.add(summary.slot, summary.firstMs)
     done.slots += 1
     done.slotsWhole += summary.isWhole ? 1 : 0
     done.recovered += summary.recovered
@@ -86,7 +82,7 @@ export function createListener(options: ListenOptions): Listener {
   }
 
   function totals(): ListenTotals {
-    const sorted = latencies.toSorted((a, b) => a - b)
+    const sorted = latency.all().toSorted((a, b) => a - b)
     const share = (part: number): number | undefined =>
       sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))]
     return {

@@ -11,6 +11,7 @@ import {
   type ShredFault,
   signatureOf,
 } from '../../solana/shred/shred.ts'
+import { SLOT_MS_DEFAULT } from '../../solana/slot-pace.ts'
 import { createLeaders, type LeaderRange } from '../relay/leaders.ts'
 import { type RebuiltBlock, rebuildBlock } from './rebuild-block.ts'
 
@@ -71,6 +72,8 @@ export type SlotAssemblerOptions = {
   readonly shredsMax: number
   readonly leaders?: readonly LeaderRange[]
   readonly verifyTransactions?: boolean
+  /** The length of a slot, where it is known. */
+  readonly slotMs?: () => number
   /** Receives the entry batches of each complete block in order. */
   onBlock?(slot: number, batches: readonly Uint8Array[]): void
 }
@@ -106,7 +109,7 @@ type OpenSlot = {
 const CLOSED_MAX = 4096
 const GAPS_MAX = 16
 /** A slot is closed, complete or not, when a slot this much newer is open. */
-const SLOTS_BEHIND = 8
+const BEHIND_MS = 3200
 
 export function createSlotAssembler(options: SlotAssemblerOptions): SlotAssembler {
   const leaders = createLeaders(options.leaders ?? [])
@@ -219,10 +222,11 @@ export function createSlotAssembler(options: SlotAssemblerOptions): SlotAssemble
     },
     finish() {
       const newest = Math.max(...open.keys())
+      const behind = Math.ceil(BEHIND_MS / (options.slotMs?.() ?? SLOT_MS_DEFAULT))
       // A complete slot stays open until all its shreds have arrived, so that its counts include them.
       for (const slot of [...open.values()]) {
         const isFull = slot.wholeMs !== undefined && slot.data + slot.code >= setsOf(slot) * 2 * FEC_SET_DATA_SHREDS
-        if (isFull || slot.slot < newest - SLOTS_BEHIND) close(slot)
+        if (isFull || slot.slot < newest - behind) close(slot)
       }
       return takeFinished()
     },

@@ -14,7 +14,7 @@ const loadWatch = () => import('./run/shred-watch.ts')
 
 const watchFlags = {
   leader: flag.text('Base58 identity of the leader, to verify signatures', 'KEY'),
-  slotMs: flag.text('Length of a slot in milliseconds, for latencies (default 400)', 'MS'),
+  slotMs: flag.text('Length of a slot in milliseconds, for latencies (default: learned from the shreds)', 'MS'),
   for: flag.text('Stop after this time (default: on Ctrl-C)', 'DURATION'),
 } as const
 

@@ -8,6 +8,7 @@ import { type ControlMethods, openControlSocket } from '../../../platform/proces
 import { announceProcess } from '../../../platform/process/running-processes.ts'
 import { createLogTap } from '../../../platform/telemetry/log-tap.ts'
 import type { MetricsView } from '../../../platform/telemetry/metrics-view.ts'
+import type { SlotLength } from '../../../upstreams/slot-length.ts'
 import { ENDPOINT_NAMES, type Endpoints, endpointsOf } from '../access/endpoints.ts'
 import type { AccessPart } from '../access/open-access.ts'
 import { listenerOf } from '../config/listener.ts'
@@ -33,6 +34,8 @@ export type OperatorDeps = ProcessContext<'metrics'> & {
   /** Undefined in a process without the access store. */
   readonly customers?: AccessPart
   readonly upstreams?: OperatorUpstreams
+  /** By default that of `upstreams`. */
+  readonly slotLength?: SlotLength
   /** The threads of services, in a process that has some. */
   readonly threads?: () => readonly ThreadState[]
   /** Open connections of a subscription, in a process that counts them. */
@@ -90,6 +93,7 @@ export async function openOperator(settings: Settings, deps: OperatorDeps): Prom
     ending: () => customers?.access.ending(),
     nodes: () => deps.upstreams?.status() ?? [],
     threads: deps.threads ?? (() => []),
+    slotLength: deps.slotLength ?? upstreams?.of(undefined).slotLength,
   })
   const runs = (name: string): boolean => deps.addresses[name] !== undefined
   const tap = deps.logTap ?? createLogTap({ write() {} })

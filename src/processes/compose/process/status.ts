@@ -3,6 +3,7 @@ import type { AccessSnapshot } from '../../../access/snapshot/snapshot.ts'
 import type { UsageState } from '../../../access/usage/service.ts'
 import type { Clock } from '../../../core/clock.ts'
 import type { HealthReason, HealthState, Lifecycle } from '../../../platform/process/lifecycle.ts'
+import type { SlotLength } from '../../../upstreams/slot-length.ts'
 import type { NodeStatus } from '../../../upstreams/status.ts'
 import { VERSION } from './version.ts'
 
@@ -32,6 +33,8 @@ export type StatusReport = {
     readonly count: number
     readonly failing: readonly { readonly name: string; readonly reason: string }[]
   }
+  /** Length of a slot of the chain, in a process that learns it from its nodes. */
+  readonly slotLength?: { readonly ms: number; readonly isLearned: boolean }
 }
 
 export type ThreadState = { readonly name: string; readonly isRunning: boolean; readonly restarts: number }
@@ -47,10 +50,11 @@ export type StatusSources = {
   readonly ending?: () => EndingReport | undefined
   readonly nodes?: () => readonly NodeStatus[]
   readonly threads?: () => readonly ThreadState[]
+  readonly slotLength?: SlotLength | undefined
 }
 
 export function createStatusReport(sources: StatusSources): () => StatusReport {
-  const { lifecycle, clock, store, services, off } = sources
+  const { lifecycle, clock, store, services, off, slotLength } = sources
   return () => {
     const { state, reasons, startedMs } = lifecycle.health()
     const snapshot = sources.snapshot()
@@ -74,6 +78,7 @@ export function createStatusReport(sources: StatusSources): () => StatusReport {
       }),
       ...(ending && { ending }),
       ...(shared.length > 0 && { nodes: { count: shared.length, failing: failingOf(shared) } }),
+      ...(slotLength && { slotLength: { ms: Math.round(slotLength.ms()), isLearned: slotLength.isLearned } }),
       ...(usage && {
         usage: { waitingRows: usage.waitingRows, spooledRows: usage.spooledRows, lostRows: usage.lostRows },
       }),

@@ -9,6 +9,7 @@ import { ownAddresses } from '../../../platform/udp/socket.ts'
 import { type DestinationRules, refusalOf, refusalReason } from '../../../shreds/destinations/rules.ts'
 import { parseListen } from '../../../shreds/options.ts'
 import { type LeaderSchedule, type Shreds, startShreds } from '../../../shreds/service.ts'
+import type { SlotLengthLearner } from '../../../upstreams/slot-length.ts'
 import type { Settings } from '../config/settings.ts'
 import { currentActor } from '../process/deps.ts'
 import type { ProcessContext } from '../process/open-process.ts'
@@ -17,14 +18,20 @@ export type ShredsPartDeps = ProcessContext<never> & {
   readonly store: AccessStore
   readonly access: Access
   readonly leaders: LeaderSchedule
+  /** Learns from the nodes of the process where it has some. */
+  readonly slotLength: SlotLengthLearner
+  readonly hasNodes: boolean
 }
+
+/** The shreds that pass, as a source of the length of a slot. */
+const RELAY = {}
 
 /** Delivery reports, in the state folder. */
 export const REPORT_FILE = ['shreds', 'reports.db'] as const
 
 /** ShredStream Raw as the `shreds` section of the configuration sets it up. */
 export async function openShreds(settings: Settings, deps: ShredsPartDeps): Promise<Shreds> {
-  const { state, store, env, clock, random } = deps
+  const { state, store, env, clock, random, slotLength, hasNodes } = deps
   await state.folder(REPORT_FILE[0])
   const { destinations } = settings.config.shreds
   return startShreds(
@@ -34,6 +41,11 @@ export async function openShreds(settings: Settings, deps: ShredsPartDeps): Prom
     },
     {
       ...deps,
+      slotLength: {
+        ms: slotLength.ms,
+        onChange: slotLength.onChange,
+        observe: (slot) => (hasNodes ? undefined : slotLength.observe(RELAY, slot)),
+      },
       reportFile: join(state.path, ...REPORT_FILE),
       challengeKey: await store.sharedKey('shred-challenge'),
       async prove(subscription, code) {

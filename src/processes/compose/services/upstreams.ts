@@ -3,6 +3,7 @@ import type { Localnet } from '../../../localnet/service.ts'
 import type { ControlMethods } from '../../../platform/process/control-socket.ts'
 import type { NodesOptions } from '../../../upstreams/node-spec.ts'
 import { startUpstreams, type Upstreams } from '../../../upstreams/service.ts'
+import type { SlotLengthLearner } from '../../../upstreams/slot-length.ts'
 import type { NodeChange } from '../../../upstreams/started-pool.ts'
 import type { Config } from '../config/config.ts'
 import type { Settings } from '../config/settings.ts'
@@ -16,10 +17,11 @@ export function openUpstreams(
   { config, loaded }: ServiceSettings,
   { log, clock, random, registry, env, lifecycle }: ServiceContext<never>,
   nodes = config.upstreams.nodes,
+  slotLength?: SlotLengthLearner,
 ): Promise<Upstreams> {
   return startUpstreams(
     { ...config.upstreams, nodes },
-    { log, clock, random, registry, env, folder: loaded.folder, lifecycle },
+    { log, clock, random, registry, env, folder: loaded.folder, lifecycle, slotLength },
   )
 }
 
@@ -56,7 +58,7 @@ export async function reloadAll(
 }
 
 /** What the operator sees of the nodes and does with them. */
-export type OperatorUpstreams = Pick<Upstreams, 'status' | 'drain' | 'undrain'> & {
+export type OperatorUpstreams = Pick<Upstreams, 'status' | 'drain' | 'undrain' | 'of'> & {
   /** Has `status` show what the threads see now. */
   refresh?(): Promise<void>
 }
@@ -68,6 +70,7 @@ export function upstreamsOfThreads(
 ): OperatorUpstreams {
   return {
     refresh: threads.refreshNodes,
+    of: own.of,
     status: () => mergeNodeStatus(own.status(), threads.nodes()),
     drain(node) {
       const isKnown = own.drain(node)

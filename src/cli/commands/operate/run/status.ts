@@ -41,6 +41,7 @@ function factsOf(report: StatusReport): Facts {
     ],
     ...threadFacts(report.threads),
     ...nodeFacts(report.nodes),
+    ...slotLengthFacts(report.slotLength),
     ...endingFacts(report.ending),
     ...usageFacts(report.usage),
     ...report.services.map(
@@ -67,6 +68,11 @@ function nodeFacts(nodes: StatusReport['nodes']): Facts {
   if (nodes === undefined || nodes.failing.length === 0) return []
   const failing = nodes.failing.map(({ name, reason }) => `${name} (${reason})`).join(', ')
   return [['nodes', `${nodes.failing.length} of ${nodes.count} failing: ${failing}; see: sluice upstream list`]]
+}
+
+function slotLengthFacts(slotLength: StatusReport['slotLength']): Facts {
+  if (slotLength === undefined) return []
+  return [['slot length', `${slotLength.ms} ms${slotLength.isLearned ? '' : ', not learned yet'}`]]
 }
 
 const ENDING_SHOWN = 3

@@ -18,7 +18,6 @@ type WatchFlags = ListFlags & { leader?: string; slotMs?: string; for?: string }
 export type InspectFlags = WatchFlags & { listen?: string; port?: string; transactions?: boolean }
 export type ListenFlags = WatchFlags & { host?: string }
 
-const SLOT_MS = 400
 /** Recommended receive buffer for shreds. */
 const RECEIVE_BUFFER_BYTES = 25 * 1024 * 1024
 const LOOK_MS = 250
@@ -219,8 +218,9 @@ function isJson(flags: WatchFlags): boolean {
   return flags.json === true || flags.output === 'json'
 }
 
-function slotMsOf({ slotMs }: WatchFlags): number {
-  if (slotMs === undefined) return SLOT_MS
+/** Without the flag it is learned from the shreds. */
+function slotMsOf({ slotMs }: WatchFlags): number | undefined {
+  if (slotMs === undefined) return undefined
   return numberOf(slotMs, 'a slot length', 1, 60_000)
 }
 
