@@ -6,6 +6,7 @@ import { encodeEntries } from '../../solana/shred/entry.ts'
 import { makeShreds } from '../../solana/shred/make.ts'
 import { shredVersionOf } from '../../solana/shred/version.ts'
 import type { Block, Chain } from '../chain/model.ts'
+import { encodeFooterMarker } from './footer-marker.ts'
 
 export type ShredSourceDeps = {
   readonly chain: Chain
@@ -37,7 +38,7 @@ export function startShredSource(deps: ShredSourceDeps): ShredSource {
 
   function shred(block: Block): void {
     const { slot, parentSlot } = block
-    const shredded = makeShreds({ slot, parentSlot, version, batches: [encodeBlock(block)], chainedRoot, leader })
+    const shredded = makeShreds({ slot, parentSlot, version, batches: batchesOf(block), chainedRoot, leader })
     chainedRoot = shredded.lastRoot
     for (const { data, code } of shredded.sets) waiting.push([...data, ...code])
     const tooMany = waiting.length - SETS_WAITING_MAX
@@ -70,8 +71,15 @@ export function startShredSource(deps: ShredSourceDeps): ShredSource {
   }
 }
 
+/** One batch with the entries, which an empty block of Alpenglow does not have, and under Alpenglow one with the footer. */
+export function batchesOf(block: Block): Uint8Array[] {
+  if (!block.footer) return [encodeBlock(block)]
+  const footer = encodeFooterMarker(block.footer)
+  return block.entries.length === 0 ? [footer] : [encodeBlock(block), footer]
+}
+
 /** The block's entries as one entry batch. */
-export function encodeBlock(block: Block): Uint8Array {
+function encodeBlock(block: Block): Uint8Array {
   return encodeEntries(
     block.entries.map(({ numHashes, hash, firstTransaction, transactionCount }) => ({
       numHashes,
