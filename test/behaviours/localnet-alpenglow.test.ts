@@ -104,8 +104,15 @@ describe('localnet with alpenglow', () => {
         !isSurvivor,
       )
     }
-    const parents = slotUpdates(updates, SlotStatus.SLOT_CREATED_BANK)
-    assert.ok(parents.some(({ slot, parent }) => parent === slot - 1n))
+    const created = slotUpdates(updates, SlotStatus.SLOT_CREATED_BANK)
+    assert.deepEqual(created.map(({ bankId }) => bankId).sort(), blocks.map(({ bankId }) => bankId).sort())
+    assert.equal(new Set(created.map(({ bankId }) => bankId)).size, created.length)
+    for (const { bankId, parentSlot } of blocks)
+      assert.equal(created.find((one) => one.bankId === bankId)?.parent, parentSlot)
+    assert.ok(
+      created.some(({ slot, parent }) => parent === slot - 2n),
+      'some bank has another parent',
+    )
     const footers = updates.flatMap(({ updateOneof }) =>
       updateOneof.case === 'blockFooter' ? [updateOneof.value] : [],
     )
