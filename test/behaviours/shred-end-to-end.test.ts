@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { test } from 'node:test'
 import { parseLocalnetOptions } from '../../src/localnet/options.ts'
 import { startLocalnet } from '../../src/localnet/service.ts'
-import { batchesOf } from '../../src/localnet/shreds/source.ts'
+import { entryBatchesOf } from '../../src/localnet/shreds/source.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
@@ -100,7 +100,7 @@ test('delivers every shred of the chain once to several destinations, byte for b
     for (const { slot } of complete) {
       const block = localnet.chain.block(slot)
       assert.ok(block !== undefined)
-      assert.deepEqual(blocks.get(slot), Buffer.concat(batchesOf(block)), `slot ${slot}`)
+      assert.deepEqual(blocks.get(slot), Buffer.concat(entryBatchesOf(block)), `slot ${slot}`)
     }
   }
 
@@ -110,7 +110,7 @@ test('delivers every shred of the chain once to several destinations, byte for b
   for (const { slot, block } of slots.filter(({ is_whole }) => is_whole)) {
     const own = localnet.chain.block(slot)
     assert.ok(own !== undefined)
-    assert.equal(block.sha256, hash('sha256', Buffer.concat(batchesOf(own))), `slot ${slot}`)
+    assert.equal(block.sha256, hash('sha256', Buffer.concat(entryBatchesOf(own))), `slot ${slot}`)
     assert.equal(block.blockhash, own.blockhash)
     assert.equal(block.transactions, own.transactions.length)
   }

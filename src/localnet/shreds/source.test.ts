@@ -5,7 +5,9 @@ import { createSeededRandom, type Random, randomInt } from '../../core/random.ts
 import { until } from '../../platform/process/test-wait.ts'
 import { silentLogger } from '../../platform/telemetry/logger.ts'
 import { decodeBase58, encodeBase58 } from '../../solana/crypto/base58.ts'
+import { joinBatches } from '../../solana/shred/deshred.ts'
 import { decodeBatch } from '../../solana/shred/entry.ts'
+import { parseShred } from '../../solana/shred/shred.ts'
 import type { Block } from '../chain/model.ts'
 import { CONSENSUS_NAMES } from '../options.ts'
 import { startTestChain, testKeys } from '../test-chain.ts'
@@ -14,7 +16,7 @@ import { batchesOf, startShredSource } from './source.ts'
 
 for (const consensus of CONSENSUS_NAMES) {
   test(`a receiver recovers every block from its shreds when a third of each FEC set is lost: ${consensus}`, async () => {
-    await using host = await startTestChain({ consensus })
+    await using host = await startTestChain({ consensus, candidateBanksPercent: 0 })
     const { chain, clock } = host
     const random = createSeededRandom(11)
     const packets: Uint8Array[] = []
@@ -54,6 +56,43 @@ for (const consensus of CONSENSUS_NAMES) {
     assert(checked > 3)
   })
 }
+
+test('a leader that began on another parent sends the change of the parent and the block again', async () => {
+  await using host = await startTestChain({ consensus: 'alpenglow', candidateBanksPercent: 100 })
+  const { chain, clock } = host
+  const packets: Uint8Array[] = []
+  const deps = { chain, clock, log: silentLogger, leader: testKeys().identity }
+  using _source = startShredSource({ ...deps, send: (packet) => packets.push(packet) })
+  for (let block = 0; block < 40; block++) {
+    assert((await chain.airdrop(chain.identity, BigInt(block + 1))).ok)
+    await chain.produceBlock()
+    clock.advance(1)
+  }
+  clock.advance(1000)
+  const shreds = packets.flatMap((packet) => {
+    const parsed = parseShred(packet)
+    return parsed.ok && parsed.shred.kind === 'data' ? [parsed.shred] : []
+  })
+  let changed = 0
+  for (const [slot, ofSlot] of Map.groupBy(shreds, (shred) => shred.slot)) {
+    const batches = joinBatches(ofSlot).map(({ bytes }) => decodeBatch(bytes))
+    const kinds = batches.map((batch) => batch.ok && (batch.kind === 'entries' ? batch.kind : batch.marker.variant))
+    const block = chain.block(slot) as Block
+    assert.deepEqual(kinds.slice(-2), ['entries', 'block-footer'])
+    const own = batches.at(-2)
+    const last = own?.ok && own.kind === 'entries' ? own.entries.at(-1)?.hash : undefined
+    assert.equal(last && encodeBase58(last), block.blockhash)
+    const marker = batches.find(
+      (batch) => batch.ok && batch.kind === 'marker' && batch.marker.variant === 'update-parent',
+    )
+    assert.equal(slot - (ofSlot[0]?.parentOffset ?? 0), marker ? slot - 2 : slot - 1)
+    if (!marker?.ok || marker.kind !== 'marker') continue
+    changed++
+    assert.deepEqual(Buffer.from(marker.marker.body).readBigUInt64LE(0), BigInt(slot - 1))
+    assert.equal(encodeBase58(marker.marker.body.subarray(8)), block.previousBlockhash)
+  }
+  assert(changed > 2, `${changed} slots with another parent`)
+})
 
 test('shreds of Alpenglow have entries without ticks, then the marker of the footer; an empty block has the marker alone', async () => {
   await using host = await startTestChain({ consensus: 'alpenglow' })
