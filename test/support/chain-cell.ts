@@ -19,6 +19,11 @@ function chainCell(): ChainCell | undefined {
   return name === undefined || name === '' ? undefined : parseChainCell(name)
 }
 
+/** Whether the blocks of this run have votes, for tests that do not see the chain. */
+export function hasVotes(): boolean {
+  return chainCell()?.consensus !== 'alpenglow'
+}
+
 /** Slots longer than on any chain hold the chain still for a test: they stay. */
 const SLOT_MS_MAX = 400
 
