@@ -11,6 +11,7 @@ import { makeRingSnapshots } from '../support/ring-snapshots.ts'
 /** Commands that need a running process or a node, or that run one; other tests run their examples. */
 const NEED_A_PROCESS = [
   'serve',
+  'localnet',
   'localnet run',
   'localnet set',
   'execution',
