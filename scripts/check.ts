@@ -11,6 +11,7 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { RECORDED_DATA_SKIP } from '../test/recorded-data.ts'
+import { runChainMatrix } from './chain-matrix.ts'
 import { prepareTestNeeds } from './needs.ts'
 import { runAgain } from './run-again.ts'
 import { runTests, type TestTally } from './run-tests.ts'
@@ -72,6 +73,10 @@ await step('tests', async () => {
     const settled = await runAgain(tally, runAlone, report)
     unstable = settled.unstable
     tally.failures = settled.failures
+  }
+  if (isComplete) {
+    const run = (files: readonly string[]) => runTests({ ...options, patterns: [...files] })
+    tally = await runChainMatrix(tally, { isFull: values.full, seed: Number(seed), run, report })
   }
   const refused = tally.skips.filter((skip) => !mayBeSkipped(skip.reason))
   for (const { test, reason } of tally.skips) report(`SKIPPED  ${test}: ${reason}`)

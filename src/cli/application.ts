@@ -20,7 +20,7 @@ import {
 import { completionRoutes, versionCommand } from './commands/operate/self.ts'
 import { topCommand } from './commands/operate/top.ts'
 import { indexerRoutes } from './commands/services/indexer.ts'
-import { localnetCommand } from './commands/services/localnet.ts'
+import { localnetRoutes } from './commands/services/localnet.ts'
 import { executionCommand, gatewayCommand, senderCommand, shredsCommand } from './commands/services/standalone.ts'
 import { nodeRoutes } from './commands/tools/node.ts'
 import { ringRoutes } from './commands/tools/ring.ts'
@@ -55,7 +55,7 @@ export const rootRoutes = buildRouteMap<string, CliContext>({
     indexer: indexerRoutes,
     tip: tipRoutes,
     ring: ringRoutes,
-    localnet: localnetCommand,
+    localnet: localnetRoutes,
     gateway: gatewayCommand,
     execution: executionCommand,
     sender: senderCommand,

@@ -3,6 +3,13 @@ import { integer, section } from '../contract/option-fields.ts'
 
 const MIB = 1024 * 1024
 
+/** How the validators agree: by votes in blocks, or by certificates outside of them (SIMD-0326). */
+export const CONSENSUS_NAMES = ['tower', 'alpenglow'] as const
+export type Consensus = (typeof CONSENSUS_NAMES)[number]
+
+export const SLOT_MS_MIN = 50
+export const SLOT_MS_MAX = 10_000
+
 const listen = (what: string, port: number) =>
   section(what, {
     host: z.string().min(1).default('127.0.0.1').describe('Address to listen on.'),
@@ -16,9 +23,18 @@ export const localnetOptions = z.strictObject({
     .min(1)
     .optional()
     .describe('Folder of keys, accounts and ledger; without it the chain lives in memory and ends with the process.'),
-  slotMs: integer(50, 10_000).default(400).describe('Length of a slot in milliseconds.'),
+  slotMs: integer(SLOT_MS_MIN, SLOT_MS_MAX).default(400).describe('Length of a slot in milliseconds.'),
+  consensus: z
+    .enum(CONSENSUS_NAMES)
+    .default('tower')
+    .describe(
+      'tower: votes and ticks in blocks, finalized after `commitment.finalizedSlots`. alpenglow: neither; blocks have footers, slots may have several banks, and a block is finalized within one slot.',
+    ),
+  candidateBanksPercent: integer(0, 100)
+    .default(20)
+    .describe('With alpenglow: the share of slots that have two or three banks, of which one survives.'),
   slotsPerEpoch: integer(32, 432_000).default(432_000).describe('Slots of an epoch.'),
-  ticksPerSlot: integer(1, 64).default(64).describe('Ticks (empty entries) at the end of a block.'),
+  ticksPerSlot: integer(1, 64).default(64).describe('Ticks (empty entries) at the end of a block of the tower.'),
   commitment: z
     .strictObject({
       confirmedSlots: integer(0, 31).default(1).describe('How far `confirmed` is behind the newest block.'),
@@ -26,7 +42,7 @@ export const localnetOptions = z.strictObject({
     })
     .refine((value) => value.confirmedSlots <= value.finalizedSlots, 'confirmed cannot be behind finalized')
     .prefault({})
-    .describe('Commitment levels; small numbers suit tests that cannot wait 32 slots.'),
+    .describe('Commitment levels of the tower; small numbers suit tests that cannot wait 32 slots.'),
   accountsDir: z
     .string()
     .min(1)
@@ -46,7 +62,7 @@ export const localnetOptions = z.strictObject({
     enabled: z.boolean().default(true).describe('Whether the chain generates traffic.'),
     tps: z.number().min(0).max(1000).default(5).describe('Generated transactions per second.'),
   }),
-  votes: section('Votes of the validator: one transaction in each block, as on a test validator.', {
+  votes: section('Votes of the validator: one transaction in each block of the tower, as on a test validator.', {
     enabled: z.boolean().default(true).describe('Whether the validator votes.'),
   }),
   ring: section(

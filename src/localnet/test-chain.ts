@@ -1,8 +1,9 @@
 import { createManualClock, type ManualClock } from '../core/clock.ts'
 import { createSeededRandom } from '../core/random.ts'
 import { silentLogger } from '../platform/telemetry/logger.ts'
-import { type LocalChain, startChain } from './chain/chain.ts'
+import type { LocalChain } from './chain/chain.ts'
 import type { Account } from './chain/model.ts'
+import { startChain } from './chain/start.ts'
 import { type ChainKeys, createChainKeys } from './genesis/keys.ts'
 import { type LocalnetOptionsInput, parseLocalnetOptions } from './options.ts'
 

@@ -4,9 +4,11 @@ import { type LocalnetOptionsInput, parseLocalnetOptions } from '../localnet/opt
 import { type Localnet, startLocalnet } from '../localnet/service.ts'
 import { takeInstanceLock } from '../platform/files/instance-lock.ts'
 import { openStateFolder } from '../platform/files/state-folder.ts'
+import { openControlSocket } from '../platform/process/control-socket.ts'
 import { createLifecycle, type Lifecycle } from '../platform/process/lifecycle.ts'
 import type { Logger } from '../platform/telemetry/logger.ts'
 import { openUdpSender } from '../platform/udp/sender.ts'
+import { localnetMethods } from './compose/services/localnet-methods.ts'
 
 export type LocalnetProcessDeps = { readonly log: Logger; readonly clock: Clock; readonly random: Random }
 
@@ -15,7 +17,7 @@ export type LocalnetProcess = { readonly lifecycle: Lifecycle; readonly localnet
 /** How long open streams get to finish. */
 const DRAIN_MS = 2000
 
-/** The embedded chain as a process of its own. With a state folder it continues from the `localnet/` there. */
+/** The embedded chain as a process of its own. With a state folder it continues from the `localnet/` there and has a control socket. */
 export async function startLocalnetProcess(
   input: LocalnetOptionsInput & { readonly stateDir?: string | undefined },
   deps: LocalnetProcessDeps,
@@ -24,14 +26,15 @@ export async function startLocalnetProcess(
   // A development chain has no load balancer in front, so it skips the lame-duck time.
   const lifecycle = createLifecycle({ lameDuckMs: 0, deadlineMs: 10_000 }, { clock, log })
   await using opening = new AsyncDisposableStack()
-  let chainDir: string | undefined
-  if (input.stateDir !== undefined) {
-    const state = await openStateFolder(input.stateDir)
-    opening.use(takeInstanceLock(state))
-    chainDir = await state.folder('localnet')
-  }
+  const state = input.stateDir === undefined ? undefined : await openStateFolder(input.stateDir)
+  if (state) opening.use(takeInstanceLock(state))
+  const chainDir = await state?.folder('localnet')
   const options = parseLocalnetOptions({ ...input, stateDir: chainDir })
   const localnet = opening.use(await startLocalnet(options, { log, clock, random, openUdpSender }))
+  if (state) {
+    const methods = localnetMethods(localnet)
+    opening.use(await openControlSocket(state.file('control.sock'), { log: log.child({ part: 'control' }), methods }))
+  }
 
   const opened = opening.move()
   lifecycle.defer('services', () => opened.disposeAsync())

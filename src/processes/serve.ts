@@ -13,6 +13,7 @@ import { openProcess } from './compose/process/open-process.ts'
 import { openOperator } from './compose/process/operator.ts'
 import { chainAddresses, isChainEmbedded, nodesOf, openEmbeddedChain } from './compose/services/embedded-chain.ts'
 import { createLeaderSchedule } from './compose/services/leader-schedule.ts'
+import { localnetMethods } from './compose/services/localnet-methods.ts'
 import { indexerMethods, type SenderDetails, senderMethods } from './compose/services/service-methods.ts'
 import { openShreds, shredsMethods } from './compose/services/shreds.ts'
 import { openUpstreams, reloadNodes, upstreamsOfThreads } from './compose/services/upstreams.ts'
@@ -103,6 +104,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
         reload,
         ...gateway.methods,
         ...shredsMethods(shreds),
+        ...localnetMethods(chain),
         ...methodsOf(sender, senderMethods(undefined)),
         ...methodsOf(indexer, indexerMethods(undefined)),
       },

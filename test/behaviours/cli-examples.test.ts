@@ -12,6 +12,8 @@ import { makeRingSnapshots } from '../support/ring-snapshots.ts'
 const NEED_A_PROCESS = [
   'serve',
   'localnet',
+  'localnet run',
+  'localnet set',
   'execution',
   'shreds',
   'sender',

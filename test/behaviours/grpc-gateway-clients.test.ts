@@ -98,7 +98,7 @@ describe('geyser clients through the gateway', () => {
     assert.equal((await client.isBlockhashValid(blockhash)).valid, true)
     assert.equal(await client.ping(7), 7)
     assert.ok(Number(await client.getSlot()) >= Number(slot))
-    assert.equal(JSON.parse(await client.getVersion()).version.proto, '12.6.0')
+    assert.equal(JSON.parse(await client.getVersion()).version.proto, '13.0.0')
   })
 
   it('@triton-one/yellowstone-grpc: refusals arrive with code and message', async () => {

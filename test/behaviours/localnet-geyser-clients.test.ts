@@ -75,7 +75,7 @@ describe('geyser clients', () => {
     assert.equal(await client.ping(7), 7)
     assert.ok(Number(await client.getSlot()) >= Number(slot))
     assert.ok(Number(await client.getBlockHeight(2)) <= Number(await client.getBlockHeight(0)))
-    assert.equal(JSON.parse(await client.getVersion()).version.proto, '12.6.0')
+    assert.equal(JSON.parse(await client.getVersion()).version.proto, '13.0.0')
   })
 
   it('helius-laserstream, a Rust client: accepts empty filters and replays', async () => {

@@ -30,5 +30,5 @@ describe('@solana/kit over PubSub', () => {
   it('receives account, program, logs, signature and block notifications of a transfer', () =>
     checkTransferNotifications(flows))
 
-  it('receives slots, roots, slot updates and votes', () => checkChainNotifications(flows, node.chain.voteAccount))
+  it('receives slots, roots, slot updates and votes', () => checkChainNotifications(flows, node.chain))
 })

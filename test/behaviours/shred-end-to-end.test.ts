@@ -5,13 +5,14 @@ import { once } from 'node:events'
 import { test } from 'node:test'
 import { parseLocalnetOptions } from '../../src/localnet/options.ts'
 import { startLocalnet } from '../../src/localnet/service.ts'
-import { encodeBlock } from '../../src/localnet/shreds/source.ts'
+import { entryBatchesOf } from '../../src/localnet/shreds/source.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import { openUdpSender } from '../../src/platform/udp/sender.ts'
 import type { LeaderSchedule } from '../../src/shreds/service.ts'
 import { createListener } from '../../src/shreds/tools/listen.ts'
+import { onChainCell } from '../support/chain-cell.ts'
 import { CLI } from '../support/cli.ts'
 import { openSink, startRig } from '../support/shreds.ts'
 
@@ -43,14 +44,16 @@ test('delivers every shred of the chain once to several destinations, byte for b
   )
   const sent: Buffer[] = []
   await using localnet = await startLocalnet(
-    parseLocalnetOptions({
-      slotMs: 100,
-      rpc: { port: 0 },
-      ws: { port: 0 },
-      grpc: { port: 0 },
-      traffic: { enabled: true, tps: 200 },
-      shreds: { to: `127.0.0.1:${rig.shreds.address.port}` },
-    }),
+    parseLocalnetOptions(
+      onChainCell({
+        slotMs: 100,
+        rpc: { port: 0 },
+        ws: { port: 0 },
+        grpc: { port: 0 },
+        traffic: { enabled: true, tps: 200 },
+        shreds: { to: `127.0.0.1:${rig.shreds.address.port}` },
+      }),
+    ),
     {
       log: silentLogger,
       clock: systemClock,
@@ -97,7 +100,7 @@ test('delivers every shred of the chain once to several destinations, byte for b
     for (const { slot } of complete) {
       const block = localnet.chain.block(slot)
       assert.ok(block !== undefined)
-      assert.deepEqual(blocks.get(slot), Buffer.from(encodeBlock(block)), `slot ${slot}`)
+      assert.deepEqual(blocks.get(slot), Buffer.concat(entryBatchesOf(block)), `slot ${slot}`)
     }
   }
 
@@ -107,7 +110,7 @@ test('delivers every shred of the chain once to several destinations, byte for b
   for (const { slot, block } of slots.filter(({ is_whole }) => is_whole)) {
     const own = localnet.chain.block(slot)
     assert.ok(own !== undefined)
-    assert.equal(block.sha256, hash('sha256', encodeBlock(own)), `slot ${slot}`)
+    assert.equal(block.sha256, hash('sha256', Buffer.concat(entryBatchesOf(own))), `slot ${slot}`)
     assert.equal(block.blockhash, own.blockhash)
     assert.equal(block.transactions, own.transactions.length)
   }

@@ -36,6 +36,5 @@ describe('@solana/kit through the gateway with a ticket', () => {
   it('gets notifications of a transfer by account, program, logs, signature and block', () =>
     checkTransferNotifications(flows))
 
-  it('gets slot, root, slotsUpdates and vote notifications', () =>
-    checkChainNotifications(flows, node.chain.voteAccount))
+  it('gets slot, root, slotsUpdates and vote notifications', () => checkChainNotifications(flows, node.chain))
 })

@@ -2,12 +2,14 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { encodeBase58 } from '../../src/solana/crypto/base58.ts'
+import { hasVotes } from '../support/chain-cell.ts'
 import { isFull } from '../support/property.ts'
 import { openWsTestClient, type WsTestClient } from '../support/ws-test-client.ts'
 import { type FaultRig, onBusyMachine, startFaultRig } from './gateway-rig.ts'
 
 const CLIENTS = isFull ? 20 : 4
 const ACCOUNTS = isFull ? 100 : 12
+const METHODS = ['slotSubscribe', 'rootSubscribe', 'slotsUpdatesSubscribe', ...(hasVotes() ? ['voteSubscribe'] : [])]
 const addressOf = (number: number) => encodeBase58(Uint8Array.from({ length: 32 }, (_, at) => (at < 4 ? 7 : number)))
 
 /** Clients with subscriptions of every kind that notifies without a transaction, and of accounts that no other client subscribes to. */
@@ -16,7 +18,7 @@ async function openClients(rig: FaultRig, query = ''): Promise<WsTestClient[]> {
     Array.from({ length: CLIENTS }, () => openWsTestClient(`${rig.gateway.ws}/${query}`, { 'x-token': rig.token })),
   )
   for (const [at, client] of clients.entries()) {
-    for (const method of ['slotSubscribe', 'rootSubscribe', 'voteSubscribe', 'slotsUpdatesSubscribe']) {
+    for (const method of METHODS) {
       const { result } = await client.call(method)
       assert.equal(typeof result, 'number')
     }
@@ -36,7 +38,7 @@ async function touchAccounts(rig: FaultRig): Promise<void> {
   }
 }
 
-const SUBSCRIPTIONS = CLIENTS * 4 + ACCOUNTS
+const SUBSCRIPTIONS = CLIENTS * METHODS.length + ACCOUNTS
 const liveOf = (clients: readonly WsTestClient[]) => clients.reduce((sum, { reported }) => sum + reported.size, 0)
 const idsOf = (clients: readonly WsTestClient[]) =>
   clients.map(({ reported }) => [...reported.keys()].toSorted((a, b) => a - b))

@@ -13,10 +13,11 @@ export type CommandRoute = {
 type Target = {
   readonly brief: string
   readonly parameters?: { readonly flags?: Readonly<Record<string, unknown>> }
+  getDefaultCommand?(): Target | undefined
   getAllEntries?(): readonly { name: Record<string, string>; target: Target }[]
 }
 
-/** Every command, found by walking the routes. */
+/** Every command, found by walking the routes. One that runs without its last word is listed with and without it. */
 export const COMMANDS: readonly CommandRoute[] = [...walk(rootRoutes as unknown as Target)]
 
 function* walk(target: Target, path: string[] = []): Generator<CommandRoute> {
@@ -25,9 +26,12 @@ function* walk(target: Target, path: string[] = []): Generator<CommandRoute> {
       name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`),
     )
     yield { path, brief: target.brief, examples: examplesOf(target), flags: new Set([...flags, 'help']) }
-  } else
+  } else {
+    const byDefault = target.getDefaultCommand?.()
+    if (byDefault) yield* walk(byDefault, path)
     for (const { name, target: inner } of target.getAllEntries())
       yield* walk(inner, [...path, name['convert-camel-to-kebab'] ?? ''])
+  }
 }
 
 /** The commands in a Markdown text, in fences and in inline code: everything after `sluice`. */

@@ -3,20 +3,23 @@ import { type LocalnetOptionsInput, parseLocalnetOptions } from '../../src/local
 import { type Localnet, startLocalnet } from '../../src/localnet/service.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
+import { onChainCell } from './chain-cell.ts'
 
-/** A complete localnet on its own ports, with short slots on real time, without generated traffic and without votes. */
+/** A complete localnet on its own ports, with short slots on real time or as the run has them, without generated traffic and without votes. */
 export function startQuickLocalnet(options: LocalnetOptionsInput = {}): Promise<Localnet> {
   return startLocalnet(
-    parseLocalnetOptions({
-      slotMs: 50,
-      commitment: { confirmedSlots: 1, finalizedSlots: 4 },
-      rpc: { port: 0 },
-      ws: { port: 0 },
-      grpc: { port: 0 },
-      traffic: { enabled: false },
-      votes: { enabled: false },
-      ...options,
-    }),
+    parseLocalnetOptions(
+      onChainCell({
+        slotMs: 50,
+        commitment: { confirmedSlots: 1, finalizedSlots: 4 },
+        rpc: { port: 0 },
+        ws: { port: 0 },
+        grpc: { port: 0 },
+        traffic: { enabled: false },
+        votes: { enabled: false },
+        ...options,
+      }),
+    ),
     { log: silentLogger, clock: systemClock },
   )
 }

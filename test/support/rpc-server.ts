@@ -4,6 +4,7 @@ import { startRpcServer } from '../../src/localnet/rpc/http.ts'
 import { parseExactJson } from '../../src/localnet/rpc/json.ts'
 import { startTestChain, type TestChain } from '../../src/localnet/test-chain.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
+import { onChainCell } from './chain-cell.ts'
 
 export type Response = { readonly result?: unknown; readonly error?: { code: number; message: string; data?: unknown } }
 
@@ -30,7 +31,7 @@ export async function startTestServer(
   given: { fixtures?: Iterable<readonly [string, Account]>; seed?: number } = {},
 ): Promise<TestServer> {
   await using opening = new AsyncDisposableStack()
-  const { chain, clock } = opening.use(await startTestChain(options, given))
+  const { chain, clock } = opening.use(await startTestChain(onChainCell(options), given))
   const server = opening.use(
     await startRpcServer(
       { listen: { host: '127.0.0.1', port: 0 }, pubsub: '127.0.0.1:8900' },

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { chainCellEnv } from './chain-cell.ts'
 import { ALONE, BARE_ENV, CLI } from './cli.ts'
 
 export type Served = AsyncDisposable & {
@@ -61,7 +62,7 @@ export function serve(options: {
     ],
     {
       cwd: options.cwd,
-      env: { ...BARE_ENV, ...ALONE, ...SMALL, ...workersEnv(options.workers), ...options.env },
+      env: { ...BARE_ENV, ...ALONE, ...SMALL, ...workersEnv(options.workers), ...options.env, ...chainCellEnv() },
       stdio: ['ignore', 'pipe', 'pipe'],
     },
   )

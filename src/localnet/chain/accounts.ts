@@ -38,6 +38,13 @@ export class AccountStore {
     return this.#versions.get(address)?.at(-1)?.account ?? null
   }
 
+  /** Addresses written in slots above `slot`, which must not be below the root. */
+  touchedAfter(slot: number): Set<string> {
+    const touched = new Set<string>()
+    for (const [written, addresses] of this.#touched) if (written > slot) for (const one of addresses) touched.add(one)
+    return touched
+  }
+
   *ownedBy(owner: string, slot: number): Generator<readonly [string, Account]> {
     for (const address of this.#byOwner.get(owner) ?? []) {
       const account = this.read(address, slot)

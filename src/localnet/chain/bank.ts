@@ -13,6 +13,7 @@ import {
   sysvarAccount,
 } from '../engine/sysvars.ts'
 import { textKey, toAccount, toMeta } from '../engine/values.ts'
+import type { Consensus } from '../options.ts'
 import type { AccountStore } from './accounts.ts'
 import {
   CLOCK_SYSVAR,
@@ -22,8 +23,8 @@ import {
   SYSTEM_PROGRAM,
 } from './addresses.ts'
 import type { BlockhashQueue } from './blockhash-queue.ts'
-import type { Account, AccountWrite, Block, BlockReward, Entry, TransactionRecord } from './model.ts'
-import { lastHashOf, recordEntries, sha256 } from './poh.ts'
+import type { Account, AccountWrite, AlpenglowGenesis, Block, BlockReward, Entry, TransactionRecord } from './model.ts'
+import { lastHashOf, recordEntries, sha256, slotHash } from './poh.ts'
 import type { SlotHashes } from './slot-hashes.ts'
 
 /** The newest frozen block and the values the next one builds on. */
@@ -36,6 +37,8 @@ export type Head = {
   readonly epochStartTimestamp: number
   readonly transactionCount: number
   readonly writeVersion: bigint
+  /** Undefined for a block of the tower. */
+  readonly alpenglowGenesis?: AlpenglowGenesis | undefined
 }
 
 export type BankOptions = {
@@ -44,20 +47,32 @@ export type BankOptions = {
   readonly ticksPerSlot: number
 }
 
+/** A bank that competes with the one of the chain for a slot. */
+export type CandidateSlot = {
+  /** May be more than one above its parent. */
+  readonly slot: number
+  /** From 1 among the candidates of the slot. */
+  readonly number: number
+}
+
 export type BankState = {
-  readonly accounts: AccountStore
-  readonly blockhashes: BlockhashQueue
+  readonly accounts: Pick<AccountStore, 'write' | 'readNewest'>
+  readonly blockhashes: Pick<BlockhashQueue, 'push' | 'upTo'>
   readonly slotHashes: SlotHashes
 }
 
 /** The ledger stores a transaction's index in its block in 16 bits. */
 const TRANSACTIONS_PER_BLOCK_MAX = 65_535
+const USER_AGENT = 'sluice-localnet'
+const NANOS_PER_MS = 1_000_000n
 
 /** The open slot, in the main process: records the engine's results in order and freezes them into a block. */
 export class Bank {
   readonly #options: BankOptions
   readonly #state: BankState
+  readonly #candidate: CandidateSlot | undefined
   #head: Head
+  #consensus: Consensus = 'tower'
   #unixTimestamp = 0
   #epochStartTimestamp = 0
   #writeVersion: bigint
@@ -66,8 +81,9 @@ export class Bank {
   #systemWrites: AccountWrite[] = []
   #leaderFee = 0n
 
-  constructor(options: BankOptions, state: BankState, head: Head) {
+  constructor(options: BankOptions, state: BankState, head: Head, candidate?: CandidateSlot) {
     this.#options = options
+    this.#candidate = candidate
     this.#state = state
     this.#head = head
     this.#writeVersion = head.writeVersion
@@ -78,7 +94,23 @@ export class Bank {
   }
 
   get slot(): number {
-    return this.#head.slot + 1
+    return this.#candidate?.slot ?? this.#head.slot + 1
+  }
+
+  get consensus(): Consensus {
+    return this.#consensus
+  }
+
+  get transactions(): readonly TransactionRecord[] {
+    return this.#transactions
+  }
+
+  get writeVersion(): bigint {
+    return this.#writeVersion
+  }
+
+  get unixTimestamp(): number {
+    return this.#unixTimestamp
   }
 
   get isFull(): boolean {
@@ -86,8 +118,9 @@ export class Bank {
   }
 
   /** Opens the slot after the head. Its timestamp is never below its parent's. */
-  open(unixSeconds: number): void {
+  open(unixSeconds: number, consensus: Consensus): void {
     const { slotsPerEpoch } = this.#options
+    this.#consensus = consensus
     this.#unixTimestamp = Math.max(unixSeconds, this.#head.time)
     this.#epochStartTimestamp = this.slot % slotsPerEpoch === 0 ? this.#unixTimestamp : this.#head.epochStartTimestamp
     this.#transactions = []
@@ -145,16 +178,25 @@ export class Bank {
     this.#systemWrites.push(this.#write(address, account))
   }
 
+  /** Continues above the versions that the candidate banks of the slot used. */
+  skipWriteVersions(upTo: bigint): void {
+    assert(upTo >= this.#writeVersion, 'write versions only grow')
+    this.#writeVersion = upTo
+  }
+
   /** Ends the slot. The caller opens the next one. */
-  freeze(): Block {
+  freeze(nowMs: number): Block {
     const { identity, ticksPerSlot } = this.#options
     const { blockhashes, slotHashes } = this.#state
     const parent = this.#head
     const rewards = this.#payLeader()
+    const { slot } = this
+    const isAlpenglow = this.#consensus === 'alpenglow'
+    const parentHash = decodeBase58(parent.blockhash)
     const recording = {
-      previousHash: decodeBase58(parent.blockhash),
+      previousHash: isAlpenglow ? slotHash(parentHash, slot, this.#candidate?.number) : parentHash,
       batches: this.#signatures.map((signatures) => [signatures]),
-      ticks: ticksPerSlot,
+      ticks: isAlpenglow ? 0 : ticksPerSlot,
     }
     const lastHash = lastHashOf(recording)
     const blockhash = encodeBase58(lastHash)
@@ -162,7 +204,6 @@ export class Bank {
     new DataView(signatureCount.buffer).setBigUint64(0, BigInt(this.#signatures.flat().length), true)
     const bankHash = sha256(parent.bankHash, signatureCount, lastHash)
 
-    const { slot } = this
     const height = parent.height + 1
     blockhashes.push(blockhash, height)
     slotHashes.push(slot, bankHash)
@@ -187,6 +228,9 @@ export class Bank {
       transactions: this.#transactions,
       systemWrites: this.#systemWrites,
       rewards,
+      ...(isAlpenglow
+        ? { footer: { bankHash, producerTimeNanos: BigInt(Math.floor(nowMs)) * NANOS_PER_MS, userAgent: USER_AGENT } }
+        : {}),
     }
     this.#head = {
       slot,
@@ -197,6 +241,9 @@ export class Bank {
       epochStartTimestamp: this.#epochStartTimestamp,
       transactionCount: parent.transactionCount + this.#transactions.length,
       writeVersion: this.#writeVersion,
+      ...(isAlpenglow
+        ? { alpenglowGenesis: parent.alpenglowGenesis ?? { slot: parent.slot, blockhash: parent.blockhash } }
+        : {}),
     }
     return block
   }

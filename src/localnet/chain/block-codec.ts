@@ -4,8 +4,16 @@ import { parseTransaction } from '../../solana/transaction/transaction.ts'
 import { RENT_EXEMPT_EPOCH } from '../engine/sysvars.ts'
 import { CLOCK_SYSVAR, RECENT_BLOCKHASHES_SYSVAR, SLOT_HASHES_SYSVAR, SLOT_HISTORY_SYSVAR } from './addresses.ts'
 import type { Head } from './bank.ts'
-import type { AccountWrite, Block, BlockReward, Entry, TransactionMeta, TransactionRecord } from './model.ts'
-import { recordEntries } from './poh.ts'
+import type {
+  AccountWrite,
+  AlpenglowGenesis,
+  Block,
+  BlockReward,
+  Entry,
+  TransactionMeta,
+  TransactionRecord,
+} from './model.ts'
+import { recordEntries, slotHash } from './poh.ts'
 
 /**
  * A block as bytes, in two parts: what history needs (`core`), and the account writes that bring the parent's state to
@@ -23,13 +31,16 @@ export function packBlock(block: Block, head: Head, ticks: number): PackedBlock 
     decodeBase58(block.previousBlockhash),
     block.time,
     decodeBase58(block.leader),
-    ticks,
+    block.footer ? 0 : ticks,
     block.rewards ?? [],
     head.bankHash,
     head.epochStartTimestamp,
     head.transactionCount,
     head.writeVersion,
     block.transactions.map(({ wire, meta }) => [wire, packMeta(meta)]),
+    block.footer && head.alpenglowGenesis
+      ? [block.footer.producerTimeNanos, block.footer.userAgent, head.alpenglowGenesis]
+      : undefined,
   ]
   const kept = block.systemWrites.filter(({ address }) => !SLOT_SYSVARS.has(address))
   const writes = [...block.transactions.flatMap((record) => record.writes), ...kept].map(packWrite)
@@ -41,7 +52,8 @@ export function packBlock(block: Block, head: Head, ticks: number): PackedBlock 
 export function unpackCore(bytes: Uint8Array): { block: Block; head: Head } {
   const core = deserialize(bytes) as PackedCore
   const [slot, parentSlot, height, blockhash, previous, time, leader, ticks, rewards] = core
-  const [, , , , , , , , , bankHash, epochStartTimestamp, transactionCount, writeVersion, packed] = core
+  const [, , , , , , , , , hash, epochStartTimestamp, transactionCount, writeVersion, packed, alpenglow] = core
+  const bankHash = new Uint8Array(hash)
   const transactions = packed.map(([wire, meta], index) =>
     unpackTransaction({ slot, index, wire: new Uint8Array(wire), meta: unpackMeta(meta) }),
   )
@@ -54,21 +66,24 @@ export function unpackCore(bytes: Uint8Array): { block: Block; head: Head } {
     time,
     leader: encodeBase58(leader),
     get entries(): Entry[] {
-      return entriesOf(previous, transactions, ticks)
+      const first = alpenglow ? slotHash(previous, slot) : previous
+      return entriesOf(first, transactions, ticks)
     },
     transactions,
     systemWrites: [],
     rewards,
+    ...(alpenglow ? { footer: { bankHash, producerTimeNanos: alpenglow[0], userAgent: alpenglow[1] } } : {}),
   }
   const head: Head = {
     slot,
     height,
     blockhash: block.blockhash,
-    bankHash: new Uint8Array(bankHash),
+    bankHash,
     time,
     epochStartTimestamp,
     transactionCount,
     writeVersion,
+    ...(alpenglow ? { alpenglowGenesis: alpenglow[2] } : {}),
   }
   return { block, head }
 }
@@ -112,6 +127,8 @@ type PackedCore = [
   transactionCount: number,
   writeVersion: bigint,
   transactions: [wire: Uint8Array, meta: PackedMeta][],
+  /** Undefined for a block of the tower. Earlier versions wrote none. */
+  alpenglow: [producerTimeNanos: bigint, userAgent: string, genesis: AlpenglowGenesis] | undefined,
 ]
 
 type PackedWrite = [

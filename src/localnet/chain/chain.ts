@@ -1,13 +1,14 @@
 import type { Clock } from '../../core/clock.ts'
-import type { BaseDeps } from '../../platform/process/base-deps.ts'
+import type { Random } from '../../core/random.ts'
 import { decodeBase58, encodeBase58 } from '../../solana/crypto/base58.ts'
-import { type EngineProcess, startEngineProcess } from '../engine/process.ts'
+import { Commitments } from '../consensus/commitments.ts'
+import { SlotBanks } from '../consensus/slot-banks.ts'
+import type { EngineProcess } from '../engine/process.ts'
 import type { EngineRequest, ExecuteReply, SimulateReply } from '../engine/protocol.ts'
 import { loadRequests, refillRequests } from '../engine/refill.ts'
 import { minimumBalance } from '../engine/sysvars.ts'
-import { textKey, toAccount, toMeta } from '../engine/values.ts'
 import type { ChainKeys } from '../genesis/keys.ts'
-import type { LocalnetOptions } from '../options.ts'
+import type { Consensus, LocalnetOptions } from '../options.ts'
 import { type AdmissionView, admit } from './admission.ts'
 import { buildAirdrop } from './airdrop.ts'
 import { Bank, type Head } from './bank.ts'
@@ -15,6 +16,7 @@ import { packBlock } from './block-codec.ts'
 import { BLOCKHASH_AGE_MAX, isRecent } from './blockhash-queue.ts'
 import type {
   Account,
+  AlpenglowGenesis,
   Block,
   Blockhash,
   Chain,
@@ -26,53 +28,21 @@ import type {
   TransactionError,
   TransactionRecord,
 } from './model.ts'
-import { type ChainState, createGenesisState } from './state.ts'
+import { failedSimulation, toSimulation } from './simulate.ts'
+import { type ChainState, rootFinalized } from './state.ts'
 import type { ChainStore } from './store.ts'
 import { startTicker } from './ticker.ts'
-
-export type ChainDeps = BaseDeps & {
-  /** Persists blocks and snapshots; without it the chain lives in memory. */
-  readonly store?: ChainStore | undefined
-}
-
-export type ChainStart = {
-  readonly keys: ChainKeys
-  /** The state to continue from; without it a new chain is created. */
-  readonly state?: ChainState | undefined
-  /** Accounts of a new chain's genesis. A continued chain adds those it does not have. */
-  readonly fixtures?: Iterable<readonly [string, Account]> | undefined
-}
-
-/** Loads the chain's state into an engine, opens the next slot and produces blocks until the chain is disposed. */
-export async function startChain(options: LocalnetOptions, start: ChainStart, deps: ChainDeps): Promise<LocalChain> {
-  const { clock, log, store } = deps
-  const { keys, fixtures = [] } = start
-  let refill: () => Iterable<EngineRequest> = () => []
-  await using opening = new AsyncDisposableStack()
-  const engine = opening.use(await startEngineProcess({ clock, random: deps.random, log, refill: () => refill() }))
-  const state = start.state ?? (await createState())
-  const chain = new LocalChain(options, { keys, state, engine, clock, store })
-  if (start.state) chain.addMissingAccounts(fixtures)
-  refill = () => chain.engineRefillRequests()
-  await chain.start()
-  // From here on the chain disposes the engine.
-  opening.move()
-  return chain
-
-  async function createState(): Promise<ChainState> {
-    const genesis = await createGenesisState(options, { keys, fixtures, clock, engine })
-    await store?.begin(genesis.state, genesis.block, options.ticksPerSlot)
-    return genesis.state
-  }
-}
 
 type LocalChainDeps = {
   readonly keys: ChainKeys
   readonly state: ChainState
   readonly engine: EngineProcess
   readonly clock: Clock
+  readonly random: Random
   readonly store: ChainStore | undefined
 }
+
+type ChainSettings = { readonly slotMs: number; readonly consensus: Consensus }
 
 /** The chain with the calls of its owner: disposal, and block production in tests. */
 export class LocalChain implements Chain, AsyncDisposable {
@@ -80,7 +50,6 @@ export class LocalChain implements Chain, AsyncDisposable {
   readonly identity: string
   readonly voteAccount: string
   readonly faucet: string
-  readonly slotMs: number
   readonly slotsPerEpoch: number
   readonly startedAtMs: number
   readonly minimumBalance = minimumBalance
@@ -89,6 +58,8 @@ export class LocalChain implements Chain, AsyncDisposable {
   readonly #engine: EngineProcess
   readonly #state: ChainState
   readonly #bank: Bank
+  readonly #banks: SlotBanks
+  readonly #commitments: Commitments
   readonly #admissionView: AdmissionView
   readonly #listeners = new Set<(event: ChainEvent) => void>()
   readonly #blockWaiters: ((block: Block) => void)[] = []
@@ -100,6 +71,11 @@ export class LocalChain implements Chain, AsyncDisposable {
   #pending = 0
   #ticksDue = 0
   #isFreezing = false
+  /** Of the slot that ends. */
+  #candidatesDone: Promise<void> | undefined
+  /** Of the open slot and of the next one. */
+  #settings: ChainSettings
+  #nextSettings: ChainSettings
   #ticker: Disposable | undefined
 
   constructor(options: LocalnetOptions, deps: LocalChainDeps) {
@@ -112,12 +88,21 @@ export class LocalChain implements Chain, AsyncDisposable {
     this.identity = encodeBase58(keys.identity.publicKey)
     this.voteAccount = encodeBase58(keys.vote.publicKey)
     this.faucet = encodeBase58(keys.faucet.publicKey)
-    this.slotMs = options.slotMs
     this.slotsPerEpoch = options.slotsPerEpoch
     this.startedAtMs = deps.clock.nowMs()
     const { identity, slotsPerEpoch } = this
-    const bank = new Bank({ identity, slotsPerEpoch, ticksPerSlot: options.ticksPerSlot }, state, state.head)
+    const bankOptions = { identity, slotsPerEpoch, ticksPerSlot: options.ticksPerSlot }
+    const bank = new Bank(bankOptions, state, state.head)
     this.#bank = bank
+    const { random, engine } = deps
+    this.#banks = new SlotBanks(
+      { candidatePercent: options.candidateBanksPercent },
+      { bank, bankOptions, state, engine, random },
+    )
+    const finalizedSlot = rootFinalized(state, options.commitment.finalizedSlots)
+    this.#commitments = new Commitments(options.commitment, { headSlot: state.head.slot, finalizedSlot, random })
+    this.#nextSettings = { slotMs: options.slotMs, consensus: options.consensus }
+    this.#settings = this.#nextSettings
     this.#admissionView = {
       blockhashes: state.blockhashes,
       get headHeight() {
@@ -125,7 +110,7 @@ export class LocalChain implements Chain, AsyncDisposable {
       },
       isKnown: (signature) => this.#unfrozen.has(signature) || state.ledger.has(signature),
     }
-    bank.open(this.#unixSeconds())
+    this.#openBanks()
   }
 
   addMissingAccounts(accounts: Iterable<readonly [string, Account]>): void {
@@ -139,7 +124,10 @@ export class LocalChain implements Chain, AsyncDisposable {
 
   async start(): Promise<void> {
     await this.#engine.fill(this.engineRefillRequests())
-    this.#ticker = startTicker(this.slotMs, { clock: this.#deps.clock, tick: () => this.#tick() })
+    this.#ticker = startTicker(() => this.#nextSettings.slotMs, {
+      clock: this.#deps.clock,
+      tick: () => this.#tick(),
+    })
   }
 
   /** Ends the open slot now, without waiting for the clock. */
@@ -148,6 +136,29 @@ export class LocalChain implements Chain, AsyncDisposable {
     this.#blockWaiters.push(resolve)
     this.#tick()
     return promise
+  }
+
+  get slotMs(): number {
+    return this.#settings.slotMs
+  }
+
+  get consensus(): Consensus {
+    return this.#settings.consensus
+  }
+
+  /** Of the slot after the open one. */
+  get nextSettings(): ChainSettings {
+    return this.#nextSettings
+  }
+
+  /** From the next slot on. */
+  setSlotMs(slotMs: number): void {
+    this.#nextSettings = { ...this.#nextSettings, slotMs }
+  }
+
+  /** From the next slot on. */
+  setConsensus(consensus: Consensus): void {
+    this.#nextSettings = { ...this.#nextSettings, consensus }
   }
 
   #tick(): void {
@@ -160,19 +171,34 @@ export class LocalChain implements Chain, AsyncDisposable {
     this.#isFreezing = true
     this.#ticksDue--
     this.#engine.pause(() => {
-      const block = this.#freezeBlock()
-      this.#openNextSlot(block)
-      this.#engine.resume()
-      this.#announce(block)
-      this.#isFreezing = false
-      for (const resolve of this.#blockWaiters.splice(0)) resolve(block)
-      if (this.#ticksDue > 0) this.#endSlot()
+      if (!this.#banks.hasCandidates) return this.#finishSlot()
+      this.#candidatesDone = this.#banks.freezeCandidates(this.#deps.clock.nowMs()).then(() => this.#finishSlot())
     })
+  }
+
+  #finishSlot(): void {
+    this.#candidatesDone = undefined
+    const parent = this.#bank.head
+    const block = this.#freezeBlock()
+    const frozen = this.#banks.frozen(block, parent)
+    const steps = this.#commitments.advance(block.slot, this.consensus)
+    this.#openNextSlot(block)
+    this.#engine.resume()
+    this.#emit(frozen)
+    for (const step of steps) {
+      if (step.kind === 'finalized') this.#state.accounts.root(step.slot)
+      const settled = this.#state.ledger.block(step.slot)
+      if (settled) this.#emit(this.#banks.settled(step, settled))
+    }
+    this.#emit(this.#banks.opened)
+    this.#isFreezing = false
+    for (const resolve of this.#blockWaiters.splice(0)) resolve(block)
+    if (this.#ticksDue > 0) this.#endSlot()
   }
 
   #freezeBlock(): Block {
     const bank = this.#bank
-    const block = bank.freeze()
+    const block = bank.freeze(this.#deps.clock.nowMs())
     const packed = packBlock(block, bank.head, this.#options.ticksPerSlot)
     this.#state.ledger.add(block, packed.core)
     this.#deps.store?.append(packed, this.#state, bank.head)
@@ -182,29 +208,21 @@ export class LocalChain implements Chain, AsyncDisposable {
   }
 
   #openNextSlot({ systemWrites }: Block): void {
-    this.#bank.open(this.#unixSeconds())
+    this.#settings = this.#nextSettings
+    this.#openBanks()
     const leaderWrites = systemWrites.flatMap(({ address, account }) =>
       address === this.identity && account ? [[address, account] as const] : [],
     )
     void this.#engine.fill([...loadRequests(leaderWrites), { op: 'open', slot: this.#bank.openSlot('next') }])
   }
 
-  #announce(block: Block): void {
-    const { ledger, accounts } = this.#state
-    const { confirmedSlots, finalizedSlots } = this.#options.commitment
-    this.#emit({ kind: 'frozen', block })
-    const confirmed = ledger.block(block.slot - confirmedSlots)
-    if (confirmed) this.#emit({ kind: 'confirmed', block: confirmed })
-    const finalized = ledger.block(block.slot - finalizedSlots)
-    if (finalized) {
-      accounts.root(finalized.slot)
-      this.#emit({ kind: 'finalized', block: finalized })
-    }
-    this.#emit({ kind: 'opened', slot: this.#bank.slot, parentSlot: block.slot })
+  #openBanks(): void {
+    this.#bank.open(Math.floor(this.#deps.clock.nowMs() / 1000), this.consensus)
+    this.#banks.open(this.#commitments.slot('finalized'))
   }
 
-  #emit(event: ChainEvent): void {
-    for (const listener of this.#listeners) listener(event)
+  #emit(events: readonly ChainEvent[]): void {
+    for (const event of events) for (const listener of this.#listeners) listener(event)
   }
 
   subscribe(listener: (event: ChainEvent) => void): () => void {
@@ -249,14 +267,7 @@ export class LocalChain implements Chain, AsyncDisposable {
     this.#engine.send({ op: 'simulate', wire, nonce, verifySignatures }, (reply) => {
       this.#pending--
       const simulated = reply as SimulateReply | 'engine-down'
-      if (simulated === 'engine-down') return resolve(simulated)
-      const { meta, loadedAccountsDataSize } = simulated
-      const keys = [...transaction.staticKeys, ...meta.loadedWritable, ...meta.loadedReadonly]
-      const postAccounts = new Map<string, Account | null>()
-      simulated.postAccounts.forEach((account, index) => {
-        postAccounts.set(textKey(keys[index] as Uint8Array), account && toAccount(account))
-      })
-      resolve({ err: meta.err, meta: toMeta(meta), postAccounts, loadedAccountsDataSize, replacementBlockhash })
+      resolve(simulated === 'engine-down' ? simulated : toSimulation(simulated, transaction, replacementBlockhash))
     })
     return promise
   }
@@ -279,14 +290,19 @@ export class LocalChain implements Chain, AsyncDisposable {
   }
 
   slot(commitment: Commitment): number {
-    const { slot } = this.#bank.head
-    if (commitment === 'processed') return slot
-    const { confirmedSlots, finalizedSlots } = this.#options.commitment
-    return Math.max(0, slot - (commitment === 'confirmed' ? confirmedSlots : finalizedSlots))
+    return commitment === 'processed' ? this.#bank.head.slot : this.#commitments.slot(commitment)
   }
 
   openSlot(): number {
     return this.#bank.slot
+  }
+
+  openBanks(): readonly ChainEvent[] {
+    return this.#banks.opened
+  }
+
+  alpenglowGenesis(): AlpenglowGenesis | undefined {
+    return this.#bank.head.alpenglowGenesis
   }
 
   firstAvailableSlot(): number {
@@ -356,35 +372,15 @@ export class LocalChain implements Chain, AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#ticker?.[Symbol.dispose]()
     await this.#engine[Symbol.asyncDispose]()
+    while (this.#candidatesDone) await this.#candidatesDone
     await this.#deps.store?.finish(this.#state, this.#bank.head)
   }
 
   #blockAt(commitment: Commitment): Block {
     return this.#state.ledger.block(this.slot(commitment)) as Block
   }
-
-  #unixSeconds(): number {
-    return Math.floor(this.#deps.clock.nowMs() / 1000)
-  }
 }
 
 function rejected(err: TransactionError): SubmitOutcome {
   return { ok: false, reason: 'rejected', err }
-}
-
-function failedSimulation(err: TransactionError, replacementBlockhash: Simulation['replacementBlockhash']): Simulation {
-  const meta = {
-    err,
-    fee: 0n,
-    preBalances: [],
-    postBalances: [],
-    preTokenBalances: [],
-    postTokenBalances: [],
-    innerInstructions: [],
-    logMessages: [],
-    loadedAddresses: { writable: [], readonly: [] },
-    computeUnitsConsumed: 0n,
-    returnData: null,
-  }
-  return { err, meta, postAccounts: new Map(), loadedAccountsDataSize: 0, replacementBlockhash }
 }

@@ -4,6 +4,7 @@
  */
 
 import type { ChainInstruction, ChainTokenBalance } from '../../solana/chain-block.ts'
+import type { Consensus } from '../options.ts'
 
 export type Commitment = 'processed' | 'confirmed' | 'finalized'
 
@@ -71,6 +72,16 @@ export type BlockReward = {
   readonly rewardType: 'Fee'
 }
 
+/** What the leader puts at the end of an Alpenglow block (SIMD-0307). */
+export type BlockFooter = {
+  readonly bankHash: Uint8Array
+  readonly producerTimeNanos: bigint
+  readonly userAgent: string
+}
+
+/** The last block of the tower, which the certificate of the migration to Alpenglow names. */
+export type AlpenglowGenesis = { readonly slot: number; readonly blockhash: string }
+
 export type Block = {
   readonly slot: number
   readonly parentSlot: number
@@ -85,14 +96,25 @@ export type Block = {
   /** Writes outside transactions in this slot (sysvars, the leader's fees). Kept as long as those of transactions. */
   readonly systemWrites: readonly AccountWrite[]
   readonly rewards?: readonly BlockReward[]
+  /** Only blocks of Alpenglow have one. */
+  readonly footer?: BlockFooter | undefined
 }
 
-/** Events of a slot, in this order: opened, frozen, confirmed, finalized. */
+/**
+ * Events of a slot, in this order: opened, frozen, confirmed, finalized. Under Alpenglow each bank has an id, which is known only to this instance of the
+ * chain, and a slot can have candidate banks: each of them is opened, usually frozen, and dead once the surviving bank is confirmed.
+ */
 export type ChainEvent =
-  | { readonly kind: 'opened'; readonly slot: number; readonly parentSlot: number }
-  | { readonly kind: 'frozen'; readonly block: Block }
-  | { readonly kind: 'confirmed'; readonly block: Block }
-  | { readonly kind: 'finalized'; readonly block: Block }
+  | { readonly kind: 'opened'; readonly slot: number; readonly parentSlot: number; readonly bankId?: BankId }
+  | { readonly kind: 'frozen'; readonly block: Block; readonly bankId?: BankId }
+  /** A candidate bank; nothing of its block is part of the chain. */
+  | { readonly kind: 'candidate'; readonly block: Block; readonly bankId: bigint }
+  | { readonly kind: 'dead'; readonly slot: number; readonly parentSlot: number; readonly bankId: bigint }
+  | { readonly kind: 'confirmed'; readonly block: Block; readonly bankId?: BankId }
+  | { readonly kind: 'finalized'; readonly block: Block; readonly bankId?: BankId }
+
+/** Undefined for a bank of the tower. */
+export type BankId = bigint | undefined
 
 export type SubmitOutcome =
   | { readonly ok: true; readonly signature: string }
@@ -124,7 +146,10 @@ export interface Chain {
   readonly identity: string
   readonly voteAccount: string
   readonly faucet: string
+  /** Of the open slot. */
   readonly slotMs: number
+  /** Of the open slot. */
+  readonly consensus: Consensus
   readonly slotsPerEpoch: number
   readonly startedAtMs: number
 
@@ -132,6 +157,10 @@ export interface Chain {
   slot(commitment: Commitment): number
   /** The slot that transactions are executed in. */
   openSlot(): number
+  /** The banks of the open slot, as they were opened. */
+  openBanks(): readonly ChainEvent[]
+  /** Undefined while the newest block is one of the tower. */
+  alpenglowGenesis(): AlpenglowGenesis | undefined
   firstAvailableSlot(): number
   transactionCount(commitment: Commitment): number
   /** Of complete minutes, newest first. */

@@ -4,7 +4,8 @@ import { readFixtures } from '../genesis/fixtures.ts'
 import { openKeyFile } from '../genesis/key-files.ts'
 import { type ChainKeys, createChainKeys, KEY_NAMES } from '../genesis/keys.ts'
 import type { LocalnetOptions } from '../options.ts'
-import { type ChainDeps, type LocalChain, startChain } from './chain.ts'
+import type { LocalChain } from './chain.ts'
+import { type ChainDeps, startChain } from './start.ts'
 import { ChainStore } from './store.ts'
 
 export type OpenedChain = AsyncDisposable & { readonly chain: LocalChain; readonly keys: ChainKeys }

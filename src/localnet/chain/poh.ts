@@ -37,6 +37,17 @@ export function lastHashOf({ previousHash, batches, ticks }: Recording): Uint8Ar
   return running
 }
 
+/**
+ * The hash that the first entry of an Alpenglow block follows. Without ticks an empty block would otherwise have the hash of its parent, and two banks of a
+ * slot with the same transactions the same hash; `candidate` is 0 for the bank that survives.
+ */
+export function slotHash(previousHash: Uint8Array, slot: number, candidate = 0): Uint8Array {
+  const bytes = new Uint8Array(9)
+  new DataView(bytes.buffer).setBigUint64(0, BigInt(slot), true)
+  bytes[8] = candidate
+  return sha256(previousHash, bytes)
+}
+
 const LEAF = Uint8Array.of(0)
 const NODE = Uint8Array.of(1)
 

@@ -95,6 +95,18 @@ export async function createGenesisState(
   return { state: { genesisHash: genesis.hash, accounts, ledger, blockhashes, slotHashes, head }, block }
 }
 
+/**
+ * Roots the blocks of the last `slots` that were finalized under Alpenglow and returns the newest of them, or -1. There a block is finalized with the one
+ * after it at the latest, and a chain that continues from its head takes the head for finalized.
+ */
+export function rootFinalized({ head, ledger, accounts }: ChainState, slots: number): number {
+  let slot = head.slot
+  while (slot > head.slot - slots && !ledger.block(slot)?.footer) slot--
+  if (slot <= head.slot - slots) return -1
+  for (let rooted = head.slot - slots + 1; rooted <= slot; rooted++) accounts.root(rooted)
+  return slot
+}
+
 /** The sysvars that change with every slot, as of the end of the frozen block `head`. */
 export function sysvarsOf(
   head: Head,

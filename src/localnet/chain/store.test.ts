@@ -17,7 +17,7 @@ import { createSeededRandom } from '../../core/random.ts'
 import { makeTestFolder } from '../../platform/files/test-folder.ts'
 import { type Logger, silentLogger } from '../../platform/telemetry/logger.ts'
 import { encodeBase58 } from '../../solana/crypto/base58.ts'
-import { type LocalnetOptionsInput, parseLocalnetOptions } from '../options.ts'
+import { CONSENSUS_NAMES, type LocalnetOptionsInput, parseLocalnetOptions } from '../options.ts'
 import { AccountStore } from './accounts.ts'
 import type { Head } from './bank.ts'
 import type { LocalChain } from './chain.ts'
@@ -77,41 +77,65 @@ async function run(chain: LocalChain, blocks: number) {
   }
 }
 
-test('a closed chain continues with its complete state', async () => {
+for (const consensus of CONSENSUS_NAMES) {
+  test(`a closed chain continues with its complete state: ${consensus}`, async () => {
+    using folder = makeTestFolder()
+    const first = await open(folder.path, { consensus })
+    await run(first.chain, 40)
+    const before = readVisibleState(first.chain)
+    await first[Symbol.asyncDispose]()
+
+    await using second = await open(folder.path, { consensus })
+    assert.deepEqual(readVisibleState(second.chain), before)
+    assert.equal(second.chain.openSlot(), before.slot + 1)
+    assert.deepEqual(second.chain.block(before.slot)?.blockhash, before.blocks.at(-1)?.blockhash)
+    // A blockhash from before the restart is still valid, and the duplicate of a landed transaction is still detected.
+    const landed = second.chain.transaction(before.history[0] as string)
+    assert(landed)
+    assert.deepEqual(await second.chain.submit(landed.wire), { ok: false, reason: 'rejected', err: 'AlreadyProcessed' })
+    await run(second.chain, 3)
+    assert.equal(second.chain.block(before.slot + 1)?.previousBlockhash, before.blocks.at(-1)?.blockhash)
+    assert.equal(
+      second.chain.account(alice, 'processed')?.lamports,
+      (before.accounts.get(alice)?.lamports as bigint) + SOL,
+    )
+  })
+
+  test(`a killed chain continues from its last block: ${consensus}`, async () => {
+    using folder = makeTestFolder()
+    using image = makeTestFolder()
+    await using first = await open(folder.path, { consensus })
+    await run(first.chain, 10)
+    const before = readVisibleState(first.chain)
+    // In the open slot when the process dies, so it was never reported as part of a block.
+    assert((await first.chain.airdrop(alice, 77n * SOL)).ok)
+    cpSync(folder.path, image.path, { recursive: true })
+
+    await using second = await open(image.path, { consensus })
+    assert.deepEqual(readVisibleState(second.chain), before)
+  })
+}
+
+test('a chain that changed its consensus continues, and no block is less finalized than before', async () => {
   using folder = makeTestFolder()
-  const first = await open(folder.path)
-  await run(first.chain, 40)
-  const before = readVisibleState(first.chain)
-  await first[Symbol.asyncDispose]()
-
-  await using second = await open(folder.path)
-  assert.deepEqual(readVisibleState(second.chain), before)
-  assert.equal(second.chain.openSlot(), before.slot + 1)
-  assert.deepEqual(second.chain.block(before.slot)?.blockhash, before.blocks.at(-1)?.blockhash)
-  // A blockhash from before the restart is still valid, and the duplicate of a landed transaction is still detected.
-  const landed = second.chain.transaction(before.history[0] as string)
-  assert(landed)
-  assert.deepEqual(await second.chain.submit(landed.wire), { ok: false, reason: 'rejected', err: 'AlreadyProcessed' })
-  await run(second.chain, 3)
-  assert.equal(second.chain.block(before.slot + 1)?.previousBlockhash, before.blocks.at(-1)?.blockhash)
-  assert.equal(
-    second.chain.account(alice, 'processed')?.lamports,
-    (before.accounts.get(alice)?.lamports as bigint) + SOL,
-  )
-})
-
-test('a killed chain continues from its last block', async () => {
-  using folder = makeTestFolder()
-  using image = makeTestFolder()
-  await using first = await open(folder.path)
-  await run(first.chain, 10)
-  const before = readVisibleState(first.chain)
-  // In the open slot when the process dies, so it was never reported as part of a block.
-  assert((await first.chain.airdrop(alice, 77n * SOL)).ok)
-  cpSync(folder.path, image.path, { recursive: true })
-
-  await using second = await open(image.path)
-  assert.deepEqual(readVisibleState(second.chain), before)
+  const modes = ['tower', 'alpenglow', 'tower', 'tower', 'alpenglow'] as const
+  let before: ReturnType<typeof readVisibleState> | undefined
+  let finalized = 0
+  let genesis: unknown
+  for (const consensus of modes) {
+    await using opened = await open(folder.path, { consensus, candidateBanksPercent: 50 })
+    const { chain } = opened
+    if (before) assert.deepEqual(readVisibleState(chain), before)
+    assert.ok(chain.slot('finalized') >= finalized, `${chain.slot('finalized')} after ${finalized}`)
+    assert.deepEqual(chain.alpenglowGenesis(), genesis)
+    await run(chain, 6)
+    chain.setConsensus(consensus === 'tower' ? 'alpenglow' : 'tower')
+    await run(chain, 5)
+    before = readVisibleState(chain)
+    finalized = chain.slot('finalized')
+    genesis = chain.alpenglowGenesis()
+    assert.equal(chain.account(alice, 'finalized')?.lamports === undefined, false)
+  }
 })
 
 describe('a damaged state folder', () => {

@@ -11,7 +11,7 @@ import {
 } from '@solana/web3.js'
 import { packAccounts } from '../chain/account-codec.ts'
 import { Engine } from './engine.ts'
-import type { ExecuteReply, SimulateReply } from './protocol.ts'
+import type { ExecuteReply, ForkReply, SimulateReply } from './protocol.ts'
 
 const PARENT = new Uint8Array(32).fill(9)
 const blockhash = new PublicKey(PARENT).toBase58()
@@ -210,4 +210,27 @@ test('the dump holds the programs, the native mints and no litesvm airdrop walle
     assert(addresses.has(address), address)
   }
   assert(!addresses.has('pM1fLHWNGSRDyGmaBi4sKs9UeV72E7tkPpMyVbs2FHj'))
+})
+
+test('a fork executes on other accounts and leaves the state as it was', () => {
+  const { engine, execute } = openEngine()
+  assert(execute(build(transfer(2_000_000))).landed)
+  // In the fork the payer has less than the second transfer takes, and the recipient does not exist yet.
+  const before = packAccounts([
+    [payer.publicKey.toBytes(), wallet(5_000_000n)],
+    [other.publicKey.toBytes(), null],
+  ])
+  const wires = [build(transfer(1_000_000)), build(transfer(9_000_000)), build(transfer(1_500_000))]
+  const { replies } = engine.handle({ op: 'fork', before, wires }) as ForkReply
+  assert.deepEqual(
+    replies.map((reply) => reply.landed && [reply.meta.err, reply.meta.preBalances[1], reply.meta.postBalances[1]]),
+    [
+      [null, 0n, 1_000_000n],
+      [{ InstructionError: [0, { Custom: 1 }] }, 1_000_000n, 1_000_000n],
+      [null, 1_000_000n, 2_500_000n],
+    ],
+  )
+  const after = execute(build(transfer(1)))
+  assert(after.landed)
+  assert.deepEqual(after.meta.preBalances.slice(0, 2), [10n ** 12n - 2_000_000n - 5_000n, 2_000_000n])
 })

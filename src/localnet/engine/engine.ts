@@ -24,6 +24,7 @@ import type {
   EngineReply,
   EngineRequest,
   ExecuteReply,
+  ForkReply,
   LoadReply,
   OpenSlot,
   SimulateReply,
@@ -57,6 +58,12 @@ type Prepared = {
   readonly nonceIndex: number | undefined
 }
 
+type Executed = {
+  readonly reply: ExecuteReply
+  /** The accounts that were changed, as they were before. */
+  readonly undo: readonly [Uint8Array, EngineAccount | null][]
+}
+
 /** Executes and simulates transactions with litesvm, with the fee, nonce and lookup table rules of Agave. */
 export class Engine {
   readonly #svm = createSvm()
@@ -74,11 +81,13 @@ export class Engine {
   handle(request: EngineRequest): EngineReply {
     switch (request.op) {
       case 'execute':
-        return this.#execute(request)
+        return this.#execute({ ...request, verify: true }).reply
       case 'simulate':
         return this.#simulate(request)
       case 'load':
         return this.#load(request)
+      case 'fork':
+        return this.#fork(request)
       case 'dump':
         return { accounts: this.#svm.genesisAccounts() } satisfies DumpReply
       case 'open':
@@ -129,9 +138,9 @@ export class Engine {
     return { transaction, loaded: { writable, readonly }, keys, wire, fee: feeOf(transaction), pre, nonceIndex }
   }
 
-  #execute(request: EngineRequest & { op: 'execute' }): ExecuteReply {
-    const prepared = this.#prepare({ ...request, verify: true })
-    if (!isPrepared(prepared)) return { landed: false, err: prepared }
+  #execute(request: { wire: Uint8Array; nonce: boolean; verify: boolean }): Executed {
+    const prepared = this.#prepare(request)
+    if (!isPrepared(prepared)) return { reply: { landed: false, err: prepared }, undo: [] }
     const { keys, pre, fee } = prepared
 
     const result = this.#svm.native.sendVersionedTransaction(prepared.wire)
@@ -140,7 +149,7 @@ export class Engine {
     if (failed && (this.#svm.native.getBalance(keys[0] as Uint8Array) ?? 0n) === lamportsOf(pre[0] ?? null)) {
       if (err === 'InvalidProgramForExecution' && namesMissingProgram(prepared)) err = 'ProgramAccountNotFound'
       if (!FEE_ONLY_ERRORS.has(err as TransactionError) || !this.#chargeFee(prepared)) {
-        return { landed: false, err: err as TransactionError }
+        return { reply: { landed: false, err: err as TransactionError }, undo: [] }
       }
     }
     if (failed && prepared.nonceIndex !== undefined) this.#advanceNonce(prepared, prepared.nonceIndex)
@@ -150,7 +159,23 @@ export class Engine {
       isSameAccount(pre[keyIndex] ?? null, account) ? [] : [{ keyIndex, account }],
     )
     const native = 'err' in result ? result.meta() : result
-    return { landed: true, meta: this.#metaOf({ prepared, err, fee, native, post }), writes }
+    const reply: ExecuteReply = { landed: true, meta: this.#metaOf({ prepared, err, fee, native, post }), writes }
+    return { reply, undo: writes.map(({ keyIndex }) => [keys[keyIndex] as Uint8Array, pre[keyIndex] ?? null]) }
+  }
+
+  #fork(request: EngineRequest & { op: 'fork' }): ForkReply {
+    const undo: [Uint8Array, EngineAccount | null][] = []
+    for (const [address, account] of unpackAccounts(request.before)) {
+      undo.push([address, this.#svm.read(address)])
+      this.#svm.write(address, account)
+    }
+    const replies = request.wires.map((wire) => {
+      const executed = this.#execute({ wire, nonce: false, verify: false })
+      undo.push(...executed.undo)
+      return executed.reply
+    })
+    for (const [address, account] of undo.reverse()) this.#svm.write(address, account)
+    return { replies }
   }
 
   #simulate(request: EngineRequest & { op: 'simulate' }): SimulateReply {

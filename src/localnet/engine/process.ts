@@ -86,6 +86,12 @@ export class EngineProcess implements AsyncDisposable {
     await this.#fill(this.#engine.instance, requests)
   }
 
+  /** Runs one request while the engine is paused. Not run again when the engine dies with it. */
+  async runPaused(request: EngineRequest): Promise<EngineReply | 'engine-down'> {
+    assert(this.#flow === 'paused', 'the engine is not paused')
+    return (await this.#engine.instance?.fill([request]))?.[0] ?? 'engine-down'
+  }
+
   /** Runs `then` as soon as no request is in flight, and holds back everything sent since until `resume`. */
   pause(then: () => void): void {
     assert(this.#flow === 'open', 'the engine is paused already')

@@ -60,6 +60,11 @@ export type EngineRequest =
   | { readonly op: 'load'; readonly accounts: Uint8Array }
   | { readonly op: 'open'; readonly slot: OpenSlot }
   | { readonly op: 'dump' }
+  /**
+   * Executes transactions on another state: `before` replaces accounts for as long as this request runs. All of it is undone before the reply. The
+   * signatures were verified before.
+   */
+  | { readonly op: 'fork'; readonly before: Uint8Array; readonly wires: readonly Uint8Array[] }
 
 export type ExecuteReply =
   | { readonly landed: false; readonly err: TransactionError }
@@ -82,7 +87,10 @@ export type LoadReply = { readonly refused: readonly { readonly address: Uint8Ar
 
 export type DumpReply = { readonly accounts: readonly (readonly [address: Uint8Array, account: EngineAccount])[] }
 
-export type EngineReply = ExecuteReply | SimulateReply | LoadReply | DumpReply | null
+/** One per transaction. */
+export type ForkReply = { readonly replies: readonly ExecuteReply[] }
+
+export type EngineReply = ExecuteReply | SimulateReply | LoadReply | DumpReply | ForkReply | null
 
 export type ToEngine = { readonly seq: number; readonly request: EngineRequest }[]
 export type FromEngine = { readonly seq: number; readonly reply: EngineReply }[]

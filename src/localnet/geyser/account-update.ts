@@ -1,8 +1,8 @@
 import { decodeBase58 } from '../../solana/crypto/base58.ts'
 import { SYSTEM_PROGRAM } from '../chain/addresses.ts'
-import type { Account, AccountWrite } from '../chain/model.ts'
+import type { Account, AccountWrite, BankId } from '../chain/model.ts'
 import { cutSlices, type DataSlices } from './data-slices.ts'
-import { infoOf, writer } from './scratch.ts'
+import { infoOf, writeBankId, writer } from './scratch.ts'
 
 const WHOLE: DataSlices = []
 const MISSING_ACCOUNT: Account = {
@@ -18,13 +18,19 @@ export class AccountUpdate {
   readonly write: AccountWrite
   readonly isStartup: boolean
   readonly #createdAt: Uint8Array
+  readonly #bankId: BankId
   #body: Uint8Array | undefined
   #sliced: { readonly slices: DataSlices; readonly body: Uint8Array } | undefined
 
-  constructor(write: AccountWrite, createdAt: Uint8Array, isStartup = false) {
+  constructor(
+    write: AccountWrite,
+    createdAt: Uint8Array,
+    { isStartup = false, bankId }: { readonly isStartup?: boolean; readonly bankId?: BankId } = {},
+  ) {
     this.write = write
     this.#createdAt = createdAt
     this.isStartup = isStartup
+    this.#bankId = bankId
   }
 
   get account(): Account {
@@ -48,6 +54,7 @@ export class AccountUpdate {
       writer.presentBytes(1, info)
       writer.uint(2, this.write.slot)
       writer.bool(3, this.isStartup)
+      writeBankId(4, this.#bankId)
     })
     writer.raw(this.#createdAt)
     return writer.take()

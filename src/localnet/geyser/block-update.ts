@@ -1,9 +1,9 @@
 import { RewardType } from '../../solana/gen/solana-storage_pb.ts'
-import type { Block } from '../chain/model.ts'
+import type { BankId, Block } from '../chain/model.ts'
 import type { AccountUpdate } from './account-update.ts'
 import type { DataSlices } from './data-slices.ts'
 import type { EntryUpdate } from './entry-update.ts'
-import { writer } from './scratch.ts'
+import { writeBankId, writer } from './scratch.ts'
 import type { TransactionUpdate } from './transaction-update.ts'
 
 /** The parts of a block that one named filter selects. Undefined members are omitted from the message. */
@@ -22,6 +22,7 @@ export class BlockUpdate {
   readonly accounts: readonly AccountUpdate[]
   readonly entries: readonly EntryUpdate[]
   readonly #createdAt: Uint8Array
+  readonly #bankId: BankId
 
   constructor(
     block: Block,
@@ -31,8 +32,10 @@ export class BlockUpdate {
       readonly entries: readonly EntryUpdate[]
     },
     createdAt: Uint8Array,
+    bankId?: BankId,
   ) {
     this.block = block
+    this.#bankId = bankId
     this.transactions = content.transactions
     this.accounts = content.accounts
     this.entries = content.entries
@@ -59,6 +62,7 @@ export class BlockUpdate {
       for (const info of accounts) writer.presentBytes(11, info)
       writer.uint(12, block.entries.length)
       for (const info of entries) writer.presentBytes(13, info)
+      writeBankId(14, this.#bankId)
     })
     writer.raw(this.#createdAt)
     return writer.take()
@@ -69,7 +73,7 @@ export class BlockMetaUpdate {
   readonly kind = 'blockMeta'
   readonly #body: Uint8Array
 
-  constructor(block: Block, createdAt: Uint8Array) {
+  constructor(block: Block, createdAt: Uint8Array, bankId?: BankId) {
     writer.message(7, () => {
       writer.uint(1, block.slot)
       writer.text(2, block.blockhash)
@@ -80,6 +84,7 @@ export class BlockMetaUpdate {
       writer.text(7, block.previousBlockhash)
       writer.uint(8, block.transactions.length)
       writer.uint(9, block.entries.length)
+      writeBankId(10, bankId)
     })
     writer.raw(createdAt)
     this.#body = writer.take()

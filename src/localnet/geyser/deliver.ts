@@ -31,6 +31,9 @@ export function deliver(update: Update, filter: StreamFilter, batch: FrameBatch)
     case 'blockMeta':
       if (filter.blocksMeta.length > 0) batch.add(namesOf(filter.blocksMeta, always), update.body())
       return
+    case 'footer':
+      if (filter.blockFooter.length > 0) batch.add(namesOf(filter.blockFooter, always), update.body())
+      return
     case 'block':
       for (const { name, filter: select } of filter.blocks) {
         batch.add([name], update.encode(select(update, filter.slices)))

@@ -1,16 +1,20 @@
-import type { Entry } from '../chain/model.ts'
-import { writer } from './scratch.ts'
+import type { BankId, Entry } from '../chain/model.ts'
+import { writeBankId, writer } from './scratch.ts'
+
+type EntryPosition = {
+  readonly slot: number
+  readonly index: number
+  readonly createdAt: Uint8Array
+  readonly bankId?: BankId
+}
 
 export class EntryUpdate {
   readonly kind = 'entry'
   readonly #entry: Entry
-  readonly #position: { readonly slot: number; readonly index: number; readonly createdAt: Uint8Array }
+  readonly #position: EntryPosition
   #body: Uint8Array | undefined
 
-  constructor(
-    entry: Entry,
-    position: { readonly slot: number; readonly index: number; readonly createdAt: Uint8Array },
-  ) {
+  constructor(entry: Entry, position: EntryPosition) {
     this.#entry = entry
     this.#position = position
   }
@@ -36,5 +40,6 @@ export class EntryUpdate {
     writer.bytes(4, this.#entry.hash)
     writer.uint(5, this.#entry.transactionCount)
     writer.uint(6, this.#entry.firstTransaction)
+    writeBankId(7, this.#position.bankId)
   }
 }

@@ -38,7 +38,7 @@ const VERSION = JSON.stringify({
   version: {
     package: 'sluice-localnet',
     version: '0.1.0',
-    proto: '12.6.0',
+    proto: '13.0.0',
     solana: '4.2.1',
     git: '',
     rustc: '',
@@ -58,8 +58,8 @@ export async function startGeyserServer(overrides: GeyserServerOptions, deps: Ge
     { slotsMax: options.replaySlots },
     { nowMs: () => clock.nowMs(), block: (slot) => chain.block(slot) },
   )
-  // The open slot was opened before this server started.
-  slotLog.append({ kind: 'opened', slot: chain.openSlot(), parentSlot: chain.slot('processed') })
+  // The banks of the open slot were opened before this server started.
+  for (const event of chain.openBanks()) slotLog.append(event)
 
   const firstReplaySlot = () => {
     const first = slotLog.firstSlot()

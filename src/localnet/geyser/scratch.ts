@@ -1,7 +1,13 @@
 import { ProtobufWriter } from '../../solana/geyser/protobuf-writer.ts'
+import type { BankId } from '../chain/model.ts'
 
 /** The buffer that all updates are encoded in, one after the other. Empty whenever no encoder is running. */
 export const writer = new ProtobufWriter()
+
+/** The field bank_id, which banks of the tower do not have. */
+export function writeBankId(field: number, bankId: BankId): void {
+  if (bankId !== undefined) writer.presentUint(field, bankId)
+}
 
 /** The field created_at, which follows every oneof. */
 export function encodeCreatedAt(unixMs: number): Uint8Array {

@@ -1,7 +1,8 @@
-import type { AccountWrite, Block } from '../chain/model.ts'
+import type { AccountWrite, BankId, Block } from '../chain/model.ts'
 import { AccountUpdate } from './account-update.ts'
 import { BlockMetaUpdate, BlockUpdate } from './block-update.ts'
 import { EntryUpdate } from './entry-update.ts'
+import { FooterUpdate } from './footer-update.ts'
 import { encodeCreatedAt } from './scratch.ts'
 import { TransactionUpdate } from './transaction-update.ts'
 import type { Update } from './updates.ts'
@@ -12,7 +13,7 @@ export type SlotContent = {
   readonly live: readonly Update[]
   /** For confirmed and finalized streams: only the last write of each account. */
   readonly settled: readonly Update[]
-  /** The block and its meta, which follow the content. */
+  /** The block, its meta and its footer, which follow the content. */
   readonly summary: readonly Update[]
 }
 
@@ -20,7 +21,7 @@ export type SlotContent = {
  * For each transaction the accounts it wrote, then the transaction; then the entries. System writes are ordered by
  * write_version: before the first transaction or after the last.
  */
-export function createSlotContent(block: Block, createdAtMs: number): SlotContent {
+export function createSlotContent(block: Block, createdAtMs: number, bankId?: BankId): SlotContent {
   const createdAt = encodeCreatedAt(createdAtMs)
   const live: Update[] = []
   const accounts: AccountUpdate[] = []
@@ -28,7 +29,7 @@ export function createSlotContent(block: Block, createdAtMs: number): SlotConten
 
   const addWrites = (writes: readonly AccountWrite[]) => {
     for (const write of writes) {
-      const update = new AccountUpdate(write, createdAt)
+      const update = new AccountUpdate(write, createdAt, { bankId })
       accounts.push(update)
       live.push(update)
     }
@@ -38,12 +39,13 @@ export function createSlotContent(block: Block, createdAtMs: number): SlotConten
   addWrites(block.systemWrites.filter(isEarly))
   for (const record of block.transactions) {
     addWrites(record.writes)
-    const update = new TransactionUpdate(record, createdAt)
+    const update = new TransactionUpdate(record, createdAt, bankId)
     transactions.push(update)
     live.push(update)
   }
   addWrites(block.systemWrites.filter((write) => !isEarly(write)))
-  const entries = block.entries.map((entry, index) => new EntryUpdate(entry, { slot: block.slot, index, createdAt }))
+  const { slot, footer } = block
+  const entries = block.entries.map((entry, index) => new EntryUpdate(entry, { slot, index, createdAt, bankId }))
   live.push(...entries)
 
   const newest = new Map<string, AccountUpdate>()
@@ -60,8 +62,10 @@ export function createSlotContent(block: Block, createdAtMs: number): SlotConten
         block,
         { transactions, accounts: accounts.filter((update) => last.has(update)), entries },
         createdAt,
+        bankId,
       ),
-      new BlockMetaUpdate(block, createdAt),
+      new BlockMetaUpdate(block, createdAt, bankId),
+      ...(footer && bankId !== undefined ? [new FooterUpdate({ slot, bankId }, footer, createdAt)] : []),
     ],
   }
 }

@@ -1,4 +1,4 @@
-import type { Block, ChainEvent, Commitment } from '../chain/model.ts'
+import type { BankId, Block, ChainEvent, Commitment } from '../chain/model.ts'
 import { encodeCreatedAt } from './scratch.ts'
 import { createSlotContent, type SlotContent } from './slot-content.ts'
 import { type SlotStage, SlotUpdate } from './slot-update.ts'
@@ -20,7 +20,11 @@ const ENCODED_SLOTS = 4
 
 /** One chain event with the updates that streams receive for it. */
 type SlotRecord = {
+  readonly kind: ChainEvent['kind']
   readonly slot: number
+  readonly bankId: BankId
+  /** The block of a candidate bank, which the ledger does not have. */
+  readonly candidate: Block | undefined
   /** The newest frozen slot at the time of the event. */
   readonly headSlot: number
   readonly createdAtMs: number
@@ -45,6 +49,7 @@ export class SlotLog {
   /** Position of the first record that may still hold encoded content. */
   #encodedFrom = 0
   #headSlot = -1
+  #openedSlot = -1
 
   constructor(options: SlotLogOptions, deps: SlotLogDeps) {
     this.#options = options
@@ -96,16 +101,23 @@ export class SlotLog {
   append(event: ChainEvent): void {
     const createdAtMs = this.#deps.nowMs()
     const createdAt = encodeCreatedAt(createdAtMs)
-    const slot = event.kind === 'opened' ? event : event.block
-    const report = (...stages: SlotStage[]) => stages.map((stage) => new SlotUpdate(slot, stage, createdAt))
-    if (event.kind === 'frozen') this.#headSlot = event.block.slot
+    const { kind, bankId } = event
+    const { slot, parentSlot } = 'block' in event ? event.block : event
+    const report = (...stages: readonly SlotStage[]) =>
+      stages.map((stage) => new SlotUpdate({ slot, parentSlot, bankId }, stage, createdAt))
+    if (kind === 'frozen') this.#headSlot = slot
+    const isFirstBank = kind === 'opened' && this.#openedSlot < slot
+    if (isFirstBank) this.#openedSlot = slot
     this.#records.push({
-      slot: slot.slot,
+      kind,
+      slot,
+      bankId,
+      candidate: kind === 'candidate' ? event.block : undefined,
       headSlot: this.#headSlot,
       createdAtMs,
-      before: event.kind === 'frozen' ? report('completed') : [],
-      after: event.kind === 'opened' ? report('firstShredReceived', 'createdBank') : report(STAGE[event.kind]),
-      contentFor: event.kind === 'opened' ? undefined : STAGE[event.kind],
+      before: report(...STAGES_BEFORE[kind]),
+      after: [...(isFirstBank ? report('firstShredReceived') : []), ...report(STAGE[kind])],
+      contentFor: CONTENT_FOR[kind],
       content: undefined,
     })
     this.#forget()
@@ -128,9 +140,10 @@ export class SlotLog {
   #content(record: SlotRecord, position: number): SlotContent | undefined {
     const isRecent = position >= this.#encodedFrom
     // A block that is frozen and confirmed within a few slots is encoded once for both.
-    const shared = this.#records.find((one) => one.slot === record.slot && one.content)?.content
-    const block = shared ? undefined : this.#deps.block(record.slot)
-    const content = shared ?? (block && createSlotContent(block, record.createdAtMs))
+    const { slot, bankId } = record
+    const shared = this.#records.find((one) => one.slot === slot && one.bankId === bankId && one.content)?.content
+    const block = shared ? undefined : (record.candidate ?? this.#deps.block(slot))
+    const content = shared ?? (block && createSlotContent(block, record.createdAtMs, bankId))
     if (isRecent) record.content = content
     return content
   }
@@ -142,8 +155,34 @@ export class SlotLog {
   }
 }
 
-const STAGE = { frozen: 'processed', confirmed: 'confirmed', finalized: 'finalized' } as const
+/** The status that a slot, or one of its banks, has with the event. */
+const STAGE = {
+  opened: 'createdBank',
+  frozen: 'processed',
+  candidate: 'processed',
+  dead: 'dead',
+  confirmed: 'confirmed',
+  finalized: 'finalized',
+} as const satisfies Record<ChainEvent['kind'], SlotStage>
+
+const STAGES_BEFORE: Record<ChainEvent['kind'], readonly SlotStage[]> = {
+  opened: [],
+  frozen: ['completed'],
+  candidate: ['completed'],
+  dead: [],
+  confirmed: [],
+  finalized: [],
+}
+
+const CONTENT_FOR: Record<ChainEvent['kind'], Commitment | undefined> = {
+  opened: undefined,
+  frozen: 'processed',
+  candidate: 'processed',
+  dead: undefined,
+  confirmed: 'confirmed',
+  finalized: 'finalized',
+}
 
 function isOpening(record: SlotRecord): boolean {
-  return record.contentFor === undefined
+  return record.kind === 'opened'
 }

@@ -121,7 +121,7 @@ export function startSubscription(
     const createdAt = encodeCreatedAt(clock.nowMs())
     const updates: Update[] = []
     for (const [address, account] of chain.allAccounts(commitment)) {
-      updates.push(new AccountUpdate({ address, account, slot, writeVersion: 0n }, createdAt, true))
+      updates.push(new AccountUpdate({ address, account, slot, writeVersion: 0n }, createdAt, { isStartup: true }))
     }
     return { updates, next: 0 }
   }

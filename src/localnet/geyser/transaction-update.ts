@@ -1,22 +1,24 @@
 import { decodeBase58 } from '../../solana/crypto/base58.ts'
 import type { ParsedTransaction } from '../../solana/transaction/transaction.ts'
-import type { TransactionRecord } from '../chain/model.ts'
+import type { BankId, TransactionRecord } from '../chain/model.ts'
 import { isSimpleVote, keysOf, parseRecorded } from '../chain/transaction-facts.ts'
 import { writeError, writeMeta, writeTransaction } from './encode-transaction.ts'
-import { infoOf, writer } from './scratch.ts'
+import { infoOf, writeBankId, writer } from './scratch.ts'
 
 export class TransactionUpdate {
   readonly kind = 'transaction'
   readonly record: TransactionRecord
   readonly #createdAt: Uint8Array
+  readonly #bankId: BankId
   #isVote: boolean | undefined
   #keys: ReadonlySet<string> | undefined
   #body: Uint8Array | undefined
   #statusBody: Uint8Array | undefined
 
-  constructor(record: TransactionRecord, createdAt: Uint8Array) {
+  constructor(record: TransactionRecord, createdAt: Uint8Array, bankId?: BankId) {
     this.record = record
     this.#createdAt = createdAt
+    this.#bankId = bankId
   }
 
   get isVote(): boolean {
@@ -59,6 +61,7 @@ export class TransactionUpdate {
         writer.uint(5, index)
       })
       writer.uint(2, slot)
+      writeBankId(3, this.#bankId)
     })
     writer.raw(this.#createdAt)
     return writer.take()
@@ -71,6 +74,7 @@ export class TransactionUpdate {
       writer.bool(3, this.isVote)
       writer.uint(4, this.record.index)
       writeError(writer, 5, this.record.meta.err)
+      writeBankId(6, this.#bankId)
     })
     writer.raw(this.#createdAt)
     return writer.take()

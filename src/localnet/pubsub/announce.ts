@@ -23,6 +23,8 @@ const DELETED_ACCOUNT: Account = {
 
 /** Turns chain events into notifications, in a validator's order: slot, content, then root. */
 export function createAnnouncer({ chain, registry, nowMs }: AnnounceDeps) {
+  let openedSlot = chain.openSlot()
+
   function announce(event: ChainEvent): void {
     switch (event.kind) {
       case 'opened':
@@ -30,6 +32,12 @@ export function createAnnouncer({ chain, registry, nowMs }: AnnounceDeps) {
       case 'frozen':
         announceFrozen(event.block)
         return announceBlock(event.block, 'processed')
+      // Only the updates of slots show that a slot has several banks: the content of a candidate never becomes part of the chain.
+      case 'candidate':
+        announceSlotUpdate('completed', event.block.slot)
+        return announceSlotUpdate('frozen', event.block.slot, () => ({ stats: statsOf(event.block) }))
+      case 'dead':
+        return announceSlotUpdate('dead', event.slot, () => ({ err: 'bank replaced' }))
       case 'confirmed':
         announceSlotUpdate('optimisticConfirmation', event.block.slot)
         return announceBlock(event.block, 'confirmed')
@@ -40,8 +48,10 @@ export function createAnnouncer({ chain, registry, nowMs }: AnnounceDeps) {
     }
   }
 
+  /** A slot is opened once for each of its banks. */
   function announceOpened(slot: number, parent: number): void {
-    announceSlotUpdate('firstShredReceived', slot)
+    if (slot > openedSlot) announceSlotUpdate('firstShredReceived', slot)
+    openedSlot = slot
     announceSlotUpdate('createdBank', slot, () => ({ parent }))
     const result = writeJson({ parent, root: chain.slot('finalized'), slot })
     for (const subscription of registry.ofKind('slot')) registry.notify(subscription, result)

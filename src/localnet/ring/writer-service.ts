@@ -53,7 +53,7 @@ export async function startRingWriter(options: RingWriterOptions, deps: RingWrit
   const chain = new RingChain({ ...settings, firstNumber, txnsPerBlock: (tps * blockMs) / 1000 }, recorder, random)
   let isPaused = false
   let failedBlocks = 0
-  opening.use(startTicker(blockMs, { clock, tick }))
+  opening.use(startTicker(() => blockMs, { clock, tick }))
   log.info({ path, tps, blockMs, firstNumber, ringBytes: bytes }, 'simulated chain started')
 
   const opened = opening.move()

@@ -5,50 +5,121 @@ import { createSeededRandom, type Random, randomInt } from '../../core/random.ts
 import { until } from '../../platform/process/test-wait.ts'
 import { silentLogger } from '../../platform/telemetry/logger.ts'
 import { decodeBase58, encodeBase58 } from '../../solana/crypto/base58.ts'
+import { joinBatches } from '../../solana/shred/deshred.ts'
+import { decodeBatch } from '../../solana/shred/entry.ts'
+import { parseShred } from '../../solana/shred/shred.ts'
 import type { Block } from '../chain/model.ts'
+import { CONSENSUS_NAMES } from '../options.ts'
 import { startTestChain, testKeys } from '../test-chain.ts'
 import { startTraffic } from '../traffic/traffic.ts'
-import { encodeBlock, startShredSource } from './source.ts'
+import { batchesOf, startShredSource } from './source.ts'
 
-test('a receiver recovers every block from its shreds when a third of each FEC set is lost', async () => {
-  await using host = await startTestChain()
-  const { chain, clock } = host
-  const random = createSeededRandom(11)
-  const packets: Uint8Array[] = []
-  const deps = { chain, clock, log: silentLogger }
-  using source = startShredSource({ ...deps, leader: testKeys().identity, send: (packet) => packets.push(packet) })
-  using traffic = startTraffic({ tps: 200 }, { ...deps, random, secret: new Uint8Array(32).fill(1) })
-  await until(
-    'some blocks need several FEC sets',
-    () => {
-      clock.advance(50)
-      return traffic.landed() > 600
-    },
-    30_000,
-  )
-  await chain.produceBlock()
-  clock.advance(1000)
-  assert.equal(source.shredsSent(), packets.length)
-
-  // A FEC set is sent as 64 consecutive packets; 21 of each, chosen at random, are lost.
-  const received: Uint8Array[] = []
-  for (let at = 0; at < packets.length; at += 64) received.push(...loseSome(packets.slice(at, at + 64), 21, random))
-  const slots = new Map<number, Buffer[]>()
-  for (const packet of received.map((bytes) => Buffer.from(bytes))) {
-    const slot = Number(packet.readBigUInt64LE(65))
-    slots.set(slot, [...(slots.get(slot) ?? []), packet])
-  }
-  let checked = 0
-  for (let slot = 1; slot <= chain.slot('processed'); slot++) {
-    const block = chain.block(slot) as Block
-    assert.deepEqual(
-      Buffer.from(readSlot(slots.get(slot) ?? [], block)),
-      Buffer.from(encodeBlock(block)),
-      `slot ${slot}`,
+for (const consensus of CONSENSUS_NAMES) {
+  test(`a receiver recovers every block from its shreds when a third of each FEC set is lost: ${consensus}`, async () => {
+    await using host = await startTestChain({ consensus, candidateBanksPercent: 0 })
+    const { chain, clock } = host
+    const random = createSeededRandom(11)
+    const packets: Uint8Array[] = []
+    const deps = { chain, clock, log: silentLogger }
+    using source = startShredSource({ ...deps, leader: testKeys().identity, send: (packet) => packets.push(packet) })
+    using traffic = startTraffic({ tps: 200 }, { ...deps, random, secret: new Uint8Array(32).fill(1) })
+    await until(
+      'some blocks need several FEC sets',
+      () => {
+        clock.advance(50)
+        return traffic.landed() > 600
+      },
+      30_000,
     )
-    checked++
+    await chain.produceBlock()
+    clock.advance(1000)
+    assert.equal(source.shredsSent(), packets.length)
+
+    // A FEC set is sent as 64 consecutive packets; 21 of each, chosen at random, are lost.
+    const received: Uint8Array[] = []
+    for (let at = 0; at < packets.length; at += 64) received.push(...loseSome(packets.slice(at, at + 64), 21, random))
+    const slots = new Map<number, Buffer[]>()
+    for (const packet of received.map((bytes) => Buffer.from(bytes))) {
+      const slot = Number(packet.readBigUInt64LE(65))
+      slots.set(slot, [...(slots.get(slot) ?? []), packet])
+    }
+    let checked = 0
+    for (let slot = 1; slot <= chain.slot('processed'); slot++) {
+      const block = chain.block(slot) as Block
+      assert.deepEqual(
+        Buffer.from(readSlot(slots.get(slot) ?? [], block)),
+        Buffer.concat(batchesOf(block)),
+        `slot ${slot}`,
+      )
+      checked++
+    }
+    assert(checked > 3)
+  })
+}
+
+test('a leader that began on another parent sends the change of the parent and the block again', async () => {
+  await using host = await startTestChain({ consensus: 'alpenglow', candidateBanksPercent: 100 })
+  const { chain, clock } = host
+  const packets: Uint8Array[] = []
+  const deps = { chain, clock, log: silentLogger, leader: testKeys().identity }
+  using _source = startShredSource({ ...deps, send: (packet) => packets.push(packet) })
+  for (let block = 0; block < 40; block++) {
+    assert((await chain.airdrop(chain.identity, BigInt(block + 1))).ok)
+    await chain.produceBlock()
+    clock.advance(1)
   }
-  assert(checked > 3)
+  clock.advance(1000)
+  const shreds = packets.flatMap((packet) => {
+    const parsed = parseShred(packet)
+    return parsed.ok && parsed.shred.kind === 'data' ? [parsed.shred] : []
+  })
+  let changed = 0
+  for (const [slot, ofSlot] of Map.groupBy(shreds, (shred) => shred.slot)) {
+    const batches = joinBatches(ofSlot).map(({ bytes }) => decodeBatch(bytes))
+    const kinds = batches.map((batch) => batch.ok && (batch.kind === 'entries' ? batch.kind : batch.marker.variant))
+    const block = chain.block(slot) as Block
+    assert.deepEqual(kinds.slice(-2), ['entries', 'block-footer'])
+    const own = batches.at(-2)
+    const last = own?.ok && own.kind === 'entries' ? own.entries.at(-1)?.hash : undefined
+    assert.equal(last && encodeBase58(last), block.blockhash)
+    const marker = batches.find(
+      (batch) => batch.ok && batch.kind === 'marker' && batch.marker.variant === 'update-parent',
+    )
+    assert.equal(slot - (ofSlot[0]?.parentOffset ?? 0), marker ? slot - 2 : slot - 1)
+    if (!marker?.ok || marker.kind !== 'marker') continue
+    changed++
+    assert.deepEqual(Buffer.from(marker.marker.body).readBigUInt64LE(0), BigInt(slot - 1))
+    assert.equal(encodeBase58(marker.marker.body.subarray(8)), block.previousBlockhash)
+  }
+  assert(changed > 2, `${changed} slots with another parent`)
+})
+
+test('shreds of Alpenglow have entries without ticks, then the marker of the footer; an empty block has the marker alone', async () => {
+  await using host = await startTestChain({ consensus: 'alpenglow' })
+  const { chain } = host
+  const empty = await chain.produceBlock()
+  assert((await chain.airdrop(chain.identity, 1n)).ok)
+  const full = await chain.produceBlock()
+  for (const [block, kinds] of [
+    [empty, ['block-footer']],
+    [full, ['entries', 'block-footer']],
+  ] as const) {
+    const batches = batchesOf(block).map((bytes) => decodeBatch(bytes))
+    assert.deepEqual(
+      batches.map((batch) => batch.ok && (batch.kind === 'entries' ? batch.kind : batch.marker.variant)),
+      kinds,
+    )
+    for (const batch of batches) {
+      if (batch.ok && batch.kind === 'entries') {
+        assert(batch.entries.every(({ transactions }) => transactions.length === 1))
+        assert.equal(encodeBase58(batch.entries.at(-1)?.hash as Uint8Array), block.blockhash)
+      }
+      if (batch.ok && batch.kind === 'marker') {
+        assert.deepEqual(batch.marker.body.subarray(0, 32), block.footer?.bankHash)
+        assert.equal(Buffer.from(batch.marker.body.subarray(41)).toString(), block.footer?.userAgent)
+      }
+    }
+  }
 })
 
 function loseSome<Item>(items: Item[], count: number, random: Random): Item[] {

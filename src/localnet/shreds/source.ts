@@ -6,6 +6,7 @@ import { encodeEntries } from '../../solana/shred/entry.ts'
 import { makeShreds } from '../../solana/shred/make.ts'
 import { shredVersionOf } from '../../solana/shred/version.ts'
 import type { Block, Chain } from '../chain/model.ts'
+import { encodeFooterMarker, encodeUpdateParentMarker } from './block-markers.ts'
 
 export type ShredSourceDeps = {
   readonly chain: Chain
@@ -26,7 +27,7 @@ const SET_SPACING_MS = 2
 /** FEC sets waiting to be sent; above this the oldest are dropped. */
 const SETS_WAITING_MAX = 1024
 
-/** Sends every frozen block as the shreds its leader would broadcast. */
+/** Sends every frozen block as the shreds its leader would broadcast, with the change of the parent if the leader began on another one. */
 export function startShredSource(deps: ShredSourceDeps): ShredSource {
   const { chain, leader, clock, log } = deps
   const version = shredVersionOf(decodeBase58(chain.genesisHash))
@@ -35,9 +36,23 @@ export function startShredSource(deps: ShredSourceDeps): ShredSource {
   let timer: Timer | undefined
   let sent = 0
 
+  /** A candidate bank of the slot that ends, on another parent than the surviving bank. */
+  let begun: Block | undefined
+
+  let frozenSlot = -1
+
+  function consider(candidate: Block): void {
+    const { slot, parentSlot } = candidate
+    if (slot > frozenSlot && parentSlot < slot - 1) begun = candidate
+  }
+
   function shred(block: Block): void {
-    const { slot, parentSlot } = block
-    const shredded = makeShreds({ slot, parentSlot, version, batches: [encodeBlock(block)], chainedRoot, leader })
+    const { slot } = block
+    const { parentSlot } = begun ?? block
+    const batches = [...(begun ? replacedBatches(begun, block) : []), ...batchesOf(block)]
+    begun = undefined
+    frozenSlot = slot
+    const shredded = makeShreds({ slot, parentSlot, version, batches, chainedRoot, leader })
     chainedRoot = shredded.lastRoot
     for (const { data, code } of shredded.sets) waiting.push([...data, ...code])
     const tooMany = waiting.length - SETS_WAITING_MAX
@@ -58,6 +73,7 @@ export function startShredSource(deps: ShredSourceDeps): ShredSource {
   }
 
   const unsubscribe = chain.subscribe((event) => {
+    if (event.kind === 'candidate') consider(event.block)
     if (event.kind === 'frozen') shred(event.block)
   })
   return {
@@ -70,9 +86,21 @@ export function startShredSource(deps: ShredSourceDeps): ShredSource {
   }
 }
 
-/** The block's entries as one entry batch. */
-export function encodeBlock(block: Block): Uint8Array {
-  return encodeEntries(
+/** One batch with the entries, which an empty block of Alpenglow does not have, and under Alpenglow one with the footer. */
+export function batchesOf(block: Block): Uint8Array[] {
+  return block.footer ? [...entryBatchesOf(block), encodeFooterMarker(block.footer)] : entryBatchesOf(block)
+}
+
+/** What the leader sent before it changed the parent. */
+function replacedBatches(begun: Block, { parentSlot, previousBlockhash }: Block): Uint8Array[] {
+  const parent = { slot: parentSlot, blockId: decodeBase58(previousBlockhash) }
+  return [...entryBatchesOf(begun), encodeUpdateParentMarker(parent)]
+}
+
+/** The block's entries as one entry batch, or none. */
+export function entryBatchesOf(block: Block): Uint8Array[] {
+  if (block.entries.length === 0) return []
+  const batch = encodeEntries(
     block.entries.map(({ numHashes, hash, firstTransaction, transactionCount }) => ({
       numHashes,
       hash,
@@ -81,4 +109,5 @@ export function encodeBlock(block: Block): Uint8Array {
         .map(({ wire }) => wire),
     })),
   )
+  return [batch]
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { startTestServer } from '../../../test/support/rpc-server.ts'
 import { createManualClock } from '../../core/clock.ts'
 import { createSeededRandom } from '../../core/random.ts'
 import { makeTestFolder } from '../../platform/files/test-folder.ts'
@@ -95,4 +96,27 @@ test('samples of complete minutes count votes apart from other transactions', as
   assert.equal(sample.transactions - sample.votes, 1)
   assert.ok(sample.votes >= 2)
   assert.deepEqual(chain.performanceSamples(0), [])
+})
+
+test('Alpenglow has no votes in blocks, and the validator is not delinquent; back on the tower the votes go on', async () => {
+  await using server = await startTestServer({ candidateBanksPercent: 50, consensus: 'tower' })
+  const { chain } = server
+  using _voting = startVoting({ chain, keys: testKeys(), log: silentLogger })
+  await produce(chain, 5)
+  chain.setConsensus('alpenglow')
+  // The vote for the block before is in the last block of the tower.
+  await produce(chain, 1)
+  const first = chain.openSlot()
+  await produce(chain, 10)
+  for (let slot = first; slot < first + 10; slot++)
+    assert.deepEqual(chain.block(slot)?.transactions, [], `slot ${slot}`)
+  const voters = await server.call<{ current: { lastVote: number }[]; delinquent: unknown[] }>('getVoteAccounts', {
+    commitment: 'processed',
+    delinquentSlotDistance: 3,
+  })
+  assert.deepEqual([voters.current[0]?.lastVote, voters.delinquent], [first + 9, []])
+  chain.setConsensus('tower')
+  await produce(chain, 1)
+  await produce(chain, 4)
+  assertVoted(chain, chain.openSlot() - 3, chain.openSlot() - 1)
 })

@@ -4,7 +4,7 @@ import type { LocalChain } from '../chain/chain.ts'
 import type { ChainKeys } from '../genesis/keys.ts'
 import { buildVoteTransaction } from './vote-transaction.ts'
 
-/** Sends the validator's vote for each block into the slot after it. A vote that is lost is covered by the next one. */
+/** Sends the validator's vote for each block into the slot after it. A vote that is lost is covered by the next one. Alpenglow has no votes in blocks. */
 export function startVoting({
   chain,
   keys,
@@ -15,7 +15,8 @@ export function startVoting({
   readonly log: Logger
 }): Disposable {
   const stop = chain.subscribe((event) => {
-    if (event.kind === 'opened') void vote().catch((err: unknown) => log.warn({ err }, 'vote failed'))
+    if (event.kind === 'opened' && chain.consensus === 'tower')
+      void vote().catch((err: unknown) => log.warn({ err }, 'vote failed'))
   })
 
   async function vote(): Promise<void> {

@@ -27,6 +27,7 @@ export type StreamFilter = {
   readonly entries: readonly Named<undefined>[]
   readonly blocks: readonly Named<BlockSelector>[]
   readonly blocksMeta: readonly Named<undefined>[]
+  readonly blockFooter: readonly Named<undefined>[]
 }
 
 export const EMPTY_FILTER: StreamFilter = {
@@ -39,6 +40,7 @@ export const EMPTY_FILTER: StreamFilter = {
   entries: [],
   blocks: [],
   blocksMeta: [],
+  blockFooter: [],
 }
 
 export type FilterOutcome =
@@ -91,6 +93,7 @@ function compile(request: SubscribeRequest, limits: FilterLimits): StreamFilter 
     entries: each(request.entry, limits.entries.max, () => undefined),
     blocks: each(request.blocks, limits.blocks.max, (filter) => compileBlockFilter(filter, limits.blocks)),
     blocksMeta: each(request.blocksMeta, limits.blocksMeta.max, () => undefined),
+    blockFooter: each(request.blockFooter, limits.blockFooter.max, () => undefined),
   }
 }
 

@@ -28,6 +28,7 @@ export type FilterLimits = {
     readonly cuckooBytesMax: number
   }
   readonly blocksMeta: { readonly max: number }
+  readonly blockFooter: { readonly max: number }
 }
 
 export type TransactionFilterLimits = {
@@ -82,6 +83,7 @@ export const DEFAULT_FILTER_LIMITS: FilterLimits = {
     cuckooBytesMax: MAX,
   },
   blocksMeta: { max: MAX },
+  blockFooter: { max: MAX },
 }
 
 /** A refused request; the message is that of the Yellowstone plugin. */

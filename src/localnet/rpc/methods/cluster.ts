@@ -67,10 +67,12 @@ export const clusterMethods: RpcMethods = {
     throw noSnapshot()
   },
 
-  /** Null before Alpenglow, which this chain does not run. */
-  getAgGenesisCert(_context, params) {
+  /** Null on the tower. The bitmap names the only validator; there is no key to aggregate signatures with, so the signature is empty. */
+  getAgGenesisCert({ chain }, params) {
     readArguments(params, [])
-    return null
+    const genesis = chain.alpenglowGenesis()
+    if (genesis === undefined) return null
+    return { slot: genesis.slot, blockId: genesis.blockhash, bitmap: [1], signature: [] }
   },
 
   getEpochInfo({ chain }, params) {

@@ -121,14 +121,14 @@ function checkRange(
   return { firstSlot: Number(first), lastSlot: Number(last) }
 }
 
-/** Without vote transactions (`localnet.votes.enabled`) the chain's validator counts as voting for every block. */
+/** Without vote transactions (under Alpenglow, or by `localnet.votes.enabled`) the chain's validator counts as voting for every block. */
 function votesOf(
   chain: Chain,
   bank: BankView,
   address: string,
   state: VoteState,
 ): { lastVote: bigint; rootSlot: bigint } {
-  if (address === chain.voteAccount && state.votes.length === 0) {
+  if (address === chain.voteAccount && (state.votes.length === 0 || chain.consensus === 'alpenglow')) {
     return { lastVote: BigInt(bank.slot), rootSlot: BigInt(Math.min(chain.slot('finalized'), bank.slot)) }
   }
   return { lastVote: state.votes.at(-1)?.slot ?? 0n, rootSlot: state.rootSlot ?? 0n }

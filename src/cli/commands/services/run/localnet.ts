@@ -1,4 +1,5 @@
 import { ServiceError } from '../../../../core/error.ts'
+import { type Consensus, SLOT_MS_MAX, SLOT_MS_MIN } from '../../../../localnet/options.ts'
 import { parseAddressPort } from '../../../../platform/net/ip-range.ts'
 import { startLocalnetProcess } from '../../../../processes/localnet.ts'
 import type { CliContext, ServiceFlags } from '../../../define.ts'
@@ -11,6 +12,7 @@ export type LocalnetFlags = ServiceFlags & {
   readonly shreds?: string
   readonly accounts?: string
   readonly slotMs?: string
+  readonly consensus?: Consensus
   readonly traffic?: 'on' | 'off'
   readonly tps?: string
 }
@@ -27,7 +29,10 @@ export function localnet(this: CliContext, flags: LocalnetFlags): Promise<void> 
         grpc: { port: portOf(flags.grpcPort, 10_000) },
         ...(flags.shreds === undefined ? {} : { shreds: { to: destinationOf(flags.shreds) } }),
         ...(flags.accounts === undefined ? {} : { accountsDir: flags.accounts }),
-        ...(flags.slotMs === undefined ? {} : { slotMs: numberOf(flags.slotMs, 'a slot length', 50, 10_000) }),
+        ...(flags.slotMs === undefined
+          ? {}
+          : { slotMs: numberOf(flags.slotMs, 'a slot length', SLOT_MS_MIN, SLOT_MS_MAX) }),
+        ...(flags.consensus === undefined ? {} : { consensus: flags.consensus }),
         traffic: {
           enabled: flags.traffic === undefined ? options.traffic.enabled : flags.traffic === 'on',
           tps: flags.tps === undefined ? options.traffic.tps : numberOf(flags.tps, 'a rate', 0, 1000),

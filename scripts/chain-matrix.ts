@@ -1,0 +1,31 @@
+import { CHAIN_CELLS, CHAIN_TESTS, SHORT_CHAIN_TESTS } from '../test/chain-tests.ts'
+import type { TestTally } from './run-tests.ts'
+
+export type ChainMatrix = {
+  readonly isFull: boolean
+  readonly seed: number
+  /** Runs these files with the variables of the environment. */
+  readonly run: (files: readonly string[]) => Promise<TestTally>
+  readonly report: (line: string) => void
+}
+
+/**
+ * Runs the tests on localnet again on chains of another consensus and slot length: all of them in every cell, or in the short form a few of them in a cell
+ * that the seed chooses. The results are added to those of the complete run.
+ */
+export async function runChainMatrix(tally: TestTally, { isFull, seed, run, report }: ChainMatrix): Promise<TestTally> {
+  const cells = isFull ? CHAIN_CELLS : [CHAIN_CELLS[seed % CHAIN_CELLS.length] as string]
+  const total: TestTally = { ...tally, failures: [...tally.failures], skips: [...tally.skips] }
+  for (const cell of cells) {
+    report(`\n-- localnet as ${cell}; to repeat: SLUICE_TEST_CHAIN=${cell}`)
+    const before = process.env['SLUICE_TEST_CHAIN']
+    process.env['SLUICE_TEST_CHAIN'] = cell
+    const { passed, failures, skips } = await run(isFull ? CHAIN_TESTS : SHORT_CHAIN_TESTS)
+    if (before === undefined) delete process.env['SLUICE_TEST_CHAIN']
+    else process.env['SLUICE_TEST_CHAIN'] = before
+    total.passed += passed
+    total.failures.push(...failures.map((failure) => `${cell}: ${failure}`))
+    total.skips.push(...skips.map(({ test, reason }) => ({ test: `${cell}: ${test}`, reason })))
+  }
+  return total
+}
