@@ -24,9 +24,9 @@ export async function startGatewayProcess(settings: Settings, deps: ReloadingDep
   )
   const { log, lifecycle } = context
   const plane = opening.use(await openControlPlane(settings, context, [gatewayPlan(config)]))
-  const { customers } = plane
+  const { customers, probes } = plane
   const { store, access } = customers
-  const upstreams = opening.use(await openUpstreams(settings, context))
+  const upstreams = opening.use(await openUpstreams(settings, { ...context, probing: probes.start }))
   opening.use(await followDedicatedNodes(access, upstreams))
   opening.use(await notifyChanges(store, access, log.child({ part: 'access' })))
   deps.starting?.throwIfAborted()

@@ -42,14 +42,14 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   )
   const { log, clock, lifecycle } = context
   const plane = opening.use(await openControlPlane(settings, context, threadPlanOf(config)))
-  const { customers } = plane
+  const { customers, probes } = plane
   const { store, access } = customers
 
   const leaders = createLeaderSchedule()
   const shreds = await openIf(config.shreds.enabled, () => openShreds(settings, { ...context, store, access, leaders }))
   const chain = await openIf(isChainEmbedded(config), () => openEmbeddedChain(config, context, shreds?.address))
   const nodes = nodesOf(config, chain)
-  const upstreams = opening.use(await openUpstreams(settings, context, nodes))
+  const upstreams = opening.use(await openUpstreams(settings, { ...context, probing: probes.start }, nodes))
   opening.use(await followDedicatedNodes(access, upstreams))
   opening.use(await notifyChanges(store, access, log.child({ part: 'access' })))
   if (shreds !== undefined)

@@ -9,6 +9,7 @@ import type { NodeSpec } from './node.ts'
 import { dedicatedSpec, type NodesOptions, sharedSpec } from './node-spec.ts'
 import type { DedicatedNodeOptions, UpstreamsOptions } from './options.ts'
 import { createRetryBudget } from './retry-budget.ts'
+import type { StartProbing } from './shared-probes.ts'
 import { type NodeChange, type StartedPool, startPool, type Upstream } from './started-pool.ts'
 import { type NodeStatus, statusOf, unusableStatus } from './status.ts'
 
@@ -20,6 +21,8 @@ export type UpstreamsDeps = BaseDeps & {
   readonly lookup?: PinnedAddressDeps['lookup']
   /** Certificates to trust instead of the system's. */
   readonly ca?: string | undefined
+  /** Default: this thread probes the nodes itself. */
+  readonly probing?: StartProbing | undefined
   /** Notified when the shared nodes are down or lag, or a dedicated node is down. */
   readonly lifecycle?: Pick<Lifecycle, 'degraded' | 'recovered'> | undefined
 }

@@ -5,8 +5,8 @@ import { createNode, type NodeDeps, type NodeSpec, type UpstreamNode } from './n
 import { specKey } from './node-spec.ts'
 import type { UpstreamsOptions } from './options.ts'
 import { createPool, type Pool, type PoolDeps } from './pool.ts'
-import { startProbes } from './probe.ts'
 import type { RetryBudget } from './retry-budget.ts'
+import { probeHere, type StartProbing } from './shared-probes.ts'
 import { createWsLinks, type WsLinks } from './ws-links.ts'
 
 /** The nodes of one subscription, or those shared by all without dedicated nodes. */
@@ -47,6 +47,8 @@ export type StartedPoolDeps = NodeDeps &
     readonly budget: RetryBudget
     /** Notified when the shared nodes are down or lag. */
     readonly lifecycle?: Pick<Lifecycle, 'degraded' | 'recovered'> | undefined
+    /** Default: this thread probes the nodes itself. */
+    readonly probing?: StartProbing | undefined
     /** The state of a node may have changed. */
     readonly onNodeChange?: () => void
   }
@@ -138,7 +140,11 @@ export function startPool(owner: string | undefined, options: UpstreamsOptions, 
     }
     ws.add(node)
     grpc.add(node)
-    member.probes = startProbes(node, options.health, { ...deps, onSlot: pool.assess })
+    member.probes = (deps.probing ?? probeHere)({
+      ...{ node, options: options.health, clock, random: deps.random, onSlot: pool.assess },
+      // Owners may have nodes that are the same.
+      key: `${owner ?? ''} ${member.key}`,
+    })
   }
 
   function leave({ node, probes }: Member): void {

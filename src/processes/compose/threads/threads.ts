@@ -8,6 +8,7 @@ import { createMergedMetrics, createThreadMetrics } from '../../../platform/tele
 import type { MetricsView } from '../../../platform/telemetry/metrics-view.ts'
 import { MAIN_THREAD, threadSupervisionMetrics } from '../../../platform/telemetry/thread-supervision-metrics.ts'
 import type { NodesOptions } from '../../../upstreams/node-spec.ts'
+import type { ProbePublisher } from '../../../upstreams/shared-probes.ts'
 import type { NodeStatus } from '../../../upstreams/status.ts'
 import type { Config } from '../config/config.ts'
 import type { Settings } from '../config/settings.ts'
@@ -15,7 +16,7 @@ import type { Rendered } from '../documents/documents.ts'
 import type { ProcessContext } from '../process/open-process.ts'
 import { createHealthReports } from './health-reports.ts'
 import { type ServiceThread, startServiceThread } from './service-thread.ts'
-import type { ThreadReady } from './start-data.ts'
+import type { ProbeNotice, ThreadReady } from './start-data.ts'
 
 /** The services that run in threads, and how many threads each has. */
 export type ThreadPlan = readonly { readonly name: string; readonly threads: number; readonly isSingle?: boolean }[]
@@ -52,6 +53,8 @@ export type ThreadsDeps = ProcessContext<never> & {
   readonly nodes: NodesOptions
   readonly access: AccessService
   readonly memory: ProcessMemoryGuard
+  /** Of the nodes of the control plane. */
+  readonly probes: ProbePublisher
   /** Of the memory guard. */
   readonly memoryCells: SharedArrayBuffer
 }
@@ -71,7 +74,7 @@ function namesOf({ name, threads, isSingle = false }: ThreadPlan[number]): strin
 
 export function createThreads(settings: Settings, plan: ThreadPlan, deps: ThreadsDeps): Threads {
   const { log, lifecycle } = deps
-  const { access, memory, registry } = deps
+  const { access, memory, registry, probes } = deps
   const names = threadNames(plan)
   const limitMemory = createSharedLimits({ threads: names.length })
   const limits = openSharedLimits(limitMemory, 0)
@@ -89,6 +92,9 @@ export function createThreads(settings: Settings, plan: ThreadPlan, deps: Thread
     const update = access.update()
     for (const thread of threads) thread.notify('access-update', update)
   })
+  const probing = probes.onResult((key, result) => {
+    for (const thread of threads) thread.notify('node-probed', { key, result } satisfies ProbeNotice)
+  })
 
   return {
     metrics: {
@@ -99,7 +105,10 @@ export function createThreads(settings: Settings, plan: ThreadPlan, deps: Thread
         return merged.text(...args)
       },
     },
-    [Symbol.dispose]: () => watching[Symbol.dispose](),
+    [Symbol.dispose]() {
+      watching[Symbol.dispose]()
+      probing[Symbol.dispose]()
+    },
     async start({ name, entry, config, methods, listeners }) {
       const index = names.indexOf(name)
       let startedWith = nodes
@@ -132,8 +141,13 @@ export function createThreads(settings: Settings, plan: ThreadPlan, deps: Thread
           ...deps,
           health,
           writeLog: (line) => tap.write(line),
-          methods,
-          listeners: { ...listeners, metric: own.add, 'book-requested': access.bookRequested },
+          methods: { ...methods, 'node-health': probes.known },
+          listeners: {
+            ...listeners,
+            metric: own.add,
+            'book-requested': access.bookRequested,
+            'probe-requested': probes.request,
+          },
           onReady(channel) {
             supervision.setUp(name, true)
             channel.notify('access-update', access.update())
