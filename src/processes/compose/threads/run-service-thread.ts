@@ -3,6 +3,7 @@ import { type AccessUpdate, openThreadAccess, type ThreadAccess } from '../../..
 import { openSharedLimits, type SharedLimits } from '../../../gateway/limits.ts'
 import { openStateFolder } from '../../../platform/files/state-folder.ts'
 import { createListenerMetrics } from '../../../platform/net/listener-metrics.ts'
+import type { ChildWatcher } from '../../../platform/process/child.ts'
 import { systemClock } from '../../../platform/process/clock.ts'
 import type { ControlMethods } from '../../../platform/process/control-socket.ts'
 import { MemoryCells } from '../../../platform/process/memory-cells.ts'
@@ -50,6 +51,8 @@ export type ThreadContext<Listener extends string> = ServiceContext<Listener> & 
   readonly limits: SharedLimits
   /** The control plane probes the nodes for all threads. */
   readonly probes: ProbeReceiver
+  /** The control plane reaps the child processes of a thread that dies. */
+  readonly children: ChildWatcher
   /** Authenticates and charges from the memory that all threads share. */
   openAccess(): ThreadAccess
 }
@@ -130,6 +133,10 @@ export function runServiceThread<const Listener extends string>(
       memory: openThreadMemoryGuard({ clock, registry }, new MemoryCells(start.memory, start.index)),
       limits: openSharedLimits(start.limits, start.index),
       probes,
+      children: {
+        started: (pid) => channel.notify('child-started', pid),
+        ended: (pid) => channel.notify('child-ended', pid),
+      },
       openAccess() {
         assert(start.access !== undefined, 'the thread was started with access')
         access = openThreadAccess(start.access, {

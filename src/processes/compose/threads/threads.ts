@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { AccessService } from '../../../access/service.ts'
 import { createSharedLimits, openSharedLimits } from '../../../gateway/limits.ts'
+import { reapChildren } from '../../../platform/process/child.ts'
 import type { ProcessMemoryGuard } from '../../../platform/process/memory-guard.ts'
 import type { ChannelListeners, ChannelMethods } from '../../../platform/process/thread-channel.ts'
 import { createLogTap } from '../../../platform/telemetry/log-tap.ts'
@@ -112,6 +113,7 @@ export function createThreads(settings: Settings, plan: ThreadPlan, deps: Thread
     async start({ name, entry, config, methods, listeners }) {
       const index = names.indexOf(name)
       let startedWith = nodes
+      const children = new Set<number>()
       const own = metrics.get(name)
       assert(own !== undefined, `${name} is in the plan`)
       const thread = await startServiceThread(
@@ -147,6 +149,8 @@ export function createThreads(settings: Settings, plan: ThreadPlan, deps: Thread
             metric: own.add,
             'book-requested': access.bookRequested,
             'probe-requested': probes.request,
+            'child-started': (pid: number) => void children.add(pid),
+            'child-ended': (pid: number) => void children.delete(pid),
           },
           onReady(channel) {
             supervision.setUp(name, true)
@@ -162,6 +166,8 @@ export function createThreads(settings: Settings, plan: ThreadPlan, deps: Thread
             limits.reclaim(index)
             memory.reclaim(index)
             own.ended()
+            void reapChildren([...children], deps)
+            children.clear()
           },
         },
       )
