@@ -28,6 +28,8 @@ export type ThreadSpec = {
   readonly entry: URL
   /** The configuration of the next instance, which takes the ports of the one before. */
   config(started: Config, ready: ThreadReady | undefined): Config
+  /** Reserves its ports before it is started again. */
+  reserve?(): Promise<AsyncDisposable>
   readonly methods?: ChannelMethods
   readonly listeners?: ChannelListeners
 }
@@ -110,7 +112,7 @@ export function createThreads(settings: Settings, plan: ThreadPlan, deps: Thread
       watching[Symbol.dispose]()
       probing[Symbol.dispose]()
     },
-    async start({ name, entry, config, methods, listeners }) {
+    async start({ name, entry, config, reserve, methods, listeners }) {
       const index = names.indexOf(name)
       let startedWith = nodes
       const children = new Set<number>()
@@ -120,6 +122,7 @@ export function createThreads(settings: Settings, plan: ThreadPlan, deps: Thread
         {
           name,
           entry,
+          reserve,
           start(ready) {
             startedWith = nodes
             return {
