@@ -263,6 +263,8 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
     },
     bookRequested: () => shared?.sendRequested(),
     threadEnded(thread) {
+      // Locks first: other threads may wait for them.
+      memory.unlockAll(thread)
       usage.threadEnded(thread)
       memory.permits.reclaim(thread)
     },

@@ -8,6 +8,7 @@ import { isFull } from '../../test/support/property.ts'
 import { startRedis } from '../../test/support/redis.ts'
 import { createSharedClock, threadClock } from '../../test/support/thread-clock.ts'
 import { createManualClock } from '../core/clock.ts'
+import { lockCell } from '../core/spin-lock.ts'
 import { until } from '../platform/process/test-wait.ts'
 import { silentLogger } from '../platform/telemetry/logger.ts'
 import { createMetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
@@ -15,6 +16,7 @@ import type { Call } from './authorize.ts'
 import { BUILT_IN_PLANS } from './plan.ts'
 import { suspendSubscription } from './provisioning/subscriptions.ts'
 import { rotateToken } from './provisioning/tokens.ts'
+import { FIELD, HEADER } from './quota/account-layout.ts'
 import { AccountMemory } from './quota/account-memory.ts'
 import { Calendar } from './quota/calendar.ts'
 import { createLedger } from './quota/ledger.ts'
@@ -130,6 +132,28 @@ describe('a thread with access of its own', () => {
     createLedger({ memory, calendar: new Calendar(time.clock) }).sweep(time.clock.monotonicMs())
     assert.equal(memory.openAccounts, 0)
     assert.equal((await threads.admit(1, secret, RPC, 5)).used, 10)
+  })
+
+  test('that died within a lock leaves none behind', async () => {
+    await using folder = await openAccessFolder(threadClock)
+    const { secret } = await folder.subscribe('first')
+    await using running = await folder.start({}, 3)
+    await using threads = await startAccessThreads(running.access, { threads: 1, subscriptions: 1 })
+    await threads.admit(1, secret, RPC)
+    const { accounts } = running.access.share(2)
+    const dead = new AccountMemory(accounts, 2)
+    const cells = Array.from({ length: dead.cellsEnd - 1 }, (_, at) => at + 1).filter((cell) => dead.isAccount(cell))
+    assert.ok(cells.length > 0)
+    for (const cell of cells) dead.lock(cell)
+    const table = new Int32Array(accounts, 0, 1)
+    lockCell(table, HEADER.lock, 3)
+    running.access.threadEnded(2)
+    assert.equal(table[HEADER.lock], 0)
+    assert.deepEqual(
+      cells.filter((cell) => dead.int(cell, FIELD.lock) !== 0),
+      [],
+    )
+    assert.equal((await threads.admit(1, secret, RPC)).units, 1)
   })
 
   test('accepts tickets that another thread has made', async () => {

@@ -22,9 +22,13 @@ function waitForCell(cells: Int32Array, index: number, owner: number): void {
   }
   // The holder does not run at the moment, for example because it shares a core with this thread.
   let sleeps = 0
+  let last = 0
   for (;;) {
     const holder = Atomics.compareExchange(cells, index, 0, owner)
     if (holder === 0) return
+    // Another one: the last has released it.
+    if (holder !== last) sleeps = 0
+    last = holder
     if (++sleeps > SLEEPS_MAX && Atomics.compareExchange(cells, index, holder, owner) === holder) return
     Atomics.wait(cells, index, holder, SLEEP_MS)
   }

@@ -3,6 +3,7 @@ import type { Access } from '../access/service.ts'
 import type { ListenerOptions } from '../platform/net/listener.ts'
 import type { ListenerMetrics } from '../platform/net/listener-metrics.ts'
 import type { BaseDeps } from '../platform/process/base-deps.ts'
+import type { ChildWatcher } from '../platform/process/child.ts'
 import type { Lifecycle } from '../platform/process/lifecycle.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import type { RefusalRecorder } from '../platform/telemetry/refusal-log.ts'
@@ -30,6 +31,8 @@ export type IndexerDeps = BaseDeps & {
   /** Notified when writing stops. */
   readonly lifecycle?: Pick<Lifecycle, 'degraded' | 'recovered'>
   readonly refusals?: RefusalRecorder | undefined
+  /** Notified of the database process. */
+  readonly children?: ChildWatcher | undefined
 }
 
 /** How often it is checked whether blocks are written. */
@@ -125,7 +128,7 @@ export async function startIndexer(
         // The tables of the operator's server are the operator's to check.
         chainFile: environment.clickhouse === undefined ? join(dirname(environment.dataFile), 'genesis') : undefined,
       },
-      { upstream, clock, random, log, metrics },
+      { upstream, clock, random, log, metrics, children: deps.children },
     )
   }
 

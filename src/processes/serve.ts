@@ -44,7 +44,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   )
   const { log, clock, lifecycle } = context
   const plane = opening.use(await openControlPlane(settings, context, threadPlanOf(config)))
-  const { customers } = plane
+  const { customers, probes } = plane
   const { store, access } = customers
 
   const leaders = createLeaderSchedule()
@@ -55,7 +55,9 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   )
   const chain = await openIf(isChainEmbedded(config), () => openEmbeddedChain(config, context, shreds?.address))
   const nodes = nodesOf(config, chain)
-  const upstreams = opening.use(await openUpstreams(settings, context, nodes, slotLength))
+  const upstreams = opening.use(
+    await openUpstreams(settings, { ...context, probing: probes.start }, nodes, slotLength),
+  )
   opening.use(await followDedicatedNodes(access, upstreams))
   opening.use(await notifyChanges(store, access, log.child({ part: 'access' })))
   if (shreds !== undefined)

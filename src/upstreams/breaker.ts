@@ -15,6 +15,10 @@ export type Breaker = Disposable & {
   /** Records a call. Ignored unless closed: responses to old calls neither close it nor keep it open. */
   record(isGood: boolean, nowMs?: number): void
   recordProbe(isGood: boolean): void
+  /** Opens it: the node is known to fail. */
+  trip(): void
+  /** Closes it: the node failed for all, and responds again. */
+  reset(): void
   /** Calls and failures of the last ten seconds. */
   recent(): { readonly calls: number; readonly failures: number }
 }
@@ -86,6 +90,14 @@ export function createBreaker(options: BreakerOptions, deps: BreakerDeps): Break
         if (isGood) close()
         else open()
       }
+    },
+    trip() {
+      if (breaker.state === 'closed') open()
+    },
+    reset() {
+      if (breaker.state === 'closed') return
+      timer?.cancel()
+      close()
     },
     recent() {
       const nowMs = clock.monotonicMs()

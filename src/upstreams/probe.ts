@@ -11,6 +11,30 @@ const SAMPLES = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"getRecentPerforma
 /** Fewer slots in a sample say little about their length. */
 const SAMPLE_SLOTS_MIN = 10
 
+/** What a probe has found out about a node: plain data, which the thread that probes can post to the others. */
+export type ProbeResult =
+  /** A response to `getSlot`. `isBack`: until now its probes had failed. */
+  | { readonly kind: 'alive'; readonly tookMs: number; readonly slot: number | undefined; readonly isBack: boolean }
+  | { readonly kind: 'shred-slot'; readonly slot: number | undefined }
+  /** The length of a slot by the node's own statistics. */
+  | { readonly kind: 'slot-length'; readonly ms: number }
+  | { readonly kind: 'failed'; readonly reason: string; readonly hasResponded: boolean }
+  /** Nothing was heard of it since the probe was sent, `elapsedMs` ago. */
+  | { readonly kind: 'silent'; readonly silentMs: number; readonly elapsedMs: number }
+  /** All that is known of it, for a thread that begins to use it. */
+  | {
+      readonly kind: 'known'
+      readonly slot: number
+      readonly shredSlot: number
+      readonly latencyMs: number | undefined
+      readonly slotMs: number | undefined
+      /** Its probes fail. */
+      readonly isOut: boolean
+      /** Undefined unless it is silent. */
+      readonly silentMs: number | undefined
+      readonly failure: string
+    }
+
 export type ProbeDeps = {
   readonly clock: Clock
   readonly random: Random
@@ -18,6 +42,15 @@ export type ProbeDeps = {
   readonly onSlot: () => void
   /** The length of a slot by the node's own statistics. */
   readonly onSlotLength: (ms: number) => void
+  /** A probe is sent. */
+  readonly onProbe?: () => void
+  /** Called before the result is applied here. */
+  readonly onResult?: (result: ProbeResult) => void
+}
+
+export type Probes = Disposable & {
+  /** Probes now, unless a probe is in flight. */
+  probe(): void
 }
 
 /**
@@ -27,10 +60,10 @@ export type ProbeDeps = {
 export function startProbes(
   node: UpstreamNode,
   options: HealthOptions,
-  { clock, random, onSlot, onSlotLength }: ProbeDeps,
-): Disposable {
+  { clock, random, onSlot, onSlotLength, onProbe, onResult }: ProbeDeps,
+): Probes {
   const { http } = node
-  if (http === undefined) return { [Symbol.dispose]() {} }
+  if (http === undefined) return { probe() {}, [Symbol.dispose]() {} }
   let isProbing = false
   let hasSamples = false
   let silence: Timer | undefined
@@ -38,37 +71,40 @@ export function startProbes(
 
   function call(body: Uint8Array, done: (outcome: HttpOutcome) => void): void {
     http?.call({ body, deadlineMs: options.probeTimeoutMs }, (outcome) => {
-      if (outcome.kind === 'reply') node.heard(clock.monotonicMs())
       if (isClosed) {
         if (outcome.kind === 'reply') outcome.rest?.abort()
       } else done(outcome)
     })
   }
 
+  function found(result: ProbeResult): void {
+    onResult?.(result)
+    applyProbeResult(node, result, { nowMs: clock.monotonicMs(), onSlot, onSlotLength })
+  }
+
   function probe(): void {
     if (isProbing || isClosed) return
     isProbing = true
+    onProbe?.()
     const startedMs = clock.monotonicMs()
     silence = clock.setTimer(options.silentMs, () => {
-      if (node.heardAtMs < startedMs) node.markSilent(options.silentMs)
+      if (node.heardAtMs >= startedMs) return
+      found({ kind: 'silent', silentMs: options.silentMs, elapsedMs: clock.monotonicMs() - startedMs })
     })
     silence.unref?.()
     call(SLOT, (outcome) => {
       isProbing = false
       silence?.cancel()
-      const isGood = isAlive(outcome)
-      if (isGood) node.responded(clock.monotonicMs() - startedMs)
-      else node.lastFailure = outcome.kind === 'reply' ? `HTTP ${outcome.head.status}` : outcome.message
       const slot = slotOf(outcome)
-      // The slot first, so that a node that recovers is compared by its current slot.
-      if (slot !== undefined && node.health.reportedHead(slot)) onSlot()
+      if (!isAlive(outcome)) return found(failureOf(outcome))
+      const isBack = node.breaker.state === 'half-open'
       if (slot !== undefined) readSamples()
-      node.breaker.recordProbe(isGood)
+      found({ kind: 'alive', tookMs: clock.monotonicMs() - startedMs, slot, isBack })
     })
     // A node without this method has no shred lag.
     call(SHRED_SLOT, (outcome) => {
       const slot = slotOf(outcome)
-      if (slot !== undefined && node.health.reportedShredSlot(slot)) onSlot()
+      if (outcome.kind === 'reply') found({ kind: 'shred-slot', slot })
     })
   }
 
@@ -79,7 +115,7 @@ export function startProbes(
       if (outcome.kind !== 'reply') return
       outcome.rest?.abort()
       const ms = outcome.head.status === 200 ? sampledSlotMs(outcome.body) : undefined
-      if (ms !== undefined) onSlotLength(ms)
+      if (ms !== undefined) found({ kind: 'slot-length', ms })
     })
   }
 
@@ -94,11 +130,64 @@ export function startProbes(
   timer.unref?.()
   probe()
   return {
+    probe,
     [Symbol.dispose]() {
       isClosed = true
       silence?.cancel()
       timer.cancel()
     },
+  }
+}
+
+type ApplyDeps = {
+  readonly nowMs: number
+  /** The node's slot moved. */
+  readonly onSlot: () => void
+  /** The length of a slot by the node's own statistics. */
+  readonly onSlotLength: (ms: number) => void
+}
+
+/** Updates health and breaker of the node, in the thread that probes and in those that receive its results. */
+export function applyProbeResult(
+  node: UpstreamNode,
+  result: ProbeResult,
+  { nowMs, onSlot, onSlotLength }: ApplyDeps,
+): void {
+  const { health, breaker } = node
+  switch (result.kind) {
+    case 'alive':
+      node.heard(nowMs)
+      node.responded(result.tookMs)
+      // The slot first, so that a node that recovers is compared by its current slot.
+      if (result.slot !== undefined && health.reportedHead(result.slot)) onSlot()
+      if (result.isBack) breaker.reset()
+      else breaker.recordProbe(true)
+      return
+    case 'shred-slot':
+      node.heard(nowMs)
+      if (result.slot !== undefined && health.reportedShredSlot(result.slot)) onSlot()
+      return
+    case 'slot-length':
+      onSlotLength(result.ms)
+      return
+    case 'failed':
+      if (result.hasResponded) node.heard(nowMs)
+      node.lastFailure = result.reason
+      breaker.recordProbe(false)
+      return
+    case 'silent':
+      // This thread may have had a response to a call meanwhile.
+      if (node.heardAtMs < nowMs - result.elapsedMs) node.markSilent(result.silentMs)
+      return
+    case 'known':
+      if (result.latencyMs !== undefined) node.responded(result.latencyMs)
+      health.reportedHead(result.slot)
+      health.reportedShredSlot(result.shredSlot)
+      if (result.slotMs !== undefined) onSlotLength(result.slotMs)
+      onSlot()
+      if (result.isOut || result.silentMs !== undefined) node.lastFailure = result.failure
+      if (result.silentMs !== undefined) node.markSilent(result.silentMs)
+      if (result.isOut) breaker.trip()
   }
 }
 
@@ -121,6 +210,12 @@ export function slotMsOfSamples(samples: unknown): number | undefined {
   const { numSlots, samplePeriodSecs } = sample ?? {}
   if (typeof numSlots !== 'number' || typeof samplePeriodSecs !== 'number') return undefined
   return numSlots >= SAMPLE_SLOTS_MIN && samplePeriodSecs > 0 ? (samplePeriodSecs * 1000) / numSlots : undefined
+}
+
+function failureOf(outcome: HttpOutcome): ProbeResult {
+  return outcome.kind === 'reply'
+    ? { kind: 'failed', reason: `HTTP ${outcome.head.status}`, hasResponded: true }
+    : { kind: 'failed', reason: outcome.message, hasResponded: false }
 }
 
 function slotOf(outcome: HttpOutcome): number | undefined {

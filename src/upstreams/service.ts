@@ -10,6 +10,7 @@ import { dedicatedSpec, type NodesOptions, sharedSpec } from './node-spec.ts'
 import type { DedicatedNodeOptions, UpstreamsOptions } from './options.ts'
 import { createRetryBudget } from './retry-budget.ts'
 import { createSlotLength, type SlotLengthLearner } from './slot-length.ts'
+import type { StartProbing } from './shared-probes.ts'
 import { type NodeChange, type StartedPool, startPool, type Upstream } from './started-pool.ts'
 import { type NodeStatus, statusOf, unusableStatus } from './status.ts'
 
@@ -23,6 +24,8 @@ export type UpstreamsDeps = BaseDeps & {
   readonly ca?: string | undefined
   /** Learns from the shared nodes; where others of the process use it too, it exists before the nodes. */
   readonly slotLength?: SlotLengthLearner | undefined
+  /** Default: this thread probes the nodes itself. */
+  readonly probing?: StartProbing | undefined
   /** Notified when the shared nodes are down or lag, or a dedicated node is down. */
   readonly lifecycle?: Pick<Lifecycle, 'degraded' | 'recovered'> | undefined
 }

@@ -5,9 +5,9 @@ import { createNode, type NodeDeps, type NodeSpec, type UpstreamNode } from './n
 import { specKey } from './node-spec.ts'
 import type { UpstreamsOptions } from './options.ts'
 import { createPool, type Pool, type PoolDeps } from './pool.ts'
-import { startProbes } from './probe.ts'
 import type { RetryBudget } from './retry-budget.ts'
 import type { SlotLength, SlotLengthLearner } from './slot-length.ts'
+import { probeHere, type StartProbing } from './shared-probes.ts'
 import { createWsLinks, type WsLinks } from './ws-links.ts'
 
 /** The nodes of one subscription, or those shared by all without dedicated nodes. */
@@ -52,6 +52,8 @@ export type StartedPoolDeps = NodeDeps &
     readonly slotLength: SlotLengthLearner
     /** Notified when the shared nodes are down or lag. */
     readonly lifecycle?: Pick<Lifecycle, 'degraded' | 'recovered'> | undefined
+    /** Default: this thread probes the nodes itself. */
+    readonly probing?: StartProbing | undefined
     /** The state of a node may have changed. */
     readonly onNodeChange?: () => void
   }
@@ -146,10 +148,12 @@ export function startPool(owner: string | undefined, options: UpstreamsOptions, 
     }
     ws.add(node)
     grpc.add(node)
-    member.probes = startProbes(node, options.health, {
-      ...deps,
+    member.probes = (deps.probing ?? probeHere)({
+      ...{ node, options: options.health, clock, random: deps.random },
       onSlot: () => compare(node),
       onSlotLength: (ms) => slotLength.report(node, ms),
+      // Owners may have nodes that are the same.
+      key: `${owner ?? ''} ${member.key}`,
     })
   }
 

@@ -7,6 +7,7 @@ import { createMetricsRegistry, type MetricsRegistry } from '../../src/platform/
 import type { UpstreamResponse } from '../../src/upstreams/http-call.ts'
 import { parseUpstreamsOptions, type UpstreamsOptionsInput } from '../../src/upstreams/options.ts'
 import { startUpstreams, type Upstreams } from '../../src/upstreams/service.ts'
+import type { StartProbing } from '../../src/upstreams/shared-probes.ts'
 
 export type Rig = AsyncDisposable & {
   readonly upstreams: Upstreams
@@ -15,10 +16,14 @@ export type Rig = AsyncDisposable & {
   readonly log: string[]
 }
 
-type Given = UpstreamsOptionsInput & { readonly clock: Clock; readonly env?: Readonly<Record<string, string>> }
+type Given = UpstreamsOptionsInput & {
+  readonly clock: Clock
+  readonly env?: Readonly<Record<string, string>>
+  readonly probing?: StartProbing
+}
 
 /** The upstreams module over nodes on loopback, with its log and lifecycle reports recorded. */
-export async function startRig({ clock, env = {}, ...options }: Given): Promise<Rig> {
+export async function startRig({ clock, env = {}, probing, ...options }: Given): Promise<Rig> {
   const log: string[] = []
   const registry = createMetricsRegistry()
   const upstreams = await startUpstreams(parseUpstreamsOptions({ allowPrivate: true, ...options }), {
@@ -27,6 +32,7 @@ export async function startRig({ clock, env = {}, ...options }: Given): Promise<
     random: createSeededRandom(7),
     registry,
     env,
+    probing,
   })
   return {
     upstreams,

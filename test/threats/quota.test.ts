@@ -19,8 +19,9 @@ import { type Gateway, startGateway } from '../support/gateway.ts'
 import { SUBSCRIBE } from '../support/grpc-gateway.ts'
 import { isFull, seedOf } from '../support/property.ts'
 import { startRedis } from '../support/redis.ts'
+import { startServedGateway } from '../support/served-gateway.ts'
 import { BATCH_MAX, callGetBalance, METHODS, runCaller, type StormTarget } from './storm.ts'
-import { STORM_PLANS } from './storm-plan.ts'
+import { STORM_CONFIG, STORM_PLANS } from './storm-plan.ts'
 
 const CHILD = new URL('storm-gateway.ts', import.meta.url).pathname
 const STORM_MS = isFull ? 30_000 : 4000
@@ -83,6 +84,9 @@ async function startCountingNode() {
     },
   }
 }
+
+/** No other service calls the nodes. */
+const ALONE = { SLUICE_SENDER__ENABLED: 'false', SLUICE_SHREDS__ENABLED: 'false' }
 
 const isBefore = (ms: number) => performance.now() < ms
 
@@ -210,6 +214,77 @@ describe('T13: the quota cannot be bypassed', () => {
 
   test('T13: the same without pacing', async (t) => {
     await chargedAsForwarded(t, 0, { unitsPerSecond: null })
+  })
+
+  test('T13: one budget over two threads of a process, exactly', async (t) => {
+    const seed = seedOf(t)
+    const counting = await startCountingNode()
+    await using node = counting.node
+    const { rpc, ws, grpc } = node
+    await using gateway = await startServedGateway([{ name: 'n', rpc, ws, grpc }], {
+      workers: 2,
+      config: STORM_CONFIG,
+      env: ALONE,
+    })
+    const { running } = gateway
+    const made = await gateway.sluice(
+      'sub',
+      'create',
+      'storm',
+      '--customer',
+      'acme',
+      '--plan',
+      'storm',
+      '--print-token',
+    )
+    let token = /slc_[0-9A-Za-z]{38}/.exec(made.stdout)?.[0] ?? ''
+    const at = { url: gateway.url, ws: gateway.ws, grpc: gateway.grpc }
+    await until('the subscription is known', async () => {
+      return (await fetch(`${at.url}/v1/whoami`, { headers: { 'x-token': token } })).ok
+    })
+    const { buckets, unitsBucket } = compileTerms(STORM_PLANS['storm'] as never)
+    const units = buckets[unitsBucket]
+    assert.ok(units !== undefined)
+    let isOver = false
+    const outcomes = new Map<string, number>()
+    const fromMs = performance.now()
+    const callers = Array.from({ length: CALLERS }, (_, caller) =>
+      runCaller(at, {
+        random: createSeededRandom(seed + caller),
+        token: () => token,
+        isOver: () => isOver,
+        outcomes,
+      }),
+    )
+    const isEnough = () => counting.units() > units.capacity + units.perSecond
+    while (isBefore(fromMs + STORM_MS) || (!isEnough() && isBefore(fromMs + STORM_MS_MAX))) {
+      await pause(700)
+      const { code, stdout, stderr } = await gateway.sluice(
+        'token',
+        'rotate',
+        'storm',
+        '--grace',
+        '1h',
+        '--print-token',
+      )
+      assert.equal(code, 0, stderr)
+      token = /slc_[0-9A-Za-z]{38}/.exec(stdout)?.[0] ?? ''
+    }
+    isOver = true
+    await Promise.all(callers)
+    const seconds = (performance.now() - fromMs) / 1000
+    assert.equal(await running.stop(), 0)
+    for (const name of ['gateway-1', 'gateway-2'])
+      assert.match(running.stdout(), new RegExp(`"thread":"${name}".*"msg":"connected"`), `${name} took part`)
+    const rows = JSON.parse((await gateway.sluice('usage', '--sub', 'storm', '--json')).stdout) as { units: number }[]
+    const charged = rows.reduce((sum, row) => sum + row.units, 0)
+    const forwarded = counting.units()
+    t.diagnostic(`${forwarded} units forwarded, ${charged} charged in ${seconds.toFixed(1)} s`)
+    t.diagnostic([...outcomes].map(([name, count]) => `${name}: ${count}`).join(', '))
+    assert.equal(charged, forwarded)
+    // Without a slack: the threads charge one account.
+    assert.ok(forwarded <= units.capacity + units.perSecond * seconds, `${forwarded} units in ${seconds} s`)
+    assert.ok(forwarded > units.capacity, 'the storm met the limit')
   })
 
   test('T13: a killed process loses at most a second of usage', async (t) => {

@@ -14,3 +14,14 @@ export const STORM_PLANS: Plans = {
     grpcStreams: null,
   },
 }
+
+/** The same plan in a configuration file. */
+export const STORM_CONFIG = `
+[plans.storm]
+unitsPerSecond = ${STORM_UNITS_PER_SECOND}
+sendsPerSecond = "unlimited"
+wsConnections = "unlimited"
+wsSubscriptions = "unlimited"
+grpcStreams = "unlimited"
+grpcAccountsPerStream = "unlimited"
+`

@@ -20,14 +20,25 @@ export type RunningSluice = AsyncDisposable & {
 }
 
 /** The node ends every gRPC call with this message; the indexer, which retries, logs it. */
-export async function startSluice({ nodeMessage }: { nodeMessage: string }): Promise<RunningSluice> {
+export async function startSluice({
+  nodeMessage,
+  env = {},
+}: {
+  nodeMessage: string
+  env?: Record<string, string>
+}): Promise<RunningSluice> {
   await using opening = new AsyncDisposableStack()
   const node = opening.use(await startFakeNode())
   node.onGrpcCall = (call) => call.end({ code: 12, message: nodeMessage })
   const gateway = opening.use(
     await startServedGateway([{ name: 'a', rpc: node.rpc, ws: node.ws, grpc: node.grpc }], {
       config: '[log]\nlevel = "debug"\n',
-      env: { SLUICE_EXECUTION__ENABLED: 'true', SLUICE_EXECUTION__SIMULATED: 'true', SLUICE_INDEXER__ENABLED: 'true' },
+      env: {
+        SLUICE_EXECUTION__ENABLED: 'true',
+        SLUICE_EXECUTION__SIMULATED: 'true',
+        SLUICE_INDEXER__ENABLED: 'true',
+        ...env,
+      },
     }),
   )
   const { running } = gateway

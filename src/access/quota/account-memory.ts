@@ -1,43 +1,21 @@
 import assert from 'node:assert/strict'
-import { createHash } from 'node:crypto'
-import { crc32 } from 'node:zlib'
 import { lockCell, unlockCell } from '../../core/spin-lock.ts'
-import {
-  ACCOUNT,
-  CELL_BYTES,
-  CELL_FLOATS,
-  CELL_INTS,
-  FIELD,
-  FLAG,
-  HEADER,
-  HEADER_INTS,
-  KIND,
-  layoutOf,
-  MARKS,
-  type Mark,
-  NAME_AT,
-  NAME_BYTES_MAX,
-  SHARE,
-} from './account-layout.ts'
+import { AccountCells, nameFor } from './account-cells.ts'
+import { AccountIndex } from './account-index.ts'
+import { ACCOUNT, FIELD, FLAG, HEADER, HEADER_INTS, KIND, layoutOf, MARKS, type Mark, SHARE } from './account-layout.ts'
 import { PERMIT_KINDS, PermitCounts } from './permit-counts.ts'
 import { PermitSharing, SHARING_INTS } from './permit-sharing.ts'
 
-/** The name of a cell for a text: itself where it fits. The names of methods in a plan may be long, and any characters. */
-function nameFor(text: string): string {
-  if (text.length <= NAME_BYTES_MAX && /^[\x20-\x7e]*$/.test(text)) return text
-  return `sha256:${createHash('sha256').update(text).digest('hex')}`
-}
+/** Only accounts with permits keep their cells, and there are more cells than connections. */
+const FULL = 'the table of accounts has no room'
 
 /** The memory as one thread sees it. Cells are given by their number, which is above zero. */
-export class AccountMemory {
+export class AccountMemory extends AccountCells {
   readonly permits: PermitCounts
   readonly sharing: PermitSharing
-  readonly #ints: Int32Array
-  readonly #floats: Float64Array
   readonly #header: Int32Array
   readonly #headerFloats: Float64Array
-  readonly #index: Int32Array
-  readonly #bytes: Buffer
+  readonly #index: AccountIndex
   readonly #cells: number
   readonly #marks: readonly Int32Array[]
   /** The lock owner: 0 means unlocked. */
@@ -45,17 +23,16 @@ export class AccountMemory {
 
   /** `thread` counts from 0 and is used by one thread at a time. */
   constructor(memory: SharedArrayBuffer, thread: number) {
-    this.#header = new Int32Array(memory, 0, HEADER_INTS)
-    this.#headerFloats = new Float64Array(memory, 0, HEADER_INTS / 2)
-    const threads = this.#header[HEADER.threads] as number
+    const header = new Int32Array(memory, 0, HEADER_INTS)
+    const threads = header[HEADER.threads] as number
     assert(thread < threads, 'the memory has no such thread')
-    const layout = layoutOf(this.#header[HEADER.accountsMax] as number, threads)
+    const layout = layoutOf(header[HEADER.accountsMax] as number, threads)
     const { cells, positions, cellsAt, marksAt, markInts, permitsAt, totalsAt, changedAt } = layout
+    super({ memory, at: cellsAt, cells }, thread)
+    this.#header = header
+    this.#headerFloats = new Float64Array(memory, 0, HEADER_INTS / 2)
     this.#cells = cells
-    this.#index = new Int32Array(memory, HEADER_INTS * 4, positions)
-    this.#ints = new Int32Array(memory, cellsAt, cells * CELL_INTS)
-    this.#floats = new Float64Array(memory, cellsAt, cells * CELL_FLOATS)
-    this.#bytes = Buffer.from(memory, cellsAt, cells * CELL_BYTES)
+    this.#index = new AccountIndex(new Int32Array(memory, HEADER_INTS * 4, positions), this)
     this.#marks = Array.from(
       { length: MARKS },
       (_, at) => new Int32Array(memory, marksAt + at * markInts * 4, markInts),
@@ -82,59 +59,11 @@ export class AccountMemory {
     return Atomics.load(this.#header, HEADER.nextCell)
   }
 
-  lock(cell: number): void {
-    lockCell(this.#ints, cell * CELL_INTS + FIELD.lock, this.#owner)
-  }
-
-  unlock(cell: number): void {
-    unlockCell(this.#ints, cell * CELL_INTS + FIELD.lock)
-  }
-
-  int(cell: number, field: number): number {
-    return this.#ints[cell * CELL_INTS + field] as number
-  }
-
-  setInt(cell: number, field: number, value: number): void {
-    this.#ints[cell * CELL_INTS + field] = value
-  }
-
-  float(cell: number, field: number): number {
-    return this.#floats[cell * CELL_FLOATS + field] as number
-  }
-
-  setFloat(cell: number, field: number, value: number): void {
-    this.#floats[cell * CELL_FLOATS + field] = value
-  }
-
-  nameOf(cell: number): string {
-    const at = cell * CELL_BYTES + NAME_AT
-    return this.#bytes.toString('latin1', at, at + this.int(cell, FIELD.nameBytes))
-  }
-
-  isNamed(cell: number, text: string): boolean {
-    return this.#hasName(cell, nameFor(text))
-  }
-
-  isAccount(cell: number): boolean {
-    const kind = this.int(cell, FIELD.kind)
-    return kind === KIND.account || kind === KIND.resting
-  }
-
-  /** Whether the account is open, which it stays only as long as its lock is held. */
-  isOpen(cell: number): boolean {
-    return this.int(cell, FIELD.kind) === KIND.account
-  }
-
-  /** The buckets of an account. The caller holds its lock, or runs where nobody else closes accounts. */
-  *bucketsOf(account: number): Generator<number> {
-    for (let cell = this.int(account, FIELD.next); cell !== 0; cell = this.int(cell, FIELD.next)) yield cell
-  }
-
-  /** The bucket of an account by its key; 0 where it has none. The caller holds the account's lock. */
-  findBucket(account: number, key: string): number {
-    const name = nameFor(key)
-    for (const bucket of this.bucketsOf(account)) if (this.#hasName(bucket, name)) return bucket
-    return 0
+  /** Releases the locks that a dead thread has left, so that nobody waits for them. */
+  unlockAll(thread: number): void {
+    Atomics.compareExchange(this.#header, HEADER.lock, thread + 1, 0)
+    const end = this.cellsEnd
+    for (let cell = 1; cell < end; cell++) this.unlockOf(cell, thread)
   }
 
   /** Reserves a bucket for each name. Done before the account is locked; `addBucket` uses them, `freeCells` returns the rest. */
@@ -142,6 +71,8 @@ export class AccountMemory {
     this.#lockTable()
     const cells = Array.from({ length: count }, () => this.#takeCell())
     this.#unlockTable()
+    if (cells.includes(0)) this.freeCells(cells.filter((cell) => cell !== 0))
+    assert(!cells.includes(0), FULL)
     return cells
   }
 
@@ -152,34 +83,27 @@ export class AccountMemory {
     this.#unlockTable()
   }
 
-  /** Adds a reserved cell to the account as a bucket. The caller holds the account's lock. */
-  addBucket(account: number, cell: number, key: string): void {
-    this.#setName(cell, nameFor(key))
-    this.setInt(cell, FIELD.kind, KIND.bucket)
-    this.setInt(cell, FIELD.next, this.int(account, FIELD.next))
-    this.setInt(account, FIELD.next, cell)
-  }
-
   /** The cell of the account; created where there is none, opened where it is closed and `isOpened` is asked for. */
   attach(id: string, isOpened: boolean): number {
     this.#lockTable()
     const cell = this.#attach(id)
-    if (isOpened && !this.isOpen(cell)) this.#open(cell)
+    if (cell !== 0 && isOpened && !this.isOpen(cell)) this.#open(cell)
     this.#unlockTable()
+    assert(cell !== 0, FULL)
     return cell
   }
 
+  /** 0 where there is no room for one more. */
   #attach(id: string): number {
-    const position = this.#findPosition(id)
-    let cell = this.#index[position] as number
+    let cell = this.#index.find(id)
     if (cell === 0) {
       cell = this.#takeCell()
-      this.#setName(cell, nameFor(id))
+      if (cell === 0) return 0
+      this.setName(cell, nameFor(id))
       this.setInt(cell, FIELD.kind, KIND.resting)
       this.setFloat(cell, ACCOUNT.month, 0)
       this.setFloat(cell, ACCOUNT.used, 0)
-      // Taking a cell may have removed another account, and moved positions.
-      this.#index[this.#findPosition(id)] = cell
+      this.#index.add(id, cell)
     }
     return cell
   }
@@ -187,7 +111,7 @@ export class AccountMemory {
   /** The cell of the account; 0 where there is none. */
   find(id: string): number {
     this.#lockTable()
-    const cell = this.#index[this.#findPosition(id)] as number
+    const cell = this.#index.find(id)
     this.#unlockTable()
     return cell
   }
@@ -237,13 +161,18 @@ export class AccountMemory {
   acquirePermit(id: string, kind: number, limit: number): number {
     this.#lockTable()
     const cell = this.#attach(id)
+    const isGiven = cell !== 0 && this.#addPermit(cell, kind, limit)
+    this.#unlockTable()
+    return isGiven ? cell : 0
+  }
+
+  #addPermit(cell: number, kind: number, limit: number): boolean {
     const own = this.permits.of(cell, kind)
     const isGiven = own < this.sharing.most(cell, kind, limit)
     if (isGiven) this.permits.add(cell, kind, 1)
     // Refused because of other processes: their permits may have been released.
     else if (own < limit) this.permits.markChanged(cell)
-    this.#unlockTable()
-    return isGiven ? cell : 0
+    return isGiven
   }
 
   /** The permits of an account to publish now; undefined where other processes know of none. The cell stays until they are told that it has none. */
@@ -310,75 +239,48 @@ export class AccountMemory {
     this.#header[HEADER.openAccounts] = (this.#header[HEADER.openAccounts] as number) - 1
   }
 
-  /** Removes a resting account from the index; later entries of its run move up. */
+  /** Removes a resting account from the index. */
   #forget(cell: number): void {
-    const last = this.#index.length - 1
-    let hole = this.#findPosition(this.nameOf(cell))
     this.setInt(cell, FIELD.generation, this.int(cell, FIELD.generation) + 1)
-    this.#index[hole] = 0
-    for (let at = (hole + 1) & last; this.#index[at] !== 0; at = (at + 1) & last) {
-      const moved = this.#index[at] as number
-      const home = crc32(this.nameOf(moved)) & last
-      const isBetween = hole <= at ? hole < home && home <= at : hole < home || home <= at
-      if (isBetween) continue
-      this.#index[hole] = moved
-      this.#index[at] = 0
-      hole = at
-    }
+    this.#index.remove(cell)
   }
 
-  #findPosition(id: string): number {
-    const name = nameFor(id)
-    const last = this.#index.length - 1
-    let position = crc32(name) & last
-    for (let cell = this.#index[position] as number; cell !== 0; cell = this.#index[position] as number) {
-      if (this.#hasName(cell, name)) break
-      position = (position + 1) & last
-    }
-    return position
-  }
-
+  /** 0 where every cell is that of an account with permits. */
   #takeCell(): number {
-    const free = this.#header[HEADER.firstFree] as number
-    if (free !== 0) {
-      this.#header[HEADER.firstFree] = this.int(free, FIELD.next)
-      this.setInt(free, FIELD.next, 0)
-      return free
-    }
     const cell = this.#header[HEADER.nextCell] as number
-    if (cell < this.#cells) {
+    if (this.#header[HEADER.firstFree] === 0 && cell < this.#cells) {
       Atomics.store(this.#header, HEADER.nextCell, cell + 1)
       return cell
     }
-    this.#forgetAny()
-    return this.#takeCell()
+    if (this.#header[HEADER.firstFree] === 0 && !this.#forgetAny()) {
+      // Its buckets are free then, and its own cell too where it has no permits.
+      this.#closeAny()
+      this.#forgetAny()
+    }
+    const free = this.#header[HEADER.firstFree] as number
+    if (free === 0) return 0
+    this.#header[HEADER.firstFree] = this.int(free, FIELD.next)
+    this.setInt(free, FIELD.next, 0)
+    return free
   }
 
-  /** Frees the cell of a resting account without permits. There are more cells than open accounts use, so there is one. */
-  #forgetAny(): void {
+  /** Frees the cell of a resting account without permits; false where there is none. */
+  #forgetAny(): boolean {
     for (let cell = 1; cell < this.#cells; cell++) {
       if (this.int(cell, FIELD.kind) !== KIND.resting || this.#hasPermits(cell)) continue
       this.lock(cell)
       this.#forget(cell)
       this.unlock(cell)
       this.#freeCell(cell)
-      return
+      return true
     }
-    this.#closeAny()
+    return false
   }
 
   #freeCell(cell: number): void {
     this.setInt(cell, FIELD.kind, KIND.free)
     this.setInt(cell, FIELD.next, this.#header[HEADER.firstFree] as number)
     this.#header[HEADER.firstFree] = cell
-  }
-
-  #hasName(cell: number, name: string): boolean {
-    return this.int(cell, FIELD.nameBytes) === name.length && this.nameOf(cell) === name
-  }
-
-  #setName(cell: number, name: string): void {
-    this.setInt(cell, FIELD.nameBytes, this.#bytes.write(name, cell * CELL_BYTES + NAME_AT, 'latin1'))
   }
 
   #lockTable(): void {

@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import type { Limits } from '../../contract/limits.ts'
 import { createManualClock } from '../../core/clock.ts'
 import { BUILT_IN_PLANS } from '../plan.ts'
+import { compileTerms } from '../terms.ts'
 import { createAccountMemory } from './account-layout.ts'
 import { AccountMemory } from './account-memory.ts'
 import { Calendar } from './calendar.ts'
@@ -60,5 +61,28 @@ describe('permits', () => {
     for (const permit of permits) if (permit.ok) permit.release()
     assert.deepEqual(slots.total(), { wsConnections: 0, wsSubscriptions: 0, grpcStreams: 0 })
     assert.equal(slots.acquire('sub_a', 'wsConnections', lower).ok, true)
+  })
+
+  test('a full table refuses the permits of further subscriptions, until one has none left', () => {
+    const memory = new AccountMemory(createAccountMemory({ accountsMax: 4, threads: 1 }), 0)
+    const permits = createPermits(memory)
+    const ledger = createLedger({ memory, calendar: new Calendar(createManualClock()) })
+    const terms = compileTerms({ ...limits, unitsPerSecond: 10 })
+    const open = ledger.open('sub_open', terms, 0)
+    const charge = () => open.charge(terms, terms.callOf('getSlot'), 0).ok
+    assert.equal(charge(), true)
+    const first = permits.acquire('sub_0', 'wsConnections', limits)
+    let held = 1
+    for (; held < 100_000; held++) if (!permits.acquire(`sub_${held}`, 'wsConnections', limits).ok) break
+    assert.ok(held > 30_000 && held < 40_000, `${held} subscriptions have permits`)
+    // Those that have some get more. A call of one without a place is an error, and leaves no lock behind.
+    assert.equal(permits.acquire('sub_1', 'wsConnections', limits).ok, true)
+    assert.throws(charge, /the table of accounts has no room/)
+    assert.equal(permits.acquire('sub_new', 'wsConnections', limits).ok, false)
+    assert.ok(first.ok)
+    first.release()
+    assert.equal(permits.acquire('sub_new', 'wsConnections', limits).ok, true)
+    assert.equal(permits.taken('sub_new').wsConnections, 1)
+    assert.equal(permits.taken('sub_0').wsConnections, 0)
   })
 })

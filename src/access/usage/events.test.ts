@@ -217,6 +217,23 @@ describe('usage events of a thread', () => {
     assert.equal(sums['2026-11-15T12 sub_a rpc other']?.calls, 10)
   })
 
+  test('of a thread that is killed while there is no room: those in memory count, and sums that it held are lost', async () => {
+    const { usage, sums, writer } = open()
+    const { counter } = writer()
+    const meter = counter.createMeter('sub_a', 'tok_a')
+    const unseen = 7
+    for (let call = 0; call < EVENTS + unseen; call++) counter.countAdmitted(meter, 'rpc', 1, 'getSlot')
+    usage.threadEnded(1)
+    await usage.flush()
+    assert.deepEqual(sums['2026-11-15T12 sub_a rpc'], { calls: EVENTS, units: EVENTS, refused: 0 })
+    // The next instance has all the room, and nothing is counted twice.
+    const next = writer().counter
+    const again = next.createMeter('sub_a', 'tok_a')
+    for (let call = 0; call < EVENTS; call++) next.countAdmitted(again, 'rpc', 1, 'getSlot')
+    await usage.flush()
+    assert.deepEqual(sums['2026-11-15T12 sub_a rpc'], { calls: 2 * EVENTS, units: 2 * EVENTS, refused: 0 })
+  })
+
   test('of a thread that ended are read, and its next instance starts with an empty memory', async () => {
     const { memory, usage, sums, writer } = open({ threads: 2 })
     const first = writer(2).counter

@@ -1,4 +1,4 @@
-import { type ChildExit, startChild } from '../../platform/process/child.ts'
+import { type ChildExit, type ChildWatcher, startChild } from '../../platform/process/child.ts'
 import type { StoreProgress } from '../store.ts'
 import type { FromStoreProcess, StoreOptions, StoreRequest, StoreResponses, ToStoreProcess } from './protocol.ts'
 
@@ -35,10 +35,11 @@ const POOL_THREADS = 24
 const ENGINE_MEMORY = 'dirty_decay_ms:1000,muzzy_decay_ms:0'
 
 /** Resolves when the database is open; rejects when it cannot be opened. */
-export async function startStoreProcess(options: StoreOptions): Promise<StoreProcess> {
+export async function startStoreProcess(options: StoreOptions, watcher?: ChildWatcher): Promise<StoreProcess> {
   const child = startChild(new URL('./child.ts', import.meta.url), {
     env: { UV_THREADPOOL_SIZE: String(POOL_THREADS), MALLOC_ARENA_MAX: '2', DUCKDB_JE_MALLOC_CONF: ENGINE_MEMORY },
     nodeFlags: ['--max-semi-space-size=4'],
+    watcher,
   })
   const pending = new Map<number, PromiseWithResolvers<unknown>>()
   let isGone = false

@@ -1,4 +1,5 @@
 import { messageOf } from '../../core/error.ts'
+import type { ChildWatcher } from '../../platform/process/child.ts'
 import { openSupervised, type Restart, supervise } from '../../platform/process/supervise.ts'
 import { type StoreProcess, startStoreProcess } from '../duckdb/process.ts'
 import type { StoreOptions } from '../duckdb/protocol.ts'
@@ -49,7 +50,7 @@ export async function superviseIngest(
     /** File with the identity of the chain that the tables hold; undefined to not check it. */
     readonly chainFile?: string | undefined
   },
-  deps: Omit<IngestDeps, 'store'>,
+  deps: Omit<IngestDeps, 'store'> & { readonly children?: ChildWatcher | undefined },
 ): Promise<IngestSupervisor> {
   const { clock, random, log, metrics } = deps
   const firstFailure = Promise.withResolvers<void>()
@@ -98,7 +99,7 @@ export async function superviseIngest(
   }
 
   async function openStore(onBroken: (error: Error) => void): Promise<StoreProcess> {
-    const store = await startStoreProcess(options.store)
+    const store = await startStoreProcess(options.store, deps.children)
     if (otherChain !== undefined) return store
     checkChainOnce(store)
     const run = startIngest(options.ingest, unwritten, { ...deps, store, onWrite: noteWrite })

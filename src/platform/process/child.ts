@@ -2,6 +2,9 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
 import { fileURLToPath } from 'node:url'
+import type { Clock } from '../../core/clock.ts'
+import type { Logger } from '../telemetry/logger.ts'
+import { delay } from './clock.ts'
 import { entryUrl } from './entry.ts'
 
 export type ChildExit = { readonly code: number | null; readonly signal: NodeJS.Signals | null }
@@ -24,7 +27,11 @@ export type ChildOptions = {
   readonly nodeFlags?: readonly string[]
   /** Default `inherit`. */
   readonly stderr?: 'inherit' | 'ignore'
+  readonly watcher?: ChildWatcher | undefined
 }
+
+/** Notified of the children of a thread, so that another thread can reap those it leaves behind. */
+export type ChildWatcher = { started(pid: number): void; ended(pid: number): void }
 
 /** Forks the file; `entry` is as in `entryUrl`. */
 export function startChild(entry: URL, options: ChildOptions = {}): Child {
@@ -36,7 +43,11 @@ export function startChild(entry: URL, options: ChildOptions = {}): Child {
     stdio: ['ignore', 'ignore', options.stderr ?? 'inherit', 'ipc'],
   })
   const exited = Promise.withResolvers<ChildExit>()
-  child.once('exit', (code, signal) => exited.resolve({ code, signal }))
+  if (child.pid !== undefined) options.watcher?.started(child.pid)
+  child.once('exit', (code, signal) => {
+    if (child.pid !== undefined) options.watcher?.ended(child.pid)
+    exited.resolve({ code, signal })
+  })
   child.on('error', () => {
     // Without a pid it was never started, and no exit follows. Any other error, such as a failed write, is followed by the exit.
     if (child.pid === undefined) exited.resolve({ code: null, signal: null })
@@ -55,6 +66,49 @@ export function startChild(entry: URL, options: ChildOptions = {}): Child {
       child.kill('SIGKILL')
       await exited.promise
     },
+  }
+}
+
+/** A killed process has ended after this time, unless the kernel holds it. */
+const REAP_MS = 10_000
+const CHECK_MS = 20
+/** waitpid(2): return 0 where the process runs. */
+const WNOHANG = 1
+
+/**
+ * Ends and reaps child processes of a thread that has died. The event loop of a thread reaps only the children that it has started, so without this
+ * they would stay as zombies until the process ends.
+ */
+export async function reapChildren(
+  pids: readonly number[],
+  { clock, log }: { readonly clock: Clock; readonly log: Logger },
+): Promise<void> {
+  if (pids.length === 0) return
+  const waitpid = await loadWaitpid()
+  // Without the foreign-function interface they end by themselves, and remain in the process table.
+  if (waitpid === undefined) return
+  const endMs = clock.monotonicMs() + REAP_MS
+  const left = new Set(pids)
+  for (;;) {
+    for (const pid of left) {
+      // Zero: it is a child of this process and runs. Below: it is not, because the thread has reaped it.
+      if (waitpid(pid) !== 0) left.delete(pid)
+      else process.kill(pid, 'SIGKILL')
+    }
+    if (left.size === 0) return
+    if (clock.monotonicMs() >= endMs)
+      return log.warn({ pids: [...left] }, 'child processes of a dead thread did not end')
+    await delay(clock, CHECK_MS)
+  }
+}
+
+async function loadWaitpid(): Promise<((pid: number) => number) | undefined> {
+  try {
+    const { default: koffi } = await import('koffi')
+    const waitpid = koffi.load(null).func('int waitpid(int, void *, int)')
+    return (pid) => waitpid(pid, null, WNOHANG) as number
+  } catch {
+    return undefined
   }
 }
 

@@ -1,15 +1,16 @@
 import { followDedicatedNodes } from '../compose/access/dedicated-nodes.ts'
 import { openGateway, otherConnections } from '../compose/services/gateway.ts'
 import { gatewayMethods } from '../compose/services/service-methods.ts'
-import { openUpstreams } from '../compose/services/upstreams.ts'
+import { openThreadUpstreams } from '../compose/services/upstreams.ts'
 import { runServiceThread } from '../compose/threads/run-service-thread.ts'
 
 /** One gateway thread: its own listeners on the ports that all gateway threads share, and its own connections to the nodes. */
 runServiceThread(['rpc', 'ws', 'grpc'], async (context) => {
   await using opening = new AsyncDisposableStack()
   const access = opening.use(context.openAccess())
-  const upstreams = opening.use(await openUpstreams(context.settings, context, context.start.nodes))
+  const upstreams = opening.use(await openThreadUpstreams(context))
   opening.use(await followDedicatedNodes(access, upstreams))
+  await context.probes.settled()
   const bundle = opening.use(
     await openGateway(context.settings, {
       ...context,

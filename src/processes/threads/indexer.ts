@@ -1,13 +1,13 @@
 import { openIndexer } from '../compose/services/indexer.ts'
 import { indexerMethods } from '../compose/services/service-methods.ts'
-import { openUpstreams } from '../compose/services/upstreams.ts'
+import { openThreadUpstreams } from '../compose/services/upstreams.ts'
 import { runServiceThread } from '../compose/threads/run-service-thread.ts'
 
 /** The indexer in a thread of `sluice serve`: it writes blocks, and formats the results of queries. */
 runServiceThread(['indexer'], async (context) => {
   await using opening = new AsyncDisposableStack()
   const access = opening.use(context.openAccess())
-  const upstreams = opening.use(await openUpstreams(context.settings, context, context.start.nodes))
+  const upstreams = opening.use(await openThreadUpstreams(context))
   const indexer = opening.use(await openIndexer(context.settings, { ...context, access, upstreams }))
   const opened = opening.move()
   return {

@@ -1,12 +1,12 @@
 import { openSender } from '../compose/services/sender.ts'
 import { type SenderDetails, senderMethods } from '../compose/services/service-methods.ts'
-import { openUpstreams } from '../compose/services/upstreams.ts'
+import { openThreadUpstreams } from '../compose/services/upstreams.ts'
 import { runServiceThread } from '../compose/threads/run-service-thread.ts'
 
 /** TPU Sender in a thread of `sluice serve`. */
 runServiceThread(['sender'], async (context) => {
   await using opening = new AsyncDisposableStack()
-  const upstreams = opening.use(await openUpstreams(context.settings, context, context.start.nodes))
+  const upstreams = opening.use(await openThreadUpstreams(context))
   const sender = opening.use(await openSender(context.settings, { ...context, upstreams }))
   const opened = opening.move()
   return {

@@ -73,6 +73,8 @@ async function openOnPorts(settings: Settings, threads: Threads): Promise<Gatewa
 
   const started: ServiceThread[] = []
   const othersOf = (name: string) => started.filter((thread) => thread.name !== name && thread.isRunning)
+  const ports = [bundle.rpc, bundle.ws, bundle.grpc].map((option) => listenerOf(option, loaded.folder))
+  const reserveAgain = createPortReserve(ports)
   await using opening = new AsyncDisposableStack()
   const opened = await Promise.allSettled(
     names.map(async (name) => {
@@ -80,6 +82,7 @@ async function openOnPorts(settings: Settings, threads: Threads): Promise<Gatewa
         name,
         entry: ENTRY,
         config: (current) => ({ ...current, bundle }),
+        reserve: () => reserveAgain(() => othersOf(name).length === 0),
         methods: {
           'connections-of': (subscription: string) =>
             collect<ConnectionReport>(othersOf(name), 'connections-of', { subscription }),
@@ -111,6 +114,27 @@ async function openOnPorts(settings: Settings, threads: Threads): Promise<Gatewa
       await Promise.all(started.map((thread) => thread.drain(deadlineMs)))
     },
     [Symbol.asyncDispose]: () => all.disposeAsync(),
+  }
+}
+
+/**
+ * Reserves the ports again for a thread that is restarted, where no other thread listens on them: another process may have taken one meanwhile, and with
+ * `reusePort` both would get a part of the connections. One thread after another, so that the second finds the first one listening.
+ */
+export function createPortReserve(
+  ports: readonly { readonly host: string; readonly port: number }[],
+): (isNeeded: () => boolean) => Promise<AsyncDisposable> {
+  let last: Promise<void> = Promise.resolve()
+  return async (isNeeded) => {
+    await using opening = new AsyncDisposableStack()
+    const before = last
+    const turn = Promise.withResolvers<void>()
+    last = turn.promise
+    opening.defer(turn.resolve)
+    await before
+    if (isNeeded()) for (const { host, port } of ports) opening.use(await reservePort({ host, port }))
+    const opened = opening.move()
+    return { [Symbol.asyncDispose]: () => opened.disposeAsync() }
   }
 }
 

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import type { Access } from '../../../access/service.ts'
 import { type Indexer, startIndexer } from '../../../indexer/service.ts'
 import { resolveSecret, type SecretSources } from '../../../platform/config/secret-ref.ts'
+import type { ChildWatcher } from '../../../platform/process/child.ts'
 import type { MemoryGuard } from '../../../platform/process/memory-guard.ts'
 import type { Upstreams } from '../../../upstreams/service.ts'
 import { listenerOf } from '../config/listener.ts'
@@ -11,6 +12,8 @@ export type IndexerPartDeps = ServiceContext<'indexer'> & {
   readonly access: Access
   readonly upstreams: Upstreams
   readonly memory: Pick<MemoryGuard, 'mayAccept'>
+  /** Of the control plane, where the indexer runs in a thread. */
+  readonly children?: ChildWatcher
 }
 
 /** The indexer as its section of the configuration sets it up. It reads from the shared nodes and keeps its data in the state folder. */
@@ -36,6 +39,7 @@ export async function openIndexer({ config, loaded }: ServiceSettings, deps: Ind
       registry,
       lifecycle,
       refusals: deps.refusals,
+      children: deps.children,
       listenerMetrics: listenerMetrics('indexer'),
     },
   )

@@ -4,10 +4,12 @@ import type { ControlMethods } from '../../../platform/process/control-socket.ts
 import type { NodesOptions } from '../../../upstreams/node-spec.ts'
 import { startUpstreams, type Upstreams } from '../../../upstreams/service.ts'
 import type { SlotLengthLearner } from '../../../upstreams/slot-length.ts'
+import type { StartProbing } from '../../../upstreams/shared-probes.ts'
 import type { NodeChange } from '../../../upstreams/started-pool.ts'
 import type { Config } from '../config/config.ts'
 import type { Settings } from '../config/settings.ts'
 import type { ServiceContext, ServiceSettings } from '../process/service-context.ts'
+import type { ThreadContext } from '../threads/run-service-thread.ts'
 import type { Threads } from '../threads/threads.ts'
 import { isChainEmbedded, nodesOf } from './embedded-chain.ts'
 import { mergeNodeStatus } from './node-status.ts'
@@ -15,14 +17,29 @@ import { mergeNodeStatus } from './node-status.ts'
 /** The pool of nodes that the configuration lists, or of these nodes instead. */
 export function openUpstreams(
   { config, loaded }: ServiceSettings,
-  { log, clock, random, registry, env, lifecycle }: ServiceContext<never>,
+  {
+    log,
+    clock,
+    random,
+    registry,
+    env,
+    lifecycle,
+    probing,
+  }: ServiceContext<never> & { readonly probing?: StartProbing },
   nodes = config.upstreams.nodes,
   slotLength?: SlotLengthLearner,
 ): Promise<Upstreams> {
   return startUpstreams(
     { ...config.upstreams, nodes },
-    { log, clock, random, registry, env, folder: loaded.folder, lifecycle, slotLength },
+    { log, clock, random, registry, env, folder: loaded.folder, lifecycle, slotLength, probing },
   )
+}
+
+/** The pool of a thread. The control plane probes the nodes; what it knows of them is known here before the thread serves. */
+export async function openThreadUpstreams({ probes, ...context }: ThreadContext<never>): Promise<Upstreams> {
+  const upstreams = await openUpstreams(context.settings, { ...context, probing: probes.start }, context.start.nodes)
+  await probes.settled()
+  return upstreams
 }
 
 /** For a process that works on nodes and does not run the embedded chain. */

@@ -1,5 +1,6 @@
 import { createMemoryCells, MemoryCells } from '../../../platform/process/memory-cells.ts'
 import type { NodesOptions } from '../../../upstreams/node-spec.ts'
+import { createProbePublisher, type ProbePublisher } from '../../../upstreams/shared-probes.ts'
 import { type AccessPart, openAccess } from '../access/open-access.ts'
 import type { Settings } from '../config/settings.ts'
 import { openMemoryGuard } from '../process/memory.ts'
@@ -9,6 +10,8 @@ import { createThreads, type ThreadPlan, type Threads, threadNames } from './thr
 /** What the main thread opens before its threads: access and the memory guard, in memory that the threads of the plan share. */
 export type ControlPlane = AsyncDisposable & {
   readonly customers: AccessPart
+  /** The control plane probes the nodes for all threads. */
+  readonly probes: ProbePublisher
   /** The threads can start as soon as the nodes are known. */
   threadsOn(nodes: NodesOptions): Threads
 }
@@ -24,10 +27,12 @@ export async function openControlPlane(
   const memory = opening.use(await openMemoryGuard(settings.config, context, new MemoryCells(memoryCells, 0)))
   const customers = opening.use(await openAccess(settings, context, threads))
   const { access } = customers
+  const probes = createProbePublisher()
   const opened = opening.move()
   return {
     customers,
-    threadsOn: (nodes) => createThreads(settings, plan, { ...context, access, memory, memoryCells, nodes }),
+    probes,
+    threadsOn: (nodes) => createThreads(settings, plan, { ...context, access, memory, memoryCells, probes, nodes }),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
 }

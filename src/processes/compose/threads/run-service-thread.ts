@@ -3,6 +3,7 @@ import { type AccessUpdate, openThreadAccess, type ThreadAccess } from '../../..
 import { openSharedLimits, type SharedLimits } from '../../../gateway/limits.ts'
 import { openStateFolder } from '../../../platform/files/state-folder.ts'
 import { createListenerMetrics } from '../../../platform/net/listener-metrics.ts'
+import type { ChildWatcher } from '../../../platform/process/child.ts'
 import { systemClock } from '../../../platform/process/clock.ts'
 import type { ControlMethods } from '../../../platform/process/control-socket.ts'
 import { MemoryCells } from '../../../platform/process/memory-cells.ts'
@@ -20,12 +21,14 @@ import { openWorkerPort } from '../../../platform/process/worker.ts'
 import { createLogger } from '../../../platform/telemetry/logger.ts'
 import { createThreadRegistry } from '../../../platform/telemetry/process-metrics.ts'
 import type { NodesOptions } from '../../../upstreams/node-spec.ts'
+import type { ProbeResult } from '../../../upstreams/probe.ts'
 import type { Upstreams } from '../../../upstreams/service.ts'
+import { createProbeReceiver, type ProbeReceiver } from '../../../upstreams/shared-probes.ts'
 import { createDocuments, type Rendered } from '../documents/documents.ts'
 import { openThreadMemoryGuard } from '../process/memory.ts'
 import type { ServiceContext, ServiceSettings } from '../process/service-context.ts'
 import { forwardRefusals } from './forward-refusals.ts'
-import type { Address, ThreadReady, ThreadReport, ThreadStart } from './start-data.ts'
+import type { Address, ProbeNotice, ThreadReady, ThreadReport, ThreadStart } from './start-data.ts'
 
 /** What runs in a thread, as its entry opens it. */
 export type ThreadService = AsyncDisposable & {
@@ -46,6 +49,10 @@ export type ThreadContext<Listener extends string> = ServiceContext<Listener> & 
   readonly channel: ThreadChannel
   readonly memory: MemoryGuard
   readonly limits: SharedLimits
+  /** The control plane probes the nodes for all threads. */
+  readonly probes: ProbeReceiver
+  /** The control plane reaps the child processes of a thread that dies. */
+  readonly children: ChildWatcher
   /** Authenticates and charges from the memory that all threads share. */
   openAccess(): ThreadAccess
 }
@@ -85,8 +92,13 @@ export function runServiceThread<const Listener extends string>(
     documents: (rendered: Rendered) => documents.adopt(rendered),
     'drain-node': ({ node, isDrained }: { node: string; isDrained: boolean }) =>
       void opened.promise.then(({ upstreams }) => (isDrained ? upstreams?.drain(node) : upstreams?.undrain(node))),
+    'node-probed': ({ key, result }: ProbeNotice) => probes.receive(key, result),
   } satisfies ChannelListeners
   const channel = createThreadChannel({ post: port.post, clock, methods, listeners: received })
+  const probes = createProbeReceiver({
+    known: (key) => channel.call('node-health', key) as Promise<ProbeResult | undefined>,
+    request: (key) => channel.notify('probe-requested', key),
+  })
   const log = createLogger({
     level: start.settings.config.log.level,
     destination: { write: (line: string) => channel.notify('log', line) },
@@ -120,6 +132,11 @@ export function runServiceThread<const Listener extends string>(
       channel,
       memory: openThreadMemoryGuard({ clock, registry }, new MemoryCells(start.memory, start.index)),
       limits: openSharedLimits(start.limits, start.index),
+      probes,
+      children: {
+        started: (pid) => channel.notify('child-started', pid),
+        ended: (pid) => channel.notify('child-ended', pid),
+      },
       openAccess() {
         assert(start.access !== undefined, 'the thread was started with access')
         access = openThreadAccess(start.access, {

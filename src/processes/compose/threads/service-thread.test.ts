@@ -141,6 +141,17 @@ test('a thread that is started again during the lame-duck time is a lame duck to
   assert.equal(await thread.control('lame-duck', undefined), true)
 })
 
+test('a thread that dies after the drain is not started again: it would listen for new clients', async (t) => {
+  const { thread, starts, ends } = await start(t)
+  await thread.drain(250)
+  await thread.control('throw', undefined)
+  await until('it has ended', () => ends() === 1)
+  assert.equal(thread.isRunning, false)
+  // Longer than the first delay before a restart.
+  await new Promise((resolve) => void systemClock.setTimer(600, () => resolve(undefined)))
+  assert.equal(starts.length, 1)
+})
+
 for (const [when, method] of [
   ['before', 'throw'],
   ['during', 'throw-in-drain'],

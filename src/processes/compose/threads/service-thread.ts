@@ -1,3 +1,4 @@
+import { messageOf } from '../../../core/error.ts'
 import type { BaseDeps } from '../../../platform/process/base-deps.ts'
 import type { ControlMethods } from '../../../platform/process/control-socket.ts'
 import type { Lifecycle } from '../../../platform/process/lifecycle.ts'
@@ -24,6 +25,8 @@ export type ServiceThreadOptions = {
   readonly entry: URL
   /** The data of the next instance; `ready` is that of the instance before, whose ports it takes again. */
   start(ready: ThreadReady | undefined): ThreadStart
+  /** Reserves the ports of an instance that follows another one; kept until it serves. Throws where one is taken. */
+  reserve?: (() => Promise<AsyncDisposable>) | undefined
 }
 
 export type ServiceThreadDeps = BaseDeps & {
@@ -94,6 +97,7 @@ export async function startServiceThread(
   let report: ThreadReport = { nodes: [] }
   let documents: Rendered | undefined
   let isLameDuck = false
+  let isDrained = false
 
   function open(events: InstanceEvents): Instance {
     const listeners = {
@@ -104,6 +108,7 @@ export async function startServiceThread(
       refused: (refused: RefusedRequest) => deps.refusals.note(refused),
       ready(now: ThreadReady) {
         ready = now
+        void reserved.disposeAsync()
         if (documents !== undefined) channel.notify('documents', documents)
         if (isLameDuck) channel.notify('lame-duck')
         lifecycle.recovered(part)
@@ -116,21 +121,43 @@ export async function startServiceThread(
       },
       failed: (error: PostedError) => events.failed(errorFrom(error)),
     } satisfies ChannelListeners
-    const data = options.start(ready)
-    const thread: WorkerThread<ChannelMessage> = startWorker<ChannelMessage, ChannelMessage>(entry, data, {
-      onMessage: (message) => channel.receive(message),
-      onDeath: (error) => events.failed(error),
-      endMs: CLOSE_MS,
-      youngMib: YOUNG_MIB,
-      // One thread cannot take more than the process may have; the memory guard refuses work before that.
-      oldMib: Math.ceil(data.settings.config.memory.residentBytesMax / MIB),
-    })
-    const channel = createThreadChannel({ post: thread.post, clock, methods: deps.methods ?? {}, listeners })
+    const reserved = new AsyncDisposableStack()
+    let thread: WorkerThread<ChannelMessage> | undefined
+    let isClosed = false
+    const post = (message: ChannelMessage) => thread?.post(message)
+    const channel = createThreadChannel({ post, clock, methods: deps.methods ?? {}, listeners })
+
+    function startThread(): void {
+      const data = options.start(ready)
+      thread = startWorker<ChannelMessage, ChannelMessage>(entry, data, {
+        onMessage: (message) => channel.receive(message),
+        onDeath: (error) => (isDrained ? endDrained(error) : events.failed(error)),
+        endMs: CLOSE_MS,
+        youngMib: YOUNG_MIB,
+        // One thread cannot take more than the process may have; the memory guard refuses work before that.
+        oldMib: Math.ceil(data.settings.config.memory.residentBytesMax / MIB),
+      })
+    }
+
+    async function startOnItsPorts(reserve: () => Promise<AsyncDisposable>): Promise<void> {
+      try {
+        reserved.use(await reserve())
+        if (!isClosed) startThread()
+      } catch (error) {
+        events.failed(error instanceof Error ? error : new Error(String(error)))
+      }
+    }
+
+    const starting =
+      ready === undefined || options.reserve === undefined ? startThread() : startOnItsPorts(options.reserve)
     return {
       channel,
       async [Symbol.asyncDispose]() {
+        isClosed = true
         channel.end(new Error(`the thread ${name} has ended`))
-        await thread[Symbol.asyncDispose]()
+        await starting
+        await thread?.[Symbol.asyncDispose]()
+        await reserved.disposeAsync()
         health.ended(name)
         deps.onEnd?.()
       },
@@ -143,14 +170,24 @@ export async function startServiceThread(
       clock,
       random,
       start: open,
-      onRestart({ error, delayMs }) {
+      onRestart({ error, delayMs, failedStarts }) {
         report = { nodes: [] }
         deps.onRestart?.()
-        lifecycle.degraded(part, 'it ended and is started again')
-        log.error({ err: error, delayMs }, 'thread ended, its connections are lost')
+        const isStarted = failedStarts === 0
+        const reason = isStarted ? 'it ended and is started again' : `it cannot be started: ${messageOf(error)}`
+        lifecycle.degraded(part, reason)
+        const outcome = isStarted ? 'thread ended, its connections are lost' : 'thread cannot be started, tried again'
+        log.error({ err: error, delayMs }, outcome)
       },
     },
   )
+
+  /** It has no clients any more, and the process is about to end. */
+  function endDrained(error: Error): void {
+    log.warn({ err: error }, 'thread ended after it was drained')
+    void supervised[Symbol.asyncDispose]()
+  }
+
   await supervised.started
   const channelOf = (): ThreadChannel | undefined => supervised.instance?.channel
   const call: ThreadChannel['call'] = async (method, params, timeoutMs) => {
@@ -193,6 +230,7 @@ export async function startServiceThread(
       if (supervised.state !== 'running') return supervised[Symbol.asyncDispose]()
       try {
         await call('drain', deadlineMs, deadlineMs + DRAIN_MORE_MS)
+        isDrained = true
       } catch (error) {
         log.warn({ err: error }, 'thread did not drain')
         await supervised[Symbol.asyncDispose]()

@@ -2,6 +2,7 @@ import type { AccessShare } from '../../../access/thread-access.ts'
 import type { LimitMemory } from '../../../gateway/limits.ts'
 import type { SharedFamily } from '../../../platform/telemetry/metric-memory.ts'
 import type { NodeOptions } from '../../../upstreams/options.ts'
+import type { ProbeResult } from '../../../upstreams/probe.ts'
 import type { NodeStatus } from '../../../upstreams/status.ts'
 import type { ServiceSettings } from '../process/service-context.ts'
 
@@ -35,3 +36,6 @@ export type ThreadReady = {
 
 /** Posted every second: a sign of life with the state of the nodes as this thread sees them. */
 export type ThreadReport = { readonly nodes: readonly NodeStatus[] }
+
+/** Posted to all threads when the control plane has probed a node. */
+export type ProbeNotice = { readonly key: string; readonly result: ProbeResult }

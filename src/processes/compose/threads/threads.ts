@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { AccessService } from '../../../access/service.ts'
 import { createSharedLimits, openSharedLimits } from '../../../gateway/limits.ts'
+import { reapChildren } from '../../../platform/process/child.ts'
 import type { ProcessMemoryGuard } from '../../../platform/process/memory-guard.ts'
 import type { ChannelListeners, ChannelMethods } from '../../../platform/process/thread-channel.ts'
 import { createLogTap } from '../../../platform/telemetry/log-tap.ts'
@@ -8,6 +9,7 @@ import { createMergedMetrics, createThreadMetrics } from '../../../platform/tele
 import type { MetricsView } from '../../../platform/telemetry/metrics-view.ts'
 import { MAIN_THREAD, threadSupervisionMetrics } from '../../../platform/telemetry/thread-supervision-metrics.ts'
 import type { NodesOptions } from '../../../upstreams/node-spec.ts'
+import type { ProbePublisher } from '../../../upstreams/shared-probes.ts'
 import type { NodeStatus } from '../../../upstreams/status.ts'
 import type { Config } from '../config/config.ts'
 import type { Settings } from '../config/settings.ts'
@@ -15,7 +17,7 @@ import type { Rendered } from '../documents/documents.ts'
 import type { ProcessContext } from '../process/open-process.ts'
 import { createHealthReports } from './health-reports.ts'
 import { type ServiceThread, startServiceThread } from './service-thread.ts'
-import type { ThreadReady } from './start-data.ts'
+import type { ProbeNotice, ThreadReady } from './start-data.ts'
 
 /** The services that run in threads, and how many threads each has. */
 export type ThreadPlan = readonly { readonly name: string; readonly threads: number; readonly isSingle?: boolean }[]
@@ -26,6 +28,8 @@ export type ThreadSpec = {
   readonly entry: URL
   /** The configuration of the next instance, which takes the ports of the one before. */
   config(started: Config, ready: ThreadReady | undefined): Config
+  /** Reserves its ports before it is started again. */
+  reserve?(): Promise<AsyncDisposable>
   readonly methods?: ChannelMethods
   readonly listeners?: ChannelListeners
 }
@@ -52,6 +56,8 @@ export type ThreadsDeps = ProcessContext<never> & {
   readonly nodes: NodesOptions
   readonly access: AccessService
   readonly memory: ProcessMemoryGuard
+  /** Of the nodes of the control plane. */
+  readonly probes: ProbePublisher
   /** Of the memory guard. */
   readonly memoryCells: SharedArrayBuffer
 }
@@ -71,7 +77,7 @@ function namesOf({ name, threads, isSingle = false }: ThreadPlan[number]): strin
 
 export function createThreads(settings: Settings, plan: ThreadPlan, deps: ThreadsDeps): Threads {
   const { log, lifecycle } = deps
-  const { access, memory, registry } = deps
+  const { access, memory, registry, probes } = deps
   const names = threadNames(plan)
   const limitMemory = createSharedLimits({ threads: names.length })
   const limits = openSharedLimits(limitMemory, 0)
@@ -89,6 +95,9 @@ export function createThreads(settings: Settings, plan: ThreadPlan, deps: Thread
     const update = access.update()
     for (const thread of threads) thread.notify('access-update', update)
   })
+  const probing = probes.onResult((key, result) => {
+    for (const thread of threads) thread.notify('node-probed', { key, result } satisfies ProbeNotice)
+  })
 
   return {
     metrics: {
@@ -99,16 +108,21 @@ export function createThreads(settings: Settings, plan: ThreadPlan, deps: Thread
         return merged.text(...args)
       },
     },
-    [Symbol.dispose]: () => watching[Symbol.dispose](),
-    async start({ name, entry, config, methods, listeners }) {
+    [Symbol.dispose]() {
+      watching[Symbol.dispose]()
+      probing[Symbol.dispose]()
+    },
+    async start({ name, entry, config, reserve, methods, listeners }) {
       const index = names.indexOf(name)
       let startedWith = nodes
+      const children = new Set<number>()
       const own = metrics.get(name)
       assert(own !== undefined, `${name} is in the plan`)
       const thread = await startServiceThread(
         {
           name,
           entry,
+          reserve,
           start(ready) {
             startedWith = nodes
             return {
@@ -132,8 +146,15 @@ export function createThreads(settings: Settings, plan: ThreadPlan, deps: Thread
           ...deps,
           health,
           writeLog: (line) => tap.write(line),
-          methods,
-          listeners: { ...listeners, metric: own.add, 'book-requested': access.bookRequested },
+          methods: { ...methods, 'node-health': probes.known },
+          listeners: {
+            ...listeners,
+            metric: own.add,
+            'book-requested': access.bookRequested,
+            'probe-requested': probes.request,
+            'child-started': (pid: number) => void children.add(pid),
+            'child-ended': (pid: number) => void children.delete(pid),
+          },
           onReady(channel) {
             supervision.setUp(name, true)
             channel.notify('access-update', access.update())
@@ -148,6 +169,8 @@ export function createThreads(settings: Settings, plan: ThreadPlan, deps: Thread
             limits.reclaim(index)
             memory.reclaim(index)
             own.ended()
+            void reapChildren([...children], deps)
+            children.clear()
           },
         },
       )

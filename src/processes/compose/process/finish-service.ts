@@ -1,0 +1,57 @@
+import type { ControlMethods } from '../../../platform/process/control-socket.ts'
+import type { NodesOptions } from '../../../upstreams/node-spec.ts'
+import type { NodeChange } from '../../../upstreams/started-pool.ts'
+import type { ConfigPart } from '../config/config.ts'
+import { type Reload, reloadFrom } from '../config/reload.ts'
+import type { Settings } from '../config/settings.ts'
+import { refuseWithoutNode } from '../services/upstreams.ts'
+import type { ReloadingDeps } from './deps.ts'
+import { finishStart, type Started } from './finish-start.ts'
+import type { ProcessContext } from './open-process.ts'
+import { type OperatorDeps, openOperator } from './operator.ts'
+
+/** A process that runs one service on the nodes of the configuration. */
+export type ServiceProcess = {
+  /** As in messages to the operator. */
+  readonly command: string
+  /** The sections of the configuration that it uses, besides those of every process. */
+  readonly parts: readonly ConfigPart[]
+  readonly context: ProcessContext<'metrics'>
+  /** Everything the process has opened so far. */
+  readonly opening: AsyncDisposableStack
+  readonly setNodes: (options: NodesOptions) => Promise<readonly NodeChange[]>
+  /** Applies the log level in the threads. */
+  readonly setLogLevel?: (level: string) => void
+  readonly operator: Omit<OperatorDeps, keyof ProcessContext<'metrics'> | 'methods'>
+  readonly methods: ControlMethods
+  readonly drains: NonNullable<Started['drains']>
+}
+
+/** The last steps of such a process: what a reload changes, the operator's access, and the report that it serves. */
+export async function finishService(settings: Settings, deps: ReloadingDeps, process: ServiceProcess): Promise<Reload> {
+  const { command, parts, context, opening, operator, drains } = process
+  const { customers } = operator
+  const reload = reloadFrom(settings, {
+    log: context.log,
+    readSettings: deps.readSettings,
+    env: deps.env,
+    partsOf: () => parts,
+    sections: ['log', 'memory', 'drain', ...(customers === undefined ? [] : ['plans']), ...parts],
+    ...(customers && { setPlans: customers.access.setPlans }),
+    ...(process.setLogLevel && { setLogLevel: process.setLogLevel }),
+    setNodes(next) {
+      refuseWithoutNode(next, command)
+      return process.setNodes(next.config.upstreams)
+    },
+  })
+  const opened = opening.use(
+    await openOperator(settings, { ...context, ...operator, methods: { reload, ...process.methods } }),
+  )
+  finishStart(context, {
+    operator: opened,
+    drains,
+    opened: opening.move(),
+    ...(customers && { store: customers.store.name }),
+  })
+  return reload
+}
