@@ -11,6 +11,7 @@ import {
 } from '../../../../access/provisioning/subscriptions.ts'
 import type { Customer, Subscription } from '../../../../access/store/model.ts'
 import { displayToken } from '../../../../access/token.ts'
+import { offeredProducts } from '../../../../contract/product-options.ts'
 import { parseDuration } from '../../../../core/bytes.ts'
 import { ServiceError } from '../../../../core/error.ts'
 import { printAddressPort } from '../../../../platform/net/ip-range.ts'
@@ -36,13 +37,13 @@ export type CreateFlags = SecretFlags &
   }
 
 export async function createSub(this: CliContext, flags: CreateFlags, name: string): Promise<void> {
-  const products = parseProducts(flags.products ?? 'bundle')
   if (flags.vouched === true && flags.destination === undefined) {
     throw new ServiceError('usage', '--vouched needs --destination', { fix: 'Add --destination IP:PORT' })
   }
+  await using session = await openSession(this, flags)
+  const products = parseProducts(flags.products ?? 'bundle', offeredProducts(session.config.products))
   const bringsSecret = products.some((product) => product !== 'shreds-raw')
   using output = bringsSecret || flags.out !== undefined ? secretLocation(this, flags) : undefined
-  await using session = await openSession(this, flags)
   if (flags.destination !== undefined) checkDestination(flags.destination, session)
   const plan = session.plan(flags.plan ?? 'starter')
   const overrides = overridesOf(flags)
