@@ -36,7 +36,7 @@ export class SetRecovery {
     const given: GivenShards = { bytes: this.#cells.bytes, length, positions: this.#positions, at: this.#at }
     const missing = this.#collect(set)
     this.#shards.rebuild(given, this.#missing, missing)
-    this.#place(set, missing)
+    this.#place(set, missing, length)
     for (let i = 0; i < FEC_SET_DATA_SHREDS; i++) this.#at[i] = cellAt(set.block, set.cells[i] as number)
     const node = dataNodeOf({ bytes: this.#cells.bytes, length, at: this.#at, chainedRoot: set.chainedRoot })
     return set.isDataNode(node) && this.#adopt(set, slot, missing, layout)
@@ -56,13 +56,13 @@ export class SetRecovery {
     return missing
   }
 
-  #place(set: FecSet, missing: number): void {
+  #place(set: FecSet, missing: number, length: number): void {
     let position = FEC_SET_DATA_SHREDS
     for (let i = 0; i < missing; i++) {
       while ((set.code & (1 << position)) === 0) position += 1
       const cell = set.cells[position++] as number
       set.cells[this.#missing[i] as number] = cell
-      this.#cells.bytes.set(this.#shards.shard(i), cellAt(set.block, cell))
+      this.#cells.bytes.set(this.#shards.shard(i, length), cellAt(set.block, cell))
     }
   }
 

@@ -1,10 +1,6 @@
 import { addProduct, divide, multiply } from './galois-field.ts'
 import { DATA_SHARDS } from './reed-solomon.ts'
-import { LAYOUTS } from './shred.ts'
-
-const SHARD_BYTES_MAX = LAYOUTS.data.chainedRootAt - LAYOUTS.data.erasureFrom
-const SHARD_WORDS = Math.ceil(SHARD_BYTES_MAX / 4)
-const STRIDE_BYTES = SHARD_WORDS * 4
+import { createSimdShards, SHARD_STRIDE, type ShardMemory } from './shard-simd.ts'
 
 /** 32 shards of one FEC set, wherever they are in `bytes`. */
 export type GivenShards = {
@@ -18,42 +14,62 @@ export type GivenShards = {
 
 /**
  * Rebuilds missing data shards, and only those, in memory that is allocated once: `recoverShards` of reed-solomon.ts for a receiver that has many
- * FEC sets to recover.
+ * FEC sets to recover. The weights are computed for each FEC set: patterns of loss rarely repeat, and they cost a tenth of the sums.
  */
 export class ShardRecovery {
-  readonly #memory = new ArrayBuffer(2 * DATA_SHARDS * STRIDE_BYTES)
-  readonly #bytes = new Uint8Array(this.#memory)
-  readonly #given = Array.from({ length: DATA_SHARDS }, (_, i) => this.#words(i))
-  readonly #rebuilt = Array.from({ length: DATA_SHARDS }, (_, i) => this.#words(DATA_SHARDS + i))
+  readonly #memory: ShardMemory
   readonly #scales = new Uint8Array(DATA_SHARDS)
+  readonly #weights = new Uint8Array(DATA_SHARDS)
+
+  constructor(memory: ShardMemory = createShardMemory()) {
+    this.#memory = memory
+  }
 
   /** Rebuilds the data shards at the first `count` of these positions. `shard` has them until the next call. */
   rebuild({ bytes, length, positions, at }: GivenShards, missing: Uint8Array, count: number): void {
     for (let i = 0; i < DATA_SHARDS; i++) {
       const from = at[i] as number
-      this.#bytes.set(bytes.subarray(from, from + length), i * STRIDE_BYTES)
+      this.#memory.bytes.set(bytes.subarray(from, from + length), i * SHARD_STRIDE)
       this.#scales[i] = productOfDistances(positions[i] as number, positions, i)
     }
     for (let target = 0; target < count; target++) {
       const point = missing[target] as number
-      const words = this.#rebuilt[target] as Int32Array
-      words.fill(0)
       const product = productOfDistances(point, positions, -1)
-      for (let i = 0; i < DATA_SHARDS; i++) {
-        const weight = divide(product, multiply(point ^ (positions[i] as number), this.#scales[i] as number))
-        addProduct(words, this.#given[i] as Int32Array, weight)
-      }
+      for (let i = 0; i < DATA_SHARDS; i++)
+        this.#weights[i] = divide(product, multiply(point ^ (positions[i] as number), this.#scales[i] as number))
+      this.#memory.combine(this.#weights, target)
     }
   }
 
-  /** The n-th rebuilt shard, with padding bytes behind it. */
-  shard(n: number): Uint8Array {
-    const from = (DATA_SHARDS + n) * STRIDE_BYTES
-    return this.#bytes.subarray(from, from + STRIDE_BYTES)
+  /** The n-th rebuilt shard, of this length. */
+  shard(n: number, length: number): Uint8Array {
+    const from = this.#memory.resultAt(n)
+    return this.#memory.bytes.subarray(from, from + length)
   }
+}
 
-  #words(shard: number): Int32Array {
-    return new Int32Array(this.#memory, shard * STRIDE_BYTES, SHARD_WORDS)
+function createShardMemory(): ShardMemory {
+  try {
+    return createSimdShards()
+  } catch {
+    return createScalarShards()
+  }
+}
+
+/** For processors without vector instructions. */
+export function createScalarShards(): ShardMemory {
+  const memory = new ArrayBuffer(2 * DATA_SHARDS * SHARD_STRIDE)
+  const shards = Array.from(
+    { length: 2 * DATA_SHARDS },
+    (_, i) => new Int32Array(memory, i * SHARD_STRIDE, SHARD_STRIDE / 4),
+  )
+  return {
+    bytes: new Uint8Array(memory),
+    resultAt: (n) => (DATA_SHARDS + n) * SHARD_STRIDE,
+    combine(weights, n) {
+      const result = (shards[DATA_SHARDS + n] as Int32Array).fill(0)
+      for (let i = 0; i < DATA_SHARDS; i++) addProduct(result, shards[i] as Int32Array, weights[i] as number)
+    },
   }
 }
 
