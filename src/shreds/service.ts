@@ -3,6 +3,7 @@ import type { BaseDeps } from '../platform/process/base-deps.ts'
 import type { Lifecycle } from '../platform/process/lifecycle.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import { openUdpSocket, ownAddresses } from '../platform/udp/socket.ts'
+import { type Decoded, type LookupTableSource, startDecoded } from './decoded/service.ts'
 import { createChallenger } from './destinations/challenge.ts'
 import { candidatesOf, decideLeases, type LeaseDecisions } from './destinations/leases.ts'
 import type { DestinationRules } from './destinations/rules.ts'
@@ -28,6 +29,8 @@ export type ShredsDeps = BaseDeps & {
   prove(subscriptionId: string, code: string): Promise<void>
   /** The leader schedule, where it is known; signatures are checked against it. */
   readonly leaders?: LeaderSchedule | undefined
+  /** Lookup tables for ShredStream Decoded, where nodes are configured. */
+  readonly lookupTables?: LookupTableSource | undefined
 }
 
 export type LeaderSchedule = {
@@ -38,6 +41,8 @@ export type LeaderSchedule = {
 export type Shreds = AsyncDisposable & {
   readonly address: { readonly host: string; readonly port: number }
   status(): ShredsStatus
+  /** The engine of ShredStream Decoded, when it is on. */
+  readonly decoded: Decoded | undefined
   /** Writes the delivery reports counted so far. */
   flush(): Promise<void>
 }
@@ -81,6 +86,20 @@ export async function startShreds(options: ShredsOptions, deps: ShredsDeps): Pro
     return decideLeases(candidates, { rules, leasesMax: options.destinations.max }, clock.nowMs())
   }
 
+  const decoded = options.decoded.enabled
+    ? opening.use(
+        await startDecoded(
+          { ...options.decoded, shredsPerSlotMax: options.shredsPerSlotMax },
+          { clock, random, log, lookupTables: deps.lookupTables, onState: setDecodedState },
+        ),
+      )
+    : undefined
+
+  function setDecodedState(isUp: boolean): void {
+    if (isUp) lifecycle.recovered('shreds decoded')
+    else lifecycle.degraded('shreds decoded', 'the decoding thread ended unexpectedly and is restarted')
+  }
+
   const relay = opening.use(
     await startRelayLink(
       {
@@ -99,6 +118,7 @@ export async function startShreds(options: ShredsOptions, deps: ShredsDeps): Pro
         caps: options.caps,
         leaders: deps.leaders?.ranges() ?? [],
         destinations: [],
+        decodedInput: decoded?.input,
       },
       { clock, random, log, onReport: recordReport, onState: setRelayState },
     ),
@@ -198,6 +218,7 @@ export async function startShreds(options: ShredsOptions, deps: ShredsDeps): Pro
         totals: delivery.totals,
         alarms: alarms.raised(),
       }),
+    decoded,
     flush: delivery.flush,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }

@@ -10,6 +10,7 @@ import { secureRandom } from '../../src/platform/process/random.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { type Logger, silentLogger } from '../../src/platform/telemetry/logger.ts'
 import { createMetricsRegistry, type MetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
+import type { LookupTableSource } from '../../src/shreds/decoded/service.ts'
 import { parseShredsOptions, type ShredsOptionsInput } from '../../src/shreds/options.ts'
 import { type LeaderSchedule, type Shreds, startShreds } from '../../src/shreds/service.ts'
 import { encodeBase58 } from '../../src/solana/crypto/base58.ts'
@@ -80,7 +81,12 @@ export type Rig = AsyncDisposable & {
 /** The shreds service over a store that is a few maps. */
 export async function startRig(
   input: ShredsOptionsInput = {},
-  given: { leaders?: LeaderSchedule; log?: Logger; setUp?: (rig: Pick<Rig, 'put' | 'putPending'>) => void } = {},
+  given: {
+    leaders?: LeaderSchedule
+    lookupTables?: LookupTableSource
+    log?: Logger
+    setUp?: (rig: Pick<Rig, 'put' | 'putPending'>) => void
+  } = {},
 ): Promise<Rig> {
   await using opening = new AsyncDisposableStack()
   const folder = opening.use(makeTestFolder())
@@ -149,6 +155,7 @@ export async function startRig(
         challengeKey: new Uint8Array(32).fill(5),
         prove: async (subscriptionId, code) => void proven.push({ subscriptionId, code }),
         leaders: given.leaders,
+        lookupTables: given.lookupTables,
       },
     ),
   )

@@ -12,6 +12,8 @@ export type Receiver = {
   /** Checks the first `count` packets of the arena. The result is valid until the next call. */
   select(count: number, nowMs: number): Batch
   readonly window: SlotWindow
+  /** By arena cell of the last batch: 1 for a packet whose signature was not checked, because the leader is not known or checks are off. */
+  readonly unchecked: Uint8Array
   /** Counts since the last call. */
   takeCounts(): { readonly counts: RelayCounts; readonly perSource: number[] }
 }
@@ -31,6 +33,7 @@ export function createReceiver(arena: PacketArena, options: ReceiverOptions, ver
   const isChecking = options.signatures === 'auto'
   const head = createShredHead()
   const codingCells = new Uint8Array(lengths.length)
+  const unchecked = new Uint8Array(lengths.length)
   const batch: Batch = {
     order: new Uint8Array(lengths.length),
     data: 0,
@@ -57,8 +60,10 @@ export function createReceiver(arena: PacketArena, options: ReceiverOptions, ver
     if (current !== 'current') return current
     const wordAt = at >> 2
     if (dedupe.has(words, wordAt, head)) return 'duplicate'
+    unchecked[cell] = 1
     if (isChecking) {
       const verdict = verifier.check(bytes, at, head, nowMs)
+      if (verdict === 'signed') unchecked[cell] = 0
       if (verdict === 'unchecked') counts.unchecked += 1
       else if (verdict !== 'signed') return verdict
     }
@@ -74,6 +79,7 @@ export function createReceiver(arena: PacketArena, options: ReceiverOptions, ver
 
   return {
     window,
+    unchecked,
     select(count, nowMs) {
       batch.data = 0
       batch.code = 0
