@@ -12,6 +12,7 @@ import { openProcess } from './compose/process/open-process.ts'
 import { openOperator } from './compose/process/operator.ts'
 import { chainAddresses, isChainEmbedded, nodesOf, openEmbeddedChain } from './compose/services/embedded-chain.ts'
 import { createLeaderSchedule } from './compose/services/leader-schedule.ts'
+import { createLookupTableSource } from './compose/services/lookup-tables.ts'
 import { indexerMethods, type SenderDetails, senderMethods } from './compose/services/service-methods.ts'
 import { openShreds, shredsMethods } from './compose/services/shreds.ts'
 import { openUpstreams, reloadNodes, upstreamsOfThreads } from './compose/services/upstreams.ts'
@@ -46,18 +47,25 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   const { store, access } = customers
 
   const leaders = createLeaderSchedule()
-  const shreds = await openIf(config.shreds.enabled, () => openShreds(settings, { ...context, store, access, leaders }))
+  const lookupTables = createLookupTableSource()
+  const shreds = await openIf(config.shreds.enabled, () =>
+    openShreds(settings, { ...context, store, access, leaders, lookupTables }),
+  )
   const chain = await openIf(isChainEmbedded(config), () => openEmbeddedChain(config, context, shreds?.address))
   const nodes = nodesOf(config, chain)
   const upstreams = opening.use(await openUpstreams(settings, context, nodes))
   opening.use(await followDedicatedNodes(access, upstreams))
   opening.use(await notifyChanges(store, access, log.child({ part: 'access' })))
-  if (shreds !== undefined)
+  if (shreds !== undefined) {
     opening.use(leaders.follow(upstreams.of(undefined), { clock, log: log.child({ part: 'shreds' }) }))
+    opening.use(lookupTables.follow(upstreams.of(undefined), { clock }))
+  }
 
   deps.starting?.throwIfAborted()
   const threads = opening.use(plane.threadsOn({ ...config.upstreams, nodes }))
-  const { gateway, sender, execution, indexer } = opening.use(await openServiceThreads(settings, threads))
+  const { gateway, sender, execution, indexer } = opening.use(
+    await openServiceThreads(settings, threads, shreds?.decoded?.output),
+  )
   deps.starting?.throwIfAborted()
   const isExecutionOff = config.execution.enabled && execution === undefined
   if (isExecutionOff) log.warn({ part: 'execution', reason: EXECUTION_OFF }, 'the execution service is off')

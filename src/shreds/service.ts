@@ -53,7 +53,10 @@ const ALARMS_MS = 1000
 const OWN_ADDRESSES_MS = 60_000
 
 /** Starts the relay thread, follows the access store to decide its destinations, and reports what each subscription was sent. */
-export async function startShreds(options: ShredsOptions, deps: ShredsDeps): Promise<Shreds> {
+export async function startShreds(
+  options: ShredsOptions & { readonly isDecoding?: boolean },
+  deps: ShredsDeps,
+): Promise<Shreds> {
   const { access, clock, random, lifecycle } = deps
   const log = deps.log.child({ part: 'shreds' })
   await using opening = new AsyncDisposableStack()
@@ -86,7 +89,7 @@ export async function startShreds(options: ShredsOptions, deps: ShredsDeps): Pro
     return decideLeases(candidates, { rules, leasesMax: options.destinations.max }, clock.nowMs())
   }
 
-  const decoded = options.decoded.enabled
+  const decoded = options.isDecoding
     ? opening.use(
         await startDecoded(
           { ...options.decoded, shredsPerSlotMax: options.shredsPerSlotMax },

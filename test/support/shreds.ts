@@ -84,6 +84,7 @@ export async function startRig(
   given: {
     leaders?: LeaderSchedule
     lookupTables?: LookupTableSource
+    isDecoding?: boolean
     log?: Logger
     setUp?: (rig: Pick<Rig, 'put' | 'putPending'>) => void
   } = {},
@@ -130,11 +131,14 @@ export async function startRig(
   const reportFile = folder.file('reports.db')
   const shreds = opening.use(
     await startShreds(
-      parseShredsOptions({
-        listen: '127.0.0.1:0',
-        ...input,
-        destinations: { allowLoopback: true, ...input.destinations },
-      }),
+      {
+        ...parseShredsOptions({
+          listen: '127.0.0.1:0',
+          ...input,
+          destinations: { allowLoopback: true, ...input.destinations },
+        }),
+        isDecoding: given.isDecoding ?? false,
+      },
       {
         access: {
           snapshot,

@@ -8,7 +8,6 @@ const MIB = 1024 * 1024
 export const decodedOptions = section(
   'ShredStream Decoded (preview): transactions from shreds, before they are executed.',
   {
-    enabled: z.boolean().default(false).describe('Decode the shreds that the relay accepts, in a thread of its own.'),
     slotsMax: integer(2, 4096)
       .default(128)
       .describe('Slots open at once; beyond it the oldest one is closed and what it lacks is reported as lost.'),

@@ -43,8 +43,8 @@ function follow(rig: Rig) {
 test('shreds that the relay accepts come out as transactions for every reader, and customers get the shreds as before', async () => {
   using sink = await openSink()
   await using rig = await startRig(
-    { decoded: { enabled: true } },
-    { leaders: oneLeader, setUp: ({ put }) => put('one', { port: sink.port }) },
+    {},
+    { isDecoding: true, leaders: oneLeader, setUp: ({ put }) => put('one', { port: sink.port }) },
   )
   const followers = [follow(rig), follow(rig)]
   const blocks = blocksFrom(500, 4)
@@ -69,7 +69,7 @@ test('shreds that the relay accepts come out as transactions for every reader, a
 })
 
 test('shreds of a slot whose leader is not known are decoded and marked as not verified', async () => {
-  await using rig = await startRig({ decoded: { enabled: true } })
+  await using rig = await startRig({}, { isDecoding: true })
   const { sets } = follow(rig)
   const [block] = blocksFrom(500, 1)
   await rig.send(block?.fecSets.flat() ?? [])
@@ -88,7 +88,7 @@ test('lookup tables are requested once, and transactions before the response are
       return { [Symbol.dispose]: () => undefined }
     },
   }
-  await using rig = await startRig({ decoded: { enabled: true } }, { leaders: oneLeader, lookupTables })
+  await using rig = await startRig({}, { isDecoding: true, leaders: oneLeader, lookupTables })
   const { sets } = follow(rig)
   const block = makeBlock({ slot: 500, parentSlot: 499, batchBytes: [20_000] }, createRandom(7))
   await rig.send(block.fecSets.flat())

@@ -2,10 +2,12 @@ import { join } from 'node:path'
 import { proveDestination } from '../../../access/provisioning/destinations.ts'
 import type { Access } from '../../../access/service.ts'
 import type { AccessStore } from '../../../access/store/store.ts'
+import { offeredProducts } from '../../../contract/product-options.ts'
 import { ServiceError } from '../../../core/error.ts'
 import { parseAddressPort } from '../../../platform/net/ip-range.ts'
 import type { ControlMethods } from '../../../platform/process/control-socket.ts'
 import { ownAddresses } from '../../../platform/udp/socket.ts'
+import type { LookupTableSource } from '../../../shreds/decoded/service.ts'
 import { type DestinationRules, refusalOf, refusalReason } from '../../../shreds/destinations/rules.ts'
 import { parseListen } from '../../../shreds/options.ts'
 import { type LeaderSchedule, type Shreds, startShreds } from '../../../shreds/service.ts'
@@ -17,6 +19,7 @@ export type ShredsPartDeps = ProcessContext<never> & {
   readonly store: AccessStore
   readonly access: Access
   readonly leaders: LeaderSchedule
+  readonly lookupTables?: LookupTableSource
 }
 
 /** Delivery reports, in the state folder. */
@@ -31,6 +34,7 @@ export async function openShreds(settings: Settings, deps: ShredsPartDeps): Prom
     {
       ...settings.config.shreds,
       destinations: { ...destinations, allowLoopback: isLoopbackAllowed(settings) },
+      isDecoding: deps.lookupTables !== undefined && offeredProducts(settings.config.products).has('shreds-decoded'),
     },
     {
       ...deps,

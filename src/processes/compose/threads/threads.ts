@@ -26,6 +26,7 @@ export type ThreadSpec = {
   readonly entry: URL
   /** The configuration of the next instance, which takes the ports of the one before. */
   config(started: Config, ready: ThreadReady | undefined): Config
+  readonly decodedOutput?: SharedArrayBuffer | undefined
   readonly methods?: ChannelMethods
   readonly listeners?: ChannelListeners
 }
@@ -100,7 +101,7 @@ export function createThreads(settings: Settings, plan: ThreadPlan, deps: Thread
       },
     },
     [Symbol.dispose]: () => watching[Symbol.dispose](),
-    async start({ name, entry, config, methods, listeners }) {
+    async start({ name, entry, config, decodedOutput, methods, listeners }) {
       const index = names.indexOf(name)
       let startedWith = nodes
       const own = metrics.get(name)
@@ -124,6 +125,7 @@ export function createThreads(settings: Settings, plan: ThreadPlan, deps: Thread
               limits: limitMemory,
               memory: deps.memoryCells,
               metrics: own.families,
+              decodedOutput,
               drainedNodes: [...drained],
             }
           },

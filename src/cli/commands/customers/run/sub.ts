@@ -19,6 +19,7 @@ import { handoverCard } from '../../../../processes/compose/access/handover-card
 import { checkDestination } from '../../../../processes/compose/services/shreds.ts'
 import { parseUntil, printTime, printUntil } from '../../../dates.ts'
 import type { ChangeFlags, CliContext, CommonFlags, CutFlags, ListFlags, SecretFlags } from '../../../define.ts'
+import { findSettings } from '../../../find-settings.ts'
 import { confirmCut } from '../../../output/confirm.ts'
 import { isoTime, printFacts, printJson, printList, toWire, write } from '../../../output/print.ts'
 import { secretLocation } from '../../../output/secret-output.ts'
@@ -40,10 +41,11 @@ export async function createSub(this: CliContext, flags: CreateFlags, name: stri
   if (flags.vouched === true && flags.destination === undefined) {
     throw new ServiceError('usage', '--vouched needs --destination', { fix: 'Add --destination IP:PORT' })
   }
-  await using session = await openSession(this, flags)
-  const products = parseProducts(flags.products ?? 'bundle', offeredProducts(session.config.products))
+  const { config } = await findSettings(this, flags)
+  const products = parseProducts(flags.products ?? 'bundle', offeredProducts(config.products))
   const bringsSecret = products.some((product) => product !== 'shreds-raw')
   using output = bringsSecret || flags.out !== undefined ? secretLocation(this, flags) : undefined
+  await using session = await openSession(this, flags)
   if (flags.destination !== undefined) checkDestination(flags.destination, session)
   const plan = session.plan(flags.plan ?? 'starter')
   const overrides = overridesOf(flags)

@@ -1,0 +1,114 @@
+import { setImmediate } from 'node:timers/promises'
+import type {
+  DecodedDataSet,
+  DecodedReader,
+  DecodedSlot,
+  DecodedSource,
+  DecodedTransaction,
+} from '../../../gateway/geyser/decoded/source.ts'
+import type { Gap, SlotReport } from '../../../shreds/decoded/events.ts'
+import { type DeliveredSet, type DeliveredTransaction, decodeMessage } from '../../../shreds/decoded/messages.ts'
+import { openOutputReader } from '../../../shreds/decoded/output-ring.ts'
+import { isSimpleVote } from '../../../solana/transaction/simple-vote.ts'
+import { parseTransaction } from '../../../solana/transaction/transaction.ts'
+import type { ParsedTransaction } from '../../../solana/transaction/types.ts'
+
+/** Records read before other work of the event loop has its turn. */
+const RECORDS_PER_TURN = 32
+/** A wake-up that was missed costs no more than this. */
+const WAIT_MS = 100
+
+/** What the engine of ShredStream Decoded writes, as a gateway thread reads it. */
+export function createDecodedSource(output: SharedArrayBuffer): DecodedSource {
+  return {
+    read(reader) {
+      let isReading = true
+      void run(output, reader, () => isReading)
+      return { [Symbol.dispose]: () => void (isReading = false) }
+    },
+  }
+}
+
+async function run(output: SharedArrayBuffer, reader: DecodedReader, isReading: () => boolean): Promise<void> {
+  const records = openOutputReader(output)
+  let newestSlot = -1
+  while (isReading()) {
+    let count = 0
+    for (; count < RECORDS_PER_TURN; count++) {
+      const record = records.next()
+      if (record === undefined) break
+      if (record.lost > 0) reader.onLost(record.lost)
+      const message = decodeMessage(record.payload)
+      if (message.kind === 'data-set') {
+        if (message.slot > newestSlot) {
+          newestSlot = message.slot
+          reader.onSlot({ kind: 'first-shred', slot: message.slot, parentSlot: undefined })
+        }
+        reader.onDataSet(dataSetOf(message))
+      } else if (message.kind !== 'marker') {
+        const slot = message.kind === 'gap' ? lostSlot(message) : completedSlot(message)
+        if (slot !== undefined) reader.onSlot(slot)
+      }
+    }
+    if (count > 0) reader.onBatchEnd()
+    if (count === RECORDS_PER_TURN) await setImmediate()
+    else await records.wait(WAIT_MS)
+  }
+}
+
+function dataSetOf(set: DeliveredSet): DecodedDataSet {
+  const { slot, startIndex, endIndex, entriesBytes, arrivalNanos } = set
+  return {
+    slot,
+    startIndex,
+    endIndex,
+    arrivalNanos,
+    entries: entriesBytes,
+    transactions: set.transactions.map((transaction) => new LazyTransaction(transaction)),
+  }
+}
+
+/** Parsed only where a filter looks at it. */
+class LazyTransaction implements DecodedTransaction {
+  readonly #delivered: DeliveredTransaction
+  #parsed: ParsedTransaction | undefined
+
+  constructor(delivered: DeliveredTransaction) {
+    this.#delivered = delivered
+  }
+
+  get parsed(): ParsedTransaction {
+    if (this.#parsed === undefined) {
+      const parse = parseTransaction(this.#delivered.bytes)
+      if (!parse.ok) throw new TypeError(`the engine delivered a transaction that cannot be parsed: ${parse.reason}`)
+      this.#parsed = parse.transaction
+    }
+    return this.#parsed
+  }
+
+  get isVote(): boolean {
+    return isSimpleVote(this.parsed)
+  }
+
+  get loadedWritable(): readonly Uint8Array[] {
+    return this.#delivered.loadedWritable
+  }
+
+  get loadedReadonly(): readonly Uint8Array[] {
+    return this.#delivered.loadedReadonly
+  }
+
+  get hasUnknownTable(): boolean {
+    return this.#delivered.isUnresolved
+  }
+}
+
+function lostSlot({ slot, startIndex, endIndex, reason, dataSets }: Gap): DecodedSlot {
+  const until = endIndex === undefined ? 'on' : `to ${endIndex}`
+  const text = `${reason}: at least ${dataSets} data sets from shred ${startIndex} ${until} were not decoded`
+  return { kind: 'lost', slot, parentSlot: undefined, reason: text }
+}
+
+function completedSlot({ slot, parentSlot, isComplete }: SlotReport): DecodedSlot | undefined {
+  return isComplete ? { kind: 'completed', slot, parentSlot } : undefined
+}
