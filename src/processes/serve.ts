@@ -7,12 +7,13 @@ import { type Reload, reloadFrom } from './compose/config/reload.ts'
 import { EXECUTION_OFF, executionSource, servedParts } from './compose/config/served.ts'
 import type { Settings } from './compose/config/settings.ts'
 import type { ReloadingDeps } from './compose/process/deps.ts'
+import { createAskNode } from '../sender/dispatch/node-call.ts'
+import { createLookupTableSource } from '../shreds/decoded/node-lookup-tables.ts'
 import { finishStart } from './compose/process/finish-start.ts'
 import { openProcess } from './compose/process/open-process.ts'
 import { openOperator } from './compose/process/operator.ts'
 import { chainAddresses, isChainEmbedded, nodesOf, openEmbeddedChain } from './compose/services/embedded-chain.ts'
 import { createLeaderSchedule } from './compose/services/leader-schedule.ts'
-import { createLookupTableSource } from './compose/services/lookup-tables.ts'
 import { indexerMethods, type SenderDetails, senderMethods } from './compose/services/service-methods.ts'
 import { openShreds, shredsMethods } from './compose/services/shreds.ts'
 import { openUpstreams, reloadNodes, upstreamsOfThreads } from './compose/services/upstreams.ts'
@@ -58,7 +59,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   opening.use(await notifyChanges(store, access, log.child({ part: 'access' })))
   if (shreds !== undefined) {
     opening.use(leaders.follow(upstreams.of(undefined), { clock, log: log.child({ part: 'shreds' }) }))
-    opening.use(lookupTables.follow(upstreams.of(undefined), { clock }))
+    opening.use(lookupTables.follow(createAskNode(upstreams.of(undefined), clock), { clock }))
   }
 
   deps.starting?.throwIfAborted()

@@ -3,6 +3,7 @@ import type { BaseDeps } from '../platform/process/base-deps.ts'
 import type { Lifecycle } from '../platform/process/lifecycle.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import { openUdpSocket, ownAddresses } from '../platform/udp/socket.ts'
+import { decodedMetrics } from './decoded/metrics.ts'
 import { type Decoded, type LookupTableSource, startDecoded } from './decoded/service.ts'
 import { createChallenger } from './destinations/challenge.ts'
 import { candidatesOf, decideLeases, type LeaseDecisions } from './destinations/leases.ts'
@@ -93,7 +94,14 @@ export async function startShreds(
     ? opening.use(
         await startDecoded(
           { ...options.decoded, shredsPerSlotMax: options.shredsPerSlotMax },
-          { clock, random, log, lookupTables: deps.lookupTables, onState: setDecodedState },
+          {
+            clock,
+            random,
+            log,
+            lookupTables: deps.lookupTables,
+            onState: setDecodedState,
+            onReport: decodedMetrics(deps.registry).record,
+          },
         ),
       )
     : undefined

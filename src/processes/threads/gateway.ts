@@ -1,5 +1,5 @@
 import { followDedicatedNodes } from '../compose/access/dedicated-nodes.ts'
-import { createDecodedSource } from '../compose/services/decoded-source.ts'
+import { createDecodedSource } from '../../shreds/decoded/source.ts'
 import { openGateway, otherConnections } from '../compose/services/gateway.ts'
 import { gatewayMethods } from '../compose/services/service-methods.ts'
 import { openUpstreams } from '../compose/services/upstreams.ts'

@@ -32,6 +32,8 @@ export type Decoded = AsyncDisposable & {
 export type DecodedDeps = BaseDeps & {
   /** Where lookup tables come from. Without it transactions that use them are delivered without loaded addresses. */
   readonly lookupTables?: LookupTableSource | undefined
+  /** Five times a second. */
+  onReport?(report: DecodedThreadReport): void
   /** A slot is closed: what was delivered of it, and what was lost. */
   onSlot?(report: SlotReport): void
   onState(isUp: boolean): void
@@ -96,6 +98,7 @@ export async function startDecoded(
           case 'report':
             events.alive()
             latest = message
+            deps.onReport?.(message)
             for (const slot of message.slots) deps.onSlot?.(slot)
             return
           case 'stopped':

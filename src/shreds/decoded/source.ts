@@ -1,17 +1,45 @@
 import { setImmediate } from 'node:timers/promises'
-import type {
-  DecodedDataSet,
-  DecodedReader,
-  DecodedSlot,
-  DecodedSource,
-  DecodedTransaction,
-} from '../../../gateway/geyser/decoded/source.ts'
-import type { Gap, SlotReport } from '../../../shreds/decoded/events.ts'
-import { type DeliveredSet, type DeliveredTransaction, decodeMessage } from '../../../shreds/decoded/messages.ts'
-import { openOutputReader } from '../../../shreds/decoded/output-ring.ts'
-import { isSimpleVote } from '../../../solana/transaction/simple-vote.ts'
-import { parseTransaction } from '../../../solana/transaction/transaction.ts'
-import type { ParsedTransaction } from '../../../solana/transaction/types.ts'
+import { isSimpleVote } from '../../solana/transaction/simple-vote.ts'
+import { parseTransaction } from '../../solana/transaction/transaction.ts'
+import type { ParsedTransaction } from '../../solana/transaction/types.ts'
+import type { Gap, SlotReport } from './events.ts'
+import { type DeliveredSet, type DeliveredTransaction, decodeMessage } from './messages.ts'
+import { openOutputReader } from './output-ring.ts'
+
+/** Decoded shreds as a thread with its own event loop reads them. All calls of one read are followed by `onBatchEnd`. */
+export type DecodedSource = {
+  /** Calls the reader with everything from now on. */
+  read(reader: DecodedReader): Disposable
+}
+
+export type DecodedReader = {
+  onDataSet(set: DecodedDataSet): void
+  onSlot(slot: DecodedSlot): void
+  /** The thread fell behind the engine by so many records. */
+  onLost(records: number): void
+  onBatchEnd(): void
+}
+
+export type DecodedDataSet = {
+  readonly slot: number
+  readonly startIndex: number
+  readonly endIndex: number
+  readonly entries: Uint8Array
+  readonly transactions: readonly DecodedTransaction[]
+  readonly arrivalNanos: number
+}
+
+export type DecodedTransaction = {
+  readonly parsed: ParsedTransaction
+  readonly isVote: boolean
+  readonly loadedWritable: readonly Uint8Array[]
+  readonly loadedReadonly: readonly Uint8Array[]
+  readonly hasUnknownTable: boolean
+}
+
+export type DecodedSlot =
+  | { readonly kind: 'first-shred' | 'completed'; readonly slot: number; readonly parentSlot: number | undefined }
+  | { readonly kind: 'lost'; readonly slot: number; readonly parentSlot: number | undefined; readonly reason: string }
 
 /** Records read before other work of the event loop has its turn. */
 const RECORDS_PER_TURN = 32

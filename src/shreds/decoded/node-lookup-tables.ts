@@ -1,13 +1,14 @@
-import type { Clock, Timer } from '../../../core/clock.ts'
-import { createAskNode } from '../../../sender/dispatch/node-call.ts'
-import type { TableAccount } from '../../../shreds/decoded/lookup-tables.ts'
-import type { LookupTableSource } from '../../../shreds/decoded/service.ts'
-import { encodeBase58 } from '../../../solana/crypto/base58.ts'
-import type { Upstream } from '../../../upstreams/started-pool.ts'
+import type { Clock, Timer } from '../../core/clock.ts'
+import { encodeBase58 } from '../../solana/crypto/base58.ts'
+import type { TableAccount } from './lookup-tables.ts'
+import type { LookupTableSource } from './service.ts'
+
+/** Calls a JSON-RPC method at a node; undefined when no node responds with a result in time. */
+type AskNode = (method: string, params: readonly unknown[], withinMs: number) => Promise<unknown>
 
 /** Address lookup tables from the upstream nodes, for ShredStream Decoded. Until nodes are followed none is loaded. */
 export type FollowedLookupTables = LookupTableSource & {
-  follow(upstream: Pick<Upstream, 'forward'>, deps: { readonly clock: Clock }): Disposable
+  follow(ask: AskNode, deps: { readonly clock: Clock }): Disposable
 }
 
 const LOOKUP_TABLE_PROGRAM = 'AddressLookupTab1e1111111111111111111111111'
@@ -34,8 +35,7 @@ export function createLookupTableSource(): FollowedLookupTables {
       listeners.add(listener)
       return { [Symbol.dispose]: () => void listeners.delete(listener) }
     },
-    follow(upstream, { clock }) {
-      const ask = createAskNode(upstream, clock)
+    follow(ask, { clock }) {
       let timer: Timer | undefined
       let isClosed = false
 
