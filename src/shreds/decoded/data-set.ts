@@ -1,5 +1,6 @@
+import { copyBytes } from '../../core/copy-bytes.ts'
 import { decodeBatch } from '../../solana/shred/entry.ts'
-import { DATA_HEADER_BYTES, FEC_SET_DATA_SHREDS, SIGNATURE_BYTES, SIZE_AT } from '../../solana/shred/shred.ts'
+import { DATA_HEADER_BYTES, FEC_SET_DATA_SHREDS, SIZE_AT } from '../../solana/shred/shred.ts'
 import type { ParsedTransaction } from '../../solana/transaction/types.ts'
 import type { DataSet, MarkerSet } from './events.ts'
 import type { FecSet } from './fec-set.ts'
@@ -82,12 +83,9 @@ function copyPayloads(set: FecSet, cells: ShredCells, to: Uint8Array, at: number
   let next = at
   for (let i = 0; i < FEC_SET_DATA_SHREDS; i++) {
     const cell = cellAt(set.block, set.cells[i] as number)
-    const payload = cells.bytes.subarray(
-      cell + inCell(DATA_HEADER_BYTES),
-      cell + sizeAt(cells.bytes, cell) - SIGNATURE_BYTES,
-    )
-    to.set(payload, next)
-    next += payload.length
+    const size = sizeAt(cells.bytes, cell)
+    copyBytes(cells.bytes, cell + inCell(DATA_HEADER_BYTES), cell + inCell(size), to, next)
+    next += size - DATA_HEADER_BYTES
   }
 }
 
