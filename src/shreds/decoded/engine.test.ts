@@ -90,7 +90,7 @@ test('a data set without its predecessor waits until one shred shows that it end
 })
 
 test('two versions of a FEC set are never mixed: one is delivered, and the slot is conflicting', () => {
-  for (let seed = 0; seed < (isFull ? 400 : 20); seed++) {
+  for (let seed = 0; seed < (isFull ? 200 : 20); seed++) {
     const random = createRandom(seed)
     const plans = [
       [30_000, 500],
