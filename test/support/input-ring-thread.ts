@@ -10,6 +10,6 @@ for (let isOpen = true; isOpen; ) {
     if (bytes[at] === 255) isOpen = false
     else seen.push(bytes[at] as number)
   })
-  if (count === 0) reader.wait(10_000)
+  if (count === 0) reader.wait(60_000)
 }
 parentPort?.postMessage({ seen, dropped: reader.dropped() })

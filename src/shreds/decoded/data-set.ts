@@ -1,13 +1,16 @@
+import { copyBytes } from '../../core/copy-bytes.ts'
 import { decodeBatch } from '../../solana/shred/entry.ts'
-import { DATA_HEADER_BYTES, FEC_SET_DATA_SHREDS, SIGNATURE_BYTES, SIZE_AT } from '../../solana/shred/shred.ts'
+import { DATA_HEADER_BYTES, FEC_SET_DATA_SHREDS, SIZE_AT } from '../../solana/shred/shred.ts'
 import type { ParsedTransaction } from '../../solana/transaction/types.ts'
 import type { DataSet, MarkerSet } from './events.ts'
 import type { FecSet } from './fec-set.ts'
 import { cellAt, inCell, type ShredCells } from './shred-cells.ts'
 
-/** The kind of a marker that changes the parent of its block (SIMD-0337), behind the zero count and the version. */
-const UPDATE_PARENT = 2
+/** Behind its zero count a marker has a version u16 and, in version 1, a kind u8; this kind changes the parent of the block (SIMD-0337). */
+const MARKER_VERSION_AT = 8
 const MARKER_KIND_AT = 10
+const MARKER_VERSION = 1
+const UPDATE_PARENT = 2
 
 /** Joins the payloads of the data set that ends with this FEC set and parses them; undefined when they are not entries. */
 export function decodeDataSet(
@@ -23,8 +26,7 @@ export function decodeDataSet(
     endIndex: (last.index + 1) * FEC_SET_DATA_SHREDS,
     arrivalNanos,
   }
-  if (isMarker(bytes))
-    return { kind: 'marker', ...place, bytes, isParentUpdate: bytes[MARKER_KIND_AT] === UPDATE_PARENT }
+  if (isMarker(bytes)) return { kind: 'marker', ...place, bytes, isParentUpdate: isParentUpdate(bytes) }
   const decoded = decodeBatch(bytes)
   if (!decoded.ok || decoded.kind !== 'entries') return undefined
   const transactions: ParsedTransaction[] = []
@@ -53,6 +55,11 @@ function isMarker(bytes: Uint8Array): boolean {
   return true
 }
 
+function isParentUpdate(bytes: Uint8Array): boolean {
+  const version = (bytes[MARKER_VERSION_AT] ?? 0) | ((bytes[MARKER_VERSION_AT + 1] ?? 0) << 8)
+  return version === MARKER_VERSION && bytes[MARKER_KIND_AT] === UPDATE_PARENT
+}
+
 function joinPayloads(last: FecSet, cells: ShredCells): Uint8Array {
   let length = 0
   for (let set: FecSet | undefined = last; set !== undefined; set = set.previous) length += payloadBytes(set, cells)
@@ -76,12 +83,9 @@ function copyPayloads(set: FecSet, cells: ShredCells, to: Uint8Array, at: number
   let next = at
   for (let i = 0; i < FEC_SET_DATA_SHREDS; i++) {
     const cell = cellAt(set.block, set.cells[i] as number)
-    const payload = cells.bytes.subarray(
-      cell + inCell(DATA_HEADER_BYTES),
-      cell + sizeAt(cells.bytes, cell) - SIGNATURE_BYTES,
-    )
-    to.set(payload, next)
-    next += payload.length
+    const size = sizeAt(cells.bytes, cell)
+    copyBytes(cells.bytes, cell + inCell(DATA_HEADER_BYTES), cell + inCell(size), to, next)
+    next += size - DATA_HEADER_BYTES
   }
 }
 

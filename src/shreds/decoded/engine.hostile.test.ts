@@ -6,7 +6,8 @@ import { createRandom, isFull, mutate, randomBytesOf, seedOf } from '../../../te
 import { LEADER, LEADER_ID, VERSION } from '../../../test/support/shreds.ts'
 import { createSigningKey, signEd25519 } from '../../solana/crypto/ed25519.ts'
 import { buildTree, hashLeaf, writeProof } from '../../solana/shred/merkle.ts'
-import { createShredHead, LAYOUTS, scanShred } from '../../solana/shred/shred.ts'
+import { encodeShards } from '../../solana/shred/reed-solomon.ts'
+import { createShredHead, LAYOUTS, type ShredLayout, scanShred } from '../../solana/shred/shred.ts'
 import { createSlotWindow } from '../relay/slot-window.ts'
 import { createVerifier } from '../relay/verify.ts'
 import { Engine } from './engine.ts'
@@ -84,7 +85,7 @@ test(`${MUTATIONS} mutated shreds, of the leader and of a stranger, change nothi
 test('a leader that signs wrong coding shreds or headers makes its own FEC set unusable and no other', (t) => {
   const random = createRandom(seedOf(t))
   let recoveryFailed = 0
-  for (let run = 0; run < (isFull ? 3000 : 100); run++) {
+  for (let run = 0; run < (isFull ? 500 : 40); run++) {
     const block = makeBlock({ slot: 10, parentSlot: 9, batchBytes: [500, 500] }, random)
     const [first, second] = block.fecSets as [Uint8Array[], Uint8Array[]]
     const victim = random(64)
@@ -107,27 +108,115 @@ test('a leader that signs wrong coding shreds or headers makes its own FEC set u
   assert.ok(recoveryFailed > 0)
 })
 
+/** A set of the leader with a coding shred that does not match, in an engine that holds the shreds of another set too. */
+test('wrong coding shreds are tried once; data shreds that arrive later complete the set, and no other set is touched', () => {
+  const [first, second] = [10, 11].map((slot) =>
+    makeBlock({ slot, parentSlot: slot - 1, batchBytes: [25_000] }, createRandom(slot)),
+  ) as [MadeBlock, MadeBlock]
+  const set = signed(first.fecSets[0] ?? [], (packets) => packets[40]?.fill(1, 200, 300))
+  const other = second.fecSets[0] ?? []
+  const { push, engine, sets } = open()
+  push([...set.slice(0, 20), ...set.slice(33, 44)])
+  push(other.slice(0, 31))
+  push(set.slice(44, 45))
+  assert.equal(engine.counts.fecSetsRecoveryFailed, 1)
+  push([...set.slice(45, 50), ...set.slice(20, 31), ...other.slice(31, 32), ...set.slice(31, 32)])
+  assert.equal(engine.counts.fecSetsRecoveryFailed, 1)
+  for (const [slot, block] of [
+    [10, first],
+    [11, second],
+  ] as const) {
+    const delivered = sets().find((each) => each.slot === slot)
+    assert.equal(Buffer.compare(delivered?.entriesBytes ?? Buffer.of(), block.dataSets[0]?.bytes ?? Buffer.of(1)), 0)
+  }
+})
+
+test('a rebuilt shred of another slot, index, version or parent makes the set unusable, although the leader signed it', () => {
+  const made = makeBlock({ slot: 10, parentSlot: 9, batchBytes: [25_000] }, createRandom(1)).fecSets[0] ?? []
+  for (const [field, at] of [
+    ['slot', 65],
+    ['index', 73],
+    ['version', 77],
+    ['parent', 83],
+  ] as const) {
+    const set = signed(made, ([, , , , , sixth], encode) => {
+      if (sixth !== undefined) sixth[at] = (sixth[at] as number) + 1
+      encode()
+    })
+    const { push, engine, sets } = open()
+    push(set.filter((_, position) => position !== 5 && position < 33))
+    assert.deepEqual([engine.counts.fecSetsRecoveryFailed, sets().length], [1, 0], field)
+  }
+})
+
+test('a received shred that contradicts its set is refused by name', () => {
+  const made = makeBlock({ slot: 10, parentSlot: 9, batchBytes: [25_000] }, createRandom(1)).fecSets[0] ?? []
+  for (const at of [77, 83, LAYOUTS.data.chainedRootAt]) {
+    const set = signed(made, (packets) => {
+      const sixth = packets[5] as Uint8Array
+      const isResigned = sixth[64] === LAYOUTS.resignedData.variant
+      const field = isResigned && at === LAYOUTS.data.chainedRootAt ? LAYOUTS.resignedData.chainedRootAt : at
+      sixth[field] = (sixth[field] as number) + 1
+    })
+    const { push } = open()
+    assert.deepEqual(push(set.slice(4, 6)), ['accepted', 'inconsistent'], `field at ${at}`)
+  }
+})
+
+test('FEC sets are joined along the chain of roots only', () => {
+  const [one, other] = [1, 2].map((seed) =>
+    makeBlock({ slot: 10, parentSlot: 9, batchBytes: [50_000] }, createRandom(seed)),
+  ) as [MadeBlock, MadeBlock]
+  const { push, engine, sets } = open()
+  push(one.fecSets[0] ?? [])
+  push(other.fecSets[1] ?? [])
+  assert.deepEqual([engine.counts.dataSetsUndecodable, sets().length], [0, 0])
+  push(other.fecSets[0] ?? [])
+  assert.equal(Buffer.compare(sets()[0]?.entriesBytes ?? Buffer.of(), other.dataSets[0]?.bytes ?? Buffer.of(1)), 0)
+})
+
+function open() {
+  const events: DecodedEvent[] = []
+  const engine = new Engine(OPTIONS, (event) => events.push(event))
+  return {
+    engine,
+    push: (packets: readonly Uint8Array[]) => packets.map((packet) => engine.push(packet, 0, packet.length, 0, true)),
+    sets: () => events.filter((event): event is DataSet => event.kind === 'data-set'),
+  }
+}
+
 /** The FEC set with some bytes of one shred changed, and signed again by the leader. */
 function resigned(set: readonly Uint8Array[], victim: number, random: Below): Uint8Array[] {
-  const copies = set.map((packet) => Uint8Array.from(packet))
-  const layoutOf = (position: number) => {
-    const isResigned = (copies[position]?.[64] ?? 0) >> 4 === (position < 32 ? 0xb : 0x7)
-    if (position < 32) return isResigned ? LAYOUTS.resignedData : LAYOUTS.data
-    return isResigned ? LAYOUTS.resignedCode : LAYOUTS.code
+  return signed(set, (packets) => {
+    const target = packets[victim] as Uint8Array
+    const { chainedRootAt } = layoutOf(target)
+    // Behind the headers, or in them.
+    const from = random(4) === 0 ? 65 : 100
+    target.set(randomBytesOf(random, 8), from + random(chainedRootAt - from - 8))
+  })
+}
+
+/** A changed copy of the FEC set with a valid tree and signature of the leader. `encode` makes the coding shreds match the data shreds. */
+function signed(set: readonly Uint8Array[], change: (packets: Uint8Array[], encode: () => void) => void): Uint8Array[] {
+  const packets = set.map((packet) => Uint8Array.from(packet))
+  const layouts = packets.map(layoutOf)
+  const shardOf = (packet: Uint8Array, position: number): Uint8Array => {
+    const { erasureFrom, chainedRootAt } = layouts[position] as ShredLayout
+    return packet.subarray(erasureFrom, chainedRootAt)
   }
-  const layouts = copies.map((_, position) => layoutOf(position))
-  const target = copies[victim] as Uint8Array
-  const { chainedRootAt } = layouts[victim] as (typeof layouts)[number]
-  // Behind the headers, or in them.
-  const from = random(4) === 0 ? 65 : 100
-  target.set(randomBytesOf(random, 8), from + random(chainedRootAt - from - 8))
-  const tree = buildTree(
-    copies.map((packet, position) => hashLeaf(packet, layouts[position] as (typeof layouts)[number])),
-  )
+  change(packets, () => {
+    const code = encodeShards(packets.slice(0, 32).map(shardOf))
+    for (const [i, shard] of code.entries()) shardOf(packets[32 + i] as Uint8Array, 32 + i).set(shard)
+  })
+  const tree = buildTree(packets.map((packet, position) => hashLeaf(packet, layouts[position] as ShredLayout)))
   const signature = signEd25519(tree.root, LEADER)
-  for (const [position, packet] of copies.entries()) {
-    writeProof(packet, layouts[position] as (typeof layouts)[number], tree, position)
+  for (const [position, packet] of packets.entries()) {
+    writeProof(packet, layouts[position] as ShredLayout, tree, position)
     packet.set(signature)
   }
-  return copies
+  return packets
+}
+
+function layoutOf(packet: Uint8Array): ShredLayout {
+  return Object.values(LAYOUTS).find(({ variant }) => variant === packet[64]) as ShredLayout
 }

@@ -121,7 +121,10 @@ function check(
       const set = sets.find(({ startIndex }) => startIndex === from * 32) as DataSet | MarkerSet
       assert.equal(set.kind, isMarker ? 'marker' : 'data-set')
       assert.equal(Buffer.compare(set.kind === 'marker' ? set.bytes : set.entriesBytes, bytes), 0)
-      if (set.kind === 'marker') continue
+      if (set.kind === 'marker') {
+        assert.equal(set.isParentUpdate, bytes[8] === 1 && bytes[10] === 2)
+        continue
+      }
       assert.deepEqual([set.isVerified, set.transactions.length], [isVerified, transactions.length])
       for (const [i, transaction] of set.transactions.entries())
         assert.equal(Buffer.compare(wireOf(transaction), transactions[i] as Uint8Array), 0)
@@ -159,6 +162,9 @@ function check(
     )
     const unrecoverable = isComplete.slice(0, end).filter((is) => !is).length
     assert.deepEqual([report.fecSets, report.fecSetsNotRecoverable], [end, unrecoverable])
+    const markers = expected.filter(({ isMarker }) => isMarker)
+    const parentUpdates = markers.filter(({ bytes }) => bytes[8] === 1 && bytes[10] === 2)
+    assert.deepEqual([report.markers, report.parentUpdates], [markers.length, parentUpdates.length])
     assert.ok(report.dataSetsLost >= (expected.length === block.dataSets.length ? 0 : 1))
     assert.ok(report.dataSetsLost <= block.dataSets.length - expected.length, 'no more than there were')
   }

@@ -1,15 +1,8 @@
-import { recordOf } from '../../core/record-of.ts'
 import { createShredHead, FEC_SET_DATA_SHREDS, type ShredHead, scanShred } from '../../solana/shred/shred.ts'
 import { decodeDataSet } from './data-set.ts'
-import {
-  CLOSED_BY,
-  type ClosedBy,
-  type DecodedEvent,
-  type EngineCounts,
-  SHRED_OUTCOMES,
-  type ShredOutcome,
-} from './events.ts'
+import { type ClosedBy, createEngineCounts, type DecodedEvent, type EngineCounts, type ShredOutcome } from './events.ts'
 import { FecSet } from './fec-set.ts'
+import { findCompleteDataSets } from './find-data-sets.ts'
 import { SetRecovery } from './recover-set.ts'
 import { ShredCells } from './shred-cells.ts'
 import { OpenSlot } from './slot.ts'
@@ -42,7 +35,7 @@ const KNOWN_SETS_PER_HELD = 4
  * The engine is synchronous, has no clock and no randomness: the same shreds make the same events. Slots are closed in order of their number.
  */
 export class Engine {
-  readonly counts: EngineCounts = newCounts()
+  readonly counts: EngineCounts = createEngineCounts()
   readonly #options: EngineOptions
   readonly #emit: (event: DecodedEvent) => void
   readonly #cells: ShredCells
@@ -118,7 +111,8 @@ export class Engine {
     if (set.isComplete) return 'accepted'
     if (set.hasAllData || (set.held === FEC_SET_DATA_SHREDS && !set.isCodeBad)) this.#complete(slot, set)
     this.#learn(slot, set)
-    if (set.isComplete || set.ending !== endingBefore) this.#advance(slot, set, arrivalNanos)
+    if (set.isComplete || set.ending !== endingBefore)
+      for (const last of findCompleteDataSets(slot, set)) this.#finish(slot, last, arrivalNanos)
     return 'accepted'
   }
 
@@ -215,39 +209,6 @@ export class Engine {
     slot.isConflicting = true
   }
 
-  /** Goes on from a set of which more is known now: finds out where data sets start, and emits those that are complete. */
-  #advance(slot: OpenSlot, from: FecSet, arrivalNanos: number): void {
-    this.#findStart(slot, from)
-    // A set of which the start was found may let the sets behind it find theirs.
-    const found = [from]
-    for (let set = found.pop(); set !== undefined; set = found.pop()) {
-      if (set.start !== -1 && set.isComplete && set.endsDataSet) this.#finish(slot, set, arrivalNanos)
-      const isStartKnownBehind = set.endsDataSet || (set.isComplete && set.start !== -1)
-      if (!isStartKnownBehind) continue
-      for (let next = slot.sets[set.index + 1]; next !== undefined; next = next.other)
-        if (next.start === -1 && this.#findStart(slot, next)) found.push(next)
-    }
-  }
-
-  /** Whether the start of the data set that this FEC set belongs to is known. */
-  #findStart(slot: OpenSlot, set: FecSet): boolean {
-    if (set.start !== -1) return true
-    if (set.index === 0) {
-      set.start = 0
-      return true
-    }
-    for (let previous = slot.sets[set.index - 1]; previous !== undefined; previous = previous.other) {
-      if (!set.follows(previous)) continue
-      if (previous.endsDataSet) set.start = set.index
-      else if (previous.isComplete && previous.start !== -1) {
-        set.start = previous.start
-        set.previous = previous
-      }
-      if (set.start !== -1) return true
-    }
-    return false
-  }
-
   /** Emits the data set that ends with this FEC set, unless another version of it was emitted. */
   #finish(slot: OpenSlot, last: FecSet, arrivalNanos: number): void {
     if (last.isFinished) return
@@ -339,22 +300,5 @@ export class Engine {
       }
     }
     this.#freeSlots.push(slot)
-  }
-}
-
-function newCounts(): EngineCounts {
-  return {
-    shreds: recordOf(SHRED_OUTCOMES, () => 0),
-    dataSets: 0,
-    transactions: 0,
-    markers: 0,
-    gaps: 0,
-    fecSetsRecovered: 0,
-    fecSetsRecoveryFailed: 0,
-    fecSetsConflicting: 0,
-    dataSetsConflicting: 0,
-    dataSetsUndecodable: 0,
-    parentsConflicting: 0,
-    slots: recordOf([...CLOSED_BY, 'complete', 'incomplete', 'missing'] as const, () => 0),
   }
 }

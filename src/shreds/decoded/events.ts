@@ -1,3 +1,4 @@
+import { recordOf } from '../../core/record-of.ts'
 import type { ParsedTransaction } from '../../solana/transaction/types.ts'
 
 /**
@@ -5,6 +6,9 @@ import type { ParsedTransaction } from '../../solana/transaction/types.ts'
  * may come before an earlier one; the transactions inside a data set are in the order of the block. The report is the last event of a slot.
  */
 export type DecodedEvent = DataSet | MarkerSet | Gap | SlotReport
+
+/** The first event of an engine. What an earlier one had not delivered of the slots that were open is lost. */
+export type EngineStarted = { readonly kind: 'started' }
 
 /** The data shreds [startIndex, endIndex) of a slot: a batch of entries, from after one DATA_COMPLETE flag up to and including the next. */
 export type DataSet = {
@@ -90,11 +94,11 @@ export type SlotReport = {
 }
 
 /** Why a slot was closed: so many newer slots, too many slots open, too many bytes held, end of the run. */
-export const CLOSED_BY = ['age', 'count', 'memory', 'end'] as const
+const CLOSED_BY = ['age', 'count', 'memory', 'end'] as const
 export type ClosedBy = (typeof CLOSED_BY)[number]
 
 /** What became of a shred. */
-export const SHRED_OUTCOMES = [
+const SHRED_OUTCOMES = [
   'accepted',
   /** Breaks a rule of the format. */
   'malformed',
@@ -129,4 +133,21 @@ export type EngineCounts = {
   /** Slots with data shreds that name different parents. */
   parentsConflicting: number
   readonly slots: Record<ClosedBy | 'complete' | 'incomplete' | 'missing', number>
+}
+
+export function createEngineCounts(): EngineCounts {
+  return {
+    shreds: recordOf(SHRED_OUTCOMES, () => 0),
+    dataSets: 0,
+    transactions: 0,
+    markers: 0,
+    gaps: 0,
+    fecSetsRecovered: 0,
+    fecSetsRecoveryFailed: 0,
+    fecSetsConflicting: 0,
+    dataSetsConflicting: 0,
+    dataSetsUndecodable: 0,
+    parentsConflicting: 0,
+    slots: recordOf([...CLOSED_BY, 'complete', 'incomplete', 'missing'] as const, () => 0),
+  }
 }

@@ -119,8 +119,7 @@ export class FecSet {
 
   /** Whether the shreds of all sets up to this one are still held. Those that two versions have in common go with the first that is finished. */
   get isHeld(): boolean {
-    for (let set: FecSet | undefined = this; set !== undefined; set = set.previous) if (set.block === -1) return false
-    return true
+    return this.block !== -1 && this.previous?.isHeld !== false
   }
 
   /** Whether this set follows that one in the leader's chain. */

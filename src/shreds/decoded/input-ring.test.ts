@@ -71,7 +71,7 @@ test('writer and reader that are opened again go on where the others ended', () 
   assert.deepEqual(seen, [2])
 })
 
-test('a thread that waits is woken, and loses nothing that was accepted', async () => {
+test('a thread that waits is woken, and loses nothing that was accepted', { timeout: 30_000 }, async () => {
   const memory = createInputMemory(64)
   const worker = new Worker(new URL('../../../test/support/input-ring-thread.ts', import.meta.url), {
     workerData: memory,

@@ -1,3 +1,4 @@
+import { copyBytes } from '../../core/copy-bytes.ts'
 import { CODING_SHRED_BYTES } from '../../solana/shred/shred.ts'
 
 /**
@@ -82,7 +83,7 @@ export function openInputWriter(memory: SharedArrayBuffer): InputWriter {
       const kept = Math.min(length, CODING_SHRED_BYTES)
       lengths[(cell + LENGTH_IN_CELL) >> 1] = kept
       target[cell + VERIFIED_IN_CELL] = isVerified ? 1 : 0
-      target.set(bytes.subarray(at, at + kept), cell + SHRED_IN_CELL)
+      copyBytes(bytes, at, at + kept, target, cell + SHRED_IN_CELL)
       written = (written + 1) | 0
       return true
     },

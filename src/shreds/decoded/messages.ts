@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer'
-import type { DataSet, DecodedEvent, Gap, MarkerSet, SlotReport } from './events.ts'
+import type { DataSet, DecodedEvent, EngineStarted, Gap, MarkerSet, SlotReport } from './events.ts'
 import type { LoadedAddresses } from './lookup-tables.ts'
 
 /**
@@ -10,9 +10,9 @@ import type { LoadedAddresses } from './lookup-tables.ts'
  *     the loaded addresses, 32 bytes each, in the order of the transactions: writable, then readonly
  *     the batch
  *
- * Gaps and reports, of which there are few, are JSON behind the kind.
+ * The others, of which there are few, are JSON behind the kind.
  */
-export type DecodedMessage = DeliveredSet | MarkerSet | Gap | SlotReport
+export type DecodedMessage = DeliveredSet | MarkerSet | Gap | SlotReport | EngineStarted
 
 export type DeliveredSet = Omit<DataSet, 'transactions'> & { readonly transactions: readonly DeliveredTransaction[] }
 
@@ -25,7 +25,7 @@ export type DeliveredTransaction = {
   readonly isUnresolved: boolean
 }
 
-const KIND = { 'data-set': 1, marker: 2, gap: 3, 'slot-report': 4 } as const
+const KIND = { 'data-set': 1, marker: 2, gap: 3, 'slot-report': 4, started: 5 } as const
 const FLAG = { recovered: 1, verified: 2, parentUpdate: 4 } as const
 const HEAD_BYTES = 40
 const TRANSACTION_BYTES = 12
@@ -33,7 +33,10 @@ const ADDRESS_BYTES = 32
 const UNRESOLVED = 1
 
 /** The parts of the record, to be written one after the other. */
-export function encodeEvent(event: DecodedEvent, resolve: (at: number) => LoadedAddresses): Uint8Array[] {
+export function encodeEvent(
+  event: DecodedEvent | EngineStarted,
+  resolve: (at: number) => LoadedAddresses,
+): Uint8Array[] {
   switch (event.kind) {
     case 'data-set':
       return encodeDataSet(event, resolve)
@@ -43,6 +46,7 @@ export function encodeEvent(event: DecodedEvent, resolve: (at: number) => Loaded
     }
     case 'gap':
     case 'slot-report':
+    case 'started':
       return [Uint8Array.of(KIND[event.kind]), Buffer.from(JSON.stringify(event))]
   }
 }
@@ -92,9 +96,9 @@ function encodeHead(set: DataSet | MarkerSet, flags: number): Uint8Array {
 /** Reads a record of the output ring. The arrays of the result are views of it. */
 export function decodeMessage(record: Uint8Array): DecodedMessage {
   const kind = record[0]
-  if (kind === KIND.gap || kind === KIND['slot-report']) {
+  if (kind !== KIND['data-set'] && kind !== KIND.marker) {
     const text = Buffer.from(record.buffer, record.byteOffset + 1, record.length - 1).toString()
-    return JSON.parse(text) as Gap | SlotReport
+    return JSON.parse(text) as Gap | SlotReport | EngineStarted
   }
   const view = new DataView(record.buffer, record.byteOffset, record.length)
   const flags = record[1] as number

@@ -56,7 +56,9 @@ test('a writer that is opened again goes on, and readers stay', () => {
   }
 })
 
-test('a reader in another thread sees only whole records while the writer overwrites, and accounts for all', async () => {
+test('a reader in another thread sees only whole records while the writer overwrites, and accounts for all', {
+  timeout: 60_000,
+}, async () => {
   const records = 100_000
   const memory = createOutputMemory(64 * 1024)
   const reader = openOutputReader(memory)

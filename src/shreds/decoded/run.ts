@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
 import { Engine } from './engine.ts'
-import type { DecodedEvent, SlotReport } from './events.ts'
+import type { DecodedEvent, EngineStarted, SlotReport } from './events.ts'
 import { openInputReader } from './input-ring.ts'
 import { createLookupTables } from './lookup-tables.ts'
 import { encodeEvent } from './messages.ts'
@@ -36,7 +36,7 @@ export function runDecoded(options: DecodedThreadOptions, { clock, post, poll }:
   let tooLong = 0
   let reportedMs = clock.monotonicMs()
 
-  function deliver(event: DecodedEvent): void {
+  function deliver(event: DecodedEvent | EngineStarted): void {
     const parts = encodeEvent(event, (at) => {
       if (event.kind !== 'data-set') throw new TypeError('only a data set has transactions')
       const loaded = tables.resolve(event.transactions[at] as (typeof event.transactions)[number])
@@ -75,6 +75,7 @@ export function runDecoded(options: DecodedThreadOptions, { clock, post, poll }:
   const push = engine.push.bind(engine)
   // What waits from before a restart is older than the slots that the engine will know.
   input.discard()
+  deliver({ kind: 'started' })
   for (let isRunning = true; isRunning; ) {
     if (input.read(SHREDS_PER_TURN, push) === 0) input.wait(IDLE_MS)
     for (let message = poll(); message !== undefined; message = poll()) isRunning &&= apply(message)

@@ -129,6 +129,33 @@ test('lookup tables are requested once, and transactions before the response are
   }
 })
 
+test('a thread that dies is restarted: readers stay, learn of it, and decoding goes on', async () => {
+  let publish = (_accounts: readonly TableAccount[]): void => undefined
+  let cleared = 0
+  const lookupTables = {
+    change: () => undefined,
+    clear: () => void cleared++,
+    onAccounts(listener: typeof publish) {
+      publish = listener
+      return { [Symbol.dispose]: () => undefined }
+    },
+  }
+  await using rig = await startRig({ decoded: { enabled: true } }, { leaders: oneLeader, lookupTables })
+  const { sets, messages, lost } = follow(rig)
+  const [first, second] = blocksFrom(500, 2) as [MadeBlock, MadeBlock]
+  await rig.send(first.fecSets.flat())
+  await until('the first block is decoded', () => sets().length === 3)
+  const starts = () => messages().filter(({ kind }) => kind === 'started').length
+  const before = starts()
+  // Accounts that are not a list make the thread throw.
+  publish(7 as unknown as [])
+  await until('it is degraded', () => rig.reasons.has('shreds decoded'), 20_000)
+  await until('it is back', () => !rig.reasons.has('shreds decoded') && starts() === before + 1, 20_000)
+  await rig.send(second.fecSets.flat())
+  await until('the second block is decoded', () => sets().length === 6)
+  assert.deepEqual([lost(), cleared], [0, 1])
+})
+
 test('with the product off there is no engine', async () => {
   await using rig = await startRig()
   assert.equal(rig.shreds.decoded, undefined)

@@ -1,3 +1,4 @@
+import { copyBytes } from '../../core/copy-bytes.ts'
 import { FEC_SET_DATA_SHREDS, LAYOUTS, type ShredHead, SIGNATURE_BYTES } from '../../solana/shred/shred.ts'
 
 /**
@@ -39,7 +40,7 @@ export class ShredCells {
   /** Copies the erasure shard of the packet at `at` into a cell. */
   put(block: number, cell: number, packet: Uint8Array, at: number, { layout }: ShredHead): void {
     const target = cellAt(block, cell)
-    this.bytes.set(packet.subarray(at + layout.erasureFrom, at + layout.chainedRootAt), target)
+    copyBytes(packet, at + layout.erasureFrom, at + layout.chainedRootAt, this.bytes, target)
   }
 }
 

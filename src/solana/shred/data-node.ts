@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer'
 import { hash } from 'node:crypto'
+import { copyBytes } from '../../core/copy-bytes.ts'
 import { LEAF_PREFIX, NODE_PREFIX } from './merkle.ts'
 import { DATA_SHRED_BYTES, FEC_SET_DATA_SHREDS, PROOF_ENTRY_BYTES, ROOT_BYTES } from './shred.ts'
 
@@ -27,7 +28,7 @@ export function dataNodeOf({ bytes, length, at, chainedRoot }: DataShards): Uint
   let level: Uint8Array[] = []
   for (let i = 0; i < FEC_SET_DATA_SHREDS; i++) {
     const from = at[i] as number
-    leafInput.set(bytes.subarray(from, from + length), LEAF_PREFIX.length)
+    copyBytes(bytes, from, from + length, leafInput, LEAF_PREFIX.length)
     level.push(hash('sha256', leafInput.subarray(0, leafBytes), 'buffer'))
   }
   while (level.length > 1) {

@@ -1,3 +1,4 @@
+import { copyBytes } from '../../core/copy-bytes.ts'
 import { addProduct, divide, multiply } from './galois-field.ts'
 import { DATA_SHARDS } from './reed-solomon.ts'
 import { createSimdShards, SHARD_STRIDE, type ShardMemory } from './shard-simd.ts'
@@ -14,7 +15,7 @@ export type GivenShards = {
 
 /**
  * Rebuilds missing data shards, and only those, in memory that is allocated once: `recoverShards` of reed-solomon.ts for a receiver that has many
- * FEC sets to recover. The weights are computed for each FEC set: patterns of loss rarely repeat, and they cost a tenth of the sums.
+ * FEC sets to recover. The weights are computed for each FEC set: a cache would not help, since patterns of loss hardly ever repeat.
  */
 export class ShardRecovery {
   readonly #memory: ShardMemory
@@ -29,7 +30,7 @@ export class ShardRecovery {
   rebuild({ bytes, length, positions, at }: GivenShards, missing: Uint8Array, count: number): void {
     for (let i = 0; i < DATA_SHARDS; i++) {
       const from = at[i] as number
-      this.#memory.bytes.set(bytes.subarray(from, from + length), i * SHARD_STRIDE)
+      copyBytes(bytes, from, from + length, this.#memory.bytes, i * SHARD_STRIDE)
       this.#scales[i] = productOfDistances(positions[i] as number, positions, i)
     }
     for (let target = 0; target < count; target++) {
