@@ -76,6 +76,7 @@ export function runDecoded(options: DecodedThreadOptions, { clock, post, poll }:
   // What waits from before a restart is older than the slots that the engine will know.
   input.discard()
   deliver({ kind: 'started' })
+  post({ kind: 'ready' })
   for (let isRunning = true; isRunning; ) {
     if (input.read(SHREDS_PER_TURN, push) === 0) input.wait(IDLE_MS)
     for (let message = poll(); message !== undefined; message = poll()) isRunning &&= apply(message)

@@ -9,7 +9,6 @@ const link = openWorkerPort<ToDecoded, FromDecoded>()
 if (link === undefined) throw new Error('this file runs only as a worker thread')
 try {
   const options = link.data as DecodedThreadOptions
-  link.post({ kind: 'ready' })
   runDecoded(options, { clock: systemClock, post: link.post, poll: link.poll })
 } catch (error) {
   link.post({ kind: 'failed', message: messageOf(error) })
