@@ -234,14 +234,14 @@ describe('streams of decoded shreds', () => {
           text,
         )?.[1],
       )
-    const told = reports.reduce(
+    const reported = reports.reduce(
       (sum, { updateOneof }) => sum + lostOf((updateOneof.value as { deadError: string }).deadError),
       0,
     )
-    assert.equal(told, lost.client)
+    assert.equal(reported, lost.client)
     assert.equal(
       updates.filter(({ updateOneof }) => updateOneof.case === 'deshredTransaction').length,
-      published * 100 - told,
+      published * 100 - reported,
     )
     stream.call.cancel()
   })

@@ -98,7 +98,7 @@ const CLOSED_BY = ['age', 'count', 'memory', 'end'] as const
 export type ClosedBy = (typeof CLOSED_BY)[number]
 
 /** What became of a shred. */
-const SHRED_OUTCOMES = [
+export const SHRED_OUTCOMES = [
   'accepted',
   /** Breaks a rule of the format. */
   'malformed',

@@ -140,7 +140,7 @@ test('a thread that dies is restarted: readers stay, learn of it, and decoding g
       return { [Symbol.dispose]: () => undefined }
     },
   }
-  await using rig = await startRig({ decoded: { enabled: true } }, { leaders: oneLeader, lookupTables })
+  await using rig = await startRig({}, { isDecoding: true, leaders: oneLeader, lookupTables })
   const { sets, messages, lost } = follow(rig)
   const [first, second] = blocksFrom(500, 2) as [MadeBlock, MadeBlock]
   await rig.send(first.fecSets.flat())

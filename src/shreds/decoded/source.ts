@@ -1,9 +1,8 @@
-import { setImmediate } from 'node:timers/promises'
+import { createTimeSlices } from '../../platform/process/time-slices.ts'
 import { isSimpleVote } from '../../solana/transaction/simple-vote.ts'
 import { parseTransaction } from '../../solana/transaction/transaction.ts'
 import type { ParsedTransaction } from '../../solana/transaction/types.ts'
-import type { Gap, SlotReport } from './events.ts'
-import { type DeliveredSet, type DeliveredTransaction, decodeMessage } from './messages.ts'
+import { type DecodedMessage, type DeliveredSet, type DeliveredTransaction, decodeMessage } from './messages.ts'
 import { openOutputReader } from './output-ring.ts'
 
 /** Decoded shreds as a thread with its own event loop reads them. All calls of one read are followed by `onBatchEnd`. */
@@ -59,6 +58,7 @@ export function createDecodedSource(output: SharedArrayBuffer): DecodedSource {
 
 async function run(output: SharedArrayBuffer, reader: DecodedReader, isReading: () => boolean): Promise<void> {
   const records = openOutputReader(output)
+  const slices = createTimeSlices()
   let newestSlot = -1
   while (isReading()) {
     let count = 0
@@ -73,13 +73,13 @@ async function run(output: SharedArrayBuffer, reader: DecodedReader, isReading: 
           reader.onSlot({ kind: 'first-shred', slot: message.slot, parentSlot: undefined })
         }
         reader.onDataSet(dataSetOf(message))
-      } else if (message.kind !== 'marker') {
-        const slot = message.kind === 'gap' ? lostSlot(message) : completedSlot(message)
+      } else {
+        const slot = slotOf(message, newestSlot)
         if (slot !== undefined) reader.onSlot(slot)
       }
     }
     if (count > 0) reader.onBatchEnd()
-    if (count === RECORDS_PER_TURN) await setImmediate()
+    if (count === RECORDS_PER_TURN) await slices.yield()
     else await records.wait(WAIT_MS)
   }
 }
@@ -131,12 +131,30 @@ class LazyTransaction implements DecodedTransaction {
   }
 }
 
-function lostSlot({ slot, startIndex, endIndex, reason, dataSets }: Gap): DecodedSlot {
-  const until = endIndex === undefined ? 'on' : `to ${endIndex}`
-  const text = `${reason}: at least ${dataSets} data sets from shred ${startIndex} ${until} were not decoded`
-  return { kind: 'lost', slot, parentSlot: undefined, reason: text }
-}
-
-function completedSlot({ slot, parentSlot, isComplete }: SlotReport): DecodedSlot | undefined {
-  return isComplete ? { kind: 'completed', slot, parentSlot } : undefined
+/** What a message says about a slot. */
+function slotOf(message: Exclude<DecodedMessage, DeliveredSet>, newestSlot: number): DecodedSlot | undefined {
+  switch (message.kind) {
+    case 'gap': {
+      const { slot, startIndex, endIndex, reason, dataSets } = message
+      const until = endIndex === undefined ? 'on' : `to ${endIndex}`
+      const text = `${reason}: at least ${dataSets} data sets from shred ${startIndex} ${until} were not decoded`
+      return { kind: 'lost', slot, parentSlot: undefined, reason: text }
+    }
+    case 'slot-report': {
+      const { slot, parentSlot, isComplete } = message
+      return isComplete ? { kind: 'completed', slot, parentSlot } : undefined
+    }
+    case 'started': {
+      // The first start is no loss: there was nothing to read before it.
+      if (newestSlot < 0) return undefined
+      return {
+        kind: 'lost',
+        slot: newestSlot,
+        parentSlot: undefined,
+        reason: 'the engine was restarted: open slots are incomplete',
+      }
+    }
+    case 'marker':
+      return undefined
+  }
 }
