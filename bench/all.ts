@@ -30,6 +30,7 @@ const BENCHES: readonly Bench[] = [
   { name: 'ring', needs: ['g++'] },
   { name: 'stream', args: ['2000', '204', '5'], needs: ['util-linux', C] },
   { name: 'shreds', args: ['2', '2'], minutesMax: 5, needs: ['util-linux', C] },
+  { name: 'decoded', args: ['5'] },
   { name: 'sender', needs: ['openssl'] },
   { name: 'isolation', minutesMax: 6, needs: ['util-linux', 'curl', C] },
   { name: 'indexer', minutesMax: 6, needs: ['postgresql', 'clickhouse-server'] },

@@ -9,6 +9,7 @@ import { createProcessRegistry } from '../../src/platform/telemetry/process-metr
 import { threadSupervisionMetrics } from '../../src/platform/telemetry/thread-supervision-metrics.ts'
 import { LISTENERS } from '../../src/processes/compose/config/listener.ts'
 import { senderMetrics } from '../../src/sender/metrics.ts'
+import { decodedMetrics } from '../../src/shreds/decoded/metrics.ts'
 import { shredsMetrics } from '../../src/shreds/metrics.ts'
 import { upstreamsMetrics } from '../../src/upstreams/metrics.ts'
 
@@ -23,6 +24,7 @@ export function describeMetrics(): MetricDescription[] {
   bundleMetrics(registry)
   indexerMetrics(registry)
   shredsMetrics(registry)
+  decodedMetrics(registry)
   senderMetrics(registry, ['PATH'], { pending: () => 0, receipts: () => 0, connections: () => 0 })
   executionMetrics(registry)
   return registry.describe()

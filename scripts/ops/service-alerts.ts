@@ -60,6 +60,25 @@ export const SERVICES_ALERTS: readonly Alert[] = [
     labels: AT,
   },
   {
+    name: 'SluiceDecodedIncomplete',
+    expr: 'sum by (instance) (increase(sluice_decoded_slots_total{result!="complete"}[10m])) / sum by (instance) (increase(sluice_decoded_slots_total[10m])) > 0.05',
+    for: '5m',
+    severity: 'ticket',
+    summary: 'More than 5 % of the slots decoded at {{ $labels.instance }} lack transactions.',
+    does: [
+      'Too few shreds arrive: add a source to `shreds.sources`, and compare with `sluice shred listen` beside the relay. `sluice_decoded_input_dropped_total` grows where the engine does not keep up.',
+    ],
+    fires: {
+      'sluice_decoded_slots_total{result="complete",instance="a"}': grows(10),
+      'sluice_decoded_slots_total{result="incomplete",instance="a"}': grows(5),
+    },
+    quiet: {
+      'sluice_decoded_slots_total{result="complete",instance="a"}': grows(10),
+      'sluice_decoded_slots_total{result="incomplete",instance="a"}': flat(5),
+    },
+    labels: AT,
+  },
+  {
     name: 'SluiceIndexerBehind',
     expr: '(sluice_indexer_tip_slot - sluice_indexer_head_slot) * sluice_slot_length_seconds > 120',
     for: '5m',

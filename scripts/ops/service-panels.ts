@@ -126,6 +126,44 @@ export const SHREDS_PANELS: readonly Panel[] = [
   },
 ]
 
+export const DECODED_PANELS: readonly Panel[] = [
+  {
+    title: 'Decoded',
+    how: 'Shreds per second that reached the engine by outcome, and transactions decoded.',
+    unit: 'short',
+    queries: [rate('sluice_decoded_shreds_total', 'outcome'), rate('sluice_decoded_transactions_total')],
+  },
+  {
+    title: 'Decoded slots',
+    how: 'Closed slots by result, FEC sets that needed recovery, and shreds that the engine did not keep up with.',
+    unit: 'short',
+    queries: [
+      counted('sluice_decoded_slots_total', 'result'),
+      counted('sluice_decoded_fec_sets_total', 'result'),
+      counted('sluice_decoded_input_dropped_total'),
+      counted('sluice_decoded_unresolved_total'),
+    ],
+  },
+  {
+    title: 'Decoded, lost on the way',
+    how: 'Messages that clients or gateway threads did not read in time.',
+    unit: 'short',
+    queries: [counted('sluice_decoded_messages_lost_total', 'by')],
+  },
+  {
+    title: 'Decoded delivery',
+    how: 'From the arrival of the shred that completed a data set until its messages were written, p50 and p99.',
+    unit: 's',
+    queries: quantiles('sluice_decoded_delivery_seconds'),
+  },
+  {
+    title: 'Decoded memory',
+    how: 'Open slots, and bytes of shreds held until their data set is complete.',
+    unit: 'short',
+    queries: [worst('sluice_decoded_open_slots'), worst('sluice_decoded_held_bytes')],
+  },
+]
+
 export const INDEXER_PANELS: readonly Panel[] = [
   {
     title: 'Behind the tip',

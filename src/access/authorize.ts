@@ -48,7 +48,12 @@ export type Refused = {
   readonly isTicket?: true
 }
 
-export type Call = { readonly interface: UsageInterface; readonly method: string }
+export type Call = {
+  readonly interface: UsageInterface
+  readonly method: string
+  /** The product that allows the call, where it is not that of the interface. */
+  readonly product?: ProductKey
+}
 
 /** The token is valid, but the subscription has no node. */
 export type NotAssigned = { readonly ok: false; readonly reason: 'not-assigned' }
@@ -267,11 +272,12 @@ export function createAdmission(deps: AdmissionDeps): Admissions {
     admit(caller, call) {
       let entry = caller as Entry
       if (!isCurrent(entry) || hasEnded(entry)) {
-        const renewed = renew(entry.tokenSha256, PRODUCT_OF[call.interface], clock.nowMs())
+        const renewed = renew(entry.tokenSha256, call.product ?? PRODUCT_OF[call.interface], clock.nowMs())
         if (!renewed.ok) return count(renewed)
         entry = renewed
       }
-      if (entry.awaitsNode && PRODUCT_OF[call.interface] === 'bundle') return refuseWithoutNode(entry) as NotAssigned
+      if (entry.awaitsNode && (call.product ?? PRODUCT_OF[call.interface]) === 'bundle')
+        return refuseWithoutNode(entry) as NotAssigned
       const monotonicMs = clock.monotonicMs()
       const charged = entry.terms.callOf(call.method)
       const outcome = entry.account.charge(entry.terms, charged, monotonicMs)

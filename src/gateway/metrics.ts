@@ -4,6 +4,7 @@ import { LIMIT_LABELS } from '../contract/limits.ts'
 import { COUNTED_METHODS } from '../contract/rpc-methods.ts'
 import { OTHER } from '../platform/telemetry/metric-series.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
+import type { DecodedMeter } from './geyser/decoded/streams.ts'
 
 const INTERFACES = ['rpc', 'ws', 'grpc'] as const
 const STREAMING = ['ws', 'grpc'] as const
@@ -64,6 +65,9 @@ export type StreamMeter = ListenerMeter & {
   readonly slow: Count
 }
 
+const DECODED_LOSSES = ['client', 'thread'] as const
+const DECODED_BUCKETS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 1]
+
 /** Metrics of the gateway. Series of the hot path are looked up once, here. */
 export type BundleMetrics = {
   readonly rpc: ListenerMeter
@@ -74,6 +78,7 @@ export type BundleMetrics = {
   /** Streams of a lost node whose plan has grpcResume, by result. */
   readonly resumes: Readonly<Record<(typeof RESUME_RESULTS)[number], Count>>
   readonly cache: Readonly<Record<(typeof CACHE_RESULTS)[number], Count>>
+  readonly decoded: DecodedMeter
 }
 
 /** Values read at each scrape. */
@@ -122,6 +127,16 @@ export function bundleMetrics(registry: MetricsRegistry, read: BundleReadings = 
     'Calls whose response never changes, by whether it was cached.',
     { labels: { result: CACHE_RESULTS } },
   )
+  const decodedDelivery = registry.histogram(
+    'sluice_decoded_delivery_seconds',
+    'From the arrival of the shred that completed a data set until its messages were written.',
+    { buckets: DECODED_BUCKETS },
+  )
+  const decodedLost = registry.counter(
+    'sluice_decoded_messages_lost_total',
+    'Messages of decoded streams that were lost because a client did not read (client), and data sets because a gateway thread fell behind (thread).',
+    { labels: { by: DECODED_LOSSES } },
+  )
   registry.gauge('sluice_bundle_cache_entries', 'Cached responses.', { read: () => read.cache().entries })
   registry.gauge('sluice_bundle_cache_bytes', 'Bytes of the cached responses.', { read: () => read.cache().bytes })
   registry.gauge(
@@ -159,6 +174,10 @@ export function bundleMetrics(registry: MetricsRegistry, read: BundleReadings = 
     gapsReported: gaps.with({}),
     resumes: { resumed: resumes.with({ result: 'resumed' }), ended: resumes.with({ result: 'ended' }) },
     cache: { hit: cache.with({ result: 'hit' }), miss: cache.with({ result: 'miss' }) },
+    decoded: {
+      delivered: (seconds) => decodedDelivery.observe(seconds),
+      lost: (by, messages) => decodedLost.inc({ by }, messages),
+    },
   }
 }
 

@@ -51,6 +51,14 @@ export const bundleOptions = z.strictObject({
       .default(1024 * 1024)
       .describe('A larger response is not cached.'),
   }),
+  decoded: section('Streams of ShredStream Decoded on the gRPC port, where the product is offered.', {
+    filtersMax: integer(1, 4096).default(64).describe('Filters of one stream (decodedFiltersPerStream).'),
+    pendingBytesMax: integer(64 * 1024, 1024 * 1024 * 1024)
+      .default(4 * 1024 * 1024)
+      .describe(
+        'Bytes that wait for a client that does not read (decodedPendingBytes); it loses what comes beyond them, and is informed.',
+      ),
+  }),
   trustedProxies: z
     .array(z.string().min(1))
     .max(64)

@@ -14,6 +14,8 @@ import { logConnections } from './account/connection-notes.ts'
 import { type Connections, createConnections } from './account/connections.ts'
 import { createAccountEndpoints } from './account/endpoints.ts'
 import { createAuthTarpit } from './auth-tarpit.ts'
+import type { DecodedSource } from './geyser/decoded/source.ts'
+import { createDecodedStreams, type DecodedStreamsOptions } from './geyser/decoded/streams.ts'
 import { startGeyserServer } from './geyser/grpc.ts'
 import { startRpcServer } from './http.ts'
 import { createSharedLimits, openSharedLimits, type SharedLimits } from './limits.ts'
@@ -43,6 +45,8 @@ export type BundleListeners = {
   readonly threads?: number | undefined
   /** Caches responses that never change; over all threads. */
   readonly cache?: ResponseCacheOptions | undefined
+  /** Bounds of the streams of decoded shreds. */
+  readonly decoded?: DecodedStreamsOptions | undefined
 }
 
 export type BundleDeps = BaseDeps & {
@@ -62,9 +66,12 @@ export type BundleDeps = BaseDeps & {
   readonly refusals?: RefusalRecorder | undefined
   /** Of the other gateway threads; this thread is the only one where it is missing. */
   readonly otherConnections?: OtherConnections | undefined
+  /** Decoded shreds; without it the methods that serve them are forwarded to the nodes. */
+  readonly decoded?: DecodedSource | undefined
 }
 
 const MIB = 2 ** 20
+const DECODED_DEFAULTS: DecodedStreamsOptions = { filtersMax: 64, pendingBytesMax: 4 * MIB }
 const DEFAULT_BUDGET = { bytesMax: 192 * MIB, ownerBytesMax: 48 * MIB, waitMs: 2000 }
 
 type Address = { readonly host: string; readonly port: number }
@@ -124,10 +131,19 @@ export async function startBundle(listeners: BundleListeners, deps: BundleDeps):
   )
   readings.ws = ws
   const { healthPerSecond, ...grpcListen } = listeners.grpc
+  const decoded =
+    deps.decoded &&
+    opening.use(
+      createDecodedStreams(listeners.decoded ?? DECODED_DEFAULTS, {
+        source: deps.decoded,
+        clock,
+        meter: metrics.decoded,
+      }),
+    )
   const grpc = opening.use(
     await startGeyserServer(
       { listen: { ...grpcListen, connectionCounts: limits.connections.grpc }, healthPerSecond },
-      { ...common, ...listenerMetrics('grpc') },
+      { ...common, decoded, ...listenerMetrics('grpc') },
     ),
   )
   const rpc = createRpc({

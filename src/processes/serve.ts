@@ -8,6 +8,8 @@ import { type Reload, reloadFrom } from './compose/config/reload.ts'
 import { EXECUTION_OFF, executionSource, servedParts } from './compose/config/served.ts'
 import type { Settings } from './compose/config/settings.ts'
 import type { ReloadingDeps } from './compose/process/deps.ts'
+import { createAskNode } from '../sender/dispatch/node-call.ts'
+import { createLookupTableSource } from '../shreds/decoded/node-lookup-tables.ts'
 import { finishStart } from './compose/process/finish-start.ts'
 import { openProcess } from './compose/process/open-process.ts'
 import { openOperator } from './compose/process/operator.ts'
@@ -50,8 +52,9 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   const leaders = createLeaderSchedule()
   const slotLength = createSlotLength(context)
   const hasNodes = isChainEmbedded(config) || config.upstreams.nodes.length > 0
+  const lookupTables = createLookupTableSource()
   const shreds = await openIf(config.shreds.enabled, () =>
-    openShreds(settings, { ...context, store, access, leaders, slotLength, hasNodes }),
+    openShreds(settings, { ...context, store, access, leaders, slotLength, hasNodes, lookupTables }),
   )
   const chain = await openIf(isChainEmbedded(config), () => openEmbeddedChain(config, context, shreds?.address))
   const nodes = nodesOf(config, chain)
@@ -60,12 +63,16 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   )
   opening.use(await followDedicatedNodes(access, upstreams))
   opening.use(await notifyChanges(store, access, log.child({ part: 'access' })))
-  if (shreds !== undefined)
+  if (shreds !== undefined) {
     opening.use(leaders.follow(upstreams.of(undefined), { clock, log: log.child({ part: 'shreds' }) }))
+    opening.use(lookupTables.follow(createAskNode(upstreams.of(undefined), clock), { clock }))
+  }
 
   deps.starting?.throwIfAborted()
   const threads = opening.use(plane.threadsOn({ ...config.upstreams, nodes }))
-  const { gateway, sender, execution, indexer } = opening.use(await openServiceThreads(settings, threads))
+  const { gateway, sender, execution, indexer } = opening.use(
+    await openServiceThreads(settings, threads, shreds?.decoded?.output),
+  )
   deps.starting?.throwIfAborted()
   const isExecutionOff = config.execution.enabled && execution === undefined
   if (isExecutionOff) log.warn({ part: 'execution', reason: EXECUTION_OFF }, 'the execution service is off')

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { integer, section } from '../contract/option-fields.ts'
 import { UDP_ENGINES } from '../platform/udp/port.ts'
+import { decodedOptions } from './decoded/options.ts'
 
 const MIB = 1024 * 1024
 
@@ -88,6 +89,7 @@ export const shredsOptions = z.strictObject({
     .default(10_000)
     .describe('Time without a packet from any source after which the service is degraded.'),
   reportDays: integer(1, 400).default(90).describe('Days that delivery reports are kept.'),
+  decoded: decodedOptions,
 })
 
 export type ShredsOptions = z.output<typeof shredsOptions>

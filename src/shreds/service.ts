@@ -3,6 +3,8 @@ import type { BaseDeps } from '../platform/process/base-deps.ts'
 import type { Lifecycle } from '../platform/process/lifecycle.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import { openUdpSocket, ownAddresses } from '../platform/udp/socket.ts'
+import { decodedMetrics } from './decoded/metrics.ts'
+import { type Decoded, type LookupTableSource, startDecoded } from './decoded/service.ts'
 import { createChallenger } from './destinations/challenge.ts'
 import { candidatesOf, decideLeases, type LeaseDecisions } from './destinations/leases.ts'
 import type { DestinationRules } from './destinations/rules.ts'
@@ -29,6 +31,8 @@ export type ShredsDeps = BaseDeps & {
   prove(subscriptionId: string, code: string): Promise<void>
   /** The leader schedule, where it is known; signatures are checked against it. */
   readonly leaders?: LeaderSchedule | undefined
+  /** Lookup tables for ShredStream Decoded, where nodes are configured. */
+  readonly lookupTables?: LookupTableSource | undefined
   readonly slotLength: ShredsSlotLength
 }
 
@@ -48,6 +52,8 @@ export type LeaderSchedule = {
 export type Shreds = AsyncDisposable & {
   readonly address: { readonly host: string; readonly port: number }
   status(): ShredsStatus
+  /** The engine of ShredStream Decoded, when it is on. */
+  readonly decoded: Decoded | undefined
   /** Writes the delivery reports counted so far. */
   flush(): Promise<void>
 }
@@ -58,7 +64,10 @@ const ALARMS_MS = 1000
 const OWN_ADDRESSES_MS = 60_000
 
 /** Starts the relay thread, follows the access store to decide its destinations, and reports what each subscription was sent. */
-export async function startShreds(options: ShredsOptions, deps: ShredsDeps): Promise<Shreds> {
+export async function startShreds(
+  options: ShredsOptions & { readonly isDecoding?: boolean },
+  deps: ShredsDeps,
+): Promise<Shreds> {
   const { access, clock, random, lifecycle, slotLength } = deps
   const log = deps.log.child({ part: 'shreds' })
   await using opening = new AsyncDisposableStack()
@@ -91,6 +100,27 @@ export async function startShreds(options: ShredsOptions, deps: ShredsDeps): Pro
     return decideLeases(candidates, { rules, leasesMax: options.destinations.max }, clock.nowMs())
   }
 
+  const decoded = options.isDecoding
+    ? opening.use(
+        await startDecoded(
+          { ...options.decoded, shredsPerSlotMax: slotLimitsMax(options).shredsPerSlotMax },
+          {
+            clock,
+            random,
+            log,
+            lookupTables: deps.lookupTables,
+            onState: setDecodedState,
+            onReport: decodedMetrics(deps.registry).record,
+          },
+        ),
+      )
+    : undefined
+
+  function setDecodedState(isUp: boolean): void {
+    if (isUp) lifecycle.recovered('shreds decoded')
+    else lifecycle.degraded('shreds decoded', 'the decoding thread ended unexpectedly and is restarted')
+  }
+
   const relay = opening.use(
     await startRelayLink(
       {
@@ -109,6 +139,7 @@ export async function startShreds(options: ShredsOptions, deps: ShredsDeps): Pro
         caps: options.caps,
         leaders: deps.leaders?.ranges() ?? [],
         destinations: [],
+        decodedInput: decoded?.input,
       },
       { clock, random, log, onReport: recordReport, onState: setRelayState },
     ),
@@ -210,6 +241,7 @@ export async function startShreds(options: ShredsOptions, deps: ShredsDeps): Pro
         totals: delivery.totals,
         alarms: alarms.raised(),
       }),
+    decoded,
     flush: delivery.flush,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }

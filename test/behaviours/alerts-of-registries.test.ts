@@ -16,6 +16,9 @@ import { createProcessRegistry } from '../../src/platform/telemetry/process-metr
 import { threadSupervisionMetrics } from '../../src/platform/telemetry/thread-supervision-metrics.ts'
 import { LISTENERS } from '../../src/processes/compose/config/listener.ts'
 import { senderMetrics } from '../../src/sender/metrics.ts'
+import { SHRED_OUTCOMES } from '../../src/shreds/decoded/events.ts'
+import { decodedMetrics } from '../../src/shreds/decoded/metrics.ts'
+import type { DecodedThreadReport } from '../../src/shreds/decoded/protocol.ts'
 import { shredsMetrics } from '../../src/shreds/metrics.ts'
 import { DROP_REASONS, type RelayReport } from '../../src/shreds/relay/protocol.ts'
 import { SHRED_FAULTS } from '../../src/solana/shred/shred.ts'
@@ -177,6 +180,28 @@ describe('alerts on the samples of a registry', () => {
       const shreds = shredsMetrics(registry)
       return async () => shreds.record({ ...NO_REPORT, overruns: 3 }, () => undefined)
     })
+    await expectOn(
+      'SluiceDecodedIncomplete',
+      async (registry) => {
+        const decoded = decodedMetrics(registry)
+        const slots = { ...zeros(['age', 'count', 'memory', 'end', 'complete', 'incomplete', 'missing']), complete: 10 }
+        const report = (incomplete: number): DecodedThreadReport => ({
+          kind: 'report',
+          counts: {
+            shreds: zeros(SHRED_OUTCOMES),
+            ...{ dataSets: 0, transactions: 0, markers: 0, gaps: 0, fecSetsRecovered: 0, fecSetsRecoveryFailed: 0 },
+            ...{ fecSetsConflicting: 0, dataSetsConflicting: 0, dataSetsUndecodable: 0, parentsConflicting: 0 },
+            slots: { ...slots, incomplete },
+          },
+          newestSlot: 0,
+          slots: [],
+          ...{ openSlots: 0, heldBytes: 0, lookupTables: 0, unresolved: 0, tooLong: 0, inputDropped: 0 },
+        })
+        decoded.record(report(0))
+        return async () => decoded.record(report(10))
+      },
+      true,
+    )
     await expectOn('SluiceRingGap', async (registry) => {
       const metrics = executionMetrics(registry)
       let stats = NO_STATS

@@ -48,6 +48,7 @@ export const DRIVEN = {
     'SluiceSenderNotLanding',
     'SluiceSenderJournal',
     'SluiceShredsOverrun',
+    'SluiceDecodedIncomplete',
     'SluiceRingGap',
     'SluiceExecutionSlowClients',
   ],

@@ -3,6 +3,7 @@ import { Client, credentials, Metadata, type ServiceError, type StatusObject } f
 import type { Plans } from '../../src/access/plan.ts'
 import { type Connections, createConnections } from '../../src/gateway/account/connections.ts'
 import { createAuthTarpit } from '../../src/gateway/auth-tarpit.ts'
+import type { DecodedStreams } from '../../src/gateway/geyser/decoded/streams.ts'
 import { type GrpcServer, type GrpcServerOptions, startGeyserServer } from '../../src/gateway/geyser/grpc.ts'
 import { bundleMetrics } from '../../src/gateway/metrics.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
@@ -34,6 +35,7 @@ export async function startGrpcGateway(
   nodes: NodeOptionsInput[],
   options: Partial<GrpcServerOptions> = {},
   plans?: Plans,
+  decoded?: DecodedStreams,
 ): Promise<GrpcGateway> {
   await using opening = new AsyncDisposableStack()
   const gateway = opening.use(await startGateway([], plans))
@@ -53,6 +55,7 @@ export async function startGrpcGateway(
         connections,
         tarpit: createAuthTarpit({ failuresMax: Number.POSITIVE_INFINITY }, deps.clock),
         metrics: bundleMetrics(registry),
+        decoded,
         onRefused() {},
         onNotAfter() {},
       },

@@ -10,6 +10,7 @@ import { secureRandom } from '../../src/platform/process/random.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { type Logger, silentLogger } from '../../src/platform/telemetry/logger.ts'
 import { createMetricsRegistry, type MetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
+import type { LookupTableSource } from '../../src/shreds/decoded/service.ts'
 import { parseShredsOptions, type ShredsOptionsInput } from '../../src/shreds/options.ts'
 import { type LeaderSchedule, type Shreds, type ShredsSlotLength, startShreds } from '../../src/shreds/service.ts'
 import { encodeBase58 } from '../../src/solana/crypto/base58.ts'
@@ -83,6 +84,8 @@ export async function startRig(
   given: {
     leaders?: LeaderSchedule
     slotLength?: ShredsSlotLength
+    lookupTables?: LookupTableSource
+    isDecoding?: boolean
     log?: Logger
     setUp?: (rig: Pick<Rig, 'put' | 'putPending'>) => void
   } = {},
@@ -129,11 +132,14 @@ export async function startRig(
   const reportFile = folder.file('reports.db')
   const shreds = opening.use(
     await startShreds(
-      parseShredsOptions({
-        listen: '127.0.0.1:0',
-        ...input,
-        destinations: { allowLoopback: true, ...input.destinations },
-      }),
+      {
+        ...parseShredsOptions({
+          listen: '127.0.0.1:0',
+          ...input,
+          destinations: { allowLoopback: true, ...input.destinations },
+        }),
+        isDecoding: given.isDecoding ?? false,
+      },
       {
         access: {
           snapshot,
@@ -155,6 +161,7 @@ export async function startRig(
         prove: async (subscriptionId, code) => void proven.push({ subscriptionId, code }),
         leaders: given.leaders,
         slotLength: given.slotLength ?? { ms: () => 400, onChange: () => ({ [Symbol.dispose]() {} }), observe() {} },
+        lookupTables: given.lookupTables,
       },
     ),
   )

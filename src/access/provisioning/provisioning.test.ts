@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { offeredProducts } from '../../contract/product-options.ts'
 import { createManualClock } from '../../core/clock.ts'
 import { ServiceError } from '../../core/error.ts'
 import { createSeededRandom } from '../../core/random.ts'
@@ -27,6 +28,7 @@ import {
 } from './subscriptions.ts'
 import { GRACE_MS_MAX, issueToken, revokeTokens, rotateToken } from './tokens.ts'
 
+const OFFERED = offeredProducts({ 'shreds-decoded': { status: 'coming-soon' } })
 const NOW_MS = 1_800_000_000_000
 const ACTOR = { uid: 1000, user: 'op', sudoUser: null, tty: null }
 
@@ -93,11 +95,14 @@ test('refuses ambiguous names', async () => {
 })
 
 test('products: coming soon, not provisioned, unknown, twice', () => {
-  assert.deepEqual(parseProducts('bundle, indexer,bundle'), ['bundle', 'indexer'])
-  assert.throws(() => parseProducts('shreds-decoded'), refusedAs('coming-soon'))
-  assert.throws(() => parseProducts('sender'), refusedAs('invalid-value'))
-  assert.throws(() => parseProducts('constructor'), refusedAs('invalid-value'))
-  assert.throws(() => parseProducts(' , '), refusedAs('invalid-value'))
+  assert.deepEqual(parseProducts('bundle, indexer,bundle', OFFERED), ['bundle', 'indexer'])
+  assert.throws(() => parseProducts('shreds-decoded', OFFERED), refusedAs('coming-soon'))
+  assert.deepEqual(parseProducts('shreds-decoded', offeredProducts({ 'shreds-decoded': { status: 'preview' } })), [
+    'shreds-decoded',
+  ])
+  assert.throws(() => parseProducts('sender', OFFERED), refusedAs('invalid-value'))
+  assert.throws(() => parseProducts('constructor', OFFERED), refusedAs('invalid-value'))
+  assert.throws(() => parseProducts(' , ', OFFERED), refusedAs('invalid-value'))
 })
 
 test('a subscription has one token: a second issue is refused, and rotation keeps at most one predecessor', async () => {

@@ -31,7 +31,7 @@ export type CreatedSubscription = {
 }
 
 /** Products whose callers present the token of the subscription. */
-const TOKEN_PRODUCTS: readonly ProductKey[] = ['bundle', 'indexer', 'dedicated-node']
+const TOKEN_PRODUCTS: readonly ProductKey[] = ['bundle', 'indexer', 'dedicated-node', 'shreds-decoded']
 
 export async function createSubscription(on: Provisioning, input: SubscriptionInput): Promise<CreatedSubscription> {
   const name = parseName(input.name, 'subscription')
@@ -93,8 +93,8 @@ export async function createSubscription(on: Provisioning, input: SubscriptionIn
   })
 }
 
-/** Parses a list of products such as `bundle,indexer`; refuses products that cannot be provisioned. */
-export function parseProducts(text: string): ProductKey[] {
+/** Parses a list of products such as `bundle,indexer`; refuses products that are not offered or need no subscription. */
+export function parseProducts(text: string, offered: ReadonlySet<ProductKey>): ProductKey[] {
   const names = text
     .split(',')
     .map((name) => name.trim())
@@ -109,8 +109,9 @@ export function parseProducts(text: string): ProductKey[] {
         fix: `Products: ${PRODUCT_KEYS.join(', ')}`,
       })
     }
-    const { available, provisioned, title, authorization } = PRODUCTS[name]
-    if (!available) throw new ServiceError('coming-soon', `${title} is coming soon and cannot be provisioned yet`)
+    const { provisioned, title, authorization } = PRODUCTS[name]
+    if (!offered.has(name))
+      throw new ServiceError('coming-soon', `${title} is coming soon and cannot be provisioned yet`)
     if (!provisioned) throw new ServiceError('invalid-value', `${title} needs no subscription: ${authorization}`)
     products.add(name)
   }

@@ -10,6 +10,7 @@ import type { RefusalRecorder } from '../../platform/telemetry/refusal-log.ts'
 import type { AuthTarpit } from '../auth-tarpit.ts'
 import { refuseToken } from '../refusal.ts'
 import { createGrpcHealth, type GrpcHealthOptions } from './health.ts'
+import { isDecodedMethod } from './methods.ts'
 import { createReflection } from './reflection.ts'
 import { grpcStatusOf } from './refusal.ts'
 import { createGeyser, type GeyserDeps, type GeyserOptions } from './service.ts'
@@ -42,6 +43,7 @@ const METADATA_BYTES_MAX = 16 * 1024
 /** Streams are ended over this time at a shutdown (robustness.md, fault F11). */
 const SPREAD_MS = 5000
 const GEYSER_PATH = /^\/geyser\.Geyser\/(\w{1,64})$/
+const ENTRIES_PATH = '/shredstream.ShredstreamProxy/SubscribeEntries'
 
 /** The gRPC server: geyser.Geyser and reflection with a token, and the health check without. */
 export async function startGeyserServer(settings: GrpcServerOptions, deps: GrpcServerDeps): Promise<GrpcServer> {
@@ -62,13 +64,19 @@ export async function startGeyserServer(settings: GrpcServerOptions, deps: GrpcS
     const peer = { remoteAddress: call.remoteAddress, headers: call.rawMetadata }
     if (health.serve(call, () => tarpit.addressOf(peer))) return
     const isReflection = reflection.isServed(call.path)
-    const method = GEYSER_PATH.exec(call.path)?.[1]
+    const method =
+      call.path === ENTRIES_PATH && deps.decoded !== undefined ? 'SubscribeEntries' : GEYSER_PATH.exec(call.path)?.[1]
     // The path is not echoed: a token written into it must not reach a log.
     if (method === undefined && !isReflection)
       return call.end({ code: GrpcCode.unimplemented, message: 'this method is not served here' })
     let subscription: string | undefined
     call.onClose((status) => recordEnd(call.requestId, status, subscription))
-    const caller = access.authenticate(collectToken(CREDENTIAL_SOURCES.grpc, call.rawMetadata), 'bundle', clock.nowMs())
+    const isDecoded = deps.decoded !== undefined && method !== undefined && isDecodedMethod(method)
+    const caller = access.authenticate(
+      collectToken(CREDENTIAL_SOURCES.grpc, call.rawMetadata),
+      isDecoded ? 'shreds-decoded' : 'bundle',
+      clock.nowMs(),
+    )
     if (caller.ok) {
       subscription = caller.subscription.id
       if (method === undefined) return reflection.serve(call, caller)

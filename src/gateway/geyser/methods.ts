@@ -24,4 +24,12 @@ export function isUnary(method: string): boolean {
   return UNARY.has(method)
 }
 
+/** Methods that are served from shreds where the product is offered: of geyser.Geyser, and of shredstream.ShredstreamProxy. */
+const DECODED = ['SubscribeDeshred', 'SubscribeEntries'] as const
+export type DecodedMethod = (typeof DECODED)[number]
+
+export function isDecodedMethod(method: string): method is DecodedMethod {
+  return (DECODED as readonly string[]).includes(method)
+}
+
 const UNARY: ReadonlySet<string> = new Set(GEYSER_UNARY)

@@ -1,5 +1,6 @@
 import type { Call, Caller } from '../../access/authorize.ts'
 import type { Access } from '../../access/service.ts'
+import type { ProductKey } from '../../contract/products.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { GrpcCall, MessageLimits } from '../../platform/grpc/call.ts'
 import { GrpcCode, type GrpcStatus } from '../../platform/grpc/status.ts'
@@ -11,7 +12,8 @@ import type { SharedLimits } from '../limits.ts'
 import type { BundleMetrics } from '../metrics.ts'
 import { refuseCaller, refuseOverLimit, refusePermit, refuseUpstream } from '../refusal.ts'
 import { budgetHeaders } from '../rpc/http-response.ts'
-import { isUnary, requestBytesMax } from './methods.ts'
+import type { DecodedStreams } from './decoded/streams.ts'
+import { type DecodedMethod, isDecodedMethod, isUnary, requestBytesMax } from './methods.ts'
 import { type PolicyPass, policyOf, undecidedBy } from './policy.ts'
 import { endLater, grpcStatusOf } from './refusal.ts'
 import { lostStatus, type Relay, startRelay } from './relay.ts'
@@ -35,6 +37,8 @@ export type GeyserDeps = {
   readonly log: Logger
   readonly clock: Clock
   readonly limits?: SharedLimits | undefined
+  /** Serves the methods of decoded shreds; without it they are forwarded like every other. */
+  readonly decoded?: Pick<DecodedStreams, 'open' | 'check'> | undefined
 }
 
 export type Geyser = {
@@ -51,7 +55,7 @@ export type Geyser = {
 const FREE_PINGS = 20
 const FREE_PINGS_MS = 10_000
 
-type Open = { caller: Caller; readonly isStream: boolean; readonly relay: Relay }
+type Open = { caller: Caller; readonly isStream: boolean; readonly relay: Relay; readonly product: ProductKey }
 
 /** Serves calls of geyser.Geyser: charges each, relays it to a node of the subscription, and checks every request against the plan. */
 export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
@@ -82,7 +86,9 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
   async function serve(call: GrpcCall, caller: Caller, method: string, remoteAddress: string): Promise<void> {
     const beganMs = clock.monotonicMs()
     const isStream = !isUnary(method)
-    const charged: Call = { interface: 'grpc', method }
+    const decoded = isDecodedMethod(method) ? deps.decoded : undefined
+    const product = decoded === undefined ? 'bundle' : 'shreds-decoded'
+    const charged: Call = { interface: 'grpc', method, product }
     if (resetGuard.isOverLimit(caller.subscription.id)) {
       meter.refused('cancelledCalls', { subscription: caller.subscription.id, code: 'rate-limited' })
       return refuseLater(call, () => call.end({ code: GrpcCode.resourceExhausted, message: RESET_FLOOD }))
@@ -109,7 +115,10 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
 
     const upstream = () => upstreams.of(caller.nodeUser)
     const metadata = singleValues(call.metadata)
-    const opened = await upstream().grpc.open(call.path, metadata, { isStream })
+    const opened =
+      decoded === undefined
+        ? await upstream().grpc.open(call.path, metadata, { isStream })
+        : { ok: true as const, stream: decoded.open(method as DecodedMethod), upstream: undefined }
     if (!opened.ok) {
       access.refund(caller, charged)
       permit?.release()
@@ -156,6 +165,12 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
         relay.end({ code: GrpcCode.invalidArgument, message: verdict.message })
         return false
       }
+      const problem = decoded?.check(method as DecodedMethod, message)
+      if (problem !== undefined) {
+        refused(problem.rule, 'invalid-params')
+        relay.end({ code: GrpcCode.invalidArgument, message: problem.message })
+        return false
+      }
       if (!isStream && !isFirst) {
         relay.end({ code: GrpcCode.internal, message: 'more than one request for a unary call' })
         return false
@@ -181,6 +196,8 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
     }
 
     async function continueAtNext({ next }: Resume, lastSlot: number | undefined) {
+      // Only calls at nodes are resumed.
+      if (node === undefined) return undefined
       const found = await next(node, lastSlot)
       const moved = { fromSlot: found?.fromSlot, endedBanks: found?.ended.banks }
       const fields = { upstream: node.name, next: found?.upstream.name, subscription: caller.subscription.id, ...moved }
@@ -200,7 +217,7 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
       meter,
       messageLimits,
       accepts,
-      onUpstreamEnd: (end) => relay.end(statusFor(end, node.name)),
+      onUpstreamEnd: (end) => relay.end(statusFor(end, node?.name)),
       resume: resume && { ...resume, next: (lastSlot) => continueAtNext(resume, lastSlot) },
       onEnd(atNode, status) {
         if (atNode !== undefined) resetGuard.cancel(atNode, openedMs, caller.subscription.id)
@@ -212,7 +229,7 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
         open.delete(entry)
       },
     })
-    const entry: Open = { caller, isStream, relay }
+    const entry: Open = { caller, isStream, relay, product }
     const deadline = isStream
       ? undefined
       : clock.setTimer(options.unaryDeadlineMs, () => relay.end(grpcStatusOf(refuseUpstream('upstream-timeout'))))
@@ -235,7 +252,7 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
   }
 
   /** The node's status goes to the customer, except where it is about the gateway's own credential. */
-  function statusFor({ status, isFromServer }: GrpcEnd, node: string): GrpcStatus {
+  function statusFor({ status, isFromServer }: GrpcEnd, node: string | undefined): GrpcStatus {
     if (isLagged(status)) meter.slow.inc()
     if (!isFromServer || status.code !== GrpcCode.unauthenticated) return status
     log.warn({ upstream: node }, 'the node refuses the configured credential')
@@ -243,9 +260,9 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
   }
 
   function check(entry: Open): void {
-    const { caller, isStream, relay } = entry
-    const renewed = access.renew(caller.tokenSha256, 'bundle', clock.nowMs())
-    const refusal = renewed.ok ? access.refuseWithoutNode(renewed) : renewed
+    const { caller, isStream, relay, product } = entry
+    const renewed = access.renew(caller.tokenSha256, product, clock.nowMs())
+    const refusal = !renewed.ok ? renewed : product === 'bundle' ? access.refuseWithoutNode(renewed) : undefined
     if (refusal !== undefined) return relay.end(grpcStatusOf(refuseCaller('grpc', refusal)))
     if (!renewed.ok) return
     entry.caller = renewed

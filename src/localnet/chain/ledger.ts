@@ -1,7 +1,8 @@
+import { isSimpleVote } from '../../solana/transaction/simple-vote.ts'
 import { unpackCore } from './block-codec.ts'
 import type { Block, TransactionRecord } from './model.ts'
 import { PerformanceSamples } from './performance-samples.ts'
-import { isSimpleVote, keysOf, parseRecorded } from './transaction-facts.ts'
+import { keysOf, parseRecorded } from './transaction-facts.ts'
 
 export type LedgerOptions = {
   /** Bytes of packed blocks kept; the oldest blocks are evicted first. */

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
-import { Buffer } from 'node:buffer'
-import { decodeBase58, encodeBase58 } from '../../solana/crypto/base58.ts'
+import { encodeBase58 } from '../../solana/crypto/base58.ts'
+import { isSimpleVote } from '../../solana/transaction/simple-vote.ts'
 import { type ParsedTransaction, parseTransaction } from '../../solana/transaction/transaction.ts'
-import { VOTE_PROGRAM } from './addresses.ts'
 import type { TransactionMeta, TransactionRecord } from './model.ts'
 
 /** Every transaction in the ledger has passed the parser. */
@@ -15,16 +14,6 @@ export function parseRecorded(record: TransactionRecord): ParsedTransaction {
 /** Every address of a transaction, including those loaded from lookup tables. */
 export function keysOf({ staticKeys }: ParsedTransaction, { loadedAddresses }: TransactionMeta): ReadonlySet<string> {
   return new Set([...staticKeys.map(encodeBase58), ...loadedAddresses.writable, ...loadedAddresses.readonly])
-}
-
-const VOTE_PROGRAM_BYTES = Buffer.from(decodeBase58(VOTE_PROGRAM))
-
-/** Agave's rule: a legacy transaction with one instruction, of the vote program, and at most two signatures. */
-export function isSimpleVote({ version, instructions, signatures, staticKeys }: ParsedTransaction): boolean {
-  const [instruction] = instructions
-  if (version !== 'legacy' || !instruction || instructions.length !== 1 || signatures.length > 2) return false
-  const programId = staticKeys[instruction.programIdIndex]
-  return programId !== undefined && VOTE_PROGRAM_BYTES.compare(programId) === 0
 }
 
 /** Values that filters match on, computed on first access. */

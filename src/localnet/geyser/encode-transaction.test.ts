@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import { TransactionSchema } from '../../solana/gen/solana-storage_pb.ts'
 import { decodeMessage } from '../../solana/geyser/protobuf.ts'
 import { ProtobufWriter } from '../../solana/geyser/protobuf-writer.ts'
+import { writeTransaction } from '../../solana/geyser/write-transaction.ts'
 import type { ParsedTransaction } from '../../solana/transaction/transaction.ts'
-import { writeTransaction } from './encode-transaction.ts'
 
 const PLAIN: ParsedTransaction = {
   version: 'legacy',

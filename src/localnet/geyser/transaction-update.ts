@@ -1,8 +1,10 @@
 import { decodeBase58 } from '../../solana/crypto/base58.ts'
+import { writeTransaction } from '../../solana/geyser/write-transaction.ts'
+import { isSimpleVote } from '../../solana/transaction/simple-vote.ts'
 import type { ParsedTransaction } from '../../solana/transaction/transaction.ts'
 import type { BankId, TransactionRecord } from '../chain/model.ts'
-import { isSimpleVote, keysOf, parseRecorded } from '../chain/transaction-facts.ts'
-import { writeError, writeMeta, writeTransaction } from './encode-transaction.ts'
+import { keysOf, parseRecorded } from '../chain/transaction-facts.ts'
+import { writeError, writeMeta } from './encode-transaction.ts'
 import { infoOf, writeBankId, writer } from './scratch.ts'
 
 export class TransactionUpdate {

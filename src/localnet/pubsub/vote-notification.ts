@@ -1,6 +1,7 @@
 import { encodeBase58 } from '../../solana/crypto/base58.ts'
+import { isSimpleVote } from '../../solana/transaction/simple-vote.ts'
 import type { TransactionRecord } from '../chain/model.ts'
-import { isSimpleVote, parseRecorded } from '../chain/transaction-facts.ts'
+import { parseRecorded } from '../chain/transaction-facts.ts'
 import type { Json } from '../rpc/json.ts'
 import { parsable } from '../rpc/parsed/byte-reader.ts'
 import { parseVoteInstruction } from '../rpc/parsed/vote-instructions.ts'

@@ -1,4 +1,5 @@
 import { followDedicatedNodes } from '../compose/access/dedicated-nodes.ts'
+import { createDecodedSource } from '../../shreds/decoded/source.ts'
 import { openGateway, otherConnections } from '../compose/services/gateway.ts'
 import { gatewayMethods } from '../compose/services/service-methods.ts'
 import { openThreadUpstreams } from '../compose/services/upstreams.ts'
@@ -18,6 +19,7 @@ runServiceThread(['rpc', 'ws', 'grpc'], async (context) => {
       upstreams,
       isPortShared: true,
       otherConnections: otherConnections(context.channel),
+      decoded: context.start.decodedOutput && createDecodedSource(context.start.decodedOutput),
     }),
   )
   const opened = opening.move()

@@ -21,6 +21,8 @@ export type RelayOptions = {
   }
   readonly leaders: readonly LeaderRange[]
   readonly destinations: readonly Lease[]
+  /** Ring to the engine of ShredStream Decoded, when it is on (decoded/input-ring.ts). */
+  readonly decodedInput?: SharedArrayBuffer | undefined
 }
 
 /** Grants a subscription shreds at one address. */

@@ -15,6 +15,8 @@ export type Receiver = {
   readonly window: SlotWindow
   /** Within `limitsMax`. */
   setLimits(limits: SlotLimits): void
+  /** By arena cell of the last batch: 1 for a packet whose signature was not checked, because the leader is not known or checks are off. */
+  readonly unchecked: Uint8Array
   /** Counts since the last call. */
   takeCounts(): { readonly counts: RelayCounts; readonly perSource: number[] }
 }
@@ -36,6 +38,7 @@ export function createReceiver(arena: PacketArena, options: ReceiverOptions, ver
   const isChecking = options.signatures === 'auto'
   const head = createShredHead()
   const codingCells = new Uint8Array(lengths.length)
+  const unchecked = new Uint8Array(lengths.length)
   const batch: Batch = {
     order: new Uint8Array(lengths.length),
     data: 0,
@@ -62,8 +65,10 @@ export function createReceiver(arena: PacketArena, options: ReceiverOptions, ver
     if (current !== 'current') return current
     const wordAt = at >> 2
     if (dedupe.has(words, wordAt, head)) return 'duplicate'
+    unchecked[cell] = 1
     if (isChecking) {
       const verdict = verifier.check(bytes, at, head, nowMs)
+      if (verdict === 'signed') unchecked[cell] = 0
       if (verdict === 'unchecked') counts.unchecked += 1
       else if (verdict !== 'signed') return verdict
     }
@@ -83,6 +88,7 @@ export function createReceiver(arena: PacketArena, options: ReceiverOptions, ver
       shredsPerSlotMax = limits.shredsPerSlotMax
       window.setLength(limits.window)
     },
+    unchecked,
     select(count, nowMs) {
       batch.data = 0
       batch.code = 0

@@ -1,5 +1,7 @@
 import type { Clock } from '../../core/clock.ts'
 import type { UdpPort } from '../../platform/udp/port.ts'
+import { openInputWriter } from '../decoded/input-ring.ts'
+import { createDecodedFeed } from './decoded-feed.ts'
 import { createFanOut } from './fan-out.ts'
 import type { FromRelay, RelayOptions, ToRelay } from './protocol.ts'
 import { createReceiver } from './receive.ts'
@@ -26,6 +28,8 @@ export async function runRelay(options: RelayOptions, { port, clock, post, poll 
   const receiver = createReceiver(port.arena, { ...options, sources: options.port.sources.length }, verifier)
   using fanOut = createFanOut(port, options.caps, clock.monotonicMs())
   fanOut.setDestinations(options.destinations)
+  const decoded =
+    options.decodedInput && createDecodedFeed(port.arena, receiver.unchecked, openInputWriter(options.decodedInput))
   let reportedMs = clock.monotonicMs()
 
   function report(): void {
@@ -61,7 +65,9 @@ export async function runRelay(options: RelayOptions, { port, clock, post, poll 
   await port.run({
     onBatch(count) {
       const nowMs = clock.monotonicMs()
-      fanOut.send(receiver.select(count, nowMs), nowMs)
+      const batch = receiver.select(count, nowMs)
+      fanOut.send(batch, nowMs)
+      decoded?.offer(batch, nowMs)
     },
     onTick() {
       for (let message = poll(); message !== undefined; message = poll()) if (!apply(message)) return false

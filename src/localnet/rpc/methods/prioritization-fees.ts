@@ -1,9 +1,9 @@
 import { encodeBase58 } from '../../../solana/crypto/base58.ts'
+import { isSimpleVote } from '../../../solana/transaction/simple-vote.ts'
 import { isWritableStatic, parseTransaction } from '../../../solana/transaction/transaction.ts'
 import type { ParsedTransaction } from '../../../solana/transaction/types.ts'
 import { COMPUTE_BUDGET_PROGRAM } from '../../chain/addresses.ts'
 import type { Block, Chain, TransactionRecord } from '../../chain/model.ts'
-import { isSimpleVote } from '../../chain/transaction-facts.ts'
 import type { Json } from '../json.ts'
 
 /** MAX_NUM_RECENT_BLOCKS of Agave. */

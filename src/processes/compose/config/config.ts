@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { accessOptions, plansSchema } from '../../../access/options.ts'
 import { listenerOption } from '../../../contract/listener-option.ts'
 import { integer, section } from '../../../contract/option-fields.ts'
+import { productsOptions } from '../../../contract/product-options.ts'
 import { executionOptions } from '../../../execution/options.ts'
 import { bundleOptions } from '../../../gateway/options.ts'
 import { indexerOptions } from '../../../indexer/options.ts'
@@ -79,6 +80,7 @@ export const configSchema = z.strictObject({
   plans: plansSchema.describe(
     'Plans in addition to the five built-in ones; a plan of the same name replaces a built-in one.',
   ),
+  products: productsOptions.prefault({}).describe('Products that are offered as a preview.'),
   bundle: bundleOptions.prefault({}).describe('Bundle: JSON-RPC, WebSocket and gRPC with one token.'),
   sender: senderOptions.prefault({}).describe('TPU Sender: submission of tipped transactions.'),
   shreds: shredsOptions.prefault({}).describe('ShredStream Raw: relays shreds from your receivers to customers.'),

@@ -42,19 +42,27 @@ export function gatewayPlan(
  * Starts the gateway threads. Their ports are reserved first, so that two processes never share one by accident. A port that the system has chosen may be
  * taken by a connection of another process before the threads listen; then another one is chosen.
  */
-export async function openGatewayThreads(settings: Settings, threads: Threads): Promise<GatewayThreads> {
+export async function openGatewayThreads(
+  settings: Settings,
+  threads: Threads,
+  decodedOutput?: SharedArrayBuffer | undefined,
+): Promise<GatewayThreads> {
   const { rpc, ws, grpc } = settings.config.bundle
   const isChosenBySystem = [rpc, ws, grpc].some((option) => portOf(option.listen) === 0)
   for (let attempt = 1; ; attempt++) {
     try {
-      return await openOnPorts(settings, threads)
+      return await openOnPorts(settings, threads, decodedOutput)
     } catch (error) {
       if (!isChosenBySystem || attempt === ATTEMPTS_MAX || !isServiceError(error, 'address-in-use')) throw error
     }
   }
 }
 
-async function openOnPorts(settings: Settings, threads: Threads): Promise<GatewayThreads> {
+async function openOnPorts(
+  settings: Settings,
+  threads: Threads,
+  decodedOutput: SharedArrayBuffer | undefined,
+): Promise<GatewayThreads> {
   const { config, loaded } = settings
   // Held until the threads listen.
   await using reserving = new AsyncDisposableStack()
@@ -83,6 +91,7 @@ async function openOnPorts(settings: Settings, threads: Threads): Promise<Gatewa
         entry: ENTRY,
         config: (current) => ({ ...current, bundle }),
         reserve: () => reserveAgain(() => othersOf(name).length === 0),
+        decodedOutput,
         methods: {
           'connections-of': (subscription: string) =>
             collect<ConnectionReport>(othersOf(name), 'connections-of', { subscription }),

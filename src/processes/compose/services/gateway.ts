@@ -1,6 +1,7 @@
 import type { Access } from '../../../access/service.ts'
 import type { OtherConnections } from '../../../gateway/account/all-connections.ts'
 import type { ConnectionReport } from '../../../gateway/account/connections.ts'
+import type { DecodedSource } from '../../../gateway/geyser/decoded/source.ts'
 import type { SharedLimits } from '../../../gateway/limits.ts'
 import { type Bundle, startBundle } from '../../../gateway/service.ts'
 import type { MemoryGuard } from '../../../platform/process/memory-guard.ts'
@@ -20,6 +21,8 @@ export type GatewayPartDeps = ServiceContext<'rpc' | 'ws' | 'grpc'> & {
   readonly otherConnections?: OtherConnections
   /** What is counted over all threads of the gateway; without it this thread is the only one. */
   readonly limits?: SharedLimits | undefined
+  /** Decoded shreds, where the product is offered and the relay runs in this process. */
+  readonly decoded?: DecodedSource | undefined
 }
 
 /** JSON-RPC, WebSocket and gRPC of the Bundle, as the `bundle` section of the configuration sets them up. */
@@ -40,6 +43,7 @@ export function openGateway({ config, loaded }: ServiceSettings, deps: GatewayPa
       // Given as a number to each of several threads.
       threads: workers === 'auto' ? 1 : workers,
       cache: cache.enabled ? cache : undefined,
+      decoded: config.bundle.decoded,
     },
     {
       access,
@@ -52,6 +56,7 @@ export function openGateway({ config, loaded }: ServiceSettings, deps: GatewayPa
       otherConnections: deps.otherConnections,
       listenerMetrics,
       limits: deps.limits,
+      decoded: deps.decoded,
       budget: openResponseBudget(config, { clock, log, registry }, deps.limits?.held.bytes),
       documents: deps.documents.files,
       docsUrl: deps.documents.docsUrlOf('rpc'),

@@ -2,10 +2,12 @@ import { join } from 'node:path'
 import { proveDestination } from '../../../access/provisioning/destinations.ts'
 import type { Access } from '../../../access/service.ts'
 import type { AccessStore } from '../../../access/store/store.ts'
+import { offeredProducts } from '../../../contract/product-options.ts'
 import { ServiceError } from '../../../core/error.ts'
 import { parseAddressPort } from '../../../platform/net/ip-range.ts'
 import type { ControlMethods } from '../../../platform/process/control-socket.ts'
 import { ownAddresses } from '../../../platform/udp/socket.ts'
+import type { LookupTableSource } from '../../../shreds/decoded/service.ts'
 import { type DestinationRules, refusalOf, refusalReason } from '../../../shreds/destinations/rules.ts'
 import { parseListen } from '../../../shreds/options.ts'
 import { type LeaderSchedule, type Shreds, startShreds } from '../../../shreds/service.ts'
@@ -21,6 +23,7 @@ export type ShredsPartDeps = ProcessContext<never> & {
   /** Learns from the nodes of the process where it has some. */
   readonly slotLength: SlotLengthLearner
   readonly hasNodes: boolean
+  readonly lookupTables?: LookupTableSource
 }
 
 /** The shreds that pass, as a source of the length of a slot. */
@@ -38,6 +41,7 @@ export async function openShreds(settings: Settings, deps: ShredsPartDeps): Prom
     {
       ...settings.config.shreds,
       destinations: { ...destinations, allowLoopback: isLoopbackAllowed(settings) },
+      isDecoding: deps.lookupTables !== undefined && offeredProducts(settings.config.products).has('shreds-decoded'),
     },
     {
       ...deps,

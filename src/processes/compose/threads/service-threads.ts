@@ -38,13 +38,17 @@ export type ServiceThreads = AsyncDisposable & {
 }
 
 /** Starts all at the same time: each loads its own code. Closed in reverse, also where one of them cannot be started. */
-export async function openServiceThreads(settings: Settings, threads: Threads): Promise<ServiceThreads> {
+export async function openServiceThreads(
+  settings: Settings,
+  threads: Threads,
+  decodedOutput?: SharedArrayBuffer | undefined,
+): Promise<ServiceThreads> {
   const { config } = settings
   await using opening = new AsyncDisposableStack()
   const openIf = async (isEnabled: boolean, name: SingleService) =>
     isEnabled ? openServiceThread(name, threads) : undefined
   const starting = [
-    openGatewayThreads(settings, threads),
+    openGatewayThreads(settings, threads, decodedOutput),
     openIf(config.sender.enabled, 'sender'),
     openIf(servesExecution(config), 'execution'),
     openIf(config.indexer.enabled, 'indexer'),

@@ -23,6 +23,8 @@ export type ThreadStart = {
   readonly memory: SharedArrayBuffer
   /** The metrics of the instance before, which the next one continues. */
   readonly metrics: ReadonlyMap<string, SharedFamily>
+  /** What the engine of ShredStream Decoded writes, where it runs. */
+  readonly decodedOutput?: SharedArrayBuffer | undefined
   /** Nodes that the operator has taken out of rotation. */
   readonly drainedNodes: readonly string[]
 }

@@ -30,6 +30,7 @@ export type ThreadSpec = {
   config(started: Config, ready: ThreadReady | undefined): Config
   /** Reserves its ports before it is started again. */
   reserve?(): Promise<AsyncDisposable>
+  readonly decodedOutput?: SharedArrayBuffer | undefined
   readonly methods?: ChannelMethods
   readonly listeners?: ChannelListeners
 }
@@ -112,7 +113,7 @@ export function createThreads(settings: Settings, plan: ThreadPlan, deps: Thread
       watching[Symbol.dispose]()
       probing[Symbol.dispose]()
     },
-    async start({ name, entry, config, reserve, methods, listeners }) {
+    async start({ name, entry, config, reserve, decodedOutput, methods, listeners }) {
       const index = names.indexOf(name)
       let startedWith = nodes
       const children = new Set<number>()
@@ -138,6 +139,7 @@ export function createThreads(settings: Settings, plan: ThreadPlan, deps: Thread
               limits: limitMemory,
               memory: deps.memoryCells,
               metrics: own.families,
+              decodedOutput,
               drainedNodes: [...drained],
             }
           },

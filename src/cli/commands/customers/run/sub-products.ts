@@ -1,8 +1,11 @@
 import { lookUp } from '../../../../access/provisioning/context.ts'
 import { addProduct, parseProducts, removeProduct } from '../../../../access/provisioning/subscriptions.ts'
+import { offeredProducts } from '../../../../contract/product-options.ts'
 import { PRODUCTS, type ProductKey } from '../../../../contract/products.ts'
 import { ServiceError } from '../../../../core/error.ts'
+import type { Settings } from '../../../../processes/compose/config/settings.ts'
 import type { ChangeFlags, CliContext, CutFlags } from '../../../define.ts'
+import { findSettings } from '../../../find-settings.ts'
 import { confirmCut } from '../../../output/confirm.ts'
 import { write } from '../../../output/print.ts'
 import { openSession } from '../../../session.ts'
@@ -14,7 +17,7 @@ export async function addProductCommand(
   idOrName: string,
   productName: string,
 ): Promise<void> {
-  const product = parseProduct(productName)
+  const product = parseProduct(productName, await findSettings(this, flags))
   await using session = await openSession(this, flags)
   const subscription = await addProduct(session.provisioning(flags), { subscription: idOrName, product })
   const tokens = (await session.store.find('tokens', { subscriptionId: subscription.id })).filter(
@@ -35,7 +38,7 @@ export async function removeProductCommand(
   idOrName: string,
   productName: string,
 ): Promise<void> {
-  const product = parseProduct(productName)
+  const product = parseProduct(productName, await findSettings(this, flags))
   await using session = await openSession(this, flags)
   const found = await lookUp(session.store, 'subscriptions', idOrName)
   if (found.products.includes(product) && found.products.length > 1) {
@@ -54,8 +57,8 @@ const NEXT_STEPS: { readonly [Product in ProductKey]?: (name: string) => string[
   'dedicated-node': (name) => [`sluice node assign NODE ${name}`],
 }
 
-function parseProduct(text: string): ProductKey {
-  const [product, ...more] = parseProducts(text)
+function parseProduct(text: string, { config }: Settings): ProductKey {
+  const [product, ...more] = parseProducts(text, offeredProducts(config.products))
   if (product !== undefined && more.length === 0) return product
   throw new ServiceError('usage', 'one product at a time', { fix: 'Run the command once for each product.' })
 }

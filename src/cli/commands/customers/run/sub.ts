@@ -11,6 +11,7 @@ import {
 } from '../../../../access/provisioning/subscriptions.ts'
 import type { Customer, Subscription } from '../../../../access/store/model.ts'
 import { displayToken } from '../../../../access/token.ts'
+import { offeredProducts } from '../../../../contract/product-options.ts'
 import { parseDuration } from '../../../../core/bytes.ts'
 import { ServiceError } from '../../../../core/error.ts'
 import { printAddressPort } from '../../../../platform/net/ip-range.ts'
@@ -18,6 +19,7 @@ import { handoverCard } from '../../../../processes/compose/access/handover-card
 import { checkDestination } from '../../../../processes/compose/services/shreds.ts'
 import { parseUntil, printTime, printUntil } from '../../../dates.ts'
 import type { ChangeFlags, CliContext, CommonFlags, CutFlags, ListFlags, SecretFlags } from '../../../define.ts'
+import { findSettings } from '../../../find-settings.ts'
 import { confirmCut } from '../../../output/confirm.ts'
 import { isoTime, printFacts, printJson, printList, toWire, write } from '../../../output/print.ts'
 import { secretLocation } from '../../../output/secret-output.ts'
@@ -36,10 +38,11 @@ export type CreateFlags = SecretFlags &
   }
 
 export async function createSub(this: CliContext, flags: CreateFlags, name: string): Promise<void> {
-  const products = parseProducts(flags.products ?? 'bundle')
   if (flags.vouched === true && flags.destination === undefined) {
     throw new ServiceError('usage', '--vouched needs --destination', { fix: 'Add --destination IP:PORT' })
   }
+  const { config } = await findSettings(this, flags)
+  const products = parseProducts(flags.products ?? 'bundle', offeredProducts(config.products))
   const bringsSecret = products.some((product) => product !== 'shreds-raw')
   using output = bringsSecret || flags.out !== undefined ? secretLocation(this, flags) : undefined
   await using session = await openSession(this, flags)

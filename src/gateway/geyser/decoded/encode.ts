@@ -1,0 +1,75 @@
+import { SlotStatus } from '../../../solana/gen/geyser_pb.ts'
+import { ProtobufWriter } from '../../../solana/geyser/protobuf-writer.ts'
+import { writeTransaction } from '../../../solana/geyser/write-transaction.ts'
+import type { DecodedDataSet, DecodedSlot, DecodedTransaction } from './source.ts'
+
+// Field numbers: SubscribeUpdateDeshred of proto/geyser.proto. `filters` (1) stands before a body and differs from stream to stream.
+
+/** One buffer for all bodies. Empty whenever no function of this file runs. */
+const writer = new ProtobufWriter()
+
+export function encodeTransactionUpdate(
+  set: DecodedDataSet,
+  transaction: DecodedTransaction,
+  unixMs: number,
+): Uint8Array {
+  const { parsed, loadedWritable, loadedReadonly } = transaction
+  writer.message(2, () => {
+    writer.message(1, () => {
+      writer.bytes(1, parsed.signatures[0] as Uint8Array)
+      writer.bool(2, transaction.isVote)
+      writer.message(3, () => writeTransaction(writer, parsed))
+      for (const address of loadedWritable) writer.presentBytes(4, address)
+      for (const address of loadedReadonly) writer.presentBytes(5, address)
+      writer.uint(6, set.startIndex)
+      writer.uint(7, set.endIndex)
+      writer.bool(100, transaction.hasUnknownTable)
+    })
+    writer.uint(2, set.slot)
+  })
+  writeCreatedAt(unixMs)
+  return writer.take()
+}
+
+const SLOT_STATUSES: Readonly<Record<DecodedSlot['kind'], SlotStatus>> = {
+  'first-shred': SlotStatus.SLOT_FIRST_SHRED_RECEIVED,
+  completed: SlotStatus.SLOT_COMPLETED,
+  lost: SlotStatus.SLOT_DEAD,
+}
+
+export function encodeSlotUpdate(slot: DecodedSlot, unixMs: number): Uint8Array {
+  writeCreatedAt(unixMs)
+  writer.message(6, () => {
+    writer.uint(1, slot.slot)
+    if (slot.parentSlot !== undefined) writer.presentUint(2, slot.parentSlot)
+    writer.uint(3, SLOT_STATUSES[slot.kind])
+    if (slot.kind === 'lost') writer.presentText(4, slot.reason)
+  })
+  return writer.take()
+}
+
+export function encodePing(unixMs: number): Uint8Array {
+  writer.message(3, () => {})
+  writeCreatedAt(unixMs)
+  return writer.take()
+}
+
+export function encodePong(id: number, unixMs: number): Uint8Array {
+  writer.message(4, () => writer.int(1, id))
+  writeCreatedAt(unixMs)
+  return writer.take()
+}
+
+/** shredstream.Entry: the slot and the bincode of its entries. */
+export function encodeEntries({ slot, entries }: DecodedDataSet): Uint8Array {
+  writer.uint(1, slot)
+  writer.bytes(2, entries)
+  return writer.take()
+}
+
+function writeCreatedAt(unixMs: number): void {
+  writer.message(5, () => {
+    writer.uint(1, Math.floor(unixMs / 1000))
+    writer.uint(2, Math.floor((unixMs % 1000) * 1_000_000))
+  })
+}

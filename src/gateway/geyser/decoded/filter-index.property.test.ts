@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { checkProperty } from '../../../../test/support/property.ts'
+import { FilterIndex, type IndexedFilters } from './filter-index.ts'
+import { keyText, type TransactionFilter } from './filters.ts'
+import { accountOf, decodedTransaction } from './test-transactions.ts'
+
+const ACCOUNTS = 12
+const accounts = fc.uniqueArray(fc.integer({ min: 0, max: ACCOUNTS - 1 }), { maxLength: 4 })
+const filter = fc.record({
+  vote: fc.constantFrom(undefined, true, false),
+  include: accounts,
+  required: accounts,
+  exclude: accounts,
+})
+const transaction = fc.record({ fixed: accounts, writable: accounts, readonly: accounts, isVote: fc.boolean() })
+type Given = { vote: boolean | undefined; include: number[]; required: number[]; exclude: number[] }
+
+function compile({ vote, include, required, exclude }: Given, name: string): TransactionFilter {
+  const keys = (numbers: number[]) => new Set(numbers.map((number) => keyText(accountOf(number))))
+  return { name: Buffer.from(name), vote, include: keys(include), required: keys(required), exclude: keys(exclude) }
+}
+
+/** The rule in one line for each part, without an index. */
+function isMatch({ vote, include, required, exclude }: Given, has: Set<number>, isVote: boolean): boolean {
+  return (
+    (vote === undefined || vote === isVote) &&
+    (include.length === 0 || include.some((number) => has.has(number))) &&
+    required.every((number) => has.has(number)) &&
+    !exclude.some((number) => has.has(number))
+  )
+}
+
+test('each stream gets the names of exactly its matching filters, also after streams have ended', (t) => {
+  checkProperty(
+    t,
+    fc.property(
+      fc.array(fc.array(filter, { maxLength: 4 }), { minLength: 1, maxLength: 5 }),
+      fc.array(fc.nat(4), { maxLength: 3 }),
+      fc.array(transaction, { minLength: 1, maxLength: 10 }),
+      (streams, removed, transactions) => {
+        const index = new FilterIndex<number>()
+        const open = new Map<number, { given: Given[]; indexed: IndexedFilters<number> }>()
+        for (const [owner, given] of streams.entries()) {
+          const compiled = given.map((each, at) => compile(each, `${owner}/${at}`))
+          open.set(owner, { given, indexed: index.add(owner, compiled) })
+        }
+        for (const owner of removed) {
+          const stream = open.get(owner)
+          if (stream === undefined) continue
+          index.remove(stream.indexed)
+          open.delete(owner)
+        }
+        for (const [at, { fixed, writable, readonly, isVote }] of transactions.entries()) {
+          const got = new Map<number, string[]>()
+          index.match(decodedTransaction(at, { fixed, writable, readonly }, { isVote }), (owner, names) => {
+            assert.ok(!got.has(owner), 'a stream is delivered to once')
+            got.set(owner, names.map(String).sort())
+          })
+          const has = new Set([...fixed, ...writable, ...readonly])
+          const expected = new Map<number, string[]>()
+          for (const [owner, { given }] of open) {
+            const names = given.flatMap((each, i) => (isMatch(each, has, isVote) ? [`${owner}/${i}`] : []))
+            if (names.length > 0) expected.set(owner, names.sort())
+          }
+          assert.deepEqual(new Map([...got].sort()), new Map([...expected].sort()))
+        }
+        for (const { indexed } of open.values()) index.remove(indexed)
+        assert.equal(index.size, 0)
+        index.match(decodedTransaction(0, { fixed: [0, 1, 2, 3] }), () => assert.fail('no filter is left'))
+      },
+    ),
+    200,
+    20_000,
+  )
+})

@@ -1,0 +1,148 @@
+import { keyText, type TransactionFilter } from './filters.ts'
+import type { DecodedTransaction } from './source.ts'
+
+/** Where the filters of one stream stand in the index. */
+export type IndexedFilters<Owner> = {
+  readonly owner: Owner
+  readonly entries: readonly Entry<Owner>[]
+  /** Names of the filters that match the current transaction. */
+  readonly names: Uint8Array[]
+}
+
+type Entry<Owner> = {
+  readonly filter: TransactionFilter
+  readonly filters: IndexedFilters<Owner>
+  /** The transaction it was compared with last. */
+  comparedWith: number
+}
+
+const PREFIXES = 65_536
+
+/**
+ * The filters of all streams by the accounts that they name, so that a transaction costs its own number of accounts, however many streams there are.
+ * A filter stands under its included accounts, one of which must occur, else under one of its required accounts; one that names neither is compared
+ * with every transaction.
+ */
+export class FilterIndex<Owner> {
+  readonly #unselective = new Set<Entry<Owner>>()
+  readonly #byAccount = new Map<string, Set<Entry<Owner>>>()
+  /** Number of indexed accounts by their first two bytes: most accounts of a transaction are in no filter, and need no look-up. */
+  readonly #prefixes = new Uint32Array(PREFIXES)
+  #transactions = 0
+  #size = 0
+
+  /** Number of filters. */
+  get size(): number {
+    return this.#size
+  }
+
+  add(owner: Owner, filters: readonly TransactionFilter[]): IndexedFilters<Owner> {
+    const entries: Entry<Owner>[] = []
+    const indexed: IndexedFilters<Owner> = { owner, entries, names: [] }
+    for (const filter of filters) {
+      const entry: Entry<Owner> = { filter, filters: indexed, comparedWith: 0 }
+      entries.push(entry)
+      const accounts = accountsOf(filter)
+      if (accounts.length === 0) this.#unselective.add(entry)
+      for (const account of accounts) {
+        const same = this.#byAccount.get(account)
+        if (same === undefined) {
+          this.#byAccount.set(account, new Set([entry]))
+          this.#countPrefix(account, 1)
+        } else same.add(entry)
+      }
+    }
+    this.#size += entries.length
+    return indexed
+  }
+
+  remove({ entries }: IndexedFilters<Owner>): void {
+    for (const entry of entries) {
+      this.#unselective.delete(entry)
+      for (const account of accountsOf(entry.filter)) {
+        const same = this.#byAccount.get(account)
+        if (!same?.delete(entry) || same.size > 0) continue
+        this.#byAccount.delete(account)
+        this.#countPrefix(account, -1)
+      }
+    }
+    this.#size -= entries.length
+  }
+
+  /** Calls `deliver` once for each owner with a filter that matches, with the names of those filters. */
+  match(transaction: DecodedTransaction, deliver: (owner: Owner, names: readonly Uint8Array[]) => void): void {
+    const number = ++this.#transactions
+    const matched: IndexedFilters<Owner>[] = []
+    const accounts = new TransactionAccounts(transaction)
+    const compare = (entry: Entry<Owner>) => {
+      if (entry.comparedWith === number) return
+      entry.comparedWith = number
+      if (!matches(entry.filter, transaction, accounts)) return
+      if (entry.filters.names.length === 0) matched.push(entry.filters)
+      entry.filters.names.push(entry.filter.name)
+    }
+    for (const entry of this.#unselective) compare(entry)
+    if (this.#byAccount.size > 0) {
+      accounts.forEach((key) => {
+        if (this.#prefixes[prefixOf(key[0] as number, key[1] as number)] === 0) return
+        const entries = this.#byAccount.get(keyText(key))
+        if (entries !== undefined) for (const entry of entries) compare(entry)
+      })
+    }
+    for (const { owner, names } of matched) {
+      deliver(owner, names)
+      names.length = 0
+    }
+  }
+
+  #countPrefix(account: string, change: number): void {
+    const at = prefixOf(account.charCodeAt(0), account.charCodeAt(1))
+    this.#prefixes[at] = (this.#prefixes[at] as number) + change
+  }
+}
+
+/** The accounts under which a filter is found. */
+function accountsOf({ include, required }: TransactionFilter): readonly string[] {
+  return include.size > 0 ? [...include] : [...required].slice(0, 1)
+}
+
+function prefixOf(first: number, second: number): number {
+  return first * 256 + second
+}
+
+/** The static and loaded accounts of a transaction; their texts are made only where a filter needs all of them. */
+class TransactionAccounts {
+  readonly #transaction: DecodedTransaction
+  #texts: Set<string> | undefined
+
+  constructor(transaction: DecodedTransaction) {
+    this.#transaction = transaction
+  }
+
+  forEach(visit: (key: Uint8Array) => void): void {
+    const { parsed, loadedWritable, loadedReadonly } = this.#transaction
+    for (const key of parsed.staticKeys) visit(key)
+    for (const key of loadedWritable) visit(key)
+    for (const key of loadedReadonly) visit(key)
+  }
+
+  get texts(): ReadonlySet<string> {
+    if (this.#texts === undefined) {
+      const texts = new Set<string>()
+      this.forEach((key) => void texts.add(keyText(key)))
+      this.#texts = texts
+    }
+    return this.#texts
+  }
+}
+
+/** As Yellowstone: the vote flag, all required accounts, none of the excluded ones. One of the included accounts occurs, since the filter was found by it. */
+function matches(
+  { vote, required, exclude }: TransactionFilter,
+  { isVote }: DecodedTransaction,
+  accounts: TransactionAccounts,
+): boolean {
+  if (vote !== undefined && vote !== isVote) return false
+  if (required.size > 0 && !required.isSubsetOf(accounts.texts)) return false
+  return exclude.size === 0 || exclude.isDisjointFrom(accounts.texts)
+}

@@ -1,0 +1,47 @@
+import type { ParsedTransaction } from '../../../solana/transaction/types.ts'
+
+/**
+ * Transactions that were put together from shreds, as one gateway thread reads them. The engine runs in another thread; `processes` connects the two.
+ * All calls of one read are followed by `onBatchEnd`.
+ */
+export type DecodedSource = {
+  /** Calls the reader with everything from now on. One reader at a time. */
+  read(reader: DecodedReader): Disposable
+}
+
+export type DecodedReader = {
+  onDataSet(set: DecodedDataSet): void
+  onSlot(slot: DecodedSlot): void
+  /** This thread fell behind the engine: so many data sets did not reach its streams. */
+  onLost(dataSets: number): void
+  onBatchEnd(): void
+}
+
+/** The data shreds [startIndex, endIndex) of a slot. */
+export type DecodedDataSet = {
+  readonly slot: number
+  readonly startIndex: number
+  readonly endIndex: number
+  /** Bincode of a vector of entries, as it stands in the shreds. */
+  readonly entries: Uint8Array
+  readonly transactions: readonly DecodedTransaction[]
+  /** Monotonic time at which the shred arrived that completed it. */
+  readonly arrivalNanos: number
+}
+
+export type DecodedTransaction = {
+  readonly parsed: ParsedTransaction
+  readonly isVote: boolean
+  readonly loadedWritable: readonly Uint8Array[]
+  readonly loadedReadonly: readonly Uint8Array[]
+  /** A lookup table of it is not known, so its loaded addresses are missing. */
+  readonly hasUnknownTable: boolean
+}
+
+/** What happened to a slot. */
+export type DecodedSlot =
+  | { readonly kind: 'first-shred'; readonly slot: number; readonly parentSlot: number | undefined }
+  /** All its data sets were delivered. */
+  | { readonly kind: 'completed'; readonly slot: number; readonly parentSlot: number | undefined }
+  /** Part of it is lost; the reason is a text for the client. */
+  | { readonly kind: 'lost'; readonly slot: number; readonly parentSlot: number | undefined; readonly reason: string }

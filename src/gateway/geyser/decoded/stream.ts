@@ -1,0 +1,141 @@
+import { FrameBatch } from '../../../platform/grpc/framing.ts'
+import { GrpcCode, type GrpcStatus } from '../../../platform/grpc/status.ts'
+import type { GrpcEnd, GrpcStream } from '../../../platform/grpc/stream.ts'
+import { encodeSlotUpdate } from './encode.ts'
+import type { IndexedFilters } from './filter-index.ts'
+import type { SlotFilter } from './filters.ts'
+
+export type DecodedStreamDeps = {
+  /** Bytes that wait for a client that does not read; what comes beyond them is lost to it. */
+  readonly pendingBytesMax: number
+  readonly nowMs: () => number
+  /** A request of the client, without its prefix. */
+  readonly onRequest: (stream: DecodedStream, message: Uint8Array) => void
+  readonly onEnd: (stream: DecodedStream) => void
+  readonly onLost: (messages: number) => void
+}
+
+/** Before the message: compression flag and length. */
+const PREFIX_BYTES = 5
+const NOTHING_TO_RELEASE = (): void => {}
+
+/**
+ * One stream of decoded transactions or entries, in the form of a call at a node: the gateway relays it like any other. Messages are collected and
+ * delivered with `flush`. A client that does not read loses what exceeds `pendingBytesMax`, and gets to know how much as soon as it reads again.
+ */
+export class DecodedStream implements GrpcStream {
+  readonly #deps: DecodedStreamDeps
+  readonly #batch = new FrameBatch('identity')
+  #pending: Uint8Array[] = []
+  #pendingBytes = 0
+  #onData: ((bytes: Buffer, release: () => void) => void) | undefined
+  #onEnd: ((end: GrpcEnd) => void) | undefined
+  #end: GrpcEnd | undefined
+  #isPaused = false
+  #lost: { messages: number; fromSlot: number; toSlot: number } | undefined
+  /** Set by the owner of the filters. */
+  filters: IndexedFilters<DecodedStream> | undefined
+  slots: readonly SlotFilter[] = []
+  /** An entries stream begins with its request. */
+  isStarted = false
+
+  constructor(deps: DecodedStreamDeps) {
+    this.#deps = deps
+  }
+
+  /** Adds a message about a slot: `head` part by part, then `body`. */
+  add(slot: number, head: readonly Uint8Array[], body: Uint8Array): void {
+    if (this.#end !== undefined) return
+    if (this.#isPaused && (this.#lost !== undefined || this.#pendingBytes >= this.#deps.pendingBytesMax))
+      return this.#lose(slot)
+    this.#batch.add(head, body)
+    if (this.#batch.isFull) this.flush()
+  }
+
+  /** Delivers what was added. */
+  flush(): void {
+    if (this.#batch.isEmpty || this.#end !== undefined) return
+    const frames = this.#batch.take()
+    this.#pending.push(frames)
+    this.#pendingBytes += frames.length
+    this.#drain()
+  }
+
+  /** Ends the stream after what was delivered. */
+  finish(status: GrpcStatus): void {
+    if (this.#end !== undefined) return
+    this.flush()
+    this.#end = { status, isFromServer: true }
+    this.#deps.onEnd(this)
+    this.#onEnd?.(this.#end)
+  }
+
+  write(frames: Uint8Array): boolean {
+    if (this.#end === undefined) this.#deps.onRequest(this, frames.subarray(PREFIX_BYTES))
+    return true
+  }
+
+  onWritable(): void {
+    // Requests are taken at once.
+  }
+
+  halfClose(): void {
+    // The client still receives.
+  }
+
+  cancel(): void {
+    if (this.#end !== undefined) return
+    this.#end = { status: { code: GrpcCode.cancelled, message: 'cancelled' }, isFromServer: false }
+    this.#pending = []
+    this.#deps.onEnd(this)
+  }
+
+  onHeaders(listener: (headers: Record<string, string>) => void): void {
+    listener({})
+  }
+
+  onData(listener: (bytes: Buffer, release: () => void) => void): void {
+    this.#onData = listener
+    this.#drain()
+  }
+
+  pause(): void {
+    this.#isPaused = true
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    this.#drain()
+    if (this.#isPaused || this.#lost === undefined) return
+    const { messages, fromSlot, toSlot } = this.#lost
+    this.#lost = undefined
+    const reason = `${messages} messages of slots ${fromSlot} to ${toSlot} lost: the client did not read; limit: decodedPendingBytes`
+    this.add(
+      toSlot,
+      this.slots.map(({ name }) => name),
+      encodeSlotUpdate({ kind: 'lost', slot: toSlot, parentSlot: undefined, reason }, this.#deps.nowMs()),
+    )
+    this.flush()
+  }
+
+  onEnd(listener: (end: GrpcEnd) => void): void {
+    if (this.#end === undefined) this.#onEnd = listener
+    else listener(this.#end)
+  }
+
+  #drain(): void {
+    if (this.#onData === undefined) return
+    while (!this.#isPaused && this.#pending.length > 0) {
+      const frames = this.#pending.shift() as Uint8Array
+      this.#pendingBytes -= frames.length
+      this.#onData(Buffer.from(frames.buffer, frames.byteOffset, frames.length), NOTHING_TO_RELEASE)
+    }
+  }
+
+  #lose(slot: number): void {
+    this.#lost ??= { messages: 0, fromSlot: slot, toSlot: slot }
+    this.#lost.messages += 1
+    this.#lost.toSlot = slot
+    this.#deps.onLost(1)
+  }
+}

@@ -1,0 +1,192 @@
+import type { Clock } from '../../../core/clock.ts'
+import { GrpcCode } from '../../../platform/grpc/status.ts'
+import type { GrpcStream } from '../../../platform/grpc/stream.ts'
+import { SubscribeDeshredRequestSchema } from '../../../solana/gen/geyser_pb.ts'
+import { decodeMessage } from '../../../solana/geyser/protobuf.ts'
+import type { DecodedMethod } from '../methods.ts'
+import { encodeEntries, encodePing, encodePong, encodeSlotUpdate, encodeTransactionUpdate } from './encode.ts'
+import { FilterIndex } from './filter-index.ts'
+import { compileFilters, type StreamFilters } from './filters.ts'
+import type { DecodedDataSet, DecodedSlot, DecodedSource } from './source.ts'
+import { DecodedStream } from './stream.ts'
+
+export type DecodedStreamsOptions = {
+  /** Filters of one stream. */
+  readonly filtersMax: number
+  /** Bytes that wait for a client that does not read. */
+  readonly pendingBytesMax: number
+}
+
+export type DecodedStreamsDeps = {
+  readonly source: DecodedSource
+  readonly clock: Clock
+  readonly meter: DecodedMeter
+}
+
+export type DecodedMeter = {
+  /** From the arrival of the shred that completed a data set until its messages were written. */
+  delivered(seconds: number): void
+  /** Messages that a client or this thread did not read in time. */
+  lost(by: 'client' | 'thread', messages: number): void
+}
+
+export type DecodedStreams = Disposable & {
+  /** What is wrong with a request that the plan allows; undefined where nothing is. */
+  check(method: DecodedMethod, message: Uint8Array): DecodedRefusal | undefined
+  /** Opens a stream as if it were a call at a node. */
+  open(method: DecodedMethod): GrpcStream
+}
+
+export type DecodedRefusal = { readonly rule: string; readonly message: string }
+
+type CompiledRequest =
+  | { readonly ok: true; readonly ping: number | undefined; readonly filters: StreamFilters | undefined }
+  | ({ readonly ok: false } & DecodedRefusal)
+
+/** As nodes do. */
+const PING_MS = 10_000
+
+/** The streams of decoded transactions and entries of one gateway thread. The source is read while there are any. */
+export function createDecodedStreams(
+  options: DecodedStreamsOptions,
+  { source, clock, meter }: DecodedStreamsDeps,
+): DecodedStreams {
+  const index = new FilterIndex<DecodedStream>()
+  const transactionStreams = new Set<DecodedStream>()
+  const entryStreams = new Set<DecodedStream>()
+  /** Of the current batch. */
+  const arrivals: number[] = []
+  let lastSlot = 0
+  let reading: Disposable | undefined
+
+  const pings = clock.setRepeating(PING_MS, () => {
+    const body = encodePing(clock.nowMs())
+    for (const stream of transactionStreams) {
+      stream.add(lastSlot, [], body)
+      stream.flush()
+    }
+  })
+  pings.unref?.()
+
+  function onDataSet(set: DecodedDataSet): void {
+    lastSlot = set.slot
+    let isDelivered = false
+    if (entryStreams.size > 0) {
+      const body = encodeEntries(set)
+      for (const stream of entryStreams) if (stream.isStarted) stream.add(set.slot, [], body)
+      isDelivered = true
+    }
+    if (index.size > 0) {
+      const nowMs = clock.nowMs()
+      for (const transaction of set.transactions) {
+        let body: Uint8Array | undefined
+        index.match(transaction, (stream, names) => {
+          body ??= encodeTransactionUpdate(set, transaction, nowMs)
+          stream.add(set.slot, names, body)
+          isDelivered = true
+        })
+      }
+    }
+    if (isDelivered) arrivals.push(set.arrivalNanos)
+  }
+
+  /** A loss is sent to every stream, also where no filter asks for slots: no stream hides a gap. */
+  function onSlot(slot: DecodedSlot): void {
+    const body = encodeSlotUpdate(slot, clock.nowMs())
+    for (const stream of transactionStreams) {
+      const names = stream.slots
+        .filter(({ hasInterslotUpdates }) => hasInterslotUpdates || slot.kind !== 'first-shred')
+        .map(({ name }) => name)
+      if (names.length > 0 || slot.kind === 'lost') stream.add(slot.slot, names, body)
+    }
+  }
+
+  function onLost(dataSets: number): void {
+    meter.lost('thread', dataSets)
+    const reason = `${dataSets} data sets after slot ${lastSlot} lost: this server fell behind`
+    onSlot({ kind: 'lost', slot: lastSlot, parentSlot: undefined, reason })
+  }
+
+  function onBatchEnd(): void {
+    for (const stream of transactionStreams) stream.flush()
+    for (const stream of entryStreams) stream.flush()
+    const nowNanos = clock.monotonicMs() * 1e6
+    for (const arrivalNanos of arrivals) meter.delivered(Math.max(0, nowNanos - arrivalNanos) / 1e9)
+    arrivals.length = 0
+  }
+
+  /** A ping alone keeps the filters. */
+  function compile(message: Uint8Array): CompiledRequest {
+    const request = decodeMessage(SubscribeDeshredRequestSchema, message)
+    if (request === undefined) return { ok: false, rule: 'readable', message: 'not a SubscribeDeshredRequest' }
+    const ping = request.ping?.id
+    const count = Object.keys(request.deshredTransactions).length + Object.keys(request.slots).length
+    if (ping !== undefined && count === 0) return { ok: true, ping, filters: undefined }
+    if (count > options.filtersMax) {
+      const refusal = `request refused: it has ${count} filters; decodedFiltersPerStream allows ${options.filtersMax}`
+      return { ok: false, rule: 'decodedFiltersPerStream', message: refusal }
+    }
+    const compiled = compileFilters(request)
+    return compiled.ok
+      ? { ok: true, ping, filters: compiled.filters }
+      : { ok: false, rule: 'readable', message: compiled.message }
+  }
+
+  function onRequest(stream: DecodedStream, message: Uint8Array): void {
+    if (entryStreams.has(stream)) {
+      stream.isStarted = true
+      return
+    }
+    const compiled = compile(message)
+    if (!compiled.ok) return stream.finish({ code: GrpcCode.invalidArgument, message: compiled.message })
+    if (compiled.ping !== undefined) {
+      stream.add(lastSlot, [], encodePong(compiled.ping, clock.nowMs()))
+      stream.flush()
+    }
+    if (compiled.filters === undefined) return
+    if (stream.filters !== undefined) index.remove(stream.filters)
+    stream.filters = index.add(stream, compiled.filters.transactions)
+    stream.slots = compiled.filters.slots
+  }
+
+  function onEnd(stream: DecodedStream): void {
+    if (stream.filters !== undefined) index.remove(stream.filters)
+    transactionStreams.delete(stream)
+    entryStreams.delete(stream)
+    if (transactionStreams.size + entryStreams.size > 0) return
+    reading?.[Symbol.dispose]()
+    reading = undefined
+  }
+
+  return {
+    check(method, message) {
+      if (method === 'SubscribeEntries') return undefined
+      const compiled = compile(message)
+      return compiled.ok ? undefined : compiled
+    },
+    open(method) {
+      const stream = new DecodedStream({
+        pendingBytesMax: options.pendingBytesMax,
+        nowMs: () => clock.nowMs(),
+        onRequest,
+        onEnd,
+        onLost: (messages) => meter.lost('client', messages),
+      })
+      if (method === 'SubscribeEntries') entryStreams.add(stream)
+      else {
+        transactionStreams.add(stream)
+        // Some load balancers open a stream only when data is sent.
+        stream.add(lastSlot, [], encodePing(clock.nowMs()))
+        stream.flush()
+      }
+      reading ??= source.read({ onDataSet, onSlot, onLost, onBatchEnd })
+      return stream
+    },
+    [Symbol.dispose]() {
+      pings.cancel()
+      reading?.[Symbol.dispose]()
+      for (const stream of [...transactionStreams, ...entryStreams])
+        stream.finish({ code: GrpcCode.unavailable, message: 'server is shutting down try again later' })
+    },
+  }
+}

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { test } from 'node:test'
+import { Worker } from 'node:worker_threads'
+import { createInputMemory, openInputReader, openInputWriter } from './input-ring.ts'
+
+const shredOf = (n: number): Uint8Array => new Uint8Array(1228).fill(n & 255)
+
+test('shreds come out in order with their time and verdict, many times around the ring', () => {
+  const memory = createInputMemory(8)
+  const writer = openInputWriter(memory)
+  const reader = openInputReader(memory)
+  let next = 0
+  for (let n = 0; n < 1000; n++) {
+    assert.equal(writer.offer(shredOf(n), 0, n % 2 === 0 ? 1203 : 1228, n * 1.5, n % 3 === 0), true)
+    if (n % 5 < 4) continue
+    writer.flush()
+    const count = reader.read(100, (bytes, at, length, arrivalNanos, isVerified) => {
+      assert.deepEqual(
+        [bytes[at], bytes[at + length - 1], length, arrivalNanos, isVerified],
+        [next & 255, next & 255, next % 2 === 0 ? 1203 : 1228, next * 1.5, next % 3 === 0],
+      )
+      next += 1
+    })
+    assert.equal(count, 5)
+  }
+  assert.equal(next, 1000)
+  assert.equal(reader.dropped(), 0)
+})
+
+test('a full ring drops the new shred and counts it; nothing is visible before the flush', () => {
+  const memory = createInputMemory(8)
+  const writer = openInputWriter(memory)
+  const reader = openInputReader(memory)
+  const seen: number[] = []
+  const read = () => reader.read(100, (bytes, at) => seen.push(bytes[at] as number))
+  for (let n = 0; n < 11; n++) assert.equal(writer.offer(shredOf(n), 0, 1228, 0, true), n < 8)
+  assert.equal(read(), 0)
+  writer.flush()
+  assert.equal(read(), 8)
+  assert.equal(reader.dropped(), 3)
+  assert.equal(writer.offer(shredOf(20), 0, 1228, 0, true), true)
+  writer.flush()
+  read()
+  assert.deepEqual(seen, [0, 1, 2, 3, 4, 5, 6, 7, 20])
+})
+
+test('a packet longer than a shred does not reach into the next cell', () => {
+  const memory = createInputMemory(2)
+  const writer = openInputWriter(memory)
+  const reader = openInputReader(memory)
+  writer.offer(new Uint8Array(4000).fill(1), 0, 4000, 0, true)
+  writer.offer(new Uint8Array(4000).fill(2), 0, 4000, 0, true)
+  writer.flush()
+  const lengths: number[] = []
+  reader.read(2, (bytes, at, length) => lengths.push(length, bytes[at] as number, bytes[at + length - 1] as number))
+  assert.deepEqual(lengths, [1228, 1, 1, 1228, 2, 2])
+})
+
+test('writer and reader that are opened again go on where the others ended', () => {
+  const memory = createInputMemory(4)
+  for (let n = 0; n < 3; n++) openInputWriter(memory).offer(shredOf(9), 0, 1203, 0, true)
+  const writer = openInputWriter(memory)
+  writer.offer(shredOf(1), 0, 1203, 0, true)
+  writer.flush()
+  assert.equal(openInputReader(memory).discard(), 1)
+  writer.offer(shredOf(2), 0, 1203, 0, true)
+  writer.flush()
+  const seen: number[] = []
+  openInputReader(memory).read(9, (bytes, at) => seen.push(bytes[at] as number))
+  assert.deepEqual(seen, [2])
+})
+
+test('a thread that waits is woken, and loses nothing that was accepted', { timeout: 30_000 }, async () => {
+  const memory = createInputMemory(64)
+  const worker = new Worker(new URL('../../../test/support/input-ring-thread.ts', import.meta.url), {
+    workerData: memory,
+  })
+  const writer = openInputWriter(memory)
+  const sent: number[] = []
+  const [ready] = (await once(worker, 'message')) as [string]
+  assert.equal(ready, 'ready')
+  const result = once(worker, 'message') as Promise<[{ seen: number[]; dropped: number }]>
+  for (let round = 0; round < 50; round++) {
+    for (let n = 0; n < 100; n++) if (writer.offer(shredOf(n), 0, 1203, 0, true)) sent.push(n)
+    writer.flush()
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  // The last one ends the thread; the ring may be full for a moment.
+  while (!writer.offer(shredOf(255), 0, 1203, 0, true)) await new Promise((resolve) => setImmediate(resolve))
+  writer.flush()
+  const [{ seen }] = await result
+  assert.deepEqual(seen, sent)
+  assert.ok(sent.length >= 64)
+})

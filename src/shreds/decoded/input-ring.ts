@@ -1,0 +1,128 @@
+import { copyBytes } from '../../core/copy-bytes.ts'
+import { CODING_SHRED_BYTES } from '../../solana/shred/shred.ts'
+
+/**
+ * Shreds on their way from the relay to the engine, in memory that both threads share. The relay is the only writer and the engine the only reader.
+ * The writer never waits: a shred that finds the ring full is dropped and counted.
+ *
+ *     header   Int32: see HEADER
+ *     cells    STRIDE bytes each, written in turn: arrival f64, length u16, verified u8, then the shred at SHRED_IN_CELL
+ *
+ * A shred is visible to the reader when `written` is stored after it; its cell may be used again when `read` is stored after it. Both count up and
+ * wrap around at 2^32, so the number of cells is a power of two.
+ */
+export type InputWriter = {
+  /** Copies the shred, without bytes that follow it, into the ring; false when the ring is full. The reader sees it after `flush`. */
+  offer(bytes: Uint8Array, at: number, length: number, arrivalNanos: number, isVerified: boolean): boolean
+  /** Makes what was offered visible, and wakes the reader if it waits. */
+  flush(): void
+}
+
+export type InputReader = {
+  /** Passes at most `max` waiting shreds to `take` and returns how many there were. `bytes` is valid until `take` returns. */
+  read(max: number, take: TakeShred): number
+  /** Blocks the thread until there is a shred, or for this time. */
+  wait(timeoutMs: number): void
+  /** Discards what waits: after a restart it is out of date. */
+  discard(): number
+  /** Shreds dropped because the ring was full, since the memory was made; wraps around at 2^32. */
+  dropped(): number
+}
+
+export type TakeShred = (
+  bytes: Uint8Array,
+  at: number,
+  length: number,
+  arrivalNanos: number,
+  isVerified: boolean,
+) => void
+
+/** `written` and `read` are in different lines of the processor's cache. */
+const HEADER = { written: 0, dropped: 1, read: 16, isWaiting: 17 } as const
+const HEADER_BYTES = 128
+const LENGTH_IN_CELL = 8
+const VERIFIED_IN_CELL = 10
+const SHRED_IN_CELL = 16
+const STRIDE = SHRED_IN_CELL + Math.ceil(CODING_SHRED_BYTES / 8) * 8
+
+/** Memory for at least so many shreds; pages that are not used are not touched. */
+export function createInputMemory(shreds: number): SharedArrayBuffer {
+  const cells = 2 ** Math.ceil(Math.log2(shreds))
+  return new SharedArrayBuffer(HEADER_BYTES + cells * STRIDE)
+}
+
+function viewsOf(memory: SharedArrayBuffer) {
+  const cells = (memory.byteLength - HEADER_BYTES) / STRIDE
+  return {
+    header: new Int32Array(memory, 0, HEADER_BYTES / 4),
+    bytes: new Uint8Array(memory, HEADER_BYTES),
+    arrivals: new Float64Array(memory, HEADER_BYTES),
+    lengths: new Uint16Array(memory, HEADER_BYTES),
+    cells,
+    mask: cells - 1,
+  }
+}
+
+export function openInputWriter(memory: SharedArrayBuffer): InputWriter {
+  const { header, bytes: target, arrivals, lengths, cells, mask } = viewsOf(memory)
+  let written = Atomics.load(header, HEADER.written)
+  /** As last seen: it is read again only when the ring seems full. */
+  let read = Atomics.load(header, HEADER.read)
+
+  return {
+    offer(bytes, at, length, arrivalNanos, isVerified) {
+      if (((written - read) | 0) >= cells) {
+        read = Atomics.load(header, HEADER.read)
+        if (((written - read) | 0) >= cells) {
+          header[HEADER.dropped] = ((header[HEADER.dropped] as number) + 1) | 0
+          return false
+        }
+      }
+      const cell = (written & mask) * STRIDE
+      arrivals[cell >> 3] = arrivalNanos
+      const kept = Math.min(length, CODING_SHRED_BYTES)
+      lengths[(cell + LENGTH_IN_CELL) >> 1] = kept
+      target[cell + VERIFIED_IN_CELL] = isVerified ? 1 : 0
+      copyBytes(bytes, at, at + kept, target, cell + SHRED_IN_CELL)
+      written = (written + 1) | 0
+      return true
+    },
+    flush() {
+      Atomics.store(header, HEADER.written, written)
+      if (Atomics.load(header, HEADER.isWaiting) !== 0) Atomics.notify(header, HEADER.written)
+    },
+  }
+}
+
+export function openInputReader(memory: SharedArrayBuffer): InputReader {
+  const { header, bytes, arrivals, lengths, mask } = viewsOf(memory)
+  let read = Atomics.load(header, HEADER.read)
+
+  return {
+    read(max, take) {
+      const waiting = (Atomics.load(header, HEADER.written) - read) | 0
+      const count = Math.min(waiting, max)
+      for (let i = 0; i < count; i++) {
+        const cell = (read & mask) * STRIDE
+        const length = lengths[(cell + LENGTH_IN_CELL) >> 1] as number
+        take(bytes, cell + SHRED_IN_CELL, length, arrivals[cell >> 3] as number, bytes[cell + VERIFIED_IN_CELL] === 1)
+        read = (read + 1) | 0
+        Atomics.store(header, HEADER.read, read)
+      }
+      return count
+    },
+    wait(timeoutMs) {
+      Atomics.store(header, HEADER.isWaiting, 1)
+      Atomics.wait(header, HEADER.written, read, timeoutMs)
+      Atomics.store(header, HEADER.isWaiting, 0)
+    },
+    discard() {
+      const written = Atomics.load(header, HEADER.written)
+      const count = (written - read) | 0
+      read = written
+      Atomics.store(header, HEADER.read, read)
+      return count
+    },
+    dropped: () => (Atomics.load(header, HEADER.dropped) as number) >>> 0,
+  }
+}

@@ -1,0 +1,141 @@
+import { Buffer } from 'node:buffer'
+import type { DataSet, DecodedEvent, EngineStarted, Gap, MarkerSet, SlotReport } from './events.ts'
+import type { LoadedAddresses } from './lookup-tables.ts'
+
+/**
+ * Events as records of the output ring. A data set or marker is
+ *
+ *     kind u8, flags u8, u16 0, start index u32, end index u32, entries u32, slot f64, arrival f64, transactions u32, loaded addresses u32
+ *     for each transaction: where it begins in the batch u32, its length u32, flags u8, loaded writable u8, loaded readonly u8, 0
+ *     the loaded addresses, 32 bytes each, in the order of the transactions: writable, then readonly
+ *     the batch
+ *
+ * The others, of which there are few, are JSON behind the kind.
+ */
+export type DecodedMessage = DeliveredSet | MarkerSet | Gap | SlotReport | EngineStarted
+
+export type DeliveredSet = Omit<DataSet, 'transactions'> & { readonly transactions: readonly DeliveredTransaction[] }
+
+export type DeliveredTransaction = {
+  /** The wire form. */
+  readonly bytes: Uint8Array
+  readonly loadedWritable: readonly Uint8Array[]
+  readonly loadedReadonly: readonly Uint8Array[]
+  /** A lookup table was not known, so the loaded addresses are missing. */
+  readonly isUnresolved: boolean
+}
+
+const KIND = { 'data-set': 1, marker: 2, gap: 3, 'slot-report': 4, started: 5 } as const
+const FLAG = { recovered: 1, verified: 2, parentUpdate: 4 } as const
+const HEAD_BYTES = 40
+const TRANSACTION_BYTES = 12
+const ADDRESS_BYTES = 32
+const UNRESOLVED = 1
+
+/** The parts of the record, to be written one after the other. */
+export function encodeEvent(
+  event: DecodedEvent | EngineStarted,
+  resolve: (at: number) => LoadedAddresses,
+): Uint8Array[] {
+  switch (event.kind) {
+    case 'data-set':
+      return encodeDataSet(event, resolve)
+    case 'marker': {
+      const head = encodeHead(event, event.isParentUpdate ? FLAG.parentUpdate : 0)
+      return [head, event.bytes]
+    }
+    case 'gap':
+    case 'slot-report':
+    case 'started':
+      return [Uint8Array.of(KIND[event.kind]), Buffer.from(JSON.stringify(event))]
+  }
+}
+
+function encodeDataSet(set: DataSet, resolve: (at: number) => LoadedAddresses): Uint8Array[] {
+  const { transactions, entriesBytes } = set
+  const table = new Uint8Array(TRANSACTION_BYTES * transactions.length)
+  const tableView = new DataView(table.buffer)
+  const addresses: Uint8Array[] = []
+  for (const [i, transaction] of transactions.entries()) {
+    const loaded = resolve(i)
+    const at = i * TRANSACTION_BYTES
+    const firstByte = transaction.version === 1 ? transaction.message : (transaction.signatures[0] as Uint8Array)
+    // The signature count of the older formats takes one byte, since at most 12 signatures fit.
+    const begin = firstByte.byteOffset - entriesBytes.byteOffset - (transaction.version === 1 ? 0 : 1)
+    tableView.setUint32(at, begin, true)
+    tableView.setUint32(at + 4, transaction.wireLength, true)
+    if (!loaded.ok) {
+      table[at + 8] = UNRESOLVED
+      continue
+    }
+    table[at + 9] = loaded.writable.length
+    table[at + 10] = loaded.readonly.length
+    addresses.push(...loaded.writable, ...loaded.readonly)
+  }
+  const flags = (set.wasRecovered ? FLAG.recovered : 0) | (set.isVerified ? FLAG.verified : 0)
+  const head = encodeHead(set, flags)
+  const view = new DataView(head.buffer)
+  view.setUint32(12, set.entries, true)
+  view.setUint32(32, transactions.length, true)
+  view.setUint32(36, addresses.length, true)
+  return [head, table, ...addresses, entriesBytes]
+}
+
+function encodeHead(set: DataSet | MarkerSet, flags: number): Uint8Array {
+  const head = new Uint8Array(HEAD_BYTES)
+  const view = new DataView(head.buffer)
+  head[0] = KIND[set.kind]
+  head[1] = flags
+  view.setUint32(4, set.startIndex, true)
+  view.setUint32(8, set.endIndex, true)
+  view.setFloat64(16, set.slot, true)
+  view.setFloat64(24, set.arrivalNanos, true)
+  return head
+}
+
+/** Reads a record of the output ring. The arrays of the result are views of it. */
+export function decodeMessage(record: Uint8Array): DecodedMessage {
+  const kind = record[0]
+  if (kind !== KIND['data-set'] && kind !== KIND.marker) {
+    const text = Buffer.from(record.buffer, record.byteOffset + 1, record.length - 1).toString()
+    return JSON.parse(text) as Gap | SlotReport | EngineStarted
+  }
+  const view = new DataView(record.buffer, record.byteOffset, record.length)
+  const flags = record[1] as number
+  const place = {
+    slot: view.getFloat64(16, true),
+    startIndex: view.getUint32(4, true),
+    endIndex: view.getUint32(8, true),
+    arrivalNanos: view.getFloat64(24, true),
+  }
+  if (kind === KIND.marker) {
+    const isParentUpdate = (flags & FLAG.parentUpdate) !== 0
+    return { kind: 'marker', ...place, bytes: record.subarray(HEAD_BYTES), isParentUpdate }
+  }
+  const count = view.getUint32(32, true)
+  const addressesAt = HEAD_BYTES + count * TRANSACTION_BYTES
+  const entriesBytes = record.subarray(addressesAt + view.getUint32(36, true) * ADDRESS_BYTES)
+  const transactions: DeliveredTransaction[] = []
+  let next = addressesAt
+  const takeAddresses = (some: number): Uint8Array[] =>
+    Array.from({ length: some }, () => record.subarray(next, (next += ADDRESS_BYTES)))
+  for (let i = 0; i < count; i++) {
+    const at = HEAD_BYTES + i * TRANSACTION_BYTES
+    const begin = view.getUint32(at, true)
+    transactions.push({
+      bytes: entriesBytes.subarray(begin, begin + view.getUint32(at + 4, true)),
+      isUnresolved: record[at + 8] === UNRESOLVED,
+      loadedWritable: takeAddresses(record[at + 9] as number),
+      loadedReadonly: takeAddresses(record[at + 10] as number),
+    })
+  }
+  return {
+    kind: 'data-set',
+    ...place,
+    entriesBytes,
+    entries: view.getUint32(12, true),
+    transactions,
+    wasRecovered: (flags & FLAG.recovered) !== 0,
+    isVerified: (flags & FLAG.verified) !== 0,
+  }
+}

@@ -1,0 +1,32 @@
+import { z } from 'zod'
+import { integer, section } from '../../contract/option-fields.ts'
+import { FEC_SET_BYTES } from './shred-cells.ts'
+
+const MIB = 1024 * 1024
+
+/** ShredStream Decoded: limits of the engine and of the memory before and behind it. */
+export const decodedOptions = section(
+  'ShredStream Decoded (preview): transactions from shreds, before they are executed.',
+  {
+    slotsMax: integer(2, 4096)
+      .default(128)
+      .describe('Slots open at once; beyond it the oldest one is closed and what it lacks is reported as lost.'),
+    slotsBehindMax: integer(1, 4096).default(32).describe('A slot this far behind the newest one is closed.'),
+    bytesMax: integer(64 * FEC_SET_BYTES, 4096 * MIB)
+      .default(128 * MIB)
+      .describe('Memory for shreds of incomplete data sets; at the limit the oldest slot is closed.'),
+    inputShreds: integer(256, 1_048_576)
+      .default(16_384)
+      .describe('Shreds that wait for the engine; the relay never waits: further ones are not decoded, and counted.'),
+    outputBytes: integer(1 * MIB, 1024 * MIB)
+      .default(64 * MIB)
+      .describe('Decoded data kept for readers; a reader that falls further behind is informed how much it has lost.'),
+    lookupTablesMax: integer(16, 100_000)
+      .default(4096)
+      .describe(
+        'Address lookup tables kept; a transaction with an unknown one is delivered without its loaded addresses.',
+      ),
+  },
+)
+
+export type DecodedOptions = z.output<typeof decodedOptions>

@@ -1,0 +1,164 @@
+import { FEC_SET_DATA_SHREDS } from '../../solana/shred/shred.ts'
+import type { ClosedBy, Gap, GapReason, SlotReport } from './events.ts'
+import { ENDING, type FecSet } from './fec-set.ts'
+
+/** What is known of the indexes of one FEC set. */
+const OUTCOME = { open: 0, delivered: 1, undecodable: 2 } as const
+
+/** An open slot. Objects are reused. */
+export class OpenSlot {
+  slot = 0
+  /** By number of the set: its first version. */
+  readonly sets: (FecSet | undefined)[]
+  readonly #outcomes: Uint8Array
+  /** FEC sets from 0 up to the last one of which anything is known. */
+  setCount = 0
+  /** FEC sets of the slot, once LAST_IN_SLOT is known. */
+  lastSetCount: number | undefined
+  parentOffset = -1
+  versionsConflicting = 0
+  isConflicting = false
+  isParentConflicting = false
+  transactions = 0
+  dataSets = 0
+  markers = 0
+  parentUpdates = 0
+  fecSetsRecovered = 0
+  shreds = 0
+  duplicates = 0
+  firstShredNanos = 0
+  lastShredNanos = 0
+
+  constructor(setsMax: number) {
+    this.sets = Array.from({ length: setsMax }, () => undefined)
+    this.#outcomes = new Uint8Array(setsMax)
+  }
+
+  begin(slot: number, arrivalNanos: number): void {
+    this.slot = slot
+    this.sets.fill(undefined, 0, this.setCount)
+    this.#outcomes.fill(OUTCOME.open, 0, this.setCount)
+    this.setCount = 0
+    this.lastSetCount = undefined
+    this.parentOffset = -1
+    this.versionsConflicting = 0
+    this.isConflicting = false
+    this.isParentConflicting = false
+    this.transactions = 0
+    this.dataSets = 0
+    this.markers = 0
+    this.parentUpdates = 0
+    this.fecSetsRecovered = 0
+    this.shreds = 0
+    this.duplicates = 0
+    this.firstShredNanos = arrivalNanos
+    this.lastShredNanos = arrivalNanos
+  }
+
+  get parentSlot(): number | undefined {
+    return this.parentOffset === -1 ? undefined : this.slot - this.parentOffset
+  }
+
+  add(set: FecSet): void {
+    set.other = this.sets[set.index]
+    this.sets[set.index] = set
+    this.setCount = Math.max(this.setCount, set.index + 1)
+  }
+
+  /** Whether none of the FEC sets [from, to) was delivered, in any version. */
+  isOpen(from: number, to: number): boolean {
+    for (let i = from; i < to; i++) if (this.#outcomes[i] === OUTCOME.delivered) return false
+    return true
+  }
+
+  setDelivered(from: number, to: number): void {
+    this.#outcomes.fill(OUTCOME.delivered, from, to)
+  }
+
+  setUndecodable(from: number, to: number): void {
+    this.#outcomes.fill(OUTCOME.undecodable, from, to)
+  }
+
+  /** The indexes that were not delivered, as few ranges as possible. */
+  *gaps(): Generator<Gap> {
+    const end = this.lastSetCount ?? this.setCount
+    for (let from = 0; from < end; ) {
+      const outcome = this.#outcomes[from] as number
+      let to = from + 1
+      while (to < end && this.#outcomes[to] === outcome) to += 1
+      const isTail = to === end && this.lastSetCount === undefined
+      if (outcome === OUTCOME.undecodable) yield this.#gap(from, to, 'undecodable')
+      else if (outcome === OUTCOME.open) yield this.#gap(from, isTail ? undefined : to, 'missing')
+      if (isTail && outcome !== OUTCOME.open) yield this.#gap(to, undefined, 'missing')
+      from = to
+    }
+    if (end === 0) yield this.#gap(0, undefined, 'missing')
+  }
+
+  #gap(from: number, to: number | undefined, reason: GapReason): Gap {
+    let dataSets = 0
+    let isEnded = false
+    for (let i = from; i < (to ?? this.setCount); i++) {
+      isEnded = isAnyVersion(this.sets[i], ({ endsDataSet }) => endsDataSet)
+      if (isEnded) dataSets += 1
+    }
+    return {
+      kind: 'gap',
+      slot: this.slot,
+      startIndex: from * FEC_SET_DATA_SHREDS,
+      endIndex: to === undefined ? undefined : to * FEC_SET_DATA_SHREDS,
+      reason,
+      dataSets: dataSets + (isEnded && to !== undefined ? 0 : 1),
+    }
+  }
+
+  /** FEC sets whose data shreds are not all known, in any version. */
+  #notRecoverable(): number {
+    let count = 0
+    for (let i = 0; i < (this.lastSetCount ?? this.setCount); i++)
+      if (!isAnyVersion(this.sets[i], ({ isComplete }) => isComplete)) count += 1
+    return count
+  }
+
+  report(dataSetsLost: number, closedBy: ClosedBy): SlotReport {
+    return {
+      kind: 'slot-report',
+      slot: this.slot,
+      parentSlot: this.parentSlot,
+      transactions: this.transactions,
+      dataSets: this.dataSets,
+      markers: this.markers,
+      parentUpdates: this.parentUpdates,
+      dataSetsLost,
+      fecSets: this.lastSetCount ?? this.setCount,
+      fecSetsRecovered: this.fecSetsRecovered,
+      fecSetsNotRecoverable: this.#notRecoverable(),
+      shreds: this.shreds,
+      duplicates: this.duplicates,
+      firstShredNanos: this.firstShredNanos,
+      lastShredNanos: this.lastShredNanos,
+      isComplete: dataSetsLost === 0,
+      isConflicting: this.isConflicting || this.setCount > (this.lastSetCount ?? this.setCount),
+      closedBy,
+    }
+  }
+
+  /** Notes the parent and the end of the slot as this set has them. False when the parent contradicts another set. */
+  learn(set: FecSet): boolean {
+    if (set.ending === ENDING.endsSlot) {
+      if (this.lastSetCount !== undefined && this.lastSetCount !== set.index + 1) this.isConflicting = true
+      this.lastSetCount = Math.max(this.lastSetCount ?? 0, set.index + 1)
+    }
+    if (set.parentOffset === -1 || set.parentOffset === this.parentOffset) return true
+    if (this.parentOffset === -1) {
+      this.parentOffset = set.parentOffset
+      return true
+    }
+    return false
+  }
+}
+
+function isAnyVersion(first: FecSet | undefined, holds: (set: FecSet) => boolean): boolean {
+  for (let set = first; set !== undefined; set = set.other) if (holds(set)) return true
+  return false
+}

@@ -1,0 +1,160 @@
+import { createTimeSlices } from '../../platform/process/time-slices.ts'
+import { isSimpleVote } from '../../solana/transaction/simple-vote.ts'
+import { parseTransaction } from '../../solana/transaction/transaction.ts'
+import type { ParsedTransaction } from '../../solana/transaction/types.ts'
+import { type DecodedMessage, type DeliveredSet, type DeliveredTransaction, decodeMessage } from './messages.ts'
+import { openOutputReader } from './output-ring.ts'
+
+/** Decoded shreds as a thread with its own event loop reads them. All calls of one read are followed by `onBatchEnd`. */
+export type DecodedSource = {
+  /** Calls the reader with everything from now on. */
+  read(reader: DecodedReader): Disposable
+}
+
+export type DecodedReader = {
+  onDataSet(set: DecodedDataSet): void
+  onSlot(slot: DecodedSlot): void
+  /** The thread fell behind the engine by so many records. */
+  onLost(records: number): void
+  onBatchEnd(): void
+}
+
+export type DecodedDataSet = {
+  readonly slot: number
+  readonly startIndex: number
+  readonly endIndex: number
+  readonly entries: Uint8Array
+  readonly transactions: readonly DecodedTransaction[]
+  readonly arrivalNanos: number
+}
+
+export type DecodedTransaction = {
+  readonly parsed: ParsedTransaction
+  readonly isVote: boolean
+  readonly loadedWritable: readonly Uint8Array[]
+  readonly loadedReadonly: readonly Uint8Array[]
+  readonly hasUnknownTable: boolean
+}
+
+export type DecodedSlot =
+  | { readonly kind: 'first-shred' | 'completed'; readonly slot: number; readonly parentSlot: number | undefined }
+  | { readonly kind: 'lost'; readonly slot: number; readonly parentSlot: number | undefined; readonly reason: string }
+
+/** Records read before other work of the event loop has its turn. */
+const RECORDS_PER_TURN = 32
+/** A wake-up that was missed costs no more than this. */
+const WAIT_MS = 100
+
+/** What the engine of ShredStream Decoded writes, as a gateway thread reads it. */
+export function createDecodedSource(output: SharedArrayBuffer): DecodedSource {
+  return {
+    read(reader) {
+      let isReading = true
+      void run(output, reader, () => isReading)
+      return { [Symbol.dispose]: () => void (isReading = false) }
+    },
+  }
+}
+
+async function run(output: SharedArrayBuffer, reader: DecodedReader, isReading: () => boolean): Promise<void> {
+  const records = openOutputReader(output)
+  const slices = createTimeSlices()
+  let newestSlot = -1
+  while (isReading()) {
+    let count = 0
+    for (; count < RECORDS_PER_TURN; count++) {
+      const record = records.next()
+      if (record === undefined) break
+      if (record.lost > 0) reader.onLost(record.lost)
+      const message = decodeMessage(record.payload)
+      if (message.kind === 'data-set') {
+        if (message.slot > newestSlot) {
+          newestSlot = message.slot
+          reader.onSlot({ kind: 'first-shred', slot: message.slot, parentSlot: undefined })
+        }
+        reader.onDataSet(dataSetOf(message))
+      } else {
+        const slot = slotOf(message, newestSlot)
+        if (slot !== undefined) reader.onSlot(slot)
+      }
+    }
+    if (count > 0) reader.onBatchEnd()
+    if (count === RECORDS_PER_TURN) await slices.yield()
+    else await records.wait(WAIT_MS)
+  }
+}
+
+function dataSetOf(set: DeliveredSet): DecodedDataSet {
+  const { slot, startIndex, endIndex, entriesBytes, arrivalNanos } = set
+  return {
+    slot,
+    startIndex,
+    endIndex,
+    arrivalNanos,
+    entries: entriesBytes,
+    transactions: set.transactions.map((transaction) => new LazyTransaction(transaction)),
+  }
+}
+
+/** Parsed only where a filter looks at it. */
+class LazyTransaction implements DecodedTransaction {
+  readonly #delivered: DeliveredTransaction
+  #parsed: ParsedTransaction | undefined
+
+  constructor(delivered: DeliveredTransaction) {
+    this.#delivered = delivered
+  }
+
+  get parsed(): ParsedTransaction {
+    if (this.#parsed === undefined) {
+      const parse = parseTransaction(this.#delivered.bytes)
+      if (!parse.ok) throw new TypeError(`the engine delivered a transaction that cannot be parsed: ${parse.reason}`)
+      this.#parsed = parse.transaction
+    }
+    return this.#parsed
+  }
+
+  get isVote(): boolean {
+    return isSimpleVote(this.parsed)
+  }
+
+  get loadedWritable(): readonly Uint8Array[] {
+    return this.#delivered.loadedWritable
+  }
+
+  get loadedReadonly(): readonly Uint8Array[] {
+    return this.#delivered.loadedReadonly
+  }
+
+  get hasUnknownTable(): boolean {
+    return this.#delivered.isUnresolved
+  }
+}
+
+/** What a message says about a slot. */
+function slotOf(message: Exclude<DecodedMessage, DeliveredSet>, newestSlot: number): DecodedSlot | undefined {
+  switch (message.kind) {
+    case 'gap': {
+      const { slot, startIndex, endIndex, reason, dataSets } = message
+      const until = endIndex === undefined ? 'on' : `to ${endIndex}`
+      const text = `${reason}: at least ${dataSets} data sets from shred ${startIndex} ${until} were not decoded`
+      return { kind: 'lost', slot, parentSlot: undefined, reason: text }
+    }
+    case 'slot-report': {
+      const { slot, parentSlot, isComplete } = message
+      return isComplete ? { kind: 'completed', slot, parentSlot } : undefined
+    }
+    case 'started': {
+      // The first start is no loss: there was nothing to read before it.
+      if (newestSlot < 0) return undefined
+      return {
+        kind: 'lost',
+        slot: newestSlot,
+        parentSlot: undefined,
+        reason: 'the engine was restarted: open slots are incomplete',
+      }
+    }
+    case 'marker':
+      return undefined
+  }
+}
