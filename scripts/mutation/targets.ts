@@ -1,6 +1,9 @@
 /** Files whose checks isolate customers or keep the service available, each with its tests. */
 export const TARGETS: readonly { readonly file: string; readonly tests: readonly string[] }[] = [
   { file: 'src/core/keyed-buckets.ts', tests: ['src/core/keyed-buckets.test.ts'] },
+  { file: 'src/core/shared-table.ts', tests: ['src/core/shared-table.test.ts'] },
+  { file: 'src/core/held-amounts.ts', tests: ['src/core/shared-table.test.ts'] },
+  { file: 'src/core/window-counts.ts', tests: ['src/core/shared-table.test.ts'] },
   { file: 'src/access/authorize.ts', tests: ['src/access/authorize.test.ts', 'src/access/authorize.model.test.ts'] },
   { file: 'src/access/credentials.ts', tests: ['src/access/credentials.test.ts'] },
   { file: 'src/access/token.ts', tests: ['src/access/token.test.ts'] },
@@ -19,6 +22,8 @@ export const TARGETS: readonly { readonly file: string; readonly tests: readonly
   },
   { file: 'src/platform/grpc/inflater.ts', tests: ['test/threats/grpc-bombs.test.ts'] },
   { file: 'src/platform/process/memory-guard.ts', tests: ['src/platform/process/memory-guard.test.ts'] },
+  { file: 'src/platform/process/collector.ts', tests: ['src/platform/process/memory-guard.test.ts'] },
+  { file: 'src/platform/process/memory-cells.ts', tests: ['src/platform/process/memory-guard.test.ts'] },
   { file: 'src/platform/net/pinned-address.ts', tests: ['src/platform/net/pinned-address.test.ts'] },
   {
     file: 'src/platform/http/response-budget.ts',

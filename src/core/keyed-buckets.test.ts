@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createKeyedBuckets } from './keyed-buckets.ts'
+import { createBucketMemory, createKeyedBuckets } from './keyed-buckets.ts'
+import { SharedTable } from './shared-table.ts'
 
 test('each key has a budget of its own that refills', () => {
   let now = 0
@@ -15,9 +16,10 @@ test('each key has a budget of its own that refills', () => {
 
 test('idle keys and keys beyond the maximum are dropped', () => {
   let now = 0
-  const buckets = createKeyedBuckets({ perSecond: 1, burst: 1 }, () => now, 100)
+  const table = new SharedTable(createBucketMemory({ keysMax: 128 }), 0)
+  const buckets = createKeyedBuckets({ perSecond: 1, burst: 1 }, () => now, table)
   for (let n = 0; n < 1000; n++) buckets.take(`key ${n}`)
-  assert.equal(buckets.size, 100)
+  assert.equal(buckets.size, 128)
   now = 60_000
   for (let n = 0; n < 100; n++) buckets.take('one')
   assert.equal(buckets.size, 1)

@@ -1,3 +1,4 @@
+import { createTableMemory, SharedTable } from './shared-table.ts'
 import { TokenBucket } from './token-bucket.ts'
 
 export type Taken = { readonly ok: true } | { readonly ok: false; readonly retryAfterMs: number }
@@ -7,50 +8,81 @@ export type KeyedBuckets = {
   take(key: string, cost?: number): Taken
   /** Charges work that is already done. The bucket may go into debt, which delays the key's next `take`. */
   charge(key: string, cost: number): void
+  /** Keys whose bucket is not full. Counts them all. */
   readonly size: number
 }
 
 /** Keys remembered at once. Beyond it the least recently used are dropped and start again with a full bucket. */
 const KEYS_MAX = 65_536
 
-/** One token bucket per key, such as a client address or a fee payer. A key whose bucket is full again is dropped. */
+/** Float64 fields of a key. */
+const AT_MS = 0
+const LEVEL = 1
+const FIELDS = 2
+
+/** The memory of buckets, which all threads of a process may take from. */
+export function createBucketMemory({ keysMax = KEYS_MAX } = {}): SharedArrayBuffer {
+  return createTableMemory({ keysMax, fields: FIELDS })
+}
+
+const TAKEN: Taken = { ok: true }
+
+/** One token bucket per key, such as a client address or a fee payer. The table is for this thread alone unless one is given. */
 export function createKeyedBuckets(
   limits: { readonly perSecond: number; readonly burst: number },
   nowMs: () => number,
-  keysMax: number = KEYS_MAX,
+  table: SharedTable = new SharedTable(createBucketMemory(), 0),
 ): KeyedBuckets {
-  const shape = { capacity: limits.burst, perSecond: limits.perSecond }
-  /** In the order of last use. */
-  const buckets = new Map<string, TokenBucket>()
+  const { values } = table
+  /** The bucket at hand: its state is loaded from a row and stored there again. */
+  const bucket = new TokenBucket({ capacity: limits.burst, perSecond: limits.perSecond }, nowMs())
+  const full = bucket.parts
+  let row = 0
+
+  /** Locks the stripe of the key and loads its bucket. */
+  function lock(key: string, now: number): number {
+    const stripe = table.lock(key)
+    row = table.find(stripe)
+    if (row === 0) {
+      row = table.add(stripe)
+      bucket.load(full, now)
+    } else {
+      table.touch(stripe, row)
+      bucket.load(values[row + LEVEL] as number, values[row + AT_MS] as number)
+    }
+    return stripe
+  }
+
+  function store(stripe: number): void {
+    // The time first: a thread that dies in between loses the refill, and does not make it a second time.
+    values[row + AT_MS] = bucket.atMs
+    values[row + LEVEL] = bucket.parts
+    table.unlock(stripe)
+  }
+
   return {
     take(key, cost = 1) {
       const now = nowMs()
-      const bucket = use(key, now)
-      return bucket.take(cost, now) ? { ok: true } : { ok: false, retryAfterMs: bucket.waitMs(cost, now) }
+      const stripe = lock(key, now)
+      const isTaken = bucket.take(cost, now)
+      const retryAfterMs = isTaken ? 0 : bucket.waitMs(cost, now)
+      store(stripe)
+      return isTaken ? TAKEN : { ok: false, retryAfterMs }
     },
     charge(key, cost) {
       const now = nowMs()
-      use(key, now).force(cost, now)
+      const stripe = lock(key, now)
+      bucket.force(cost, now)
+      store(stripe)
     },
     get size() {
-      return buckets.size
+      const now = nowMs()
+      let size = 0
+      for (const at of table.rows()) {
+        bucket.load(values[at + LEVEL] as number, values[at + AT_MS] as number)
+        if (bucket.fullInMs(now) > 0) size += 1
+      }
+      return size
     },
-  }
-
-  function use(key: string, now: number): TokenBucket {
-    const bucket = buckets.get(key) ?? new TokenBucket(shape, now)
-    buckets.delete(key)
-    dropOldest(now)
-    buckets.set(key, bucket)
-    return bucket
-  }
-
-  /** Two are examined for each use, so that the map shrinks again after a burst of keys. */
-  function dropOldest(now: number): void {
-    let examined = 0
-    for (const [key, bucket] of buckets) {
-      if (examined++ === 2) return
-      if (buckets.size >= keysMax || bucket.fullInMs(now) === 0) buckets.delete(key)
-    }
   }
 }

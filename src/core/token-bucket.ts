@@ -23,6 +23,21 @@ export class TokenBucket {
     this.#level = this.#capacityParts
   }
 
+  /** The state, for those that keep it elsewhere: the level in parts of a token, and when it was last refilled. */
+  get parts(): number {
+    return this.#level
+  }
+
+  get atMs(): number {
+    return this.#lastMs
+  }
+
+  /** Replaces the state by that of another bucket with the same limits. */
+  load(parts: number, atMs: number): void {
+    this.#level = parts
+    this.#lastMs = Math.floor(atMs)
+  }
+
   /** Takes `cost` and returns true, or takes nothing and returns false. */
   take(cost: number, monotonicMs: number): boolean {
     this.#refill(monotonicMs)

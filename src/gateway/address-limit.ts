@@ -1,6 +1,7 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Clock } from '../core/clock.ts'
-import { createKeyedBuckets, type KeyedBuckets } from '../core/keyed-buckets.ts'
+import { createKeyedBuckets } from '../core/keyed-buckets.ts'
+import type { SharedTable } from '../core/shared-table.ts'
 import { sendJson } from '../platform/http/server/reply.ts'
 import { peerKey } from '../platform/net/connection-caps.ts'
 import type { ListenerMeter } from './metrics.ts'
@@ -30,11 +31,18 @@ export type AddressBudget = {
   charge(remoteAddress: string, cost: number): void
 }
 
+export type AddressBudgetDeps = {
+  readonly clock: Clock
+  readonly meter: Pick<ListenerMeter, 'refused'>
+  /** The buckets of all threads; without it they are of this thread alone. */
+  readonly table?: SharedTable | undefined
+}
+
 export function createAddressBudget(
   { limit, noun, perSecond, burst }: AddressLimit,
-  { clock, meter }: { readonly clock: Clock; readonly meter: Pick<ListenerMeter, 'refused'> },
+  { clock, meter, table }: AddressBudgetDeps,
 ): AddressBudget {
-  const buckets: KeyedBuckets = createKeyedBuckets({ perSecond, burst }, () => clock.monotonicMs())
+  const buckets = createKeyedBuckets({ perSecond, burst }, () => clock.monotonicMs(), table)
   return {
     admit({ response, remoteAddress, requestId, headers }) {
       const taken = buckets.take(peerKey(remoteAddress))

@@ -1,4 +1,6 @@
 import type { Clock } from '../core/clock.ts'
+import type { SharedTable } from '../core/shared-table.ts'
+import { createWindowCounts, createWindowMemory, createWindowTable } from '../core/window-counts.ts'
 import { createClientAddress } from '../platform/net/client-address.ts'
 import { peerKey } from '../platform/net/connection-caps.ts'
 
@@ -36,17 +38,23 @@ export type AuthTarpitOptions = {
 export const FAILURES_MAX = 20
 const WINDOW_MS = 10_000
 const DELAY_MS = 1000
-/** Addresses tracked; beyond it the oldest is dropped. */
+/** Addresses tracked; beyond it those without a failure for the longest time are dropped. */
 const ADDRESSES_MAX = 10_000
 /** Delayed refusals at once; further ones are sent at once, since a delay costs memory. */
 const DELAYED_MAX = 2000
 
-type Failures = { sinceMs: number; count: number }
+/** The failures of a process: all its threads count in it. */
+export const createFailureMemory = (): SharedArrayBuffer => createWindowMemory(ADDRESSES_MAX)
 
-export function createAuthTarpit(options: AuthTarpitOptions, clock: Clock): AuthTarpit {
+/** Without `table` the failures are those of this thread alone. */
+export function createAuthTarpit(
+  options: AuthTarpitOptions,
+  clock: Clock,
+  table: SharedTable = createWindowTable(ADDRESSES_MAX),
+): AuthTarpit {
   const { trustedProxies = [], failuresMax = FAILURES_MAX } = options
   const clientAddress = createClientAddress(trustedProxies)
-  const byAddress = new Map<string, Failures>()
+  const failures = createWindowCounts(table, WINDOW_MS, () => clock.monotonicMs())
   let delayed = 0
 
   function addressOf({ remoteAddress, headers }: Peer): string {
@@ -59,22 +67,7 @@ export function createAuthTarpit(options: AuthTarpitOptions, clock: Clock): Auth
 
   /** Whether this failure is one too many. Each further failure restarts the window, so delays end only after a window without one. */
   function isTooMany(key: string): boolean {
-    const nowMs = clock.monotonicMs()
-    const known = byAddress.get(key)
-    if (known === undefined) {
-      const [oldest] = byAddress.keys()
-      if (byAddress.size >= ADDRESSES_MAX && oldest !== undefined) byAddress.delete(oldest)
-      byAddress.set(key, { sinceMs: nowMs, count: 1 })
-      return false
-    }
-    if (nowMs - known.sinceMs >= WINDOW_MS) {
-      known.count = 0
-      known.sinceMs = nowMs
-    }
-    known.count += 1
-    if (known.count <= failuresMax) return false
-    known.sinceMs = nowMs
-    return true
+    return failures.add(key, failuresMax) > failuresMax
   }
 
   function delay(late: { inc(): void }, respond: () => void): void {

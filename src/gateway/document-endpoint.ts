@@ -1,5 +1,6 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Clock } from '../core/clock.ts'
+import type { SharedTable } from '../core/shared-table.ts'
 import { sendJson } from '../platform/http/server/reply.ts'
 import { type StaticFiles, sendStaticFile } from '../platform/http/server/static-file.ts'
 import { createAddressBudget } from './address-limit.ts'
@@ -9,6 +10,8 @@ export type DocumentEndpointDeps = {
   readonly files: StaticFiles
   readonly clock: Clock
   readonly meter: Pick<ListenerMeter, 'refused'>
+  /** The buckets of all threads; without it they are of this thread alone. */
+  readonly table?: SharedTable | undefined
 }
 
 export type DocumentRequest = {
@@ -27,8 +30,9 @@ export function createDocumentEndpoint({
   files,
   clock,
   meter,
+  table,
 }: DocumentEndpointDeps): (document: DocumentRequest) => void {
-  const budget = createAddressBudget(DOCUMENTS_LIMIT, { clock, meter })
+  const budget = createAddressBudget(DOCUMENTS_LIMIT, { clock, meter, table })
   return ({ request, response, path, requestId, remoteAddress, headers }) => {
     if (!budget.admit({ response, remoteAddress, requestId, headers })) return
     if (request.method !== 'GET' && request.method !== 'HEAD') {

@@ -21,6 +21,7 @@ import { ACCOUNT_PATHS, type AccountEndpoint, type AccountEndpoints } from './ac
 import { createAddressBudget } from './address-limit.ts'
 import type { AuthTarpit } from './auth-tarpit.ts'
 import { createDocumentEndpoint, isDocumentPath } from './document-endpoint.ts'
+import type { SharedLimits } from './limits.ts'
 import type { ListenerMeter } from './metrics.ts'
 import { recordRefusals, refuseMediaType, refuseSize } from './refusal.ts'
 import { createRpcPosts } from './rpc/http.ts'
@@ -42,6 +43,7 @@ export type RpcServerDeps = BaseDeps &
     /** The public address of the WebSocket server, for clients that connect to this one instead. */
     readonly wsUrl?: string | undefined
     readonly refusals?: RefusalRecorder | undefined
+    readonly limits?: SharedLimits | undefined
   }
 
 /** Browsers of any origin may call, as with a node. Nothing authenticates by cookie, so credentials are never allowed. */
@@ -62,9 +64,14 @@ const refusePath = createPathRules({ '/': ['POST'], '/health': ['GET'], ...ACCOU
 
 /** The RPC server: JSON-RPC on `/`, the health page, the documents, and the account endpoints of a customer. */
 export function startRpcServer(options: { listen: ListenerOptions }, deps: RpcServerDeps): Promise<HttpServer> {
-  const { rpc, account, log, clock, meter, docsUrl } = deps
-  const serveDocument = createDocumentEndpoint({ files: deps.documents, clock, meter })
-  const health = createAddressBudget(HEALTH_LIMIT, { clock, meter })
+  const { rpc, account, log, clock, meter, docsUrl, limits } = deps
+  const serveDocument = createDocumentEndpoint({
+    files: deps.documents,
+    clock,
+    meter,
+    table: limits?.buckets.documents,
+  })
+  const health = createAddressBudget(HEALTH_LIMIT, { clock, meter, table: limits?.buckets.health })
   const addressOf = ({ socket, rawHeaders }: IncomingMessage) =>
     deps.tarpit.addressOf({ remoteAddress: socket.remoteAddress ?? '', headers: rawHeaders })
   const posts = createRpcPosts({ 'x-content-type-options': 'nosniff', ...CORS }, deps)

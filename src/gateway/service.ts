@@ -16,6 +16,7 @@ import { createAccountEndpoints } from './account/endpoints.ts'
 import { createAuthTarpit } from './auth-tarpit.ts'
 import { startGeyserServer } from './geyser/grpc.ts'
 import { startRpcServer } from './http.ts'
+import { createSharedLimits, openSharedLimits, type SharedLimits } from './limits.ts'
 import { bundleMetrics, logRefusals } from './metrics.ts'
 import { startWsServer, type WsServer } from './pubsub/ws.ts'
 import { createForward, measureForward } from './rpc/forward.ts'
@@ -46,6 +47,8 @@ export type BundleDeps = BaseDeps & {
   readonly upstreams: Upstreams
   readonly registry: MetricsRegistry
   readonly listenerMetrics: (server: 'rpc' | 'ws' | 'grpc') => ListenerMetrics
+  /** What is counted over all threads of the gateway; without it this thread is the only one. */
+  readonly limits?: SharedLimits | undefined
   /** Bytes of requests and responses that the process holds; a default where it is missing. */
   readonly budget?: ResponseBudget | undefined
   /** Served under `/docs`; none where it is missing. */
@@ -83,12 +86,13 @@ export async function startBundle(listeners: BundleListeners, deps: BundleDeps):
     documents = () => undefined,
     docsUrl = () => undefined,
   } = deps
-  const budget = deps.budget ?? createResponseBudget(DEFAULT_BUDGET, clock)
+  const limits = deps.limits ?? openSharedLimits(createSharedLimits({ threads: 1 }), 0)
+  const budget = deps.budget ?? createResponseBudget(DEFAULT_BUDGET, clock, limits.held.bytes)
   const log = deps.log.child({ part: 'bundle' })
   await using opening = new AsyncDisposableStack()
   const notes = opening.use(createCustomerLog({ log, clock }))
   const connections = logConnections(createConnections(deps), { notes, clock })
-  const tarpit = createAuthTarpit(listeners, clock)
+  const tarpit = createAuthTarpit(listeners, clock, limits.failures)
   /** Read by the metrics, which are registered first. */
   const readings: { cache?: ResponseCache | undefined; ws?: Pick<WsServer, 'upstreamSubscriptions'> } = {}
   const counted = bundleMetrics(deps.registry, {
@@ -106,18 +110,21 @@ export async function startBundle(listeners: BundleListeners, deps: BundleDeps):
   const direct = createForward(upstreams)
   const forward = cache === undefined ? direct : withResponseCache(direct, upstreams, cache)
   const { refusals } = deps
-  const common = { access, upstreams, log, clock, random, connections, tarpit, metrics, docsUrl, refusals }
+  const common = { access, upstreams, log, clock, random, connections, tarpit, metrics, docsUrl, refusals, limits }
   const { queryToken, ...wsListen } = listeners.ws
   const ws = opening.use(
     await startWsServer(
-      { listen: wsListen, queryToken },
+      { listen: { ...wsListen, connectionCounts: limits.connections.ws }, queryToken },
       { ...common, budget, forward: measureForward(forward, clock, metrics.ws), ...listenerMetrics('ws') },
     ),
   )
   readings.ws = ws
   const { healthPerSecond, ...grpcListen } = listeners.grpc
   const grpc = opening.use(
-    await startGeyserServer({ listen: grpcListen, healthPerSecond }, { ...common, ...listenerMetrics('grpc') }),
+    await startGeyserServer(
+      { listen: { ...grpcListen, connectionCounts: limits.connections.grpc }, healthPerSecond },
+      { ...common, ...listenerMetrics('grpc') },
+    ),
   )
   const rpc = createRpc({
     access,
@@ -130,7 +137,7 @@ export async function startBundle(listeners: BundleListeners, deps: BundleDeps):
   const wsUrl = listeners.wsUrl?.(ws.address.port)
   const http = opening.use(
     await startRpcServer(
-      { listen: listeners.rpc },
+      { listen: { ...listeners.rpc, connectionCounts: limits.connections.rpc } },
       {
         ...common,
         rpc,
@@ -144,6 +151,7 @@ export async function startBundle(listeners: BundleListeners, deps: BundleDeps):
           meter: metrics.rpc,
           clock,
           wsUrl,
+          table: limits.buckets.pages,
         }),
         health: () => healthOf(upstreams),
         ...listenerMetrics('rpc'),

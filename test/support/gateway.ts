@@ -9,6 +9,7 @@ import { createSubscription, type SubscriptionInput } from '../../src/access/pro
 import { type Access, startAccess } from '../../src/access/service.ts'
 import { openStore } from '../../src/access/store/open.ts'
 import type { DocsUrl } from '../../src/contract/errors.ts'
+import type { SharedLimits } from '../../src/gateway/limits.ts'
 import { type Bundle, type BundleListeners, startBundle } from '../../src/gateway/service.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { secureRandom } from '../../src/platform/process/random.ts'
@@ -32,6 +33,7 @@ export type GatewayOptions = {
   /** The folder of an existing store, shared with other processes and not removed. */
   readonly folder?: string
   readonly quota?: AccessOptions['quota']
+  readonly limits?: SharedLimits
 }
 
 export type Gateway = AsyncDisposable & {
@@ -92,7 +94,7 @@ export async function startGateway(
         failuresMax: Number.POSITIVE_INFINITY,
         ...given.bundle,
       },
-      { ...deps, access, upstreams, registry, listenerMetrics, docsUrl: given.docsUrl },
+      { ...deps, access, upstreams, registry, listenerMetrics, docsUrl: given.docsUrl, limits: given.limits },
     ),
   )
   const on: Provisioning = {

@@ -2,6 +2,7 @@ import type { Caller } from '../../access/authorize.ts'
 import type { Access } from '../../access/service.ts'
 import type { Clock } from '../../core/clock.ts'
 import { createKeyedBuckets } from '../../core/keyed-buckets.ts'
+import type { SharedTable } from '../../core/shared-table.ts'
 import type { Paths } from '../../platform/http/server/path-rules.ts'
 import { CHECK_BYTES_MAX, checkGeyser } from '../geyser/check.ts'
 import type { ListenerMeter } from '../metrics.ts'
@@ -15,6 +16,8 @@ export type AccountEndpointsDeps = {
   readonly clock: Clock
   /** The public address of the WebSocket server; sent with a ticket. */
   readonly wsUrl?: string | undefined
+  /** The buckets of all threads; without it they are of this thread alone. */
+  readonly table?: SharedTable | undefined
 }
 
 /** One endpoint. The server has checked token, method and body size before it calls `respond`. */
@@ -43,9 +46,8 @@ export type AccountEndpoints = {
 /** The endpoints of the RPC server for the customer's own account. */
 export function createAccountEndpoints(deps: AccountEndpointsDeps): AccountEndpoints {
   const { access, connections, meter, clock, wsUrl } = deps
-  const budget = createKeyedBuckets({ perSecond: PAGES_PER_SECOND, burst: 10 * PAGES_PER_SECOND }, () =>
-    clock.monotonicMs(),
-  )
+  const rate = { perSecond: PAGES_PER_SECOND, burst: 10 * PAGES_PER_SECOND }
+  const budget = createKeyedBuckets(rate, () => clock.monotonicMs(), deps.table)
   const endpoints = new Map<string, AccountEndpoint>([
     [
       '/v1/whoami',

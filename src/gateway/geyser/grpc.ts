@@ -46,12 +46,17 @@ const GEYSER_PATH = /^\/geyser\.Geyser\/(\w{1,64})$/
 /** The gRPC server: geyser.Geyser and reflection with a token, and the health check without. */
 export async function startGeyserServer(settings: GrpcServerOptions, deps: GrpcServerDeps): Promise<GrpcServer> {
   const options = { ...DEFAULTS, ...settings }
-  const { access, clock, tarpit, metrics } = deps
+  const { access, clock, tarpit, metrics, limits } = deps
   const log = deps.log.child({ server: 'grpc' })
   await using opening = new AsyncDisposableStack()
   const geyser = createGeyser(options, { ...deps, log })
-  const health = createGrpcHealth(options, { clock, meter: metrics.grpc })
-  const reflection = createReflection(options, { access, clock, meter: metrics.grpc })
+  const health = createGrpcHealth(options, {
+    clock,
+    meter: metrics.grpc,
+    table: limits?.buckets.grpcHealth,
+    watches: limits?.held.watches,
+  })
+  const reflection = createReflection(options, { access, clock, meter: metrics.grpc, calls: limits?.held.reflections })
 
   function onCall(call: GrpcCall): void {
     const peer = { remoteAddress: call.remoteAddress, headers: call.rawMetadata }

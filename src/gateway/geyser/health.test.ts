@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { connect, type IncomingHttpHeaders } from 'node:http2'
+import { connect, constants, type IncomingHttpHeaders } from 'node:http2'
 import { test } from 'node:test'
 import { createManualClock } from '../../core/clock.ts'
+import { createHeldMemory, HeldAmounts } from '../../core/held-amounts.ts'
 import { frameMessage } from '../../platform/grpc/framing.ts'
 import { startGrpcServer } from '../../platform/grpc/server.ts'
 import { GrpcCode } from '../../platform/grpc/status.ts'
@@ -19,7 +20,8 @@ async function startHealth(healthPerSecond = 5) {
   const clock = createManualClock()
   const refusals: string[] = []
   const meter = { refused: (limit: string) => void refusals.push(limit) }
-  const health = createGrpcHealth({ healthPerSecond, refusalDelayMs: 1000 }, { clock, meter })
+  const watches = new HeldAmounts(createHeldMemory({ threads: 1 }), 0)
+  const health = createGrpcHealth({ healthPerSecond, refusalDelayMs: 1000 }, { clock, meter, watches })
   const server = await startGrpcServer(
     { listen: { host: '127.0.0.1', port: 0 }, streamsPerConnectionMax: 1000 },
     { log: silentLogger, clock, onCall: (call) => void health.serve(call, () => String(call.metadata['from'])) },
@@ -58,6 +60,8 @@ async function startHealth(healthPerSecond = 5) {
   }
 
   return {
+    url: `http://127.0.0.1:${server.address.port}`,
+    watches: () => watches.total,
     clock,
     refusals,
     call,
@@ -143,4 +147,23 @@ test('reports SERVICE_UNKNOWN to a watch of an unknown service, and keeps it ope
   // Field 1 of the response, an enum: SERVICE_UNKNOWN is 3 (health.proto).
   assert.deepEqual([...Buffer.concat(pieces).subarray(5)], [0x08, 3])
   assert.equal(seen.code, undefined)
+})
+
+test('survives clients that reset a watch, or disconnect, before their request has arrived', async (t) => {
+  await using on = await startHealth(1000)
+  const uncaught: unknown[] = []
+  const note = (error: unknown) => void uncaught.push(error)
+  process.on('uncaughtExceptionMonitor', note)
+  t.after(() => process.off('uncaughtExceptionMonitor', note))
+  for (let at = 0; at < 20; at++) {
+    const session = connect(on.url).on('error', () => {})
+    const headers = { ':method': 'POST', ':path': WATCH, 'content-type': 'application/grpc', from: `192.0.2.${at}` }
+    const [stream] = [1, 2].map(() => session.request(headers).on('error', () => {}))
+    await until('the watches are open', () => on.watches() === 2)
+    if (at % 2 === 0) stream?.close(constants.NGHTTP2_CANCEL)
+    await until('one is closed', () => at % 2 === 1 || on.watches() === 1)
+    session.destroy()
+    await until('all are closed', () => on.watches() === 0)
+  }
+  assert.deepEqual(uncaught, [])
 })

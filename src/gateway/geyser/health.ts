@@ -1,5 +1,7 @@
 import type { Clock } from '../../core/clock.ts'
+import { createHeldMemory, HeldAmounts } from '../../core/held-amounts.ts'
 import { createKeyedBuckets } from '../../core/keyed-buckets.ts'
+import type { SharedTable } from '../../core/shared-table.ts'
 import type { GrpcCall, MessageLimits } from '../../platform/grpc/call.ts'
 import { GrpcCode } from '../../platform/grpc/status.ts'
 import { serveUnary } from '../../platform/grpc/unary.ts'
@@ -28,7 +30,13 @@ export type GrpcHealthOptions = {
   readonly refusalDelayMs: number
 }
 
-export type GrpcHealthDeps = { readonly clock: Clock; readonly meter: Pick<ListenerMeter, 'refused'> }
+export type GrpcHealthDeps = {
+  readonly clock: Clock
+  readonly meter: Pick<ListenerMeter, 'refused'>
+  /** The buckets and the open watches of all threads; without them they are of this thread alone. */
+  readonly table?: SharedTable | undefined
+  readonly watches?: HeldAmounts | undefined
+}
 
 const CHECK = '/grpc.health.v1.Health/Check'
 const WATCH = '/grpc.health.v1.Health/Watch'
@@ -36,22 +44,20 @@ const WATCH = '/grpc.health.v1.Health/Watch'
 const SERVICES: ReadonlySet<string> = new Set(['', 'geyser.Geyser', 'grpc.health.v1.Health'])
 const BURST_SECONDS = 10
 /** Open watches, in all and of one address. */
-const WATCHES_MAX = 256
-const WATCHES_PER_ADDRESS_MAX = 32
+const WATCHES_MAX = { total: 256, key: 32 }
 /** The name of a service, as it arrives and inflated. */
 const REQUEST_BYTES_MAX = 512
 /** A call whose request is not complete by then is ended. */
 const REQUEST_WITHIN_MS = 10_000
 
-export function createGrpcHealth(options: GrpcHealthOptions, { clock, meter }: GrpcHealthDeps): GrpcHealth {
+export function createGrpcHealth(options: GrpcHealthOptions, deps: GrpcHealthDeps): GrpcHealth {
   const { healthPerSecond, refusalDelayMs } = options
-  const budget = createKeyedBuckets({ perSecond: healthPerSecond, burst: healthPerSecond * BURST_SECONDS }, () =>
-    clock.monotonicMs(),
-  )
+  const { clock, meter, table } = deps
+  /** By address, also of services that are not here. */
+  const watches = deps.watches ?? new HeldAmounts(createHeldMemory({ threads: 1 }), 0)
+  const rate = { perSecond: healthPerSecond, burst: healthPerSecond * BURST_SECONDS }
+  const budget = createKeyedBuckets(rate, () => clock.monotonicMs(), table)
   const watchers = new Set<GrpcCall>()
-  /** Open watches by address, also of services that are not here. */
-  const watches = new Map<string, number>()
-  let openWatches = 0
   let isServing = true
 
   const statusNow = () => (isServing ? ServingStatus.SERVING : ServingStatus.NOT_SERVING)
@@ -90,18 +96,13 @@ export function createGrpcHealth(options: GrpcHealthOptions, { clock, meter }: G
 
   /** The status now, and each change of it; a service that is not known is reported as such, since it might come (health.proto). */
   function watch(call: GrpcCall, address: string): void {
-    const own = watches.get(address) ?? 0
-    if (own >= WATCHES_PER_ADDRESS_MAX) {
-      return refuse(call, 'healthWatches', `${WATCHES_PER_ADDRESS_MAX} health watches of one address`)
+    const excess = watches.take(address, 1, WATCHES_MAX)
+    if (excess !== undefined) {
+      const whose = excess === 'key' ? ' of one address' : ''
+      return refuse(call, 'healthWatches', `${WATCHES_MAX[excess]} health watches${whose}`)
     }
-    if (openWatches >= WATCHES_MAX) return refuse(call, 'healthWatches', `${WATCHES_MAX} health watches`)
-    openWatches += 1
-    watches.set(address, own + 1)
     call.onClose(() => {
-      openWatches -= 1
-      const left = (watches.get(address) ?? 1) - 1
-      if (left === 0) watches.delete(address)
-      else watches.set(address, left)
+      watches.release(address, 1)
       watchers.delete(call)
     })
     const arrived = expectRequest(call)

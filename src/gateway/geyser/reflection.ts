@@ -1,6 +1,7 @@
 import type { Caller } from '../../access/authorize.ts'
 import type { Access } from '../../access/service.ts'
 import type { Clock } from '../../core/clock.ts'
+import { createHeldMemory, HeldAmounts } from '../../core/held-amounts.ts'
 import type { GrpcCall, MessageLimits } from '../../platform/grpc/call.ts'
 import { GrpcCode } from '../../platform/grpc/status.ts'
 import { file_geyser } from '../../solana/gen/geyser_pb.ts'
@@ -36,6 +37,8 @@ export type ReflectionDeps = {
   readonly access: Pick<Access, 'admit' | 'renew' | 'quota'>
   readonly clock: Clock
   readonly meter: Pick<ListenerMeter, 'request' | 'refused'>
+  /** The open calls of all threads; without it they are of this thread alone. */
+  readonly calls?: HeldAmounts | undefined
 }
 
 /** The two versions have the same messages. */
@@ -46,6 +49,7 @@ const PATHS: ReadonlySet<string> = new Set([
 const METHOD = 'ServerReflectionInfo'
 /** Open calls of one subscription. They take no permit of a stream: a tool holds one while it makes its real call. */
 const STREAMS_MAX = 8
+const MAXIMA = { total: Number.POSITIVE_INFINITY, key: STREAMS_MAX }
 /** A name of a file or a symbol, as it arrives and inflated. */
 const REQUEST_BYTES_MAX = 1024
 /** A call without a request for this time ends. */
@@ -53,7 +57,7 @@ const IDLE_MS = 60_000
 
 export function createReflection(
   { refusalDelayMs }: ReflectionOptions,
-  { access, clock, meter }: ReflectionDeps,
+  { access, clock, meter, calls = new HeldAmounts(createHeldMemory({ threads: 1 }), 0) }: ReflectionDeps,
 ): Reflection {
   const files = createFileDescriptors([file_geyser, file_health, file_reflection, file_reflection_v1alpha])
   /** Open calls with the token they came with. */
@@ -61,10 +65,6 @@ export function createReflection(
   const limits: MessageLimits = {
     bytesMax: () => REQUEST_BYTES_MAX,
     onRefused: ({ limit }) => meter.refused(limit ?? 'readable'),
-  }
-
-  function openOf(subscriptionId: string): number {
-    return [...open.values()].filter(({ subscription }) => subscription.id === subscriptionId).length
   }
 
   /** The caller as the store has it now; undefined where the call was ended because its token is not valid any more. */
@@ -79,7 +79,7 @@ export function createReflection(
     isServed: (path) => PATHS.has(path),
     serve(call, given) {
       const { id: subscription } = given.subscription
-      if (openOf(subscription) >= STREAMS_MAX) {
+      if (calls.take(subscription, 1, MAXIMA) !== undefined) {
         meter.refused('reflectionStreams', { subscription, code: 'rate-limited' })
         const message = `limit reached: ${STREAMS_MAX} open reflection calls; limit: reflectionStreams`
         return endLater(call, clock, { delayMs: refusalDelayMs }, () =>
@@ -92,6 +92,7 @@ export function createReflection(
       let isRefused = false
       call.onClose(() => {
         open.delete(call)
+        calls.release(subscription, 1)
         idle.cancel()
       })
       call.onShutdown(() =>

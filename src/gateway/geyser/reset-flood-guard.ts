@@ -1,4 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
+import type { SharedTable } from '../../core/shared-table.ts'
+import { createWindowCounts, createWindowTable } from '../../core/window-counts.ts'
 import type { GrpcStream } from '../../platform/grpc/stream.ts'
 
 /** A call is reset at a node only at this age: HTTP/2 servers close connections on which calls are reset right after they open. */
@@ -6,6 +8,8 @@ const AGE_MS = 250
 /** Calls that a subscription may cancel below that age within the window; further calls are refused until the next window. */
 const EARLY_MAX = 100
 const WINDOW_MS = 10_000
+/** Beyond it the subscriptions without an early cancel for the longest time are forgotten. */
+const SUBSCRIPTIONS_MAX = 10_000
 
 /** Prevents that one customer who opens and resets calls makes a node close the connection that others share. */
 export type ResetFloodGuard = {
@@ -15,26 +19,18 @@ export type ResetFloodGuard = {
   cancel(stream: GrpcStream, openedMs: number, subscriptionId: string): void
 }
 
-export function createResetFloodGuard(clock: Clock): ResetFloodGuard {
-  const early = new Map<string, number>()
-  let windowMs = clock.monotonicMs()
-
-  function counts(): Map<string, number> {
-    const nowMs = clock.monotonicMs()
-    if (nowMs - windowMs >= WINDOW_MS) {
-      windowMs = nowMs
-      early.clear()
-    }
-    return early
-  }
-
+/** Without `table` the counts are of this thread alone. */
+export function createResetFloodGuard(
+  clock: Clock,
+  table: SharedTable = createWindowTable(SUBSCRIPTIONS_MAX),
+): ResetFloodGuard {
+  const early = createWindowCounts(table, WINDOW_MS, () => clock.monotonicMs())
   return {
-    isOverLimit: (subscriptionId) => (counts().get(subscriptionId) ?? 0) >= EARLY_MAX,
+    isOverLimit: (subscriptionId) => early.of(subscriptionId) >= EARLY_MAX,
     cancel(stream, openedMs, subscriptionId) {
       const waitMs = openedMs + AGE_MS - clock.monotonicMs()
       if (waitMs <= 0) return stream.cancel()
-      const current = counts()
-      current.set(subscriptionId, (current.get(subscriptionId) ?? 0) + 1)
+      early.add(subscriptionId)
       stream.pause()
       const timer = clock.setTimer(waitMs, () => stream.cancel())
       stream.onEnd(() => timer.cancel())

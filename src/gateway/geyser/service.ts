@@ -7,6 +7,7 @@ import type { GrpcEnd } from '../../platform/grpc/stream.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { Upstreams } from '../../upstreams/service.ts'
 import type { Connections } from '../account/connections.ts'
+import type { SharedLimits } from '../limits.ts'
 import type { BundleMetrics } from '../metrics.ts'
 import { refuseCaller, refuseOverLimit, refusePermit, refuseUpstream } from '../refusal.ts'
 import { budgetHeaders } from '../rpc/http-response.ts'
@@ -33,6 +34,7 @@ export type GeyserDeps = {
   readonly metrics: Pick<BundleMetrics, 'grpc' | 'resumes'>
   readonly log: Logger
   readonly clock: Clock
+  readonly limits?: SharedLimits | undefined
 }
 
 export type Geyser = {
@@ -56,7 +58,7 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
   const { access, upstreams, connections, log, clock } = deps
   const { grpc: meter, resumes } = deps.metrics
   const open = new Set<Open>()
-  const resetGuard = createResetFloodGuard(clock)
+  const resetGuard = createResetFloodGuard(clock, deps.limits?.earlyCancels)
   let isEnding = false
 
   function refuseLater(call: GrpcCall, end: () => void): void {

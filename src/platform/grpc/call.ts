@@ -174,7 +174,8 @@ export function createGrpcCall(
   }
 
   function isOver(): boolean {
-    return isClosed || trailers !== undefined || stream.destroyed
+    // A stream that the client has reset is closed before it is destroyed, and refuses a response then.
+    return isClosed || trailers !== undefined || stream.closed || stream.destroyed
   }
 
   return {

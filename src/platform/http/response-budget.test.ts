@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createManualClock } from '../../core/clock.ts'
+import { createHeldMemory, HeldAmounts } from '../../core/held-amounts.ts'
 import { createResponseBudget } from './response-budget.ts'
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
@@ -35,5 +36,44 @@ test('a waiter gets its bytes when they are free, unless it timed out or was can
   clock.advance(1000)
   assert.deepEqual(seen, ['b true', 'a false'])
   assert.equal(budget.heldBytes, 90)
+  assert.equal(clock.pendingTimers(), 0)
+})
+
+test('bytes that another thread holds count, and waiters get what it releases or has left behind', () => {
+  const clock = createManualClock()
+  const memory = createHeldMemory({ threads: 3 })
+  const [main, own, other] = [0, 1, 2].map((thread) => new HeldAmounts(memory, thread)) as [
+    HeldAmounts,
+    HeldAmounts,
+    HeldAmounts,
+  ]
+  const options = { bytesMax: 100, ownerBytesMax: 60, waitMs: 1000 }
+  const budget = createResponseBudget(options, clock, own)
+  const elsewhere = createResponseBudget(options, clock, other)
+  assert.ok(elsewhere.acquire('a', 60) && elsewhere.acquire('b', 40))
+  assert.equal(budget.acquire('c', 1), false)
+  const seen: string[] = []
+  budget.acquireLater('c', 40, (isTaken) => seen.push(`c ${isTaken}`))
+  budget.acquireLater('a', 10, (isTaken) => seen.push(`a ${isTaken}`))
+  budget.acquireLater('d', 10, (isTaken) => seen.push(`d ${isTaken}`))
+  clock.advance(500)
+  assert.deepEqual(seen, [])
+  elsewhere.release('b', 40)
+  clock.advance(20)
+  assert.deepEqual(seen, ['c true'])
+  main.reclaim(2)
+  clock.advance(20)
+  assert.deepEqual(seen, ['c true', 'a true', 'd true'])
+  assert.deepEqual([budget.heldBytes, budget.ownHeldBytes, elsewhere.ownHeldBytes], [60, 60, 0])
+  assert.equal(clock.pendingTimers(), 0)
+})
+
+test('a budget of one thread does not poll', () => {
+  const clock = createManualClock()
+  const budget = createResponseBudget({ bytesMax: 1, ownerBytesMax: 1, waitMs: 1000 }, clock)
+  budget.acquire('a', 1)
+  const waiting = budget.acquireLater('a', 1, () => {})
+  assert.equal(clock.pendingTimers(), 1)
+  waiting.cancel()
   assert.equal(clock.pendingTimers(), 0)
 })

@@ -1,4 +1,5 @@
 import type { Clock, Timer } from '../../core/clock.ts'
+import { createHeldMemory, HeldAmounts } from '../../core/held-amounts.ts'
 
 /** The limits, by their name in a refusal. */
 export type HeldBytesLimit = 'heldBytes' | 'heldBytesPerSubscription'
@@ -15,7 +16,10 @@ export type ResponseBudgetOptions = {
 /** Counts the bytes of requests and responses that are held in memory: over the process, and by owner. */
 export type ResponseBudget = {
   readonly limits: Readonly<Record<HeldBytesLimit, number>>
+  /** Over all threads of the process. */
   readonly heldBytes: number
+  /** Of this thread. */
+  readonly ownHeldBytes: number
   /** The limit that so many more bytes would exceed. Changes nothing. */
   exceeded(owner: string, bytes: number): HeldBytesLimit | undefined
   /** Takes the bytes; false where that would exceed a limit. */
@@ -32,27 +36,45 @@ type Waiter = {
   readonly onSettled: (isTaken: boolean) => void
 }
 
+/** Another thread's release is no event here, so waiters are tried again after this time. */
+const RETRY_MS = 20
+
+/** Without `held` the bytes are those of this thread alone. */
 export function createResponseBudget(
   { bytesMax, ownerBytesMax, waitMs }: ResponseBudgetOptions,
   clock: Pick<Clock, 'setTimer'>,
+  held: HeldAmounts = new HeldAmounts(createHeldMemory({ threads: 1 }), 0),
 ): ResponseBudget {
-  /** Held bytes by owner, without zeros. */
-  const owners = new Map<string, number>()
+  const maxima = { total: bytesMax, key: ownerBytesMax }
   /** In order of arrival. One whose owner is at its own limit does not block the others. */
   const waiters = new Set<Waiter>()
-  let heldBytes = 0
   let isRetryDue = false
-
-  function exceeded(owner: string, bytes: number): HeldBytesLimit | undefined {
-    if (heldBytes + bytes > bytesMax) return 'heldBytes'
-    return (owners.get(owner) ?? 0) + bytes > ownerBytesMax ? 'heldBytesPerSubscription' : undefined
-  }
+  let poll: Timer | undefined
 
   function acquire(owner: string, bytes: number): boolean {
-    if (exceeded(owner, bytes) !== undefined) return false
-    heldBytes += bytes
-    owners.set(owner, (owners.get(owner) ?? 0) + bytes)
-    return true
+    return held.take(owner, bytes, maxima) === undefined
+  }
+
+  function tryWaiters(): void {
+    for (const waiter of waiters) if (acquire(waiter.owner, waiter.bytes)) settle(waiter, true)
+  }
+
+  /** Tries the waiters again and again, where other threads release bytes too. */
+  function startPoll(): void {
+    if (!held.isShared || poll !== undefined || waiters.size === 0) return
+    poll = clock.setTimer(RETRY_MS, () => {
+      poll = undefined
+      tryWaiters()
+      startPoll()
+    })
+  }
+
+  function remove(waiter: Waiter): void {
+    waiters.delete(waiter)
+    waiter.timer.cancel()
+    if (waiters.size > 0) return
+    poll?.cancel()
+    poll = undefined
   }
 
   /** Not within `release`, whose caller is not finished; and once for all releases of a turn. */
@@ -61,39 +83,39 @@ export function createResponseBudget(
     isRetryDue = true
     setImmediate(() => {
       isRetryDue = false
-      for (const waiter of waiters) if (acquire(waiter.owner, waiter.bytes)) settle(waiter, true)
+      tryWaiters()
     })
   }
 
   function settle(waiter: Waiter, isTaken: boolean): void {
-    waiters.delete(waiter)
-    waiter.timer.cancel()
+    remove(waiter)
     waiter.onSettled(isTaken)
   }
 
   return {
     limits: { heldBytes: bytesMax, heldBytesPerSubscription: ownerBytesMax },
     get heldBytes() {
-      return heldBytes
+      return held.total
     },
-    exceeded,
+    get ownHeldBytes() {
+      return held.own
+    },
+    exceeded(owner, bytes) {
+      const excess = held.exceeds(owner, bytes, maxima)
+      return excess && LIMITS[excess]
+    },
     acquire,
     release(owner, bytes) {
-      heldBytes -= bytes
-      const ownerBytes = (owners.get(owner) ?? 0) - bytes
-      if (ownerBytes > 0) owners.set(owner, ownerBytes)
-      else owners.delete(owner)
+      held.release(owner, bytes)
       retryWaiters()
     },
     acquireLater(owner, bytes, onSettled) {
       const waiter: Waiter = { owner, bytes, onSettled, timer: clock.setTimer(waitMs, () => settle(waiter, false)) }
       waiters.add(waiter)
-      return {
-        cancel() {
-          waiters.delete(waiter)
-          waiter.timer.cancel()
-        },
-      }
+      startPoll()
+      return { cancel: () => remove(waiter) }
     },
   }
 }
+
+const LIMITS = { total: 'heldBytes', key: 'heldBytesPerSubscription' } as const

@@ -1,6 +1,8 @@
 import { isIPv6 } from 'node:net'
 import type { Clock } from '../../core/clock.ts'
-import { TokenBucket } from '../../core/token-bucket.ts'
+import { createHeldMemory, HeldAmounts, type HeldMemory } from '../../core/held-amounts.ts'
+import { createBucketMemory, createKeyedBuckets } from '../../core/keyed-buckets.ts'
+import { SharedTable } from '../../core/shared-table.ts'
 
 export type ConnectionCapsOptions = {
   /** Open connections in total. */
@@ -24,60 +26,54 @@ export type ConnectionCaps = {
 }
 
 const DEFAULTS = { connectionsMax: 20_000, perAddressMax: 200, perAddressPerSecond: 50 }
-/** Addresses in the table. When it is full, those without an open connection are dropped. */
-const ADDRESSES_MAX = 65_536
-const PRUNE_PERIOD_MS = 10_000
 
-type Peer = { open: number; bucket: TokenBucket }
+/** The connections of one port, counted over all threads that listen on it. */
+export type ConnectionMemory = { readonly open: HeldMemory; readonly fresh: SharedArrayBuffer }
+/** The same as one thread sees it: open ones, and the rate of new ones. */
+export type ConnectionCounts = { readonly open: HeldAmounts; readonly fresh: SharedTable }
 
-export function createConnectionCaps(options: ConnectionCapsOptions, clock: Clock): ConnectionCaps {
-  const connectionsMax = options.connectionsMax ?? DEFAULTS.connectionsMax
-  const perAddressMax = options.perAddressMax ?? DEFAULTS.perAddressMax
+export function createConnectionMemory(threads: number): ConnectionMemory {
+  return { open: createHeldMemory({ threads }), fresh: createBucketMemory() }
+}
+
+export function openConnectionCounts({ open, fresh }: ConnectionMemory, thread: number): ConnectionCounts {
+  return { open: new HeldAmounts(open, thread), fresh: new SharedTable(fresh, thread) }
+}
+
+/** Without `counts` they are those of this listener alone. */
+export function createConnectionCaps(
+  options: ConnectionCapsOptions,
+  clock: Clock,
+  { open, fresh }: ConnectionCounts = openConnectionCounts(createConnectionMemory(1), 0),
+): ConnectionCaps {
   const perSecond = options.perAddressPerSecond ?? DEFAULTS.perAddressPerSecond
   const isExempt = options.isExempt ?? isLoopbackAddress
-  const peers = new Map<string, Peer>()
-  let open = 0
-  let pruneAtMs = clock.monotonicMs() + PRUNE_PERIOD_MS
-
-  function pruneIdle(nowMs: number): void {
-    if (nowMs < pruneAtMs && peers.size < ADDRESSES_MAX) return
-    pruneAtMs = nowMs + PRUNE_PERIOD_MS
-    const isFull = peers.size >= ADDRESSES_MAX
-    for (const [key, peer] of peers) {
-      if (peer.open === 0 && (isFull || peer.bucket.fullInMs(nowMs) === 0)) peers.delete(key)
-    }
+  const maxima = {
+    total: options.connectionsMax ?? DEFAULTS.connectionsMax,
+    key: options.perAddressMax ?? DEFAULTS.perAddressMax,
   }
-
+  const rates = createKeyedBuckets({ perSecond, burst: perSecond }, () => clock.monotonicMs(), fresh)
   return {
     enter(address) {
-      if (open >= connectionsMax) return 'connections'
-      if (!isExempt(address)) {
-        const nowMs = clock.monotonicMs()
-        pruneIdle(nowMs)
-        const key = peerKey(address)
-        let peer = peers.get(key)
-        if (!peer) {
-          // Every address in the table has an open connection.
-          if (peers.size >= ADDRESSES_MAX) return 'connections'
-          peer = { open: 0, bucket: new TokenBucket({ capacity: perSecond, perSecond }, nowMs) }
-          peers.set(key, peer)
-        }
-        if (peer.open >= perAddressMax) return 'address-connections'
-        if (!peer.bucket.take(1, nowMs)) return 'address-rate'
-        peer.open += 1
-      }
-      open += 1
-      return undefined
+      if (isExempt(address)) return open.takeUnkeyed(1, maxima.total) && 'connections'
+      const key = peerKey(address)
+      // Checked before the rate is charged, and again when the connection is counted.
+      const full = open.exceeds(key, 1, maxima)
+      if (full !== undefined) return REFUSALS[full]
+      if (!rates.take(key).ok) return 'address-rate'
+      const excess = open.take(key, 1, maxima)
+      return excess && REFUSALS[excess]
     },
     leave(address) {
-      open -= 1
-      if (isExempt(address)) return
-      const peer = peers.get(peerKey(address))
-      if (peer) peer.open -= 1
+      if (isExempt(address)) open.releaseUnkeyed(1)
+      else open.release(peerKey(address), 1)
     },
-    open: () => open,
+    open: () => open.total,
   }
 }
+
+/** A table of addresses without room for one more is as full as the listener. */
+const REFUSALS = { total: 'connections', key: 'address-connections' } as const
 
 /** 127.0.0.0/8 and ::1, also as IPv4 inside IPv6. */
 export function isLoopbackAddress(address: string): boolean {

@@ -6,6 +6,7 @@ import { systemClock } from '../process/clock.ts'
 import { type Logger, silentLogger } from '../telemetry/logger.ts'
 import {
   type ConnectionCapsOptions,
+  type ConnectionCounts,
   type ConnectionRefusal,
   createConnectionCaps,
   isLoopbackAddress,
@@ -23,6 +24,8 @@ export type ListenerOptions = {
   plaintext?: 'behind-proxy' | undefined
   /** Called for each new connection; false refuses it because memory runs short. */
   mayAccept?: (() => boolean) | undefined
+  /** Where connections are counted, for a port that several threads listen on. */
+  connectionCounts?: ConnectionCounts | undefined
 }
 
 /** Why a connection was refused. */
@@ -79,7 +82,7 @@ const BACKLOG = 1024
 export async function openListener(options: ListenerOptions, deps: ListenerDeps): Promise<Listener> {
   refusePublicPlaintext(options)
   const { log = silentLogger, clock = systemClock } = deps
-  const caps = createConnectionCaps(capsFor(options, deps.caps), clock)
+  const caps = createConnectionCaps(capsFor(options, deps.caps), clock, options.connectionCounts)
   const reserve = deps.isForOperator === true ? undefined : createDescriptorReserve(clock)
   const sockets = new Set<Socket>()
   let onAllClosed: (() => void)[] = []

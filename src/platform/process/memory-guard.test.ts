@@ -7,7 +7,8 @@ import { createListenerMetrics } from '../net/listener-metrics.ts'
 import { makeTestCert } from '../net/test-cert.ts'
 import { silentLogger } from '../telemetry/logger.ts'
 import { createMetricsRegistry } from '../telemetry/metrics-registry.ts'
-import { createMemoryGuard } from './memory-guard.ts'
+import { createMemoryCells, MemoryCells } from './memory-cells.ts'
+import { createMemoryGuard, createThreadMemoryGuard } from './memory-guard.ts'
 
 /** A process whose memory use is set by the test; records its collections. */
 function startGuard(given: { canTrim?: boolean; collectMs?: number; isIdle?: () => boolean } = {}) {
@@ -138,6 +139,131 @@ test('collects again after a collection that ran under load', () => {
   on.leaves(200, 100)
   on.clock.advance(31_000)
   assert.equal(on.collectedAtMs.length, during + 1)
+})
+
+/** Main and two threads on one clock; memory use is set by the test. */
+function startThreads(given: { isIdle?: () => boolean; restBytes?: number; canTrim?: boolean } = {}) {
+  const clock = createManualClock()
+  const memory = createMemoryCells({ threads: 3 })
+  const live = [0, 0, 0]
+  let residentBytes = 0
+  const collected: string[] = []
+  /** What a collection leaves to its thread. */
+  const leaves: (number | undefined)[] = []
+  const cells = [0, 1, 2].map((thread) => new MemoryCells(memory, thread)) as [MemoryCells, MemoryCells, MemoryCells]
+  const depsOf = (thread: number) => ({
+    clock,
+    cells: cells[thread] as MemoryCells,
+    isIdle: given.isIdle ?? (() => false),
+    measure: () => ({ residentBytes: residentBytes * MIB, liveBytes: (live[thread] ?? 0) * MIB }),
+    release: {
+      collect() {
+        collected.push(`${clock.monotonicMs()}: ${thread}`)
+        live[thread] = leaves[thread] ?? (live[thread] as number)
+      },
+      trim:
+        given.canTrim === false
+          ? undefined
+          : () => void (residentBytes = live.reduce((sum, bytes) => sum + bytes, given.restBytes ?? 0)),
+    },
+  })
+  const main = createMemoryGuard({ residentBytesMax: 1000 * MIB }, { ...depsOf(0), log: silentLogger })
+  const threads = [createThreadMemoryGuard(depsOf(1)), createThreadMemoryGuard(depsOf(2))]
+  return {
+    clock,
+    cells,
+    collected,
+    leaves,
+    main,
+    /** Live bytes of the threads; resident is what they need, and more. */
+    set(bytes: readonly [number, number, number], moreBytes = 0) {
+      live.splice(0, 3, ...bytes)
+      residentBytes = bytes.reduce((sum, each) => sum + each, moreBytes)
+    },
+    pressures: () => [main, ...threads].map((guard) => guard.pressure()),
+    [Symbol.dispose]() {
+      for (const guard of [main, ...threads]) guard[Symbol.dispose]()
+    },
+  }
+}
+
+test('main adds up what the threads use, and all of them refuse what it has decided', () => {
+  // Resident memory decides nothing where it cannot be returned.
+  using on = startThreads({ canTrim: false })
+  on.set([100, 300, 399])
+  on.clock.advance(1000)
+  assert.deepEqual(on.pressures(), ['none', 'none', 'none'])
+  on.set([100, 300, 400])
+  on.clock.advance(1000)
+  assert.deepEqual(
+    on.pressures(),
+    Array.from({ length: 3 }, () => 'no-new-streams'),
+  )
+  on.set([100, 500, 400])
+  on.clock.advance(1000)
+  assert.deepEqual(
+    on.pressures(),
+    Array.from({ length: 3 }, () => 'no-new-sockets'),
+  )
+  on.set([100, 10, 10])
+  on.clock.advance(1000)
+  assert.deepEqual(on.pressures(), ['none', 'none', 'none'])
+})
+
+test('every thread collects its own heap when the process is full, and what they leave beside it is measured again', () => {
+  using on = startThreads({ restBytes: 100 })
+  on.leaves.push(50, 100, 100)
+  on.set([100, 400, 350], 50)
+  on.clock.advance(1500)
+  assert.deepEqual(on.collected, ['500: 0', '500: 1', '500: 2'])
+  assert.deepEqual(on.pressures(), ['none', 'none', 'none'])
+  // Beside the live bytes 100 are resident since the collections: 700 + 100 are full again.
+  on.leaves.splice(0)
+  on.set([200, 300, 200], 100)
+  on.clock.advance(1000)
+  assert.deepEqual(
+    on.pressures(),
+    Array.from({ length: 3 }, () => 'no-new-streams'),
+  )
+})
+
+test('threads do not collect at the same moment, and one that died in a collection does not stop the others', () => {
+  using on = startThreads()
+  const [first, second] = [on.cells[1], on.cells[2]]
+  let isNested: boolean | undefined
+  assert.equal(
+    first.collect(() => {
+      isNested = second.collect(() => assert.fail('two at a time'))
+    }),
+    true,
+  )
+  assert.deepEqual([isNested, second.collect(() => {})], [false, true])
+  // The thread is in its collection for as long as `run` takes; here it never comes back from it.
+  first.collect(() => {
+    on.set([100, 400, 400])
+    on.clock.advance(10_000)
+    assert.deepEqual(on.collected, [])
+    on.main.reclaim(1)
+    on.clock.advance(500)
+  })
+  assert.ok(on.collected.length > 0)
+})
+
+test('the memory of a thread that died counts no more', () => {
+  using on = startThreads()
+  on.set([100, 500, 300])
+  on.clock.advance(500)
+  assert.equal(on.cells[0].liveBytes, 900 * MIB)
+  on.main.reclaim(1)
+  assert.equal(on.cells[0].liveBytes, 400 * MIB)
+})
+
+test('an idle thread that has grown collects by itself', () => {
+  using on = startThreads({ isIdle: () => true })
+  on.leaves.push(0, 100, 0)
+  on.set([0, 300, 0], 100)
+  on.clock.advance(60_000)
+  assert.deepEqual(on.collected, ['5000: 1'])
 })
 
 test('a listener under memory pressure refuses connections and counts them, and reports the expiry of its certificate', async () => {

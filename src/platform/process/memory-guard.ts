@@ -2,9 +2,9 @@ import { performance } from 'node:perf_hooks'
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { MetricsRegistry } from '../telemetry/metrics-registry.ts'
+import { Collector } from './collector.ts'
+import { createMemoryCells, MemoryCells, type MemoryPressure } from './memory-cells.ts'
 import type { MemoryRelease } from './memory-release.ts'
-
-export type MemoryPressure = 'none' | 'no-new-streams' | 'no-new-sockets'
 
 export type MemoryGuard = Disposable & {
   /** What is refused now. A timer measures, so a call is cheap. */
@@ -13,120 +13,146 @@ export type MemoryGuard = Disposable & {
   mayAccept(): boolean
 }
 
+/** That of main, which decides for all threads. */
+export type ProcessMemoryGuard = MemoryGuard & {
+  /** The thread has died, and its heap with it. Called before the thread is started again. */
+  reclaim(thread: number): void
+}
+
 export type MemoryUse = {
-  /** As the system counts it; includes freed memory that was not returned yet. */
+  /** As the system counts it, for the process; includes freed memory that was not returned yet. */
   readonly residentBytes: number
-  /** Heap and buffers of this thread, with garbage that is not collected yet. */
+  /** Heap and buffers of this thread, with garbage that is not collected yet. Memory that threads share is not part of it. */
   readonly liveBytes: number
 }
 
-export type MemoryGuardDeps = {
+export type ThreadMemoryGuardDeps = {
   readonly clock: Clock
-  readonly log: Logger
-  readonly release: MemoryRelease
+  /** Shared with the other threads. */
+  readonly cells: MemoryCells
+  readonly release: Pick<MemoryRelease, 'collect'>
   readonly registry?: MetricsRegistry | undefined
-  readonly measure?: (() => MemoryUse) | undefined
+  readonly measure?: (() => Pick<MemoryUse, 'liveBytes'>) | undefined
   /** Whether the event loop is idle, so that a collection delays little. */
   readonly isIdle?: (() => boolean) | undefined
+}
+
+export type MemoryGuardDeps = Omit<ThreadMemoryGuardDeps, 'cells' | 'measure'> & {
+  readonly log: Logger
+  readonly release: MemoryRelease
+  /** Shared with the other threads, where there are any. */
+  readonly cells?: MemoryCells | undefined
+  readonly measure?: (() => MemoryUse) | undefined
 }
 
 /** Streams are refused before connections: a single call holds memory only briefly. */
 const STREAMS_FROM = 0.8
 const SOCKETS_FROM = 0.9
 const PERIOD_MS = 500
-/** A collection stops the thread: under pressure at most once per period, and at most for this share of the time. */
-const COLLECT_PERIOD_MS = 2000
-const COLLECT_SHARE_MAX = 0.05
-/** An idle process collects while it uses this much more than its minimum; less often when a collection frees little. */
-const IDLE_COLLECT_MIN_MS = 5000
-const IDLE_COLLECT_MAX_MS = 30_000
-const IDLE_GAIN_MIN = 0.1
-const IDLE_GROWTH = 1.1
-const IDLE_GROWTH_BYTES = 4 * 2 ** 20
 
 /**
- * Keeps a process within its memory limit by refusing new streams and sockets. It decides on memory in use: live bytes, and the other resident
- * bytes after the last collection. With resident memory alone the process would refuse work long after the load is gone.
+ * Keeps a process within its memory limit by refusing new streams and sockets. It decides on memory in use: live bytes of all threads, and the
+ * other resident bytes after the last collection. With resident memory alone the process would refuse work long after the load is gone.
  */
 export function createMemoryGuard(
   { residentBytesMax: bytesMax }: { residentBytesMax: number },
   deps: MemoryGuardDeps,
-): MemoryGuard {
-  const { clock, log, release, measure = memoryUse, isIdle = createIdleWatch() } = deps
+): ProcessMemoryGuard {
+  const { clock, log, release, measure = memoryUse } = deps
+  const cells = deps.cells ?? new MemoryCells(createMemoryCells({ threads: 1 }), 0)
+  const collector = createCollector({ ...deps, cells })
   let pressure: MemoryPressure = 'none'
-  let use = measure()
-  /** Resident and not live, after the last collection: code, threads, memory of libraries. */
+  let liveBytes = 0
+  /** Resident and not live, after the last collection: code, stacks, memory of libraries, memory that threads share. */
   let otherBytes = 0
-  /** Live after the collection that left the least. */
-  let floorBytes = 0
-  let liveBeforeBytes = 0
-  let idleCollectMs = IDLE_COLLECT_MIN_MS
-  let collectedAtMs = clock.monotonicMs()
-  let nextCollectMs = collectedAtMs
-  /** A collection is done; its effect is measured once free memory was returned. */
+  let collections = cells.collections
+  /** Another thread has collected; what that left is measured once free memory was returned. */
   let isRemeasureDue = false
 
-  const collections = deps.registry?.counter(
-    'sluice_process_memory_collections_total',
-    'Garbage collections that the memory guard asked for.',
-  )
   deps.registry?.gauge('sluice_process_live_bytes', 'Heap and buffers in use, as last measured by the memory guard.', {
-    read: () => use.liveBytes,
+    read: () => liveBytes,
   })
 
-  function collect(nowMs: number): void {
-    liveBeforeBytes = use.liveBytes
-    release.collect()
-    release.trim?.()
-    collections?.inc()
-    collectedAtMs = clock.monotonicMs()
-    nextCollectMs = collectedAtMs + Math.max(COLLECT_PERIOD_MS, (collectedAtMs - nowMs) / COLLECT_SHARE_MAX)
-    isRemeasureDue = true
-  }
-
   function check(): void {
-    const nowMs = clock.monotonicMs()
-    use = measure()
-    if (isRemeasureDue) {
-      isRemeasureDue = false
-      floorBytes = floorBytes === 0 ? use.liveBytes : Math.min(floorBytes, use.liveBytes)
-      const hasHelped = use.liveBytes < (1 - IDLE_GAIN_MIN) * liveBeforeBytes
-      idleCollectMs = hasHelped ? IDLE_COLLECT_MIN_MS : Math.min(2 * idleCollectMs, IDLE_COLLECT_MAX_MS)
+    const use = measure()
+    cells.report(use.liveBytes)
+    // A mapped file counts as live with its full size, and as resident only where it was read.
+    liveBytes = Math.min(use.residentBytes, cells.liveBytes)
+    const hasCollected = collector.measured(use.liveBytes)
+    if (hasCollected || isRemeasureDue) {
       // Where free memory cannot be returned, resident memory is no measure of use.
-      otherBytes = release.trim === undefined ? 0 : Math.max(0, use.residentBytes - use.liveBytes)
+      otherBytes = release.trim === undefined ? 0 : Math.max(0, use.residentBytes - liveBytes)
     }
-    const usedBytes = use.liveBytes + otherBytes
+    const collectionsNow = cells.collections
+    isRemeasureDue = collectionsNow !== collections
+    const usedBytes = liveBytes + otherBytes
     const isFull = Math.max(use.residentBytes, usedBytes) >= STREAMS_FROM * bytesMax
-    const hasGrown = use.liveBytes > IDLE_GROWTH * floorBytes + IDLE_GROWTH_BYTES
-    if (isFull) {
-      if (nowMs >= nextCollectMs) collect(nowMs)
-    } else if (hasGrown && nowMs - collectedAtMs >= idleCollectMs && isIdle()) collect(nowMs)
-    setPressure(usedBytes)
+    const isCollected = collector.collectIfDue(use.liveBytes, isFull)
+    if (isCollected || isRemeasureDue) release.trim?.()
+    collections = collectionsNow + (isCollected ? 1 : 0)
+    setPressure(usedBytes, use)
+    cells.publish(pressure, isFull)
   }
 
-  function setPressure(usedBytes: number): void {
+  function setPressure(usedBytes: number, { residentBytes }: MemoryUse): void {
     const share = usedBytes / bytesMax
     const now = share >= SOCKETS_FROM ? 'no-new-sockets' : share >= STREAMS_FROM ? 'no-new-streams' : 'none'
     if (now === pressure) return
     pressure = now
-    log.warn({ pressure, usedBytes, ...use, residentBytesMax: bytesMax }, 'memory pressure changed')
+    log.warn({ pressure, usedBytes, residentBytes, liveBytes, residentBytesMax: bytesMax }, 'memory pressure changed')
   }
 
+  return { ...guardOn(cells, clock, check), reclaim: (thread) => cells.reclaim(thread) }
+}
+
+/** The guard of a thread other than main: reports what the thread uses, collects its heap, and refuses what main has decided. */
+export function createThreadMemoryGuard(deps: ThreadMemoryGuardDeps): MemoryGuard {
+  const { clock, cells, measure = memoryUse } = deps
+  const collector = createCollector(deps)
+  return guardOn(cells, clock, () => {
+    const { liveBytes } = measure()
+    cells.report(liveBytes)
+    collector.measured(liveBytes)
+    // Main sees what the collection left at once.
+    if (collector.collectIfDue(liveBytes, cells.isFull)) cells.report(measure().liveBytes)
+  })
+}
+
+function createCollector({
+  clock,
+  cells,
+  release,
+  registry,
+  isIdle = createIdleWatch(),
+}: ThreadMemoryGuardDeps): Collector {
+  const collections = registry?.counter(
+    'sluice_process_memory_collections_total',
+    'Garbage collections that the memory guard asked for.',
+  )
+  const collect = () => {
+    release.collect()
+    collections?.inc()
+  }
+  return new Collector({ clock, cells, collect, isIdle })
+}
+
+/** Runs the check now and in every period. */
+function guardOn(cells: MemoryCells, clock: Clock, check: () => void): MemoryGuard {
   check()
   const timer = clock.setRepeating(PERIOD_MS, check)
   timer.unref?.()
   return {
-    pressure: () => pressure,
-    mayOpenStream: () => pressure === 'none',
-    mayAccept: () => pressure !== 'no-new-sockets',
+    pressure: () => cells.pressure,
+    mayOpenStream: () => cells.pressure === 'none',
+    mayAccept: () => cells.pressure !== 'no-new-sockets',
     [Symbol.dispose]: () => timer.cancel(),
   }
 }
 
+/** Of a thread: `external` has no SharedArrayBuffer, whichever thread made it; they are counted once, as other resident bytes. */
 function memoryUse(): MemoryUse {
   const { rss, heapUsed, external } = process.memoryUsage()
-  // A mapped file counts as external with its full size, and as resident only where it was read.
-  return { residentBytes: rss, liveBytes: Math.min(rss, heapUsed + external) }
+  return { residentBytes: rss, liveBytes: heapUsed + external }
 }
 
 const BUSY_SHARE = 0.5

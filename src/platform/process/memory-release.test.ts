@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { test } from 'node:test'
+import { Worker } from 'node:worker_threads'
 import { loadMemoryRelease } from './memory-release.ts'
 import { until } from './test-wait.ts'
 
@@ -20,4 +22,20 @@ test('collects garbage also without the foreign-function interface', async () =>
   const { collect, trim } = await loadMemoryRelease(() => Promise.reject(new Error('does not load')))
   collect()
   assert.equal(trim, undefined)
+})
+
+test('threads that load at the same time all get a collection of their own heap', async () => {
+  const url = new URL('./memory-release.ts', import.meta.url).href
+  const code = `
+    const { loadCollect } = await import(${JSON.stringify(url)})
+    const { parentPort } = await import('node:worker_threads')
+    for (let at = 0; at < 20; at++) loadCollect()()
+    parentPort.postMessage('gc' in globalThis)`
+  const workers = Array.from(
+    { length: 4 },
+    () => new Worker(new URL(`data:text/javascript,${encodeURIComponent(code)}`)),
+  )
+  const seen = await Promise.all(workers.map(async (worker) => (await once(worker, 'message'))[0] as boolean))
+  await Promise.all(workers.map((worker) => worker.terminate()))
+  assert.deepEqual(seen, [false, false, false, false])
 })

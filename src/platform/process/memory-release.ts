@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
@@ -15,12 +16,21 @@ export async function loadMemoryRelease(load = loadKoffi): Promise<MemoryRelease
   return { collect: loadCollect(), trim: await loadTrim(load) }
 }
 
-/** V8 exposes `gc` only in contexts that are created while the flag is set. */
-function loadCollect(): () => void {
-  setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc') as () => void
-  setFlagsFromString('--no-expose-gc')
-  return () => collect()
+/** Threads that load at the same time disturb each other; each attempt succeeds unless another thread is in its own. */
+const ATTEMPTS_MAX = 1000
+
+/**
+ * A collection of this thread's heap. V8 exposes `gc` only in contexts that are created while the flag is set. The flag is that of the process, so
+ * another thread that loads too may unset it in between.
+ */
+export function loadCollect(): () => void {
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+    setFlagsFromString('--expose-gc')
+    const collect = runInNewContext('globalThis.gc') as (() => void) | undefined
+    setFlagsFromString('--no-expose-gc')
+    if (collect !== undefined) return () => collect()
+  }
+  assert.fail('the runtime does not expose gc')
 }
 
 /** glibc keeps freed memory for reuse; malloc_trim(3) returns it. */

@@ -1,31 +1,54 @@
+import type { HeldAmounts } from '../../../core/held-amounts.ts'
 import { createResponseBudget, type ResponseBudget } from '../../../platform/http/response-budget.ts'
-import { createMemoryGuard, type MemoryGuard } from '../../../platform/process/memory-guard.ts'
-import { loadMemoryRelease } from '../../../platform/process/memory-release.ts'
+import type { MemoryCells } from '../../../platform/process/memory-cells.ts'
+import {
+  createMemoryGuard,
+  createThreadMemoryGuard,
+  type MemoryGuard,
+  type ProcessMemoryGuard,
+} from '../../../platform/process/memory-guard.ts'
+import { loadCollect, loadMemoryRelease } from '../../../platform/process/memory-release.ts'
 import type { MetricsRegistry } from '../../../platform/telemetry/metrics-registry.ts'
 import type { Config } from '../config/config.ts'
 import type { Deps } from './deps.ts'
 
 type MemoryDeps = Pick<Deps, 'clock' | 'log'> & { readonly registry: MetricsRegistry }
 
-/** Enforces `memory.residentBytesMax`. */
-export async function openMemoryGuard({ memory }: Pick<Config, 'memory'>, deps: MemoryDeps): Promise<MemoryGuard> {
-  return createMemoryGuard(memory, { ...deps, release: await loadMemoryRelease() })
+/** Enforces `memory.residentBytesMax`, over all threads where `cells` are shared with them. */
+export async function openMemoryGuard(
+  { memory }: Pick<Config, 'memory'>,
+  deps: MemoryDeps,
+  cells?: MemoryCells,
+): Promise<ProcessMemoryGuard> {
+  return createMemoryGuard(memory, { ...deps, cells, release: await loadMemoryRelease() })
+}
+
+/** The same in a thread other than main, which decides. */
+export function openThreadMemoryGuard(
+  { clock, registry }: Pick<MemoryDeps, 'clock' | 'registry'>,
+  cells: MemoryCells,
+): MemoryGuard {
+  return createThreadMemoryGuard({ clock, registry, cells, release: { collect: loadCollect() } })
 }
 
 /** Default shares: most of the memory is for connections, streams and caches. */
 const HELD_SHARE = 1 / 8
 const SUBSCRIPTION_SHARE = 1 / 4
 
-/** The byte budget of buffered requests and responses, from `memory` of the configuration. */
+/**
+ * The byte budget of buffered requests and responses, from `memory` of the configuration; over all threads where `held` is shared. Each thread
+ * reports its own bytes.
+ */
 export function openResponseBudget(
   { memory }: Pick<Config, 'memory'>,
   { clock, registry }: MemoryDeps,
+  held?: HeldAmounts,
 ): ResponseBudget {
   const bytesMax = memory.heldBytesMax ?? Math.floor(memory.residentBytesMax * HELD_SHARE)
   const ownerBytesMax = memory.heldBytesPerSubscriptionMax ?? Math.floor(bytesMax * SUBSCRIPTION_SHARE)
-  const budget = createResponseBudget({ bytesMax, ownerBytesMax, waitMs: memory.heldWaitMs }, clock)
+  const budget = createResponseBudget({ bytesMax, ownerBytesMax, waitMs: memory.heldWaitMs }, clock, held)
   registry.gauge('sluice_process_held_bytes', 'Buffered bytes of requests and responses.', {
-    read: () => budget.heldBytes,
+    read: () => budget.ownHeldBytes,
   })
   return budget
 }

@@ -1,6 +1,7 @@
 import type { Access } from '../../../access/service.ts'
 import type { OtherConnections } from '../../../gateway/account/all-connections.ts'
 import type { ConnectionReport } from '../../../gateway/account/connections.ts'
+import type { SharedLimits } from '../../../gateway/limits.ts'
 import { type Bundle, startBundle } from '../../../gateway/service.ts'
 import type { ControlMethods } from '../../../platform/process/control-socket.ts'
 import type { MemoryGuard } from '../../../platform/process/memory-guard.ts'
@@ -19,6 +20,8 @@ export type GatewayPartDeps = ServiceContext<'rpc' | 'ws' | 'grpc'> & {
   /** Several threads listen on the same ports. */
   readonly isPortShared?: boolean
   readonly otherConnections?: OtherConnections
+  /** What is counted over all threads of the gateway; without it this thread is the only one. */
+  readonly limits?: SharedLimits | undefined
 }
 
 /** JSON-RPC, WebSocket and gRPC of the Bundle, as the `bundle` section of the configuration sets them up. */
@@ -48,7 +51,8 @@ export function openGateway({ config, loaded }: ServiceSettings, deps: GatewayPa
       refusals: deps.refusals,
       otherConnections: deps.otherConnections,
       listenerMetrics,
-      budget: openResponseBudget(config, { clock, log, registry }),
+      limits: deps.limits,
+      budget: openResponseBudget(config, { clock, log, registry }, deps.limits?.held.bytes),
       documents: deps.documents.files,
       docsUrl: deps.documents.docsUrlOf('rpc'),
     },
