@@ -4,16 +4,18 @@ import { bundleMetrics } from '../../src/gateway/metrics.ts'
 import { indexerMetrics } from '../../src/indexer/metrics.ts'
 import { diskMetrics } from '../../src/platform/files/disk-watch.ts'
 import { createListenerMetrics } from '../../src/platform/net/listener-metrics.ts'
-import type { MetricDescription } from '../../src/platform/telemetry/metric-family.ts'
+import type { MetricDescription } from '../../src/platform/telemetry/metrics-view.ts'
 import { createProcessRegistry } from '../../src/platform/telemetry/process-metrics.ts'
+import { threadSupervisionMetrics } from '../../src/platform/telemetry/thread-supervision-metrics.ts'
 import { LISTENERS } from '../../src/processes/compose/config/listener.ts'
 import { senderMetrics } from '../../src/sender/metrics.ts'
 import { shredsMetrics } from '../../src/shreds/metrics.ts'
 import { upstreamsMetrics } from '../../src/upstreams/metrics.ts'
 
-/** Every metric a process can have. `NODE` and `PATH` stand for the names of configured nodes and send paths. */
+/** Every metric a process can have. `NODE`, `PATH` and `THREAD` stand for the names of configured nodes, send paths and threads. */
 export function describeMetrics(): MetricDescription[] {
   using registry = createProcessRegistry({ build: { version: '0' } })
+  threadSupervisionMetrics(registry, ['THREAD'])
   diskMetrics(registry, () => ({ free: 0, size: 0 }))
   createListenerMetrics(registry, LISTENERS)
   upstreamsMetrics(registry).add('NODE')

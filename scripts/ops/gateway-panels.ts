@@ -244,7 +244,7 @@ export const UPSTREAMS_PANELS: readonly Panel[] = [
 export const PROCESS_PANELS: readonly Panel[] = [
   {
     title: 'Memory',
-    how: 'Resident memory, and JavaScript heap in use.',
+    how: 'Resident memory, and JavaScript heap of all threads in use.',
     unit: 'bytes',
     queries: [gauge('sluice_process_resident_memory_bytes', 'instance'), gauge('sluice_process_heap_used_bytes')],
   },
@@ -256,7 +256,7 @@ export const PROCESS_PANELS: readonly Panel[] = [
   },
   {
     title: 'Event loop delay',
-    how: 'Event loop delay in the last 10 s: median, 99th percentile, maximum.',
+    how: 'Event loop delay in the last 10 s, of the slowest thread: median, 99th percentile, maximum.',
     unit: 's',
     queries: [worst('sluice_process_event_loop_delay_seconds', 'stat')],
   },

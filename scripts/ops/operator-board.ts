@@ -1,6 +1,7 @@
 import type { Board } from './board.ts'
 import { ACCESS_PANELS, BUNDLE_PANELS, OVERVIEW_PANELS, PROCESS_PANELS, UPSTREAMS_PANELS } from './gateway-panels.ts'
 import { INDEXER_PANELS, SENDER_PANELS, SHREDS_PANELS } from './service-panels.ts'
+import { THREAD_PANELS } from './thread-panels.ts'
 
 export const OPERATOR_BOARD: Board = {
   uid: 'sluice-operator',
@@ -14,5 +15,6 @@ export const OPERATOR_BOARD: Board = {
     { title: 'Shreds', panels: SHREDS_PANELS },
     { title: 'Indexer', panels: INDEXER_PANELS },
     { title: 'Process', panels: PROCESS_PANELS },
+    { title: 'Threads', panels: THREAD_PANELS },
   ],
 }

@@ -37,6 +37,7 @@ export const PROCESS_ALERTS: readonly Alert[] = [
     severity: 'ticket',
     summary: 'The event loop delay of Sluice at {{ $labels.instance }} is above 250 ms.',
     does: [
+      'The panels of the threads show which one is slow, and how busy each is.',
       'The machine is too small or shared: compare the CPU panel with the number of cores.',
       '`sluice top` shows which product is busy; move the indexer or the execution service to another process or machine.',
     ],

@@ -1,6 +1,7 @@
 import { TOKEN_REFUSALS, type TokenRefusal } from '../contract/errors.ts'
 import { LIMIT_LABELS, type LimitName } from '../contract/limits.ts'
 import { recordOf } from '../core/record-of.ts'
+import type { MergeRule } from '../platform/telemetry/metric-memory.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import type { EndingReport } from './ending.ts'
 import { PERMIT_NAMES, type PermitCounts } from './quota/permits.ts'
@@ -54,7 +55,10 @@ export function accessMetrics(registry: MetricsRegistry, read: AccessReadings = 
     'Syncs of spent quota with the shared quota store and failed heartbeats, by result.',
     { labels: { result: SYNC_RESULTS } },
   )
-  const gauge = (name: string, help: string, value: () => number) => registry.gauge(name, help, { read: value })
+  // The main thread alone has these gauges: it reads the store, the usage and the permits of all threads, which are in shared memory. The rule is for
+  // a thread that has its own copy of them.
+  const gauge = (name: string, help: string, value: () => number, merge: MergeRule = 'max') =>
+    registry.gauge(name, help, { read: value, merge })
   const counter = (name: string, help: string, value: () => number) => registry.counter(name, help, { read: value })
 
   counter('sluice_access_usage_flushes_total', 'Writes of usage to the store.', () => read.usage().flushes)
@@ -72,18 +76,25 @@ export function accessMetrics(registry: MetricsRegistry, read: AccessReadings = 
     'sluice_access_usage_waiting_rows',
     'Usage rows waiting to be written to the store.',
     () => read.usage().waitingRows,
+    'sum',
   )
   gauge(
     'sluice_access_usage_spooled_rows',
     'Usage rows kept on the disk because the store cannot be written.',
     () => read.usage().spooledRows,
+    'sum',
   )
   gauge(
     'sluice_access_usage_unsafe',
     '1 while usage can be written neither to the store nor to the disk, and would be lost with the process.',
     () => (read.usage().spoolFailing === undefined ? 0 : 1),
   )
-  gauge('sluice_access_snapshot_revision', 'Store revision of the current snapshot.', () => read.snapshot().revision)
+  gauge(
+    'sluice_access_snapshot_revision',
+    'Store revision of the current snapshot.',
+    () => read.snapshot().revision,
+    'min',
+  )
   gauge(
     'sluice_access_subscriptions',
     'Subscriptions in the snapshot, in any state.',
@@ -106,6 +117,7 @@ export function accessMetrics(registry: MetricsRegistry, read: AccessReadings = 
     'sluice_access_quota_shared_up',
     '1 while the shared ledger is reachable, 0 while local shares are used or the quota is not shared.',
     () => (read.shared()?.isUp === true ? 1 : 0),
+    'min',
   )
   gauge(
     'sluice_access_quota_processes',

@@ -1,5 +1,6 @@
 import { EXECUTION_RPC_METHODS } from '../contract/execution-routes.ts'
 import { METRIC_KINDS, type StreamErrorCode } from '../contract/stream-events.ts'
+import type { MergeRule } from '../platform/telemetry/metric-memory.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import { LIMIT_NAMES } from './rpc/failure.ts'
 import { NO_STATS, type SourceStats } from './source/message.ts'
@@ -43,8 +44,8 @@ export type WsCloseReason = (typeof CLOSES)[number]
 /** Prometheus metrics of the module. Created once per process; a restarted service attaches its own readings. */
 export function executionMetrics(registry: MetricsRegistry) {
   let read: ExecutionReadings = NOTHING_TO_READ
-  const gauge = (name: string, help: string, value: () => number) =>
-    registry.gauge(`sluice_execution_${name}`, help, { read: value })
+  const gauge = (name: string, help: string, value: () => number, merge: MergeRule = 'sum') =>
+    registry.gauge(`sluice_execution_${name}`, help, { read: value, merge })
   const total = (name: string, help: string, value: (stats: SourceStats) => number) =>
     registry.counter(`sluice_execution_${name}_total`, help, { read: () => value(read.ring().stats) })
   const count = (name: string, help: string) => registry.counter(`sluice_execution_${name}_total`, help).with({})
@@ -53,29 +54,39 @@ export function executionMetrics(registry: MetricsRegistry) {
   gauge('ws_waiting_frames', 'Frames queued for slow clients.', () => read.waitingFrames())
   gauge('resume_entries', 'Frames in the resume buffer.', () => read.window().entries)
   gauge('resume_bytes', 'Bytes in the resume buffer.', () => read.window().bytes)
-  gauge('resume_used_ratio', 'Share of the resume buffer in use.', () => {
-    const { entries, entriesMax } = read.window()
-    return entries / entriesMax
-  })
-  gauge('ring_seqno', 'Last event read from the ring.', () => read.ring().seqno)
-  gauge('ring_lag_events', 'Unread events in the ring.', () => read.ring().lagEvents)
-  gauge('last_event_age_seconds', 'Time since the last event.', () => read.ageSeconds())
-  gauge('healthy', '1 while events arrive, 0 after 30 s without one.', () => (read.isHealthy() ? 1 : 0))
-  gauge('simulated', '1 where the data is that of the simulated chain, 0 for real data.', () =>
-    read.isSimulated() ? 1 : 0,
+  gauge(
+    'resume_used_ratio',
+    'Share of the resume buffer in use.',
+    () => {
+      const { entries, entriesMax } = read.window()
+      return entries / entriesMax
+    },
+    'max',
   )
-  gauge('block_number', 'Newest block seen.', () => read.blockNumber())
-  gauge('transactions_per_second', 'TPS as published.', () => read.tps())
+  gauge('ring_seqno', 'Last event read from the ring.', () => read.ring().seqno, 'max')
+  gauge('ring_lag_events', 'Unread events in the ring.', () => read.ring().lagEvents, 'max')
+  gauge('last_event_age_seconds', 'Time since the last event.', () => read.ageSeconds(), 'max')
+  gauge('healthy', '1 while events arrive, 0 after 30 s without one.', () => (read.isHealthy() ? 1 : 0), 'min')
+  gauge(
+    'simulated',
+    '1 where the data is that of the simulated chain, 0 for real data.',
+    () => (read.isSimulated() ? 1 : 0),
+    'max',
+  )
+  gauge('block_number', 'Newest block seen.', () => read.blockNumber(), 'max')
+  gauge('transactions_per_second', 'TPS as published.', () => read.tps(), 'max')
   gauge('blocks_held', 'Blocks held for JSON-RPC in memory.', () => read.blocksHeld())
   gauge(
     'blocks_held_from',
     'Lowest block number that JSON-RPC serves; 0 without blocks.',
     () => read.heldRange()?.from ?? 0,
+    'min',
   )
   gauge(
     'blocks_held_to',
     'Highest block number that JSON-RPC serves; 0 without blocks.',
     () => read.heldRange()?.to ?? 0,
+    'max',
   )
   gauge('archive_blocks', 'Blocks held for JSON-RPC on disk.', () => read.archive().blocks)
   gauge('archive_bytes', 'Bytes of blocks on disk.', () => read.archive().bytes)

@@ -45,17 +45,17 @@ export function indexerMetrics(registry: MetricsRegistry, read: IndexerReadings 
   registry.gauge(
     'sluice_indexer_head_slot',
     'Last slot of the newest range without a gap in the tables; 0 while there is none.',
-    { read: () => read.headSlot() ?? 0 },
+    { read: () => read.headSlot() ?? 0, merge: 'max' },
   )
   registry.gauge(
     'sluice_indexer_tip_slot',
     'Newest slot of the chain that any node reports; NaN while no node reports one.',
-    { read: () => read.tipSlot() ?? Number.NaN },
+    { read: () => read.tipSlot() ?? Number.NaN, merge: 'max' },
   )
   registry.gauge(
     'sluice_indexer_stopped',
     '1 while the indexer writes nothing: its disk is full, its database fails again and again, or the nodes are of another chain than its tables.',
-    { read: () => (read.stopped() === undefined ? 0 : 1) },
+    { read: () => (read.stopped() === undefined ? 0 : 1), merge: 'max' },
   )
   const batchSeconds = registry
     .histogram('sluice_indexer_batch_seconds', 'Time to write one batch of blocks, including the transaction.', {

@@ -72,6 +72,7 @@ export function shredsMetrics(
   )
   const alarms = registry.gauge('sluice_shreds_alarm', '1 while the alarm of this name is raised.', {
     labels: { alarm: ALARMS },
+    merge: 'max',
   })
   const raised = registry.counter('sluice_shreds_alarms_total', 'Alarms raised, by name.', {
     labels: { alarm: ALARMS },
@@ -81,9 +82,13 @@ export function shredsMetrics(
     'sluice_shreds_overruns_total',
     'Packets dropped by the kernel because the receive buffer was full.',
   )
-  registry.gauge('sluice_shreds_newest_slot', 'Newest slot relayed.', { read: () => read.newestSlot() ?? 0 })
+  registry.gauge('sluice_shreds_newest_slot', 'Newest slot relayed.', {
+    read: () => read.newestSlot() ?? 0,
+    merge: 'max',
+  })
   registry.gauge('sluice_shreds_receive_buffer_bytes', 'Receive buffer granted by the kernel.', {
     read: read.receiveBufferBytes,
+    merge: 'max',
   })
   for (const alarm of ALARMS) alarms.set(0, { alarm })
 

@@ -1,5 +1,5 @@
 import { recordOf } from '../core/record-of.ts'
-import { ChangingLabel } from '../platform/telemetry/changing-label.ts'
+import type { MergeRule } from '../platform/telemetry/metric-memory.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import { NODES_MAX } from './options.ts'
 
@@ -56,7 +56,7 @@ export function upstreamsMetrics(
   registry: MetricsRegistry,
   read: UpstreamsReadings = NOTHING_TO_READ,
 ): UpstreamsMetrics {
-  const upstream = new ChangingLabel(LABELS_MAX)
+  const upstream = registry.changingLabel('upstream', LABELS_MAX)
   upstream.acquire(DEDICATED)
   const counter = (name: string, help: string) => registry.counter(name, help).with({})
   const calls = registry.counter(
@@ -69,10 +69,11 @@ export function upstreamsMetrics(
     'From forwarding a call to the node to the end of its response, or the beginning of a large one.',
     { labels: { upstream }, buckets: LATENCY_BUCKETS },
   )
-  const gauge = (name: string, help: string) => registry.gauge(name, help, { labels: { upstream } })
+  const gauge = (name: string, help: string, merge: MergeRule = 'sum') =>
+    registry.gauge(name, help, { labels: { upstream }, merge })
   const inFlight = gauge('sluice_upstreams_calls_in_flight', 'Calls sent to the node or waiting for a connection.')
-  const slot = gauge('sluice_upstreams_slot', 'Newest processed slot seen of the node.')
-  const lag = gauge('sluice_upstreams_lag_slots', 'Slots the node is behind the best one of its pool.')
+  const slot = gauge('sluice_upstreams_slot', 'Newest processed slot seen of the node.', 'max')
+  const lag = gauge('sluice_upstreams_lag_slots', 'Slots the node is behind the best one of its pool.', 'max')
   const wsConnections = gauge('sluice_upstreams_ws_connections', 'Open WebSocket connections to the node.')
   const wsSubscriptions = gauge(
     'sluice_upstreams_ws_subscriptions',
@@ -81,6 +82,8 @@ export function upstreamsMetrics(
   const grpcStreams = gauge('sluice_upstreams_grpc_streams', 'Open gRPC streams to the node.')
   const state = registry.gauge('sluice_upstreams_state', '1 for the current state of the node, 0 for the others.', {
     labels: { upstream, state: NODE_STATES },
+    // Each thread has its own view of a node: a state that any of them sees is shown.
+    merge: 'max',
   })
   const losses = (name: string, help: string) => registry.counter(name, help, { labels: { upstream, reason: LOSSES } })
   const wsLosses = losses(
@@ -99,15 +102,17 @@ export function upstreamsMetrics(
   registry.gauge(
     'sluice_upstreams_all_behind',
     '1 while every available shared node lags; they are used all the same.',
-    { read: read.allBehind },
+    { read: read.allBehind, merge: 'max' },
   )
   registry.gauge('sluice_upstreams_dedicated_nodes', 'Dedicated nodes that are assigned to a subscription.', {
     read: read.dedicated,
+    // Every thread has all of them.
+    merge: 'max',
   })
   registry.gauge(
     'sluice_upstreams_dedicated_failing',
     'Assigned dedicated nodes that do not respond, fail, or cannot be used because of their address or credential.',
-    { read: read.dedicatedFailing },
+    { read: read.dedicatedFailing, merge: 'max' },
   )
 
   const meters = new Map<string, NodeMeter>()

@@ -13,6 +13,7 @@ import { createListenerMetrics } from '../../src/platform/net/listener-metrics.t
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import type { MetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
 import { createProcessRegistry } from '../../src/platform/telemetry/process-metrics.ts'
+import { threadSupervisionMetrics } from '../../src/platform/telemetry/thread-supervision-metrics.ts'
 import { LISTENERS } from '../../src/processes/compose/config/listener.ts'
 import { senderMetrics } from '../../src/sender/metrics.ts'
 import { shredsMetrics } from '../../src/shreds/metrics.ts'
@@ -73,6 +74,28 @@ describe('alerts on the samples of a registry', () => {
     const to = parseScrape(await registry.text())
     proof.expect(name, [{ before: from, after: to, continues }], continues ? undefined : { at: 8 })
   }
+
+  test('threads that end', async () => {
+    const supervised = async (registry: MetricsRegistry) => {
+      const threads = threadSupervisionMetrics(registry, ['main', 'gateway-1'])
+      threads.setUp('gateway-1', true)
+      return threads
+    }
+    await expectOn('SluiceThreadRestarting', async (registry) => {
+      const threads = await supervised(registry)
+      return async () => {
+        for (let time = 0; time < 3; time++) threads.restarted('gateway-1')
+      }
+    })
+    await expectOn(
+      'SluiceThreadDown',
+      async (registry) => {
+        const threads = await supervised(registry)
+        return async () => threads.setUp('gateway-1', false)
+      },
+      true,
+    )
+  })
 
   test('connections, slow clients, gaps', async () => {
     await expectOn(

@@ -38,6 +38,8 @@ export const DRIVEN = {
     'SluiceDiskFilling',
   ],
   'alerts-of-registries': [
+    'SluiceThreadRestarting',
+    'SluiceThreadDown',
     'SluiceConnectionsFull',
     'SluiceUsageLost',
     'SluiceUsageUnsafe',

@@ -30,10 +30,11 @@ export function diskMetrics(registry: MetricsRegistry, read: () => { free: numbe
   registry.gauge(
     'sluice_process_disk_free_bytes',
     'Free space on the file system of the state folder; NaN if unknown.',
-    { read: () => read().free },
+    { read: () => read().free, merge: 'min' },
   )
   registry.gauge('sluice_process_disk_size_bytes', 'Size of the file system of the state folder; NaN if unknown.', {
     read: () => read().size,
+    merge: 'max',
   })
 }
 

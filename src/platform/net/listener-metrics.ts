@@ -22,7 +22,7 @@ export function createListenerMetrics<const Listener extends string>(
   const notAfter = registry.gauge(
     'sluice_tls_not_after_timestamp_seconds',
     'When the certificate in use by this listener expires.',
-    { labels: { door: listeners } },
+    { labels: { door: listeners }, merge: 'min' },
   )
   return (listener) => {
     // Shown at zero from the start: Prometheus does not see an increase in a series that begins with its first refusal.

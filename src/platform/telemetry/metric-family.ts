@@ -1,118 +1,62 @@
-import assert from 'node:assert/strict'
-import { type LabelLists, type LabelValues, MetricSeries } from './metric-series.ts'
+import type { ChangingLabel } from './changing-label.ts'
+import { FamilyReader } from './family-reader.ts'
+import { mergeReadings } from './merge-readings.ts'
+import { createFamily, FamilyMemory, type FamilyShape, isSameShape, type SharedFamily } from './metric-memory.ts'
 
-/** With `read` the value is read at each scrape instead of being set. Such a metric has no labels. */
-export type NumberOptions<Lists extends LabelLists> = { labels?: Lists; read?: () => number }
-export type HistogramOptions<Lists extends LabelLists> = { labels?: Lists; buckets: readonly number[] }
-/** What a metric is called, and its help text. */
-type Title = { readonly name: string; readonly help: string }
-
-export type MetricDescription = {
-  name: string
-  help: string
-  type: 'counter' | 'gauge' | 'histogram'
-  labels: Record<string, readonly string[]>
-  buckets?: readonly number[]
-  /** The most series this metric can have. */
-  seriesMax: number
+/** A metric in the thread that writes it. */
+export type OwnFamily = {
+  readonly family: SharedFamily
+  readonly memory: FamilyMemory
+  /** Whether it continues in the memory of the thread's former instance. */
+  readonly isContinued: boolean
 }
 
-export type Sample = { value: number; labels: Record<string, string | number>; metricName?: string }
-/** One metric with all its series, ready to be printed. */
-export type Family = MetricDescription & {
-  /** The label values of now: those of a changing label differ from those at the start. */
-  readLabels: () => MetricDescription['labels']
-  samples: () => Sample[]
-  valueAt: (labels: Readonly<Record<string, string>> | undefined) => number | undefined
+/**
+ * Takes the memory of the thread's former instance where the metric still has the same series, else new memory. Counters and histograms go on counting, so
+ * that they never go back; gauges begin again.
+ */
+export function openFamily(
+  shape: FamilyShape,
+  label: ChangingLabel | undefined,
+  previous: SharedFamily | undefined,
+): OwnFamily {
+  const isContinued = previous !== undefined && isSameShape(shape, previous)
+  const family = isContinued ? { ...shape, memory: previous.memory } : createFamily(shape)
+  const memory = new FamilyMemory(family)
+  if (shape.type === 'gauge') clearGauge(memory)
+  if (label !== undefined) followLabel(memory, label)
+  if (previous !== undefined && !isContinued) copyCounts(previous, family)
+  return { family, memory, isContinued }
 }
 
-export function numberFamily<Lists extends LabelLists>(type: 'counter' | 'gauge', spec: Title & NumberOptions<Lists>) {
-  const series = new MetricSeries(spec.labels ?? ({} as Lists))
-  const values = new Float64Array(series.size)
-  series.onFreed((index) => void (values[index] = 0))
-  const { read } = spec
-  if (read) {
-    assert(series.labelNames.length === 0, `${spec.name}: a metric that is read has no labels`)
-    // A reader that needs what is not created yet fails here, at every start, and not at the first scrape that comes early.
-    read()
+/** Excludes a gauge from scrapes: its thread has ended, or has just begun. Not set to zero only: a zero would be the minimum of all threads. */
+export function clearGauge(memory: FamilyMemory): void {
+  for (let index = 0; index < memory.size; index++) memory.clear(index)
+}
+
+/** The series of a slot begin at zero with each value that gets the slot. */
+function followLabel(memory: FamilyMemory, label: ChangingLabel): void {
+  const { names, max } = label
+  const start = (slot: number) => {
+    const generation = names.generationOf(slot)
+    if (memory.generations[slot] !== generation) memory.startGeneration(slot, generation)
   }
-  return {
-    ...describe(type, spec, series, 1),
-    series,
-    values,
-    samples(): Sample[] {
-      if (read) return [{ value: read(), labels: {} }]
-      return Array.from(series.used(), ({ index, labels }) => ({ value: values[index] as number, labels }))
-    },
-    valueAt(labels: Readonly<Record<string, string>> | undefined): number | undefined {
-      if (read) return read()
-      const index = series.find(labels as LabelValues<Lists> | undefined)
-      return series.isUsed(index) ? values[index] : undefined
-    },
-  }
-}
-
-export function histogramFamily<Lists extends LabelLists>(spec: Title & HistogramOptions<Lists>) {
-  const bounds = Float64Array.from(spec.buckets)
-  assert(bounds.length > 0, `${spec.name}: a histogram needs buckets`)
-  assert(
-    bounds.every((bound, at) => at === 0 || bound > (bounds[at - 1] as number)),
-    `${spec.name}: buckets must rise`,
-  )
-  const series = new MetricSeries(spec.labels ?? ({} as Lists))
-  // Per series: one count for each bound, and one for values above all of them.
-  const width = bounds.length + 1
-  const counts = new Float64Array(series.size * width)
-  const sums = new Float64Array(series.size)
-  series.onFreed((index) => {
-    counts.fill(0, index * width, (index + 1) * width)
-    sums[index] = 0
+  names.change(() => {
+    for (let slot = 0; slot < max; slot++) start(slot)
   })
-
-  function observeAt(index: number, value: number): void {
-    if (Number.isNaN(value)) assert.fail(`${spec.name}: not a number`)
-    let at = 0
-    while (at < bounds.length && value > (bounds[at] as number)) at += 1
-    const cell = index * width + at
-    counts[cell] = (counts[cell] as number) + 1
-    sums[index] = (sums[index] as number) + value
-    series.use(index)
-  }
-
-  function samplesOf(index: number, labels: Record<string, string>): Sample[] {
-    const samples: Sample[] = []
-    let below = 0
-    for (let at = 0; at < width; at++) {
-      below += counts[index * width + at] as number
-      const le = at < bounds.length ? (bounds[at] as number) : '+Inf'
-      samples.push({ metricName: `${spec.name}_bucket`, labels: { ...labels, le }, value: below })
-    }
-    samples.push({ metricName: `${spec.name}_sum`, labels, value: sums[index] as number })
-    samples.push({ metricName: `${spec.name}_count`, labels, value: below })
-    return samples
-  }
-
-  return {
-    ...describe('histogram', spec, series, width + 2),
-    buckets: spec.buckets,
-    series,
-    observeAt,
-    samples: (): Sample[] => [...series.used()].flatMap(({ index, labels }) => samplesOf(index, labels)),
-    valueAt(labels: Readonly<Record<string, string>> | undefined): number | undefined {
-      const index = series.find(labels as LabelValues<Lists> | undefined)
-      if (!series.isUsed(index)) return undefined
-      return counts.subarray(index * width, (index + 1) * width).reduce((total, count) => total + count, 0)
-    },
-  }
+  label.onAssigned(start)
 }
 
-function describe<Type extends MetricDescription['type']>(
-  type: Type,
-  spec: Title,
-  series: MetricSeries<LabelLists>,
-  samplesPerSeries: number,
-) {
-  const readLabels = () => Object.fromEntries(series.labelNames.map((name, at) => [name, series.labelValues[at] ?? []]))
-  const seriesMax = series.size * samplesPerSeries
-  return { name: spec.name, help: spec.help, type, labels: readLabels(), readLabels, seriesMax }
+/** Copies the counts of the former instance for label values that still exist: the configuration has changed between the two. */
+function copyCounts(previous: SharedFamily, family: SharedFamily): void {
+  const isSameCount = previous.type === family.type && String(previous.buckets) === String(family.buckets)
+  if (family.type === 'gauge' || !isSameCount) return
+  const to = new FamilyMemory(family)
+  const target = new FamilyReader(family)
+  for (const { labels, cells } of mergeReadings(previous, [new FamilyReader(previous).read()])) {
+    const index = target.indexOf(labels)
+    if (index === -1) continue
+    for (const [at, value] of cells.entries()) to.cells[index * to.width + at] = value
+    to.used[index] = 1
+  }
 }

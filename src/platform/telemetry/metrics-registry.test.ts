@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
-import { createMetricsRegistry, negotiateFormat } from './metrics-registry.ts'
+import { createMetricsRegistry } from './metrics-registry.ts'
+import { negotiateFormat } from './metrics-text.ts'
 import { createProcessRegistry } from './process-metrics.ts'
 
 function sample() {

@@ -1,14 +1,10 @@
 import assert from 'node:assert/strict'
-import type { Metric as PrometheusMetric, RegistryContentType } from 'prom-client'
-import {
-  type Family,
-  type HistogramOptions,
-  histogramFamily,
-  type MetricDescription,
-  type NumberOptions,
-  numberFamily,
-} from './metric-family.ts'
-import type { LabelLists, LabelValues } from './metric-series.ts'
+import { ChangingLabel } from './changing-label.ts'
+import { FamilyReader } from './family-reader.ts'
+import { openFamily } from './metric-family.ts'
+import type { FamilyMemory, MergeRule, MetricType, SharedFamily } from './metric-memory.ts'
+import { type LabelLists, type LabelValues, MetricSeries, OTHER } from './metric-series.ts'
+import { createMetricsView, type FamilyReaders, type MetricsView } from './metrics-view.ts'
 
 export type Counter<Lists extends LabelLists = LabelLists> = {
   inc(labels?: LabelValues<Lists>, by?: number): void
@@ -26,34 +22,52 @@ export type Histogram<Lists extends LabelLists = LabelLists> = {
   with(labels: LabelValues<Lists>): { observe(value: number): void }
 }
 
-export type MetricsFormat = 'prometheus' | 'openmetrics'
+/** With `read` the value is read at each scrape instead of being set. Such a metric has no labels. */
+export type NumberOptions<Lists extends LabelLists> = { labels?: Lists; read?: () => number }
+/** `merge` is what a process shows where several of its threads have the gauge; `sum` by default. */
+export type GaugeOptions<Lists extends LabelLists> = NumberOptions<Lists> & { merge?: MergeRule }
+export type HistogramOptions<Lists extends LabelLists> = { labels?: Lists; buckets: readonly number[] }
 
 type None = Record<never, never>
 
-export type MetricsRegistry = Disposable & {
-  counter<const Lists extends LabelLists = None>(
-    name: string,
-    help: string,
-    options?: NumberOptions<Lists>,
-  ): Counter<Lists>
-  gauge<const Lists extends LabelLists = None>(name: string, help: string, options?: NumberOptions<Lists>): Gauge<Lists>
-  histogram<const Lists extends LabelLists = None>(
-    name: string,
-    help: string,
-    options: HistogramOptions<Lists>,
-  ): Histogram<Lists>
-  /** All metrics, or those that `isShown` selects by name. */
-  text(format?: MetricsFormat, isShown?: (name: string) => boolean): Promise<string>
-  contentType(format?: MetricsFormat): string
-  /** Every metric, for generated documents and for the dashboard tests. */
-  describe(): MetricDescription[]
-  /** The current value of one series (the count, for a histogram); undefined when it has none yet. */
-  value(name: string, labels?: Readonly<Record<string, string>>): number | undefined
-}
+export type MetricsRegistry = Disposable &
+  MetricsView & {
+    counter<const Lists extends LabelLists = None>(
+      name: string,
+      help: string,
+      options?: NumberOptions<Lists>,
+    ): Counter<Lists>
+    gauge<const Lists extends LabelLists = None>(
+      name: string,
+      help: string,
+      options?: GaugeOptions<Lists>,
+    ): Gauge<Lists>
+    histogram<const Lists extends LabelLists = None>(
+      name: string,
+      help: string,
+      options: HistogramOptions<Lists>,
+    ): Histogram<Lists>
+    /** A label whose values come and go, at most `max` at once. */
+    changingLabel(name: string, max: number): ChangingLabel
+    /**
+     * Evaluates the metrics that are read, for the threads that see only the memory. Called repeatedly by a thread from when its services have started: label
+     * values that only its former instance used end with the first call.
+     */
+    refresh(): void
+    /** The metrics, to be merged with those of other threads. */
+    readonly readers: FamilyReaders
+  }
 
 export type MetricsRegistryOptions = {
   /** Shown as labels of `sluice_build_info`. */
   build?: { version: string }
+  /** For a thread whose metrics the main thread serves. */
+  shared?: {
+    /** Called for each metric that has new memory; a copy of the argument can be sent to another thread. */
+    onFamily(family: SharedFamily): void
+    /** The metrics of the thread's former instance, by name: the counts continue in their memory. No other thread writes there. */
+    previous?: ReadonlyMap<string, SharedFamily>
+  }
 }
 
 const NAME = /^sluice_[a-z][a-z0-9]*(?:_[a-z0-9]+)*$/
@@ -63,38 +77,50 @@ const LABEL = /^[a-z][a-z0-9_]*$/
 /** Counters with one label of at most this many values show each at zero from the start, so that rates begin there. */
 const ZEROS_SHOWN_MAX = 32
 
-/**
- * The values are in arrays here; prom-client only prints them. Each scrape fills a new prom-client registry, because the
- * library renames counters permanently once it has printed them as OpenMetrics (15.1.3, `registry.metrics`).
- */
-export function createMetricsRegistry(options: MetricsRegistryOptions = {}): MetricsRegistry {
-  const families = new Map<string, Family>()
-  const closing = new DisposableStack()
+/** The values are in memory that other threads can read (`metric-memory.ts`); prom-client only prints them. */
+export function createMetricsRegistry({ build, shared }: MetricsRegistryOptions = {}): MetricsRegistry {
+  const readers = new Map<string, FamilyReader>()
+  const labels = new Map<string, ChangingLabel>()
 
-  function add(family: Family): void {
-    assert(NAME.test(family.name), `${family.name}: names are sluice_<area>_<what>_<unit>`)
-    assert(family.help.trim() !== '', `${family.name}: a metric needs a help text`)
-    const isCounter = family.type === 'counter'
-    assert(family.name.endsWith('_total') === isCounter, `${family.name}: counters, and only they, end in _total`)
-    assert(!RESERVED_ENDING.test(family.name), `${family.name}: this ending belongs to histograms`)
-    for (const label of Object.keys(family.labels)) {
-      assert(LABEL.test(label) && label !== 'le' && label !== 'quantile', `${family.name}: ${label} cannot be a label`)
-    }
-    assert(!families.has(family.name), `${family.name} is registered twice`)
-    families.set(family.name, family)
+  type Spec<Lists extends LabelLists> = {
+    readonly type: MetricType
+    readonly name: string
+    readonly help: string
+    readonly labels: Lists | undefined
+    readonly merge?: MergeRule | undefined
+    readonly buckets?: readonly number[]
+    readonly read?: (() => number) | undefined
+  }
+
+  function add<Lists extends LabelLists>(spec: Spec<Lists>): { series: MetricSeries<Lists>; memory: FamilyMemory } {
+    const { type, name, help, merge = 'sum', buckets = [], read } = spec
+    checkNames(spec)
+    assert(!readers.has(name), `${name} is registered twice`)
+    const series = new MetricSeries(spec.labels ?? ({} as Lists))
+    const shape = { type, name, help, merge, buckets, labels: series.shared }
+    const label = Object.values(spec.labels ?? {}).find((list) => list instanceof ChangingLabel)
+    const { family, memory, isContinued } = openFamily(shape, label, shared?.previous?.get(name))
+    if (read) assert(series.labelNames.length === 0, `${name}: a metric that is read has no labels`)
+    const refresh = read && (type === 'counter' ? createTotal(memory, read) : () => void (memory.cells[0] = read()))
+    // A reader that needs what is not created yet fails here, at every start, and not at the first scrape that comes early.
+    refresh?.()
+    if (series.labelNames.length === 0) memory.used[0] = 1
+    readers.set(name, new FamilyReader(family, refresh))
+    if (!isContinued) shared?.onFamily(family)
+    return { series, memory }
   }
 
   const registry: MetricsRegistry = {
     counter(name, help, options) {
-      const family = numberFamily('counter', { name, help, ...options })
-      add(family)
-      const { series, values } = family
-      if (series.labelNames.length === 1 && series.size <= ZEROS_SHOWN_MAX) series.useListed()
+      const spec = { type: 'counter', name, help, labels: options?.labels, read: options?.read } as const
+      const { series, memory } = add(spec)
+      const { cells, used } = memory
+      if (series.labelNames.length === 1 && memory.size <= ZEROS_SHOWN_MAX) useListed(spec.labels, series, used)
       const incAt = (index: number, by: number) => {
         // Checked first: assert() builds its message in any case, and this runs ten times per call.
         if (!(by >= 0)) assert.fail(`${name}: a counter only grows`)
-        values[index] = (values[index] as number) + by
-        series.use(index)
+        cells[index] = (cells[index] as number) + by
+        used[index] = 1
       }
       return {
         inc: (labels, by = 1) => incAt(series.find(labels), by),
@@ -106,14 +132,14 @@ export function createMetricsRegistry(options: MetricsRegistryOptions = {}): Met
     },
 
     gauge(name, help, options) {
-      const family = numberFamily('gauge', { name, help, ...options })
-      add(family)
-      const { series, values } = family
+      const { labels, read, merge } = options ?? {}
+      const { series, memory } = add({ type: 'gauge', name, help, labels, read, merge })
+      const { cells, used } = memory
       const setAt = (index: number, value: number) => {
-        values[index] = value
-        series.use(index)
+        cells[index] = value
+        used[index] = 1
       }
-      const incAt = (index: number, by: number) => setAt(index, (values[index] as number) + by)
+      const incAt = (index: number, by: number) => setAt(index, (cells[index] as number) + by)
       return {
         set: (value, labels) => setAt(series.find(labels), value),
         inc: (labels, by = 1) => incAt(series.find(labels), by),
@@ -129,10 +155,21 @@ export function createMetricsRegistry(options: MetricsRegistryOptions = {}): Met
       }
     },
 
-    histogram(name, help, options) {
-      const family = histogramFamily({ name, help, ...options })
-      add(family)
-      const { series, observeAt } = family
+    histogram(name, help, { labels, buckets }) {
+      checkBuckets(name, buckets)
+      const { series, memory } = add({ type: 'histogram', name, help, labels, buckets: [...buckets] })
+      const { cells, used, width } = memory
+      const bounds = Float64Array.from(buckets)
+      const observeAt = (index: number, value: number) => {
+        if (Number.isNaN(value)) assert.fail(`${name}: not a number`)
+        let at = 0
+        while (at < bounds.length && value > (bounds[at] as number)) at += 1
+        const cell = index * width + at
+        const sum = index * width + width - 1
+        cells[cell] = (cells[cell] as number) + 1
+        cells[sum] = (cells[sum] as number) + value
+        used[index] = 1
+      }
       return {
         observe: (value, labels) => observeAt(series.find(labels), value),
         with(labels) {
@@ -142,61 +179,73 @@ export function createMetricsRegistry(options: MetricsRegistryOptions = {}): Met
       }
     },
 
-    text: (format = 'prometheus', isShown = () => true) =>
-      print(
-        families.values().filter(({ name }) => isShown(name)),
-        format,
-      ),
-    contentType: contentTypeOf,
-    describe: () =>
-      [...families.values()]
-        .map(({ samples: _samples, valueAt: _valueAt, readLabels, ...description }) => ({
-          ...description,
-          labels: readLabels(),
-        }))
-        .sort((a, b) => (a.name < b.name ? -1 : 1)),
-    value: (name, labels) => families.get(name)?.valueAt(labels),
-    [Symbol.dispose]: () => closing.dispose(),
+    changingLabel(name, max) {
+      assert(!labels.has(name), `the label ${name} is created twice`)
+      const all = [...(shared?.previous?.values() ?? [])].flatMap((family) => family.labels)
+      const label = new ChangingLabel(max, all.find((one) => one.name === name)?.changing)
+      labels.set(name, label)
+      return label
+    },
+
+    refresh() {
+      for (const reader of readers.values()) reader.refresh()
+      for (const label of labels.values()) label.dropUnclaimed()
+    },
+    readers,
+    ...createMetricsView(() => [readers]),
+    [Symbol.dispose]() {},
   }
 
-  if (options.build) {
-    const labels = { version: [options.build.version], node: [process.version] }
-    const info = registry.gauge('sluice_build_info', 'Always 1; its labels name the build.', { labels })
-    info.set(1, { version: options.build.version, node: process.version })
+  if (build) {
+    const labels = { version: [build.version], node: [process.version] }
+    const options = { labels, merge: 'max' } as const
+    const info = registry.gauge('sluice_build_info', 'Always 1; its labels name the build.', options)
+    info.set(1, { version: build.version, node: process.version })
   }
   return registry
 }
 
-/** The format a scraper requests: OpenMetrics when its Accept header names it, else the Prometheus text format. */
-export function negotiateFormat(accept: string | undefined): MetricsFormat {
-  return accept?.includes('application/openmetrics-text') ? 'openmetrics' : 'prometheus'
-}
-
-function contentTypeOf(format: MetricsFormat = 'prometheus'): RegistryContentType {
-  return format === 'openmetrics'
-    ? 'application/openmetrics-text; version=1.0.0; charset=utf-8'
-    : 'text/plain; version=0.0.4; charset=utf-8'
-}
-
-/**
- * The library has 80 files, which take 0.1 s of CPU time, and only a scrape needs it. A process that serves its metrics loads it at its start, so that no
- * scrape blocks the event loop for that long; a command never loads it.
- */
-export const loadMetricsPrinter = () => import('prom-client')
-
-async function print(families: Iterable<Family>, format: MetricsFormat): Promise<string> {
-  const { Registry } = await loadMetricsPrinter()
-  const printer = new Registry<RegistryContentType>()
-  printer.setContentType(contentTypeOf(format))
-  for (const family of families) {
-    const samples = family.samples()
-    const printed = {
-      name: family.name,
-      type: family.type,
-      // The printer shortens `name` for OpenMetrics and expects to read back the shortened one.
-      get: () => Promise.resolve({ name: printed.name, help: family.help, type: family.type, values: samples }),
-    }
-    printer.registerMetric(printed as unknown as PrometheusMetric)
+function checkNames(spec: { type: MetricType; name: string; help: string; labels: LabelLists | undefined }): void {
+  const { type, name, help, labels = {} } = spec
+  assert(NAME.test(name), `${name}: names are sluice_<area>_<what>_<unit>`)
+  assert(help.trim() !== '', `${name}: a metric needs a help text`)
+  assert(name.endsWith('_total') === (type === 'counter'), `${name}: counters, and only they, end in _total`)
+  assert(!RESERVED_ENDING.test(name), `${name}: this ending belongs to histograms`)
+  for (const label of Object.keys(labels)) {
+    assert(LABEL.test(label) && label !== 'le' && label !== 'quantile', `${name}: ${label} cannot be a label`)
   }
-  return printer.metrics()
+}
+
+function checkBuckets(name: string, buckets: readonly number[]): void {
+  assert(buckets.length > 0, `${name}: a histogram needs buckets`)
+  assert(
+    buckets.every((bound, at) => at === 0 || bound > (buckets[at - 1] as number)),
+    `${name}: buckets must rise`,
+  )
+}
+
+/** Includes every listed value, except `other`. Those of a changing label are not known yet. */
+function useListed<Lists extends LabelLists>(
+  lists: Lists | undefined,
+  series: MetricSeries<Lists>,
+  used: Uint8Array,
+): void {
+  const [list = []] = Object.values(lists ?? {})
+  if (list instanceof ChangingLabel) return
+  for (const value of list) {
+    const labels = { [series.labelNames[0] as string]: value } as LabelValues<Lists>
+    if (value !== OTHER) used[series.find(labels)] = 1
+  }
+}
+
+/** A counter that is read goes on from where it was when its source begins at zero again, in this instance of the thread or in the next. */
+function createTotal({ cells }: FamilyMemory, read: () => number): () => void {
+  let before = cells[0] as number
+  let last = 0
+  return () => {
+    const now = read()
+    if (now < last) before += last
+    last = now
+    cells[0] = before + now
+  }
 }

@@ -1,21 +1,29 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { monitorEventLoopDelay } from 'node:perf_hooks'
-import {
-  createMetricsRegistry,
-  loadMetricsPrinter,
-  type MetricsRegistry,
-  type MetricsRegistryOptions,
-} from './metrics-registry.ts'
-
-/** The event-loop delay is measured over this period; scrapes get the values of the last complete one. */
-const LOOP_PERIOD_MS = 10_000
-const NANOSECONDS = 1e9
+import { addEventLoopMetrics } from './event-loop-metrics.ts'
+import { createMetricsRegistry, type MetricsRegistry, type MetricsRegistryOptions } from './metrics-registry.ts'
+import { loadMetricsPrinter } from './metrics-text.ts'
+import { MAIN_THREAD } from './thread-supervision-metrics.ts'
 
 /** The registry of a process that serves its metrics; it also has those of the process itself. */
-export function createProcessRegistry(options: MetricsRegistryOptions = {}): MetricsRegistry {
+export function createProcessRegistry(options: Pick<MetricsRegistryOptions, 'build'> = {}): MetricsRegistry {
   void loadMetricsPrinter()
   const registry = createMetricsRegistry(options)
-  const added = addProcessMetrics(registry)
+  addProcessMetrics(registry)
+  return withEventLoop(registry, MAIN_THREAD)
+}
+
+/** The registry of a thread whose metrics the main thread serves. What is one for the process is not in it. */
+export function createThreadRegistry({
+  thread,
+  shared,
+}: Required<Pick<MetricsRegistryOptions, 'shared'>> & {
+  readonly thread: string
+}): MetricsRegistry {
+  return withEventLoop(createMetricsRegistry({ shared }), thread)
+}
+
+function withEventLoop(registry: MetricsRegistry, thread: string): MetricsRegistry {
+  const added = addEventLoopMetrics(registry, thread)
   return {
     ...registry,
     [Symbol.dispose]() {
@@ -26,13 +34,9 @@ export function createProcessRegistry(options: MetricsRegistryOptions = {}): Met
 }
 
 /** Not prom-client's default metrics: they fail `promtool check metrics` (gauges named `_total`). */
-function addProcessMetrics(registry: MetricsRegistry): Disposable {
-  registry.gauge('sluice_process_resident_memory_bytes', 'Resident memory of the process.', {
-    read: () => process.memoryUsage.rss(),
-  })
-  registry.gauge('sluice_process_heap_used_bytes', 'JavaScript heap in use.', {
-    read: () => process.memoryUsage().heapUsed,
-  })
+function addProcessMetrics(registry: MetricsRegistry): void {
+  const gauge = (name: string, help: string, read: () => number) => registry.gauge(name, help, { read, merge: 'max' })
+  gauge('sluice_process_resident_memory_bytes', 'Resident memory of the process.', () => process.memoryUsage.rss())
   registry.counter('sluice_process_cpu_seconds_total', 'CPU time, user and system.', {
     read() {
       const { user, system } = process.cpuUsage()
@@ -40,41 +44,10 @@ function addProcessMetrics(registry: MetricsRegistry): Disposable {
     },
   })
   const startedSeconds = Math.round(performance.timeOrigin / 1000)
-  registry.gauge('sluice_process_start_timestamp_seconds', 'Start time of the process.', { read: () => startedSeconds })
-  registry.gauge('sluice_process_open_descriptors', 'Open files and sockets; -1 if unknown.', { read: openDescriptors })
+  gauge('sluice_process_start_timestamp_seconds', 'Start time of the process.', () => startedSeconds)
+  gauge('sluice_process_open_descriptors', 'Open files and sockets; -1 if unknown.', openDescriptors)
   const limit = descriptorLimit()
-  registry.gauge('sluice_process_descriptors_limit', 'Limit of open files and sockets; -1 if unknown.', {
-    read: () => limit,
-  })
-  return addLoopDelay(registry)
-}
-
-function addLoopDelay(registry: MetricsRegistry): Disposable {
-  const percents = { p50: 50, p99: 99, max: 100 } as const
-  const gauge = registry.gauge(
-    'sluice_process_event_loop_delay_seconds',
-    'Event loop delay in the last 10 s: median, 99th percentile, maximum.',
-    { labels: { stat: ['p50', 'p99', 'max'] } },
-  )
-  const resolutionMs = 20
-  const monitor = monitorEventLoopDelay({ resolution: resolutionMs })
-  monitor.enable()
-  const publish = () => {
-    for (const [stat, percent] of Object.entries(percents)) {
-      // The monitor measures the full time between its ticks; what exceeds one tick is the delay.
-      const delayNs = Math.max(0, monitor.percentile(percent) - resolutionMs * 1e6)
-      gauge.set(delayNs / NANOSECONDS, { stat })
-    }
-    monitor.reset()
-  }
-  publish()
-  const timer = setInterval(publish, LOOP_PERIOD_MS).unref()
-  return {
-    [Symbol.dispose]() {
-      clearInterval(timer)
-      monitor.disable()
-    },
-  }
+  gauge('sluice_process_descriptors_limit', 'Limit of open files and sockets; -1 if unknown.', () => limit)
 }
 
 function openDescriptors(): number {

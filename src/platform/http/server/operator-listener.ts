@@ -7,7 +7,8 @@ import type { ListenerMetrics } from '../../net/listener-metrics.ts'
 import { systemClock } from '../../process/clock.ts'
 import type { Health } from '../../process/lifecycle.ts'
 import type { Logger } from '../../telemetry/logger.ts'
-import { type MetricsRegistry, negotiateFormat } from '../../telemetry/metrics-registry.ts'
+import { negotiateFormat } from '../../telemetry/metrics-text.ts'
+import type { MetricsView } from '../../telemetry/metrics-view.ts'
 import { splitTarget } from '../request-headers.ts'
 import { createHostAllowList } from './host-allow-list.ts'
 import { createPathRules, sendPathRefusal } from './path-rules.ts'
@@ -22,7 +23,7 @@ export type OperatorListenerOptions = {
 }
 export type OperatorListenerDeps = Partial<ListenerMetrics> & {
   log: Logger
-  registry: MetricsRegistry
+  registry: Pick<MetricsView, 'text' | 'contentType'>
   /** Which metrics are shown, by name; all by default. */
   isShown?: ((name: string) => boolean) | undefined
   /** Called for each request. */

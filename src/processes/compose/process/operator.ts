@@ -7,6 +7,7 @@ import { printAddressPort } from '../../../platform/net/ip-range.ts'
 import { type ControlMethods, openControlSocket } from '../../../platform/process/control-socket.ts'
 import { announceProcess } from '../../../platform/process/running-processes.ts'
 import { createLogTap } from '../../../platform/telemetry/log-tap.ts'
+import type { MetricsView } from '../../../platform/telemetry/metrics-view.ts'
 import { ENDPOINT_NAMES, type Endpoints, endpointsOf } from '../access/endpoints.ts'
 import type { AccessPart } from '../access/open-access.ts'
 import { listenerOf } from '../config/listener.ts'
@@ -40,6 +41,8 @@ export type OperatorDeps = ProcessContext<'metrics'> & {
   readonly tipAccounts?: readonly string[] | undefined
   /** Called with the documents once they are published, to give them to threads. */
   readonly onDocuments?: (rendered: Rendered) => void
+  /** The metrics of all threads; by default those of `registry` alone. */
+  readonly metrics?: MetricsView
   /** Control methods of the services in this process. */
   readonly methods?: ControlMethods
 }
@@ -65,7 +68,8 @@ const NO_USAGE: Pick<UsageWatch, 'active' | 'of'> = { active: () => [], of: () =
 
 /** The operator's access to a process: a listener for metrics and health, and the control socket that the command line calls. */
 export async function openOperator(settings: Settings, deps: OperatorDeps): Promise<Operator> {
-  const { log, clock, lifecycle, registry, customers, upstreams, connectionsOf = () => 0 } = deps
+  const { log, clock, lifecycle, customers, upstreams, connectionsOf = () => 0 } = deps
+  const { metrics = deps.registry } = deps
   await using opening = new AsyncDisposableStack()
   const server = opening.use(await openMetricsListener(settings, deps))
   const services = Object.entries({ ...deps.addresses, metrics: server.address }).flatMap(([name, address]) =>
@@ -96,7 +100,7 @@ export async function openOperator(settings: Settings, deps: OperatorDeps): Prom
         status,
         settings: createSettingsReport(settings, deps.env, endpoints),
         top: createTopReport({
-          registry,
+          registry: metrics,
           clock,
           usage,
           snapshot,
@@ -174,14 +178,14 @@ async function publishDocuments(
 /** `/metrics`, `/healthz` and `/readyz`, as the `metrics` section of the configuration sets them up. */
 async function openMetricsListener(
   { config: { metrics }, loaded: { folder } }: Settings,
-  { log, clock, env, registry, lifecycle, listenerMetrics }: OperatorDeps,
+  { log, clock, env, registry, metrics: merged = registry, lifecycle, listenerMetrics }: OperatorDeps,
 ): Promise<HttpServer> {
   const bearer = metrics.bearer && (await resolveSecret(metrics.bearer, { env, folder }))
   return startOperatorListener(
     { listen: listenerOf(metrics, folder), hosts: metrics.hosts, ...(bearer ? { bearer } : {}) },
     {
       log: log.child({ part: 'operator' }),
-      registry,
+      registry: merged,
       isShown: (name) => !isExecutionMetric(name),
       health: lifecycle.health,
       clock,

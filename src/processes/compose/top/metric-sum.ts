@@ -1,4 +1,4 @@
-import type { MetricsRegistry } from '../../../platform/telemetry/metrics-registry.ts'
+import type { MetricsView } from '../../../platform/telemetry/metrics-view.ts'
 
 export type MetricSum = {
   /** Sum of all series with these labels; 0 for an unknown metric. */
@@ -7,8 +7,8 @@ export type MetricSum = {
   by(name: string, label: string): Readonly<Record<string, number>>
 }
 
-/** Reads the metrics registry, so that `top` and Prometheus always agree. */
-export function createMetricSum(registry: Pick<MetricsRegistry, 'describe' | 'value'>): MetricSum {
+/** Reads the metrics, so that `top` and Prometheus always agree. For one report: metrics and label values come and go with threads and reloads. */
+export function createMetricSum(registry: Pick<MetricsView, 'describe' | 'value'>): MetricSum {
   const lists = new Map(registry.describe().map(({ name, labels }) => [name, labels]))
 
   function sum(name: string, fixed: Readonly<Record<string, string>> = {}): number {

@@ -1,7 +1,7 @@
 import type { AccessSnapshot } from '../../../access/snapshot/snapshot.ts'
 import { LIMIT_LABELS } from '../../../contract/limits.ts'
 import type { Clock } from '../../../core/clock.ts'
-import type { MetricsRegistry } from '../../../platform/telemetry/metrics-registry.ts'
+import type { MetricsView } from '../../../platform/telemetry/metrics-view.ts'
 import type { NodeStatus } from '../../../upstreams/status.ts'
 import type { StatusReport } from '../process/status.ts'
 import { createMetricSum, type MetricSum } from './metric-sum.ts'
@@ -86,7 +86,8 @@ export type SubscriptionFigures = {
 export type Refusal = { readonly part: string; readonly reason: string; readonly count: number }
 
 export type TopDeps = {
-  readonly registry: Pick<MetricsRegistry, 'describe' | 'value'>
+  /** Those of the whole process. */
+  readonly registry: Pick<MetricsView, 'describe' | 'value'>
   readonly clock: Clock
   readonly usage: Pick<UsageWatch, 'active'>
   readonly snapshot: () => AccessSnapshot
@@ -108,38 +109,40 @@ const UPSTREAMS_MAX = 200
 
 export function createTopReport(deps: TopDeps): () => TopReport {
   const { clock, runs } = deps
-  const figures = createMetricSum(deps.registry)
-  const { sum } = figures
-  return () => ({
-    atMs: clock.monotonicMs(),
-    status: deps.status(),
-    process: {
-      memoryBytes: sum('sluice_process_resident_memory_bytes'),
-      cpuSeconds: sum('sluice_process_cpu_seconds_total'),
-      loopDelaySeconds: sum('sluice_process_event_loop_delay_seconds', { stat: 'p99' }),
-      descriptors: sum('sluice_process_open_descriptors'),
-    },
-    calls: figures.by('sluice_access_admitted_total', 'interface'),
-    units: sum('sluice_access_units_total'),
-    streams: {
-      ws: sum('sluice_bundle_connections', { interface: 'ws' }),
-      grpc: sum('sluice_bundle_connections', { interface: 'grpc' }),
-      wsSubscriptions: sum('sluice_access_ws_subscriptions'),
-    },
-    out: {
-      messages: sum('sluice_bundle_messages_out_total'),
-      bytes: sum('sluice_bundle_bytes_out_total'),
-      gapsReported: sum('sluice_bundle_gaps_told_total'),
-      slow: sum('sluice_bundle_slow_consumers_total'),
-    },
-    shreds: runs.shreds ? shredFigures(figures) : null,
-    sender: runs.sender ? senderFigures(figures) : null,
-    indexer: runs.indexer ? indexerFigures(figures) : null,
-    execution: runs.execution ? executionFigures(figures) : null,
-    upstreams: deps.upstreams().slice(0, UPSTREAMS_MAX),
-    subscriptions: subscriptions(deps),
-    refusals: refusals(figures),
-  })
+  return () => {
+    const figures = createMetricSum(deps.registry)
+    const { sum } = figures
+    return {
+      atMs: clock.monotonicMs(),
+      status: deps.status(),
+      process: {
+        memoryBytes: sum('sluice_process_resident_memory_bytes'),
+        cpuSeconds: sum('sluice_process_cpu_seconds_total'),
+        loopDelaySeconds: sum('sluice_process_event_loop_delay_seconds', { stat: 'p99' }),
+        descriptors: sum('sluice_process_open_descriptors'),
+      },
+      calls: figures.by('sluice_access_admitted_total', 'interface'),
+      units: sum('sluice_access_units_total'),
+      streams: {
+        ws: sum('sluice_bundle_connections', { interface: 'ws' }),
+        grpc: sum('sluice_bundle_connections', { interface: 'grpc' }),
+        wsSubscriptions: sum('sluice_access_ws_subscriptions'),
+      },
+      out: {
+        messages: sum('sluice_bundle_messages_out_total'),
+        bytes: sum('sluice_bundle_bytes_out_total'),
+        gapsReported: sum('sluice_bundle_gaps_told_total'),
+        slow: sum('sluice_bundle_slow_consumers_total'),
+      },
+      shreds: runs.shreds ? shredFigures(figures) : null,
+      sender: runs.sender ? senderFigures(figures) : null,
+      indexer: runs.indexer ? indexerFigures(figures) : null,
+      execution: runs.execution ? executionFigures(figures) : null,
+      upstreams: deps.upstreams().slice(0, UPSTREAMS_MAX),
+      subscriptions: subscriptions(deps),
+      refusals: refusals(figures),
+    }
+  }
 }
 
 function shredFigures({ sum, by }: MetricSum): ShredFigures {
