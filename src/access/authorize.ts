@@ -4,14 +4,14 @@ import type { LimitName, Limits } from '../contract/limits.ts'
 import type { NodeUser, ProductKey } from '../contract/products.ts'
 import type { Clock } from '../core/clock.ts'
 import type { PresentedLogin, PresentedToken } from './credentials.ts'
-import type { AccessMetrics } from './metrics.ts'
+import type { CallMetrics } from './metrics.ts'
 import type { PlanTable } from './plan.ts'
 import type { Charge, QuotaAccount, QuotaLedger, QuotaView } from './quota/charge.ts'
 import type { AccessSnapshot } from './snapshot/snapshot.ts'
 import type { Subscription, UsageInterface } from './store/model.ts'
 import { createTermsTable, type Terms } from './terms.ts'
 import { hashToken, isTokenText, TOKEN_LENGTH } from './token.ts'
-import type { Usage, UsageMeter } from './usage/service.ts'
+import type { UsageCounter, UsageMeter } from './usage/counter.ts'
 import {
   endSecondsOf,
   NEVER_SECONDS,
@@ -77,9 +77,9 @@ export type AdmissionDeps = {
   snapshot(): AccessSnapshot
   plans(): PlanTable
   readonly ledger: QuotaLedger
-  readonly usage: Usage
+  readonly usage: UsageCounter
   readonly clock: Clock
-  readonly metrics: Pick<AccessMetrics, 'admitted' | 'units' | 'refused' | 'limited' | 'notAssigned'>
+  readonly metrics: CallMetrics
   /** Called for each refusal of a known caller. */
   readonly onRefused?: (subscriptionId: string, why: RefusedCall) => void
   /** SHA-256 in hex. An argument so that tests can count the work. */
@@ -292,8 +292,9 @@ export function createAdmission(deps: AdmissionDeps): Admissions {
       const entry = caller as Entry
       const monotonicMs = clock.monotonicMs()
       const taken = entry.terms.callOf(call.method)
-      entry.account.refund(entry.terms, taken, monotonicMs)
+      // Charged before it is counted, and counted back before it is refunded: a thread that dies in between has never counted more than it charged.
       usage.countRefunded(entry.meter, call.interface, taken.cost, taken.method)
+      entry.account.refund(entry.terms, taken, monotonicMs)
     },
 
     quota(caller) {

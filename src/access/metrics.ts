@@ -6,21 +6,25 @@ import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import type { EndingReport } from './ending.ts'
 import { PERMIT_NAMES, type PermitCounts } from './quota/permits.ts'
 import type { UsageInterface } from './store/model.ts'
+import { USAGE_INTERFACES } from './usage/counter.ts'
 import type { UsageState } from './usage/service.ts'
 
-const INTERFACES = ['rpc', 'ws', 'grpc', 'indexer', 'shreds'] as const satisfies UsageInterface[]
 const LIMITS = Object.keys(LIMIT_LABELS) as LimitName[]
 const SYNC_RESULTS = ['booked', 'failed'] as const
 
 type Count = { inc(by?: number): void }
 
-/** The metrics of access. Counters of the hot path are resolved once, here. */
-export type AccessMetrics = {
+/** What each thread counts of its own calls. Counters of the hot path are resolved once, here. */
+export type CallMetrics = {
   readonly admitted: Readonly<Record<UsageInterface, Count>>
   readonly units: Readonly<Record<UsageInterface, Count>>
   readonly refused: Readonly<Record<TokenRefusal, Count>>
   readonly limited: Readonly<Record<LimitName, Count>>
   readonly notAssigned: Count
+}
+
+/** The metrics of the main thread. */
+export type AccessMetrics = CallMetrics & {
   readonly snapshotSwaps: Count
   readonly sharedSyncs: Readonly<Record<(typeof SYNC_RESULTS)[number], Count>>
 }
@@ -35,10 +39,10 @@ export type AccessReadings = {
   shared(): { isUp: boolean; processes: number } | undefined
 }
 
-export function accessMetrics(registry: MetricsRegistry, read: AccessReadings = NO_READINGS): AccessMetrics {
+export function callMetrics(registry: MetricsRegistry): CallMetrics {
   const perInterface = (name: string, help: string) => {
-    const counter = registry.counter(name, help, { labels: { interface: INTERFACES } })
-    return recordOf(INTERFACES, (value) => counter.with({ interface: value }))
+    const counter = registry.counter(name, help, { labels: { interface: USAGE_INTERFACES } })
+    return recordOf(USAGE_INTERFACES, (value) => counter.with({ interface: value }))
   }
   const refused = registry.counter(
     'sluice_access_refused_total',
@@ -50,6 +54,22 @@ export function accessMetrics(registry: MetricsRegistry, read: AccessReadings = 
     'Calls refused because a limit of the subscription was reached, by limit.',
     { labels: { limit: LIMITS } },
   )
+  return {
+    admitted: perInterface('sluice_access_admitted_total', 'Calls admitted and charged, by interface.'),
+    units: perInterface('sluice_access_units_total', 'Units charged, by interface.'),
+    refused: recordOf(TOKEN_REFUSALS, (reason) => refused.with({ reason })),
+    limited: recordOf(LIMITS, (limit) => limited.with({ limit })),
+    notAssigned: registry
+      .counter(
+        'sluice_access_not_assigned_total',
+        'Calls and connections refused because no dedicated node is assigned to the subscription.',
+      )
+      .with({}),
+  }
+}
+
+/** Counts, and gauges of what the process has once: only the main thread registers these. */
+export function accessMetrics(registry: MetricsRegistry, read: AccessReadings = NO_READINGS): AccessMetrics {
   const syncs = registry.counter(
     'sluice_access_quota_syncs_total',
     'Syncs of spent quota with the shared quota store and failed heartbeats, by result.',
@@ -126,16 +146,7 @@ export function accessMetrics(registry: MetricsRegistry, read: AccessReadings = 
   )
 
   return {
-    admitted: perInterface('sluice_access_admitted_total', 'Calls admitted and charged, by interface.'),
-    units: perInterface('sluice_access_units_total', 'Units charged, by interface.'),
-    refused: recordOf(TOKEN_REFUSALS, (reason) => refused.with({ reason })),
-    limited: recordOf(LIMITS, (limit) => limited.with({ limit })),
-    notAssigned: registry
-      .counter(
-        'sluice_access_not_assigned_total',
-        'Calls and connections refused because no dedicated node is assigned to the subscription.',
-      )
-      .with({}),
+    ...callMetrics(registry),
     snapshotSwaps: registry
       .counter('sluice_access_snapshot_swaps_total', 'Times the snapshot was replaced by a newer one.')
       .with({}),

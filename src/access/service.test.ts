@@ -1,25 +1,17 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
+import { openAccessFolder } from '../../test/support/access-folder.ts'
 import { isFull } from '../../test/support/property.ts'
 import { startRedis } from '../../test/support/redis.ts'
 import { SECOND_MS } from '../../test/support/store-engines.ts'
 import { systemClock } from '../platform/process/clock.ts'
-import { secureRandom } from '../platform/process/random.ts'
 import { until } from '../platform/process/test-wait.ts'
-import { silentLogger } from '../platform/telemetry/logger.ts'
-import { createMetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import type { Call, Caller, Refused } from './authorize.ts'
-import { type AccessOptionsInput, parseAccessOptions } from './options.ts'
 import { BUILT_IN_PLANS } from './plan.ts'
-import { addCustomer } from './provisioning/customers.ts'
-import { createSubscription } from './provisioning/subscriptions.ts'
 import { revokeTokens, rotateToken } from './provisioning/tokens.ts'
-import { startAccess } from './service.ts'
-import { openStore } from './store/open.ts'
 
 const RPC: Call = { interface: 'rpc', method: 'getSlot' }
 const HEAVY: Call = { interface: 'ws', method: 'getProgramAccounts' }
@@ -27,67 +19,6 @@ const HEAVY: Call = { interface: 'ws', method: 'getProgramAccounts' }
 const CHILD = join(import.meta.dirname, '../../test/support/access-process.ts')
 /** A second, plus delays of timers and the disk on a machine that is busy with other tests. */
 const LOST_MS = isFull ? 1500 : 3000
-
-/** A state folder with a real SQLite store in it, and processes started and ended on it. */
-async function openFolder() {
-  const folder = await mkdtemp(join(tmpdir(), 'sluice-access-'))
-  const audit = { file: join(folder, 'audit.log'), mirror: 'this machine', toolVersion: '1.2.3' }
-  const location = { engine: 'sqlite', file: join(folder, 'access.db') } as const
-  const openIt = () =>
-    openStore({ location, audit, check: 'quick' }, { clock: systemClock, random: secureRandom, log: silentLogger })
-  const operator = await openIt()
-  const on = () => ({
-    store: operator,
-    random: secureRandom,
-    actor: { uid: 1, user: 'operator', sudoUser: null, tty: null },
-    nowMs: systemClock.nowMs(),
-  })
-  await addCustomer(on(), { name: 'acme', contact: 'acme' })
-  return {
-    folder,
-    on,
-    async subscribe(name: string, plan = 'starter') {
-      const created = await createSubscription(on(), {
-        customer: 'acme',
-        name,
-        plan,
-        products: ['bundle'],
-        overrides: {},
-        validUntil: null,
-      })
-      assert.ok(created.token !== undefined)
-      return { id: created.subscription.id, tokenId: created.token.record.id, secret: created.token.secret }
-    },
-    async start(options: AccessOptionsInput = {}) {
-      const store = await openIt()
-      const registry = createMetricsRegistry()
-      const health = new Map<string, string>()
-      const lifecycle = {
-        degraded: (part: string, reason: string) => void health.set(part, reason),
-        recovered: (part: string) => void health.delete(part),
-      }
-      const access = await startAccess(parseAccessOptions(options), {
-        store,
-        log: silentLogger,
-        clock: systemClock,
-        random: secureRandom,
-        registry,
-        lifecycle,
-        env: {},
-      })
-      const enter = (secret: string) => access.authenticate({ token: secret }, 'bundle', systemClock.nowMs())
-      const close = async () => {
-        await access[Symbol.asyncDispose]()
-        await store[Symbol.asyncDispose]()
-      }
-      return { access, store, registry, health, enter, close, [Symbol.asyncDispose]: close }
-    },
-    async [Symbol.asyncDispose]() {
-      await operator[Symbol.asyncDispose]()
-      await rm(folder, { recursive: true, force: true })
-    },
-  }
-}
 
 function reasonOf(outcome: Caller | Refused): string {
   return outcome.ok ? 'ok' : outcome.reason
@@ -100,7 +31,7 @@ function must(outcome: Caller | Refused): Caller {
 
 describe('access', () => {
   test('a token issued while the process runs is valid within a second, and invalid within a second of its revocation', async () => {
-    await using folder = await openFolder()
+    await using folder = await openAccessFolder()
     await using running = await folder.start()
     const { secret } = await folder.subscribe('first')
     await until('the new token', () => running.enter(secret).ok, SECOND_MS)
@@ -120,7 +51,7 @@ describe('access', () => {
   })
 
   test('usage is in the store when the process has closed, and the month continues from it', async () => {
-    await using folder = await openFolder()
+    await using folder = await openAccessFolder()
     const { secret, id, tokenId } = await folder.subscribe('first')
     const first = await folder.start()
     const caller = must(first.enter(secret))
@@ -140,7 +71,7 @@ describe('access', () => {
   })
 
   test('usage waits while another process writes to the store; no call is refused and no usage is lost', async () => {
-    await using folder = await openFolder()
+    await using folder = await openAccessFolder()
     const { secret, id } = await folder.subscribe('first', 'professional')
     await using running = await folder.start()
     const caller = must(running.enter(secret))
@@ -167,7 +98,7 @@ describe('access', () => {
   })
 
   test('a kill loses at most a second of usage', async () => {
-    await using folder = await openFolder()
+    await using folder = await openAccessFolder()
     const { secret, id } = await folder.subscribe('first', 'professional')
     const child = spawn(process.execPath, [CHILD, folder.folder], { stdio: ['pipe', 'pipe', 'inherit'] })
     // Not its exit, which may be reported before its last lines are read.
@@ -193,7 +124,7 @@ describe('access', () => {
   })
 
   test('no file of the state folder contains a token, before or after its use', async () => {
-    await using folder = await openFolder()
+    await using folder = await openAccessFolder()
     const { secret } = await folder.subscribe('first')
     const running = await folder.start()
     const caller = must(running.enter(secret))
@@ -211,7 +142,7 @@ describe('access', () => {
   })
 
   test('a ticket of one process is valid in another, and ends with its token', async () => {
-    await using folder = await openFolder()
+    await using folder = await openAccessFolder()
     const { secret, id } = await folder.subscribe('first')
     await using a = await folder.start()
     await using b = await folder.start()
@@ -228,7 +159,7 @@ describe('access', () => {
   })
 
   test('a refused permit is counted under its limit', async () => {
-    await using folder = await openFolder()
+    await using folder = await openAccessFolder()
     const { secret, id } = await folder.subscribe('first')
     await using running = await folder.start()
     const { limits } = must(running.enter(secret))
@@ -242,7 +173,7 @@ describe('access', () => {
   })
 
   test('plans can be replaced while running, and a missing plan is reported', async () => {
-    await using folder = await openFolder()
+    await using folder = await openAccessFolder()
     const tradingPlan = { ...BUILT_IN_PLANS.build, unitsPerSecond: 40 }
     const { secret } = await folder.subscribe('first', 'trading')
     await using running = await folder.start({ plans: { trading: tradingPlan } })
@@ -258,7 +189,7 @@ describe('access', () => {
   })
 
   test('shares its quota through Redis, and reports when Redis is unreachable', async () => {
-    await using folder = await openFolder()
+    await using folder = await openAccessFolder()
     await using server = await startRedis()
     const { secret } = await folder.subscribe('first')
     const options = { quota: { shared: { url: server.url } } }

@@ -1,30 +1,31 @@
-import { ERRORS } from '../contract/errors.ts'
-import type { ProductKey } from '../contract/products.ts'
+import assert from 'node:assert/strict'
 import { messageOf } from '../core/error.ts'
 import { resolveSecret, type SecretSources } from '../platform/config/secret-ref.ts'
 import { openRedis } from '../platform/db/redis.ts'
 import type { BaseDeps } from '../platform/process/base-deps.ts'
 import type { Lifecycle } from '../platform/process/lifecycle.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
-import { type Admissions, type Caller, createAdmission, type Refused, type RefusedCall } from './authorize.ts'
-import { createCustomerLog } from './customer-log.ts'
+import { type Access, createCallAccess } from './call-access.ts'
 import { type EndingReport, startEndingWatch } from './ending.ts'
 import { accessMetrics } from './metrics.ts'
 import type { AccessOptions, SharedQuotaOptions } from './options.ts'
-import { createPlanTable, type Plans, type PlanTable } from './plan.ts'
+import type { Plans } from './plan.ts'
 import { createAccountMemory } from './quota/account-layout.ts'
 import { AccountMemory } from './quota/account-memory.ts'
 import { Calendar, monthStartMs } from './quota/calendar.ts'
 import type { QuotaLedger } from './quota/charge.ts'
 import { ACCOUNTS_MAX, createLedger } from './quota/ledger.ts'
-import { createPermits, type Permits } from './quota/permits.ts'
+import { createPermits } from './quota/permits.ts'
 import { type SharedLedger, startSharedLedger } from './quota/shared-quota.ts'
+import { createReportedPlans } from './reported-plans.ts'
 import { followStore } from './snapshot/follow.ts'
-import type { AccessSnapshot } from './snapshot/snapshot.ts'
 import type { AccessStore } from './store/store.ts'
+import type { AccessShare, AccessUpdate } from './thread-access.ts'
+import { createUsageMemory } from './usage/event-memory.ts'
 import { startUsage, type Usage } from './usage/service.ts'
 import { openUsageSpool } from './usage/spool.ts'
-import { createWsTickets, type Ticket } from './ws-ticket.ts'
+
+export type { Access } from './call-access.ts'
 
 /** How often idle quota accounts are closed. */
 const SWEEP_MS = 10_000
@@ -42,8 +43,6 @@ const DAY_MS = 86_400_000
 const ACCOUNTS_GROWTH = 2
 /** Usage that cannot be written is reported after this time; a full disk at once. */
 const USAGE_LATE_MS = 5000
-/** Missing plans listed in the report. */
-const UNKNOWN_PLANS_MAX = 5
 
 export type AccessDeps = BaseDeps &
   SecretSources & {
@@ -55,37 +54,43 @@ export type AccessDeps = BaseDeps &
     readonly spoolFile?: string
   }
 
-/** Authenticates callers, admits and charges calls. Used by every interface. */
-export type Access = AsyncDisposable &
-  Admissions & {
-    snapshot(): AccessSnapshot
-    readonly permits: Permits
+/** Access in the main thread, which keeps it current for all threads. */
+export type AccessService = Access &
+  AsyncDisposable & {
     readonly usage: Pick<Usage, 'flush' | 'state'>
     /** Subscriptions that end soon. */
     ending(): EndingReport
-    plans(): PlanTable
     /** Applies the plans of a reloaded configuration. */
     setPlans(plans: Plans): void
-    /** Calls the listener after the store or the plans have changed, so that it can `renew` the callers of open streams. */
-    onChange(listener: () => void): Disposable
-    /** A ticket that authenticates WebSocket connections of clients that cannot set headers. */
-    issueTicket(caller: Caller, nowMs: number): Ticket
-    authenticateTicket(ticket: string, product: ProductKey, nowMs: number): Caller | Refused
+    /** What `openThreadAccess` needs in a thread, by its number from 1. */
+    share(thread: number): AccessShare
+    /** What is to be posted to all threads after each change. */
+    update(): AccessUpdate
+    /** A thread has called `wakeMain`. */
+    bookRequested(): void
+    /** A thread has ended, however it did: what it counted is booked, and its permits are released. Then its number may be used again. */
+    threadEnded(thread: number): void
   }
 
-export type StartAccessOptions = Pick<AccessOptions, 'quota' | 'plans'> & Partial<Pick<AccessOptions, 'usage'>>
+export type StartAccessOptions = Pick<AccessOptions, 'quota' | 'plans'> &
+  Partial<Pick<AccessOptions, 'usage'>> & {
+    /** The threads that use this access, the main thread included. */
+    readonly threads?: number
+  }
 
 /**
  * Follows the store with a snapshot and admits calls from memory. When the store becomes unreachable, the last snapshot stays in use and usage is
  * kept on the disk until it can be written.
  */
-export async function startAccess(options: StartAccessOptions, deps: AccessDeps): Promise<Access> {
+export async function startAccess(options: StartAccessOptions, deps: AccessDeps): Promise<AccessService> {
   const { store, clock, lifecycle } = deps
+  const { threads = 1 } = options
   const log = deps.log.child({ part: 'access' })
   await using opening = new AsyncDisposableStack()
-  const listeners = new Set<() => void>()
-  const unknownPlans = new Set<string>()
-  let plans = createPlanTable(options.plans, reportUnknownPlan)
+  const plans = createReportedPlans(options.plans, lifecycle)
+  let givenPlans = options.plans
+  let plansNumber = 0
+  let configuration = 0
   let shared: SharedLedger | undefined
   /** Set once all parts are created. */
   let changed = () => {}
@@ -93,33 +98,33 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
   const follower = opening.use(await followStore(store, { log, clock, onSwap: () => changed() }))
   const calendar = new Calendar(clock)
   const spool = deps.spoolFile === undefined ? undefined : opening.use(await openUsageSpool(deps.spoolFile, { log }))
-  const usage = opening.use(startUsage({ store, calendar, clock, log, spool, random: deps.random }))
+  const usageMemory = Array.from({ length: threads - 1 }, createUsageMemory)
+  const usage = opening.use(
+    startUsage({ store, calendar, clock, log, spool, random: deps.random, threads: usageMemory }),
+  )
   await bookSpooled()
   lifecycle.onGivenUp?.('usage', () => usage.saveNow())
   const spentBefore = await store.unitsSince(monthStartMs(calendar.month))
   const accountsMax = Math.max(ACCOUNTS_MAX, ACCOUNTS_GROWTH * follower.current().counts().subscriptions)
-  const memory = new AccountMemory(createAccountMemory({ accountsMax, threads: 1 }), 0)
-  const permits = createPermits(memory)
+  const accounts = createAccountMemory({ accountsMax, threads })
+  const memory = new AccountMemory(accounts, 0)
   const ending = opening.use(startEndingWatch({ clock, snapshot: follower.current }))
   const metrics = accessMetrics(deps.registry, {
     usage: usage.state,
     ending: ending.report,
-    permits: permits.total,
+    permits: createPermits(memory).total,
     snapshot: () => ({ ...follower.current().counts(), revision: follower.current().revision }),
     shared: () => shared?.state(),
   })
   const ledger = await openLedger(opening, options.quota.shared)
-  const customerLog = opening.use(createCustomerLog({ log, clock }))
-  const tickets = createWsTickets(await store.sharedKey('ws-ticket'))
-  const admission = createAdmission({
-    snapshot: follower.current,
-    plans: () => plans,
-    ledger,
-    usage,
-    clock,
-    metrics,
-    onRefused: (subscription, why) => customerLog.note({ subscription, message: 'refused', kind: refusalFields(why) }),
-  })
+  const ticketKey = await store.sharedKey('ws-ticket')
+  const access = opening.use(
+    createCallAccess({
+      ...{ log, clock, metrics, memory, ledger, usage, ticketKey },
+      snapshot: follower.current,
+      plans: plans.current,
+    }),
+  )
 
   /** Usage that the last process could not write counts for the quota of the month, so it is written first. */
   async function bookSpooled(): Promise<void> {
@@ -131,14 +136,17 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
   }
 
   async function openLedger(stack: AsyncDisposableStack, given: SharedQuotaOptions | undefined): Promise<QuotaLedger> {
-    if (given === undefined) return createLedger({ memory, calendar, spentBefore })
+    if (given === undefined) return createLedger({ memory, calendar, spentBefore, configuration: () => configuration })
     const password = given.password === undefined ? undefined : await resolveSecret(given.password, deps)
     const redis = stack.use(openRedis({ url: given.url, password }, { clock, log, random: deps.random }))
     const processId = Buffer.from(deps.random.bytes(8)).toString('hex')
     const { keyPrefix, processesAssumed } = given
     shared = await startSharedLedger(
       { keyPrefix, processesAssumed, processId },
-      { redis, memory, calendar, clock, log, metrics, spentBefore, onState: reportQuota },
+      {
+        ...{ redis, memory, calendar, clock, log, metrics, spentBefore, onState: reportQuota },
+        configuration: () => configuration,
+      },
     )
     return stack.use(shared)
   }
@@ -146,16 +154,6 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
   function reportQuota(isUp: boolean): void {
     if (isUp) lifecycle.recovered('quota')
     else lifecycle.degraded('quota', 'redis is unreachable: each process uses its local share')
-  }
-
-  /** Called when such a subscription is used: checking all of them at each change would block the event loop. */
-  function reportUnknownPlan(name: string): void {
-    if (unknownPlans.size >= UNKNOWN_PLANS_MAX) return
-    unknownPlans.add(name)
-    lifecycle.degraded(
-      'plans',
-      `not configured, so their subscriptions have the smallest plan: ${[...unknownPlans].join(', ')}`,
-    )
   }
 
   function reportUsage(): void {
@@ -225,8 +223,14 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
   changed = () => {
     metrics.snapshotSwaps.inc()
     ending.changed()
-    for (const listener of listeners) listener()
+    configuration += 1
+    access.notifyChange()
   }
+
+  function update(): AccessUpdate {
+    return { configuration, snapshot: follower.current().shared(), plans: givenPlans, plansNumber }
+  }
+
   for (const timer of [
     clock.setRepeating(SWEEP_MS, () => ledger.sweep(clock.monotonicMs())),
     clock.setRepeating(HEALTH_MS, reportUsage),
@@ -239,47 +243,28 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
 
   const opened = opening.move()
   return {
-    ...admission,
-    snapshot: follower.current,
-    permits: {
-      ...permits,
-      acquire(subscriptionId, name, limits) {
-        const permit = permits.acquire(subscriptionId, name, limits)
-        if (!permit.ok) {
-          metrics.limited[name].inc()
-          const kind = { limit: name, size: permit.limitSize, code: ERRORS['rate-limited'].jsonRpc }
-          customerLog.note({ subscription: subscriptionId, message: 'refused', kind })
-        }
-        return permit
-      },
-    },
+    ...access,
     usage,
     ending: ending.report,
-    plans: () => plans,
     setPlans(next) {
-      plans = createPlanTable(next, reportUnknownPlan)
-      unknownPlans.clear()
-      lifecycle.recovered('plans')
-      for (const listener of listeners) listener()
+      plans.replace(next)
+      givenPlans = next
+      plansNumber += 1
+      configuration += 1
+      access.notifyChange()
     },
-    onChange(listener) {
-      listeners.add(listener)
-      return { [Symbol.dispose]: () => void listeners.delete(listener) }
+    update,
+    share(thread) {
+      const events = usageMemory[thread - 1]
+      assert(events !== undefined, 'access was started for fewer threads')
+      const isQuotaShared = shared !== undefined
+      return { ...update(), thread, accounts, calendar: calendar.shared, usage: events, ticketKey, isQuotaShared }
     },
-    issueTicket: (caller, nowMs) => tickets.issue(caller.tokenSha256, nowMs),
-    authenticateTicket(ticket, product, nowMs) {
-      const checked = tickets.check(ticket, nowMs)
-      if (checked.ok) return admission.renew(checked.tokenSha256, product, nowMs)
-      metrics.refused[checked.reason].inc()
-      return { ...checked, isTicket: true }
+    bookRequested: () => shared?.sendRequested(),
+    threadEnded(thread) {
+      usage.threadEnded(thread)
+      memory.permits.reclaim(thread)
     },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
-}
-
-/** The log fields of a refusal. */
-function refusalFields(why: RefusedCall): Record<string, string | number> {
-  if ('limit' in why) return { interface: why.interface, limit: why.limit, code: ERRORS['rate-limited'].jsonRpc }
-  const code = why.reason === 'not-assigned' ? ERRORS['not-assigned'].jsonRpc : ERRORS.unauthorized.jsonRpc
-  return { product: why.product, reason: why.reason, code }
 }

@@ -13,7 +13,7 @@ import {
   suspendSubscription,
 } from '../../src/access/provisioning/subscriptions.ts'
 import { revokeTokens, rotateToken } from '../../src/access/provisioning/tokens.ts'
-import { type Access, startAccess } from '../../src/access/service.ts'
+import { type AccessService, startAccess } from '../../src/access/service.ts'
 import { openStore } from '../../src/access/store/open.ts'
 import type { AccessStore } from '../../src/access/store/store.ts'
 import { createManualClock, type ManualClock } from '../../src/core/clock.ts'
@@ -60,7 +60,7 @@ class World {
   readonly seen: Seen = { changes: 0, refusedChanges: 0, rotations: 0, graces: 0, restarts: 0, admitted: 0, refused: 0 }
   readonly #chance: ReturnType<typeof createSeededRandom>
   readonly #folder: string
-  readonly gateways: { store: AccessStore; access: Access }[] = []
+  readonly gateways: { store: AccessStore; access: AccessService }[] = []
   #operator: AccessStore | undefined
 
   constructor(seed: number, folder: string) {
@@ -88,7 +88,7 @@ class World {
     return openStore({ location, audit, check: 'quick' }, { clock, random: this.#chance, log: silentLogger })
   }
 
-  async #startGateway(): Promise<{ store: AccessStore; access: Access }> {
+  async #startGateway(): Promise<{ store: AccessStore; access: AccessService }> {
     const store = await this.#open()
     const access = await startAccess(
       { quota: { shared: undefined }, plans: BUILT_IN_PLANS },
@@ -105,7 +105,7 @@ class World {
     return { store, access }
   }
 
-  async #stopGateway({ store, access }: { store: AccessStore; access: Access }): Promise<void> {
+  async #stopGateway({ store, access }: { store: AccessStore; access: AccessService }): Promise<void> {
     await access[Symbol.asyncDispose]()
     await store[Symbol.asyncDispose]()
   }
@@ -113,7 +113,7 @@ class World {
   async restartGateway(): Promise<void> {
     this.seen.restarts += 1
     const at = this.random(this.gateways.length)
-    await this.#stopGateway(this.gateways[at] as { store: AccessStore; access: Access })
+    await this.#stopGateway(this.gateways[at] as { store: AccessStore; access: AccessService })
     this.gateways[at] = await this.#startGateway()
   }
 

@@ -6,7 +6,7 @@ import { BUILT_IN_PLANS, type Plans } from '../../src/access/plan.ts'
 import type { Provisioning } from '../../src/access/provisioning/context.ts'
 import { addCustomer } from '../../src/access/provisioning/customers.ts'
 import { createSubscription, type SubscriptionInput } from '../../src/access/provisioning/subscriptions.ts'
-import { type Access, startAccess } from '../../src/access/service.ts'
+import { type AccessService, startAccess } from '../../src/access/service.ts'
 import { openStore } from '../../src/access/store/open.ts'
 import type { DocsUrl } from '../../src/contract/errors.ts'
 import type { SharedLimits } from '../../src/gateway/limits.ts'
@@ -41,7 +41,7 @@ export type Gateway = AsyncDisposable & {
   readonly url: string
   readonly ws: string
   readonly grpc: string
-  readonly access: Access
+  readonly access: AccessService
   readonly upstreams: Upstreams
   readonly bundle: Bundle
   readonly on: Provisioning
@@ -135,7 +135,7 @@ export async function startGateway(
 }
 
 /** Waits until the snapshot has this subscription. */
-async function seen(access: Access, subscriptionId: string): Promise<void> {
+async function seen(access: AccessService, subscriptionId: string): Promise<void> {
   while (access.snapshot().subscription(subscriptionId) === undefined) {
     const { promise, resolve } = Promise.withResolvers<void>()
     using _watching = access.onChange(resolve)

@@ -11,11 +11,18 @@ const UNSEEN_MS_MAX = 60_000
 export const MINUTE_MS = 60_000
 export const HOUR_MS = 3_600_000
 
+/** What a calendar publishes to other threads: Float64 fields, each written by one thread. An aligned field of 8 bytes is read and written whole. */
+const PUBLISHED = { offsetMs: 0, month: 1 } as const
+const PUBLISHED_BYTES = 16
+
 /**
  * The calendar of quota and usage: UTC months, hours and minutes of a wall clock without jumps. Between two updates it follows the monotonic clock.
  * A jump of the wall clock is adopted only after an hour, so a clock that is set wrong and corrected neither starts nor ends a month. The month
  * only moves forward: when an adopted jump back leaves it ahead by one, the current month lasts longer; a month further ahead, which only a grossly
  * wrong clock explains, is corrected.
+ *
+ * The threads of a process have one calendar: the main thread follows the wall clock and publishes the difference to the monotonic clock, which is
+ * the same for all threads. They read it at every update, so a month begins for all of them at the same moment.
  */
 export class Calendar {
   /** Months since January 1970. */
@@ -23,24 +30,41 @@ export class Calendar {
   /** Hours and minutes since 1970: small integers, which V8 stores without a heap number. */
   hour = 0
   minute = 0
-  readonly #clock: Clock
+  /** Undefined in a thread that follows the calendar of the main thread. */
+  readonly #clock: Clock | undefined
+  readonly #published: Float64Array<SharedArrayBuffer>
   #offsetMs: number
   #updatedAtMs: number
   #nextUpdateMs: number
   #jump: { offsetMs: number; sinceMs: number } | undefined
 
-  constructor(clock: Clock) {
-    this.#clock = clock
-    this.#updatedAtMs = clock.monotonicMs()
-    this.#offsetMs = clock.nowMs() - this.#updatedAtMs
+  /** Follows the wall clock, or the calendar that another thread has `shared`. */
+  constructor(source: Clock | SharedArrayBuffer) {
+    this.#clock = source instanceof SharedArrayBuffer ? undefined : source
+    this.#published = new Float64Array(
+      source instanceof SharedArrayBuffer ? source : new SharedArrayBuffer(PUBLISHED_BYTES),
+    )
+    this.#updatedAtMs = this.#clock?.monotonicMs() ?? 0
     this.#nextUpdateMs = this.#updatedAtMs
-    this.month = monthOf(clock.nowMs())
-    this.update(this.#updatedAtMs)
+    if (this.#clock === undefined) {
+      this.#offsetMs = Number.NaN
+      this.month = this.#published[PUBLISHED.month] as number
+      return
+    }
+    this.#offsetMs = this.#clock.nowMs() - this.#updatedAtMs
+    this.month = monthOf(this.#clock.nowMs())
+    this.#refresh(this.#updatedAtMs)
+  }
+
+  /** For the constructor in another thread. */
+  get shared(): SharedArrayBuffer {
+    return this.#published.buffer
   }
 
   /** Updates the fields. Cheap enough for every call. */
   update(monotonicMs: number): void {
-    if (monotonicMs >= this.#nextUpdateMs) this.#refresh(monotonicMs)
+    if (monotonicMs >= this.#nextUpdateMs || this.#published[PUBLISHED.offsetMs] !== this.#offsetMs)
+      this.#refresh(monotonicMs)
   }
 
   /** Milliseconds until the month after `month` begins. */
@@ -49,18 +73,23 @@ export class Calendar {
   }
 
   #refresh(monotonicMs: number): void {
-    this.#followWallClock(monotonicMs)
+    if (this.#clock === undefined) this.#offsetMs = this.#published[PUBLISHED.offsetMs] as number
+    else this.#followWallClock(this.#clock, monotonicMs)
     const wallMs = monotonicMs + this.#offsetMs
     this.minute = Math.floor(wallMs / MINUTE_MS)
     this.hour = Math.floor(wallMs / HOUR_MS)
     const month = monthOf(wallMs)
     if (month > this.month || month < this.month - 1) this.month = month
+    if (this.#clock !== undefined) {
+      this.#published[PUBLISHED.month] = this.month
+      this.#published[PUBLISHED.offsetMs] = this.#offsetMs
+    }
     // Months and hours begin with a minute, so an update at the start of each minute misses neither.
     this.#nextUpdateMs = monotonicMs + Math.min(UPDATE_MS, MINUTE_MS - (wallMs % MINUTE_MS))
   }
 
-  #followWallClock(monotonicMs: number): void {
-    const offsetMs = this.#clock.nowMs() - monotonicMs
+  #followWallClock(clock: Clock, monotonicMs: number): void {
+    const offsetMs = clock.nowMs() - monotonicMs
     const unseenMs = monotonicMs - this.#updatedAtMs
     const toleranceMs = ADJUSTMENT_MS + unseenMs * ADJUSTMENT_RATE
     this.#updatedAtMs = monotonicMs

@@ -1,6 +1,5 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Random } from '../../core/random.ts'
-import { recordOf } from '../../core/record-of.ts'
 import { createUlid } from '../../core/ulid.ts'
 import { LOCK_WAIT_MS } from '../../platform/db/sql.ts'
 import { delay } from '../../platform/process/clock.ts'
@@ -11,6 +10,9 @@ import type { UsageCounts, UsageInterface } from '../store/model.ts'
 import type { AccessStore } from '../store/store.ts'
 import { OTHER_METHOD } from '../terms.ts'
 import { UsageBooking, type UsageBookingState } from './booking.ts'
+import { USAGE_INTERFACES, type UsageCounter, type UsageMeter } from './counter.ts'
+import { EVENT, INTERFACE_INDEX, type UsageEvent } from './event-memory.ts'
+import { UsageEventReader } from './event-reader.ts'
 import type { UsageSpool } from './spool.ts'
 
 /** How often usage is written to the store, or to the disk while the store is away: at most this much is lost when the process is killed. */
@@ -24,15 +26,14 @@ const CLOSE_RETRY_MS = 1000
 /** 64 MiB at about 256 bytes a row in memory. */
 const WAITING_ROWS_MAX = 262_144
 
-const INTERFACES = ['rpc', 'ws', 'grpc', 'indexer', 'shreds'] as const satisfies UsageInterface[]
-const INDEX = recordOf(INTERFACES, (_name, at) => at)
+/** How often the events of other threads are read. */
+const DRAIN_MS = 100
+
 /** Per interface: calls, units, refused. */
 const FIELDS = 3
 
 /** Counts of one caller since the last flush. Callers of one subscription may have one each; the store sums them. */
-export type UsageMeter = {
-  readonly subscriptionId: string
-  readonly tokenId: string
+type CountingMeter = UsageMeter & {
   readonly counts: number[]
   /** By interface, and then by method, which is a name of `terms.ts`. */
   readonly methods: (Map<string, MethodCounts> | undefined)[]
@@ -45,18 +46,16 @@ type MethodCounts = { -readonly [Name in keyof UsageCounts]: UsageCounts[Name] }
 
 export type UsageState = UsageBookingState
 
-export type Usage = AsyncDisposable & {
-  createMeter(subscriptionId: string, tokenId: string): UsageMeter
-  countAdmitted(meter: UsageMeter, at: UsageInterface, units: number, method?: string): void
-  countRefused(meter: UsageMeter, at: UsageInterface, method?: string): void
-  /** Reverts an admitted call. */
-  countRefunded(meter: UsageMeter, at: UsageInterface, units: number, method?: string): void
-  /** Writes the waiting rows. Never throws: rows that could not be written stay. */
-  flush(): Promise<void>
-  /** For a process that ends without closing: saves on the disk what is not in the store, and logs what is lost. Never throws. */
-  saveNow(): Promise<void>
-  state(): UsageState
-}
+export type Usage = AsyncDisposable &
+  UsageCounter & {
+    /** Writes the waiting rows. Never throws: rows that could not be written stay. */
+    flush(): Promise<void>
+    /** Reads the last events of a thread that has ended, and makes its memory ready for the next instance. */
+    threadEnded(thread: number): void
+    /** For a process that ends without closing: saves on the disk what is not in the store, and logs what is lost. Never throws. */
+    saveNow(): Promise<void>
+    state(): UsageState
+  }
 
 export type UsageDeps = {
   readonly store: Pick<AccessStore, 'addUsage'>
@@ -67,6 +66,8 @@ export type UsageDeps = {
   readonly spool?: UsageSpool | undefined
   readonly random?: Random
   readonly waitingRowsMax?: number
+  /** The events of other threads, from `createUsageMemory`. */
+  readonly threads?: readonly SharedArrayBuffer[]
 }
 
 /**
@@ -78,13 +79,26 @@ export function startUsage(deps: UsageDeps): Usage {
   const { store, calendar, clock, log, spool, random = secureRandom, waitingRowsMax = WAITING_ROWS_MAX } = deps
   const spoolId = createUlid(clock.nowMs(), random)
   const booking = new UsageBooking({ store, clock, log, spool, spoolId, waitingRowsMax })
-  let dirty: UsageMeter[] = []
+  const readers = (deps.threads ?? []).map((memory) => new UsageEventReader(memory, { createMeter, add: addEvent }))
+  let dirty: CountingMeter[] = []
   let flushing: Promise<void> | undefined
 
-  function touch(meter: UsageMeter, at: UsageInterface): number {
-    if (meter.hour !== calendar.hour) {
+  function createMeter(subscriptionId: string, tokenId: string): CountingMeter {
+    return {
+      subscriptionId,
+      tokenId,
+      counts: new Array<number>(USAGE_INTERFACES.length * FIELDS).fill(0),
+      methods: new Array<undefined>(USAGE_INTERFACES.length).fill(undefined),
+      hour: calendar.hour,
+      minute: 0,
+      isDirty: false,
+    }
+  }
+
+  function touch(meter: CountingMeter, hour: number): void {
+    if (meter.hour !== hour) {
       if (meter.isDirty) collect(meter)
-      meter.hour = calendar.hour
+      meter.hour = hour
     }
     if (meter.minute !== calendar.minute) {
       meter.minute = calendar.minute
@@ -94,19 +108,50 @@ export function startUsage(deps: UsageDeps): Usage {
       meter.isDirty = true
       dirty.push(meter)
     }
-    return INDEX[at] * FIELDS
+  }
+
+  function addEvent(
+    meter: CountingMeter,
+    at: UsageInterface,
+    kind: UsageEvent,
+    hour: number,
+    amount: number,
+    method: string,
+  ): void {
+    touch(meter, hour)
+    if (kind === EVENT.admitted) add(meter, at, method, 1, amount, 0)
+    else if (kind === EVENT.refused) add(meter, at, method, 0, 0, 1)
+    else if (kind === EVENT.refunded) add(meter, at, method, -1, -amount, 0)
+    else if (kind === EVENT.calls) add(meter, at, method, amount, 0, 0)
+    else if (kind === EVENT.units) add(meter, at, method, 0, amount, 0)
+    else add(meter, at, method, 0, 0, amount)
+  }
+
+  /** Adds what other threads have counted. */
+  function drain(): void {
+    if (readers.length === 0) return
+    calendar.update(clock.monotonicMs())
+    for (const reader of readers) reader.drain(calendar.hour)
   }
 
   /** Moves a meter's counts to the waiting rows. */
-  function collect(meter: UsageMeter): void {
-    for (let at = 0; at < INTERFACES.length; at++) {
+  function collect(meter: CountingMeter): void {
+    for (let at = 0; at < USAGE_INTERFACES.length; at++) {
       const [calls = 0, units = 0, refused = 0] = meter.counts.slice(at * FIELDS, (at + 1) * FIELDS)
       // The sum may be zero where the methods are not: one call charged, another one refunded.
       const methods = Object.fromEntries([...(meter.methods[at] ?? [])].filter(([, counts]) => !isZero(counts)))
       if (isZero({ calls, units, refused }) && Object.keys(methods).length === 0) continue
       const { subscriptionId } = meter
       const hour = meter.hour * HOUR_MS
-      const row = { subscriptionId, hour, interface: INTERFACES[at] as UsageInterface, calls, units, refused, methods }
+      const row = {
+        subscriptionId,
+        hour,
+        interface: USAGE_INTERFACES[at] as UsageInterface,
+        calls,
+        units,
+        refused,
+        methods,
+      }
       booking.queue.add(row)
     }
     meter.counts.fill(0)
@@ -114,6 +159,7 @@ export function startUsage(deps: UsageDeps): Usage {
   }
 
   function collectAll(): void {
+    drain()
     const meters = dirty
     dirty = []
     for (const meter of meters) {
@@ -148,6 +194,8 @@ export function startUsage(deps: UsageDeps): Usage {
     void booking.saveWhileWriting()
   })
   timer.unref?.()
+  const draining = readers.length === 0 ? undefined : clock.setRepeating(DRAIN_MS, drain)
+  draining?.unref?.()
 
   async function saveNow(): Promise<void> {
     collectAll()
@@ -167,6 +215,7 @@ export function startUsage(deps: UsageDeps): Usage {
 
   async function close(): Promise<void> {
     timer.cancel()
+    draining?.cancel()
     await flushWithin(CLOSE_WRITE_MS)
     // This is the last attempt, so it waits for another writer to finish.
     const untilMs = clock.monotonicMs() + LOCK_WAIT_MS
@@ -199,53 +248,56 @@ export function startUsage(deps: UsageDeps): Usage {
   }
 
   return {
-    createMeter: (subscriptionId, tokenId) => ({
-      subscriptionId,
-      tokenId,
-      counts: new Array<number>(INTERFACES.length * FIELDS).fill(0),
-      methods: new Array<undefined>(INTERFACES.length).fill(undefined),
-      hour: calendar.hour,
-      minute: 0,
-      isDirty: false,
-    }),
-    countAdmitted(meter, at, units, method = OTHER_METHOD) {
-      const field = touch(meter, at)
-      meter.counts[field] = (meter.counts[field] as number) + 1
-      meter.counts[field + 1] = (meter.counts[field + 1] as number) + units
-      const own = methodOf(meter, at, method)
-      own.calls += 1
-      own.units += units
+    createMeter,
+    countAdmitted(meter: CountingMeter, at, units, method = OTHER_METHOD) {
+      touch(meter, calendar.hour)
+      add(meter, at, method, 1, units, 0)
     },
-    countRefused(meter, at, method = OTHER_METHOD) {
-      const field = touch(meter, at)
-      meter.counts[field + 2] = (meter.counts[field + 2] as number) + 1
-      methodOf(meter, at, method).refused += 1
+    countRefused(meter: CountingMeter, at, method = OTHER_METHOD) {
+      touch(meter, calendar.hour)
+      add(meter, at, method, 0, 0, 1)
     },
-    countRefunded(meter, at, units, method = OTHER_METHOD) {
-      const field = touch(meter, at)
-      meter.counts[field] = (meter.counts[field] as number) - 1
-      meter.counts[field + 1] = (meter.counts[field + 1] as number) - units
-      const own = methodOf(meter, at, method)
-      own.calls -= 1
-      own.units -= units
+    countRefunded(meter: CountingMeter, at, units, method = OTHER_METHOD) {
+      touch(meter, calendar.hour)
+      add(meter, at, method, -1, -units, 0)
+    },
+    threadEnded(thread) {
+      drain()
+      readers[thread - 1]?.reset()
     },
     flush,
     saveNow,
-    state: () => booking.state(),
+    state() {
+      drain()
+      return booking.state()
+    },
     [Symbol.asyncDispose]: close,
   }
 }
 
-/** The counts of one method; a caller uses few of them, so they are created when they are first used. */
-function methodOf(meter: UsageMeter, at: UsageInterface, method: string): MethodCounts {
-  const index = INDEX[at]
-  const methods = (meter.methods[index] ??= new Map())
-  let own = methods.get(method)
+function add(
+  { counts, methods }: CountingMeter,
+  at: UsageInterface,
+  method: string,
+  calls: number,
+  units: number,
+  refused: number,
+): void {
+  const index = INTERFACE_INDEX[at]
+  const field = index * FIELDS
+  counts[field] = (counts[field] as number) + calls
+  counts[field + 1] = (counts[field + 1] as number) + units
+  counts[field + 2] = (counts[field + 2] as number) + refused
+  // A caller uses few methods, so their counts are created when they are first used.
+  const byMethod = (methods[index] ??= new Map())
+  let own = byMethod.get(method)
   if (own === undefined) {
     own = { calls: 0, units: 0, refused: 0 }
-    methods.set(method, own)
+    byMethod.set(method, own)
   }
-  return own
+  own.calls += calls
+  own.units += units
+  own.refused += refused
 }
 
 function isZero({ calls, units, refused }: UsageCounts): boolean {

@@ -1,4 +1,4 @@
-import { type Access, startAccess } from '../../../access/service.ts'
+import { type AccessService, startAccess } from '../../../access/service.ts'
 import type { AccessStore } from '../../../access/store/store.ts'
 import type { Settings } from '../config/settings.ts'
 import type { ProcessContext } from '../process/open-process.ts'
@@ -9,7 +9,7 @@ import { openAccessStore } from './open-store.ts'
 export type AccessPart = AsyncDisposable & {
   readonly store: AccessStore
   readonly usage: UsageWatch
-  readonly access: Access
+  readonly access: AccessService
 }
 
 /** Opens and checks the access store of the configuration, and starts the snapshot that authorizes requests in this process. */
@@ -20,7 +20,7 @@ export async function openAccess(settings: Settings, deps: ProcessContext<never>
   const store = opening.use(await openAccessStore(settings, { env, check: 'full', log: log.child({ part: 'access' }) }))
   const usage = watchUsage(store, { clock })
   // Runs after access is closed, and before the lock of the state folder is released.
-  const started: { access?: Access } = {}
+  const started: { access?: AccessService } = {}
   opening.defer(() => {
     if (started.access !== undefined) writeStopReport(deps.state, started.access.usage.state(), log)
   })
