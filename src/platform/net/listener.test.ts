@@ -143,11 +143,66 @@ test('accepts TLS 1.2 and later with ALPN; refuses 1.1 and plaintext', async () 
   const old = { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' }
   await assert.rejects(tlsTo(listener, old))
   const plain = connect(listener.address.port, '127.0.0.1').on('error', () => {})
-  plain.write('GET / HTTP/1.1\r\n\r\n')
-  await new Promise((resolve) => plain.once('close', resolve))
+  plain.end('\0 not a handshake')
+  await new Promise((resolve) => plain.resume().once('close', resolve))
   await until('both refusals were counted', () => refused.length === 2)
   assert.deepEqual(refused, ['tls-handshake', 'tls-handshake'])
   assert(Math.abs(notAfterMs - Date.now() - 90 * 86_400_000) < 86_400_000)
+})
+
+test('HTTP without TLS on a TLS port gets 400 with what to do, however the request arrives; the refusal is counted', async () => {
+  using cert = makeTestCert()
+  const refused: string[] = []
+  await using listener = await openTls(cert, { onRefused: (reason) => refused.push(reason) })
+  const large = `POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n\r\n${'a'.repeat(1_000_000)}`
+  for (const request of ['GET / HTTP/1.1\r\nhost: x\r\n\r\n', 'G', large]) {
+    const client = connect(listener.address.port, '127.0.0.1')
+    client.write(request)
+    let text = ''
+    for await (const chunk of client) text += String(chunk)
+    assert.match(
+      text,
+      /^HTTP\/1\.1 400 Bad Request\r\n[^]*\r\n\r\n\{"error":"tls-required","message":"this port speaks TLS/,
+    )
+  }
+  assert.deepEqual(refused, ['tls-handshake', 'tls-handshake', 'tls-handshake'])
+  await until('no connection is open', () => listener.connections() === 0)
+})
+
+test('a client of a TLS port that sends nothing is closed after the time of the handshake; one that leaves is counted', async () => {
+  using cert = makeTestCert()
+  const refused: string[] = []
+  const clock = createManualClock()
+  await using listener = await openTls(cert, { clock, onRefused: (reason) => refused.push(reason) })
+  const connectSilent = async () => {
+    const client = connect(listener.address.port, '127.0.0.1').on('error', () => {})
+    const before = listener.connections()
+    await until('it is accepted', () => listener.connections() === before + 1)
+    return client
+  }
+  const silent = await connectSilent()
+  const leaving = await connectSilent()
+  leaving.destroy()
+  await until('the one that left is counted', () => refused.length === 1)
+  await clock.advanceAsync(4999)
+  assert.equal(listener.connections(), 1)
+  await clock.advanceAsync(1)
+  await until('the silent one is closed', () => listener.connections() === 0)
+  assert.deepEqual(refused, ['tls-handshake', 'tls-handshake'])
+  silent.destroy()
+})
+
+test('a client of a TLS port that stays after the response is closed within a second', async () => {
+  using cert = makeTestCert()
+  const clock = createManualClock()
+  await using listener = await openTls(cert, { clock, allowHalfOpen: true })
+  const client = connect({ port: listener.address.port, host: '127.0.0.1', allowHalfOpen: true }).on('error', () => {})
+  assert.match(await ask(client, 'GET / HTTP/1.1\r\n'), /^HTTP\/1\.1 400 /)
+  await clock.advanceAsync(999)
+  assert.equal(listener.connections(), 1)
+  await clock.advanceAsync(1)
+  await until('it is closed', () => listener.connections() === 0)
+  client.destroy()
 })
 
 test('serves HTTP/2 in plaintext and with TLS', async () => {

@@ -13,6 +13,7 @@ import {
 } from './connection-caps.ts'
 import { createDescriptorReserve } from './descriptor-reserve.ts'
 import { withSharedReads } from './shared-reads.ts'
+import { createTlsEntry } from './tls-entry.ts'
 import { checkTlsFiles, openTlsFiles, type TlsFiles, type TlsFilesOptions } from './tls-files.ts'
 
 export type ListenerOptions = {
@@ -26,6 +27,8 @@ export type ListenerOptions = {
   mayAccept?: (() => boolean) | undefined
   /** Where connections are counted, for a port that several threads listen on. */
   connectionCounts?: ConnectionCounts | undefined
+  /** Several threads of the process listen on this port, and the kernel spreads the connections. `reservePort` gives the number. */
+  reusePort?: boolean | undefined
 }
 
 /** Why a connection was refused. */
@@ -65,7 +68,7 @@ export type Listener = AsyncDisposable & {
   readonly secure: boolean
   /** Open connections, those in the TLS handshake included. */
   connections(): number
-  /** Accepts no more connections; the open ones stay. */
+  /** Accepts what waits in the queue of the kernel and then no more; the open connections stay. Resolves once the port is free. */
   stopAccepting(): Promise<void>
   /** Resolves when no connection is open. */
   allClosed(): Promise<void>
@@ -77,6 +80,8 @@ const TLS_HANDSHAKE_MS = 5000
 /** TCP keep-alive: after this long without a byte the system probes the peer. */
 const KEEP_ALIVE_PROBE_MS = 30_000
 const BACKLOG = 1024
+/** The kernel queues one connection more than the backlog. */
+const QUEUE_MAX = BACKLOG + 1
 
 /** The only code that opens TCP ports. Servers above it see accepted connections only. */
 export async function openListener(options: ListenerOptions, deps: ListenerDeps): Promise<Listener> {
@@ -85,6 +90,7 @@ export async function openListener(options: ListenerOptions, deps: ListenerDeps)
   const caps = createConnectionCaps(capsFor(options, deps.caps), clock, options.connectionCounts)
   const reserve = deps.isForOperator === true ? undefined : createDescriptorReserve(clock)
   const sockets = new Set<Socket>()
+  let accepted = 0
   let onAllClosed: (() => void)[] = []
 
   await using opening = new AsyncDisposableStack()
@@ -112,27 +118,34 @@ export async function openListener(options: ListenerOptions, deps: ListenerDeps)
     tlsServer.on('tlsClientError', () => deps.onRefused?.('tls-handshake'))
   }
 
-  const refuse = (accepted: Socket, peer: string): ListenerRefusal | undefined => {
+  const refuse = (connection: Socket, peer: string): ListenerRefusal | undefined => {
     if (options.mayAccept?.() === false) return 'memory'
-    if (reserve?.isTouchedBy(accepted) === true) return 'descriptors'
+    if (reserve?.isTouchedBy(connection) === true) return 'descriptors'
     return caps.enter(peer)
   }
+  const handshakes = createTlsEntry({
+    clock,
+    firstByteMs: TLS_HANDSHAKE_MS,
+    onTls: (socket) => void tlsServer?.emit('connection', socket),
+    onRefused: () => deps.onRefused?.('tls-handshake'),
+  })
   const { readBuffer, allowHalfOpen = false } = deps
-  const accept = (accepted: Socket) => {
-    const peer = accepted.remoteAddress
+  const accept = (connection: Socket) => {
+    accepted += 1
+    const peer = connection.remoteAddress
     if (peer === undefined) {
-      accepted.destroy()
+      connection.destroy()
       return
     }
-    const refusal = refuse(accepted, peer)
+    const refusal = refuse(connection, peer)
     if (refusal) {
       deps.onRefused?.(refusal)
       const isShortage = refusal === 'descriptors' || refusal === 'memory'
-      if (isShortage && deps.overloadResponse && !tlsServer) deps.overloadResponse(accepted, refusal)
-      else accepted.resetAndDestroy()
+      if (isShortage && deps.overloadResponse && !tlsServer) deps.overloadResponse(connection, refusal)
+      else connection.resetAndDestroy()
       return
     }
-    const socket = readBuffer && !tlsServer ? withSharedReads(accepted, readBuffer, { allowHalfOpen }) : accepted
+    const socket = readBuffer && !tlsServer ? withSharedReads(connection, readBuffer, { allowHalfOpen }) : connection
     sockets.add(socket)
     // A reset before the server adds its own error listener must not end the process.
     socket.on('error', ignore)
@@ -143,7 +156,7 @@ export async function openListener(options: ListenerOptions, deps: ListenerDeps)
       for (const done of onAllClosed) done()
       onAllClosed = []
     })
-    if (tlsServer) tlsServer.emit('connection', socket)
+    if (tlsServer) handshakes.begin(socket)
     else deps.onConnection(socket)
   }
 
@@ -168,7 +181,10 @@ export async function openListener(options: ListenerOptions, deps: ListenerDeps)
     address: { host: bound.address, port: bound.port },
     secure: tlsServer !== undefined,
     connections: () => sockets.size,
-    stopAccepting: () => stopListening(server),
+    async stopAccepting() {
+      await acceptWaiting(() => accepted)
+      if (server.listening) server.close()
+    },
     allClosed: () =>
       sockets.size === 0 ? Promise.resolve() : new Promise((resolve) => void onAllClosed.push(resolve)),
     destroyConnections() {
@@ -212,7 +228,8 @@ function listen(server: Server, options: ListenerOptions): Promise<void> {
   return new Promise((resolve, reject) => {
     const onError = (error: NodeJS.ErrnoException) => reject(listenError(error, options))
     server.once('error', onError)
-    server.listen({ host: options.host, port: options.port, backlog: BACKLOG }, () => {
+    const { host, port, reusePort = false } = options
+    server.listen({ host, port, backlog: BACKLOG, reusePort }, () => {
       server.off('error', onError)
       resolve()
     })
@@ -240,10 +257,25 @@ export function listenError(error: NodeJS.ErrnoException, options: { host: strin
   })
 }
 
-/** Resolves once the port is free; unlike `close` alone it does not wait for open connections. */
-function stopListening(server: Server): Promise<void> {
-  if (server.listening) server.close()
-  return Promise.resolve()
+/**
+ * The kernel resets the connections that wait in the queue of a socket when it closes, although their clients are connected and may have sent requests.
+ * The runtime accepts one of them in each turn of the event loop, so a turn without one shows an empty queue. The queue is in the order of arrival:
+ * after as many as it can hold, those that waited at the beginning are accepted, however many have arrived since.
+ */
+async function acceptWaiting(accepted: () => number): Promise<void> {
+  const last = accepted() + QUEUE_MAX
+  // The first one comes in the present turn, which may have polled already.
+  await nextTurn()
+  let before: number
+  do {
+    before = accepted()
+    await nextTurn()
+  } while (accepted() !== before && accepted() < last)
+}
+
+/** Resolves after the event loop has polled its sockets. */
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => void setImmediate(resolve))
 }
 
 function closeServer(server: Server): Promise<void> {

@@ -55,6 +55,8 @@ type MessageListener = (text: string) => void | Promise<void>
 type CloseListener = (code: number, reason: string) => void
 
 export type WsConnectionOptions = {
+  /** Of one message, in one or several frames; more closes with 1009. */
+  readonly messageBytesMax: number
   /** A client for which more than this waits is too slow: it is closed with 1013. */
   readonly pendingBytesMax: number
   /** The same for a client that reads nothing for so long. */
@@ -157,11 +159,13 @@ export class ServerWsConnection implements WsConnection {
     })
     // A protocol violation: the library has chosen the close code and closes, but would wait 30 s for the reply.
     ws.on('error', (error: NodeJS.ErrnoException) => {
-      this.#closedWith ??= { code: VIOLATIONS[error.code ?? ''] ?? WsCloseCode.protocolError, reason: '' }
+      const code = VIOLATIONS[error.code ?? ''] ?? WsCloseCode.protocolError
+      this.#closedWith ??= { code, reason: this.#reasonOfViolation(code) }
       this.#enterClosing()
     })
     ws.on('close', (code: number) => this.#onClosed(code))
     ws.onPeerClose(() => this.#onPeerClose())
+    ws.explainViolations((code) => this.#reasonOfViolation(code))
     socket.on('drain', () => {
       this.#stallTimer?.cancel()
       this.#stallTimer = undefined
@@ -290,6 +294,19 @@ export class ServerWsConnection implements WsConnection {
     if (this.isOpen) this.#meter?.pings()
     this.close(WsCloseCode.policyViolation, 'too many pings')
     return false
+  }
+
+  #reasonOfViolation(code: number): string {
+    switch (code) {
+      case WsCloseCode.messageTooBig:
+        return `limit reached: ${this.#options.messageBytesMax} bytes per message (messageBytes)`
+      case WsCloseCode.notUtf8:
+        return 'not UTF-8, or compressed data that cannot be inflated'
+      case WsCloseCode.policyViolation:
+        return 'too many frames in one message'
+      default:
+        return 'invalid frame'
+    }
   }
 
   #closeIfTooSlow(): boolean {

@@ -49,6 +49,14 @@ async function open(url: string): Promise<WebSocket> {
   return client
 }
 
+async function closeOf(client: WebSocket): Promise<[code: number, reason: string]> {
+  const [code, reason] = await once(client, 'close')
+  return [code, String(reason)]
+}
+
+/** The socket under a client, to write frames that the library does not. */
+const rawSocketOf = (client: WebSocket) => (client as unknown as { _socket: { write(bytes: Buffer): void } })._socket
+
 test('messages of every frame size pass in both directions, without permessage-deflate', async () => {
   await using server = await start()
   const client = await open(server.url)
@@ -80,16 +88,20 @@ test('messages of one turn leave in one write and in order', async () => {
   client.terminate()
 })
 
-test('closes with 1009 on a message that is too large and with 1007 on text that is not UTF-8', async () => {
+test('closes with a code and a reason: 1009 names the limit and its size, 1007 for text that is not UTF-8, 1002 for an invalid frame', async () => {
   await using server = await start()
   const large = await open(server.url)
   large.send('a'.repeat(4096))
   await once(large, 'message')
   large.send('a'.repeat(4097))
-  assert.equal((await once(large, 'close'))[0], 1009)
+  assert.deepEqual(await closeOf(large), [1009, 'limit reached: 4096 bytes per message (messageBytes)'])
   const garbled = await open(server.url)
   garbled.send(Buffer.from([0xff, 0xfe]), { binary: false })
-  assert.equal((await once(garbled, 'close'))[0], 1007)
+  assert.deepEqual(await closeOf(garbled), [1007, 'not UTF-8, or compressed data that cannot be inflated'])
+  const broken = await open(server.url)
+  // A frame without a mask.
+  rawSocketOf(broken).write(Buffer.from([0x81, 0x01, 0x61]))
+  assert.deepEqual(await closeOf(broken), [1002, 'invalid frame'])
   await until('no connection is left', () => server.ws.connections() === 0)
 })
 

@@ -16,7 +16,6 @@ import { chooseDeflateOffer, DEFLATE_TERMS } from './deflate.ts'
 import { WsSocket } from './socket.ts'
 
 export type WsServerOptions = Partial<WsConnectionOptions> & {
-  /** Of one message, in one or several frames; more closes with 1009. */
   readonly messageBytesMax: number
   readonly connectionsMax?: number
   readonly pingMs?: number
