@@ -1,10 +1,11 @@
 import type { PermitCounts } from '../access/quota/permits.ts'
 import type { Lifecycle, LifecycleOptions } from '../platform/process/lifecycle.ts'
+import { createMemoryCells, MemoryCells } from '../platform/process/memory-cells.ts'
 import { followDedicatedNodes } from './compose/access/dedicated-nodes.ts'
 import { demoCard } from './compose/access/demo.ts'
 import { notifyChanges } from './compose/access/notify-changes.ts'
 import { openAccess } from './compose/access/open-access.ts'
-import { EXECUTION_OFF, executionSource, servedParts, servesExecution } from './compose/config/config.ts'
+import { EXECUTION_OFF, executionSource, servedParts } from './compose/config/config.ts'
 import { type Reload, reloadFrom } from './compose/config/reload.ts'
 import type { Settings } from './compose/config/settings.ts'
 import type { ReloadingDeps } from './compose/process/deps.ts'
@@ -13,15 +14,14 @@ import { openMemoryGuard } from './compose/process/memory.ts'
 import { openProcess } from './compose/process/open-process.ts'
 import { openOperator } from './compose/process/operator.ts'
 import { chainAddresses, isChainEmbedded, nodesOf, openEmbeddedChain } from './compose/services/embedded-chain.ts'
-import { openGatewayThreads } from './compose/services/gateway-threads.ts'
 import { indexerMethods } from './compose/services/indexer.ts'
 import { createLeaderSchedule } from './compose/services/leader-schedule.ts'
 import { type SenderDetails, senderMethods } from './compose/services/sender.ts'
 import { openShreds, shredsMethods } from './compose/services/shreds.ts'
 import { openUpstreams, reloadNodes, upstreamsOfThreads } from './compose/services/upstreams.ts'
 import { methodsOf } from './compose/threads/service-thread.ts'
-import { openServiceThread, threadPlanOf } from './compose/threads/service-threads.ts'
-import { createThreads } from './compose/threads/threads.ts'
+import { openServiceThreads, threadPlanOf } from './compose/threads/service-threads.ts'
+import { createThreads, threadNames } from './compose/threads/threads.ts'
 
 export type AllDeps = ReloadingDeps & {
   /** Prints the handover card of the demo subscription, or at a later start where the services are. */
@@ -45,8 +45,11 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
     await openProcess(settings, deps, { parts: servedParts(config), listeners: ['metrics'], drain: drainOf(settings) }),
   )
   const { log, clock, lifecycle } = context
-  const memory = opening.use(await openMemoryGuard(config, context))
-  const customers = opening.use(await openAccess(settings, context))
+  const plan = threadPlanOf(config)
+  const threadCount = threadNames(plan).length
+  const memoryCells = createMemoryCells({ threads: threadCount })
+  const memory = opening.use(await openMemoryGuard(config, context, new MemoryCells(memoryCells, 0)))
+  const customers = opening.use(await openAccess(settings, context, threadCount))
   const { store, access } = customers
 
   const leaders = createLeaderSchedule()
@@ -60,14 +63,11 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
     opening.use(leaders.follow(upstreams.of(undefined), { clock, log: log.child({ part: 'shreds' }) }))
 
   deps.starting?.throwIfAborted()
-  const plan = threadPlanOf(config)
-  const threads = createThreads(settings, plan, { ...context, nodes: { ...config.upstreams, nodes } })
-  const gateway = opening.use(await openGatewayThreads(settings, threads))
-  const sender = await openIf(config.sender.enabled, () => openServiceThread('sender', threads))
-  const execution = await openIf(servesExecution(config), () => openServiceThread('execution', threads))
+  const shared = { access, memory, memoryCells, nodes: { ...config.upstreams, nodes } }
+  const threads = opening.use(createThreads(settings, plan, { ...context, ...shared }))
+  const { gateway, sender, execution, indexer } = opening.use(await openServiceThreads(settings, threads))
   const isExecutionOff = config.execution.enabled && execution === undefined
   if (isExecutionOff) log.warn({ part: 'execution', reason: EXECUTION_OFF }, 'the execution service is off')
-  const indexer = await openIf(config.indexer.enabled, () => openServiceThread('indexer', threads))
 
   const reload = reloadFrom(settings, {
     log,
@@ -96,6 +96,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
       tipAccounts: (sender?.details as SenderDetails | undefined)?.tipAccounts,
       connectionsOf: (id) => openConnections(access.permits.taken(id)),
       threads: threads.all,
+      metrics: threads.metrics,
       onDocuments: threads.publishDocuments,
       methods: {
         reload,

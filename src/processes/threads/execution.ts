@@ -5,7 +5,7 @@ import { runServiceThread } from '../compose/threads/run-service-thread.ts'
 /** The execution service in a thread of `sluice serve`: the stream to its clients, REST, JSON-RPC and the page. */
 runServiceThread(['execution'], async (context) => {
   await using opening = new AsyncDisposableStack()
-  const access = opening.use(await context.openAccess())
+  const access = opening.use(context.openAccess())
   const ring = opening.use(await openExecution(context.settings, { ...context, access }))
   const execution = opening.use(await superviseExecution({ ...context, start: ring.start }))
   const opened = opening.move()

@@ -6,7 +6,7 @@ import { runServiceThread } from '../compose/threads/run-service-thread.ts'
 /** One gateway thread: its own listeners on the ports that all gateway threads share, and its own connections to the nodes. */
 runServiceThread(['rpc', 'ws', 'grpc'], async (context) => {
   await using opening = new AsyncDisposableStack()
-  const access = opening.use(await context.openAccess())
+  const access = opening.use(context.openAccess())
   const upstreams = opening.use(await openUpstreams(context.settings, context, context.start.nodes))
   opening.use(await followDedicatedNodes(access, upstreams))
   const bundle = opening.use(

@@ -13,7 +13,11 @@ export type AccessPart = AsyncDisposable & {
 }
 
 /** Opens and checks the access store of the configuration, and starts the snapshot that authorizes requests in this process. */
-export async function openAccess(settings: Settings, deps: ProcessContext<never>): Promise<AccessPart> {
+export async function openAccess(
+  settings: Settings,
+  deps: ProcessContext<never>,
+  threads: number = 1,
+): Promise<AccessPart> {
   const { config, loaded } = settings
   const { log, clock, random, env, registry, lifecycle } = deps
   await using opening = new AsyncDisposableStack()
@@ -26,7 +30,7 @@ export async function openAccess(settings: Settings, deps: ProcessContext<never>
   })
   const access = opening.use(
     await startAccess(
-      { ...config.access, plans: config.plans },
+      { ...config.access, plans: config.plans, threads },
       {
         ...{ store: usage.store, log, clock, random, registry, lifecycle, env, folder: loaded.folder },
         spoolFile: deps.state.file('usage-spool'),

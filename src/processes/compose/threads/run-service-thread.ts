@@ -1,8 +1,11 @@
-import type { Access } from '../../../access/service.ts'
+import assert from 'node:assert/strict'
+import { type AccessUpdate, openThreadAccess, type ThreadAccess } from '../../../access/thread-access.ts'
+import { openSharedLimits, type SharedLimits } from '../../../gateway/limits.ts'
 import { openStateFolder } from '../../../platform/files/state-folder.ts'
 import { createListenerMetrics } from '../../../platform/net/listener-metrics.ts'
 import { systemClock } from '../../../platform/process/clock.ts'
 import type { ControlMethods } from '../../../platform/process/control-socket.ts'
+import { MemoryCells } from '../../../platform/process/memory-cells.ts'
 import type { MemoryGuard } from '../../../platform/process/memory-guard.ts'
 import { secureRandom } from '../../../platform/process/random.ts'
 import {
@@ -15,10 +18,11 @@ import {
 } from '../../../platform/process/thread-channel.ts'
 import { openWorkerPort } from '../../../platform/process/worker.ts'
 import { createLogger } from '../../../platform/telemetry/logger.ts'
-import { createMetricsRegistry } from '../../../platform/telemetry/metrics-registry.ts'
+import { createThreadRegistry } from '../../../platform/telemetry/process-metrics.ts'
 import type { NodesOptions } from '../../../upstreams/node-spec.ts'
 import type { Upstreams } from '../../../upstreams/service.ts'
 import { createDocuments, type Rendered } from '../documents/documents.ts'
+import { openThreadMemoryGuard } from '../process/memory.ts'
 import type { ServiceContext, ServiceSettings } from '../process/service-context.ts'
 import type { Address, ThreadReady, ThreadReport, ThreadStart } from './start-data.ts'
 
@@ -39,9 +43,10 @@ export type ThreadContext<Listener extends string> = ServiceContext<Listener> & 
   readonly start: ThreadStart
   /** To the control plane. */
   readonly channel: ThreadChannel
-  readonly memory: Pick<MemoryGuard, 'mayAccept' | 'mayOpenStream'>
+  readonly memory: MemoryGuard
+  readonly limits: SharedLimits
   /** Authenticates and charges from the memory that all threads share. */
-  openAccess(): Promise<Access & AsyncDisposable>
+  openAccess(): ThreadAccess
 }
 
 const REPORT_MS = 1000
@@ -57,6 +62,7 @@ export function runServiceThread<const Listener extends string>(
   const clock = systemClock
   const documents = createDocuments()
   const opened = Promise.withResolvers<ThreadService>()
+  let access: ThreadAccess | undefined
   // A call that arrives after a failed start is rejected; without calls nobody handles the rejection.
   opened.promise.catch(() => {})
 
@@ -69,6 +75,8 @@ export function runServiceThread<const Listener extends string>(
   } satisfies ChannelMethods
   const received = {
     'lame-duck': () => void opened.promise.then((service) => service.beginLameDuck()),
+    // What arrives before the access is opened arrives again when the thread is ready.
+    'access-update': (update: AccessUpdate) => access?.apply(update),
     'log-level': (level: string) => void (log.level = level),
     documents: (rendered: Rendered) => documents.adopt(rendered),
     'drain-node': ({ node, isDrained }: { node: string; isDrained: boolean }) =>
@@ -84,7 +92,10 @@ export function runServiceThread<const Listener extends string>(
   port.onEnd(() => process.exit())
 
   async function run(): Promise<void> {
-    const registry = createMetricsRegistry()
+    const registry = createThreadRegistry({
+      thread: start.name,
+      shared: { onFamily: (family) => channel.notify('metric', family), previous: start.metrics },
+    })
     const lifecycle = {
       degraded: (part: string, reason: string) => channel.notify('degraded', { part, reason }),
       recovered: (part: string) => channel.notify('recovered', part),
@@ -103,14 +114,26 @@ export function runServiceThread<const Listener extends string>(
       settings: start.settings,
       start,
       channel,
-      memory: { mayAccept: () => true, mayOpenStream: () => true },
-      openAccess: () => Promise.reject(new Error('not yet')),
+      memory: openThreadMemoryGuard({ clock, registry }, new MemoryCells(start.memory, start.index)),
+      limits: openSharedLimits(start.limits, start.index),
+      openAccess() {
+        assert(start.access !== undefined, 'the thread was started with access')
+        access = openThreadAccess(start.access, {
+          log,
+          clock,
+          registry,
+          lifecycle,
+          wakeMain: () => channel.notify('book-requested'),
+        })
+        return access
+      },
     })
     for (const node of start.drainedNodes) service.upstreams?.drain(node)
     opened.resolve(service)
     const { addresses, details } = service
     channel.notify('ready', { addresses, details } satisfies ThreadReady)
     const report = () => {
+      registry.refresh()
       const nodes = service.upstreams?.status() ?? []
       channel.notify('report', { nodes } satisfies ThreadReport)
     }

@@ -4,9 +4,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { isServiceError } from '../../../core/error.ts'
+import { createSharedLimits } from '../../../gateway/limits.ts'
 import { systemClock } from '../../../platform/process/clock.ts'
+import { createMemoryCells } from '../../../platform/process/memory-cells.ts'
 import { secureRandom } from '../../../platform/process/random.ts'
 import { silentLogger } from '../../../platform/telemetry/logger.ts'
+import { createThreadMetrics } from '../../../platform/telemetry/merged-metrics.ts'
 import { configSchema } from '../config/config.ts'
 import { withPort } from '../config/listener.ts'
 import { createHealthReports } from './health-reports.ts'
@@ -24,6 +27,9 @@ async function start(t: TestContext, listen = '127.0.0.1:0') {
   const state = new Map<string, string>()
   const refused: string[] = []
   const starts: (ThreadReady | undefined)[] = []
+  const limits = createSharedLimits({ threads: 4 })
+  const memoryCells = createMemoryCells({ threads: 4 })
+  const metrics = createThreadMetrics()
   let ends = 0
   const lifecycle = {
     degraded: (part: string, reason: string) => void state.set(part, reason),
@@ -43,7 +49,10 @@ async function start(t: TestContext, listen = '127.0.0.1:0') {
           ready?.addresses['sender']?.port ?? Number(listen.split(':')[1]),
         )
         const settings = { config: { ...config, sender }, stateDir, loaded: { folder: stateDir, file: undefined } }
-        return { name: 'sender', index: 3, settings, nodes: [], drainedNodes: [] }
+        return {
+          ...{ name: 'sender', index: 3, settings, nodes: [], drainedNodes: [], access: undefined },
+          ...{ limits, memory: memoryCells, metrics: metrics.families },
+        }
       },
     },
     {
@@ -58,6 +67,7 @@ async function start(t: TestContext, listen = '127.0.0.1:0') {
         lines.push(record)
         for (const one of waiting) if (one.message === record['msg']) one.found()
       },
+      listeners: { metric: metrics.add },
       onEnd: () => void (ends += 1),
     },
   )

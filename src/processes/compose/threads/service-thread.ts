@@ -36,6 +36,9 @@ export type ServiceThreadDeps = BaseDeps & {
   readonly methods?: ChannelMethods | undefined
   /** Notices of the thread that the control plane handles, besides those of every thread. */
   readonly listeners?: ChannelListeners | undefined
+  /** The thread serves: the moment to send what has changed since its start data was made. */
+  readonly onReady?: (channel: ThreadChannel) => void
+  readonly onRestart?: () => void
   /** The thread has ended, by itself or on request: what it held in shared memory can be reclaimed. */
   readonly onEnd?: () => void
 }
@@ -97,6 +100,7 @@ export async function startServiceThread(
         ready = now
         if (documents !== undefined) channel.notify('documents', documents)
         lifecycle.recovered(part)
+        deps.onReady?.(channel)
         events.ready()
       },
       report(now: ThreadReport) {
@@ -134,6 +138,7 @@ export async function startServiceThread(
       start: open,
       onRestart({ error, delayMs }) {
         report = { nodes: [] }
+        deps.onRestart?.()
         lifecycle.degraded(part, 'it ended and is started again')
         log.error({ err: error, delayMs }, 'thread ended, its connections are lost')
       },

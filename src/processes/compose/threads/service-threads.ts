@@ -1,7 +1,8 @@
 import type { Config } from '../config/config.ts'
 import { servesExecution } from '../config/config.ts'
 import { withPort } from '../config/listener.ts'
-import { gatewayThreadCount } from '../services/gateway-threads.ts'
+import type { Settings } from '../config/settings.ts'
+import { type GatewayThreads, gatewayThreadCount, openGatewayThreads } from '../services/gateway-threads.ts'
 import type { ServiceThread } from './service-thread.ts'
 import type { ThreadReady } from './start-data.ts'
 import type { ThreadPlan, Threads } from './threads.ts'
@@ -13,7 +14,7 @@ const ENTRIES = {
   indexer: new URL('../../threads/indexer.ts', import.meta.url),
 } as const
 
-export type SingleService = keyof typeof ENTRIES
+type SingleService = keyof typeof ENTRIES
 
 /** The threads of `sluice serve`. */
 export function threadPlanOf(config: Config): ThreadPlan {
@@ -26,7 +27,35 @@ export function threadPlanOf(config: Config): ThreadPlan {
   ]
 }
 
-export function openServiceThread(name: SingleService, threads: Threads): Promise<ServiceThread> {
+/** The services of `sluice serve` in their threads; undefined for those that do not run. */
+export type ServiceThreads = AsyncDisposable & {
+  readonly gateway: GatewayThreads
+  readonly sender: ServiceThread | undefined
+  readonly execution: ServiceThread | undefined
+  readonly indexer: ServiceThread | undefined
+}
+
+/** Starts all at the same time: each loads its own code. Closed in reverse, also where one of them cannot be started. */
+export async function openServiceThreads(settings: Settings, threads: Threads): Promise<ServiceThreads> {
+  const { config } = settings
+  await using opening = new AsyncDisposableStack()
+  const openIf = async (isEnabled: boolean, name: SingleService) =>
+    isEnabled ? openServiceThread(name, threads) : undefined
+  const starting = [
+    openGatewayThreads(settings, threads),
+    openIf(config.sender.enabled, 'sender'),
+    openIf(servesExecution(config), 'execution'),
+    openIf(config.indexer.enabled, 'indexer'),
+  ] as const
+  for (const result of await Promise.allSettled(starting)) {
+    if (result.status === 'fulfilled' && result.value !== undefined) opening.use(result.value)
+  }
+  const [gateway, sender, execution, indexer] = await Promise.all(starting)
+  const opened = opening.move()
+  return { gateway, sender, execution, indexer, [Symbol.asyncDispose]: () => opened.disposeAsync() }
+}
+
+function openServiceThread(name: SingleService, threads: Threads): Promise<ServiceThread> {
   return threads.start({ name, entry: ENTRIES[name], config: (config, ready) => onSamePort(name, config, ready) })
 }
 

@@ -1,3 +1,6 @@
+import type { AccessShare } from '../../../access/thread-access.ts'
+import type { LimitMemory } from '../../../gateway/limits.ts'
+import type { SharedFamily } from '../../../platform/telemetry/metric-memory.ts'
 import type { NodeOptions } from '../../../upstreams/options.ts'
 import type { NodeStatus } from '../../../upstreams/status.ts'
 import type { ServiceSettings } from '../process/service-context.ts'
@@ -13,6 +16,12 @@ export type ThreadStart = {
   readonly settings: ServiceSettings
   /** The nodes of the configuration, or the embedded chain. */
   readonly nodes: NodeOptions[]
+  /** Missing for a service that takes no tokens. */
+  readonly access: AccessShare | undefined
+  readonly limits: LimitMemory
+  readonly memory: SharedArrayBuffer
+  /** The metrics of the instance before, which the next one continues. */
+  readonly metrics: ReadonlyMap<string, SharedFamily>
   /** Nodes that the operator has taken out of rotation. */
   readonly drainedNodes: readonly string[]
 }

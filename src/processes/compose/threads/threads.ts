@@ -1,5 +1,12 @@
+import assert from 'node:assert/strict'
+import type { AccessService } from '../../../access/service.ts'
+import { createSharedLimits, openSharedLimits } from '../../../gateway/limits.ts'
+import type { ProcessMemoryGuard } from '../../../platform/process/memory-guard.ts'
 import type { ChannelListeners, ChannelMethods } from '../../../platform/process/thread-channel.ts'
 import { createLogTap } from '../../../platform/telemetry/log-tap.ts'
+import { createMergedMetrics, createThreadMetrics } from '../../../platform/telemetry/merged-metrics.ts'
+import type { MetricsView } from '../../../platform/telemetry/metrics-view.ts'
+import { threadSupervisionMetrics } from '../../../platform/telemetry/thread-supervision-metrics.ts'
 import type { NodesOptions } from '../../../upstreams/node-spec.ts'
 import type { NodeStatus } from '../../../upstreams/status.ts'
 import type { Config } from '../config/config.ts'
@@ -24,7 +31,7 @@ export type ThreadSpec = {
 }
 
 /** The threads of a process, and what its control plane does with all of them. */
-export type Threads = {
+export type Threads = Disposable & {
   start(spec: ThreadSpec): Promise<ServiceThread>
   all(): readonly ServiceThread[]
   /** The nodes as each thread sees them. */
@@ -33,9 +40,17 @@ export type Threads = {
   drainNode(node: string, isDrained: boolean): void
   setLogLevel(level: string): void
   publishDocuments(rendered: Rendered): void
+  /** The metrics of the process, over all threads. */
+  readonly metrics: MetricsView
 }
 
-export type ThreadsDeps = ProcessContext<never> & { readonly nodes: NodesOptions }
+export type ThreadsDeps = ProcessContext<never> & {
+  readonly nodes: NodesOptions
+  readonly access: AccessService
+  readonly memory: ProcessMemoryGuard
+  /** Of the memory guard. */
+  readonly memoryCells: SharedArrayBuffer
+}
 
 /** Names of the threads in the order of their index; the control plane is the first. */
 export function threadNames(plan: ThreadPlan): string[] {
@@ -47,7 +62,12 @@ export function threadNames(plan: ThreadPlan): string[] {
 
 export function createThreads(settings: Settings, plan: ThreadPlan, deps: ThreadsDeps): Threads {
   const { log, lifecycle } = deps
+  const { access, memory, registry } = deps
   const names = threadNames(plan)
+  const limitMemory = createSharedLimits({ threads: names.length })
+  const limits = openSharedLimits(limitMemory, 0)
+  const metrics = new Map(names.slice(1).map((name) => [name, createThreadMetrics()]))
+  const supervision = threadSupervisionMetrics(registry, names)
   const health = createHealthReports(lifecycle)
   const tap = deps.logTap ?? createLogTap({ write() {} })
   const threads: ServiceThread[] = []
@@ -55,26 +75,64 @@ export function createThreads(settings: Settings, plan: ThreadPlan, deps: Thread
   let { nodes } = deps
   let logLevel = log.level
 
+  const watching = access.onChange(() => {
+    const update = access.update()
+    for (const thread of threads) thread.notify('access-update', update)
+  })
+
   return {
+    metrics: createMergedMetrics(registry, () => metrics.values()),
+    [Symbol.dispose]: () => watching[Symbol.dispose](),
     async start({ name, entry, config, methods, listeners }) {
       const index = names.indexOf(name)
+      let startedWith = nodes
+      const own = metrics.get(name)
+      assert(own !== undefined, `${name} is in the plan`)
       const thread = await startServiceThread(
         {
           name,
           entry,
-          start: (ready) => ({
-            name,
-            index,
-            settings: {
-              config: { ...config(settings.config, ready), log: { level: logLevel as Config['log']['level'] } },
-              stateDir: settings.stateDir,
-              loaded: { folder: settings.loaded.folder, file: settings.loaded.file },
-            },
-            nodes: nodes.nodes,
-            drainedNodes: [...drained],
-          }),
+          start(ready) {
+            startedWith = nodes
+            return {
+              name,
+              index,
+              settings: {
+                config: { ...config(settings.config, ready), log: { level: logLevel as Config['log']['level'] } },
+                stateDir: settings.stateDir,
+                loaded: { folder: settings.loaded.folder, file: settings.loaded.file },
+              },
+              nodes: nodes.nodes,
+              access: access.share(index),
+              limits: limitMemory,
+              memory: deps.memoryCells,
+              metrics: own.families,
+              drainedNodes: [...drained],
+            }
+          },
         },
-        { ...deps, health, writeLog: (line) => tap.write(line), methods, listeners },
+        {
+          ...deps,
+          health,
+          writeLog: (line) => tap.write(line),
+          methods,
+          listeners: { ...listeners, metric: own.add, 'book-requested': access.bookRequested },
+          onReady(channel) {
+            supervision.setUp(name, true)
+            channel.notify('access-update', access.update())
+            channel.notify('log-level', logLevel)
+            for (const node of drained) channel.notify('drain-node', { node, isDrained: true })
+            if (nodes !== startedWith) void channel.call('reload-nodes', nodes).catch(ignore)
+          },
+          onRestart: () => supervision.restarted(name),
+          onEnd() {
+            supervision.setUp(name, false)
+            access.threadEnded(index)
+            limits.reclaim(index)
+            memory.reclaim(index)
+            own.ended()
+          },
+        },
       )
       threads.push(thread)
       return thread
@@ -99,3 +157,6 @@ export function createThreads(settings: Settings, plan: ThreadPlan, deps: Thread
     },
   }
 }
+
+/** A thread that ends during the call is started again with the nodes. */
+function ignore(): void {}
