@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { portOf } from './listen-address.ts'
 
 /** Options of a listener in each section of the config file: `listen`, and `tls` or `plaintext` for a public address. */
 export function listenerOption(listen: string) {
@@ -30,23 +31,4 @@ export function originsOption(description: string) {
     .max(64)
     .default([])
     .describe(description)
-}
-
-/** The parsed address of a listener option. */
-export function listenAddress(option: {
-  listen: string
-  tls?: { cert: string; key: string } | undefined
-  plaintext?: 'behind-proxy' | undefined
-}) {
-  const colon = option.listen.lastIndexOf(':')
-  return {
-    host: option.listen.slice(0, colon).replace(/^\[|\]$/g, ''),
-    port: portOf(option.listen),
-    tls: option.tls,
-    plaintext: option.plaintext,
-  }
-}
-
-function portOf(listen: string): number {
-  return Number(listen.slice(listen.lastIndexOf(':') + 1))
 }

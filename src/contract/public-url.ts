@@ -1,35 +1,16 @@
-import { z } from 'zod'
-
 export type PublicProtocol = 'http' | 'ws' | 'grpc'
 
 /** Schemes of each protocol: with TLS, then without. */
-const SCHEMES = {
+export const PUBLIC_SCHEMES = {
   http: { secure: ['https'], open: ['http'] },
   ws: { secure: ['wss'], open: ['ws'] },
   // Clients take gRPC addresses with the schemes of HTTP; grpcs is the same as https.
   grpc: { secure: ['https', 'grpcs'], open: ['http', 'grpc'] },
 } as const satisfies Record<PublicProtocol, unknown>
 
-/** The option `publicUrl` of a listener for customers. */
-export function publicUrlOption(protocol: PublicProtocol) {
-  const [scheme] = SCHEMES[protocol].secure
-  return {
-    publicUrl: z
-      .string()
-      .superRefine((text, context) => {
-        const fault = publicUrlFault(text, protocol)
-        if (fault !== undefined) context.addIssue({ code: 'custom', message: fault })
-      })
-      .optional()
-      .describe(
-        `Address that customers use, such as ${scheme}://rpc.example.net: on handover cards, in tickets and documents. Without it the address of a loopback listener is used; for any other listener none is made up.`,
-      ),
-  }
-}
-
 /** What is wrong with a public address; undefined where it can be used. */
 export function publicUrlFault(text: string, protocol: PublicProtocol): string | undefined {
-  const { secure, open } = SCHEMES[protocol]
+  const { secure, open } = PUBLIC_SCHEMES[protocol]
   const example = `${secure[0]}://rpc.example.net`
   if (!URL.canParse(text) || !text.includes('://')) return `give a URL such as ${example}`
   const url = new URL(text)

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { listenerOption, originsOption } from '../contract/listener-option.ts'
 import { integer, section } from '../contract/option-fields.ts'
-import { publicUrlOption } from '../contract/public-url.ts'
+import { publicUrlOption } from '../contract/public-url-option.ts'
 import { BLOCKED_BY_DEFAULT, RAW_EVENTS } from '../contract/stream-events.ts'
 
 const MIB = 1024 * 1024

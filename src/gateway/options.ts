@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { listenerOption } from '../contract/listener-option.ts'
 import { integer, section } from '../contract/option-fields.ts'
-import { publicUrlOption } from '../contract/public-url.ts'
+import { publicUrlOption } from '../contract/public-url-option.ts'
 
 /** More threads than any machine has use for. */
 const WORKERS_MAX = 256

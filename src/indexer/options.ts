@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { listenerOption, originsOption } from '../contract/listener-option.ts'
 import { integer, section } from '../contract/option-fields.ts'
-import { publicUrlOption } from '../contract/public-url.ts'
+import { publicUrlOption } from '../contract/public-url-option.ts'
 import { isSecretRef, SECRET_REF_RULE } from '../platform/config/secret-ref.ts'
 import { parseRemoteAddress } from '../platform/net/pinned-address.ts'
 

@@ -1,12 +1,13 @@
 import { z } from 'zod'
 import { listenerOption } from '../contract/listener-option.ts'
 import { integer } from '../contract/option-fields.ts'
-import { publicUrlOption } from '../contract/public-url.ts'
+import { publicUrlOption } from '../contract/public-url-option.ts'
 import { ADDRESS_REF_RULE, isAddressRef } from '../platform/config/address-ref.ts'
 import { isSecretRef, SECRET_REF_RULE } from '../platform/config/secret-ref.ts'
 import { parseRemoteAddress } from '../platform/net/pinned-address.ts'
 import { decodeBase58 } from '../solana/crypto/base58.ts'
 import { SIGNATURES_MAX } from '../solana/transaction/types.ts'
+import { PATH_PROTOCOLS } from './path-protocols.ts'
 
 /** The minimum of the specification; a configured minimum may be higher, never lower. */
 const TIP_LAMPORTS_FLOOR = 1_000_000
@@ -14,8 +15,6 @@ const TIP_ACCOUNTS_MAX = 32
 const PATHS_MAX = 16
 /** Path names reserved for the label `path` of the metrics. */
 const RESERVED_NAMES = ['upstreams', 'quic', 'other']
-
-export const PATH_PROTOCOLS = ['http:', 'https:']
 
 const tipAccount = z.string().refine(isPublicKey, 'give the base58 address of an account')
 

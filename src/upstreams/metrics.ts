@@ -1,7 +1,7 @@
 import { recordOf } from '../core/record-of.ts'
 import type { MergeRule } from '../platform/telemetry/metric-memory.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
-import { NODES_MAX } from './options.ts'
+import { NODES_MAX } from './nodes-max.ts'
 
 const NODE_STATES = ['healthy', 'lagging', 'failing', 'drained'] as const
 const CALL_RESULTS = ['answered', 'failed', 'timeout'] as const

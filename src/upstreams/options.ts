@@ -3,9 +3,7 @@ import { integer } from '../contract/option-fields.ts'
 import { ADDRESS_REF_RULE, isAddressRef } from '../platform/config/address-ref.ts'
 import { isSecretRef, SECRET_REF_RULE } from '../platform/config/secret-ref.ts'
 import { parseRemoteAddress } from '../platform/net/pinned-address.ts'
-
-/** Also the limit of a reloaded configuration. */
-export const NODES_MAX = 64
+import { NODES_MAX } from './nodes-max.ts'
 
 const HTTP = ['http:', 'https:']
 const WS = ['ws:', 'wss:']

@@ -1,8 +1,9 @@
 import { resolve } from 'node:path'
 import { checkRing } from '../../execution/source/check-ring.ts'
 import { systemClock } from '../../platform/process/clock.ts'
-import { type Config, EXECUTION_OFF, executionSource } from '../../processes/compose/config/config.ts'
+import type { Config } from '../../processes/compose/config/config.ts'
 import { bad, type Finding, ok, warn } from '../../processes/compose/config/finding.ts'
+import { EXECUTION_OFF, executionSource } from '../../processes/compose/config/served.ts'
 
 /** The configured event ring: it exists, is readable, has a known layout and advances. */
 export async function checkEventRing(config: Config, folder: string): Promise<Finding[]> {

@@ -1,8 +1,9 @@
-import { listenAddress } from '../../../contract/listener-option.ts'
+import { listenAddress } from '../../../contract/listen-address.ts'
 import { isLoopbackName, type PublicProtocol, printPublicUrl } from '../../../contract/public-url.ts'
 import { printAddressPort } from '../../../platform/net/ip-range.ts'
 import { isLoopbackHost } from '../../../platform/net/listener.ts'
-import { type Config, executionSource, servesExecution } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
+import { executionSource, servesExecution } from '../config/served.ts'
 
 /** The services for customers that have a URL. */
 export const ENDPOINT_NAMES = ['rpc', 'ws', 'grpc', 'indexer', 'sender', 'execution'] as const

@@ -3,15 +3,16 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join, resolve } from 'node:path'
-import { listenAddress } from '../../../contract/listener-option.ts'
+import { listenAddress } from '../../../contract/listen-address.ts'
 import { ServiceError } from '../../../core/error.ts'
 import { isInstanceLocked } from '../../../platform/files/instance-lock.ts'
 import { checkSecretFile } from '../../../platform/files/state-folder.ts'
 import { isLoopbackAddress } from '../../../platform/net/connection-caps.ts'
 import { systemClock } from '../../../platform/process/clock.ts'
 import { endpointsOf } from '../access/endpoints.ts'
-import { type Config, type ConfigPart, servedParts } from './config.ts'
+import type { Config, ConfigPart } from './config.ts'
 import { bad, type Finding, ok, warn } from './finding.ts'
+import { servedParts } from './served.ts'
 
 const DAY_MS = 86_400_000
 const CERTIFICATE_WARN_DAYS = 21

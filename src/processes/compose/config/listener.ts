@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { listenAddress } from '../../../contract/listener-option.ts'
+import { listenAddress } from '../../../contract/listen-address.ts'
 import type { ListenerOptions } from '../../../platform/net/listener.ts'
 
 /** The same listener on another port: the one that was found free, or that the instance before had. */

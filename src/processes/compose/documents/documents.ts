@@ -2,7 +2,6 @@ import { type DocsUrl, ERRORS } from '../../../contract/errors.ts'
 import { isLoopbackName } from '../../../contract/public-url.ts'
 import type { StaticFile, StaticFiles } from '../../../platform/http/server/static-file.ts'
 import type { Endpoints } from '../access/endpoints.ts'
-import { renderDocuments } from './render-documents.ts'
 
 /** The servers that serve the documents. */
 export type DocumentServer = 'rpc' | 'execution'
@@ -49,7 +48,11 @@ export function createDocuments(): Documents {
     async publish(published) {
       // The links of errors are right from now on; rendering takes a moment.
       current = { ...published, files: current.files }
-      if (published.isServedHere) current = { ...published, files: await renderDocuments(published.endpoints) }
+      if (published.isServedHere) {
+        // Loaded here: threads take the files that another thread has rendered.
+        const { renderDocuments } = await import('./render-documents.ts')
+        current = { ...published, files: await renderDocuments(published.endpoints) }
+      }
       return current
     },
     adopt(rendered) {

@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path'
 import { ServiceError } from '../../../core/error.ts'
 import { startRingWriterWorker } from '../../../localnet/ring/writer-in-worker.ts'
-import { EXECUTION_OFF, executionSource } from '../config/config.ts'
+import { EXECUTION_OFF, executionSource } from '../config/served.ts'
 import type { ServiceContext, ServiceSettings } from '../process/service-context.ts'
 import { startEvmNode } from './evm-node.ts'
 

@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.ts'
-import { servesExecution } from '../config/config.ts'
 import { withPort } from '../config/listener.ts'
+import { servesExecution } from '../config/served.ts'
 import type { Settings } from '../config/settings.ts'
 import { type GatewayThreads, gatewayThreadCount, openGatewayThreads } from '../services/gateway-threads.ts'
 import type { ServiceThread } from './service-thread.ts'

@@ -1,0 +1,29 @@
+import type { Config, ConfigPart } from './config.ts'
+
+/**
+ * Where the events of the execution service come from. Simulated data only where nothing real is configured, or on request; undefined: real nodes are
+ * configured, but no source of events.
+ */
+export function executionSource({ execution, upstreams }: Config): 'ring' | 'evm-node' | 'simulated' | undefined {
+  const { ring, node, simulated = upstreams.nodes.length === 0 } = execution
+  if (node !== undefined) return 'evm-node'
+  if (ring !== undefined) return 'ring'
+  return simulated ? 'simulated' : undefined
+}
+
+/** Why the execution service is off although it is enabled. */
+export const EXECUTION_OFF = 'no source of events: set execution.ring, execution.node, or execution.simulated = true'
+
+/** Whether `serve` runs the execution service. */
+export function servesExecution(config: Config): boolean {
+  return config.execution.enabled && executionSource(config) !== undefined
+}
+
+/** The sections that `serve` uses: all except disabled services. `enabled` has no effect on single-service processes. */
+export function servedParts(config: Config): ConfigPart[] {
+  return (Object.keys(config) as ConfigPart[]).filter((name) => {
+    const part = config[name]
+    if (name === 'execution') return servesExecution(config)
+    return !(typeof part === 'object' && 'enabled' in part && part.enabled === false)
+  })
+}

@@ -1,0 +1,2 @@
+/** Also the limit of a reloaded configuration. */
+export const NODES_MAX = 64
