@@ -21,7 +21,7 @@ import { completionRoutes, versionCommand } from './commands/operate/self.ts'
 import { topCommand } from './commands/operate/top.ts'
 import { indexerRoutes } from './commands/services/indexer.ts'
 import { localnetCommand } from './commands/services/localnet.ts'
-import { executionCommand, senderCommand, shredsCommand } from './commands/services/standalone.ts'
+import { executionCommand, gatewayCommand, senderCommand, shredsCommand } from './commands/services/standalone.ts'
 import { nodeRoutes } from './commands/tools/node.ts'
 import { ringRoutes } from './commands/tools/ring.ts'
 import { shredRoutes } from './commands/tools/shred.ts'
@@ -56,6 +56,7 @@ export const rootRoutes = buildRouteMap<string, CliContext>({
     tip: tipRoutes,
     ring: ringRoutes,
     localnet: localnetCommand,
+    gateway: gatewayCommand,
     execution: executionCommand,
     sender: senderCommand,
     shreds: shredsCommand,

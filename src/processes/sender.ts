@@ -1,4 +1,3 @@
-import { ServiceError } from '../core/error.ts'
 import type { Lifecycle } from '../platform/process/lifecycle.ts'
 import type { Sender } from '../sender/service.ts'
 import { type Reload, reloadFrom } from './compose/config/reload.ts'
@@ -9,14 +8,14 @@ import { openMemoryGuard } from './compose/process/memory.ts'
 import { openProcess } from './compose/process/open-process.ts'
 import { openOperator } from './compose/process/operator.ts'
 import { openSender, senderMethods } from './compose/services/sender.ts'
-import { openUpstreams } from './compose/services/upstreams.ts'
+import { openUpstreams, refuseWithoutNode } from './compose/services/upstreams.ts'
 
 export type SenderProcess = { readonly lifecycle: Lifecycle; readonly sender: Sender; readonly reload: Reload }
 
 /** TPU Sender as a process of its own: no other service delays its event loop. It takes no tokens and opens no access store. */
 export async function startSenderProcess(settings: Settings, deps: ReloadingDeps): Promise<SenderProcess> {
   const { config } = settings
-  refuseWithoutNode(settings)
+  refuseWithoutNode(settings, 'sluice sender')
   await using opening = new AsyncDisposableStack()
   const context = opening.use(
     await openProcess(settings, deps, {
@@ -31,9 +30,11 @@ export async function startSenderProcess(settings: Settings, deps: ReloadingDeps
   const reload = reloadFrom(settings, {
     log: context.log,
     readSettings: deps.readSettings,
+    env: deps.env,
+    partsOf: () => PARTS,
     sections: ['log', ...PARTS],
     setNodes(next) {
-      refuseWithoutNode(next)
+      refuseWithoutNode(next, 'sluice sender')
       return upstreams.reload(next.config.upstreams)
     },
   })
@@ -50,10 +51,3 @@ export async function startSenderProcess(settings: Settings, deps: ReloadingDeps
 }
 
 const PARTS = ['metrics', 'sender', 'upstreams'] as const
-
-function refuseWithoutNode({ config }: Settings): void {
-  if (config.upstreams.nodes.length > 0) return
-  throw new ServiceError('config-invalid', 'sluice sender needs an upstream node, and none is configured', {
-    fix: 'Add at least one to upstreams.nodes. The embedded chain runs only inside sluice serve.',
-  })
-}

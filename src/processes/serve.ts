@@ -72,6 +72,8 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   const reload = reloadFrom(settings, {
     log,
     readSettings: deps.readSettings,
+    env: deps.env,
+    partsOf: servedParts,
     setPlans: access.setPlans,
     setNodes: reloadNodes(config, upstreams, chain, threads),
     setLogLevel: threads.setLogLevel,

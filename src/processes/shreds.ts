@@ -36,6 +36,8 @@ export async function startShredsProcess(settings: Settings, deps: ReloadingDeps
   const reload = reloadFrom(settings, {
     log,
     readSettings: deps.readSettings,
+    env: deps.env,
+    partsOf: () => PARTS,
     setPlans: access.setPlans,
     sections: ['log', 'plans', ...PARTS],
     // The schedule is followed from the start or not at all.

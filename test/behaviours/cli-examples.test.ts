@@ -15,6 +15,8 @@ const NEED_A_PROCESS = [
   'execution',
   'shreds',
   'sender',
+  'gateway',
+  'indexer run',
   'status',
   'reload',
   'drain',

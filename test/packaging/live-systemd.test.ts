@@ -9,7 +9,17 @@ const root = join(import.meta.dirname, '../..')
 /** Generous: a process restarts after two seconds, and a busy machine is slow. */
 const START_MS = 120_000
 const CONFIG = '/etc/sluice/sluice.toml'
-const UNITS = ['sluice', 'sluice-localnet', 'sluice-execution', 'sluice-sender', 'sluice-shreds']
+const UNITS = [
+  'sluice',
+  'sluice-localnet',
+  'sluice-execution',
+  'sluice-gateway',
+  'sluice-indexer',
+  'sluice-sender',
+  'sluice-shreds',
+]
+/** The standalone chain has the usual ports of the gateway. */
+const GATEWAY_PORTS = ['RPC__LISTEN=127.0.0.1:18899', 'WS__LISTEN=127.0.0.1:18900', 'GRPC__LISTEN=127.0.0.1:18910']
 /** For the standalone services: their node is the standalone embedded chain. */
 const ONE_NODE = `[[upstreams.nodes]]\\nname = "local"\\nrpc = "http://127.0.0.1:8899"\\nallowPrivate = true\\n`
 
@@ -36,7 +46,9 @@ test('under a live systemd', async (t) => {
     await sh(`mkdir /run/systemd/system/${unit}.service.d`)
     const log = 'StandardOutput=append:/run/sluice.log\\nStandardError=append:/run/sluice.log\\n'
     const haste = 'Environment=SLUICE_DRAIN__LAME_DUCK_MS=0\\n'
-    await sh(`printf '[Service]\\n${log}${haste}' >/run/systemd/system/${unit}.service.d/test.conf`)
+    const ports = GATEWAY_PORTS.map((port) => `Environment=SLUICE_BUNDLE__${port}\\n`).join('')
+    const more = unit === 'sluice-gateway' ? ports : ''
+    await sh(`printf '[Service]\\n${log}${haste}${more}' >/run/systemd/system/${unit}.service.d/test.conf`)
   }
   await sh('systemctl daemon-reload')
 
@@ -100,8 +112,10 @@ test('under a live systemd', async (t) => {
     const alone = UNITS.filter((unit) => unit !== 'sluice')
     await sh(`systemctl start ${alone.join(' ')}`)
     for (const unit of alone) assert.equal(await property(unit, 'ActiveState'), 'active', unit)
-    for (const port of [9465, 9466, 9467]) await until(`${port} is ready`, () => isReady(port), START_MS)
+    for (const port of [9465, 9466, 9467, 9468, 9469]) await until(`${port} is ready`, () => isReady(port), START_MS)
     await sh('curl -sf http://127.0.0.1:8901/ping')
+    await sh('curl -sf http://127.0.0.1:18899/health')
+    await sh('curl -sf http://127.0.0.1:8123/ping')
     await sh(`systemctl stop ${alone.join(' ')}`)
     for (const unit of alone)
       assert.deepEqual(

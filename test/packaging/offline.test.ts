@@ -122,6 +122,8 @@ describe('installation without a network', () => {
       './opt/sluice/sluice',
       './usr/bin/sluice -> ../../opt/sluice/sluice',
       './usr/lib/systemd/system/sluice.service',
+      './usr/lib/systemd/system/sluice-gateway.service',
+      './usr/lib/systemd/system/sluice-indexer.service',
       './usr/lib/systemd/system/sluice-sender.service',
       './usr/lib/sysusers.d/sluice.conf',
       './usr/share/doc/sluice/copyright',

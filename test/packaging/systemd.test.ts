@@ -21,6 +21,8 @@ describe('systemd units', () => {
       units.map((path) => basename(path)),
       [
         'sluice-execution.service',
+        'sluice-gateway.service',
+        'sluice-indexer.service',
         'sluice-localnet.service',
         'sluice-sender.service',
         'sluice-shreds.service',
@@ -98,10 +100,12 @@ describe('systemd units', () => {
       const isReloaded = !/execution|localnet/.test(path)
       assert.equal(valuesOf(path, 'ExecReload').length, isReloaded ? 1 : 0, 'systemctl reload')
       for (const command of commands) {
-        const [program, name = '', ...flags] = command.split(' ')
+        const [program, ...words] = command.split(' ')
         assert.equal(program, '/opt/sluice/sluice')
-        const { code, stdout } = await sluice([name, '--help'])
-        assert.equal(code, 0, name)
+        const flagsFrom = words.findIndex((word) => word.startsWith('--'))
+        const [name, flags] = [words.slice(0, flagsFrom), words.slice(flagsFrom)]
+        const { code, stdout } = await sluice([...name, '--help'])
+        assert.equal(code, 0, command)
         for (const flag of flags.filter((word) => word.startsWith('--')))
           assert.ok(stdout.includes(`[${flag}]`), command)
         assert.ok(flags.includes(`/var/lib/${valuesOf(path, 'StateDirectory')[0]}`), 'the state folder is writable')
@@ -123,12 +127,16 @@ describe('systemd units', () => {
       assert.ok(camelCase(key) in (properties[camelCase(section)]?.properties ?? {}), option)
     }
     const ports = options.filter((option) => option.startsWith('SLUICE_METRICS__LISTEN='))
-    assert.equal(new Set([...ports, 'SLUICE_METRICS__LISTEN=127.0.0.1:9464']).size, 4)
+    assert.equal(new Set([...ports, 'SLUICE_METRICS__LISTEN=127.0.0.1:9464']).size, 6)
   })
 
   test('a process refuses new connections before systemd throttles it for its memory', () => {
     const { memory, indexer } = configSchema.parse({})
-    const childrenOf: Record<string, number> = { 'sluice.service': indexer.store.residentBytesMax }
+    const databaseBytes = indexer.store.residentBytesMax
+    const childrenOf: Record<string, number> = {
+      'sluice.service': databaseBytes,
+      'sluice-indexer.service': databaseBytes,
+    }
     for (const path of units) {
       const [highBytes = 0, maxBytes = 0] = ['MemoryHigh', 'MemoryMax'].map((key) => bytesOf(valuesOf(path, key)[0]))
       assert.ok(highBytes < maxBytes, basename(path))

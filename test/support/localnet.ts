@@ -33,3 +33,10 @@ export async function untilBlock(chain: Chain, condition: () => boolean, blocksM
   }
   if (!condition()) throw new Error(`the condition did not hold within ${blocksMax} blocks`)
 }
+
+/** Lines of a configuration file with this localnet as the only node. */
+export function upstreamsOf({ rpc, ws, grpc }: Pick<Localnet, 'rpc' | 'ws' | 'grpc'>): string {
+  const at = (scheme: string, { host, port }: { host: string; port: number }) => `"${scheme}://${host}:${port}"`
+  const node = `name = "local"\nrpc = ${at('http', rpc)}\nws = ${at('ws', ws)}\ngrpc = ${at('http', grpc)}\n`
+  return `[upstreams]\nallowPrivate = true\n[[upstreams.nodes]]\n${node}`
+}

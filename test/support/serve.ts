@@ -39,15 +39,19 @@ const WAIT_MS = 90_000
 export function serve(options: {
   cwd: string
   /** Another command that serves. */
-  command?: 'serve' | 'sender' | 'execution' | 'shreds'
+  command?: 'serve' | 'sender' | 'execution' | 'shreds' | 'gateway' | 'indexer run'
   args?: string[]
-  env?: Record<string, string>
+  env?: Record<string, string | undefined>
   program?: string
 }): Served {
   const source = ['--disable-warning=ExperimentalWarning', CLI]
   const child = spawn(
     options.program ?? process.execPath,
-    [...(options.program === undefined ? source : []), options.command ?? 'serve', ...(options.args ?? [])],
+    [
+      ...(options.program === undefined ? source : []),
+      ...(options.command ?? 'serve').split(' '),
+      ...(options.args ?? []),
+    ],
     {
       cwd: options.cwd,
       env: { ...BARE_ENV, ...ALONE, ...SMALL, ...options.env },

@@ -7,6 +7,7 @@ import {
   flag,
   optionalArgument,
   secretFlags,
+  serviceFlags,
   subscriptionArgument,
 } from '../../define.ts'
 
@@ -14,8 +15,19 @@ const load = () => import('./run/indexer.ts')
 const loadData = () => import('./run/indexer-data.ts')
 
 export const indexerRoutes = buildRouteMap({
-  docs: { brief: 'Indexer: credentials, coverage, queries' },
+  docs: { brief: 'Indexer: its own process, credentials, coverage, queries' },
   routes: {
+    run: command({
+      brief: 'Run the indexer as its own process',
+      details:
+        'Writes the tables from the nodes of upstreams.nodes and serves SQL on port 8123. If sluice serve runs beside it, set indexer.enabled = false there, use two state folders and one shared store.',
+      examples: [''],
+      flags: serviceFlags,
+      load: async () =>
+        (await import('./run/serve-until-signal.ts')).runnerOf(
+          (await import('../../../processes/indexer.ts')).startIndexerProcess,
+        ),
+    }),
     grant: command({
       brief: 'Create the database user of a subscription; the password is shown once',
       examples: ['acme-sql --print-token'],

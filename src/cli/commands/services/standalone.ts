@@ -2,6 +2,15 @@ import { command, serviceFlags } from '../../define.ts'
 
 const load = () => import('./run/serve-until-signal.ts')
 
+export const gatewayCommand = command({
+  brief: 'Run the RPC, WebSocket and gRPC bundle as its own process',
+  details:
+    'JSON-RPC on port 8899, WebSocket on 8900 and gRPC on 10010, to the nodes of upstreams.nodes. It replaces sluice serve where each service runs in a process of its own: sluice serve always runs the bundle, so the two cannot use the same ports. Processes on one machine have a state folder and a metrics port each, and one shared store.',
+  examples: [''],
+  flags: serviceFlags,
+  load: async () => (await load()).runnerOf((await import('../../../processes/gateway.ts')).startGatewayProcess),
+})
+
 export const executionCommand = command({
   brief: 'Run the execution service as its own process',
   details:

@@ -183,6 +183,23 @@ async function checkPort({ name, option }: Server, running: boolean): Promise<Fi
   )
 }
 
+/** Throws for the addresses of a reloaded configuration that this process could not listen on after a restart. Ports that it has itself are free then. */
+export async function refuseNewPorts(present: Config, next: Config, parts: readonly ConfigPart[]): Promise<void> {
+  const own = listenersOf(present).map(({ option }) => option)
+  const faults: (Finding & { level: 'bad' })[] = []
+  for (const server of listenersOf(next, parts)) {
+    if (own.some(({ listen }) => listen === server.option.listen)) continue
+    const { port } = listenAddress(server.option)
+    const isOwnPort = own.some((option) => listenAddress(option).port === port)
+    const finding = await checkPort(server, isOwnPort)
+    if (finding.level === 'bad') faults.push({ ...finding, level: 'bad' })
+  }
+  if (faults.length === 0) return
+  throw new ServiceError('config-invalid', faults.map(({ message }) => message).join('\n'), {
+    fix: faults.map(({ fix }) => fix).join('\n       '),
+  })
+}
+
 function tryPort(host: string, port: number): Promise<string | undefined> {
   return new Promise((done) => {
     const server = createServer()

@@ -2,6 +2,9 @@ import type { Plans } from '../../../access/plan.ts'
 import { ServiceError } from '../../../core/error.ts'
 import type { Logger } from '../../../platform/telemetry/logger.ts'
 import type { NodeChange } from '../../../upstreams/started-pool.ts'
+import { refuseNewPorts } from './check-listeners.ts'
+import type { Config, ConfigPart } from './config.ts'
+import { refuseFaults } from './faults.ts'
 import type { Settings } from './settings.ts'
 
 export type Reload = () => Promise<{ changed: string[]; needRestart: string[]; message: string[] }>
@@ -9,6 +12,9 @@ export type Reload = () => Promise<{ changed: string[]; needRestart: string[]; m
 type ReloadDeps = {
   readonly log: Logger
   readonly readSettings: () => Promise<Settings>
+  readonly env: NodeJS.ProcessEnv
+  /** The sections that a restart with this configuration would check. */
+  readonly partsOf: (config: Config) => readonly ConfigPart[]
   readonly setPlans?: (plans: Plans) => void
   /** Applies the log level in the threads. */
   readonly setLogLevel?: (level: string) => void
@@ -37,7 +43,7 @@ export function reloadFrom(started: Settings, deps: ReloadDeps): Reload {
   const inForce = valuesOf(started)
   const isUsed = (key: string) => deps.sections?.includes(key.slice(0, key.indexOf('.'))) ?? true
   return async () => {
-    const { next, nodes } = await readAndApplyNodes(deps).catch((error: unknown) => {
+    const { next, nodes } = await readAndApplyNodes(started, deps).catch((error: unknown) => {
       if (!(error instanceof ServiceError)) throw error
       throw new ServiceError(error.code, `${error.message}\nthe present configuration stays in effect`, {
         ...(error.fix === undefined ? {} : { fix: error.fix }),
@@ -70,9 +76,15 @@ export function reloadFrom(started: Settings, deps: ReloadDeps): Reload {
   }
 }
 
-/** The nodes first: they are the part that can still be refused. */
-async function readAndApplyNodes({ readSettings, setNodes }: ReloadDeps) {
+/**
+ * What would make a restart fail refuses the reload, also in values that need a restart: the operator learns it now and not when the process does not come
+ * back. Then the nodes: they are the part that can still be refused.
+ */
+async function readAndApplyNodes(started: Settings, { readSettings, setNodes, env, partsOf }: ReloadDeps) {
   const next = await readSettings()
+  const parts = partsOf(next.config)
+  await refuseFaults(next, { env, parts })
+  await refuseNewPorts(started.config, next.config, parts)
   return { next, nodes: await setNodes(next) }
 }
 

@@ -1,3 +1,4 @@
+import { ServiceError } from '../../../core/error.ts'
 import type { Localnet } from '../../../localnet/service.ts'
 import type { ControlMethods } from '../../../platform/process/control-socket.ts'
 import type { NodesOptions } from '../../../upstreams/node-spec.ts'
@@ -20,6 +21,14 @@ export function openUpstreams(
     { ...config.upstreams, nodes },
     { log, clock, random, registry, env, folder: loaded.folder, lifecycle },
   )
+}
+
+/** For a process that works on nodes and does not run the embedded chain. */
+export function refuseWithoutNode({ config }: Settings, command: string): void {
+  if (config.upstreams.nodes.length > 0) return
+  throw new ServiceError('config-invalid', `${command} needs an upstream node, and none is configured`, {
+    fix: 'Add at least one to upstreams.nodes. The embedded chain runs only inside sluice serve.',
+  })
 }
 
 /** Applies the nodes of a reloaded configuration. The embedded chain starts and stops only with the process. */
