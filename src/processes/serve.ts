@@ -1,16 +1,13 @@
-import type { PermitCounts } from '../access/quota/permits.ts'
+import { connectionsOf } from '../access/quota/permits.ts'
 import type { Lifecycle, LifecycleOptions } from '../platform/process/lifecycle.ts'
-import { createMemoryCells, MemoryCells } from '../platform/process/memory-cells.ts'
 import { followDedicatedNodes } from './compose/access/dedicated-nodes.ts'
 import { demoCard } from './compose/access/demo.ts'
 import { notifyChanges } from './compose/access/notify-changes.ts'
-import { openAccess } from './compose/access/open-access.ts'
 import { type Reload, reloadFrom } from './compose/config/reload.ts'
 import { EXECUTION_OFF, executionSource, servedParts } from './compose/config/served.ts'
 import type { Settings } from './compose/config/settings.ts'
 import type { ReloadingDeps } from './compose/process/deps.ts'
 import { finishStart } from './compose/process/finish-start.ts'
-import { openMemoryGuard } from './compose/process/memory.ts'
 import { openProcess } from './compose/process/open-process.ts'
 import { openOperator } from './compose/process/operator.ts'
 import { chainAddresses, isChainEmbedded, nodesOf, openEmbeddedChain } from './compose/services/embedded-chain.ts'
@@ -19,9 +16,9 @@ import { createLeaderSchedule } from './compose/services/leader-schedule.ts'
 import { type SenderDetails, senderMethods } from './compose/services/sender.ts'
 import { openShreds, shredsMethods } from './compose/services/shreds.ts'
 import { openUpstreams, reloadNodes, upstreamsOfThreads } from './compose/services/upstreams.ts'
+import { openControlPlane } from './compose/threads/control-plane.ts'
 import { methodsOf } from './compose/threads/service-thread.ts'
 import { openServiceThreads, threadPlanOf } from './compose/threads/service-threads.ts'
-import { createThreads, threadNames } from './compose/threads/threads.ts'
 
 export type AllDeps = ReloadingDeps & {
   /** Prints the handover card of the demo subscription, or at a later start where the services are. */
@@ -45,11 +42,8 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
     await openProcess(settings, deps, { parts: servedParts(config), listeners: ['metrics'], drain: drainOf(settings) }),
   )
   const { log, clock, lifecycle } = context
-  const plan = threadPlanOf(config)
-  const threadCount = threadNames(plan).length
-  const memoryCells = createMemoryCells({ threads: threadCount })
-  const memory = opening.use(await openMemoryGuard(config, context, new MemoryCells(memoryCells, 0)))
-  const customers = opening.use(await openAccess(settings, context, threadCount))
+  const plane = opening.use(await openControlPlane(settings, context, threadPlanOf(config)))
+  const { customers } = plane
   const { store, access } = customers
 
   const leaders = createLeaderSchedule()
@@ -63,8 +57,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
     opening.use(leaders.follow(upstreams.of(undefined), { clock, log: log.child({ part: 'shreds' }) }))
 
   deps.starting?.throwIfAborted()
-  const shared = { access, memory, memoryCells, nodes: { ...config.upstreams, nodes } }
-  const threads = opening.use(createThreads(settings, plan, { ...context, ...shared }))
+  const threads = opening.use(plane.threadsOn({ ...config.upstreams, nodes }))
   const { gateway, sender, execution, indexer } = opening.use(await openServiceThreads(settings, threads))
   const isExecutionOff = config.execution.enabled && execution === undefined
   if (isExecutionOff) log.warn({ part: 'execution', reason: EXECUTION_OFF }, 'the execution service is off')
@@ -96,7 +89,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
       customers,
       upstreams: upstreamsOfThreads(upstreams, threads),
       tipAccounts: (sender?.details as SenderDetails | undefined)?.tipAccounts,
-      connectionsOf: (id) => openConnections(access.permits.taken(id)),
+      connectionsOf: (id) => connectionsOf(access.permits.taken(id)),
       threads: threads.all,
       metrics: threads.metrics,
       onDocuments: threads.publishDocuments,
@@ -120,8 +113,4 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
 function drainOf({ config: { drain }, loaded }: Settings): LifecycleOptions {
   const isTrial = loaded.file === undefined && loaded.originOf(['drain', 'lameDuckMs']).from === 'default'
   return isTrial ? { ...drain, lameDuckMs: 0 } : drain
-}
-
-function openConnections({ wsConnections, grpcStreams }: PermitCounts): number {
-  return wsConnections + grpcStreams
 }

@@ -8,6 +8,11 @@ export const PERMIT_NAMES = ['wsConnections', 'wsSubscriptions', 'grpcStreams'] 
 export type PermitName = (typeof PERMIT_NAMES)[number]
 export type PermitCounts = Readonly<Record<PermitName, number>>
 
+/** Open connections among the permits: a subscription is part of one. */
+export function connectionsOf({ wsConnections, grpcStreams }: PermitCounts): number {
+  return wsConnections + grpcStreams
+}
+
 export type Permit = Disposable & {
   readonly ok: true
   /** Releases the permit; further calls have no effect. */

@@ -4,11 +4,10 @@ import { reservePort } from '../../../platform/net/reserve-port.ts'
 import type { ControlMethods } from '../../../platform/process/control-socket.ts'
 import type { Config } from '../config/config.ts'
 import { listenerOf, withPort } from '../config/listener.ts'
-import { servesExecution } from '../config/served.ts'
 import type { Settings } from '../config/settings.ts'
 import type { ServiceThread } from '../threads/service-thread.ts'
 import type { Address } from '../threads/start-data.ts'
-import type { Threads } from '../threads/threads.ts'
+import type { ThreadPlan, Threads } from '../threads/threads.ts'
 import { CONNECTIONS_LISTED_MAX } from './gateway.ts'
 
 /** The gateway as its control plane sees it: several threads that serve the same three ports. */
@@ -27,17 +26,14 @@ const FEW_CORES = 2
 /** A thread that does not reply is left out of a list after this time. */
 const LIST_MS = 1000
 
-/** Threads of the gateway: `bundle.workers`, or by the cores of the machine. */
-export function gatewayThreadCount(config: Config, cores: number = availableParallelism()): number {
-  const { workers } = config.bundle
-  if (workers !== 'auto') return workers
-  if (cores <= FEW_CORES) return 1
-  const busyElsewhere = 1 + Number(config.shreds.enabled) + Number(servesExecution(config))
-  return Math.max(1, cores - busyElsewhere)
+/** Threads of the gateway: `bundle.workers`, or the cores of the machine without those that other services of the process use. */
+export function gatewayPlan(
+  { bundle: { workers } }: Pick<Config, 'bundle'>,
+  { busyElsewhere = 0, cores = availableParallelism() } = {},
+): ThreadPlan[number] {
+  const auto = cores <= FEW_CORES ? 1 : Math.max(1, cores - busyElsewhere)
+  return { name: 'gateway', threads: workers === 'auto' ? auto : workers }
 }
-
-export const gatewayThreadNames = (count: number): string[] =>
-  Array.from({ length: count }, (_, at) => `gateway-${at + 1}`)
 
 /** Starts the gateway threads. Their ports are reserved first, so that two processes never share one by accident. */
 export async function openGatewayThreads(settings: Settings, threads: Threads): Promise<GatewayThreads> {
@@ -59,7 +55,7 @@ export async function openGatewayThreads(settings: Settings, threads: Threads): 
   const othersOf = (name: string) => started.filter((thread) => thread.name !== name && thread.isRunning)
   await using opening = new AsyncDisposableStack()
   const opened = await Promise.allSettled(
-    gatewayThreadNames(gatewayThreadCount(config)).map(async (name) => {
+    threads.namesOf('gateway').map(async (name) => {
       const thread = await threads.start({
         name,
         entry: ENTRY,

@@ -38,16 +38,21 @@ export function reloadNodes(
   chain: Localnet | undefined,
   threads: Pick<Threads, 'reloadNodes'>,
 ): (next: Settings) => Promise<NodeChange[]> | undefined {
-  // The control plane first: it rejects what cannot be used, before any thread has changed.
-  const reload = async (options: NodesOptions) => {
-    const changes = await upstreams.reload(options)
-    await threads.reloadNodes(options)
-    return changes
-  }
   return ({ config: next }) =>
     isChainEmbedded(next) === isChainEmbedded(started)
-      ? reload({ ...next.upstreams, nodes: nodesOf(next, chain) })
+      ? reloadAll({ ...next.upstreams, nodes: nodesOf(next, chain) }, upstreams, threads)
       : undefined
+}
+
+/** In the control plane first: it rejects what cannot be used, before any thread has changed. */
+export async function reloadAll(
+  options: NodesOptions,
+  upstreams: Upstreams,
+  threads: Pick<Threads, 'reloadNodes'>,
+): Promise<NodeChange[]> {
+  const changes = await upstreams.reload(options)
+  await threads.reloadNodes(options)
+  return changes
 }
 
 /** What the operator sees of the nodes and does with them. */

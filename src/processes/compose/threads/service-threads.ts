@@ -2,7 +2,7 @@ import type { Config } from '../config/config.ts'
 import { withPort } from '../config/listener.ts'
 import { servesExecution } from '../config/served.ts'
 import type { Settings } from '../config/settings.ts'
-import { type GatewayThreads, gatewayThreadCount, openGatewayThreads } from '../services/gateway-threads.ts'
+import { type GatewayThreads, gatewayPlan, openGatewayThreads } from '../services/gateway-threads.ts'
 import type { ServiceThread } from './service-thread.ts'
 import type { ThreadReady } from './start-data.ts'
 import type { ThreadPlan, Threads } from './threads.ts'
@@ -18,12 +18,14 @@ type SingleService = keyof typeof ENTRIES
 
 /** The threads of `sluice serve`. */
 export function threadPlanOf(config: Config): ThreadPlan {
-  const { sender, indexer } = config
+  const { sender, indexer, shreds } = config
+  // The control plane with the smaller services, the relay, and the stream to the clients of the execution service.
+  const busyElsewhere = 1 + Number(shreds.enabled) + Number(servesExecution(config))
   return [
-    { name: 'gateway', threads: gatewayThreadCount(config) },
-    { name: 'sender', threads: Number(sender.enabled) },
-    { name: 'execution', threads: Number(servesExecution(config)) },
-    { name: 'indexer', threads: Number(indexer.enabled) },
+    gatewayPlan(config, { busyElsewhere }),
+    { name: 'sender', threads: Number(sender.enabled), isSingle: true },
+    { name: 'execution', threads: Number(servesExecution(config)), isSingle: true },
+    { name: 'indexer', threads: Number(indexer.enabled), isSingle: true },
   ]
 }
 

@@ -6,7 +6,7 @@ import type { ChannelListeners, ChannelMethods } from '../../../platform/process
 import { createLogTap } from '../../../platform/telemetry/log-tap.ts'
 import { createMergedMetrics, createThreadMetrics } from '../../../platform/telemetry/merged-metrics.ts'
 import type { MetricsView } from '../../../platform/telemetry/metrics-view.ts'
-import { threadSupervisionMetrics } from '../../../platform/telemetry/thread-supervision-metrics.ts'
+import { MAIN_THREAD, threadSupervisionMetrics } from '../../../platform/telemetry/thread-supervision-metrics.ts'
 import type { NodesOptions } from '../../../upstreams/node-spec.ts'
 import type { NodeStatus } from '../../../upstreams/status.ts'
 import type { Config } from '../config/config.ts'
@@ -18,7 +18,7 @@ import { type ServiceThread, startServiceThread } from './service-thread.ts'
 import type { ThreadReady } from './start-data.ts'
 
 /** The services that run in threads, and how many threads each has. */
-export type ThreadPlan = readonly { readonly name: string; readonly threads: number }[]
+export type ThreadPlan = readonly { readonly name: string; readonly threads: number; readonly isSingle?: boolean }[]
 
 export type ThreadSpec = {
   /** As in the plan, with the number of the thread where the service has several. */
@@ -34,6 +34,8 @@ export type ThreadSpec = {
 export type Threads = Disposable & {
   start(spec: ThreadSpec): Promise<ServiceThread>
   all(): readonly ServiceThread[]
+  /** The names of a service's threads in the plan. */
+  namesOf(service: string): readonly string[]
   /** The nodes as each thread sees them. */
   nodes(): readonly (readonly NodeStatus[])[]
   reloadNodes(options: NodesOptions): Promise<void>
@@ -54,10 +56,12 @@ export type ThreadsDeps = ProcessContext<never> & {
 
 /** Names of the threads in the order of their index; the control plane is the first. */
 export function threadNames(plan: ThreadPlan): string[] {
-  const named = plan.flatMap(({ name, threads }) =>
-    threads === 1 && name !== 'gateway' ? [name] : Array.from({ length: threads }, (_, at) => `${name}-${at + 1}`),
-  )
-  return ['main', ...named]
+  return [MAIN_THREAD, ...plan.flatMap(namesOf)]
+}
+
+/** Numbered where a service may have several. */
+function namesOf({ name, threads, isSingle = false }: ThreadPlan[number]): string[] {
+  return Array.from({ length: threads }, (_, at) => (isSingle ? name : `${name}-${at + 1}`))
 }
 
 export function createThreads(settings: Settings, plan: ThreadPlan, deps: ThreadsDeps): Threads {
@@ -138,6 +142,7 @@ export function createThreads(settings: Settings, plan: ThreadPlan, deps: Thread
       return thread
     },
     all: () => threads,
+    namesOf: (service) => plan.filter(({ name }) => name === service).flatMap(namesOf),
     nodes: () => threads.map((thread) => thread.nodes()),
     async reloadNodes(next) {
       nodes = next

@@ -1,0 +1,33 @@
+import { createMemoryCells, MemoryCells } from '../../../platform/process/memory-cells.ts'
+import type { NodesOptions } from '../../../upstreams/node-spec.ts'
+import { type AccessPart, openAccess } from '../access/open-access.ts'
+import type { Settings } from '../config/settings.ts'
+import { openMemoryGuard } from '../process/memory.ts'
+import type { ProcessContext } from '../process/open-process.ts'
+import { createThreads, type ThreadPlan, type Threads, threadNames } from './threads.ts'
+
+/** What the main thread opens before its threads: access and the memory guard, in memory that the threads of the plan share. */
+export type ControlPlane = AsyncDisposable & {
+  readonly customers: AccessPart
+  /** The threads can start as soon as the nodes are known. */
+  threadsOn(nodes: NodesOptions): Threads
+}
+
+export async function openControlPlane(
+  settings: Settings,
+  context: ProcessContext<never>,
+  plan: ThreadPlan,
+): Promise<ControlPlane> {
+  await using opening = new AsyncDisposableStack()
+  const threads = threadNames(plan).length
+  const memoryCells = createMemoryCells({ threads })
+  const memory = opening.use(await openMemoryGuard(settings.config, context, new MemoryCells(memoryCells, 0)))
+  const customers = opening.use(await openAccess(settings, context, threads))
+  const { access } = customers
+  const opened = opening.move()
+  return {
+    customers,
+    threadsOn: (nodes) => createThreads(settings, plan, { ...context, access, memory, memoryCells, nodes }),
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+}
