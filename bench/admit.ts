@@ -4,6 +4,8 @@ import { accessMetrics } from '../src/access/metrics.ts'
 import { BUILT_IN_PLANS, createPlanTable } from '../src/access/plan.ts'
 import { Calendar } from '../src/access/quota/calendar.ts'
 import { createLedger } from '../src/access/quota/ledger.ts'
+import { createUsageMemory, EVENTS, HEADER, usageArrays } from '../src/access/usage/event-memory.ts'
+import { UsageEventWriter } from '../src/access/usage/event-writer.ts'
 import { startUsage } from '../src/access/usage/service.ts'
 import { systemClock } from '../src/platform/process/clock.ts'
 import { silentLogger } from '../src/platform/telemetry/logger.ts'
@@ -14,6 +16,7 @@ import { createAccessFixture } from '../test/support/access.ts'
  * How many calls one core admits, with 10,000 tokens in rotation, on real time. Two variants: from the token, and from the raw headers of the
  * request, which adds finding the credential source in a new string. Each admission is authenticated, authorized, charged, and counted in usage and
  * metrics. The rate is per second of CPU time, so that other load on the machine does not count; the wall-clock rate is printed too.
+ * A third variant counts usage as a thread beside the main one does: as events in shared memory, which are read between the measured calls.
  * Run with --expose-gc to measure the bytes per admission. Prints one JSON line.
  */
 const TOKENS = 10_000
@@ -34,17 +37,23 @@ const presented = requests.map((headers) => collectToken(CREDENTIAL_SOURCES.rpc,
 
 const registry = createMetricsRegistry()
 const calendar = new Calendar(systemClock)
-await using usage = startUsage({ store: { addUsage: async () => {} }, calendar, clock: systemClock, log: silentLogger })
+const events = createUsageMemory()
+await using usage = startUsage({
+  store: { addUsage: async () => {} },
+  ...{ calendar, clock: systemClock, log: silentLogger, threads: [events] },
+})
 const metrics = accessMetrics(registry)
 const plans = createPlanTable({ bench: plan })
-const admission = createAdmission({
+const deps = {
   snapshot: fixture.snapshot,
   plans: () => plans,
   ledger: createLedger({ calendar }),
-  usage,
   clock: systemClock,
   metrics,
-})
+}
+const admission = createAdmission({ ...deps, usage })
+using writer = new UsageEventWriter(events, { calendar, clock: systemClock })
+const threadAdmission = createAdmission({ ...deps, usage: writer })
 
 const METHODS = ['getSlot', 'getAccountInfo', 'getBalance', 'neverHeardOf', 'getLatestBlockhash']
 const calls = METHODS.map((method) => ({ interface: 'rpc', method }) as const)
@@ -60,6 +69,41 @@ function admitRequest(at: number): boolean {
   const token = collectToken(CREDENTIAL_SOURCES.rpc, requests[at % TOKENS] as string[])
   const caller = admission.authenticate(token, 'bundle', systemClock.nowMs())
   return caller.ok && admission.admit(caller, calls[at % calls.length] as Call).ok
+}
+
+function admitInThread(at: number): boolean {
+  const caller = threadAdmission.authenticate(presented[at % TOKENS] as PresentedToken, 'bundle', systemClock.nowMs())
+  return caller.ok && threadAdmission.admit(caller, calls[at % calls.length] as Call).ok
+}
+
+const { header } = usageArrays(events)
+
+/** Without the memory of the reader. */
+function admitRead(at: number): boolean {
+  if (at % EVENTS === 0) header[HEADER.read] = header[HEADER.written] as number
+  return admitInThread(at)
+}
+
+/** As `measure`, without the time of the reader. */
+function measureEvents() {
+  const rates: number[] = []
+  const readUs: number[] = []
+  for (let count = 0; count < ROUNDS; count++) {
+    let [spentUs, readerUs, admitted] = [0, 0, 0]
+    while (admitted < ROUND) {
+      const before = process.cpuUsage()
+      for (let left = EVENTS; left > 0; left--) if (admitInThread(admitted)) admitted += 1
+      const between = process.cpuUsage()
+      usage.state()
+      const after = process.cpuUsage()
+      spentUs += between.user + between.system - before.user - before.system
+      readerUs += after.user + after.system - between.user - between.system
+    }
+    rates.push((admitted / spentUs) * 1e6)
+    readUs.push(readerUs / admitted)
+  }
+  const median = (values: number[]) => values.slice(WARM_UP).toSorted((a, b) => a - b)[(ROUNDS - WARM_UP) >> 1] ?? 0
+  return { perCpuSecond: Math.round(median(rates)), readNs: Math.round(median(readUs) * 1000) }
 }
 
 async function measure(admitOne: (at: number) => boolean) {
@@ -97,11 +141,13 @@ function bytesPer(admitOne: (at: number) => boolean): number | null {
 
 const fromToken = await measure(admitToken)
 const fromHeaders = await measure(admitRequest)
+const inThread = measureEvents()
 const result = {
   bench: 'admit',
   tokens: TOKENS,
   fromToken: { ...fromToken, bytes: bytesPer(admitToken) },
   fromHeaders: { ...fromHeaders, bytes: bytesPer(admitRequest) },
+  inThread: { ...inThread, bytes: bytesPer(admitRead) },
   node: process.version,
   arch: process.arch,
 }

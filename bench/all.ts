@@ -23,6 +23,7 @@ const PROXIES = ['util-linux', 'nginx', 'haproxy']
 const C = 'gcc libc6-dev'
 const BENCHES: readonly Bench[] = [
   { name: 'admit' },
+  { name: 'admit-threads' },
   { name: 'rpc', args: ['3', '2'], needs: ['wrk', ...PROXIES] },
   { name: 'ws', args: ['5'], needs: [C, ...PROXIES] },
   { name: 'grpc', args: ['3'], needs: PROXIES },

@@ -151,9 +151,12 @@ describe('usage events of a thread', () => {
     const { counter } = writer()
     const callers = METERS + 5000
     const meters = Array.from({ length: callers }, (_, at) => counter.createMeter(`sub_${at % 7}`, `tok_${at}`))
+    // One caller is always there: its number is never given to another one while its events are unread.
+    const busy = counter.createMeter('sub_busy', 'tok_busy')
     for (const [at, meter] of meters.entries()) {
+      counter.countAdmitted(busy, 'ws', 100, 'getSlot')
       counter.countAdmitted(meter, 'ws', at % 7, 'getSlot')
-      if (at % 10_000 === 0) usage.state()
+      if (at % 5000 === 0) usage.state()
     }
     // Older callers have lost their numbers, and get others.
     for (const [at, meter] of meters.entries()) {
@@ -163,6 +166,7 @@ describe('usage events of a thread', () => {
     const again = counter.createMeter(`sub_${(callers - 1) % 7}`, `tok_${callers - 1}`)
     assert.equal(again, meters.at(-1), 'the meter of a caller stays')
     await usage.flush()
+    assert.deepEqual(sums['2026-11-15T12 sub_busy ws'], { calls: callers, units: 100 * callers, refused: 0 })
     for (let sub = 0; sub < 7; sub++) {
       const calls = 2 * meters.filter(({ subscriptionId }) => subscriptionId === `sub_${sub}`).length
       assert.deepEqual(sums[`2026-11-15T12 sub_${sub} ws`], { calls, units: calls * sub, refused: 0 })
