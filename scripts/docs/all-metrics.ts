@@ -12,10 +12,10 @@ import { senderMetrics } from '../../src/sender/metrics.ts'
 import { shredsMetrics } from '../../src/shreds/metrics.ts'
 import { upstreamsMetrics } from '../../src/upstreams/metrics.ts'
 
-/** Every metric a process can have. `NODE`, `PATH` and `THREAD` stand for the names of configured nodes, send paths and threads. */
+/** Every metric a process can have. `NODE` and `PATH` stand for the names of configured nodes and send paths. */
 export function describeMetrics(): MetricDescription[] {
   using registry = createProcessRegistry({ build: { version: '0' } })
-  threadSupervisionMetrics(registry, ['THREAD'])
+  threadSupervisionMetrics(registry, ['main', 'gateway-1', 'sender', 'execution', 'indexer'])
   diskMetrics(registry, () => ({ free: 0, size: 0 }))
   createListenerMetrics(registry, LISTENERS)
   upstreamsMetrics(registry).add('NODE')

@@ -1,5 +1,5 @@
 import { LabelNames } from './label-names.ts'
-import { FamilyMemory, kindOf, type SharedFamily, sizeOf } from './metric-memory.ts'
+import { FamilyMemory, kindOf, type SharedFamily, type SharedLabel, sizeOf } from './metric-memory.ts'
 import { OTHER } from './metric-series.ts'
 
 /** The series of one metric in one thread, read at one time. */
@@ -19,6 +19,8 @@ export class FamilyReader {
   readonly refresh: () => void
   readonly #memory: FamilyMemory
   readonly #names: LabelNames | undefined
+  /** The label values of a metric without a changing label. */
+  readonly #fixed: readonly LabelTexts[]
   /** Used while the names are being changed: counters must not be missing from a scrape and return with the next. */
   #last: FamilyReading
 
@@ -28,6 +30,7 @@ export class FamilyReader {
     this.refresh = refresh
     this.#memory = new FamilyMemory(family)
     this.#names = this.#memory.changing && new LabelNames(this.#memory.changing.names)
+    this.#fixed = family.labels.map((label) => label.values ?? [])
     this.#last = { labels: family.labels.map(() => []), series: [] }
   }
 
@@ -61,7 +64,8 @@ export class FamilyReader {
 
   #indexIn(all: readonly LabelTexts[], labels: Labels): number {
     let index = 0
-    for (const [at, texts] of all.entries()) {
+    for (let at = 0; at < all.length; at++) {
+      const texts = all[at] as LabelTexts
       const part = texts.indexOf(labels?.[this.family.labels[at]?.name as string] ?? OTHER)
       if (part === -1) return -1
       index = index * texts.length + part
@@ -75,11 +79,12 @@ export class FamilyReader {
   }
 
   #labels(): readonly LabelTexts[] {
-    return this.family.labels.map((label) =>
-      label.changing === undefined
-        ? label.values
-        : Array.from({ length: sizeOf(label) }, (_, at) => (at === 0 ? OTHER : this.#names?.nameAt(at - 1))),
-    )
+    return this.#names === undefined ? this.#fixed : this.family.labels.map((label) => this.#textsOf(label))
+  }
+
+  #textsOf(label: SharedLabel): LabelTexts {
+    if (label.changing === undefined) return label.values
+    return Array.from({ length: sizeOf(label) }, (_, at) => (at === 0 ? OTHER : this.#names?.nameAt(at - 1)))
   }
 
   #read(): FamilyReading {
@@ -100,6 +105,8 @@ export class FamilyReader {
 
   #cellsOf(index: number): number[] {
     const { cells, width } = this.#memory
-    return Array.from({ length: width }, (_, at) => cells[index * width + at] as number)
+    const values: number[] = []
+    for (let at = index * width; at < (index + 1) * width; at++) values.push(cells[at] as number)
+    return values
   }
 }

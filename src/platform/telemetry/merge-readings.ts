@@ -6,21 +6,11 @@ export type MergedSeries = { readonly labels: Readonly<Record<string, string>>; 
 /** The series that several threads have of one metric, each once. Values of the same labels are merged by the rule of the metric. */
 export function mergeReadings({ labels, merge }: FamilyShape, readings: readonly FamilyReading[]): MergedSeries[] {
   const lists = labels.map((_, at) => unionOf(readings.map((reading) => reading.labels[at] ?? [])))
-  const positions = lists.map((list) => new Map(list.map((value, at) => [value, at])))
   const merged = new Map<number, readonly number[]>()
   for (const reading of readings) {
-    const places = reading.labels.map((texts, at) => texts.map((text) => positions[at]?.get(text as string) ?? 0))
+    const rankOf = rankIn(lists, reading)
     for (const { index, cells } of reading.series) {
-      // The index in the joined lists, from the index in those of the thread: the last label changes fastest.
-      let rest = index
-      let rank = 0
-      let stride = 1
-      for (let at = labels.length - 1; at >= 0; at--) {
-        const own = places[at] as number[]
-        rank += (own[rest % own.length] as number) * stride
-        stride *= (lists[at] as string[]).length
-        rest = Math.floor(rest / own.length)
-      }
+      const rank = rankOf(index)
       const others = merged.get(rank)
       merged.set(rank, others === undefined ? cells : mergeCells(merge, others, cells))
     }
@@ -39,13 +29,41 @@ export function mergeReadings({ labels, merge }: FamilyShape, readings: readonly
     })
 }
 
+/** The index of a series in the joined lists, from its index in those of the thread: the last label changes fastest. */
+function rankIn(lists: readonly string[][], { labels }: FamilyReading): (index: number) => number {
+  // The usual case: all threads have the same lists.
+  if (lists.every((list, at) => isEqual(list, labels[at] ?? []))) return (index) => index
+  const positions = lists.map((list) => new Map(list.map((value, at) => [value, at])))
+  const places = labels.map((texts, at) => texts.map((text) => positions[at]?.get(text as string) ?? 0))
+  return (index) => {
+    let rest = index
+    let rank = 0
+    let stride = 1
+    for (let at = lists.length - 1; at >= 0; at--) {
+      const own = places[at] as number[]
+      rank += (own[rest % own.length] as number) * stride
+      stride *= (lists[at] as string[]).length
+      rest = Math.floor(rest / own.length)
+    }
+    return rank
+  }
+}
+
+function isEqual(a: readonly string[], b: readonly (string | undefined)[]): boolean {
+  return a.length === b.length && a.every((value, at) => value === b[at])
+}
+
 /** All values in the order in which they first occur. */
 export function unionOf(lists: readonly (readonly (string | undefined)[])[]): string[] {
-  return [...new Set(lists.flat().filter((value) => value !== undefined))]
+  const union = new Set<string>()
+  for (const list of new Set(lists)) for (const value of list) if (value !== undefined) union.add(value)
+  return [...union]
 }
 
 export function mergeCells(rule: MergeRule, a: readonly number[], b: readonly number[]): number[] {
-  return a.map((value, at) => mergeValues(rule, value, b[at] as number))
+  const merged: number[] = []
+  for (let at = 0; at < a.length; at++) merged.push(mergeValues(rule, a[at] as number, b[at] as number))
+  return merged
 }
 
 /** A thread that does not know the value (NaN) does not hide that of another one from a minimum or maximum. */

@@ -13,6 +13,8 @@ const READS = isFull ? 20_000 : 2000
 async function startThread(metrics: ThreadMetrics, truth: SharedArrayBuffer, steps: number) {
   const data: MetricsThreadData = { steps, truth, previous: metrics.families }
   const worker = new Worker(new URL('../../../test/support/metrics-thread.ts', import.meta.url), { workerData: data })
+  // Before the wait: a short thread ends while the next one starts.
+  const ended = once(worker, 'exit')
   await new Promise<void>((resolve, reject) => {
     worker.on('message', (message: SharedFamily | 'started') => {
       if (message === 'started') resolve()
@@ -20,14 +22,14 @@ async function startThread(metrics: ThreadMetrics, truth: SharedArrayBuffer, ste
     })
     worker.on('error', reject)
   })
-  return { worker, [Symbol.asyncDispose]: async () => void (await worker.terminate()) }
+  return { worker, ended, [Symbol.asyncDispose]: async () => void (await worker.terminate()) }
 }
 
 async function startThreads(metrics: readonly ThreadMetrics[], truths: readonly SharedArrayBuffer[], steps: number) {
   const started = await Promise.all(metrics.map((one, at) => startThread(one, truths[at] as SharedArrayBuffer, steps)))
   const threads = new AsyncDisposableStack()
   for (const thread of started) threads.use(thread)
-  return { workers: started.map(({ worker }) => worker), [Symbol.asyncDispose]: () => threads.disposeAsync() }
+  return { all: started, [Symbol.asyncDispose]: () => threads.disposeAsync() }
 }
 
 function setUp(threads: number) {
@@ -51,7 +53,7 @@ describe('metrics of real threads', () => {
     const steps = 10_000
     for (let round = 1; round <= 2; round++) {
       await using threads = await startThreads(metrics, truths, steps)
-      await Promise.all(threads.workers.map((worker) => once(worker, 'exit')))
+      await Promise.all(threads.all.map(({ ended }) => ended))
       assert.equal(calls(), 1000 + 2 * round * steps)
       assert.equal(merged.value('sluice_test_seconds'), 2 * round * steps)
       const text = await merged.text()
@@ -100,7 +102,7 @@ describe('metrics of real threads', () => {
           for (const { node, value } of nodesOf(await merged.text())) assert.equal(value % node, 0)
         }
       }
-      await Promise.all(threads.workers.map((worker) => worker.terminate()))
+      await Promise.all(threads.all.map(({ worker }) => worker.terminate()))
       for (const one of metrics) one.ended()
       const counts = truths.map((truth) => new Int32Array(truth))
       const [begun, done] = [0, 1].map((at) => counts.reduce((sum, each) => sum + (each[at] as number), 0))
