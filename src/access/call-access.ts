@@ -33,6 +33,8 @@ export type CallAccessDeps = {
   readonly ledger: QuotaLedger
   readonly usage: UsageCounter
   readonly ticketKey: Uint8Array
+  /** Has the permits of other processes looked up, where the quota is shared. */
+  requestPermits(): void
   snapshot(): AccessSnapshot
   plans(): PlanTable
 }
@@ -47,7 +49,7 @@ export type CallAccess = Access &
 export function createCallAccess(deps: CallAccessDeps): CallAccess {
   const { log, clock, metrics, memory, ledger, usage, snapshot, plans } = deps
   const listeners = new Set<() => void>()
-  const permits = createPermits(memory)
+  const permits = createPermits(memory, deps.requestPermits)
   const tickets = createWsTickets(deps.ticketKey)
   const customerLog = createCustomerLog({ log, clock })
   const admission = createAdmission({

@@ -116,7 +116,9 @@ const sharedQuota = z.strictObject({
     .describe('Prefix of each key, so that two installations can share one server.'),
   processesAssumed: integer(1, 1000)
     .default(1)
-    .describe('Processes that share the quota, used until the server has been reached for the first time.'),
+    .describe(
+      'Processes that share quota and connection limits, used until the server has been reached for the first time.',
+    ),
 })
 
 export const accessOptions = z.strictObject({
@@ -126,7 +128,11 @@ export const accessOptions = z.strictObject({
       'Database of customers, subscriptions and token hashes. The address of PostgreSQL may end with ?sslmode=require, ?sslmode=disable or ?sslrootcert=FILE; by default its certificate is verified, except on this machine.',
     ),
   quota: section('Where quota is counted: in memory unless shared.', {
-    shared: sharedQuota.optional().describe('One quota for several processes or machines that serve the same tokens.'),
+    shared: sharedQuota
+      .optional()
+      .describe(
+        'One quota, and one count of open connections and streams, for several processes or machines that serve the same tokens.',
+      ),
   }),
   usage: section('Usage: one row per hour, subscription and interface.', {
     keepDays: integer(USAGE_KEEP_DAYS_MIN, 36_500)

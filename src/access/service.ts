@@ -121,6 +121,7 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
   const access = opening.use(
     createCallAccess({
       ...{ log, clock, metrics, memory, ledger, usage, ticketKey },
+      requestPermits: () => shared?.sendRequestedPermits(),
       snapshot: follower.current,
       plans: plans.current,
     }),

@@ -64,11 +64,12 @@ export function openThreadAccess(share: AccessShare, deps: ThreadAccessDeps): Th
   const calendar = new Calendar(share.calendar)
   calendar.update(clock.monotonicMs())
   const memory = new AccountMemory(share.accounts, share.thread)
+  const requestMain = share.isQuotaShared ? createRequest(clock, deps.wakeMain) : undefined
   const ledger = createLedger({
     memory,
     calendar,
     configuration: () => configuration,
-    requestBookings: share.isQuotaShared ? createRequest(clock, deps.wakeMain) : undefined,
+    requestBookings: requestMain,
   })
   const usage = opening.use(new UsageEventWriter(share.usage, { calendar, clock }))
   const access = opening.use(
@@ -76,6 +77,7 @@ export function openThreadAccess(share: AccessShare, deps: ThreadAccessDeps): Th
       ...{ log, clock, memory, ledger, usage },
       metrics: callMetrics(deps.registry),
       ticketKey: share.ticketKey,
+      requestPermits: () => requestMain?.(),
       snapshot: () => snapshot,
       plans: plans.current,
     }),

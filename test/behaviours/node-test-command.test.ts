@@ -132,6 +132,22 @@ describe('sluice upstream test and sluice node test', () => {
     assert.match(behind.stderr, /warning: two is \d+ slots behind the best/)
   })
 
+  it('a private address of a dedicated node is stored with a warning that names the key; one that is never allowed is refused', async () => {
+    const refusing = '[upstreams]\nallowPrivate = false\n'
+    const added = await run(refusing, 'node', 'add', 'private-1', '--rpc', 'http://10.0.0.7:8899')
+    assert.equal(added.code, 0, added.stderr)
+    assert.match(added.stderr, /warning: --rpc .*upstreams\.allowPrivate = true/)
+    const set = await run(refusing, 'node', 'set', 'private-1', '--ws', 'ws://[::1]:8900')
+    assert.match(set.stderr, /warning: --ws .*upstreams\.allowPrivate = true/)
+    const metadata = await run(refusing, 'node', 'set', 'private-1', '--rpc', 'http://169.254.169.254')
+    assert.notEqual(metadata.code, 0)
+    assert.match(metadata.stderr, /--rpc: the address is link-local, which is never connected to/)
+    const allowed = await run('[upstreams]\nallowPrivate = true\n', 'node', 'set', 'private-1', '--ws', 'ws://10.0.0.7')
+    assert.equal(allowed.code, 0)
+    assert.doesNotMatch(allowed.stderr, /warning/)
+    await run(refusing, 'node', 'remove', 'private-1')
+  })
+
   it('checks dedicated nodes with their own credentials', async () => {
     const toml = '[upstreams]\nallowPrivate = true\n'
     const [{ rpc, ws, grpc }] = nodes

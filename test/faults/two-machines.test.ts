@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { BUILT_IN_PLANS } from '../../src/access/plan.ts'
+import { permitChunk, permitShare } from '../../src/access/quota/permit-sharing.ts'
 import { compileTerms } from '../../src/access/terms.ts'
 import type { DataMachine } from '../support/data-machine.ts'
 import type { GatewayMachine, Outcome } from '../support/gateway-machine.ts'
@@ -233,6 +234,43 @@ test('two gateways on one PostgreSQL, one Redis and one ClickHouse, each on a ma
           `free customer: ${outcomes.map(({ responded }) => responded).join(' + ')} calls; after the cable was back: revoked token refused after ${revokedMs} ms, healthy after ${revokedMs + healthyMs} ms`,
       )
       t.diagnostic(`booked: ${await assertBooked([free.name, small.name, gone.name])}`)
+    },
+  )
+
+  await t.test(
+    'one limit of connections: both machines at once, one after the other, and one of them cut off',
+    async (t) => {
+      const limit = 10
+      const sub = await createSub(a, 'sockets', ...FREE_FLAGS, '--ws-connections', String(limit))
+      for (const at of both) await took('it is known', async () => (await statusAt(at, sub)) === 200, SPREAD_MS)
+      const connect = (at: Machine, attempts: number) => at.call('connect', sub.token, attempts)
+      const isOpen = (at: Machine, count: number) => async () => (await connect(at, 1)) >= count
+      const most = limit + 2 * permitChunk(limit, 2)
+      const atOnce = await Promise.all(both.map((at) => connect(at, 2 * limit)))
+      assert.ok(atOnce.reduce((sum, count) => sum + count) <= most, `${atOnce.join(' + ')} open, ${most} at most`)
+      for (const at of both) await at.call('disconnect')
+      const allMs = await took('one machine has all', isOpen(a, limit), 10_000)
+      assert.equal(await connect(a, limit), limit)
+      // The first ones on a machine that does not know the sum yet; it does with the reply.
+      await connect(b, 1)
+      const above = await took('b knows the sum', async () => (await connect(b, 1)) === (await connect(b, 1)), 10_000)
+      assert.ok((await connect(b, limit)) <= permitChunk(limit, 2))
+      for (const at of both) await at.call('disconnect')
+      await took('b has eight', isOpen(b, 8), 10_000)
+      network.pull('b')
+      t.after(() => network.plug('b'))
+      await took('b uses its share', async () => (await partsOf(b)).includes('quota'), 15_000)
+      assert.ok((await connect(b, limit)) <= limit)
+      const freeMs = await took('a has all, without those of b', isOpen(a, limit), 20_000)
+      await b.call('disconnect')
+      assert.equal(await connect(b, 2 * limit), permitShare(limit, 2))
+      network.plug('b')
+      await took('b is healthy', async () => (await b.call('health')).state === 'ok', HEARD_MS)
+      await took('b is refused', async () => (await connect(b, 1)) === permitShare(limit, 2), 10_000)
+      for (const at of both) await at.call('disconnect')
+      t.diagnostic(
+        `${atOnce.join(' + ')} of ${limit} at once, ${most} at most; all on one after ${allMs} ms; the other knows after ${above} ms; free after ${freeMs} ms`,
+      )
     },
   )
 

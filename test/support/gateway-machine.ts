@@ -3,6 +3,7 @@ import { chmodSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { WebSocket } from 'ws'
 import { openControlClient } from '../../src/platform/process/control-client.ts'
 import { temporaryFolder } from './cli.ts'
 import { sluiceHere } from './cli-in-process.ts'
@@ -53,6 +54,8 @@ export async function startGatewayMachine({ ingests }: { ingests: boolean }) {
   await running.line(/"msg":"started"/)
   const rpc = `http://${await running.address('rpc')}`
   const indexer = `http://${await running.address('indexer')}`
+  const pubsub = `ws://${await running.address('ws')}`
+  const sockets = new Set<WebSocket>()
   const callers = new Map<string, { readonly outcome: Outcome; stop(): Promise<Outcome> }>()
   const sluice = (...words: string[]) =>
     sluiceHere([...words, '--state', state, '--config', home.file('sluice.toml')], {})
@@ -98,9 +101,32 @@ export async function startGatewayMachine({ ingests }: { ingests: boolean }) {
     }
   }
 
+  /** Resolves when the connection is open or refused. */
+  function connect(token: string): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const socket = new WebSocket(pubsub, { headers: { 'x-token': token } })
+    socket.on('open', () => {
+      sockets.add(socket)
+      resolve()
+    })
+    socket.on('error', () => resolve())
+    socket.on('close', () => void sockets.delete(socket))
+    return promise
+  }
+  opening.defer(() => sockets.forEach((socket) => socket.terminate()))
+
   const opened = opening.move()
   return {
     calls: {
+      /** Opens so many WebSocket connections at once; returns how many are open now. */
+      async connect(token: string, attempts: number): Promise<number> {
+        await Promise.all(Array.from({ length: attempts }, () => connect(token)))
+        return sockets.size
+      },
+      disconnect(): void {
+        for (const socket of sockets) socket.terminate()
+        sockets.clear()
+      },
       sluice,
       /** The status of one call, and the budget in its headers. */
       async ask(token: string, name: string): Promise<{ status: number; limit: number }> {

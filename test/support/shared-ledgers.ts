@@ -3,7 +3,7 @@ import { accessMetrics } from '../../src/access/metrics.ts'
 import { BUILT_IN_PLANS } from '../../src/access/plan.ts'
 import { Calendar, monthOf } from '../../src/access/quota/calendar.ts'
 import type { Charge } from '../../src/access/quota/charge.ts'
-import { BOOK_SCRIPT } from '../../src/access/quota/redis-script.ts'
+import { BOOK_SCRIPT, LIVE_SCRIPT } from '../../src/access/quota/redis-script.ts'
 import { startSharedLedger } from '../../src/access/quota/shared-quota.ts'
 import { createTermsTable } from '../../src/access/terms.ts'
 import type { Limits } from '../../src/contract/limits.ts'
@@ -15,7 +15,7 @@ import { createMetricsRegistry } from '../../src/platform/telemetry/metrics-regi
 export const START = Date.parse('2026-11-15T12:00:00Z')
 export const own = (changes: Partial<Limits>): Limits => ({ ...BUILT_IN_PLANS.starter, ...changes })
 
-/** The two Redis scripts in memory, on the test's clock, behind a connection with delayed or missing responses. */
+/** The Redis scripts of the quota in memory, on the test's clock, behind a connection with delayed or missing responses. */
 export function createFakeServer(clock: ManualClock, latencyMs: () => number) {
   const books = new Map<string, { at: number; month: number; used: number; levels: Map<string, number> }>()
   const booked = new Map<string, Map<string, number>>()
@@ -59,7 +59,8 @@ export function createFakeServer(clock: ManualClock, latencyMs: () => number) {
       if (!state.isUp) return down
       await later(latencyMs())
       if (!state.isUp) return down
-      const reply = script === BOOK_SCRIPT ? book(key, spender, args) : state.processes
+      assert.ok(script === BOOK_SCRIPT || script === LIVE_SCRIPT)
+      const reply = script === BOOK_SCRIPT ? book(key, spender, args) : [state.processes, 0, 60_000]
       await later(latencyMs())
       return state.isUp ? { ok: true, reply } : down
     },

@@ -1,4 +1,5 @@
 import { PERMIT_KINDS } from './permit-counts.ts'
+import { SHARING_INTS } from './permit-sharing.ts'
 
 /**
  * The accounts of a process in memory that its threads share: spent quota and permits, so that all threads charge one budget.
@@ -12,6 +13,7 @@ import { PERMIT_KINDS } from './permit-counts.ts'
  *     marks    two bits per cell: the account has units to book, and is to be booked as soon as possible
  *     permits  Int32 per cell, thread and kind of permit: how many the thread holds for the account of the cell
  *     totals   Int32 per thread and kind of permit
+ *     sharing  permits of several processes: see `permit-sharing.ts`
  */
 export const CELL_BYTES = 192
 export const CELL_INTS = CELL_BYTES / 4
@@ -130,6 +132,11 @@ export function layoutOf(accountsMax: number, threads: number) {
   const markInts = Math.ceil(cells / 32)
   const permitsAt = marksAt + MARKS * markInts * 4
   const totalsAt = permitsAt + cells * threads * PERMIT_KINDS * 4
+  const changedAt = totalsAt + threads * PERMIT_KINDS * 4
+  const sharingAt = changedAt + markInts * 4
+  const othersAt = sharingAt + SHARING_INTS * 4
+  const publishedAt = othersAt + cells * PERMIT_KINDS * 4
+  const listedAt = publishedAt + cells * PERMIT_KINDS * 4
   return {
     cells,
     positions,
@@ -138,6 +145,11 @@ export function layoutOf(accountsMax: number, threads: number) {
     markInts,
     permitsAt,
     totalsAt,
-    bytes: totalsAt + threads * PERMIT_KINDS * 4,
+    changedAt,
+    sharingAt,
+    othersAt,
+    publishedAt,
+    listedAt,
+    bytes: listedAt + cells,
   }
 }

@@ -20,6 +20,7 @@ import {
   SHARE,
 } from './account-layout.ts'
 import { PERMIT_KINDS, PermitCounts } from './permit-counts.ts'
+import { PermitSharing, SHARING_INTS } from './permit-sharing.ts'
 
 /** The name of a cell for a text: itself where it fits. The names of methods in a plan may be long, and any characters. */
 function nameFor(text: string): string {
@@ -30,6 +31,7 @@ function nameFor(text: string): string {
 /** The memory as one thread sees it. Cells are given by their number, which is above zero. */
 export class AccountMemory {
   readonly permits: PermitCounts
+  readonly sharing: PermitSharing
   readonly #ints: Int32Array
   readonly #floats: Float64Array
   readonly #header: Int32Array
@@ -48,7 +50,7 @@ export class AccountMemory {
     const threads = this.#header[HEADER.threads] as number
     assert(thread < threads, 'the memory has no such thread')
     const layout = layoutOf(this.#header[HEADER.accountsMax] as number, threads)
-    const { cells, positions, cellsAt, marksAt, markInts, permitsAt, totalsAt } = layout
+    const { cells, positions, cellsAt, marksAt, markInts, permitsAt, totalsAt, changedAt } = layout
     this.#cells = cells
     this.#index = new Int32Array(memory, HEADER_INTS * 4, positions)
     this.#ints = new Int32Array(memory, cellsAt, cells * CELL_INTS)
@@ -60,7 +62,14 @@ export class AccountMemory {
     )
     const counts = new Int32Array(memory, permitsAt, cells * threads * PERMIT_KINDS)
     const totals = new Int32Array(memory, totalsAt, threads * PERMIT_KINDS)
-    this.permits = new PermitCounts({ counts, totals, threads }, thread)
+    const changed = new Int32Array(memory, changedAt, markInts)
+    this.permits = new PermitCounts({ counts, totals, changed, threads }, thread)
+    this.sharing = new PermitSharing({
+      state: new Int32Array(memory, layout.sharingAt, SHARING_INTS),
+      others: new Int32Array(memory, layout.othersAt, cells * PERMIT_KINDS),
+      published: new Int32Array(memory, layout.publishedAt, cells * PERMIT_KINDS),
+      listed: new Uint8Array(memory, layout.listedAt, cells),
+    })
     this.#owner = thread + 1
   }
 
@@ -191,7 +200,7 @@ export class AccountMemory {
     this.#lockTable()
     this.lock(cell)
     if (this.isOpen(cell) && condition()) this.#close(cell)
-    const isForgotten = this.int(cell, FIELD.kind) === KIND.resting && isForgettable() && !this.permits.hasAny(cell)
+    const isForgotten = this.int(cell, FIELD.kind) === KIND.resting && isForgettable() && !this.#hasPermits(cell)
     if (isForgotten) this.#forget(cell)
     this.unlock(cell)
     if (isForgotten) this.#freeCell(cell)
@@ -222,16 +231,35 @@ export class AccountMemory {
   }
 
   /**
-   * Takes a permit of a kind for an account, unless all threads together have as many as the limit. Returns the account's cell, which stays as long
+   * Takes a permit of a kind for an account, unless all threads together have as many as they may. Returns the account's cell, which stays as long
    * as it has permits; 0 where none is given.
    */
   acquirePermit(id: string, kind: number, limit: number): number {
     this.#lockTable()
     const cell = this.#attach(id)
-    const isGiven = this.permits.of(cell, kind) < limit
+    const own = this.permits.of(cell, kind)
+    const isGiven = own < this.sharing.most(cell, kind, limit)
     if (isGiven) this.permits.add(cell, kind, 1)
+    // Refused because of other processes: their permits may have been released.
+    else if (own < limit) this.permits.markChanged(cell)
     this.#unlockTable()
     return isGiven ? cell : 0
+  }
+
+  /** The permits of an account to publish now; undefined where other processes know of none. The cell stays until they are told that it has none. */
+  takePermits(cell: number): number[] | undefined {
+    this.#lockTable()
+    const counts = this.#hasPermits(cell)
+      ? Array.from({ length: PERMIT_KINDS }, (_, kind) => this.permits.of(cell, kind))
+      : undefined
+    if (counts !== undefined) this.sharing.sending(cell, counts)
+    this.#unlockTable()
+    return counts
+  }
+
+  /** Whether the account has permits, or other processes count some of it. */
+  #hasPermits(cell: number): boolean {
+    return this.permits.hasAny(cell) || this.sharing.isListed(cell)
   }
 
   #open(cell: number): void {
@@ -329,7 +357,7 @@ export class AccountMemory {
   /** Frees the cell of a resting account without permits. There are more cells than open accounts use, so there is one. */
   #forgetAny(): void {
     for (let cell = 1; cell < this.#cells; cell++) {
-      if (this.int(cell, FIELD.kind) !== KIND.resting || this.permits.hasAny(cell)) continue
+      if (this.int(cell, FIELD.kind) !== KIND.resting || this.#hasPermits(cell)) continue
       this.lock(cell)
       this.#forget(cell)
       this.unlock(cell)

@@ -1,19 +1,28 @@
 /** The number of permit kinds. */
 export const PERMIT_KINDS = 3
 
-/** Where the counts are: for each cell, thread and kind, and the sums for each thread and kind. */
-export type PermitArrays = { readonly counts: Int32Array; readonly totals: Int32Array; readonly threads: number }
+/** Where the counts are: for each cell, thread and kind, and the sums for each thread and kind. `changed` has a bit for each cell. */
+export type PermitArrays = {
+  readonly counts: Int32Array
+  readonly totals: Int32Array
+  readonly changed: Int32Array
+  readonly threads: number
+}
 
 /** Permits in shared memory. Each thread counts its own, so that those of a thread that died can be released. */
 export class PermitCounts {
   readonly #counts: Int32Array
   readonly #totals: Int32Array
+  readonly #changed: Int32Array
   readonly #threads: number
   readonly #thread: number
+  /** Where `takeChanged` continues. */
+  #nextWord = 0
 
-  constructor({ counts, totals, threads }: PermitArrays, thread: number) {
+  constructor({ counts, totals, changed, threads }: PermitArrays, thread: number) {
     this.#counts = counts
     this.#totals = totals
+    this.#changed = changed
     this.#threads = threads
     this.#thread = thread
   }
@@ -22,6 +31,7 @@ export class PermitCounts {
   add(cell: number, kind: number, change: 1 | -1): void {
     Atomics.add(this.#counts, (cell * this.#threads + this.#thread) * PERMIT_KINDS + kind, change)
     Atomics.add(this.#totals, this.#thread * PERMIT_KINDS + kind, change)
+    this.markChanged(cell)
   }
 
   /** Permits of an account, over all threads. */
@@ -41,12 +51,38 @@ export class PermitCounts {
 
   /** Releases the permits of a thread that died. */
   reclaim(thread: number): void {
-    for (let at = thread * PERMIT_KINDS; at < this.#counts.length; at += this.#threads * PERMIT_KINDS) {
+    const perCell = this.#threads * PERMIT_KINDS
+    for (let at = thread * PERMIT_KINDS; at < this.#counts.length; at += perCell) {
       for (let kind = 0; kind < PERMIT_KINDS; kind++) {
-        if (this.#counts[at + kind] !== 0) Atomics.store(this.#counts, at + kind, 0)
+        if (this.#counts[at + kind] === 0) continue
+        Atomics.store(this.#counts, at + kind, 0)
+        this.markChanged(Math.floor(at / perCell))
       }
     }
     for (let kind = 0; kind < PERMIT_KINDS; kind++) Atomics.store(this.#totals, thread * PERMIT_KINDS + kind, 0)
+  }
+
+  /** The account is to be published. Set after its counts have changed, so that a change during a publication is in the next one. */
+  markChanged(cell: number): void {
+    Atomics.or(this.#changed, cell >>> 5, 1 << (cell & 31))
+  }
+
+  markAllChanged(cellsEnd: number): void {
+    for (let word = 0; word < Math.ceil(cellsEnd / 32); word++) Atomics.store(this.#changed, word, -1)
+  }
+
+  /** About as many of the marked cells as `max`, a further word of them at most; their marks are removed. The rest is in the next calls. */
+  takeChanged(cellsEnd: number, max: number): number[] {
+    const words = Math.ceil(cellsEnd / 32)
+    const cells: number[] = []
+    for (let seen = 0; seen < words && cells.length < max; seen++) {
+      const word = this.#nextWord < words ? this.#nextWord : 0
+      this.#nextWord = word + 1
+      if (Atomics.load(this.#changed, word) === 0) continue
+      for (let bits = Atomics.exchange(this.#changed, word, 0); bits !== 0; bits &= bits - 1)
+        cells.push(word * 32 + (31 - Math.clz32(bits & -bits)))
+    }
+    return cells
   }
 
   #sum(counts: Int32Array, first: number, kind: number): number {

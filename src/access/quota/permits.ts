@@ -29,18 +29,26 @@ export type NoPermit = {
 export type Permits = {
   /** Acquires a permit of the subscription, to be released when the connection, subscription or stream closes. */
   acquire(subscriptionId: string, name: PermitName, limits: Limits): Permit | NoPermit
+  /** Of all processes, where they are shared; those of the others as last reported. */
   taken(subscriptionId: string): PermitCounts
-  /** Of all subscriptions together. */
+  /** Of all subscriptions together, in this process. */
   total(): PermitCounts
 }
 
 /**
- * Connection limits of the process, over all its threads. A limit lowered below the current count closes nothing, but no further permit is given
- * until enough are released.
+ * Connection limits of the process, over all its threads; with a shared store, of all processes. A limit lowered below the current count closes
+ * nothing, but no further permit is given until enough are released. `wake` makes the thread with the shared store look for requests.
  */
 export function createPermits(
   memory: AccountMemory = new AccountMemory(createAccountMemory({ accountsMax: ACCOUNTS_MAX, threads: 1 }), 0),
+  wake: () => void = () => {},
 ): Permits {
+  const { permits: counts, sharing } = memory
+  const requestExchange = () => {
+    sharing.request()
+    wake()
+  }
+
   class AcquiredPermit implements Permit {
     readonly ok = true
     readonly #cell: number
@@ -55,7 +63,7 @@ export function createPermits(
     release(): void {
       if (!this.#isTaken) return
       this.#isTaken = false
-      memory.permits.add(this.#cell, this.#kind, -1)
+      counts.add(this.#cell, this.#kind, -1)
     }
 
     [Symbol.dispose](): void {
@@ -73,15 +81,20 @@ export function createPermits(
     acquire(subscriptionId, name, limits) {
       const limitSize = limits[name]
       const kind = PERMIT_NAMES.indexOf(name)
-      const cell = memory.acquirePermit(subscriptionId, kind, limitSize ?? Number.POSITIVE_INFINITY)
-      return cell === 0
-        ? { ok: false, reason: 'over-limit', limitName: name, limitSize: limitSize ?? 0 }
-        : new AcquiredPermit(cell, kind)
+      const limit = limitSize ?? Number.POSITIVE_INFINITY
+      const cell = memory.acquirePermit(subscriptionId, kind, limit)
+      if (cell === 0) {
+        // The count of the other processes may be old.
+        if (sharing.isReachable) requestExchange()
+        return { ok: false, reason: 'over-limit', limitName: name, limitSize: limitSize ?? 0 }
+      }
+      if (sharing.isDue(cell, kind, counts.of(cell, kind), limit)) requestExchange()
+      return new AcquiredPermit(cell, kind)
     },
     taken(subscriptionId) {
       const cell = memory.find(subscriptionId)
-      return countsOf((kind) => (cell === 0 ? 0 : memory.permits.of(cell, kind)))
+      return countsOf((kind) => (cell === 0 ? 0 : counts.of(cell, kind) + sharing.others(cell, kind)))
     },
-    total: () => countsOf((kind) => memory.permits.total(kind)),
+    total: () => countsOf((kind) => counts.total(kind)),
   }
 }

@@ -105,18 +105,37 @@ export function parseBooked(reply: RedisReply, buckets: number): Booked | undefi
 }
 
 /**
- * Counts the processes that share the ledger: each sends a heartbeat every second, and those without one for too long are removed.
- * KEYS: the sorted set. ARGV: this process, the maximum time without a heartbeat in ms, `stay` or `leave`. Reply: the number of processes.
+ * Counts the processes that share the ledger: each sends a heartbeat every second, and those without one for too long are removed, as are their
+ * permits (`permit-script.ts`).
+ *
+ * KEYS: the sorted set of processes; the hash of this process's permits; the time since which the server has data. ARGV: this process, the maximum
+ * time without a heartbeat in ms, `stay` or `leave`. Reply: the number of processes; 1 where the server had no permits of this process, not even
+ * that there are none; how long the server has had data, in ms.
  */
 export const LIVE_SCRIPT: RedisScript = createRedisScript(`
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+local isNew = 0
 if ARGV[3] == 'leave' then
   redis.call('ZREM', KEYS[1], ARGV[1])
+  redis.call('UNLINK', KEYS[2])
 else
   redis.call('ZADD', KEYS[1], now, ARGV[1])
+  isNew = redis.call('HSETNX', KEYS[2], ':process', 1)
+  redis.call('PEXPIRE', KEYS[2], ARGV[2])
 end
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('(%.0f', now - tonumber(ARGV[2])))
 redis.call('PEXPIRE', KEYS[1], 86400000)
-return redis.call('ZCARD', KEYS[1])
+local since = math.min(now, tonumber(redis.call('GET', KEYS[3]) or now))
+redis.call('SET', KEYS[3], string.format('%.0f', since), 'PX', 86400000)
+return { redis.call('ZCARD', KEYS[1]), isNew, now - since }
 `)
+
+export type Heartbeat = { readonly processes: number; readonly isNew: boolean; readonly ageMs: number }
+
+/** Undefined for an unexpected reply. */
+export function parseHeartbeat(reply: RedisReply): Heartbeat | undefined {
+  if (!Array.isArray(reply) || reply.length !== 3 || !reply.every(Number.isSafeInteger)) return undefined
+  const [processes, isNew, ageMs] = reply as [number, number, number]
+  return { processes: Math.max(1, processes), isNew: isNew === 1, ageMs }
+}

@@ -15,7 +15,7 @@ import { accessMetrics } from '../metrics.ts'
 import { BUILT_IN_PLANS } from '../plan.ts'
 import { compileTerms } from '../terms.ts'
 import { Calendar, monthOf } from './calendar.ts'
-import { BOOK_SCRIPT, type Booking, bookingArgs, LIVE_SCRIPT, parseBooked } from './redis-script.ts'
+import { BOOK_SCRIPT, type Booking, bookingArgs, LIVE_SCRIPT, parseBooked, parseHeartbeat } from './redis-script.ts'
 import { type SharedLedger, startSharedLedger } from './shared-quota.ts'
 
 const CHILD = join(import.meta.dirname, '../../../test/support/quota-process.ts')
@@ -91,8 +91,8 @@ describe('the scripts on a real server', () => {
     await using redis = link(server.url)
     await redis.tried
     const report = async (id: string, how: string) => {
-      const outcome = await redis.run(LIVE_SCRIPT, ['live'], [id, '200', how])
-      return outcome.ok ? outcome.reply : outcome.message
+      const outcome = await redis.run(LIVE_SCRIPT, ['live', `permits:${id}`, 'since'], [id, '200', how])
+      return outcome.ok ? parseHeartbeat(outcome.reply)?.processes : outcome.message
     }
     assert.equal(await report('a', 'stay'), 1)
     assert.equal(await report('b', 'stay'), 2)

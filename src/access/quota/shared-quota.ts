@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/clock.ts'
-import type { RedisLink } from '../../platform/db/redis.ts'
+import type { RedisLink, RedisOutcome } from '../../platform/db/redis.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { AccessMetrics } from '../metrics.ts'
 import { createAccountMemory, MARK } from './account-layout.ts'
@@ -7,7 +7,8 @@ import { AccountMemory } from './account-memory.ts'
 import { applyBooked, goLocal, takeBooking } from './booking.ts'
 import type { Calendar } from './calendar.ts'
 import { ACCOUNTS_MAX, createLedger, type Ledger } from './ledger.ts'
-import { BOOK_SCRIPT, bookingArgs, LIVE_SCRIPT, parseBooked } from './redis-script.ts'
+import { createPermitExchange } from './permit-exchange.ts'
+import { BOOK_SCRIPT, bookingArgs, LIVE_SCRIPT, parseBooked, parseHeartbeat } from './redis-script.ts'
 
 /** Interval of heartbeats, and the longest time without one. */
 const HEARTBEAT_MS = 1000
@@ -27,6 +28,8 @@ export type SharedLedgerOptions = {
   readonly processId: string
   /** Number of processes to assume before the server was reached for the first time. */
   readonly processesAssumed: number
+  /** The longest time without a heartbeat; for tests. */
+  readonly silenceMsMax?: number
 }
 
 export type SharedLedgerDeps = {
@@ -48,8 +51,10 @@ export type SharedLedgerDeps = {
 export type SharedLedger = Ledger &
   AsyncDisposable & {
     state(): { readonly isUp: boolean; readonly processes: number }
-    /** Sends the bookings that the accounts of any thread have requested. */
+    /** Sends the bookings that the accounts of any thread have requested, and the permits they have opened. */
     sendRequested(): void
+    /** Only the permits; the accounts are not searched for bookings. */
+    sendRequestedPermits(): void
   }
 
 /**
@@ -64,11 +69,14 @@ export type SharedLedger = Ledger &
  * and the long-run average is the rate. The units of a month are exceeded by at most P × chunk. While the server is unreachable each process uses
  * rate ÷ P and capacity ÷ P, with the last known P; afterwards it books the spending that its local bucket has not refilled, and all units of the
  * month. See docs/decisions/0004-quota-leases.md.
+ *
+ * Permits are shared through the same server: see `permit-exchange.ts`.
  */
 export async function startSharedLedger(options: SharedLedgerOptions, deps: SharedLedgerDeps): Promise<SharedLedger> {
   const { redis, calendar, clock, log, metrics, accountsMax = ACCOUNTS_MAX } = deps
   const memory = deps.memory ?? new AccountMemory(createAccountMemory({ accountsMax, threads: 1 }), 0)
   const context = { memory, calendar }
+  const { keyPrefix, processId, silenceMsMax = SILENCE_MS_MAX } = options
   /** Cells of accounts that wait for their booking, and of those whose booking is in flight. */
   const waiting = new Set<number>()
   const sending = new Map<number, Promise<void>>()
@@ -82,13 +90,19 @@ export async function startSharedLedger(options: SharedLedgerOptions, deps: Shar
     requestBookings: sendRequested,
     spentBefore: deps.spentBefore,
   })
+  const permits = createPermitExchange(
+    { keyPrefix, processId, silenceMsMax, processesAssumed: processes },
+    { redis, memory, clock, onFailed },
+  )
 
   function sendRequested(): void {
+    permits.sendRequested()
     for (const account of memory.takeMarked(MARK.requested)) if (!sending.has(account)) waiting.add(account)
     sendWaiting()
   }
 
   function sendUnbooked(): void {
+    permits.send()
     for (const account of memory.takeMarked(MARK.unbooked)) waiting.add(account)
     sendWaiting()
   }
@@ -114,20 +128,24 @@ export async function startSharedLedger(options: SharedLedgerOptions, deps: Shar
     if (sent === undefined) return
     const subscriptionId = memory.nameOf(account)
     const keys = [
-      `${options.keyPrefix}:quota:${subscriptionId}`,
-      `${options.keyPrefix}:quota-booked:${subscriptionId}:${options.processId}:${sent.opening}`,
+      `${keyPrefix}:quota:${subscriptionId}`,
+      `${keyPrefix}:quota-booked:${subscriptionId}:${processId}:${sent.opening}`,
     ]
     const outcome = await redis.run(BOOK_SCRIPT, keys, bookingArgs(sent.booking))
     const booked = outcome.ok ? parseBooked(outcome.reply, sent.booking.buckets.length) : undefined
     if (booked === undefined) {
-      metrics.sharedSyncs.failed.inc()
       memory.mark(MARK.unbooked, account)
-      // `busy` means too many commands in flight, not an unreachable server.
-      if (outcome.ok || outcome.reason !== 'busy') setState(false, outcome.ok ? 'unexpected reply' : outcome.message)
+      onFailed(outcome)
       return
     }
     metrics.sharedSyncs.booked.inc()
     applyBooked(context, account, sent, booked, clock.monotonicMs())
+  }
+
+  function onFailed(outcome: RedisOutcome): void {
+    metrics.sharedSyncs.failed.inc()
+    // `busy` means too many commands in flight, not an unreachable server.
+    if (outcome.ok || outcome.reason !== 'busy') setState(false, outcome.ok ? 'unexpected reply' : outcome.message)
   }
 
   function setState(up: boolean, message = ''): void {
@@ -142,6 +160,7 @@ export async function startSharedLedger(options: SharedLedgerOptions, deps: Shar
     } else {
       log.warn({ processes, err: message }, 'shared quota is unreachable: this process uses its local share')
       waiting.clear()
+      permits.lost()
       for (const account of openAccounts()) goLocal(context, account, 1 / processes, clock.monotonicMs())
     }
     deps.onState?.(up)
@@ -151,16 +170,21 @@ export async function startSharedLedger(options: SharedLedgerOptions, deps: Shar
     for (let cell = 1; cell < memory.cellsEnd; cell++) if (memory.isOpen(cell)) yield cell
   }
 
+  const report = (what: 'stay' | 'leave') =>
+    redis.run(
+      LIVE_SCRIPT,
+      [`${keyPrefix}:quota-processes`, permits.key, `${keyPrefix}:quota-since`],
+      [processId, String(silenceMsMax), what],
+    )
+
   async function sendHeartbeat(): Promise<void> {
-    const args = [options.processId, String(SILENCE_MS_MAX), 'stay']
-    const outcome = await redis.run(LIVE_SCRIPT, [`${options.keyPrefix}:quota-processes`], args)
-    if (!outcome.ok) {
-      // Nothing is booked while the server is away, so this is the only sign that it still is.
-      metrics.sharedSyncs.failed.inc()
-      return setState(false, outcome.message)
-    }
-    processes = Math.max(1, Number(outcome.reply) || 1)
+    const outcome = await report('stay')
+    const heartbeat = outcome.ok ? parseHeartbeat(outcome.reply) : undefined
+    // Nothing is booked while the server is away, so this is the only sign that it still is.
+    if (heartbeat === undefined) return onFailed(outcome)
+    processes = heartbeat.processes
     setState(true)
+    permits.joined(heartbeat)
   }
 
   await redis.tried
@@ -174,6 +198,7 @@ export async function startSharedLedger(options: SharedLedgerOptions, deps: Shar
   return {
     ...ledger,
     sendRequested,
+    sendRequestedPermits: permits.sendRequested,
     state: () => ({ isUp: isUp === true, processes }),
     async [Symbol.asyncDispose]() {
       heartbeats.cancel()
@@ -186,8 +211,7 @@ export async function startSharedLedger(options: SharedLedgerOptions, deps: Shar
             if (sending.size === 0) break
             await Promise.all(sending.values())
           }
-          const args = [options.processId, String(SILENCE_MS_MAX), 'leave']
-          await redis.run(LIVE_SCRIPT, [`${options.keyPrefix}:quota-processes`], args)
+          await report('leave')
         })()
         const { promise: late, resolve } = Promise.withResolvers<void>()
         using _timer = clock.setTimer(CLOSE_MS, resolve)

@@ -35,7 +35,7 @@ export async function checkUpstreams(
         bad(
           'upstream',
           `${name} over ${server}: ${message}`,
-          isOnlyPrivate(message) ? ALLOW_PRIVATE_FIX : testFix(name),
+          message.endsWith(SET_ALLOW_PRIVATE) ? ALLOW_PRIVATE_FIX : testFix(name),
         ),
       )
     if (broken.length === 0)
@@ -66,19 +66,34 @@ export async function checkUpstreams(
 const testFix = (name: string) => `sluice upstream test ${name}   # then correct its addresses or credential`
 const ALLOW_PRIVATE_FIX =
   'set allowPrivate = true in the table of this node, or upstreams.allowPrivate = true for all nodes'
-const isOnlyPrivate = (message: string) => message.endsWith(SET_ALLOW_PRIVATE)
 
 /** The addresses of nodes that are forbidden as they are written. Names are resolved, and secret addresses read, when a node is tested. */
 export function checkNodeAddresses({ upstreams }: Config): Finding[] {
-  return upstreams.nodes.flatMap((node) => {
-    const allowPrivate = node.allowPrivate ?? upstreams.allowPrivate
-    return (['rpc', 'ws', 'grpc'] as const).flatMap((server) => {
-      const host = URL.parse(node[server] ?? '')?.hostname.replace(/^\[(.*)\]$/, '$1') ?? ''
-      const message = isIP(host) === 0 ? undefined : objectToAddress(host, allowPrivate)
-      if (message === undefined) return []
-      const fix = isOnlyPrivate(message) ? ALLOW_PRIVATE_FIX : `correct ${server} of the node ${node.name}`
-      return [bad('upstream', `node ${node.name}, ${server}: ${message}`, fix)]
-    })
+  return upstreams.nodes.flatMap((node) =>
+    findForbidden(node, node.allowPrivate ?? upstreams.allowPrivate).map(({ server, message, isOnlyPrivate }) => {
+      const fix = isOnlyPrivate ? ALLOW_PRIVATE_FIX : `correct ${server} of the node ${node.name}`
+      return bad('upstream', `node ${node.name}, ${server}: ${message}`, fix)
+    }),
+  )
+}
+
+const SERVERS = ['rpc', 'ws', 'grpc'] as const
+type Forbidden = {
+  readonly server: (typeof SERVERS)[number]
+  readonly message: string
+  /** The configuration can allow it. */
+  readonly isOnlyPrivate: boolean
+}
+
+/** The addresses of a node to which no connection is made. */
+export function findForbidden(
+  node: { readonly [Server in (typeof SERVERS)[number]]?: string | undefined },
+  allowPrivate: boolean,
+): Forbidden[] {
+  return SERVERS.flatMap((server) => {
+    const host = URL.parse(node[server] ?? '')?.hostname.replace(/^\[(.*)\]$/, '$1') ?? ''
+    const message = isIP(host) === 0 ? undefined : objectToAddress(host, allowPrivate)
+    return message === undefined ? [] : [{ server, message, isOnlyPrivate: message.endsWith(SET_ALLOW_PRIVATE) }]
   })
 }
 

@@ -31,11 +31,26 @@ export async function checkListeners(config: Config, folder: string, stateDir: s
 /** The checks that open no port. */
 export async function checkListenerFiles(config: Config, folder: string): Promise<Finding[]> {
   const findings: Finding[] = []
-  for (const server of listenersOf(config)) {
-    findings.push(checkPublic(server))
-    if (server.option.tls !== undefined) findings.push(...(await checkCertificate(server, folder)))
+  for (const server of listenersOf(config)) findings.push(checkPublic(server))
+  for (const certificate of certificatesOf(listenersOf(config), folder)) {
+    findings.push(await checkCertificate(certificate))
   }
   return [...findings, ...findShared(listenersOf(config)), ...checkPublicUrls(config)]
+}
+
+type Certificate = { readonly names: string[]; readonly cert: string; readonly key: string }
+
+/** Each pair of certificate and key once, with the listeners that use it. */
+function certificatesOf(servers: readonly Server[], folder: string): Certificate[] {
+  const certificates: Certificate[] = []
+  for (const { name, option } of servers) {
+    if (option.tls === undefined) continue
+    const [cert, key] = [resolve(folder, option.tls.cert), resolve(folder, option.tls.key)]
+    const known = certificates.find((other) => other.cert === cert && other.key === key)
+    if (known === undefined) certificates.push({ names: [name], cert, key })
+    else known.names.push(name)
+  }
+  return certificates
 }
 
 /** A public listener without a public address: cards, tickets and errors then have no URL of it. */
@@ -118,34 +133,28 @@ function checkMetricsOpen({ metrics }: Config): Finding {
   )
 }
 
-async function checkCertificate({ name, option }: Server, folder: string): Promise<Finding[]> {
-  const { cert = '', key = '' } = option.tls ?? {}
-  const paths = { cert: resolve(folder, cert), key: resolve(folder, key) }
+async function checkCertificate({ names, cert, key }: Certificate): Promise<Finding> {
+  const name = names.join(', ')
+  const settings = (ending: string) => names.map((each) => `${each}.${ending}`).join(', ')
   try {
-    const certificate = new X509Certificate(await readFile(paths.cert))
-    await checkSecretFile(paths.key)
-    const privateKey = createPrivateKey(await readFile(paths.key))
-    if (!certificate.checkPrivateKey(privateKey)) {
-      return [
-        bad(
-          'certificate',
-          `${name}: ${paths.key} is not the key of ${paths.cert}`,
-          `openssl x509 -in ${paths.cert} -noout -pubkey   # compare, then set ${name}.tls.key`,
-        ),
-      ]
-    }
-    return [checkDays(name, paths.cert, certificate)]
+    const certificate = new X509Certificate(await readFile(cert))
+    await checkSecretFile(key)
+    const privateKey = createPrivateKey(await readFile(key))
+    if (certificate.checkPrivateKey(privateKey)) return checkDays(name, cert, certificate)
+    return bad(
+      'certificate',
+      `${name}: ${key} is not the key of ${cert}`,
+      `openssl x509 -in ${cert} -noout -pubkey   # compare, then set ${settings('tls.key')}`,
+    )
   } catch (error) {
     if (error instanceof ServiceError)
-      return [bad('certificate', `${name}: ${error.message}`, error.fix ?? `chmod 600 ${paths.key}`)]
+      return bad('certificate', `${name}: ${error.message}`, error.fix ?? `chmod 600 ${key}`)
     const reason = (error as Error).message.split('\n')[0] ?? ''
-    return [
-      bad(
-        'certificate',
-        `${name}: certificate or key cannot be read: ${reason}`,
-        `openssl x509 -in ${paths.cert} -noout -dates   # then set ${name}.tls`,
-      ),
-    ]
+    return bad(
+      'certificate',
+      `${name}: certificate or key cannot be read: ${reason}`,
+      `openssl x509 -in ${cert} -noout -dates   # then set ${settings('tls')}`,
+    )
   }
 }
 

@@ -8,9 +8,11 @@ import {
   removeNode,
 } from '../../../../access/provisioning/nodes.ts'
 import { ServiceError } from '../../../../core/error.ts'
+import type { Config } from '../../../../processes/compose/config/config.ts'
 import type { ChangeFlags, CliContext, CutFlags, FirstFlags, ListFlags } from '../../../define.ts'
+import { findForbidden } from '../../../doctor/upstreams.ts'
 import { confirmCut } from '../../../output/confirm.ts'
-import { printJson, printList } from '../../../output/print.ts'
+import { printJson, printList, write } from '../../../output/print.ts'
 import { done, openSession } from '../../../session.ts'
 
 export async function addNodeCommand(
@@ -20,6 +22,7 @@ export async function addNodeCommand(
 ): Promise<void> {
   await using session = await openSession(this, flags, flags.createStore === true ? 'create' : 'write')
   const { rpc, ws = '', grpc = '', credential = null } = flags
+  checkAddresses(this, session.config, { rpc, ws, grpc })
   const node = await addNode(session.provisioning(flags), { name, rpc, ws, grpc, credential })
   if (flags.json === true) printJson(this, node)
   else done(this, flags, `node ${node.name} added (${node.id}); assign it with: sluice node assign ${node.name} SUB`)
@@ -55,9 +58,21 @@ export async function setNodeCommand(this: CliContext, flags: EndpointFlags, nod
     })
   }
   await using session = await openSession(this, flags)
+  checkAddresses(this, session.config, changes)
   const node = await changeNode(session.provisioning(flags), { node: nodeName, changes })
   if (flags.json === true) printJson(this, node)
   else done(this, flags, `node ${node.name} is changed; check it with: sluice node test ${node.name}`)
+}
+
+/** Refuses an address that is never connected to. One that the configuration does not allow yet is stored, with a warning. */
+function checkAddresses(context: CliContext, { upstreams }: Config, addresses: NodeChanges): void {
+  for (const { server, message, isOnlyPrivate } of findForbidden(addresses, upstreams.allowPrivate)) {
+    if (!isOnlyPrivate) throw new ServiceError('invalid-value', `--${server}: ${message}`)
+    write(
+      context,
+      `warning: --${server} is a loopback or private address, and no connection is made to it; allow it with upstreams.allowPrivate = true in the configuration, then: sluice reload`,
+    )
+  }
 }
 
 function changesOf({ rpc, ws, grpc, credential }: EndpointFlags): NodeChanges {
