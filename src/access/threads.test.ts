@@ -13,7 +13,7 @@ import { compileTerms } from './terms.ts'
 
 const THREADS = 4
 const WAIT_MS = 120_000
-const LIMITS = { ...BUILT_IN_PLANS.professional, unitsPerSecond: 20_000, sendsPerSecond: 500, wsSubscriptions: 150 }
+const LIMITS = { ...BUILT_IN_PLANS.professional, unitsPerSecond: 2000, sendsPerSecond: 50, wsSubscriptions: 150 }
 const MOST = highestCost(LIMITS)
 
 type StormOptions = { readonly server?: RedisServer; readonly isServerLost?: boolean; readonly kills: number }

@@ -13,7 +13,7 @@ import { USAGE_INTERFACES } from './counter.ts'
  * An event is visible to the reader with everything it refers to when `written` is stored after it, and its place and its meter number may be used
  * again when `read` is stored after it.
  */
-export const EVENTS = 16_384
+export const EVENTS = 65_536
 export const EVENT_BYTES = 16
 /** More than there are events, so there is always one that no unread event refers to. */
 export const METERS = 2 * EVENTS
