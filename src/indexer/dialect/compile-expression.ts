@@ -171,11 +171,11 @@ function compileLambda(expression: Extract<Expression, { kind: 'lambda' }>, cont
   return { sql: '', type: UNKNOWN, lambda, lambdaNames: expression.names }
 }
 
-export function failOf(name: string, at: number): (reason: string) => QueryError {
+function failOf(name: string, at: number): (reason: string) => QueryError {
   return (reason) => new QueryError('BAD_ARGUMENTS', `Function ${shownName(name)} at position ${at} ${reason}.`)
 }
 
-export function inputOf(call: Pick<Call, 'name' | 'at'>, args: readonly Value[], { statement }: Context): Input {
+function inputOf(call: Pick<Call, 'name' | 'at'>, args: readonly Value[], { statement }: Context): Input {
   const fail = failOf(call.name, call.at)
   return {
     name: call.name,

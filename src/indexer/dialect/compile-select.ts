@@ -1,5 +1,6 @@
 import { QueryError } from '../query/error.ts'
 import { foldName, shownName } from '../query/sql-tokens.ts'
+import { columnPattern } from './column-pattern.ts'
 import { compile, textOf } from './compile-expression.ts'
 import type { Item } from './compile-fill.ts'
 import { finishRows } from './compile-rows.ts'
@@ -108,7 +109,7 @@ function compileOne(select: Select, outer: Scope | undefined, options: SelectOpt
     const compiled = items.map(
       (item): Item => ({
         expression: item,
-        name: nameOf(item),
+        name: nameOf(item, from.columns),
         value: compile(item, context),
         text: textOf(item, context),
       }),
@@ -263,7 +264,7 @@ function keysOf({ groupBy }: Select, items: readonly Expression[], { scope }: Co
 }
 
 /** `GROUP BY 1` and `ORDER BY 2` name columns of the SELECT list. */
-export function positioned(expression: Expression, items: readonly Expression[]): Expression {
+function positioned(expression: Expression, items: readonly Expression[]): Expression {
   if (expression.kind !== 'number' || !/^\d+$/.test(expression.text)) return expression
   const item = items[Number(expression.text) - 1]
   if (item === undefined)
@@ -311,8 +312,13 @@ function hasAggregate(
   }
 }
 
-function nameOf(item: Expression): string {
-  return displayName(item)
+/** The alias, or the text of the expression; a column that an earlier table has, too, is shown with its table. */
+function nameOf(item: Expression, columns: readonly Column[]): string {
+  const name = displayName(item)
+  if (item.kind !== 'identifier' || item.path.length < 2) return name
+  const table = item.path.at(-2) ?? ''
+  const first = columns.find((column) => column.name === name)
+  return first === undefined || first.table === table || first.table === '' ? name : `${table}.${name}`
 }
 
 /** `*`, `t.*` and COLUMNS('…') with EXCEPT, REPLACE and APPLY. */
@@ -349,23 +355,4 @@ function expandStar(item: Expression, columns: readonly Column[], context: Conte
     }
     return star.apply.reduce<Expression>((inner, name) => ({ kind: 'call', name, args: [inner], at: star.at }), of)
   })
-}
-
-/** Longest pattern of COLUMNS. Names are short and the pattern is of the simple kind, so matching takes no time. */
-const PATTERN_LENGTH_MAX = 100
-
-/** A pattern of letters, digits, `_`, `.`, `.*`, `|`, `^` and `$`; other regular expressions are not offered. */
-function columnPattern(pattern: string, at: number): (name: string) => boolean {
-  if (
-    pattern.length > PATTERN_LENGTH_MAX ||
-    !/^[\w.*|^$]*$/.test(pattern) ||
-    /\*\*|(^|[|^$])\*/.test(pattern) ||
-    (pattern.match(/\*/g)?.length ?? 0) > 3
-  )
-    throw new QueryError(
-      'NOT_IMPLEMENTED',
-      `Clause COLUMNS with this pattern is not offered, at position ${at}. Offered: letters, digits, _ . * | ^ $, up to three *.`,
-    )
-  const compiled = new RegExp(pattern)
-  return (name) => compiled.test(name)
 }

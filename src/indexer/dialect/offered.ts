@@ -32,7 +32,7 @@ const AGGREGATE_NAMES: ReadonlyMap<string, AggregateDefinition> = new Map(
 )
 
 /** Endings of aggregate names, such as sumIf. */
-export const COMBINATORS: readonly string[] = ['If', 'OrNull', 'OrDefault', 'Distinct', 'Array']
+const COMBINATORS: readonly string[] = ['If', 'OrNull', 'OrDefault', 'Distinct', 'Array']
 
 export type FoundAggregate = { readonly definition: AggregateDefinition; readonly combinators: ReadonlySet<string> }
 

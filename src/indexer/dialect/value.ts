@@ -1,5 +1,5 @@
 import { QueryError } from '../query/error.ts'
-import { duckType, isTime, STRING, type Type, typeName, UINT8, UNKNOWN, zoneOf } from './types.ts'
+import { duckType, isTime, STRING, type Type, typeName, UINT8, zoneOf } from './types.ts'
 
 /** An expression in the SQL of the embedded engine, with the type that it has in ClickHouse. */
 export type Value = {
@@ -57,7 +57,7 @@ export function conditionSql(given: Value): string {
 }
 
 /** The value as a text, byte strings as bytes. */
-export function textSql(given: Value): string {
+function textSql(given: Value): string {
   if (given.type.kind === 'string' || given.type.kind === 'unknown') return given.sql
   return toText(given)
 }
@@ -142,8 +142,4 @@ export function textConstant(text: string): Value {
 
 export function isAnyNullable(values: readonly Value[]): boolean {
   return values.some(({ type }) => type.isNullable === true || type.kind === 'unknown')
-}
-
-export function unknownValue(sql: string): Value {
-  return { sql, type: UNKNOWN }
 }

@@ -71,7 +71,7 @@ const HOSTILE: Readonly<Record<string, readonly Case[]>> = {
     ['SELECT * FROM blocks SEMI JOIN duckdb_tables ON true', 'UNKNOWN_TABLE'],
     ['SELECT * FROM blocks, LATERAL (SELECT * FROM duckdb_tables)', 'NOT_IMPLEMENTED'],
     ['SELECT * FROM blocks b: duckdb_tables', 'SYNTAX_ERROR'],
-    ['SELECT * FROM b: duckdb_tables', 'UNKNOWN_TABLE'],
+    ['SELECT * FROM b: duckdb_tables', 'SYNTAX_ERROR'],
     ['SELECT * FROM (VALUES ((SELECT count(*) FROM duckdb_tables)))', 'UNKNOWN_TABLE'],
     ['SELECT * FROM (PIVOT blocks ON leader USING count(*))', 'NOT_IMPLEMENTED', 'READONLY', 'SYNTAX_ERROR'],
     ['SELECT * FROM blocks PIVOT (count(*) FOR slot IN (1, 2))', 'NOT_IMPLEMENTED'],

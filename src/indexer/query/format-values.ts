@@ -169,5 +169,8 @@ function isDecimal(value: object): value is Decimal {
 /** As ClickHouse does: without zeros at the end. */
 function decimalText(value: Decimal): string {
   const text = String(value)
-  return text.includes('.') ? text.replace(/\.?0+$/, '') : text
+  if (!text.includes('.')) return text
+  let end = text.length
+  while (text[end - 1] === '0') end--
+  return text.slice(0, text[end - 1] === '.' ? end - 1 : end)
 }

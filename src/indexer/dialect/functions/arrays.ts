@@ -31,7 +31,7 @@ import { define, defineAll, type FunctionDefinition, type Input, test, text, u64
 import { guarded } from './numbers.ts'
 
 /** Longest list that a function makes out of a number. */
-export const LIST_LENGTH_MAX = 100_000
+const LIST_LENGTH_MAX = 100_000
 
 function items(given: Value, input: Input): Type {
   if (given.type.kind === 'array') return plain(given.type.of)

@@ -42,7 +42,7 @@ const asText: Read = (json, path) => `json_extract_string(${json}, ${path})`
 /** A value of a type, or NULL where there is none of it. */
 function readAs(type: Type, json: string, path: string): string {
   const found = typeAt(json, path)
-  if (type.kind === 'string') return `(CASE WHEN ${found} = 'VARCHAR' THEN ${asText(json, path)} END)`
+  if (type.kind === 'string') return asText(json, path)
   if (type.kind === 'bool') return `(CASE WHEN ${found} = 'BOOLEAN' THEN CAST(${asText(json, path)} AS BOOLEAN) END)`
   if (type.kind === 'array') return `CAST(json_extract(${json}, ${path}) AS ${duckType(type)})`
   const kinds =

@@ -75,7 +75,7 @@ function compare(input: Input, operator: string): Value {
 }
 
 /** The common type of the branches of a condition. Strings with and without LowCardinality are String. */
-export function branchType(values: readonly Value[], input: Pick<Input, 'fail'>): Type {
+function branchType(values: readonly Value[], input: Pick<Input, 'fail'>): Type {
   const type = supertype(values.map((each) => (each.type.kind === 'string' ? plain(each.type) : each.type)))
   if (type === undefined)
     throw input.fail(`has branches of different types: ${values.map((each) => typeName(each.type)).join(', ')}`)
@@ -134,7 +134,7 @@ function transform(input: Input): Value {
 }
 
 /** To a number: fractions are cut off as ClickHouse does, the engine would round. */
-export function toNumber(given: Value, type: Type, cast: 'CAST' | 'TRY_CAST'): string {
+function toNumber(given: Value, type: Type, cast: 'CAST' | 'TRY_CAST'): string {
   const isCut = asInt(type) !== undefined && (given.type.kind === 'float' || given.type.kind === 'decimal')
   if (isTime(given.type) && asInt(type) !== undefined)
     return given.type.kind === 'date'
@@ -191,7 +191,7 @@ export const VALUE_FUNCTIONS: readonly FunctionDefinition[] = [
   ),
   define('if', 3, multiIf, { lowCardinality: false, nulls: false }),
   define('multiIf', [3, 1001], multiIf, { lowCardinality: false, nulls: false }),
-  define('caseWithExpression', [4, 1002], caseWithExpression, { lowCardinality: false, nulls: false }),
+  define('caseWithExpression', [4, 1002], caseWithExpression, { nulls: false }),
   define('coalesce', [1, 100], coalesce, { nulls: false, lowCardinality: false }),
   define('ifNull', 2, coalesce, { nulls: false, lowCardinality: false }),
   define(
