@@ -4,6 +4,7 @@ import { compileAggregate, compileWindowCall } from './compile-aggregate.ts'
 import type { Context } from './context.ts'
 import { displayName } from './display-name.ts'
 import { WINDOW_FUNCTIONS } from './functions/aggregates.ts'
+import { LAMBDA_FUNCTIONS } from './functions/arrays.ts'
 import { type Input, withNulls } from './functions/definition.ts'
 import { castValue, comparable, NULL_VALUE } from './functions/values.ts'
 import { aggregateNamed, functionNotOffered, scalarNamed } from './offered.ts'
@@ -87,7 +88,10 @@ function compileKind(expression: Expression, context: Context): Value {
     case 'call':
       return compileCall(expression, context)
     case 'lambda':
-      return compileLambda(expression, context)
+      throw new QueryError(
+        'BAD_ARGUMENTS',
+        `The lambda at position ${expression.at} stands only as the first argument of a function of arrays that takes one.`,
+      )
     case 'star':
       throw new QueryError(
         'SYNTAX_ERROR',
@@ -210,7 +214,11 @@ function compileCall(call: Call, context: Context): Value {
   }
   if (call.parameters !== undefined || call.isDistinct === true || call.filter !== undefined)
     throw failOf(call.name, call.at)('is not an aggregate function')
-  const args = call.args.map((each) => compile(each, context))
+  const args = call.args.map((each, at) =>
+    each.kind === 'lambda' && at === 0 && LAMBDA_FUNCTIONS.has(lower)
+      ? compileLambda(each, context)
+      : compile(each, context),
+  )
   const input = inputOf(call, args, context)
   if (args.length < scalar.argsMin || args.length > scalar.argsMax)
     throw input.fail(

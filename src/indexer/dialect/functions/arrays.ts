@@ -33,6 +33,13 @@ import { guarded } from './numbers.ts'
 /** Longest list that a function makes out of a number. */
 const LIST_LENGTH_MAX = 100_000
 
+/** Functions whose first argument may be a lambda. */
+export const LAMBDA_FUNCTIONS: ReadonlySet<string> = new Set(
+  'map filter exists all count first last firstindex sum avg min max product sort reversesort cumsum difference fold'
+    .split(' ')
+    .map((name) => `array${name}`),
+)
+
 function items(given: Value, input: Input): Type {
   if (given.type.kind === 'array') return plain(given.type.of)
   if (given.type.kind === 'unknown') return UNKNOWN
