@@ -5,7 +5,7 @@ import { requestTarget } from '../../src/execution/api/request-target.ts'
 import { slotOf } from '../../src/gateway/pubsub/splice.ts'
 import { immutableCall } from '../../src/gateway/rpc/immutable-call.ts'
 import { applyClickHousePolicy } from '../../src/indexer/clickhouse/policy/policy.ts'
-import { rewriteStatement } from '../../src/indexer/duckdb/rewrite.ts'
+import { compileStatement } from '../../src/indexer/dialect/compile-statement.ts'
 import { readCatalogue } from '../../src/indexer/query/catalogue.ts'
 import { QueryError } from '../../src/indexer/query/error.ts'
 import { readQueryRequest } from '../../src/indexer/query/request.ts'
@@ -100,7 +100,7 @@ export const SCANNERS: readonly Scanner[] = [
   {
     name: 'statements for the embedded engine',
     sizeMax: STATEMENT_CHARS,
-    scan: (text) => rewriteStatement(parseStatement(text), { a: '1' }),
+    scan: (text) => compileStatement(parseStatement(text), { given: { a: '1' } }),
     inputs: STATEMENTS,
   },
   {
@@ -112,7 +112,8 @@ export const SCANNERS: readonly Scanner[] = [
   {
     name: 'values of lists given as parameters',
     sizeMax: STATEMENT_CHARS,
-    scan: (text) => rewriteStatement(parseStatement('select {a:Array(String)}, {b:String}'), { a: text, b: text }),
+    scan: (text) =>
+      compileStatement(parseStatement('select {a:Array(String)}, {b:String}'), { given: { a: text, b: text } }),
     inputs: {
       numbers: many('1,', '[', '1]'),
       strings: many("'a',", '[', '1]'),

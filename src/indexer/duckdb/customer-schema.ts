@@ -1,6 +1,6 @@
 import type { DuckConnection, DuckDatabase } from '../../platform/db/duckdb.ts'
 import { DATABASE, PUBLISHED } from '../schema.ts'
-import { macroDdl } from './functions.ts'
+import { base58Macros } from './base58-macros.ts'
 
 /** In-memory catalogue with the views and macros that customers reach; the tables of the data file have no name there. */
 const CUSTOMERS = 'customers'
@@ -28,7 +28,7 @@ export async function prepareQueries(database: DuckDatabase, base: string): Prom
     await connection.run(`CREATE VIEW ${CUSTOMERS}.${DATABASE}.${name} AS SELECT ${listed} FROM ${base}.${name}`)
   }
   await connection.run(`CREATE VIEW ${CUSTOMERS}.fn.covered AS SELECT max(to_slot) AS slot FROM ${base}._ranges`)
-  for (const macro of macroDdl(`${CUSTOMERS}.fn`)) await connection.run(macro)
+  for (const macro of base58Macros(`${CUSTOMERS}.fn`)) await connection.run(macro)
   for (const lock of LOCKS) await connection.run(lock)
 }
 

@@ -1,6 +1,7 @@
 import type { DuckConnection, DuckParams } from '../../platform/db/duckdb.ts'
 import { type DuckChunk, StreamFailed } from '../../platform/db/duckdb-stream.ts'
 import type { TimeSlices } from '../../platform/process/time-slices.ts'
+import { type CompiledStatement, compileStatement } from '../dialect/compile-statement.ts'
 import { type CatalogueRows, readCatalogue } from '../query/catalogue.ts'
 import { notReading, QueryError } from '../query/error.ts'
 import type { ResultColumn } from '../query/format-values.ts'
@@ -8,12 +9,10 @@ import { createFormatter, formatNamed } from '../query/formats.ts'
 import { type QueryJob, readSettings } from '../query/request.ts'
 import { parseStatement, type Statement } from '../query/statement.ts'
 import { DATABASE, PUBLISHED_NAMES } from '../schema.ts'
-import { reportedTypes } from './column-types.ts'
 import { beginReading, readValue } from './customer-schema.ts'
 import { translateEngineError } from './engine-errors.ts'
 import { HeldResult, type ResultBudget } from './held-result.ts'
 import type { QuerySummary } from './protocol.ts'
-import { type Rewritten, rewriteStatement } from './rewrite.ts'
 import { applySqlPolicy } from './sql-policy.ts'
 
 export type QueryDone = QuerySummary & { readonly result: HeldResult }
@@ -40,15 +39,17 @@ export async function runQuery(connection: DuckConnection, job: QueryJob, deps: 
   const result = new HeldResult({ owner, bytesMax }, budget)
   try {
     const statement = parseStatement(job.query)
-    const rewritten = rewriteStatement(statement, job.parameters)
+    const catalogue = readCatalogue(statement)
+    const compiled = catalogue === undefined ? compileReading(statement, job) : undefined
     const settings = readSettings([...Object.entries(job.settings), ...statement.settings])
     const { name: format, contentType } = formatNamed(statement.format ?? job.defaultFormat)
     const rowsMax = Math.min(job.limits.rowsMax, settings.rowsMax ?? job.limits.rowsMax)
     deps.onStart?.(Math.min(job.limits.secondsMax, settings.secondsMax ?? job.limits.secondsMax))
     const coverageSlot = await beginReading(connection)
-    const catalogue = readCatalogue(statement)
     await using rows =
-      catalogue === undefined ? await streamRows(connection, statement, rewritten, rowsMax) : streamCatalogue(catalogue)
+      compiled !== undefined
+        ? await streamRows(connection, compiled, rowsMax)
+        : streamCatalogue(catalogue ?? { columns: [], rows: [] })
     const formatter = createFormatter(rows.columns, rows.types, { format, quote64: settings.quote64 })
     for (let chunk = await rows.next(); chunk !== undefined; chunk = await rows.next()) {
       if (formatter.rows + chunk.rowCount > rowsMax)
@@ -62,7 +63,8 @@ export async function runQuery(connection: DuckConnection, job: QueryJob, deps: 
       }
     }
     const elapsedSeconds = (nowMs() - startedMs) / 1000
-    result.add(formatter.tail({ elapsedSeconds, rowsRead: formatter.rows, bytesRead: 0 }))
+    const totals = compiled?.totals === undefined ? undefined : await readTotals(connection, compiled)
+    result.add(formatter.tail({ elapsedSeconds, rowsRead: formatter.rows, bytesRead: 0, totals }))
     result.finish(formatter.head())
     return { result, format, contentType, rows: formatter.rows, elapsedSeconds, coverageSlot }
   } catch (cause) {
@@ -74,8 +76,8 @@ export async function runQuery(connection: DuckConnection, job: QueryJob, deps: 
 /** First words of statements that read. Any other statement is refused before the engine parses it. */
 const READING_WORDS = new Set(['SELECT', 'WITH', 'VALUES', 'FROM', 'SUMMARIZE', 'SHOW', 'DESCRIBE', 'PIVOT', 'UNPIVOT'])
 
-/** The SQL policy allows 5,000 nodes, of some hundreds of bytes each. Parsing a larger tree would block the thread that writes. */
-const TREE_BYTES_MAX = 2 * 1024 * 1024
+/** The SQL policy allows 10,000 nodes, of some hundreds of bytes each. Parsing a larger tree would block the thread that writes. */
+const TREE_BYTES_MAX = 4 * 1024 * 1024
 const SERIALIZE = `SELECT CASE WHEN length(tree) <= ${TREE_BYTES_MAX} THEN tree END FROM (SELECT json_serialize_sql($sql::VARCHAR) AS tree)`
 
 /** Rows to format, with the names and ClickHouse types of their columns and the engine's own types. */
@@ -85,26 +87,25 @@ type RowStream = AsyncDisposable & {
   next(): Promise<DuckChunk | undefined>
 }
 
-/** Applies the SQL policy, then runs the statement. */
+/** The statement in the engine's dialect. Throws QueryError for one that does not read. */
+function compileReading(statement: Statement, job: QueryJob): CompiledStatement {
+  const [first] = statement.tokens
+  if (first?.kind === 'word' && !READING_WORDS.has(first.upper)) throw notReading()
+  return compileStatement(statement, { given: job.parameters })
+}
+
+/** Applies the SQL policy to the parse tree of the engine, then runs the statement. */
 async function streamRows(
   connection: DuckConnection,
-  { tokens: [first] }: Statement,
-  { sql, parameters }: Rewritten,
+  { sql, parameters, columns }: CompiledStatement,
   rowsMax: number,
 ): Promise<RowStream> {
-  if (first?.kind === 'word' && !READING_WORDS.has(first.upper)) throw notReading()
-  const serialized = await readValue(connection, SERIALIZE, { sql })
-  if (typeof serialized !== 'string')
-    throw new QueryError('TOO_BIG_AST', `The statement is too large: its tree has more than ${TREE_BYTES_MAX} bytes.`)
-  const { tree } = applySqlPolicy(serialized, { tables: PUBLISHED_NAMES, database: DATABASE })
-  // The names come from the statement itself: the wrapping SELECT below would rename the second of two equal ones.
-  const names = (await connection.columnsOf(sql)).map((name) => (name === 'count_star()' ? 'count()' : name))
-  const reported = reportedTypes(tree, names.length)
+  await checkPolicy(connection, sql)
   const limited = `SELECT * FROM (${sql}\n) LIMIT ${rowsMax + 1}`
   const bound = Object.keys(parameters).length === 0 ? undefined : parameters
   const rows = await connection.streamOnWorkers(limited, bound)
   return {
-    columns: names.map((name, at) => ({ name, reported: reported[at] })),
+    columns: columns.map(({ name, type }) => ({ name, reported: type })),
     types: rows.columns.map(({ type }) => type),
     async next() {
       try {
@@ -116,6 +117,24 @@ async function streamRows(
     },
     [Symbol.asyncDispose]: () => rows[Symbol.asyncDispose](),
   }
+}
+
+/** The row of WITH TOTALS: a statement of its own in the same transaction. */
+async function readTotals(
+  connection: DuckConnection,
+  { totals = '', parameters }: CompiledStatement,
+): Promise<readonly unknown[] | undefined> {
+  await checkPolicy(connection, totals)
+  await using rows = await connection.streamOnWorkers(totals, parameters)
+  return (await rows.next())?.row(0)
+}
+
+/** Throws QueryError unless the statement, as the engine itself parses it, names only listed functions and published tables. */
+async function checkPolicy(connection: DuckConnection, sql: string): Promise<void> {
+  const serialized = await readValue(connection, SERIALIZE, { sql })
+  if (typeof serialized !== 'string')
+    throw new QueryError('TOO_BIG_AST', `The statement is too large: its tree has more than ${TREE_BYTES_MAX} bytes.`)
+  applySqlPolicy(serialized, { tables: PUBLISHED_NAMES, database: DATABASE })
 }
 
 /** Computes every value again without keeping any: rejects with the error that ended the stream, unless it was an interrupt. */

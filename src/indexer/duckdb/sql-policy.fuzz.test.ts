@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createRandom, isFull, seedOf } from '../../../test/support/property.ts'
 import type { DuckConnection } from '../../platform/db/duckdb.ts'
+import { compileStatement } from '../dialect/compile-statement.ts'
 import { QueryError } from '../query/error.ts'
 import { parseStatement } from '../query/statement.ts'
 import { CANARY, DUCK_FUZZ, makeStatement } from '../query/test-fuzz.ts'
 import { DATABASE, PUBLISHED_NAMES } from '../schema.ts'
-import { rewriteStatement } from './rewrite.ts'
 import { applySqlPolicy } from './sql-policy.ts'
 import { openQueryDatabase } from './test-queries.ts'
 
@@ -49,7 +49,8 @@ test(`T14: of ${COUNT} generated statements those that pass return no canary`, a
     }
   }
   t.diagnostic(`${passed} of ${made} passed: ${Math.round((100 * passed) / made)} %; ${run} were run, ${ran} gave rows`)
-  assert.ok(passed >= made / 5, `${passed} of ${made} passed`)
+  // Names that do not exist are refused before the policy: about one in twelve statements passes.
+  assert.ok(passed >= made / 20, `${passed} of ${made} passed`)
   assert.ok(ran > run / 20, `${ran} of ${run} gave rows`)
 })
 
@@ -57,7 +58,7 @@ test(`T14: of ${COUNT} generated statements those that pass return no canary`, a
 async function passing(connection: DuckConnection, statements: readonly string[]): Promise<string[]> {
   const rewritten = statements.flatMap((statement) => {
     try {
-      return [{ statement, sql: rewriteStatement(parseStatement(statement)).sql }]
+      return [{ statement, sql: compileStatement(parseStatement(statement)).sql }]
     } catch (error) {
       assert.ok(error instanceof QueryError, `${statement}: ${String(error)}`)
       return []

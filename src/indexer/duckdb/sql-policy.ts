@@ -14,8 +14,8 @@ export type SqlPolicyOptions = {
  * Limits that hold before the engine plans the statement: planning a deep expression cannot be interrupted, and a query of less than 2 KB can
  * take half a minute. The values are a hundred times below those that do harm (indexer.md section 7.2, trap 5).
  */
-const DEPTH_MAX = 100
-const NODES_MAX = 5_000
+const DEPTH_MAX = 250
+const NODES_MAX = 10_000
 /** Counted after common table expressions are expanded: each counts as often as it is used. */
 const TABLES_MAX = 20
 
@@ -43,6 +43,7 @@ const EXPRESSIONS = new Set([
   'STAR',
   'WINDOW',
   'PARAMETER',
+  'LAMBDA',
 ])
 const MODIFIERS = new Set(['ORDER_MODIFIER', 'LIMIT_MODIFIER', 'DISTINCT_MODIFIER'])
 
@@ -144,10 +145,12 @@ export function applySqlPolicy(serialized: string, options: SqlPolicyOptions): A
     if (node['at_clause'] != null) throw notAllowed('AT')
     if (kind === 'TABLE_FUNCTION') {
       const call = asNode(node['function'])
-      if (call['class'] !== 'FUNCTION' || foldName(String(call['function_name'])) !== 'unnest')
+      const name = foldName(String(call['function_name']))
+      // `range` makes one row after another and needs no memory.
+      if (call['class'] !== 'FUNCTION' || (name !== 'unnest' && name !== 'range'))
         throw new QueryError('UNKNOWN_FUNCTION', `Unknown table function ${shownName(String(call['function_name']))}.`)
     }
-    if (kind !== 'BASE_TABLE') return limited(checkChildren(node, scope, depth) + 1)
+    if (kind !== 'BASE_TABLE') return limited(checkChildren(node, scope, depth) + (kind === 'TABLE_FUNCTION' ? 1 : 0))
     return limited(checkBaseTable(node, scope))
   }
 
