@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Caller, Refused } from '../access/authorize.ts'
-import { CREDENTIAL_SOURCES, collectLogin, collectToken } from '../access/credentials.ts'
+import { CREDENTIAL_SOURCES, collectLogin, collectToken, splitTokenInPassword } from '../access/credentials.ts'
 import { explainRefusal, type RefusedHead } from '../access/explain-refusal.ts'
 import type { Access } from '../access/service.ts'
 import { createUlid } from '../core/ulid.ts'
@@ -14,6 +14,7 @@ import { requestIdOf } from '../platform/http/server/request-id.ts'
 import { type HttpServer, readBody, startHttpServer } from '../platform/http/server/server.ts'
 import type { ListenerOptions } from '../platform/net/listener.ts'
 import type { ListenerMetrics } from '../platform/net/listener-metrics.ts'
+import { isPrivateConnection } from '../platform/net/private-connection.ts'
 import type { BaseDeps } from '../platform/process/base-deps.ts'
 import type { RefusalLog } from '../platform/telemetry/refusal-log.ts'
 import type { ClickHouseProxy } from './clickhouse/proxy.ts'
@@ -32,6 +33,8 @@ export type IndexerServerOptions = {
   /** Time for a client to read a result. */
   readonly readSecondsMax: number
   readonly displayName: string
+  /** Whether a password may have the form TOKEN:PASSWORD on a TLS or loopback connection. */
+  readonly tokenInPassword?: boolean | undefined
   /** Origins of web pages that may query; none by default. */
   readonly corsOrigins?: readonly string[] | undefined
 }
@@ -136,8 +139,9 @@ export function startIndexerServer(options: IndexerServerOptions, deps: IndexerS
   /** A missing or wrong login or token gives the same response, after the same work; it does not show which half is wrong. */
   function authenticate(request: IncomingMessage, query: string): { caller: Caller; login: Login } {
     const { rawHeaders } = request
-    const token = collectToken(CREDENTIAL_SOURCES.indexer, rawHeaders)
-    const login = collectLogin(rawHeaders)
+    const presented = { token: collectToken(CREDENTIAL_SOURCES.indexer, rawHeaders), login: collectLogin(rawHeaders) }
+    const isSplit = options.tokenInPassword === true && isPrivateConnection(request.socket)
+    const { token, login } = isSplit ? splitTokenInPassword(presented) : presented
     const caller = access.authenticateIndexer(token, login, clock.nowMs())
     if (!caller.ok) throw authenticationFailed(caller, { headers: rawHeaders, query })
     assert('username' in login, 'a caller is authenticated by its login too')

@@ -60,6 +60,12 @@ export const indexerOptions = z
     ...listenerOption('127.0.0.1:8123'),
     ...publicUrlOption('http'),
     corsOrigins: originsOption('Origins of web pages that may query. Default: none, so no CORS header is sent.'),
+    tokenInPassword: z
+      .boolean()
+      .default(false)
+      .describe(
+        'For tools that cannot set headers: also reads the token from a password of the form TOKEN:PASSWORD, on TLS and loopback connections.',
+      ),
     includeVotes: z
       .boolean()
       .default(false)

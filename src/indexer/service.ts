@@ -85,6 +85,7 @@ export async function startIndexer(
         limits: query,
         readSecondsMax: query.readSecondsMax,
         displayName: environment.displayName,
+        tokenInPassword: options.tokenInPassword,
         corsOrigins: options.corsOrigins,
       },
       {
