@@ -138,6 +138,10 @@ export const indexerOptions = z
         .max(3600)
         .default(300)
         .describe('Time for a client to read a result; then its connection is closed.'),
+      sessionsPerSubscription: integer(1, 1024)
+        .default(64)
+        .describe('Sessions (session_id) of one subscription; more are refused until one has ended.'),
+      sessionsMax: integer(1, 100_000).default(4096).describe('Sessions of all subscriptions.'),
       heldBytesMax: z
         .int()
         .min(MIB)

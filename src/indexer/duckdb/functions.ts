@@ -118,6 +118,18 @@ export const ALLOWED_FUNCTIONS: ReadonlySet<string> = new Set([
   ...MACROS.map(([name]) => name.toLowerCase()),
 ])
 
+/** Functions that a statement may call, by the names that ClickHouse or the engine has for them; what the parser writes for syntax is left out. */
+export const OFFERED_FUNCTIONS: readonly { readonly name: string; readonly isAggregate: boolean }[] = [
+  ...AGGREGATES.map((name) => ({ name, isAggregate: true })),
+  ...[...WINDOWS, ...NUMBERS, ...TEXTS, ...TIMES, ...LISTS, ...VALUES].map((name) => ({ name, isAggregate: false })),
+  ...MACROS.map(([name, , body]) => ({
+    name,
+    isAggregate: /^(approx_count_distinct|count|sum|avg|min|max|list|last)\(/.test(body),
+  })),
+]
+  .filter(({ name }) => /^\w+$/.test(name))
+  .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+
 export function macroDdl(schema: string): string[] {
   return MACROS.map(([name, parameters, body]) => `CREATE MACRO ${schema}.${name}(${parameters}) AS ${body}`)
 }
