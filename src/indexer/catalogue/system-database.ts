@@ -63,12 +63,14 @@ const PLAIN: readonly CatalogueTable[] = [
       introduced_in: 'String',
       categories: 'String',
     },
-    [...CONNECTION_FUNCTIONS.map((name) => ({ name, isAggregate: false })), ...OFFERED_FUNCTIONS].map(({ name, isAggregate }) => ({
-      name,
-      is_aggregate: isAggregate ? 1 : 0,
-      is_deterministic: 1,
-      origin: 'System',
-    })),
+    [...CONNECTION_FUNCTIONS.map((name) => ({ name, isAggregate: false })), ...OFFERED_FUNCTIONS].map(
+      ({ name, isAggregate }) => ({
+        name,
+        is_aggregate: isAggregate ? 1 : 0,
+        is_deterministic: 1,
+        origin: 'System',
+      }),
+    ),
   ),
   catalogueTable(
     'system',

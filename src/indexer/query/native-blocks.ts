@@ -1,6 +1,6 @@
-import { Transform, type TransformCallback } from 'node:stream'
+import type { Transform } from 'node:stream'
 import { cityHash128 } from '../../platform/compression/city-hash.ts'
-import { blocksOf, compressLz4Block, createLz4Table } from '../../platform/compression/lz4.ts'
+import { compressLz4Block, createBlockStream, createLz4Table } from '../../platform/compression/lz4.ts'
 
 /** Method byte of LZ4, the only one that every client reads. */
 const LZ4 = 0x82
@@ -13,13 +13,10 @@ const HEAD_BYTES = 9
  */
 export function createNativeBlockStream(): Transform {
   const table = createLz4Table()
-  return new Transform({
-    transform(chunk: Buffer, _encoding, done: TransformCallback) {
-      for (const part of blocksOf(chunk)) this.push(nativeBlock(part, table))
-      done()
-    },
-  })
+  return createBlockStream({ head: NONE, tail: NONE, write: (part) => nativeBlock(part, table) })
 }
+
+const NONE = Buffer.alloc(0)
 
 function nativeBlock(content: Uint8Array, table: Int32Array): Buffer {
   const packed = compressLz4Block(content, table)

@@ -37,12 +37,19 @@ function expand(block: Uint8Array): Buffer {
 
 const content = fc.oneof(
   fc.uint8Array({ maxLength: 2000 }),
-  fc.array(fc.constantFrom('abc', 'abcabd', 'xyz', '0123456789'.repeat(40)), { maxLength: 60 }).map((parts) => Buffer.from(parts.join(''))),
+  fc
+    .array(fc.constantFrom('abc', 'abcabd', 'xyz', '0123456789'.repeat(40)), { maxLength: 60 })
+    .map((parts) => Buffer.from(parts.join(''))),
 )
 
 test('a block expands to what was compressed', (t) => {
   const table = createLz4Table()
-  checkProperty(t, fc.property(content, (bytes) => assert.deepEqual(expand(compressLz4Block(bytes, table)), Buffer.from(bytes))), 200, 5_000)
+  checkProperty(
+    t,
+    fc.property(content, (bytes) => assert.deepEqual(expand(compressLz4Block(bytes, table)), Buffer.from(bytes))),
+    200,
+    5_000,
+  )
   const repeated = Buffer.from('a line of text\n'.repeat(4000))
   const packed = compressLz4Block(repeated, table)
   assert.deepEqual(expand(packed), repeated)

@@ -6,7 +6,7 @@ import { Transform, type TransformCallback } from 'node:stream'
  */
 
 /** Size of the blocks of a frame; each is compressed on its own. */
-const LZ4_BLOCK_BYTES = 64 * 1024
+const BLOCK_BYTES = 64 * 1024
 
 const HASH_BITS = 14
 const MATCH_BYTES_MIN = 4
@@ -92,29 +92,41 @@ const UNCOMPRESSED = 0x8000_0000
 /** Compresses a stream into one LZ4 frame. */
 export function createLz4Stream(): Transform {
   const table = createLz4Table()
-  let hasHead = false
-  return new Transform({
-    transform(chunk: Buffer, _encoding, done: TransformCallback) {
-      if (!hasHead) this.push(FRAME_HEAD)
-      hasHead = true
-      for (const part of blocksOf(chunk)) {
-        const packed = compressLz4Block(part, table)
-        const isSmaller = packed.length < part.length
-        const size = Buffer.allocUnsafe(4)
-        size.writeUInt32LE(isSmaller ? packed.length : (part.length | UNCOMPRESSED) >>> 0)
-        this.push(size)
-        this.push(isSmaller ? packed : Buffer.from(part))
-      }
-      done()
-    },
-    flush(done) {
-      if (!hasHead) this.push(FRAME_HEAD)
-      done(null, FRAME_END)
+  return createBlockStream({
+    head: FRAME_HEAD,
+    tail: FRAME_END,
+    write(part) {
+      const packed = compressLz4Block(part, table)
+      const isSmaller = packed.length < part.length
+      const size = Buffer.allocUnsafe(4)
+      size.writeUInt32LE(isSmaller ? packed.length : (part.length | UNCOMPRESSED) >>> 0)
+      return Buffer.concat([size, isSmaller ? packed : part])
     },
   })
 }
 
-/** Parts of at most one block. */
-export function* blocksOf(chunk: Uint8Array, blockBytes = LZ4_BLOCK_BYTES): Generator<Uint8Array> {
-  for (let at = 0; at < chunk.length; at += blockBytes) yield chunk.subarray(at, at + blockBytes)
+type BlockFormat = { readonly head: Uint8Array; readonly tail: Uint8Array; write(part: Uint8Array): Uint8Array }
+
+/** Writes a stream block by block, each in a turn of the event loop of its own: a block takes milliseconds. */
+export function createBlockStream({ head, tail, write }: BlockFormat): Transform {
+  let hasHead = false
+  const begin = (stream: Transform): void => {
+    if (!hasHead && head.length > 0) stream.push(head)
+    hasHead = true
+  }
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done: TransformCallback) {
+      begin(this)
+      const next = (at: number): void => {
+        if (at >= chunk.length) return done()
+        this.push(write(chunk.subarray(at, at + BLOCK_BYTES)))
+        setImmediate(next, at + BLOCK_BYTES)
+      }
+      next(0)
+    },
+    flush(done) {
+      begin(this)
+      done(null, tail.length === 0 ? undefined : tail)
+    },
+  })
 }
