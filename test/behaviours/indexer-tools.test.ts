@@ -13,6 +13,7 @@ const NOT_YET: readonly RegExp[] = [
   /toDateTime\(0\)/,
   /300\)\*300\)/,
   /parseDateTimeBestEffort/,
+  /FORMAT TSKV/,
   / \? /,
 ]
 

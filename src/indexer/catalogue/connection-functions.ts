@@ -4,6 +4,8 @@ import { isSymbol, isWord, type Token } from '../query/sql-tokens.ts'
 /** The ClickHouse release whose interface is offered; tools choose their statements by it. */
 const SERVER_VERSION = '25.8.1.1'
 
+const SERVER_REVISION = 54_501
+
 type Connection = QueryContext & { readonly timezone: string }
 
 /** Functions about the connection, by their names in lower case. Their values are known before the statement runs, on both engines. */
@@ -20,6 +22,7 @@ const FUNCTIONS: Readonly<Record<string, (connection: Connection) => string | nu
   hostname: ({ hostName }) => hostName,
   displayname: ({ hostName }) => hostName,
   uptime: ({ uptimeSeconds }) => uptimeSeconds,
+  revision: () => SERVER_REVISION,
 }
 
 /** The names that `system.functions` lists. */
@@ -33,6 +36,7 @@ export const CONNECTION_FUNCTIONS: readonly string[] = [
   'hostName',
   'displayName',
   'uptime',
+  'revision',
 ]
 
 /**
