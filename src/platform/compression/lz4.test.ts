@@ -3,37 +3,9 @@ import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { expandLz4Block } from '../../../test/support/lz4.ts'
 import { checkProperty } from '../../../test/support/property.ts'
 import { compressLz4Block, createLz4Stream, createLz4Table } from './lz4.ts'
-
-/** An independent reader of the block format. */
-function expand(block: Uint8Array): Buffer {
-  const out: number[] = []
-  const length = (at: number, start: number): [number, number] => {
-    let [total, next] = [start, at]
-    if (start === 15)
-      for (;;) {
-        const more = block[next++] as number
-        total += more
-        if (more !== 255) break
-      }
-    return [total, next]
-  }
-  for (let at = 0; at < block.length; ) {
-    const token = block[at++] as number
-    let literals: number
-    ;[literals, at] = length(at, token >> 4)
-    out.push(...block.subarray(at, at + literals))
-    at += literals
-    if (at >= block.length) break
-    const offset = (block[at] as number) | ((block[at + 1] as number) << 8)
-    assert.ok(offset > 0 && offset <= out.length)
-    let match: number
-    ;[match, at] = length(at + 2, token & 15)
-    for (let count = match + 4; count > 0; count--) out.push(out[out.length - offset] as number)
-  }
-  return Buffer.from(out)
-}
 
 const content = fc.oneof(
   fc.uint8Array({ maxLength: 2000 }),
@@ -46,13 +18,15 @@ test('a block expands to what was compressed', (t) => {
   const table = createLz4Table()
   checkProperty(
     t,
-    fc.property(content, (bytes) => assert.deepEqual(expand(compressLz4Block(bytes, table)), Buffer.from(bytes))),
+    fc.property(content, (bytes) =>
+      assert.deepEqual(expandLz4Block(compressLz4Block(bytes, table)), Buffer.from(bytes)),
+    ),
     200,
     5_000,
   )
   const repeated = Buffer.from('a line of text\n'.repeat(4000))
   const packed = compressLz4Block(repeated, table)
-  assert.deepEqual(expand(packed), repeated)
+  assert.deepEqual(expandLz4Block(packed), repeated)
   assert.ok(packed.length < repeated.length / 100)
 })
 
@@ -69,7 +43,7 @@ test('a stream is one frame of blocks of at most 64 KiB, with an end mark', asyn
     if (size === 0) break
     const bytes = size & 0x7fff_ffff
     const block = frame.subarray(at, at + bytes)
-    parts.push(size >>> 31 === 1 ? block : expand(block))
+    parts.push(size >>> 31 === 1 ? block : expandLz4Block(block))
     assert.ok((parts.at(-1)?.length ?? 0) <= 65_536)
     at += bytes
   }
