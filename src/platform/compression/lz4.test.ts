@@ -28,6 +28,10 @@ test('a block expands to what was compressed', (t) => {
   const packed = compressLz4Block(repeated, table)
   assert.deepEqual(expandLz4Block(packed), repeated)
   assert.ok(packed.length < repeated.length / 100)
+  // A repetition that is further away than an offset can say.
+  const noise = Buffer.from(Array.from({ length: 70_000 }, (_, at) => Math.imul(at * at, 2_654_435_761) >>> 24))
+  const far = Buffer.concat([noise, noise])
+  assert.deepEqual(expandLz4Block(compressLz4Block(far, table)), far)
 })
 
 test('a stream is one frame of blocks of at most 64 KiB, with an end mark', async () => {
