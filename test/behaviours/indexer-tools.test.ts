@@ -35,7 +35,7 @@ describe('tools that connect to the query interface', () => {
     fields: Readonly<Record<string, string>> = {},
     { as = account, headers = {} }: { as?: IndexerAccount; headers?: Record<string, string> } = {},
   ): Promise<{ status: number; text: string; headers: Headers }> {
-    const url = `${rig.url}/?${new URLSearchParams(fields)}`
+    const url = `${rig.url}/?${new URLSearchParams(fields).toString()}`
     const response = await fetch(url, { method: 'POST', headers: { ...as.headers, ...headers }, body: query })
     return { status: response.status, text: await response.text(), headers: response.headers }
   }
@@ -96,7 +96,10 @@ describe('tools that connect to the query interface', () => {
     const used: Awaited<ReturnType<typeof ask>>[] = []
     for (const id of ['1', '2', '3', '4', '5', '6'])
       used.push(await ask('SELECT 1', { session_id: id, session_timeout: '60' }, { as: other }))
-    assert.deepEqual(used.map(({ status }) => status).toSorted(), [200, 200, 200, 200, 200, 429])
+    assert.deepEqual(
+      used.map(({ status }) => status),
+      [200, 200, 200, 200, 200, 429],
+    )
     const refused = used.find(({ status }) => status === 429)
     assert.match(
       refused?.text ?? '',
@@ -129,7 +132,7 @@ describe('tools that connect to the query interface', () => {
     const fields = { enable_http_compression: '1' }
     const plain = (await ask(query)).text
     const get = async (accept: string, given: Record<string, string> = fields) => {
-      const response = await fetch(`${rig.url}/?${new URLSearchParams({ ...given, query })}`, {
+      const response = await fetch(`${rig.url}/?${new URLSearchParams({ ...given, query }).toString()}`, {
         headers: { ...account.headers, 'accept-encoding': accept },
       })
       return { encoding: response.headers.get('content-encoding'), response }
@@ -172,7 +175,7 @@ describe('tools that connect to the query interface', () => {
       'x-token': account.token,
     }
     const run = async (query: string, more: Record<string, string> = {}) => {
-      const url = `${rig.url}/?${new URLSearchParams({ ...fields, ...more })}`
+      const url = `${rig.url}/?${new URLSearchParams({ ...fields, ...more }).toString()}`
       const response = await fetch(url, {
         method: 'POST',
         headers: { ...login, 'x-clickhouse-database': 'solana' },
