@@ -3,6 +3,7 @@ import { OFFERED_FUNCTIONS, OFFERED_TABLE_FUNCTIONS } from '../../src/indexer/di
 import { TYPE_NAMES } from '../../src/indexer/dialect/parse-type.ts'
 import { QUERY_PACK } from '../../src/indexer/query/pack.ts'
 import { CLICKHOUSE_TYPES, COVERAGE, TABLES } from '../../src/indexer/schema.ts'
+import { interfaceSections } from './interface-sections.ts'
 import { GENERATED, table } from './markdown.ts'
 
 /** The tables of the indexer, from the definition that both engines use. */
@@ -24,6 +25,7 @@ export function schemaPage(): string {
         columns.map((column) => [`\`${column.name}\``, CLICKHOUSE_TYPES[column.type], column.help]),
       ),
     ]),
+    ...interfaceSections(),
     '## Questions',
     'These run on both engines and return the same rows; a test runs them on both with the same blocks. Values in braces are parameters, passed as `param_NAME`. Write table names without a database.',
     ...QUERY_PACK.flatMap(({ question, sql }) => [`**${question}**`, `\`\`\`sql\n${sql}\n\`\`\``]),

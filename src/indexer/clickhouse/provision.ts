@@ -82,6 +82,8 @@ export function planStatements(plan: ProvisionedPlan): readonly string[] {
     'output_format_json_quote_64bit_integers = 1 CHANGEABLE_IN_READONLY',
     'enable_http_compression = 0 CHANGEABLE_IN_READONLY',
     'join_use_nulls = 1',
+    "date_time_output_format = 'simple' CHANGEABLE_IN_READONLY",
+    "session_timezone = 'UTC' CHANGEABLE_IN_READONLY",
   ].join(', ')
   const limits = `KEYED BY user_name FOR INTERVAL 1 HOUR MAX queries = ${positiveInteger(plan.queriesPerHour)} TO ${role}`
   return [

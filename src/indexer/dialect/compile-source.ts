@@ -11,9 +11,16 @@ import { conditionSql, constantNumber, plainSql, quoteName, type Value, value } 
 /** The SQL of a FROM clause and the columns that it offers. */
 export type From = { readonly sql: string; readonly columns: readonly Column[] }
 
+/** A table as the engine has it. */
+export type KnownTable = {
+  readonly schema: string
+  readonly columns: readonly { readonly name: string; readonly type: Type }[]
+}
+
 export type SourceOptions = {
-  /** Columns of a published table; undefined for any other name. */
-  table(name: string): readonly { readonly name: string; readonly type: Type }[] | undefined
+  /** The tables of a database by name, both in lower case; undefined for a database that customers do not have. */
+  tablesOf(database: string): ReadonlyMap<string, KnownTable> | undefined
+  /** The database of names without one. */
   readonly database: string
   readonly joinUsesNulls: boolean
   /** The value of a `{name:Identifier}` parameter. */
@@ -64,13 +71,14 @@ function compileTable(
   if (common !== undefined)
     return { sql: `${common.name} AS ${alias}`, columns: outputs(alias, common.columns, source.alias ?? name) }
   if (path.length > 2) throw unknownTable(shownName(name))
-  if (database !== undefined && foldName(database) !== options.database)
-    throw new QueryError('UNKNOWN_DATABASE', `Database ${shownName(database)} does not exist.`)
-  const columns = /[^\x20-\x7e]/.test(name) ? undefined : options.table(foldName(name))
-  if (columns === undefined) throw unknownTable(shownName(name))
+  const tables = options.tablesOf(database === undefined ? options.database : foldName(database))
+  if (tables === undefined)
+    throw new QueryError('UNKNOWN_DATABASE', `Database ${shownName(database ?? '')} does not exist.`)
+  const known = /[^\x20-\x7e]/.test(name) ? undefined : tables.get(foldName(name))
+  if (known === undefined) throw unknownTable(shownName(name))
   return {
-    sql: `${options.database}.${quoteName(foldName(name))} AS ${alias}`,
-    columns: columns.map((each) => ({
+    sql: `${known.schema}.${quoteName(foldName(name))} AS ${alias}`,
+    columns: known.columns.map((each) => ({
       name: each.name,
       table: source.alias ?? name,
       value: value(`${alias}.${quoteName(each.name)}`, each.type),

@@ -1,13 +1,16 @@
+import { CATALOGUE_TABLES } from '../catalogue/catalogue.ts'
+import { CATALOGUE_SCHEMAS } from '../catalogue/catalogue-names.ts'
 import { QueryError } from '../query/error.ts'
 import type { Statement as Tokens } from '../query/statement.ts'
 import { CLICKHOUSE_TYPES, type Column, DATABASE, PUBLISHED } from '../schema.ts'
 import { compileQuery } from './compile-select.ts'
+import type { KnownTable } from './compile-source.ts'
 import type { Statement } from './context.ts'
 import { type Binding, type Given, parameterIdentifier, parameterNumber, parameterValue } from './parameters.ts'
 import { parseSelect } from './parse-select.ts'
 import { parseType } from './parse-type.ts'
 import type { Compiled } from './scope.ts'
-import { duckType, type Type, typeName } from './types.ts'
+import { duckType, typeName } from './types.ts'
 import { localSql } from './value.ts'
 
 /** A customer's statement in the dialect of the embedded engine. */
@@ -23,6 +26,8 @@ export type CompiledStatement = {
 
 export type CompileOptions = {
   readonly given?: Given | undefined
+  /** The database of names without one. */
+  readonly database?: string | undefined
   /** The setting join_use_nulls: NULL, not the default of the type, where an outer join has no row. */
   readonly joinUsesNulls?: boolean | undefined
 }
@@ -30,17 +35,42 @@ export type CompileOptions = {
 /** The engine parses and checks the result, so its length is bounded before. */
 const SQL_LENGTH_MAX = 1024 * 1024
 
-const TABLES: ReadonlyMap<string, readonly { readonly name: string; readonly type: Type }[]> = new Map(
-  PUBLISHED.map(({ name, columns }) => [
-    name,
-    columns.map((column: Column) => ({ name: column.name, type: parseType(CLICKHOUSE_TYPES[column.type]) })),
-  ]),
-)
+/** The tables that a statement may name, by database and name in lower case. */
+const TABLES: ReadonlyMap<string, ReadonlyMap<string, KnownTable>> = new Map([
+  [
+    DATABASE,
+    new Map(
+      PUBLISHED.map(({ name, columns }) => [
+        name,
+        tableOf(
+          DATABASE,
+          columns.map((column: Column) => ({ name: column.name, type: CLICKHOUSE_TYPES[column.type] })),
+        ),
+      ]),
+    ),
+  ],
+  ...Object.entries(CATALOGUE_SCHEMAS).map(
+    ([database, schema]) =>
+      [
+        database,
+        new Map(
+          CATALOGUE_TABLES.filter((table) => table.database === database).map(({ name, columns }) => [
+            name,
+            tableOf(schema, columns),
+          ]),
+        ),
+      ] as const,
+  ),
+])
+
+function tableOf(schema: string, columns: readonly { readonly name: string; readonly type: string }[]): KnownTable {
+  return { schema, columns: columns.map(({ name, type }) => ({ name, type: parseType(type) })) }
+}
 
 /** Translates one SELECT of ClickHouse. Throws QueryError with the name and position of what is not offered. */
 export function compileStatement(
   { tokens }: Pick<Tokens, 'tokens'>,
-  { given = {}, joinUsesNulls = true }: CompileOptions = {},
+  { given = {}, joinUsesNulls = true, database = DATABASE }: CompileOptions = {},
 ): CompiledStatement {
   // The engine ends a statement at a NUL, even inside of quotes.
   if (tokens.some(({ kind, value }) => (kind === 'string' || kind === 'name') && value.includes('\0')))
@@ -65,9 +95,9 @@ export function compileStatement(
   }
   const options = {
     statement,
-    database: DATABASE,
+    database,
     joinUsesNulls,
-    table: (name: string) => TABLES.get(name),
+    tablesOf: (name: string) => TABLES.get(name),
     identifier: (parameter: string, at: number) => parameterIdentifier(parameter, at, binding),
     addCommon(sql: string): string {
       const name = `w${++names}`

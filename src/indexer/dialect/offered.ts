@@ -12,7 +12,7 @@ import { VALUE_FUNCTIONS } from './functions/values.ts'
 
 /** Everything that a statement may call on the embedded engine. docs/schema.md and system.functions are made from it. */
 
-type Group = { readonly name: string; readonly functions: readonly string[] }
+type Group = { readonly name: string; readonly functions: readonly string[]; readonly isAggregate?: true }
 
 const SCALAR_GROUPS: readonly (readonly [string, readonly FunctionDefinition[]])[] = [
   ['Numbers and logic', NUMBER_FUNCTIONS],
@@ -57,7 +57,7 @@ export function aggregateNamed(name: string): FoundAggregate | undefined {
 export const OFFERED_FUNCTIONS: readonly Group[] = [
   ...SCALAR_GROUPS.map(([name, functions]) => ({ name, functions: functions.map((each) => each.name) })),
   { name: 'Rows of an array', functions: ['arrayJoin'] },
-  { name: 'Aggregates', functions: AGGREGATES.map(({ name }) => name) },
+  { name: 'Aggregates', functions: AGGREGATES.map(({ name }) => name), isAggregate: true },
   { name: 'Windows', functions: [...WINDOW_FUNCTIONS.values()].map(({ name }) => name) },
 ]
 

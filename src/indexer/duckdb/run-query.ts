@@ -1,17 +1,26 @@
 import type { DuckConnection, DuckParams } from '../../platform/db/duckdb.ts'
 import { type DuckChunk, StreamFailed } from '../../platform/db/duckdb-stream.ts'
 import type { TimeSlices } from '../../platform/process/time-slices.ts'
+import { DATABASES } from '../catalogue/catalogue.ts'
+import { replaceConnectionFunctions } from '../catalogue/connection-functions.ts'
+import { readDescribedQuery, readExplain } from '../catalogue/explain.ts'
+import { databaseOfSchema, policyTables } from '../catalogue/policy-tables.ts'
+import { type CatalogueRows, describedRows, readShow, textRows } from '../catalogue/show.ts'
 import { type CompiledStatement, compileStatement } from '../dialect/compile-statement.ts'
-import { type CatalogueRows, readCatalogue } from '../query/catalogue.ts'
+import { createDateTimeText } from '../query/date-time-text.ts'
 import { notReading, QueryError } from '../query/error.ts'
-import type { ResultColumn } from '../query/format-values.ts'
+import { observeColumn, type ResultColumn } from '../query/format-values.ts'
 import { createFormatter, formatNamed } from '../query/formats.ts'
-import { type QueryJob, readSettings } from '../query/request.ts'
+import type { QueryContext, QueryJob } from '../query/request.ts'
 import { parseStatement, type Statement } from '../query/statement.ts'
-import { DATABASE, PUBLISHED_NAMES } from '../schema.ts'
+import { DATABASE } from '../schema.ts'
+import { readSessionStatement } from '../session/session-statement.ts'
+import { readSettings } from '../session/settings.ts'
 import { beginReading, readValue } from './customer-schema.ts'
 import { translateEngineError } from './engine-errors.ts'
+import { explainPlan } from './explain-plan.ts'
 import { HeldResult, type ResultBudget } from './held-result.ts'
+import type { TreeNode } from './parse-tree.ts'
 import type { QuerySummary } from './protocol.ts'
 import { applySqlPolicy } from './sql-policy.ts'
 
@@ -35,22 +44,26 @@ export type QueryRunDeps = {
 export async function runQuery(connection: DuckConnection, job: QueryJob, deps: QueryRunDeps): Promise<QueryDone> {
   const { nowMs, owner, slices, budget } = deps
   const startedMs = nowMs()
-  const { bytesMax } = job.limits
-  const result = new HeldResult({ owner, bytesMax }, budget)
+  const { context = OPERATOR } = job
+  let result: HeldResult | undefined
   try {
     const statement = parseStatement(job.query)
-    const catalogue = readCatalogue(statement)
-    const compiled = catalogue === undefined ? compileReading(statement, job) : undefined
     const settings = readSettings([...Object.entries(job.settings), ...statement.settings])
+    result = new HeldResult({ owner, bytesMax: Math.min(job.limits.bytesMax, settings.bytesMax ?? Infinity) }, budget)
     const { name: format, contentType } = formatNamed(statement.format ?? job.defaultFormat)
     const rowsMax = Math.min(job.limits.rowsMax, settings.rowsMax ?? job.limits.rowsMax)
+    const endsAtRowsMax = settings.endsAtRowsMax && (settings.rowsMax ?? Infinity) <= job.limits.rowsMax
     deps.onStart?.(Math.min(job.limits.secondsMax, settings.secondsMax ?? job.limits.secondsMax))
-    const coverageSlot = await beginReading(connection)
-    await using rows =
-      compiled !== undefined
-        ? await streamRows(connection, compiled, rowsMax)
-        : streamCatalogue(catalogue ?? { columns: [], rows: [] })
+    const coverageSlot = await beginReading(connection, context.database)
+    const sessionChange = readSessionStatement(statement, DATABASES)
+    if (sessionChange !== undefined) {
+      const elapsedSeconds = (nowMs() - startedMs) / 1000
+      return { result, format, contentType, rows: 0, elapsedSeconds, coverageSlot, sessionChange }
+    }
+    const source = { ...job, context, timezone: settings.timezone, limit: endsAtRowsMax ? rowsMax : rowsMax + 1 }
+    await using rows = await streamRows(connection, statement, source)
     const formatter = createFormatter(rows.columns, rows.types, { format, quote64: settings.quote64 })
+    const written = createDateTimeText(settings.dateTimeFormat, rows.types)
     for (let chunk = await rows.next(); chunk !== undefined; chunk = await rows.next()) {
       if (formatter.rows + chunk.rowCount > rowsMax)
         throw new QueryError(
@@ -59,19 +72,21 @@ export async function runQuery(connection: DuckConnection, job: QueryJob, deps: 
         )
       for (let at = 0; at < chunk.rowCount; at++) {
         if (slices.isSpent()) await slices.yield()
-        result.add(formatter.row(chunk.row(at)))
+        result.add(formatter.row(written(chunk.row(at))))
       }
     }
     const elapsedSeconds = (nowMs() - startedMs) / 1000
-    const totals = compiled?.totals === undefined ? undefined : await readTotals(connection, compiled)
+    const totals = await rows.totals?.()
     result.add(formatter.tail({ elapsedSeconds, rowsRead: formatter.rows, bytesRead: 0, totals }))
     result.finish(formatter.head())
     return { result, format, contentType, rows: formatter.rows, elapsedSeconds, coverageSlot }
   } catch (cause) {
-    result.discard()
+    result?.discard()
     throw cause instanceof QueryError ? cause : translateEngineError(cause)
   }
 }
+
+const OPERATOR: QueryContext = { user: 'operator', database: DATABASE, hostName: 'localhost', uptimeSeconds: 0 }
 
 /** First words of statements that read. Any other statement is refused before the engine parses it. */
 const READING_WORDS = new Set(['SELECT', 'WITH', 'VALUES', 'FROM', 'SUMMARIZE', 'SHOW', 'DESCRIBE', 'PIVOT', 'UNPIVOT'])
@@ -85,24 +100,86 @@ type RowStream = AsyncDisposable & {
   readonly columns: readonly ResultColumn[]
   readonly types: readonly string[]
   next(): Promise<DuckChunk | undefined>
+  /** The row of WITH TOTALS, once all rows are read. */
+  totals?(): Promise<readonly unknown[] | undefined>
 }
 
-/** The statement in the engine's dialect. Throws QueryError for one that does not read. */
-function compileReading(statement: Statement, job: QueryJob): CompiledStatement {
-  const [first] = statement.tokens
-  if (first?.kind === 'word' && !READING_WORDS.has(first.upper)) throw notReading()
-  return compileStatement(statement, { given: job.parameters })
+type Source = Pick<QueryJob, 'parameters' | 'settings'> & {
+  readonly context: QueryContext
+  readonly timezone: string
+  /** Most rows that are read. */
+  readonly limit: number
 }
 
-/** Applies the SQL policy to the parse tree of the engine, then runs the statement. */
-async function streamRows(
+/** The rows of a statement: of the catalogue, of EXPLAIN and DESCRIBE, or of the engine. */
+async function streamRows(connection: DuckConnection, { tokens }: Statement, source: Source): Promise<RowStream> {
+  const { database } = source.context
+  const catalogue = readShow(tokens, { database, settings: source.settings, hasCatalogue: true })
+  if (catalogue !== undefined) return streamCatalogue(catalogue)
+  const explained = readExplain(tokens)
+  const described = readDescribedQuery(tokens)
+  const checked = await checkStatement(connection, explained?.tokens ?? described ?? tokens, source)
+  if (explained !== undefined) {
+    const lines =
+      explained.kind === 'plan'
+        ? explainPlan(checked.tree, databaseOfSchema)
+        : [explained.tokens.map(({ text }) => text).join(' ')]
+    return streamCatalogue(
+      textRows(
+        ['explain'],
+        lines.map((line) => [line]),
+      ),
+    )
+  }
+  if (described !== undefined) {
+    await using rows = await streamEngine(connection, checked, 0)
+    const types = rows.types.map((type, at) => observeColumn(rows.columns[at] ?? { name: '' }, type).column())
+    return streamCatalogue(describedRows(types.map(({ name, type }) => ({ name, type, help: '' }))))
+  }
+  return await streamEngine(connection, checked, source.limit)
+}
+
+/** A statement in the engine's dialect that has passed the SQL policy. */
+type Checked = CompiledStatement & { readonly tree: TreeNode; readonly database: string }
+
+async function checkStatement(
   connection: DuckConnection,
-  { sql, parameters, columns }: CompiledStatement,
-  rowsMax: number,
-): Promise<RowStream> {
-  await checkPolicy(connection, sql)
-  const limited = `SELECT * FROM (${sql}\n) LIMIT ${rowsMax + 1}`
-  const bound = Object.keys(parameters).length === 0 ? undefined : parameters
+  tokens: Statement['tokens'],
+  { parameters: given, context, timezone }: Source,
+): Promise<Checked> {
+  const [first] = tokens
+  if (first?.kind === 'word' && !READING_WORDS.has(first.upper)) throw notReading()
+  const { database } = context
+  const known = replaceConnectionFunctions(tokens, { ...context, timezone })
+  const compiled = compileStatement({ tokens: known }, { given, database })
+  return { ...compiled, tree: await checkPolicy(connection, compiled.sql, database), database }
+}
+
+/** The tree of the statement as the engine itself parses it. Throws QueryError unless it names only listed functions and tables. */
+async function checkPolicy(connection: DuckConnection, sql: string, database: string): Promise<TreeNode> {
+  const serialized = await readValue(connection, SERIALIZE, { sql })
+  if (typeof serialized !== 'string')
+    throw new QueryError('TOO_BIG_AST', `The statement is too large: its tree has more than ${TREE_BYTES_MAX} bytes.`)
+  return applySqlPolicy(serialized, policyTables(database)).tree
+}
+
+/** The row of WITH TOTALS: a statement of its own in the same transaction. */
+async function readTotals(connection: DuckConnection, checked: Checked): Promise<readonly unknown[] | undefined> {
+  const { totals, parameters, database } = checked
+  if (totals === undefined) return undefined
+  await checkPolicy(connection, totals, database)
+  await using rows = await connection.streamOnWorkers(totals, boundOf(parameters))
+  return (await rows.next())?.row(0)
+}
+
+function boundOf(parameters: CompiledStatement['parameters']): DuckParams | undefined {
+  return Object.keys(parameters).length === 0 ? undefined : parameters
+}
+
+async function streamEngine(connection: DuckConnection, checked: Checked, limit: number): Promise<RowStream> {
+  const { sql, columns, database } = checked
+  const bound = boundOf(checked.parameters)
+  const limited = `SELECT * FROM (${sql}\n) LIMIT ${limit}`
   const rows = await connection.streamOnWorkers(limited, bound)
   return {
     columns: columns.map(({ name, type }) => ({ name, reported: type })),
@@ -111,36 +188,24 @@ async function streamRows(
       try {
         return await rows.next()
       } catch (error) {
-        if (error instanceof StreamFailed) await runForItsError(connection, limited, bound)
+        if (error instanceof StreamFailed) await runForItsError(connection, database, limited, bound)
         throw error
       }
     },
+    totals: () => readTotals(connection, checked),
     [Symbol.asyncDispose]: () => rows[Symbol.asyncDispose](),
   }
 }
 
-/** The row of WITH TOTALS: a statement of its own in the same transaction. */
-async function readTotals(
-  connection: DuckConnection,
-  { totals = '', parameters }: CompiledStatement,
-): Promise<readonly unknown[] | undefined> {
-  await checkPolicy(connection, totals)
-  await using rows = await connection.streamOnWorkers(totals, parameters)
-  return (await rows.next())?.row(0)
-}
-
-/** Throws QueryError unless the statement, as the engine itself parses it, names only listed functions and published tables. */
-async function checkPolicy(connection: DuckConnection, sql: string): Promise<void> {
-  const serialized = await readValue(connection, SERIALIZE, { sql })
-  if (typeof serialized !== 'string')
-    throw new QueryError('TOO_BIG_AST', `The statement is too large: its tree has more than ${TREE_BYTES_MAX} bytes.`)
-  applySqlPolicy(serialized, { tables: PUBLISHED_NAMES, database: DATABASE })
-}
-
 /** Computes every value again without keeping any: rejects with the error that ended the stream, unless it was an interrupt. */
-async function runForItsError(connection: DuckConnection, sql: string, params: DuckParams | undefined): Promise<void> {
+async function runForItsError(
+  connection: DuckConnection,
+  database: string,
+  sql: string,
+  params: DuckParams | undefined,
+): Promise<void> {
   await connection.run('ROLLBACK')
-  await beginReading(connection)
+  await beginReading(connection, database)
   await connection.run(`SELECT count(COLUMNS(*)) FROM (${sql})`, params)
 }
 

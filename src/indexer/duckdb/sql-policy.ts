@@ -6,8 +6,10 @@ import { asList, asNode, asText, readParseTree, type TreeNode } from './parse-tr
 export type SqlPolicyOptions = {
   /** Tables and views that a customer may name. */
   readonly tables: ReadonlySet<string>
-  /** The only database name that may qualify them. */
+  /** The database of names without one, which may qualify them, too. */
   readonly database: string
+  /** Further schemas that may qualify a name, with their tables. */
+  readonly schemas?: ReadonlyMap<string, ReadonlySet<string>> | undefined
 }
 
 /**
@@ -160,13 +162,13 @@ export function applySqlPolicy(serialized: string, options: SqlPolicyOptions): A
     const isQualified = Boolean(node['catalog_name']) || schema !== ''
     // A qualified name is never a common table expression.
     if (!isQualified && scope.has(name)) return Math.max(1, scope.get(name) ?? 1)
-    if (node['catalog_name'] || (schema !== '' && schema !== options.database)) {
-      if (!node['catalog_name'] && schema !== options.database)
-        throw new QueryError('UNKNOWN_DATABASE', `Database ${shownName(schema)} does not exist.`)
-      throw unknownTable(shownName(name))
-    }
-    if (!options.tables.has(name)) throw unknownTable(shownName(name))
-    tables.add(name)
+    if (node['catalog_name']) throw unknownTable(shownName(name))
+    const isCurrent = schema === '' || schema === options.database
+    const published = isCurrent ? options.tables : options.schemas?.get(schema)
+    if (published === undefined)
+      throw new QueryError('UNKNOWN_DATABASE', `Database ${shownName(schema)} does not exist.`)
+    if (!published.has(name)) throw unknownTable(shownName(name))
+    tables.add(isCurrent ? name : `${schema}.${name}`)
     return 1
   }
 
