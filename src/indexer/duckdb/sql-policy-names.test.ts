@@ -75,7 +75,7 @@ const HOSTILE: Readonly<Record<string, readonly Case[]>> = {
     ['SELECT * FROM (VALUES ((SELECT count(*) FROM duckdb_tables)))', 'UNKNOWN_TABLE'],
     ['SELECT * FROM (PIVOT blocks ON leader USING count(*))', 'NOT_IMPLEMENTED', 'READONLY', 'SYNTAX_ERROR'],
     ['SELECT * FROM blocks PIVOT (count(*) FOR slot IN (1, 2))', 'NOT_IMPLEMENTED'],
-    ['SELECT * FROM (SHOW ALL TABLES)', 'NOT_IMPLEMENTED'],
+    ['SELECT * FROM (SHOW ALL TABLES)', 'NOT_IMPLEMENTED', 'SYNTAX_ERROR', 'UNKNOWN_TABLE'],
     ['SELECT * FROM (SUMMARIZE blocks)', 'NOT_IMPLEMENTED'],
     ['SELECT * FROM (DESCRIBE SELECT * FROM duckdb_tables)', 'NOT_IMPLEMENTED'],
     ['SELECT (SELECT 1 FROM duckdb_tables) FROM blocks', 'UNKNOWN_TABLE'],
