@@ -109,6 +109,8 @@ function ownWindow(
 ): Value {
   const args = call.args.map((each) => recursion.compile(each, context))
   const input = recursion.inputOf(call, args, context)
+  if (type !== 'same' && args.length !== (engine === 'ntile' ? 1 : 0))
+    throw input.fail(engine === 'ntile' ? 'takes the number of groups' : 'takes no arguments')
   if (type !== 'same')
     return value(
       `CAST(${engine}(${args.map((each) => (engine === 'ntile' ? `CAST(${each.sql} AS BIGINT)` : plainSql(each))).join(', ')})${over(engine === 'ntile' ? '' : '')} AS ${duckType(type)})`,

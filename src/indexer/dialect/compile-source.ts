@@ -268,10 +268,11 @@ function equalKeys(
       right: tryCompile(each, contextOf(right.columns)),
     }))
     const [a, b] = sides
-    if (a?.left !== undefined && b?.right !== undefined)
-      keys.left.push(plainSql(a.left)), keys.right.push(plainSql(b.right))
-    else if (a?.right !== undefined && b?.left !== undefined)
-      keys.left.push(plainSql(b.left)), keys.right.push(plainSql(a.right))
+    const straight = a?.left !== undefined && b?.right !== undefined
+    const [left_, right_] = straight ? [a.left, b.right] : [b?.left, a?.right]
+    if (left_ === undefined || right_ === undefined) continue
+    keys.left.push(plainSql(left_))
+    keys.right.push(plainSql(right_))
   }
   if (keys.left.length === 0)
     throw new QueryError('NOT_IMPLEMENTED', 'ANY JOIN is offered with equal columns, joined by AND.')

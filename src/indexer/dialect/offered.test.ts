@@ -79,7 +79,9 @@ describe('functions that are offered', () => {
       compiled++
       if (run++ > RUN) continue
       const [piece] = (await connection.run('SELECT json_serialize_sql($sql::VARCHAR)', { sql })).pieces()
-      const allowed = applySqlPolicy(String(piece?.[0]?.[0]), { tables: PUBLISHED_NAMES, database: DATABASE })
+      const allowed = attempt(statement, () =>
+        applySqlPolicy(String(piece?.[0]?.[0]), { tables: PUBLISHED_NAMES, database: DATABASE }),
+      )
       for (const name of allowed.functions) reached.add(name)
       assert.deepEqual([...allowed.tables], ['blocks'], statement)
       await opened
@@ -103,3 +105,11 @@ describe('functions that are offered', () => {
     await assert.rejects(text('SELECT * FROM {t:Identifier}', { t: 'duckdb_tables' }), { type: 'UNKNOWN_TABLE' })
   })
 })
+
+function attempt<T>(statement: string, run: () => T): T {
+  try {
+    return run()
+  } catch (error) {
+    throw new Error(`${statement}: ${String(error)}`)
+  }
+}

@@ -160,7 +160,7 @@ function entriesOf(value: object): readonly MapEntry[] | undefined {
   return 'entries' in value && Array.isArray(value.entries) ? (value.entries as MapEntry[]) : undefined
 }
 
-type Decimal = { readonly scale: number; readonly value: bigint }
+type Decimal = Printed & { readonly scale: number }
 
 function isDecimal(value: object): value is Decimal {
   return 'scale' in value && 'width' in value
@@ -168,7 +168,7 @@ function isDecimal(value: object): value is Decimal {
 
 /** As ClickHouse does: without zeros at the end. */
 function decimalText(value: Decimal): string {
-  const text = String(value)
+  const text = value.toString()
   if (!text.includes('.')) return text
   let end = text.length
   while (text[end - 1] === '0') end--

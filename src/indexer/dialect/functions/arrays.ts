@@ -153,6 +153,11 @@ function pair(input: Input): readonly [string, string, Type] {
   return [cast(a), cast(b), of]
 }
 
+function twoLists(name: string, input: Input): string {
+  const [a, b] = pair(input)
+  return `${name}(${a}, ${b})`
+}
+
 /** A list and a value of its element type. */
 function listAndValue(input: Input): readonly [string, string] {
   const [list, x] = [input.arg(0), input.arg(1)]
@@ -339,8 +344,8 @@ export const ARRAY_FUNCTIONS: readonly FunctionDefinition[] = [
       return test(`list_contains(map_keys(${input.arg(0).sql}), ${plainSql(input.arg(1))})`)
     return test(`list_contains(${listAndValue(input).join(', ')})`)
   }),
-  define('hasAny', 2, (input) => test(`list_has_any(${pair(input).slice(0, 2).join(', ')})`)),
-  define('hasAll', 2, (input) => test(`list_has_all(${pair(input).slice(0, 2).join(', ')})`)),
+  define('hasAny', 2, (input) => test(twoLists('list_has_any', input))),
+  define('hasAll', 2, (input) => test(twoLists('list_has_all', input))),
   define('arrayIntersect', 2, (input) => {
     const [a, b, of] = pair(input)
     return array(`list_filter(${a}, lambda e_, i_: list_contains(${b}, e_) AND list_position(${a}, e_) = i_)`, of)

@@ -1,4 +1,4 @@
-import { QueryError } from '../../query/error.ts'
+import type { QueryError } from '../../query/error.ts'
 import { STRING, type Type, UINT8, UINT64 } from '../types.ts'
 import { condition, isAnyNullable, type Value, value } from '../value.ts'
 
