@@ -30,7 +30,7 @@ export async function prepareQueries(database: DuckDatabase, base: string): Prom
     await connection.run(`CREATE VIEW ${CUSTOMERS}.${DATABASE}.${name} AS SELECT ${listed} FROM ${base}.${name}`)
   }
   await connection.run(`CREATE VIEW ${CUSTOMERS}.fn.covered AS SELECT max(to_slot) AS slot FROM ${base}._ranges`)
-  for (const statement of catalogueDdl(CUSTOMERS)) await connection.run(statement)
+  for (const { sql, parameters } of catalogueDdl(CUSTOMERS)) await connection.run(sql, parameters)
   for (const macro of base58Macros(`${CUSTOMERS}.fn`)) await connection.run(macro)
   for (const lock of LOCKS) await connection.run(lock)
 }
