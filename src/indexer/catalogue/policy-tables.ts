@@ -20,8 +20,3 @@ const SCHEMAS: ReadonlyMap<string, ReadonlySet<string>> = new Map(
 function schemaOf(database: string): string {
   return CATALOGUE_SCHEMAS[database] ?? DATABASE
 }
-
-/** The database whose tables a schema of the embedded engine holds. */
-export function databaseOfSchema(schema: string): string {
-  return Object.entries(CATALOGUE_SCHEMAS).find(([, name]) => name === schema)?.[0] ?? schema
-}

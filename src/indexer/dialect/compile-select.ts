@@ -8,7 +8,7 @@ import { compileSource, type SourceOptions } from './compile-source.ts'
 import type { Context, Grouped, Statement } from './context.ts'
 import { displayName } from './display-name.ts'
 import { aggregateNamed } from './offered.ts'
-import { type Column, type CommonTable, type Compiled, collectAliases, type Scope } from './scope.ts'
+import { type Column, type CommonTable, type Compiled, collectAliases, columnsOf, type Scope } from './scope.ts'
 import type { Expression, Query, Select, SetOperation, Star } from './syntax.ts'
 import { defaultOf, duckType, supertype, type Type, typeName } from './types.ts'
 import { conditionSql, plainSql, type Value, value } from './value.ts'
@@ -276,7 +276,7 @@ function positioned(expression: Expression, items: readonly Expression[]): Expre
 }
 
 /** Whether an aggregate is computed here: not inside of a subquery, nor as a window function. */
-function hasAggregate(
+export function hasAggregate(
   expression: Expression,
   aliases: ReadonlyMap<string, Expression>,
   seen = new Set<string>(),
@@ -326,9 +326,7 @@ function expandStar(item: Expression, columns: readonly Column[], context: Conte
   const star: Star | undefined = item.kind === 'star' ? item : undefined
   if (star === undefined) return [item]
   const among =
-    star.table === undefined
-      ? columns.filter((each) => each.isMerged !== true)
-      : columns.filter((each) => foldName(each.table) === foldName(star.table ?? ''))
+    star.table === undefined ? columns.filter((each) => each.isMerged !== true) : columnsOf(columns, [star.table])
   if (among.length === 0)
     throw new QueryError('UNKNOWN_IDENTIFIER', `There are no columns for * at position ${star.at}.`)
   const pattern = star.pattern === undefined ? undefined : columnPattern(star.pattern, star.at)

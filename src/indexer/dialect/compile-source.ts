@@ -71,7 +71,8 @@ function compileTable(
   if (common !== undefined)
     return { sql: `${common.name} AS ${alias}`, columns: outputs(alias, common.columns, source.alias ?? name) }
   if (path.length > 2) throw unknownTable(shownName(name))
-  const tables = options.tablesOf(database === undefined ? options.database : foldName(database))
+  const inDatabase = database === undefined ? options.database : foldName(database)
+  const tables = options.tablesOf(inDatabase)
   if (tables === undefined)
     throw new QueryError('UNKNOWN_DATABASE', `Database ${shownName(database ?? '')} does not exist.`)
   const known = /[^\x20-\x7e]/.test(name) ? undefined : tables.get(foldName(name))
@@ -81,6 +82,7 @@ function compileTable(
     columns: known.columns.map((each) => ({
       name: each.name,
       table: source.alias ?? name,
+      origin: [inDatabase, foldName(name)],
       value: value(`${alias}.${quoteName(each.name)}`, each.type),
     })),
   }

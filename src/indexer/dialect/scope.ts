@@ -9,6 +9,8 @@ export type Column = {
   readonly name: string
   /** Alias or name of its table. */
   readonly table: string
+  /** Database and name of its table, which may be written in the place of the alias. */
+  readonly origin?: readonly [database: string, table: string] | undefined
   readonly value: Value
   /** Of a table that USING joins: the column of the other side stands for both. */
   readonly isMerged?: boolean
@@ -39,12 +41,12 @@ export type Found = { readonly column: Column } | { readonly alias: string; read
 
 /** Finds what an identifier stands for: an alias before a column, as ClickHouse does. */
 export function findName(scope: Scope, { path, at }: Identifier): Found {
-  const [first = '', second] = path.length > 2 ? path.slice(-2) : path
-  if (second === undefined) {
+  const [first = ''] = path
+  if (path.length === 1) {
     const of = scope.aliases.get(first)
     if (of !== undefined && !scope.resolving.has(first)) return { alias: first, of }
   }
-  const column = findColumn(scope.columns, path.length > 2 ? [first, second as string] : path, at)
+  const column = findColumn(scope.columns, path, at)
   if (column !== undefined) return { column }
   const shown = path.map(shownName).join('.')
   throw new QueryError('UNKNOWN_IDENTIFIER', `Unknown expression identifier ${shown} at position ${at}.`)
@@ -52,11 +54,8 @@ export function findName(scope: Scope, { path, at }: Identifier): Found {
 
 export function findColumn(columns: readonly Column[], path: readonly string[], at: number): Column | undefined {
   const name = path.at(-1) ?? ''
-  const table = path.length > 1 ? path.at(-2) : undefined
   const among =
-    table === undefined
-      ? columns.filter((each) => each.isMerged !== true)
-      : columns.filter((each) => foldName(each.table) === foldName(table))
+    path.length === 1 ? columns.filter((each) => each.isMerged !== true) : columnsOf(columns, path.slice(0, -1))
   const exact = among.filter((each) => each.name === name)
   const found = exact.length > 0 ? exact : among.filter((each) => foldName(each.name) === foldName(name))
   if (found.length > 1)
@@ -65,6 +64,16 @@ export function findColumn(columns: readonly Column[], path: readonly string[], 
       `Ambiguous identifier ${shownName(name)} at position ${at}: several tables have it; write the table before it.`,
     )
   return found[0]
+}
+
+/** The columns of a table by its alias, its name, or its database and name. */
+export function columnsOf(columns: readonly Column[], path: readonly string[]): readonly Column[] {
+  const [table = '', database] = path.map(foldName).toReversed()
+  const aliased = database === undefined ? columns.filter((each) => foldName(each.table) === table) : []
+  if (aliased.length > 0 || path.length > 2) return aliased
+  return columns.filter(
+    ({ origin }) => origin !== undefined && origin[1] === table && (database === undefined || origin[0] === database),
+  )
 }
 
 /** Every alias that is defined inside of these expressions. Subqueries have their own. */

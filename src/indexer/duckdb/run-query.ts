@@ -4,9 +4,10 @@ import type { TimeSlices } from '../../platform/process/time-slices.ts'
 import { DATABASES } from '../catalogue/catalogue.ts'
 import { replaceConnectionFunctions } from '../catalogue/connection-functions.ts'
 import { readDescribedQuery, readExplain } from '../catalogue/explain.ts'
-import { databaseOfSchema, policyTables } from '../catalogue/policy-tables.ts'
+import { policyTables } from '../catalogue/policy-tables.ts'
 import { type CatalogueRows, describedRows, readShow, textRows } from '../catalogue/show.ts'
 import { type CompiledStatement, compileStatement } from '../dialect/compile-statement.ts'
+import { explainPlan } from '../dialect/explain-plan.ts'
 import { createDateTimeText } from '../query/date-time-text.ts'
 import { notReading, QueryError } from '../query/error.ts'
 import { observeColumn, type ResultColumn } from '../query/format-values.ts'
@@ -18,9 +19,7 @@ import { readSessionStatement } from '../session/session-statement.ts'
 import { readSettings } from '../session/settings.ts'
 import { beginReading, readValue } from './customer-schema.ts'
 import { translateEngineError } from './engine-errors.ts'
-import { explainPlan } from './explain-plan.ts'
 import { HeldResult, type ResultBudget } from './held-result.ts'
-import type { TreeNode } from './parse-tree.ts'
 import type { QuerySummary } from './protocol.ts'
 import { applySqlPolicy } from './sql-policy.ts'
 
@@ -121,9 +120,7 @@ async function streamRows(connection: DuckConnection, { tokens }: Statement, sou
   const checked = await checkStatement(connection, explained?.tokens ?? described ?? tokens, source)
   if (explained !== undefined) {
     const lines =
-      explained.kind === 'plan'
-        ? explainPlan(checked.tree, databaseOfSchema)
-        : [explained.tokens.map(({ text }) => text).join(' ')]
+      explained.kind === 'plan' ? explainPlan(explained.tokens) : [explained.tokens.map(({ text }) => text).join(' ')]
     return streamCatalogue(
       textRows(
         ['explain'],
@@ -140,7 +137,7 @@ async function streamRows(connection: DuckConnection, { tokens }: Statement, sou
 }
 
 /** A statement in the engine's dialect that has passed the SQL policy. */
-type Checked = CompiledStatement & { readonly tree: TreeNode; readonly database: string }
+type Checked = CompiledStatement & { readonly database: string }
 
 async function checkStatement(
   connection: DuckConnection,
@@ -152,15 +149,16 @@ async function checkStatement(
   const { database } = context
   const known = replaceConnectionFunctions(tokens, { ...context, timezone })
   const compiled = compileStatement({ tokens: known }, { given, database })
-  return { ...compiled, tree: await checkPolicy(connection, compiled.sql, database), database }
+  await checkPolicy(connection, compiled.sql, database)
+  return { ...compiled, database }
 }
 
-/** The tree of the statement as the engine itself parses it. Throws QueryError unless it names only listed functions and tables. */
-async function checkPolicy(connection: DuckConnection, sql: string, database: string): Promise<TreeNode> {
+/** Throws QueryError unless the statement, as the engine itself parses it, names only listed functions and tables. */
+async function checkPolicy(connection: DuckConnection, sql: string, database: string): Promise<void> {
   const serialized = await readValue(connection, SERIALIZE, { sql })
   if (typeof serialized !== 'string')
     throw new QueryError('TOO_BIG_AST', `The statement is too large: its tree has more than ${TREE_BYTES_MAX} bytes.`)
-  return applySqlPolicy(serialized, policyTables(database)).tree
+  applySqlPolicy(serialized, policyTables(database))
 }
 
 /** The row of WITH TOTALS: a statement of its own in the same transaction. */

@@ -106,10 +106,14 @@ const HOSTILE: Readonly<Record<string, readonly (readonly [sql: string, ...error
       .split(/\s+/)
       .map((name) => [`SELECT * FROM ${name}`, 'UNKNOWN_TABLE', 'UNKNOWN_DATABASE'] as const),
     ...`system.duckdb_tables system.duckdb_settings system.processes system.users system.query_log system.pg_class system.sqlite_master system.range
-      information_schema.character_sets information_schema.constraint_column_usage information_schema.table_constraints clickhouse_system.duckdb_tables
-      clickhouse_system.processes "system"."duckdb_tables" INFORMATION_SCHEMA.users system.blocks`
+      information_schema.character_sets information_schema.constraint_column_usage information_schema.table_constraints
+      "system"."duckdb_tables" INFORMATION_SCHEMA.users system.blocks`
       .split(/\s+/)
       .map((name) => [`SELECT * FROM ${name}`, 'UNKNOWN_TABLE'] as const),
+    // The schemas of the engine that hold the tables of system and information_schema are no databases of the customer.
+    ...'clickhouse_system.duckdb_tables clickhouse_system.processes clickhouse_system.tables clickhouse_information_schema.tables'
+      .split(' ')
+      .map((name) => [`SELECT * FROM ${name}`, 'UNKNOWN_DATABASE'] as const),
     ['SELECT * FROM fn.covered', 'UNKNOWN_DATABASE'],
     ['WITH tables AS (SELECT 1) SELECT * FROM system.duckdb_tables', 'UNKNOWN_TABLE'],
     ['WITH system AS (SELECT 1) SELECT * FROM system.duckdb_tables', 'UNKNOWN_TABLE'],

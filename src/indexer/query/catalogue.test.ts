@@ -65,7 +65,7 @@ test('SHOW takes a database, patterns and a limit', async () => {
     'DESCRIBE system.one': 'dummy\tUInt8\t\t\t\t\t\n',
   }
   for (const [query, expected] of Object.entries(cases)) assert.equal(await shown(query), expected, query)
-  assert.match((await shown("SHOW FUNCTIONS LIKE 'uniqEx%'")) ?? '', /^uniqExact\t1\t[^\n]*\nuniqExactIf\t/)
+  assert.match((await shown("SHOW FUNCTIONS LIKE 'uniqEx%'")) ?? '', /^uniqExact\t1\t[^\n]*\n$/)
 })
 
 test('SHOW of anything else is refused by name', async () => {
