@@ -86,6 +86,23 @@ describe('the dialect pack', () => {
     )
     assert.ok(different.length <= PACK.length * 0.05)
   })
+
+  test('join_use_nulls = 0 gives the defaults of the types, on both engines', async () => {
+    for (const statement of [
+      'SELECT b.slot, r.lamports, r.pubkey FROM blocks b LEFT JOIN rewards r ON b.slot = r.slot + 1 ORDER BY ALL LIMIT 5',
+      'SELECT r.pubkey, b.slot FROM rewards AS r RIGHT JOIN blocks AS b ON r.slot = b.slot + 3 ORDER BY b.slot, r.pubkey LIMIT 5',
+      'SELECT b.slot AS a, r.slot AS c FROM blocks b FULL JOIN (SELECT slot + 5 AS slot FROM blocks) r ON b.slot = r.slot ORDER BY a, c',
+      'SELECT slot, x FROM blocks FULL JOIN (SELECT slot + 5 AS slot, 7 AS x FROM blocks) r USING (slot) ORDER BY slot',
+      'SELECT b.slot, r.pubkey FROM blocks b LEFT ANTI JOIN rewards r ON b.slot = r.slot + 3 ORDER BY b.slot',
+      'SELECT count(r.slot) AS n, countIf(r.block_time = 0) AS z FROM blocks b LEFT JOIN rewards r ON b.slot = r.slot + 3',
+    ]) {
+      const zero = `${statement} SETTINGS join_use_nulls = 0`
+      const settings = `${zero}, output_format_json_quote_64bit_integers = 1`
+      const expected = resultOf(await (await clickhouse.query(settings, 'JSONCompact')).text())
+      assert.deepEqual(await embedded(zero), expected, statement)
+      assert.notDeepEqual(await embedded(statement), expected, statement)
+    }
+  })
 })
 
 function resultOf(body: string): Result {

@@ -112,7 +112,7 @@ function symbol(from: Token, text: string): Token {
   return { ...from, kind: 'symbol', text, value: text, upper: '' }
 }
 
-export function quotedName(from: Token, name: string): Token {
+function quotedName(from: Token, name: string): Token {
   return {
     ...from,
     kind: 'name',

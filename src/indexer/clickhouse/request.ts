@@ -59,6 +59,7 @@ export function clickHouseTarget(request: QueryRequest, { queryId, database, lim
     throw new QueryError('BAD_ARGUMENTS', 'result_overflow_mode can only be throw: a result is never truncated here.')
   if (settings.dateTimeFormat !== 'simple') fields.set('date_time_output_format', settings.dateTimeFormat)
   if (settings.timezone !== 'UTC') fields.set('session_timezone', settings.timezone)
+  if (!settings.joinUsesNulls) fields.set('join_use_nulls', '0')
   if (request.isNativeCompressed) fields.set('compress', '1')
   if (settings.isCompressed) fields.set('enable_http_compression', '1')
   for (const [name, value] of Object.entries(request.buffering)) fields.set(name, bufferingValue(name, value))

@@ -124,16 +124,35 @@ function ownWindow(
       result,
     )
   const offset = args.length > 1 ? constantNumber(args[1]) : 1
-  if (offset === undefined) throw input.fail('takes a constant offset')
+  if (offset === undefined || !Number.isInteger(offset) || offset < 0)
+    throw input.fail('takes a constant whole number as its offset')
+  checkShiftFrame(call, window)
   const fallback = args[2] === undefined ? defaultOf(result) : convert(args[2], result)
-  // The frame of leadInFrame ends at the current row unless the statement says otherwise: there is no row after it.
-  const isCut = foldName(call.name) === 'leadinframe' && window.frame?.to.kind !== 'UNBOUNDED FOLLOWING'
-  if (isCut) return value(`CAST(${fallback} AS ${duckType(result)})`, result)
   const moved =
     result.isNullable === true
       ? `${engine}(${plainSql(of)}, ${offset}, ${fallback})${over('')}`
       : `coalesce(${engine}(${plainSql(of)}, ${offset})${over('')}, ${fallback})`
   return value(moved, result)
+}
+
+/** The engine moves within the whole partition: frames in which the row to move to may be missing are refused. */
+function checkShiftFrame({ name, at }: Call, { frame, order }: Window): void {
+  const isWhole =
+    frame === undefined
+      ? order.length === 0
+      : frame.from.kind === 'UNBOUNDED PRECEDING' && frame.to.kind === 'UNBOUNDED FOLLOWING'
+  if (isWhole) return
+  const offered: Readonly<Record<string, boolean>> = {
+    lag: frame === undefined,
+    lead: frame === undefined,
+    laginframe: frame === undefined || (frame.from.kind === 'UNBOUNDED PRECEDING' && frame.to.kind === 'CURRENT ROW'),
+    leadinframe: frame?.from.kind === 'CURRENT ROW' && frame.to.kind === 'UNBOUNDED FOLLOWING',
+  }
+  if (offered[foldName(name)] !== true)
+    throw new QueryError(
+      'NOT_IMPLEMENTED',
+      `Function ${name} with this frame is not offered, at position ${at}; offered: ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING.`,
+    )
 }
 
 function filled(sql: string, type: Type): string {

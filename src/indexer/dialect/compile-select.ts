@@ -8,7 +8,15 @@ import { compileSource, type SourceOptions } from './compile-source.ts'
 import type { Context, Grouped, Statement } from './context.ts'
 import { displayName } from './display-name.ts'
 import { aggregateNamed } from './offered.ts'
-import { type Column, type CommonTable, type Compiled, collectAliases, columnsOf, type Scope } from './scope.ts'
+import {
+  type Column,
+  type CommonTable,
+  type Compiled,
+  collectAliases,
+  columnDropped,
+  columnsOf,
+  type Scope,
+} from './scope.ts'
 import type { Expression, Query, Select, SetOperation, Star } from './syntax.ts'
 import { defaultOf, duckType, supertype, type Type, typeName } from './types.ts'
 import { conditionSql, plainSql, type Value, value } from './value.ts'
@@ -340,6 +348,7 @@ function expandStar(item: Expression, columns: readonly Column[], context: Conte
     (each) => !star.except.includes(each.name) && (pattern === undefined || pattern(each.name)),
   )
   return chosen.map((column): Expression => {
+    if (column.isDropped === true) throw columnDropped(column.name, star.at)
     const replaced = star.replace.find((each) => each.name === column.name)
     const of: Expression =
       replaced === undefined

@@ -223,6 +223,7 @@ function halfJoin(
     return {
       ...column,
       isMerged: pair !== undefined,
+      isDropped: strictness === 'SEMI',
       value: value(`CAST(${defaultOf(type)} AS ${duckType(type)})`, type),
     }
   })

@@ -44,7 +44,6 @@ export const TYPE_NAMES: readonly string[] = [
     'Decimal64(S)',
     'Decimal128(S)',
     'String',
-    'FixedString(N)',
     'Bool',
     'Date',
     'Date32',
@@ -101,8 +100,7 @@ export function parseType(name: string): Type {
     else if (folded === 'datetime' && typeof first === 'string') return { kind: 'datetime', zone: zone(first) }
     else if (folded === 'datetime64' && typeof first === 'number' && first <= 9)
       return { kind: 'datetime64', scale: first, zone: typeof second === 'string' ? zone(second) : undefined }
-    else if ((folded === 'varchar' || folded === 'fixedstring' || folded === 'char') && typeof first === 'number')
-      return STRING
+    else if ((folded === 'varchar' || folded === 'char') && typeof first === 'number') return STRING
     throw unknownType(name)
   }
 

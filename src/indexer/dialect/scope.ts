@@ -14,6 +14,8 @@ export type Column = {
   readonly value: Value
   /** Of a table that USING joins: the column of the other side stands for both. */
   readonly isMerged?: boolean
+  /** Of the side of a SEMI JOIN that only decides which rows stay: its values are not known. */
+  readonly isDropped?: boolean
 }
 
 /** A compiled query: its rows are `sql`, its columns are named o1, o2 and so on there. */
@@ -47,6 +49,7 @@ export function findName(scope: Scope, { path, at }: Identifier): Found {
     if (of !== undefined && !scope.resolving.has(first)) return { alias: first, of }
   }
   const column = findColumn(scope.columns, path, at)
+  if (column?.isDropped === true) throw columnDropped(column.name, at)
   if (column !== undefined) return { column }
   const shown = path.map(shownName).join('.')
   throw new QueryError('UNKNOWN_IDENTIFIER', `Unknown expression identifier ${shown} at position ${at}.`)
@@ -64,6 +67,13 @@ export function findColumn(columns: readonly Column[], path: readonly string[], 
       `Ambiguous identifier ${shownName(name)} at position ${at}: several tables have it; write the table before it.`,
     )
   return found[0]
+}
+
+export function columnDropped(name: string, at: number): QueryError {
+  return new QueryError(
+    'NOT_IMPLEMENTED',
+    `Column ${shownName(name)} of the other side of a SEMI JOIN is not offered, at position ${at}; use ANY JOIN.`,
+  )
 }
 
 /** The columns of a table by its alias, its name, or its database and name. */

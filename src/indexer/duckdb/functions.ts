@@ -15,7 +15,7 @@ const SYNTAX = words(`
 const OPERATORS = words('+ - * / // % || & | << >> ~ xor')
 const AGGREGATES = words(`
   count sum avg min max any_value first last arg_max arg_min quantile_cont quantile_disc stddev_pop stddev_samp var_pop var_samp corr covar_pop
-  covar_samp skewness entropy histogram list string_agg bit_and bit_or bit_xor
+  covar_samp entropy histogram list string_agg bit_and bit_or bit_xor
 `)
 const WINDOWS = words('row_number rank dense_rank percent_rank cume_dist ntile lag lead nth_value')
 const NUMBERS = words(`

@@ -59,7 +59,8 @@ export async function runQuery(connection: DuckConnection, job: QueryJob, deps: 
       const elapsedSeconds = (nowMs() - startedMs) / 1000
       return { result, format, contentType, rows: 0, elapsedSeconds, coverageSlot, sessionChange }
     }
-    const source = { ...job, context, timezone: settings.timezone, limit: endsAtRowsMax ? rowsMax : rowsMax + 1 }
+    const { timezone, joinUsesNulls } = settings
+    const source = { ...job, context, timezone, joinUsesNulls, limit: endsAtRowsMax ? rowsMax : rowsMax + 1 }
     await using rows = await streamRows(connection, statement, source)
     const formatter = createFormatter(rows.columns, rows.types, { format, quote64: settings.quote64 })
     const written = createDateTimeText(settings.dateTimeFormat, rows.types)
@@ -106,6 +107,7 @@ type RowStream = AsyncDisposable & {
 type Source = Pick<QueryJob, 'parameters' | 'settings'> & {
   readonly context: QueryContext
   readonly timezone: string
+  readonly joinUsesNulls: boolean
   /** Most rows that are read. */
   readonly limit: number
 }
@@ -142,13 +144,13 @@ type Checked = CompiledStatement & { readonly database: string }
 async function checkStatement(
   connection: DuckConnection,
   tokens: Statement['tokens'],
-  { parameters: given, context, timezone }: Source,
+  { parameters: given, context, timezone, joinUsesNulls }: Source,
 ): Promise<Checked> {
   const [first] = tokens
   if (first?.kind === 'word' && !READING_WORDS.has(first.upper)) throw notReading()
   const { database } = context
   const known = replaceConnectionFunctions(tokens, { ...context, timezone })
-  const compiled = compileStatement({ tokens: known }, { given, database })
+  const compiled = compileStatement({ tokens: known }, { given, database, joinUsesNulls })
   await checkPolicy(connection, compiled.sql, database)
   return { ...compiled, database }
 }

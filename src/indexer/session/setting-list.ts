@@ -36,12 +36,17 @@ const HONOURED: readonly Row[] = [
     'what timezone() returns; the times of all results are UTC, as their types state',
   ],
   ['date_time_output_format', 'String', 'simple', 'simple, iso or unix_timestamp, in the text formats'],
+  [
+    'join_use_nulls',
+    'Bool',
+    '1',
+    'the side of an outer join without a match is NULL; with 0 it has the defaults of its types',
+  ],
   ['send_progress_in_http_headers', 'Bool', '0', 'adds X-ClickHouse-Progress to the response'],
 ]
 
 const FIXED: readonly (readonly [...Row, readonly string[]])[] = [
   ['readonly', 'UInt64', '1', 'statements only read', ['1', '2']],
-  ['join_use_nulls', 'Bool', '1', 'the side of an outer join without a match is NULL', ['1']],
   ['timeout_overflow_mode', 'String', 'throw', 'a query over its time limit is an error', ['throw']],
   ['extremes', 'Bool', '0', 'no extremes are added to a result', ['0']],
   ['output_format_json_quote_64bit_floats', 'Bool', '0', 'floats are not quoted in JSON', ['0']],

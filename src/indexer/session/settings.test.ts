@@ -17,12 +17,15 @@ test('settings that are honoured', () => {
     hasProgress: false,
     timezone: 'UTC',
     dateTimeFormat: 'simple',
+    joinUsesNulls: true,
   })
   assert.equal(read({ max_execution_time: '2.5' }).secondsMax, 2.5)
   assert.equal(read({ max_result_rows: '0' }).rowsMax, undefined)
   assert.equal(read({ output_format_json_quote_64bit_integers: 'false' }).quote64, false)
   assert.equal(read({ enable_http_compression: 'true' }).isCompressed, true)
   assert.equal(read({ session_timezone: 'Europe/Berlin' }).timezone, 'Europe/Berlin')
+  assert.equal(read({ join_use_nulls: '0' }).joinUsesNulls, false)
+  assert.equal(read({ join_use_nulls: '1' }).joinUsesNulls, true)
   assert.equal(read({ session_timezone: '' }).timezone, 'UTC')
 })
 
@@ -34,7 +37,7 @@ test('every setting of the list is accepted with its own value, and every other 
     ['__proto__', '1', 'UNKNOWN_SETTING', /__proto__/],
     ["x'; DROP", '1', 'UNKNOWN_SETTING', /'x\?\?\?DROP'/],
     ['readonly', '0', 'READONLY', /only reading/],
-    ['join_use_nulls', '0', 'BAD_ARGUMENTS', /can only be 1: the side of an outer join/],
+    ['join_use_nulls', 'maybe', 'BAD_ARGUMENTS', /takes a number/],
     ['extremes', '1', 'BAD_ARGUMENTS', /can only be 0/],
     ['max_result_rows', 'many', 'BAD_ARGUMENTS', /takes a number/],
     ['max_result_rows', '-1', 'BAD_ARGUMENTS', /takes a number/],

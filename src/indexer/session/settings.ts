@@ -17,6 +17,8 @@ export type QuerySettings = {
   readonly hasProgress: boolean
   readonly timezone: string
   readonly dateTimeFormat: DateTimeFormat
+  /** NULL, not the default of the type, where an outer join has no row. */
+  readonly joinUsesNulls: boolean
 }
 
 export type DateTimeFormat = (typeof DATE_TIME_FORMATS)[number]
@@ -41,6 +43,7 @@ export function readSettings(given: Iterable<readonly [name: string, value: stri
     hasProgress: flag('send_progress_in_http_headers'),
     timezone: values.get('session_timezone') || 'UTC',
     dateTimeFormat: (values.get('date_time_output_format') ?? 'simple') as DateTimeFormat,
+    joinUsesNulls: flag('join_use_nulls'),
   }
 }
 

@@ -204,25 +204,20 @@ export const AGGREGATES: readonly AggregateDefinition[] = [
   ),
   ...define('min', 1, same('min')),
   ...define('max', 1, same('max')),
-  ...define('any any_value anyHeavy', 1, same('any_value')),
+  ...define('any any_value', 1, same('any_value')),
   ...define('first_value', 1, same('first')),
   ...define('anyLast last_value', 1, same('last')),
   ...define('argMax', 2, argument('arg_max')),
   ...define('argMin', 2, argument('arg_min')),
   ...define('uniq uniqExact uniqCombined uniqCombined64 uniqHLL12 uniqTheta countDistinct', [1, 10], distinct),
-  ...define(
-    'median quantile quantileInterpolatedWeighted quantileDeterministic',
-    [1, 2],
-    (input) => quantile(input),
-    1,
-  ),
+  ...define('median quantile', 1, (input) => quantile(input), 1),
   ...define(
     'quantileTDigest medianTDigest quantileTiming medianTiming quantileBFloat16',
     1,
     (input) => quantile(input, FLOAT32),
     1,
   ),
-  ...define('quantileExact medianExact quantileExactHigh', 1, (input) => quantileExact(input, exactly), 1),
+  ...define('quantileExact medianExact', 1, (input) => quantileExact(input, exactly), 1),
   ...define('quantileExactLow', 1, (input) => quantileExact(input, low), 1),
   ...define('quantileExactInclusive', 1, (input) => quantile(input), 1),
   ...define(
@@ -283,7 +278,6 @@ export const AGGREGATES: readonly AggregateDefinition[] = [
   ...define('groupBitAnd BIT_AND', 1, same('bit_and')),
   ...define('groupBitOr BIT_OR', 1, same('bit_or')),
   ...define('groupBitXor BIT_XOR', 1, same('bit_xor')),
-  ...define('skewPop', 1, (input) => floating(`${input.engine('skewness', double(input.arg(0)))}`, input)),
   ...define('avgWeighted', 2, (input) =>
     floating(
       `(${input.engine('sum', `${double(input.arg(0))} * ${double(input.arg(1))}`)} / ${input.engine('sum', double(input.arg(1)))})`,
