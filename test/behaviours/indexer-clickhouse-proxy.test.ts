@@ -160,7 +160,10 @@ describe('the proxy in front of a current ClickHouse', () => {
 
   test('sessions are held by the gateway: the server gets their settings, within the limits, and not their names', async () => {
     const last = (): Seen => seen.at(-1) as Seen
-    const set = await ask('session_id=a', "SET max_result_rows = 7, date_time_output_format = 'iso', join_use_nulls = 0")
+    const set = await ask(
+      'session_id=a',
+      "SET max_result_rows = 7, date_time_output_format = 'iso', join_use_nulls = 0",
+    )
     assert.deepEqual([set.status, await set.text()], [200, ''])
     assert.deepEqual(seen, [])
     await (await ask('session_id=a&compress=1')).text()

@@ -9,9 +9,11 @@ import { openDuckStore } from '../../src/indexer/duckdb/store.ts'
 import { runComplete } from '../../src/indexer/duckdb/test-queries.ts'
 import { makeTestChain } from '../../src/indexer/ingest/test-blocks.ts'
 import { batchOf, listRows } from '../../src/indexer/ingest/test-rows.ts'
+import { QUERY_PACK } from '../../src/indexer/query/pack.ts'
 import { tokenize } from '../../src/indexer/query/sql-tokens.ts'
 import { TABLES } from '../../src/indexer/schema.ts'
 import { type DuckDatabase, openDuckDatabase } from '../../src/platform/db/duckdb.ts'
+import { packValues, withValues } from '../support/indexer-pack.ts'
 
 const PACK = readFileSync(new URL('../support/dialect/pack.sql', import.meta.url), 'utf8')
   .trim()
@@ -85,6 +87,16 @@ describe('the dialect pack', () => {
       PACK.filter((statement) => DIALECT_DIFFERENCES.some(({ example }) => example === statement)),
     )
     assert.ok(different.length <= PACK.length * 0.05)
+  })
+
+  test('the query pack of the documentation gives the same rows, rounding included', async () => {
+    const values = packValues(BATCH)
+    // The ranges that coverage shows are written by the ingest, which does not run here.
+    for (const query of QUERY_PACK.filter(({ name }) => name !== 'coverage')) {
+      const sql = withValues(query, values)
+      const expected = resultOf(await (await clickhouse.query(`${sql} ${SETTINGS}`, 'JSONCompact')).text())
+      assert.deepEqual((await embedded(sql)).rows, expected.rows, query.name)
+    }
   })
 
   test('join_use_nulls = 0 gives the defaults of the types, on both engines', async () => {
