@@ -52,8 +52,8 @@ describe('the dialect pack', () => {
     await store.write(BATCH)
     await prepareQueries(database, 'memory.base')
   })
-  after(() => {
-    clickhouse?.terminate()
+  after(async () => {
+    await clickhouse?.terminate()
     database?.[Symbol.dispose]()
   })
 
@@ -77,7 +77,7 @@ describe('the dialect pack', () => {
   test('gives the same rows and types on both engines, but for the listed differences', async (t) => {
     const different: string[] = []
     for (const statement of PACK) {
-      const expected = resultOf(await (await clickhouse.query(`${statement} ${SETTINGS}`, 'JSONCompact')).text())
+      const expected = resultOf((await clickhouse.query(`${statement} ${SETTINGS}`, 'JSONCompact')).text())
       const actual = await embedded(statement).catch((error: Error) => error.message)
       if (JSON.stringify(expected) !== JSON.stringify(actual)) different.push(statement)
     }
@@ -94,7 +94,7 @@ describe('the dialect pack', () => {
     // The ranges that coverage shows are written by the ingest, which does not run here.
     for (const query of QUERY_PACK.filter(({ name }) => name !== 'coverage')) {
       const sql = withValues(query, values)
-      const expected = resultOf(await (await clickhouse.query(`${sql} ${SETTINGS}`, 'JSONCompact')).text())
+      const expected = resultOf((await clickhouse.query(`${sql} ${SETTINGS}`, 'JSONCompact')).text())
       assert.deepEqual((await embedded(sql)).rows, expected.rows, query.name)
     }
   })
@@ -110,7 +110,7 @@ describe('the dialect pack', () => {
     ]) {
       const zero = `${statement} SETTINGS join_use_nulls = 0`
       const settings = `${zero}, output_format_json_quote_64bit_integers = 1`
-      const expected = resultOf(await (await clickhouse.query(settings, 'JSONCompact')).text())
+      const expected = resultOf((await clickhouse.query(settings, 'JSONCompact')).text())
       assert.deepEqual(await embedded(zero), expected, statement)
       assert.notDeepEqual(await embedded(statement), expected, statement)
     }
