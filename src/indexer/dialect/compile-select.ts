@@ -1,5 +1,5 @@
 import { QueryError } from '../query/error.ts'
-import { foldName, shownName } from '../query/sql-tokens.ts'
+import { shownName } from '../query/sql-tokens.ts'
 import { columnPattern } from './column-pattern.ts'
 import { compile, textOf } from './compile-expression.ts'
 import type { Item } from './compile-fill.ts'
@@ -10,7 +10,7 @@ import { displayName } from './display-name.ts'
 import { aggregateNamed } from './offered.ts'
 import {
   type Column,
-  type CommonTable,
+  CommonTables,
   type Compiled,
   collectAliases,
   columnDropped,
@@ -71,7 +71,7 @@ function compileOne(select: Select, outer: Scope | undefined, options: SelectOpt
     outer?.aliases.size ? [...outer.aliases].filter(([name]) => WITH_NAMES.get(outer)?.has(name)) : [],
   )
   const withNames = new Set(aliases.keys())
-  const commons = new Map<string, CommonTable>(outer?.commons)
+  const commons = new CommonTables(outer?.commons)
   const scopeOf = (columns: readonly Column[]): Scope => {
     const scope: Scope = { columns, aliases, resolving: new Set(), commons, windows: select.windows }
     WITH_NAMES.set(scope, withNames)
@@ -83,8 +83,7 @@ function compileOne(select: Select, outer: Scope | undefined, options: SelectOpt
       withNames.add(each.name)
     } else {
       const { sql, columns } = compileQuery(each.query, scopeOf([]), options)
-      const common = { name: options.addCommon(sql), columns }
-      commons.set(each.name, common).set(foldName(each.name), common)
+      commons.add(each.name, { name: options.addCommon(sql), columns })
     }
   }
   const own = new Map<string, Expression>()

@@ -67,7 +67,7 @@ function compileTable(
   const name = path.at(-1) ?? ''
   const database = path.length > 1 ? path.at(-2) : undefined
   const alias = statement.fresh('t')
-  const common = database === undefined ? (scope.commons.get(name) ?? scope.commons.get(foldName(name))) : undefined
+  const common = database === undefined ? scope.commons.get(name) : undefined
   if (common !== undefined)
     return { sql: `${common.name} AS ${alias}`, columns: outputs(alias, common.columns, source.alias ?? name) }
   if (path.length > 2) throw unknownTable(shownName(name))

@@ -28,6 +28,24 @@ export type Compiled = {
 
 export type CommonTable = { readonly name: string; readonly columns: Compiled['columns'] }
 
+/** Common table expressions by name, with those of the SELECTs around; never copied, since a statement may have thousands. */
+export class CommonTables {
+  readonly #own = new Map<string, CommonTable>()
+  readonly #outer: CommonTables | undefined
+
+  constructor(outer: CommonTables | undefined) {
+    this.#outer = outer
+  }
+
+  add(name: string, table: CommonTable): void {
+    this.#own.set(name, table).set(foldName(name), table)
+  }
+
+  get(name: string): CommonTable | undefined {
+    return this.#own.get(name) ?? this.#own.get(foldName(name)) ?? this.#outer?.get(name)
+  }
+}
+
 /** The names that one SELECT may use. */
 export type Scope = {
   readonly columns: readonly Column[]
@@ -35,7 +53,7 @@ export type Scope = {
   readonly aliases: Map<string, Expression>
   /** Aliases that are being resolved: inside of its own definition an alias is a column. */
   readonly resolving: Set<string>
-  readonly commons: ReadonlyMap<string, CommonTable>
+  readonly commons: CommonTables
   readonly windows: ReadonlyMap<string, Window>
 }
 
