@@ -60,6 +60,12 @@ export const indexerOptions = z
     ...listenerOption('127.0.0.1:8123'),
     ...publicUrlOption('http'),
     corsOrigins: originsOption('Origins of web pages that may query. Default: none, so no CORS header is sent.'),
+    tokenInPassword: z
+      .boolean()
+      .default(false)
+      .describe(
+        'For tools that cannot set headers: also reads the token from a password of the form TOKEN:PASSWORD, on TLS and loopback connections.',
+      ),
     includeVotes: z
       .boolean()
       .default(false)
@@ -132,6 +138,10 @@ export const indexerOptions = z
         .max(3600)
         .default(300)
         .describe('Time for a client to read a result; then its connection is closed.'),
+      sessionsPerSubscription: integer(1, 1024)
+        .default(64)
+        .describe('Sessions (session_id) of one subscription; more are refused until one has ended.'),
+      sessionsMax: integer(1, 100_000).default(4096).describe('Sessions of all subscriptions.'),
       heldBytesMax: z
         .int()
         .min(MIB)

@@ -5,6 +5,7 @@ import type { RawBlock } from '../ingest/raw-block.ts'
 import type { SlotRange } from '../ingest/slot-ranges.ts'
 import type { QueryErrorName } from '../query/error.ts'
 import type { QueryJob } from '../query/request.ts'
+import type { SessionChange } from '../session/session-statement.ts'
 import type { StoreProgress } from '../store.ts'
 import type { ResultBudgetOptions } from './held-result.ts'
 
@@ -16,6 +17,8 @@ export type QuerySummary = {
   readonly elapsedSeconds: number
   /** Newest slot up to which the tables were complete when the query ran. */
   readonly coverageSlot: number
+  /** What the statement changes for the later ones of its session. */
+  readonly sessionChange?: SessionChange | undefined
 }
 
 export type StopReason = 'timeout' | 'cancelled'

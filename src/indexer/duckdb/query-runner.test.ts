@@ -117,5 +117,5 @@ test('a statement whose parse tree is too large is refused before the tree is re
   const runner = createQueryRunner(opened.database, HELD)
   const response = await runner.run(1, job(`SELECT 1${',1+1'.repeat(4_900)}`, 600), 'one')
   assert.ok(!response.ok && response.type === 'TOO_BIG_AST')
-  assert.match(response.message, /2097152 bytes/)
+  assert.match(response.message, /4194304 bytes/)
 })

@@ -64,7 +64,7 @@ export function observeColumn({ name, reported }: ResultColumn, duckType: string
     },
     column() {
       const type = !isSum ? fixed : is128 ? 'Int128' : isNegative ? 'Int64' : 'UInt64'
-      return { name, nameJson, type: hasNull ? nullable(type) : type }
+      return { name, nameJson, type: hasNull && reported === undefined ? nullable(type) : type }
     },
   }
 }
@@ -78,6 +78,20 @@ function baseType(duckType: string): string {
   if (duckType.endsWith('[]')) return `Array(${baseType(duckType.slice(0, -2))})`
   if (duckType.startsWith('DECIMAL')) return duckType.replace('DECIMAL', 'Decimal').replace(',', ', ')
   return TYPES[duckType] ?? 'String'
+}
+
+/** Digits of the second that a type prints, where the engine's library prints as few as possible. */
+function scaleOf(type: string): number | undefined {
+  const found = /^(?:Nullable\()?DateTime64\((\d)/.exec(type)
+  return found === null ? undefined : Number(found[1])
+}
+
+/** A value of which the text depends on the ClickHouse type: times with a fraction. Every other value is returned as it is. */
+export function typedValue(value: unknown, type: string): unknown {
+  const scale = scaleOf(type)
+  if (scale === undefined || typeof value !== 'object' || value === null) return value
+  const [whole = '', fraction = ''] = textOf(value).split('.')
+  return scale === 0 ? whole : `${whole}.${fraction.padEnd(scale, '0').slice(0, scale)}`
 }
 
 export function toJson(value: unknown, quote64: boolean): string {
@@ -96,7 +110,10 @@ export function toJson(value: unknown, quote64: boolean): string {
   if (value === null || value === undefined) return 'null'
   const items = itemsOf(value)
   if (items !== undefined) return `[${items.map((item) => toJson(item, quote64)).join(',')}]`
-  return JSON.stringify(textOf(value))
+  const entries = entriesOf(value)
+  if (entries !== undefined)
+    return `{${entries.map((entry) => `${JSON.stringify(textOf(entry.key))}:${toJson(entry.value, quote64)}`).join(',')}}`
+  return isDecimal(value) ? decimalText(value) : JSON.stringify(textOf(value))
 }
 
 /** Times, dates and decimals of the engine's library. */
@@ -107,7 +124,14 @@ export function textOf(value: unknown): string {
   if (typeof value === 'string') return value
   if (typeof value !== 'object' || value === null) return String(value)
   const items = itemsOf(value)
-  if (items !== undefined) return `[${items.map((item) => itemText(item)).join(',')}]`
+  if (items !== undefined) {
+    const list = items.map((item) => itemText(item)).join(',')
+    return isTuple(value) ? `(${list})` : `[${list}]`
+  }
+  const entries = entriesOf(value)
+  if (entries !== undefined)
+    return `{${entries.map((entry) => `${itemText(entry.key)}:${itemText(entry.value)}`).join(',')}}`
+  if (isDecimal(value)) return decimalText(value)
   // The library appends the time zone to times that have one; here every time is UTC.
   return (value as Printed).toString().replace(/\+00$/, '')
 }
@@ -118,6 +142,35 @@ function itemText(item: unknown): string {
   return typeof item === 'string' ? `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'` : text
 }
 
+/** Elements of a list, or of a tuple: the engine names the fields of a tuple 1, 2 and so on. */
 function itemsOf(value: object): readonly unknown[] | undefined {
-  return 'items' in value && Array.isArray(value.items) ? value.items : undefined
+  if ('items' in value && Array.isArray(value.items)) return value.items
+  return isTuple(value) ? Object.values(value.entries) : undefined
+}
+
+function isTuple(value: object): value is { readonly entries: object } {
+  return (
+    'entries' in value && typeof value.entries === 'object' && value.entries !== null && !Array.isArray(value.entries)
+  )
+}
+
+type MapEntry = { readonly key: unknown; readonly value: unknown }
+
+function entriesOf(value: object): readonly MapEntry[] | undefined {
+  return 'entries' in value && Array.isArray(value.entries) ? (value.entries as MapEntry[]) : undefined
+}
+
+type Decimal = Printed & { readonly scale: number }
+
+function isDecimal(value: object): value is Decimal {
+  return 'scale' in value && 'width' in value
+}
+
+/** As ClickHouse does: without zeros at the end. */
+function decimalText(value: Decimal): string {
+  const text = value.toString()
+  if (!text.includes('.')) return text
+  let end = text.length
+  while (text[end - 1] === '0') end--
+  return text.slice(0, text[end - 1] === '.' ? end - 1 : end)
 }

@@ -6,10 +6,17 @@ import {
   type ResultColumn,
   textOf,
   toJson,
+  typedValue,
 } from './format-values.ts'
 
 /** Time that the query took and what it read, as the JSON formats state them. */
-export type QueryStatistics = { readonly elapsedSeconds: number; readonly rowsRead: number; readonly bytesRead: number }
+export type QueryStatistics = {
+  readonly elapsedSeconds: number
+  readonly rowsRead: number
+  readonly bytesRead: number
+  /** The row of WITH TOTALS. */
+  readonly totals?: readonly unknown[] | undefined
+}
 
 /** Formats a result row by row. */
 export type ResultFormatter = {
@@ -28,7 +35,9 @@ type Format = {
   row(values: readonly unknown[], columns: readonly ColumnObserver[], quote64: boolean): string
   /** Between two rows; without it each row ends with its own line break. */
   readonly separator?: string
-  tail?(rows: number, statistics: QueryStatistics): string
+  tail?(rows: number, statistics: QueryStatistics, totals: string | undefined): string
+  /** The row of WITH TOTALS after the others; without it the format has none. */
+  totals?(row: string): string
 }
 
 const JSON_TYPE = 'application/json; charset=UTF-8'
@@ -46,8 +55,13 @@ const FORMATS: Readonly<Record<string, Format>> = {
     head: (columns) => namesLine(columns) + typesLine(columns),
     row: line(asArray),
   },
-  TabSeparated: { contentType: TABS_TYPE, row: asTabs },
-  TabSeparatedWithNames: { contentType: TABS_TYPE, head: (columns) => tabs(columns, 'name'), row: asTabs },
+  TabSeparated: { contentType: TABS_TYPE, row: asTabs, totals: afterEmptyLine },
+  TabSeparatedWithNames: {
+    contentType: TABS_TYPE,
+    head: (columns) => tabs(columns, 'name'),
+    row: asTabs,
+    totals: afterEmptyLine,
+  },
   TabSeparatedWithNamesAndTypes: {
     contentType: TABS_TYPE,
     head: (columns) => tabs(columns, 'name') + tabs(columns, 'type'),
@@ -92,22 +106,36 @@ export function createFormatter(
 ): ResultFormatter {
   const format = FORMATS[options.format] as Format
   const columns = types.map((type, at) => observeColumn(named[at] ?? { name: '' }, type))
+  const fixed = named.map(({ reported }) => reported ?? '')
+  const isTyped = fixed.some((type) => type.includes('DateTime64'))
+  const typed = (values: readonly unknown[]): readonly unknown[] =>
+    isTyped ? values.map((value, at) => typedValue(value, fixed[at] ?? '')) : values
   let rows = 0
   return {
     get rows() {
       return rows
     },
-    row(values) {
+    row(given) {
+      const values = typed(given)
       for (let at = 0; at < columns.length; at++) columns[at]?.observe(values[at])
       const text = format.row(values, columns, options.quote64)
       return rows++ > 0 && format.separator !== undefined ? format.separator + text : text
     },
     head: () => format.head?.(columns.map((column) => column.column())) ?? '',
-    tail: (statistics) => format.tail?.(rows, statistics) ?? '',
+    tail(statistics) {
+      const totals =
+        statistics.totals === undefined ? undefined : format.row(typed(statistics.totals), columns, options.quote64)
+      return format.tail?.(rows, statistics, totals) ?? (totals === undefined ? '' : (format.totals?.(totals) ?? ''))
+    },
   }
 }
 
 type RowText = Format['row']
+
+/** As ClickHouse writes it: an empty line before the row. */
+function afterEmptyLine(row: string): string {
+  return `\n${row}`
+}
 
 function asArray(values: readonly unknown[], _columns: readonly ColumnObserver[], quote64: boolean): string {
   return `[${values.map((value) => toJson(value, quote64)).join(',')}]`
@@ -126,9 +154,13 @@ function jsonHead(columns: readonly FormatColumn[]): string {
   return `{"meta":[${meta.join(',')}],"data":[`
 }
 
-function jsonTail(rows: number, { elapsedSeconds, rowsRead, bytesRead }: QueryStatistics): string {
+function jsonTail(
+  rows: number,
+  { elapsedSeconds, rowsRead, bytesRead }: QueryStatistics,
+  totals: string | undefined,
+): string {
   const reported = { elapsed: elapsedSeconds, rows_read: rowsRead, bytes_read: bytesRead }
-  return `],"rows":${rows},"statistics":${JSON.stringify(reported)}}\n`
+  return `]${totals === undefined ? '' : `,"totals":${totals}`},"rows":${rows},"statistics":${JSON.stringify(reported)}}\n`
 }
 
 function namesLine(columns: readonly FormatColumn[]): string {

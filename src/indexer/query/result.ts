@@ -1,12 +1,13 @@
 import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { createGzipStream } from '../../platform/http/gzip.ts'
 import { leavesMuchUnread } from '../../platform/http/server/reply.ts'
 import { StoreGone, type StoreProcess } from '../duckdb/process.ts'
 import type { QueryResponse, QuerySummary } from '../duckdb/protocol.ts'
 import { QueryError } from './error.ts'
+import { createNativeBlockStream } from './native-blocks.ts'
 import { RETRY_SECONDS } from './permits.ts'
+import { createEncoder, type ResponseEncoding } from './response-encoding.ts'
 
 /** The result of a query. What the client has not read yet stays in the database process. */
 export type QueryResult = QuerySummary &
@@ -66,7 +67,16 @@ export async function collectResult(result: QueryResult): Promise<Uint8Array> {
 }
 
 /** Below this size compression costs more than it saves. */
-const GZIP_BYTES_MIN = 1024
+const COMPRESSED_BYTES_MIN = 1024
+
+export type ResponseOptions = {
+  readonly headers: Readonly<Record<string, string>>
+  readonly encoding?: ResponseEncoding | undefined
+  /** Whether the body consists of ClickHouse's own compressed blocks, inside of the encoding if there is one. */
+  readonly isNativeCompressed?: boolean | undefined
+  /** Whether the header X-ClickHouse-Progress is sent; the result is complete, so there is one. */
+  readonly hasProgress?: boolean | undefined
+}
 
 /**
  * Sends a result part by part: the next part is fetched when the client has taken the one before it. Resolves when the last byte has left this
@@ -75,10 +85,12 @@ const GZIP_BYTES_MIN = 1024
 export async function sendResult(
   response: ServerResponse,
   result: QueryResult,
-  { headers, mayZip }: { readonly headers: Readonly<Record<string, string>>; readonly mayZip: boolean },
+  { headers, ...requested }: ResponseOptions,
 ): Promise<void> {
   if (response.headersSent || response.destroyed) return
-  const isZipped = mayZip && result.bytes >= GZIP_BYTES_MIN
+  const { isNativeCompressed = false } = requested
+  const encoding = result.bytes >= COMPRESSED_BYTES_MIN ? requested.encoding : undefined
+  const isEncoded = encoding !== undefined || isNativeCompressed
   if (leavesMuchUnread(response)) response.shouldKeepAlive = false
   response.writeHead(200, {
     ...headers,
@@ -87,13 +99,20 @@ export async function sendResult(
     'x-clickhouse-format': result.format,
     'x-clickhouse-summary': JSON.stringify(summaryOf(result)),
     'x-sluice-coverage-slot': String(result.coverageSlot),
-    ...(isZipped ? { 'content-encoding': 'gzip' } : { 'content-length': result.bytes }),
+    ...(requested.hasProgress ? { 'x-clickhouse-progress': JSON.stringify(summaryOf(result)) } : {}),
+    ...(encoding === undefined ? {} : { 'content-encoding': encoding }),
+    ...(isEncoded ? {} : { 'content-length': result.bytes }),
   })
   const isHead = response.req.method === 'HEAD'
   const parts = Readable.from(isHead ? [] : result.parts(), { objectMode: true, highWaterMark: 1 })
   try {
-    if (isZipped && !isHead) await pipeline(parts, createGzipStream(), response)
-    else await pipeline(parts, response)
+    const encoders = isHead
+      ? []
+      : [
+          ...(isNativeCompressed ? [createNativeBlockStream()] : []),
+          ...(encoding === undefined ? [] : [createEncoder(encoding)]),
+        ]
+    await pipeline([parts, ...encoders, response])
   } catch {
     // The client disconnected or was too slow, or the rest is lost; `pipeline` has closed the connection.
     response.destroy()

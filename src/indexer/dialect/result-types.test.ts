@@ -39,7 +39,7 @@ describe('types of a result are those of ClickHouse', () => {
     ],
     ['SELECT version FROM transactions UNION ALL SELECT leader FROM blocks', ['LowCardinality(String)']],
     ['SELECT version FROM transactions UNION ALL SELECT signature FROM transactions', ['String']],
-    ['SELECT lower(leader), leader || leader FROM blocks', ['String', 'String']],
+    ['SELECT lower(leader), leader || leader FROM blocks', ['LowCardinality(String)', 'String']],
     ['SELECT b.leader FROM coverage c LEFT JOIN blocks b ON b.slot = 1', ['LowCardinality(Nullable(String))']],
   ]
   for (const [query, types] of CASES) {
