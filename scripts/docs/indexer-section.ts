@@ -1,6 +1,6 @@
+import { FORMAT_NAMES } from '../../src/indexer/formats/formats.ts'
 import { QUERY_BYTES_MAX } from '../../src/indexer/http.ts'
 import { QUERY_ERRORS } from '../../src/indexer/query/error.ts'
-import { FORMAT_NAMES } from '../../src/indexer/query/formats.ts'
 import { table } from './markdown.ts'
 
 const MEANINGS: Partial<Record<keyof typeof QUERY_ERRORS, string>> = {
@@ -44,8 +44,8 @@ export function indexerSection(): string[] {
       ],
     ),
     'URL parameters: `query`, `query_id`, `database` (only the own one), `default_format`, `param_NAME` for `{NAME:Type}` in the query, `wait_end_of_query`, `buffer_size`, and the settings `max_execution_time`, `max_result_rows`, `result_overflow_mode=throw`, `output_format_json_quote_64bit_integers`, `enable_http_compression`; `max_threads`, `readonly` and the settings for progress headers are accepted without effect. Sessions, roles and native compression are refused.',
-    `Formats of the embedded engine: ${FORMAT_NAMES.map((name) => `\`${name}\``).join(', ')}. Parquet, Arrow and the other binary formats are available if the engine is ClickHouse. 64-bit numbers are quoted in JSON.`,
-    'Every response has `X-ClickHouse-Query-Id`, `X-ClickHouse-Format`, `X-ClickHouse-Summary` with rows, bytes and time, and `X-Sluice-Coverage-Slot`: everything up to that slot was in the tables. When a client disconnects, its query is cancelled. Errors are text, `Code: N. DB::Exception: … (NAME)`, with the number in `X-ClickHouse-Exception-Code`:',
+    `Formats of the embedded engine: ${FORMAT_NAMES.map((name) => `\`${name}\``).join(', ')}. 64-bit numbers and decimals are quoted in JSON.`,
+    'Every response has `X-ClickHouse-Query-Id`, `X-ClickHouse-Format`, `X-ClickHouse-Summary` with rows, bytes and time, and `X-Sluice-Coverage-Slot`: everything up to that slot was in the tables. When a client disconnects, its query is cancelled. A result of more than 4 MiB is sent while its query runs: the figures of its Summary are 0, and an error after its first rows follows in the body, between `__exception__` lines with the value of `X-ClickHouse-Exception-Tag`, after which the connection is closed before the end of the body. With `wait_end_of_query=1` the result is complete before its first byte. Errors are text, `Code: N. DB::Exception: … (NAME)`, with the number in `X-ClickHouse-Exception-Code`:',
     table(
       ['code', 'name', 'HTTP', 'when'],
       Object.entries(MEANINGS).map(([name, meaning]) => {

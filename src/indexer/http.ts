@@ -102,7 +102,8 @@ export function startIndexerServer(options: IndexerServerOptions, deps: IndexerS
     const { caller } = exchange
     admit(caller)
     const { query, parameters, defaultFormat, settings } = exchange.query
-    const job = { query, parameters, defaultFormat, settings, limits: options.limits }
+    const isHeld = exchange.query.buffering['wait_end_of_query'] === '1'
+    const job = { query, parameters, defaultFormat, settings, limits: options.limits, isHeld }
     using disconnected = watchDisconnect(exchange)
     using result = await refunding(caller, executor.run(caller.subscription.id, job, disconnected.signal))
     await respond(exchange, result)
@@ -171,13 +172,17 @@ export function startIndexerServer(options: IndexerServerOptions, deps: IndexerS
   }
 
   async function respond({ request, response, query, queryId, seconds }: Exchange, result: QueryResult): Promise<void> {
-    metrics.query('ok', seconds())
-    metrics.queryRows.inc(result.rows)
-    metrics.queryBytes.inc(result.bytes)
     const mayZip = query.settings['enable_http_compression'] === '1' && acceptsGzip(header(request, 'accept-encoding'))
     // A client that does not read would hold its permit and its result for ever.
     using _deadline = clock.setTimer(options.readSecondsMax * 1000, () => response.destroy())
-    await sendResult(response, result, { headers: commonHeaders(queryId), mayZip })
+    const wasComplete = result.end !== undefined
+    if (wasComplete) metrics.query('ok', seconds())
+    const exceptionTag = Buffer.from(random.bytes(8)).toString('hex')
+    const failure = await sendResult(response, result, { headers: commonHeaders(queryId), mayZip, exceptionTag })
+    metrics.queryRows.inc(result.end?.rows ?? 0)
+    metrics.queryBytes.inc(result.end?.bytes ?? 0)
+    if (failure !== undefined) throw failure
+    if (!wasComplete) metrics.query('ok', seconds())
   }
 
   function sendError(response: ServerResponse, error: QueryError, queryId: string): void {
@@ -234,7 +239,7 @@ const refusePath = createPathRules(
 )
 
 const EXPOSED =
-  'x-request-id, retry-after, x-clickhouse-query-id, x-clickhouse-format, x-clickhouse-summary, x-clickhouse-exception-code, x-sluice-coverage-slot'
+  'x-request-id, retry-after, x-clickhouse-query-id, x-clickhouse-format, x-clickhouse-summary, x-clickhouse-exception-code, x-clickhouse-exception-tag, x-sluice-coverage-slot'
 
 /** Needs no credentials: a browser sends none with a preflight. Without a grant the response only lists the methods. */
 function preflightHeaders(crossOrigin: OutgoingHttpHeaders): OutgoingHttpHeaders {

@@ -1,6 +1,9 @@
+import type { DuckColumnValues, DuckType } from '../../platform/db/duckdb-column.ts'
+import type { DuckChunk } from '../../platform/db/duckdb-stream.ts'
+import { createResultWriter, formatNamed } from '../formats/formats.ts'
+import { observeTypes, type UntypedColumn } from '../formats/settle-types.ts'
 import { CLICKHOUSE_TYPES, type Column, DATABASE, PUBLISHED, PUBLISHED_NAMES } from '../schema.ts'
 import { resultTooLarge, unknownTable } from './error.ts'
-import { createFormatter, formatNamed } from './formats.ts'
 import { type QueryLimits, type QueryRequest, readSettings } from './request.ts'
 import type { QueryResult } from './result.ts'
 import { foldName, shownName, type Token } from './sql-tokens.ts'
@@ -44,24 +47,59 @@ export function catalogueResult(
   if (found === undefined) return undefined
   const { quote64 } = readSettings([...Object.entries(request.settings), ...statement.settings])
   const { name: format, contentType } = formatNamed(statement.format ?? request.defaultFormat)
-  const types = found.columns.map(({ type }) => type)
-  const formatter = createFormatter(found.columns, types, { format, quote64 })
-  const rows = found.rows.map((values) => formatter.row(values)).join('')
-  const tail = formatter.tail({ elapsedSeconds: 0, rowsRead: formatter.rows, bytesRead: 0 })
-  const body = Buffer.from(formatter.head() + rows + tail)
+  const { columns, chunk } = catalogueChunk(found)
+  const engineTypes = columns.map(({ engine }) => engine)
+  const writer = createResultWriter(observeTypes(columns).settle(true), engineTypes, { format, quote64 })
+  const statistics = { elapsedSeconds: 0, rowsRead: chunk.rowCount, bytesRead: 0 }
+  const pieces = [...writer.head(), ...writer.rows(chunk), ...writer.tail(statistics)]
+  const body = Buffer.concat(pieces.map((piece) => Buffer.from(piece ?? '')))
   if (body.length > bytesMax) throw resultTooLarge(bytesMax)
   return {
     format,
     contentType,
-    rows: formatter.rows,
-    elapsedSeconds: 0,
     coverageSlot,
-    bytes: body.length,
+    end: { rows: chunk.rowCount, bytes: body.length, elapsedSeconds: 0 },
     async *parts() {
       yield body
     },
     [Symbol.dispose]() {},
   }
+}
+
+/** The rows as the engine would give them. Their columns are texts and numbers of one byte, and have no NULL. */
+export function catalogueChunk({ columns, rows }: CatalogueRows): {
+  readonly columns: readonly UntypedColumn[]
+  readonly chunk: DuckChunk
+} {
+  const engineType = (type: string): DuckType =>
+    type === 'VARCHAR' ? { kind: 'text', name: type } : { kind: 'fixed', name: type, width: 1 }
+  return {
+    columns: columns.map(({ name, type }) => ({ name, engine: engineType(type), isNullFree: true })),
+    chunk: {
+      rowCount: rows.length,
+      row: (at) => rows[at] ?? [],
+      column: (at) => columnValues(rows.map((row) => row[at])),
+      textBytes: () => 0,
+    },
+  }
+}
+
+function columnValues(values: readonly unknown[]): DuckColumnValues {
+  const texts = values.map((value) => Buffer.from(String(value)))
+  const own: DuckColumnValues = {
+    mayHaveNulls: false,
+    isNull: () => false,
+    bytes: Uint8Array.from(values, Number),
+    text: (at) => texts[at] ?? Buffer.alloc(0),
+    start: () => 0,
+    length: () => 0,
+    get items() {
+      return own
+    },
+    field: () => own,
+    value: (at) => values[at],
+  }
+  return own
 }
 
 function showCreate(named: readonly Token[]): CatalogueRows {

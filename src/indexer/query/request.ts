@@ -10,7 +10,7 @@ export type QueryRequest = {
   readonly parameters: Readonly<Record<string, string>>
   /** ClickHouse settings by name, not yet validated. */
   readonly settings: Readonly<Record<string, string>>
-  /** How ClickHouse buffers the response. Without effect on the embedded engine, whose results are complete before their first byte. */
+  /** How ClickHouse buffers the response. Of these the embedded engine knows `wait_end_of_query`. */
   readonly buffering: Readonly<Record<string, string>>
 }
 
@@ -19,6 +19,8 @@ export type QueryLimits = { readonly secondsMax: number; readonly rowsMax: numbe
 /** A statement with its request fields and limits, as the database process gets it. */
 export type QueryJob = Pick<QueryRequest, 'query' | 'parameters' | 'defaultFormat' | 'settings'> & {
   readonly limits: QueryLimits
+  /** Whether the result is complete before its first byte is sent, as with `wait_end_of_query`. */
+  readonly isHeld?: boolean
 }
 
 /** Fields of the ClickHouse interface that are per server user there, or that would bypass the gateway. */
@@ -88,7 +90,7 @@ export type QuerySettings = {
   readonly isCompressed: boolean
 }
 
-/** Accepted without effect: a result is complete before its first byte, so there is no progress to send. */
+/** Accepted without effect: the head of a response is sent once, so there is no progress to send. */
 const WITHOUT_EFFECT = new Set(['send_progress_in_http_headers', 'http_headers_progress_interval_ms', 'max_threads'])
 
 /** Throws QueryError for a setting that is not supported: ignoring it would run another query than the client meant. */
