@@ -46,8 +46,8 @@ const SCALARS: readonly Literals[] = [
     ] as const
   ).map(([type, bits]) => ({ type, literal: bigint(bits, true) })),
   { type: 'BOOLEAN', literal: fc.boolean().map(String) },
-  { type: 'DOUBLE', literal: fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => `'${value}'`) },
-  // ClickHouse's own reader of texts rounds many other numbers of 32 bits wrongly.
+  // ClickHouse's own reader of texts rounds many other numbers wrongly.
+  { type: 'DOUBLE', literal: fc.integer({ min: -100_000, max: 100_000 }).map((value) => `'${value / 8}'`) },
   { type: 'FLOAT', literal: fc.integer({ min: -100_000, max: 100_000 }).map((value) => `'${value / 8}'`) },
   { type: 'VARCHAR', literal: text.map(quoted) },
   { type: 'DECIMAL(4,2)', literal: fc.integer({ min: -9999, max: 9999 }).map((value) => (value / 100).toFixed(2)) },
