@@ -1,6 +1,6 @@
+import { FORMAT_NAMES } from '../../src/indexer/formats/formats.ts'
 import { QUERY_BYTES_MAX } from '../../src/indexer/http.ts'
 import { QUERY_ERRORS } from '../../src/indexer/query/error.ts'
-import { FORMAT_NAMES } from '../../src/indexer/query/formats.ts'
 import { table } from './markdown.ts'
 
 const MEANINGS: Partial<Record<keyof typeof QUERY_ERRORS, string>> = {
@@ -51,8 +51,8 @@ export function indexerSection(): string[] {
     'A session keeps what SET and USE change, for `session_timeout` seconds after its last statement (60, at most 3600); one statement runs in it at a time, and only its own subscription sees it. `indexer.query.sessionsPerSubscription` and `indexer.query.sessionsMax` limit their number.',
     'Responses are compressed with zstd, lz4 or gzip, in this order, as `Accept-Encoding` allows, if `enable_http_compression=1` is given; with `compress=1` they consist of compressed blocks of ClickHouse (LZ4).',
     'For tools that cannot set headers the operator can set `indexer.tokenInPassword`: then a password of the form `TOKEN:PASSWORD` carries both, on TLS and loopback connections.',
-    `Formats of the embedded engine: ${FORMAT_NAMES.map((name) => `\`${name}\``).join(', ')}. Parquet, Arrow and the other binary formats are available if the engine is ClickHouse. 64-bit numbers are quoted in JSON.`,
-    'Every response has `X-ClickHouse-Query-Id`, `X-ClickHouse-Format`, `X-ClickHouse-Timezone`, `X-ClickHouse-Server-Display-Name`, `X-ClickHouse-Summary` with rows, bytes and time (with `send_progress_in_http_headers=1` also as `X-ClickHouse-Progress`), and `X-Sluice-Coverage-Slot`: everything up to that slot was in the tables. When a client disconnects, its query is cancelled. Errors are text, `Code: N. DB::Exception: … (NAME)`, with the number in `X-ClickHouse-Exception-Code`:',
+    `Formats of the embedded engine: ${FORMAT_NAMES.map((name) => `\`${name}\``).join(', ')}. The formats by columns (\`JSONColumns\` and its variants) hold the whole result, at most 16 MiB. 64-bit numbers are quoted in JSON.`,
+    'Every response has `X-ClickHouse-Query-Id`, `X-ClickHouse-Format`, `X-ClickHouse-Timezone`, `X-ClickHouse-Server-Display-Name`, `X-ClickHouse-Summary` with rows, bytes and time (with `send_progress_in_http_headers=1` also as `X-ClickHouse-Progress`), and `X-Sluice-Coverage-Slot`: everything up to that slot was in the tables. When a client disconnects, its query is cancelled. A result of more than 4 MiB is sent while its query runs: the figures of its Summary are 0, and an error after its first rows follows in the body, between `__exception__` lines with the value of `X-ClickHouse-Exception-Tag`, after which the connection is closed before the end of the body. With `wait_end_of_query=1` the result is complete before its first byte. Errors are text, `Code: N. DB::Exception: … (NAME)`, with the number in `X-ClickHouse-Exception-Code`:',
     table(
       ['code', 'name', 'HTTP', 'when'],
       Object.entries(MEANINGS).map(([name, meaning]) => {

@@ -120,7 +120,9 @@ export function startIndexerServer(options: IndexerServerOptions, deps: IndexerS
     const { caller } = exchange
     admit(caller)
     const { query, parameters, defaultFormat, settings } = exchange.query
-    const job = { query, parameters, defaultFormat, settings, limits: options.limits, context: contextOf(exchange) }
+    const isHeld = exchange.query.buffering['wait_end_of_query'] === '1'
+    const context = contextOf(exchange)
+    const job = { query, parameters, defaultFormat, settings, limits: options.limits, context, isHeld }
     using disconnected = watchDisconnect(exchange)
     using result = await refunding(caller, executor.run(caller.subscription.id, job, disconnected.signal))
     if (result.sessionChange !== undefined) exchange.session?.apply(result.sessionChange)
@@ -204,16 +206,20 @@ export function startIndexerServer(options: IndexerServerOptions, deps: IndexerS
   }
 
   async function respond({ request, response, query, queryId, seconds }: Exchange, result: QueryResult): Promise<void> {
-    metrics.query('ok', seconds())
-    metrics.queryRows.inc(result.rows)
-    metrics.queryBytes.inc(result.bytes)
     const { isCompressed, hasProgress } = readSettings(Object.entries(query.settings))
     const encoding = isCompressed ? chooseEncoding(header(request, 'accept-encoding')) : undefined
     // A client that does not read would hold its permit and its result for ever.
     using _deadline = clock.setTimer(options.readSecondsMax * 1000, () => response.destroy())
+    const wasComplete = result.end !== undefined
+    if (wasComplete) metrics.query('ok', seconds())
+    const exceptionTag = Buffer.from(random.bytes(8)).toString('hex')
     const { isNativeCompressed } = query
-    const headers = commonHeaders(queryId)
-    await sendResult(response, result, { headers, encoding, isNativeCompressed, hasProgress })
+    const form = { headers: commonHeaders(queryId), encoding, isNativeCompressed, hasProgress, exceptionTag }
+    const failure = await sendResult(response, result, form)
+    metrics.queryRows.inc(result.end?.rows ?? 0)
+    metrics.queryBytes.inc(result.end?.bytes ?? 0)
+    if (failure !== undefined) throw failure
+    if (!wasComplete) metrics.query('ok', seconds())
   }
 
   function sendError(response: ServerResponse, error: QueryError, queryId: string): void {
@@ -275,7 +281,7 @@ const refusePath = createPathRules(
 )
 
 const EXPOSED =
-  'x-request-id, retry-after, x-clickhouse-query-id, x-clickhouse-format, x-clickhouse-summary, x-clickhouse-progress, x-clickhouse-timezone, x-clickhouse-server-display-name, x-clickhouse-exception-code, x-sluice-coverage-slot'
+  'x-request-id, retry-after, x-clickhouse-query-id, x-clickhouse-format, x-clickhouse-summary, x-clickhouse-progress, x-clickhouse-timezone, x-clickhouse-server-display-name, x-clickhouse-exception-code, x-clickhouse-exception-tag, x-sluice-coverage-slot'
 
 /** Needs no credentials: a browser sends none with a preflight. Without a grant the response only lists the methods. */
 function preflightHeaders(crossOrigin: OutgoingHttpHeaders): OutgoingHttpHeaders {

@@ -114,9 +114,9 @@ export const indexerOptions = z
       rowsMax: integer(1, 100_000_000)
         .default(1_000_000)
         .describe('Most rows in one result; more is an error, never a truncated result.'),
-      bytesMax: integer(1024, 1024 * MIB)
+      bytesMax: integer(1024, 64 * 1024 * MIB)
         .default(64 * MIB)
-        .describe('Most bytes in one result.'),
+        .describe('Most bytes in one result; more is an error.'),
       concurrentPerSubscription: integer(1, 64)
         .default(4)
         .describe('Concurrent queries of one subscription; each counts until its result is read. More are refused.'),
@@ -144,20 +144,18 @@ export const indexerOptions = z
       sessionsMax: integer(1, 100_000).default(4096).describe('Sessions of all subscriptions.'),
       heldBytesMax: z
         .int()
-        .min(MIB)
+        .min(8 * MIB)
         .default(128 * MIB)
-        .describe('Most bytes of results that are not read yet, in the process of the embedded database.'),
+        .describe(
+          'Most bytes of results that are not read yet, in the process of the embedded database: about 4 MiB of each result, or all of it with wait_end_of_query.',
+        ),
       heldBytesPerSubscription: z
         .int()
-        .min(MIB)
+        .min(8 * MIB)
         .default(64 * MIB)
-        .describe('The same for one subscription; not below bytesMax.'),
+        .describe('The same for one subscription.'),
     }),
   })
-  .refine(
-    ({ query }) => query.heldBytesPerSubscription >= query.bytesMax && query.heldBytesMax >= query.bytesMax,
-    'query.heldBytesPerSubscription and query.heldBytesMax hold at least one result of query.bytesMax',
-  )
   .refine(
     ({ engine, clickhouse }) => engine === 'duckdb' || clickhouse !== undefined,
     'engine = "clickhouse" needs the section indexer.clickhouse',

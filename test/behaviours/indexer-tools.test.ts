@@ -6,10 +6,8 @@ import { until } from '../../src/platform/process/test-wait.ts'
 import { type IndexerAccount, type IndexerRig, startIndexerRig } from '../support/indexer.ts'
 import { clientOf } from '../support/indexer-clients.ts'
 import { expandNativeBlocks } from '../support/lz4.ts'
+import { readRowBinary } from '../support/row-binary.ts'
 import { TOOL_STATEMENTS } from '../support/tool-statements.ts'
-
-/** Statements of tools that need functions or clauses beyond those of the catalogue; each leaves the list when it runs. */
-const NOT_YET: readonly RegExp[] = [/FORMAT TSKV/]
 
 describe('tools that connect to the query interface', () => {
   let rig: IndexerRig
@@ -33,22 +31,15 @@ describe('tools that connect to the query interface', () => {
     return { status: response.status, text: await response.text(), headers: response.headers }
   }
 
-  test('statements of Grafana, Superset, Metabase and drivers run, and reveal nothing about other customers', async (t) => {
+  test('statements of Grafana, Superset, Metabase and drivers run, and reveal nothing about other customers', async () => {
     const failed: string[] = []
-    let expectedToFail = 0
     for (const { tool, when, source, sql, fields, expected } of TOOL_STATEMENTS) {
       assert.match(source, /^[\w-]+\/[\w-]+ \S/, 'every statement names its source')
       const { status, text } = await ask(sql, fields)
       for (const secret of [other.username, other.token, 'stranger']) assert.ok(!text.includes(secret), sql)
       const isRight = status === 200 && (expected?.test(text) ?? text !== '')
-      if (NOT_YET.some((pattern) => pattern.test(sql))) {
-        expectedToFail++
-        assert.ok(!isRight, `runs now, remove its pattern from NOT_YET: ${sql}`)
-        continue
-      }
       if (!isRight) failed.push(`${tool}, ${when}: ${sql}\n${status} ${text.slice(0, 300)}`)
     }
-    t.diagnostic(`${TOOL_STATEMENTS.length - expectedToFail} of ${TOOL_STATEMENTS.length} statements`)
     assert.deepEqual(failed, [])
   })
 
@@ -155,12 +146,12 @@ describe('tools that connect to the query interface', () => {
   })
 
   test('a client as the JDBC driver: one session, compressed blocks, parameters, types with the rows', async () => {
-    // As client-v2 of ClickHouse/clickhouse-java sends it; its format is RowBinaryWithNamesAndTypes.
+    // As client-v2 of ClickHouse/clickhouse-java sends it.
     const fields = {
       database: 'solana',
       compress: '1',
       session_id: 'jdbc',
-      default_format: 'TabSeparatedWithNamesAndTypes',
+      default_format: 'RowBinaryWithNamesAndTypes',
     }
     const login = {
       'x-clickhouse-user': account.username,
@@ -175,12 +166,8 @@ describe('tools that connect to the query interface', () => {
         body: query,
       })
       assert.equal(response.headers.get('x-clickhouse-exception-code'), null, query)
-      const body = expandNativeBlocks(Buffer.from(await response.arrayBuffer())).toString()
-      const [names = [], types = [], ...rows] = body
-        .trimEnd()
-        .split('\n')
-        .map((line) => line.split('\t'))
-      return { names, types, rows }
+      const body = expandNativeBlocks(Buffer.from(await response.arrayBuffer()))
+      return query.includes(' FORMAT ') ? { names: [], types: [], rows: [] } : readRowBinary(body)
     }
     const connect = await run('SELECT currentUser() AS user, timezone() AS timezone, version() AS version LIMIT 1')
     assert.deepEqual(connect, {
@@ -190,8 +177,7 @@ describe('tools that connect to the query interface', () => {
     })
     await run('SET max_block_size = 100')
     await run('USE solana')
-    for (const { sql, tool } of TOOL_STATEMENTS)
-      if (tool === 'jdbc' && !NOT_YET.some((pattern) => pattern.test(sql))) await run(sql)
+    for (const { sql, tool } of TOOL_STATEMENTS) if (tool === 'jdbc') await run(sql)
     const found = await run(
       'SELECT slot, block_time, leader FROM blocks WHERE slot >= {from:UInt64} ORDER BY slot LIMIT 1',
       {
@@ -206,6 +192,12 @@ describe('tools that connect to the query interface', () => {
       ],
     )
     assert.equal(found.rows.length, 1)
+    const [slot, blockTime, leader] = found.rows[0] ?? []
+    const text = (await ask('SELECT slot, toUnixTimestamp(block_time), leader FROM blocks ORDER BY slot LIMIT 1')).text
+    assert.equal(`${slot}\t${blockTime}\t${leader}\n`, text)
+    const values = await run("SELECT 1.5 AS f, [toNullable(1), NULL] AS l, toDateTime64('2026-01-01 00:00:00', 3) AS t")
+    assert.deepEqual(values.types, ['Float64', 'Array(Nullable(UInt8))', 'DateTime64(3)'])
+    assert.deepEqual(values.rows, [[1.5, [1, null], 1_767_225_600_000n]])
   })
 
   test('settings that are not on the list are refused with the code of ClickHouse', async () => {

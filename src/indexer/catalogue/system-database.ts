@@ -1,5 +1,5 @@
 import { OFFERED_FUNCTIONS, OFFERED_TABLE_FUNCTIONS } from '../dialect/offered.ts'
-import { FORMAT_NAMES } from '../query/formats.ts'
+import { FORMAT_NAMES } from '../formats/formats.ts'
 import { CLICKHOUSE_TYPES, DATABASE, PUBLISHED, TABLES } from '../schema.ts'
 import { SETTINGS } from '../session/setting-list.ts'
 import { type CatalogueTable, type CatalogueValue, catalogueTable, type ListedTable } from './catalogue-table.ts'

@@ -1,5 +1,5 @@
+import { FORMAT_NAMES } from '../formats/formats.ts'
 import { QueryError } from '../query/error.ts'
-import { FORMAT_NAMES } from '../query/formats.ts'
 import type { QueryLimits, QueryRequest } from '../query/request.ts'
 import type { Statement } from '../query/statement.ts'
 import { PUBLISHED_NAMES } from '../schema.ts'

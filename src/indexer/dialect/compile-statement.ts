@@ -11,7 +11,6 @@ import { parseSelect } from './parse-select.ts'
 import { parseType } from './parse-type.ts'
 import type { Compiled } from './scope.ts'
 import { duckType, typeName } from './types.ts'
-import { localSql } from './value.ts'
 
 /** A customer's statement in the dialect of the embedded engine. */
 export type CompiledStatement = {
@@ -124,10 +123,10 @@ export function compileStatement(
   }
 }
 
-/** Each column in the engine's type for its ClickHouse type; times in their own zone. */
+/** Each column in the engine's type for its ClickHouse type. Times are UTC; formats that print them use the zone of the type. */
 function outputSql({ type, isBytes }: Compiled['columns'][number], at: number): string {
   const name = `final.o${at + 1}`
   if (type.kind === 'unknown' || isBytes) return `${name} AS o${at + 1}`
   if (type.kind === 'interval') return `CAST(${name} AS BIGINT) AS o${at + 1}`
-  return `CAST(${localSql({ sql: name, type })} AS ${duckType(type)}) AS o${at + 1}`
+  return `CAST(${name} AS ${duckType(type)}) AS o${at + 1}`
 }

@@ -79,7 +79,7 @@ async function handle(request: StoreRequest): Promise<StoreResponses[StoreReques
       queries?.interrupt(request.id, request.reason)
       return null
     case 'read':
-      return queries?.read(request.id) ?? new Uint8Array()
+      return queries?.read(request.id) ?? UNAVAILABLE
     case 'discard':
       queries?.discard(request.id)
       return null

@@ -33,3 +33,29 @@ test('slices are granted in rotation, and the event loop runs between any two', 
     assert.ok(name === 'loop' || order[at - 1] === 'loop', `two slices in one iteration: ${order.join(' ')}`)
   assert.equal(slices.granted, 7)
 })
+
+test('other work of the thread gets several times as much time as the slices', async () => {
+  let nowMs = 0
+  const slices = createFormatSlices(() => nowMs, { sliceMs: 5 })
+  let othersMs = 0
+  let isOver = false
+  async function others(): Promise<void> {
+    while (!isOver) {
+      nowMs += 10
+      othersMs += 10
+      await nextIteration()
+    }
+  }
+  const running = others()
+  const own = slices.open()
+  let slicesMs = 0
+  for (let slice = 0; slice < 10; slice++) {
+    await own.yield()
+    nowMs += 5
+    slicesMs += 5
+  }
+  isOver = true
+  await running
+  assert.ok(othersMs >= 5 * slicesMs, `${othersMs} ms of others beside ${slicesMs} ms of slices`)
+  assert.ok(othersMs <= 9 * slicesMs, `${othersMs} ms of others beside ${slicesMs} ms of slices`)
+})

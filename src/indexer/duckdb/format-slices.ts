@@ -2,7 +2,8 @@ import { createTimeSlices, type TimeSlices } from '../../platform/process/time-s
 
 /**
  * Shares one thread between the queries whose results are formatted on it: they get one time slice after another, in rotation. The event loop runs
- * between two slices, so a message or a batch waits for one slice and not for one of each query.
+ * between two slices, so a message or a batch waits for one slice and not for one of each query. While the thread has other work, which is ingest,
+ * that gets several times as much time as the slices.
  */
 export type FormatSlices = {
   /** Slices granted so far. */
@@ -13,6 +14,10 @@ export type FormatSlices = {
 
 /** Length of a slice; formatting an ordinary row takes far less. */
 const SLICE_MS = 8
+/** Other work gets this many times the length of a slice before the next slice, unless there is none. */
+const OTHERS_SHARE = 6
+/** An iteration of the event loop that takes less has no other work. */
+const IDLE_MS = 0.5
 
 export function createFormatSlices(
   nowMs: () => number = () => performance.now(),
@@ -20,22 +25,50 @@ export function createFormatSlices(
 ): FormatSlices {
   const waiting: (() => void)[] = []
   let granted = 0
+  /** When the current iteration of the event loop began, and the time that slices have taken since. */
+  let iterationMs = 0
+  let slicesMs = 0
+  /** Time of other work since the last slice. */
+  let othersMs = 0
+
+  function nextIteration(): void {
+    iterationMs = nowMs()
+    slicesMs = 0
+    setImmediate(endIteration)
+  }
+
+  function endIteration(): void {
+    const others = nowMs() - iterationMs - slicesMs
+    othersMs += others
+    if (others < IDLE_MS || othersMs >= OTHERS_SHARE * sliceMs) grant()
+    if (waiting.length > 0) nextIteration()
+  }
 
   function grant(): void {
     granted++
+    othersMs = 0
     waiting.shift()?.()
-    if (waiting.length > 0) setImmediate(grant)
   }
 
   const nextTurn = () =>
     new Promise<void>((resolve) => {
-      if (waiting.push(resolve) === 1) setImmediate(grant)
+      if (waiting.push(resolve) === 1) nextIteration()
     })
 
   return {
     get granted() {
       return granted
     },
-    open: () => createTimeSlices(nowMs, { sliceMs, nextTurn }),
+    open() {
+      let startedMs = nowMs()
+      return createTimeSlices(nowMs, {
+        sliceMs,
+        async nextTurn() {
+          slicesMs += nowMs() - startedMs
+          await nextTurn()
+          startedMs = nowMs()
+        },
+      })
+    },
   }
 }

@@ -8,10 +8,12 @@ import { policyTables } from '../catalogue/policy-tables.ts'
 import { type CatalogueRows, describedRows, readShow, textRows } from '../catalogue/show.ts'
 import { type CompiledStatement, compileStatement } from '../dialect/compile-statement.ts'
 import { explainPlan } from '../dialect/explain-plan.ts'
-import { createDateTimeText } from '../query/date-time-text.ts'
+import { type ResultColumn, typedColumn } from '../formats/column-type.ts'
+import { createResultWriter, formatNamed } from '../formats/formats.ts'
+import { typeName } from '../formats/value-type.ts'
+import type { Piece } from '../formats/writer.ts'
+import { catalogueChunk } from '../query/catalogue-chunk.ts'
 import { notReading, QueryError } from '../query/error.ts'
-import { observeColumn, type ResultColumn } from '../query/format-values.ts'
-import { createFormatter, formatNamed } from '../query/formats.ts'
 import type { QueryContext, QueryJob } from '../query/request.ts'
 import { parseStatement, type Statement } from '../query/statement.ts'
 import { DATABASE } from '../schema.ts'
@@ -19,74 +21,87 @@ import { readSessionStatement } from '../session/session-statement.ts'
 import { readSettings } from '../session/settings.ts'
 import { beginReading, readValue } from './customer-schema.ts'
 import { translateEngineError } from './engine-errors.ts'
-import { HeldResult, type ResultBudget } from './held-result.ts'
-import type { QuerySummary } from './protocol.ts'
+import type { HeldResult } from './held-result.ts'
+import type { ResultEnd, ResultHead } from './protocol.ts'
 import { applySqlPolicy } from './sql-policy.ts'
-
-export type QueryDone = QuerySummary & { readonly result: HeldResult }
 
 export type QueryRunDeps = {
   readonly nowMs: () => number
   /** Time slices of this query on the thread that formats results. */
   readonly slices: TimeSlices
-  readonly budget: ResultBudget
-  /** The subscription that the bytes of the result count for. */
-  readonly owner: string
+  /** Where the formatted result goes. */
+  readonly result: HeldResult
   /** Called with the time limit of the query. */
   onStart?(secondsMax: number): void
+  /** Called when the statement has been accepted and runs. */
+  onHead(head: ResultHead): void
+  /** Called around the time that the query waits for the reader of its result. */
+  onWait?(isWaiting: boolean): void
 }
 
 /**
- * Runs one statement on its own connection and holds the formatted result. The statement is tokenised once and its parse tree read once. Rejects
- * with QueryError, which never contains the engine's own text.
+ * Runs one statement on its own connection and formats its result in pieces, as fast as they are read. The statement is tokenised once and its parse
+ * tree read once. Rejects with QueryError, which never contains the engine's own text.
  */
-export async function runQuery(connection: DuckConnection, job: QueryJob, deps: QueryRunDeps): Promise<QueryDone> {
-  const { nowMs, owner, slices, budget } = deps
+export async function runQuery(connection: DuckConnection, job: QueryJob, deps: QueryRunDeps): Promise<ResultEnd> {
+  const { nowMs, result } = deps
   const startedMs = nowMs()
   const { context = OPERATOR } = job
-  let result: HeldResult | undefined
   try {
     const statement = parseStatement(job.query)
     const settings = readSettings([...Object.entries(job.settings), ...statement.settings])
-    result = new HeldResult({ owner, bytesMax: Math.min(job.limits.bytesMax, settings.bytesMax ?? Infinity) }, budget)
+    result.limitTo(settings.bytesMax ?? Infinity)
     const { name: format, contentType } = formatNamed(statement.format ?? job.defaultFormat)
     const rowsMax = Math.min(job.limits.rowsMax, settings.rowsMax ?? job.limits.rowsMax)
     const endsAtRowsMax = settings.endsAtRowsMax && (settings.rowsMax ?? Infinity) <= job.limits.rowsMax
     deps.onStart?.(Math.min(job.limits.secondsMax, settings.secondsMax ?? job.limits.secondsMax))
     const coverageSlot = await beginReading(connection, context.database)
     const sessionChange = readSessionStatement(statement, DATABASES)
-    if (sessionChange !== undefined) {
-      const elapsedSeconds = (nowMs() - startedMs) / 1000
-      return { result, format, contentType, rows: 0, elapsedSeconds, coverageSlot, sessionChange }
+    deps.onHead({ format, contentType, coverageSlot, sessionChange })
+    let rowCount = 0
+    const end = (): ResultEnd => {
+      result.finish()
+      return { rows: rowCount, bytes: result.totalBytes, elapsedSeconds: (nowMs() - startedMs) / 1000 }
     }
-    const { timezone, joinUsesNulls } = settings
+    if (sessionChange !== undefined) return end()
+    const { timezone, joinUsesNulls, quote64, dateTimeFormat } = settings
     const source = { ...job, context, timezone, joinUsesNulls, limit: endsAtRowsMax ? rowsMax : rowsMax + 1 }
     await using rows = await streamRows(connection, statement, source)
-    const formatter = createFormatter(rows.columns, rows.types, { format, quote64: settings.quote64 })
-    const written = createDateTimeText(settings.dateTimeFormat, rows.types)
+    const engineTypes = rows.columns.map(({ engine }) => engine)
+    const times = { format: dateTimeFormat, zone: 'UTC' }
+    const writer = createResultWriter(rows.columns.map(typedColumn), engineTypes, { format, quote64, times })
+    await write(writer.head(), deps)
     for (let chunk = await rows.next(); chunk !== undefined; chunk = await rows.next()) {
-      if (formatter.rows + chunk.rowCount > rowsMax)
+      rowCount += chunk.rowCount
+      if (rowCount > rowsMax)
         throw new QueryError(
           'TOO_MANY_ROWS_OR_BYTES',
           `Limit for result exceeded: more than ${rowsMax} rows. Add LIMIT, or aggregate.`,
         )
-      for (let at = 0; at < chunk.rowCount; at++) {
-        if (slices.isSpent()) await slices.yield()
-        result.add(formatter.row(written(chunk.row(at))))
-      }
+      await write(writer.rows(chunk), deps)
     }
-    const elapsedSeconds = (nowMs() - startedMs) / 1000
     const totals = await rows.totals?.()
-    result.add(formatter.tail({ elapsedSeconds, rowsRead: formatter.rows, bytesRead: 0, totals }))
-    result.finish(formatter.head())
-    return { result, format, contentType, rows: formatter.rows, elapsedSeconds, coverageSlot }
+    const elapsedSeconds = (nowMs() - startedMs) / 1000
+    await write(writer.tail({ elapsedSeconds, rowsRead: rowCount, bytesRead: 0 }, totals), deps)
+    return end()
   } catch (cause) {
-    result?.discard()
     throw cause instanceof QueryError ? cause : translateEngineError(cause)
   }
 }
 
 const OPERATOR: QueryContext = { user: 'operator', database: DATABASE, hostName: 'localhost', uptimeSeconds: 0 }
+
+/** Adds pieces to the result. Lets the event loop run when the time slice is used up, and waits while the reader is behind. */
+async function write(pieces: Iterable<Piece>, { slices, result, onWait }: QueryRunDeps): Promise<void> {
+  for (const piece of pieces) {
+    if (piece !== undefined) result.add(piece)
+    if (!result.hasRoom) {
+      onWait?.(true)
+      await result.room().finally(() => onWait?.(false))
+    }
+    if (slices.isSpent()) await slices.yield()
+  }
+}
 
 /** First words of statements that read. Any other statement is refused before the engine parses it. */
 const READING_WORDS = new Set(['SELECT', 'WITH', 'VALUES', 'FROM', 'SUMMARIZE', 'SHOW', 'DESCRIBE', 'PIVOT', 'UNPIVOT'])
@@ -95,13 +110,12 @@ const READING_WORDS = new Set(['SELECT', 'WITH', 'VALUES', 'FROM', 'SUMMARIZE', 
 const TREE_BYTES_MAX = 4 * 1024 * 1024
 const SERIALIZE = `SELECT CASE WHEN length(tree) <= ${TREE_BYTES_MAX} THEN tree END FROM (SELECT json_serialize_sql($sql::VARCHAR) AS tree)`
 
-/** Rows to format, with the names and ClickHouse types of their columns and the engine's own types. */
+/** Rows to format. */
 type RowStream = AsyncDisposable & {
   readonly columns: readonly ResultColumn[]
-  readonly types: readonly string[]
   next(): Promise<DuckChunk | undefined>
   /** The row of WITH TOTALS, once all rows are read. */
-  totals?(): Promise<readonly unknown[] | undefined>
+  totals?(): Promise<DuckChunk | undefined>
 }
 
 type Source = Pick<QueryJob, 'parameters' | 'settings'> & {
@@ -132,8 +146,8 @@ async function streamRows(connection: DuckConnection, { tokens }: Statement, sou
   }
   if (described !== undefined) {
     await using rows = await streamEngine(connection, checked, 0)
-    const types = rows.types.map((type, at) => observeColumn(rows.columns[at] ?? { name: '' }, type).column())
-    return streamCatalogue(describedRows(types.map(({ name, type }) => ({ name, type, help: '' }))))
+    const columns = rows.columns.map(typedColumn)
+    return streamCatalogue(describedRows(columns.map(({ name, type }) => ({ name, type: typeName(type), help: '' }))))
   }
   return await streamEngine(connection, checked, source.limit)
 }
@@ -164,12 +178,12 @@ async function checkPolicy(connection: DuckConnection, sql: string, database: st
 }
 
 /** The row of WITH TOTALS: a statement of its own in the same transaction. */
-async function readTotals(connection: DuckConnection, checked: Checked): Promise<readonly unknown[] | undefined> {
+async function readTotals(connection: DuckConnection, checked: Checked): Promise<DuckChunk | undefined> {
   const { totals, parameters, database } = checked
   if (totals === undefined) return undefined
   await checkPolicy(connection, totals, database)
   await using rows = await connection.streamOnWorkers(totals, boundOf(parameters))
-  return (await rows.next())?.row(0)
+  return await rows.next()
 }
 
 function boundOf(parameters: CompiledStatement['parameters']): DuckParams | undefined {
@@ -182,8 +196,7 @@ async function streamEngine(connection: DuckConnection, checked: Checked, limit:
   const limited = `SELECT * FROM (${sql}\n) LIMIT ${limit}`
   const rows = await connection.streamOnWorkers(limited, bound)
   return {
-    columns: columns.map(({ name, type }) => ({ name, reported: type })),
-    types: rows.columns.map(({ type }) => type),
+    columns: rows.columns.map(({ type: engine }, at) => ({ name: '', ...columns[at], engine })),
     async next() {
       try {
         return await rows.next()
@@ -209,12 +222,8 @@ async function runForItsError(
   await connection.run(`SELECT count(COLUMNS(*)) FROM (${sql})`, params)
 }
 
-function streamCatalogue({ columns, rows }: CatalogueRows): RowStream {
-  const chunks: DuckChunk[] = [{ rowCount: rows.length, row: (at) => rows[at] ?? [] }]
-  return {
-    columns,
-    types: columns.map(({ type }) => type),
-    next: async () => chunks.shift(),
-    [Symbol.asyncDispose]: async () => {},
-  }
+function streamCatalogue(found: CatalogueRows): RowStream {
+  const { columns, chunk } = catalogueChunk(found)
+  const chunks = [chunk]
+  return { columns, next: async () => chunks.shift(), [Symbol.asyncDispose]: async () => {} }
 }

@@ -1,7 +1,9 @@
 import { type CatalogueRows, readShow } from '../catalogue/show.ts'
+import { typedColumn } from '../formats/column-type.ts'
+import { createResultWriter, formatNamed } from '../formats/formats.ts'
 import { readSettings } from '../session/settings.ts'
+import { catalogueChunk } from './catalogue-chunk.ts'
 import { resultTooLarge } from './error.ts'
-import { createFormatter, formatNamed } from './formats.ts'
 import type { QueryLimits, QueryRequest } from './request.ts'
 import type { QueryResult } from './result.ts'
 import type { Statement } from './statement.ts'
@@ -30,22 +32,25 @@ export function resultOf(
 ): QueryResult {
   const { quote64 } = readSettings([...Object.entries(request.settings), ...statement.settings])
   const { name: format, contentType } = formatNamed(statement.format ?? request.defaultFormat)
-  const types = found.columns.map(({ type }) => type)
-  const formatter = createFormatter(found.columns, types, { format, quote64 })
-  const rows = found.rows.map((values) => formatter.row(values)).join('')
-  const tail = formatter.tail({ elapsedSeconds: 0, rowsRead: formatter.rows, bytesRead: 0 })
-  const body = found === NO_ROWS ? Buffer.alloc(0) : Buffer.from(formatter.head() + rows + tail)
+  const body = found === NO_ROWS ? Buffer.alloc(0) : writeRows(found, { format, quote64 })
   if (body.length > bytesMax) throw resultTooLarge(bytesMax)
   return {
     format,
     contentType,
-    rows: formatter.rows,
-    elapsedSeconds: 0,
     coverageSlot,
-    bytes: body.length,
+    end: { rows: found.rows.length, bytes: body.length, elapsedSeconds: 0 },
     async *parts() {
       yield body
     },
     [Symbol.dispose]() {},
   }
+}
+
+function writeRows(found: CatalogueRows, options: { readonly format: string; readonly quote64: boolean }): Buffer {
+  const { columns, chunk } = catalogueChunk(found)
+  const engineTypes = columns.map(({ engine }) => engine)
+  const writer = createResultWriter(columns.map(typedColumn), engineTypes, options)
+  const statistics = { elapsedSeconds: 0, rowsRead: chunk.rowCount, bytesRead: 0 }
+  const pieces = [...writer.head(), ...writer.rows(chunk), ...writer.tail(statistics)]
+  return Buffer.concat(pieces.map((piece) => Buffer.from(piece ?? '')))
 }

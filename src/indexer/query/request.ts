@@ -17,7 +17,7 @@ export type QueryRequest = {
   readonly session: SessionFields | undefined
   /** Whether the response consists of ClickHouse's own compressed blocks (`compress=1`). */
   readonly isNativeCompressed: boolean
-  /** How ClickHouse buffers the response. Without effect on the embedded engine, whose results are complete before their first byte. */
+  /** How ClickHouse buffers the response. Of these the embedded engine knows `wait_end_of_query`. */
   readonly buffering: Readonly<Record<string, string>>
 }
 
@@ -26,6 +26,8 @@ export type QueryLimits = { readonly secondsMax: number; readonly rowsMax: numbe
 /** A statement with its request fields and limits, as the database process gets it. */
 export type QueryJob = Pick<QueryRequest, 'query' | 'parameters' | 'defaultFormat' | 'settings'> & {
   readonly limits: QueryLimits
+  /** Whether the result is complete before its first byte is sent, as with `wait_end_of_query`. */
+  readonly isHeld?: boolean
   /** Absent in statements of the operator. */
   readonly context?: QueryContext | undefined
 }
