@@ -20,12 +20,13 @@ import { startWsReaders } from './support/ws-readers.ts'
 const [seconds = 5, rounds = 3] = process.argv.slice(2, 4).map(Number)
 const wanted = process.argv[4]?.split(',') ?? ['rpc', 'ws', 'grpc', 'memory']
 const ALL_CORES = '0-1'
-const WARM_UP_SECONDS = 3
+/** Two threads compile twice, which counts as CPU time of the process. */
+const WARM_UP_SECONDS = 10
 const RPC_CONNECTIONS = 64
 const WS_CLIENTS = 1000
 const WS_PER_SECOND = 100
 const GRPC_STREAMS = 8
-const GRPC_PER_SECOND = 2000
+const GRPC_PER_SECOND = 20_000
 const SUBSCRIBE = '{"jsonrpc":"2.0","id":1,"method":"logsSubscribe","params":["all"]}'
 const CALL = JSON.stringify({
   jsonrpc: '2.0',
@@ -47,15 +48,6 @@ const PROXIES = [
   { name: 'nginx2', program: 'nginx', workers: 2 },
 ] as const
 type ProxyName = (typeof PROXIES)[number]['name']
-
-const folder = await mkdtemp(join(tmpdir(), 'sluice-bench-workers-'))
-let started = 0
-try {
-  for (const kind of ['rpc', 'ws', 'grpc'] as const) if (wanted.includes(kind)) await compare(kind)
-  if (wanted.includes('memory')) await measureMemory()
-} finally {
-  await rm(folder, { recursive: true, force: true })
-}
 
 async function compare(kind: Interface): Promise<void> {
   const runs = new Map<ProxyName, Figures[]>(PROXIES.map(({ name }) => [name, []]))
@@ -211,4 +203,13 @@ function ratio(a: number, b: number): number {
 
 function report(line: object): void {
   process.stdout.write(`${JSON.stringify({ ...line, node: process.version, arch: process.arch })}\n`)
+}
+
+const folder = await mkdtemp(join(tmpdir(), 'sluice-bench-workers-'))
+let started = 0
+try {
+  for (const kind of ['rpc', 'ws', 'grpc'] as const) if (wanted.includes(kind)) await compare(kind)
+  if (wanted.includes('memory')) await measureMemory()
+} finally {
+  await rm(folder, { recursive: true, force: true })
 }
