@@ -34,28 +34,27 @@ test('slices are granted in rotation, and the event loop runs between any two', 
   assert.equal(slices.granted, 7)
 })
 
-test('other work of the thread gets several times as much time as the slices', async () => {
+test('while blocks are ingested there is a pause after each slice, until ingest is over', async () => {
   let nowMs = 0
-  const slices = createFormatSlices(() => nowMs, { sliceMs: 5 })
-  let othersMs = 0
-  let isOver = false
-  async function others(): Promise<void> {
-    while (!isOver) {
-      nowMs += 10
-      othersMs += 10
-      await nextIteration()
-    }
-  }
-  const running = others()
+  let ingestUntilMs = 200
+  const slices = createFormatSlices(() => nowMs, {
+    sliceMs: 5,
+    isIngesting: () => nowMs < ingestUntilMs,
+    // Timers on the clock of the test.
+    setTimer(run, ms) {
+      nowMs += ms
+      setImmediate(run)
+    },
+  })
   const own = slices.open()
-  let slicesMs = 0
-  for (let slice = 0; slice < 10; slice++) {
-    await own.yield()
+  const startsMs: number[] = []
+  for (let slice = 0; slice < 8; slice++) {
     nowMs += 5
-    slicesMs += 5
+    await own.yield()
+    startsMs.push(nowMs)
   }
-  isOver = true
-  await running
-  assert.ok(othersMs >= 5 * slicesMs, `${othersMs} ms of others beside ${slicesMs} ms of slices`)
-  assert.ok(othersMs <= 9 * slicesMs, `${othersMs} ms of others beside ${slicesMs} ms of slices`)
+  assert.deepEqual(startsMs, [5, 55, 105, 155, 200, 205, 210, 215])
+  ingestUntilMs = Infinity
+  await own.yield()
+  assert.equal(nowMs, 265)
 })

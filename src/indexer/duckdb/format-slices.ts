@@ -2,8 +2,8 @@ import { createTimeSlices, type TimeSlices } from '../../platform/process/time-s
 
 /**
  * Shares one thread between the queries whose results are formatted on it: they get one time slice after another, in rotation. The event loop runs
- * between two slices, so a message or a batch waits for one slice and not for one of each query. While the thread has other work, which is ingest,
- * that gets several times as much time as the slices.
+ * between two slices, so a message or a batch waits for one slice and not for one of each query. While blocks are ingested there is a pause after
+ * each slice: without rows to format, the engine and the sender of the results stop too, and leave their processors to ingest.
  */
 export type FormatSlices = {
   /** Slices granted so far. */
@@ -12,63 +12,48 @@ export type FormatSlices = {
   open(): TimeSlices
 }
 
+export type FormatSliceOptions = {
+  readonly sliceMs?: number
+  readonly isIngesting?: () => boolean
+  readonly setTimer?: (run: () => void, ms: number) => void
+}
+
 /** Length of a slice; formatting an ordinary row takes far less. */
 const SLICE_MS = 8
-/** Other work gets this many times the length of a slice before the next slice, unless there is none. */
-const OTHERS_SHARE = 6
-/** An iteration of the event loop that takes less has no other work. */
-const IDLE_MS = 0.5
+/** A pause has the length of so many slices. */
+const PAUSE_SLICES = 9
 
 export function createFormatSlices(
   nowMs: () => number = () => performance.now(),
-  { sliceMs = SLICE_MS }: { readonly sliceMs?: number } = {},
+  { sliceMs = SLICE_MS, isIngesting = () => false, setTimer = setTimeout }: FormatSliceOptions = {},
 ): FormatSlices {
   const waiting: (() => void)[] = []
   let granted = 0
-  /** When the current iteration of the event loop began, and the time that slices have taken since. */
-  let iterationMs = 0
-  let slicesMs = 0
-  /** Time of other work since the last slice. */
-  let othersMs = 0
+  let grantedMs = Number.NEGATIVE_INFINITY
 
-  function nextIteration(): void {
-    iterationMs = nowMs()
-    slicesMs = 0
-    setImmediate(endIteration)
-  }
-
-  function endIteration(): void {
-    const others = nowMs() - iterationMs - slicesMs
-    othersMs += others
-    if (others < IDLE_MS || othersMs >= OTHERS_SHARE * sliceMs) grant()
-    if (waiting.length > 0) nextIteration()
+  /** During a pause it looks again after each slice, since ingest may be over before. */
+  function schedule(): void {
+    const pauseMs = isIngesting() ? grantedMs + (1 + PAUSE_SLICES) * sliceMs - nowMs() : 0
+    if (pauseMs > 0) setTimer(schedule, Math.min(pauseMs, sliceMs))
+    else setImmediate(grant)
   }
 
   function grant(): void {
     granted++
-    othersMs = 0
+    grantedMs = nowMs()
     waiting.shift()?.()
+    if (waiting.length > 0) schedule()
   }
 
   const nextTurn = () =>
     new Promise<void>((resolve) => {
-      if (waiting.push(resolve) === 1) nextIteration()
+      if (waiting.push(resolve) === 1) schedule()
     })
 
   return {
     get granted() {
       return granted
     },
-    open() {
-      let startedMs = nowMs()
-      return createTimeSlices(nowMs, {
-        sliceMs,
-        async nextTurn() {
-          slicesMs += nowMs() - startedMs
-          await nextTurn()
-          startedMs = nowMs()
-        },
-      })
-    },
+    open: () => createTimeSlices(nowMs, { sliceMs, nextTurn }),
   }
 }
