@@ -160,6 +160,8 @@ describe('formats', () => {
         'UUID',
         'LowCardinality(String)',
         'LowCardinality(Nullable(String))',
+        'LowCardinality(UInt8)',
+        'Array(LowCardinality(Nullable(UInt64)))',
         'Nullable(Nothing)',
         'IntervalMonth',
       ],

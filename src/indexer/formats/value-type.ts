@@ -1,6 +1,5 @@
-/** A ClickHouse type as the binary formats write it. `width` is the number of bytes of a value of fixed size. */
-export type ValueType = { readonly isNullable: boolean } & /** `interval` is the unit of an interval, such as Day. */
-(
+/** A ClickHouse type as the formats write it. `width` is the number of bytes of a value of fixed size, `interval` the unit of an interval, such as Day. */
+export type ValueType = { readonly isNullable: boolean; readonly isLowCardinality?: boolean } & (
   | { readonly kind: 'int'; readonly width: number; readonly isSigned: boolean; readonly interval?: string }
   | { readonly kind: 'float'; readonly width: number }
   | { readonly kind: 'bool'; readonly width: 1 }
@@ -12,7 +11,7 @@ export type ValueType = { readonly isNullable: boolean } & /** `interval` is the
   | { readonly kind: 'uuid'; readonly width: 16 }
   /** A type without values; every value is NULL. */
   | { readonly kind: 'nothing'; readonly width: 1 }
-  | { readonly kind: 'text'; readonly isLowCardinality: boolean }
+  | { readonly kind: 'text' }
   | { readonly kind: 'list'; readonly items: ValueType }
   | { readonly kind: 'map'; readonly key: ValueType; readonly value: ValueType }
   | { readonly kind: 'tuple'; readonly fields: readonly TupleField[] }
@@ -22,12 +21,15 @@ export type TupleField = { readonly name: string | undefined; readonly type: Val
 /** A column of a result, by its ClickHouse type. */
 export type TypedColumn = { readonly name: string; readonly type: ValueType }
 
-export const STRING: ValueType = { kind: 'text', isLowCardinality: false, isNullable: false }
+export const STRING: ValueType = { kind: 'text', isNullable: false }
 
 /** ClickHouse's name of the type. With `isPlain` LowCardinality is left out, for formats that write its values as they are. */
 export function typeName(type: ValueType, { isPlain = false }: { readonly isPlain?: boolean } = {}): string {
   const inner = (of: ValueType): string => typeName(of, { isPlain })
-  const nullable = (name: string): string => (type.isNullable ? `Nullable(${name})` : name)
+  const nullable = (name: string): string => {
+    const given = type.isNullable ? `Nullable(${name})` : name
+    return type.isLowCardinality === true && !isPlain ? `LowCardinality(${given})` : given
+  }
   switch (type.kind) {
     case 'int':
       if (type.interval !== undefined) return nullable(`Interval${type.interval}`)
@@ -50,7 +52,7 @@ export function typeName(type: ValueType, { isPlain = false }: { readonly isPlai
     case 'nothing':
       return nullable('Nothing')
     case 'text':
-      return type.isLowCardinality && !isPlain ? `LowCardinality(${nullable('String')})` : nullable('String')
+      return nullable('String')
     case 'list':
       return `Array(${inner(type.items)})`
     case 'map':
@@ -80,7 +82,7 @@ export function parseTypeName(name: string): ValueType | undefined {
   }
   if (outer === 'LowCardinality' && inner !== undefined) {
     const type = parseTypeName(inner)
-    return type?.kind === 'text' ? { ...type, isLowCardinality: true } : type
+    return type && { ...type, isLowCardinality: true }
   }
   if (outer === 'Array' && inner !== undefined) {
     const items = parseTypeName(inner)
