@@ -103,7 +103,11 @@ export const SCANNERS: readonly Scanner[] = [
     name: 'statements for the embedded engine',
     sizeMax: STATEMENT_CHARS,
     scan: (text) => compileStatement(parseStatement(text), { given: { a: '1' } }),
-    inputs: STATEMENTS,
+    inputs: {
+      ...STATEMENTS,
+      'aliases and common table expressions': (size) =>
+        `with ${Array.from({ length: size / 32 }, (_, at) => `1 as a${at}, q${at} as (select 1)`).join(', ')} select 1`,
+    },
   },
   {
     name: 'queries about the tables',

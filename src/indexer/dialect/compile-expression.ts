@@ -9,7 +9,7 @@ import { type Input, withNulls } from './functions/definition.ts'
 import { castValue, comparable, NULL_VALUE } from './functions/values.ts'
 import { aggregateNamed, functionNotOffered, scalarNamed } from './offered.ts'
 import { parseType } from './parse-type.ts'
-import { findName, type Scope } from './scope.ts'
+import { type Found, findName, type Scope } from './scope.ts'
 import type { Call, Expression, Identifier, Query } from './syntax.ts'
 import { BOOL, duckType, FLOAT64, int, nullable, type Type, UNKNOWN } from './types.ts'
 import { condition, convert, isAnyNullable, plainSql, textConstant, type Value, value } from './value.ts'
@@ -19,6 +19,7 @@ const LAMBDAS_MAX = 5
 
 export function compile(expression: Expression, context: Context): Value {
   const { grouped } = context
+  context.statement.step()
   if (grouped !== undefined && expression.kind !== 'number' && expression.kind !== 'string') {
     const key = grouped.key(textOf(expression, context))
     if (key !== undefined) return key
@@ -31,19 +32,26 @@ export function compile(expression: Expression, context: Context): Value {
 /** Identifies an expression: aliases are replaced by what they stand for, columns by their SQL. */
 export function textOf(expression: Expression, context: Context): string {
   const { scope, lambdas } = context
+  context.statement.step()
   if (expression.kind === 'alias') return resolving(scope, expression.name, () => textOf(expression.of, context))
   return displayName(expression, (identifier): string => {
     const [first = ''] = identifier.path
     const parameter = identifier.path.length === 1 ? lambdas.get(first) : undefined
     if (parameter !== undefined) return parameter.sql
-    try {
-      const found = findName(scope, identifier)
-      if ('column' in found) return found.column.value.sql
-      return resolving(scope, found.alias, () => textOf(found.of, context))
-    } catch {
-      return identifier.path.join('.')
-    }
+    const found = nameIn(scope, identifier)
+    if (found === undefined) return identifier.path.join('.')
+    if ('column' in found) return found.column.value.sql
+    return resolving(scope, found.alias, () => textOf(found.of, context))
   })
+}
+
+/** Undefined for a name that does not exist or is ambiguous. */
+function nameIn(scope: Scope, identifier: Identifier): Found | undefined {
+  try {
+    return findName(scope, identifier)
+  } catch {
+    return undefined
+  }
 }
 
 /** Inside of its own definition an alias is a column. */

@@ -9,6 +9,7 @@ import type { Context, Grouped, Statement } from './context.ts'
 import { displayName } from './display-name.ts'
 import { aggregateNamed } from './offered.ts'
 import {
+  Aliases,
   type Column,
   CommonTables,
   type Compiled,
@@ -67,20 +68,13 @@ function compileSet(
 
 function compileOne(select: Select, outer: Scope | undefined, options: SelectOptions): Compiled {
   const { statement } = options
-  const aliases = new Map<string, Expression>(
-    outer?.aliases.size ? [...outer.aliases].filter(([name]) => WITH_NAMES.get(outer)?.has(name)) : [],
-  )
-  const withNames = new Set(aliases.keys())
+  const aliases = new Aliases(outer?.aliases)
   const commons = new CommonTables(outer?.commons)
-  const scopeOf = (columns: readonly Column[]): Scope => {
-    const scope: Scope = { columns, aliases, resolving: new Set(), commons, windows: select.windows }
-    WITH_NAMES.set(scope, withNames)
-    return scope
-  }
+  const { windows } = select
+  const scopeOf = (columns: readonly Column[]): Scope => ({ columns, aliases, resolving: new Set(), commons, windows })
   for (const each of select.with) {
     if (each.query === undefined) {
-      if (each.of !== undefined) aliases.set(each.name, each.of)
-      withNames.add(each.name)
+      if (each.of !== undefined) aliases.share(each.name, each.of)
     } else {
       const { sql, columns } = compileQuery(each.query, scopeOf([]), options)
       commons.add(each.name, { name: options.addCommon(sql), columns })
@@ -88,7 +82,7 @@ function compileOne(select: Select, outer: Scope | undefined, options: SelectOpt
   }
   const own = new Map<string, Expression>()
   collectAliases([...select.items, ...select.where, ...(select.groupBy?.keys ?? [])], own)
-  for (const [name, of] of own) aliases.set(name, of)
+  for (const [name, of] of own) aliases.add(name, of)
   const laterals: Laterals = { before: [], after: [], found: new Map() }
   const contextOf = (columns: readonly Column[]): Context => ({
     statement,
@@ -102,10 +96,12 @@ function compileOne(select: Select, outer: Scope | undefined, options: SelectOpt
   const items = select.items.flatMap((item) => expandStar(item, from.columns, source))
   const where = select.where.map((each) => conditionSql(compile(each, source)))
   const ordered = select.orderBy === 'all' ? [] : select.orderBy.map(({ of }) => of)
+  const aggregated = new Map<string, boolean>()
   const isGrouped =
     select.groupBy !== undefined ||
-    (select.having !== undefined && hasAggregate(select.having, aliases)) ||
-    [...items, ...ordered].some((each) => hasAggregate(each, aliases))
+    [...items, ...ordered, ...(select.having === undefined ? [] : [select.having])].some((each) =>
+      hasAggregate(each, aliases, aggregated),
+    )
   const state = isGrouped ? group(select, items, source) : undefined
   const context: Context =
     state === undefined
@@ -149,9 +145,6 @@ function compileOne(select: Select, outer: Scope | undefined, options: SelectOpt
     throw new QueryError('NOT_IMPLEMENTED', 'Clause WITH TOTALS together with HAVING is not offered.')
   return { ...main, totals: build(true).sql }
 }
-
-/** Names of the WITH expressions of a scope: those are visible in subqueries, other aliases are not. */
-const WITH_NAMES = new WeakMap<Scope, ReadonlySet<string>>()
 
 type Laterals = { readonly before: string[]; readonly after: string[]; readonly found: Map<string, Value> }
 
@@ -264,7 +257,8 @@ function group(select: Select, items: readonly Expression[], source: Context): G
 /** The expressions of GROUP BY: numbers are positions of the SELECT list, ALL is everything without an aggregate. */
 function keysOf({ groupBy }: Select, items: readonly Expression[], { scope }: Context): readonly Expression[] {
   if (groupBy === undefined) return []
-  if (groupBy.kind === 'all') return items.filter((item) => !hasAggregate(item, scope.aliases))
+  const known = new Map<string, boolean>()
+  if (groupBy.kind === 'all') return items.filter((item) => !hasAggregate(item, scope.aliases, known))
   const unique = new Map<Expression, Expression>()
   for (const key of groupBy.keys) unique.set(key, positioned(key, items))
   return [...unique.values()]
@@ -285,27 +279,27 @@ function positioned(expression: Expression, items: readonly Expression[]): Expre
 /** Whether an aggregate is computed here: not inside of a subquery, nor as a window function. */
 export function hasAggregate(
   expression: Expression,
-  aliases: ReadonlyMap<string, Expression>,
-  seen = new Set<string>(),
+  aliases: Pick<Aliases, 'get'>,
+  /** Results of aliases, so that each is visited once. */
+  known = new Map<string, boolean>(),
 ): boolean {
-  const any = (items: readonly Expression[]): boolean => items.some((each) => hasAggregate(each, aliases, seen))
+  const any = (items: readonly Expression[]): boolean => items.some((each) => hasAggregate(each, aliases, known))
   switch (expression.kind) {
     case 'alias':
     case 'cast':
-      return hasAggregate(expression.of, aliases, seen)
+      return hasAggregate(expression.of, aliases, known)
     case 'identifier': {
       const [name = ''] = expression.path
       const of = expression.path.length === 1 ? aliases.get(name) : undefined
-      if (of === undefined || seen.has(name)) return false
-      seen.add(name)
-      const found = hasAggregate(of, aliases, seen)
-      seen.delete(name)
-      return found
+      if (of === undefined) return false
+      // Inside of its own definition an alias is a column.
+      if (!known.has(name)) known.set(name, false).set(name, hasAggregate(of, aliases, known))
+      return known.get(name) === true
     }
     case 'lambda':
-      return hasAggregate(expression.body, aliases, seen)
+      return hasAggregate(expression.body, aliases, known)
     case 'in':
-      return hasAggregate(expression.value, aliases, seen) || (!('kind' in expression.set) && any(expression.set))
+      return hasAggregate(expression.value, aliases, known) || (!('kind' in expression.set) && any(expression.set))
     case 'call': {
       if (expression.over === undefined && aggregateNamed(expression.name) !== undefined) return true
       const window =

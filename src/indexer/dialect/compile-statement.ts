@@ -33,6 +33,8 @@ export type CompileOptions = {
 
 /** The engine parses and checks the result, so its length is bounded before. */
 const SQL_LENGTH_MAX = 1024 * 1024
+/** An alias is translated again wherever it is used, so a short statement can mean much work. The policy allows 10,000 nodes. */
+const STEPS_MAX = 40_000
 
 /** The tables that a statement may name, by database and name in lower case. */
 const TABLES: ReadonlyMap<string, ReadonlyMap<string, KnownTable>> = new Map([
@@ -79,11 +81,19 @@ export function compileStatement(
   const binding: Binding = { given, used: {} }
   const commons: string[] = []
   let names = 0
+  let steps = 0
   const statement: Statement = {
     fresh: (prefix = 'n') => `${prefix}${++names}`,
     query: (inner, scope) => compileQuery(inner, scope, options),
     parameter: (name, type) => parameterValue(name, type, binding),
     number: (name, at) => parameterNumber(name, at, binding),
+    step() {
+      if (++steps > STEPS_MAX)
+        throw new QueryError(
+          'TOO_BIG_AST',
+          `The statement is too big: its translation takes more than ${STEPS_MAX} steps (translation_steps). Use an alias less often.`,
+        )
+    },
     measure(sql) {
       if (sql.length > SQL_LENGTH_MAX)
         throw new QueryError(
@@ -105,7 +115,7 @@ export function compileStatement(
       return name
     },
   }
-  const compiled = compileQuery(query, undefined, options)
+  const compiled = withinStack(() => compileQuery(query, undefined, options))
   const withText = commons.length === 0 ? '' : `WITH ${commons.join(', ')} `
   const finish = (sql: string): string => {
     const whole = `${withText}SELECT ${compiled.columns.map(outputSql).join(', ')} FROM (${sql}) AS final`
@@ -120,6 +130,19 @@ export function compileStatement(
       type: type.kind === 'unknown' ? undefined : typeName(type),
     })),
     ...(compiled.totals === undefined ? {} : { totals: finish(compiled.totals) }),
+  }
+}
+
+/** Aliases within aliases can be nested more deeply than the text of a statement. */
+function withinStack<Result>(run: () => Result): Result {
+  try {
+    return run()
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    throw new QueryError(
+      'TOO_DEEP_AST',
+      'The statement is nested too deeply: its aliases stand for each other too often (translation_nesting).',
+    )
   }
 }
 

@@ -11,6 +11,8 @@ export type Statement = {
   parameter(name: string, type: string): Value
   /** The value of a parameter that must be known before the statement runs, such as that of LIMIT. */
   number(name: string, at: number): number
+  /** Counts a step of the translation. Throws QueryError when there are too many. */
+  step(): void
   /** Throws QueryError when the SQL becomes too long. */
   measure(sql: string): void
 }

@@ -125,6 +125,25 @@ const REFUSED: readonly (readonly [sql: string, message: RegExp])[] = [
   ['SELECT (SELECT 1, 2) IN (SELECT 1)', /^IN at position 21 compares 2 columns with 1/],
 ]
 
+/** `count` aliases, each of which uses the one before. */
+const aliases = (count: number, of: (before: string) => string): string =>
+  ['1 AS a0', ...Array.from({ length: count }, (_, at) => `${of(`a${at}`)} AS a${at + 1}`)].join(', ')
+
+test('aliases that stand for each other are bounded in work and depth, after GROUP BY too', () => {
+  const cases = [
+    [`WITH ${aliases(40, (before) => `${before} + ${before}`)} SELECT a40`, 'TOO_BIG_AST', /\(translation_steps\)/],
+    [`SELECT ${aliases(40, (before) => `${before} + ${before}`)}`, 'TOO_BIG_AST', /\(translation_steps\)/],
+    [
+      `WITH ${aliases(40, (before) => `${before} + ${before}`)} SELECT a40, count() FROM blocks GROUP BY a39`,
+      'TOO_BIG_AST',
+      /\(translation_steps\)/,
+    ],
+    [`WITH ${aliases(3000, (before) => `${before} + 1`)} SELECT a3000`, 'TOO_DEEP_AST', /\(translation_nesting\)/],
+  ] as const
+  for (const [sql, type, message] of cases)
+    assert.throws(() => compileStatement(parseStatement(sql)), { name: 'QueryError', type, message }, sql.slice(0, 60))
+})
+
 test('60 and more constructs that are not offered are refused by name', () => {
   assert.ok(REFUSED.length >= 60)
   for (const [sql, message] of REFUSED)

@@ -46,11 +46,39 @@ export class CommonTables {
   }
 }
 
+/** Expressions by alias, with those of WITH of the SELECTs around; never copied, since a statement may have thousands. */
+export class Aliases {
+  readonly #own = new Map<string, Expression>()
+  /** Those of WITH: they are visible in subqueries, other aliases are not. */
+  readonly #shared = new Map<string, Expression>()
+  readonly #outer: Aliases | undefined
+
+  constructor(outer: Aliases | undefined) {
+    this.#outer = outer
+  }
+
+  add(name: string, of: Expression): void {
+    this.#own.set(name, of)
+  }
+
+  share(name: string, of: Expression): void {
+    this.#shared.set(name, of)
+  }
+
+  get(name: string): Expression | undefined {
+    return this.#own.get(name) ?? this.shared(name)
+  }
+
+  shared(name: string): Expression | undefined {
+    return this.#shared.get(name) ?? this.#outer?.shared(name)
+  }
+}
+
 /** The names that one SELECT may use. */
 export type Scope = {
   readonly columns: readonly Column[]
   /** Expressions by alias, anywhere in the SELECT and after its WITH. */
-  readonly aliases: Map<string, Expression>
+  readonly aliases: Aliases
   /** Aliases that are being resolved: inside of its own definition an alias is a column. */
   readonly resolving: Set<string>
   readonly commons: CommonTables
