@@ -20,6 +20,7 @@ import type { RefusalRecorder } from '../platform/telemetry/refusal-log.ts'
 import { DATABASES } from './catalogue/catalogue.ts'
 import { replaceConnectionFunctions } from './catalogue/connection-functions.ts'
 import type { ClickHouseProxy } from './clickhouse/proxy.ts'
+import { startWorkTimer } from './duckdb/work-timer.ts'
 import type { IndexerMetrics, QueryOutcome } from './metrics.ts'
 import { catalogueResult, NO_ROWS, resultOf } from './query/catalogue.ts'
 import { QueryError } from './query/error.ts'
@@ -36,7 +37,7 @@ import { readSettings } from './session/settings.ts'
 export type IndexerServerOptions = {
   readonly listen: ListenerOptions
   readonly limits: QueryLimits
-  /** Time for a client to read a result. */
+  /** Time for which a result waits for its client. */
   readonly readSecondsMax: number
   readonly sessions?: SessionsOptions | undefined
   readonly displayName: string
@@ -208,13 +209,15 @@ export function startIndexerServer(options: IndexerServerOptions, deps: IndexerS
   async function respond({ request, response, query, queryId, seconds }: Exchange, result: QueryResult): Promise<void> {
     const { isCompressed, hasProgress } = readSettings(Object.entries(query.settings))
     const encoding = isCompressed ? chooseEncoding(header(request, 'accept-encoding')) : undefined
-    // A client that does not read would hold its permit and its result for ever.
-    using _deadline = clock.setTimer(options.readSecondsMax * 1000, () => response.destroy())
+    // A client that does not read would hold its permit and its result for ever. The time that the query takes does not count.
+    using deadline = startWorkTimer(clock, options.readSecondsMax * 1000, () => response.destroy())
+    deadline.pause(true)
+    const onWait = (isWaiting: boolean): void => deadline.pause(!isWaiting)
     const wasComplete = result.end !== undefined
     if (wasComplete) metrics.query('ok', seconds())
     const exceptionTag = Buffer.from(random.bytes(8)).toString('hex')
     const { isNativeCompressed } = query
-    const form = { headers: commonHeaders(queryId), encoding, isNativeCompressed, hasProgress, exceptionTag }
+    const form = { headers: commonHeaders(queryId), encoding, isNativeCompressed, hasProgress, exceptionTag, onWait }
     const failure = await sendResult(response, result, form)
     metrics.queryRows.inc(result.end?.rows ?? 0)
     metrics.queryBytes.inc(result.end?.bytes ?? 0)

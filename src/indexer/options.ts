@@ -137,7 +137,9 @@ export const indexerOptions = z
         .min(1)
         .max(3600)
         .default(300)
-        .describe('Time for a client to read a result; then its connection is closed.'),
+        .describe(
+          'Time for which a result may wait for its client altogether; then the connection is closed. The time that the query takes does not count.',
+        ),
       sessionsPerSubscription: integer(1, 1024)
         .default(64)
         .describe('Sessions (session_id) of one subscription; more are refused until one has ended.'),

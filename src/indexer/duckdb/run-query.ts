@@ -35,7 +35,7 @@ export type QueryRunDeps = {
   onStart?(secondsMax: number): void
   /** Called when the statement has been accepted and runs. */
   onHead(head: ResultHead): void
-  /** Called around the time that the query waits for the reader of its result. */
+  /** Called around the time that the query waits for the reader of its result, or for its turn on this thread. */
   onWait?(isWaiting: boolean): void
 }
 
@@ -93,13 +93,14 @@ const OPERATOR: QueryContext = { user: 'operator', database: DATABASE, hostName:
 
 /** Adds pieces to the result. Lets the event loop run when the time slice is used up, and waits while the reader is behind. */
 async function write(pieces: Iterable<Piece>, { slices, result, onWait }: QueryRunDeps): Promise<void> {
+  const waitFor = (turn: Promise<void>): Promise<void> => {
+    onWait?.(true)
+    return turn.finally(() => onWait?.(false))
+  }
   for (const piece of pieces) {
     if (piece !== undefined) result.add(piece)
-    if (!result.hasRoom) {
-      onWait?.(true)
-      await result.room().finally(() => onWait?.(false))
-    }
-    if (slices.isSpent()) await slices.yield()
+    if (!result.hasRoom) await waitFor(result.room())
+    if (slices.isSpent()) await waitFor(slices.yield())
   }
 }
 

@@ -7,7 +7,7 @@ import { QueryError } from './error.ts'
 import { createNativeBlockStream } from './native-blocks.ts'
 import { RETRY_SECONDS } from './permits.ts'
 import { createEncoder, type ResponseEncoding } from './response-encoding.ts'
-import { sendParts } from './send-parts.ts'
+import { type SendOptions, sendParts } from './send-parts.ts'
 
 /** The result of a query. What the client has not read yet stays in the database process, or is not produced yet. */
 export type QueryResult = ResultHead &
@@ -98,6 +98,7 @@ export type ResponseOptions = {
   readonly isNativeCompressed?: boolean | undefined
   /** Whether the header X-ClickHouse-Progress is sent, once: the head leaves after the first rows are ready. */
   readonly hasProgress?: boolean | undefined
+  readonly onWait?: SendOptions['onWait']
 }
 
 /**
@@ -131,7 +132,11 @@ export async function sendResult(
     response.end()
     return undefined
   }
-  return sendParts(response, result.parts(), { encoders, exceptionTag: end === undefined ? exceptionTag : undefined })
+  return sendParts(response, result.parts(), {
+    encoders,
+    exceptionTag: end === undefined ? exceptionTag : undefined,
+    onWait: requested.onWait,
+  })
 }
 
 function encodersOf({ isNativeCompressed, encoding }: Omit<ResponseOptions, 'headers' | 'exceptionTag'>): Transform[] {

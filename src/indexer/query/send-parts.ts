@@ -7,6 +7,8 @@ export type SendOptions = {
   readonly encoders: readonly Transform[]
   /** Marks an error at the end of the body; undefined for a result that was complete before it was sent. */
   readonly exceptionTag: string | undefined
+  /** Called around the time for which the client is awaited. */
+  readonly onWait?: ((isWaiting: boolean) => void) | undefined
 }
 
 /**
@@ -16,9 +18,9 @@ export type SendOptions = {
 export async function sendParts(
   response: ServerResponse,
   parts: AsyncIterable<Uint8Array>,
-  { encoders, exceptionTag }: SendOptions,
+  { encoders, exceptionTag, onWait }: SendOptions,
 ): Promise<QueryError | undefined> {
-  using body = openBody(response, encoders)
+  using body = openBody(response, encoders, onWait)
   try {
     for await (const part of parts) if (!(await body.write(part))) return undefined
     await body.end()
@@ -51,7 +53,7 @@ type Body = Disposable & {
   end(): Promise<void>
 }
 
-function openBody(response: ServerResponse, encoders: readonly Transform[]): Body {
+function openBody(response: ServerResponse, encoders: readonly Transform[], onWait: SendOptions['onWait']): Body {
   const closed = Promise.withResolvers<false>()
   response.once('close', () => closed.resolve(false))
   const isGone = (): boolean => response.destroyed || response.socket?.destroyed === true
@@ -61,16 +63,24 @@ function openBody(response: ServerResponse, encoders: readonly Transform[]): Bod
   }
   const target: Writable = encoders[0] ?? response
 
+  async function waitFor<Done>(done: Promise<Done>): Promise<Done | false> {
+    onWait?.(true)
+    try {
+      return await Promise.race([done, closed.promise])
+    } finally {
+      onWait?.(false)
+    }
+  }
+
   async function finishEncoding(): Promise<void> {
     if (isGone()) return
     const last = encoders.at(-1)
     if (last !== undefined) {
       const ended = new Promise<void>((resolve) => last.once('end', () => resolve()))
       target.end()
-      await Promise.race([ended, closed.promise])
+      await waitFor(ended)
     }
-    if (!isGone())
-      await Promise.race([new Promise<void>((resolve) => response.write('', () => resolve())), closed.promise])
+    if (!isGone()) await waitFor(new Promise<void>((resolve) => response.write('', () => resolve())))
   }
 
   return {
@@ -78,7 +88,7 @@ function openBody(response: ServerResponse, encoders: readonly Transform[]): Bod
       if (isGone()) return false
       if (target.write(bytes)) return true
       const drained = new Promise<true>((resolve) => target.once('drain', () => resolve(true)))
-      return Promise.race([drained, closed.promise])
+      return waitFor(drained)
     },
     finishEncoding,
     async end() {
@@ -86,7 +96,7 @@ function openBody(response: ServerResponse, encoders: readonly Transform[]): Bod
       if (isGone()) return
       const finished = new Promise<void>((resolve) => response.once('finish', resolve))
       response.end()
-      await Promise.race([finished, closed.promise])
+      await waitFor(finished)
     },
     [Symbol.dispose]() {
       for (const encoder of encoders) encoder.destroy()
