@@ -1,5 +1,5 @@
 import { ByteWriter } from '../byte-writer.ts'
-import type { ColumnBatch } from '../column-batch.ts'
+import { batchBytes, type ColumnBatch } from '../column-batch.ts'
 import type { TypedColumn } from '../value-type.ts'
 import type { BatchFormat, Piece } from '../writer.ts'
 import { type Leaf, parquetSchema } from './parquet-schema.ts'
@@ -11,6 +11,8 @@ const PLAIN = 0
 const RLE = 3
 const UNCOMPRESSED = 0
 const DATA_PAGE = 0
+/** Levels of a page, beside its values. */
+const PAGE_EXTRA_BYTES = 16 * 1024
 
 /**
  * Apache Parquet: each batch is a row group, each column of it one page, without compression and dictionaries. Format:
@@ -28,7 +30,8 @@ export function parquet(columns: readonly TypedColumn[]): BatchFormat {
   }
 
   function* writePage(leaf: Leaf, rowCount: number, chunks: ThriftValue[]): Generator<Piece> {
-    const body = new ByteWriter()
+    // Large enough from the start: a buffer that grows leaves its smaller ones to the garbage collector.
+    const body = new ByteWriter(batchBytes(leaf.batch) + PAGE_EXTRA_BYTES)
     const count = yield* levelsOf(leaf, rowCount, body)
     yield* writeValues(leaf.batch, body)
     const header = new ByteWriter(64)
