@@ -26,6 +26,7 @@ export function compile(expression: Expression, context: Context): Value {
   }
   const result = compileKind(expression, context)
   context.statement.measure(result.sql)
+  context.statement.checkZone(result.type)
   return result
 }
 

@@ -10,7 +10,7 @@ import { type Binding, type Given, parameterIdentifier, parameterNumber, paramet
 import { parseSelect } from './parse-select.ts'
 import { parseType } from './parse-type.ts'
 import type { Compiled } from './scope.ts'
-import { duckType, typeName } from './types.ts'
+import { duckType, isZoneless, typeName } from './types.ts'
 
 /** A customer's statement in the dialect of the embedded engine. */
 export type CompiledStatement = {
@@ -29,6 +29,8 @@ export type CompileOptions = {
   readonly database?: string | undefined
   /** The setting join_use_nulls: NULL, not the default of the type, where an outer join has no row. */
   readonly joinUsesNulls?: boolean | undefined
+  /** The setting session_timezone. */
+  readonly timezone?: string | undefined
 }
 
 /** The engine parses and checks the result, so its length is bounded before. */
@@ -71,7 +73,7 @@ function tableOf(schema: string, columns: readonly { readonly name: string; read
 /** Translates one SELECT of ClickHouse. Throws QueryError with the name and position of what is not offered. */
 export function compileStatement(
   { tokens }: Pick<Tokens, 'tokens'>,
-  { given = {}, joinUsesNulls = true, database = DATABASE }: CompileOptions = {},
+  { given = {}, joinUsesNulls = true, database = DATABASE, timezone = 'UTC' }: CompileOptions = {},
 ): CompiledStatement {
   // The engine ends a statement at a NUL, even inside of quotes.
   if (tokens.some(({ kind, value }) => (kind === 'string' || kind === 'name') && value.includes('\0')))
@@ -93,6 +95,13 @@ export function compileStatement(
           'TOO_BIG_AST',
           `The statement is too big: its translation takes more than ${STEPS_MAX} steps (translation_steps). Use an alias less often.`,
         )
+    },
+    checkZone(type) {
+      if (timezone === 'UTC' || !isZoneless(type)) return
+      throw new QueryError(
+        'NOT_IMPLEMENTED',
+        `With session_timezone '${timezone}' a time needs a zone of its own; write it as the last argument, such as toDateTime(x, '${timezone}') or now('${timezone}').`,
+      )
     },
     measure(sql) {
       if (sql.length > SQL_LENGTH_MAX)

@@ -1,5 +1,6 @@
 import type { Compiled, Scope } from './scope.ts'
 import type { Query } from './syntax.ts'
+import type { Type } from './types.ts'
 import type { Value } from './value.ts'
 
 /** The state of compiling one statement. */
@@ -13,6 +14,8 @@ export type Statement = {
   number(name: string, at: number): number
   /** Counts a step of the translation. Throws QueryError when there are too many. */
   step(): void
+  /** Throws QueryError for a time whose zone would be that of the session. */
+  checkZone(type: Type): void
   /** Throws QueryError when the SQL becomes too long. */
   measure(sql: string): void
 }

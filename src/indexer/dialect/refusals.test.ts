@@ -144,6 +144,25 @@ test('aliases that stand for each other are bounded in work and depth, after GRO
     assert.throws(() => compileStatement(parseStatement(sql)), { name: 'QueryError', type, message }, sql.slice(0, 60))
 })
 
+test('with session_timezone a time without a zone of its own is refused, and every other one is not', () => {
+  const compiled = (sql: string) => compileStatement(parseStatement(sql), { timezone: 'Asia/Tokyo' })
+  for (const sql of [
+    'SELECT now()',
+    "SELECT slot FROM blocks WHERE block_time > toDateTime('2026-01-01 00:00:00')",
+    "SELECT toHour(parseDateTimeBestEffort('2026-01-01'))",
+    "SELECT [toDateTime64('2026-01-01 00:00:00', 3)]",
+  ])
+    assert.throws(() => compiled(sql), {
+      type: 'NOT_IMPLEMENTED',
+      message: /^With session_timezone 'Asia\/Tokyo' a time/,
+    })
+  for (const sql of [
+    "SELECT now('Asia/Tokyo'), toStartOfHour(block_time), toDate(block_time) FROM blocks",
+    "SELECT slot FROM blocks WHERE block_time > '2026-01-01 00:00:00'",
+  ])
+    assert.ok(compiled(sql))
+})
+
 test('60 and more constructs that are not offered are refused by name', () => {
   assert.ok(REFUSED.length >= 60)
   for (const [sql, message] of REFUSED)

@@ -247,6 +247,19 @@ export function zoneOf(type: Type): string | undefined {
   return type.kind === 'datetime' || type.kind === 'datetime64' ? type.zone : undefined
 }
 
+/** Whether it is a time whose zone is that of the session, or contains one. */
+export function isZoneless(type: Type): boolean {
+  switch (type.kind) {
+    case 'datetime':
+    case 'datetime64':
+      return type.zone === undefined
+    case 'array':
+      return isZoneless(type.of)
+    default:
+      return false
+  }
+}
+
 export function unknownType(name: string): QueryError {
   return new QueryError(
     'UNKNOWN_TYPE',

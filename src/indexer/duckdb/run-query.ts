@@ -165,7 +165,7 @@ async function checkStatement(
   if (first?.kind === 'word' && !READING_WORDS.has(first.upper)) throw notReading()
   const { database } = context
   const known = replaceConnectionFunctions(tokens, { ...context, timezone })
-  const compiled = compileStatement({ tokens: known }, { given, database, joinUsesNulls })
+  const compiled = compileStatement({ tokens: known }, { given, database, joinUsesNulls, timezone })
   await checkPolicy(connection, compiled.sql, database)
   return { ...compiled, database }
 }

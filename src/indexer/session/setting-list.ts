@@ -33,7 +33,7 @@ const HONOURED: readonly Row[] = [
     'session_timezone',
     'Timezone',
     '',
-    'what timezone() returns; the times of all results are UTC, as their types state',
+    'what timezone() returns. With a zone other than UTC the embedded engine refuses times without a zone of their own: write toDateTime(x, zone)',
   ],
   ['date_time_output_format', 'String', 'simple', 'simple, iso or unix_timestamp, in the text formats'],
   [
