@@ -53,8 +53,8 @@ test('while blocks are ingested there is a pause after each slice, until ingest 
     await own.yield()
     startsMs.push(nowMs)
   }
-  assert.deepEqual(startsMs, [5, 55, 105, 155, 200, 205, 210, 215])
+  assert.deepEqual(startsMs, [5, 40, 75, 110, 145, 180, 200, 205])
   ingestUntilMs = Infinity
   await own.yield()
-  assert.equal(nowMs, 265)
+  assert.equal(nowMs, 240)
 })

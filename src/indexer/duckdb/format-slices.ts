@@ -21,7 +21,7 @@ export type FormatSliceOptions = {
 /** Length of a slice; formatting an ordinary row takes far less. */
 const SLICE_MS = 8
 /** A pause has the length of so many slices. */
-const PAUSE_SLICES = 9
+const PAUSE_SLICES = 6
 
 export function createFormatSlices(
   nowMs: () => number = () => performance.now(),
