@@ -69,7 +69,7 @@ function targetNumber(type: ValueType): EngineNumber | undefined {
 }
 
 /** Reads a number of any width; used where the layouts differ, so speed does not matter. */
-export function readNumber(source: Buffer, at: number, { width, isSigned }: Omit<EngineNumber, 'scale'>): bigint {
+function readNumber(source: Buffer, at: number, { width, isSigned }: Omit<EngineNumber, 'scale'>): bigint {
   const offset = at * width
   if (width === 16) {
     const high = isSigned ? source.readBigInt64LE(offset + 8) : source.readBigUInt64LE(offset + 8)
