@@ -19,7 +19,6 @@ export function catalogueChunk({ columns, rows }: CatalogueRows): {
       rowCount: rows.length,
       row: (at) => rows[at] ?? [],
       column: (at) => columnValues(rows.map((row) => row[at])),
-      textBytes: () => 0,
     },
   }
 }

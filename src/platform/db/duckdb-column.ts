@@ -120,28 +120,6 @@ export function columnOf(chunk: DuckDBDataChunk, at: number, type: DuckType): Du
   return valuesOf(vector, chunk.rowCount, type, (row) => chunk.getColumnVector(at).getItem(row))
 }
 
-/** The bytes of all texts of a chunk, those inside of lists too. */
-export function textBytesOf(chunk: DuckDBDataChunk, types: readonly DuckType[]): number {
-  const { chunk: handle } = chunk as unknown as { readonly chunk: DataChunk }
-  return types.reduce((sum, type, at) => {
-    const isList = type.kind === 'list' && type.fixedLength === undefined && type.items.kind === 'text'
-    if (type.kind !== 'text' && !isList) return sum
-    const vector = engine.data_chunk_get_vector(handle, at)
-    if (!isList) return sum + lengthsOf(vector, chunk.rowCount)
-    return sum + lengthsOf(engine.list_vector_get_child(vector), engine.list_vector_get_size(vector))
-  }, 0)
-}
-
-function lengthsOf(vector: Vector, count: number): number {
-  const data = engine.vector_get_data(vector, count * STRING_BYTES)
-  const words = new Uint32Array(data.buffer, data.byteOffset, count * ENTRY_WORDS)
-  const isNull = nullsOf(vector, count) ?? (() => false)
-  let sum = 0
-  // The place of a NULL has any bytes.
-  for (let at = 0; at < count; at++) if (!isNull(at)) sum += words[at * ENTRY_WORDS] as number
-  return sum
-}
-
 const NONE = new Uint8Array()
 /** `duckdb_string_t` of duckdb.h: the length, then up to twelve bytes of text, or the first four and a pointer. */
 const STRING_BYTES = 16

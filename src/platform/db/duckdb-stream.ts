@@ -1,5 +1,5 @@
 import type { DuckDBConnection, DuckDBDataChunk, DuckDBPreparedStatement, DuckDBResult } from '@duckdb/node-api'
-import { columnOf, type DuckColumnValues, type DuckType, duckTypeOf, textBytesOf } from './duckdb-column.ts'
+import { columnOf, type DuckColumnValues, type DuckType, duckTypeOf } from './duckdb-column.ts'
 
 /** Some rows of a result. A value is converted when its row is read, so reading can pause between any two rows. */
 export type DuckChunk = {
@@ -7,8 +7,6 @@ export type DuckChunk = {
   row(at: number): readonly unknown[]
   /** The values of a column as the engine holds them. */
   column(at: number): DuckColumnValues
-  /** Bytes of its texts, those in lists too. */
-  textBytes(): number
 }
 
 /** Rows of a result as the engine produces them. It produces about a megabyte ahead of its reader and then waits. */
@@ -70,6 +68,5 @@ function wrapChunk(chunk: DuckDBDataChunk, types: readonly DuckType[]): DuckChun
     rowCount: chunk.rowCount,
     row: (at) => types.map((_, column) => chunk.getColumnVector(column).getItem(at)),
     column: (at) => columnOf(chunk, at, types[at] as DuckType),
-    textBytes: () => textBytesOf(chunk, types),
   }
 }
