@@ -1,10 +1,10 @@
 /**
  * Measures the indexer; each figure is one line of JSON: rows per second into the embedded engine, from geyser blocks as bytes to committed
  * transactions in all tables; the same while customers run the worst queries; the query pack beside ingest; a short query beside four results of a
- * million rows; and the query pack on the embedded engine, on Debian's PostgreSQL and on Debian's ClickHouse over the same rows.
- * Usage: node bench/indexer.ts [ingest] [fair] [pack] [blocks=200] [transactions=500]
+ * million rows; results of ten million rows in several formats, and ingest beside one; and the query pack on the embedded engine, on Debian's PostgreSQL and on Debian's ClickHouse over the same rows.
+ * Usage: node bench/indexer.ts [ingest] [fair] [results] [pack] [blocks=200] [transactions=500]
  */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type StoreProcess, startStoreProcess } from '../src/indexer/duckdb/process.ts'
@@ -15,6 +15,7 @@ import type { ChainBlock } from '../src/solana/chain-block.ts'
 import { geyserBytesOf } from '../src/solana/geyser/test-block.ts'
 import { packValues } from '../test/support/indexer-pack.ts'
 import { comparePack } from './support/indexer-pack.ts'
+import { cpuSecondsOf, measureResult } from './support/indexer-results.ts'
 
 const ROWS = { includeVotes: true, includeLogs: true }
 const WORST = 'SELECT count(*) FROM transactions a, transactions b, transactions c WHERE a.fee + b.fee + c.fee = 1'
@@ -22,6 +23,10 @@ const CUSTOMERS = 8
 const BATCH = 8
 const GOAL_ROWS = 100_000
 const GOAL_SHARE = 0.8
+const RESULT_ROWS = 10_000_000
+const RESULT_FORMATS = ['JSONEachRow', 'RowBinary', 'Native', 'Parquet', 'ArrowStream']
+/** Resident memory of either process above its size before. */
+const GOAL_BYTES = 64 * 1024 * 1024
 /** Enough for some seconds on each engine; loading the two servers takes most of the time. */
 const PACK_BLOCKS = 48
 
@@ -36,6 +41,7 @@ const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
 try {
   if (isSelected('ingest')) await measureIngest()
   if (isSelected('fair')) await measureFairness()
+  if (isSelected('results')) await measureResults()
   if (isSelected('pack'))
     await comparePack(makeTestChain({ seed: 2, blocks: PACK_BLOCKS, transactionsPerBlock: 500 }), folder, report)
 } finally {
@@ -131,6 +137,41 @@ async function measureFairness(): Promise<void> {
   })
 }
 
+/** Measures results of ten million rows, and ingest while one of them is read. `SLUICE_BENCH_ROWS` gives another number of rows. */
+async function measureResults(): Promise<void> {
+  const rows = Number(process.env['SLUICE_BENCH_ROWS'] ?? RESULT_ROWS)
+  await using store = await startStoreProcess({
+    path: join(folder, 'results.duckdb'),
+    memoryBytes: 2 ** 29,
+    threads: 2,
+    rows: ROWS,
+    results: { heldBytesMax: 2 ** 28, heldBytesPerSubscription: 2 ** 26 },
+  })
+  const chain = makeTestChain({ seed: 1, blocks: 3 * BATCH + 16, transactionsPerBlock: 250 })
+  await ingest(store, chain.slice(0, 16))
+  const query = (format: string): string =>
+    `SELECT a.slot, a.tx_index, b.fee, b.compute_units, a.block_time, b.success, a.signature FROM transactions a, transactions b, blocks c LIMIT ${rows} FORMAT ${format}`
+  // The first run is the warm-up: it compiles the code and opens the file.
+  await measureResult(store, { id: 1, query: query('Native').replace(String(rows), '100000'), rows })
+  for (const [at, format] of RESULT_FORMATS.entries()) {
+    const result = await measureResult(store, { id: at + 2, query: query(format), rows })
+    report(`${rows} rows as ${format}`, {
+      rows_per_second: rows / result.seconds,
+      rows_per_cpu_second: rows / result.storeCpuSeconds,
+      bytes: result.bytes,
+      store_grown_bytes: result.storeGrownBytes,
+      gateway_grown_bytes: result.gatewayGrownBytes,
+      goal_bytes: GOAL_BYTES,
+    })
+  }
+  const alone = await ingest(store, chain.slice(16, 16 + BATCH))
+  const reading = measureResult(store, { id: 100, query: query('Native'), rows })
+  const beside = await ingest(store, chain.slice(16 + BATCH))
+  await reading
+  const perSecond = ({ blocks: count, seconds }: Ingested): number => count / seconds
+  report('ingest beside a result that is read', { ratio: perSecond(beside) / perSecond(alone), goal: GOAL_SHARE })
+}
+
 /** Milliseconds of each query of the pack. The pack runs at least once, and again while `isRepeated` holds. */
 async function timePack(
   store: StoreProcess,
@@ -192,12 +233,6 @@ function keepAsking(store: StoreProcess, count: number): { stop(): void; ended: 
     stop: () => void (isStopped = true),
     ended: Promise.all(Array.from({ length: count }, one)).then(() => asked),
   }
-}
-
-/** User and system time of the database process so far. */
-function cpuSecondsOf({ pid }: StoreProcess): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1]?.split(' ') ?? []
-  return (Number(fields[11]) + Number(fields[12])) / 100
 }
 
 function report(path: string, figures: Readonly<Record<string, number | string>>): void {

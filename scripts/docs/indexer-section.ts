@@ -1,6 +1,6 @@
+import { FORMAT_NAMES } from '../../src/indexer/formats/formats.ts'
 import { QUERY_BYTES_MAX } from '../../src/indexer/http.ts'
 import { QUERY_ERRORS } from '../../src/indexer/query/error.ts'
-import { FORMAT_NAMES } from '../../src/indexer/query/formats.ts'
 import { table } from './markdown.ts'
 
 const MEANINGS: Partial<Record<keyof typeof QUERY_ERRORS, string>> = {
@@ -11,7 +11,11 @@ const MEANINGS: Partial<Record<keyof typeof QUERY_ERRORS, string>> = {
   UNKNOWN_TABLE: 'a table that is not published',
   UNKNOWN_FUNCTION: 'a function that is not offered on the embedded engine',
   UNKNOWN_FORMAT: 'a format that is not offered on the embedded engine; the error lists the available ones',
-  UNKNOWN_SETTING: 'a setting that customers may not change',
+  UNKNOWN_SETTING: 'a setting that is not accepted',
+  SESSION_NOT_FOUND: 'with `session_check=1`: the session has ended, or was never begun',
+  SESSION_IS_LOCKED: 'another statement runs in the session',
+  INVALID_SESSION_TIMEOUT: '`session_timeout` is not a number of seconds up to 3600',
+  USER_SESSION_LIMIT_EXCEEDED: 'too many sessions; see `Retry-After`',
   UNKNOWN_QUERY_PARAMETER: 'a parameter without a value',
   QUERY_IS_TOO_LARGE: `a query of more than ${QUERY_BYTES_MAX} bytes, after decompression`,
   TOO_DEEP_AST: 'nested too deeply',
@@ -43,9 +47,12 @@ export function indexerSection(): string[] {
         ['GET', '/ping, /, /replicas_status', 'no', '`Ok.`'],
       ],
     ),
-    'URL parameters: `query`, `query_id`, `database` (only the own one), `default_format`, `param_NAME` for `{NAME:Type}` in the query, `wait_end_of_query`, `buffer_size`, and the settings `max_execution_time`, `max_result_rows`, `result_overflow_mode=throw`, `output_format_json_quote_64bit_integers`, `enable_http_compression`; `max_threads`, `readonly` and the settings for progress headers are accepted without effect. Sessions, roles and native compression are refused.',
-    `Formats of the embedded engine: ${FORMAT_NAMES.map((name) => `\`${name}\``).join(', ')}. Parquet, Arrow and the other binary formats are available if the engine is ClickHouse. 64-bit numbers are quoted in JSON.`,
-    'Every response has `X-ClickHouse-Query-Id`, `X-ClickHouse-Format`, `X-ClickHouse-Summary` with rows, bytes and time, and `X-Sluice-Coverage-Slot`: everything up to that slot was in the tables. When a client disconnects, its query is cancelled. Errors are text, `Code: N. DB::Exception: … (NAME)`, with the number in `X-ClickHouse-Exception-Code`:',
+    'URL parameters: `query`, `query_id`, `database`, `default_format`, `param_NAME` for `{NAME:Type}` in the query, `wait_end_of_query`, `buffer_size`, `compress`, `session_id`, `session_timeout`, `session_check`, and the settings that [schema.md](schema.md#settings) lists. Roles, quota keys and compressed requests in blocks of ClickHouse (`decompress`) are refused.',
+    'A session keeps what SET and USE change, for `session_timeout` seconds after its last statement (60, at most 3600); one statement runs in it at a time, and only its own subscription sees it. `indexer.query.sessionsPerSubscription` and `indexer.query.sessionsMax` limit their number.',
+    'Responses are compressed with zstd, lz4 or gzip, in this order, as `Accept-Encoding` allows, if `enable_http_compression=1` is given; with `compress=1` they consist of compressed blocks of ClickHouse (LZ4).',
+    'For tools that cannot set headers the operator can set `indexer.tokenInPassword`: then a password of the form `TOKEN:PASSWORD` carries both, on TLS and loopback connections.',
+    `Formats of the embedded engine: ${FORMAT_NAMES.map((name) => `\`${name}\``).join(', ')}. The formats by columns (\`JSONColumns\` and its variants) hold the whole result, at most 16 MiB. 64-bit numbers are quoted in JSON.`,
+    'Every response has `X-ClickHouse-Query-Id`, `X-ClickHouse-Format`, `X-ClickHouse-Timezone`, `X-ClickHouse-Server-Display-Name`, `X-ClickHouse-Summary` with rows, bytes and time (with `send_progress_in_http_headers=1` also as `X-ClickHouse-Progress`), and `X-Sluice-Coverage-Slot`: everything up to that slot was in the tables. When a client disconnects, its query is cancelled. A result of more than 4 MiB is sent while its query runs: the figures of its Summary are 0, and an error after its first rows follows in the body, between `__exception__` lines with the value of `X-ClickHouse-Exception-Tag`, after which the connection is closed before the end of the body. With `wait_end_of_query=1` the result is complete before its first byte. Errors are text, `Code: N. DB::Exception: … (NAME)`, with the number in `X-ClickHouse-Exception-Code`:',
     table(
       ['code', 'name', 'HTTP', 'when'],
       Object.entries(MEANINGS).map(([name, meaning]) => {

@@ -1,5 +1,9 @@
+import { DIALECT_DIFFERENCES } from '../../src/indexer/dialect/differences.ts'
+import { OFFERED_FUNCTIONS, OFFERED_TABLE_FUNCTIONS } from '../../src/indexer/dialect/offered.ts'
+import { TYPE_NAMES } from '../../src/indexer/dialect/parse-type.ts'
 import { QUERY_PACK } from '../../src/indexer/query/pack.ts'
 import { CLICKHOUSE_TYPES, COVERAGE, TABLES } from '../../src/indexer/schema.ts'
+import { interfaceSections } from './interface-sections.ts'
 import { GENERATED, table } from './markdown.ts'
 
 /** The tables of the indexer, from the definition that both engines use. */
@@ -21,12 +25,22 @@ export function schemaPage(): string {
         columns.map((column) => [`\`${column.name}\``, CLICKHOUSE_TYPES[column.type], column.help]),
       ),
     ]),
+    ...interfaceSections(),
     '## Questions',
     'These run on both engines and return the same rows; a test runs them on both with the same blocks. Values in braces are parameters, passed as `param_NAME`. Write table names without a database.',
     ...QUERY_PACK.flatMap(({ question, sql }) => [`**${question}**`, `\`\`\`sql\n${sql}\n\`\`\``]),
+    '## What the embedded engine offers',
+    'Statements are SELECT of ClickHouse: WITH for queries and for expressions, DISTINCT and DISTINCT ON, `*` and COLUMNS with EXCEPT, REPLACE and APPLY, PREWHERE, WHERE, GROUP BY with ALL, ROLLUP, CUBE, GROUPING SETS and WITH TOTALS, HAVING, WINDOW, QUALIFY, ORDER BY with ALL and WITH FILL of one column, LIMIT BY, LIMIT with OFFSET and WITH TIES, UNION, EXCEPT and INTERSECT, ARRAY JOIN and LEFT ARRAY JOIN, INNER, LEFT, RIGHT, FULL and CROSS JOIN with ALL, ANY, SEMI, ANTI, ASOF and GLOBAL, lambdas, and parameters, `{name:Identifier}` for tables included. Everything else is refused with its name and position. Names of functions may be written in any case. Aggregates take the endings `If`, `OrNull`, `OrDefault` and `Distinct`.',
+    ...OFFERED_FUNCTIONS.flatMap(({ name, functions }) => [
+      `**${name}**: ${functions.map((each) => `\`${each}\``).join(', ')}`,
+    ]),
+    `**Table functions**: ${OFFERED_TABLE_FUNCTIONS.map((each) => `\`${each}\``).join(', ')}`,
+    `**Types**: ${TYPE_NAMES.map((each) => `\`${each}\``).join(', ')}`,
+    'Limits: 1,000 characters of a padded text (`pad_length`), 100,000 elements of a list made from a number (`list_length`), 100,000 rows of WITH FILL (`fill_rows`), 5 levels of lambdas (`lambda_nesting`), 1,048,576 characters (`translation_length`) and 40,000 steps (`translation_steps`) of the translated statement, and the nesting of aliases that stand for each other (`translation_nesting`); 250 levels and 10,000 parts, and 100,000 levels of all parts together beyond the first 25 of each (`depth_sum`).',
     '## Where the engines differ',
-    'Both accept these with different results: `sum` or `max` over no rows (NULL on the embedded engine, 0 on ClickHouse), an index outside of an array (NULL, or the default of the type), `uniq` (an estimate on both, and not the same one).',
-    'The embedded engine refuses LIMIT BY, WITH TOTALS, ARRAY JOIN as a clause, SAMPLE, lambdas and recursion with an error that names them. On old servers (before 25.8) there are no parameters, no `LowCardinality` in the types, and errors have no names.',
+    'A test runs 303 statements on the embedded engine and on ClickHouse 26.5 over the same blocks and compares rows and types. These differ:',
+    DIALECT_DIFFERENCES.map(({ text }) => `- ${text}`).join('\n'),
+    'On old servers (before 25.8) there are no parameters, no `LowCardinality` in the types, and errors have no names.',
     'With ClickHouse, Sluice parses each statement first and refuses syntax that it does not know. Quote a name that is a keyword (`"final"`). Common table expressions are visible in their scope. Not supported are `FROM … SELECT`, `WITH RECURSIVE`, `WITH FILL FROM`, `EXTRACT(… FROM …)`, `DISTINCT ON`, `APPLY`, expressions after LIMIT, and qualified names inside `IN ( )`. On both engines a statement has at most 262,144 characters (`statement_length`), 20,000 tokens (`statement_tokens`) and 100 levels of nesting (`statement_nesting`).',
     '## What was not tested',
     'Without a current ClickHouse server, these are untested: accounts, roles, profiles and quotas at run time, deletes on current servers, clusters and replicated tables. Protocol, ingest, kills, aborts and limits are tested with the server of Debian (18.16); tables, views and the writer with ClickHouse 26.5 from npm, which is not a server; responses of current servers with a fake server. `accounts` contains updates from the stream: an account that changed only in a gap filled by getBlock keeps its older row until its next change.',

@@ -8,6 +8,7 @@ import {
   collectLogin,
   collectToken,
   type PresentedToken,
+  splitTokenInPassword,
 } from './credentials.ts'
 
 const A = 'slc_000000000000000000000000000000000JcP3N'
@@ -151,5 +152,29 @@ describe('database login', () => {
     ]
     for (const [headers, refused] of cases)
       assert.deepEqual(collectLogin(headers), { refused }, JSON.stringify(headers).slice(0, 80))
+  })
+})
+
+describe('a token in the password', () => {
+  const login = (password: string) => ({ username: 'u', password })
+  test('is split off at the first colon', () => {
+    const split = splitTokenInPassword({ token: missing, login: login(`${A}:p:w`) })
+    assert.deepEqual(split, { token: token(A), login: login('p:w') })
+    assert.deepEqual(splitTokenInPassword({ token: missing, login: login(':') }), {
+      token: token(''),
+      login: login(''),
+    })
+  })
+  test('must agree with the header', () => {
+    const same = splitTokenInPassword({ token: token(A), login: login(`${A}:pw`) })
+    assert.deepEqual(same, { token: token(A), login: login('pw') })
+    for (const given of [
+      { token: token(B), login: login(`${A}:pw`) },
+      { token: conflicting, login: login(`${A}:pw`) },
+      { token: token(A), login: login('pw') },
+      { token: missing, login: login('pw') },
+      { token: missing, login: { refused: 'missing' } as const },
+    ])
+      assert.deepEqual(splitTokenInPassword(given), given)
   })
 })

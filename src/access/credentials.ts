@@ -164,3 +164,20 @@ function basicOf(authorization: string): PresentedLogin {
   const split = text.indexOf(':')
   return split === -1 ? { refused: 'malformed' } : { username: text.slice(0, split), password: text.slice(split + 1) }
 }
+
+/** Token and login of a request of the indexer. */
+export type IndexerCredentials = { readonly token: PresentedToken; readonly login: PresentedLogin }
+
+/**
+ * Reads a password of the form `TOKEN:PASSWORD`, split at the first colon, for tools that cannot set headers. A token in `x-token` beside it must
+ * be the same: with another one the password stays as it is and is refused like any wrong password.
+ */
+export function splitTokenInPassword({ token, login }: IndexerCredentials): IndexerCredentials {
+  if (!('password' in login)) return { token, login }
+  const split = login.password.indexOf(':')
+  if (split === -1) return { token, login }
+  const inPassword = login.password.slice(0, split)
+  const isMissing = 'refused' in token && token.refused === 'missing'
+  if (!isMissing && !('token' in token && token.token === inPassword)) return { token, login }
+  return { token: { token: inPassword }, login: { ...login, password: login.password.slice(split + 1) } }
+}

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Caller, Refused } from '../access/authorize.ts'
-import { CREDENTIAL_SOURCES, collectLogin, collectToken } from '../access/credentials.ts'
+import { CREDENTIAL_SOURCES, collectLogin, collectToken, splitTokenInPassword } from '../access/credentials.ts'
 import { explainRefusal, type RefusedHead } from '../access/explain-refusal.ts'
 import type { Access } from '../access/service.ts'
 import { createUlid } from '../core/ulid.ts'
 import { gunzipBytes } from '../platform/http/gzip.ts'
-import { acceptsGzip, splitTarget } from '../platform/http/request-headers.ts'
+import { splitTarget } from '../platform/http/request-headers.ts'
 import { createOriginGrants } from '../platform/http/server/origin-grants.ts'
 import { createPathRules, sendPathRefusal } from '../platform/http/server/path-rules.ts'
 import { sendText } from '../platform/http/server/reply.ts'
@@ -14,24 +14,35 @@ import { requestIdOf } from '../platform/http/server/request-id.ts'
 import { type HttpServer, readBody, startHttpServer } from '../platform/http/server/server.ts'
 import type { ListenerOptions } from '../platform/net/listener.ts'
 import type { ListenerMetrics } from '../platform/net/listener-metrics.ts'
+import { isPrivateConnection } from '../platform/net/private-connection.ts'
 import type { BaseDeps } from '../platform/process/base-deps.ts'
 import type { RefusalRecorder } from '../platform/telemetry/refusal-log.ts'
+import { DATABASES } from './catalogue/catalogue.ts'
+import { replaceConnectionFunctions } from './catalogue/connection-functions.ts'
 import type { ClickHouseProxy } from './clickhouse/proxy.ts'
+import { startWorkTimer } from './duckdb/work-timer.ts'
 import type { IndexerMetrics, QueryOutcome } from './metrics.ts'
-import { catalogueResult } from './query/catalogue.ts'
+import { catalogueResult, NO_ROWS, resultOf } from './query/catalogue.ts'
 import { QueryError } from './query/error.ts'
 import type { QueryExecutor } from './query/executor.ts'
-import { type QueryLimits, type QueryRequest, readQueryRequest } from './query/request.ts'
+import { type QueryContext, type QueryLimits, type QueryRequest, readQueryRequest } from './query/request.ts'
+import { chooseEncoding } from './query/response-encoding.ts'
 import { type QueryResult, sendResult } from './query/result.ts'
 import { parseStatement } from './query/statement.ts'
 import { DATABASE } from './schema.ts'
+import { readSessionStatement } from './session/session-statement.ts'
+import { createSessions, type OpenSession, type SessionsOptions } from './session/sessions.ts'
+import { readSettings } from './session/settings.ts'
 
 export type IndexerServerOptions = {
   readonly listen: ListenerOptions
   readonly limits: QueryLimits
-  /** Time for a client to read a result. */
+  /** Time for which a result waits for its client. */
   readonly readSecondsMax: number
+  readonly sessions?: SessionsOptions | undefined
   readonly displayName: string
+  /** Whether a password may have the form TOKEN:PASSWORD on a TLS or loopback connection. */
+  readonly tokenInPassword?: boolean | undefined
   /** Origins of web pages that may query; none by default. */
   readonly corsOrigins?: readonly string[] | undefined
 }
@@ -57,6 +68,8 @@ export function startIndexerServer(options: IndexerServerOptions, deps: IndexerS
   const { access, engine, metrics, log, clock, random } = deps
   const { corsOrigins = [] } = options
   const grantOrigin = createOriginGrants(corsOrigins, EXPOSED)
+  const sessions = createSessions(options.sessions ?? SESSIONS, clock)
+  const serverStartedMs = clock.monotonicMs()
 
   async function onRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const requestId = requestIdOf(request, deps)
@@ -82,11 +95,17 @@ export function startIndexerServer(options: IndexerServerOptions, deps: IndexerS
       const received = readQueryRequest(
         search,
         { format: header(request, 'x-clickhouse-format'), database: header(request, 'x-clickhouse-database') },
-        DATABASE,
+        'executor' in engine ? DATABASES : PROXIED_DATABASES,
       )
       queryId = received.queryId ?? queryId
-      const query = { ...received, query: await readQuery(request, received.query) }
-      const exchange: Exchange = { request, response, caller, login, query, queryId, seconds }
+      using session = received.session && sessions.open(subscription, received.session)
+      const query = {
+        ...received,
+        database: received.database ?? session?.database ?? DATABASE,
+        settings: { ...session?.settings, ...received.settings },
+        query: await readQuery(request, received.query),
+      }
+      const exchange: Exchange = { request, response, caller, login, query, session, queryId, seconds }
       await ('executor' in engine ? execute(engine.executor, exchange) : forward(engine.proxy, exchange))
     } catch (error) {
       if (!(error instanceof QueryError)) throw error
@@ -102,19 +121,30 @@ export function startIndexerServer(options: IndexerServerOptions, deps: IndexerS
     const { caller } = exchange
     admit(caller)
     const { query, parameters, defaultFormat, settings } = exchange.query
-    const job = { query, parameters, defaultFormat, settings, limits: options.limits }
+    const isHeld = exchange.query.buffering['wait_end_of_query'] === '1'
+    const context = contextOf(exchange)
+    const job = { query, parameters, defaultFormat, settings, limits: options.limits, context, isHeld }
     using disconnected = watchDisconnect(exchange)
     using result = await refunding(caller, executor.run(caller.subscription.id, job, disconnected.signal))
+    if (result.sessionChange !== undefined) exchange.session?.apply(result.sessionChange)
     await respond(exchange, result)
   }
 
   /** Forwards the query to the operator's ClickHouse. A statement is validated before it is charged: a refused one is not charged. */
   async function forward(proxy: ClickHouseProxy, exchange: Exchange): Promise<void> {
     const { request, response, caller, login, query, queryId, seconds } = exchange
-    const statement = parseStatement(query.query)
-    using catalogue = catalogueResult(statement, query, options.limits, deps.coverageSlot())
+    const parsed = parseStatement(query.query)
+    const change = readSessionStatement(parsed, PROXIED_DATABASES)
+    const { timezone } = readSettings([...Object.entries(query.settings), ...parsed.settings])
+    const connection = { ...contextOf(exchange), timezone }
+    const statement = { ...parsed, tokens: replaceConnectionFunctions(parsed.tokens, connection) }
+    using catalogue =
+      change === undefined
+        ? catalogueResult(statement, query, options.limits, deps.coverageSlot())
+        : resultOf(NO_ROWS, statement, query, options.limits, deps.coverageSlot())
     const validated = catalogue === undefined ? proxy.validate(query, statement) : query
     admit(caller)
+    if (change !== undefined) exchange.session?.apply(change)
     if (catalogue !== undefined) return await respond(exchange, catalogue)
     using disconnected = watchDisconnect(exchange)
     const forwarded = proxy.forward(
@@ -136,12 +166,18 @@ export function startIndexerServer(options: IndexerServerOptions, deps: IndexerS
   /** A missing or wrong login or token gives the same response, after the same work; it does not show which half is wrong. */
   function authenticate(request: IncomingMessage, query: string): { caller: Caller; login: Login } {
     const { rawHeaders } = request
-    const token = collectToken(CREDENTIAL_SOURCES.indexer, rawHeaders)
-    const login = collectLogin(rawHeaders)
+    const presented = { token: collectToken(CREDENTIAL_SOURCES.indexer, rawHeaders), login: collectLogin(rawHeaders) }
+    const isSplit = options.tokenInPassword === true && isPrivateConnection(request.socket)
+    const { token, login } = isSplit ? splitTokenInPassword(presented) : presented
     const caller = access.authenticateIndexer(token, login, clock.nowMs())
     if (!caller.ok) throw authenticationFailed(caller, { headers: rawHeaders, query })
     assert('username' in login, 'a caller is authenticated by its login too')
     return { caller, login }
+  }
+
+  function contextOf({ login, query }: Exchange): QueryContext {
+    const uptimeSeconds = Math.floor((clock.monotonicMs() - serverStartedMs) / 1000)
+    return { user: login.username, database: query.database, hostName: options.displayName, uptimeSeconds }
   }
 
   function admit(caller: Caller): void {
@@ -171,13 +207,22 @@ export function startIndexerServer(options: IndexerServerOptions, deps: IndexerS
   }
 
   async function respond({ request, response, query, queryId, seconds }: Exchange, result: QueryResult): Promise<void> {
-    metrics.query('ok', seconds())
-    metrics.queryRows.inc(result.rows)
-    metrics.queryBytes.inc(result.bytes)
-    const mayZip = query.settings['enable_http_compression'] === '1' && acceptsGzip(header(request, 'accept-encoding'))
-    // A client that does not read would hold its permit and its result for ever.
-    using _deadline = clock.setTimer(options.readSecondsMax * 1000, () => response.destroy())
-    await sendResult(response, result, { headers: commonHeaders(queryId), mayZip })
+    const { isCompressed, hasProgress } = readSettings(Object.entries(query.settings))
+    const encoding = isCompressed ? chooseEncoding(header(request, 'accept-encoding')) : undefined
+    // A client that does not read would hold its permit and its result for ever. The time that the query takes does not count.
+    using deadline = startWorkTimer(clock, options.readSecondsMax * 1000, () => response.destroy())
+    deadline.pause(true)
+    const onWait = (isWaiting: boolean): void => deadline.pause(!isWaiting)
+    const wasComplete = result.end !== undefined
+    if (wasComplete) metrics.query('ok', seconds())
+    const exceptionTag = Buffer.from(random.bytes(8)).toString('hex')
+    const { isNativeCompressed } = query
+    const form = { headers: commonHeaders(queryId), encoding, isNativeCompressed, hasProgress, exceptionTag, onWait }
+    const failure = await sendResult(response, result, form)
+    metrics.queryRows.inc(result.end?.rows ?? 0)
+    metrics.queryBytes.inc(result.end?.bytes ?? 0)
+    if (failure !== undefined) throw failure
+    if (!wasComplete) metrics.query('ok', seconds())
   }
 
   function sendError(response: ServerResponse, error: QueryError, queryId: string): void {
@@ -212,12 +257,17 @@ type Exchange = {
   readonly response: ServerResponse
   readonly caller: Caller
   readonly login: Login
-  readonly query: QueryRequest
+  /** With what the session sets. */
+  readonly query: QueryRequest & { readonly database: string }
+  readonly session: OpenSession | undefined
   readonly queryId: string
   /** Time since the request came. */
   seconds(): number
 }
 
+const SESSIONS: SessionsOptions = { sessionsPerSubscription: 64, sessionsMax: 4096 }
+/** The tables of `system` are those of the embedded engine. */
+const PROXIED_DATABASES: ReadonlySet<string> = new Set([DATABASE])
 const CALL = { interface: 'indexer', method: 'query' } as const
 const UNCHARGED: ReadonlySet<string> = new Set(['TOO_MANY_SIMULTANEOUS_QUERIES', 'SOCKET_TIMEOUT'])
 
@@ -234,7 +284,7 @@ const refusePath = createPathRules(
 )
 
 const EXPOSED =
-  'x-request-id, retry-after, x-clickhouse-query-id, x-clickhouse-format, x-clickhouse-summary, x-clickhouse-exception-code, x-sluice-coverage-slot'
+  'x-request-id, retry-after, x-clickhouse-query-id, x-clickhouse-format, x-clickhouse-summary, x-clickhouse-progress, x-clickhouse-timezone, x-clickhouse-server-display-name, x-clickhouse-exception-code, x-clickhouse-exception-tag, x-sluice-coverage-slot'
 
 /** Needs no credentials: a browser sends none with a preflight. Without a grant the response only lists the methods. */
 function preflightHeaders(crossOrigin: OutgoingHttpHeaders): OutgoingHttpHeaders {

@@ -60,6 +60,12 @@ export const indexerOptions = z
     ...listenerOption('127.0.0.1:8123'),
     ...publicUrlOption('http'),
     corsOrigins: originsOption('Origins of web pages that may query. Default: none, so no CORS header is sent.'),
+    tokenInPassword: z
+      .boolean()
+      .default(false)
+      .describe(
+        'For tools that cannot set headers: also reads the token from a password of the form TOKEN:PASSWORD, on TLS and loopback connections.',
+      ),
     includeVotes: z
       .boolean()
       .default(false)
@@ -108,9 +114,9 @@ export const indexerOptions = z
       rowsMax: integer(1, 100_000_000)
         .default(1_000_000)
         .describe('Most rows in one result; more is an error, never a truncated result.'),
-      bytesMax: integer(1024, 1024 * MIB)
+      bytesMax: integer(1024, 64 * 1024 * MIB)
         .default(64 * MIB)
-        .describe('Most bytes in one result.'),
+        .describe('Most bytes in one result; more is an error.'),
       concurrentPerSubscription: integer(1, 64)
         .default(4)
         .describe('Concurrent queries of one subscription; each counts until its result is read. More are refused.'),
@@ -131,23 +137,27 @@ export const indexerOptions = z
         .min(1)
         .max(3600)
         .default(300)
-        .describe('Time for a client to read a result; then its connection is closed.'),
+        .describe(
+          'Time for which a result may wait for its client altogether; then the connection is closed. The time that the query takes does not count.',
+        ),
+      sessionsPerSubscription: integer(1, 1024)
+        .default(64)
+        .describe('Sessions (session_id) of one subscription; more are refused until one has ended.'),
+      sessionsMax: integer(1, 100_000).default(4096).describe('Sessions of all subscriptions.'),
       heldBytesMax: z
         .int()
-        .min(MIB)
+        .min(8 * MIB)
         .default(128 * MIB)
-        .describe('Most bytes of results that are not read yet, in the process of the embedded database.'),
+        .describe(
+          'Most bytes of results that are not read yet, in the process of the embedded database: about 4 MiB of each result, or all of it with wait_end_of_query.',
+        ),
       heldBytesPerSubscription: z
         .int()
-        .min(MIB)
+        .min(8 * MIB)
         .default(64 * MIB)
-        .describe('The same for one subscription; not below bytesMax.'),
+        .describe('The same for one subscription.'),
     }),
   })
-  .refine(
-    ({ query }) => query.heldBytesPerSubscription >= query.bytesMax && query.heldBytesMax >= query.bytesMax,
-    'query.heldBytesPerSubscription and query.heldBytesMax hold at least one result of query.bytesMax',
-  )
   .refine(
     ({ engine, clickhouse }) => engine === 'duckdb' || clickhouse !== undefined,
     'engine = "clickhouse" needs the section indexer.clickhouse',

@@ -87,7 +87,9 @@ export async function startIndexer(
         listen: environment.listener,
         limits: query,
         readSecondsMax: query.readSecondsMax,
+        sessions: query,
         displayName: environment.displayName,
+        tokenInPassword: options.tokenInPassword,
         corsOrigins: options.corsOrigins,
       },
       {

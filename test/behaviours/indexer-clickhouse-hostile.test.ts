@@ -13,7 +13,7 @@ import { batchOf } from '../../src/indexer/ingest/test-rows.ts'
 import { indexerMetrics } from '../../src/indexer/metrics.ts'
 import { parseStatement } from '../../src/indexer/query/statement.ts'
 import { CANARY, CLICKHOUSE_FUZZ, makeStatement } from '../../src/indexer/query/test-fuzz.ts'
-import { clickHouseEscapes, hostilePieces } from '../../src/indexer/query/test-hostile.ts'
+import { clickHouseEscapes, hostilePieces, SERVED_BY_GATEWAY } from '../../src/indexer/query/test-hostile.ts'
 import { PUBLISHED_NAMES } from '../../src/indexer/schema.ts'
 import { delay, systemClock } from '../../src/platform/process/clock.ts'
 import { secureRandom } from '../../src/platform/process/random.ts'
@@ -144,6 +144,17 @@ describe("hostile statements in front of the operator's ClickHouse", () => {
     }
     assert.equal(touched, reached)
     assert.equal(await state(), unchanged)
+  })
+
+  test('functions about the connection, SHOW SETTINGS, SET and USE are served by the gateway', async () => {
+    for (const [statement, expected] of Object.entries(SERVED_BY_GATEWAY)) {
+      const { status, text } = await ask(statement)
+      assert.equal(status, 200, `${statement}: ${text}`)
+      assert.match(text, expected, statement)
+      revealsNothing(text, statement)
+    }
+    assert.match((await ask('USE system')).text, /UNKNOWN_DATABASE/)
+    assert.match((await ask('SET max_memory_usage = 1')).text, /UNKNOWN_SETTING/)
   })
 
   test('SHOW, DESCRIBE and EXISTS return the schema', async () => {

@@ -134,7 +134,10 @@ describe('the proxy in front of a current ClickHouse', () => {
     )
     seen = []
     for (const field of [
-      'session_id=a',
+      'session_id=a&session_timeout=9999',
+      'session_id=a&session_check=1',
+      'compress=x',
+      'decompress=1',
       'role=admin',
       'quota_key=b',
       'user=x',
@@ -153,6 +156,25 @@ describe('the proxy in front of a current ClickHouse', () => {
     // 0 means no limit of its own: the limit of the plan holds.
     await (await ask('max_execution_time=0&max_result_rows=0')).text()
     assert.equal((seen[0] as Seen | undefined)?.url.searchParams.get('max_execution_time'), '30')
+  })
+
+  test('sessions are held by the gateway: the server gets their settings, within the limits, and not their names', async () => {
+    const last = (): Seen => seen.at(-1) as Seen
+    const set = await ask(
+      'session_id=a',
+      "SET max_result_rows = 7, date_time_output_format = 'iso', join_use_nulls = 0",
+    )
+    assert.deepEqual([set.status, await set.text()], [200, ''])
+    assert.deepEqual(seen, [])
+    await (await ask('session_id=a&compress=1')).text()
+    const fields = Object.fromEntries(last().url.searchParams)
+    assert.deepEqual(
+      [fields['max_result_rows'], fields['date_time_output_format'], fields['compress'], fields['session_id']],
+      ['7', 'iso', '1', undefined],
+    )
+    assert.equal(fields['join_use_nulls'], '0')
+    await (await ask('session_id=b')).text()
+    assert.equal(last().url.searchParams.get('max_result_rows'), '1000')
   })
 
   test('forwards the response unchanged, with the query id of the client, the summary and the coverage slot', async () => {

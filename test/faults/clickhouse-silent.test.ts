@@ -48,7 +48,7 @@ test('F16: when the network to ClickHouse drops all packets, a query fails withi
   /** Forwards a customer's statement without the SQL policy. */
   const respond = async (request: IncomingMessage, response: ServerResponse) => {
     const query = Buffer.concat(await Array.fromAsync(request)).toString()
-    const validated = { ...readQueryRequest('', nothing, 'default'), query }
+    const validated = { ...readQueryRequest('', nothing, new Set()), query }
     const of = { subscriptionId: 'sub_1', plan: 'p', login, request: validated, acceptEncoding: undefined, headers: {} }
     try {
       await proxy.forward(of, response, new AbortController().signal)

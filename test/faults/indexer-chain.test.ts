@@ -37,5 +37,5 @@ test('tables of one chain are not continued with blocks of another: ingest stops
   assert.equal(second.indexer.backfill({ from: 1, to: 2 }), 'other-chain')
   const { headers } = await second.subscribe('reader')
   const response = await fetch(second.url, { method: 'POST', headers, body: 'SELECT count() > 8 FROM blocks' })
-  assert.deepEqual([response.status, await response.text()], [200, 'true\n'])
+  assert.deepEqual([response.status, await response.text()], [200, '1\n'])
 })

@@ -1,4 +1,4 @@
-import { FORMAT_NAMES } from '../../src/indexer/query/formats.ts'
+import { FORMAT_NAMES } from '../../src/indexer/formats/formats.ts'
 import { post, send, type WorkCase } from './work-case.ts'
 
 /** Close to the longest statement, which is 64 KiB. */

@@ -4,9 +4,11 @@ import { redactText } from '../../src/core/redact.ts'
 import { requestTarget } from '../../src/execution/api/request-target.ts'
 import { slotOf } from '../../src/gateway/pubsub/splice.ts'
 import { immutableCall } from '../../src/gateway/rpc/immutable-call.ts'
+import { DATABASES } from '../../src/indexer/catalogue/catalogue.ts'
+import { replaceConnectionFunctions } from '../../src/indexer/catalogue/connection-functions.ts'
+import { readShow } from '../../src/indexer/catalogue/show.ts'
 import { applyClickHousePolicy } from '../../src/indexer/clickhouse/policy/policy.ts'
-import { rewriteStatement } from '../../src/indexer/duckdb/rewrite.ts'
-import { readCatalogue } from '../../src/indexer/query/catalogue.ts'
+import { compileStatement } from '../../src/indexer/dialect/compile-statement.ts'
 import { QueryError } from '../../src/indexer/query/error.ts'
 import { readQueryRequest } from '../../src/indexer/query/request.ts'
 import { parseStatement } from '../../src/indexer/query/statement.ts'
@@ -100,19 +102,41 @@ export const SCANNERS: readonly Scanner[] = [
   {
     name: 'statements for the embedded engine',
     sizeMax: STATEMENT_CHARS,
-    scan: (text) => rewriteStatement(parseStatement(text), { a: '1' }),
-    inputs: STATEMENTS,
+    scan: (text) => compileStatement(parseStatement(text), { given: { a: '1' } }),
+    inputs: {
+      ...STATEMENTS,
+      'aliases and common table expressions': (size) =>
+        `with ${Array.from({ length: size / 32 }, (_, at) => `1 as a${at}, q${at} as (select 1)`).join(', ')} select 1`,
+    },
   },
   {
     name: 'queries about the tables',
     sizeMax: STATEMENT_CHARS,
-    scan: (text) => readCatalogue(parseStatement(text)),
+    scan: (text) => readShow(parseStatement(text).tokens, { database: 'solana', settings: {}, hasCatalogue: true }),
     inputs: STATEMENTS,
+  },
+  {
+    name: 'names of system tables and functions about the connection',
+    sizeMax: STATEMENT_CHARS,
+    scan: (text) =>
+      replaceConnectionFunctions(parseStatement(text).tokens, {
+        user: 'u',
+        database: 'solana',
+        hostName: 'h',
+        uptimeSeconds: 1,
+        timezone: 'UTC',
+      }),
+    inputs: {
+      ...STATEMENTS,
+      tables: many('system.tables t,', 'select ', '1'),
+      calls: many('version(),', 'select ', '1'),
+    },
   },
   {
     name: 'values of lists given as parameters',
     sizeMax: STATEMENT_CHARS,
-    scan: (text) => rewriteStatement(parseStatement('select {a:Array(String)}, {b:String}'), { a: text, b: text }),
+    scan: (text) =>
+      compileStatement(parseStatement('select {a:Array(String)}, {b:String}'), { given: { a: text, b: text } }),
     inputs: {
       numbers: many('1,', '[', '1]'),
       strings: many("'a',", '[', '1]'),
@@ -122,7 +146,7 @@ export const SCANNERS: readonly Scanner[] = [
   },
   {
     name: 'URLs of queries',
-    scan: (text) => readQueryRequest(text, { format: undefined, database: undefined }, 'solana'),
+    scan: (text) => readQueryRequest(text, { format: undefined, database: undefined }, DATABASES),
     inputs: { fields: many('a=1&'), 'one field': many('a', 'query='), percents: many('%41'), plus: many('+') },
   },
   {

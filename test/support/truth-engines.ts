@@ -23,7 +23,7 @@ export async function openEmbedded(): Promise<TruthEngine> {
         ?.ask({ kind: 'query', id: ++queries, job, owner: 'test' })
         .catch(() => undefined)
       if (response === undefined || !response.ok) return undefined
-      return (JSON.parse(Buffer.from(response.done.first).toString()) as { data: unknown[][] }).data
+      return (JSON.parse(Buffer.from(response.first).toString()) as { data: unknown[][] }).data
     },
     async find() {
       const database = await openDuckDatabase(path)

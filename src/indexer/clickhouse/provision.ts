@@ -81,7 +81,9 @@ export function planStatements(plan: ProvisionedPlan): readonly string[] {
     'cancel_http_readonly_queries_on_client_close = 1',
     'output_format_json_quote_64bit_integers = 1 CHANGEABLE_IN_READONLY',
     'enable_http_compression = 0 CHANGEABLE_IN_READONLY',
-    'join_use_nulls = 1',
+    'join_use_nulls = 1 CHANGEABLE_IN_READONLY',
+    "date_time_output_format = 'simple' CHANGEABLE_IN_READONLY",
+    "session_timezone = 'UTC' CHANGEABLE_IN_READONLY",
   ].join(', ')
   const limits = `KEYED BY user_name FOR INTERVAL 1 HOUR MAX queries = ${positiveInteger(plan.queriesPerHour)} TO ${role}`
   return [

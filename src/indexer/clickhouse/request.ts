@@ -1,8 +1,9 @@
+import { FORMAT_NAMES } from '../formats/formats.ts'
 import { QueryError } from '../query/error.ts'
-import { FORMAT_NAMES } from '../query/formats.ts'
-import { type QueryLimits, type QueryRequest, readSettings } from '../query/request.ts'
+import type { QueryLimits, QueryRequest } from '../query/request.ts'
 import type { Statement } from '../query/statement.ts'
 import { PUBLISHED_NAMES } from '../schema.ts'
+import { readSettings } from '../session/settings.ts'
 import { applyClickHousePolicy } from './policy/policy.ts'
 
 /** Fields that the gateway sets, whatever the customer requested. */
@@ -54,6 +55,12 @@ export function clickHouseTarget(request: QueryRequest, { queryId, database, lim
     result_overflow_mode: 'throw',
     output_format_json_quote_64bit_integers: settings.quote64 ? '1' : '0',
   })
+  if (settings.endsAtRowsMax)
+    throw new QueryError('BAD_ARGUMENTS', 'result_overflow_mode can only be throw: a result is never truncated here.')
+  if (settings.dateTimeFormat !== 'simple') fields.set('date_time_output_format', settings.dateTimeFormat)
+  if (settings.timezone !== 'UTC') fields.set('session_timezone', settings.timezone)
+  if (!settings.joinUsesNulls) fields.set('join_use_nulls', '0')
+  if (request.isNativeCompressed) fields.set('compress', '1')
   if (settings.isCompressed) fields.set('enable_http_compression', '1')
   for (const [name, value] of Object.entries(request.buffering)) fields.set(name, bufferingValue(name, value))
   for (const [name, value] of Object.entries(request.parameters)) fields.set(`param_${name}`, value)

@@ -11,6 +11,8 @@ import type { Store } from '../store.ts'
 import { createCacheRelease, mebibytes } from './cache-release.ts'
 import { prepareQueries } from './customer-schema.ts'
 import { BASE_SCHEMA } from './ddl.ts'
+import { createFormatSlices } from './format-slices.ts'
+import { createIngestActivity } from './ingest-activity.ts'
 import type {
   DecodeResponse,
   FromStoreProcess,
@@ -30,6 +32,7 @@ const decoded = new Map<number, DecodedRows>()
 let store: Store | undefined
 let queries: QueryRunner | undefined
 let options: StoreOptions | undefined
+const ingest = createIngestActivity()
 /** Share of the memory for rows that are in the write-ahead log and not yet in the file. */
 const LOG_SHARE = 1 / 8
 /** Share of the memory for cached pages of the file while no query runs. */
@@ -70,7 +73,8 @@ async function handle(request: StoreRequest): Promise<StoreResponses[StoreReques
       })
       store = await openDuckStore(database, Date.now, release)
       await prepareQueries(database, `${catalogueOf(path)}.${BASE_SCHEMA}`)
-      queries = createQueryRunner(database, options.results)
+      const slices = createFormatSlices(undefined, { isIngesting: ingest.isActive })
+      queries = createQueryRunner(database, options.results, { slices })
       return store.progress()
     }
     case 'query':
@@ -79,7 +83,7 @@ async function handle(request: StoreRequest): Promise<StoreResponses[StoreReques
       queries?.interrupt(request.id, request.reason)
       return null
     case 'read':
-      return queries?.read(request.id) ?? new Uint8Array()
+      return queries?.read(request.id) ?? UNAVAILABLE
     case 'discard':
       queries?.discard(request.id)
       return null
@@ -87,9 +91,9 @@ async function handle(request: StoreRequest): Promise<StoreResponses[StoreReques
       await opened()[Symbol.asyncDispose]()
       return null
     case 'decode':
-      return decode(request.id, request.raw)
+      return ingest.run(() => decode(request.id, request.raw))
     case 'write':
-      await write(request)
+      await ingest.run(() => write(request))
       return null
     case 'forget':
       for (const id of request.ids) decoded.delete(id)

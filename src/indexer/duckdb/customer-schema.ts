@@ -1,6 +1,8 @@
 import type { DuckConnection, DuckDatabase } from '../../platform/db/duckdb.ts'
+import { CATALOGUE_SCHEMAS } from '../catalogue/catalogue-names.ts'
 import { DATABASE, PUBLISHED } from '../schema.ts'
-import { macroDdl } from './functions.ts'
+import { base58Macros } from './base58-macros.ts'
+import { catalogueDdl } from './catalogue-ddl.ts'
 
 /** In-memory catalogue with the views and macros that customers reach; the tables of the data file have no name there. */
 const CUSTOMERS = 'customers'
@@ -28,7 +30,8 @@ export async function prepareQueries(database: DuckDatabase, base: string): Prom
     await connection.run(`CREATE VIEW ${CUSTOMERS}.${DATABASE}.${name} AS SELECT ${listed} FROM ${base}.${name}`)
   }
   await connection.run(`CREATE VIEW ${CUSTOMERS}.fn.covered AS SELECT max(to_slot) AS slot FROM ${base}._ranges`)
-  for (const macro of macroDdl(`${CUSTOMERS}.fn`)) await connection.run(macro)
+  for (const { sql, parameters } of catalogueDdl(CUSTOMERS)) await connection.run(sql, parameters)
+  for (const macro of base58Macros(`${CUSTOMERS}.fn`)) await connection.run(macro)
   for (const lock of LOCKS) await connection.run(lock)
 }
 
@@ -37,11 +40,17 @@ export async function prepareQueries(database: DuckDatabase, base: string): Prom
  * share the transaction, because a plan leaves out conditions that all rows fulfil: on a later state of the tables it would return rows that
  * do not fulfil them.
  */
-const START = `SET search_path = '${CUSTOMERS}.${DATABASE},${CUSTOMERS}.fn'; BEGIN TRANSACTION READ ONLY; SELECT slot FROM ${CUSTOMERS}.fn.covered`
+function startOf(database: string): string {
+  const schema = CATALOGUE_SCHEMAS[database] ?? DATABASE
+  return `SET search_path = '${CUSTOMERS}.${schema},${CUSTOMERS}.fn'; BEGIN TRANSACTION READ ONLY; SELECT slot FROM ${CUSTOMERS}.fn.covered`
+}
 
-/** Begins the read-only transaction of a statement. Resolves with the newest slot up to which the tables are complete. */
-export async function beginReading(connection: DuckConnection): Promise<number> {
-  return Number((await readValue(connection, START)) ?? 0)
+/**
+ * Begins the read-only transaction of a statement; `database` is that of names without one. Resolves with the newest slot up to which the tables are
+ * complete.
+ */
+export async function beginReading(connection: DuckConnection, database: string = DATABASE): Promise<number> {
+  return Number((await readValue(connection, startOf(database))) ?? 0)
 }
 
 /** The first value of the first row. */

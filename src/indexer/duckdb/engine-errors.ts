@@ -3,6 +3,11 @@ import { QueryError, unknownTable } from '../query/error.ts'
 
 /** Patterns of the engine's errors. The engine's text may name anything in its catalogue, so messages repeat only what the customer wrote. */
 const ENGINE_ERRORS: readonly (readonly [RegExp, (found: RegExpExecArray) => QueryError])[] = [
+  // Written by the dialect into the statement: a value that ClickHouse refuses, too, or a limit with its name.
+  [
+    /^Invalid Input Error: sluice: ([\x20-\x7e]{1,200})/,
+    ([, message]) => new QueryError('BAD_ARGUMENTS', `${message}.`),
+  ],
   [/^INTERRUPT/, () => new QueryError('QUERY_WAS_CANCELLED', 'Query was cancelled.')],
   [
     /^Out of Memory/,

@@ -33,3 +33,28 @@ test('slices are granted in rotation, and the event loop runs between any two', 
     assert.ok(name === 'loop' || order[at - 1] === 'loop', `two slices in one iteration: ${order.join(' ')}`)
   assert.equal(slices.granted, 7)
 })
+
+test('while blocks are ingested there is a pause after each slice, until ingest is over', async () => {
+  let nowMs = 0
+  let ingestUntilMs = 200
+  const slices = createFormatSlices(() => nowMs, {
+    sliceMs: 5,
+    isIngesting: () => nowMs < ingestUntilMs,
+    // Timers on the clock of the test.
+    setTimer(run, ms) {
+      nowMs += ms
+      setImmediate(run)
+    },
+  })
+  const own = slices.open()
+  const startsMs: number[] = []
+  for (let slice = 0; slice < 8; slice++) {
+    nowMs += 5
+    await own.yield()
+    startsMs.push(nowMs)
+  }
+  assert.deepEqual(startsMs, [5, 40, 75, 110, 145, 180, 200, 205])
+  ingestUntilMs = Infinity
+  await own.yield()
+  assert.equal(nowMs, 240)
+})

@@ -14,6 +14,12 @@ export function readParseTree(serialized: string): TreeNode {
   }
   if (tree['error'] !== true) return tree
   if (tree['error_type'] === 'not implemented') throw notReading()
+  // The parser of the engine has its own limit of nesting.
+  if (String(tree['error_message']).includes('expression depth'))
+    throw new QueryError(
+      'TOO_DEEP_AST',
+      'The query is nested too deeply: use fewer operators in one expression (expression_depth).',
+    )
   const position = tree['position'] === undefined ? '' : ` at position ${Number(tree['position'])}`
   throw new QueryError('SYNTAX_ERROR', `Syntax error${position}.`)
 }

@@ -5,18 +5,22 @@ import type { RawBlock } from '../ingest/raw-block.ts'
 import type { SlotRange } from '../ingest/slot-ranges.ts'
 import type { QueryErrorName } from '../query/error.ts'
 import type { QueryJob } from '../query/request.ts'
+import type { SessionChange } from '../session/session-statement.ts'
 import type { StoreProgress } from '../store.ts'
 import type { ResultBudgetOptions } from './held-result.ts'
 
-/** What the response headers state about a result. */
-export type QuerySummary = {
+/** What is known about a result before its first row. */
+export type ResultHead = {
   readonly format: string
   readonly contentType: string
-  readonly rows: number
-  readonly elapsedSeconds: number
   /** Newest slot up to which the tables were complete when the query ran. */
   readonly coverageSlot: number
+  /** What the statement changes for the later ones of its session. */
+  readonly sessionChange?: SessionChange | undefined
 }
+
+/** What is known about a result after its last row. */
+export type ResultEnd = { readonly rows: number; readonly bytes: number; readonly elapsedSeconds: number }
 
 export type StopReason = 'timeout' | 'cancelled'
 
@@ -66,20 +70,27 @@ export type StoreResponses = {
   readonly progress: StoreProgress
   readonly query: QueryResponse
   readonly interrupt: null
-  readonly read: Uint8Array
+  readonly read: ReadResponse
   readonly discard: null
   readonly close: null
 }
 
 export type QueryResponse =
-  /** The result has `bytes` in total; `first` is its first part, and `read` requests the others. */
-  | { readonly ok: true; readonly done: QuerySummary & { readonly bytes: number; readonly first: Uint8Array } }
-  | {
-      readonly ok: false
-      readonly type: QueryErrorName
-      readonly message: string
-      readonly retryAfterSeconds?: number | undefined
-    }
+  /** `first` is the first part of the result, and `read` requests the others. `end` is undefined while the query is still running. */
+  | { readonly ok: true; readonly head: ResultHead; readonly first: Uint8Array; readonly end: ResultEnd | undefined }
+  | QueryFailure
+
+export type QueryFailure = {
+  readonly ok: false
+  readonly type: QueryErrorName
+  readonly message: string
+  readonly retryAfterSeconds?: number | undefined
+}
+
+/** `end` comes with the last part. */
+export type ReadResponse =
+  | { readonly ok: true; readonly part: Uint8Array; readonly end: ResultEnd | undefined }
+  | QueryFailure
 
 export type DecodeResponse =
   | { readonly ok: true; readonly link: BlockLink; readonly transactions: number }

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { createManualClock } from '../../core/clock.ts'
+import { until } from '../../platform/process/test-wait.ts'
 import { createFormatSlices } from './format-slices.ts'
 import { PART_BYTES } from './held-result.ts'
-import { createQueryRunner } from './query-runner.ts'
+import type { ReadResponse } from './protocol.ts'
+import { createQueryRunner, type QueryRunner } from './query-runner.ts'
 import { openQueryDatabase } from './test-queries.ts'
 
 const HELD = { heldBytesMax: 2 ** 27, heldBytesPerSubscription: 2 ** 26 }
@@ -49,9 +52,9 @@ test('a query that is stopped while its rows are formatted ends and releases its
     const response = await running
     assert.equal(response.ok || response.type, reason === 'timeout' ? 'TIMEOUT_EXCEEDED' : 'QUERY_WAS_CANCELLED')
   }
-  const complete = await runner.run(2, job(LARGE, 600), 'one')
+  const complete = await runner.run(2, { ...job(LARGE, 600), isHeld: true }, 'one')
   assert.ok(!complete.ok && complete.type === 'CANNOT_SCHEDULE_TASK', 'the budget limits as before')
-  assert.ok((await runner.run(3, job(`${LARGE} LIMIT 200000`, 600), 'one')).ok)
+  assert.ok((await runner.run(3, { ...job(`${LARGE} LIMIT 200000`, 600), isHeld: true }, 'one')).ok)
 })
 
 test('beside four large results a short query waits for a bounded number of slices', async (t) => {
@@ -82,34 +85,101 @@ test('beside four large results a short query waits for a bounded number of slic
   assert.ok(tookMs < 2000, `${tookMs} ms`)
 })
 
-test('a large result is read in parts of a bounded size, and discarding it releases its memory', async () => {
+/** Reads the rest of a result; the parts, or the error that ended it. */
+async function readRest(runner: QueryRunner, id: number): Promise<{ parts: Uint8Array[]; end: ReadResponse }> {
+  const parts: Uint8Array[] = []
+  for (;;) {
+    const end = await runner.read(id)
+    if (!end.ok) return { parts, end }
+    parts.push(end.part)
+    if (end.end !== undefined) return { parts, end }
+  }
+}
+
+test('a large result is formatted while it is read, in parts of a bounded size; discarding it ends its query', async () => {
   using opened = await openQueryDatabase()
-  const runner = createQueryRunner(opened.database, { ...HELD, heldBytesMax: 2 ** 26 })
+  const runner = createQueryRunner(opened.database, HELD)
   for (const id of [1, 2]) {
     const response = await runner.run(id, job(LARGE, 600), 'one')
     assert.ok(response.ok)
-    const { bytes, first } = response.done
-    assert.ok(bytes > 2 ** 25 && first.byteLength <= PART_BYTES)
+    assert.equal(response.end, undefined)
+    assert.ok(response.first.byteLength <= PART_BYTES)
+    assert.equal(runner.isRunning(), true)
     if (id === 1) {
       runner.discard(1)
-      assert.equal(runner.read(1).byteLength, 0)
+      assert.equal((await runner.read(1)).ok, false)
+      await until('the query has ended', () => !runner.isRunning())
       continue
     }
-    const parts = [first]
-    for (let part = runner.read(id); part.byteLength > 0; part = runner.read(id)) parts.push(part)
+    const { parts, end } = await readRest(runner, id)
     assert.ok(parts.every(({ byteLength }) => byteLength <= PART_BYTES))
-    const { rows, data } = JSON.parse(Buffer.concat(parts).toString()) as { rows: number; data: unknown[] }
+    const body = Buffer.concat([response.first, ...parts])
+    const { rows, data } = JSON.parse(body.toString()) as { rows: number; data: unknown[] }
     assert.deepEqual([rows, data.length], [360_000, 360_000])
+    assert.deepEqual(end.ok && { rows: end.end?.rows, bytes: end.end?.bytes }, { rows: 360_000, bytes: body.length })
   }
 })
 
-test('a query that fails after many rows returns its error and no rows', async () => {
+test('a large result takes no more memory than its window', async () => {
+  using opened = await openQueryDatabase()
+  const budget = { heldBytesMax: 2 ** 23, heldBytesPerSubscription: 2 ** 23 }
+  const runner = createQueryRunner(opened.database, budget)
+  const response = await runner.run(1, job(LARGE, 600), 'one')
+  assert.ok(response.ok)
+  const { parts } = await readRest(runner, 1)
+  assert.ok(parts.reduce((sum, { byteLength }) => sum + byteLength, 0) > 2 ** 25, 'more than the budget')
+})
+
+test('a result that is to be complete before its first byte is held in full, within the budget', async () => {
   using opened = await openQueryDatabase()
   const runner = createQueryRunner(opened.database, HELD)
-  const failing =
-    "SELECT CAST(CASE WHEN a.slot + b.slot = (SELECT 2 * max(slot) FROM blocks) THEN 'x' ELSE '1' END AS INTEGER) FROM transactions a, transactions b"
-  const response = await runner.run(1, job(failing, 600), 'one')
+  const complete = await runner.run(1, { ...job(LARGE, 600), isHeld: true }, 'one')
+  assert.ok(complete.ok && complete.end !== undefined && complete.end.bytes > 2 ** 25)
+  const refused = await runner.run(2, { ...job(LARGE, 600), isHeld: true }, 'one')
+  assert.equal(refused.ok || refused.type, 'CANNOT_SCHEDULE_TASK')
+})
+
+const FAILING =
+  "SELECT CAST(CASE WHEN a.slot + b.slot = (SELECT 2 * max(slot) FROM blocks) THEN 'x' ELSE '1' END AS INTEGER) AS n, a.fee, b.fee FROM transactions a, transactions b"
+
+test('a query that fails before its result is sent returns its error and no rows', async () => {
+  using opened = await openQueryDatabase()
+  const runner = createQueryRunner(opened.database, HELD)
+  const response = await runner.run(1, { ...job(FAILING, 600), isHeld: true }, 'one')
   assert.deepEqual([response.ok, response.ok || response.type], [false, 'TYPE_MISMATCH'])
+})
+
+/** The engine's stream of a statement that failed or was interrupted ends like one that is complete. */
+test('a query that fails or is stopped after its first parts were read ends with its error', async () => {
+  using opened = await openQueryDatabase()
+  const runner = createQueryRunner(opened.database, HELD)
+  let lastId = 1
+  const failing = await runner.run(1, job(FAILING, 600), 'one')
+  assert.ok(failing.ok)
+  const { parts, end } = await readRest(runner, 1)
+  assert.ok(parts.length > 1)
+  assert.deepEqual([end.ok, end.ok || end.type], [false, 'TYPE_MISMATCH'])
+  for (const [reason, type] of [
+    ['timeout', 'TIMEOUT_EXCEEDED'],
+    ['cancelled', 'QUERY_WAS_CANCELLED'],
+  ] as const) {
+    const id = ++lastId
+    assert.ok((await runner.run(id, job(LARGE, 600), 'one')).ok)
+    await runner.read(id)
+    runner.interrupt(id, reason)
+    const { end: stopped } = await readRest(runner, id)
+    assert.deepEqual([stopped.ok, stopped.ok || stopped.type], [false, type])
+  }
+})
+
+test('the time limit does not count the time for which a query waits for its reader', async () => {
+  using opened = await openQueryDatabase()
+  const clock = createManualClock()
+  const runner = createQueryRunner(opened.database, HELD, { clock })
+  assert.ok((await runner.run(1, job(LARGE, 8), 'one')).ok)
+  clock.advance(60_000)
+  const { end } = await readRest(runner, 1)
+  assert.ok(end.ok, end.ok ? '' : end.message)
 })
 
 test('a statement whose parse tree is too large is refused before the tree is read', async () => {
@@ -117,5 +187,5 @@ test('a statement whose parse tree is too large is refused before the tree is re
   const runner = createQueryRunner(opened.database, HELD)
   const response = await runner.run(1, job(`SELECT 1${',1+1'.repeat(4_900)}`, 600), 'one')
   assert.ok(!response.ok && response.type === 'TOO_BIG_AST')
-  assert.match(response.message, /2097152 bytes/)
+  assert.match(response.message, /4194304 bytes/)
 })

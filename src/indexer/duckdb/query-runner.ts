@@ -1,18 +1,24 @@
+import type { Clock } from '../../core/clock.ts'
 import type { DuckConnection, DuckDatabase } from '../../platform/db/duckdb.ts'
+import { systemClock } from '../../platform/process/clock.ts'
 import { QueryError } from '../query/error.ts'
 import type { QueryJob } from '../query/request.ts'
 import { createFormatSlices, type FormatSlices } from './format-slices.ts'
-import { createResultBudget, type HeldResult, type ResultBudgetOptions } from './held-result.ts'
-import type { QueryResponse, StopReason } from './protocol.ts'
+import { createResultBudget, HeldResult, type ResultBudgetOptions, WINDOW_BYTES } from './held-result.ts'
+import type { QueryFailure, QueryResponse, ReadResponse, ResultEnd, ResultHead, StopReason } from './protocol.ts'
 import { runQuery } from './run-query.ts'
+import { startWorkTimer, type WorkTimer } from './work-timer.ts'
 
-/** Runs customers' statements concurrently in the database process, and holds their results until they are read. */
+/**
+ * Runs customers' statements concurrently in the database process. A result that fits into the window is complete before it is returned; a larger one
+ * is formatted as it is read, and its statement runs on meanwhile.
+ */
 export type QueryRunner = {
   /** `owner` is the subscription that the result counts for. */
   run(id: number, job: QueryJob, owner: string): Promise<QueryResponse>
-  /** The next part of a result after the first part, which `run` returned. Empty when there is no more. */
-  read(id: number): Uint8Array
-  /** Drops the rest of a result. */
+  /** The next part of a result after the first part, which `run` returned. */
+  read(id: number): Promise<ReadResponse>
+  /** Drops the rest of a result, and stops its statement. */
   discard(id: number): void
   interrupt(id: number, reason: StopReason): void
   isRunning(): boolean
@@ -20,6 +26,9 @@ export type QueryRunner = {
 
 /** The time limit was reached, or the client disconnected. */
 type Running = { connection: DuckConnection | undefined; stopReason: StopReason | undefined }
+
+/** A result that is not read to its end. `end` is undefined while its statement runs. */
+type Unread = { readonly result: HeldResult; end: ResultEnd | undefined }
 
 /** A statement that still waits for a thread does not receive an interrupt, so it is repeated until the statement ends. */
 const REPEAT_MS = 100
@@ -32,11 +41,14 @@ const STOPPED = {
 export function createQueryRunner(
   database: DuckDatabase,
   held: ResultBudgetOptions,
-  { slices = createFormatSlices() }: { readonly slices?: FormatSlices } = {},
+  {
+    slices = createFormatSlices(),
+    clock = systemClock,
+  }: { readonly slices?: FormatSlices; readonly clock?: Clock } = {},
 ): QueryRunner {
   const budget = createResultBudget(held)
   const running = new Map<number, Running>()
-  const unread = new Map<number, HeldResult>()
+  const unread = new Map<number, Unread>()
 
   function stop(id: number, reason: StopReason): void {
     const query = running.get(id)
@@ -46,45 +58,87 @@ export function createQueryRunner(
     setTimeout(() => stop(id, reason), REPEAT_MS)
   }
 
+  function failure(error: unknown, { stopReason }: Running): QueryFailure {
+    if (!(error instanceof QueryError)) throw error
+    if (stopReason !== undefined) return STOPPED[stopReason]
+    return { ok: false, type: error.type, message: error.message, retryAfterSeconds: error.retryAfterSeconds }
+  }
+
+  async function execute(
+    id: number,
+    query: Running,
+    job: QueryJob,
+    result: HeldResult,
+    onHead: (head: ResultHead) => void,
+  ) {
+    let timer: WorkTimer | undefined
+    try {
+      using connection = await database.connect()
+      query.connection = connection
+      return await runQuery(connection, job, {
+        nowMs: () => performance.now(),
+        slices: slicesUntilStopped(slices, query),
+        result,
+        onHead,
+        onStart(secondsMax) {
+          timer = startWorkTimer(clock, secondsMax * 1000, () => stop(id, 'timeout'))
+        },
+        onWait: (isWaiting) => timer?.pause(isWaiting),
+      })
+    } finally {
+      timer?.[Symbol.dispose]()
+      running.delete(id)
+    }
+  }
+
   return {
     async run(id, job, owner) {
       // Registered before it has a connection, so that an interrupt in between is not lost.
       const query: Running = { connection: undefined, stopReason: undefined }
       running.set(id, query)
-      let timer: NodeJS.Timeout | undefined
+      const { bytesMax } = job.limits
+      const windowBytes = job.isHeld ? Number.POSITIVE_INFINITY : WINDOW_BYTES
+      const result = new HeldResult({ owner, bytesMax, windowBytes }, budget)
+      const open: Unread = { result, end: undefined }
+      let head: ResultHead | undefined
+      const executed = execute(id, query, job, result, (given) => (head = given)).then(
+        (end) => {
+          open.end = end
+        },
+        (error: unknown) => {
+          // Nothing is sent yet unless the result was larger than the window.
+          if (!unread.has(id)) result.discard()
+          if (!(error instanceof QueryError))
+            result.fail(new QueryError('UNKNOWN_EXCEPTION', 'The query could not be run.'))
+          const failed = failure(error, query)
+          result.fail(new QueryError(failed.type, failed.message, failed.retryAfterSeconds))
+          return failed
+        },
+      )
+      const failed = await Promise.race([executed, result.full])
+      if (failed !== undefined) return failed
+      const first = result.read()
+      if (open.end === undefined || result.bytes > 0) unread.set(id, open)
+      if (open.end === undefined) executed.catch(() => {})
+      return { ok: true, head: head as ResultHead, first, end: open.end }
+    },
+    async read(id) {
+      const open = unread.get(id)
+      if (open === undefined) return STOPPED.cancelled
       try {
-        using connection = await database.connect()
-        query.connection = connection
-        const { result, ...summary } = await runQuery(connection, job, {
-          nowMs: () => performance.now(),
-          slices: slicesUntilStopped(slices, query),
-          budget,
-          owner,
-          onStart(secondsMax) {
-            timer = setTimeout(() => stop(id, 'timeout'), secondsMax * 1000)
-          },
-        })
-        const { bytes } = result
-        const first = result.read()
-        if (result.bytes > 0) unread.set(id, result)
-        return { ok: true, done: { ...summary, bytes, first } }
+        const part = await open.result.next()
+        const isLast = open.end !== undefined && open.result.bytes === 0
+        if (isLast) unread.delete(id)
+        return { ok: true, part, end: isLast ? open.end : undefined }
       } catch (error) {
-        if (!(error instanceof QueryError)) throw error
-        if (query.stopReason !== undefined) return STOPPED[query.stopReason]
-        return { ok: false, type: error.type, message: error.message, retryAfterSeconds: error.retryAfterSeconds }
-      } finally {
-        clearTimeout(timer)
-        running.delete(id)
+        unread.delete(id)
+        open.result.discard()
+        return failure(error, { connection: undefined, stopReason: undefined })
       }
     },
-    read(id) {
-      const result = unread.get(id)
-      const part = result?.read() ?? new Uint8Array()
-      if (result?.bytes === 0) unread.delete(id)
-      return part
-    },
     discard(id) {
-      unread.get(id)?.discard()
+      stop(id, 'cancelled')
+      unread.get(id)?.result.discard()
       unread.delete(id)
     },
     interrupt: stop,

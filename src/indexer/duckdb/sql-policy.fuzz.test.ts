@@ -2,16 +2,19 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createRandom, isFull, seedOf } from '../../../test/support/property.ts'
 import type { DuckConnection } from '../../platform/db/duckdb.ts'
+import { replaceConnectionFunctions } from '../catalogue/connection-functions.ts'
+import { policyTables } from '../catalogue/policy-tables.ts'
+import { compileStatement } from '../dialect/compile-statement.ts'
 import { QueryError } from '../query/error.ts'
 import { parseStatement } from '../query/statement.ts'
 import { CANARY, DUCK_FUZZ, makeStatement } from '../query/test-fuzz.ts'
-import { DATABASE, PUBLISHED_NAMES } from '../schema.ts'
-import { rewriteStatement } from './rewrite.ts'
+import { DATABASE } from '../schema.ts'
 import { applySqlPolicy } from './sql-policy.ts'
 import { openQueryDatabase } from './test-queries.ts'
 
 const COUNT = isFull ? 1_000_000 : 3_000
 const RUN = isFull ? 100_000 : 300
+const CONNECTION = { user: 'u', database: DATABASE, hostName: 'h', uptimeSeconds: 1, timezone: 'UTC' }
 /** Statements parsed in one call of the engine. */
 const BATCH = 250
 
@@ -49,7 +52,8 @@ test(`T14: of ${COUNT} generated statements those that pass return no canary`, a
     }
   }
   t.diagnostic(`${passed} of ${made} passed: ${Math.round((100 * passed) / made)} %; ${run} were run, ${ran} gave rows`)
-  assert.ok(passed >= made / 5, `${passed} of ${made} passed`)
+  // Names that do not exist are refused before the policy: about one in twelve statements passes.
+  assert.ok(passed >= made / 20, `${passed} of ${made} passed`)
   assert.ok(ran > run / 20, `${ran} of ${run} gave rows`)
 })
 
@@ -57,7 +61,8 @@ test(`T14: of ${COUNT} generated statements those that pass return no canary`, a
 async function passing(connection: DuckConnection, statements: readonly string[]): Promise<string[]> {
   const rewritten = statements.flatMap((statement) => {
     try {
-      return [{ statement, sql: rewriteStatement(parseStatement(statement)).sql }]
+      const called = replaceConnectionFunctions(parseStatement(statement).tokens, CONNECTION)
+      return [{ statement, sql: compileStatement({ tokens: called }).sql }]
     } catch (error) {
       assert.ok(error instanceof QueryError, `${statement}: ${String(error)}`)
       return []
@@ -72,7 +77,7 @@ async function passing(connection: DuckConnection, statements: readonly string[]
     for (const [at, position] of positions.entries()) {
       const { statement } = rewritten[Number(position)] as { statement: string }
       try {
-        applySqlPolicy(String(texts[at]), { tables: PUBLISHED_NAMES, database: DATABASE })
+        applySqlPolicy(String(texts[at]), policyTables(DATABASE))
         good.push(statement)
       } catch (error) {
         assert.ok(error instanceof QueryError, `${statement}: ${String(error)}`)

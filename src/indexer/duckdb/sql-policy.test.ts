@@ -21,9 +21,7 @@ const HOSTILE: Readonly<Record<string, readonly (readonly [sql: string, ...error
       'CREATE TEMP TABLE t AS SELECT 1',
       'CREATE MACRO f(x) AS x',
       "CREATE SECRET s (TYPE S3, KEY_ID 'a')",
-      'SET threads = 1',
       'RESET threads',
-      'USE memory',
       'BEGIN',
       'COMMIT',
       'PREPARE p AS SELECT 1',
@@ -39,12 +37,34 @@ const HOSTILE: Readonly<Record<string, readonly (readonly [sql: string, ...error
       'CHECKPOINT',
       'VACUUM',
       'PRAGMA database_list',
-      'EXPLAIN SELECT 1',
-      'EXPLAIN ANALYZE DELETE FROM transactions',
       'ALTER TABLE blocks ADD COLUMN x INT',
     ].map((sql) => [sql, 'READONLY', 'SYNTAX_ERROR'] as const),
+    ...['SET threads = 1', 'SET search_path = base', "SET memory_limit = '1GB'", 'SET temp_directory = 1'].map(
+      (sql) => [sql, 'UNKNOWN_SETTING'] as const,
+    ),
+    ...[
+      'SET VARIABLE x = 1',
+      'SET max_threads',
+      'SET GLOBAL max_threads = 1',
+      'SET ROLE ALL',
+      'SET max_threads = 1; DROP TABLE blocks',
+    ].map((sql) => [sql, 'SYNTAX_ERROR', 'READONLY'] as const),
+    ...['USE memory', 'USE base', 'USE customers', 'USE main', 'USE clickhouse_system', 'USE fn'].map(
+      (sql) => [sql, 'UNKNOWN_DATABASE'] as const,
+    ),
+    ['USE memory.base', 'SYNTAX_ERROR'],
+    ['SET readonly = 0', 'READONLY'],
+    ...[
+      'EXPLAIN ANALYZE DELETE FROM transactions',
+      'EXPLAIN ANALYZE SELECT 1',
+      'EXPLAIN DROP TABLE blocks',
+      'EXPLAIN EXPLAIN SELECT 1',
+    ].map((sql) => [sql, 'NOT_IMPLEMENTED'] as const),
+    ['EXPLAIN SELECT 1; DROP TABLE blocks', 'SYNTAX_ERROR', 'READONLY'],
+    ['DESCRIBE (SELECT 1); DROP TABLE blocks', 'SYNTAX_ERROR', 'READONLY'],
+    ['EXPLAIN SYNTAX SELECT * FROM base._progress', 'UNKNOWN_DATABASE'],
     ['WITH x AS (DELETE FROM blocks RETURNING *) SELECT * FROM x', 'SYNTAX_ERROR', 'READONLY'],
-    ['SELECT 1 INTO t', 'SYNTAX_ERROR', 'READONLY'],
+    ['SELECT 1 INTO t', 'NOT_IMPLEMENTED'],
   ],
   'number of statements': [
     ['SELECT 1; DROP TABLE transactions', 'READONLY', 'SYNTAX_ERROR'],
@@ -81,7 +101,23 @@ const HOSTILE: Readonly<Record<string, readonly (readonly [sql: string, ...error
     ["SELECT * FROM '/etc/passwd'", 'UNKNOWN_TABLE', 'SYNTAX_ERROR'],
     ['SELECT * FROM duckdb_settings', 'UNKNOWN_TABLE'],
     ['SELECT * FROM duckdb_tables', 'UNKNOWN_TABLE'],
-    ['SELECT * FROM information_schema.tables', 'UNKNOWN_DATABASE'],
+    ...`system.main.duckdb_tables system.information_schema.tables system.pg_catalog.pg_class memory.information_schema.tables customers.fn.covered
+      customers.clickhouse_system.tables temp.information_schema.tables`
+      .split(/\s+/)
+      .map((name) => [`SELECT * FROM ${name}`, 'UNKNOWN_TABLE', 'UNKNOWN_DATABASE'] as const),
+    ...`system.duckdb_tables system.duckdb_settings system.processes system.users system.query_log system.pg_class system.sqlite_master system.range
+      information_schema.character_sets information_schema.constraint_column_usage information_schema.table_constraints
+      "system"."duckdb_tables" INFORMATION_SCHEMA.users system.blocks`
+      .split(/\s+/)
+      .map((name) => [`SELECT * FROM ${name}`, 'UNKNOWN_TABLE'] as const),
+    // The schemas of the engine that hold the tables of system and information_schema are no databases of the customer.
+    ...'clickhouse_system.duckdb_tables clickhouse_system.processes clickhouse_system.tables clickhouse_information_schema.tables'
+      .split(' ')
+      .map((name) => [`SELECT * FROM ${name}`, 'UNKNOWN_DATABASE'] as const),
+    ['SELECT * FROM fn.covered', 'UNKNOWN_DATABASE'],
+    ['WITH tables AS (SELECT 1) SELECT * FROM system.duckdb_tables', 'UNKNOWN_TABLE'],
+    ['WITH system AS (SELECT 1) SELECT * FROM system.duckdb_tables', 'UNKNOWN_TABLE'],
+    ['SELECT * FROM blocks AS system, system.pg_class', 'UNKNOWN_TABLE'],
     ['SELECT * FROM pg_catalog.pg_class', 'UNKNOWN_DATABASE'],
     ['SELECT * FROM pg_class', 'UNKNOWN_TABLE'],
     ['SELECT * FROM sqlite_master', 'UNKNOWN_TABLE'],
@@ -95,12 +131,12 @@ const HOSTILE: Readonly<Record<string, readonly (readonly [sql: string, ...error
     ["SELECT system.main.repeat('x', 5)", 'UNKNOWN_FUNCTION', 'SYNTAX_ERROR'],
   ],
   'the SHOW family': [
-    ...['SHOW ALL TABLES', 'SUMMARIZE transactions', 'SHOW SETTINGS'].flatMap((sql) => [
+    ...['SHOW ALL TABLES', 'SUMMARIZE transactions', 'SHOW PROCESSLIST', 'SHOW VARIABLES'].flatMap((sql) => [
       [sql, 'NOT_IMPLEMENTED', 'READONLY', 'SYNTAX_ERROR'] as const,
-      [`SELECT * FROM (${sql})`, 'NOT_IMPLEMENTED', 'READONLY', 'SYNTAX_ERROR'] as const,
+      [`SELECT * FROM (${sql})`, 'NOT_IMPLEMENTED', 'READONLY', 'SYNTAX_ERROR', 'UNKNOWN_TABLE'] as const,
     ]),
-    ['SELECT * FROM (SHOW TABLES)', 'NOT_IMPLEMENTED', 'READONLY', 'SYNTAX_ERROR'],
-    ['SELECT * FROM (DESCRIBE transactions)', 'NOT_IMPLEMENTED', 'READONLY', 'SYNTAX_ERROR'],
+    ['SELECT * FROM (SHOW TABLES)', 'NOT_IMPLEMENTED', 'READONLY', 'SYNTAX_ERROR', 'UNKNOWN_TABLE'],
+    ['SELECT * FROM (DESCRIBE transactions)', 'NOT_IMPLEMENTED', 'READONLY', 'SYNTAX_ERROR', 'UNKNOWN_TABLE'],
     ['PIVOT blocks ON slot USING count(*)', 'NOT_IMPLEMENTED', 'READONLY', 'SYNTAX_ERROR'],
     ['SELECT * FROM (UNPIVOT blocks ON slot INTO NAME n VALUE v)', 'NOT_IMPLEMENTED', 'READONLY'],
   ],
@@ -195,7 +231,7 @@ describe('the SQL policy of the embedded engine', () => {
       ['SELECT nosuch FROM transactions', 'UNKNOWN_IDENTIFIER'],
       ['SELECT slott FROM blocks', 'UNKNOWN_IDENTIFIER'],
       ['SELECT upper(1, 2, 3)', 'BAD_ARGUMENTS'],
-      ['SELECT fee, count(*) FROM transactions', 'BAD_ARGUMENTS'],
+      ['SELECT fee, count(*) FROM transactions', 'NOT_AN_AGGREGATE'],
       ["SELECT CAST('x' AS INTEGER)", 'TYPE_MISMATCH'],
       ['SELECT x.y FROM transactions t', 'UNKNOWN_IDENTIFIER'],
     ] as const) {

@@ -4,23 +4,28 @@ import { batchOf } from '../ingest/test-rows.ts'
 import type { QueryJob, QueryLimits } from '../query/request.ts'
 import { prepareQueries } from './customer-schema.ts'
 import { createFormatSlices } from './format-slices.ts'
-import { createResultBudget } from './held-result.ts'
-import { type QueryDone, runQuery } from './run-query.ts'
+import { createResultBudget, HeldResult } from './held-result.ts'
+import type { ResultEnd, ResultHead } from './protocol.ts'
+import { runQuery } from './run-query.ts'
 import { openDuckStore } from './store.ts'
 
-export type CompleteResult = QueryDone & { readonly body: Buffer }
+export type CompleteResult = ResultEnd & Partial<ResultHead> & { readonly body: Buffer }
 
 /** Runs one statement without a result budget and reads its complete result. */
 export async function runComplete(connection: DuckConnection, job: QueryJob): Promise<CompleteResult> {
-  const done = await runQuery(connection, job, {
+  const { bytesMax } = job.limits
+  const budget = createResultBudget({ heldBytesMax: Infinity, heldBytesPerSubscription: Infinity })
+  const result = new HeldResult({ owner: 'test', bytesMax, windowBytes: Infinity }, budget)
+  let head: ResultHead | undefined
+  const end = await runQuery(connection, job, {
     nowMs: () => performance.now(),
     slices: createFormatSlices().open(),
-    budget: createResultBudget({ heldBytesMax: Infinity, heldBytesPerSubscription: Infinity }),
-    owner: 'test',
+    result,
+    onHead: (given) => (head = given),
   })
   const parts: Buffer[] = []
-  while (done.result.bytes > 0) parts.push(done.result.read())
-  return { ...done, body: Buffer.concat(parts) }
+  while (result.bytes > 0) parts.push(result.read())
+  return { ...head, ...end, body: Buffer.concat(parts) }
 }
 
 /** A locked database with a generated chain, for tests of customers' statements. `planted` are statements that run before the lock. */

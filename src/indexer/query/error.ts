@@ -21,16 +21,23 @@ export const QUERY_ERRORS = {
   QUOTA_EXPIRED: [201, 429],
   TOO_MANY_SIMULTANEOUS_QUERIES: [202, 429],
   SOCKET_TIMEOUT: [209, 503],
+  ILLEGAL_AGGREGATION: [184, 400],
+  NOT_AN_AGGREGATE: [215, 400],
   QUERY_IS_TOO_LARGE: [229, 413],
   MEMORY_LIMIT_EXCEEDED: [241, 500],
   TOO_MANY_BYTES: [307, 500],
   VALUE_IS_OUT_OF_RANGE_OF_DATA_TYPE: [321, 400],
+  /** ClickHouse returns 500 for these three; they are the client's to correct. */
+  SESSION_NOT_FOUND: [372, 404],
+  SESSION_IS_LOCKED: [373, 409],
+  INVALID_SESSION_TIMEOUT: [374, 400],
   QUERY_WAS_CANCELLED: [394, 500],
   TOO_MANY_ROWS_OR_BYTES: [396, 500],
   CANNOT_COMPILE_REGEXP: [427, 400],
   CANNOT_SCHEDULE_TASK: [439, 503],
   UNKNOWN_QUERY_PARAMETER: [456, 400],
   AUTHENTICATION_FAILED: [516, 401],
+  USER_SESSION_LIMIT_EXCEEDED: [700, 429],
   UNKNOWN_EXCEPTION: [1002, 500],
 } as const satisfies Record<string, readonly [code: number, http: number]>
 
@@ -73,7 +80,8 @@ export function unknownTable(shown: string): QueryError {
 }
 
 export function notReading(): QueryError {
-  const message = 'Cannot execute query in readonly mode: only SELECT, SHOW TABLES and DESCRIBE TABLE are allowed.'
+  const message =
+    'Cannot execute query in readonly mode: only SELECT, SHOW, DESCRIBE, EXISTS, EXPLAIN, SET and USE are allowed.'
   return new QueryError('READONLY', message)
 }
 

@@ -137,7 +137,7 @@ export function createQueryExecutor(options: QueryExecutorOptions, deps: QueryEx
     job: QueryJob,
     exclusiveMs: number,
     disconnected: AbortSignal,
-  ): Promise<{ response: Extract<QueryResponse, { ok: true }>; store: StoreProcess } | Lost> {
+  ): Promise<{ response: Extract<QueryResponse, { ok: true }>; run: Run } | Lost> {
     using scheduled = await scheduler.start(exclusiveMs, disconnected)
     const store = await openStore(disconnected)
     quarantine.check(subscriptionId)
@@ -148,17 +148,36 @@ export function createQueryExecutor(options: QueryExecutorOptions, deps: QueryEx
     const leave = (): void => void store.ask({ kind: 'interrupt', id, reason: 'cancelled' }).catch(() => {})
     disconnected.addEventListener('abort', leave, { once: true })
     running.add(run)
+    let isStreaming = false
     try {
       const response = await store.ask({ kind: 'query', id, job, owner: subscriptionId })
       if (!response.ok) throw new QueryError(response.type, response.message, response.retryAfterSeconds)
-      return { response, store }
+      isStreaming = response.end === undefined
+      return { response, run }
     } catch (error) {
       if (error instanceof StoreGone) return lost(run, error)
       if (error instanceof QueryError) throw error
       log.error({ err: error }, 'query failed in the database process')
       throw new QueryError('UNKNOWN_EXCEPTION', 'The query could not be run.')
     } finally {
-      running.delete(run)
+      if (!isStreaming) running.delete(run)
+      disconnected.removeEventListener('abort', leave)
+    }
+  }
+
+  /** Watches over a query whose result is being read: the process of one that does not react to its time limit is ended. */
+  async function watchRead<Response>(
+    { run, id, disconnected }: { readonly run: Run; readonly id: number; readonly disconnected: AbortSignal },
+    secondsMax: number,
+    read: Promise<Response>,
+  ): Promise<Response> {
+    using _time = watchTime(run, id, secondsMax)
+    const leave = (): void => void run.store.ask({ kind: 'interrupt', id, reason: 'cancelled' }).catch(() => {})
+    disconnected.addEventListener('abort', leave, { once: true })
+    if (disconnected.aborted) leave()
+    try {
+      return await read
+    } finally {
       disconnected.removeEventListener('abort', leave)
     }
   }
@@ -212,8 +231,14 @@ export function createQueryExecutor(options: QueryExecutorOptions, deps: QueryEx
       const permit = await permits.acquire(subscriptionId, disconnected)
       const id = ++lastId
       try {
-        const { response, store } = await runUntilDone(id, subscriptionId, job, disconnected)
-        return readResult(id, response.done, { store, permit })
+        const { response, run } = await runUntilDone(id, subscriptionId, job, disconnected)
+        const released = { [Symbol.dispose]: () => (running.delete(run), permit[Symbol.dispose]()) }
+        if (response.end !== undefined) return readResult(id, response, { store: run.store, permit })
+        return readResult(id, response, {
+          store: run.store,
+          permit: released,
+          watchRead: (read) => watchRead({ run, id, disconnected }, job.limits.secondsMax, read),
+        })
       } catch (error) {
         permit[Symbol.dispose]()
         throw error

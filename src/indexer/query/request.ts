@@ -1,4 +1,6 @@
+import type { SessionFields } from '../session/sessions.ts'
 import { QueryError } from './error.ts'
+import { foldName, shownName } from './sql-tokens.ts'
 
 /** A query request as its URL and headers give it. */
 export type QueryRequest = {
@@ -10,7 +12,12 @@ export type QueryRequest = {
   readonly parameters: Readonly<Record<string, string>>
   /** ClickHouse settings by name, not yet validated. */
   readonly settings: Readonly<Record<string, string>>
-  /** How ClickHouse buffers the response. Without effect on the embedded engine, whose results are complete before their first byte. */
+  /** Database of names without one, if it is given. */
+  readonly database: string | undefined
+  readonly session: SessionFields | undefined
+  /** Whether the response consists of ClickHouse's own compressed blocks (`compress=1`). */
+  readonly isNativeCompressed: boolean
+  /** How ClickHouse buffers the response. Of these the embedded engine knows `wait_end_of_query`. */
   readonly buffering: Readonly<Record<string, string>>
 }
 
@@ -19,28 +26,42 @@ export type QueryLimits = { readonly secondsMax: number; readonly rowsMax: numbe
 /** A statement with its request fields and limits, as the database process gets it. */
 export type QueryJob = Pick<QueryRequest, 'query' | 'parameters' | 'defaultFormat' | 'settings'> & {
   readonly limits: QueryLimits
+  /** Whether the result is complete before its first byte is sent, as with `wait_end_of_query`. */
+  readonly isHeld?: boolean
+  /** Absent in statements of the operator. */
+  readonly context?: QueryContext | undefined
+}
+
+/** What the functions about the connection return: currentUser(), currentDatabase(), timezone(), hostName() and uptime(). */
+export type QueryContext = {
+  readonly user: string
+  /** Database of names without one. */
+  readonly database: string
+  readonly hostName: string
+  readonly uptimeSeconds: number
 }
 
 /** Fields of the ClickHouse interface that are per server user there, or that would bypass the gateway. */
 const REFUSED: Readonly<Record<string, string>> = {
-  session_id: 'Sessions are not supported.',
-  session_timeout: 'Sessions are not supported.',
-  session_check: 'Sessions are not supported.',
   role: 'Roles are set by the plan.',
   quota_key: 'The quota belongs to the token.',
-  compress: 'Native compression is not supported: use enable_http_compression=1.',
   decompress: 'Native compression is not supported: use Content-Encoding.',
   user: 'Credentials are not accepted in the URL, because URLs end up in logs: use the Authorization header.',
   password: 'Credentials are not accepted in the URL, because URLs end up in logs: use the Authorization header.',
 }
 const BUFFERING = new Set(['wait_end_of_query', 'buffer_size'])
 const FIELDS_MAX = 256
+const SESSION_FIELDS = new Set(['session_id', 'session_timeout', 'session_check'])
+const SESSION_ID_LENGTH_MAX = 128
+/** As ClickHouse's default_session_timeout and max_session_timeout. */
+const SESSION_SECONDS = 60
+const SESSION_SECONDS_MAX = 3600
 
 /** Throws QueryError for a field that is not supported. */
 export function readQueryRequest(
   search: string,
   headers: { readonly format: string | undefined; readonly database: string | undefined },
-  database: string,
+  databases: ReadonlySet<string>,
 ): QueryRequest {
   let query = ''
   let queryId: string | undefined
@@ -48,7 +69,9 @@ export function readQueryRequest(
   const parameters: Record<string, string> = {}
   const settings: Record<string, string> = {}
   const buffering: Record<string, string> = {}
-  checkDatabase(headers.database, database)
+  const session: Record<string, string> = {}
+  let isNativeCompressed = false
+  let database = headers.database
   const fields = [...new URLSearchParams(search)]
   if (fields.length > FIELDS_MAX)
     throw new QueryError('BAD_ARGUMENTS', `Too many fields in the URL. Maximum: ${FIELDS_MAX}.`)
@@ -58,7 +81,9 @@ export function readQueryRequest(
     if (name === 'query') query = value
     else if (name === 'query_id') queryId = value
     else if (name === 'default_format') format = value
-    else if (name === 'database') checkDatabase(value, database)
+    else if (name === 'database') database = value
+    else if (name === 'compress') isNativeCompressed = isOn(name, value)
+    else if (SESSION_FIELDS.has(name)) session[name] = value
     else if (name.startsWith('param_')) parameters[name.slice('param_'.length)] = value
     else if (BUFFERING.has(name)) buffering[name] = value
     else settings[name] = value
@@ -69,58 +94,39 @@ export function readQueryRequest(
     defaultFormat: format ?? headers.format ?? 'TabSeparated',
     parameters,
     settings,
+    database: knownDatabase(database, databases),
+    session: readSessionFields(session),
+    isNativeCompressed,
     buffering,
   }
 }
 
-function checkDatabase(given: string | undefined, database: string): void {
-  if (given !== undefined && given !== '' && given !== database && given !== 'default')
-    throw new QueryError('UNKNOWN_DATABASE', `Database ${given.replaceAll(/\W/g, '?').slice(0, 64)} does not exist.`)
+/** `default`, which clients send when nothing is configured, is the database of the tables. */
+function knownDatabase(given: string | undefined, databases: ReadonlySet<string>): string | undefined {
+  if (given === undefined || given === '' || given === 'default') return undefined
+  const name = foldName(given)
+  if (databases.has(name)) return name
+  throw new QueryError('UNKNOWN_DATABASE', `Database ${given.replaceAll(/\W/g, '?').slice(0, 64)} does not exist.`)
 }
 
-/** ClickHouse settings that a customer may give with a query, in the URL or after SETTINGS. */
-export type QuerySettings = {
-  /** Requested limits; those of the plan still hold. */
-  readonly secondsMax: number | undefined
-  readonly rowsMax: number | undefined
-  readonly quote64: boolean
-  /** Whether the response may be compressed with an encoding of the client's Accept-Encoding. */
-  readonly isCompressed: boolean
+function readSessionFields(given: Readonly<Record<string, string>>): SessionFields | undefined {
+  const { session_id: id = '', session_timeout: timeout, session_check: check } = given
+  if (id === '') return undefined
+  if (id.length > SESSION_ID_LENGTH_MAX)
+    throw new QueryError('BAD_ARGUMENTS', `session_id has more than ${SESSION_ID_LENGTH_MAX} characters.`)
+  const timeoutSeconds = timeout === undefined ? SESSION_SECONDS : Number(timeout)
+  if (!/^\d{1,9}$/.test(timeout ?? '0'))
+    throw new QueryError('INVALID_SESSION_TIMEOUT', `Invalid session timeout: '${shownName(timeout ?? '')}'.`)
+  if (timeoutSeconds > SESSION_SECONDS_MAX)
+    throw new QueryError(
+      'INVALID_SESSION_TIMEOUT',
+      `Session timeout '${timeoutSeconds}' is larger than max_session_timeout: ${SESSION_SECONDS_MAX}.`,
+    )
+  return { id, timeoutSeconds, mustExist: check !== undefined && isOn('session_check', check) }
 }
 
-/** Accepted without effect: a result is complete before its first byte, so there is no progress to send. */
-const WITHOUT_EFFECT = new Set(['send_progress_in_http_headers', 'http_headers_progress_interval_ms', 'max_threads'])
-
-/** Throws QueryError for a setting that is not supported: ignoring it would run another query than the client meant. */
-export function readSettings(given: Iterable<readonly [name: string, value: string]>): QuerySettings {
-  let secondsMax: number | undefined
-  let rowsMax: number | undefined
-  let quote64 = true
-  let isCompressed = false
-  for (const [name, value] of given) {
-    if (name === 'max_execution_time') secondsMax = number(name, value) || undefined
-    else if (name === 'max_result_rows') rowsMax = number(name, value) || undefined
-    else if (name === 'output_format_json_quote_64bit_integers') quote64 = number(name, value) !== 0
-    else if (name === 'enable_http_compression') isCompressed = number(name, value) !== 0
-    else if (name === 'readonly') {
-      // Some clients set readonly, which holds anyway.
-      if (number(name, value) === 0)
-        throw new QueryError('READONLY', 'Setting readonly cannot be 0: only reading is supported.')
-    } else if (name === 'result_overflow_mode') {
-      if (value !== 'throw')
-        throw new QueryError(
-          'BAD_ARGUMENTS',
-          'result_overflow_mode can only be throw: a result is never truncated here.',
-        )
-    } else if (!WITHOUT_EFFECT.has(name))
-      throw new QueryError('UNKNOWN_SETTING', `Setting ${name.replaceAll(/\W/g, '?').slice(0, 60)} is not supported.`)
-  }
-  return { secondsMax, rowsMax, quote64, isCompressed }
-}
-
-function number(name: string, value: string): number {
-  const parsed = Number(value)
-  if (!Number.isFinite(parsed) || parsed < 0 || value.trim() === '')
-    throw new QueryError('BAD_ARGUMENTS', `Setting ${name} takes a number.`)
-  return parsed
+function isOn(name: string, value: string): boolean {
+  if (value === '1' || value === 'true') return true
+  if (value === '0' || value === 'false') return false
+  throw new QueryError('BAD_ARGUMENTS', `${name} is 0 or 1.`)
 }

@@ -7,6 +7,8 @@ export type Token = {
   readonly value: string
   /** A word in upper case; empty for every other kind, so that a quoted name is never taken for a keyword. */
   readonly upper: string
+  /** Offset in the statement. */
+  readonly at: number
 }
 
 /** Characters of one statement; the same number as the bytes that the HTTP interface accepts. */
@@ -119,13 +121,13 @@ function next(sql: string, at: number): Token {
   const char = sql[at] as string
   if (char === "'" || char === '`' || char === '"') return quoted(sql, at, char)
   const word = match(WORD, sql, at)?.[0]
-  if (word !== undefined) return { kind: 'word', text: word, value: word, upper: word.toUpperCase() }
+  if (word !== undefined) return { kind: 'word', text: word, value: word, upper: word.toUpperCase(), at }
   const number = match(NUMBER, sql, at)?.[0]
-  if (number !== undefined) return { kind: 'number', text: number, value: number, upper: '' }
+  if (number !== undefined) return { kind: 'number', text: number, value: number, upper: '', at }
   const parameter = char === '{' ? parameterAt(sql, at) : undefined
   if (parameter !== undefined) return parameter
   const symbol = match(SYMBOL, sql, at)?.[0] ?? char
-  return { kind: 'symbol', text: symbol, value: symbol, upper: '' }
+  return { kind: 'symbol', text: symbol, value: symbol, upper: '', at }
 }
 
 function match(pattern: RegExp, sql: string, at: number): RegExpExecArray | undefined {
@@ -141,7 +143,7 @@ function parameterAt(sql: string, from: number): Token | undefined {
   while (end < sql.length && sql[end] !== '}' && sql[end] !== '{') end++
   if (sql[end] !== '}') return undefined
   const type = sql.slice(from + head[0].length, end).trim()
-  return { kind: 'parameter', text: sql.slice(from, end + 1), value: `${head[1]}:${type}`, upper: '' }
+  return { kind: 'parameter', text: sql.slice(from, end + 1), value: `${head[1]}:${type}`, upper: '', at: from }
 }
 
 function quoted(sql: string, from: number, quote: string): Token {
@@ -160,7 +162,7 @@ function quoted(sql: string, from: number, quote: string): Token {
       value += quote
       at++
     } else {
-      return { kind: quote === "'" ? 'string' : 'name', text: sql.slice(from, at + 1), value, upper: '' }
+      return { kind: quote === "'" ? 'string' : 'name', text: sql.slice(from, at + 1), value, upper: '', at: from }
     }
   }
   throw new QueryError('SYNTAX_ERROR', `Syntax error: the quotation that begins at position ${from} does not end.`)

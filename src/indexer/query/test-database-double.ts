@@ -28,7 +28,8 @@ type Running = { readonly startedMs: number; readonly profile: QueryProfile; end
 
 const BASE_BYTES = 100
 const REOPEN_MS = 400
-const DONE = { format: 'JSON', contentType: '', rows: 0, elapsedSeconds: 0, coverageSlot: 0, bytes: 0 }
+const HEAD = { format: 'JSON', contentType: '', coverageSlot: 0 }
+const END = { rows: 0, elapsedSeconds: 0, bytes: 0 }
 
 /** A database process as the executor sees it, on the test's clock: queries take the time and memory of their profiles. */
 export function createDatabaseDouble(clock: Clock, profileOf: (query: string) => QueryProfile): DatabaseDouble {
@@ -60,7 +61,9 @@ export function createDatabaseDouble(clock: Clock, profileOf: (query: string) =>
       running.set(id, { startedMs: clock.monotonicMs(), profile, end })
       if (profile.crashMs !== undefined) clock.setTimer(profile.crashMs, () => running.has(id) && die(true))
       else if (!profile.isStuck)
-        clock.setTimer(profile.ms, () => running.get(id)?.end({ ok: true, done: { ...DONE, first: new Uint8Array() } }))
+        clock.setTimer(profile.ms, () =>
+          running.get(id)?.end({ ok: true, head: HEAD, first: new Uint8Array(), end: END }),
+        )
     }
 
     const opened = {

@@ -17,6 +17,9 @@ export type Fuzz = {
 }
 
 const COLUMNS = [
+  'version()',
+  'user()',
+  'system.tables.name',
   'slot',
   'leader',
   'tx_count',
@@ -190,6 +193,14 @@ export const DUCK_FUZZ: Fuzz = {
     '"blocks"',
     'accounts',
     'unnest([1, 2])',
+    ...[
+      'system.tables',
+      'system.columns',
+      'system.one',
+      '`system`.databases',
+      'information_schema.tables',
+      'system.settings',
+    ],
   ],
   hidden: [
     `base.${CANARY}`,
@@ -203,7 +214,9 @@ export const DUCK_FUZZ: Fuzz = {
       'duckdb_columns',
       'pg_class',
       'sqlite_master',
-      'information_schema.tables',
+      'system.duckdb_tables',
+      'information_schema.character_sets',
+      'memory.information_schema.tables',
     ],
     ...['main.duckdb_views', 'system.main.pg_class', '"duckdb_schemas"', "'/etc/passwd'"],
   ],

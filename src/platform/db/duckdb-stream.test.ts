@@ -31,8 +31,8 @@ describe('rows as the engine makes them', () => {
   test('all of them, with names, types and values', async () => {
     await using rows = await stream('SELECT i::UBIGINT AS n, i::VARCHAR AS text FROM range(10000) t(i)')
     assert.deepEqual(rows.columns, [
-      { name: 'n', type: 'UBIGINT' },
-      { name: 'text', type: 'VARCHAR' },
+      { name: 'n', type: { kind: 'fixed', name: 'UBIGINT', width: 8 } },
+      { name: 'text', type: { kind: 'text', name: 'VARCHAR' } },
     ])
     const chunk = await rows.next()
     assert.deepEqual(chunk?.row(7), [7n, '7'])

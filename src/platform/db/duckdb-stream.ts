@@ -1,14 +1,17 @@
 import type { DuckDBConnection, DuckDBDataChunk, DuckDBPreparedStatement, DuckDBResult } from '@duckdb/node-api'
+import { columnOf, type DuckColumnValues, type DuckType, duckTypeOf } from './duckdb-column.ts'
 
 /** Some rows of a result. A value is converted when its row is read, so reading can pause between any two rows. */
 export type DuckChunk = {
   readonly rowCount: number
   row(at: number): readonly unknown[]
+  /** The values of a column as the engine holds them. */
+  column(at: number): DuckColumnValues
 }
 
 /** Rows of a result as the engine produces them. It produces about a megabyte ahead of its reader and then waits. */
 export type DuckRows = AsyncDisposable & {
-  readonly columns: readonly { readonly name: string; readonly type: string }[]
+  readonly columns: readonly { readonly name: string; readonly type: DuckType }[]
   /** The next rows, or undefined after the last ones. Rejects when the statement failed. */
   next(): Promise<DuckChunk | undefined>
 }
@@ -28,7 +31,7 @@ export function wrapRows(
   result: DuckDBResult,
 ): DuckRows {
   const names = result.columnNames()
-  const types = result.columnTypes()
+  const types = result.columnTypes().map(duckTypeOf)
   let isOver = false
 
   async function fetch(): Promise<DuckDBDataChunk | undefined> {
@@ -40,10 +43,10 @@ export function wrapRows(
   }
 
   return {
-    columns: names.map((name, at) => ({ name, type: String(types[at]) })),
+    columns: names.map((name, at) => ({ name, type: types[at] as DuckType })),
     async next() {
       const chunk = await fetch()
-      if (chunk !== undefined) return wrapChunk(chunk, names.length)
+      if (chunk !== undefined) return wrapChunk(chunk, types)
       try {
         await connection.run('SELECT 1')
       } catch (cause) {
@@ -60,7 +63,10 @@ export function wrapRows(
   }
 }
 
-function wrapChunk(chunk: DuckDBDataChunk, columnCount: number): DuckChunk {
-  const vectors = Array.from({ length: columnCount }, (_, at) => chunk.getColumnVector(at))
-  return { rowCount: chunk.rowCount, row: (at) => vectors.map((vector) => vector.getItem(at)) }
+function wrapChunk(chunk: DuckDBDataChunk, types: readonly DuckType[]): DuckChunk {
+  return {
+    rowCount: chunk.rowCount,
+    row: (at) => types.map((_, column) => chunk.getColumnVector(column).getItem(at)),
+    column: (at) => columnOf(chunk, at, types[at] as DuckType),
+  }
 }

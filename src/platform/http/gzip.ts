@@ -1,4 +1,14 @@
-import { type CompressCallback, constants, createGzip, type Gzip, gunzip, gzip, zstdDecompress } from 'node:zlib'
+import {
+  type CompressCallback,
+  constants,
+  createGzip,
+  createZstdCompress,
+  type Gzip,
+  gunzip,
+  gzip,
+  type ZstdCompress,
+  zstdDecompress,
+} from 'node:zlib'
 import type { ResponseRest } from './response-rest.ts'
 
 /** The fastest level, also the default of nginx: JSON shrinks to a fifth at any level. */
@@ -7,6 +17,16 @@ const OPTIONS = { level: constants.Z_BEST_SPEED }
 /** A compressing stream with backpressure. */
 export function createGzipStream(): Gzip {
   return createGzip(OPTIONS)
+}
+
+/** Level 1 with a window of 512 KiB, so that a response takes little memory here and at the client. */
+const ZSTD_OPTIONS = {
+  params: { [constants.ZSTD_c_compressionLevel]: 1, [constants.ZSTD_c_windowLog]: 19 },
+}
+
+/** The same for zstd. */
+export function createZstdStream(): ZstdCompress {
+  return createZstdCompress(ZSTD_OPTIONS)
 }
 
 /** Compresses on the thread pool. */

@@ -2,23 +2,23 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { QueryError, type QueryErrorName } from '../query/error.ts'
 import { parseStatement } from '../query/statement.ts'
-import { rewriteStatement } from './rewrite.ts'
+import { compileStatement } from './compile-statement.ts'
 
-const rewrite = (sql: string, given: Record<string, string>) => rewriteStatement(parseStatement(sql), given)
+const compile = (sql: string, given: Record<string, string>) => compileStatement(parseStatement(sql), { given })
 
 const refuses = (sql: string, given: Record<string, string>, type: QueryErrorName): void =>
   assert.throws(
-    () => rewrite(sql, given),
+    () => compile(sql, given),
     (error: unknown) => error instanceof QueryError && error.type === type && error.message.length < 300,
     sql.slice(0, 80),
   )
 
 test('parameters are bound, and lists are written into the statement value by value', () => {
-  const { sql, parameters } = rewrite("SELECT {a:DateTime64(3, 'UTC')}, {b:Array(Nullable(UInt64))}", {
+  const { sql, parameters } = compile("SELECT {a:DateTime64(3, 'UTC')}, {b:Array(Nullable(UInt64))}", {
     a: 'x',
     b: '[1, 2]',
   })
-  assert.equal(sql, 'SELECT CAST($a AS TIMESTAMP) , CAST([1 , 2] AS UBIGINT[])')
+  assert.match(sql, /CAST\(\$a AS TIMESTAMP\).*CAST\(\[1 , 2\] AS UBIGINT\[\]\)/)
   assert.deepEqual(parameters, { a: 'x' })
 })
 

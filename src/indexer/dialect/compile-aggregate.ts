@@ -1,0 +1,191 @@
+import { QueryError } from '../query/error.ts'
+import { foldName } from '../query/sql-tokens.ts'
+import type { Context } from './context.ts'
+import type { AggregateInput } from './functions/aggregates.ts'
+import { WINDOW_FUNCTIONS } from './functions/aggregates.ts'
+import type { Input } from './functions/definition.ts'
+import { aggregateNamed, type FoundAggregate, functionNotOffered } from './offered.ts'
+import type { Bound, Call, Expression, Frame, Window } from './syntax.ts'
+import { defaultOf, duckType, notNull, nullable, plain, type Type } from './types.ts'
+import { conditionSql, constantNumber, convert, plainSql, type Value, value } from './value.ts'
+
+/** The functions of the expression compiler that aggregates need; they are mutually recursive. */
+export type Recursion = {
+  compile(expression: Expression, context: Context): Value
+  textOf(expression: Expression, context: Context): string
+  inputOf(call: Pick<Call, 'name' | 'at'>, args: readonly Value[], context: Context): Input
+}
+
+export function compileAggregate(call: Call, found: FoundAggregate, context: Context, recursion: Recursion): Value {
+  const { grouped } = context
+  if (grouped === undefined)
+    throw new QueryError(
+      'ILLEGAL_AGGREGATION',
+      `Aggregate function ${call.name} at position ${call.at} is not allowed here: not in WHERE, and not inside of another aggregate function.`,
+    )
+  return grouped.aggregate(recursion.textOf(call, context), () =>
+    aggregateValue(call, found, grouped.inner, recursion, { over: '', mayBeEmpty: grouped.mayBeEmpty }),
+  )
+}
+
+type Place = { readonly over: string; readonly mayBeEmpty: boolean }
+
+function aggregateValue(
+  call: Call,
+  { definition, combinators }: FoundAggregate,
+  context: Context,
+  recursion: Recursion,
+  { over, mayBeEmpty }: Place,
+): Value {
+  const isStar = call.args[0]?.kind === 'star'
+  let args = isStar ? [] : call.args.map((each) => recursion.compile(each, context))
+  const conditions: string[] = []
+  if (combinators.has('If')) {
+    const condition = args.at(-1)
+    if (condition === undefined)
+      throw recursion.inputOf(call, args, context).fail('takes a condition as its last argument')
+    conditions.push(conditionSql(condition))
+    args = args.slice(0, -1)
+  }
+  if (call.filter !== undefined) conditions.push(conditionSql(recursion.compile(call.filter, context)))
+  if (combinators.has('Array'))
+    throw new QueryError(
+      'UNKNOWN_FUNCTION',
+      `Function ${call.name} is not offered, at position ${call.at}: the ending -Array is not; use ARRAY JOIN.`,
+    )
+  const parameters = (call.parameters ?? []).map((each) => recursion.compile(each, context))
+  const input = recursion.inputOf(call, args, context)
+  if (args.length < definition.argsMin || args.length > definition.argsMax)
+    throw input.fail(
+      `takes ${definition.argsMin === definition.argsMax ? definition.argsMin : `${definition.argsMin} to ${definition.argsMax}`} arguments, not ${args.length}`,
+    )
+  if (parameters.length > definition.parametersMax)
+    throw input.fail(`takes at most ${definition.parametersMax} parameters`)
+  const filter = conditions.length === 0 ? '' : ` FILTER (WHERE ${conditions.join(' AND ')})`
+  const isDistinct = call.isDistinct === true || combinators.has('Distinct')
+  const aggregate: AggregateInput = {
+    ...input,
+    parameters,
+    isDistinct,
+    mayBeEmpty: (mayBeEmpty || conditions.length > 0) && !combinators.has('OrNull'),
+    engine: (name, list, distinct = false) => `${name}(${distinct ? 'DISTINCT ' : ''}${list})${filter}${over}`,
+  }
+  const result = definition.compile(aggregate)
+  if (!combinators.has('OrNull')) return result
+  const empty = `${aggregate.engine('count', '*')} = 0`
+  return value(`(CASE WHEN ${empty} THEN NULL ELSE ${plainSql(result)} END)`, nullable(result.type))
+}
+
+/** A call with OVER. */
+export function compileWindowCall(call: Call, context: Context, recursion: Recursion): Value {
+  const window = resolveWindow(call.over as Window | string, context, call.at)
+  const frame = frameOf(window.frame, context, recursion)
+  const partition = window.partition.map((each) => plainSql(recursion.compile(each, context)))
+  const order = window.order.map(
+    (item) =>
+      `${plainSql(recursion.compile(item.of, context))} ${item.isDescending ? 'DESC' : 'ASC'} NULLS ${item.nulls}`,
+  )
+  const spec = [
+    partition.length === 0 ? '' : `PARTITION BY ${partition.join(', ')}`,
+    order.length === 0 ? '' : `ORDER BY ${order.join(', ')}`,
+  ]
+  const over = (frameText: string): string => ` OVER (${[...spec, frameText].filter((part) => part !== '').join(' ')})`
+  const own = WINDOW_FUNCTIONS.get(foldName(call.name))
+  if (own !== undefined) return ownWindow(call, own, { ...context }, recursion, { over, frame, window })
+  const found = aggregateNamed(call.name)
+  if (found === undefined) throw functionNotOffered(call.name, call.at)
+  return aggregateValue(call, found, context, recursion, { over: over(frame), mayBeEmpty: frame !== '' })
+}
+
+type Own = { readonly engine: string; readonly type: Type | 'same' }
+type Windowing = { over(frame: string): string; readonly frame: string; readonly window: Window }
+
+function ownWindow(
+  call: Call,
+  { engine, type }: Own,
+  context: Context,
+  recursion: Recursion,
+  { over, frame, window }: Windowing,
+): Value {
+  const args = call.args.map((each) => recursion.compile(each, context))
+  const input = recursion.inputOf(call, args, context)
+  if (type !== 'same' && args.length !== (engine === 'ntile' ? 1 : 0))
+    throw input.fail(engine === 'ntile' ? 'takes the number of groups' : 'takes no arguments')
+  if (type !== 'same')
+    return value(
+      `CAST(${engine}(${args.map((each) => (engine === 'ntile' ? `CAST(${each.sql} AS BIGINT)` : plainSql(each))).join(', ')})${over(engine === 'ntile' ? '' : '')} AS ${duckType(type)})`,
+      type,
+    )
+  const of = input.arg(0)
+  const result = plain(of.type)
+  if (engine === 'nth_value')
+    return value(
+      filled(`nth_value(${plainSql(of)}, CAST(${input.arg(1).sql} AS BIGINT))${over(frame)}`, result),
+      result,
+    )
+  const offset = args.length > 1 ? constantNumber(args[1]) : 1
+  if (offset === undefined || !Number.isInteger(offset) || offset < 0)
+    throw input.fail('takes a constant whole number as its offset')
+  checkShiftFrame(call, window)
+  const fallback = args[2] === undefined ? defaultOf(result) : convert(args[2], result)
+  const moved =
+    result.isNullable === true
+      ? `${engine}(${plainSql(of)}, ${offset}, ${fallback})${over('')}`
+      : `coalesce(${engine}(${plainSql(of)}, ${offset})${over('')}, ${fallback})`
+  return value(moved, result)
+}
+
+/** The engine moves within the whole partition: frames in which the row to move to may be missing are refused. */
+function checkShiftFrame({ name, at }: Call, { frame, order }: Window): void {
+  const isWhole =
+    frame === undefined
+      ? order.length === 0
+      : frame.from.kind === 'UNBOUNDED PRECEDING' && frame.to.kind === 'UNBOUNDED FOLLOWING'
+  if (isWhole) return
+  const offered: Readonly<Record<string, boolean>> = {
+    lag: frame === undefined,
+    lead: frame === undefined,
+    laginframe: frame === undefined || (frame.from.kind === 'UNBOUNDED PRECEDING' && frame.to.kind === 'CURRENT ROW'),
+    leadinframe: frame?.from.kind === 'CURRENT ROW' && frame.to.kind === 'UNBOUNDED FOLLOWING',
+  }
+  if (offered[foldName(name)] !== true)
+    throw new QueryError(
+      'NOT_IMPLEMENTED',
+      `Function ${name} with this frame is not offered, at position ${at}; offered: ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING.`,
+    )
+}
+
+function filled(sql: string, type: Type): string {
+  return type.isNullable === true || type.kind === 'unknown' ? sql : `coalesce(${sql}, ${defaultOf(notNull(type))})`
+}
+
+function resolveWindow(over: Window | string, { scope }: Context, at: number): Window {
+  if (typeof over !== 'string') {
+    if (over.base === undefined) return over
+    const base = named(over.base)
+    return {
+      partition: over.partition.length > 0 ? over.partition : base.partition,
+      order: over.order.length > 0 ? over.order : base.order,
+      frame: over.frame ?? base.frame,
+    }
+  }
+  return named(over)
+  function named(name: string): Window {
+    const found = scope.windows.get(name)
+    if (found === undefined || found.base !== undefined)
+      throw new QueryError('BAD_ARGUMENTS', `Window ${name} at position ${at} is not defined.`)
+    return found
+  }
+}
+
+function frameOf(frame: Frame | undefined, context: Context, recursion: Recursion): string {
+  if (frame === undefined) return ''
+  const bound = ({ kind, offset }: Bound): string => {
+    if (offset === undefined) return kind
+    const count = constantNumber(recursion.compile(offset, context))
+    if (count === undefined || !Number.isInteger(count) || count < 0)
+      throw new QueryError('BAD_ARGUMENTS', 'The bounds of a window frame are whole numbers.')
+    return `${count} ${kind}`
+  }
+  return `${frame.mode} BETWEEN ${bound(frame.from)} AND ${bound(frame.to)}`
+}

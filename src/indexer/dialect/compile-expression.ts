@@ -1,0 +1,332 @@
+import { QueryError } from '../query/error.ts'
+import { foldName, shownName } from '../query/sql-tokens.ts'
+import { compileAggregate, compileWindowCall } from './compile-aggregate.ts'
+import type { Context } from './context.ts'
+import { displayName } from './display-name.ts'
+import { WINDOW_FUNCTIONS } from './functions/aggregates.ts'
+import { LAMBDA_FUNCTIONS } from './functions/arrays.ts'
+import { type Input, withNulls } from './functions/definition.ts'
+import { castValue, comparable, NULL_VALUE } from './functions/values.ts'
+import { aggregateNamed, functionNotOffered, scalarNamed } from './offered.ts'
+import { parseType } from './parse-type.ts'
+import { type Found, findName, type Scope } from './scope.ts'
+import type { Call, Expression, Identifier, Query } from './syntax.ts'
+import { BOOL, duckType, FLOAT64, int, nullable, type Type, UNKNOWN } from './types.ts'
+import { condition, convert, isAnyNullable, plainSql, textConstant, type Value, value } from './value.ts'
+
+/** Planning lambdas inside each other grows steeply, and cannot be interrupted (indexer.md section 7.2). */
+const LAMBDAS_MAX = 5
+
+export function compile(expression: Expression, context: Context): Value {
+  const { grouped } = context
+  context.statement.step()
+  if (grouped !== undefined && expression.kind !== 'number' && expression.kind !== 'string') {
+    const key = grouped.key(textOf(expression, context))
+    if (key !== undefined) return key
+  }
+  const result = compileKind(expression, context)
+  context.statement.measure(result.sql)
+  context.statement.checkZone(result.type)
+  return result
+}
+
+/** Identifies an expression: aliases are replaced by what they stand for, columns by their SQL. */
+export function textOf(expression: Expression, context: Context): string {
+  const { scope, lambdas } = context
+  context.statement.step()
+  if (expression.kind === 'alias') return resolving(scope, expression.name, () => textOf(expression.of, context))
+  return displayName(expression, (identifier): string => {
+    const [first = ''] = identifier.path
+    const parameter = identifier.path.length === 1 ? lambdas.get(first) : undefined
+    if (parameter !== undefined) return parameter.sql
+    const found = nameIn(scope, identifier)
+    if (found === undefined) return identifier.path.join('.')
+    if ('column' in found) return found.column.value.sql
+    return resolving(scope, found.alias, () => textOf(found.of, context))
+  })
+}
+
+/** Undefined for a name that does not exist or is ambiguous. */
+function nameIn(scope: Scope, identifier: Identifier): Found | undefined {
+  try {
+    return findName(scope, identifier)
+  } catch {
+    return undefined
+  }
+}
+
+/** Inside of its own definition an alias is a column. */
+function resolving<T>(scope: Scope, alias: string, run: () => T): T {
+  if (scope.resolving.has(alias)) return run()
+  scope.resolving.add(alias)
+  try {
+    return run()
+  } finally {
+    scope.resolving.delete(alias)
+  }
+}
+
+function compileKind(expression: Expression, context: Context): Value {
+  switch (expression.kind) {
+    case 'number':
+      return numberConstant(expression.text, expression.at)
+    case 'string':
+      return textConstant(expression.text)
+    case 'null':
+      return NULL_VALUE
+    case 'bool':
+      return { sql: expression.text, type: BOOL, constant: expression.text === 'true', isConstant: true }
+    case 'identifier':
+      return compileName(expression, context)
+    case 'resolved':
+      if (context.grouped !== undefined) throw notGrouped(expression.name, expression.at)
+      return expression.value
+    case 'alias':
+      return resolving(context.scope, expression.name, () => compile(expression.of, context))
+    case 'cast':
+      return withNulls(
+        castValue(compile(expression.of, context), parseType(expression.type), failOf('CAST', expression.at)),
+        [],
+      )
+    case 'parameter':
+      return context.statement.parameter(expression.name, expression.type)
+    case 'in':
+      return compileIn(expression, context)
+    case 'subquery':
+      return compileSubquery(expression, context)
+    case 'call':
+      return compileCall(expression, context)
+    case 'lambda':
+      throw new QueryError(
+        'BAD_ARGUMENTS',
+        `The lambda at position ${expression.at} stands only as the first argument of a function of arrays that takes one.`,
+      )
+    case 'star':
+      throw new QueryError(
+        'SYNTAX_ERROR',
+        `Syntax error at position ${expression.at}: * stands alone or inside of count(*).`,
+      )
+  }
+}
+
+/** Hexadecimal, whole and decimal numbers; a whole one has the smallest type that holds it. */
+function numberConstant(text: string, at: number): Value {
+  const digits = text.replaceAll('_', '')
+  if (/^-?(0[xX][0-9a-fA-F]+|\d+)$/.test(digits)) {
+    const number = digits.startsWith('-') ? -BigInt(digits.slice(1)) : BigInt(digits)
+    const isNegative = number < 0n
+    const bits = [8, 16, 32, 64].find((size) =>
+      isNegative ? -number <= 2n ** BigInt(size - 1) : number < 2n ** BigInt(size),
+    )
+    if (bits === undefined)
+      return { sql: `CAST('${number}' AS DOUBLE)`, type: FLOAT64, constant: Number(number), isConstant: true }
+    const type = int(bits, isNegative)
+    return { sql: `CAST(${number} AS ${duckType(type)})`, type, constant: number, isConstant: true }
+  }
+  const number = Number(digits)
+  if (!Number.isFinite(number))
+    throw new QueryError('SYNTAX_ERROR', `Syntax error at position ${at}: a number is out of range.`)
+  return { sql: `CAST('${number}' AS DOUBLE)`, type: FLOAT64, constant: number, isConstant: true }
+}
+
+function notGrouped(name: string, at: number): QueryError {
+  return new QueryError(
+    'NOT_AN_AGGREGATE',
+    `Column ${shownName(name)} at position ${at} is neither under an aggregate function nor in GROUP BY.`,
+  )
+}
+
+function compileName(identifier: Identifier, context: Context): Value {
+  const { scope, lambdas, grouped } = context
+  const [first = '', ...rest] = identifier.path
+  const parameter = lambdas.get(first)
+  if (parameter !== undefined) return rest.reduce((of, field) => elementOf(of, field, identifier.at), parameter)
+  const found = findName(scope, identifier)
+  if ('column' in found) {
+    if (grouped !== undefined) throw notGrouped(found.column.name, identifier.at)
+    return found.column.value
+  }
+  return resolving(scope, found.alias, () => compile(found.of, context))
+}
+
+function elementOf(of: Value, field: string, at: number): Value {
+  const place = of.type.kind === 'tuple' ? (of.type.names?.indexOf(field) ?? -1) : -1
+  const type = of.type.kind === 'tuple' ? of.type.items[place] : undefined
+  if (type === undefined)
+    throw new QueryError('UNKNOWN_IDENTIFIER', `Unknown element ${shownName(field)} at position ${at}.`)
+  return value(`struct_extract(${of.sql}, '${place + 1}')`, type)
+}
+
+function compileLambda(expression: Extract<Expression, { kind: 'lambda' }>, context: Context): Value {
+  if (context.lambdaDepth >= LAMBDAS_MAX)
+    throw new QueryError(
+      'TOO_DEEP_AST',
+      `Lambdas are nested too deeply at position ${expression.at}. Maximum: ${LAMBDAS_MAX} levels (lambda_nesting).`,
+    )
+  const lambda = (parameters: readonly Value[]): Value => {
+    const lambdas = new Map(context.lambdas)
+    for (const [at, name] of expression.names.entries()) {
+      const given = parameters[at]
+      if (given === undefined)
+        throw new QueryError(
+          'BAD_ARGUMENTS',
+          `The lambda at position ${expression.at} has more parameters than there are arrays.`,
+        )
+      lambdas.set(name, given)
+    }
+    const inner =
+      context.grouped === undefined
+        ? undefined
+        : { ...context.grouped.inner, lambdas: new Map([...context.grouped.inner.lambdas, ...lambdas]) }
+    const grouped = context.grouped === undefined || inner === undefined ? undefined : { ...context.grouped, inner }
+    return compile(expression.body, { ...context, lambdas, grouped, lambdaDepth: context.lambdaDepth + 1 })
+  }
+  return { sql: '', type: UNKNOWN, lambda, lambdaNames: expression.names }
+}
+
+function failOf(name: string, at: number): (reason: string) => QueryError {
+  return (reason) => new QueryError('BAD_ARGUMENTS', `Function ${shownName(name)} at position ${at} ${reason}.`)
+}
+
+function inputOf(call: Pick<Call, 'name' | 'at'>, args: readonly Value[], { statement }: Context): Input {
+  const fail = failOf(call.name, call.at)
+  return {
+    name: call.name,
+    args,
+    at: call.at,
+    fail,
+    fresh: () => statement.fresh('l'),
+    arg(index) {
+      const given = args[index]
+      if (given === undefined) throw fail(`takes an argument ${index + 1}`)
+      return given
+    },
+  }
+}
+
+function compileCall(call: Call, context: Context): Value {
+  if (call.over !== undefined) return compileWindowCall(call, context, { compile, textOf, inputOf })
+  const lower = foldName(call.name)
+  if (lower === 'arrayjoin' || lower === 'unnest') return compileArrayJoin(call, context)
+  if (lower === 'in' || lower === 'notin') {
+    const [of, set] = call.args
+    if (of === undefined || set === undefined) throw failOf(call.name, call.at)('takes a value and a set')
+    const items = set.kind === 'call' && (set.name === 'tuple' || set.name === 'array') ? set.args : [set]
+    return compileIn({ kind: 'in', value: of, isNot: lower === 'notin', set: items, at: call.at }, context)
+  }
+  const scalar = scalarNamed(call.name)
+  if (scalar === undefined) {
+    const aggregate = aggregateNamed(call.name)
+    if (aggregate !== undefined) return compileAggregate(call, aggregate, context, { compile, textOf, inputOf })
+    if (WINDOW_FUNCTIONS.has(lower)) throw failOf(call.name, call.at)('needs OVER')
+    throw functionNotOffered(call.name, call.at)
+  }
+  if (call.parameters !== undefined || call.isDistinct === true || call.filter !== undefined)
+    throw failOf(call.name, call.at)('is not an aggregate function')
+  const args = call.args.map((each, at) =>
+    each.kind === 'lambda' && at === 0 && LAMBDA_FUNCTIONS.has(lower)
+      ? compileLambda(each, context)
+      : compile(each, context),
+  )
+  const input = inputOf(call, args, context)
+  if (args.length < scalar.argsMin || args.length > scalar.argsMax)
+    throw input.fail(
+      `takes ${scalar.argsMin === scalar.argsMax ? scalar.argsMin : `${scalar.argsMin} to ${scalar.argsMax}`} arguments, not ${args.length}`,
+    )
+  const compiled = scalar.compile(input)
+  const values = args.filter((each) => each.lambda === undefined)
+  const result = scalar.passesNull ? withNulls(compiled, values) : compiled
+  return {
+    ...result,
+    type: lowCardinality(result.type, values, scalar.keepsLowCardinality),
+    isConstant: result.isConstant ?? values.every((each) => each.isConstant === true),
+  }
+}
+
+/** LowCardinality stays when it is the only argument that is not constant. */
+function lowCardinality(type: Type, args: readonly Value[], isKept: boolean): Type {
+  if (!isKept) return type
+  const varying = args.filter((each) => each.isConstant !== true)
+  const isLow = varying.length === 1 && varying[0]?.type.isLowCardinality === true
+  const canBe =
+    type.kind === 'string' ||
+    type.kind === 'int' ||
+    type.kind === 'float' ||
+    type.kind === 'date' ||
+    type.kind === 'datetime'
+  return isLow && canBe
+    ? { ...type, isLowCardinality: true }
+    : type.isLowCardinality === true
+      ? { ...type, isLowCardinality: false }
+      : type
+}
+
+function compileArrayJoin(call: Call, context: Context): Value {
+  const [of, ...rest] = call.args
+  if (of === undefined || rest.length > 0) throw failOf(call.name, call.at)('takes one array')
+  const array = compile(of, context)
+  if (array.type.kind !== 'array') throw failOf(call.name, call.at)('takes an array')
+  return context.rowsOf(array, textOf(call, context))
+}
+
+/** A scalar subquery: NULL without a row, a tuple of several columns. */
+function compileSubquery({ query, isExists, at }: Extract<Expression, { kind: 'subquery' }>, context: Context): Value {
+  const { sql, columns } = context.statement.query(query, context.scope)
+  if (isExists) return condition(`EXISTS (${sql})`)
+  const [only, ...others] = columns
+  if (only === undefined) throw new QueryError('BAD_ARGUMENTS', `The subquery at position ${at} has no columns.`)
+  const name = context.statement.fresh('q')
+  if (others.length === 0)
+    return {
+      ...value(`(SELECT ${name}.o1 FROM (${sql}) AS ${name})`, nullable({ ...only.type, isLowCardinality: false })),
+      isBytes: only.isBytes,
+      isConstant: true,
+    }
+  const fields = columns.map((_, index) => `"${index + 1}" := ${name}.o${index + 1}`)
+  return {
+    ...value(`(SELECT struct_pack(${fields.join(', ')}) FROM (${sql}) AS ${name})`, {
+      kind: 'tuple',
+      items: columns.map(({ type }) => type),
+    }),
+    isConstant: true,
+  }
+}
+
+function compileIn({ value: of, isNot, set, at }: Extract<Expression, { kind: 'in' }>, context: Context): Value {
+  const left = compile(of, context)
+  const not = isNot ? 'NOT ' : ''
+  const isLow = left.type.isLowCardinality === true
+  const result = (sql: string): Value => {
+    const made = condition(sql, isAnyNullable([left]) && left.type.kind !== 'unknown')
+    return isLow ? { ...made, type: { ...made.type, isLowCardinality: true } } : made
+  }
+  if ('kind' in set) return result(`(${inSubquery(left, set, not, context, at)})`)
+  const items = set.map((each) => compile(each, context))
+  const [only] = items
+  // A set in a variable: `x IN array`.
+  if (items.length === 1 && only?.type.kind === 'array' && left.type.kind !== 'array')
+    return result(`(${not}list_contains(${only.sql}, ${convert(left, only.type.of)}))`)
+  if (items.length === 0) return result(isNot ? 'true' : 'false')
+  const tuples = left.type.kind === 'tuple' ? items.map((each) => comparable(each, left)[0]) : undefined
+  const shown = tuples ?? items.map((each) => (each.type.kind === 'nothing' ? 'NULL' : comparable(each, left)[0]))
+  const subject = left.type.kind === 'tuple' && only !== undefined ? comparable(left, only)[0] : plainSql(left)
+  return result(`(${subject} ${not}IN (${shown.join(', ')}))`)
+}
+
+function inSubquery(left: Value, query: Query, not: string, { statement, scope }: Context, at: number): string {
+  const { sql, columns } = statement.query(query, scope)
+  const name = statement.fresh('q')
+  if (left.type.kind === 'tuple') {
+    if (left.type.items.length !== columns.length)
+      throw new QueryError(
+        'BAD_ARGUMENTS',
+        `IN at position ${at} compares ${left.type.items.length} columns with ${columns.length}.`,
+      )
+    const fields = columns.map((_, index) => `"${index + 1}" := ${name}.o${index + 1}`)
+    const type: Type = { kind: 'tuple', items: columns.map((each) => each.type) }
+    return `CAST(${left.sql} AS ${duckType(type)}) ${not}IN (SELECT struct_pack(${fields.join(', ')}) FROM (${sql}) AS ${name})`
+  }
+  if (columns.length !== 1)
+    throw new QueryError('BAD_ARGUMENTS', `IN at position ${at} compares one column with ${columns.length}.`)
+  return `${plainSql(left)} ${not}IN (SELECT ${name}.o1 FROM (${sql}) AS ${name})`
+}

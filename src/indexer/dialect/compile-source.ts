@@ -1,0 +1,329 @@
+import { QueryError, unknownTable } from '../query/error.ts'
+import { foldName, shownName } from '../query/sql-tokens.ts'
+import { compile } from './compile-expression.ts'
+import type { Context } from './context.ts'
+import { tableFunctionNotOffered } from './offered.ts'
+import { type Column, type CommonTable, findColumn } from './scope.ts'
+import type { Expression, Join, Source } from './syntax.ts'
+import { defaultOf, duckType, nullable, plain, type Type, UINT8, UINT64 } from './types.ts'
+import { conditionSql, constantNumber, plainSql, quoteName, type Value, value } from './value.ts'
+
+/** The SQL of a FROM clause and the columns that it offers. */
+export type From = { readonly sql: string; readonly columns: readonly Column[] }
+
+/** A table as the engine has it. */
+export type KnownTable = {
+  readonly schema: string
+  readonly columns: readonly { readonly name: string; readonly type: Type }[]
+}
+
+export type SourceOptions = {
+  /** The tables of a database by name, both in lower case; undefined for a database that customers do not have. */
+  tablesOf(database: string): ReadonlyMap<string, KnownTable> | undefined
+  /** The database of names without one. */
+  readonly database: string
+  readonly joinUsesNulls: boolean
+  /** The value of a `{name:Identifier}` parameter. */
+  identifier(parameter: string, at: number): readonly string[]
+}
+
+/** `context` of expressions over these columns. */
+type ContextOf = (columns: readonly Column[]) => Context
+
+export function compileSource(source: Source, contextOf: ContextOf, options: SourceOptions): From {
+  switch (source.kind) {
+    case 'table':
+      return compileTable(source, contextOf([]), options)
+    case 'query': {
+      const { statement, scope } = contextOf([])
+      const { sql, columns } = statement.query(source.query, scope)
+      const name = statement.fresh('q')
+      return { sql: `(${sql}) AS ${name}`, columns: outputs(name, columns, source.alias ?? '') }
+    }
+    case 'function':
+      return compileTableFunction(source, contextOf([]))
+    case 'join':
+      return compileJoin(source, contextOf, options)
+    case 'arrays':
+      return compileArrays(source, contextOf, options)
+  }
+}
+
+function outputs(name: string, columns: CommonTable['columns'], table: string): Column[] {
+  return columns.map((each, at) => ({
+    name: each.name,
+    table,
+    value: { ...value(`${name}.o${at + 1}`, each.type), isBytes: each.isBytes },
+  }))
+}
+
+function compileTable(
+  source: Extract<Source, { kind: 'table' }>,
+  { statement, scope }: Context,
+  options: SourceOptions,
+): From {
+  const [given = ''] = source.path
+  const path = given.startsWith('{') ? options.identifier(given, source.at) : source.path
+  const name = path.at(-1) ?? ''
+  const database = path.length > 1 ? path.at(-2) : undefined
+  const alias = statement.fresh('t')
+  const common = database === undefined ? scope.commons.get(name) : undefined
+  if (common !== undefined)
+    return { sql: `${common.name} AS ${alias}`, columns: outputs(alias, common.columns, source.alias ?? name) }
+  if (path.length > 2) throw unknownTable(shownName(name))
+  const inDatabase = database === undefined ? options.database : foldName(database)
+  const tables = options.tablesOf(inDatabase)
+  if (tables === undefined)
+    throw new QueryError('UNKNOWN_DATABASE', `Database ${shownName(database ?? '')} does not exist.`)
+  const known = /[^\x20-\x7e]/.test(name) ? undefined : tables.get(foldName(name))
+  if (known === undefined) throw unknownTable(shownName(name))
+  return {
+    sql: `${known.schema}.${quoteName(foldName(name))} AS ${alias}`,
+    columns: known.columns.map((each) => ({
+      name: each.name,
+      table: source.alias ?? name,
+      origin: [inDatabase, foldName(name)],
+      value: value(`${alias}.${quoteName(each.name)}`, each.type),
+    })),
+  }
+}
+
+/** numbers(n), numbers(from, n): rows are made one after another, never as a list. */
+function compileTableFunction(source: Extract<Source, { kind: 'function' }>, context: Context): From {
+  const name = foldName(source.name)
+  if (name !== 'numbers' && name !== 'zeros') throw tableFunctionNotOffered(source.name, source.at)
+  const args = source.args.map((each) => constantNumber(compile(each, context)))
+  const [from, count] = args.length > 1 ? args : [0, args[0]]
+  const isValid =
+    from !== undefined &&
+    count !== undefined &&
+    from >= 0 &&
+    count >= 0 &&
+    Number.isSafeInteger(from + count) &&
+    args.length <= 2
+  if (!isValid)
+    throw new QueryError(
+      'BAD_ARGUMENTS',
+      `Table function ${shownName(source.name)} at position ${source.at} takes one or two constant numbers.`,
+    )
+  const alias = context.statement.fresh('t')
+  const column: Column =
+    name === 'numbers'
+      ? { name: 'number', table: source.alias ?? source.name, value: value(`CAST(${alias}.range AS UBIGINT)`, UINT64) }
+      : {
+          name: 'zero',
+          table: source.alias ?? source.name,
+          value: value(`CAST(0 * ${alias}.range AS UTINYINT)`, UINT8),
+        }
+  return { sql: `range(${from}, ${from + count}) AS ${alias}`, columns: [column] }
+}
+
+/** Columns of a side that may have no row: NULL, or with join_use_nulls = 0 the default of the type. */
+function optional(columns: readonly Column[], isOptional: boolean, usesNulls: boolean): readonly Column[] {
+  if (!isOptional) return columns
+  return columns.map((column) => {
+    const { type } = column.value
+    if (usesNulls) return { ...column, value: { ...column.value, type: nullable(type) } }
+    return { ...column, value: { ...column.value, sql: `coalesce(${column.value.sql}, ${defaultOf(type)})` } }
+  })
+}
+
+const KEYWORDS: Readonly<Record<Join['side'], string>> = {
+  INNER: 'INNER JOIN',
+  LEFT: 'LEFT JOIN',
+  RIGHT: 'RIGHT JOIN',
+  FULL: 'FULL JOIN',
+  CROSS: 'CROSS JOIN',
+}
+
+function compileJoin(join: Join, contextOf: ContextOf, options: SourceOptions): From {
+  const left = compileSource(join.left, contextOf, options)
+  const right = compileSource(join.right, contextOf, options)
+  if (join.side === 'CROSS')
+    return { sql: `${left.sql} CROSS JOIN ${right.sql}`, columns: [...left.columns, ...right.columns] }
+  const pairs = (join.using ?? []).map((name) => usingPair(name, left, right, join.at))
+  const on =
+    pairs.length > 0
+      ? pairs.map(([a, b]) => `${plainSql(a.value)} = ${plainSql(b.value)}`).join(' AND ')
+      : conditionOf(join, contextOf([...left.columns, ...right.columns]))
+  if (join.strictness === 'SEMI' || join.strictness === 'ANTI') return halfJoin(join, left, right, on, pairs, options)
+  const sql =
+    join.strictness === 'ANY'
+      ? anyJoin(join, left, right, on, contextOf)
+      : join.strictness === 'ASOF'
+        ? asofJoin(join, left, right, on)
+        : `${left.sql} ${KEYWORDS[join.side]} ${parenthesized(right)} ON ${on}`
+  const isLeftOptional = join.side === 'RIGHT' || join.side === 'FULL'
+  const isRightOptional = join.side === 'LEFT' || join.side === 'FULL'
+  const leftColumns = optional(left.columns, isLeftOptional, options.joinUsesNulls)
+  const rightColumns = optional(right.columns, isRightOptional, options.joinUsesNulls)
+  return {
+    sql,
+    columns: [
+      ...merged(leftColumns, pairs, join),
+      ...rightColumns.map((column) =>
+        pairs.some(([, b]) => b.name === column.name && b.table === column.table)
+          ? { ...column, isMerged: true }
+          : column,
+      ),
+    ],
+  }
+}
+
+/** After a RIGHT or FULL JOIN with USING the column has the value of the side that has one. */
+function merged(
+  columns: readonly Column[],
+  pairs: readonly (readonly [Column, Column])[],
+  { side }: Join,
+): readonly Column[] {
+  if (side !== 'RIGHT' && side !== 'FULL') return columns
+  return columns.map((column) => {
+    const pair = pairs.find(([a]) => a.name === column.name && a.table === column.table)
+    return pair === undefined
+      ? column
+      : { ...column, value: value(`coalesce(${pair[0].value.sql}, ${pair[1].value.sql})`, pair[0].value.type) }
+  })
+}
+
+function parenthesized({ sql }: From): string {
+  return / JOIN /.test(sql) && !sql.startsWith('(') ? `(${sql})` : sql
+}
+
+function usingPair(name: string, left: From, right: From, at: number): readonly [Column, Column] {
+  const [a, b] = [findColumn(left.columns, [name], at), findColumn(right.columns, [name], at)]
+  if (a === undefined || b === undefined)
+    throw new QueryError(
+      'UNKNOWN_IDENTIFIER',
+      `USING at position ${at}: column ${shownName(name)} is not on both sides.`,
+    )
+  return [a, b]
+}
+
+function conditionOf({ on, at }: Join, context: Context): string {
+  if (on === undefined)
+    throw new QueryError('SYNTAX_ERROR', `Syntax error at position ${at}: a join needs ON or USING.`)
+  return conditionSql(compile(on, context))
+}
+
+/** Rows of one side with, or without, a match on the other. */
+function halfJoin(
+  { side, strictness }: Join,
+  left: From,
+  right: From,
+  on: string,
+  pairs: readonly (readonly [Column, Column])[],
+  { joinUsesNulls }: SourceOptions,
+): From {
+  const [kept, other] = side === 'RIGHT' ? [right, left] : [left, right]
+  const sql = `${kept.sql} ${strictness === 'SEMI' ? 'SEMI' : 'ANTI'} JOIN ${parenthesized(other)} ON ${on}`
+  // Columns of the other side have no value here.
+  const gone = other.columns.map((column): Column => {
+    const type = joinUsesNulls ? nullable(column.value.type) : column.value.type
+    const pair = pairs.find(([a, b]) => a === column || b === column)
+    return {
+      ...column,
+      isMerged: pair !== undefined,
+      isDropped: strictness === 'SEMI',
+      value: value(`CAST(${defaultOf(type)} AS ${duckType(type)})`, type),
+    }
+  })
+  return { sql, columns: side === 'RIGHT' ? [...gone, ...kept.columns] : [...kept.columns, ...gone] }
+}
+
+/** At most one match for each row: the first of the equal keys on the side that may repeat. */
+function anyJoin({ side, on, using }: Join, left: From, right: From, condition: string, contextOf: ContextOf): string {
+  const keysOf = (from: From): readonly string[] =>
+    (using ?? []).map((name) => plainSql((findColumn(from.columns, [name], 0) as Column).value))
+  const keys =
+    using === undefined ? equalKeys(on, left, right, contextOf) : { left: keysOf(left), right: keysOf(right) }
+  const once = (from: From, list: readonly string[]): string =>
+    `(SELECT * FROM ${from.sql} QUALIFY row_number() OVER (PARTITION BY ${list.join(', ')}) = 1)`
+  const renamed = (from: From, list: readonly string[]): string => `${once(from, list)} AS ${aliasOf(from)}`
+  if (side === 'RIGHT') return `${renamed(left, keys.left)} RIGHT JOIN ${right.sql} ON ${condition}`
+  if (side === 'INNER') return `${left.sql} INNER JOIN ${renamed(right, keys.right)} ON ${condition}`
+  return `${left.sql} ${KEYWORDS[side]} ${renamed(right, keys.right)} ON ${condition}`
+}
+
+/** The alias of a side that is one table or subquery. */
+function aliasOf({ sql, columns }: From): string {
+  const alias = /^[a-z]+\d+(?=\.)/.exec(columns[0]?.value.sql ?? '')?.[0]
+  if (alias === undefined || !sql.endsWith(` AS ${alias}`))
+    throw new QueryError(
+      'NOT_IMPLEMENTED',
+      'ANY JOIN is offered between tables and subqueries; put the other joins into a subquery.',
+    )
+  return alias
+}
+
+function equalKeys(
+  on: Expression | undefined,
+  left: From,
+  right: From,
+  contextOf: ContextOf,
+): { left: string[]; right: string[] } {
+  const keys: { left: string[]; right: string[] } = { left: [], right: [] }
+  const parts = on?.kind === 'call' && on.name === 'and' ? on.args : on === undefined ? [] : [on]
+  for (const part of parts) {
+    if (part.kind !== 'call' || part.name !== 'equals')
+      throw new QueryError('NOT_IMPLEMENTED', 'ANY JOIN is offered with equal columns, joined by AND.')
+    const sides = part.args.map((each) => ({
+      left: tryCompile(each, contextOf(left.columns)),
+      right: tryCompile(each, contextOf(right.columns)),
+    }))
+    const [a, b] = sides
+    const straight = a?.left !== undefined && b?.right !== undefined
+    const [left_, right_] = straight ? [a.left, b.right] : [b?.left, a?.right]
+    if (left_ === undefined || right_ === undefined) continue
+    keys.left.push(plainSql(left_))
+    keys.right.push(plainSql(right_))
+  }
+  if (keys.left.length === 0)
+    throw new QueryError('NOT_IMPLEMENTED', 'ANY JOIN is offered with equal columns, joined by AND.')
+  return keys
+}
+
+function tryCompile(expression: Expression, context: Context): Value | undefined {
+  try {
+    return compile(expression, context)
+  } catch {
+    return undefined
+  }
+}
+
+function asofJoin({ side }: Join, left: From, right: From, on: string): string {
+  return `${left.sql} ASOF ${side === 'LEFT' ? 'LEFT ' : ''}JOIN ${right.sql} ON ${on}`
+}
+
+/** ARRAY JOIN: one row for each element; several arrays are walked together. */
+function compileArrays(
+  source: Extract<Source, { kind: 'arrays' }>,
+  contextOf: ContextOf,
+  options: SourceOptions,
+): From {
+  const left: From =
+    source.left === undefined ? { sql: '', columns: [] } : compileSource(source.left, contextOf, options)
+  const context = contextOf(left.columns)
+  const name = context.statement.fresh('j')
+  const parts: string[] = []
+  const columns: Column[] = []
+  const replaced = new Set<string>()
+  for (const [at, each] of source.arrays.entries()) {
+    const array = compile(each, context)
+    if (array.type.kind !== 'array')
+      throw new QueryError('TYPE_MISMATCH', `ARRAY JOIN at position ${each.at} takes arrays.`)
+    const of = array.type.of
+    const list = source.isLeft
+      ? `CASE WHEN len(${array.sql}) = 0 THEN [${defaultOf(plain(of))}] ELSE ${array.sql} END`
+      : array.sql
+    parts.push(`unnest(${list}) AS c${at + 1}`)
+    const shown = each.kind === 'alias' ? each.name : each.kind === 'identifier' ? (each.path.at(-1) ?? '') : ''
+    if (each.kind === 'identifier') replaced.add(shown)
+    columns.push({ name: shown, table: '', value: value(`${name}.c${at + 1}`, of) })
+  }
+  const kept = left.columns.filter((column) => !replaced.has(column.name))
+  const lateral = `(SELECT ${parts.join(', ')}) AS ${name}`
+  return {
+    sql: left.sql === '' ? lateral : `${left.sql} CROSS JOIN LATERAL ${lateral}`,
+    columns: [...kept, ...columns],
+  }
+}

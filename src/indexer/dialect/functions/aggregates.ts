@@ -1,0 +1,318 @@
+import {
+  arrayOf,
+  asInt,
+  defaultOf,
+  duckType,
+  FLOAT32,
+  FLOAT64,
+  int,
+  isTime,
+  notNull,
+  nullable,
+  plain,
+  STRING,
+  type Type,
+  UINT64,
+  UNKNOWN,
+} from '../types.ts'
+import { constantNumber, constantText, numberSql, plainSql, quoteText, toText, type Value, value } from '../value.ts'
+import type { Input } from './definition.ts'
+
+/** What an aggregate function gets for one call. */
+export type AggregateInput = Input & {
+  readonly parameters: readonly Value[]
+  readonly isDistinct: boolean
+  /** Whether there may be no rows: without GROUP BY, or with a condition. */
+  readonly mayBeEmpty: boolean
+  /** A call of the engine, with the condition and the window of this call. */
+  engine(name: string, args: string, isDistinct?: boolean): string
+}
+
+export type AggregateDefinition = {
+  readonly name: string
+  readonly argsMin: number
+  readonly argsMax: number
+  readonly parametersMax: number
+  compile(input: AggregateInput): Value
+}
+
+function define(
+  names: string,
+  args: number | readonly [number, number],
+  compile: (input: AggregateInput) => Value,
+  parametersMax = 0,
+): AggregateDefinition[] {
+  const [argsMin, argsMax] = typeof args === 'number' ? [args, args] : args
+  return names.split(' ').map((name) => ({ name, argsMin, argsMax, parametersMax, compile }))
+}
+
+/** ClickHouse returns the default of the type for no rows, the engine NULL. */
+function filled(sql: string, type: Type, input: AggregateInput): Value {
+  if (type.kind === 'unknown' || type.isNullable === true || !input.mayBeEmpty) return value(sql, type)
+  return value(`coalesce(${sql}, ${defaultOf(type)})`, type)
+}
+
+/** Not a number for no rows. */
+function floating(sql: string, input: AggregateInput, type: Type = FLOAT64): Value {
+  const cast = `CAST(${sql} AS ${duckType(type)})`
+  const isNullable = input.args.some((each) => each.type.isNullable === true)
+  return isNullable ? value(cast, nullable(type)) : value(`coalesce(${cast}, CAST('nan' AS ${duckType(type)}))`, type)
+}
+
+const resultOf = (given: Value): Type => plain(given.type)
+const double = (given: Value): string => `CAST(${numberSql(given)} AS DOUBLE)`
+
+function sum(input: AggregateInput): Value {
+  const given = input.arg(0)
+  const { type } = given
+  if (type.kind === 'unknown') return value(input.engine('sum', plainSql(given), input.isDistinct), UNKNOWN)
+  const whole = asInt(type)
+  const result: Type =
+    whole !== undefined
+      ? int(64, whole.isSigned)
+      : type.kind === 'decimal'
+        ? { kind: 'decimal', precision: 38, scale: type.scale }
+        : FLOAT64
+  if (whole === undefined && type.kind !== 'float' && type.kind !== 'decimal') throw input.fail('takes numbers')
+  const sql = `CAST(${input.engine('sum', numberSql(given), input.isDistinct)} AS ${duckType(result)})`
+  return filled(sql, type.isNullable === true ? nullable(result) : result, input)
+}
+
+function count(input: AggregateInput): Value {
+  const [given] = input.args
+  if (given === undefined) return value(`CAST(${input.engine('count', '*')} AS UBIGINT)`, UINT64)
+  if (input.isDistinct) return distinct(input)
+  return value(`CAST(${input.engine('count', plainSql(given))} AS UBIGINT)`, UINT64)
+}
+
+function distinct(input: AggregateInput): Value {
+  const of =
+    input.args.length === 1
+      ? plainSql(input.arg(0))
+      : `struct_pack(${input.args.map((each, at) => `"${at + 1}" := ${plainSql(each)}`).join(', ')})`
+  return value(`CAST(${input.engine('count', of, true)} AS UBIGINT)`, UINT64)
+}
+
+const same =
+  (engine: string) =>
+  (input: AggregateInput): Value => {
+    const given = input.arg(0)
+    return { ...filled(input.engine(engine, plainSql(given)), resultOf(given), input), isBytes: given.isBytes ?? false }
+  }
+
+const argument =
+  (engine: string) =>
+  (input: AggregateInput): Value =>
+    filled(input.engine(engine, `${plainSql(input.arg(0))}, ${plainSql(input.arg(1))}`), resultOf(input.arg(0)), input)
+
+function levels(input: AggregateInput): readonly number[] {
+  const given = input.parameters.map(constantNumber)
+  if (given.some((level) => level === undefined || level < 0 || level > 1))
+    throw input.fail('takes levels between 0 and 1')
+  return given as number[]
+}
+
+/** Interpolated between two values. */
+function quantile(input: AggregateInput, type: Type = FLOAT64): Value {
+  const [level = 0.5] = levels(input)
+  const given = input.arg(0)
+  if (isTime(given.type)) return filled(input.engine('quantile_disc', `${given.sql}, ${level}`), resultOf(given), input)
+  return floating(input.engine('quantile_cont', `${double(given)}, ${level}`), input, type)
+}
+
+/** The value at an index of the sorted values, as ClickHouse counts it. */
+function quantileExact(input: AggregateInput, at: (level: number, list: string) => string): Value {
+  const [level = 0.5] = levels(input)
+  const list = `list_sort(${input.engine('list', plainSql(input.arg(0)))})`
+  return filled(`list_extract(${list}, ${at(level, list)})`, resultOf(input.arg(0)), input)
+}
+
+const exactly = (level: number, list: string): string =>
+  `CAST(least(floor(${level} * len(${list})), len(${list}) - 1) AS BIGINT) + 1`
+const low = (level: number, list: string): string =>
+  level === 0.5 ? `CAST((len(${list}) + 1) // 2 AS BIGINT)` : exactly(level, list)
+
+function list(input: AggregateInput, isDistinct: boolean): Value {
+  const given = input.arg(0)
+  const max = input.parameters.length > 0 ? constantNumber(input.parameters[0]) : undefined
+  if (input.parameters.length > 0 && (max === undefined || max < 1))
+    throw input.fail('takes a positive number of elements')
+  const type = arrayOf(notNull(resultOf(given)))
+  const all = `coalesce(${input.engine('list', plainSql(given), isDistinct)}, CAST([] AS ${duckType(type)}))`
+  const present = given.type.isNullable === true ? `list_filter(${all}, lambda e_: e_ IS NOT NULL)` : all
+  return value(
+    max === undefined ? present : `list_slice(${present}, 1, ${max})`,
+    given.type.kind === 'unknown' ? UNKNOWN : type,
+  )
+}
+
+/** The most frequent values, exactly counted; of equally frequent ones the smaller first. */
+function topK(input: AggregateInput): Value {
+  const max = input.parameters.length > 0 ? constantNumber(input.parameters[0]) : 10
+  if (max === undefined || max < 1 || max > 65_536) throw input.fail('takes a number of elements up to 65536')
+  const given = input.arg(0)
+  const entries = `map_entries(${input.engine('histogram', plainSql(given))})`
+  const sorted = `list_sort(list_transform(${entries}, lambda e_: struct_pack(n := -CAST(struct_extract(e_, 'value') AS BIGINT), v := struct_extract(e_, 'key'))))`
+  return value(
+    `coalesce(list_transform(list_slice(${sorted}, 1, ${max}), lambda e_: struct_extract(e_, 'v')), [])`,
+    arrayOf(notNull(resultOf(given))),
+  )
+}
+
+const float1 =
+  (engine: string) =>
+  (input: AggregateInput): Value =>
+    floating(input.engine(engine, double(input.arg(0))), input)
+const float2 =
+  (engine: string) =>
+  (input: AggregateInput): Value =>
+    floating(input.engine(engine, `${double(input.arg(0))}, ${double(input.arg(1))}`), input)
+
+function groupConcat(input: AggregateInput): Value {
+  const separator = constantText(input.parameters[0]) ?? ''
+  return filled(input.engine('string_agg', `${toText(input.arg(0))}, ${quoteText(separator)}`), STRING, input)
+}
+
+/** Buckets of equal width between the smallest and the largest value: lower bound, upper bound, number of values. */
+function histogram(input: AggregateInput): Value {
+  const bins = constantNumber(input.parameters[0])
+  if (bins === undefined || bins < 1 || bins > 250 || !Number.isInteger(bins))
+    throw input.fail('takes a number of buckets up to 250')
+  const values_ = `list_sort(${input.engine('list', double(input.arg(0)))})`
+  const [from, to] = [`list_extract(${values_}, 1)`, `list_extract(${values_}, -1)`]
+  const edge = (at: string): string => `(${from} + (${to} - ${from}) * ${at} / ${bins})`
+  const inside = `len(list_filter(${values_}, lambda v_: v_ >= ${edge('b_')} AND (v_ < ${edge('(b_ + 1)')} OR b_ = ${bins - 1})))`
+  const type = arrayOf({ kind: 'tuple', items: [FLOAT64, FLOAT64, FLOAT64] })
+  return value(
+    `coalesce(list_transform(range(0, ${bins}), lambda b_: struct_pack("1" := ${edge('b_')}, "2" := ${edge('(b_ + 1)')}, "3" := CAST(${inside} AS DOUBLE))), [])`,
+    type,
+  )
+}
+
+export const AGGREGATES: readonly AggregateDefinition[] = [
+  ...define('count', [0, 10], count),
+  ...define('sum sumWithOverflow sumKahan', 1, sum),
+  ...define('avg', 1, (input) =>
+    floating(
+      input.engine(
+        'avg',
+        input.arg(0).type.kind === 'decimal' ? double(input.arg(0)) : numberSql(input.arg(0)),
+        input.isDistinct,
+      ),
+      input,
+    ),
+  ),
+  ...define('min', 1, same('min')),
+  ...define('max', 1, same('max')),
+  ...define('any any_value', 1, same('any_value')),
+  ...define('first_value', 1, same('first')),
+  ...define('anyLast last_value', 1, same('last')),
+  ...define('argMax', 2, argument('arg_max')),
+  ...define('argMin', 2, argument('arg_min')),
+  ...define('uniq uniqExact uniqCombined uniqCombined64 uniqHLL12 uniqTheta countDistinct', [1, 10], distinct),
+  ...define('median quantile', 1, (input) => quantile(input), 1),
+  ...define(
+    'quantileTDigest medianTDigest quantileTiming medianTiming quantileBFloat16',
+    1,
+    (input) => quantile(input, FLOAT32),
+    1,
+  ),
+  ...define('quantileExact medianExact', 1, (input) => quantileExact(input, exactly), 1),
+  ...define('quantileExactLow', 1, (input) => quantileExact(input, low), 1),
+  ...define('quantileExactInclusive', 1, (input) => quantile(input), 1),
+  ...define(
+    'quantiles quantilesTDigest',
+    1,
+    (input) => {
+      const type = input.name.toLowerCase() === 'quantiles' ? FLOAT64 : FLOAT32
+      const list_ = levels(input)
+      if (list_.length === 0) throw input.fail('takes at least one level')
+      return value(
+        `CAST(coalesce(${input.engine('quantile_cont', `${double(input.arg(0))}, [${list_.join(', ')}]`)}, [${list_.map(() => "CAST('nan' AS DOUBLE)").join(', ')}]) AS ${duckType(type)}[])`,
+        arrayOf(type),
+      )
+    },
+    100,
+  ),
+  ...define(
+    'quantilesExact',
+    1,
+    (input) => {
+      const sorted = `list_sort(${input.engine('list', plainSql(input.arg(0)))})`
+      const type = resultOf(input.arg(0))
+      return value(
+        `[${levels(input)
+          .map((level) => `coalesce(list_extract(${sorted}, ${exactly(level, sorted)}), ${defaultOf(type)})`)
+          .join(', ')}]`,
+        arrayOf(type),
+      )
+    },
+    100,
+  ),
+  ...define('stddevPop STDDEV_POP', 1, float1('stddev_pop')),
+  ...define('stddevSamp STDDEV_SAMP', 1, float1('stddev_samp')),
+  ...define('varPop VAR_POP', 1, float1('var_pop')),
+  ...define('varSamp VAR_SAMP', 1, float1('var_samp')),
+  ...define('corr', 2, float2('corr')),
+  ...define('covarPop COVAR_POP', 2, float2('covar_pop')),
+  ...define('covarSamp COVAR_SAMP', 2, float2('covar_samp')),
+  ...define('entropy', 1, (input) =>
+    value(`coalesce(${input.engine('entropy', plainSql(input.arg(0)))}, CAST(0 AS DOUBLE))`, FLOAT64),
+  ),
+  ...define('groupArray array_agg', 1, (input) => list(input, input.isDistinct), 1),
+  ...define('groupUniqArray', 1, (input) => list(input, true), 1),
+  ...define(
+    'groupArraySorted',
+    1,
+    (input) => {
+      const max = constantNumber(input.parameters[0])
+      if (max === undefined) throw input.fail('takes the number of elements')
+      const all = list({ ...input, parameters: [] }, false)
+      return value(`list_slice(list_sort(${all.sql}), 1, ${max})`, all.type)
+    },
+    1,
+  ),
+  ...define('topK', 1, topK, 3),
+  ...define('groupConcat', 1, groupConcat, 2),
+  ...define('histogram', 1, histogram, 1),
+  ...define('groupBitAnd BIT_AND', 1, same('bit_and')),
+  ...define('groupBitOr BIT_OR', 1, same('bit_or')),
+  ...define('groupBitXor BIT_XOR', 1, same('bit_xor')),
+  ...define('avgWeighted', 2, (input) =>
+    floating(
+      `(${input.engine('sum', `${double(input.arg(0))} * ${double(input.arg(1))}`)} / ${input.engine('sum', double(input.arg(1)))})`,
+      input,
+    ),
+  ),
+  ...define('boundingRatio', 2, (input) => {
+    const [x, y] = [double(input.arg(0)), double(input.arg(1))]
+    return floating(
+      `((${input.engine('arg_max', `${y}, ${x}`)} - ${input.engine('arg_min', `${y}, ${x}`)}) / (${input.engine('max', x)} - ${input.engine('min', x)}))`,
+      input,
+    )
+  }),
+]
+
+/** Window functions that are not aggregates: the name in the engine and the type of the result. */
+export const WINDOW_FUNCTIONS: ReadonlyMap<
+  string,
+  { readonly name: string; readonly engine: string; readonly type: Type | 'same' }
+> = new Map(
+  (
+    [
+      ['row_number', 'row_number', UINT64],
+      ['rank', 'rank', UINT64],
+      ['dense_rank', 'dense_rank', UINT64],
+      ['denseRank', 'dense_rank', UINT64],
+      ['percent_rank', 'percent_rank', FLOAT64],
+      ['percentRank', 'percent_rank', FLOAT64],
+      ['cume_dist', 'cume_dist', FLOAT64],
+      ['ntile', 'ntile', UINT64],
+      ['lag', 'lag', 'same'],
+      ['lead', 'lead', 'same'],
+      ['lagInFrame', 'lag', 'same'],
+      ['leadInFrame', 'lead', 'same'],
+      ['nth_value', 'nth_value', 'same'],
+    ] as const
+  ).map(([name, engine, type]) => [name.toLowerCase(), { name, engine, type }]),
+)

@@ -1,0 +1,388 @@
+import {
+  arrayOf,
+  asInt,
+  defaultOf,
+  duckType,
+  FLOAT64,
+  INT64,
+  int,
+  isNumber,
+  plain,
+  STRING,
+  supertype,
+  type Type,
+  tupleOf,
+  UINT32,
+  UINT64,
+  UNKNOWN,
+} from '../types.ts'
+import {
+  conditionSql,
+  constantNumber,
+  constantText,
+  convert,
+  numberSql,
+  plainSql,
+  toText,
+  type Value,
+  value,
+} from '../value.ts'
+import { define, defineAll, type FunctionDefinition, type Input, test, text, u64 } from './definition.ts'
+import { guarded } from './numbers.ts'
+
+/** Longest list that a function makes out of a number. */
+const LIST_LENGTH_MAX = 100_000
+
+/** Functions whose first argument may be a lambda. */
+export const LAMBDA_FUNCTIONS: ReadonlySet<string> = new Set(
+  'map filter exists all count first last firstindex sum avg min max product sort reversesort cumsum difference fold'
+    .split(' ')
+    .map((name) => `array${name}`),
+)
+
+function items(given: Value, input: Input): Type {
+  if (given.type.kind === 'array') return plain(given.type.of)
+  if (given.type.kind === 'unknown') return UNKNOWN
+  throw input.fail('takes an array')
+}
+
+/** The lambda and the arrays of a call such as arrayMap(x -> …, a, b). */
+type Mapped = {
+  readonly list: string
+  readonly body: Value
+  readonly name: string
+  readonly first: Value
+  readonly of: Type
+}
+
+/** The body of the lambda for the elements of the arrays; several arrays are walked by their index. */
+function mapped(input: Input, fromAt = 0): Mapped | undefined {
+  const head = input.arg(fromAt)
+  if (head.lambda === undefined) return undefined
+  const arrays = input.args.slice(fromAt + 1)
+  const [first] = arrays
+  if (first === undefined) throw input.fail('takes a lambda and an array')
+  const name = input.fresh()
+  if (arrays.length === 1) {
+    const of = items(first, input)
+    return { list: first.sql, body: head.lambda([value(name, of)]), name, first, of }
+  }
+  const elements = arrays.map((array) => value(`list_extract(${array.sql}, ${name})`, items(array, input)))
+  const list = `range(1, len(${first.sql}) + 1)`
+  return { list, body: head.lambda(elements), name, first, of: items(first, input) }
+}
+
+const transformed = ({ list, body, name }: Mapped): string =>
+  `list_transform(${list}, lambda ${name}: ${plainSql(body)})`
+
+/** The elements for which the lambda holds. */
+function filtered(input: Input): { readonly sql: string; readonly of: Type } {
+  const found = mapped(input)
+  if (found === undefined) throw input.fail('takes a lambda and an array')
+  const { list, body, name, first, of } = found
+  if (input.args.length === 2) return { sql: `list_filter(${list}, lambda ${name}: ${conditionSql(body)})`, of }
+  return {
+    sql: `list_transform(list_filter(${list}, lambda ${name}: ${conditionSql(body)}), lambda i_: list_extract(${first.sql}, i_))`,
+    of,
+  }
+}
+
+/** An array, after its lambda if the call has one. */
+function elements(input: Input): { readonly sql: string; readonly of: Type } {
+  const found = mapped(input)
+  if (found !== undefined) return { sql: transformed(found), of: plain(found.body.type) }
+  return { sql: input.arg(0).sql, of: items(input.arg(0), input) }
+}
+
+function orDefault(sql: string, type: Type): Value {
+  return value(type.kind === 'unknown' || type.isNullable === true ? sql : `coalesce(${sql}, ${defaultOf(type)})`, type)
+}
+
+function sumType(of: Type): Type {
+  const whole = asInt(of)
+  return whole === undefined ? (of.kind === 'decimal' ? { ...of, precision: 38 } : FLOAT64) : int(64, whole.isSigned)
+}
+
+function arrayOfValues(input: Input): Value {
+  const of =
+    input.args.length === 0 ? ({ kind: 'nothing' } as Type) : supertype(input.args.map(({ type }) => plain(type)))
+  if (of === undefined) throw input.fail('takes elements of one type')
+  const isConstant = input.args.every((each) => each.isConstant === true)
+  const sql = `[${input.args.map((each) => convert(each, of)).join(', ')}]`
+  return { ...value(of.kind === 'nothing' ? 'CAST([] AS INTEGER[])' : sql, arrayOf(of)), isConstant }
+}
+
+function arrayElement(input: Input): Value {
+  const [of, at] = [input.arg(0), input.arg(1)]
+  if (of.type.kind === 'map')
+    return orDefault(`map_extract_value(${of.sql}, ${convert(at, of.type.key)})`, of.type.value)
+  return orDefault(`list_extract(${of.sql}, ${numberSql(at)})`, items(of, input))
+}
+
+function slice(input: Input): Value {
+  const array = input.arg(0)
+  const from = `CAST(${numberSql(input.arg(1))} AS BIGINT)`
+  if (input.args.length === 2)
+    return value(`list_slice(${array.sql}, ${from}, len(${array.sql}))`, arrayOf(items(array, input)))
+  const count = `CAST(${numberSql(input.arg(2))} AS BIGINT)`
+  const start = `(CASE WHEN ${from} < 0 THEN greatest(len(${array.sql}) + ${from} + 1, 1) ELSE ${from} END)`
+  const end = `(CASE WHEN ${count} < 0 THEN len(${array.sql}) + ${count} ELSE ${start} + ${count} - 1 END)`
+  return value(`list_slice(${array.sql}, ${start}, greatest(${end}, 0))`, arrayOf(items(array, input)))
+}
+
+/** Sorted by the value of the lambda; equal ones keep their order. */
+function sorted(input: Input, isReverse: boolean): Value {
+  const found = mapped(input)
+  const direction = isReverse ? ", 'DESC'" : ", 'ASC'"
+  if (found === undefined) {
+    const array = input.arg(0)
+    return value(`list_sort(${array.sql}${direction}, 'NULLS LAST')`, arrayOf(items(array, input)))
+  }
+  const { list, body, name, first, of } = found
+  const item = input.args.length === 2 ? name : `list_extract(${first.sql}, ${name})`
+  const keyed = `list_transform(${list}, lambda ${name}, i_: struct_pack(k := ${plainSql(body)}, i := ${isReverse ? '-i_' : 'i_'}, v := ${item}))`
+  return value(`list_transform(list_sort(${keyed}${direction}), lambda s_: struct_extract(s_, 'v'))`, arrayOf(of))
+}
+
+/** Lists of one element type, for functions that compare them. */
+function pair(input: Input): readonly [string, string, Type] {
+  const [a, b] = [input.arg(0), input.arg(1)]
+  const of = supertype([items(a, input), items(b, input)])
+  if (of === undefined) throw input.fail('takes arrays of one type')
+  const cast = (given: Value): string => (isNumber(of) ? `CAST(${given.sql} AS ${duckType(of)}[])` : given.sql)
+  return [cast(a), cast(b), of]
+}
+
+function twoLists(name: string, input: Input): string {
+  const [a, b] = pair(input)
+  return `${name}(${a}, ${b})`
+}
+
+/** A list and a value of its element type. */
+function listAndValue(input: Input): readonly [string, string] {
+  const [list, x] = [input.arg(0), input.arg(1)]
+  const of = supertype([items(list, input), plain(x.type)])
+  if (of === undefined || !isNumber(of)) return [list.sql, plainSql(x)]
+  return [`CAST(${list.sql} AS ${duckType(of)}[])`, `CAST(${numberSql(x)} AS ${duckType(of)})`]
+}
+
+function range(input: Input): Value {
+  const isShort = input.args.length === 1
+  const [from, to, step] = [
+    isShort ? '0' : numberSql(input.arg(0)),
+    numberSql(input.arg(isShort ? 0 : 1)),
+    input.args.length > 2 ? numberSql(input.arg(2)) : '1',
+  ]
+  const parts = input.args.map(({ type }) => asInt(type))
+  const of = supertype(parts.map((part) => (part === undefined ? UINT64 : part))) ?? INT64
+  const bounds = [from, to, step].map((each) => `CAST(${each} AS BIGINT)`)
+  const wide = `abs((CAST(${to} AS HUGEINT) - CAST(${from} AS HUGEINT)) // greatest(abs(CAST(${step} AS HUGEINT)), 1)) > ${LIST_LENGTH_MAX}`
+  return value(
+    `CAST(${guarded(`range(${bounds.join(', ')})`, wide, `range makes at most ${LIST_LENGTH_MAX} elements (list_length)`)} AS ${duckType(of)}[])`,
+    arrayOf(of),
+  )
+}
+
+const REDUCERS: Readonly<Record<string, string>> = {
+  sum: 'list_sum',
+  min: 'list_min',
+  max: 'list_max',
+  avg: 'list_avg',
+  count: 'len',
+  uniq: 'list_unique',
+  uniqExact: 'list_unique',
+  any: 'list_first',
+  median: 'list_median',
+}
+
+function reduce(input: Input): Value {
+  const name = constantText(input.arg(0))
+  const [array] = input.args.slice(1)
+  const reducer = name === undefined || !Object.hasOwn(REDUCERS, name) ? undefined : REDUCERS[name]
+  if (array === undefined || reducer === undefined)
+    throw input.fail(`takes one of ${Object.keys(REDUCERS).join(', ')} and an array`)
+  const of = items(array, input)
+  const type =
+    name === 'sum'
+      ? sumType(of)
+      : name === 'avg' || name === 'median'
+        ? FLOAT64
+        : name === 'count' || name?.startsWith('uniq')
+          ? UINT64
+          : of
+  return orDefault(`CAST(${reducer}(${array.sql}) AS ${duckType(type)})`, type)
+}
+
+function index(sql: string): Value {
+  return value(`CAST(coalesce(${sql}, 0) AS UINTEGER)`, UINT32)
+}
+
+const array = (sql: string, of: Type): Value => value(sql, arrayOf(of))
+const own = (input: Input): Type => items(input.arg(0), input)
+
+export const ARRAY_FUNCTIONS: readonly FunctionDefinition[] = [
+  define('array', [0, 1000], arrayOfValues),
+  define('arrayElement', 2, arrayElement),
+  define('arrayMap', [2, 10], (input) => {
+    const found = mapped(input)
+    if (found === undefined) throw input.fail('takes a lambda and an array')
+    return array(transformed(found), plain(found.body.type))
+  }),
+  define('arrayFilter', [2, 10], (input) => array(filtered(input).sql, filtered(input).of)),
+  define('arrayExists', [1, 10], (input) =>
+    test(
+      `(len(${input.arg(0).lambda === undefined ? `list_filter(${input.arg(0).sql}, lambda e_: e_ <> 0)` : filtered(input).sql}) > 0)`,
+    ),
+  ),
+  define('arrayAll', [2, 10], (input) => test(`(len(${filtered(input).sql}) = len(${input.arg(1).sql}))`)),
+  define('arrayCount', [1, 10], (input) =>
+    value(
+      `CAST(len(${input.arg(0).lambda === undefined ? `list_filter(${input.arg(0).sql}, lambda e_: e_ <> 0)` : filtered(input).sql}) AS UINTEGER)`,
+      UINT32,
+    ),
+  ),
+  define('arrayFirst', [2, 10], (input) => orDefault(`list_extract(${filtered(input).sql}, 1)`, filtered(input).of)),
+  define('arrayLast', [2, 10], (input) => orDefault(`list_extract(${filtered(input).sql}, -1)`, filtered(input).of)),
+  define('arrayFirstIndex', [2, 10], (input) => {
+    const found = mapped(input)
+    if (found === undefined) throw input.fail('takes a lambda and an array')
+    return index(
+      `list_position(list_transform(${found.list}, lambda ${found.name}: ${conditionSql(found.body)}), true)`,
+    )
+  }),
+  define('arraySum', [1, 10], (input) => {
+    const { sql, of } = elements(input)
+    return orDefault(`CAST(list_sum(${sql}) AS ${duckType(sumType(of))})`, sumType(of))
+  }),
+  define('arrayAvg', [1, 10], (input) =>
+    value(`coalesce(CAST(list_avg(${elements(input).sql}) AS DOUBLE), CAST('nan' AS DOUBLE))`, FLOAT64),
+  ),
+  define('arrayMin', [1, 10], (input) => orDefault(`list_min(${elements(input).sql})`, elements(input).of)),
+  define('arrayMax', [1, 10], (input) => orDefault(`list_max(${elements(input).sql})`, elements(input).of)),
+  define('arrayProduct', [1, 10], (input) =>
+    value(`coalesce(CAST(list_product(${elements(input).sql}) AS DOUBLE), CAST(1 AS DOUBLE))`, FLOAT64),
+  ),
+  define('arraySort', [1, 10], (input) => sorted(input, false)),
+  define('arrayReverseSort', [1, 10], (input) => sorted(input, true)),
+  define('arrayReverse', 1, (input) => array(`list_reverse(${input.arg(0).sql})`, own(input))),
+  define('arrayDistinct', 1, (input) =>
+    array(`list_filter(${input.arg(0).sql}, lambda e_, i_: list_position(${input.arg(0).sql}, e_) = i_)`, own(input)),
+  ),
+  define('arrayCompact', 1, (input) =>
+    array(
+      `list_filter(${input.arg(0).sql}, lambda e_, i_: i_ = 1 OR e_ IS DISTINCT FROM list_extract(${input.arg(0).sql}, i_ - 1))`,
+      own(input),
+    ),
+  ),
+  define('arrayUniq', 1, (input) => value(`CAST(list_unique(${input.arg(0).sql}) AS UINTEGER)`, UINT32)),
+  define('arrayConcat', [1, 20], (input) => {
+    const of = supertype(input.args.map((each) => items(each, input)))
+    if (of === undefined) throw input.fail('takes arrays of one type')
+    return array(
+      input.args
+        .map((each) => `CAST(${each.sql} AS ${duckType(of)}[])`)
+        .reduce((left, right) => `list_concat(${left}, ${right})`),
+      of,
+    )
+  }),
+  define('arraySlice', [2, 3], slice),
+  define('arrayStringConcat', [1, 2], (input) => {
+    const list = input.arg(0)
+    const of = items(list, input)
+    const texts =
+      of.kind === 'string' || of.kind === 'unknown'
+        ? list.sql
+        : `list_transform(${list.sql}, lambda e_: ${toText(value('e_', of))})`
+    return text(`array_to_string(${texts}, ${input.args.length > 1 ? input.arg(1).sql : "''"})`)
+  }),
+  define('arrayEnumerate', 1, (input) =>
+    array(`CAST(list_transform(${input.arg(0).sql}, lambda e_, i_: i_) AS UINTEGER[])`, UINT32),
+  ),
+  define('arrayZip', [2, 10], (input) => {
+    const names_ = input.args.map((each, at) => `"${at + 1}" := list_extract(${each.sql}, i_)`)
+    return array(
+      `list_transform(range(1, len(${input.arg(0).sql}) + 1), lambda i_: struct_pack(${names_.join(', ')}))`,
+      tupleOf(input.args.map((each) => items(each, input))),
+    )
+  }),
+  define('range', [1, 3], range),
+  define('arrayCumSum', [1, 10], (input) => {
+    const { sql, of } = elements(input)
+    return array(
+      `list_transform(range(1, len(${sql}) + 1), lambda i_: CAST(list_sum(list_slice(${sql}, 1, i_)) AS ${duckType(sumType(of))}))`,
+      sumType(of),
+    )
+  }),
+  define('arrayDifference', [1, 10], (input) => {
+    const { sql, of } = elements(input)
+    const whole = asInt(of)
+    const type = whole === undefined ? FLOAT64 : int(Math.min(64, whole.bits * 2), true)
+    const wide = whole === undefined ? 'DOUBLE' : 'HUGEINT'
+    return array(
+      `list_transform(range(1, len(${sql}) + 1), lambda i_: CAST(CASE WHEN i_ = 1 THEN 0 ELSE CAST(list_extract(${sql}, i_) AS ${wide}) - CAST(list_extract(${sql}, i_ - 1) AS ${wide}) END AS ${duckType(type)}))`,
+      type,
+    )
+  }),
+  ...defineAll('arrayFlatten flatten', 1, (input) => {
+    const of = own(input)
+    return of.kind === 'array' ? array(`flatten(${input.arg(0).sql})`, of.of) : input.arg(0)
+  }),
+  define('arrayPushBack', 2, (input) =>
+    array(`list_append(${input.arg(0).sql}, ${convert(input.arg(1), own(input))})`, own(input)),
+  ),
+  define('arrayPushFront', 2, (input) =>
+    array(`list_prepend(${convert(input.arg(1), own(input))}, ${input.arg(0).sql})`, own(input)),
+  ),
+  define('arrayPopBack', 1, (input) =>
+    array(`list_slice(${input.arg(0).sql}, 1, len(${input.arg(0).sql}) - 1)`, own(input)),
+  ),
+  define('arrayPopFront', 1, (input) =>
+    array(`list_slice(${input.arg(0).sql}, 2, len(${input.arg(0).sql}))`, own(input)),
+  ),
+  define('has', 2, (input) => {
+    if (input.arg(0).type.kind === 'map')
+      return test(`list_contains(map_keys(${input.arg(0).sql}), ${plainSql(input.arg(1))})`)
+    return test(`list_contains(${listAndValue(input).join(', ')})`)
+  }),
+  define('hasAny', 2, (input) => test(twoLists('list_has_any', input))),
+  define('hasAll', 2, (input) => test(twoLists('list_has_all', input))),
+  define('arrayIntersect', 2, (input) => {
+    const [a, b, of] = pair(input)
+    return array(`list_filter(${a}, lambda e_, i_: list_contains(${b}, e_) AND list_position(${a}, e_) = i_)`, of)
+  }),
+  define('indexOf', 2, (input) => u64(`coalesce(list_position(${listAndValue(input).join(', ')}), 0)`)),
+  define('countEqual', 2, (input) => {
+    const [list, x] = listAndValue(input)
+    return u64(`len(list_filter(${list}, lambda e_: e_ = ${x}))`)
+  }),
+  define('arrayReduce', 2, reduce),
+  define('arrayFold', [3, 10], (input) => {
+    const [head, list, start] = [input.arg(0), input.arg(1), input.arg(2)]
+    if (head.lambda === undefined) throw input.fail('takes a lambda, an array and a start value')
+    const type = plain(start.type)
+    const body = head.lambda([value('a_', type), value('e_', items(list, input))])
+    const wide = `list_transform(${list.sql}, lambda w_: CAST(w_ AS ${duckType(type)}))`
+    return value(
+      `list_reduce(${wide}, lambda a_, e_: CAST(${plainSql(body)} AS ${duckType(type)}), CAST(${plainSql(start)} AS ${duckType(type)}))`,
+      type,
+    )
+  }),
+  define('arrayResize', [2, 3], (input) => {
+    const count = constantNumber(input.arg(1))
+    if (count === undefined || count < 0 || count > LIST_LENGTH_MAX)
+      throw input.fail(`takes a constant length up to ${LIST_LENGTH_MAX} (list_length)`)
+    const fill = input.args.length > 2 ? convert(input.arg(2), own(input)) : defaultOf(own(input))
+    return array(
+      `list_transform(range(1, ${count} + 1), lambda i_: CASE WHEN i_ <= len(${input.arg(0).sql}) THEN list_extract(${input.arg(0).sql}, i_) ELSE ${fill} END)`,
+      own(input),
+    )
+  }),
+  define('arrayWithConstant', 2, (input) => {
+    const count = constantNumber(input.arg(0))
+    if (count === undefined || count < 0 || count > LIST_LENGTH_MAX)
+      throw input.fail(`takes a constant length up to ${LIST_LENGTH_MAX} (list_length)`)
+    return array(`list_transform(range(0, ${count}), lambda i_: ${plainSql(input.arg(1))})`, plain(input.arg(1).type))
+  }),
+  define('emptyArrayString', 0, () => array('CAST([] AS VARCHAR[])', STRING)),
+  define('emptyArrayUInt64', 0, () => array('CAST([] AS UBIGINT[])', UINT64)),
+]

@@ -1,0 +1,76 @@
+import type { QueryError } from '../../query/error.ts'
+import { STRING, type Type, UINT8, UINT64 } from '../types.ts'
+import { condition, isAnyNullable, type Value, value } from '../value.ts'
+
+/** What a function gets for one call. */
+export type Input = {
+  /** As the customer wrote it. */
+  readonly name: string
+  readonly args: readonly Value[]
+  readonly at: number
+  arg(at: number): Value
+  /** A name that no other part of the statement has. */
+  fresh(): string
+  /** Throws QueryError for arguments that the function does not take. */
+  fail(reason: string): QueryError
+}
+
+export type FunctionDefinition = {
+  /** The name as ClickHouse writes it. */
+  readonly name: string
+  readonly argsMin: number
+  readonly argsMax: number
+  /** Whether a LowCardinality argument makes the result LowCardinality, as most functions of ClickHouse do. */
+  readonly keepsLowCardinality: boolean
+  /** Whether NULL in an argument makes the result NULL, as in most functions. */
+  readonly passesNull: boolean
+  compile(input: Input): Value
+}
+
+type Options = { readonly lowCardinality?: boolean; readonly nulls?: boolean }
+
+export function define(
+  name: string,
+  args: number | readonly [min: number, max: number],
+  compile: (input: Input) => Value,
+  options: Options = {},
+): FunctionDefinition {
+  const [argsMin, argsMax] = typeof args === 'number' ? [args, args] : args
+  return {
+    name,
+    argsMin,
+    argsMax,
+    compile,
+    keepsLowCardinality: options.lowCardinality ?? true,
+    passesNull: options.nulls ?? true,
+  }
+}
+
+/** Names of one function with one definition. */
+export function defineAll(
+  names: string,
+  args: number | readonly [min: number, max: number],
+  compile: (input: Input) => Value,
+  options?: Options,
+): FunctionDefinition[] {
+  return names.split(' ').map((name) => define(name, args, compile, options))
+}
+
+export const text = (sql: string): Value => value(sql, STRING)
+export const u8 = (sql: string): Value => value(`CAST(${sql} AS UTINYINT)`, UINT8)
+export const u64 = (sql: string): Value => value(`CAST(${sql} AS UBIGINT)`, UINT64)
+export const test = (sql: string): Value => condition(sql)
+
+/** The type with NULL, if an argument can be NULL. */
+export function withNulls(result: Value, args: readonly Value[]): Value {
+  const { kind } = result.type
+  if (
+    kind === 'array' ||
+    kind === 'tuple' ||
+    kind === 'map' ||
+    kind === 'unknown' ||
+    !isAnyNullable(args.filter(({ type }) => type.kind !== 'unknown'))
+  )
+    return result
+  return { ...result, type: { ...result.type, isNullable: true } as Type }
+}

@@ -1,0 +1,145 @@
+import { parseType } from '../parse-type.ts'
+import {
+  arrayOf,
+  asInt,
+  BOOL,
+  defaultOf,
+  duckType,
+  FLOAT64,
+  INT64,
+  isNumber,
+  STRING,
+  type Type,
+  UINT64,
+} from '../types.ts'
+import { constantNumber, constantText, quoteText, toText, type Value, value } from '../value.ts'
+import { define, defineAll, type FunctionDefinition, type Input, test, text, u64 } from './definition.ts'
+
+/** The keys and indexes after the text, as a path of the engine. */
+function pathOf(input: Input, from: number, to = input.args.length): string {
+  let path = '$'
+  for (let at = from; at < to; at++) {
+    const [name, index] = [constantText(input.arg(at)), constantNumber(input.arg(at))]
+    if (name !== undefined) path += `."${name.replaceAll('"', '\\"')}"`
+    else if (index !== undefined) path += index > 0 ? `[${index - 1}]` : `[#${index}]`
+    else throw input.fail('takes constant keys and indexes')
+  }
+  return quoteText(path)
+}
+
+/** The text, or an empty one where it is not JSON: the engine would report an error. */
+function document(input: Input): string {
+  const given = input.arg(0)
+  if (given.type.kind !== 'string' && given.type.kind !== 'unknown') throw input.fail('takes a text')
+  return `(CASE WHEN json_valid(${given.sql}) THEN ${given.sql} END)`
+}
+
+type Read = (text: string, path: string) => string
+
+const typeAt: Read = (json, path) => `json_type(json_extract(${json}, ${path}))`
+const asText: Read = (json, path) => `json_extract_string(${json}, ${path})`
+
+/** A value of a type, or NULL where there is none of it. */
+function readAs(type: Type, json: string, path: string): string {
+  const found = typeAt(json, path)
+  if (type.kind === 'string') return asText(json, path)
+  if (type.kind === 'bool') return `(CASE WHEN ${found} = 'BOOLEAN' THEN CAST(${asText(json, path)} AS BOOLEAN) END)`
+  if (type.kind === 'array') return `CAST(json_extract(${json}, ${path}) AS ${duckType(type)})`
+  const kinds =
+    asInt(type) === undefined
+      ? "('BIGINT', 'UBIGINT', 'DOUBLE', 'HUGEINT', 'VARCHAR')"
+      : "('BIGINT', 'UBIGINT', 'HUGEINT', 'VARCHAR')"
+  return `(CASE WHEN ${found} IN ${kinds} THEN TRY_CAST(${asText(json, path)} AS ${duckType(type)}) END)`
+}
+
+const extract = (names: string, type: Type): FunctionDefinition[] =>
+  defineAll(
+    names,
+    [1, 20],
+    (input) => value(`coalesce(${readAs(type, document(input), pathOf(input, 1))}, ${defaultOf(type)})`, type),
+    { lowCardinality: false },
+  )
+
+/** The last argument names the type of the result. */
+function extractTyped(input: Input): Value {
+  const name = constantText(input.args.at(-1))
+  if (name === undefined) throw input.fail('takes the name of a type as its last argument')
+  const type = parseType(name)
+  const isOffered =
+    type.kind === 'string' ||
+    type.kind === 'bool' ||
+    isNumber(type) ||
+    (type.kind === 'array' && (type.of.kind === 'string' || isNumber(type.of)))
+  if (!isOffered) throw input.fail('takes String, Bool, a number or an array of them')
+  const sql = readAs(type, document(input), pathOf(input, 1, input.args.length - 1))
+  return value(type.isNullable === true ? sql : `coalesce(${sql}, ${defaultOf(type)})`, type)
+}
+
+const raw = (input: Input): Value =>
+  text(`coalesce(CAST(json_extract(${document(input)}, ${pathOf(input, 1)}) AS VARCHAR), '')`)
+
+function length(input: Input): Value {
+  const [json, path] = [document(input), pathOf(input, 1)]
+  return u64(
+    `coalesce(CASE ${typeAt(json, path)} WHEN 'ARRAY' THEN json_array_length(${json}, ${path}) WHEN 'OBJECT' THEN len(json_keys(${json}, ${path})) END, 0)`,
+  )
+}
+
+const TYPE_NAMES: Readonly<Record<string, string>> = {
+  OBJECT: 'Object',
+  ARRAY: 'Array',
+  VARCHAR: 'String',
+  BIGINT: 'Int64',
+  UBIGINT: 'Int64',
+  HUGEINT: 'UInt64',
+  DOUBLE: 'Double',
+  BOOLEAN: 'Bool',
+  NULL: 'Null',
+}
+
+export const JSON_FUNCTIONS: readonly FunctionDefinition[] = [
+  ...extract('JSONExtractString simpleJSONExtractString visitParamExtractString', STRING),
+  ...extract('JSONExtractInt simpleJSONExtractInt visitParamExtractInt', INT64),
+  ...extract('JSONExtractUInt simpleJSONExtractUInt visitParamExtractUInt', UINT64),
+  ...extract('JSONExtractFloat simpleJSONExtractFloat visitParamExtractFloat', FLOAT64),
+  ...defineAll(
+    'JSONExtractBool simpleJSONExtractBool visitParamExtractBool',
+    [1, 20],
+    (input) => test(`coalesce(${readAs(BOOL, document(input), pathOf(input, 1))}, false)`),
+    { lowCardinality: false },
+  ),
+  ...defineAll('JSONExtractRaw simpleJSONExtractRaw visitParamExtractRaw', [1, 20], raw),
+  define('JSONExtractArrayRaw', [1, 20], (input) =>
+    value(
+      `CAST(coalesce(json_extract(${document(input)}, ${pathOf(input, 1).replace(/'$/, "[*]'")}), []) AS VARCHAR[])`,
+      arrayOf(STRING),
+    ),
+  ),
+  define('JSONExtractKeys', [1, 20], (input) =>
+    value(`coalesce(json_keys(${document(input)}, ${pathOf(input, 1)}), [])`, arrayOf(STRING)),
+  ),
+  define('JSONExtract', [2, 20], extractTyped),
+  ...defineAll('JSONHas simpleJSONHas visitParamHas', [1, 20], (input) =>
+    test(`(json_extract(${document(input)}, ${pathOf(input, 1)}) IS NOT NULL)`),
+  ),
+  define('JSONLength', [1, 20], length),
+  define('JSONType', [1, 20], (input) => {
+    const cases = Object.entries(TYPE_NAMES).map(([from, to]) => `WHEN '${from}' THEN '${to}'`)
+    return text(`(CASE ${typeAt(document(input), pathOf(input, 1))} ${cases.join(' ')} ELSE 'Null' END)`)
+  }),
+  define('isValidJSON', 1, (input) => test(`json_valid(${input.arg(0).sql})`)),
+  define('JSON_VALUE', 2, (input) => {
+    const path = constantText(input.arg(1))
+    if (path === undefined || !path.startsWith('$')) throw input.fail('takes a constant path that begins with $')
+    const [json, at] = [document(input), quoteText(path)]
+    return text(
+      `coalesce(CASE WHEN ${typeAt(json, at)} IN ('OBJECT', 'ARRAY') THEN '' ELSE ${asText(json, at)} END, '')`,
+    )
+  }),
+  define('toJSONString', 1, (input) => {
+    const given = input.arg(0)
+    if (given.type.kind === 'datetime' || given.type.kind === 'date' || given.type.kind === 'datetime64')
+      return text(`to_json(${toText(given)})`)
+    return text(`CAST(to_json(${given.sql}) AS VARCHAR)`)
+  }),
+]

@@ -1,0 +1,334 @@
+import {
+  asInt,
+  decimalOf,
+  duckType,
+  FLOAT64,
+  INT64,
+  int,
+  isNumber,
+  isTime,
+  nullable,
+  plain,
+  supertype,
+  type Type,
+  UINT8,
+  UINT16,
+  UNKNOWN,
+} from '../types.ts'
+import { condition, conditionSql, constantNumber, numberSql, plainSql, type Value, value } from '../value.ts'
+import { define, defineAll, type FunctionDefinition, type Input, u8, u64 } from './definition.ts'
+import { addInterval, timeDifference } from './time-arithmetic.ts'
+
+/** Types of the arithmetic operators: the next larger size, signed if one side is or for a difference. */
+function arithmeticType(a: Type, b: Type, isMinus: boolean, input: Input): Type {
+  if (a.kind === 'unknown' || b.kind === 'unknown') return UNKNOWN
+  if (!isNumber(a) || !isNumber(b)) throw input.fail('takes numbers')
+  if (a.kind === 'decimal' || b.kind === 'decimal') {
+    if (a.kind === 'float' || b.kind === 'float') return FLOAT64
+    const [p, q] = [decimalOf(a), decimalOf(b)]
+    return { kind: 'decimal', precision: Math.max(p.precision, q.precision), scale: Math.max(p.scale, q.scale) }
+  }
+  const [x, y] = [asInt(a), asInt(b)]
+  if (x === undefined || y === undefined) return FLOAT64
+  const bits = Math.min(64, Math.max(x.bits, y.bits) * 2)
+  return int(bits, isMinus || x.isSigned || y.isSigned)
+}
+
+/** Computed with 128 bits and reduced to the size of the result, because ClickHouse does not report an overflow. */
+function arithmetic(operator: '+' | '-' | '*', input: Input): Value {
+  const [a, b] = [input.arg(0), input.arg(1)]
+  const type = arithmeticType(a.type, b.type, operator === '-', input)
+  const [x, y] = [numberSql(a), numberSql(b)]
+  if (type.kind === 'unknown') return value(`(${x} ${operator} ${y})`, type)
+  if (type.kind === 'float') return value(`(CAST(${x} AS DOUBLE) ${operator} CAST(${y} AS DOUBLE))`, type)
+  if (type.kind === 'decimal') return decimalArithmetic(operator, a, b, type)
+  if (type.kind !== 'int') throw input.fail('takes numbers')
+  if (type.bits < 64)
+    return value(`(CAST(${x} AS ${duckType(type)}) ${operator} CAST(${y} AS ${duckType(type)}))`, type)
+  return value(wrapped(`(CAST(${x} AS HUGEINT) ${operator} CAST(${y} AS HUGEINT))`, type.isSigned), type)
+}
+
+/** The lower 64 bits of a 128-bit number. */
+function wrapped(sql: string, isSigned: boolean): string {
+  if (!isSigned) return `CAST(${sql} & 18446744073709551615 AS UBIGINT)`
+  return `CAST(((${sql} + 9223372036854775808) & 18446744073709551615) - 9223372036854775808 AS BIGINT)`
+}
+
+function decimalArithmetic(
+  operator: '+' | '-' | '*',
+  a: Value,
+  b: Value,
+  type: Extract<Type, { kind: 'decimal' }>,
+): Value {
+  const [p, q] = [decimalOf(a.type), decimalOf(b.type)]
+  const result: Type = { ...type, scale: operator === '*' ? p.scale + q.scale : type.scale }
+  const part = (given: Value, scale: number): string =>
+    `CAST(${numberSql(given)} AS DECIMAL(${operator === '*' ? 18 : 37}, ${scale}))`
+  return value(`CAST((${part(a, p.scale)} ${operator} ${part(b, q.scale)}) AS ${duckType(result)})`, result)
+}
+
+function plus(input: Input): Value {
+  const [a, b] = [input.arg(0), input.arg(1)]
+  if (isTime(a.type) || a.type.kind === 'interval')
+    return isTime(a.type) ? addInterval(a, b, 1, input) : addInterval(b, a, 1, input)
+  if (isTime(b.type)) return addInterval(b, a, 1, input)
+  return arithmetic('+', input)
+}
+
+function minus(input: Input): Value {
+  const [a, b] = [input.arg(0), input.arg(1)]
+  if (isTime(a.type)) return isTime(b.type) ? timeDifference(a, b) : addInterval(a, b, -1, input)
+  return arithmetic('-', input)
+}
+
+function divide(input: Input): Value {
+  const [a, b] = [input.arg(0), input.arg(1)]
+  if (a.type.kind === 'decimal' && b.type.kind !== 'float')
+    return value(
+      `CAST(trunc(CAST(${numberSql(a)} AS DOUBLE) / CAST(${numberSql(b)} AS DOUBLE), ${a.type.scale}) AS ${duckType(a.type)})`,
+      plain(a.type),
+    )
+  if (!isNumber(a.type) || !isNumber(b.type)) {
+    if (a.type.kind === 'unknown' || b.type.kind === 'unknown')
+      return value(`(${plainSql(a)} / ${plainSql(b)})`, UNKNOWN)
+    throw input.fail('takes numbers')
+  }
+  return value(`(CAST(${numberSql(a)} AS DOUBLE) / CAST(${numberSql(b)} AS DOUBLE))`, FLOAT64)
+}
+
+function intDiv(input: Input, isZeroSafe = false): Value {
+  const [a, b] = [input.arg(0), input.arg(1)]
+  const [x, y] = [asInt(a.type), asInt(b.type)]
+  if (x === undefined || y === undefined) {
+    if (isNumber(a.type) && isNumber(b.type))
+      return value(`CAST(trunc(CAST(${numberSql(a)} AS DOUBLE) / CAST(${numberSql(b)} AS DOUBLE)) AS BIGINT)`, INT64)
+    return value(`(${plainSql(a)} // ${plainSql(b)})`, UNKNOWN)
+  }
+  const type = int(x.bits, x.isSigned || y.isSigned)
+  const quotient = `CAST(CAST(${numberSql(a)} AS HUGEINT) // CAST(${numberSql(b)} AS HUGEINT) AS ${duckType(type)})`
+  if (isZeroSafe) return value(`coalesce(${quotient}, CAST(0 AS ${duckType(type)}))`, type)
+  return value(b.isConstant === true ? quotient : guarded(quotient, `${numberSql(b)} = 0`, 'Division by zero'), type)
+}
+
+/** An error while the statement runs: the text reaches the customer. */
+export function guarded(sql: string, isWrong: string, message: string): string {
+  return `(CASE WHEN ${isWrong} THEN error('sluice: ${message}') ELSE ${sql} END)`
+}
+
+function modulo(input: Input): Value {
+  const [a, b] = [input.arg(0), input.arg(1)]
+  const [x, y] = [asInt(a.type), asInt(b.type)]
+  if (x === undefined || y === undefined) {
+    if (isNumber(a.type) && isNumber(b.type))
+      return value(`(CAST(${numberSql(a)} AS DOUBLE) % CAST(${numberSql(b)} AS DOUBLE))`, FLOAT64)
+    return value(`(${plainSql(a)} % ${plainSql(b)})`, UNKNOWN)
+  }
+  const type = int(x.isSigned ? Math.min(64, y.bits * 2) : y.bits, x.isSigned)
+  return value(`CAST(CAST(${numberSql(a)} AS HUGEINT) % CAST(${numberSql(b)} AS HUGEINT) AS ${duckType(type)})`, type)
+}
+
+function negate(input: Input): Value {
+  const a = input.arg(0)
+  const x = asInt(a.type)
+  if (x === undefined) return value(`(-${plainSql(a)})`, plain(a.type))
+  const type = int(x.isSigned ? x.bits : Math.min(64, x.bits * 2), true)
+  return value(`CAST(-CAST(${numberSql(a)} AS HUGEINT) AS ${duckType(type)})`, type)
+}
+
+function abs(input: Input): Value {
+  const a = input.arg(0)
+  const x = asInt(a.type)
+  const type = x === undefined ? plain(a.type) : int(x.bits, false)
+  if (x === undefined) return value(`abs(${plainSql(a)})`, type)
+  return value(`CAST(abs(CAST(${numberSql(a)} AS HUGEINT)) AS ${duckType(type)})`, type)
+}
+
+/** round, floor, ceil and trunc keep the type of a number; the second argument is the number of digits. */
+function rounding(name: 'round_even' | 'floor' | 'ceil' | 'trunc', input: Input): Value {
+  const a = input.arg(0)
+  const digits = input.args.length > 1 ? constantNumber(input.arg(1)) : 0
+  if (digits === undefined) throw input.fail('takes a constant number of digits')
+  const type = plain(a.type)
+  const of = numberSql(a)
+  if (asInt(a.type) !== undefined && digits >= 0) return value(of, type)
+  if (a.type.kind === 'unknown') return value(`round(${of}, ${digits})`, type)
+  const cast = (sql: string): string => `CAST(${sql} AS ${duckType(type)})`
+  if (name === 'round_even') {
+    if (a.type.kind === 'decimal') return value(cast(`round(${of}, ${digits})`), type)
+  }
+  const whole = (sql: string): string => (name === 'round_even' ? `round_even(${sql}, 0)` : `${name}(${sql})`)
+  if (digits === 0) return value(cast(whole(`CAST(${of} AS DOUBLE)`)), type)
+  const factor = `CAST(${10 ** Math.abs(digits)} AS DOUBLE)`
+  const scaled =
+    digits > 0
+      ? `${whole(`CAST(${of} AS DOUBLE) * ${factor}`)} / ${factor}`
+      : `${whole(`CAST(${of} AS DOUBLE) / ${factor}`)} * ${factor}`
+  return value(cast(scaled), type)
+}
+
+const float =
+  (name: string) =>
+  (input: Input): Value =>
+    value(`${name}(CAST(${numberSql(input.arg(0))} AS DOUBLE))`, FLOAT64)
+const float2 =
+  (name: string) =>
+  (input: Input): Value =>
+    value(`${name}(CAST(${numberSql(input.arg(0))} AS DOUBLE), CAST(${numberSql(input.arg(1))} AS DOUBLE))`, FLOAT64)
+
+/** ClickHouse has not a number where the engine has an error. */
+const logarithm =
+  (name: string) =>
+  (input: Input): Value => {
+    const x = `CAST(${numberSql(input.arg(0))} AS DOUBLE)`
+    return value(
+      `(CASE WHEN ${x} > 0 THEN ${name}(${x}) WHEN ${x} = 0 THEN CAST('-inf' AS DOUBLE) ELSE CAST('nan' AS DOUBLE) END)`,
+      FLOAT64,
+    )
+  }
+
+function bitwise(operator: '&' | '|' | 'xor', input: Input): Value {
+  const [x, y] = [asInt(input.arg(0).type), asInt(input.arg(1).type)]
+  if (x === undefined || y === undefined) throw input.fail('takes whole numbers')
+  const type = int(Math.max(x.bits, y.bits), x.isSigned || y.isSigned)
+  const [a, b] = [input.arg(0), input.arg(1)].map((each) => `CAST(${numberSql(each)} AS ${duckType(type)})`)
+  return value(operator === 'xor' ? `xor(${a}, ${b})` : `(${a} ${operator} ${b})`, type)
+}
+
+function shift(operator: '<<' | '>>', input: Input): Value {
+  const type = asInt(input.arg(0).type)
+  if (type === undefined) throw input.fail('takes whole numbers')
+  const wide = `(CAST(${numberSql(input.arg(0))} AS UHUGEINT) ${operator} CAST(${numberSql(input.arg(1))} AS UHUGEINT))`
+  const kept = operator === '<<' ? `(${wide} & CAST(${2n ** BigInt(type.bits) - 1n} AS UHUGEINT))` : wide
+  return value(`CAST(${kept} AS ${duckType(type)})`, type)
+}
+
+/** greatest and least: of one type, the common one. */
+function extreme(name: 'greatest' | 'least', input: Input): Value {
+  const type = supertype(input.args.map((each) => plain(each.type)))
+  if (type === undefined) throw input.fail('takes arguments of one type')
+  const parts = input.args.map((each) =>
+    isNumber(type) ? `CAST(${numberSql(each)} AS ${duckType(type)})` : plainSql(each),
+  )
+  return value(`${name}(${parts.join(', ')})`, type)
+}
+
+export const NUMBER_FUNCTIONS: readonly FunctionDefinition[] = [
+  define('plus', 2, plus),
+  define('minus', 2, minus),
+  define('multiply', 2, (input) => arithmetic('*', input)),
+  define('divide', 2, divide),
+  define('intDiv', 2, (input) => intDiv(input)),
+  define('intDivOrZero', 2, (input) => intDiv(input, true)),
+  ...defineAll('modulo mod', 2, modulo),
+  define('moduloOrZero', 2, (input) => {
+    const result = modulo(input)
+    return value(`coalesce(${result.sql}, CAST(0 AS ${duckType(result.type)}))`, result.type)
+  }),
+  define('negate', 1, negate),
+  define('abs', 1, abs),
+  define('sign', 1, (input) => value(`CAST(sign(${numberSql(input.arg(0))}) AS TINYINT)`, int(8, true))),
+  define('round', [1, 2], (input) => rounding('round_even', input)),
+  define('roundBankers', [1, 2], (input) => {
+    const digits = input.args.length > 1 ? constantNumber(input.arg(1)) : 0
+    return value(`round_even(CAST(${numberSql(input.arg(0))} AS DOUBLE), ${digits ?? 0})`, FLOAT64)
+  }),
+  define('floor', [1, 2], (input) => rounding('floor', input)),
+  ...defineAll('ceil ceiling', [1, 2], (input) => rounding('ceil', input)),
+  ...defineAll('trunc truncate', [1, 2], (input) => rounding('trunc', input)),
+  ...[
+    'sqrt',
+    'cbrt',
+    'exp',
+    'sin',
+    'cos',
+    'tan',
+    'asin',
+    'acos',
+    'atan',
+    'sinh',
+    'cosh',
+    'tanh',
+    'degrees',
+    'radians',
+  ].map((name) => define(name, 1, float(name))),
+  ...defineAll('log ln', 1, logarithm('ln')),
+  define('log2', 1, logarithm('log2')),
+  define('log10', 1, logarithm('log10')),
+  define('exp2', 1, (input) => value(`pow(CAST(2 AS DOUBLE), CAST(${numberSql(input.arg(0))} AS DOUBLE))`, FLOAT64)),
+  define('exp10', 1, (input) => value(`pow(CAST(10 AS DOUBLE), CAST(${numberSql(input.arg(0))} AS DOUBLE))`, FLOAT64)),
+  ...defineAll('pow power', 2, float2('pow')),
+  define('atan2', 2, float2('atan2')),
+  define('pi', 0, () => value('pi()', FLOAT64)),
+  define('e', 0, () => value('exp(CAST(1 AS DOUBLE))', FLOAT64)),
+  define('greatest', [1, 100], (input) => extreme('greatest', input)),
+  define('least', [1, 100], (input) => extreme('least', input)),
+  define('max2', 2, float2('greatest')),
+  define('min2', 2, float2('least')),
+  define('gcd', 2, (input) =>
+    value(
+      `CAST(gcd(CAST(${numberSql(input.arg(0))} AS HUGEINT), CAST(${numberSql(input.arg(1))} AS HUGEINT)) AS ${duckType(arithmeticType(input.arg(0).type, input.arg(1).type, false, input))})`,
+      arithmeticType(input.arg(0).type, input.arg(1).type, false, input),
+    ),
+  ),
+  define('lcm', 2, (input) =>
+    value(
+      `CAST(lcm(CAST(${numberSql(input.arg(0))} AS HUGEINT), CAST(${numberSql(input.arg(1))} AS HUGEINT)) AS ${duckType(arithmeticType(input.arg(0).type, input.arg(1).type, false, input))})`,
+      arithmeticType(input.arg(0).type, input.arg(1).type, false, input),
+    ),
+  ),
+  define('isNaN', 1, (input) => condition(`isnan(CAST(${numberSql(input.arg(0))} AS DOUBLE))`)),
+  define('isInfinite', 1, (input) => condition(`isinf(CAST(${numberSql(input.arg(0))} AS DOUBLE))`)),
+  define('isFinite', 1, (input) => condition(`isfinite(CAST(${numberSql(input.arg(0))} AS DOUBLE))`)),
+  define('ifNotFinite', 2, (input) =>
+    value(
+      `(CASE WHEN isfinite(CAST(${numberSql(input.arg(0))} AS DOUBLE)) THEN CAST(${numberSql(input.arg(0))} AS DOUBLE) ELSE CAST(${numberSql(input.arg(1))} AS DOUBLE) END)`,
+      FLOAT64,
+    ),
+  ),
+  define('bitAnd', 2, (input) => bitwise('&', input)),
+  define('bitOr', 2, (input) => bitwise('|', input)),
+  define('bitXor', 2, (input) => bitwise('xor', input)),
+  define('bitNot', 1, (input) => {
+    const type = asInt(input.arg(0).type)
+    if (type === undefined) throw input.fail('takes a whole number')
+    return value(`(~${numberSql(input.arg(0))})`, type)
+  }),
+  define('bitShiftLeft', 2, (input) => shift('<<', input)),
+  define('bitShiftRight', 2, (input) => shift('>>', input)),
+  define('bitTest', 2, (input) =>
+    u8(
+      `(CAST(${numberSql(input.arg(0))} AS UHUGEINT) >> CAST(${numberSql(input.arg(1))} AS UHUGEINT)) & CAST(1 AS UHUGEINT)`,
+    ),
+  ),
+  define('bitCount', 1, (input) => u8(`bit_count(${numberSql(input.arg(0))})`)),
+  ...defineAll('width_bucket widthBucket', 4, (input) => {
+    const [x, low, high, count] = [0, 1, 2, 3].map((at) => `CAST(${numberSql(input.arg(at))} AS DOUBLE)`)
+    return value(
+      `CAST(CASE WHEN ${x} < ${low} THEN 0 WHEN ${x} >= ${high} THEN ${count} + 1 ELSE floor((${x} - ${low}) * ${count} / (${high} - ${low})) + 1 END AS USMALLINT)`,
+      UINT16,
+    )
+  }),
+  define('not', 1, (input) => {
+    const a = input.arg(0)
+    return {
+      ...condition(`(NOT ${conditionSql(a)})`),
+      ...(a.type.kind === 'bool' ? { type: plain(a.type), isCondition: false } : {}),
+    }
+  }),
+  define('xor', 2, (input) => condition(`(${conditionSql(input.arg(0))} <> ${conditionSql(input.arg(1))})`)),
+  ...(['and', 'or'] as const).map((name) =>
+    define(
+      name,
+      [2, 1000],
+      (input) => {
+        const sql = `(${input.args.map(conditionSql).join(` ${name.toUpperCase()} `)})`
+        const isNullable = input.args.some(({ type }) => type.isNullable === true)
+        const isBool = input.args.some(({ type }) => type.kind === 'bool')
+        const type: Type = isBool ? { kind: 'bool' } : UINT8
+        return { sql, type: isNullable ? nullable(type) : type, isCondition: !isBool }
+      },
+      { lowCardinality: false, nulls: false },
+    ),
+  ),
+  define('factorial', 1, (input) => u64(`factorial(CAST(${numberSql(input.arg(0))} AS INTEGER))`)),
+]

@@ -1,0 +1,302 @@
+import { arrayOf, int, STRING, type Type } from '../types.ts'
+import {
+  bytesSql,
+  constantNumber,
+  constantText,
+  numberSql,
+  plainSql,
+  quoteText,
+  toText,
+  type Value,
+  value,
+} from '../value.ts'
+import { define, defineAll, type FunctionDefinition, type Input, test, text, u64 } from './definition.ts'
+
+/** A text argument. Bytes that a function decoded before are printed as text. */
+function t(input: Input, at: number): string {
+  const given = input.arg(at)
+  if (given.isBytes === true) return `decode(${given.sql})`
+  if (given.type.kind !== 'string' && given.type.kind !== 'unknown')
+    throw input.fail(`takes a text as argument ${at + 1}`)
+  return given.sql
+}
+
+const whole = (input: Input, at: number): string => `CAST(${numberSql(input.arg(at))} AS BIGINT)`
+
+/** A regular expression; `\\1` in a replacement is the first group on both engines. */
+function pattern(input: Input, at: number): string {
+  if (constantText(input.arg(at)) === undefined) throw input.fail('takes a constant regular expression')
+  return t(input, at)
+}
+
+function length(input: Input): Value {
+  const given = input.arg(0)
+  if (given.isBytes === true) return u64(`octet_length(${given.sql})`)
+  if (given.type.kind === 'map') return u64(`cardinality(${given.sql})`)
+  if (given.type.kind === 'array' || given.type.kind === 'unknown') return u64(`len(${given.sql})`)
+  return u64(`strlen(${t(input, 0)})`)
+}
+
+function isEmpty(input: Input, operator: '=' | '<>'): Value {
+  return test(`(${length(input).sql} ${operator} 0)`)
+}
+
+function substring(input: Input): Value {
+  const given = input.arg(0)
+  const of = given.isBytes === true ? given.sql : t(input, 0)
+  const from = whole(input, 1)
+  const count = input.args.length > 2 ? `, ${whole(input, 2)}` : ''
+  // The engine has no substring of bytes: two hexadecimal digits stand for each.
+  if (given.isBytes === true)
+    return {
+      ...text(`unhex(substring(hex(${of}), (${from}) * 2 - 1${count === '' ? '' : `, (${whole(input, 2)}) * 2`}))`),
+      isBytes: true,
+    }
+  return text(`substring(${of}, ${from}${count})`)
+}
+
+function concat(input: Input): Value {
+  if (input.args.some(({ isBytes }) => isBytes === true))
+    return { ...text(`(${input.args.map(bytesSql).join(' || ')})`), isBytes: true }
+  if (input.args.every(({ type }) => type.kind === 'array') && input.args.length > 0) {
+    const [first] = input.args
+    return value(`list_concat(${input.args.map(plainSql).join(', ')})`, (first as Value).type)
+  }
+  return text(`(${input.args.map((each) => toText(each)).join(' || ')})`)
+}
+
+/** `format('{} of {}', a, b)`. */
+function format(input: Input): Value {
+  const given = constantText(input.arg(0))
+  if (given === undefined) throw input.fail('takes a constant pattern')
+  let next = 1
+  const parts = given.split(/(\{\d*\}|\{\{|\}\})/).filter((part) => part !== '')
+  const sql = parts.map((part) => {
+    if (part === '{{' || part === '}}') return quoteText(part[0] as string)
+    if (!/^\{\d*\}$/.test(part)) return quoteText(part)
+    const at = part === '{}' ? next++ : Number(part.slice(1, -1)) + 1
+    return toText(input.arg(at))
+  })
+  return text(`concat(${sql.length === 0 ? "''" : sql.join(', ')})`)
+}
+
+/** Widest result of the functions that pad. */
+const PAD_MAX = 1000
+
+function pad(name: 'lpad' | 'rpad', input: Input): Value {
+  const width = constantNumber(input.arg(1))
+  if (width === undefined || width < 0 || width > PAD_MAX)
+    throw input.fail(`takes a constant length up to ${PAD_MAX} (pad_length)`)
+  const fill = input.args.length > 2 ? t(input, 2) : "' '"
+  return text(`${name}(${t(input, 0)}, ${width}, ${fill})`)
+}
+
+function split(input: Input, of: number, by: string): Value {
+  const limit = input.args.length > 2 ? constantNumber(input.arg(2)) : undefined
+  const all = `string_split(${t(input, of)}, ${by})`
+  return value(limit === undefined || limit === 0 ? all : `list_slice(${all}, 1, ${limit})`, arrayOf(STRING))
+}
+
+/** A hexadecimal number without leading zeros but with complete bytes, or the bytes of a text. */
+function hex(input: Input): Value {
+  const given = input.arg(0)
+  if (given.type.kind === 'int' || given.type.kind === 'bool')
+    return text(
+      `(CASE WHEN strlen(to_hex(${numberSql(given)})) % 2 = 1 THEN '0' ELSE '' END || to_hex(${numberSql(given)}))`,
+    )
+  return text(`hex(${given.isBytes === true ? given.sql : t(input, 0)})`)
+}
+
+const bytes = (sql: string): Value => ({ ...text(sql), isBytes: true })
+
+/** A whole number from the first bytes of a text, the lowest first. */
+const reinterpret = (name: string, bits: number, isSigned: boolean): FunctionDefinition =>
+  define(name, 1, (input) => {
+    const given = input.arg(0)
+    const type: Type = int(bits, isSigned)
+    if (given.type.kind !== 'string') return value(`CAST(${numberSql(given)} AS ${isSigned ? '' : 'U'}BIGINT)`, type)
+    const digits = `hex(${bytesSql(given)})`
+    const count = bits / 8
+    const reversed = Array.from(
+      { length: count },
+      (_, at) => `substring(rpad(left(${digits}, ${count * 2}), ${count * 2}, '0'), ${(count - 1 - at) * 2 + 1}, 2)`,
+    )
+    const unsigned = `CAST('0x' || ${reversed.join(' || ')} AS UBIGINT)`
+    if (!isSigned)
+      return value(
+        `CAST(${unsigned} AS ${bits === 64 ? 'UBIGINT' : bits === 32 ? 'UINTEGER' : bits === 16 ? 'USMALLINT' : 'UTINYINT'})`,
+        type,
+      )
+    return value(
+      `CAST(CASE WHEN ${unsigned} >= ${2n ** BigInt(bits - 1)} THEN CAST(${unsigned} AS HUGEINT) - ${2n ** BigInt(bits)} ELSE CAST(${unsigned} AS HUGEINT) END AS ${bits === 64 ? 'BIGINT' : bits === 32 ? 'INTEGER' : bits === 16 ? 'SMALLINT' : 'TINYINT'})`,
+      type,
+    )
+  })
+
+/** `%` and `_` of LIKE; a backslash escapes them. */
+const like =
+  (operator: string) =>
+  (input: Input): Value =>
+    test(`(${t(input, 0)} ${operator} ${t(input, 1)} ESCAPE '\\')`)
+
+function trimmed(name: 'trim' | 'ltrim' | 'rtrim') {
+  return (input: Input): Value => text(`${name}(${t(input, 0)}${input.args.length > 1 ? `, ${t(input, 1)}` : ", ' '"})`)
+}
+
+/** Regular expressions match anywhere in the text, `.` matches a line end. */
+const flags = "'s'"
+
+export const TEXT_FUNCTIONS: readonly FunctionDefinition[] = [
+  ...defineAll('length octet_length', 1, length),
+  ...defineAll('lengthUTF8 char_length character_length', 1, (input) => u64(`length(${t(input, 0)})`)),
+  define('empty', 1, (input) => isEmpty(input, '=')),
+  define('notEmpty', 1, (input) => isEmpty(input, '<>')),
+  ...defineAll('lower lcase lowerUTF8', 1, (input) => text(`lower(${t(input, 0)})`)),
+  ...defineAll('upper ucase upperUTF8', 1, (input) => text(`upper(${t(input, 0)})`)),
+  define('initcap', 1, (input) =>
+    text(
+      `array_to_string(list_transform(string_split(${t(input, 0)}, ' '), lambda w_: upper(left(w_, 1)) || lower(substring(w_, 2))), ' ')`,
+    ),
+  ),
+  ...defineAll('reverse reverseUTF8', 1, (input) =>
+    input.arg(0).type.kind === 'array'
+      ? value(`list_reverse(${input.arg(0).sql})`, input.arg(0).type)
+      : text(`reverse(${t(input, 0)})`),
+  ),
+  define('concat', [1, 100], concat),
+  ...defineAll('concatWithSeparator concat_ws', [2, 100], (input) =>
+    text(`concat_ws(${t(input, 0)}, ${input.args.slice(1).map(toText).join(', ')})`),
+  ),
+  ...defineAll('substring substr mid substringUTF8', [2, 3], substring),
+  ...defineAll('left leftUTF8', 2, (input) => text(`left(${t(input, 0)}, ${whole(input, 1)})`)),
+  ...defineAll('right rightUTF8', 2, (input) => text(`right(${t(input, 0)}, ${whole(input, 1)})`)),
+  ...defineAll('trim trimBoth', [1, 2], trimmed('trim')),
+  ...defineAll('trimLeft ltrim', [1, 2], trimmed('ltrim')),
+  ...defineAll('trimRight rtrim', [1, 2], trimmed('rtrim')),
+  ...defineAll('startsWith startsWithUTF8', 2, (input) => test(`starts_with(${t(input, 0)}, ${t(input, 1)})`)),
+  ...defineAll('endsWith endsWithUTF8', 2, (input) => test(`ends_with(${t(input, 0)}, ${t(input, 1)})`)),
+  ...defineAll('position positionUTF8 strpos instr', 2, (input) => u64(`strpos(${t(input, 0)}, ${t(input, 1)})`)),
+  define('locate', 2, (input) => u64(`strpos(${t(input, 1)}, ${t(input, 0)})`)),
+  define('positionCaseInsensitive', 2, (input) => u64(`strpos(lower(${t(input, 0)}), lower(${t(input, 1)}))`)),
+  define('countSubstrings', 2, (input) =>
+    u64(
+      `(strlen(${t(input, 0)}) - strlen(replace(${t(input, 0)}, ${t(input, 1)}, ''))) // greatest(strlen(${t(input, 1)}), 1)`,
+    ),
+  ),
+  define('like', 2, like('LIKE')),
+  define('notLike', 2, like('NOT LIKE')),
+  define('ilike', 2, like('ILIKE')),
+  define('notILike', 2, like('NOT ILIKE')),
+  define('match', 2, (input) => test(`regexp_matches(${t(input, 0)}, ${pattern(input, 1)}, ${flags})`)),
+  define('extract', 2, (input) => {
+    const hasGroup = /\((?!\?)/.test(constantText(input.arg(1))?.replaceAll(/\\./gs, '') ?? '')
+    return text(`regexp_extract(${t(input, 0)}, ${pattern(input, 1)}, ${hasGroup ? 1 : 0}, ${flags})`)
+  }),
+  define('extractAll', 2, (input) => {
+    const hasGroup = /\((?!\?)/.test(constantText(input.arg(1))?.replaceAll(/\\./gs, '') ?? '')
+    return value(
+      `regexp_extract_all(${t(input, 0)}, ${pattern(input, 1)}, ${hasGroup ? 1 : 0}, ${flags})`,
+      arrayOf(STRING),
+    )
+  }),
+  ...defineAll('regexpExtract REGEXP_SUBSTR', [2, 3], (input) =>
+    text(`regexp_extract(${t(input, 0)}, ${pattern(input, 1)}, ${constantNumber(input.args[2]) ?? 1}, ${flags})`),
+  ),
+  ...defineAll('replaceAll replace', 3, (input) => text(`replace(${t(input, 0)}, ${t(input, 1)}, ${t(input, 2)})`)),
+  define('replaceOne', 3, (input) => {
+    const [of, from] = [t(input, 0), t(input, 1)]
+    return text(
+      `(CASE WHEN strpos(${of}, ${from}) = 0 OR ${from} = '' THEN ${of} ELSE left(${of}, strpos(${of}, ${from}) - 1) || ${t(input, 2)} || substring(${of}, strpos(${of}, ${from}) + length(${from})) END)`,
+    )
+  }),
+  ...defineAll('replaceRegexpAll REGEXP_REPLACE', 3, (input) =>
+    text(`regexp_replace(${t(input, 0)}, ${pattern(input, 1)}, ${t(input, 2)}, 'gs')`),
+  ),
+  define('replaceRegexpOne', 3, (input) =>
+    text(`regexp_replace(${t(input, 0)}, ${pattern(input, 1)}, ${t(input, 2)}, 's')`),
+  ),
+  define('translate', 3, (input) => text(`translate(${t(input, 0)}, ${t(input, 1)}, ${t(input, 2)})`)),
+  define('splitByChar', [2, 3], (input) => split(input, 1, t(input, 0))),
+  define('splitByString', [2, 3], (input) => split(input, 1, t(input, 0))),
+  define('splitByRegexp', 2, (input) =>
+    value(`string_split_regex(${t(input, 1)}, ${pattern(input, 0)})`, arrayOf(STRING)),
+  ),
+  define('splitByWhitespace', 1, (input) =>
+    value(`list_filter(string_split_regex(${t(input, 0)}, '\\s+'), lambda w_: w_ <> '')`, arrayOf(STRING)),
+  ),
+  define('alphaTokens', 1, (input) => value(`regexp_extract_all(${t(input, 0)}, '[A-Za-z]+')`, arrayOf(STRING))),
+  define('substringIndex', 3, (input) => {
+    const count = constantNumber(input.arg(2))
+    if (count === undefined) throw input.fail('takes a constant number of parts')
+    const parts = `string_split(${t(input, 0)}, ${t(input, 1)})`
+    return text(
+      `array_to_string(${count >= 0 ? `list_slice(${parts}, 1, ${count})` : `list_slice(${parts}, ${count}, -1)`}, ${t(input, 1)})`,
+    )
+  }),
+  define('format', [1, 100], format),
+  ...defineAll('leftPad lpad', [2, 3], (input) => pad('lpad', input)),
+  ...defineAll('rightPad rpad', [2, 3], (input) => pad('rpad', input)),
+  define('ascii', 1, (input) => value(`CAST(ascii(${t(input, 0)}) AS INTEGER)`, int(32, true))),
+  define('char', [1, 20], (input) =>
+    text(`concat(${input.args.map((_, at) => `chr(CAST(${numberSql(input.arg(at))} AS INTEGER))`).join(', ')})`),
+  ),
+  define('hex', 1, hex),
+  define('unhex', 1, (input) => bytes(`unhex(${t(input, 0)})`)),
+  ...defineAll('base64Encode TO_BASE64', 1, (input) => text(`to_base64(${bytesSql(input.arg(0))})`)),
+  ...defineAll('base64Decode FROM_BASE64', 1, (input) => bytes(`from_base64(${t(input, 0)})`)),
+  define('base58Encode', 1, (input) => text(`base58_encode(${bytesSql(input.arg(0))})`)),
+  define('base58Decode', 1, (input) => bytes(`base58_decode(${t(input, 0)})`)),
+  define('MD5', 1, (input) => bytes(`unhex(md5(${input.arg(0).isBytes === true ? input.arg(0).sql : t(input, 0)}))`)),
+  define('SHA1', 1, (input) => bytes(`unhex(sha1(${input.arg(0).isBytes === true ? input.arg(0).sql : t(input, 0)}))`)),
+  define('SHA256', 1, (input) =>
+    bytes(`unhex(sha256(${input.arg(0).isBytes === true ? input.arg(0).sql : t(input, 0)}))`),
+  ),
+  ...[8, 16, 32, 64].flatMap((bits) => [
+    reinterpret(`reinterpretAsUInt${bits}`, bits, false),
+    reinterpret(`reinterpretAsInt${bits}`, bits, true),
+  ]),
+  define('hasToken', 2, (input) =>
+    test(`list_contains(regexp_extract_all(${t(input, 0)}, '[A-Za-z0-9]+'), ${t(input, 1)})`),
+  ),
+  define('multiSearchAny', 2, (input) =>
+    test(`(len(list_filter(${input.arg(1).sql}, lambda w_: contains(${t(input, 0)}, w_))) > 0)`),
+  ),
+  define('multiMatchAny', 2, (input) =>
+    test(`(len(list_filter(${input.arg(1).sql}, lambda w_: regexp_matches(${t(input, 0)}, w_))) > 0)`),
+  ),
+  define('domain', 1, (input) =>
+    text(`regexp_extract(${t(input, 0)}, '^(?:[A-Za-z][A-Za-z0-9+.-]*:)?//(?:[^@/]*@)?([^:/?#]+)', 1)`),
+  ),
+  define('isValidUTF8', 1, (input) => test(`(${t(input, 0)} IS NOT NULL)`)),
+  define('levenshteinDistance', 2, (input) => u64(`levenshtein(${t(input, 0)}, ${t(input, 1)})`)),
+  define('bar', [3, 4], (input) => {
+    const width = input.args.length > 3 ? constantNumber(input.arg(3)) : 80
+    if (width === undefined || width < 1 || width > PAD_MAX)
+      throw input.fail(`takes a constant width up to ${PAD_MAX} (pad_length)`)
+    const [x, low, high] = [0, 1, 2].map((at) => `CAST(${numberSql(input.arg(at))} AS DOUBLE)`)
+    const eighths = `CAST(floor(greatest(0, least(1, (${x} - ${low}) / (${high} - ${low}))) * ${width} * 8) AS BIGINT)`
+    return text(
+      `(left('${'█'.repeat(width)}', ${eighths} // 8) || substring(' ▏▎▍▌▋▊▉', ${eighths} % 8 + 1, CASE WHEN ${eighths} % 8 = 0 THEN 0 ELSE 1 END))`,
+    )
+  }),
+  define('formatReadableSize', 1, (input) => readable(input, 1024, ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB'])),
+  define('formatReadableDecimalSize', 1, (input) => readable(input, 1000, ['B', 'KB', 'MB', 'GB', 'TB', 'PB', 'EB'])),
+  define('formatReadableQuantity', 1, (input) =>
+    readable(input, 1000, ['', 'thousand', 'million', 'billion', 'trillion', 'quadrillion']),
+  ),
+  define(
+    'toLowCardinality',
+    1,
+    (input) => ({ ...input.arg(0), type: { ...input.arg(0).type, isLowCardinality: true } }),
+    { lowCardinality: false },
+  ),
+]
+
+function readable(input: Input, base: number, units: readonly string[]): Value {
+  const x = `CAST(${numberSql(input.arg(0))} AS DOUBLE)`
+  const cases = units.map((unit, at) => {
+    const shown = `printf('%.2f', ${x} / CAST(${base ** at} AS DOUBLE))${unit === '' ? '' : ` || ' ${unit}'`}`
+    return at === units.length - 1 ? `ELSE ${shown}` : `WHEN abs(${x}) < ${base ** (at + 1)} THEN ${shown}`
+  })
+  return text(`(CASE ${cases.join(' ')} END)`)
+}

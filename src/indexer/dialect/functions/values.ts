@@ -1,0 +1,301 @@
+import {
+  asInt,
+  BOOL,
+  duckType,
+  FLOAT32,
+  FLOAT64,
+  int,
+  isNumber,
+  isTime,
+  NOTHING,
+  notNull,
+  nullable,
+  plain,
+  supertype,
+  type Type,
+  tupleOf,
+  typeName,
+  UNKNOWN,
+} from '../types.ts'
+import {
+  condition,
+  conditionSql,
+  constantNumber,
+  constantText,
+  convert,
+  isAnyNullable,
+  numberSql,
+  plainSql,
+  quoteText,
+  toText,
+  type Value,
+  value,
+} from '../value.ts'
+import { define, defineAll, type FunctionDefinition, type Input, text } from './definition.ts'
+
+/** Both sides in one type, so that the engine compares as ClickHouse does: a text constant becomes a time or a number. */
+export function comparable(a: Value, b: Value): readonly [string, string] {
+  const [x, y] = [a.type, b.type]
+  if (x.kind === 'string' && (isTime(y) || (isNumber(y) && a.isConstant === true))) return [castTo(a, y), plainSql(b)]
+  if (y.kind === 'string' && (isTime(x) || (isNumber(x) && b.isConstant === true))) return [plainSql(a), castTo(b, x)]
+  if (isTime(x) && asInt(y) !== undefined) return [`epoch(CAST(${a.sql} AS TIMESTAMP))`, numberSql(b)]
+  if (isTime(y) && asInt(x) !== undefined) return [numberSql(a), `epoch(CAST(${b.sql} AS TIMESTAMP))`]
+  if (a.isBytes === true || b.isBytes === true)
+    return [a.isBytes === true ? a.sql : `encode(${a.sql})`, b.isBytes === true ? b.sql : `encode(${b.sql})`]
+  if (isNumber(x) && isNumber(y)) return [numberSql(a), numberSql(b)]
+  if (x.kind === 'tuple' && y.kind === 'tuple') {
+    const type = supertype([plain(x), plain(y)])
+    if (type !== undefined) return [`CAST(${a.sql} AS ${duckType(type)})`, `CAST(${b.sql} AS ${duckType(type)})`]
+  }
+  return [plainSql(a), plainSql(b)]
+}
+
+function castTo({ sql }: Value, type: Type): string {
+  return `CAST(${sql} AS ${type.kind === 'datetime' || type.kind === 'datetime64' ? 'TIMESTAMP' : isNumber(type) ? 'DOUBLE' : duckType(type)})`
+}
+
+const COMPARISONS: Readonly<Record<string, string>> = {
+  equals: '=',
+  notEquals: '<>',
+  less: '<',
+  greater: '>',
+  lessOrEquals: '<=',
+  greaterOrEquals: '>=',
+  isNotDistinctFrom: 'IS NOT DISTINCT FROM',
+}
+
+function compare(input: Input, operator: string): Value {
+  const [a, b] = [input.arg(0), input.arg(1)]
+  const isMixed =
+    (a.type.kind === 'string' && isNumber(b.type) && a.isConstant !== true) ||
+    (b.type.kind === 'string' && isNumber(a.type) && b.isConstant !== true)
+  if (isMixed) throw input.fail(`cannot compare ${typeName(a.type)} and ${typeName(b.type)}`)
+  const [x, y] = comparable(a, b)
+  return condition(`(${x} ${operator} ${y})`)
+}
+
+/** The common type of the branches of a condition. Strings with and without LowCardinality are String. */
+function branchType(values: readonly Value[], input: Pick<Input, 'fail'>): Type {
+  const type = supertype(values.map((each) => (each.type.kind === 'string' ? plain(each.type) : each.type)))
+  if (type === undefined)
+    throw input.fail(`has branches of different types: ${values.map((each) => typeName(each.type)).join(', ')}`)
+  return type
+}
+
+function multiIf(input: Input): Value {
+  if (input.args.length % 2 === 0)
+    throw input.fail('takes pairs of a condition and a value, then a value for all other rows')
+  const results = input.args.filter((_, at) => at % 2 === 1 || at === input.args.length - 1)
+  const type = branchType(results, input)
+  const isBytes = results.some((each) => each.isBytes === true)
+  const shown = (given: Value): string =>
+    isBytes ? (given.isBytes === true ? given.sql : `encode(${given.sql})`) : convert(given, type)
+  const cases: string[] = []
+  for (let at = 0; at + 1 < input.args.length; at += 2)
+    cases.push(`WHEN ${conditionSql(input.arg(at))} THEN ${shown(input.arg(at + 1))}`)
+  return { ...value(`(CASE ${cases.join(' ')} ELSE ${shown(input.arg(input.args.length - 1))} END)`, type), isBytes }
+}
+
+function caseWithExpression(input: Input): Value {
+  const [subject, ...rest] = input.args
+  if (subject === undefined || rest.length % 2 === 0) throw input.fail('takes a value, pairs and a default')
+  const results = rest.filter((_, at) => at % 2 === 1 || at === rest.length - 1)
+  const type = branchType(results, input)
+  const cases: string[] = []
+  for (let at = 0; at + 1 < rest.length; at += 2) {
+    const [x, y] = comparable(subject, rest[at] as Value)
+    cases.push(`WHEN ${x} = ${y} THEN ${convert(rest[at + 1] as Value, type)}`)
+  }
+  return value(`(CASE ${cases.join(' ')} ELSE ${convert(rest.at(-1) as Value, type)} END)`, type)
+}
+
+function coalesce(input: Input): Value {
+  const type = supertype(input.args.map((each) => each.type)) ?? branchType(input.args, input)
+  const isNull = input.args.every((each) => each.type.isNullable === true)
+  const result = isNull ? nullable(type) : notNull(type)
+  return value(`coalesce(${input.args.map((each) => convert(each, result)).join(', ')})`, result)
+}
+
+/** Replaces values by the value at the same place of a second list. */
+function transform(input: Input): Value {
+  const [x, from, to] = [input.arg(0), input.arg(1), input.arg(2)]
+  if (from.type.kind !== 'array' || to.type.kind !== 'array')
+    throw input.fail('takes a value, two arrays and a default')
+  const fallback = input.args.length > 3 ? input.arg(3) : x
+  const type = supertype([plain(to.type.of), plain(fallback.type)])
+  if (type === undefined) throw input.fail('takes results of one type')
+  const key = supertype([plain(x.type), plain(from.type.of)])
+  if (key === undefined) throw input.fail('takes keys of the type of the value')
+  const place = `list_position(CAST(${from.sql} AS ${duckType(key)}[]), ${convert(x, key)})`
+  return value(
+    `(CASE WHEN coalesce(${place}, 0) > 0 THEN CAST(list_extract(${to.sql}, ${place}) AS ${duckType(type)}) ELSE CAST(${plainSql(fallback)} AS ${duckType(type)}) END)`,
+    type,
+  )
+}
+
+/** To a number: fractions are cut off as ClickHouse does, the engine would round. */
+function toNumber(given: Value, type: Type, cast: 'CAST' | 'TRY_CAST'): string {
+  const isCut = asInt(type) !== undefined && (given.type.kind === 'float' || given.type.kind === 'decimal')
+  if (isTime(given.type) && asInt(type) !== undefined)
+    return given.type.kind === 'date'
+      ? `CAST(date_diff('day', DATE '1970-01-01', ${given.sql}) AS ${duckType(type)})`
+      : `CAST(trunc(epoch(CAST(${given.sql} AS TIMESTAMP))) AS ${duckType(type)})`
+  if (given.type.kind === 'string' && asInt(type) !== undefined && cast === 'TRY_CAST')
+    return `(CASE WHEN regexp_full_match(${given.sql}, '[+-]?\\d+') THEN TRY_CAST(${given.sql} AS ${duckType(type)}) END)`
+  return `${cast}(${isCut ? `trunc(${plainSql(given)})` : plainSql(given)} AS ${duckType(type)})`
+}
+
+const NUMBERS: readonly (readonly [string, Type])[] = [
+  ...[8, 16, 32, 64, 128].flatMap((bits) => [
+    [`UInt${bits}`, int(bits, false)] as const,
+    [`Int${bits}`, int(bits, true)] as const,
+  ]),
+  ['Float32', FLOAT32],
+  ['Float64', FLOAT64],
+]
+
+const conversions = NUMBERS.flatMap(([name, type]) => [
+  define(`to${name}`, 1, (input) => value(toNumber(input.arg(0), type, 'CAST'), type)),
+  define(`to${name}OrZero`, 1, (input) =>
+    value(`coalesce(${toNumber(input.arg(0), type, 'TRY_CAST')}, CAST(0 AS ${duckType(type)}))`, type),
+  ),
+  define(`to${name}OrNull`, 1, (input) => value(toNumber(input.arg(0), type, 'TRY_CAST'), nullable(type)), {
+    nulls: false,
+  }),
+  define(`to${name}OrDefault`, [1, 2], (input) =>
+    value(
+      `coalesce(${toNumber(input.arg(0), type, 'TRY_CAST')}, ${input.args.length > 1 ? toNumber(input.arg(1), type, 'CAST') : `CAST(0 AS ${duckType(type)})`})`,
+      type,
+    ),
+  ),
+])
+
+const decimal = (name: string, precision: number): FunctionDefinition =>
+  define(name, 2, (input) => {
+    const scale = constantNumber(input.arg(1))
+    if (scale === undefined || scale < 0 || scale > precision)
+      throw input.fail(`takes a constant scale up to ${precision}`)
+    const type: Type = { kind: 'decimal', precision, scale }
+    const given = input.arg(0)
+    // Digits after the scale are cut off.
+    const cut =
+      given.type.kind === 'float'
+        ? `trunc(${given.sql} * CAST(${10 ** scale} AS DOUBLE)) / CAST(${10 ** scale} AS DOUBLE)`
+        : plainSql(given)
+    return value(`CAST(${cut} AS ${duckType(type)})`, type)
+  })
+
+export const VALUE_FUNCTIONS: readonly FunctionDefinition[] = [
+  ...Object.entries(COMPARISONS).map(([name, operator]) =>
+    define(name, 2, (input) => compare(input, operator), { nulls: name !== 'isNotDistinctFrom' }),
+  ),
+  define('if', 3, multiIf, { lowCardinality: false, nulls: false }),
+  define('multiIf', [3, 1001], multiIf, { lowCardinality: false, nulls: false }),
+  define('caseWithExpression', [4, 1002], caseWithExpression, { nulls: false }),
+  define('coalesce', [1, 100], coalesce, { nulls: false, lowCardinality: false }),
+  define('ifNull', 2, coalesce, { nulls: false, lowCardinality: false }),
+  define(
+    'nullIf',
+    2,
+    (input) => {
+      const [x, y] = comparable(input.arg(0), input.arg(1))
+      return value(
+        `(CASE WHEN ${x} = ${y} THEN NULL ELSE ${plainSql(input.arg(0))} END)`,
+        nullable(plain(input.arg(0).type)),
+      )
+    },
+    { nulls: false },
+  ),
+  define('isNull', 1, (input) => condition(`(${plainSql(input.arg(0))} IS NULL)`), { nulls: false }),
+  define('isNotNull', 1, (input) => condition(`(${plainSql(input.arg(0))} IS NOT NULL)`), { nulls: false }),
+  define('isZeroOrNull', 1, (input) => condition(`(coalesce(${numberSql(input.arg(0))}, 0) = 0)`), { nulls: false }),
+  define('assumeNotNull', 1, (input) => ({ ...input.arg(0), type: notNull(input.arg(0).type) }), { nulls: false }),
+  define('toNullable', 1, (input) => ({ ...input.arg(0), type: nullable(input.arg(0).type) }), { nulls: false }),
+  define('transform', [3, 4], transform),
+  ...conversions,
+  decimal('toDecimal32', 9),
+  decimal('toDecimal64', 18),
+  decimal('toDecimal128', 38),
+  define('toString', 1, (input) =>
+    input.arg(0).type.kind === 'string'
+      ? { ...input.arg(0), type: plain(input.arg(0).type) }
+      : text(toText(input.arg(0))),
+  ),
+  define('toBool', 1, (input) => ({
+    ...value(
+      input.arg(0).type.kind === 'string' ? `CAST(${input.arg(0).sql} AS BOOLEAN)` : conditionSql(input.arg(0)),
+      BOOL,
+    ),
+  })),
+  define('toTypeName', 1, (input) => text(quoteText(typeName(input.arg(0).type))), {
+    lowCardinality: false,
+    nulls: false,
+  }),
+  ...defineAll('identity materialize', 1, (input) => ({ ...input.arg(0), isConstant: false, constant: undefined }), {
+    lowCardinality: false,
+    nulls: false,
+  }),
+  define('ignore', [0, 100], () => value('CAST(0 AS UTINYINT)', int(8, false)), {
+    lowCardinality: false,
+    nulls: false,
+  }),
+  define('generateUUIDv4', 0, () => value('uuid()', { kind: 'uuid' })),
+  define('rand', 0, () => value('CAST(floor(random() * 4294967296) AS UINTEGER)', int(32, false))),
+  ...defineAll('randCanonical', 0, () => value('random()', FLOAT64)),
+  define(
+    'tuple',
+    [1, 100],
+    (input) =>
+      value(
+        `struct_pack(${input.args.map((each, at) => `"${at + 1}" := ${plainSql(each)}`).join(', ')})`,
+        tupleOf(input.args.map((each) => plain(each.type))),
+      ),
+    { lowCardinality: false, nulls: false },
+  ),
+  define(
+    'tupleElement',
+    2,
+    (input) => {
+      const of = input.arg(0)
+      if (of.type.kind === 'unknown') return value(`struct_extract(${of.sql}, ${input.arg(1).sql})`, UNKNOWN)
+      if (of.type.kind !== 'tuple') throw input.fail('takes a tuple')
+      const name = constantText(input.arg(1))
+      const at = name === undefined ? constantNumber(input.arg(1)) : (of.type.names?.indexOf(name) ?? -1) + 1
+      const type = at === undefined ? undefined : of.type.items[at - 1]
+      if (type === undefined) throw input.fail('has no element with this number or name')
+      return value(`struct_extract(${of.sql}, '${at}')`, type)
+    },
+    { nulls: false },
+  ),
+]
+
+/** CAST(x AS T). */
+export function castValue(given: Value, type: Type, fail: Input['fail']): Value {
+  if (type.kind === 'string')
+    return given.type.kind === 'string'
+      ? { ...given, type }
+      : value(toText(given), isAnyNullable([given]) ? nullable(type) : type)
+  const isNullable = type.isNullable === true || given.type.isNullable === true
+  const result = isNullable ? nullable(type) : type
+  if (type.kind === 'bool')
+    return value(given.type.kind === 'string' ? `CAST(${given.sql} AS BOOLEAN)` : conditionSql(given), result)
+  if (isNumber(type)) return value(toNumber(given, type, 'CAST'), result)
+  if (type.kind === 'date')
+    return value(
+      isTime(given.type) || given.type.kind === 'string'
+        ? `CAST(${given.sql} AS DATE)`
+        : `CAST(make_timestamp(CAST(${numberSql(given)} AS BIGINT) * 86400000000) AS DATE)`,
+      result,
+    )
+  if (isTime(type)) {
+    const sql = isNumber(given.type)
+      ? `make_timestamp(CAST(${numberSql(given)} * 1000000 AS BIGINT))`
+      : `CAST(${given.sql} AS TIMESTAMP)`
+    return value(type.kind === 'datetime' ? `date_trunc('second', ${sql})` : sql, result)
+  }
+  if (given.type.kind === 'string' && type.kind !== 'uuid')
+    throw fail(`cannot convert ${typeName(given.type)} to ${typeName(type)}`)
+  return value(`CAST(${plainSql(given)} AS ${duckType(type)})`, result)
+}
+
+export const NULL_VALUE: Value = { sql: 'NULL', type: NOTHING, constant: null, isConstant: true }

@@ -1,0 +1,157 @@
+import { QueryError } from '../query/error.ts'
+import { foldName, shownName } from '../query/sql-tokens.ts'
+import type { Expression, Identifier, Window } from './syntax.ts'
+import type { Type } from './types.ts'
+import type { Value } from './value.ts'
+
+/** A column of a table or subquery in FROM. */
+export type Column = {
+  readonly name: string
+  /** Alias or name of its table. */
+  readonly table: string
+  /** Database and name of its table, which may be written in the place of the alias. */
+  readonly origin?: readonly [database: string, table: string] | undefined
+  readonly value: Value
+  /** Of a table that USING joins: the column of the other side stands for both. */
+  readonly isMerged?: boolean
+  /** Of the side of a SEMI JOIN that only decides which rows stay: its values are not known. */
+  readonly isDropped?: boolean
+}
+
+/** A compiled query: its rows are `sql`, its columns are named o1, o2 and so on there. */
+export type Compiled = {
+  readonly sql: string
+  readonly columns: readonly { readonly name: string; readonly type: Type; readonly isBytes: boolean }[]
+  /** The row of WITH TOTALS. */
+  readonly totals?: string | undefined
+}
+
+export type CommonTable = { readonly name: string; readonly columns: Compiled['columns'] }
+
+/** Common table expressions by name, with those of the SELECTs around; never copied, since a statement may have thousands. */
+export class CommonTables {
+  readonly #own = new Map<string, CommonTable>()
+  readonly #outer: CommonTables | undefined
+
+  constructor(outer: CommonTables | undefined) {
+    this.#outer = outer
+  }
+
+  add(name: string, table: CommonTable): void {
+    this.#own.set(name, table).set(foldName(name), table)
+  }
+
+  get(name: string): CommonTable | undefined {
+    return this.#own.get(name) ?? this.#own.get(foldName(name)) ?? this.#outer?.get(name)
+  }
+}
+
+/** Expressions by alias, with those of WITH of the SELECTs around; never copied, since a statement may have thousands. */
+export class Aliases {
+  readonly #own = new Map<string, Expression>()
+  /** Those of WITH: they are visible in subqueries, other aliases are not. */
+  readonly #shared = new Map<string, Expression>()
+  readonly #outer: Aliases | undefined
+
+  constructor(outer: Aliases | undefined) {
+    this.#outer = outer
+  }
+
+  add(name: string, of: Expression): void {
+    this.#own.set(name, of)
+  }
+
+  share(name: string, of: Expression): void {
+    this.#shared.set(name, of)
+  }
+
+  get(name: string): Expression | undefined {
+    return this.#own.get(name) ?? this.shared(name)
+  }
+
+  shared(name: string): Expression | undefined {
+    return this.#shared.get(name) ?? this.#outer?.shared(name)
+  }
+}
+
+/** The names that one SELECT may use. */
+export type Scope = {
+  readonly columns: readonly Column[]
+  /** Expressions by alias, anywhere in the SELECT and after its WITH. */
+  readonly aliases: Aliases
+  /** Aliases that are being resolved: inside of its own definition an alias is a column. */
+  readonly resolving: Set<string>
+  readonly commons: CommonTables
+  readonly windows: ReadonlyMap<string, Window>
+}
+
+export type Found = { readonly column: Column } | { readonly alias: string; readonly of: Expression }
+
+/** Finds what an identifier stands for: an alias before a column, as ClickHouse does. */
+export function findName(scope: Scope, { path, at }: Identifier): Found {
+  const [first = ''] = path
+  if (path.length === 1) {
+    const of = scope.aliases.get(first)
+    if (of !== undefined && !scope.resolving.has(first)) return { alias: first, of }
+  }
+  const column = findColumn(scope.columns, path, at)
+  if (column?.isDropped === true) throw columnDropped(column.name, at)
+  if (column !== undefined) return { column }
+  const shown = path.map(shownName).join('.')
+  throw new QueryError('UNKNOWN_IDENTIFIER', `Unknown expression identifier ${shown} at position ${at}.`)
+}
+
+export function findColumn(columns: readonly Column[], path: readonly string[], at: number): Column | undefined {
+  const name = path.at(-1) ?? ''
+  const among =
+    path.length === 1 ? columns.filter((each) => each.isMerged !== true) : columnsOf(columns, path.slice(0, -1))
+  const exact = among.filter((each) => each.name === name)
+  const found = exact.length > 0 ? exact : among.filter((each) => foldName(each.name) === foldName(name))
+  if (found.length > 1)
+    throw new QueryError(
+      'UNKNOWN_IDENTIFIER',
+      `Ambiguous identifier ${shownName(name)} at position ${at}: several tables have it; write the table before it.`,
+    )
+  return found[0]
+}
+
+export function columnDropped(name: string, at: number): QueryError {
+  return new QueryError(
+    'NOT_IMPLEMENTED',
+    `Column ${shownName(name)} of the other side of a SEMI JOIN is not offered, at position ${at}; use ANY JOIN.`,
+  )
+}
+
+/** The columns of a table by its alias, its name, or its database and name. */
+export function columnsOf(columns: readonly Column[], path: readonly string[]): readonly Column[] {
+  const [table = '', database] = path.map(foldName).toReversed()
+  const aliased = database === undefined ? columns.filter((each) => foldName(each.table) === table) : []
+  if (aliased.length > 0 || path.length > 2) return aliased
+  return columns.filter(
+    ({ origin }) => origin !== undefined && origin[1] === table && (database === undefined || origin[0] === database),
+  )
+}
+
+/** Every alias that is defined inside of these expressions. Subqueries have their own. */
+export function collectAliases(expressions: readonly Expression[], into: Map<string, Expression>): void {
+  for (const expression of expressions) visit(expression)
+  function visit(expression: Expression): void {
+    switch (expression.kind) {
+      case 'alias':
+        if (!into.has(expression.name)) into.set(expression.name, expression.of)
+        visit(expression.of)
+        break
+      case 'call':
+        expression.args.forEach(visit)
+        break
+      case 'cast':
+        visit(expression.of)
+        break
+      case 'in':
+        visit(expression.value)
+        if (!('kind' in expression.set)) expression.set.forEach(visit)
+        break
+      default:
+    }
+  }
+}

@@ -1,0 +1,145 @@
+import { QueryError } from '../query/error.ts'
+import { duckType, isTime, STRING, type Type, typeName, UINT8, zoneOf } from './types.ts'
+
+/** An expression in the SQL of the embedded engine, with the type that it has in ClickHouse. */
+export type Value = {
+  readonly sql: string
+  readonly type: Type
+  /** The expression is a BOOLEAN of the engine, and UInt8 in ClickHouse. */
+  readonly isCondition?: boolean
+  /** The expression is a BLOB of the engine, and String in ClickHouse. */
+  readonly isBytes?: boolean
+  /** The value, where the statement itself gives it. */
+  readonly constant?: string | number | bigint | boolean | null | undefined
+  readonly isConstant?: boolean
+  /** A lambda: the value of its body for values of its parameters. */
+  readonly lambda?: ((parameters: readonly Value[]) => Value) | undefined
+  readonly lambdaNames?: readonly string[] | undefined
+}
+
+export function value(sql: string, type: Type): Value {
+  return { sql, type }
+}
+
+/** A BOOLEAN of the engine, reported as UInt8. */
+export function condition(sql: string, isNullable = false): Value {
+  return { sql, type: isNullable ? { ...UINT8, isNullable: true } : UINT8, isCondition: true }
+}
+
+export function quoteText(text: string): string {
+  if (text.includes('\0'))
+    throw new QueryError('SYNTAX_ERROR', 'Syntax error: a NUL character in quotes; give it as a parameter.')
+  return `'${text.replaceAll("'", "''")}'`
+}
+
+export function quoteName(name: string): string {
+  if (name.includes('\0')) throw new QueryError('SYNTAX_ERROR', 'Syntax error: a NUL character in quotes.')
+  return `"${name.replaceAll('"', '""')}"`
+}
+
+/** The value as its type has it in the engine: conditions become numbers, bytes stay bytes. */
+export function plainSql({ sql, isCondition }: Value): string {
+  return isCondition === true ? `CAST(${sql} AS UTINYINT)` : sql
+}
+
+/** The value as a number of the engine. */
+export function numberSql(given: Value): string {
+  return given.type.kind === 'bool' && given.isCondition !== true ? `CAST(${given.sql} AS UTINYINT)` : plainSql(given)
+}
+
+/** The value as a BOOLEAN of the engine. */
+export function conditionSql(given: Value): string {
+  if (given.isCondition === true || given.type.kind === 'bool' || given.type.kind === 'unknown') return given.sql
+  if (given.type.kind === 'nothing') return 'CAST(NULL AS BOOLEAN)'
+  if (given.type.kind === 'int' || given.type.kind === 'float' || given.type.kind === 'decimal')
+    return `(${given.sql} <> 0)`
+  throw new QueryError('TYPE_MISMATCH', `A condition has the type ${typeName(given.type)}; it must be a number.`)
+}
+
+/** The value as a text, byte strings as bytes. */
+function textSql(given: Value): string {
+  if (given.type.kind === 'string' || given.type.kind === 'unknown') return given.sql
+  return toText(given)
+}
+
+/** The value as BLOB of the engine. */
+export function bytesSql(given: Value): string {
+  return given.isBytes === true ? given.sql : `encode(${textSql(given)})`
+}
+
+/** The value printed as toString() of ClickHouse prints it. */
+export function toText(given: Value): string {
+  const { type, sql } = given
+  switch (type.kind) {
+    case 'string':
+      return sql
+    case 'date':
+      return `strftime(${sql}, '%Y-%m-%d')`
+    case 'datetime':
+      return `strftime(${localSql(given)}, '%Y-%m-%d %H:%M:%S')`
+    case 'datetime64': {
+      const whole = `strftime(${localSql(given)}, '%Y-%m-%d %H:%M:%S.%f')`
+      return type.scale === 0 ? `left(${whole}, 19)` : type.scale >= 6 ? whole : `left(${whole}, ${20 + type.scale})`
+    }
+    case 'float':
+      return `regexp_replace(CAST(${sql} AS VARCHAR), '\\.0$', '')`
+    case 'decimal':
+      return `regexp_replace(regexp_replace(CAST(${sql} AS VARCHAR), '(\\.\\d*?)0+$', '\\1'), '\\.$', '')`
+    case 'array':
+      return `concat('[', array_to_string(list_transform(${sql}, lambda e_: ${quotedInside({ sql: 'e_', type: type.of })}), ','), ']')`
+    default:
+      return `CAST(${plainSql(given)} AS VARCHAR)`
+  }
+}
+
+function quotedInside(item: Value): string {
+  const isQuoted = item.type.kind === 'string' || isTime(item.type)
+  return isQuoted ? `concat('''', ${toText(item)}, '''')` : toText(item)
+}
+
+/** The time of day and date in the time zone of the type; times of the engine are UTC. */
+export function localSql({ sql, type }: Value): string {
+  const zone = zoneOf(type)
+  return zone === undefined || zone === 'UTC'
+    ? sql
+    : `timezone(${quoteText(zone)}, timezone('UTC', CAST(${sql} AS TIMESTAMP)))`
+}
+
+/** From the time in a zone to UTC. */
+export function utcSql(local: string, zone: string | undefined): string {
+  return zone === undefined || zone === 'UTC'
+    ? local
+    : `timezone('UTC', timezone(${quoteText(zone)}, CAST(${local} AS TIMESTAMP)))`
+}
+
+/** Converts to a type of which the value is known to be convertible: numbers to wider numbers, texts of times to times. */
+export function convert(given: Value, type: Type): string {
+  if (type.kind === 'unknown' || given.type.kind === 'unknown') return plainSql(given)
+  if (given.type.kind === 'nothing') return `CAST(NULL AS ${duckType(type)})`
+  if (
+    typeName({ ...given.type, isNullable: false }) === typeName({ ...type, isNullable: false }) &&
+    given.isCondition !== true
+  )
+    return given.sql
+  if (given.type.kind === 'string' && type.kind === 'string') return given.sql
+  if (isTime(given.type) && isTime(type) && given.type.kind !== 'date' && type.kind !== 'date') return given.sql
+  return `CAST(${plainSql(given)} AS ${duckType(type)})`
+}
+
+/** An unsigned or signed number constant, or undefined. */
+export function constantNumber(given: Value | undefined): number | undefined {
+  const { constant } = given ?? {}
+  return typeof constant === 'number' ? constant : typeof constant === 'bigint' ? Number(constant) : undefined
+}
+
+export function constantText(given: Value | undefined): string | undefined {
+  return typeof given?.constant === 'string' ? given.constant : undefined
+}
+
+export function textConstant(text: string): Value {
+  return { sql: quoteText(text), type: STRING, constant: text, isConstant: true }
+}
+
+export function isAnyNullable(values: readonly Value[]): boolean {
+  return values.some(({ type }) => type.isNullable === true || type.kind === 'unknown')
+}

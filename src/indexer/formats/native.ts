@@ -1,0 +1,66 @@
+import { ByteWriter } from './byte-writer.ts'
+import { type ColumnBatch, startOf } from './column-batch.ts'
+import { type TypedColumn, typeName } from './value-type.ts'
+import type { BatchFormat, Piece } from './writer.ts'
+
+const PIECE_BYTES = 64 * 1024
+const STEP = 512
+
+/** ClickHouse's Native: blocks of columns. LowCardinality columns are written as plain strings, which every reader converts. */
+export function native(columns: readonly TypedColumn[]): BatchFormat {
+  const out = new ByteWriter(PIECE_BYTES)
+  const types = columns.map(({ type }) => typeName(type, { isPlain: true }))
+  function* block(batches: readonly ColumnBatch[], rowCount: number): Generator<Piece> {
+    out.varint(columns.length)
+    out.varint(rowCount)
+    for (const [at, { name }] of columns.entries()) {
+      out.text(name)
+      out.text(types[at] as string)
+      if (rowCount > 0) yield* writeColumn(batches[at] as ColumnBatch, out)
+    }
+    yield out.take()
+  }
+  return {
+    // A block without rows has the names and types, for a result that has no rows.
+    head: () => block([], 0),
+    batch: block,
+  }
+}
+
+function* writeColumn(batch: ColumnBatch, out: ByteWriter): Generator<Piece> {
+  const { type, ends } = batch
+  if (type.isNullable) out.bytes(batch.nulls.view())
+  const values = batch.values.view()
+  switch (type.kind) {
+    case 'text':
+      for (let at = 0; at < batch.count; at++) {
+        const start = startOf(batch, at)
+        const end = ends[at] as number
+        out.varint(end - start)
+        out.bytes(values.subarray(start, end))
+        if (at % STEP === 0) yield pieceOf(out)
+      }
+      break
+    case 'list':
+    case 'map':
+      for (let at = 0; at < batch.count; at++) {
+        out.u64(ends[at] as number)
+        if (at % STEP === 0) yield pieceOf(out)
+      }
+      for (const part of batch.parts) yield* writeColumn(part, out)
+      break
+    case 'tuple':
+      for (const part of batch.parts) yield* writeColumn(part, out)
+      break
+    case 'nothing':
+      out.fill(0x30, batch.count)
+      break
+    default:
+      out.bytes(values)
+      yield pieceOf(out)
+  }
+}
+
+function pieceOf(out: ByteWriter): Piece {
+  return out.length >= PIECE_BYTES ? out.take() : undefined
+}
