@@ -1,5 +1,5 @@
 import { QueryError } from '../query/error.ts'
-import { shownName } from '../query/sql-tokens.ts'
+import { foldName, shownName } from '../query/sql-tokens.ts'
 import { columnPattern } from './column-pattern.ts'
 import { compile, textOf } from './compile-expression.ts'
 import type { Item } from './compile-fill.ts'
@@ -17,7 +17,7 @@ import {
   columnsOf,
   type Scope,
 } from './scope.ts'
-import type { Expression, Query, Select, SetOperation, Star } from './syntax.ts'
+import { type Call, call, type Expression, type Query, type Select, type SetOperation, type Star } from './syntax.ts'
 import { defaultOf, duckType, supertype, type Type, typeName } from './types.ts'
 import { conditionSql, plainSql, type Value, value } from './value.ts'
 
@@ -28,8 +28,13 @@ export type SelectOptions = SourceOptions & {
 }
 
 /** Compiles a query. Names of `outer` are visible: its common table expressions and the expressions of its WITH. */
-export function compileQuery(query: Query, outer: Scope | undefined, options: SelectOptions): Compiled {
-  return query.kind === 'set' ? compileSet(query, outer, options) : compileOne(query, outer, options)
+export function compileQuery(
+  query: Query,
+  outer: Scope | undefined,
+  options: SelectOptions,
+  isCorrelated = false,
+): Compiled {
+  return query.kind === 'set' ? compileSet(query, outer, options) : compileOne(query, outer, options, isCorrelated)
 }
 
 /** Both sides in the common types of their columns. */
@@ -41,7 +46,7 @@ function compileSet(
   const [a, b] = [compileQuery(left, outer, options), compileQuery(right, outer, options)]
   if (a.columns.length !== b.columns.length)
     throw new QueryError(
-      'BAD_ARGUMENTS',
+      'UNION_ALL_RESULT_STRUCTURES_MISMATCH',
       `${operator} at position ${at} joins ${a.columns.length} columns with ${b.columns.length}.`,
     )
   const columns = a.columns.map((column, index) => {
@@ -49,7 +54,7 @@ function compileSet(
     const type = supertype([column.type, other.type])
     if (type === undefined)
       throw new QueryError(
-        'TYPE_MISMATCH',
+        'NO_COMMON_TYPE',
         `${operator} at position ${at}: column ${index + 1} is ${typeName(column.type)} on one side and ${typeName(other.type)} on the other.`,
       )
     return { ...column, type }
@@ -65,15 +70,25 @@ function compileSet(
   return { sql: `${side(a)} ${operator} ${side(b)}`, columns }
 }
 
-function compileOne(select: Select, outer: Scope | undefined, options: SelectOptions): Compiled {
+function compileOne(select: Select, outer: Scope | undefined, options: SelectOptions, isCorrelated: boolean): Compiled {
   const { statement } = options
   const aliases = new Map<string, Expression>(
     outer?.aliases.size ? [...outer.aliases].filter(([name]) => WITH_NAMES.get(outer)?.has(name)) : [],
   )
   const withNames = new Set(aliases.keys())
   const commons = new CommonTables(outer?.commons)
-  const scopeOf = (columns: readonly Column[]): Scope => {
-    const scope: Scope = { columns, aliases, resolving: new Set(), commons, windows: select.windows }
+  const { from: source_ } = select
+  const prefersLeft = source_?.kind === 'join' && source_.left.kind !== 'join' && source_.right.kind !== 'join'
+  const scopeOf = (columns: readonly Column[], around?: Scope): Scope => {
+    const scope: Scope = {
+      columns,
+      aliases,
+      resolving: new Set(),
+      commons,
+      windows: select.windows,
+      outer: around,
+      prefersLeft,
+    }
     WITH_NAMES.set(scope, withNames)
     return scope
   }
@@ -92,7 +107,7 @@ function compileOne(select: Select, outer: Scope | undefined, options: SelectOpt
   const laterals: Laterals = { before: [], after: [], found: new Map() }
   const contextOf = (columns: readonly Column[]): Context => ({
     statement,
-    scope: scopeOf(columns),
+    scope: scopeOf(columns, isCorrelated ? outer : undefined),
     lambdas: new Map(),
     lambdaDepth: 0,
     rowsOf: (array, key) => rowsOf(array, key, laterals, 'before', statement),
@@ -217,6 +232,7 @@ function group(select: Select, items: readonly Expression[], source: Context): G
           ? { ...found.value, sql: `CAST(${defaultOf(found.value.type)} AS ${duckType(found.value.type)})` }
           : found.value
     },
+    keySql: (text) => keys.find((each) => each.text === text)?.sql,
     aggregate(text, make) {
       const known = aggregates.get(text)
       if (known !== undefined) return known.value
@@ -328,8 +344,18 @@ function nameOf(item: Expression, columns: readonly Column[]): string {
   return first === undefined || first.table === table || first.table === '' ? name : `${table}.${name}`
 }
 
+/** `untuple(x)`: each element as a column. */
+function elementsOf({ args, at }: Call, context: Context): readonly Expression[] {
+  const [of] = args
+  const type = of === undefined ? undefined : compile(of, context).type
+  if (of === undefined || args.length !== 1 || type?.kind !== 'tuple')
+    throw new QueryError('ILLEGAL_TYPE_OF_ARGUMENT', `Function untuple at position ${at} takes a tuple.`)
+  return type.items.map((_, index) => call('tupleElement', [of, { kind: 'number', text: String(index + 1), at }], at))
+}
+
 /** `*`, `t.*` and COLUMNS('…') with EXCEPT, REPLACE and APPLY. */
 function expandStar(item: Expression, columns: readonly Column[], context: Context): readonly Expression[] {
+  if (item.kind === 'call' && foldName(item.name) === 'untuple') return elementsOf(item, context)
   const star: Star | undefined = item.kind === 'star' ? item : undefined
   if (star === undefined) return [item]
   const among =

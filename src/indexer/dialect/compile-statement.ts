@@ -1,6 +1,7 @@
 import { CATALOGUE_TABLES } from '../catalogue/catalogue.ts'
 import { CATALOGUE_SCHEMAS } from '../catalogue/catalogue-names.ts'
 import { QueryError } from '../query/error.ts'
+import { shownName } from '../query/sql-tokens.ts'
 import type { Statement as Tokens } from '../query/statement.ts'
 import { CLICKHOUSE_TYPES, type Column, DATABASE, PUBLISHED } from '../schema.ts'
 import { compileQuery } from './compile-select.ts'
@@ -10,7 +11,7 @@ import { type Binding, type Given, parameterIdentifier, parameterNumber, paramet
 import { parseSelect } from './parse-select.ts'
 import { parseType } from './parse-type.ts'
 import type { Compiled } from './scope.ts'
-import { duckType, typeName } from './types.ts'
+import { duckType, type Type, typeName } from './types.ts'
 import { localSql } from './value.ts'
 
 /** A customer's statement in the dialect of the embedded engine. */
@@ -82,7 +83,7 @@ export function compileStatement(
   let names = 0
   const statement: Statement = {
     fresh: (prefix = 'n') => `${prefix}${++names}`,
-    query: (inner, scope) => compileQuery(inner, scope, options),
+    query: (inner, scope, isCorrelated = false) => compileQuery(inner, scope, options, isCorrelated),
     parameter: (name, type) => parameterValue(name, type, binding),
     number: (name, at) => parameterNumber(name, at, binding),
     measure(sql) {
@@ -107,6 +108,12 @@ export function compileStatement(
     },
   }
   const compiled = compileQuery(query, undefined, options)
+  for (const { name, type } of compiled.columns)
+    if (hasNames(type))
+      throw new QueryError(
+        'NOT_IMPLEMENTED',
+        `Column ${shownName(name)} is ${typeName(type)}: tuples with names are not offered as results; select their elements.`,
+      )
   const withText = commons.length === 0 ? '' : `WITH ${commons.join(', ')} `
   const finish = (sql: string): string => {
     const whole = `${withText}SELECT ${compiled.columns.map(outputSql).join(', ')} FROM (${sql}) AS final`
@@ -122,6 +129,13 @@ export function compileStatement(
     })),
     ...(compiled.totals === undefined ? {} : { totals: finish(compiled.totals) }),
   }
+}
+
+/** Whether a tuple with named elements is in a type: the JSON formats write such a tuple as an object. */
+function hasNames(type: Type): boolean {
+  if (type.kind === 'array') return hasNames(type.of)
+  if (type.kind === 'map') return hasNames(type.value)
+  return type.kind === 'tuple' && (type.names !== undefined || type.items.some(hasNames))
 }
 
 /** Each column in the engine's type for its ClickHouse type; times in their own zone. */
