@@ -33,7 +33,7 @@ export const DIALECT_DIFFERENCES: readonly { readonly text: string; readonly exa
     ],
   },
   {
-    text: 'Refused by name: states of aggregates (`sumState`, `sumMerge` …), the ending `-ForEach`, `windowFunnel`, `sequenceMatch`, `exponentialMovingAverage`, `mapConcat`.',
+    text: 'Refused by name: `repeat`, `space` and `generate_series` (use `leftPad` and `numbers`), states of aggregates (`sumState`, `sumMerge` …), the ending `-ForEach`, `windowFunnel`, `sequenceMatch`, `exponentialMovingAverage`, `mapConcat`.',
     examples: [
       'SELECT uniqExactMerge(s) AS u FROM (SELECT uniqExactState(fee_payer) AS s FROM transactions GROUP BY slot)',
       'SELECT sumMerge(s) AS total FROM (SELECT slot, sumState(fee) AS s FROM transactions GROUP BY slot)',
@@ -41,6 +41,7 @@ export const DIALECT_DIFFERENCES: readonly { readonly text: string; readonly exa
       `SELECT windowFunnel(100)(block_time, kind = 'sol', kind = 'transferChecked') AS level FROM token_transfers`,
       'SELECT slot, exponentialMovingAverage(2)(tx_count, slot) OVER (ORDER BY slot) AS e FROM blocks ORDER BY slot LIMIT 3',
       `SELECT mapConcat(map('a', 1), map('c', 3)) AS c`,
+      'SELECT generate_series AS g FROM generate_series(1, 5, 2)',
     ],
   },
   {

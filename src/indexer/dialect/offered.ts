@@ -77,13 +77,7 @@ export const OFFERED_FUNCTIONS: readonly Group[] = [
   { name: 'Windows', functions: [...WINDOW_FUNCTIONS.values()].map(({ name }) => name) },
 ]
 
-export const OFFERED_TABLE_FUNCTIONS: readonly string[] = [
-  'numbers',
-  'zeros',
-  'generate_series',
-  'generateSeries',
-  'values',
-]
+export const OFFERED_TABLE_FUNCTIONS: readonly string[] = ['numbers', 'zeros', 'values']
 
 const ALL_NAMES: readonly string[] = OFFERED_FUNCTIONS.flatMap(({ functions }) => functions)
 

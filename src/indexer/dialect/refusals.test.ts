@@ -53,7 +53,7 @@ const REFUSED: readonly (readonly [sql: string, message: RegExp])[] = [
   ["SELECT file('/etc/passwd')", /^Function file is not offered/],
   ["SELECT dictGet('d', 'a', 1)", /^Function dictGet is not offered/],
   ["SELECT getSetting('max_threads')", /^Function getSetting is not offered/],
-  ["SELECT repeat('x', 1000000000)", /^Function repeat at position 7 takes .*\(repeat_count\)/],
+  ["SELECT repeat('x', 1000000000)", /^Function repeat is not offered/],
   ['SELECT randomString(1000000000)', /^Function randomString at position 7 takes .*\(random_length\)/],
   ["SELECT getenv('PATH')", /^Function getenv is not offered/],
   ["SELECT read_text('/etc/passwd')", /^Function read_text is not offered/],
@@ -101,7 +101,7 @@ const REFUSED: readonly (readonly [sql: string, message: RegExp])[] = [
   ],
   ["SELECT * FROM values('a', 1)", /^Table function values at position 14 takes names and types first/],
   ["SELECT * FROM values('a UInt8, b UInt8', (1, 2, 3))", /has 2 columns and a row of 3/],
-  ['SELECT * FROM generate_series(1, 10, 0)', /^Table function generate_series at position 14 takes/],
+  ['SELECT * FROM generate_series(1, 10, 2)', /^Table function generate_series is not offered/],
   [
     'SELECT lagInFrame(slot, 2) OVER (ORDER BY slot ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM blocks',
     /^Function lagInFrame with this frame is not offered, at position 7; offered: ROWS BETWEEN UNBOUNDED/,

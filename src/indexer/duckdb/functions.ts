@@ -26,7 +26,7 @@ const TEXTS = words(`
   length strlen octet_length lower upper trim ltrim rtrim substring left right strpos reverse concat concat_ws starts_with ends_with contains
   string_split string_split_regex regexp_matches regexp_extract regexp_extract_all regexp_replace regexp_full_match replace translate hex unhex
   to_hex md5 sha1 sha256 ascii chr to_base64 from_base64 encode decode lpad rpad printf levenshtein damerau_levenshtein hamming url_encode
-  url_decode repeat base58_encode base58_decode
+  url_decode base58_encode base58_decode
 `)
 const TIMES = words(`
   date_trunc date_part date_diff date_sub epoch epoch_ms epoch_us make_timestamp make_date strftime strptime try_strptime get_current_timestamp last_day dayname

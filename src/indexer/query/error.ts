@@ -57,7 +57,7 @@ export const QUERY_ERRORS = {
 
 export type QueryErrorName = keyof typeof QUERY_ERRORS
 
-/** A query that was refused or failed. The message contains no name that the customer did not write. */
+/** A query that was refused or failed. The message contains no name that the customer did not write, but for columns of the same statement that are alike. */
 export class QueryError extends Error {
   override readonly name = 'QueryError'
   readonly type: QueryErrorName

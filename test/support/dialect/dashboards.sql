@@ -142,7 +142,7 @@ SELECT concat('a', 1, 'b') AS a, 'x' || 'y' AS b, concatWithSeparator('-', 'a', 
 SELECT format('{} and {}', 'a', 'b') AS a, format('{1}-{0}', 'x', 'y') AS b, printf('%05d|%.2f|%s', 42, 3.14159, 'z') AS c
 SELECT leftPad('7', 3, '0') AS a, rightPad('ab', 5, '*') AS b, lpad('x', 3) AS c, rpad('x', 3, '-') AS d, leftPadUTF8('ä', 3, '·') AS e
 SELECT hex(255) AS a, hex('abc') AS b, unhex('616263') AS c, lower(hex(toUInt64(1000))) AS d, bin(5) AS e
-SELECT reverse('abc') AS a, reverseUTF8('äbc') AS b, repeat('ab', 3) AS c, space(3) AS d, char(72, 105) AS e, ascii('A') AS f
+SELECT reverse('abc') AS a, reverseUTF8('äbc') AS b, char(72, 105) AS e, ascii('A') AS f
 SELECT length('äbc') AS a, lengthUTF8('äbc') AS b, char_length('äbc') AS c, empty('') AS d, notEmpty('x') AS e, octet_length('äbc') AS f
 SELECT trim('  x ') AS a, trimLeft('  x ') AS b, trimRight(' x  ') AS c, trim(BOTH 'x' FROM 'xxaxx') AS d, ltrim('  y') AS e, trim(LEADING '0' FROM '007') AS f
 SELECT startsWith(signature, '1') AS s, endsWith('report.csv', '.csv') AS e, count() AS c FROM transactions GROUP BY s ORDER BY s

@@ -5,8 +5,8 @@ import type { Context } from '../context.ts'
 import { parseType } from '../parse-type.ts'
 import type { Column } from '../scope.ts'
 import type { Expression, Source } from '../syntax.ts'
-import { duckType, type Type, UINT64 } from '../types.ts'
-import { constantNumber, plainSql, value } from '../value.ts'
+import { duckType, type Type } from '../types.ts'
+import { plainSql, value } from '../value.ts'
 import { castValue } from './values.ts'
 
 type FunctionSource = Extract<Source, { kind: 'function' }>
@@ -19,34 +19,9 @@ function fail({ name, at }: FunctionSource, reason: string): QueryError {
   return new QueryError('BAD_ARGUMENTS', `Table function ${shownName(name)} at position ${at} ${reason}.`)
 }
 
-/** `values('a UInt8, b String', (1, 'x'), …)` and generate_series(from, to, step); undefined for every other name. */
+/** `values('a UInt8, b String', (1, 'x'), …)`; undefined for every other name. */
 export function compileOtherTableFunction(source: FunctionSource, context: Context): From | undefined {
-  const name = foldName(source.name)
-  if (name === 'values') return compileValues(source, context)
-  if (name === 'generate_series' || name === 'generateseries') return compileSeries(source, context)
-  return undefined
-}
-
-/** Rows are made one after another, never as a list; the last value is part of the series. */
-function compileSeries(source: FunctionSource, context: Context): From {
-  const [from, to, step = 1] = source.args.map((each) => constantNumber(compile(each, context)))
-  const isValid =
-    source.args.length >= 2 &&
-    source.args.length <= 3 &&
-    [from, to, step].every((each) => each !== undefined && Number.isSafeInteger(each) && each >= 0) &&
-    step > 0
-  if (!isValid) throw fail(source, 'takes two or three constant whole numbers: from, to and a step above 0')
-  const alias = context.statement.fresh('t')
-  return {
-    sql: `range(${from}, ${(to as number) + 1}, ${step}) AS ${alias}`,
-    columns: [
-      {
-        name: 'generate_series',
-        table: source.alias ?? source.name,
-        value: value(`CAST(${alias}.range AS UBIGINT)`, UINT64),
-      },
-    ],
-  }
+  return foldName(source.name) === 'values' ? compileValues(source, context) : undefined
 }
 
 /** Names and types of the columns in a text, such as `a UInt8, b Array(String)`. */

@@ -1,21 +1,9 @@
 import { asInt, isNumber, type Type } from '../types.ts'
-import { bytesSql, constantNumber, constantText, numberSql, toText, type Value } from '../value.ts'
+import { bytesSql, constantText, numberSql, toText, type Value } from '../value.ts'
 import { bound, define, defineAll, type FunctionDefinition, type Input, text } from './definition.ts'
 import { bytes, t } from './texts.ts'
 
 /** Texts in other writings: binary digits, base64 of URLs, escapes of URLs and XML, printf. */
-
-/** Longest text that repeats another one, in characters. */
-const REPEAT_LENGTH_MAX = 100_000
-
-function repeated(input: Input, of: string, count: number | undefined): Value {
-  if (count === undefined || !Number.isInteger(count) || count > 1000)
-    throw input.fail('takes a constant number of repetitions up to 1000 (repeat_count)')
-  if (count <= 0) return text(`left(${of}, 0)`)
-  const isLong = `length(${of}) * ${count} > ${REPEAT_LENGTH_MAX}`
-  const message = `sluice: ${input.name} makes at most ${REPEAT_LENGTH_MAX} characters (repeat_length)`
-  return text(`(CASE WHEN ${isLong} THEN error('${message}') ELSE repeat(${of}, ${count}) END)`)
-}
 
 /** Binary digits of a number or of the bytes of a text, in whole bytes. */
 function bin(input: Input): Value {
@@ -96,8 +84,6 @@ function timeDelta(input: Input): Value {
 const urlAlphabet = (sql: string): string => `rtrim(replace(replace(${sql}, '+', '-'), '/', '_'), '=')`
 
 export const TEXT_CODE_FUNCTIONS: readonly FunctionDefinition[] = [
-  define('repeat', 2, (input) => repeated(input, t(input, 0), constantNumber(input.arg(1)))),
-  define('space', 1, (input) => repeated(input, "' '", constantNumber(input.arg(0)))),
   define('bin', 1, bin),
   define('formatReadableTimeDelta', 1, timeDelta),
   define('printf', [1, 100], printf),
