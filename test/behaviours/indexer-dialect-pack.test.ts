@@ -13,11 +13,16 @@ import { QUERY_PACK } from '../../src/indexer/query/pack.ts'
 import { tokenize } from '../../src/indexer/query/sql-tokens.ts'
 import { TABLES } from '../../src/indexer/schema.ts'
 import { type DuckDatabase, openDuckDatabase } from '../../src/platform/db/duckdb.ts'
+import { MISTAKES } from '../support/dialect/mistakes.ts'
 import { packValues, withValues } from '../support/indexer-pack.ts'
+import { createRandom, seedOf } from '../support/property.ts'
 
-const PACK = readFileSync(new URL('../support/dialect/pack.sql', import.meta.url), 'utf8')
-  .trim()
-  .split('\n')
+const PACK = ['pack.sql', 'dashboards.sql'].flatMap((file) =>
+  readFileSync(new URL(`../support/dialect/${file}`, import.meta.url), 'utf8')
+    .trim()
+    .split('\n'),
+)
+const DIFFERENT: ReadonlySet<string> = new Set(DIALECT_DIFFERENCES.flatMap(({ examples = [] }) => examples))
 const BATCH = batchOf(makeTestChain({ seed: 3, blocks: 20, transactionsPerBlock: 30 }), { includeLogs: true })
 const LIMITS = { secondsMax: 60, rowsMax: 100_000, bytesMax: 100_000_000 }
 /** What the profile of a provisioned server sets, and the quoting that this service has. */
@@ -63,8 +68,8 @@ describe('the dialect pack', () => {
     return resultOf((await runComplete(connection, job)).body.toString())
   }
 
-  test('has 300 statements, and no shape more than five times', () => {
-    assert.ok(PACK.length >= 300, `${PACK.length} statements`)
+  test('has 600 statements, and no shape more than five times', () => {
+    assert.ok(PACK.length >= 600, `${PACK.length} statements`)
     const shapes = new Map<string, number>()
     for (const statement of PACK) {
       const shape = shapeOf(statement)
@@ -76,17 +81,23 @@ describe('the dialect pack', () => {
 
   test('gives the same rows and types on both engines, but for the listed differences', async (t) => {
     const different: string[] = []
-    for (const statement of PACK) {
+    for (const statement of shuffled(PACK, createRandom(seedOf(t)))) {
       const expected = resultOf((await clickhouse.query(`${statement} ${SETTINGS}`, 'JSONCompact')).text())
       const actual = await embedded(statement).catch((error: Error) => error.message)
       if (JSON.stringify(expected) !== JSON.stringify(actual)) different.push(statement)
     }
     t.diagnostic(`${PACK.length - different.length} of ${PACK.length} are the same`)
-    assert.deepEqual(
-      different,
-      PACK.filter((statement) => DIALECT_DIFFERENCES.some(({ example }) => example === statement)),
-    )
+    assert.deepEqual(different.toSorted(), [...DIFFERENT].toSorted())
     assert.ok(different.length <= PACK.length * 0.05)
+  })
+
+  test('typical mistakes have these errors on ClickHouse', async () => {
+    for (const [error, , statement] of MISTAKES)
+      await assert.rejects(
+        clickhouse.query(statement, 'JSONCompact'),
+        (cause: Error) => cause.message.includes(`(${error})`),
+        statement,
+      )
   })
 
   test('the query pack of the documentation gives the same rows, rounding included', async () => {
@@ -116,6 +127,15 @@ describe('the dialect pack', () => {
     }
   })
 })
+
+function shuffled<T>(items: readonly T[], random: (below: number) => number): readonly T[] {
+  const list = [...items]
+  for (let at = list.length - 1; at > 0; at--) {
+    const other = random(at + 1)
+    ;[list[at], list[other]] = [list[other] as T, list[at] as T]
+  }
+  return list
+}
 
 function resultOf(body: string): Result {
   const { meta, data, totals } = JSON.parse(body) as { meta: { type: string }[]; data: unknown; totals?: unknown }

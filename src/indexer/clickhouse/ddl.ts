@@ -107,11 +107,16 @@ function columnDdl({ name, type, codec }: Column, dialect: ClickHouseDialect): s
   return type === 'text' || type === 'texts' ? `${base} CODEC(ZSTD(1))` : base
 }
 
+/** An expression in the type that is published for its column. */
+function lowCardinality(sql: string, dialect: ClickHouseDialect): string {
+  return dialect === 'current' ? `toLowCardinality(${sql})` : sql
+}
+
 /** FINAL merges rows with the same key. The commitment of a block is computed from the progress, so that no row is rewritten. */
 function tableSelect({ name, columns, key }: Table, base: string, dialect: ClickHouseDialect): string {
   const list = columns.map((column) =>
     name === 'blocks' && column.name === 'commitment'
-      ? `if(slot <= (SELECT max(finalized_slot) FROM ${base}._progress), 'finalized', commitment) AS commitment`
+      ? `${lowCardinality(`if(slot <= (SELECT max(finalized_slot) FROM ${base}._progress), 'finalized', commitment)`, dialect)} AS commitment`
       : column.name,
   )
   const isPartitioned = dialect === 'current' && key.includes('slot')
@@ -133,7 +138,7 @@ function coverageSelect(base: string, dialect: ClickHouseDialect): string {
   const from = 'from_slots[length(from_slots)]'
   const to = 'to_slots[length(to_slots)]'
   const values: Readonly<Record<string, string>> = {
-    table_name: `arrayJoin([${TABLES.map(({ name }) => `'${name}'`).join(', ')}])`,
+    table_name: lowCardinality(`arrayJoin([${TABLES.map(({ name }) => `'${name}'`).join(', ')}])`, dialect),
     from_slot: from,
     to_slot: to,
     from_time: time('min', from, `${from} + ${EDGE_SLOTS}`),

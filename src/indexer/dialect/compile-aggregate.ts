@@ -3,10 +3,11 @@ import { foldName } from '../query/sql-tokens.ts'
 import type { Context } from './context.ts'
 import type { AggregateInput } from './functions/aggregates.ts'
 import { WINDOW_FUNCTIONS } from './functions/aggregates.ts'
+import { reduced } from './functions/array-reduce.ts'
 import type { Input } from './functions/definition.ts'
 import { aggregateNamed, type FoundAggregate, functionNotOffered } from './offered.ts'
 import type { Bound, Call, Expression, Frame, Window } from './syntax.ts'
-import { defaultOf, duckType, notNull, nullable, plain, type Type } from './types.ts'
+import { defaultOf, duckType, isTime, notNull, nullable, plain, type Type } from './types.ts'
 import { conditionSql, constantNumber, convert, plainSql, type Value, value } from './value.ts'
 
 /** The functions of the expression compiler that aggregates need; they are mutually recursive. */
@@ -14,6 +15,7 @@ export type Recursion = {
   compile(expression: Expression, context: Context): Value
   textOf(expression: Expression, context: Context): string
   inputOf(call: Pick<Call, 'name' | 'at'>, args: readonly Value[], context: Context): Input
+  wrongCount(call: Pick<Call, 'name' | 'at'>, min: number, max: number, given: number): QueryError
 }
 
 export function compileAggregate(call: Call, found: FoundAggregate, context: Context, recursion: Recursion): Value {
@@ -42,26 +44,19 @@ function aggregateValue(
   const conditions: string[] = []
   if (combinators.has('If')) {
     const condition = args.at(-1)
-    if (condition === undefined)
-      throw recursion.inputOf(call, args, context).fail('takes a condition as its last argument')
+    if (condition === undefined) throw recursion.wrongCount(call, definition.argsMin + 1, definition.argsMax + 1, 0)
     conditions.push(conditionSql(condition))
     args = args.slice(0, -1)
   }
   if (call.filter !== undefined) conditions.push(conditionSql(recursion.compile(call.filter, context)))
-  if (combinators.has('Array'))
-    throw new QueryError(
-      'UNKNOWN_FUNCTION',
-      `Function ${call.name} is not offered, at position ${call.at}: the ending -Array is not; use ARRAY JOIN.`,
-    )
   const parameters = (call.parameters ?? []).map((each) => recursion.compile(each, context))
   const input = recursion.inputOf(call, args, context)
   if (args.length < definition.argsMin || args.length > definition.argsMax)
-    throw input.fail(
-      `takes ${definition.argsMin === definition.argsMax ? definition.argsMin : `${definition.argsMin} to ${definition.argsMax}`} arguments, not ${args.length}`,
-    )
+    throw recursion.wrongCount(call, definition.argsMin, definition.argsMax, args.length)
   if (parameters.length > definition.parametersMax)
     throw input.fail(`takes at most ${definition.parametersMax} parameters`)
   const filter = conditions.length === 0 ? '' : ` FILTER (WHERE ${conditions.join(' AND ')})`
+  if (combinators.has('Array')) return overElements(call, definition.name, combinators, args, `${filter}${over}`)
   const isDistinct = call.isDistinct === true || combinators.has('Distinct')
   const aggregate: AggregateInput = {
     ...input,
@@ -76,10 +71,33 @@ function aggregateValue(
   return value(`(CASE WHEN ${empty} THEN NULL ELSE ${plainSql(result)} END)`, nullable(result.type))
 }
 
+/** The ending -Array: the aggregate of the elements of all arrays. */
+function overElements(
+  { name, at, parameters }: Call,
+  aggregate: string,
+  combinators: ReadonlySet<string>,
+  args: readonly Value[],
+  rows: string,
+): Value {
+  const [array] = args
+  const isPlain = parameters === undefined && [...combinators].every((each) => each === 'Array' || each === 'If')
+  const all = array?.type.kind === 'array' && args.length === 1 && isPlain ? array.type.of : undefined
+  const elements = `flatten(coalesce(list(${array?.sql ?? ''})${rows}, []))`
+  const made = all === undefined ? undefined : reduced(aggregate, elements, plain(all))
+  if (made === undefined)
+    throw new QueryError(
+      'UNKNOWN_FUNCTION',
+      `Function ${name} is not offered, at position ${at}: not with the ending -Array; use ARRAY JOIN.`,
+    )
+  return made
+}
+
 /** A call with OVER. */
 export function compileWindowCall(call: Call, context: Context, recursion: Recursion): Value {
   const window = resolveWindow(call.over as Window | string, context, call.at)
-  const frame = frameOf(window.frame, context, recursion)
+  const [first] = window.order
+  const ordered = first === undefined ? undefined : recursion.compile(first.of, context).type
+  const frame = frameOf(window.frame, context, recursion, ordered)
   const partition = window.partition.map((each) => plainSql(recursion.compile(each, context)))
   const order = window.order.map(
     (item) =>
@@ -126,7 +144,7 @@ function ownWindow(
   const offset = args.length > 1 ? constantNumber(args[1]) : 1
   if (offset === undefined || !Number.isInteger(offset) || offset < 0)
     throw input.fail('takes a constant whole number as its offset')
-  checkShiftFrame(call, window)
+  checkShiftFrame(call, window, offset)
   const fallback = args[2] === undefined ? defaultOf(result) : convert(args[2], result)
   const moved =
     result.isNullable === true
@@ -136,7 +154,7 @@ function ownWindow(
 }
 
 /** The engine moves within the whole partition: frames in which the row to move to may be missing are refused. */
-function checkShiftFrame({ name, at }: Call, { frame, order }: Window): void {
+function checkShiftFrame({ name, at }: Call, { frame, order }: Window, offset: number): void {
   const isWhole =
     frame === undefined
       ? order.length === 0
@@ -145,14 +163,23 @@ function checkShiftFrame({ name, at }: Call, { frame, order }: Window): void {
   const offered: Readonly<Record<string, boolean>> = {
     lag: frame === undefined,
     lead: frame === undefined,
-    laginframe: frame === undefined || (frame.from.kind === 'UNBOUNDED PRECEDING' && frame.to.kind === 'CURRENT ROW'),
-    leadinframe: frame?.from.kind === 'CURRENT ROW' && frame.to.kind === 'UNBOUNDED FOLLOWING',
+    laginframe: frame === undefined || (reaches(frame, 'from', offset) && reaches(frame, 'to', 0)),
+    leadinframe: frame !== undefined && reaches(frame, 'to', offset) && reaches(frame, 'from', 0),
   }
   if (offered[foldName(name)] !== true)
     throw new QueryError(
       'NOT_IMPLEMENTED',
       `Function ${name} with this frame is not offered, at position ${at}; offered: ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING.`,
     )
+}
+
+/** Whether a frame contains the row that is `count` rows before (from) or after (to) the current one. */
+function reaches({ mode, from, to }: Frame, side: 'from' | 'to', count: number): boolean {
+  const { kind, offset } = side === 'from' ? from : to
+  const away = side === 'from' ? 'PRECEDING' : 'FOLLOWING'
+  if (kind === `UNBOUNDED ${away}`) return true
+  if (kind === 'CURRENT ROW') return count === 0
+  return mode === 'ROWS' && kind === away && offset?.kind === 'number' && Number(offset.text) >= count
 }
 
 function filled(sql: string, type: Type): string {
@@ -178,13 +205,20 @@ function resolveWindow(over: Window | string, { scope }: Context, at: number): W
   }
 }
 
-function frameOf(frame: Frame | undefined, context: Context, recursion: Recursion): string {
+function frameOf(frame: Frame | undefined, context: Context, recursion: Recursion, ordered: Type | undefined): string {
   if (frame === undefined) return ''
   const bound = ({ kind, offset }: Bound): string => {
     if (offset === undefined) return kind
-    const count = constantNumber(recursion.compile(offset, context))
+    const given = recursion.compile(offset, context)
+    const count = given.type.kind === 'interval' ? undefined : constantNumber(given)
     if (count === undefined || !Number.isInteger(count) || count < 0)
-      throw new QueryError('BAD_ARGUMENTS', 'The bounds of a window frame are whole numbers.')
+      throw new QueryError(
+        'BAD_ARGUMENTS',
+        'The bounds of a window frame are whole numbers; over times they count seconds, over dates days.',
+      )
+    // A number of seconds before a time, of days before a date.
+    if (frame.mode === 'RANGE' && ordered !== undefined && isTime(ordered))
+      return `${ordered.kind === 'date' ? 'to_days' : 'to_seconds'}(${count}) ${kind}`
     return `${count} ${kind}`
   }
   return `${frame.mode} BETWEEN ${bound(frame.from)} AND ${bound(frame.to)}`

@@ -1,4 +1,4 @@
-import { QueryError } from '../query/error.ts'
+import { QueryError, type QueryErrorName } from '../query/error.ts'
 import { foldName, shownName } from '../query/sql-tokens.ts'
 import { compileAggregate, compileWindowCall } from './compile-aggregate.ts'
 import type { Context } from './context.ts'
@@ -11,7 +11,7 @@ import { aggregateNamed, functionNotOffered, scalarNamed } from './offered.ts'
 import { parseType } from './parse-type.ts'
 import { type Found, findName, type Scope } from './scope.ts'
 import type { Call, Expression, Identifier, Query } from './syntax.ts'
-import { BOOL, duckType, FLOAT64, int, nullable, type Type, UNKNOWN } from './types.ts'
+import { BOOL, duckType, FLOAT64, int, nullable, type Type, UINT64, UNKNOWN } from './types.ts'
 import { condition, convert, isAnyNullable, plainSql, textConstant, type Value, value } from './value.ts'
 
 /** Planning lambdas inside each other grows steeply, and cannot be interrupted (indexer.md section 7.2). */
@@ -112,7 +112,7 @@ function compileKind(expression: Expression, context: Context): Value {
 /** Hexadecimal, whole and decimal numbers; a whole one has the smallest type that holds it. */
 function numberConstant(text: string, at: number): Value {
   const digits = text.replaceAll('_', '')
-  if (/^-?(0[xX][0-9a-fA-F]+|\d+)$/.test(digits)) {
+  if (/^-?(0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)$/.test(digits)) {
     const number = digits.startsWith('-') ? -BigInt(digits.slice(1)) : BigInt(digits)
     const isNegative = number < 0n
     const bits = [8, 16, 32, 64].find((size) =>
@@ -126,7 +126,8 @@ function numberConstant(text: string, at: number): Value {
   const number = Number(digits)
   if (!Number.isFinite(number))
     throw new QueryError('SYNTAX_ERROR', `Syntax error at position ${at}: a number is out of range.`)
-  return { sql: `CAST('${number}' AS DOUBLE)`, type: FLOAT64, constant: number, isConstant: true }
+  const shown = Object.is(number, -0) ? '-0' : String(number)
+  return { sql: `CAST('${shown}' AS DOUBLE)`, type: FLOAT64, constant: number, isConstant: true }
 }
 
 function notGrouped(name: string, at: number): QueryError {
@@ -143,7 +144,7 @@ function compileName(identifier: Identifier, context: Context): Value {
   if (parameter !== undefined) return rest.reduce((of, field) => elementOf(of, field, identifier.at), parameter)
   const found = findName(scope, identifier)
   if ('column' in found) {
-    if (grouped !== undefined) throw notGrouped(found.column.name, identifier.at)
+    if (grouped !== undefined && found.isOuter !== true) throw notGrouped(found.column.name, identifier.at)
     return found.column.value
   }
   return resolving(scope, found.alias, () => compile(found.of, context))
@@ -184,8 +185,14 @@ function compileLambda(expression: Extract<Expression, { kind: 'lambda' }>, cont
   return { sql: '', type: UNKNOWN, lambda, lambdaNames: expression.names }
 }
 
-function failOf(name: string, at: number): (reason: string) => QueryError {
-  return (reason) => new QueryError('BAD_ARGUMENTS', `Function ${shownName(name)} at position ${at} ${reason}.`)
+function failOf(name: string, at: number, type: QueryErrorName = 'BAD_ARGUMENTS'): (reason: string) => QueryError {
+  return (reason) => new QueryError(type, `Function ${shownName(name)} at position ${at} ${reason}.`)
+}
+
+/** The error for a number of arguments that a function does not take. */
+function wrongCount({ name, at }: Pick<Call, 'name' | 'at'>, min: number, max: number, given: number): QueryError {
+  const taken = min === max ? String(min) : `${min} to ${max}`
+  return failOf(name, at, 'NUMBER_OF_ARGUMENTS_DOESNT_MATCH')(`takes ${taken} arguments, not ${given}`)
 }
 
 function inputOf(call: Pick<Call, 'name' | 'at'>, args: readonly Value[], { statement }: Context): Input {
@@ -195,17 +202,21 @@ function inputOf(call: Pick<Call, 'name' | 'at'>, args: readonly Value[], { stat
     args,
     at: call.at,
     fail,
+    outOfBound: failOf(call.name, call.at, 'ARGUMENT_OUT_OF_BOUND'),
+    noCommonType: failOf(call.name, call.at, 'NO_COMMON_TYPE'),
+    wrongType: failOf(call.name, call.at, 'ILLEGAL_TYPE_OF_ARGUMENT'),
     fresh: () => statement.fresh('l'),
     arg(index) {
       const given = args[index]
-      if (given === undefined) throw fail(`takes an argument ${index + 1}`)
+      if (given === undefined)
+        throw failOf(call.name, call.at, 'NUMBER_OF_ARGUMENTS_DOESNT_MATCH')(`takes an argument ${index + 1}`)
       return given
     },
   }
 }
 
 function compileCall(call: Call, context: Context): Value {
-  if (call.over !== undefined) return compileWindowCall(call, context, { compile, textOf, inputOf })
+  if (call.over !== undefined) return compileWindowCall(call, context, { compile, textOf, inputOf, wrongCount })
   const lower = foldName(call.name)
   if (lower === 'arrayjoin' || lower === 'unnest') return compileArrayJoin(call, context)
   if (lower === 'in' || lower === 'notin') {
@@ -214,11 +225,15 @@ function compileCall(call: Call, context: Context): Value {
     const items = set.kind === 'call' && (set.name === 'tuple' || set.name === 'array') ? set.args : [set]
     return compileIn({ kind: 'in', value: of, isNot: lower === 'notin', set: items, at: call.at }, context)
   }
+  if (lower === 'grouping') return compileGrouping(call, context)
   const scalar = scalarNamed(call.name)
   if (scalar === undefined) {
     const aggregate = aggregateNamed(call.name)
-    if (aggregate !== undefined) return compileAggregate(call, aggregate, context, { compile, textOf, inputOf })
+    if (aggregate !== undefined)
+      return compileAggregate(call, aggregate, context, { compile, textOf, inputOf, wrongCount })
     if (WINDOW_FUNCTIONS.has(lower)) throw failOf(call.name, call.at)('needs OVER')
+    const own = context.scope.aliases.get(call.name)
+    if (own?.kind === 'lambda') return compileOwnFunction(call, own, context)
     throw functionNotOffered(call.name, call.at)
   }
   if (call.parameters !== undefined || call.isDistinct === true || call.filter !== undefined)
@@ -230,9 +245,7 @@ function compileCall(call: Call, context: Context): Value {
   )
   const input = inputOf(call, args, context)
   if (args.length < scalar.argsMin || args.length > scalar.argsMax)
-    throw input.fail(
-      `takes ${scalar.argsMin === scalar.argsMax ? scalar.argsMin : `${scalar.argsMin} to ${scalar.argsMax}`} arguments, not ${args.length}`,
-    )
+    throw wrongCount(call, scalar.argsMin, scalar.argsMax, args.length)
   const compiled = scalar.compile(input)
   const values = args.filter((each) => each.lambda === undefined)
   const result = scalar.passesNull ? withNulls(compiled, values) : compiled
@@ -241,6 +254,23 @@ function compileCall(call: Call, context: Context): Value {
     type: lowCardinality(result.type, values, scalar.keepsLowCardinality),
     isConstant: result.isConstant ?? values.every((each) => each.isConstant === true),
   }
+}
+
+/** Which keys a subtotal leaves out, one bit for each, the last key in the lowest bit. */
+function compileGrouping(call: Call, context: Context): Value {
+  const { grouped } = context
+  const keys = call.args.map((each) => grouped?.keySql(textOf(each, context)))
+  if (grouped === undefined || keys.length === 0 || keys.includes(undefined))
+    throw failOf(call.name, call.at)('takes keys of GROUP BY')
+  return grouped.aggregate(textOf(call, context), () => value(`CAST(grouping(${keys.join(', ')}) AS UBIGINT)`, UINT64))
+}
+
+/** A lambda of WITH that is called by its name: `WITH x -> x * 2 AS twice SELECT twice(fee)`. */
+function compileOwnFunction(call: Call, own: Extract<Expression, { kind: 'lambda' }>, context: Context): Value {
+  if (call.args.length !== own.names.length)
+    throw wrongCount(call, own.names.length, own.names.length, call.args.length)
+  const args = call.args.map((each) => compile(each, context))
+  return (compileLambda(own, context).lambda as NonNullable<Value['lambda']>)(args)
 }
 
 /** LowCardinality stays when it is the only argument that is not constant. */
@@ -271,7 +301,7 @@ function compileArrayJoin(call: Call, context: Context): Value {
 
 /** A scalar subquery: NULL without a row, a tuple of several columns. */
 function compileSubquery({ query, isExists, at }: Extract<Expression, { kind: 'subquery' }>, context: Context): Value {
-  const { sql, columns } = context.statement.query(query, context.scope)
+  const { sql, columns } = context.statement.query(query, context.scope, context.grouped === undefined)
   if (isExists) return condition(`EXISTS (${sql})`)
   const [only, ...others] = columns
   if (only === undefined) throw new QueryError('BAD_ARGUMENTS', `The subquery at position ${at} has no columns.`)
@@ -307,6 +337,11 @@ function compileIn({ value: of, isNot, set, at }: Extract<Expression, { kind: 'i
   if (items.length === 1 && only?.type.kind === 'array' && left.type.kind !== 'array')
     return result(`(${not}list_contains(${only.sql}, ${convert(left, only.type.of)}))`)
   if (items.length === 0) return result(isNot ? 'true' : 'false')
+  if (left.type.kind === 'tuple' && items.some(({ type }) => type.kind !== 'tuple' && type.kind !== 'unknown'))
+    throw new QueryError(
+      'INCORRECT_ELEMENT_OF_SET',
+      `IN at position ${at} compares a tuple with values that are not tuples; write (…, …) around the elements of each.`,
+    )
   const tuples = left.type.kind === 'tuple' ? items.map((each) => comparable(each, left)[0]) : undefined
   const shown = tuples ?? items.map((each) => (each.type.kind === 'nothing' ? 'NULL' : comparable(each, left)[0]))
   const subject = left.type.kind === 'tuple' && only !== undefined ? comparable(left, only)[0] : plainSql(left)
@@ -319,7 +354,7 @@ function inSubquery(left: Value, query: Query, not: string, { statement, scope }
   if (left.type.kind === 'tuple') {
     if (left.type.items.length !== columns.length)
       throw new QueryError(
-        'BAD_ARGUMENTS',
+        'NUMBER_OF_COLUMNS_DOESNT_MATCH',
         `IN at position ${at} compares ${left.type.items.length} columns with ${columns.length}.`,
       )
     const fields = columns.map((_, index) => `"${index + 1}" := ${name}.o${index + 1}`)
@@ -327,6 +362,9 @@ function inSubquery(left: Value, query: Query, not: string, { statement, scope }
     return `CAST(${left.sql} AS ${duckType(type)}) ${not}IN (SELECT struct_pack(${fields.join(', ')}) FROM (${sql}) AS ${name})`
   }
   if (columns.length !== 1)
-    throw new QueryError('BAD_ARGUMENTS', `IN at position ${at} compares one column with ${columns.length}.`)
+    throw new QueryError(
+      'NUMBER_OF_COLUMNS_DOESNT_MATCH',
+      `IN at position ${at} compares one column with ${columns.length}.`,
+    )
   return `${plainSql(left)} ${not}IN (SELECT ${name}.o1 FROM (${sql}) AS ${name})`
 }

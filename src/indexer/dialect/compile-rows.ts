@@ -119,6 +119,9 @@ function rowCount(expression: Expression, context: Context): number {
       ? context.statement.number(expression.name, expression.at)
       : constantNumber(compile(expression, context))
   if (count === undefined || !Number.isSafeInteger(count) || count < 0)
-    throw new QueryError('BAD_ARGUMENTS', `LIMIT and OFFSET take a whole number, at position ${expression.at}.`)
+    throw new QueryError(
+      'INVALID_LIMIT_EXPRESSION',
+      `LIMIT and OFFSET take a whole number, at position ${expression.at}.`,
+    )
   return count
 }

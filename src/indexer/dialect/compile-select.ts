@@ -1,5 +1,5 @@
 import { QueryError } from '../query/error.ts'
-import { shownName } from '../query/sql-tokens.ts'
+import { foldName, shownName } from '../query/sql-tokens.ts'
 import { columnPattern } from './column-pattern.ts'
 import { compile, textOf } from './compile-expression.ts'
 import type { Item } from './compile-fill.ts'
@@ -18,7 +18,7 @@ import {
   columnsOf,
   type Scope,
 } from './scope.ts'
-import type { Expression, Query, Select, SetOperation, Star } from './syntax.ts'
+import { type Call, call, type Expression, type Query, type Select, type SetOperation, type Star } from './syntax.ts'
 import { defaultOf, duckType, supertype, type Type, typeName } from './types.ts'
 import { conditionSql, plainSql, type Value, value } from './value.ts'
 
@@ -29,8 +29,13 @@ export type SelectOptions = SourceOptions & {
 }
 
 /** Compiles a query. Names of `outer` are visible: its common table expressions and the expressions of its WITH. */
-export function compileQuery(query: Query, outer: Scope | undefined, options: SelectOptions): Compiled {
-  return query.kind === 'set' ? compileSet(query, outer, options) : compileOne(query, outer, options)
+export function compileQuery(
+  query: Query,
+  outer: Scope | undefined,
+  options: SelectOptions,
+  isCorrelated = false,
+): Compiled {
+  return query.kind === 'set' ? compileSet(query, outer, options) : compileOne(query, outer, options, isCorrelated)
 }
 
 /** Both sides in the common types of their columns. */
@@ -42,7 +47,7 @@ function compileSet(
   const [a, b] = [compileQuery(left, outer, options), compileQuery(right, outer, options)]
   if (a.columns.length !== b.columns.length)
     throw new QueryError(
-      'BAD_ARGUMENTS',
+      'UNION_ALL_RESULT_STRUCTURES_MISMATCH',
       `${operator} at position ${at} joins ${a.columns.length} columns with ${b.columns.length}.`,
     )
   const columns = a.columns.map((column, index) => {
@@ -50,7 +55,7 @@ function compileSet(
     const type = supertype([column.type, other.type])
     if (type === undefined)
       throw new QueryError(
-        'TYPE_MISMATCH',
+        'NO_COMMON_TYPE',
         `${operator} at position ${at}: column ${index + 1} is ${typeName(column.type)} on one side and ${typeName(other.type)} on the other.`,
       )
     return { ...column, type }
@@ -66,12 +71,21 @@ function compileSet(
   return { sql: `${side(a)} ${operator} ${side(b)}`, columns }
 }
 
-function compileOne(select: Select, outer: Scope | undefined, options: SelectOptions): Compiled {
+function compileOne(select: Select, outer: Scope | undefined, options: SelectOptions, isCorrelated: boolean): Compiled {
   const { statement } = options
   const aliases = new Aliases(outer?.aliases)
   const commons = new CommonTables(outer?.commons)
-  const { windows } = select
-  const scopeOf = (columns: readonly Column[]): Scope => ({ columns, aliases, resolving: new Set(), commons, windows })
+  const { windows, from: joined } = select
+  const prefersLeft = joined?.kind === 'join' && joined.left.kind !== 'join' && joined.right.kind !== 'join'
+  const scopeOf = (columns: readonly Column[], around?: Scope): Scope => ({
+    columns,
+    aliases,
+    resolving: new Set(),
+    commons,
+    windows,
+    outer: around,
+    prefersLeft,
+  })
   for (const each of select.with) {
     if (each.query === undefined) {
       if (each.of !== undefined) aliases.share(each.name, each.of)
@@ -86,7 +100,7 @@ function compileOne(select: Select, outer: Scope | undefined, options: SelectOpt
   const laterals: Laterals = { before: [], after: [], found: new Map() }
   const contextOf = (columns: readonly Column[]): Context => ({
     statement,
-    scope: scopeOf(columns),
+    scope: scopeOf(columns, isCorrelated ? outer : undefined),
     lambdas: new Map(),
     lambdaDepth: 0,
     rowsOf: (array, key) => rowsOf(array, key, laterals, 'before', statement),
@@ -210,6 +224,7 @@ function group(select: Select, items: readonly Expression[], source: Context): G
           ? { ...found.value, sql: `CAST(${defaultOf(found.value.type)} AS ${duckType(found.value.type)})` }
           : found.value
     },
+    keySql: (text) => keys.find((each) => each.text === text)?.sql,
     aggregate(text, make) {
       const known = aggregates.get(text)
       if (known !== undefined) return known.value
@@ -322,8 +337,18 @@ function nameOf(item: Expression, columns: readonly Column[]): string {
   return first === undefined || first.table === table || first.table === '' ? name : `${table}.${name}`
 }
 
+/** `untuple(x)`: each element as a column. */
+function elementsOf({ args, at }: Call, context: Context): readonly Expression[] {
+  const [of] = args
+  const type = of === undefined ? undefined : compile(of, context).type
+  if (of === undefined || args.length !== 1 || type?.kind !== 'tuple')
+    throw new QueryError('ILLEGAL_TYPE_OF_ARGUMENT', `Function untuple at position ${at} takes a tuple.`)
+  return type.items.map((_, index) => call('tupleElement', [of, { kind: 'number', text: String(index + 1), at }], at))
+}
+
 /** `*`, `t.*` and COLUMNS('…') with EXCEPT, REPLACE and APPLY. */
 function expandStar(item: Expression, columns: readonly Column[], context: Context): readonly Expression[] {
+  if (item.kind === 'call' && foldName(item.name) === 'untuple') return elementsOf(item, context)
   const star: Star | undefined = item.kind === 'star' ? item : undefined
   if (star === undefined) return [item]
   const among =

@@ -2,6 +2,7 @@ import { QueryError, unknownTable } from '../query/error.ts'
 import { foldName, shownName } from '../query/sql-tokens.ts'
 import { compile } from './compile-expression.ts'
 import type { Context } from './context.ts'
+import { compileOtherTableFunction } from './functions/table-functions.ts'
 import { tableFunctionNotOffered } from './offered.ts'
 import { type Column, type CommonTable, findColumn } from './scope.ts'
 import type { Expression, Join, Source } from './syntax.ts'
@@ -91,6 +92,8 @@ function compileTable(
 /** numbers(n), numbers(from, n): rows are made one after another, never as a list. */
 function compileTableFunction(source: Extract<Source, { kind: 'function' }>, context: Context): From {
   const name = foldName(source.name)
+  const other = compileOtherTableFunction(source, context)
+  if (other !== undefined) return other
   if (name !== 'numbers' && name !== 'zeros') throw tableFunctionNotOffered(source.name, source.at)
   const args = source.args.map((each) => constantNumber(compile(each, context)))
   const [from, count] = args.length > 1 ? args : [0, args[0]]

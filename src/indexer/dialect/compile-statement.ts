@@ -1,6 +1,7 @@
 import { CATALOGUE_TABLES } from '../catalogue/catalogue.ts'
 import { CATALOGUE_SCHEMAS } from '../catalogue/catalogue-names.ts'
 import { QueryError } from '../query/error.ts'
+import { shownName } from '../query/sql-tokens.ts'
 import type { Statement as Tokens } from '../query/statement.ts'
 import { CLICKHOUSE_TYPES, type Column, DATABASE, PUBLISHED } from '../schema.ts'
 import { compileQuery } from './compile-select.ts'
@@ -10,7 +11,7 @@ import { type Binding, type Given, parameterIdentifier, parameterNumber, paramet
 import { parseSelect } from './parse-select.ts'
 import { parseType } from './parse-type.ts'
 import type { Compiled } from './scope.ts'
-import { duckType, isZoneless, typeName } from './types.ts'
+import { duckType, isZoneless, type Type, typeName } from './types.ts'
 
 /** A customer's statement in the dialect of the embedded engine. */
 export type CompiledStatement = {
@@ -86,7 +87,7 @@ export function compileStatement(
   let steps = 0
   const statement: Statement = {
     fresh: (prefix = 'n') => `${prefix}${++names}`,
-    query: (inner, scope) => compileQuery(inner, scope, options),
+    query: (inner, scope, isCorrelated = false) => compileQuery(inner, scope, options, isCorrelated),
     parameter: (name, type) => parameterValue(name, type, binding),
     number: (name, at) => parameterNumber(name, at, binding),
     step() {
@@ -125,6 +126,12 @@ export function compileStatement(
     },
   }
   const compiled = withinStack(() => compileQuery(query, undefined, options))
+  for (const { name, type } of compiled.columns)
+    if (hasNames(type))
+      throw new QueryError(
+        'NOT_IMPLEMENTED',
+        `Column ${shownName(name)} is ${typeName(type)}: tuples with names are not offered as results; select their elements.`,
+      )
   const withText = commons.length === 0 ? '' : `WITH ${commons.join(', ')} `
   const finish = (sql: string): string => {
     const whole = `${withText}SELECT ${compiled.columns.map(outputSql).join(', ')} FROM (${sql}) AS final`
@@ -153,6 +160,13 @@ function withinStack<Result>(run: () => Result): Result {
       'The statement is nested too deeply: its aliases stand for each other too often (translation_nesting).',
     )
   }
+}
+
+/** Whether a tuple with named elements is in a type: the JSON formats write such a tuple as an object. */
+function hasNames(type: Type): boolean {
+  if (type.kind === 'array') return hasNames(type.of)
+  if (type.kind === 'map') return hasNames(type.value)
+  return type.kind === 'tuple' && (type.names !== undefined || type.items.some(hasNames))
 }
 
 /** Each column in the engine's type for its ClickHouse type. Times are UTC; formats that print them use the zone of the type. */

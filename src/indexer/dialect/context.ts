@@ -6,8 +6,8 @@ import type { Value } from './value.ts'
 /** The state of compiling one statement. */
 export type Statement = {
   fresh(prefix?: string): string
-  /** A subquery of an expression. */
-  query(query: Query, scope: Scope): Compiled
+  /** A subquery. With `isCorrelated` it may use the columns of the scope. */
+  query(query: Query, scope: Scope, isCorrelated?: boolean): Compiled
   /** The SQL of a query parameter. */
   parameter(name: string, type: string): Value
   /** The value of a parameter that must be known before the statement runs, such as that of LIMIT. */
@@ -36,6 +36,8 @@ export type Context = {
 export type Grouped = {
   /** The key with this text. */
   key(text: string): Value | undefined
+  /** The SQL of the key with this text, before the rows are grouped. */
+  keySql(text: string): string | undefined
   /** The column of an aggregate, computed once for equal texts. */
   aggregate(text: string, compile: () => Value): Value
   /** The context in which keys and arguments of aggregates stand. */

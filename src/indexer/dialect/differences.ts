@@ -1,8 +1,10 @@
 /** Where a statement has another result than on ClickHouse. docs/schema.md lists them; a test compares both engines and finds exactly the examples. */
-export const DIALECT_DIFFERENCES: readonly { readonly text: string; readonly example?: string }[] = [
+export const DIALECT_DIFFERENCES: readonly { readonly text: string; readonly examples?: readonly string[] }[] = [
   {
     text: '`JSONType` has the type `String`, not an `Enum8` of the same names.',
-    example: `SELECT JSONExtractArrayRaw('[1,"a"]') AS a, JSONExtractKeys('{"a":1,"b":2}') AS k, JSONType('{"a":1}', 'a') AS t`,
+    examples: [
+      `SELECT JSONExtractArrayRaw('[1,"a"]') AS a, JSONExtractKeys('{"a":1,"b":2}') AS k, JSONType('{"a":1}', 'a') AS t`,
+    ],
   },
   {
     text: '`join_use_nulls` is 1 unless a query sets it to 0, as in the profile of a provisioned ClickHouse: where an outer join has no row the columns are NULL.',
@@ -12,11 +14,42 @@ export const DIALECT_DIFFERENCES: readonly { readonly text: string; readonly exa
   },
   { text: '`histogram` returns buckets of equal width.' },
   {
-    text: 'A conversion to a smaller whole number, or a product of more than 64 bits, is an error when the value does not fit.',
+    text: 'A conversion of a fraction to a whole number, or a product of more than 64 bits, is an error when the value does not fit.',
   },
   { text: '`base58Encode` takes at most 66 bytes and `base58Decode` 90 characters (`base58_length`).' },
   {
     text: '`MD5`, `SHA1` and `SHA256` return `String`, not `FixedString`; `FixedString` and `toFixedString` are not offered.',
   },
   { text: '`Date32` is reported as `Date`; digits of `DateTime64` after the sixth are zero.' },
+  {
+    text: '`substring`, `left`, `right`, `reverse` and padding count characters of UTF-8, not bytes.',
+  },
+  { text: 'The elements of `arrayUnion` and `arraySymmetricDifference` are in the order of the arguments.' },
+  {
+    text: 'Refused by name: hashes other than `MD5`, `SHA1` and `SHA256` (`cityHash64`, `sipHash64`, `xxHash64` …).',
+    examples: [
+      `SELECT cityHash64('abc') AS a, cityHash64(1) AS b, cityHash64('a', 'b') AS c`,
+      'SELECT cityHash64(fee_payer) % 4 AS bucket, count() AS c FROM transactions GROUP BY bucket ORDER BY bucket',
+    ],
+  },
+  {
+    text: 'Refused by name: `repeat`, `space` and `generate_series` (use `leftPad` and `numbers`), states of aggregates (`sumState`, `sumMerge` …), the ending `-ForEach`, `windowFunnel`, `sequenceMatch`, `exponentialMovingAverage`, `mapConcat`.',
+    examples: [
+      'SELECT uniqExactMerge(s) AS u FROM (SELECT uniqExactState(fee_payer) AS s FROM transactions GROUP BY slot)',
+      'SELECT sumMerge(s) AS total FROM (SELECT slot, sumState(fee) AS s FROM transactions GROUP BY slot)',
+      'SELECT sumForEach([number, number * 2]) AS s, maxForEach([number, 5]) AS m FROM numbers(4)',
+      `SELECT windowFunnel(100)(block_time, kind = 'sol', kind = 'transferChecked') AS level FROM token_transfers`,
+      'SELECT slot, exponentialMovingAverage(2)(tx_count, slot) OVER (ORDER BY slot) AS e FROM blocks ORDER BY slot LIMIT 3',
+      `SELECT mapConcat(map('a', 1), map('c', 3)) AS c`,
+      'SELECT generate_series AS g FROM generate_series(1, 5, 2)',
+    ],
+  },
+  {
+    text: 'Refused by name: `WITH RECURSIVE`, `INTERPOLATE`, `COLLATE`, the type `Enum`, tuples with named elements as results (select the elements).',
+    examples: [
+      'WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t WHERE n < 5) SELECT sum(n) AS s FROM t',
+      `SELECT number AS n, 'x' AS s FROM numbers(3) WHERE n != 1 ORDER BY n WITH FILL STEP 1 INTERPOLATE (s AS 'y')`,
+      `SELECT CAST('a' AS Enum8('a' = 1, 'b' = 2)) AS e, CAST(e, 'Int8') AS v`,
+    ],
+  },
 ]

@@ -1,13 +1,26 @@
 import { QueryError } from '../query/error.ts'
+import { nearNames } from '../query/near-names.ts'
 import { foldName, shownName } from '../query/sql-tokens.ts'
-import { AGGREGATES, type AggregateDefinition, WINDOW_FUNCTIONS } from './functions/aggregates.ts'
+import { type AggregateDefinition, AGGREGATES as BASIC_AGGREGATES, WINDOW_FUNCTIONS } from './functions/aggregates.ts'
+import { ARRAY_POSITION_FUNCTIONS } from './functions/array-positions.ts'
+import { ARRAY_REDUCE_FUNCTIONS } from './functions/array-reduce.ts'
 import { ARRAY_FUNCTIONS } from './functions/arrays.ts'
+import { BIT_FUNCTIONS } from './functions/bits.ts'
+import { CALENDAR_FUNCTIONS } from './functions/calendar.ts'
+import { CONVERSION_FUNCTIONS } from './functions/conversions.ts'
 import type { FunctionDefinition } from './functions/definition.ts'
 import { JSON_FUNCTIONS } from './functions/json.ts'
+import { MAP_AGGREGATES } from './functions/map-aggregates.ts'
 import { MAP_FUNCTIONS } from './functions/maps.ts'
+import { NUMBER_SCALE_FUNCTIONS } from './functions/number-scales.ts'
 import { NUMBER_FUNCTIONS } from './functions/numbers.ts'
+import { STATISTICS } from './functions/statistics.ts'
+import { TEXT_CODE_FUNCTIONS } from './functions/text-codes.ts'
+import { TEXT_SEARCH_FUNCTIONS } from './functions/text-search.ts'
 import { TEXT_FUNCTIONS } from './functions/texts.ts'
 import { TIME_FUNCTIONS } from './functions/times.ts'
+import { TUPLE_FUNCTIONS } from './functions/tuples.ts'
+import { URL_FUNCTIONS } from './functions/urls.ts'
 import { VALUE_FUNCTIONS } from './functions/values.ts'
 
 /** Everything that a statement may call on the embedded engine. docs/schema.md and system.functions are made from it. */
@@ -15,11 +28,13 @@ import { VALUE_FUNCTIONS } from './functions/values.ts'
 type Group = { readonly name: string; readonly functions: readonly string[]; readonly isAggregate?: true }
 
 const SCALAR_GROUPS: readonly (readonly [string, readonly FunctionDefinition[]])[] = [
-  ['Numbers and logic', NUMBER_FUNCTIONS],
-  ['Conditions, comparison and conversion', VALUE_FUNCTIONS],
-  ['Text', TEXT_FUNCTIONS],
-  ['Time', TIME_FUNCTIONS],
-  ['Arrays', ARRAY_FUNCTIONS],
+  ['Numbers and logic', [...NUMBER_FUNCTIONS, ...NUMBER_SCALE_FUNCTIONS, ...BIT_FUNCTIONS]],
+  ['Conditions, comparison and conversion', [...VALUE_FUNCTIONS, ...CONVERSION_FUNCTIONS]],
+  ['Text', [...TEXT_FUNCTIONS, ...TEXT_SEARCH_FUNCTIONS, ...TEXT_CODE_FUNCTIONS]],
+  ['URLs and addresses', URL_FUNCTIONS],
+  ['Time', [...TIME_FUNCTIONS, ...CALENDAR_FUNCTIONS]],
+  ['Arrays', [...ARRAY_FUNCTIONS, ...ARRAY_REDUCE_FUNCTIONS, ...ARRAY_POSITION_FUNCTIONS]],
+  ['Tuples', TUPLE_FUNCTIONS],
   ['Maps', MAP_FUNCTIONS],
   ['JSON', JSON_FUNCTIONS],
 ]
@@ -27,6 +42,7 @@ const SCALAR_GROUPS: readonly (readonly [string, readonly FunctionDefinition[]])
 const SCALARS: ReadonlyMap<string, FunctionDefinition> = new Map(
   SCALAR_GROUPS.flatMap(([, functions]) => functions.map((each) => [each.name.toLowerCase(), each] as const)),
 )
+const AGGREGATES: readonly AggregateDefinition[] = [...BASIC_AGGREGATES, ...STATISTICS, ...MAP_AGGREGATES]
 const AGGREGATE_NAMES: ReadonlyMap<string, AggregateDefinition> = new Map(
   AGGREGATES.map((each) => [each.name.toLowerCase(), each]),
 )
@@ -61,42 +77,12 @@ export const OFFERED_FUNCTIONS: readonly Group[] = [
   { name: 'Windows', functions: [...WINDOW_FUNCTIONS.values()].map(({ name }) => name) },
 ]
 
-export const OFFERED_TABLE_FUNCTIONS: readonly string[] = ['numbers', 'zeros']
+export const OFFERED_TABLE_FUNCTIONS: readonly string[] = ['numbers', 'zeros', 'values']
 
 const ALL_NAMES: readonly string[] = OFFERED_FUNCTIONS.flatMap(({ functions }) => functions)
 
-/** Names of which few letters differ, or that contain the name. */
-function nearNames(name: string): readonly string[] {
-  const folded = foldName(name).slice(0, 40)
-  const scored = ALL_NAMES.map((each) => ({ each, score: distance(folded, each.toLowerCase()) }))
-  const limit = Math.max(2, Math.floor(folded.length / 3))
-  return scored
-    .filter(({ score }) => score <= limit)
-    .sort((a, b) => a.score - b.score || (a.each < b.each ? -1 : 1))
-    .slice(0, 3)
-    .map(({ each }) => each)
-}
-
-/** Number of letters to change, insert or remove. */
-function distance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, at) => at)
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= b.length; j++)
-      next.push(
-        Math.min(
-          (row[j] as number) + 1,
-          (next[j - 1] as number) + 1,
-          (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1),
-        ),
-      )
-    row = next
-  }
-  return row[b.length] as number
-}
-
 export function functionNotOffered(name: string, at: number): QueryError {
-  const near = nearNames(name)
+  const near = nearNames(name, ALL_NAMES, 3)
   const offered = near.length === 0 ? 'the list is' : `${near.join(', ')}; the whole list is`
   return new QueryError(
     'UNKNOWN_FUNCTION',

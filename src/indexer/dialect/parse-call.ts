@@ -111,7 +111,7 @@ function typeAfter(cursor: Cursor, name: string): string {
     const token = cursor.take()
     if (token.text === '(') depth++
     if (token.text === ')') depth--
-    text += token.text === ',' ? ', ' : token.text
+    text += token.text === ',' ? ', ' : `${/[\w`"]$/.test(text) && token.kind === 'word' ? ' ' : ''}${token.text}`
   } while (depth > 0)
   return text
 }

@@ -116,8 +116,13 @@ function parseComparison(cursor: Cursor): Expression {
       left = call(COMPARISONS[key] as string, [left, parseChain(cursor, SUMS_THEN_CONCAT)], at)
     } else if (cursor.takeWords('IS')) {
       const isNot = cursor.takeWords('NOT')
-      cursor.expectWord('NULL')
-      left = call(isNot ? 'isNotNull' : 'isNull', [left], at)
+      if (cursor.takeWords('DISTINCT', 'FROM')) {
+        const right = parseChain(cursor, SUMS_THEN_CONCAT)
+        left = call(isNot ? 'isNotDistinctFrom' : 'isDistinctFrom', [left, right], at)
+      } else {
+        cursor.expectWord('NULL')
+        left = call(isNot ? 'isNotNull' : 'isNull', [left], at)
+      }
     } else {
       const next = parseNegatable(cursor, left, at)
       if (next === undefined) return left
@@ -237,7 +242,8 @@ function parseTypeText(cursor: Cursor): string {
         if (cursor.takeSymbol('=')) cursor.take()
         return token.text
       }
-      return parseTypeText(cursor)
+      const isNamed = cursor.peek(1)?.kind === 'word'
+      return isNamed ? `${cursor.expectAnyName()} ${parseTypeText(cursor)}` : parseTypeText(cursor)
     }),
   )
   return `${name}(${parts.join(', ')})`

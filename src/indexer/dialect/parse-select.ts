@@ -87,7 +87,7 @@ function parseOne(cursor: Cursor): Select {
       : undefined
   if (!isDistinct) cursor.takeWords('ALL')
   const top = parseTop(cursor)
-  const items = cursor.list(() => parseItem(cursor))
+  const items = parseItems(cursor)
   const from = early ?? (cursor.takeWords('FROM') ? parseSource(cursor) : undefined)
   return parseClauses(cursor, { ...plainSelect(items, at), with: commons, isDistinct, distinctOn, from, limit: top })
 }
@@ -98,6 +98,16 @@ function parseTop(cursor: Cursor): Expression | undefined {
   cursor.take()
   const { text, at } = cursor.take()
   return { kind: 'number', text, at }
+}
+
+/** The columns; ClickHouse takes a comma after the last one. */
+function parseItems(cursor: Cursor): Expression[] {
+  const items = [parseItem(cursor)]
+  while (cursor.takeSymbol(',')) {
+    if (cursor.isWord('FROM')) break
+    items.push(parseItem(cursor))
+  }
+  return items
 }
 
 /** An expression; its alias may follow without AS. */

@@ -1,4 +1,5 @@
 import { tokenize } from '../query/sql-tokens.ts'
+import { isTimeZone } from './functions/time-zone.ts'
 import { arrayOf, BOOL, DATE, FLOAT32, FLOAT64, int, nullable, STRING, type Type, unknownType } from './types.ts'
 
 /** Longer than every known type. */
@@ -65,21 +66,28 @@ export function parseType(name: string): Type {
     const word = tokens[at++]
     if (word?.kind !== 'word') throw unknownType(name)
     const args: (Type | number | string)[] = []
+    const names: string[] = []
     if (tokens[at]?.text === '(') {
       do {
         at++
         const token = tokens[at]
         if (token?.kind === 'number') args.push(Number(tokens[at++]?.text))
         else if (token?.kind === 'string') args.push(tokens[at++]?.value ?? '')
-        else args.push(read())
+        else {
+          // `Tuple(a UInt8, b String)`: a name stands before the type.
+          if (token?.kind === 'name' || (token?.kind === 'word' && tokens[at + 1]?.kind === 'word'))
+            names.push(tokens[at++]?.value ?? '')
+          args.push(read())
+        }
       } while (tokens[at]?.text === ',')
       if (tokens[at++]?.text !== ')') throw unknownType(name)
     }
-    return build(word.text, args)
+    return build(word.text, args, names)
   }
 
-  function build(word: string, args: readonly (Type | number | string)[]): Type {
+  function build(word: string, args: readonly (Type | number | string)[], names: readonly string[]): Type {
     const folded = word.toLowerCase()
+    if (names.length > 0 && (folded !== 'tuple' || names.length !== args.length)) throw unknownType(name)
     const [first, second] = args
     const whole = /^(u?)int(8|16|32|64|128)$/.exec(folded)
     if (whole !== null && args.length === 0) return int(Number(whole[2]), whole[1] === '')
@@ -91,7 +99,7 @@ export function parseType(name: string): Type {
       if (folded === 'array') return arrayOf(first)
       if (folded === 'lowcardinality') return { ...first, isLowCardinality: true }
       if (folded === 'tuple' && args.every((each) => typeof each === 'object'))
-        return { kind: 'tuple', items: args as readonly Type[] }
+        return { kind: 'tuple', items: args as readonly Type[], ...(names.length === 0 ? {} : { names }) }
       if (folded === 'map' && typeof second === 'object') return { kind: 'map', key: first, value: second }
     } else if (folded === 'decimal' && typeof first === 'number' && first <= 38)
       return { kind: 'decimal', precision: first, scale: typeof second === 'number' ? second : 0 }
@@ -105,7 +113,7 @@ export function parseType(name: string): Type {
   }
 
   function zone(text: string): string {
-    if (!/^[A-Za-z][A-Za-z0-9_+/-]{0,40}$/.test(text)) throw unknownType(name)
+    if (!isTimeZone(text)) throw unknownType(name)
     return text
   }
 

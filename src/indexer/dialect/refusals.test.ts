@@ -40,7 +40,10 @@ const REFUSED: readonly (readonly [sql: string, message: RegExp])[] = [
   ],
   ['SELECT uniqMerge(fee) FROM transactions', /^Function uniqMerge is not offered/],
   ['SELECT sumForEach(signers) FROM transactions', /^Function sumForEach is not offered/],
-  ['SELECT sumArray(signers) FROM transactions', /^Function sumArray is not offered.*-Array.*ARRAY JOIN/],
+  [
+    'SELECT argMaxArray(signers, signers) FROM transactions',
+    /^Function argMaxArray is not offered.*-Array.*ARRAY JOIN/,
+  ],
   [
     'SELECT toStartOfMinut(block_time) FROM blocks',
     /^Function toStartOfMinut is not offered.*offered: toStartOfMinute/,
@@ -51,6 +54,7 @@ const REFUSED: readonly (readonly [sql: string, message: RegExp])[] = [
   ["SELECT dictGet('d', 'a', 1)", /^Function dictGet is not offered/],
   ["SELECT getSetting('max_threads')", /^Function getSetting is not offered/],
   ["SELECT repeat('x', 1000000000)", /^Function repeat is not offered/],
+  ['SELECT randomString(1000000000)', /^Function randomString at position 7 takes .*\(random_length\)/],
   ["SELECT getenv('PATH')", /^Function getenv is not offered/],
   ["SELECT read_text('/etc/passwd')", /^Function read_text is not offered/],
   ['SELECT list_transform([1], x -> x)', /^Function list_transform is not offered/],
@@ -73,7 +77,7 @@ const REFUSED: readonly (readonly [sql: string, message: RegExp])[] = [
   ['SELECT * FROM nosuch', /^Table nosuch does not exist; SHOW TABLES/],
   ['SELECT * FROM other.blocks', /^Database other does not exist/],
   ['SELECT nosuch FROM blocks', /^Unknown expression identifier nosuch at position 7\./],
-  ['SELECT slot FROM blocks a, blocks b', /^Ambiguous identifier slot at position 7/],
+  ['SELECT slot FROM blocks a, blocks b, blocks c', /^Ambiguous identifier slot at position 7/],
   [
     'SELECT leader, count() FROM blocks',
     /^Column leader at position 7 is neither under an aggregate function nor in GROUP BY/,
@@ -83,11 +87,23 @@ const REFUSED: readonly (readonly [sql: string, message: RegExp])[] = [
   ['SELECT anyHeavy(leader) FROM blocks', /^Function anyHeavy is not offered, at position 7/],
   ['SELECT quantileDeterministic(0.5)(slot, 1) FROM blocks', /^Function quantileDeterministic is not offered/],
   ['SELECT quantileInterpolatedWeighted(slot, 1) FROM blocks', /^Function quantileInterpolatedWeighted is not offered/],
-  ['SELECT quantileExactHigh(slot) FROM blocks', /^Function quantileExactHigh is not offered/],
   ['SELECT quantile(0.5)(slot, 1) FROM blocks', /^Function quantile at position 7 takes 1 arguments, not 2/],
-  ['SELECT skewPop(slot) FROM blocks', /^Function skewPop is not offered/],
+  ['SELECT deltaSum(slot) FROM blocks', /^Function deltaSum is not offered/],
   [
-    'SELECT lagInFrame(slot) OVER (ORDER BY slot ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM blocks',
+    'SELECT exponentialMovingAverage(2)(fee, slot) FROM transactions',
+    /^Function exponentialMovingAverage is not offered/,
+  ],
+  ["SELECT mapConcat(map('a', 1), map('b', 2))", /^Function mapConcat is not offered/],
+  ["SELECT sipHash64('a'), xxHash64('b')", /^Function sipHash64 is not offered/],
+  [
+    "SELECT JSONExtract('{}', 'a', 'Tuple(b String)') AS t",
+    /^Column t is Tuple\(b String\): tuples with names are not offered as results/,
+  ],
+  ["SELECT * FROM values('a', 1)", /^Table function values at position 14 takes names and types first/],
+  ["SELECT * FROM values('a UInt8, b UInt8', (1, 2, 3))", /has 2 columns and a row of 3/],
+  ['SELECT * FROM generate_series(1, 10, 2)', /^Table function generate_series is not offered/],
+  [
+    'SELECT lagInFrame(slot, 2) OVER (ORDER BY slot ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM blocks',
     /^Function lagInFrame with this frame is not offered, at position 7; offered: ROWS BETWEEN UNBOUNDED/,
   ],
   [

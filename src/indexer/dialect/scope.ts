@@ -1,4 +1,5 @@
 import { QueryError } from '../query/error.ts'
+import { nearNames } from '../query/near-names.ts'
 import { foldName, shownName } from '../query/sql-tokens.ts'
 import type { Expression, Identifier, Window } from './syntax.ts'
 import type { Type } from './types.ts'
@@ -69,6 +70,11 @@ export class Aliases {
     return this.#own.get(name) ?? this.shared(name)
   }
 
+  /** Of this SELECT and its WITH. */
+  names(): string[] {
+    return [...this.#own.keys(), ...this.#shared.keys()]
+  }
+
   shared(name: string): Expression | undefined {
     return this.#shared.get(name) ?? this.#outer?.shared(name)
   }
@@ -83,9 +89,15 @@ export type Scope = {
   readonly resolving: Set<string>
   readonly commons: CommonTables
   readonly windows: ReadonlyMap<string, Window>
+  /** With one join a name that both sides have is the column of the left one, as in ClickHouse. */
+  readonly prefersLeft?: boolean | undefined
+  /** The SELECT around a subquery of an expression: its columns are visible, one value for each of its rows. */
+  readonly outer?: Scope | undefined
 }
 
-export type Found = { readonly column: Column } | { readonly alias: string; readonly of: Expression }
+export type Found =
+  | { readonly column: Column; readonly isOuter?: boolean }
+  | { readonly alias: string; readonly of: Expression }
 
 /** Finds what an identifier stands for: an alias before a column, as ClickHouse does. */
 export function findName(scope: Scope, { path, at }: Identifier): Found {
@@ -94,22 +106,44 @@ export function findName(scope: Scope, { path, at }: Identifier): Found {
     const of = scope.aliases.get(first)
     if (of !== undefined && !scope.resolving.has(first)) return { alias: first, of }
   }
-  const column = findColumn(scope.columns, path, at)
+  const column = findColumn(scope.columns, path, at, scope.prefersLeft)
   if (column?.isDropped === true) throw columnDropped(column.name, at)
   if (column !== undefined) return { column }
+  for (let { outer } = scope; outer !== undefined; { outer } = outer) {
+    const around = findColumn(outer.columns, path, at, outer.prefersLeft)
+    if (around !== undefined) return { column: around, isOuter: true }
+  }
   const shown = path.map(shownName).join('.')
-  throw new QueryError('UNKNOWN_IDENTIFIER', `Unknown expression identifier ${shown} at position ${at}.`)
+  throw new QueryError(
+    'UNKNOWN_IDENTIFIER',
+    `Unknown expression identifier ${shown} at position ${at}.${similarNames(scope, path)}`,
+  )
 }
 
-export function findColumn(columns: readonly Column[], path: readonly string[], at: number): Column | undefined {
+/** Names compared for a hint: a statement may have thousands of columns. */
+const HINT_NAMES_MAX = 500
+
+function similarNames({ columns, aliases }: Scope, path: readonly string[]): string {
+  const isOf = path.length > 1 ? columnsOf(columns, path.slice(0, -1)) : columns
+  const names = [...(isOf.length > 0 ? isOf : columns).map(({ name }) => name), ...aliases.names()]
+  const near = nearNames(path.at(-1) ?? '', names.slice(0, HINT_NAMES_MAX), 2)
+  return near.length === 0 ? '' : ` Maybe you meant: ${near.map(shownName).join(', ')}.`
+}
+
+export function findColumn(
+  columns: readonly Column[],
+  path: readonly string[],
+  at: number,
+  prefersLeft = false,
+): Column | undefined {
   const name = path.at(-1) ?? ''
   const among =
     path.length === 1 ? columns.filter((each) => each.isMerged !== true) : columnsOf(columns, path.slice(0, -1))
   const exact = among.filter((each) => each.name === name)
   const found = exact.length > 0 ? exact : among.filter((each) => foldName(each.name) === foldName(name))
-  if (found.length > 1)
+  if (found.length > 1 && !prefersLeft)
     throw new QueryError(
-      'UNKNOWN_IDENTIFIER',
+      'AMBIGUOUS_IDENTIFIER',
       `Ambiguous identifier ${shownName(name)} at position ${at}: several tables have it; write the table before it.`,
     )
   return found[0]

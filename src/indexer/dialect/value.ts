@@ -82,7 +82,7 @@ export function toText(given: Value): string {
       return type.scale === 0 ? `left(${whole}, 19)` : type.scale >= 6 ? whole : `left(${whole}, ${20 + type.scale})`
     }
     case 'float':
-      return `regexp_replace(CAST(${sql} AS VARCHAR), '\\.0$', '')`
+      return floatText(sql)
     case 'decimal':
       return `regexp_replace(regexp_replace(CAST(${sql} AS VARCHAR), '(\\.\\d*?)0+$', '\\1'), '\\.$', '')`
     case 'array':
@@ -90,6 +90,18 @@ export function toText(given: Value): string {
     default:
       return `CAST(${plainSql(given)} AS VARCHAR)`
   }
+}
+
+/** Numbers from 1e-6 up to 1e21 are written without an exponent. */
+function floatText(sql: string): string {
+  const exponent = "CAST(regexp_extract(t_, 'e(.*)', 1) AS INTEGER)"
+  const digits = "regexp_replace(replace(regexp_extract(t_, '^-?([0-9.]+)', 1), '.', ''), '0+$', '')"
+  const sign = "regexp_extract(t_, '^-?')"
+  const small = `${sign} || '0.' || lpad('', CAST(-1 - ${exponent} AS INTEGER), '0') || ${digits}`
+  const large = `${sign} || rpad(${digits}, CAST(1 + ${exponent} AS INTEGER), '0')`
+  const other = `regexp_replace(t_, 'e.*', '') || 'e' || ${exponent}`
+  const written = `CASE WHEN ${exponent} BETWEEN -6 AND -1 THEN ${small} WHEN ${exponent} BETWEEN 0 AND 20 THEN ${large} ELSE ${other} END`
+  return `list_extract(list_transform([CAST(${sql} AS VARCHAR)], lambda t_: CASE WHEN strpos(t_, 'e') > 0 THEN ${written} ELSE regexp_replace(t_, '\\.0$', '') END), 1)`
 }
 
 function quotedInside(item: Value): string {

@@ -5,6 +5,10 @@ import { QueryError, unknownTable } from '../query/error.ts'
 const ENGINE_ERRORS: readonly (readonly [RegExp, (found: RegExpExecArray) => QueryError])[] = [
   // Written by the dialect into the statement: a value that ClickHouse refuses, too, or a limit with its name.
   [
+    /^Invalid Input Error: sluice (ILLEGAL_DIVISION|CANNOT_CONVERT_TYPE): ([\x20-\x7e]{1,200})/,
+    ([, type, message]) => new QueryError(type as 'ILLEGAL_DIVISION' | 'CANNOT_CONVERT_TYPE', `${message}.`),
+  ],
+  [
     /^Invalid Input Error: sluice: ([\x20-\x7e]{1,200})/,
     ([, message]) => new QueryError('BAD_ARGUMENTS', `${message}.`),
   ],
@@ -34,6 +38,26 @@ const ENGINE_ERRORS: readonly (readonly [RegExp, (found: RegExpExecArray) => Que
     /^Values were not provided for the following prepared statement parameters: ([\w, $]{1,200})/m,
     ([, names]) =>
       new QueryError('UNKNOWN_QUERY_PARAMETER', `Substitution ${names} is not set: give it as param_${names}.`),
+  ],
+  [
+    /^Conversion Error: (?:invalid timestamp|timestamp field|Could not parse string .* according to format)/i,
+    () =>
+      new QueryError(
+        'CANNOT_PARSE_DATETIME',
+        'Cannot parse a text as DateTime; parseDateTimeBestEffort reads other forms, toDateTimeOrNull returns NULL.',
+      ),
+  ],
+  [
+    /^Conversion Error: (?:invalid date|date field)/i,
+    () => new QueryError('CANNOT_PARSE_DATE', 'Cannot parse a text as Date; toDateOrNull returns NULL instead.'),
+  ],
+  [
+    /^Conversion Error: Could not convert string/,
+    () =>
+      new QueryError(
+        'CANNOT_PARSE_TEXT',
+        'Cannot parse a text as a number; functions with the endings OrZero and OrNull return 0 or NULL instead.',
+      ),
   ],
   [
     /^Conversion Error/,

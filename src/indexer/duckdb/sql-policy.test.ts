@@ -226,13 +226,13 @@ describe('the SQL policy of the embedded engine', () => {
     })
   }
 
-  test('an error contains no name that the customer did not write', async () => {
+  test('an error contains no name that the customer did not write, but for published columns that are alike', async () => {
     for (const [sql, type] of [
       ['SELECT nosuch FROM transactions', 'UNKNOWN_IDENTIFIER'],
       ['SELECT slott FROM blocks', 'UNKNOWN_IDENTIFIER'],
-      ['SELECT upper(1, 2, 3)', 'BAD_ARGUMENTS'],
+      ['SELECT upper(1, 2, 3)', 'NUMBER_OF_ARGUMENTS_DOESNT_MATCH'],
       ['SELECT fee, count(*) FROM transactions', 'NOT_AN_AGGREGATE'],
-      ["SELECT CAST('x' AS INTEGER)", 'TYPE_MISMATCH'],
+      ["SELECT CAST('x' AS INTEGER)", 'CANNOT_PARSE_TEXT'],
       ['SELECT x.y FROM transactions t', 'UNKNOWN_IDENTIFIER'],
     ] as const) {
       const error = await opened.ask(sql).catch((cause: unknown) => cause)

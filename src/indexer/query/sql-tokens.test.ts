@@ -23,13 +23,19 @@ test('quoted text, parameters and symbols are tokens; white space and comments a
   ])
   assert.deepEqual(
     tokenize("{ a : DateTime('UTC') } 'a\\x41\\n\\q' {b} .5 0xfF").map(({ kind, value }) => `${kind} ${value}`),
-    ["parameter a:DateTime('UTC')", 'string aA\nq', 'symbol {', 'word b', 'symbol }', 'number .5', 'number 0xfF'],
+    ["parameter a:DateTime('UTC')", 'string aA\n\\q', 'symbol {', 'word b', 'symbol }', 'number .5', 'number 0xfF'],
   )
 })
 
-test('an escape of two hexadecimal digits is one character; without them it is the letter x', () => {
-  const values = tokenize("'\\x4' '\\x4G' '\\41' '\\X41'").map(({ value }) => value)
-  assert.deepEqual(values, ['x4', 'x4G', '41', 'X41'])
+test('an escape of two hexadecimal digits is one character; a backslash before any other letter stays', () => {
+  const values = tokenize("'\\x4' '\\x4G' '\\41' '\\X41' '\\d+' '\\%'").map(({ value }) => value)
+  assert.deepEqual(values, ['\\x4', '\\x4G', '\\41', '\\X41', '\\d+', '\\%'])
+  const escaped = tokenize("'\\\\d' '\\'' '\\/' '\\e'").map(({ value }) => value)
+  assert.deepEqual(escaped, ['\\d', "'", '/', '\x1b'])
+})
+
+test('binary numbers are one token', () => {
+  assert.deepEqual(texts('0b101 0B1 0b2'), ['0b101', '0B1', '0', 'b2'])
 })
 
 test('closed brackets of any kind do not count as nesting', () => {

@@ -37,7 +37,7 @@ export function shownName(name: string): string {
   return name.slice(0, 100).replaceAll(/[^\x20-\x7e]/g, '?')
 }
 
-/** Backslash escapes of ClickHouse inside quotes; any other character after a backslash is itself. */
+/** Backslash escapes of ClickHouse inside quotes. */
 const ESCAPES: Readonly<Record<string, string>> = {
   b: '\b',
   f: '\f',
@@ -47,7 +47,10 @@ const ESCAPES: Readonly<Record<string, string>> = {
   0: '\0',
   a: '\x07',
   v: '\v',
+  e: '\x1b',
 }
+/** These stand for themselves after a backslash; before any other character the backslash stays, as in '\\d'. */
+const ESCAPED = '\\`"\'/'
 
 /**
  * Splits a statement into tokens by ClickHouse's rules: strings in single quotes with backslash escapes or doubled quotes, names in backticks or
@@ -95,7 +98,7 @@ export function tooDeep(): QueryError {
 
 const SPACE = /[\s\u00a0]+|--[^\n]*|#[! ][^\n]*/y
 const WORD = /[A-Za-z_][A-Za-z0-9_$]*/y
-const NUMBER = /0[xX][0-9a-fA-F]+|\d+(?:_\d+)*(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?/y
+const NUMBER = /0[xX][0-9a-fA-F]+|0[bB][01]+|\d+(?:_\d+)*(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?/y
 /** Up to the colon; the type extends to the closing brace. */
 const PARAMETER_HEAD = /\{\s*([A-Za-z_]\w*)\s*:/y
 const SYMBOL = /<=>|<>|<=|>=|!=|==|\|\||::|->|[^]/y
@@ -156,7 +159,7 @@ function quoted(sql: string, from: number, quote: string): Token {
       if (escaped === 'x' && /^[0-9a-fA-F]{2}$/.test(sql.slice(at + 1, at + 3))) {
         value += String.fromCharCode(Number.parseInt(sql.slice(at + 1, at + 3), 16))
         at += 2
-      } else value += ESCAPES[escaped] ?? escaped
+      } else value += ESCAPES[escaped] ?? (ESCAPED.includes(escaped) ? escaped : `\\${escaped}`)
     } else if (char !== quote) value += char
     else if (sql[at + 1] === quote) {
       value += quote

@@ -6,6 +6,7 @@ import {
   FLOAT32,
   FLOAT64,
   int,
+  isNumber,
   isTime,
   notNull,
   nullable,
@@ -36,7 +37,7 @@ export type AggregateDefinition = {
   compile(input: AggregateInput): Value
 }
 
-function define(
+export function defineAggregate(
   names: string,
   args: number | readonly [number, number],
   compile: (input: AggregateInput) => Value,
@@ -47,13 +48,13 @@ function define(
 }
 
 /** ClickHouse returns the default of the type for no rows, the engine NULL. */
-function filled(sql: string, type: Type, input: AggregateInput): Value {
+export function filled(sql: string, type: Type, input: AggregateInput): Value {
   if (type.kind === 'unknown' || type.isNullable === true || !input.mayBeEmpty) return value(sql, type)
   return value(`coalesce(${sql}, ${defaultOf(type)})`, type)
 }
 
 /** Not a number for no rows. */
-function floating(sql: string, input: AggregateInput, type: Type = FLOAT64): Value {
+export function floating(sql: string, input: AggregateInput, type: Type = FLOAT64): Value {
   const cast = `CAST(${sql} AS ${duckType(type)})`
   const isNullable = input.args.some((each) => each.type.isNullable === true)
   return isNullable ? value(cast, nullable(type)) : value(`coalesce(${cast}, CAST('nan' AS ${duckType(type)}))`, type)
@@ -69,13 +70,24 @@ function sum(input: AggregateInput): Value {
   const whole = asInt(type)
   const result: Type =
     whole !== undefined
-      ? int(64, whole.isSigned)
+      ? int(Math.max(64, whole.bits), whole.isSigned)
       : type.kind === 'decimal'
         ? { kind: 'decimal', precision: 38, scale: type.scale }
         : FLOAT64
-  if (whole === undefined && type.kind !== 'float' && type.kind !== 'decimal') throw input.fail('takes numbers')
+  if (whole === undefined && type.kind !== 'float' && type.kind !== 'decimal') throw input.wrongType('takes numbers')
   const sql = `CAST(${input.engine('sum', numberSql(given), input.isDistinct)} AS ${duckType(result)})`
   return filled(sql, type.isNullable === true ? nullable(result) : result, input)
+}
+
+/** A sum in the type of the numbers: whole numbers begin again at the other end of their range. */
+function sumWithOverflow(input: AggregateInput): Value {
+  const whole = asInt(input.arg(0).type)
+  if (whole === undefined) return sum(input)
+  const type = int(whole.bits, whole.isSigned)
+  const [range, half] = [2n ** BigInt(whole.bits), whole.isSigned ? 2n ** BigInt(whole.bits - 1) : 0n]
+  const total = `CAST(coalesce(${input.engine('sum', numberSql(input.arg(0)))}, 0) AS HUGEINT)`
+  if (whole.bits > 64) throw input.fail('takes numbers of at most 64 bits')
+  return value(`CAST(((${total} + ${half}) % ${range} + ${range}) % ${range} - ${half} AS ${duckType(type)})`, type)
 }
 
 function count(input: AggregateInput): Value {
@@ -105,7 +117,7 @@ const argument =
   (input: AggregateInput): Value =>
     filled(input.engine(engine, `${plainSql(input.arg(0))}, ${plainSql(input.arg(1))}`), resultOf(input.arg(0)), input)
 
-function levels(input: AggregateInput): readonly number[] {
+export function levels(input: AggregateInput): readonly number[] {
   const given = input.parameters.map(constantNumber)
   if (given.some((level) => level === undefined || level < 0 || level > 1))
     throw input.fail('takes levels between 0 and 1')
@@ -149,7 +161,7 @@ function list(input: AggregateInput, isDistinct: boolean): Value {
 /** The most frequent values, exactly counted; of equally frequent ones the smaller first. */
 function topK(input: AggregateInput): Value {
   const max = input.parameters.length > 0 ? constantNumber(input.parameters[0]) : 10
-  if (max === undefined || max < 1 || max > 65_536) throw input.fail('takes a number of elements up to 65536')
+  if (max === undefined || max < 1 || max > 65_536) throw input.wrongType('takes a number of elements up to 65536')
   const given = input.arg(0)
   const entries = `map_entries(${input.engine('histogram', plainSql(given))})`
   const sorted = `list_sort(list_transform(${entries}, lambda e_: struct_pack(n := -CAST(struct_extract(e_, 'value') AS BIGINT), v := struct_extract(e_, 'key'))))`
@@ -177,7 +189,7 @@ function groupConcat(input: AggregateInput): Value {
 function histogram(input: AggregateInput): Value {
   const bins = constantNumber(input.parameters[0])
   if (bins === undefined || bins < 1 || bins > 250 || !Number.isInteger(bins))
-    throw input.fail('takes a number of buckets up to 250')
+    throw input.wrongType('takes a number of buckets up to 250')
   const values_ = `list_sort(${input.engine('list', double(input.arg(0)))})`
   const [from, to] = [`list_extract(${values_}, 1)`, `list_extract(${values_}, -1)`]
   const edge = (at: string): string => `(${from} + (${to} - ${from}) * ${at} / ${bins})`
@@ -190,41 +202,40 @@ function histogram(input: AggregateInput): Value {
 }
 
 export const AGGREGATES: readonly AggregateDefinition[] = [
-  ...define('count', [0, 10], count),
-  ...define('sum sumWithOverflow sumKahan', 1, sum),
-  ...define('avg', 1, (input) =>
-    floating(
-      input.engine(
-        'avg',
-        input.arg(0).type.kind === 'decimal' ? double(input.arg(0)) : numberSql(input.arg(0)),
-        input.isDistinct,
-      ),
-      input,
-    ),
-  ),
-  ...define('min', 1, same('min')),
-  ...define('max', 1, same('max')),
-  ...define('any any_value', 1, same('any_value')),
-  ...define('first_value', 1, same('first')),
-  ...define('anyLast last_value', 1, same('last')),
-  ...define('argMax', 2, argument('arg_max')),
-  ...define('argMin', 2, argument('arg_min')),
-  ...define('uniq uniqExact uniqCombined uniqCombined64 uniqHLL12 uniqTheta countDistinct', [1, 10], distinct),
-  ...define('median quantile', 1, (input) => quantile(input), 1),
-  ...define(
+  ...defineAggregate('count', [0, 10], count),
+  ...defineAggregate('sum sumKahan', 1, sum),
+  ...defineAggregate('sumWithOverflow', 1, sumWithOverflow),
+  ...defineAggregate('avg', 1, (input) => {
+    const given = input.arg(0)
+    if (!isNumber(given.type) && given.type.kind !== 'unknown' && given.type.kind !== 'nothing')
+      throw input.wrongType('takes numbers')
+    const sql = given.type.kind === 'decimal' ? double(given) : numberSql(given)
+    return floating(input.engine('avg', sql, input.isDistinct), input)
+  }),
+  ...defineAggregate('min', 1, same('min')),
+  ...defineAggregate('max', 1, same('max')),
+  ...defineAggregate('any any_value', 1, same('any_value')),
+  ...defineAggregate('first_value', 1, same('first')),
+  ...defineAggregate('anyLast last_value', 1, same('last')),
+  ...defineAggregate('argMax', 2, argument('arg_max')),
+  ...defineAggregate('argMin', 2, argument('arg_min')),
+  ...defineAggregate('uniq uniqExact uniqHLL12 uniqTheta countDistinct', [1, 10], distinct),
+  ...defineAggregate('uniqCombined uniqCombined64', [1, 10], distinct, 1),
+  ...defineAggregate('median quantile', 1, (input) => quantile(input), 1),
+  ...defineAggregate(
     'quantileTDigest medianTDigest quantileTiming medianTiming quantileBFloat16',
     1,
     (input) => quantile(input, FLOAT32),
     1,
   ),
-  ...define('quantileExact medianExact', 1, (input) => quantileExact(input, exactly), 1),
-  ...define('quantileExactLow', 1, (input) => quantileExact(input, low), 1),
-  ...define('quantileExactInclusive', 1, (input) => quantile(input), 1),
-  ...define(
+  ...defineAggregate('quantileExact medianExact', 1, (input) => quantileExact(input, exactly), 1),
+  ...defineAggregate('quantileExactLow', 1, (input) => quantileExact(input, low), 1),
+  ...defineAggregate('quantileExactInclusive', 1, (input) => quantile(input), 1),
+  ...defineAggregate(
     'quantiles quantilesTDigest',
     1,
     (input) => {
-      const type = input.name.toLowerCase() === 'quantiles' ? FLOAT64 : FLOAT32
+      const type = /^quantiles(?!tdigest)/i.test(input.name) ? FLOAT64 : FLOAT32
       const list_ = levels(input)
       if (list_.length === 0) throw input.fail('takes at least one level')
       return value(
@@ -234,7 +245,7 @@ export const AGGREGATES: readonly AggregateDefinition[] = [
     },
     100,
   ),
-  ...define(
+  ...defineAggregate(
     'quantilesExact',
     1,
     (input) => {
@@ -249,19 +260,19 @@ export const AGGREGATES: readonly AggregateDefinition[] = [
     },
     100,
   ),
-  ...define('stddevPop STDDEV_POP', 1, float1('stddev_pop')),
-  ...define('stddevSamp STDDEV_SAMP', 1, float1('stddev_samp')),
-  ...define('varPop VAR_POP', 1, float1('var_pop')),
-  ...define('varSamp VAR_SAMP', 1, float1('var_samp')),
-  ...define('corr', 2, float2('corr')),
-  ...define('covarPop COVAR_POP', 2, float2('covar_pop')),
-  ...define('covarSamp COVAR_SAMP', 2, float2('covar_samp')),
-  ...define('entropy', 1, (input) =>
+  ...defineAggregate('stddevPop STDDEV_POP', 1, float1('stddev_pop')),
+  ...defineAggregate('stddevSamp STDDEV_SAMP', 1, float1('stddev_samp')),
+  ...defineAggregate('varPop VAR_POP', 1, float1('var_pop')),
+  ...defineAggregate('varSamp VAR_SAMP', 1, float1('var_samp')),
+  ...defineAggregate('corr', 2, float2('corr')),
+  ...defineAggregate('covarPop COVAR_POP', 2, float2('covar_pop')),
+  ...defineAggregate('covarSamp COVAR_SAMP', 2, float2('covar_samp')),
+  ...defineAggregate('entropy', 1, (input) =>
     value(`coalesce(${input.engine('entropy', plainSql(input.arg(0)))}, CAST(0 AS DOUBLE))`, FLOAT64),
   ),
-  ...define('groupArray array_agg', 1, (input) => list(input, input.isDistinct), 1),
-  ...define('groupUniqArray', 1, (input) => list(input, true), 1),
-  ...define(
+  ...defineAggregate('groupArray array_agg', 1, (input) => list(input, input.isDistinct), 1),
+  ...defineAggregate('groupUniqArray', 1, (input) => list(input, true), 1),
+  ...defineAggregate(
     'groupArraySorted',
     1,
     (input) => {
@@ -272,19 +283,19 @@ export const AGGREGATES: readonly AggregateDefinition[] = [
     },
     1,
   ),
-  ...define('topK', 1, topK, 3),
-  ...define('groupConcat', 1, groupConcat, 2),
-  ...define('histogram', 1, histogram, 1),
-  ...define('groupBitAnd BIT_AND', 1, same('bit_and')),
-  ...define('groupBitOr BIT_OR', 1, same('bit_or')),
-  ...define('groupBitXor BIT_XOR', 1, same('bit_xor')),
-  ...define('avgWeighted', 2, (input) =>
+  ...defineAggregate('topK', 1, topK, 3),
+  ...defineAggregate('groupConcat', 1, groupConcat, 2),
+  ...defineAggregate('histogram', 1, histogram, 1),
+  ...defineAggregate('groupBitAnd BIT_AND', 1, same('bit_and')),
+  ...defineAggregate('groupBitOr BIT_OR', 1, same('bit_or')),
+  ...defineAggregate('groupBitXor BIT_XOR', 1, same('bit_xor')),
+  ...defineAggregate('avgWeighted', 2, (input) =>
     floating(
       `(${input.engine('sum', `${double(input.arg(0))} * ${double(input.arg(1))}`)} / ${input.engine('sum', double(input.arg(1)))})`,
       input,
     ),
   ),
-  ...define('boundingRatio', 2, (input) => {
+  ...defineAggregate('boundingRatio', 2, (input) => {
     const [x, y] = [double(input.arg(0)), double(input.arg(1))]
     return floating(
       `((${input.engine('arg_max', `${y}, ${x}`)} - ${input.engine('arg_min', `${y}, ${x}`)}) / (${input.engine('max', x)} - ${input.engine('min', x)}))`,

@@ -12,21 +12,12 @@ import {
   supertype,
   type Type,
   tupleOf,
+  typeName,
   UINT32,
   UINT64,
   UNKNOWN,
 } from '../types.ts'
-import {
-  conditionSql,
-  constantNumber,
-  constantText,
-  convert,
-  numberSql,
-  plainSql,
-  toText,
-  type Value,
-  value,
-} from '../value.ts'
+import { conditionSql, constantNumber, convert, numberSql, plainSql, toText, type Value, value } from '../value.ts'
 import { define, defineAll, type FunctionDefinition, type Input, test, text, u64 } from './definition.ts'
 import { guarded } from './numbers.ts'
 
@@ -35,15 +26,20 @@ const LIST_LENGTH_MAX = 100_000
 
 /** Functions whose first argument may be a lambda. */
 export const LAMBDA_FUNCTIONS: ReadonlySet<string> = new Set(
-  'map filter exists all count first last firstindex sum avg min max product sort reversesort cumsum difference fold'
-    .split(' ')
-    .map((name) => `array${name}`),
+  [
+    ...'map filter exists all count first last firstindex sum avg min max product sort reversesort cumsum difference fold'.split(
+      ' ',
+    ),
+    ...'lastindex firstornull lastornull cumsumnonnegative fill reversefill split reversesplit'.split(' '),
+  ]
+    .map((name) => `array${name}`)
+    .concat('mapfilter mapapply mapexists mapall mapsort mapreversesort'.split(' ')),
 )
 
-function items(given: Value, input: Input): Type {
+export function items(given: Value, input: Input): Type {
   if (given.type.kind === 'array') return plain(given.type.of)
   if (given.type.kind === 'unknown') return UNKNOWN
-  throw input.fail('takes an array')
+  throw input.wrongType('takes an array')
 }
 
 /** The lambda and the arrays of a call such as arrayMap(x -> …, a, b). */
@@ -56,12 +52,12 @@ type Mapped = {
 }
 
 /** The body of the lambda for the elements of the arrays; several arrays are walked by their index. */
-function mapped(input: Input, fromAt = 0): Mapped | undefined {
+export function mapped(input: Input, fromAt = 0): Mapped | undefined {
   const head = input.arg(fromAt)
   if (head.lambda === undefined) return undefined
   const arrays = input.args.slice(fromAt + 1)
   const [first] = arrays
-  if (first === undefined) throw input.fail('takes a lambda and an array')
+  if (first === undefined) throw input.wrongType('takes a lambda and an array')
   const name = input.fresh()
   if (arrays.length === 1) {
     const of = items(first, input)
@@ -76,9 +72,9 @@ const transformed = ({ list, body, name }: Mapped): string =>
   `list_transform(${list}, lambda ${name}: ${plainSql(body)})`
 
 /** The elements for which the lambda holds. */
-function filtered(input: Input): { readonly sql: string; readonly of: Type } {
+export function filtered(input: Input): { readonly sql: string; readonly of: Type } {
   const found = mapped(input)
-  if (found === undefined) throw input.fail('takes a lambda and an array')
+  if (found === undefined) throw input.wrongType('takes a lambda and an array')
   const { list, body, name, first, of } = found
   if (input.args.length === 2) return { sql: `list_filter(${list}, lambda ${name}: ${conditionSql(body)})`, of }
   return {
@@ -88,17 +84,17 @@ function filtered(input: Input): { readonly sql: string; readonly of: Type } {
 }
 
 /** An array, after its lambda if the call has one. */
-function elements(input: Input): { readonly sql: string; readonly of: Type } {
+export function elements(input: Input): { readonly sql: string; readonly of: Type } {
   const found = mapped(input)
   if (found !== undefined) return { sql: transformed(found), of: plain(found.body.type) }
   return { sql: input.arg(0).sql, of: items(input.arg(0), input) }
 }
 
-function orDefault(sql: string, type: Type): Value {
+export function orDefault(sql: string, type: Type): Value {
   return value(type.kind === 'unknown' || type.isNullable === true ? sql : `coalesce(${sql}, ${defaultOf(type)})`, type)
 }
 
-function sumType(of: Type): Type {
+export function sumType(of: Type): Type {
   const whole = asInt(of)
   return whole === undefined ? (of.kind === 'decimal' ? { ...of, precision: 38 } : FLOAT64) : int(64, whole.isSigned)
 }
@@ -106,7 +102,7 @@ function sumType(of: Type): Type {
 function arrayOfValues(input: Input): Value {
   const of =
     input.args.length === 0 ? ({ kind: 'nothing' } as Type) : supertype(input.args.map(({ type }) => plain(type)))
-  if (of === undefined) throw input.fail('takes elements of one type')
+  if (of === undefined) throw input.noCommonType('takes elements of one type')
   const isConstant = input.args.every((each) => each.isConstant === true)
   const sql = `[${input.args.map((each) => convert(each, of)).join(', ')}]`
   return { ...value(of.kind === 'nothing' ? 'CAST([] AS INTEGER[])' : sql, arrayOf(of)), isConstant }
@@ -116,6 +112,8 @@ function arrayElement(input: Input): Value {
   const [of, at] = [input.arg(0), input.arg(1)]
   if (of.type.kind === 'map')
     return orDefault(`map_extract_value(${of.sql}, ${convert(at, of.type.key)})`, of.type.value)
+  if (asInt(at.type) === undefined && at.type.kind !== 'unknown')
+    throw input.wrongType(`takes a whole number as the index, not ${typeName(at.type)}`)
   return orDefault(`list_extract(${of.sql}, ${numberSql(at)})`, items(of, input))
 }
 
@@ -148,7 +146,7 @@ function sorted(input: Input, isReverse: boolean): Value {
 function pair(input: Input): readonly [string, string, Type] {
   const [a, b] = [input.arg(0), input.arg(1)]
   const of = supertype([items(a, input), items(b, input)])
-  if (of === undefined) throw input.fail('takes arrays of one type')
+  if (of === undefined) throw input.wrongType('takes arrays of one type')
   const cast = (given: Value): string => (isNumber(of) ? `CAST(${given.sql} AS ${duckType(of)}[])` : given.sql)
   return [cast(a), cast(b), of]
 }
@@ -183,37 +181,7 @@ function range(input: Input): Value {
   )
 }
 
-const REDUCERS: Readonly<Record<string, string>> = {
-  sum: 'list_sum',
-  min: 'list_min',
-  max: 'list_max',
-  avg: 'list_avg',
-  count: 'len',
-  uniq: 'list_unique',
-  uniqExact: 'list_unique',
-  any: 'list_first',
-  median: 'list_median',
-}
-
-function reduce(input: Input): Value {
-  const name = constantText(input.arg(0))
-  const [array] = input.args.slice(1)
-  const reducer = name === undefined || !Object.hasOwn(REDUCERS, name) ? undefined : REDUCERS[name]
-  if (array === undefined || reducer === undefined)
-    throw input.fail(`takes one of ${Object.keys(REDUCERS).join(', ')} and an array`)
-  const of = items(array, input)
-  const type =
-    name === 'sum'
-      ? sumType(of)
-      : name === 'avg' || name === 'median'
-        ? FLOAT64
-        : name === 'count' || name?.startsWith('uniq')
-          ? UINT64
-          : of
-  return orDefault(`CAST(${reducer}(${array.sql}) AS ${duckType(type)})`, type)
-}
-
-function index(sql: string): Value {
+export function index(sql: string): Value {
   return value(`CAST(coalesce(${sql}, 0) AS UINTEGER)`, UINT32)
 }
 
@@ -225,7 +193,7 @@ export const ARRAY_FUNCTIONS: readonly FunctionDefinition[] = [
   define('arrayElement', 2, arrayElement),
   define('arrayMap', [2, 10], (input) => {
     const found = mapped(input)
-    if (found === undefined) throw input.fail('takes a lambda and an array')
+    if (found === undefined) throw input.wrongType('takes a lambda and an array')
     return array(transformed(found), plain(found.body.type))
   }),
   define('arrayFilter', [2, 10], (input) => array(filtered(input).sql, filtered(input).of)),
@@ -245,7 +213,7 @@ export const ARRAY_FUNCTIONS: readonly FunctionDefinition[] = [
   define('arrayLast', [2, 10], (input) => orDefault(`list_extract(${filtered(input).sql}, -1)`, filtered(input).of)),
   define('arrayFirstIndex', [2, 10], (input) => {
     const found = mapped(input)
-    if (found === undefined) throw input.fail('takes a lambda and an array')
+    if (found === undefined) throw input.wrongType('takes a lambda and an array')
     return index(
       `list_position(list_transform(${found.list}, lambda ${found.name}: ${conditionSql(found.body)}), true)`,
     )
@@ -274,10 +242,17 @@ export const ARRAY_FUNCTIONS: readonly FunctionDefinition[] = [
       own(input),
     ),
   ),
-  define('arrayUniq', 1, (input) => value(`CAST(list_unique(${input.arg(0).sql}) AS UINTEGER)`, UINT32)),
+  define('arrayUniq', [1, 10], (input) => {
+    const rows = input.args.map((each, at) => `"${at + 1}" := list_extract(${each.sql}, i_)`).join(', ')
+    const list =
+      input.args.length === 1
+        ? input.arg(0).sql
+        : `list_transform(range(1, len(${input.arg(0).sql}) + 1), lambda i_: struct_pack(${rows}))`
+    return value(`CAST(list_unique(${list}) AS UINTEGER)`, UINT32)
+  }),
   define('arrayConcat', [1, 20], (input) => {
     const of = supertype(input.args.map((each) => items(each, input)))
-    if (of === undefined) throw input.fail('takes arrays of one type')
+    if (of === undefined) throw input.wrongType('takes arrays of one type')
     return array(
       input.args
         .map((each) => `CAST(${each.sql} AS ${duckType(of)}[])`)
@@ -346,16 +321,18 @@ export const ARRAY_FUNCTIONS: readonly FunctionDefinition[] = [
   }),
   define('hasAny', 2, (input) => test(twoLists('list_has_any', input))),
   define('hasAll', 2, (input) => test(twoLists('list_has_all', input))),
-  define('arrayIntersect', 2, (input) => {
-    const [a, b, of] = pair(input)
-    return array(`list_filter(${a}, lambda e_, i_: list_contains(${b}, e_) AND list_position(${a}, e_) = i_)`, of)
+  define('arrayIntersect', [1, 20], (input) => {
+    const of = supertype(input.args.map((each) => items(each, input)))
+    if (of === undefined) throw input.wrongType('takes arrays of one type')
+    const [first = '', ...rest] = input.args.map((each) => `CAST(${each.sql} AS ${duckType(of)}[])`)
+    const isIn = rest.map((each) => `list_contains(${each}, e_) AND `).join('')
+    return array(`list_filter(${first}, lambda e_, i_: ${isIn}list_position(${first}, e_) = i_)`, of)
   }),
   define('indexOf', 2, (input) => u64(`coalesce(list_position(${listAndValue(input).join(', ')}), 0)`)),
   define('countEqual', 2, (input) => {
     const [list, x] = listAndValue(input)
     return u64(`len(list_filter(${list}, lambda e_: e_ = ${x}))`)
   }),
-  define('arrayReduce', 2, reduce),
   define('arrayFold', [3, 10], (input) => {
     const [head, list, start] = [input.arg(0), input.arg(1), input.arg(2)]
     if (head.lambda === undefined) throw input.fail('takes a lambda, an array and a start value')

@@ -11,8 +11,14 @@ export type Input = {
   arg(at: number): Value
   /** A name that no other part of the statement has. */
   fresh(): string
-  /** Throws QueryError for arguments that the function does not take. */
+  /** The error for arguments that the function does not take. */
   fail(reason: string): QueryError
+  /** The error for an argument of another type. */
+  wrongType(reason: string): QueryError
+  /** The error for arguments that have no common type. */
+  noCommonType(reason: string): QueryError
+  /** The error for an element that a value has not. */
+  outOfBound(reason: string): QueryError
 }
 
 export type FunctionDefinition = {
@@ -73,4 +79,10 @@ export function withNulls(result: Value, args: readonly Value[]): Value {
   )
     return result
   return { ...result, type: { ...result.type, isNullable: true } as Type }
+}
+
+/** `body` for the value of an expression that is computed once, where it would stand several times or inside of a lambda. */
+export function bound(input: Pick<Input, 'fresh'>, sql: string, body: (name: string) => string): string {
+  const name = input.fresh()
+  return `list_extract(list_transform([${sql}], lambda ${name}: ${body(name)}), 1)`
 }

@@ -8,11 +8,12 @@ import {
   FLOAT64,
   INT64,
   isNumber,
+  isTime,
   STRING,
   type Type,
   UINT64,
 } from '../types.ts'
-import { constantNumber, constantText, quoteText, toText, type Value, value } from '../value.ts'
+import { constantNumber, constantText, plainSql, quoteText, toText, type Value, value } from '../value.ts'
 import { define, defineAll, type FunctionDefinition, type Input, test, text, u64 } from './definition.ts'
 
 /** The keys and indexes after the text, as a path of the engine. */
@@ -30,7 +31,7 @@ function pathOf(input: Input, from: number, to = input.args.length): string {
 /** The text, or an empty one where it is not JSON: the engine would report an error. */
 function document(input: Input): string {
   const given = input.arg(0)
-  if (given.type.kind !== 'string' && given.type.kind !== 'unknown') throw input.fail('takes a text')
+  if (given.type.kind !== 'string' && given.type.kind !== 'unknown') throw input.wrongType('takes a text')
   return `(CASE WHEN json_valid(${given.sql}) THEN ${given.sql} END)`
 }
 
@@ -60,19 +61,53 @@ const extract = (names: string, type: Type): FunctionDefinition[] =>
     { lowCardinality: false },
   )
 
+/** An object as entries of a key and a value of a type; a value of another type is left out. */
+function entriesAs(type: Type, json: string, path: string): string {
+  const at = (key: string): string =>
+    `json_extract(json_extract(${json}, ${path}), concat('$."', replace(${key}, '"', '\\"'), '"'))`
+  const made = `list_transform(coalesce(json_keys(${json}, ${path}), []), lambda k_: struct_pack(key := k_, value := ${readAs(type, at('k_'), "'$'")}))`
+  return `list_filter(${made}, lambda e_: struct_extract(e_, 'value') IS NOT NULL)`
+}
+
+/** The keys of an object with their values as pairs. */
+const pairs = (entries: string): string =>
+  `list_transform(${entries}, lambda e_: struct_pack("1" := struct_extract(e_, 'key'), "2" := struct_extract(e_, 'value')))`
+
+/** The path of JSON_QUERY and JSON_EXISTS. */
+function constantPath(input: Input): string {
+  const path = constantText(input.arg(1))
+  if (path === undefined || !path.startsWith('$')) throw input.fail('takes a constant path that begins with $')
+  return quoteText(path)
+}
+
 /** The last argument names the type of the result. */
 function extractTyped(input: Input): Value {
   const name = constantText(input.args.at(-1))
   if (name === undefined) throw input.fail('takes the name of a type as its last argument')
   const type = parseType(name)
+  const [json, path] = [document(input), pathOf(input, 1, input.args.length - 1)]
+  if (type.kind === 'map' && type.key.kind === 'string' && (type.value.kind === 'string' || isNumber(type.value)))
+    return value(`map_from_entries(${entriesAs(type.value, json, path)})`, type)
+  if (type.kind === 'tuple') return extractTuple(type, input, json, path)
   const isOffered =
     type.kind === 'string' ||
     type.kind === 'bool' ||
     isNumber(type) ||
     (type.kind === 'array' && (type.of.kind === 'string' || isNumber(type.of)))
-  if (!isOffered) throw input.fail('takes String, Bool, a number or an array of them')
-  const sql = readAs(type, document(input), pathOf(input, 1, input.args.length - 1))
+  if (!isOffered) throw input.fail('takes String, Bool, a number, an array or a map of them, or a tuple')
+  const sql = readAs(type, json, path)
   return value(type.isNullable === true ? sql : `coalesce(${sql}, ${defaultOf(type)})`, type)
+}
+
+/** A tuple: its fields by name out of an object, by place out of an array. */
+function extractTuple(type: Extract<Type, { kind: 'tuple' }>, input: Input, json: string, path: string): Value {
+  const fields = type.items.map((item, at) => {
+    if (item.kind !== 'string' && !isNumber(item)) throw input.wrongType('takes tuples of String, Bool and numbers')
+    const field = type.names === undefined ? `[${at}]` : `."${(type.names[at] ?? '').replaceAll('"', '\\"')}"`
+    const read = readAs(item, json, path.replace(/'$/, `${field.replaceAll("'", "''")}'`))
+    return `"${at + 1}" := coalesce(${read}, ${defaultOf(item)})`
+  })
+  return value(`struct_pack(${fields.join(', ')})`, type)
 }
 
 const raw = (input: Input): Value =>
@@ -83,6 +118,21 @@ function length(input: Input): Value {
   return u64(
     `coalesce(CASE ${typeAt(json, path)} WHEN 'ARRAY' THEN json_array_length(${json}, ${path}) WHEN 'OBJECT' THEN len(json_keys(${json}, ${path})) END, 0)`,
   )
+}
+
+/** A value as JSON: a tuple is an array, a time a text. */
+function jsonOf(given: Value): string {
+  const { type, sql } = given
+  if (isTime(type)) return `CAST(to_json(${toText(given)}) AS VARCHAR)`
+  if (type.kind === 'tuple') {
+    const parts = type.items.map((item, at) => jsonOf(value(`struct_extract(${sql}, '${at + 1}')`, item)))
+    if (type.names === undefined) return `concat('[', concat_ws(',', ${parts.join(', ')}), ']')`
+    const fields = parts.map((part, at) => `${quoteText(`${JSON.stringify(type.names?.[at])}:`)} || ${part}`)
+    return `concat('{', concat_ws(',', ${fields.join(', ')}), '}')`
+  }
+  if (type.kind === 'array' && (type.of.kind === 'tuple' || isTime(type.of)))
+    return `concat('[', array_to_string(list_transform(${sql}, lambda j_: ${jsonOf(value('j_', type.of))}), ','), ']')`
+  return `CAST(to_json(${plainSql(given)}) AS VARCHAR)`
 }
 
 const TYPE_NAMES: Readonly<Record<string, string>> = {
@@ -119,6 +169,32 @@ export const JSON_FUNCTIONS: readonly FunctionDefinition[] = [
     value(`coalesce(json_keys(${document(input)}, ${pathOf(input, 1)}), [])`, arrayOf(STRING)),
   ),
   define('JSONExtract', [2, 20], extractTyped),
+  define('JSONExtractKeysAndValues', [2, 20], (input) => {
+    const name = constantText(input.args.at(-1))
+    const type = name === undefined ? undefined : parseType(name)
+    if (type === undefined || (type.kind !== 'string' && !isNumber(type)))
+      throw input.fail('takes String, Bool or a number as the type of the values')
+    const entries = entriesAs(type, document(input), pathOf(input, 1, input.args.length - 1))
+    return value(pairs(entries), arrayOf({ kind: 'tuple', items: [STRING, type] }))
+  }),
+  define('JSONExtractKeysAndValuesRaw', [1, 20], (input) => {
+    const [json, path] = [document(input), pathOf(input, 1)]
+    const at = `json_extract(json_extract(${json}, ${path}), concat('$."', replace(k_, '"', '\\"'), '"'))`
+    return value(
+      `list_transform(coalesce(json_keys(${json}, ${path}), []), lambda k_: struct_pack("1" := k_, "2" := CAST(${at} AS VARCHAR)))`,
+      arrayOf({ kind: 'tuple', items: [STRING, STRING] }),
+    )
+  }),
+  define('JSON_QUERY', 2, (input) =>
+    text(`coalesce('[' || CAST(json_extract(${document(input)}, ${constantPath(input)}) AS VARCHAR) || ']', '')`),
+  ),
+  define('JSON_EXISTS', 2, (input) => test(`(json_extract(${document(input)}, ${constantPath(input)}) IS NOT NULL)`)),
+  define('JSONArrayLength', 1, (input) =>
+    value(
+      `(CASE WHEN ${typeAt(document(input), "'$'")} = 'ARRAY' THEN CAST(json_array_length(${document(input)}, '$') AS UBIGINT) END)`,
+      { ...UINT64, isNullable: true },
+    ),
+  ),
   ...defineAll('JSONHas simpleJSONHas visitParamHas', [1, 20], (input) =>
     test(`(json_extract(${document(input)}, ${pathOf(input, 1)}) IS NOT NULL)`),
   ),
@@ -137,9 +213,6 @@ export const JSON_FUNCTIONS: readonly FunctionDefinition[] = [
     )
   }),
   define('toJSONString', 1, (input) => {
-    const given = input.arg(0)
-    if (given.type.kind === 'datetime' || given.type.kind === 'date' || given.type.kind === 'datetime64')
-      return text(`to_json(${toText(given)})`)
-    return text(`CAST(to_json(${given.sql}) AS VARCHAR)`)
+    return text(jsonOf(input.arg(0)))
   }),
 ]

@@ -1,12 +1,98 @@
-import { arrayOf, plain, supertype, type Type } from '../types.ts'
-import { convert, type Value, value } from '../value.ts'
-import { define, type FunctionDefinition, type Input, test } from './definition.ts'
+import { arrayOf, asInt, duckType, int, isNumber, plain, supertype, type Type } from '../types.ts'
+import { conditionSql, convert, plainSql, type Value, value } from '../value.ts'
+import { bound, define, defineAll, type FunctionDefinition, type Input, test } from './definition.ts'
+
+type MapType = Extract<Type, { kind: 'map' }>
 
 const array = (sql: string, of: Type): Value => value(sql, arrayOf(of))
+const KEY = "struct_extract(e_, 'key')"
+const VALUE = "struct_extract(e_, 'value')"
 
 function elementType(given: Value, input: Input): Type {
-  if (given.type.kind !== 'array') throw input.fail('takes two arrays')
+  if (given.type.kind !== 'array') throw input.wrongType('takes two arrays')
   return plain(given.type.of)
+}
+
+function mapOf(input: Input, at = 0): MapType {
+  const { type } = input.arg(at)
+  if (type.kind !== 'map') throw input.wrongType('takes a map')
+  return type
+}
+
+/** The body of a lambda over the keys and values of a map, which is the last argument; entries are named e_. */
+function overEntries(input: Input): { readonly body: Value; readonly entries: string; readonly type: MapType } {
+  const { lambda } = input.arg(0)
+  if (lambda === undefined) throw input.fail('takes a lambda of a key and a value, and a map')
+  const type = mapOf(input, 1)
+  return {
+    body: lambda([value(KEY, type.key), value(VALUE, type.value)]),
+    entries: `map_entries(${input.arg(1).sql})`,
+    type,
+  }
+}
+
+const matching = (input: Input): string => {
+  const { body, entries } = overEntries(input)
+  return `list_filter(${entries}, lambda e_: ${conditionSql(body)})`
+}
+
+function apply(input: Input): Value {
+  const { body, entries } = overEntries(input)
+  if (body.type.kind !== 'tuple' || body.type.items.length !== 2)
+    throw input.fail('takes a lambda that returns a tuple of a key and a value')
+  const [key, of] = body.type.items as readonly [Type, Type]
+  const pairs = `list_transform(${entries}, lambda e_: ${body.sql})`
+  return value(
+    `map(list_transform(${pairs}, lambda p_: struct_extract(p_, '1')), list_transform(${pairs}, lambda p_: struct_extract(p_, '2')))`,
+    { kind: 'map', key, value: of },
+  )
+}
+
+/** Sorted by its keys, or by what a lambda makes of each entry. */
+function sorted(input: Input, isReverse: boolean): Value {
+  const isPlain = input.arg(0).lambda === undefined
+  const { body, entries, type } = isPlain
+    ? { body: value(KEY, mapOf(input).key), entries: `map_entries(${input.arg(0).sql})`, type: mapOf(input) }
+    : overEntries(input)
+  const keyed = `list_transform(${entries}, lambda e_: struct_pack(o := ${plainSql(body)}, e := e_))`
+  const order = `list_sort(${keyed}, '${isReverse ? 'DESC' : 'ASC'}')`
+  return value(`map_from_entries(list_transform(${order}, lambda s_: struct_extract(s_, 'e')))`, type)
+}
+
+/** The entries of both maps; of a key that both have, the second value. */
+function merged(input: Input): Value {
+  const [a, b] = [mapOf(input), mapOf(input, 1)]
+  const type = commonMap(a, b, input)
+  const [x, y] = [0, 1].map((at) => `CAST(${input.arg(at).sql} AS ${duckType(type)})`)
+  return value(`map_concat(${x}, ${y})`, type)
+}
+
+function commonMap(a: MapType, b: MapType, input: Input): MapType {
+  const [key, of] = [supertype([a.key, b.key]), supertype([a.value, b.value])]
+  if (key === undefined || of === undefined) throw input.wrongType('takes maps of one type')
+  return { kind: 'map', key, value: of }
+}
+
+/** Sums and differences of the values of each key, in the order of the keys. */
+function added(input: Input, sign: '+' | '-'): Value {
+  const common = commonMap(mapOf(input), mapOf(input, 1), input)
+  if (!isNumber(common.value)) throw input.wrongType('takes maps of numbers')
+  const whole = asInt(common.value)
+  const type: MapType = { ...common, value: whole === undefined ? common.value : int(64, whole.isSigned) }
+  const wide = whole === undefined ? 'DOUBLE' : 'HUGEINT'
+  const [x = '', y = ''] = [0, 1].map((at) => `CAST(${input.arg(at).sql} AS ${duckType(common)})`)
+  const of = (map: string): string => `CAST(coalesce(map_extract_value(${map}, k_), 0) AS ${wide})`
+  const sums = (a: string, b: string): string =>
+    bound(
+      input,
+      `list_sort(list_distinct(list_concat(map_keys(${a}), map_keys(${b}))))`,
+      (keys) =>
+        `map(${keys}, list_transform(${keys}, lambda k_: CAST(${of(a)} ${sign} ${of(b)} AS ${duckType(type.value)})))`,
+    )
+  return value(
+    bound(input, x, (a) => bound(input, y, (b) => sums(a, b))),
+    type,
+  )
 }
 
 export const MAP_FUNCTIONS: readonly FunctionDefinition[] = [
@@ -37,13 +123,19 @@ export const MAP_FUNCTIONS: readonly FunctionDefinition[] = [
   ),
   define('mapKeys', 1, (input) => array(`map_keys(${input.arg(0).sql})`, mapOf(input).key)),
   define('mapValues', 1, (input) => array(`map_values(${input.arg(0).sql})`, mapOf(input).value)),
-  define('mapContains', 2, (input) =>
+  ...defineAll('mapContains mapContainsKey', 2, (input) =>
     test(`list_contains(map_keys(${input.arg(0).sql}), ${convert(input.arg(1), mapOf(input).key)})`),
   ),
+  define('mapContainsValue', 2, (input) =>
+    test(`list_contains(map_values(${input.arg(0).sql}), ${convert(input.arg(1), mapOf(input).value)})`),
+  ),
+  define('mapFilter', 2, (input) => value(`map_from_entries(${matching(input)})`, mapOf(input, 1))),
+  define('mapApply', 2, apply),
+  define('mapExists', 2, (input) => test(`(len(${matching(input)}) > 0)`)),
+  define('mapAll', 2, (input) => test(`(len(${matching(input)}) = cardinality(${input.arg(1).sql}))`)),
+  define('mapSort', [1, 2], (input) => sorted(input, false)),
+  define('mapReverseSort', [1, 2], (input) => sorted(input, true)),
+  define('mapUpdate', 2, merged),
+  define('mapAdd', 2, (input) => added(input, '+')),
+  define('mapSubtract', 2, (input) => added(input, '-')),
 ]
-
-function mapOf(input: Input): Extract<Type, { kind: 'map' }> {
-  const { type } = input.arg(0)
-  if (type.kind !== 'map') throw input.fail('takes a map')
-  return type
-}

@@ -7,10 +7,12 @@ import {
   int,
   isNumber,
   isTime,
+  NOTHING,
   nullable,
   plain,
   supertype,
   type Type,
+  typeName,
   UINT8,
   UINT16,
   UNKNOWN,
@@ -22,7 +24,8 @@ import { addInterval, timeDifference } from './time-arithmetic.ts'
 /** Types of the arithmetic operators: the next larger size, signed if one side is or for a difference. */
 function arithmeticType(a: Type, b: Type, isMinus: boolean, input: Input): Type {
   if (a.kind === 'unknown' || b.kind === 'unknown') return UNKNOWN
-  if (!isNumber(a) || !isNumber(b)) throw input.fail('takes numbers')
+  if (a.kind === 'nothing' || b.kind === 'nothing') return NOTHING
+  if (!isNumber(a) || !isNumber(b)) throw input.wrongType('takes numbers')
   if (a.kind === 'decimal' || b.kind === 'decimal') {
     if (a.kind === 'float' || b.kind === 'float') return FLOAT64
     const [p, q] = [decimalOf(a), decimalOf(b)]
@@ -40,9 +43,10 @@ function arithmetic(operator: '+' | '-' | '*', input: Input): Value {
   const type = arithmeticType(a.type, b.type, operator === '-', input)
   const [x, y] = [numberSql(a), numberSql(b)]
   if (type.kind === 'unknown') return value(`(${x} ${operator} ${y})`, type)
+  if (type.kind === 'nothing') return value('NULL', type)
   if (type.kind === 'float') return value(`(CAST(${x} AS DOUBLE) ${operator} CAST(${y} AS DOUBLE))`, type)
   if (type.kind === 'decimal') return decimalArithmetic(operator, a, b, type)
-  if (type.kind !== 'int') throw input.fail('takes numbers')
+  if (type.kind !== 'int') throw input.wrongType('takes numbers')
   if (type.bits < 64)
     return value(`(CAST(${x} AS ${duckType(type)}) ${operator} CAST(${y} AS ${duckType(type)}))`, type)
   return value(wrapped(`(CAST(${x} AS HUGEINT) ${operator} CAST(${y} AS HUGEINT))`, type.isSigned), type)
@@ -91,7 +95,7 @@ function divide(input: Input): Value {
   if (!isNumber(a.type) || !isNumber(b.type)) {
     if (a.type.kind === 'unknown' || b.type.kind === 'unknown')
       return value(`(${plainSql(a)} / ${plainSql(b)})`, UNKNOWN)
-    throw input.fail('takes numbers')
+    throw input.wrongType('takes numbers')
   }
   return value(`(CAST(${numberSql(a)} AS DOUBLE) / CAST(${numberSql(b)} AS DOUBLE))`, FLOAT64)
 }
@@ -107,7 +111,14 @@ function intDiv(input: Input, isZeroSafe = false): Value {
   const type = int(x.bits, x.isSigned || y.isSigned)
   const quotient = `CAST(CAST(${numberSql(a)} AS HUGEINT) // CAST(${numberSql(b)} AS HUGEINT) AS ${duckType(type)})`
   if (isZeroSafe) return value(`coalesce(${quotient}, CAST(0 AS ${duckType(type)}))`, type)
-  return value(b.isConstant === true ? quotient : guarded(quotient, `${numberSql(b)} = 0`, 'Division by zero'), type)
+  return value(divided(quotient, b), type)
+}
+
+/** A constant other than zero needs no check. */
+function divided(sql: string, by: Value): string {
+  const number = constantNumber(by)
+  if (number !== undefined && number !== 0) return sql
+  return `(CASE WHEN ${numberSql(by)} = 0 THEN error('sluice ILLEGAL_DIVISION: Division by zero') ELSE ${sql} END)`
 }
 
 /** An error while the statement runs: the text reaches the customer. */
@@ -115,7 +126,7 @@ export function guarded(sql: string, isWrong: string, message: string): string {
   return `(CASE WHEN ${isWrong} THEN error('sluice: ${message}') ELSE ${sql} END)`
 }
 
-function modulo(input: Input): Value {
+function modulo(input: Input, isZeroSafe = false): Value {
   const [a, b] = [input.arg(0), input.arg(1)]
   const [x, y] = [asInt(a.type), asInt(b.type)]
   if (x === undefined || y === undefined) {
@@ -124,7 +135,8 @@ function modulo(input: Input): Value {
     return value(`(${plainSql(a)} % ${plainSql(b)})`, UNKNOWN)
   }
   const type = int(x.isSigned ? Math.min(64, y.bits * 2) : y.bits, x.isSigned)
-  return value(`CAST(CAST(${numberSql(a)} AS HUGEINT) % CAST(${numberSql(b)} AS HUGEINT) AS ${duckType(type)})`, type)
+  const rest = `CAST(CAST(${numberSql(a)} AS HUGEINT) % CAST(${numberSql(b)} AS HUGEINT) AS ${duckType(type)})`
+  return value(isZeroSafe ? rest : divided(rest, b), type)
 }
 
 function negate(input: Input): Value {
@@ -143,13 +155,21 @@ function abs(input: Input): Value {
   return value(`CAST(abs(CAST(${numberSql(a)} AS HUGEINT)) AS ${duckType(type)})`, type)
 }
 
+/** A number as the engine has it. */
+function numberArgument(input: Input, at: number): string {
+  const given = input.arg(at)
+  if (!isNumber(given.type) && given.type.kind !== 'unknown' && given.type.kind !== 'nothing')
+    throw input.wrongType(`takes a number as argument ${at + 1}, not ${typeName(given.type)}`)
+  return numberSql(given)
+}
+
 /** round, floor, ceil and trunc keep the type of a number; the second argument is the number of digits. */
 function rounding(name: 'round_even' | 'floor' | 'ceil' | 'trunc', input: Input): Value {
   const a = input.arg(0)
   const digits = input.args.length > 1 ? constantNumber(input.arg(1)) : 0
   if (digits === undefined) throw input.fail('takes a constant number of digits')
   const type = plain(a.type)
-  const of = numberSql(a)
+  const of = numberArgument(input, 0)
   if (asInt(a.type) !== undefined && digits >= 0) return value(of, type)
   if (a.type.kind === 'unknown') return value(`round(${of}, ${digits})`, type)
   const cast = (sql: string): string => `CAST(${sql} AS ${duckType(type)})`
@@ -169,17 +189,17 @@ function rounding(name: 'round_even' | 'floor' | 'ceil' | 'trunc', input: Input)
 const float =
   (name: string) =>
   (input: Input): Value =>
-    value(`${name}(CAST(${numberSql(input.arg(0))} AS DOUBLE))`, FLOAT64)
+    value(`${name}(CAST(${numberArgument(input, 0)} AS DOUBLE))`, FLOAT64)
 const float2 =
   (name: string) =>
   (input: Input): Value =>
-    value(`${name}(CAST(${numberSql(input.arg(0))} AS DOUBLE), CAST(${numberSql(input.arg(1))} AS DOUBLE))`, FLOAT64)
+    value(`${name}(CAST(${numberArgument(input, 0)} AS DOUBLE), CAST(${numberArgument(input, 1)} AS DOUBLE))`, FLOAT64)
 
 /** ClickHouse has not a number where the engine has an error. */
 const logarithm =
   (name: string) =>
   (input: Input): Value => {
-    const x = `CAST(${numberSql(input.arg(0))} AS DOUBLE)`
+    const x = `CAST(${numberArgument(input, 0)} AS DOUBLE)`
     return value(
       `(CASE WHEN ${x} > 0 THEN ${name}(${x}) WHEN ${x} = 0 THEN CAST('-inf' AS DOUBLE) ELSE CAST('nan' AS DOUBLE) END)`,
       FLOAT64,
@@ -188,7 +208,7 @@ const logarithm =
 
 function bitwise(operator: '&' | '|' | 'xor', input: Input): Value {
   const [x, y] = [asInt(input.arg(0).type), asInt(input.arg(1).type)]
-  if (x === undefined || y === undefined) throw input.fail('takes whole numbers')
+  if (x === undefined || y === undefined) throw input.wrongType('takes whole numbers')
   const type = int(Math.max(x.bits, y.bits), x.isSigned || y.isSigned)
   const [a, b] = [input.arg(0), input.arg(1)].map((each) => `CAST(${numberSql(each)} AS ${duckType(type)})`)
   return value(operator === 'xor' ? `xor(${a}, ${b})` : `(${a} ${operator} ${b})`, type)
@@ -196,7 +216,7 @@ function bitwise(operator: '&' | '|' | 'xor', input: Input): Value {
 
 function shift(operator: '<<' | '>>', input: Input): Value {
   const type = asInt(input.arg(0).type)
-  if (type === undefined) throw input.fail('takes whole numbers')
+  if (type === undefined) throw input.wrongType('takes whole numbers')
   const wide = `(CAST(${numberSql(input.arg(0))} AS UHUGEINT) ${operator} CAST(${numberSql(input.arg(1))} AS UHUGEINT))`
   const kept = operator === '<<' ? `(${wide} & CAST(${2n ** BigInt(type.bits) - 1n} AS UHUGEINT))` : wide
   return value(`CAST(${kept} AS ${duckType(type)})`, type)
@@ -219,9 +239,9 @@ export const NUMBER_FUNCTIONS: readonly FunctionDefinition[] = [
   define('divide', 2, divide),
   define('intDiv', 2, (input) => intDiv(input)),
   define('intDivOrZero', 2, (input) => intDiv(input, true)),
-  ...defineAll('modulo mod', 2, modulo),
+  ...defineAll('modulo mod', 2, (input) => modulo(input)),
   define('moduloOrZero', 2, (input) => {
-    const result = modulo(input)
+    const result = modulo(input, true)
     return value(`coalesce(${result.sql}, CAST(0 AS ${duckType(result.type)}))`, result.type)
   }),
   define('negate', 1, negate),
@@ -290,7 +310,7 @@ export const NUMBER_FUNCTIONS: readonly FunctionDefinition[] = [
   define('bitXor', 2, (input) => bitwise('xor', input)),
   define('bitNot', 1, (input) => {
     const type = asInt(input.arg(0).type)
-    if (type === undefined) throw input.fail('takes a whole number')
+    if (type === undefined) throw input.wrongType('takes a whole number')
     return value(`(~${numberSql(input.arg(0))})`, type)
   }),
   define('bitShiftLeft', 2, (input) => shift('<<', input)),

@@ -13,18 +13,18 @@ import {
 import { define, defineAll, type FunctionDefinition, type Input, test, text, u64 } from './definition.ts'
 
 /** A text argument. Bytes that a function decoded before are printed as text. */
-function t(input: Input, at: number): string {
+export function t(input: Input, at: number): string {
   const given = input.arg(at)
   if (given.isBytes === true) return `decode(${given.sql})`
   if (given.type.kind !== 'string' && given.type.kind !== 'unknown')
-    throw input.fail(`takes a text as argument ${at + 1}`)
+    throw input.wrongType(`takes a text as argument ${at + 1}`)
   return given.sql
 }
 
 const whole = (input: Input, at: number): string => `CAST(${numberSql(input.arg(at))} AS BIGINT)`
 
 /** A regular expression; `\\1` in a replacement is the first group on both engines. */
-function pattern(input: Input, at: number): string {
+export function pattern(input: Input, at: number): string {
   if (constantText(input.arg(at)) === undefined) throw input.fail('takes a constant regular expression')
   return t(input, at)
 }
@@ -107,7 +107,7 @@ function hex(input: Input): Value {
   return text(`hex(${given.isBytes === true ? given.sql : t(input, 0)})`)
 }
 
-const bytes = (sql: string): Value => ({ ...text(sql), isBytes: true })
+export const bytes = (sql: string): Value => ({ ...text(sql), isBytes: true })
 
 /** A whole number from the first bytes of a text, the lowest first. */
 const reinterpret = (name: string, bits: number, isSigned: boolean): FunctionDefinition =>
@@ -146,13 +146,26 @@ function trimmed(name: 'trim' | 'ltrim' | 'rtrim') {
 /** Regular expressions match anywhere in the text, `.` matches a line end. */
 const flags = "'s'"
 
+/** Without the ending UTF8 only these letters change. */
+const CAPITALS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ'
+
+/** The byte at which a text begins in another one, from 1. */
+const bytePosition = (of: string, part: string): Value =>
+  u64(`(CASE WHEN strpos(${of}, ${part}) = 0 THEN 0 ELSE strlen(left(${of}, strpos(${of}, ${part}) - 1)) + 1 END)`)
+
 export const TEXT_FUNCTIONS: readonly FunctionDefinition[] = [
   ...defineAll('length octet_length', 1, length),
   ...defineAll('lengthUTF8 char_length character_length', 1, (input) => u64(`length(${t(input, 0)})`)),
   define('empty', 1, (input) => isEmpty(input, '=')),
   define('notEmpty', 1, (input) => isEmpty(input, '<>')),
-  ...defineAll('lower lcase lowerUTF8', 1, (input) => text(`lower(${t(input, 0)})`)),
-  ...defineAll('upper ucase upperUTF8', 1, (input) => text(`upper(${t(input, 0)})`)),
+  define('lowerUTF8', 1, (input) => text(`lower(${t(input, 0)})`)),
+  ...defineAll('lower lcase', 1, (input) =>
+    text(`translate(${t(input, 0)}, '${CAPITALS}', '${CAPITALS.toLowerCase()}')`),
+  ),
+  define('upperUTF8', 1, (input) => text(`upper(${t(input, 0)})`)),
+  ...defineAll('upper ucase', 1, (input) =>
+    text(`translate(${t(input, 0)}, '${CAPITALS.toLowerCase()}', '${CAPITALS}')`),
+  ),
   define('initcap', 1, (input) =>
     text(
       `array_to_string(list_transform(string_split(${t(input, 0)}, ' '), lambda w_: upper(left(w_, 1)) || lower(substring(w_, 2))), ' ')`,
@@ -175,9 +188,10 @@ export const TEXT_FUNCTIONS: readonly FunctionDefinition[] = [
   ...defineAll('trimRight rtrim', [1, 2], trimmed('rtrim')),
   ...defineAll('startsWith startsWithUTF8', 2, (input) => test(`starts_with(${t(input, 0)}, ${t(input, 1)})`)),
   ...defineAll('endsWith endsWithUTF8', 2, (input) => test(`ends_with(${t(input, 0)}, ${t(input, 1)})`)),
-  ...defineAll('position positionUTF8 strpos instr', 2, (input) => u64(`strpos(${t(input, 0)}, ${t(input, 1)})`)),
-  define('locate', 2, (input) => u64(`strpos(${t(input, 1)}, ${t(input, 0)})`)),
-  define('positionCaseInsensitive', 2, (input) => u64(`strpos(lower(${t(input, 0)}), lower(${t(input, 1)}))`)),
+  ...defineAll('position strpos instr', 2, (input) => bytePosition(t(input, 0), t(input, 1))),
+  define('positionUTF8', 2, (input) => u64(`strpos(${t(input, 0)}, ${t(input, 1)})`)),
+  define('locate', 2, (input) => bytePosition(t(input, 1), t(input, 0))),
+  define('positionCaseInsensitive', 2, (input) => bytePosition(`lower(${t(input, 0)})`, `lower(${t(input, 1)})`)),
   define('countSubstrings', 2, (input) =>
     u64(
       `(strlen(${t(input, 0)}) - strlen(replace(${t(input, 0)}, ${t(input, 1)}, ''))) // greatest(strlen(${t(input, 1)}), 1)`,
@@ -234,8 +248,8 @@ export const TEXT_FUNCTIONS: readonly FunctionDefinition[] = [
     )
   }),
   define('format', [1, 100], format),
-  ...defineAll('leftPad lpad', [2, 3], (input) => pad('lpad', input)),
-  ...defineAll('rightPad rpad', [2, 3], (input) => pad('rpad', input)),
+  ...defineAll('leftPad lpad leftPadUTF8', [2, 3], (input) => pad('lpad', input)),
+  ...defineAll('rightPad rpad rightPadUTF8', [2, 3], (input) => pad('rpad', input)),
   define('ascii', 1, (input) => value(`CAST(ascii(${t(input, 0)}) AS INTEGER)`, int(32, true))),
   define('char', [1, 20], (input) =>
     text(`concat(${input.args.map((_, at) => `chr(CAST(${numberSql(input.arg(at))} AS INTEGER))`).join(', ')})`),
@@ -263,9 +277,6 @@ export const TEXT_FUNCTIONS: readonly FunctionDefinition[] = [
   ),
   define('multiMatchAny', 2, (input) =>
     test(`(len(list_filter(${input.arg(1).sql}, lambda w_: regexp_matches(${t(input, 0)}, w_))) > 0)`),
-  ),
-  define('domain', 1, (input) =>
-    text(`regexp_extract(${t(input, 0)}, '^(?:[A-Za-z][A-Za-z0-9+.-]*:)?//(?:[^@/]*@)?([^:/?#]+)', 1)`),
   ),
   define('isValidUTF8', 1, (input) => test(`(${t(input, 0)} IS NOT NULL)`)),
   define('levenshteinDistance', 2, (input) => u64(`levenshtein(${t(input, 0)}, ${t(input, 1)})`)),

@@ -30,9 +30,9 @@ export function intervalSql(unit: string, count: string): string {
 export function addInterval(time: Value, step: Value, sign: 1 | -1, input: Input): Value {
   if (step.type.kind === 'unknown' || time.type.kind === 'unknown')
     return value(`(${plainSql(time)} ${sign === 1 ? '+' : '-'} ${plainSql(step)})`, UNKNOWN)
-  if (!isTime(time.type)) throw input.fail('takes a time and an interval')
+  if (!isTime(time.type)) throw input.wrongType('takes a time and an interval')
   if (step.type.kind === 'interval') return shift(time, step.type.unit, `(${sign} * ${step.sql})`)
-  if (asInt(step.type) === undefined) throw input.fail('takes a time and an interval or a whole number')
+  if (asInt(step.type) === undefined) throw input.wrongType('takes a time and an interval or a whole number')
   return shift(time, time.type.kind === 'date' ? 'Day' : 'Second', `(${sign} * CAST(${numberSql(step)} AS BIGINT))`)
 }
 
@@ -84,6 +84,12 @@ export function startOfInterval(time: Value, unit: string, count: number): Value
   if (unit === 'Day') {
     const days = `CAST(floor(epoch(${local}) / 86400) AS BIGINT)`
     return value(utcSql(`make_timestamp((${days} - ${days} % ${count}) * 86400000000)`, zone), type)
+  }
+  if (unit === 'Millisecond' || unit === 'Microsecond') {
+    const step = count * (unit === 'Millisecond' ? 1000 : 1)
+    const scale = Math.max(unit === 'Millisecond' ? 3 : 6, time.type.kind === 'datetime64' ? time.type.scale : 0)
+    const micros = `epoch_us(CAST(${time.sql} AS TIMESTAMP))`
+    return value(`make_timestamp(${micros} - ${micros} % ${step})`, { kind: 'datetime64', scale, zone })
   }
   const seconds = (SECONDS[unit] ?? 1) * count
   const epoch = `CAST(floor(epoch(${unit === 'Hour' ? local : `CAST(${time.sql} AS TIMESTAMP)`})) AS BIGINT)`

@@ -1,4 +1,17 @@
-import { DATE, DATETIME, duckType, INT64, isTime, STRING, type Type, UINT8, UINT16, UINT32, UINT64 } from '../types.ts'
+import {
+  DATE,
+  DATETIME,
+  duckType,
+  INT64,
+  isTime,
+  STRING,
+  type Type,
+  typeName,
+  UINT8,
+  UINT16,
+  UINT32,
+  UINT64,
+} from '../types.ts'
 import {
   constantNumber,
   constantText,
@@ -13,16 +26,20 @@ import {
 import { dateTimePattern } from './date-time-pattern.ts'
 import { define, defineAll, type FunctionDefinition, type Input, text } from './definition.ts'
 import { INTERVAL_UNITS, shift, startOfInterval } from './time-arithmetic.ts'
+import { isTimeZone } from './time-zone.ts'
 
-/** A time as TIMESTAMP of the engine; texts and numbers are converted. */
-function timeOf(given: Value, input: Input): Value {
+/** A time as TIMESTAMP of the engine; a text has `textType` where the function takes one. */
+export function timeOf(given: Value, input: Input, textType?: Type): Value {
   if (isTime(given.type)) return given
-  if (given.type.kind === 'string') return value(`CAST(${given.sql} AS TIMESTAMP)`, DATETIME)
+  if (given.type.kind === 'string' && textType !== undefined) return value(`CAST(${given.sql} AS TIMESTAMP)`, textType)
   if (given.type.kind === 'unknown') return value(`CAST(${given.sql} AS TIMESTAMP)`, DATETIME)
-  throw input.fail('takes a time')
+  throw input.wrongType(`takes a time, not ${typeName(given.type)}`)
 }
 
-const local = (given: Value): string => localSql({ ...given, sql: `CAST(${given.sql} AS TIMESTAMP)` })
+/** A text that is moved by an interval becomes a time of this type. */
+const SHIFTED_TEXT: Type = { kind: 'datetime64', scale: 3 }
+
+export const local = (given: Value): string => localSql({ ...given, sql: `CAST(${given.sql} AS TIMESTAMP)` })
 
 /** A part of a time as a number. */
 const part = (name: string, field: string, type: Type): FunctionDefinition =>
@@ -87,11 +104,18 @@ function age(input: Input): Value {
   return value(`date_sub('${unit.toLowerCase()}', ${local(from)}, ${local(to)})`, INT64)
 }
 
-function zoneFrom(given: Value | undefined, input: Input): string | undefined {
+export function zoneFrom(given: Value | undefined, input: Input): string | undefined {
   if (given === undefined) return undefined
   const zone = constantText(given)
-  if (zone === undefined || !/^[A-Za-z][A-Za-z0-9_+/-]{0,40}$/.test(zone))
-    throw input.fail('takes the name of a time zone, such as Europe/Berlin')
+  if (zone === undefined || !isTimeZone(zone))
+    throw input.fail('takes the name of a time zone that exists, such as Europe/Berlin')
+  return zone
+}
+
+/** A zone in which the text is not converted. */
+function utcOnly(input: Input, at: number): string | undefined {
+  const zone = zoneFrom(input.args[at], input)
+  if (zone !== undefined && zone !== 'UTC') throw input.fail('takes the time zone UTC only')
   return zone
 }
 
@@ -150,7 +174,8 @@ function bestEffort(input: Input, cast: 'CAST' | 'TRY_CAST'): string {
   const sql = given.type.kind === 'string' ? given.sql : plainSql(given)
   const isSeconds = `regexp_full_match(${sql}, '\\d{9,10}')`
   const compact = `regexp_replace(regexp_replace(${sql}, '^(\\d{4})(\\d{2})(\\d{2})(?:[T ]?(\\d{2})(\\d{2})(\\d{2}))$', '\\1-\\2-\\3 \\4:\\5:\\6'), '^(\\d{4})(\\d{2})(\\d{2})$', '\\1-\\2-\\3')`
-  return `(CASE WHEN ${isSeconds} THEN make_timestamp(TRY_CAST(${sql} AS BIGINT) * 1000000) ELSE date_trunc('second', timezone('UTC', ${cast}(concat(${compact}, CASE WHEN regexp_matches(${sql}, '(Z|[+-]\\d{2}:?\\d{2})$') THEN '' ELSE '+00' END) AS TIMESTAMP WITH TIME ZONE))) END)`
+  const named = `try_strptime(${sql}, ['%d %b %Y %H:%M:%S', '%d %b %Y %H:%M', '%d %b %Y', '%b %d %Y %H:%M:%S', '%b %d, %Y', '%b %d %Y'])`
+  return `(CASE WHEN regexp_matches(${sql}, '[A-SU-Ya-su-y]{3}') AND ${named} IS NOT NULL THEN ${named} WHEN ${isSeconds} THEN make_timestamp(TRY_CAST(${sql} AS BIGINT) * 1000000) ELSE date_trunc('second', timezone('UTC', ${cast}(concat(${compact}, CASE WHEN regexp_matches(${sql}, '(Z|[+-]\\d{2}:?\\d{2})$') THEN '' ELSE '+00' END) AS TIMESTAMP WITH TIME ZONE))) END)`
 }
 
 function formatDateTime(input: Input): Value {
@@ -171,16 +196,25 @@ function truncate(input: Input): Value {
 function dateAdd(sign: 1 | -1) {
   return (input: Input): Value => {
     if (input.args.length === 3)
-      return shift(timeOf(input.arg(2), input), unitOf(input.arg(0), input), `(${sign} * ${numberSql(input.arg(1))})`)
+      return shift(
+        timeOf(input.arg(2), input, SHIFTED_TEXT),
+        unitOf(input.arg(0), input),
+        `(${sign} * ${numberSql(input.arg(1))})`,
+      )
     const step = input.arg(1)
     if (step.type.kind !== 'interval') throw input.fail('takes a unit, a number and a time')
-    return shift(timeOf(input.arg(0), input), step.type.unit, `(${sign} * ${step.sql})`)
+    return shift(timeOf(input.arg(0), input, SHIFTED_TEXT), step.type.unit, `(${sign} * ${step.sql})`)
   }
 }
 
 const NOW = "timezone('UTC', get_current_timestamp())"
 const number = (name: string, type: Type, sql: (time: string) => string): FunctionDefinition =>
-  define(name, [1, 2], (input) => value(`CAST(${sql(local(timeOf(input.arg(0), input)))} AS ${duckType(type)})`, type))
+  define(name, [1, 2], (input) =>
+    value(
+      `CAST(${sql(local(timeOf(input.arg(0), input, name === 'toUnixTimestamp' ? DATETIME : undefined)))} AS ${duckType(type)})`,
+      type,
+    ),
+  )
 
 export const TIME_FUNCTIONS: readonly FunctionDefinition[] = [
   ...defineAll('now current_timestamp', [0, 1], (input) =>
@@ -213,7 +247,11 @@ export const TIME_FUNCTIONS: readonly FunctionDefinition[] = [
       )
     }),
   ),
-  startOf('toStartOfSecond', 'Second'),
+  define('toStartOfSecond', [1, 2], (input) => {
+    const time = timeOf(input.arg(0), input)
+    const made = startOfInterval(time, 'Second', 1)
+    return time.type.kind === 'datetime64' ? { ...made, type: time.type } : made
+  }),
   startOf('toStartOfMinute', 'Minute'),
   startOf('toStartOfFiveMinutes', 'Minute', 5),
   startOf('toStartOfFiveMinute', 'Minute', 5),
@@ -280,7 +318,7 @@ export const TIME_FUNCTIONS: readonly FunctionDefinition[] = [
       zone: zoneFrom(input.args[1], input),
     }),
   ),
-  ...defineAll('toDate toDate32', [1, 2], toDate),
+  ...defineAll('toDate toDate32 date', [1, 2], toDate),
   define('toDateTime', [1, 2], toDateTime),
   define('toDateTime64', [2, 3], toDateTime64),
   define('toDateOrNull', 1, (input) =>
@@ -319,36 +357,20 @@ export const TIME_FUNCTIONS: readonly FunctionDefinition[] = [
     value(`CAST(${plainSql(input.arg(0))} AS TIMESTAMP)`, {
       kind: 'datetime64',
       scale: constantNumber(input.args[1]) ?? 3,
+      zone: utcOnly(input, 2),
     }),
   ),
   define('parseDateTime', [1, 3], (input) => {
     const pattern = constantText(input.args[1]) ?? '%Y-%m-%d %H:%i:%s'
-    return value(`strptime(${input.arg(0).sql}, ${quoteText(dateTimePattern(pattern, input))})`, DATETIME)
+    const zone = zoneFrom(input.args[2], input)
+    const sql = `strptime(${input.arg(0).sql}, ${quoteText(dateTimePattern(pattern, input))})`
+    return value(utcSql(sql, zone), { kind: 'datetime', zone })
   }),
   ...defineAll('formatDateTime DATE_FORMAT dateFormat', [2, 3], formatDateTime),
   ...defineAll('dateDiff date_diff timestampDiff timestamp_diff', [3, 4], dateDiff),
   define('age', [3, 4], age),
   ...defineAll('dateAdd date_add timestampAdd timestamp_add', [2, 3], dateAdd(1)),
   ...defineAll('dateSub date_sub timestampSub timestamp_sub', [2, 3], dateAdd(-1)),
-  define('monthName', 1, (input) => text(`monthname(${local(timeOf(input.arg(0), input))})`)),
-  define('dateName', [2, 3], (input) => {
-    const field = constantText(input.arg(0))
-    const time = local(timeOf(input.arg(1), input))
-    if (field === 'weekday') return text(`dayname(${time})`)
-    if (field === 'month') return text(`monthname(${time})`)
-    if (field !== undefined && ['year', 'quarter', 'day', 'week', 'hour', 'minute', 'second'].includes(field))
-      return text(`CAST(date_part('${field}', ${time}) AS VARCHAR)`)
-    throw input.fail('takes year, quarter, month, week, weekday, day, hour, minute or second')
-  }),
-  ...defineAll('makeDate makeDate32', 3, (input) =>
-    value(`make_date(${[0, 1, 2].map((at) => `CAST(${numberSql(input.arg(at))} AS BIGINT)`).join(', ')})`, DATE),
-  ),
-  define('makeDateTime', [6, 7], (input) =>
-    value(
-      `make_timestamp(${[0, 1, 2, 3, 4].map((at) => `CAST(${numberSql(input.arg(at))} AS BIGINT)`).join(', ')}, CAST(${numberSql(input.arg(5))} AS DOUBLE))`,
-      DATETIME,
-    ),
-  ),
   define('toTime', 1, (input) =>
     value(
       `(TIMESTAMP '1970-01-02 00:00:00' + (${local(timeOf(input.arg(0), input))} - date_trunc('day', ${local(timeOf(input.arg(0), input))})))`,
@@ -366,9 +388,11 @@ export const TIME_FUNCTIONS: readonly FunctionDefinition[] = [
       }),
       { lowCardinality: false },
     ),
-    define(`add${unit}s`, 2, (input) => shift(timeOf(input.arg(0), input), unit, `(${numberSql(input.arg(1))})`)),
+    define(`add${unit}s`, 2, (input) =>
+      shift(timeOf(input.arg(0), input, SHIFTED_TEXT), unit, `(${numberSql(input.arg(1))})`),
+    ),
     define(`subtract${unit}s`, 2, (input) =>
-      shift(timeOf(input.arg(0), input), unit, `(-1 * ${numberSql(input.arg(1))})`),
+      shift(timeOf(input.arg(0), input, SHIFTED_TEXT), unit, `(-1 * ${numberSql(input.arg(1))})`),
     ),
   ]),
   ...defineAll('timezone timeZone', 0, () => value("'UTC'", STRING)),

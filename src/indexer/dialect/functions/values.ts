@@ -1,9 +1,12 @@
+import { QueryError } from '../../query/error.ts'
 import {
+  arrayOf,
   asInt,
   BOOL,
   duckType,
   FLOAT32,
   FLOAT64,
+  type IntType,
   int,
   isNumber,
   isTime,
@@ -62,6 +65,7 @@ const COMPARISONS: Readonly<Record<string, string>> = {
   lessOrEquals: '<=',
   greaterOrEquals: '>=',
   isNotDistinctFrom: 'IS NOT DISTINCT FROM',
+  isDistinctFrom: 'IS DISTINCT FROM',
 }
 
 function compare(input: Input, operator: string): Value {
@@ -69,9 +73,25 @@ function compare(input: Input, operator: string): Value {
   const isMixed =
     (a.type.kind === 'string' && isNumber(b.type) && a.isConstant !== true) ||
     (b.type.kind === 'string' && isNumber(a.type) && b.isConstant !== true)
-  if (isMixed) throw input.fail(`cannot compare ${typeName(a.type)} and ${typeName(b.type)}`)
+  if (isMixed) throw input.noCommonType(`cannot compare ${typeName(a.type)} and ${typeName(b.type)}`)
+  const notNumber = [
+    [a, b],
+    [b, a],
+  ].find(([text_, other]) => isNumber((other as Value).type) && isOtherText(constantText(text_)))
+  if (notNumber !== undefined)
+    throw new QueryError(
+      'TYPE_MISMATCH',
+      `Cannot convert the text at position ${input.at} to ${typeName((notNumber[1] as Value).type)}: function ${input.name} compares it with a number.`,
+    )
   const [x, y] = comparable(a, b)
   return condition(`(${x} ${operator} ${y})`)
+}
+
+/** A constant text that is no number. */
+function isOtherText(text_: string | undefined): boolean {
+  return (
+    text_ !== undefined && (text_.trim() === '' || Number.isNaN(Number(text_))) && !/^(nan|inf|true|false)/i.test(text_)
+  )
 }
 
 /** The common type of the branches of a condition. Strings with and without LowCardinality are String. */
@@ -133,6 +153,14 @@ function transform(input: Input): Value {
   )
 }
 
+/** To another size of whole numbers: ClickHouse keeps the lower bits of a value that does not fit. */
+function whole(sql: string, from: IntType, to: IntType): string {
+  const fits = from.isSigned === to.isSigned ? from.bits <= to.bits : !from.isSigned && from.bits < to.bits
+  if (fits) return `CAST(${sql} AS ${duckType(to)})`
+  const [range, half] = [2n ** BigInt(to.bits), to.isSigned ? 2n ** BigInt(to.bits - 1) : 0n]
+  return `CAST(((CAST(${sql} AS HUGEINT) + ${half}) & ${range - 1n}) - ${half} AS ${duckType(to)})`
+}
+
 /** To a number: fractions are cut off as ClickHouse does, the engine would round. */
 function toNumber(given: Value, type: Type, cast: 'CAST' | 'TRY_CAST'): string {
   const isCut = asInt(type) !== undefined && (given.type.kind === 'float' || given.type.kind === 'decimal')
@@ -142,6 +170,11 @@ function toNumber(given: Value, type: Type, cast: 'CAST' | 'TRY_CAST'): string {
       : `CAST(trunc(epoch(CAST(${given.sql} AS TIMESTAMP))) AS ${duckType(type)})`
   if (given.type.kind === 'string' && asInt(type) !== undefined && cast === 'TRY_CAST')
     return `(CASE WHEN regexp_full_match(${given.sql}, '[+-]?\\d+') THEN TRY_CAST(${given.sql} AS ${duckType(type)}) END)`
+  const [from, to] = [asInt(given.type), asInt(type)]
+  if (from !== undefined && to !== undefined && to.bits <= 64) return whole(numberSql(given), from, to)
+  // The engine would round a fraction; its error for another text has the code of ClickHouse.
+  if (given.type.kind === 'string' && asInt(type) !== undefined)
+    return `CAST(CASE WHEN regexp_full_match(${given.sql}, '[+-]?\\d+') THEN ${given.sql} ELSE 'x' || ${given.sql} END AS ${duckType(type)})`
   return `${cast}(${isCut ? `trunc(${plainSql(given)})` : plainSql(given)} AS ${duckType(type)})`
 }
 
@@ -181,13 +214,15 @@ const decimal = (name: string, precision: number): FunctionDefinition =>
     const cut =
       given.type.kind === 'float'
         ? `trunc(${given.sql} * CAST(${10 ** scale} AS DOUBLE)) / CAST(${10 ** scale} AS DOUBLE)`
-        : plainSql(given)
+        : given.type.kind === 'string'
+          ? `regexp_replace(${given.sql}, '^([+-]?\\d*\\.\\d{${scale}})\\d+$', '\\1')`
+          : plainSql(given)
     return value(`CAST(${cut} AS ${duckType(type)})`, type)
   })
 
 export const VALUE_FUNCTIONS: readonly FunctionDefinition[] = [
   ...Object.entries(COMPARISONS).map(([name, operator]) =>
-    define(name, 2, (input) => compare(input, operator), { nulls: name !== 'isNotDistinctFrom' }),
+    define(name, 2, (input) => compare(input, operator), { nulls: !name.endsWith('DistinctFrom') }),
   ),
   define('if', 3, multiIf, { lowCardinality: false, nulls: false }),
   define('multiIf', [3, 1001], multiIf, { lowCardinality: false, nulls: false }),
@@ -257,17 +292,30 @@ export const VALUE_FUNCTIONS: readonly FunctionDefinition[] = [
     2,
     (input) => {
       const of = input.arg(0)
-      if (of.type.kind === 'unknown') return value(`struct_extract(${of.sql}, ${input.arg(1).sql})`, UNKNOWN)
-      if (of.type.kind !== 'tuple') throw input.fail('takes a tuple')
-      const name = constantText(input.arg(1))
-      const at = name === undefined ? constantNumber(input.arg(1)) : (of.type.names?.indexOf(name) ?? -1) + 1
-      const type = at === undefined ? undefined : of.type.items[at - 1]
-      if (type === undefined) throw input.fail('has no element with this number or name')
-      return value(`struct_extract(${of.sql}, '${at}')`, type)
+      if (of.type.kind === 'array' && of.type.of.kind === 'tuple') {
+        const inner = elementOf({
+          ...input,
+          arg: (at) => (at === 0 ? value('e_', (of.type as { of: Type }).of) : input.arg(at)),
+        })
+        return value(`list_transform(${of.sql}, lambda e_: ${inner.sql})`, arrayOf(inner.type))
+      }
+      return elementOf(input)
     },
     { nulls: false },
   ),
 ]
+
+/** An element of a tuple by its number or name. */
+function elementOf(input: Input): Value {
+  const of = input.arg(0)
+  if (of.type.kind === 'unknown') return value(`struct_extract(${of.sql}, ${input.arg(1).sql})`, UNKNOWN)
+  if (of.type.kind !== 'tuple') throw input.wrongType('takes a tuple')
+  const name = constantText(input.arg(1))
+  const at = name === undefined ? constantNumber(input.arg(1)) : (of.type.names?.indexOf(name) ?? -1) + 1
+  const type = at === undefined ? undefined : of.type.items[at - 1]
+  if (type === undefined) throw input.outOfBound('has no element with this number or name')
+  return value(`struct_extract(${of.sql}, '${at}')`, type)
+}
 
 /** CAST(x AS T). */
 export function castValue(given: Value, type: Type, fail: Input['fail']): Value {
@@ -293,7 +341,13 @@ export function castValue(given: Value, type: Type, fail: Input['fail']): Value 
       : `CAST(${given.sql} AS TIMESTAMP)`
     return value(type.kind === 'datetime' ? `date_trunc('second', ${sql})` : sql, result)
   }
-  if (given.type.kind === 'string' && type.kind !== 'uuid')
+  if (type.kind === 'map' && given.type.kind === 'tuple' && given.type.items.every(({ kind }) => kind === 'array'))
+    return value(
+      `CAST(map(struct_extract(${given.sql}, '1'), struct_extract(${given.sql}, '2')) AS ${duckType(type)})`,
+      result,
+    )
+  const isList = type.kind === 'array' && isNumber(type.of)
+  if (given.type.kind === 'string' && type.kind !== 'uuid' && !isList)
     throw fail(`cannot convert ${typeName(given.type)} to ${typeName(type)}`)
   return value(`CAST(${plainSql(given)} AS ${duckType(type)})`, result)
 }

@@ -1,0 +1,76 @@
+import { arrayOf, asInt, duckType, type IntType, type Type, UINT64 } from '../types.ts'
+import { numberSql, type Value, value } from '../value.ts'
+import { define, defineAll, type FunctionDefinition, type Input, u8 } from './definition.ts'
+
+/** Rotation, tests and positions of single bits. */
+
+function whole(input: Input, at: number): IntType {
+  const type = asInt(input.arg(at).type)
+  if (type === undefined) throw input.wrongType('takes whole numbers')
+  return type
+}
+
+/** The bits of a number without its sign. */
+function unsigned(input: Input, at: number): string {
+  const { bits } = whole(input, at)
+  const mask = 2n ** BigInt(bits) - 1n
+  return `CAST(CAST(${numberSql(input.arg(at))} AS HUGEINT) & CAST(${mask} AS HUGEINT) AS UHUGEINT)`
+}
+
+function rotate(input: Input, isLeft: boolean): Value {
+  const type = whole(input, 0)
+  if (type.isSigned) throw input.wrongType('takes an unsigned number')
+  const [x, count] = [unsigned(input, 0), `CAST(${numberSql(input.arg(1))} % ${type.bits} AS UHUGEINT)`]
+  const rest = `(CAST(${type.bits} AS UHUGEINT) - ${count})`
+  const [up, down] = isLeft ? [count, rest] : [rest, count]
+  const mask = `CAST(${2n ** BigInt(type.bits) - 1n} AS UHUGEINT)`
+  return value(`CAST(((${x} << ${up}) & ${mask}) | (${x} >> ${down}) AS ${duckType(type)})`, type)
+}
+
+/** Whether all, or any, of the bits at these positions are set. */
+const tested = (name: string, isAll: boolean): FunctionDefinition =>
+  define(name, [2, 65], (input) => {
+    const x = unsigned(input, 0)
+    const bits = input.args.slice(1).map((_, at) => {
+      whole(input, at + 1)
+      return `((${x} >> CAST(${numberSql(input.arg(at + 1))} AS UHUGEINT)) & CAST(1 AS UHUGEINT)) = 1`
+    })
+    return u8(`(${bits.join(isAll ? ' AND ' : ' OR ')})`)
+  })
+
+/** The positions of the bits that are set, the lowest first. */
+function positions(input: Input, of: (position: string) => string, type: Type): Value {
+  const { bits } = whole(input, 0)
+  const x = unsigned(input, 0)
+  return value(
+    `list_transform(list_filter(range(0, ${bits}), lambda i_: ((${x} >> CAST(i_ AS UHUGEINT)) & CAST(1 AS UHUGEINT)) = 1), lambda i_: ${of('i_')})`,
+    arrayOf(type),
+  )
+}
+
+export const BIT_FUNCTIONS: readonly FunctionDefinition[] = [
+  define('bitRotateLeft', 2, (input) => rotate(input, true)),
+  define('bitRotateRight', 2, (input) => rotate(input, false)),
+  tested('bitTestAll', true),
+  tested('bitTestAny', false),
+  define('bitHammingDistance', 2, (input) =>
+    u8(`bit_count(CAST(xor(${unsigned(input, 0)}, ${unsigned(input, 1)}) AS HUGEINT))`),
+  ),
+  ...defineAll('bitPositionsToArray', 1, (input) => positions(input, (at) => `CAST(${at} AS UBIGINT)`, UINT64)),
+  define('bitmaskToArray', 1, (input) => {
+    const type = whole(input, 0)
+    return positions(input, (at) => `CAST(CAST(1 AS UHUGEINT) << CAST(${at} AS UHUGEINT) AS ${duckType(type)})`, type)
+  }),
+  define('byteSwap', 1, (input) => {
+    const type = whole(input, 0)
+    if (type.isSigned) throw input.wrongType('takes an unsigned number')
+    const x = unsigned(input, 0)
+    const count = type.bits / 8
+    const parts = Array.from(
+      { length: count },
+      (_, at) =>
+        `(((${x} >> CAST(${at * 8} AS UHUGEINT)) & CAST(255 AS UHUGEINT)) << CAST(${(count - 1 - at) * 8} AS UHUGEINT))`,
+    )
+    return value(`CAST(${parts.join(' | ')} AS ${duckType(type)})`, type)
+  }),
+]

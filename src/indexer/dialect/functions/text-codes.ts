@@ -1,0 +1,112 @@
+import { asInt, isNumber, type Type } from '../types.ts'
+import { bytesSql, constantText, numberSql, toText, type Value } from '../value.ts'
+import { bound, define, defineAll, type FunctionDefinition, type Input, text } from './definition.ts'
+import { bytes, t } from './texts.ts'
+
+/** Texts in other writings: binary digits, base64 of URLs, escapes of URLs and XML, printf. */
+
+/** Binary digits of a number or of the bytes of a text, in whole bytes. */
+function bin(input: Input): Value {
+  const given = input.arg(0)
+  const digits =
+    asInt(given.type) === undefined
+      ? `hex(${given.isBytes === true ? given.sql : t(input, 0)})`
+      : `to_hex(${numberSql(given)})`
+  const even = `lpad(${digits}, CAST((length(${digits}) + 1) // 2 * 2 AS INTEGER), '0')`
+  const nibbles = Array.from({ length: 16 }, (_, at) => `'${at.toString(2).padStart(4, '0')}'`)
+  return text(
+    `array_to_string(list_transform(string_split(${even}, ''), lambda d_: list_extract([${nibbles.join(', ')}], strpos('0123456789ABCDEF', d_))), '')`,
+  )
+}
+
+const XML: readonly (readonly [string, string])[] = [
+  ['&', '&amp;'],
+  ['<', '&lt;'],
+  ['>', '&gt;'],
+  ['"', '&quot;'],
+  ["'", '&apos;'],
+]
+const quoted = (part: string): string => `'${part.replaceAll("'", "''")}'`
+
+/** A conversion of printf: a flag, a width up to 999, digits after the point, a letter. */
+const CONVERSION = /%(?:[-+#]?0?(?:[1-9]\d{0,2})?(?:\.\d{1,2})?[dsfeEgGxXou]|%)/g
+
+/** `printf('%05d', x)`: the engine's own printf takes the same patterns of numbers and texts. */
+function printf(input: Input): Value {
+  const format = constantText(input.arg(0))
+  if (format === undefined) throw input.fail('takes a constant pattern')
+  const found = [...format.matchAll(CONVERSION)].map(([all]) => all).filter((all) => all !== '%%')
+  if (format.replaceAll(CONVERSION, '').includes('%') || found.length !== input.args.length - 1)
+    throw input.fail('takes a pattern of %d, %s, %f, %e, %g, %x, %o and one argument for each')
+  const args = found.map((all, at) => {
+    const letter = all.at(-1) ?? ''
+    const given = input.arg(at + 1)
+    if (letter === 's') return toText(given)
+    const type = 'feEgG'.includes(letter) ? 'DOUBLE' : 'BIGINT'
+    if (type === 'BIGINT' && asInt(given.type) === undefined)
+      throw input.wrongType(`takes a whole number for %${letter}`)
+    return `CAST(${numberSql(given)} AS ${type})`
+  })
+  return text(`printf(${[quoted(format.replaceAll('%u', '%d')), ...args].join(', ')})`)
+}
+
+/** Seconds of the units of formatReadableTimeDelta; a year has the mean length of the calendar. */
+const DELTA_UNITS: readonly (readonly [string, number])[] = [
+  ['year', 31_556_952],
+  ['month', 2_629_746],
+  ['day', 86_400],
+  ['hour', 3600],
+  ['minute', 60],
+  ['second', 1],
+]
+
+/** `1 hour, 1 minute and 40 seconds`. */
+function timeDelta(input: Input): Value {
+  if (!isNumber(input.arg(0).type)) throw input.wrongType('takes a number')
+  const seconds = `CAST(floor(${numberSql(input.arg(0))}) AS BIGINT)`
+  const parts = (rest: string): string[] =>
+    DELTA_UNITS.map(([name, size], at) => {
+      const before = DELTA_UNITS.slice(0, at).reduce((sql, [, each]) => `(${sql} % ${each})`, rest)
+      const count = `(${before} // ${size})`
+      return `CASE WHEN ${count} > 0 THEN concat(${count}, ' ${name}', CASE WHEN ${count} = 1 THEN '' ELSE 's' END) END`
+    })
+  const joined = (all: string): string =>
+    `CASE len(${all}) WHEN 0 THEN '0 seconds' WHEN 1 THEN list_extract(${all}, 1) ELSE concat(array_to_string(list_slice(${all}, 1, len(${all}) - 1), ', '), ' and ', list_extract(${all}, -1)) END`
+  const negative = "error('sluice: formatReadableTimeDelta takes no negative time')"
+  return text(
+    bound(input, seconds, (rest) => {
+      const list = `list_filter([${parts(rest).join(', ')}], lambda p_: p_ IS NOT NULL)`
+      return `CASE WHEN ${rest} < 0 THEN ${negative} ELSE ${bound(input, list, joined)} END`
+    }),
+  )
+}
+
+const urlAlphabet = (sql: string): string => `rtrim(replace(replace(${sql}, '+', '-'), '/', '_'), '=')`
+
+export const TEXT_CODE_FUNCTIONS: readonly FunctionDefinition[] = [
+  define('bin', 1, bin),
+  define('formatReadableTimeDelta', 1, timeDelta),
+  define('printf', [1, 100], printf),
+  define('base64URLEncode', 1, (input) => text(urlAlphabet(`to_base64(${bytesSql(input.arg(0))})`))),
+  define('encodeURLComponent', 1, (input) => text(`url_encode(${t(input, 0)})`)),
+  define('decodeURLComponent', 1, (input) => text(`url_decode(${t(input, 0)})`)),
+  define('encodeXMLComponent', 1, (input) =>
+    text(XML.reduce((sql, [from, to]) => `replace(${sql}, ${quoted(from)}, '${to}')`, t(input, 0))),
+  ),
+  define('decodeXMLComponent', 1, (input) =>
+    text(XML.toReversed().reduce((sql, [from, to]) => `replace(${sql}, '${to}', ${quoted(from)})`, t(input, 0))),
+  ),
+  ...defineAll('toValidUTF8', 1, (input) => text(t(input, 0))),
+  define('reinterpretAsString', 1, (input) => {
+    const given = input.arg(0)
+    const type: Type = given.type
+    const whole = asInt(type)
+    if (whole === undefined) throw input.wrongType('takes a whole number')
+    const digits = `right(lpad(to_hex(CAST(${numberSql(given)} AS ${whole.bits === 64 ? 'UBIGINT' : 'BIGINT'})), 16, '0'), ${whole.bits / 4})`
+    const reversed = Array.from(
+      { length: whole.bits / 8 },
+      (_, at) => `substring(${digits}, ${whole.bits / 4 - 1 - at * 2}, 2)`,
+    )
+    return bytes(`unhex(regexp_replace(${reversed.join(' || ')}, '(00)+$', ''))`)
+  }),
+]
