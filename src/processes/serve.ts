@@ -1,5 +1,7 @@
 import { connectionsOf } from '../access/quota/permits.ts'
 import type { Lifecycle, LifecycleOptions } from '../platform/process/lifecycle.ts'
+import { createAskNode } from '../sender/dispatch/node-call.ts'
+import { createLookupTableSource } from '../shreds/decoded/node-lookup-tables.ts'
 import { createSlotLength } from '../upstreams/slot-length.ts'
 import { followDedicatedNodes } from './compose/access/dedicated-nodes.ts'
 import { demoCard } from './compose/access/demo.ts'
@@ -8,8 +10,6 @@ import { type Reload, reloadFrom } from './compose/config/reload.ts'
 import { EXECUTION_OFF, executionSource, servedParts } from './compose/config/served.ts'
 import type { Settings } from './compose/config/settings.ts'
 import type { ReloadingDeps } from './compose/process/deps.ts'
-import { createAskNode } from '../sender/dispatch/node-call.ts'
-import { createLookupTableSource } from '../shreds/decoded/node-lookup-tables.ts'
 import { finishStart } from './compose/process/finish-start.ts'
 import { openProcess } from './compose/process/open-process.ts'
 import { openOperator } from './compose/process/operator.ts'
@@ -58,9 +58,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   )
   const chain = await openIf(isChainEmbedded(config), () => openEmbeddedChain(config, context, shreds?.address))
   const nodes = nodesOf(config, chain)
-  const upstreams = opening.use(
-    await openUpstreams(settings, { ...context, probing: probes.start }, nodes, slotLength),
-  )
+  const upstreams = opening.use(await openUpstreams(settings, { ...context, probing: probes.start }, nodes, slotLength))
   opening.use(await followDedicatedNodes(access, upstreams))
   opening.use(await notifyChanges(store, access, log.child({ part: 'access' })))
   if (shreds !== undefined) {

@@ -14,7 +14,7 @@ import {
   type UpstreamNode,
 } from './node.ts'
 import { type HealthOptions, lagLimitsOf, type UpstreamsOptions } from './options.ts'
-import { slotMsOfSamples } from './probe.ts'
+import { slotMsOfSamples } from './probes/probe.ts'
 
 /** The result of checking one endpoint of a node. */
 export type EndpointCheck = {

@@ -5,9 +5,9 @@ import { createNode, type NodeDeps, type NodeSpec, type UpstreamNode } from './n
 import { specKey } from './node-spec.ts'
 import type { UpstreamsOptions } from './options.ts'
 import { createPool, type Pool, type PoolDeps } from './pool.ts'
+import { probeHere, type StartProbing } from './probes/shared-probes.ts'
 import type { RetryBudget } from './retry-budget.ts'
 import type { SlotLength, SlotLengthLearner } from './slot-length.ts'
-import { probeHere, type StartProbing } from './shared-probes.ts'
 import { createWsLinks, type WsLinks } from './ws-links.ts'
 
 /** The nodes of one subscription, or those shared by all without dedicated nodes. */

@@ -7,7 +7,7 @@ import { createMetricsRegistry, type MetricsRegistry } from '../../src/platform/
 import type { UpstreamResponse } from '../../src/upstreams/http-call.ts'
 import { parseUpstreamsOptions, type UpstreamsOptionsInput } from '../../src/upstreams/options.ts'
 import { startUpstreams, type Upstreams } from '../../src/upstreams/service.ts'
-import type { StartProbing } from '../../src/upstreams/shared-probes.ts'
+import type { StartProbing } from '../../src/upstreams/probes/shared-probes.ts'
 
 export type Rig = AsyncDisposable & {
   readonly upstreams: Upstreams

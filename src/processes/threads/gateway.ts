@@ -1,5 +1,5 @@
-import { followDedicatedNodes } from '../compose/access/dedicated-nodes.ts'
 import { createDecodedSource } from '../../shreds/decoded/source.ts'
+import { followDedicatedNodes } from '../compose/access/dedicated-nodes.ts'
 import { openGateway, otherConnections } from '../compose/services/gateway.ts'
 import { gatewayMethods } from '../compose/services/service-methods.ts'
 import { openThreadUpstreams } from '../compose/services/upstreams.ts'

@@ -45,7 +45,7 @@ export function gatewayPlan(
 export async function openGatewayThreads(
   settings: Settings,
   threads: Threads,
-  decodedOutput?: SharedArrayBuffer | undefined,
+  decodedOutput?: SharedArrayBuffer,
 ): Promise<GatewayThreads> {
   const { rpc, ws, grpc } = settings.config.bundle
   const isChosenBySystem = [rpc, ws, grpc].some((option) => portOf(option.listen) === 0)

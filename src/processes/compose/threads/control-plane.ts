@@ -1,6 +1,6 @@
 import { createMemoryCells, MemoryCells } from '../../../platform/process/memory-cells.ts'
 import type { NodesOptions } from '../../../upstreams/node-spec.ts'
-import { createProbePublisher, type ProbePublisher } from '../../../upstreams/shared-probes.ts'
+import { createProbePublisher, type ProbePublisher } from '../../../upstreams/probes/shared-probes.ts'
 import { type AccessPart, openAccess } from '../access/open-access.ts'
 import type { Settings } from '../config/settings.ts'
 import { openMemoryGuard } from '../process/memory.ts'

@@ -41,7 +41,7 @@ export type ServiceThreads = AsyncDisposable & {
 export async function openServiceThreads(
   settings: Settings,
   threads: Threads,
-  decodedOutput?: SharedArrayBuffer | undefined,
+  decodedOutput?: SharedArrayBuffer,
 ): Promise<ServiceThreads> {
   const { config } = settings
   await using opening = new AsyncDisposableStack()

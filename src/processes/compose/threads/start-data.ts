@@ -2,7 +2,7 @@ import type { AccessShare } from '../../../access/thread-access.ts'
 import type { LimitMemory } from '../../../gateway/limits.ts'
 import type { SharedFamily } from '../../../platform/telemetry/metric-memory.ts'
 import type { NodeOptions } from '../../../upstreams/options.ts'
-import type { ProbeResult } from '../../../upstreams/probe.ts'
+import type { ProbeResult } from '../../../upstreams/probes/probe.ts'
 import type { NodeStatus } from '../../../upstreams/status.ts'
 import type { ServiceSettings } from '../process/service-context.ts'
 

@@ -9,7 +9,7 @@ import { createMergedMetrics, createThreadMetrics } from '../../../platform/tele
 import type { MetricsView } from '../../../platform/telemetry/metrics-view.ts'
 import { MAIN_THREAD, threadSupervisionMetrics } from '../../../platform/telemetry/thread-supervision-metrics.ts'
 import type { NodesOptions } from '../../../upstreams/node-spec.ts'
-import type { ProbePublisher } from '../../../upstreams/shared-probes.ts'
+import type { ProbePublisher } from '../../../upstreams/probes/shared-probes.ts'
 import type { NodeStatus } from '../../../upstreams/status.ts'
 import type { Config } from '../config/config.ts'
 import type { Settings } from '../config/settings.ts'

@@ -1,7 +1,7 @@
-import type { Clock, Timer } from '../core/clock.ts'
-import type { Random } from '../core/random.ts'
-import type { UpstreamNode } from './node.ts'
-import type { HealthOptions } from './options.ts'
+import type { Clock, Timer } from '../../core/clock.ts'
+import type { Random } from '../../core/random.ts'
+import type { UpstreamNode } from '../node.ts'
+import type { HealthOptions } from '../options.ts'
 import { applyProbeResult, type ProbeResult, startProbes } from './probe.ts'
 
 /** A node whose health follows the results of probes. */
@@ -85,11 +85,7 @@ export function createProbePublisher(): ProbePublisher {
   }
 }
 
-function knownOf(
-  node: UpstreamNode,
-  { silentMs }: HealthOptions,
-  slotMs: number | undefined,
-): ProbeResult | undefined {
+function knownOf(node: UpstreamNode, { silentMs }: HealthOptions, slotMs: number | undefined): ProbeResult | undefined {
   const { health, latencyMs, isSilent, lastFailure } = node
   const isOut = node.breaker.state !== 'closed'
   if (health.slot === 0 && !isOut && !isSilent) return undefined

@@ -1,9 +1,9 @@
-import type { Clock, Timer } from '../core/clock.ts'
-import { type Random, randomInt } from '../core/random.ts'
-import type { HttpOutcome } from '../platform/http/client/exchange.ts'
-import { isJsonRpcBody, slotResultOf } from './extract-slot.ts'
-import type { UpstreamNode } from './node.ts'
-import type { HealthOptions } from './options.ts'
+import type { Clock, Timer } from '../../core/clock.ts'
+import { type Random, randomInt } from '../../core/random.ts'
+import type { HttpOutcome } from '../../platform/http/client/exchange.ts'
+import { isJsonRpcBody, slotResultOf } from '../extract-slot.ts'
+import type { UpstreamNode } from '../node.ts'
+import type { HealthOptions } from '../options.ts'
 
 const SLOT = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"getSlot","params":[{"commitment":"processed"}]}')
 const SHRED_SLOT = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"getMaxShredInsertSlot"}')
