@@ -2,11 +2,11 @@ import type { Clock, Timer } from '../../core/clock.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import { decodeBase58 } from '../../solana/crypto/base58.ts'
 import type { SigningKey } from '../../solana/crypto/ed25519.ts'
+import { encodeBlockMarker } from '../../solana/shred/block-marker.ts'
 import { encodeEntries } from '../../solana/shred/entry.ts'
 import { makeShreds } from '../../solana/shred/make.ts'
 import { shredVersionOf } from '../../solana/shred/version.ts'
 import type { Block, Chain } from '../chain/model.ts'
-import { encodeFooterMarker, encodeUpdateParentMarker } from './block-markers.ts'
 
 export type ShredSourceDeps = {
   readonly chain: Chain
@@ -88,13 +88,15 @@ export function startShredSource(deps: ShredSourceDeps): ShredSource {
 
 /** One batch with the entries, which an empty block of Alpenglow does not have, and under Alpenglow one with the footer. */
 export function batchesOf(block: Block): Uint8Array[] {
-  return block.footer ? [...entryBatchesOf(block), encodeFooterMarker(block.footer)] : entryBatchesOf(block)
+  return block.footer
+    ? [...entryBatchesOf(block), encodeBlockMarker({ variant: 'block-footer', ...block.footer })]
+    : entryBatchesOf(block)
 }
 
 /** What the leader sent before it changed the parent. */
 function replacedBatches(begun: Block, { parentSlot, previousBlockhash }: Block): Uint8Array[] {
-  const parent = { slot: parentSlot, blockId: decodeBase58(previousBlockhash) }
-  return [...entryBatchesOf(begun), encodeUpdateParentMarker(parent)]
+  const parentBlockId = decodeBase58(previousBlockhash)
+  return [...entryBatchesOf(begun), encodeBlockMarker({ variant: 'update-parent', parentSlot, parentBlockId })]
 }
 
 /** The block's entries as one entry batch, or none. */

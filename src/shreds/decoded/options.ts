@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import type { z } from 'zod'
 import { integer, section } from '../../contract/option-fields.ts'
 import { FEC_SET_BYTES } from './shred-cells.ts'
 
