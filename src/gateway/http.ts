@@ -106,10 +106,11 @@ export function startRpcServer(options: { listen: ListenerOptions }, deps: RpcSe
         docsUrl,
         onRefused: recordRefusals(deps.refusals, 'rpc'),
       }
-      const caller = rpc.authenticate(head, collectToken(CREDENTIAL_SOURCES.rpc, head.headers, query), clock.nowMs())
-      if (!('subscription' in caller)) return send(response, await caller.response)
       const endpoint = account.at(path)
       assert(endpoint !== undefined, 'every path has an endpoint')
+      const presented = collectToken(CREDENTIAL_SOURCES.rpc, head.headers, query)
+      const caller = rpc.authenticate(head, presented, clock.nowMs(), endpoint.product)
+      if (!('subscription' in caller)) return send(response, await caller.response)
       return serveEndpoint(endpoint, caller, { request, response, requestId, meter, docsUrl, refusals: deps.refusals })
     },
   })

@@ -68,6 +68,8 @@ export type BundleDeps = BaseDeps & {
   readonly otherConnections?: OtherConnections | undefined
   /** Decoded shreds; without it the methods that serve them are forwarded to the nodes. */
   readonly decoded?: DecodedSource | undefined
+  /** What was decoded and lost; undefined where the engine does not run. */
+  readonly decodedReport?: (() => Promise<object | undefined>) | undefined
 }
 
 const MIB = 2 ** 20
@@ -172,6 +174,7 @@ export async function startBundle(listeners: BundleListeners, deps: BundleDeps):
           clock,
           wsUrl,
           table: limits.buckets.pages,
+          decodedReport: deps.decodedReport,
         }),
         health: () => healthOf(upstreams),
         ...listenerMetrics('rpc'),

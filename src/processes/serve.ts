@@ -17,7 +17,7 @@ import { chainAddresses, isChainEmbedded, nodesOf, openEmbeddedChain } from './c
 import { createLeaderSchedule } from './compose/services/leader-schedule.ts'
 import { localnetMethods } from './compose/services/localnet-methods.ts'
 import { indexerMethods, type SenderDetails, senderMethods } from './compose/services/service-methods.ts'
-import { openShreds, shredsMethods } from './compose/services/shreds.ts'
+import { decodedPartOf, openShreds, shredsMethods } from './compose/services/shreds.ts'
 import { openUpstreams, reloadNodes, upstreamsOfThreads } from './compose/services/upstreams.ts'
 import { openControlPlane } from './compose/threads/control-plane.ts'
 import { methodsOf } from './compose/threads/service-thread.ts'
@@ -69,7 +69,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   deps.starting?.throwIfAborted()
   const threads = opening.use(plane.threadsOn({ ...config.upstreams, nodes }))
   const { gateway, sender, execution, indexer } = opening.use(
-    await openServiceThreads(settings, threads, shreds?.decoded?.output),
+    await openServiceThreads(settings, threads, decodedPartOf(shreds)),
   )
   deps.starting?.throwIfAborted()
   const isExecutionOff = config.execution.enabled && execution === undefined

@@ -5,6 +5,7 @@ import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import { openUdpSocket, ownAddresses } from '../platform/udp/socket.ts'
 import { decodedMetrics } from './decoded/metrics.ts'
 import { type Decoded, type LookupTableSource, startDecoded } from './decoded/service.ts'
+import { createSlotHistory, type DecodedReport } from './decoded/slot-history.ts'
 import { createChallenger } from './destinations/challenge.ts'
 import { candidatesOf, decideLeases, type LeaseDecisions } from './destinations/leases.ts'
 import type { DestinationRules } from './destinations/rules.ts'
@@ -54,6 +55,8 @@ export type Shreds = AsyncDisposable & {
   status(): ShredsStatus
   /** The engine of ShredStream Decoded, when it is on. */
   readonly decoded: Decoded | undefined
+  /** What it has decoded and lost; undefined when it is off. */
+  decodedReport(): DecodedReport | undefined
   /** Writes the delivery reports counted so far. */
   flush(): Promise<void>
 }
@@ -100,6 +103,7 @@ export async function startShreds(
     return decideLeases(candidates, { rules, leasesMax: options.destinations.max }, clock.nowMs())
   }
 
+  const slotHistory = createSlotHistory(clock)
   const decoded = options.isDecoding
     ? opening.use(
         await startDecoded(
@@ -111,6 +115,7 @@ export async function startShreds(
             lookupTables: deps.lookupTables,
             onState: setDecodedState,
             onReport: decodedMetrics(deps.registry).record,
+            onSlot: slotHistory.add,
           },
         ),
       )
@@ -242,6 +247,7 @@ export async function startShreds(
         alarms: alarms.raised(),
       }),
     decoded,
+    decodedReport: () => (decoded === undefined ? undefined : slotHistory.report()),
     flush: delivery.flush,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }

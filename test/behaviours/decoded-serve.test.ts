@@ -89,6 +89,18 @@ test('the transactions of the embedded chain arrive from its shreds, exactly tho
   while (entry.next()) fields.push(entry.field)
   assert.deepEqual(fields, [1, 2])
   assert.ok(decodeBatch((entries[0] as Buffer).subarray(entry.from, entry.to)).ok)
+  const response = await fetch(`${rpc}/v1/decoded/report`, { headers: { 'x-token': token } })
+  assert.equal(response.status, 200)
+  const report = (await response.json()) as { slots: { slot: number; is_complete: boolean; transactions: number }[] }
+  const shared = report.slots.filter(({ slot }) => slots.includes(slot))
+  assert.ok(shared.length > 0)
+  for (const { slot, is_complete, transactions } of shared)
+    assert.deepEqual([slot, is_complete, transactions], [slot, true, received.get(slot)?.length])
+  const listed = JSON.parse(await run('shred', 'report', '--decoded', '--json')) as {
+    slot: number
+    is_complete: boolean
+  }[]
+  assert.ok(listed.some(({ slot, is_complete }) => slots.includes(slot) && is_complete))
   stream.call.cancel()
   entryCall.cancel()
   client.close()

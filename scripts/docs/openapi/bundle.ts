@@ -118,6 +118,14 @@ export function bundleOpenApi(): OpenApi {
           responses: { '200': json('Valid for 60 s.', 'WsTicket') },
         }),
       },
+      '/v1/decoded/report': {
+        get: page('decodedReport', 'ShredStream Decoded: what was delivered and lost of the newest slots', {
+          responses: {
+            '200': json('Since the start of the engine.', 'DecodedReport'),
+            '404': json('Decoded shreds are not served here.', 'PageError'),
+          },
+        }),
+      },
       '/v1/geyser/check': {
         post: page('checkGeyser', 'Check whether a SubscribeRequest is allowed, without opening a stream', {
           requestBody: {
@@ -146,6 +154,7 @@ export function bundleOpenApi(): OpenApi {
         ConnectionList: schemaOf(schemas.connectionList),
         ConnectionClosed: schemaOf(schemas.connectionClosed),
         WsTicket: schemaOf(schemas.wsTicket),
+        DecodedReport: schemaOf(schemas.decodedReport),
         GeyserCheck: schemaOf(schemas.geyserCheck),
         PageError: schemaOf(schemas.pageError),
       },

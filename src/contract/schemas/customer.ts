@@ -69,6 +69,27 @@ export const connectionList = z.strictObject({ total: count, connections: z.arra
 export const connectionClosed = z.strictObject({ id: z.string(), closed: z.literal(true) })
 export const wsTicket = z.strictObject({ ticket: z.string(), expires_at: time, url: z.exactOptional(z.string()) })
 
+const decodedSlot = z.strictObject({
+  slot: count,
+  parent_slot: count.nullable(),
+  is_complete: z.boolean().describe('Every transaction of the slot was delivered.'),
+  is_conflicting: z.boolean().describe('The leader signed two versions of a part of it.'),
+  transactions: count,
+  data_sets: count,
+  data_sets_lost: count.describe('At least so many.'),
+  fec_sets_recovered: count,
+  fec_sets_not_recoverable: count,
+  first_shred_at: time,
+  last_shred_at: time,
+})
+export const decodedReport = z.strictObject({
+  slots_complete: count,
+  slots_incomplete: count,
+  transactions: count,
+  data_sets_lost: count,
+  slots: z.array(decodedSlot).describe('The newest closed slots, the newest first.'),
+})
+
 export const geyserCheck = z.strictObject({
   allowed: z.boolean(),
   rule: z.string().nullable(),

@@ -1,5 +1,6 @@
 import type { Caller } from '../../access/authorize.ts'
 import type { Access } from '../../access/service.ts'
+import type { ProductKey } from '../../contract/products.ts'
 import type { Clock } from '../../core/clock.ts'
 import { createKeyedBuckets } from '../../core/keyed-buckets.ts'
 import type { SharedTable } from '../../core/shared-table.ts'
@@ -18,10 +19,14 @@ export type AccountEndpointsDeps = {
   readonly wsUrl?: string | undefined
   /** The buckets of all threads; without it they are of this thread alone. */
   readonly table?: SharedTable | undefined
+  /** What was decoded and lost; undefined where ShredStream Decoded is not offered. */
+  readonly decodedReport?: (() => Promise<object | undefined>) | undefined
 }
 
 /** One endpoint. The server has checked token, method and body size before it calls `respond`. */
 export type AccountEndpoint = {
+  /** The product whose customers may use it; the bundle where it is missing. */
+  readonly product?: ProductKey
   /** False: the body is not read. */
   readonly takesBody: boolean
   /** A body limit below that of the plan. */
@@ -78,6 +83,19 @@ export function createAccountEndpoints(deps: AccountEndpointsDeps): AccountEndpo
           const { ticket, expiresAtMs } = access.issueTicket(caller, clock.nowMs())
           const url = wsUrl === undefined ? {} : { url: `${wsUrl}/?ticket=${ticket}` }
           return { status: 200, body: { ticket, expires_at: new Date(expiresAtMs).toISOString(), ...url } }
+        },
+      },
+    ],
+    [
+      '/v1/decoded/report',
+      {
+        product: 'shreds-decoded',
+        takesBody: false,
+        async respond(_caller, { requestId }) {
+          const report = await deps.decodedReport?.()
+          if (report !== undefined) return { status: 200, body: report }
+          const message = 'decoded shreds are not served by this process'
+          return { status: 404, body: { error: 'not-found', message, request_id: requestId } }
         },
       },
     ],
@@ -141,6 +159,7 @@ export const ACCOUNT_PATHS = {
   '/v1/connections': ['GET'],
   '/v1/connections/{id}/close': ['POST'],
   '/v1/ws-ticket': ['POST'],
+  '/v1/decoded/report': ['GET'],
   '/v1/geyser/check': ['POST'],
 } as const satisfies Paths
 

@@ -4,6 +4,7 @@ import type { PresentedToken } from '../../access/credentials.ts'
 import { explainRefusal } from '../../access/explain-refusal.ts'
 import type { Charged } from '../../access/quota/charge.ts'
 import type { Access } from '../../access/service.ts'
+import type { ProductKey } from '../../contract/products.ts'
 import type { Clock } from '../../core/clock.ts'
 import { splitTarget } from '../../platform/http/request-headers.ts'
 import type { ResponseBudget } from '../../platform/http/response-budget.ts'
@@ -44,6 +45,7 @@ export type Rpc = {
     head: RpcHead,
     presented: PresentedToken,
     nowMs: number,
+    product?: ProductKey,
   ): Caller | { readonly ok: false; readonly response: HttpResponse | Promise<HttpResponse> }
   /** Forwards the calls of a body and sends the response. The bytes are valid only until this returns. */
   forward(caller: Caller, body: Buffer, request: RpcRequest, responder: Responder): void
@@ -64,8 +66,8 @@ type SentCall = { readonly text: string; readonly id: string | undefined; readon
 export function createRpc({ access, forward, clock, meter, tarpit, budget }: RpcDeps): Rpc {
   const forwardBatch = createForwardBatch({ access, forward, meter, budget, refusalOf })
   return {
-    authenticate(head, presented, nowMs) {
-      const caller = access.authenticate(presented, 'bundle', nowMs)
+    authenticate(head, presented, nowMs, product = 'bundle') {
+      const caller = access.authenticate(presented, product, nowMs)
       if (caller.ok) return caller
       const { query } = splitTarget(head.target)
       const explained = explainRefusal('rpc', caller, { headers: head.headers, query })

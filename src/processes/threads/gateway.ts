@@ -20,6 +20,7 @@ runServiceThread(['rpc', 'ws', 'grpc'], async (context) => {
       isPortShared: true,
       otherConnections: otherConnections(context.channel),
       decoded: context.start.decodedOutput && createDecodedSource(context.start.decodedOutput),
+      decodedReport: async () => (await context.channel.call('decoded-report', undefined)) as object | undefined,
     }),
   )
   const opened = opening.move()

@@ -60,11 +60,12 @@ export const shredRoutes = buildRouteMap({
     }),
     report: command({
       brief: 'Delivery report: packets sent and not sent per subscription',
-      examples: ['', 'acme-shreds --since 7d --by day', '--by hour -o csv'],
+      examples: ['', 'acme-shreds --since 7d --by day', '--by hour -o csv', '--decoded'],
       flags: {
         ...listFlags,
         since: flag.text('Start day, or time span before now (default 24h)', 'DATE'),
         by: flag.choice('Group by (default hour)', ['hour', 'day', 'total']),
+        decoded: flag.switch('ShredStream Decoded instead: what was delivered and lost of the newest slots'),
       },
       args: [optionalArgument('SUB', 'Only this subscription')],
       load: async () => (await import('./run/shred-report.ts')).reportDelivery,

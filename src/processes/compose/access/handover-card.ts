@@ -14,6 +14,7 @@ export function handoverCard(input: CardInput): string {
     bundleLines(input),
     indexerLines(input),
     shredLines(input),
+    decodedLines(input),
     senderLines(input),
     executionLines(input),
     documentLines(input),
@@ -59,6 +60,12 @@ function shredLines({ subscription, destination }: CardInput): string[] {
   if (!subscription.products.includes('shreds-raw')) return []
   if (destination === undefined) return [fact('shreds', 'no destination yet; send one IP:PORT to the operator')]
   return [fact('shreds', `UDP to ${printAddressPort(destination.ip, destination.port)} (${destination.proof})`)]
+}
+
+function decodedLines({ subscription, endpoints }: CardInput): string[] {
+  if (!subscription.products.includes('shreds-decoded')) return []
+  const address = usesNodes(subscription) ? 'on the gRPC address' : addressOf(endpoints, 'grpc')
+  return [fact('decoded', `${address}: SubscribeDeshred and SubscribeEntries (preview)`)]
 }
 
 /** The sender needs no subscription. */
@@ -126,7 +133,7 @@ function variableLines({ subscription, endpoints, token, credential }: CardInput
     ['SLUICE_TOKEN', token.secret],
     ['SLUICE_RPC', isBundle ? endpoints.rpc : undefined],
     ['SLUICE_WS', isBundle ? endpoints.ws : undefined],
-    ['SLUICE_GRPC', isBundle ? endpoints.grpc : undefined],
+    ['SLUICE_GRPC', isBundle || subscription.products.includes('shreds-decoded') ? endpoints.grpc : undefined],
     ['SLUICE_SQL', credential === undefined ? undefined : endpoints.indexer],
     ['SLUICE_SQL_USER', credential?.record.username],
     ['SLUICE_SQL_PASSWORD', credential?.password],

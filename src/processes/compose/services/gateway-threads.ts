@@ -22,6 +22,9 @@ export type GatewayThreads = AsyncDisposable & {
   drain(deadlineMs: number): Promise<void>
 }
 
+/** ShredStream Decoded, whose engine runs in this process. */
+export type DecodedPart = { readonly output: SharedArrayBuffer; report(): object | undefined }
+
 const ATTEMPTS_MAX = 3
 const ENTRY = new URL('../../threads/gateway.ts', import.meta.url)
 /** Cores up to which one gateway thread is enough: the other services need the rest. */
@@ -45,13 +48,13 @@ export function gatewayPlan(
 export async function openGatewayThreads(
   settings: Settings,
   threads: Threads,
-  decodedOutput?: SharedArrayBuffer,
+  decoded?: DecodedPart,
 ): Promise<GatewayThreads> {
   const { rpc, ws, grpc } = settings.config.bundle
   const isChosenBySystem = [rpc, ws, grpc].some((option) => portOf(option.listen) === 0)
   for (let attempt = 1; ; attempt++) {
     try {
-      return await openOnPorts(settings, threads, decodedOutput)
+      return await openOnPorts(settings, threads, decoded)
     } catch (error) {
       if (!isChosenBySystem || attempt === ATTEMPTS_MAX || !isServiceError(error, 'address-in-use')) throw error
     }
@@ -61,7 +64,7 @@ export async function openGatewayThreads(
 async function openOnPorts(
   settings: Settings,
   threads: Threads,
-  decodedOutput: SharedArrayBuffer | undefined,
+  decoded: DecodedPart | undefined,
 ): Promise<GatewayThreads> {
   const { config, loaded } = settings
   // Held until the threads listen.
@@ -91,8 +94,9 @@ async function openOnPorts(
         entry: ENTRY,
         config: (current) => ({ ...current, bundle }),
         reserve: () => reserveAgain(() => othersOf(name).length === 0),
-        decodedOutput,
+        decodedOutput: decoded?.output,
         methods: {
+          'decoded-report': () => decoded?.report(),
           'connections-of': (subscription: string) =>
             collect<ConnectionReport>(othersOf(name), 'connections-of', { subscription }),
           'close-connection-of': (params: { subscription: string; id: string }) =>

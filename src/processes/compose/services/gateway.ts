@@ -23,6 +23,7 @@ export type GatewayPartDeps = ServiceContext<'rpc' | 'ws' | 'grpc'> & {
   readonly limits?: SharedLimits | undefined
   /** Decoded shreds, where the product is offered and the relay runs in this process. */
   readonly decoded?: DecodedSource | undefined
+  readonly decodedReport?: () => Promise<object | undefined>
 }
 
 /** JSON-RPC, WebSocket and gRPC of the Bundle, as the `bundle` section of the configuration sets them up. */
@@ -57,6 +58,7 @@ export function openGateway({ config, loaded }: ServiceSettings, deps: GatewayPa
       listenerMetrics,
       limits: deps.limits,
       decoded: deps.decoded,
+      decodedReport: deps.decodedReport,
       budget: openResponseBudget(config, { clock, log, registry }, deps.limits?.held.bytes),
       documents: deps.documents.files,
       docsUrl: deps.documents.docsUrlOf('rpc'),

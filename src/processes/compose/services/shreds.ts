@@ -15,6 +15,7 @@ import type { SlotLengthLearner } from '../../../upstreams/slot-length.ts'
 import type { Settings } from '../config/settings.ts'
 import { currentActor } from '../process/deps.ts'
 import type { ProcessContext } from '../process/open-process.ts'
+import type { DecodedPart } from './gateway-threads.ts'
 
 export type ShredsPartDeps = ProcessContext<never> & {
   readonly store: AccessStore
@@ -60,8 +61,14 @@ export async function openShreds(settings: Settings, deps: ShredsPartDeps): Prom
   )
 }
 
+/** What the gateway threads need of ShredStream Decoded; undefined where it is off. */
+export function decodedPartOf(shreds: Shreds | undefined): DecodedPart | undefined {
+  if (shreds?.decoded === undefined) return undefined
+  return { output: shreds.decoded.output, report: shreds.decodedReport }
+}
+
 export function shredsMethods(shreds: Shreds | undefined): ControlMethods {
-  return { shreds: () => shreds?.status() ?? null }
+  return { shreds: () => shreds?.status() ?? null, decoded: () => shreds?.decodedReport() ?? null }
 }
 
 /** Without a config file Sluice runs as a trial on one machine, where destinations are on loopback. */

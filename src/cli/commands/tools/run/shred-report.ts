@@ -2,20 +2,25 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { lookUp } from '../../../../access/provisioning/context.ts'
 import { printBytesShort } from '../../../../core/bytes.ts'
+import { ServiceError } from '../../../../core/error.ts'
 import { systemClock } from '../../../../platform/process/clock.ts'
+import { openControlClient } from '../../../../platform/process/control-client.ts'
 import { secureRandom } from '../../../../platform/process/random.ts'
 import { REPORT_FILE } from '../../../../processes/compose/services/shreds.ts'
+import type { DecodedReport } from '../../../../shreds/decoded/slot-history.ts'
 import { sumDelivery } from '../../../../shreds/report/delivery.ts'
 import { type DeliveryRow, openReportStore } from '../../../../shreds/report/store.ts'
 import { parseSince } from '../../../dates.ts'
 import type { CliContext, ListFlags } from '../../../define.ts'
+import { controlPath } from '../../../locate.ts'
 import { FROM_COLUMN, printList } from '../../../output/print.ts'
 import { openSession } from '../../../session.ts'
 
-export type ReportFlags = ListFlags & { since?: string; by?: 'hour' | 'day' | 'total' }
+export type ReportFlags = ListFlags & { since?: string; by?: 'hour' | 'day' | 'total'; decoded?: boolean }
 
 /** Delivery per subscription and hour. */
 export async function reportDelivery(this: CliContext, flags: ReportFlags, subscription?: string): Promise<void> {
+  if (flags.decoded === true) return reportDecoded(this, flags)
   await using session = await openSession(this, flags, 'read')
   const only = subscription === undefined ? undefined : await lookUp(session.store, 'subscriptions', subscription)
   const names = new Map((await session.store.list('subscriptions')).map((sub) => [sub.id, sub.name]))
@@ -42,6 +47,38 @@ export async function reportDelivery(this: CliContext, flags: ReportFlags, subsc
       { title: 'ERRORS', wire: 'unsent_error', value: (row) => row.unsentError },
       { title: 'REFUSALS', value: (row) => row.refusals },
       { title: 'DUPLICATES', wire: 'duplicates_suppressed', value: (row) => row.duplicates },
+    ],
+  })
+}
+
+/** The newest slots of ShredStream Decoded, from the running process. */
+async function reportDecoded(context: CliContext, flags: ReportFlags): Promise<void> {
+  using client = await openControlClient(controlPath(context, flags))
+  const report = (await client.call('decoded')) as DecodedReport | null
+  if (report === null)
+    throw new ServiceError('not-found', 'ShredStream Decoded is off', {
+      fix: 'Set [products.shreds-decoded] status = "preview" and restart sluice serve.',
+    })
+  printList(context, flags, {
+    rows: report.slots,
+    empty: 'no slot is closed yet',
+    columns: [
+      { title: 'SLOT', value: (row) => row.slot },
+      { title: 'PARENT', wire: 'parent_slot', value: (row) => row.parent_slot, wide: true },
+      {
+        title: 'COMPLETE',
+        wire: 'is_complete',
+        value: (row) => row.is_complete,
+        show: (row) => (row.is_complete ? 'yes' : 'no'),
+      },
+      { title: 'TRANSACTIONS', value: (row) => row.transactions },
+      { title: 'DATA SETS', value: (row) => row.data_sets },
+      { title: 'LOST', wire: 'data_sets_lost', value: (row) => row.data_sets_lost },
+      { title: 'RECOVERED', wire: 'fec_sets_recovered', value: (row) => row.fec_sets_recovered },
+      { title: 'NOT RECOVERABLE', wire: 'fec_sets_not_recoverable', value: (row) => row.fec_sets_not_recoverable },
+      { title: 'CONFLICTING', wire: 'is_conflicting', value: (row) => row.is_conflicting, wide: true },
+      { title: 'FIRST SHRED', wire: 'first_shred_at', value: (row) => row.first_shred_at, wide: true },
+      { title: 'LAST SHRED', wire: 'last_shred_at', value: (row) => row.last_shred_at },
     ],
   })
 }
