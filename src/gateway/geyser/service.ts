@@ -4,7 +4,7 @@ import type { ProductKey } from '../../contract/products.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { GrpcCall, MessageLimits } from '../../platform/grpc/call.ts'
 import { GrpcCode, type GrpcStatus } from '../../platform/grpc/status.ts'
-import type { GrpcEnd } from '../../platform/grpc/stream.ts'
+import type { GrpcEnd, GrpcStream } from '../../platform/grpc/stream.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { Upstreams } from '../../upstreams/service.ts'
 import type { Connections } from '../account/connections.ts'
@@ -126,7 +126,10 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
     }
     let openedMs = clock.monotonicMs()
     let node = opened.upstream
-    if (call.isOver) return resetGuard.cancel(opened.stream, openedMs, caller.subscription.id)
+    /** The guard protects nodes, which decoded streams do not use. */
+    const cancel = (stream: GrpcStream) =>
+      decoded === undefined ? resetGuard.cancel(stream, openedMs, caller.subscription.id) : stream.cancel()
+    if (call.isOver) return cancel(opened.stream)
 
     const policy = policyOf(method)
     const resume =
@@ -220,7 +223,7 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
       onUpstreamEnd: (end) => relay.end(statusFor(end, node?.name)),
       resume: resume && { ...resume, next: (lastSlot) => continueAtNext(resume, lastSlot) },
       onEnd(atNode, status) {
-        if (atNode !== undefined) resetGuard.cancel(atNode, openedMs, caller.subscription.id)
+        if (atNode !== undefined) cancel(atNode)
         permit?.release()
         leave?.(status)
         if (isStream) meter.open.dec()
