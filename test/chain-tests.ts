@@ -61,6 +61,11 @@ export const SHORT_CHAIN_TESTS: readonly string[] = [
 export const OTHER_CHAIN_TESTS: ReadonlyMap<string, string> = new Map(
   Object.entries({
     'it names its consensus itself': ['behaviours/localnet-alpenglow', 'behaviours/localnet-set'],
+    'it has a node of its own, whose banks and slots the test decides': [
+      'behaviours/indexer-bank-replacement',
+      'behaviours/indexer-banks',
+    ],
+    'it changes the length of slots itself': ['behaviours/slot-length'],
     'it describes the tower: votes, ticks, differences from a test validator': [
       'behaviours/localnet-differences',
       'behaviours/localnet-parity',
@@ -74,12 +79,15 @@ export const OTHER_CHAIN_TESTS: ReadonlyMap<string, string> = new Map(
       'behaviours/indexer-clickhouse-hostile',
       'behaviours/indexer-clickhouse-proxy',
       'behaviours/indexer-credentials',
+      'behaviours/indexer-streams',
+      'behaviours/indexer-tools',
       'behaviours/node-changes',
       'behaviours/sender-disk-full',
       'behaviours/sender-overload',
       'behaviours/serve-terminal',
       'behaviours/state-files',
       'behaviours/token-refusals',
+      'behaviours/transaction-limits',
       'faults/clickhouse-silent',
       'faults/execution-storm',
       'faults/serve-databases',

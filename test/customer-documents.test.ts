@@ -23,7 +23,7 @@ describe('the pages for customers', () => {
   after(() => service[Symbol.asyncDispose]())
 
   test('there are snippets for every product', () => {
-    assert.equal(pages.length, 6)
+    assert.equal(pages.length, 7)
     for (const { path, snippets } of pages) assert.ok(snippets.length > 0, path)
     assert.ok(pages.flatMap(({ snippets }) => snippets).length >= 18)
   })

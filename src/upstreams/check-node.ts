@@ -5,6 +5,7 @@ import { openWsClient } from '../platform/ws/client.ts'
 import { GetVersionResponseSchema } from '../solana/gen/geyser_pb.ts'
 import { decodeMessage } from '../solana/geyser/protobuf.ts'
 import { SLOT_MS_DEFAULT } from '../solana/slot-pace.ts'
+import { lagLimitsOf } from './lag-limits.ts'
 import {
   createNode,
   type Endpoint,
@@ -13,7 +14,7 @@ import {
   type NodeSpec,
   type UpstreamNode,
 } from './node.ts'
-import { type HealthOptions, lagLimitsOf, type UpstreamsOptions } from './options.ts'
+import type { HealthOptions, UpstreamsOptions } from './options.ts'
 import { slotMsOfSamples } from './probes/probe.ts'
 
 /** The result of checking one endpoint of a node. */

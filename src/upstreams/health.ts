@@ -1,5 +1,5 @@
 import { SLOT_MS_DEFAULT } from '../solana/slot-pace.ts'
-import type { LagLimits } from './options.ts'
+import type { LagLimits } from './lag-limits.ts'
 
 /** What is known of a node's slot. */
 export type SlotHealth = {

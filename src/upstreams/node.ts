@@ -13,7 +13,8 @@ import {
 import { type AddressBackoff, createAddressBackoff } from './address-backoff.ts'
 import { type Breaker, createBreaker } from './breaker.ts'
 import { createSlotHealth, type SlotHealth } from './health.ts'
-import { lagLimitsOf, type UpstreamsOptions } from './options.ts'
+import { lagLimitsOf } from './lag-limits.ts'
+import type { UpstreamsOptions } from './options.ts'
 import type { Candidate } from './pick.ts'
 
 export type EndpointKind = 'rpc' | 'ws' | 'grpc'

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { lagLimitsOf, parseUpstreamsOptions, type UpstreamsOptionsInput } from './options.ts'
+import { lagLimitsOf } from './lag-limits.ts'
+import { parseUpstreamsOptions, type UpstreamsOptionsInput } from './options.ts'
 
 const node = { name: 'fra-1', rpc: 'https://node.example' }
 const withNode = (more: object): UpstreamsOptionsInput => ({ nodes: [{ ...node, ...more }] })

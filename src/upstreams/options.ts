@@ -3,7 +3,6 @@ import { integer } from '../contract/option-fields.ts'
 import { ADDRESS_REF_RULE, isAddressRef } from '../platform/config/address-ref.ts'
 import { isSecretRef, SECRET_REF_RULE } from '../platform/config/secret-ref.ts'
 import { parseRemoteAddress } from '../platform/net/pinned-address.ts'
-import { SLOT_MS_DEFAULT } from '../solana/slot-pace.ts'
 import { NODES_MAX } from './nodes-max.ts'
 
 const HTTP = ['http:', 'https:']
@@ -156,17 +155,6 @@ export function parseUpstreamsOptions(input: UpstreamsOptionsInput = {}): Upstre
 }
 
 /** How far a node may be behind. */
-export type LagLimits = Pick<HealthOptions, 'lagMsMax' | 'shredLagMsMax'>
-
-/** A limit given in slots is a time: it was chosen when a slot had 400 ms. */
-export function lagLimitsOf(options: HealthOptions): LagLimits {
-  const { lagSlotsMax, shredLagSlotsMax } = options
-  return {
-    lagMsMax: lagSlotsMax === undefined ? options.lagMsMax : lagSlotsMax * SLOT_MS_DEFAULT,
-    shredLagMsMax: shredLagSlotsMax === undefined ? options.shredLagMsMax : shredLagSlotsMax * SLOT_MS_DEFAULT,
-  }
-}
-
 /** A dedicated node of a subscription, as the access store records it. */
 export type DedicatedNodeOptions = {
   readonly name: string

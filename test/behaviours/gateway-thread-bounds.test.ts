@@ -18,6 +18,8 @@ const CALLS = 24
 const GRPC_CONNECTIONS = 16
 /** As in the message of the refusal. */
 const EARLY_MAX = 100
+/** Of the early cancels of a subscription. */
+const WINDOW_MS = 10_000
 /** On one connection. */
 const CANCELS_MAX = 2000
 
@@ -86,6 +88,7 @@ it('gRPC calls that a customer cancels at once are counted over both threads', a
     'x-token': gateway.token,
   }
   let isRefused = false
+  const startedMs = performance.now()
   const cancelling = http2.map(async (session) => {
     session.on('error', () => {})
     await once(session, 'connect')
@@ -111,8 +114,9 @@ it('gRPC calls that a customer cancels at once are counted over both threads', a
   for (const session of http2) session.destroy()
   for (const client of clients) client.close()
   assert.deepEqual([...new Set(refused)], [true])
-  // With a count in each thread as many again would have reached the node.
-  assert.ok(atNode >= EARLY_MAX && atNode < 1.5 * EARLY_MAX, `${atNode} calls reached the node`)
+  // With a count in each thread as many again would have reached the node. On a busy machine the count may begin again after its window.
+  const windows = 1 + Math.floor((performance.now() - startedMs) / WINDOW_MS)
+  assert.ok(atNode >= EARLY_MAX && atNode < 1.5 * EARLY_MAX * windows, `${atNode} calls reached the node`)
 })
 
 /** On a connection of its own, so that the kernel spreads the calls over the threads. */

@@ -66,14 +66,14 @@ describe('results that are sent while their query runs', () => {
       async () => {
         for await (const _ of result.stream());
       },
-      (error: unknown) => error instanceof ClickHouseError && error.type === 'TYPE_MISMATCH',
+      (error: unknown) => error instanceof ClickHouseError && error.type === 'CANNOT_PARSE_TEXT',
     )
     const login = ['-u', `${account.username}:${account.password}`, '-H', `x-token: ${account.token}`]
     const { code, stdout } = await curl(['-s', '-i', ...login, '--data', FAILING, `${rig.url}/`])
     assert.equal(code, 18, 'curl: a partial file')
     const tag = /x-clickhouse-exception-tag: (\w{16})\r/i.exec(stdout)?.[1] ?? ''
     const trailer = new RegExp(
-      `\\r\\n__exception__\\r\\n${tag}\\r\\n(Code: 53\\. DB::Exception: [^\\n]* \\(TYPE_MISMATCH\\)\\n)(\\d+) ${tag}\\r\\n__exception__\\r\\n`,
+      `\\r\\n__exception__\\r\\n${tag}\\r\\n(Code: 6\\. DB::Exception: [^\\n]* \\(CANNOT_PARSE_TEXT\\)\\n)(\\d+) ${tag}\\r\\n__exception__\\r\\n`,
     )
     const [, message = '', length] = trailer.exec(stdout) ?? []
     assert.equal(Number(length), Buffer.byteLength(message))
@@ -99,7 +99,7 @@ describe('results that are sent while their query runs', () => {
     ])
     assert.equal(code, 18)
     const body = gunzipSync(bytes, { finishFlush: constants.Z_SYNC_FLUSH }).toString()
-    assert.match(body, /\r\n__exception__\r\n\w{16}\r\nCode: 53\./)
+    assert.match(body, /\r\n__exception__\r\n\w{16}\r\nCode: 6\./)
   })
 
   test('a query that reaches its time limit or its row limit after its first rows is an error', async () => {
@@ -122,8 +122,8 @@ describe('results that are sent while their query runs', () => {
 
   test('wait_end_of_query holds the result until it is complete, so an error has its status', async () => {
     const failing = await request(FAILING, '?wait_end_of_query=1')
-    assert.deepEqual([failing.status, failing.headers.get('x-clickhouse-exception-code')], [400, '53'])
-    assert.match(await failing.text(), /^Code: 53\. [^\n]*\n$/)
+    assert.deepEqual([failing.status, failing.headers.get('x-clickhouse-exception-code')], [400, '6'])
+    assert.match(await failing.text(), /^Code: 6\. [^\n]*\n$/)
     const complete = await request(`${LARGE} FORMAT TabSeparated`, '?wait_end_of_query=1')
     const summary = JSON.parse(complete.headers.get('x-clickhouse-summary') ?? '') as { result_rows: string }
     assert.equal(summary.result_rows, String(ROWS))

@@ -156,7 +156,7 @@ async function reaches(holds: () => boolean, ms: number): Promise<void> {
 }
 
 const SNAPSHOT = `SELECT c.from_slot, c.to_slot, c.finalized_slot, b.slot, b.blockhash, b.parent_slot, b.parent_blockhash, b.commitment, t.signatures
-  FROM coverage c, blocks b LEFT JOIN (SELECT slot, list(signature) AS signatures FROM transactions GROUP BY slot) t ON t.slot = b.slot
+  FROM coverage c, blocks b LEFT JOIN (SELECT slot, groupArray(signature) AS signatures FROM transactions GROUP BY slot) t ON t.slot = b.slot
   WHERE c.table_name = 'blocks' ORDER BY b.slot`
 
 type SnapshotRow = readonly [

@@ -146,10 +146,9 @@ test('T15: an id of another customer gets the same response as an unknown one, a
 
 /** Generates more rows than can be counted within the time limit. */
 function heavyQuery(): string {
-  const fifty = `(VALUES ${Array.from({ length: 50 }, (_, at) => `(${at})`).join()})`
   const tables = ['a', 'b', 'c', 'd', 'e', 'f', 'g']
-  const sum = tables.map((table) => `${table}.x`).join(' + ')
-  return `SELECT count(*) FROM ${tables.map((table) => `${fifty} ${table}(x)`).join()} WHERE ${sum} = 1000`
+  const sum = tables.map((table) => `${table}.number`).join(' + ')
+  return `SELECT count() FROM ${tables.map((table) => `numbers(50) AS ${table}`).join()} WHERE ${sum} = 1000`
 }
 
 async function refused(url: string, headers: Record<string, string>): Promise<string> {
