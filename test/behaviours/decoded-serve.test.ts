@@ -89,11 +89,18 @@ test('the transactions of the embedded chain arrive from its shreds, exactly tho
   while (entry.next()) fields.push(entry.field)
   assert.deepEqual(fields, [1, 2])
   assert.ok(decodeBatch((entries[0] as Buffer).subarray(entry.from, entry.to)).ok)
-  const response = await fetch(`${rpc}/v1/decoded/report`, { headers: { 'x-token': token } })
-  assert.equal(response.status, 200)
-  const report = (await response.json()) as { slots: { slot: number; is_complete: boolean; transactions: number }[] }
-  const shared = report.slots.filter(({ slot }) => slots.includes(slot))
-  assert.ok(shared.length > 0)
+  type SlotLine = { readonly slot: number; readonly is_complete: boolean; readonly transactions: number }
+  let shared: SlotLine[] = []
+  // A slot is in the report when it is closed, some slots later.
+  await until('one of the slots is closed', () => readAll() && slots.some((slot) => completed.has(slot)))
+  await until('the report has one of the slots', async () => {
+    const response = await fetch(`${rpc}/v1/decoded/report`, { headers: { 'x-token': token } })
+    // There is a limit of requests per second.
+    if (response.status === 429) return false
+    assert.equal(response.status, 200)
+    shared = ((await response.json()) as { slots: SlotLine[] }).slots.filter(({ slot }) => slots.includes(slot))
+    return shared.length > 0
+  })
   for (const { slot, is_complete, transactions } of shared)
     assert.deepEqual([slot, is_complete, transactions], [slot, true, received.get(slot)?.length])
   const listed = JSON.parse(await run('shred', 'report', '--decoded', '--json')) as {
