@@ -46,6 +46,13 @@ test('the transactions of the embedded chain arrive from its shreds, exactly tho
   )
   const token = /slc_[0-9A-Za-z]{38}/.exec(created)?.[0] as string
   const client = new Client(await running.address('grpc'), credentials.createInsecure())
+  // The token is valid within a second, in each thread by itself; the connection stays with one thread.
+  await until('the token is valid', async () => {
+    const trial = openStream(client, DESHRED, tokenMetadata(token))
+    const isOpen = await Promise.race([trial.headers.then(() => true), trial.ended.then(() => false)])
+    trial.call.cancel()
+    return isOpen
+  })
   const stream = openStream(client, DESHRED, tokenMetadata(token))
   stream.send(encodeMessage(SubscribeDeshredRequestSchema, { deshredTransactions: { all: {} }, slots: { s: {} } }))
   const raw = (bytes: Buffer) => bytes
