@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { Agent, request } from 'node:http'
-import { connect, constants } from 'node:http2'
+import { type ClientHttp2Session, connect, constants } from 'node:http2'
 import { it } from 'node:test'
 import { Client, credentials } from '@grpc/grpc-js'
 import { RESET_FLOOD } from '../../src/gateway/geyser/reset-flood-guard.ts'
@@ -20,7 +20,7 @@ const GRPC_CONNECTIONS = 16
 const EARLY_MAX = 100
 /** Of the early cancels of a subscription. */
 const WINDOW_MS = 10_000
-/** On one connection. */
+/** In all. */
 const CANCELS_MAX = 2000
 
 it('two gateway threads together cache what `bundle.cache` allows', async () => {
@@ -87,19 +87,20 @@ it('gRPC calls that a customer cancels at once are counted over both threads', a
     'content-type': 'application/grpc',
     'x-token': gateway.token,
   }
-  let isRefused = false
   const startedMs = performance.now()
-  const cancelling = http2.map(async (session) => {
-    session.on('error', () => {})
-    await once(session, 'connect')
-    for (let count = 0; count < CANCELS_MAX && !isRefused; count++) {
-      const stream = session.request(headers)
-      stream.on('error', () => {})
-      await new Promise(setImmediate)
-      stream.close(constants.NGHTTP2_CANCEL)
-      await once(stream, 'close')
-    }
-  })
+  await Promise.all(http2.map((session) => once(session, 'connect')))
+  // One call after another, each cancelled when it has reached the node, until one is refused.
+  for (let count = 0, isRefused = false; count < CANCELS_MAX && !isRefused; count++) {
+    const session = http2[count % http2.length] as ClientHttp2Session
+    const before = atNode
+    const stream = session.request(headers)
+    stream.on('error', () => {})
+    stream.on('response', (response) => (isRefused ||= response['grpc-status'] !== undefined))
+    await until('it is at the node or refused', () => atNode > before || isRefused)
+    stream.close(constants.NGHTTP2_CANCEL)
+    // The pong follows the reset, which the server has then read.
+    await new Promise((resolve) => session.ping(resolve))
+  }
   const next = async (client: Client) => {
     const { call, ended } = openStream(client, SUBSCRIBE, tokenMetadata(gateway.token))
     // A refusal comes after a delay; one that is not refused stays open.
@@ -107,9 +108,6 @@ it('gRPC calls that a customer cancels at once are counted over both threads', a
     const { details } = await ended.finally(() => clearTimeout(cut))
     return details === RESET_FLOOD
   }
-  await until('one is refused', () => next(clients[0] as Client))
-  isRefused = true
-  await Promise.all(cancelling)
   const refused = await Promise.all(clients.map(next))
   for (const session of http2) session.destroy()
   for (const client of clients) client.close()

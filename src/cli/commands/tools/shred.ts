@@ -60,7 +60,7 @@ export const shredRoutes = buildRouteMap({
     }),
     report: command({
       brief: 'Delivery report: packets sent and not sent per subscription',
-      examples: ['', 'acme-shreds --since 7d --by day', '--by hour -o csv', '--decoded'],
+      examples: ['', 'acme-shreds --since 7d --by day', '--by hour -o csv'],
       flags: {
         ...listFlags,
         since: flag.text('Start day, or time span before now (default 24h)', 'DATE'),
