@@ -264,6 +264,38 @@ describe('streams of decoded shreds', () => {
     await reached(() => reader === undefined)
   })
 
+  it('ends a stream of entries that lost some: its messages have no place for a report', async () => {
+    const raw = (bytes: Buffer) => bytes
+    const entries = Buffer.alloc(8 * 1024, 7)
+    for (const loss of ['client', 'thread']) {
+      const call = on.client.makeServerStreamRequest(ENTRIES, raw, raw, Buffer.alloc(0), metadata)
+      const received: Buffer[] = []
+      const ended = new Promise<{ code: number; details: string }>((resolve) => call.on('status', resolve))
+      call.on('error', () => {})
+      call.on('data', (message: Buffer) => received.push(message))
+      await reached(() => reader !== undefined)
+      while (received.length === 0) {
+        publish({ slot: 300, entries })
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+      if (loss === 'thread') reader?.onLost(2)
+      else {
+        call.pause()
+        for (let slot = 301; reader !== undefined && slot < 2000; slot++) {
+          publish({ slot, entries })
+          await new Promise((resolve) => setImmediate(resolve))
+        }
+        call.resume()
+      }
+      const { code, details } = await ended
+      assert.equal(code, GrpcCode.dataLoss, details)
+      assert.match(details, loss === 'thread' ? /2 data sets after slot/ : /decodedPendingBytes/)
+      // Every message is one of entries: slot and bytes.
+      for (const message of received) assert.equal(message.length, received[0]?.length)
+      await reached(() => reader === undefined)
+    }
+  })
+
   it('refuses bad requests with the filter and the reason, and does not charge them', async () => {
     const usedBefore = unitsUsed()
     const cases: [Request, RegExp][] = [

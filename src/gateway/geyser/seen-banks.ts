@@ -17,7 +17,7 @@ export const MOVED_ERROR =
 
 /**
  * The banks of which a client has received updates, and that its node has neither finalized nor declared dead. Their ids are local to the node: after a move
- * to another one, nothing would tell the client that no more updates of them follow.
+ * to another one, a client could not know that no more updates of them follow.
  */
 export class SeenBanks {
   readonly #slots = new Map<number, Set<bigint>>()

@@ -125,7 +125,7 @@ export function createProbeReceiver({ known, request }: ProbeReceiverDeps): Prob
       (result) => {
         if (result !== undefined && targets.get(target.key) === target) receive(target.key, result)
       },
-      // The next result tells it.
+      // It follows with the next result.
       () => {},
     )
     asked.add(asking)

@@ -13,6 +13,8 @@ export type DecodedStreamDeps = {
   readonly onRequest: (stream: DecodedStream, message: Uint8Array) => void
   readonly onEnd: (stream: DecodedStream) => void
   readonly onLost: (messages: number) => void
+  /** The messages have no place for a report, so that a loss ends the stream. */
+  readonly endsOnLoss: boolean
 }
 
 /** Before the message: compression flag and length. */
@@ -21,7 +23,7 @@ const NOTHING_TO_RELEASE = (): void => {}
 
 /**
  * One stream of decoded transactions or entries, in the form of a call at a node: the gateway relays it like any other. Messages are collected and
- * delivered with `flush`. A client that does not read loses what exceeds `pendingBytesMax`, and gets to know how much as soon as it reads again.
+ * delivered with `flush`. A client that does not read loses what exceeds `pendingBytesMax`; it gets a report as soon as it reads again, or the stream ends.
  */
 export class DecodedStream implements GrpcStream {
   readonly #deps: DecodedStreamDeps
@@ -133,9 +135,13 @@ export class DecodedStream implements GrpcStream {
   }
 
   #lose(slot: number): void {
+    this.#deps.onLost(1)
+    if (this.#deps.endsOnLoss) {
+      const message = `messages of slot ${slot} lost: the client did not read; limit: decodedPendingBytes`
+      return this.finish({ code: GrpcCode.dataLoss, message })
+    }
     this.#lost ??= { messages: 0, fromSlot: slot, toSlot: slot }
     this.#lost.messages += 1
     this.#lost.toSlot = slot
-    this.#deps.onLost(1)
   }
 }

@@ -105,6 +105,7 @@ export function createDecodedStreams(
     meter.lost('thread', dataSets)
     const reason = `${dataSets} data sets after slot ${lastSlot} lost: this server fell behind`
     onSlot({ kind: 'lost', slot: lastSlot, parentSlot: undefined, reason })
+    for (const stream of [...entryStreams]) stream.finish({ code: GrpcCode.dataLoss, message: reason })
   }
 
   function onBatchEnd(): void {
@@ -171,6 +172,7 @@ export function createDecodedStreams(
         onRequest,
         onEnd,
         onLost: (messages) => meter.lost('client', messages),
+        endsOnLoss: method === 'SubscribeEntries',
       })
       if (method === 'SubscribeEntries') entryStreams.add(stream)
       else {
