@@ -28,6 +28,7 @@ const SERVICES = [
   'sender',
   'indexer',
   'execution',
+  'admin',
   'localnet',
 ]
 
@@ -52,13 +53,17 @@ const plan: Plan = {
     indexer: service(['solana', 'access', 'upstreams']),
     shreds: service(['solana', 'access']),
     execution: service(['evm', 'access']),
+    admin: service(['access']),
     // The chain engine is a native module in a child process, and its ledger is kept in files of its own.
     localnet: {
       ...service(['solana', 'evm']),
       npm: ['litesvm'],
       nodeExtra: ['child_process', 'fs', 'fs/promises', 'module', 'v8'],
     },
-    dashboard: { layer: 3, sees: ['contract'], node: 'pure', npm: PAGE },
+    // What the pages look like: theme, charts, tables.
+    ui: { layer: 2, sees: ['contract'], node: 'pure', npm: PAGE },
+    dashboard: { layer: 3, sees: ['contract', 'ui'], node: 'pure', npm: PAGE },
+    console: { layer: 3, sees: ['contract', 'ui'], node: 'pure', npm: PAGE },
 
     processes: { layer: 4, sees: SERVICES, node: 'system', npm: [] },
     // Starts processes and queries running ones; nothing imports it.
