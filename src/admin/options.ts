@@ -5,7 +5,9 @@ import { publicUrlOption } from '../contract/public-url-option.ts'
 export const adminOptions = z.strictObject({
   enabled: z.boolean().default(true).describe('Whether the admin API runs in `serve`.'),
   ...listenerOption('127.0.0.1:9470'),
-  ...publicUrlOption('http'),
+  publicUrl: publicUrlOption('http').publicUrl.describe(
+    'Address of the admin API and the console where it is not that of the listener, such as https://admin.example.net.',
+  ),
   hosts: z
     .array(z.string().regex(/^[^\s/:]+$/, 'give a host name without scheme and port'))
     .max(64)
