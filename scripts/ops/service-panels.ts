@@ -1,5 +1,26 @@
 import { counted, gauge, type Panel, quantiles, rate, worst } from './board.ts'
 
+export const ADMIN_PANELS: readonly Panel[] = [
+  {
+    title: 'Admin requests',
+    how: 'Requests of the admin API per second, by route and status.',
+    unit: 'reqps',
+    queries: [rate('sluice_admin_requests_total', 'route, status')],
+  },
+  {
+    title: 'Admin refusals',
+    how: 'Requests that the admin API refused, by reason.',
+    unit: 'reqps',
+    queries: [rate('sluice_admin_refused_total', 'reason')],
+  },
+  {
+    title: 'Admin sessions',
+    how: 'Open browser sessions of the admin API.',
+    unit: 'short',
+    queries: [gauge('sluice_admin_sessions')],
+  },
+]
+
 export const SENDER_PANELS: readonly Panel[] = [
   {
     title: 'Received',
