@@ -4,6 +4,7 @@ import { commandsPage } from './docs/commands-page.ts'
 import { configPage } from './docs/config-page.ts'
 import { errorsPage } from './docs/errors-page.ts'
 import { metricsPage } from './docs/metrics-page.ts'
+import { adminOpenApi } from './docs/openapi/admin.ts'
 import { bundleOpenApi } from './docs/openapi/bundle.ts'
 import { executionOpenApi } from './docs/openapi/execution.ts'
 import { indexerOpenApi, operatorOpenApi } from './docs/openapi/operator.ts'
@@ -19,6 +20,7 @@ keepFresh({
   'docs/metrics.md': metricsPage(),
   'docs/api.md': apiPage(),
   'docs/schema.md': schemaPage(),
+  'docs/openapi/admin.json': jsonText(adminOpenApi()),
   'docs/openapi/bundle.json': jsonText(bundleOpenApi()),
   'docs/openapi/execution.json': jsonText(executionOpenApi()),
   'docs/openapi/indexer.json': jsonText(indexerOpenApi()),
