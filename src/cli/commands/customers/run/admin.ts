@@ -82,6 +82,6 @@ function showIssued(
 }
 
 /** Without the hash of the token. */
-function shownOf({ sha256: _, expiresAt, ...record }: Admin): object {
-  return { ...record, expiresAt: isoTime(expiresAt) }
+function shownOf({ id, name, role, last4, state, createdAt, createdBy, expiresAt }: Admin): object {
+  return { id, name, role, last4, state, createdAt, createdBy, expiresAt: isoTime(expiresAt) }
 }
