@@ -12,10 +12,14 @@ export type Migration = {
   migrate(tx: SqlWriter): Promise<void>
 }
 
+/** The subscriptions of a customer in the order of their names, for pages and search. */
+const INDEX_OF_CUSTOMER = 'CREATE INDEX subscriptions_by_customer_id_name ON subscriptions (customer_id, name)'
+
 /** A released migration never changes (a test pins the SQL of the first); a change of the tables is a new migration at the end. */
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, migrate: (tx) => runAll(tx, [...TABLES.flatMap(createTable), ...CREATE_AUDIT, ...CREATE_USAGE]) },
   { version: 2, migrate: (tx) => runAll(tx, CREATE_METHOD_USAGE) },
+  { version: 3, migrate: (tx) => runAll(tx, [INDEX_OF_CUSTOMER]) },
 ]
 
 export function latestVersion(migrations: readonly Migration[]): number {
