@@ -41,7 +41,8 @@ export async function readPage<K extends RecordKind>(
   request: PageRequest<K>,
 ): Promise<Page<Records[K]>> {
   const { limit, isIncluded = () => true } = request
-  if (!Number.isSafeInteger(limit) || limit < 1) throw new ServiceError('invalid-value', 'a page has at least one record')
+  if (!Number.isSafeInteger(limit) || limit < 1)
+    throw new ServiceError('invalid-value', 'a page has at least one record')
   const slices = createTimeSlices()
   const isFiltered = request.isIncluded !== undefined
   const size = isFiltered ? BATCH_RECORDS : limit + 1

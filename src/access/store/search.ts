@@ -24,9 +24,7 @@ export type Step<T> = { readonly records: readonly T[]; readonly end: string; re
 type Search = {
   customers(after: string, size: number): Promise<Step<Customer>>
   /** Prepared once for a page; of one customer only, where its id is given. */
-  subscriptions(
-    customerId: string | undefined,
-  ): Promise<(after: string, size: number) => Promise<Step<Subscription>>>
+  subscriptions(customerId: string | undefined): Promise<(after: string, size: number) => Promise<Step<Subscription>>>
 }
 
 /**
@@ -68,7 +66,11 @@ export function createSearch(on: SqlReader, rows: TableRows, given: string, slic
     const records = found.map(ofCustomers.decode)
     const isCut = records.length === size
     const last = records.at(-1)?.name ?? after
-    return { records: records.filter(isCustomer), end: isCut ? last : (end ?? last), isLast: !isCut && end === undefined }
+    return {
+      records: records.filter(isCustomer),
+      end: isCut ? last : (end ?? last),
+      isLast: !isCut && end === undefined,
+    }
   }
 
   /** Ids of the customers that match; undefined where there are more than CUSTOMERS_MAX. */
@@ -159,10 +161,10 @@ export function createSearch(on: SqlReader, rows: TableRows, given: string, slic
         const names = [...new Set(sources.flat())]
         if (names.length === 0) return { records: [], end: after, isLast: true }
         const among = listForIn(names)
-        const found = await on.rows(
-          ofSubscriptions.select(`WHERE name IN ${among.sql} ORDER BY name LIMIT ?`),
-          [...among.values, size],
-        )
+        const found = await on.rows(ofSubscriptions.select(`WHERE name IN ${among.sql} ORDER BY name LIMIT ?`), [
+          ...among.values,
+          size,
+        ])
         const records = found.map(ofSubscriptions.decode)
         const isLast = sources.every((each) => each.length < size) && names.length <= size
         return { records, end: records.at(-1)?.name ?? after, isLast }
@@ -173,7 +175,8 @@ export function createSearch(on: SqlReader, rows: TableRows, given: string, slic
 
 function parseSearch(given: string): string {
   const text = lowerAscii(given.trim())
-  const isSearchable = text !== '' && text.length <= SEARCH_CHARACTERS_MAX && text.isWellFormed() && !text.includes('\0')
+  const isSearchable =
+    text !== '' && text.length <= SEARCH_CHARACTERS_MAX && text.isWellFormed() && !text.includes('\0')
   if (isSearchable) return text
   throw new ServiceError('invalid-value', `a search has 1 to ${SEARCH_CHARACTERS_MAX} characters`)
 }

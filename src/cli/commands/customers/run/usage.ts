@@ -1,6 +1,12 @@
 import { lookUp } from '../../../../access/provisioning/context.ts'
 import type { Customer } from '../../../../access/store/model.ts'
-import { groupUsage, readUsageLines, type UsageLine, type UsagePeriod, usagePeriodOf } from '../../../../access/usage/report.ts'
+import {
+  groupUsage,
+  readUsageLines,
+  type UsageLine,
+  type UsagePeriod,
+  usagePeriodOf,
+} from '../../../../access/usage/report.ts'
 import { ServiceError } from '../../../../core/error.ts'
 import { printDay, printTime } from '../../../dates.ts'
 import type { CliContext, ListFlags } from '../../../define.ts'
@@ -36,7 +42,8 @@ export async function usage(this: CliContext, flags: UsageFlags): Promise<void> 
       b.units - a.units,
   )
   const customers = new Map((await session.store.list('customers')).map((customer) => [customer.id, customer]))
-  const customerOf = ({ subscriptionId }: UsageLine) => customers.get(subscriptions.get(subscriptionId)?.customerId ?? '')
+  const customerOf = ({ subscriptionId }: UsageLine) =>
+    customers.get(subscriptions.get(subscriptionId)?.customerId ?? '')
   printList(this, flags, {
     rows,
     empty: `no usage ${periodText(period)}; usage is kept for ${session.config.access.usage.keepDays} days`,
