@@ -3,7 +3,7 @@ import type { SqlReader } from '../../platform/db/sql.ts'
 import { createTimeSlices, type TimeSlices } from '../../platform/process/time-slices.ts'
 import type { RecordKind, Records } from './model.ts'
 import type { Rows, TableRows } from './rows.ts'
-import { createSearch, type Step } from './search.ts'
+import { createSearch, listForIn, type Step } from './search.ts'
 import { RECORD_TABLES } from './tables.ts'
 
 /** A page of a list: the records after a name (of kinds that have none: after an id), in that order. */
@@ -76,6 +76,16 @@ export async function readNames(
   const { name } = RECORD_TABLES[kind]
   const found = await on.rows(`SELECT name FROM ${name} WHERE name > ? ORDER BY name LIMIT ?`, [after, limit])
   return found.map(([each]) => String(each))
+}
+
+/** From the index of customers alone. */
+export async function countSubscriptions(on: SqlReader, customerIds: readonly string[]): Promise<Map<string, number>> {
+  const list = listForIn(customerIds)
+  const found = await on.rows(
+    `SELECT customer_id, COUNT(*) FROM subscriptions WHERE customer_id IN ${list.sql} GROUP BY customer_id`,
+    list.values,
+  )
+  return new Map(found.map(([id, count]) => [String(id), Number(count)]))
 }
 
 function orderField(kind: RecordKind): 'name' | 'id' {

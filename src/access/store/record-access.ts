@@ -1,12 +1,15 @@
 import { ServiceError } from '../../core/error.ts'
 import type { SqlReader, SqlWriter } from '../../platform/db/sql.ts'
 import type { RecordKind, Records } from './model.ts'
-import { readNames, readPage } from './page.ts'
+import { countSubscriptions, readNames, readPage } from './page.ts'
 import type { TableRows } from './rows.ts'
 import type { AccessTransaction, AccessView } from './store.ts'
 import { type Meta, RECORD_TABLES, type Tally } from './tables.ts'
 
-type RecordReader = Pick<AccessView, 'get' | 'find' | 'list' | 'page' | 'names' | 'changedSince' | 'packedSince'>
+type RecordReader = Pick<
+  AccessView,
+  'get' | 'find' | 'list' | 'page' | 'names' | 'subscriptionCounts' | 'changedSince' | 'packedSince'
+>
 
 /** Reads records: of one revision inside a transaction, of the newest otherwise. */
 export function createRecordReader(on: SqlReader, rows: TableRows): RecordReader {
@@ -21,6 +24,7 @@ export function createRecordReader(on: SqlReader, rows: TableRows): RecordReader
     list: (kind) => select(kind, {}),
     page: (kind, request) => readPage(on, rows, kind, request),
     names: (kind, range) => readNames(on, kind, range),
+    subscriptionCounts: (customerIds) => countSubscriptions(on, customerIds),
     async *changedSince<K extends RecordKind>(kind: K, revision: number) {
       const of = rows(RECORD_TABLES[kind])
       for await (const page of on.pages(of.select('WHERE revision > ? ORDER BY revision, id'), [revision])) {

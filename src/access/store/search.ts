@@ -190,7 +190,7 @@ function escapeLike(text: string): string {
 }
 
 /** A list of values for `IN`. Its length is a power of two, so that few different statements are prepared; the last value is repeated. */
-function listForIn(values: readonly string[]): { readonly sql: string; readonly values: SqlValue[] } {
+export function listForIn(values: readonly string[]): { readonly sql: string; readonly values: SqlValue[] } {
   const length = 2 ** Math.ceil(Math.log2(Math.max(1, values.length)))
   const padded = Array.from({ length }, (_, at) => values[Math.min(at, values.length - 1)] ?? '')
   return { sql: `(${padded.map(() => '?').join(', ')})`, values: padded }

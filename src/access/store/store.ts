@@ -14,6 +14,8 @@ export interface AccessView {
   page<K extends RecordKind>(kind: K, request: PageRequest<K>): Promise<Page<Records[K]>>
   /** Names after a name, in order. */
   names(kind: NamedKind, range: NameRange): Promise<string[]>
+  /** The number of subscriptions of each of these customers that has some. */
+  subscriptionCounts(customerIds: readonly string[]): Promise<Map<string, number>>
   /** Records of one kind changed after `revision`, in ascending revision. A first load starts at 0. */
   changedSince<K extends RecordKind>(kind: K, revision: number): AsyncIterable<Records[K]>
 
