@@ -90,13 +90,33 @@ async function codeOf(store: AccessStore): Promise<string> {
 /** Each changing command and the request that does the same, in an order in which all succeed. */
 const STEPS: readonly Step[] = [
   { words: ['customer', 'add', 'ac', '--contact', 'a@b.c'], id: 'customerAdd', body: { name: 'ac', contact: 'a@b.c' } },
-  { words: ['customer', 'rename', 'ac', 'acme'], id: 'customerChange', params: { customer: 'ac' }, body: { name: 'acme' } },
+  {
+    words: ['customer', 'rename', 'ac', 'acme'],
+    id: 'customerChange',
+    params: { customer: 'ac' },
+    body: { name: 'acme' },
+  },
   { words: ['customer', 'contact', 'acme', 'x@y.z'], id: 'customerChange', params: ACME, body: { contact: 'x@y.z' } },
   { words: ['customer', 'suspend', 'acme', '--yes'], id: 'customerSuspend', params: ACME },
   { words: ['customer', 'resume', 'acme'], id: 'customerResume', params: ACME },
   { words: ['customer', 'note', 'acme', 'pays late'], id: 'noteAdd', body: { subject: 'acme', text: 'pays late' } },
   {
-    words: ['sub', 'create', 'one', '--customer', 'acme', '--plan', 'build', '--products', 'bundle,indexer', '--until', '2099-01-31', '--units-per-second', '150', '--print-token'],
+    words: [
+      'sub',
+      'create',
+      'one',
+      '--customer',
+      'acme',
+      '--plan',
+      'build',
+      '--products',
+      'bundle,indexer',
+      '--until',
+      '2099-01-31',
+      '--units-per-second',
+      '150',
+      '--print-token',
+    ],
     id: 'subCreate',
     body: {
       name: 'one',
@@ -117,20 +137,34 @@ const STEPS: readonly Step[] = [
   { words: ['sub', 'suspend', 'one', '--yes'], id: 'subSuspend', params: SUB },
   { words: ['sub', 'resume', 'one'], id: 'subResume', params: SUB },
   { words: ['sub', 'add-product', 'one', 'shreds-raw'], id: 'productAdd', params: { ...SUB, product: 'shreds-raw' } },
-  { words: ['sub', 'add-product', 'one', 'dedicated-node'], id: 'productAdd', params: { ...SUB, product: 'dedicated-node' } },
+  {
+    words: ['sub', 'add-product', 'one', 'dedicated-node'],
+    id: 'productAdd',
+    params: { ...SUB, product: 'dedicated-node' },
+  },
   {
     words: ['sub', 'refund', 'one', '12.50', 'USD', '--reason', 'outage'],
     id: 'refundAdd',
     params: SUB,
     body: { amount: '12.50', currency: 'USD', reason: 'outage' },
   },
-  { words: ['token', 'rotate', 'one', '--grace', '1h', '--print-token'], id: 'tokenRotate', params: SUB, body: { grace: '1h' } },
+  {
+    words: ['token', 'rotate', 'one', '--grace', '1h', '--print-token'],
+    id: 'tokenRotate',
+    params: SUB,
+    body: { grace: '1h' },
+  },
   { words: ['token', 'revoke', 'one', '--yes'], id: 'tokenRevoke', params: SUB },
   { words: ['token', 'issue', 'one', '--print-token'], id: 'tokenIssue', params: SUB },
   { words: ['indexer', 'rotate', 'one', '--yes', '--print-token'], id: 'indexerRotate', params: SUB },
   { words: ['indexer', 'revoke', 'one', '--yes'], id: 'indexerRevoke', params: SUB },
   { words: ['indexer', 'grant', 'one', '--print-token'], id: 'indexerGrant', params: SUB },
-  { words: ['shred', 'set-destination', 'one', '8.8.8.8:20001'], id: 'destinationSet', params: SUB, body: { address: '8.8.8.8:20001' } },
+  {
+    words: ['shred', 'set-destination', 'one', '8.8.8.8:20001'],
+    id: 'destinationSet',
+    params: SUB,
+    body: { address: '8.8.8.8:20001' },
+  },
   {
     words: async (store) => ['shred', 'verify', 'one', await codeOf(store)],
     id: 'destinationVerify',
@@ -139,18 +173,43 @@ const STEPS: readonly Step[] = [
   },
   { words: ['shred', 'pause', 'one'], id: 'destinationPause', params: SUB },
   { words: ['shred', 'resume', 'one'], id: 'destinationResume', params: SUB },
-  { words: ['node', 'add', 'big', '--rpc', 'http://8.8.8.8:8899'], id: 'nodeAdd', body: { name: 'big', rpc: 'http://8.8.8.8:8899' } },
-  { words: ['node', 'set', 'big', '--ws', 'ws://8.8.8.8:8900'], id: 'nodeChange', params: { node: 'big' }, body: { ws: 'ws://8.8.8.8:8900' } },
+  {
+    words: ['node', 'add', 'big', '--rpc', 'http://8.8.8.8:8899'],
+    id: 'nodeAdd',
+    body: { name: 'big', rpc: 'http://8.8.8.8:8899' },
+  },
+  {
+    words: ['node', 'set', 'big', '--ws', 'ws://8.8.8.8:8900'],
+    id: 'nodeChange',
+    params: { node: 'big' },
+    body: { ws: 'ws://8.8.8.8:8900' },
+  },
   { words: ['node', 'assign', 'big', 'one'], id: 'nodeAssign', params: { node: 'big' }, body: { subscription: 'one' } },
-  { words: ['node', 'assign', 'big', '--nobody'], id: 'nodeAssign', params: { node: 'big' }, body: { subscription: null } },
+  {
+    words: ['node', 'assign', 'big', '--nobody'],
+    id: 'nodeAssign',
+    params: { node: 'big' },
+    body: { subscription: null },
+  },
   { words: ['node', 'remove', 'big', '--yes'], id: 'nodeRemove', params: { node: 'big' } },
-  { words: ['sub', 'remove-product', 'one', 'dedicated-node', '--yes'], id: 'productRemove', params: { ...SUB, product: 'dedicated-node' } },
+  {
+    words: ['sub', 'remove-product', 'one', 'dedicated-node', '--yes'],
+    id: 'productRemove',
+    params: { ...SUB, product: 'dedicated-node' },
+  },
   { words: ['sub', 'cancel', 'one', '--yes'], id: 'subCancel', params: SUB },
   { words: ['customer', 'remove', 'acme', '--yes'], id: 'customerRemove', params: ACME },
 ]
 
 /** Changes without a record in the store, or of another part of the service. */
-const NOT_STORED: readonly AdminRouteId[] = ['upstreamDrain', 'upstreamUndrain', 'connectionClose', 'adminAdd', 'adminRotate', 'adminRemove']
+const NOT_STORED: readonly AdminRouteId[] = [
+  'upstreamDrain',
+  'upstreamUndrain',
+  'connectionClose',
+  'adminAdd',
+  'adminRotate',
+  'adminRemove',
+]
 
 const KINDS: readonly RecordKind[] = [
   'customers',
@@ -190,7 +249,9 @@ function createMask() {
 describe('a changing command and its route', () => {
   test('all changing routes are compared', () => {
     const compared = new Set<string>(STEPS.map(({ id }) => id))
-    const missing = ROUTES.filter(([id, { method }]) => method !== 'GET' && !compared.has(id) && !NOT_STORED.includes(id))
+    const missing = ROUTES.filter(
+      ([id, { method }]) => method !== 'GET' && !compared.has(id) && !NOT_STORED.includes(id),
+    )
     assert.deepEqual(
       missing.map(([id]) => id),
       [],
@@ -239,7 +300,9 @@ async function lastLine(store: AccessStore): Promise<{ seq: number; entry: unkno
 async function recordsOf(store: AccessStore): Promise<unknown[]> {
   const all: unknown[] = []
   for (const kind of KINDS) {
-    const records = [...(await store.list(kind))].toSorted((a, b) => a.revision - b.revision || a.id.localeCompare(b.id))
+    const records = [...(await store.list(kind))].toSorted(
+      (a, b) => a.revision - b.revision || a.id.localeCompare(b.id),
+    )
     all.push({ kind, records })
   }
   return all

@@ -20,10 +20,21 @@ export type CallInput = {
   readonly ifRevision?: number
 }
 
-const OFFERED: ReadonlySet<ProductKey> = new Set(['bundle', 'indexer', 'shreds-raw', 'dedicated-node', 'sender', 'execution'])
+const OFFERED: ReadonlySet<ProductKey> = new Set([
+  'bundle',
+  'indexer',
+  'shreds-raw',
+  'dedicated-node',
+  'sender',
+  'execution',
+])
 
 /** The handlers of the admin API on a real store, called as the server calls them. */
-export async function openHandlers(folder: string, running: Partial<HandlerDeps['running']> = {}, location?: StoreLocation) {
+export async function openHandlers(
+  folder: string,
+  running: Partial<HandlerDeps['running']> = {},
+  location?: StoreLocation,
+) {
   const store = await openStore(
     {
       location: location ?? { engine: 'sqlite', file: `${folder}/access.db` },

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import { startPostgres } from '../../../test/support/postgres.ts'
 import { createManualClock } from '../../core/clock.ts'
-import type { SqlDatabase } from '../../platform/db/sql.ts'
 import { openPostgres } from '../../platform/db/postgres.ts'
+import type { SqlDatabase } from '../../platform/db/sql.ts'
 import { openSqlite } from '../../platform/db/sqlite.ts'
 import { makeTestFolder } from '../../platform/files/test-folder.ts'
 import { systemClock } from '../../platform/process/clock.ts'
@@ -57,7 +57,10 @@ async function fill(database: SqlDatabase): Promise<void> {
 }
 
 /** All pages, as a client reads them. */
-async function collect(store: AccessStore, request: { limit: number; search?: string; customerId?: string; isSuspended?: boolean }) {
+async function collect(
+  store: AccessStore,
+  request: { limit: number; search?: string; customerId?: string; isSuspended?: boolean },
+) {
   const names: string[] = []
   let cursor: string | undefined
   for (let pages = 0; pages < 2000; pages++) {
@@ -107,7 +110,10 @@ async function checkPages(store: AccessStore): Promise<void> {
     assert.deepEqual(found.toSorted(), sorted(subscriptions.filter(({ customerId }) => owners.has(customerId))), text)
   }
   const { items } = await store.page('customers', { limit: 10, search: '%' })
-  assert.deepEqual(items.map(({ name }) => name), ['customer-000077'])
+  assert.deepEqual(
+    items.map(({ name }) => name),
+    ['customer-000077'],
+  )
   assert.equal((await store.subscriptionCounts([five.id])).get(five.id), ofFive.length)
 }
 
