@@ -38,13 +38,13 @@ test('the handlers of a process show its handover card once, its control methods
     store: part.store,
     access: part.access,
     random: secureRandom,
-    operator: {
+    operator: () => ({
       endpoints: { rpc: 'http://rpc.example:8899', missing: [] },
       methods: {
         top: () => top,
         'connection-close': (params) => ({ found: (params as { name: string }).name === 'c1' }),
       },
-    },
+    }),
   })
   const body = { name: 'small', customer: 'acme', limits: { units_per_month: 100 } }
   const created = (await handlers.subCreate(callOf({ body }))) as {

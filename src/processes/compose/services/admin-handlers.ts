@@ -16,8 +16,8 @@ export type AdminHandlerDeps = {
   readonly store: AccessStore
   readonly access: Pick<AccessService, 'snapshot' | 'plans' | 'monthUnits'>
   readonly random: Random
-  /** Of the operator's listener and control socket. */
-  readonly operator: { readonly endpoints: Endpoints; readonly methods: ControlMethods }
+  /** Endpoints and control methods of the process. They are known after the admin API listens, since they report its address: undefined until then. */
+  readonly operator: () => { readonly endpoints: Endpoints; readonly methods: ControlMethods } | undefined
 }
 
 /** The handlers of the admin API, on what this process has. */
@@ -34,14 +34,18 @@ export function openAdminHandlers(settings: Settings, { store, access, random, o
       return handoverCard({
         ...created,
         limits: access.plans().limitsOf(plan, overrides),
-        endpoints: operator.endpoints,
+        endpoints: operator()?.endpoints ?? settings.endpoints,
       })
     },
     checkDestination: (address) => checkDestination(address, settings),
     checkNodeAddresses: (addresses) => checkNodeAddresses(addresses, config.upstreams.allowPrivate),
     running: {
-      call: async (method, params) =>
-        (await operator.methods[method]?.(params, { signal: new AbortController().signal })) ?? null,
+      async call(method, params) {
+        const opened = operator()
+        if (opened === undefined)
+          throw new ServiceError('busy', 'the process is starting', { fix: 'Retry in a second.' })
+        return (await opened.methods[method]?.(params, { signal: new AbortController().signal })) ?? null
+      },
       monthUnits: access.monthUnits,
     },
   })
