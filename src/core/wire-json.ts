@@ -24,6 +24,6 @@ export function toWireJson(value: unknown, earlierNames: Readonly<Record<string,
 }
 
 /** `unitsPerSecond` is `units_per_second` in JSON. */
-export function snakeCase(key: string): string {
+function snakeCase(key: string): string {
   return key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 }

@@ -31,7 +31,7 @@ export type Page<T> = {
 /** Records that a page reads at once, in a few milliseconds, where some of them are left out. */
 const BATCH_RECORDS = 500
 /** Records that a page reads to find those that are included. */
-export const PAGE_RECORDS_MAX = 200_000
+const PAGE_RECORDS_MAX = 200_000
 
 /** Reads one page. Every statement is short, and between them the event loop runs: SQLite is read in the thread that calls. */
 export async function readPage<K extends RecordKind>(

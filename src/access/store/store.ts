@@ -99,7 +99,7 @@ export type UsageMark = {
 /** Kinds of records that have a name. */
 export type NamedKind = 'customers' | 'subscriptions' | 'nodes'
 
-export type NameRange = { readonly after: string; readonly limit: number }
+type NameRange = { readonly after: string; readonly limit: number }
 
 export type AuditPageRequest = {
   readonly before?: number | undefined

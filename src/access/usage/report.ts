@@ -17,7 +17,7 @@ export type UsageLine = UsageCounts & {
   readonly method?: string
 }
 
-export type PeriodRequest = {
+type PeriodRequest = {
   readonly month?: string | undefined
   readonly since?: string | undefined
   readonly until?: string | undefined

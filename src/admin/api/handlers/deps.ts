@@ -27,7 +27,7 @@ export type HandlerDeps = {
 }
 
 /** What the running process reports: its control methods. A method of a service that does not run is missing or responds with null. */
-export type RunningProcess = {
+type RunningProcess = {
   call(method: string, params?: unknown): Promise<unknown>
   /** Units of this month by subscription, from the accounts in memory. */
   monthUnits(): Iterable<{ readonly subscriptionId: string; readonly units: number }>

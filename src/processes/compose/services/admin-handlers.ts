@@ -12,7 +12,7 @@ import { handoverCard } from '../access/handover-card.ts'
 import type { Settings } from '../config/settings.ts'
 import { checkDestination } from './shreds.ts'
 
-export type AdminHandlerDeps = {
+type AdminHandlerDeps = {
   readonly store: AccessStore
   readonly access: Pick<AccessService, 'snapshot' | 'plans' | 'monthUnits'>
   readonly random: Random
