@@ -10,7 +10,7 @@ import { type EndingReport, startEndingWatch } from './ending.ts'
 import { accessMetrics } from './metrics.ts'
 import type { AccessOptions, SharedQuotaOptions } from './options.ts'
 import type { Plans } from './plan.ts'
-import { createAccountMemory } from './quota/account-layout.ts'
+import { ACCOUNT, createAccountMemory } from './quota/account-layout.ts'
 import { AccountMemory } from './quota/account-memory.ts'
 import { Calendar, monthStartMs } from './quota/calendar.ts'
 import type { QuotaLedger } from './quota/charge.ts'
@@ -60,6 +60,8 @@ export type AccessService = Access &
     readonly usage: Pick<Usage, 'flush' | 'state'>
     /** Subscriptions that end soon. */
     ending(): EndingReport
+    /** Units of this month by subscription, of those that have used some. */
+    monthUnits(): Iterable<{ readonly subscriptionId: string; readonly units: number }>
     /** Applies the plans of a reloaded configuration. */
     setPlans(plans: Plans): void
     /** What `openThreadAccess` needs in a thread, by its number from 1. */
@@ -247,6 +249,13 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
     ...access,
     usage,
     ending: ending.report,
+    *monthUnits() {
+      for (let cell = 1; cell < memory.cellsEnd; cell++) {
+        if (!memory.isAccount(cell) || memory.float(cell, ACCOUNT.month) !== calendar.month) continue
+        const units = memory.float(cell, ACCOUNT.used)
+        if (units > 0) yield { subscriptionId: memory.nameOf(cell), units }
+      }
+    },
     setPlans(next) {
       plans.replace(next)
       givenPlans = next

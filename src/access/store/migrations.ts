@@ -12,6 +12,9 @@ export type Migration = {
   migrate(tx: SqlWriter): Promise<void>
 }
 
+/** The subscriptions of a customer in the order of their names, for pages and search. */
+const INDEX_OF_CUSTOMER = 'CREATE INDEX subscriptions_by_customer_id_name ON subscriptions (customer_id, name)'
+
 /** The tables of version 1. */
 const FIRST_TABLES = TABLES.filter(({ name }) => name !== RECORD_TABLES.admins.name)
 
@@ -20,6 +23,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 1, migrate: (tx) => runAll(tx, [...FIRST_TABLES.flatMap(createTable), ...CREATE_AUDIT, ...CREATE_USAGE]) },
   { version: 2, migrate: (tx) => runAll(tx, CREATE_METHOD_USAGE) },
   { version: 3, migrate: (tx) => runAll(tx, createTable(RECORD_TABLES.admins)) },
+  { version: 4, migrate: (tx) => runAll(tx, [INDEX_OF_CUSTOMER]) },
 ]
 
 export function latestVersion(migrations: readonly Migration[]): number {
