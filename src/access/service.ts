@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import type { Limits } from '../contract/limits.ts'
 import { messageOf } from '../core/error.ts'
 import { resolveSecret, type SecretSources } from '../platform/config/secret-ref.ts'
 import { openRedis } from '../platform/db/redis.ts'
@@ -10,7 +11,7 @@ import { type EndingReport, startEndingWatch } from './ending.ts'
 import { accessMetrics } from './metrics.ts'
 import type { AccessOptions, SharedQuotaOptions } from './options.ts'
 import type { Plans } from './plan.ts'
-import { createAccountMemory } from './quota/account-layout.ts'
+import { ACCOUNT, createAccountMemory } from './quota/account-layout.ts'
 import { AccountMemory } from './quota/account-memory.ts'
 import { Calendar, monthStartMs } from './quota/calendar.ts'
 import type { QuotaLedger } from './quota/charge.ts'
@@ -19,6 +20,7 @@ import { createPermits } from './quota/permits.ts'
 import { type SharedLedger, startSharedLedger } from './quota/shared-quota.ts'
 import { createReportedPlans } from './reported-plans.ts'
 import { followStore } from './snapshot/follow.ts'
+import type { Subscription } from './store/model.ts'
 import type { AccessStore } from './store/store.ts'
 import type { AccessShare, AccessUpdate } from './thread-access.ts'
 import { createUsageMemory } from './usage/event-memory.ts'
@@ -60,6 +62,10 @@ export type AccessService = Access &
     readonly usage: Pick<Usage, 'flush' | 'state'>
     /** Subscriptions that end soon. */
     ending(): EndingReport
+    /** Units charged to a subscription in this month. */
+    unitsThisMonth(subscriptionId: string): number
+    /** The limits in effect for a subscription. */
+    limitsOf(subscription: Pick<Subscription, 'plan' | 'overrides'>): Limits
     /** Applies the plans of a reloaded configuration. */
     setPlans(plans: Plans): void
     /** What `openThreadAccess` needs in a thread, by its number from 1. */
@@ -261,6 +267,12 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
       const isQuotaShared = shared !== undefined
       return { ...update(), thread, accounts, calendar: calendar.shared, usage: events, ticketKey, isQuotaShared }
     },
+    unitsThisMonth(subscriptionId) {
+      const cell = memory.find(subscriptionId)
+      if (cell === 0 || memory.float(cell, ACCOUNT.month) < calendar.month) return 0
+      return memory.float(cell, ACCOUNT.used)
+    },
+    limitsOf: ({ plan, overrides }) => plans.current().limitsOf(plan, overrides),
     bookRequested: () => shared?.sendRequested(),
     threadEnded(thread) {
       // Locks first: other threads may wait for them.

@@ -9,6 +9,7 @@ import { backupCommand, restoreCommand } from './commands/operate/backup.ts'
 import { configRoutes } from './commands/operate/config.ts'
 import { docsCommand } from './commands/operate/docs.ts'
 import { logsRoutes } from './commands/operate/logs.ts'
+import { noticeRoutes } from './commands/operate/notice.ts'
 import {
   doctorCommand,
   drainCommand,
@@ -63,6 +64,7 @@ export const rootRoutes = buildRouteMap<string, CliContext>({
     usage: usageCommand,
     audit: auditRoutes,
     logs: logsRoutes,
+    notice: noticeRoutes,
     backup: backupCommand,
     restore: restoreCommand,
     config: configRoutes,

@@ -16,6 +16,7 @@ import { openOperator } from './compose/process/operator.ts'
 import { chainAddresses, isChainEmbedded, nodesOf, openEmbeddedChain } from './compose/services/embedded-chain.ts'
 import { createLeaderSchedule } from './compose/services/leader-schedule.ts'
 import { localnetMethods } from './compose/services/localnet-methods.ts'
+import { hasReceivers, noticeMethods, openNotices } from './compose/services/notices.ts'
 import { indexerMethods, type SenderDetails, senderMethods } from './compose/services/service-methods.ts'
 import { decodedPartOf, openShreds, shredsMethods } from './compose/services/shreds.ts'
 import { openUpstreams, reloadNodes, upstreamsOfThreads } from './compose/services/upstreams.ts'
@@ -75,6 +76,11 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   const isExecutionOff = config.execution.enabled && execution === undefined
   if (isExecutionOff) log.warn({ part: 'execution', reason: EXECUTION_OFF }, 'the execution service is off')
 
+  const allUpstreams = upstreamsOfThreads(upstreams, threads)
+  const notices = await openIf(hasReceivers(config.notices), () =>
+    openNotices(settings, { ...context, access, shreds, metrics: threads.metrics, nodes: allUpstreams.status }),
+  )
+
   const reload = reloadFrom(settings, {
     log,
     readSettings: deps.readSettings,
@@ -100,7 +106,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
       notes: executionSource(config) === 'simulated' ? { execution: 'simulated data' } : {},
       off: isExecutionOff ? { execution: EXECUTION_OFF } : {},
       customers,
-      upstreams: upstreamsOfThreads(upstreams, threads),
+      upstreams: allUpstreams,
       slotLength,
       tipAccounts: (sender?.details as SenderDetails | undefined)?.tipAccounts,
       connectionsOf: (id) => connectionsOf(access.permits.taken(id)),
@@ -112,6 +118,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
         ...gateway.methods,
         ...shredsMethods(shreds),
         ...localnetMethods(chain),
+        ...noticeMethods(notices),
         ...methodsOf(sender, senderMethods(undefined)),
         ...methodsOf(indexer, indexerMethods(undefined)),
       },
