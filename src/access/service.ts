@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import type { Limits } from '../contract/limits.ts'
 import { messageOf } from '../core/error.ts'
 import { resolveSecret, type SecretSources } from '../platform/config/secret-ref.ts'
 import { openRedis } from '../platform/db/redis.ts'
@@ -20,7 +19,6 @@ import { createPermits } from './quota/permits.ts'
 import { type SharedLedger, startSharedLedger } from './quota/shared-quota.ts'
 import { createReportedPlans } from './reported-plans.ts'
 import { followStore } from './snapshot/follow.ts'
-import type { Subscription } from './store/model.ts'
 import type { AccessStore } from './store/store.ts'
 import type { AccessShare, AccessUpdate } from './thread-access.ts'
 import { createUsageMemory } from './usage/event-memory.ts'
@@ -62,10 +60,8 @@ export type AccessService = Access &
     readonly usage: Pick<Usage, 'flush' | 'state'>
     /** Subscriptions that end soon. */
     ending(): EndingReport
-    /** Units charged to a subscription in this month. */
-    unitsThisMonth(subscriptionId: string): number
-    /** The limits in effect for a subscription. */
-    limitsOf(subscription: Pick<Subscription, 'plan' | 'overrides'>): Limits
+    /** Units of this month by subscription, of those that have used some. */
+    monthUnits(): Iterable<{ readonly subscriptionId: string; readonly units: number }>
     /** Applies the plans of a reloaded configuration. */
     setPlans(plans: Plans): void
     /** What `openThreadAccess` needs in a thread, by its number from 1. */
@@ -253,6 +249,13 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
     ...access,
     usage,
     ending: ending.report,
+    *monthUnits() {
+      for (let cell = 1; cell < memory.cellsEnd; cell++) {
+        if (!memory.isAccount(cell) || memory.float(cell, ACCOUNT.month) !== calendar.month) continue
+        const units = memory.float(cell, ACCOUNT.used)
+        if (units > 0) yield { subscriptionId: memory.nameOf(cell), units }
+      }
+    },
     setPlans(next) {
       plans.replace(next)
       givenPlans = next
@@ -267,12 +270,6 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
       const isQuotaShared = shared !== undefined
       return { ...update(), thread, accounts, calendar: calendar.shared, usage: events, ticketKey, isQuotaShared }
     },
-    unitsThisMonth(subscriptionId) {
-      const cell = memory.find(subscriptionId)
-      if (cell === 0 || memory.float(cell, ACCOUNT.month) < calendar.month) return 0
-      return memory.float(cell, ACCOUNT.used)
-    },
-    limitsOf: ({ plan, overrides }) => plans.current().limitsOf(plan, overrides),
     bookRequested: () => shared?.sendRequested(),
     threadEnded(thread) {
       // Locks first: other threads may wait for them.

@@ -26,6 +26,13 @@ export const OPERATOR_ERRORS = {
     fix: 'Show it to see its state; a cancelled subscription stays cancelled.',
     retryable: false,
   },
+  'revision-changed': {
+    http: 412,
+    exit: 1,
+    sentence: 'The record was changed since it was read.',
+    fix: 'Read it again, and repeat the change if it is still right.',
+    retryable: false,
+  },
   'coming-soon': {
     exit: 1,
     sentence: 'ShredStream Decoded is coming soon and cannot be provisioned yet.',

@@ -12,7 +12,9 @@ import type { Settings } from './compose/config/settings.ts'
 import type { ReloadingDeps } from './compose/process/deps.ts'
 import { finishStart } from './compose/process/finish-start.ts'
 import { openProcess } from './compose/process/open-process.ts'
-import { openOperator } from './compose/process/operator.ts'
+import { type Operator, openOperator } from './compose/process/operator.ts'
+import { openAdmin } from './compose/services/admin.ts'
+import { openAdminHandlers } from './compose/services/admin-handlers.ts'
 import { chainAddresses, isChainEmbedded, nodesOf, openEmbeddedChain } from './compose/services/embedded-chain.ts'
 import { createLeaderSchedule } from './compose/services/leader-schedule.ts'
 import { localnetMethods } from './compose/services/localnet-methods.ts'
@@ -43,7 +45,11 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   }
 
   const context = opening.use(
-    await openProcess(settings, deps, { parts: servedParts(config), listeners: ['metrics'], drain: drainOf(settings) }),
+    await openProcess(settings, deps, {
+      parts: servedParts(config),
+      listeners: ['metrics', 'admin'],
+      drain: drainOf(settings),
+    }),
   )
   const { log, clock, lifecycle } = context
   const plane = opening.use(await openControlPlane(settings, context, threadPlanOf(config)))
@@ -90,6 +96,9 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
     setNodes: reloadNodes(config, upstreams, chain, threads),
     setLogLevel: threads.setLogLevel,
   })
+  const started: { operator?: Operator } = {}
+  const handlers = openAdminHandlers(settings, { ...context, store, access, operator: () => started.operator })
+  const admin = await openIf(config.admin.enabled, () => openAdmin(settings, context, { store, handlers }))
   const operator = opening.use(
     await openOperator(settings, {
       ...context,
@@ -102,6 +111,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
         ...sender?.addresses,
         ...execution?.addresses,
         ...indexer?.addresses,
+        admin: admin?.address,
       },
       notes: executionSource(config) === 'simulated' ? { execution: 'simulated data' } : {},
       off: isExecutionOff ? { execution: EXECUTION_OFF } : {},
@@ -124,6 +134,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
       },
     }),
   )
+  started.operator = operator
   if (options.demo) deps.showCard(await demoCard(settings, context, { customers, endpoints: operator.endpoints }))
 
   const drains = { bundle: gateway, sender, execution, indexer }

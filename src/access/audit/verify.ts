@@ -1,4 +1,5 @@
 import { type AppendFile, openAppendFile } from '../../platform/files/append.ts'
+import { createTimeSlices } from '../../platform/process/time-slices.ts'
 import type { AccessStore, AccessView } from '../store/store.ts'
 import { type Chain, inspectSurplus, type MirrorPosition } from './file.ts'
 import { AUDIT_LINE_BYTES_MAX, type AuditHead, CHAIN_START, headAfter, readLink } from './line.ts'
@@ -114,5 +115,14 @@ async function compareWithChain(
 }
 
 async function chainOf(view: AccessView): Promise<Chain> {
-  return { head: await view.auditHead(), lines: (fromSeq) => view.auditLines(fromSeq) }
+  return { head: await view.auditHead(), lines: (fromSeq) => inSlices(view.auditLines(fromSeq)) }
+}
+
+/** The chain may be long: other work of the event loop runs between its lines. */
+async function* inSlices(lines: AsyncIterable<string>): AsyncGenerator<string> {
+  const slices = createTimeSlices()
+  for await (const line of lines) {
+    if (slices.isSpent()) await slices.yield()
+    yield line
+  }
 }

@@ -2,7 +2,7 @@ import { didYouMean } from '../../core/did-you-mean.ts'
 import { ServiceError } from '../../core/error.ts'
 import type { Random } from '../../core/random.ts'
 import type { RecordKind, Records } from '../store/model.ts'
-import type { AccessStore, AccessTransaction, AuditEntry, ChangeContext } from '../store/store.ts'
+import type { AccessStore, AccessTransaction, AuditEntry, ChangeContext, NamedKind } from '../store/store.ts'
 
 /** What every provisioning function needs: the store, the actor and time of the change, and the source of new secrets and ids. */
 export type Provisioning = ChangeContext & {
@@ -10,6 +10,8 @@ export type Provisioning = ChangeContext & {
   readonly random: Random
   /** Performs all checks and computes the result, then rolls back. */
   readonly dryRun?: boolean
+  /** The change is refused with `revision-changed` if the record that it names has another revision. */
+  readonly ifRevision?: number | undefined
 }
 
 /** Thrown inside a transaction to roll it back; carries the result. */
@@ -54,7 +56,7 @@ export function makeId(prefix: string, random: Random): string {
 const NAME = /^[a-z0-9](?:[a-z0-9._-]{0,61}[a-z0-9])?$/
 
 export function parseName(text: string, what: string): string {
-  if (NAME.test(text) && !/^(cus|sub|tok|idx|node|note|ref)_/.test(text)) return text
+  if (NAME.test(text) && !/^(cus|sub|tok|idx|node|note|ref|adm)_/.test(text)) return text
   throw new ServiceError(
     'invalid-value',
     `"${text}" is not a ${what} name: use 1 to 63 of a-z, 0-9, dot, dash and underscore, beginning and ending with a letter or digit`,
@@ -62,22 +64,48 @@ export function parseName(text: string, what: string): string {
 }
 
 /** Finds a record by its id or its name; throws `not-found` with a suggestion otherwise. */
-export async function lookUp<K extends 'customers' | 'subscriptions' | 'nodes'>(
-  from: Pick<AccessTransaction, 'get' | 'find'>,
+export async function lookUp<K extends NamedKind>(
+  from: Pick<AccessTransaction, 'get' | 'find' | 'names'>,
   kind: K,
   idOrName: string,
 ): Promise<Records[K]> {
   const byName = { name: idOrName } as unknown as Partial<Records[K]>
   const found = (await from.get(kind, idOrName)) ?? (await from.find(kind, byName))[0]
   if (found !== undefined) return found
-  const near = didYouMean(
-    idOrName,
-    (await from.find(kind, {})).map(({ name }) => name),
-  )
+  const near = didYouMean(idOrName, await suggestedNames(from, kind, idOrName))
   const hint = near === undefined ? '' : `, did you mean "${near}"?`
   throw new ServiceError('not-found', `there is no ${NOUNS[kind]} "${idOrName}"${hint}`, {
     fix: `List them with: sluice ${NOUNS[kind] === 'subscription' ? 'sub' : NOUNS[kind]} list`,
   })
+}
+
+/** Finds the record that a change names, and checks that it is the one that its author has seen. */
+export async function lookUpToChange<K extends NamedKind>(
+  { ifRevision }: Provisioning,
+  tx: AccessTransaction,
+  kind: K,
+  idOrName: string,
+): Promise<Records[K]> {
+  const found = await lookUp(tx, kind, idOrName)
+  if (ifRevision === undefined || ifRevision === found.revision) return found
+  throw new ServiceError(
+    'revision-changed',
+    `${NOUNS[kind]} "${found.name}" has revision ${found.revision}, not ${ifRevision}`,
+    { fields: { revision: found.revision, expected: ifRevision } },
+  )
+}
+
+/** Names that are compared with a name that does not exist. Of more, those that begin like it. */
+const SUGGESTED_MAX = 1000
+
+async function suggestedNames(
+  from: Pick<AccessTransaction, 'names'>,
+  kind: NamedKind,
+  idOrName: string,
+): Promise<string[]> {
+  const first = await from.names(kind, { after: '', limit: SUGGESTED_MAX + 1 })
+  if (first.length <= SUGGESTED_MAX) return first
+  return from.names(kind, { after: idOrName.slice(0, 1), limit: SUGGESTED_MAX })
 }
 
 const NOUNS: Record<RecordKind, string> = {
@@ -89,4 +117,5 @@ const NOUNS: Record<RecordKind, string> = {
   nodes: 'node',
   notes: 'note',
   refunds: 'refund',
+  admins: 'administrator',
 }

@@ -2,7 +2,7 @@ import { ServiceError } from '../../core/error.ts'
 import { redactText } from '../../core/redact.ts'
 import type { Customer, Subscription } from '../store/model.ts'
 import type { AccessTransaction } from '../store/store.ts'
-import { lookUp, makeId, type Provisioning, parseName, runChange } from './context.ts'
+import { lookUpToChange, makeId, type Provisioning, parseName, runChange } from './context.ts'
 import { endSubscription } from './subscriptions.ts'
 
 const CONTACT_CHARACTERS_MAX = 200
@@ -126,7 +126,7 @@ async function changeCustomer(
   decide: (tx: AccessTransaction, customer: Customer) => Promise<CustomerChange>,
 ): Promise<Customer> {
   return runChange(on, async (tx) => {
-    const customer = await lookUp(tx, 'customers', idOrName)
+    const customer = await lookUpToChange(on, tx, 'customers', idOrName)
     const { action, changes, subjects = [], also } = await decide(tx, customer)
     const changed: Customer = { ...customer, ...changes }
     await tx.put('customers', changed)

@@ -4,7 +4,7 @@ import { addressKind, parseAddressPort, printAddressPort } from '../../platform/
 import { REFLECTOR_PORTS } from '../../platform/net/reflector-ports.ts'
 import type { Destination, Subscription } from '../store/model.ts'
 import type { AccessTransaction } from '../store/store.ts'
-import { lookUp, type Provisioning, runChange } from './context.ts'
+import { lookUp, lookUpToChange, type Provisioning, runChange } from './context.ts'
 
 /** System ports are below this and never receive shreds. */
 const DESTINATION_PORT_MIN = 1024
@@ -116,7 +116,7 @@ export async function setDestination(
 ): Promise<{ subscription: Subscription; destination: Destination }> {
   const address = parseDestination(input.destination, input.vouched)
   return runChange(on, async (tx) => {
-    const subscription = await shredSubscription(tx, input.subscription)
+    const subscription = await shredSubscription(on, tx, input.subscription)
     await checkFree(tx, subscription.id, address)
     const before = await tx.get('destinations', subscription.id)
     const isActive = before !== undefined && before.proof !== 'unproven'
@@ -139,13 +139,27 @@ export async function setDestination(
   })
 }
 
+/** Starts a new challenge, unless one was sent a moment ago: then its destination is returned as it is. */
+export async function challengeUnlessFresh(
+  on: Provisioning,
+  input: { subscription: string },
+): Promise<{ subscription: Subscription; destination: Destination; isFresh: boolean }> {
+  const subscription = await lookUp(on.store, 'subscriptions', input.subscription)
+  for (const id of [pendingId(subscription.id), subscription.id]) {
+    const waiting = await on.store.get('destinations', id)
+    if (isOpenChallenge(waiting, on.nowMs) && on.nowMs - waiting.setAt < CHALLENGE_AGAIN_MS)
+      return { subscription, destination: waiting, isFresh: true }
+  }
+  return { ...(await challengeAgain(on, input)), isFresh: false }
+}
+
 /** Starts a new challenge of the unproven destination. */
 export async function challengeAgain(
   on: Provisioning,
   input: { subscription: string },
 ): Promise<{ subscription: Subscription; destination: Destination }> {
   return runChange(on, async (tx) => {
-    const subscription = await shredSubscription(tx, input.subscription)
+    const subscription = await shredSubscription(on, tx, input.subscription)
     const waiting = await findWaiting(tx, subscription)
     await checkChallengeRate(tx, waiting.id, on.nowMs)
     const destination: Destination = { ...waiting, paused: false, setAt: on.nowMs }
@@ -168,7 +182,7 @@ export async function proveDestination(
 ): Promise<{ subscription: Subscription; destination: Destination }> {
   const key = await on.store.sharedKey('shred-challenge')
   return runChange(on, async (tx) => {
-    const subscription = await shredSubscription(tx, input.subscription)
+    const subscription = await shredSubscription(on, tx, input.subscription)
     const waiting = await findWaiting(tx, subscription)
     if (!isOpenChallenge(waiting, on.nowMs)) {
       throw new ServiceError('wrong-state', `the challenge of "${subscription.name}" is more than 15 minutes old`, {
@@ -256,7 +270,7 @@ export async function setDestinationPaused(
   input: { subscription: string; paused: boolean },
 ): Promise<{ subscription: Subscription; destination: Destination }> {
   return runChange(on, async (tx) => {
-    const subscription = await shredSubscription(tx, input.subscription)
+    const subscription = await shredSubscription(on, tx, input.subscription)
     const before = await tx.get('destinations', subscription.id)
     if (before === undefined) {
       throw new ServiceError('not-found', `subscription "${subscription.name}" has no shred destination`, {
@@ -298,8 +312,8 @@ export function newDestination(
   }
 }
 
-async function shredSubscription(tx: AccessTransaction, idOrName: string): Promise<Subscription> {
-  const subscription = await lookUp(tx, 'subscriptions', idOrName)
+async function shredSubscription(on: Provisioning, tx: AccessTransaction, idOrName: string): Promise<Subscription> {
+  const subscription = await lookUpToChange(on, tx, 'subscriptions', idOrName)
   if (subscription.state === 'cancelled')
     throw new ServiceError('wrong-state', `subscription "${subscription.name}" is cancelled`)
   if (!subscription.products.includes('shreds-raw')) {

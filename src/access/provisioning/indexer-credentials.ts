@@ -3,7 +3,7 @@ import { ServiceError } from '../../core/error.ts'
 import type { IndexerCredential, Subscription } from '../store/model.ts'
 import type { AccessTransaction } from '../store/store.ts'
 import { createSecretText } from '../token.ts'
-import { lookUp, makeId, type Provisioning, runChange } from './context.ts'
+import { lookUpToChange, makeId, type Provisioning, runChange } from './context.ts'
 
 /** New database credentials with the password, which is not stored. */
 export type IssuedCredential = { readonly password: string; readonly record: IndexerCredential }
@@ -14,7 +14,7 @@ export async function grantIndexer(
   input: { subscription: string; rotate: boolean },
 ): Promise<IssuedCredential & { subscription: Subscription }> {
   return runChange(on, async (tx) => {
-    const subscription = await lookUp(tx, 'subscriptions', input.subscription)
+    const subscription = await lookUpToChange(on, tx, 'subscriptions', input.subscription)
     if (subscription.state === 'cancelled')
       throw new ServiceError('wrong-state', `subscription "${subscription.name}" is cancelled`)
     if (!subscription.products.includes('indexer')) {
@@ -55,7 +55,7 @@ export async function revokeIndexer(
   input: { subscription: string },
 ): Promise<{ subscription: Subscription; ended: readonly IndexerCredential[] }> {
   return runChange(on, async (tx) => {
-    const subscription = await lookUp(tx, 'subscriptions', input.subscription)
+    const subscription = await lookUpToChange(on, tx, 'subscriptions', input.subscription)
     const ended = await endCredentials(tx, subscription.id)
     if (ended.length === 0)
       throw new ServiceError('wrong-state', `subscription "${subscription.name}" has no database user`, {

@@ -2,7 +2,7 @@ import { ServiceError } from '../../core/error.ts'
 import { isAddressRef } from '../../platform/config/address-ref.ts'
 import type { DedicatedNode, Subscription } from '../store/model.ts'
 import type { AccessTransaction } from '../store/store.ts'
-import { lookUp, makeId, type Provisioning, parseName, runChange } from './context.ts'
+import { lookUp, lookUpToChange, makeId, type Provisioning, parseName, runChange } from './context.ts'
 
 /** An address is empty where the node has no such endpoint. */
 export type NodeInput = { name: string; rpc: string; ws: string; grpc: string; credential: string | null }
@@ -35,7 +35,7 @@ export async function changeNode(
   input: { node: string; changes: NodeChanges },
 ): Promise<DedicatedNode> {
   return runChange(on, async (tx) => {
-    const node = await findNode(tx, input.node)
+    const node = await findNode(on, tx, input.node)
     const { rpc = node.rpc, ws = node.ws, grpc = node.grpc, credential = node.credential } = input.changes
     const endpoints = parseEndpoints({ rpc, ws, grpc, credential })
     const changed: DedicatedNode = { ...node, ...endpoints }
@@ -56,7 +56,7 @@ export async function assignNode(
   input: { node: string; subscription: string | null },
 ): Promise<{ node: DedicatedNode; subscription: Subscription | null; released: ReleasedSubscription | undefined }> {
   return runChange(on, async (tx) => {
-    const node = await findNode(tx, input.node)
+    const node = await findNode(on, tx, input.node)
     const subscription = input.subscription === null ? null : await lookUp(tx, 'subscriptions', input.subscription)
     if (subscription !== null && !subscription.products.includes('dedicated-node')) {
       throw new ServiceError('wrong-state', `subscription "${subscription.name}" does not include dedicated-node`, {
@@ -93,7 +93,7 @@ export async function removeNode(
   input: { node: string; force: boolean },
 ): Promise<{ node: DedicatedNode; released: ReleasedSubscription | undefined }> {
   return runChange(on, async (tx) => {
-    const node = await findNode(tx, input.node)
+    const node = await findNode(on, tx, input.node)
     const { id, name, subscriptionId } = node
     if (subscriptionId !== null && !input.force) {
       throw new ServiceError('wrong-state', `node "${name}" is assigned to ${await nameOf(tx, subscriptionId)}`, {
@@ -119,8 +119,8 @@ export function isRemovedNode({ rpc, ws, grpc }: Pick<DedicatedNode, 'rpc' | 'ws
   return rpc === '' && ws === '' && grpc === ''
 }
 
-async function findNode(tx: AccessTransaction, idOrName: string): Promise<DedicatedNode> {
-  const node = await lookUp(tx, 'nodes', idOrName)
+async function findNode(on: Provisioning, tx: AccessTransaction, idOrName: string): Promise<DedicatedNode> {
+  const node = await lookUpToChange(on, tx, 'nodes', idOrName)
   if (!isRemovedNode(node)) return node
   throw new ServiceError('not-found', `the node ${node.id} was removed`, { fix: 'List them with: sluice node list' })
 }

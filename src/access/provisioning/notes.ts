@@ -1,7 +1,7 @@
 import { ServiceError } from '../../core/error.ts'
 import { redactText } from '../../core/redact.ts'
 import type { Note, Refund, Subscription } from '../store/model.ts'
-import { lookUp, makeId, type Provisioning, runChange } from './context.ts'
+import { lookUp, lookUpToChange, makeId, type Provisioning, runChange } from './context.ts'
 
 const NOTE_CHARACTERS_MAX = 2000
 
@@ -44,7 +44,7 @@ export async function recordRefund(
     throw new ServiceError('invalid-value', `a reason has 1 to ${NOTE_CHARACTERS_MAX} characters`)
   }
   return runChange(on, async (tx) => {
-    const subscription = await lookUp(tx, 'subscriptions', input.subscription)
+    const subscription = await lookUpToChange(on, tx, 'subscriptions', input.subscription)
     const { amount, currency } = input
     const refund: Refund = {
       id: makeId('ref', on.random),

@@ -5,7 +5,7 @@ import { ServiceError } from '../../core/error.ts'
 import { printAddressPort } from '../../platform/net/ip-range.ts'
 import type { Customer, Destination, Subscription } from '../store/model.ts'
 import type { AccessTransaction } from '../store/store.ts'
-import { lookUp, makeId, type Provisioning, parseName, runChange } from './context.ts'
+import { lookUp, lookUpToChange, makeId, type Provisioning, parseName, runChange } from './context.ts'
 import { newDestination, parseDestination } from './destinations.ts'
 import { endCredentials, type IssuedCredential, putNewCredential } from './indexer-credentials.ts'
 import { endTokens, type IssuedToken, putNewToken } from './tokens.ts'
@@ -260,7 +260,7 @@ type SubscriptionChange = {
 
 async function changeSubscription(on: Provisioning, idOrName: string, how: SubscriptionChange): Promise<Subscription> {
   return runChange(on, async (tx) => {
-    const before = await lookUp(tx, 'subscriptions', idOrName)
+    const before = await lookUpToChange(on, tx, 'subscriptions', idOrName)
     if (!how.from.includes(before.state)) {
       throw new ServiceError('wrong-state', `subscription "${before.name}" is ${before.state}`, {
         fix: STATE_FIXES[before.state],

@@ -1,8 +1,8 @@
 import { ServiceError } from '../../core/error.ts'
-import type { Subscription, Token } from '../store/model.ts'
+import { actorName, type Subscription, type Token } from '../store/model.ts'
 import type { AccessTransaction } from '../store/store.ts'
 import { createToken } from '../token.ts'
-import { lookUp, makeId, type Provisioning, runChange } from './context.ts'
+import { lookUpToChange, makeId, type Provisioning, runChange } from './context.ts'
 
 /** A new token with its secret, which is not stored. */
 export type IssuedToken = { readonly secret: string; readonly record: Token }
@@ -15,7 +15,7 @@ export async function issueToken(
   input: { subscription: string },
 ): Promise<IssuedToken & { subscription: Subscription }> {
   return runChange(on, async (tx) => {
-    const subscription = await lookUp(tx, 'subscriptions', input.subscription)
+    const subscription = await lookUpToChange(on, tx, 'subscriptions', input.subscription)
     refuseCancelled(subscription)
     const live = await liveTokens(tx, subscription.id)
     if (live.length > 0) {
@@ -44,7 +44,7 @@ export async function rotateToken(
     throw new ServiceError('invalid-value', 'the grace of a rotation is at most 7 days')
   }
   return runChange(on, async (tx) => {
-    const subscription = await lookUp(tx, 'subscriptions', input.subscription)
+    const subscription = await lookUpToChange(on, tx, 'subscriptions', input.subscription)
     refuseCancelled(subscription)
     const before = await liveTokens(tx, subscription.id)
     const ended = await endTokens(tx, subscription.id, on.nowMs, input.graceMs)
@@ -67,7 +67,7 @@ export async function revokeTokens(
   input: { subscription: string },
 ): Promise<{ subscription: Subscription; ended: readonly Token[] }> {
   return runChange(on, async (tx) => {
-    const subscription = await lookUp(tx, 'subscriptions', input.subscription)
+    const subscription = await lookUpToChange(on, tx, 'subscriptions', input.subscription)
     const before = await liveTokens(tx, subscription.id)
     const ended = await endTokens(tx, subscription.id, on.nowMs, 0)
     if (ended.length === 0)
@@ -103,7 +103,7 @@ export async function putNewToken(
     last4,
     state: 'active',
     createdAt: on.nowMs,
-    createdBy: on.actor.sudoUser ?? on.actor.user,
+    createdBy: actorName(on.actor),
     notAfter: null,
   }
   await tx.put('tokens', record)

@@ -1,11 +1,15 @@
 import { ServiceError } from '../../core/error.ts'
 import type { SqlReader, SqlWriter } from '../../platform/db/sql.ts'
 import type { RecordKind, Records } from './model.ts'
+import { countSubscriptions, readNames, readPage } from './page.ts'
 import type { TableRows } from './rows.ts'
 import type { AccessTransaction, AccessView } from './store.ts'
 import { type Meta, RECORD_TABLES, type Tally } from './tables.ts'
 
-type RecordReader = Pick<AccessView, 'get' | 'find' | 'list' | 'changedSince' | 'packedSince'>
+type RecordReader = Pick<
+  AccessView,
+  'get' | 'find' | 'list' | 'page' | 'names' | 'subscriptionCounts' | 'changedSince' | 'packedSince'
+>
 
 /** Reads records: of one revision inside a transaction, of the newest otherwise. */
 export function createRecordReader(on: SqlReader, rows: TableRows): RecordReader {
@@ -18,6 +22,9 @@ export function createRecordReader(on: SqlReader, rows: TableRows): RecordReader
     get: async (kind, id) => (await select(kind, { id } as Partial<Records[typeof kind]>))[0],
     find: select,
     list: (kind) => select(kind, {}),
+    page: (kind, request) => readPage(on, rows, kind, request),
+    names: (kind, range) => readNames(on, kind, range),
+    subscriptionCounts: (customerIds) => countSubscriptions(on, customerIds),
     async *changedSince<K extends RecordKind>(kind: K, revision: number) {
       const of = rows(RECORD_TABLES[kind])
       for await (const page of on.pages(of.select('WHERE revision > ? ORDER BY revision, id'), [revision])) {
@@ -39,13 +46,14 @@ export type RecordWriter = AccessTransaction & {
 
 /** Writes records inside a change. Every record gets the revision of the change. */
 export function createRecordWriter(tx: SqlWriter, rows: TableRows, meta: Meta): RecordWriter {
-  const { get, find } = createRecordReader(tx, rows)
+  const { get, find, names } = createRecordReader(tx, rows)
   const revision = meta.revision + 1
   const tallies: { -readonly [K in RecordKind]?: Tally } = { ...meta.tallies }
 
   return {
     get,
     find,
+    names,
     tallies: () => tallies,
     async put(kind, given) {
       const of = rows(RECORD_TABLES[kind])

@@ -6,7 +6,7 @@ import { fileSize } from '../../platform/files/append.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import { type Chain, confirmMirror, extendMirror, MIRROR_START, type MirrorPosition } from '../audit/file.ts'
 import { createAuditLine, headAfter } from '../audit/line.ts'
-import { insertAuditLine, readAuditLines } from '../audit/rows.ts'
+import { insertAuditLine, readAuditLines, readAuditPage } from '../audit/rows.ts'
 import { writeBackup } from '../backup/backup.ts'
 import { findRowDamage } from './check.ts'
 import { readMeta, writeMeta } from './meta.ts'
@@ -19,9 +19,11 @@ import {
   addUsage,
   deleteUsageHour,
   readMethodUsage,
+  readMethodUsagePages,
   readUnitsSince,
   readUsage,
   readUsageHours,
+  readUsagePages,
   setLastUsed,
 } from './usage-rows.ts'
 
@@ -63,6 +65,7 @@ export function createSqlStore(options: SqlStoreOptions, { database, rows, rando
         const { auditSeq, auditHash } = await meta(on)
         return { seq: auditSeq, hash: auditHash }
       },
+      auditPage: (request) => readAuditPage(on, request),
       async auditMirror() {
         const { seq, bytes, remadeAt } = await mirrorRow(on)
         return { file: audit.file, seq, bytes, remadeAt }
@@ -118,6 +121,8 @@ export function createSqlStore(options: SqlStoreOptions, { database, rows, rando
       }, mark),
     usage: (filter) => readUsage(database, filter),
     methodUsage: (filter) => readMethodUsage(database, filter),
+    usagePages: (filter) => readUsagePages(database, filter),
+    methodUsagePages: (filter) => readMethodUsagePages(database, filter),
     unitsSince: (fromMs) => readUnitsSince(database, fromMs),
     async pruneUsage(beforeMs, hoursMax) {
       await database.count((tx) => deleteUsageMarks(tx, beforeMs))
@@ -217,6 +222,7 @@ async function whileOpen<T>(tx: AccessTransaction, work: (tx: AccessTransaction)
     return await work({
       get: (kind, id) => tx.get(kind, id),
       find: (kind, where) => tx.find(kind, where),
+      names: (kind, range) => tx.names(kind, range),
       async put(kind, record) {
         assert(isOpen, 'a record was put after its change ended')
         await tx.put(kind, record)

@@ -1,5 +1,6 @@
 import type { BackupFacts, BackupSummary } from '../backup/summary.ts'
 import type { Actor, MethodUsageRow, RecordKind, Records, UsageRow } from './model.ts'
+import type { Page, PageRequest } from './page.ts'
 
 /** Read access to the store. Inside `AccessStore.read` and a change all reads belong to one revision; on the store itself each reads the newest. */
 export interface AccessView {
@@ -9,6 +10,12 @@ export interface AccessView {
   /** By an indexed field: `name` of customers, subscriptions and nodes; `subscriptionId`, `customerId`, `subjectId`, `sha256`, `username`. */
   find<K extends RecordKind>(kind: K, where: Partial<Records[K]>): Promise<Records[K][]>
   list<K extends RecordKind>(kind: K): Promise<Records[K][]>
+  /** A part of a list, for processes with very many records: no statement of it holds the event loop for long. */
+  page<K extends RecordKind>(kind: K, request: PageRequest<K>): Promise<Page<Records[K]>>
+  /** Names after a name, in order. */
+  names(kind: NamedKind, range: NameRange): Promise<string[]>
+  /** The number of subscriptions of each of these customers that has some. */
+  subscriptionCounts(customerIds: readonly string[]): Promise<Map<string, number>>
   /** Records of one kind changed after `revision`, in ascending revision. A first load starts at 0. */
   changedSince<K extends RecordKind>(kind: K, revision: number): AsyncIterable<Records[K]>
 
@@ -22,6 +29,8 @@ export interface AccessView {
   /** Lines of the audit chain in the store, ascending from `fromSeq`. */
   auditLines(fromSeq: number): AsyncIterable<string>
   auditHead(): Promise<{ seq: number; hash: string }>
+  /** Lines of the chain, newest first, before a number; with `subject`, those that name this id. */
+  auditPage(request: AuditPageRequest): Promise<AuditPage>
   /**
    * The audit file of the state folder and its end as recorded in the store: its last line, its size including that line's newline, and the line
    * with which it was rewritten after it had been missing.
@@ -57,6 +66,9 @@ export interface AccessStore extends AccessView, AsyncDisposable {
   usage(filter: { subscriptionId?: string; fromMs?: number; toMs?: number }): Promise<UsageRow[]>
   /** The same usage by method, of the UTC days that begin in the period. */
   methodUsage(filter: { subscriptionId?: string; fromMs?: number; toMs?: number }): Promise<MethodUsageRow[]>
+  /** The usage of all subscriptions in the order of its hours, a page at a time: there may be very many rows. */
+  usagePages(filter: { fromMs: number; toMs: number }): AsyncIterable<UsageRow[]>
+  methodUsagePages(filter: { fromMs: number; toMs: number }): AsyncIterable<MethodUsageRow[]>
   /** Sum of units since `fromMs` by subscription, the initial value of the monthly quota. */
   unitsSince(fromMs: number): Promise<Map<string, number>>
   lastUsed(tokenId: string): Promise<number | undefined>
@@ -84,11 +96,26 @@ export type UsageMark = {
   readonly isDurable: boolean
 }
 
+/** Kinds of records that have a name. */
+export type NamedKind = 'customers' | 'subscriptions' | 'nodes'
+
+export type NameRange = { readonly after: string; readonly limit: number }
+
+export type AuditPageRequest = {
+  readonly before?: number | undefined
+  readonly limit: number
+  readonly subject?: string | undefined
+}
+
+/** May have fewer lines than asked for, although older ones follow. `next` is the `before` of the next page; null at the first line. */
+export type AuditPage = { readonly lines: readonly string[]; readonly next: number | null }
+
 export type ChangeContext = { readonly actor: Actor; readonly nowMs: number }
 
 export interface AccessTransaction {
   get<K extends RecordKind>(kind: K, id: string): Promise<Records[K] | undefined>
   find<K extends RecordKind>(kind: K, where: Partial<Records[K]>): Promise<Records[K][]>
+  names(kind: NamedKind, range: NameRange): Promise<string[]>
   /** Inserts or replaces; the store sets `revision`. */
   put<K extends RecordKind>(kind: K, record: Omit<Records[K], 'revision'>): Promise<void>
 }

@@ -107,6 +107,22 @@ async function readCounts(on: SqlReader, table: CountTable, filter: UsageFilter)
   return on.rows(`${selectCounts(table)} ${where} ORDER BY ${[time, subscription, ...rest].join(', ')}`, values)
 }
 
+type UsagePeriod = { readonly fromMs: number; readonly toMs: number }
+
+/** In the order of an index, so that no statement sorts or reads more than a page. */
+async function* readCountPages(on: SqlReader, table: CountTable, { fromMs, toMs }: UsagePeriod) {
+  const [, time] = table.key
+  yield* on.pages(`${selectCounts(table)} WHERE ${time} >= ? AND ${time} < ? ORDER BY ${time}`, [fromMs, toMs])
+}
+
+export async function* readUsagePages(on: SqlReader, period: UsagePeriod): AsyncGenerator<UsageRow[]> {
+  for await (const page of readCountPages(on, HOURS, period)) yield page.map(decodeUsage)
+}
+
+export async function* readMethodUsagePages(on: SqlReader, period: UsagePeriod): AsyncGenerator<MethodUsageRow[]> {
+  for await (const page of readCountPages(on, METHODS, period)) yield page.map(decodeMethodUsage)
+}
+
 export async function readUnitsSince(on: SqlReader, fromMs: number): Promise<Map<string, number>> {
   const found = await on.rows(
     'SELECT subscription_id, CAST(SUM(units) AS BIGINT) FROM usage_hours WHERE hour >= ? GROUP BY subscription_id',

@@ -1,5 +1,6 @@
 import { stringify as stringifyCsv } from 'csv-stringify/sync'
 import stringWidth from 'string-width'
+import { isoTime, toWireJson } from '../../core/wire-json.ts'
 import { printTime } from '../dates.ts'
 import type { CliContext, OutputFormat } from '../define.ts'
 import { sanitizeForTerminal } from './plain-text.ts'
@@ -78,33 +79,12 @@ export function write(context: CliContext, sentence: string): void {
   context.process.stderr.write(`${sanitizeForTerminal(sentence)}\n`)
 }
 
-/** A timestamp as in JSON and CSV. */
-export function isoTime(ms: number | null | undefined): string | null {
-  return ms === null || ms === undefined ? null : new Date(ms).toISOString()
-}
-
-/** Fields of records that hold a timestamp. */
-const TIMES = ['createdAt', 'setAt', 'validUntil', 'notAfter', 'lastUsedAt']
-
 /** Earlier names of fields. JSON has them beside the present ones, for scripts that read them. */
 const EARLIER_NAMES: Readonly<Record<string, string>> = { message: 'says', gapsReported: 'gaps_told' }
 
-/** JSON of the command line: snake_case keys as in the REST interface, timestamps as ISO text, no internal revisions. */
+/** JSON of the command line. */
 export function toWire(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(toWire)
-  if (value === null || typeof value !== 'object') return value
-  const entries = Object.entries(value).filter(([key]) => key !== 'revision' || !('id' in value))
-  return Object.fromEntries(
-    entries.flatMap(([key, inner]) => {
-      const wire = TIMES.includes(key) && typeof inner === 'number' ? isoTime(inner) : toWire(inner)
-      const names = [snakeCase(key), EARLIER_NAMES[key]].filter((name) => name !== undefined)
-      return names.map((name) => [name, wire])
-    }),
-  )
-}
-
-function snakeCase(key: string): string {
-  return key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+  return toWireJson(value, EARLIER_NAMES)
 }
 
 function cellText(value: ReturnType<Column<never>['value']>): string {

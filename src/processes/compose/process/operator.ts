@@ -54,6 +54,8 @@ export type Operator = AsyncDisposable & {
   readonly services: StatusReport['services']
   /** With the ports in use. */
   readonly endpoints: Endpoints
+  /** What the control socket serves, for other interfaces of the operator. */
+  readonly methods: ControlMethods
   beginLameDuck(): void
 }
 
@@ -97,49 +99,47 @@ export async function openOperator(settings: Settings, deps: OperatorDeps): Prom
   })
   const runs = (name: string): boolean => deps.addresses[name] !== undefined
   const tap = deps.logTap ?? createLogTap({ write() {} })
-  opening.use(
-    await openControlSocket(deps.state.file('control.sock'), {
-      log: log.child({ part: 'control' }),
-      methods: {
-        status,
-        settings: createSettingsReport(settings, deps.env, endpoints),
-        top: createTopReport({
-          registry: metrics,
-          clock,
-          usage,
-          snapshot,
-          status,
-          upstreams: () => upstreams?.status() ?? [],
-          streamsOf: connectionsOf,
-          runs: {
-            shreds: runs('shreds'),
-            sender: runs('sender'),
-            indexer: runs('indexer'),
-            execution: runs('execution'),
-          },
-        }),
-        logs: (params, { signal }) =>
-          logLines({ log: tap, refusals: deps.refusals }, parseLogRequest(params), {
-            snapshot,
-            signal,
-            clock,
-            ratesOf: (id) => ({ ...usage.of(id), streams: connectionsOf(id) }),
-          }),
-        drain() {
-          // In the next turn of the event loop, so that the response is written before the control socket closes.
-          clock.setTimer(0, () => lifecycle.stop('sluice drain'))
-          const waitingRows = customers?.access.usage.state().waitingRows ?? 0
-          return {
-            draining: true,
-            pid: process.pid,
-            reportsStop: customers !== undefined,
-            waitingRows,
-          } satisfies Draining
-        },
-        ...upstreamMethods(upstreams),
-        ...deps.methods,
+  const methods: ControlMethods = {
+    status,
+    settings: createSettingsReport(settings, deps.env, endpoints),
+    top: createTopReport({
+      registry: metrics,
+      clock,
+      usage,
+      snapshot,
+      status,
+      upstreams: () => upstreams?.status() ?? [],
+      streamsOf: connectionsOf,
+      runs: {
+        shreds: runs('shreds'),
+        sender: runs('sender'),
+        indexer: runs('indexer'),
+        execution: runs('execution'),
       },
     }),
+    logs: (params, { signal }) =>
+      logLines({ log: tap, refusals: deps.refusals }, parseLogRequest(params), {
+        snapshot,
+        signal,
+        clock,
+        ratesOf: (id) => ({ ...usage.of(id), streams: connectionsOf(id) }),
+      }),
+    drain() {
+      // In the next turn of the event loop, so that the response is written before the control socket closes.
+      clock.setTimer(0, () => lifecycle.stop('sluice drain'))
+      const waitingRows = customers?.access.usage.state().waitingRows ?? 0
+      return {
+        draining: true,
+        pid: process.pid,
+        reportsStop: customers !== undefined,
+        waitingRows,
+      } satisfies Draining
+    },
+    ...upstreamMethods(upstreams),
+    ...deps.methods,
+  }
+  opening.use(
+    await openControlSocket(deps.state.file('control.sock'), { log: log.child({ part: 'control' }), methods }),
   )
   const { stateDir, loaded } = settings
   opening.use(announceProcess({ pid: process.pid, state: stateDir, config: loaded.file ?? null }, deps.env))
@@ -147,6 +147,7 @@ export async function openOperator(settings: Settings, deps: OperatorDeps): Prom
   return {
     services,
     endpoints,
+    methods,
     beginLameDuck: () => server.beginLameDuck(),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }

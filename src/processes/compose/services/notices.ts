@@ -1,5 +1,10 @@
 import type { AccessService } from '../../../access/service.ts'
-import { createProcessConditions, customerConditions, type Observed } from '../../../admin/notices/conditions.ts'
+import {
+  type CustomerFacts,
+  createProcessConditions,
+  customerConditions,
+  type Observed,
+} from '../../../admin/notices/conditions.ts'
 import type { NoticesOptions } from '../../../admin/notices/options.ts'
 import { createCommandReceiver, createWebhook, type Receiver } from '../../../admin/notices/receivers.ts'
 import { type Notices, noticeRecordWire, startNotices } from '../../../admin/notices/service.ts'
@@ -20,7 +25,7 @@ import { VERSION } from '../process/version.ts'
 import { createMetricSum } from '../top/metric-sum.ts'
 
 export type NoticesPartDeps = ProcessContext<never> & {
-  readonly access: Pick<AccessService, 'snapshot' | 'unitsThisMonth' | 'limitsOf'>
+  readonly access: Pick<AccessService, 'snapshot' | 'monthUnits' | 'plans'>
   /** Of all threads. */
   readonly metrics: MetricsView
   readonly nodes: () => readonly NodeStatus[]
@@ -60,7 +65,13 @@ export function openNotices(settings: Settings, deps: NoticesPartDeps): Promise<
     async observe(sinceMs) {
       const nowMs = clock.nowMs()
       const observed = observe(deps, settings.stateDir, sinceMs)
-      const facts = { ...access, snapshot: () => access.snapshot() }
+      const units = new Map([...access.monthUnits()].map((row) => [row.subscriptionId, row.units]))
+      const facts = {
+        snapshot: access.snapshot,
+        unitsThisMonth: (id: string) => units.get(id) ?? 0,
+        limitsOf: ({ plan, overrides }: Parameters<CustomerFacts['limitsOf']>[0]) =>
+          access.plans().limitsOf(plan, overrides),
+      }
       return [
         ...conditionsOf(observed, nowMs, clock.monotonicMs()),
         ...(await customerConditions(options, facts, { nowMs, slices: createTimeSlices() })),

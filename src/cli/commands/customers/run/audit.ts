@@ -1,6 +1,5 @@
+import { namesOf, type SubjectNames } from '../../../../access/audit/subject-names.ts'
 import { verifyAudit as verifyChain } from '../../../../access/audit/verify.ts'
-import type { AccessView } from '../../../../access/store/store.ts'
-import { displayToken } from '../../../../access/token.ts'
 import { ServiceError } from '../../../../core/error.ts'
 import type { CliContext, CommonFlags } from '../../../define.ts'
 import { sanitizeForTerminal } from '../../../output/plain-text.ts'
@@ -57,7 +56,7 @@ type AuditRecord = {
 }
 
 /** An audit record as one line: number, time, user, action, subjects with their names. */
-function readable(line: string, names: Names): string {
+function readable(line: string, names: SubjectNames): string {
   const { seq, time, actor, action, subjects } = JSON.parse(line) as AuditRecord
   const shown = subjects.map((id) => (names[id] === undefined ? id : `${names[id]} (${id})`))
   return sanitizeForTerminal(
@@ -66,37 +65,10 @@ function readable(line: string, names: Names): string {
 }
 
 /** The line byte for byte as it is in the chain, with `subject_names` added at its end. */
-function withNames(line: string, names: Names): string {
+function withNames(line: string, names: SubjectNames): string {
   return Object.keys(names).length === 0 ? line : `${line.slice(0, -1)},"subject_names":${JSON.stringify(names)}}`
 }
 
 function subjectsOf(line: string): readonly string[] {
   return (JSON.parse(line) as AuditRecord).subjects
-}
-
-type Names = Readonly<Record<string, string>>
-
-/** The present names of customers, subscriptions and nodes, database users, and the last characters of tokens. */
-async function namesOf(store: AccessView, ids: readonly string[]): Promise<Names> {
-  const named = await Promise.all(ids.map(async (id) => [id, await nameOf(store, id)] as const))
-  return Object.fromEntries(named.filter((entry): entry is [string, string] => entry[1] !== undefined))
-}
-
-async function nameOf(store: AccessView, id: string): Promise<string | undefined> {
-  switch (id.slice(0, id.indexOf('_'))) {
-    case 'cus':
-      return (await store.get('customers', id))?.name
-    case 'sub':
-      return (await store.get('subscriptions', id))?.name
-    case 'node':
-      return (await store.get('nodes', id))?.name
-    case 'idx':
-      return (await store.get('indexerCredentials', id))?.username
-    case 'tok': {
-      const token = await store.get('tokens', id)
-      return token && displayToken(token.last4)
-    }
-    default:
-      return undefined
-  }
 }

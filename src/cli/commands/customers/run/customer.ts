@@ -8,10 +8,11 @@ import {
   setCustomerState,
 } from '../../../../access/provisioning/customers.ts'
 import { addNote } from '../../../../access/provisioning/notes.ts'
+import { isoTime } from '../../../../core/wire-json.ts'
 import { printTime } from '../../../dates.ts'
 import type { ChangeFlags, CliContext, CommonFlags, CutFlags, FirstFlags, ListFlags } from '../../../define.ts'
 import { confirmCut } from '../../../output/confirm.ts'
-import { isoTime, printFacts, printJson, printList } from '../../../output/print.ts'
+import { printFacts, printJson, printList } from '../../../output/print.ts'
 import { done, openSession, reportChange } from '../../../session.ts'
 
 export async function addCustomerCommand(

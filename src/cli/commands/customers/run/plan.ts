@@ -1,10 +1,11 @@
+import { wireLimits } from '../../../../access/limit-rules.ts'
 import { methodCost, type Plan } from '../../../../access/plan.ts'
 import type { LIMIT_LABELS } from '../../../../contract/limits.ts'
 import { RPC_METHODS } from '../../../../contract/rpc-methods.ts'
 import type { CliContext, CommonFlags, ListFlags } from '../../../define.ts'
 import { findSettings } from '../../../find-settings.ts'
 import { printFacts, printJson, printList } from '../../../output/print.ts'
-import { printLimits, wireLimits } from '../limits.ts'
+import { printLimits } from '../limits.ts'
 
 export async function listPlans(this: CliContext, flags: ListFlags): Promise<void> {
   const { plans } = await findSettings(this, flags)

@@ -1,3 +1,4 @@
+import { checkLimits } from '../../../../access/limit-rules.ts'
 import { lookUp } from '../../../../access/provisioning/context.ts'
 import { limitSubscription } from '../../../../access/provisioning/subscriptions.ts'
 import type { Subscription } from '../../../../access/store/model.ts'
@@ -5,7 +6,7 @@ import { ServiceError } from '../../../../core/error.ts'
 import type { ChangeFlags, CliContext } from '../../../define.ts'
 import { write } from '../../../output/print.ts'
 import { openSession } from '../../../session.ts'
-import { checkLimits, LIMIT_FLAG_NAMES, type LimitFlags, overridesOf, parseCleared } from '../limits.ts'
+import { LIMIT_FLAG_NAMES, type LimitFlags, overridesOf, parseCleared } from '../limits.ts'
 import { reportSub } from './report-sub.ts'
 
 export type LimitSubFlags = ChangeFlags & LimitFlags & { readonly plan?: string; readonly clear?: string }

@@ -1,4 +1,6 @@
+import { isSubscriptionState, SUBSCRIPTION_STATES, stateOf } from '../../../../access/effective-state.ts'
 import { endsWithin } from '../../../../access/ending.ts'
+import { checkLimits, wireLimits } from '../../../../access/limit-rules.ts'
 import { lookUp } from '../../../../access/provisioning/context.ts'
 import { recordRefund } from '../../../../access/provisioning/notes.ts'
 import {
@@ -9,22 +11,24 @@ import {
   resumeSubscription,
   suspendSubscription,
 } from '../../../../access/provisioning/subscriptions.ts'
-import type { Customer, Subscription } from '../../../../access/store/model.ts'
+import type { Subscription } from '../../../../access/store/model.ts'
 import { displayToken } from '../../../../access/token.ts'
 import { offeredProducts } from '../../../../contract/product-options.ts'
 import { parseDuration } from '../../../../core/bytes.ts'
+import { parseUntil } from '../../../../core/dates.ts'
 import { ServiceError } from '../../../../core/error.ts'
+import { isoTime } from '../../../../core/wire-json.ts'
 import { printAddressPort } from '../../../../platform/net/ip-range.ts'
 import { handoverCard } from '../../../../processes/compose/access/handover-card.ts'
 import { checkDestination } from '../../../../processes/compose/services/shreds.ts'
-import { parseUntil, printTime, printUntil } from '../../../dates.ts'
+import { printTime, printUntil } from '../../../dates.ts'
 import type { ChangeFlags, CliContext, CommonFlags, CutFlags, ListFlags, SecretFlags } from '../../../define.ts'
 import { findSettings } from '../../../find-settings.ts'
 import { confirmCut } from '../../../output/confirm.ts'
-import { isoTime, printFacts, printJson, printList, toWire, write } from '../../../output/print.ts'
+import { printFacts, printJson, printList, toWire, write } from '../../../output/print.ts'
 import { secretLocation } from '../../../output/secret-output.ts'
 import { done, openSession, reportChange } from '../../../session.ts'
-import { checkLimits, type LimitFlags, overridesOf, printLimits, wireLimits } from '../limits.ts'
+import { type LimitFlags, overridesOf, printLimits } from '../limits.ts'
 import { reportSub } from './report-sub.ts'
 
 export type CreateFlags = SecretFlags &
@@ -100,8 +104,11 @@ export async function listSubs(
   flags: ListFlags & { customer?: string; stateIs?: string; ending?: string },
 ): Promise<void> {
   const spanMs = flags.ending === undefined ? undefined : parseEnding(flags.ending)
-  if (flags.stateIs !== undefined && !STATES.includes(flags.stateIs)) {
-    throw new ServiceError('invalid-value', `"${flags.stateIs}" is not a state: use one of ${STATES.join(', ')}`)
+  if (flags.stateIs !== undefined && !isSubscriptionState(flags.stateIs)) {
+    throw new ServiceError(
+      'invalid-value',
+      `"${flags.stateIs}" is not a state: use one of ${SUBSCRIPTION_STATES.join(', ')}`,
+    )
   }
   await using session = await openSession(this, flags, 'read')
   const customer = flags.customer === undefined ? undefined : await lookUp(session.store, 'customers', flags.customer)
@@ -270,13 +277,4 @@ export async function refundSub(
   const { refund, subscription } = await recordRefund(session.provisioning(flags), input)
   const sentence = `refund of ${amount} ${currency} to ${subscription.name} recorded (${refund.id}); no money was moved`
   reportChange(this, flags, refund, sentence)
-}
-
-const STATES = ['active', 'suspended', 'cancelled', 'expired', 'customer-suspended']
-
-/** The effective state: expired after the last day, and suspended with its customer, whatever the record contains. */
-function stateOf(subscription: Subscription, customer: Customer | undefined, nowMs: number): string {
-  if (subscription.state !== 'active') return subscription.state
-  if (subscription.validUntil !== null && subscription.validUntil <= nowMs) return 'expired'
-  return customer?.state === 'suspended' ? 'customer-suspended' : 'active'
 }

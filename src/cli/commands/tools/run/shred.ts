@@ -1,15 +1,14 @@
 import { lookUp } from '../../../../access/provisioning/context.ts'
 import {
-  CHALLENGE_AGAIN_MS,
-  challengeAgain,
+  challengeUnlessFresh,
   isOpenChallenge,
-  pendingId,
   proveDestination,
   setDestination,
   setDestinationPaused,
 } from '../../../../access/provisioning/destinations.ts'
 import type { Destination, Subscription } from '../../../../access/store/model.ts'
 import { ServiceError } from '../../../../core/error.ts'
+import { isoTime } from '../../../../core/wire-json.ts'
 import { printAddressPort } from '../../../../platform/net/ip-range.ts'
 import { openControlClient } from '../../../../platform/process/control-client.ts'
 import { checkDestination } from '../../../../processes/compose/services/shreds.ts'
@@ -17,7 +16,7 @@ import type { ShredsStatus } from '../../../../shreds/report/status.ts'
 import { printTime } from '../../../dates.ts'
 import type { ChangeFlags, CliContext, CommonFlags, ListFlags } from '../../../define.ts'
 import { controlPath } from '../../../locate.ts'
-import { isoTime, printJson, printList } from '../../../output/print.ts'
+import { printJson, printList } from '../../../output/print.ts'
 import { done, openSession } from '../../../session.ts'
 
 export async function setDestinationCommand(
@@ -49,19 +48,9 @@ export async function verifyDestination(
   if (code !== undefined) {
     return show(this, flags, await proveDestination(on, { subscription, code, by: 'operator' }), 'proven by its code')
   }
-  const found = await lookUp(session.store, 'subscriptions', subscription)
-  for (const id of [pendingId(found.id), found.id]) {
-    const waiting = await session.store.get('destinations', id)
-    const isFresh = isOpenChallenge(waiting, session.nowMs) && session.nowMs - waiting.setAt < CHALLENGE_AGAIN_MS
-    if (isFresh)
-      return show(
-        this,
-        flags,
-        { subscription: found, destination: waiting },
-        'already challenged, waiting for the echo',
-      )
-  }
-  show(this, flags, await challengeAgain(on, { subscription }), 'challenged again: it has 15 minutes to echo the code')
+  const challenged = await challengeUnlessFresh(on, { subscription })
+  const isNew = 'challenged again: it has 15 minutes to echo the code'
+  show(this, flags, challenged, challenged.isFresh ? 'already challenged, waiting for the echo' : isNew)
 }
 
 export async function pauseDestination(this: CliContext, flags: ChangeFlags, subscription: string): Promise<void> {

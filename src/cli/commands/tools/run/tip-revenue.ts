@@ -1,10 +1,10 @@
 import { join } from 'node:path'
+import { parseSince } from '../../../../core/dates.ts'
 import { ServiceError } from '../../../../core/error.ts'
 import { systemClock } from '../../../../platform/process/clock.ts'
 import { loadSettings } from '../../../../processes/compose/config/settings.ts'
 import { openLedgerToRead } from '../../../../sender/tips/ledger-file.ts'
 import { readTips, type TipGroup } from '../../../../sender/tips/report.ts'
-import { parseSince } from '../../../dates.ts'
 import type { CliContext, ListFlags } from '../../../define.ts'
 import { printList } from '../../../output/print.ts'
 

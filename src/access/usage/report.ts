@@ -1,0 +1,80 @@
+import { dayStart, parseMonth, parsePastUntil, parseSince } from '../../core/dates.ts'
+import { ServiceError } from '../../core/error.ts'
+import { sumCounts } from '../store/counts.ts'
+import type { UsageCounts, UsageInterface } from '../store/model.ts'
+import type { AccessStore } from '../store/store.ts'
+
+export const USAGE_GROUPINGS = ['hour', 'day', 'total', 'method'] as const
+export type UsageGrouping = (typeof USAGE_GROUPINGS)[number]
+
+export type UsagePeriod = { readonly fromMs: number; readonly toMs: number }
+
+/** A line of a usage report. `hour` is the start of its hour or day, 0 for the complete period. */
+export type UsageLine = UsageCounts & {
+  readonly subscriptionId: string
+  readonly hour: number
+  readonly interface: UsageInterface
+  readonly method?: string
+}
+
+export type PeriodRequest = {
+  readonly month?: string | undefined
+  readonly since?: string | undefined
+  readonly until?: string | undefined
+  readonly by?: string | undefined
+}
+
+/** The period of a report; `prefix` is written before the names of flags in errors. Usage by method is kept by day, so its period has complete days. */
+export function usagePeriodOf(request: PeriodRequest, nowMs: number, prefix: '--' | '' = '--'): UsagePeriod {
+  const { month, since, until } = request
+  if (month !== undefined) {
+    if (since === undefined && until === undefined) return parseMonth(month)
+    throw new ServiceError(
+      'usage',
+      `${prefix}month is a complete period: it goes without ${prefix}since and ${prefix}until`,
+      { fix: `Use ${prefix}month alone, or ${prefix}since and ${prefix}until.` },
+    )
+  }
+  const toMs = until === undefined ? nowMs : parsePastUntil(until, nowMs)
+  // Without --since the 30 days before the end.
+  const fromMs = since === undefined ? parseSince('30d', toMs) : parseSince(since, nowMs)
+  if (fromMs < toMs) {
+    if (request.by !== 'method') return { fromMs, toMs }
+    return { fromMs: dayStart(fromMs), toMs: dayStart(toMs - 1) + DAY_MS }
+  }
+  throw new ServiceError('invalid-value', 'the period ends before it begins', {
+    fix: `Give a ${prefix}since that is before ${prefix}until.`,
+  })
+}
+
+/** The rows of one subscription, or of all. */
+export async function readUsageLines(
+  store: Pick<AccessStore, 'usage' | 'methodUsage'>,
+  by: UsageGrouping,
+  period: UsagePeriod,
+  subscriptionId: string | undefined,
+): Promise<UsageLine[]> {
+  const filter = { ...period, ...(subscriptionId === undefined ? {} : { subscriptionId }) }
+  if (by !== 'method') return store.usage(filter)
+  return (await store.methodUsage(filter)).map(({ day, ...row }) => ({ ...row, hour: day }))
+}
+
+const DAY_MS = 86_400_000
+const SPANS_MS = { hour: 3_600_000, day: DAY_MS, total: undefined, method: undefined }
+
+export type UsageSums = Map<string, UsageLine>
+
+/** Adds a line to the sum of its hour or day, or of the complete period. */
+export function addUsageLine(sums: UsageSums, line: UsageLine, by: UsageGrouping): void {
+  const spanMs = SPANS_MS[by]
+  const hour = spanMs === undefined ? 0 : Math.floor(line.hour / spanMs) * spanMs
+  const key = JSON.stringify([hour, line.subscriptionId, line.interface, line.method])
+  sums.set(key, { ...line, hour, ...sumCounts(sums.get(key), line) })
+}
+
+/** Sums the hours of a day, or of the complete period. */
+export function groupUsage(lines: readonly UsageLine[], by: UsageGrouping): UsageLine[] {
+  const sums: UsageSums = new Map()
+  for (const line of lines) addUsageLine(sums, line, by)
+  return [...sums.values()]
+}

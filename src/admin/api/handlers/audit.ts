@@ -1,0 +1,52 @@
+import { namesOf } from '../../../access/audit/subject-names.ts'
+import { type AuditReport, verifyAudit } from '../../../access/audit/verify.ts'
+import { lookUp } from '../../../access/provisioning/context.ts'
+import { isServiceError, ServiceError } from '../../../core/error.ts'
+import type { AdminHandlers } from '../handler.ts'
+import type { HandlerDeps } from './deps.ts'
+import { cursorOf, pageOf, textOf } from './query.ts'
+
+export function auditHandlers({ store }: HandlerDeps): Pick<AdminHandlers, 'audit' | 'auditVerify'> {
+  /** One verification at a time: requests meanwhile get its result. It runs in slices, beside the other work of the thread. */
+  let verifying: Promise<AuditReport> | undefined
+
+  /** The id of a customer or subscription that is given by its name; any other id as it is. */
+  async function subjectOf(text: string): Promise<string> {
+    if (/^[a-z]+_/.test(text)) return text
+    try {
+      return (await lookUp(store, 'subscriptions', text)).id
+    } catch (error) {
+      if (!isServiceError(error, 'not-found')) throw error
+      return (await lookUp(store, 'customers', text)).id
+    }
+  }
+
+  return {
+    async audit(call) {
+      const { limit, after } = pageOf(call)
+      const before = after === undefined ? undefined : Number(after)
+      if (before !== undefined && !Number.isSafeInteger(before))
+        throw new ServiceError('invalid-value', 'the cursor is not one of the audit log', {
+          fix: 'Start again without cursor.',
+        })
+      const text = textOf(call, 'subject')
+      const subject = text === undefined ? undefined : await subjectOf(text)
+      const { lines, next } = await store.auditPage({ before, limit, subject })
+      const items = await Promise.all(
+        lines.map(async (line) => {
+          const record = JSON.parse(line) as { subjects: readonly string[] }
+          return { ...record, subject_names: await namesOf(store, record.subjects) }
+        }),
+      )
+      return { body: { items, next_cursor: cursorOf(next) } }
+    },
+
+    async auditVerify() {
+      verifying ??= verifyAudit(store).finally(() => {
+        verifying = undefined
+      })
+      const { lines, findings, notes } = await verifying
+      return { body: { ok: findings.length === 0, lines, findings, notes } }
+    },
+  }
+}

@@ -1,0 +1,102 @@
+import { lookUp } from '../../../access/provisioning/context.ts'
+import {
+  addCustomer,
+  removeCustomer,
+  renameCustomer,
+  setContact,
+  setCustomerState,
+} from '../../../access/provisioning/customers.ts'
+import { addNote } from '../../../access/provisioning/notes.ts'
+import type { Customer } from '../../../access/store/model.ts'
+import type { AdminBodies } from '../../../contract/schemas/admin.ts'
+import { ServiceError } from '../../../core/error.ts'
+import { toWireJson } from '../../../core/wire-json.ts'
+import type { AdminCall, AdminHandlers, AdminReply } from '../handler.ts'
+import { type HandlerDeps, provisioningOf } from './deps.ts'
+import { cursorOf, isTrue, pageOf, paramOf, textOf } from './query.ts'
+
+const STATES: readonly string[] = ['active', 'suspended', 'removed']
+/** Subscriptions and notes in the response about one customer; the list of subscriptions has the others. */
+const SUBSCRIPTIONS_SHOWN = 100
+
+type CustomerHandlers = Pick<
+  AdminHandlers,
+  | 'customerList'
+  | 'customerAdd'
+  | 'customerShow'
+  | 'customerChange'
+  | 'customerSuspend'
+  | 'customerResume'
+  | 'customerRemove'
+  | 'noteAdd'
+>
+
+export function customerHandlers(deps: HandlerDeps): CustomerHandlers {
+  const { store } = deps
+
+  /** The record as it is after the change; after a dry run, as it would be. */
+  async function changed(call: AdminCall, customer: Customer, more: object = {}, status = 200): Promise<AdminReply> {
+    const record = call.isDryRun ? customer : ((await store.get('customers', customer.id)) ?? customer)
+    const wire = toWireJson(record) as object
+    return { status, body: { ...wire, ...more }, ...(call.isDryRun ? {} : { revision: record.revision }) }
+  }
+
+  const setState = (state: 'active' | 'suspended') => async (call: AdminCall) =>
+    changed(call, await setCustomerState(provisioningOf(deps, call), { customer: paramOf(call, 'customer'), state }))
+
+  return {
+    async customerList(call) {
+      const state = textOf(call, 'state')
+      if (state !== undefined && !STATES.includes(state))
+        throw new ServiceError('invalid-value', `"${state}" is not a state: use one of ${STATES.join(', ')}`)
+      const page = await store.page('customers', {
+        ...pageOf(call),
+        search: textOf(call, 'search'),
+        // As the command line: removed customers are listed only where they are asked for.
+        isIncluded: (customer) => (state === undefined ? customer.state !== 'removed' : customer.state === state),
+      })
+      const counts = await store.subscriptionCounts(page.items.map(({ id }) => id))
+      const items = page.items.map((customer) => ({
+        ...(toWireJson(customer) as object),
+        subscriptions: counts.get(customer.id) ?? 0,
+      }))
+      return { body: { items, next_cursor: cursorOf(page.next) } }
+    },
+
+    async customerAdd(call) {
+      const { name, contact = '' } = call.body as AdminBodies['customerAdd']
+      return changed(call, await addCustomer(provisioningOf(deps, call), { name, contact }), {}, 201)
+    },
+
+    async customerShow(call) {
+      const customer = await lookUp(store, 'customers', paramOf(call, 'customer'))
+      const where = { customerId: customer.id }
+      const { items: subscriptions, next } = await store.page('subscriptions', { where, limit: SUBSCRIPTIONS_SHOWN })
+      const notes = await store.find('notes', { subjectId: customer.id })
+      const wire = toWireJson({ ...customer, subscriptions, notes }) as object
+      return { body: { ...wire, has_more_subscriptions: next !== null }, revision: customer.revision }
+    },
+
+    async customerChange(call) {
+      const { name, contact } = call.body as AdminBodies['customerChange']
+      const on = provisioningOf(deps, call)
+      const customer = paramOf(call, 'customer')
+      if (name !== undefined) return changed(call, await renameCustomer(on, { customer, name }))
+      return changed(call, await setContact(on, { customer, contact: contact ?? '' }))
+    },
+
+    customerSuspend: setState('suspended'),
+    customerResume: setState('active'),
+
+    async customerRemove(call) {
+      const input = { customer: paramOf(call, 'customer'), force: isTrue(call, 'force') }
+      const { customer, cancelled } = await removeCustomer(provisioningOf(deps, call), input)
+      return changed(call, customer, { cancelled: cancelled.map(({ id, name }) => ({ id, name })) })
+    },
+
+    async noteAdd(call) {
+      const note = await addNote(provisioningOf(deps, call), call.body as AdminBodies['noteAdd'])
+      return { status: 201, body: toWireJson(note) }
+    },
+  }
+}

@@ -1,0 +1,105 @@
+import { lookUp } from '../../../access/provisioning/context.ts'
+import {
+  challengeUnlessFresh,
+  isOpenChallenge,
+  pendingId,
+  proveDestination,
+  setDestination,
+  setDestinationPaused,
+} from '../../../access/provisioning/destinations.ts'
+import type { Destination, Subscription } from '../../../access/store/model.ts'
+import type { AdminBodies } from '../../../contract/schemas/admin.ts'
+import { toWireJson } from '../../../core/wire-json.ts'
+import type { AdminCall, AdminHandlers, AdminReply } from '../handler.ts'
+import { type HandlerDeps, provisioningOf } from './deps.ts'
+import { cursorOf, pageOf, paramOf, textOf } from './query.ts'
+
+type DestinationHandlers = Pick<
+  AdminHandlers,
+  'destinationList' | 'destinationSet' | 'destinationPause' | 'destinationResume' | 'destinationVerify'
+>
+
+/** What the running relay reports of destinations. */
+type Live = {
+  readonly destinations: readonly {
+    readonly subscriptionId: string
+    readonly state: string
+    readonly packets: number
+    readonly unsent: number
+    readonly lastFault: string | null
+  }[]
+  readonly refused: readonly { readonly subscriptionId: string; readonly reason: string }[]
+}
+
+export function destinationHandlers(deps: HandlerDeps): DestinationHandlers {
+  const { store } = deps
+
+  const reply = ({
+    subscription,
+    destination,
+  }: {
+    subscription: Subscription
+    destination: Destination
+  }): AdminReply => ({
+    body: { subscription: subscription.name, ...(toWireJson(destination) as object) },
+  })
+  const pause = (paused: boolean) => async (call: AdminCall) =>
+    reply(
+      await setDestinationPaused(provisioningOf(deps, call), { subscription: paramOf(call, 'subscription'), paused }),
+    )
+
+  async function wireOf(destination: Destination, live: Live | null): Promise<object> {
+    const [subscriptionId = '', pending] = destination.id.split('/')
+    const isPending = pending !== undefined
+    const subscription = await store.get('subscriptions', subscriptionId)
+    const sending = isPending ? undefined : live?.destinations.find((each) => each.subscriptionId === subscriptionId)
+    const refused = isPending ? undefined : live?.refused.find((each) => each.subscriptionId === subscriptionId)
+    return {
+      ...(toWireJson(destination) as object),
+      subscription: subscription?.name ?? subscriptionId,
+      subscription_id: subscriptionId,
+      is_pending: isPending,
+      state: sending?.state ?? refused?.reason ?? null,
+      sent: sending?.packets ?? null,
+      unsent: sending?.unsent ?? null,
+      last_fault: sending?.lastFault ?? null,
+    }
+  }
+
+  return {
+    async destinationList(call) {
+      const name = textOf(call, 'subscription')
+      const isShown = (destination: Destination | undefined): destination is Destination =>
+        destination !== undefined && (!destination.id.includes('/') || isOpenChallenge(destination, call.nowMs))
+      const live = (await deps.running.call('shreds')) as Live | null
+      if (name !== undefined) {
+        const { id } = await lookUp(store, 'subscriptions', name)
+        const found = [await store.get('destinations', id), await store.get('destinations', pendingId(id))].filter(
+          isShown,
+        )
+        return { body: { items: await Promise.all(found.map((each) => wireOf(each, live))), next_cursor: null } }
+      }
+      const page = await store.page('destinations', { ...pageOf(call), isIncluded: isShown })
+      const items = await Promise.all(page.items.map((each) => wireOf(each, live)))
+      return { body: { items, next_cursor: cursorOf(page.next) } }
+    },
+
+    async destinationSet(call) {
+      const { address, vouched = false } = call.body as AdminBodies['destinationSet']
+      deps.checkDestination(address)
+      const input = { subscription: paramOf(call, 'subscription'), destination: address, vouched }
+      return reply(await setDestination(provisioningOf(deps, call), input))
+    },
+
+    destinationPause: pause(true),
+    destinationResume: pause(false),
+
+    async destinationVerify(call) {
+      const { code } = (call.body as AdminBodies['destinationVerify']) ?? {}
+      const on = provisioningOf(deps, call)
+      const subscription = paramOf(call, 'subscription')
+      if (code !== undefined) return reply(await proveDestination(on, { subscription, code, by: 'operator' }))
+      return reply(await challengeUnlessFresh(on, { subscription }))
+    },
+  }
+}

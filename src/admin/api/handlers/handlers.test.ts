@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { openHandlers, type TestHandlers } from '../../../../test/support/admin-handlers.ts'
+
+type Body = Record<string, unknown> & { items: Record<string, unknown>[]; next_cursor: string | null }
+
+describe('the handlers of the admin API', () => {
+  let folder: string
+  let api: TestHandlers
+  const bodyOf = async (...args: Parameters<TestHandlers['call']>) => (await api.call(...args)).body as Body
+
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'sluice-handlers-'))
+    api = await openHandlers(folder)
+    await api.call('customerAdd', { body: { name: 'acme', contact: 'ops@acme.example' } })
+    for (const name of ['a', 'b', 'c']) await api.call('subCreate', { body: { name, customer: 'acme' } })
+  })
+  after(async () => {
+    await api[Symbol.asyncDispose]()
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  test('a change with the revision of an older record is refused, and nothing is changed', async () => {
+    const params = { subscription: 'a' }
+    const { revision } = await api.call('subShow', { params })
+    assert.ok(revision !== undefined)
+    const changed = await api.call('subLimit', { params, body: { plan: 'build' }, ifRevision: revision })
+    assert.ok((changed.revision ?? 0) > revision)
+    const lines = (await api.store.auditHead()).seq
+    for (const id of ['subLimit', 'subSuspend', 'tokenRotate', 'productAdd'] as const)
+      await assert.rejects(
+        api.call(id, { params: { ...params, product: 'indexer' }, body: { plan: 'grow' }, ifRevision: revision }),
+        { code: 'revision-changed' },
+        id,
+      )
+    assert.equal((await api.store.auditHead()).seq, lines)
+    assert.equal((await bodyOf('subShow', { params }))['plan'], 'build')
+  })
+
+  test('a dry run changes nothing and shows no secret', async () => {
+    const { seq } = await api.store.auditHead()
+    const body = await bodyOf('subCreate', { body: { name: 'dry', customer: 'acme' }, isDryRun: true })
+    assert.deepEqual([body['name'], body['token'], body['card']], ['dry', undefined, undefined])
+    assert.equal('token' in (await bodyOf('tokenRotate', { params: { subscription: 'b' }, isDryRun: true })), false)
+    assert.equal((await api.store.auditHead()).seq, seq)
+  })
+
+  test('lists come in pages; a cursor of somebody else is refused', async () => {
+    const first = await bodyOf('subList', { query: { limit: '2' } })
+    assert.deepEqual(
+      first.items.map(({ name, customer, state }) => [name, customer, state]),
+      [
+        ['a', 'acme', 'active'],
+        ['b', 'acme', 'active'],
+      ],
+    )
+    const second = await bodyOf('subList', { query: { limit: '2', cursor: first.next_cursor ?? '' } })
+    assert.deepEqual([second.items.map(({ name }) => name), second.next_cursor], [['c'], null])
+    assert.equal((await bodyOf('subList', { query: { search: 'ops@acme' } })).items.length, 3)
+    assert.deepEqual(
+      (await bodyOf('customerList')).items.map(({ subscriptions }) => subscriptions),
+      [3],
+    )
+    for (const query of [{ limit: '0' }, { limit: '1001' }, { cursor: '!' }, { state: 'gone' }, { ending: 'soon' }])
+      await assert.rejects(api.call('subList', { query }), { code: 'invalid-value' })
+  })
+
+  test('the audit log comes newest first, by subject, and its chain is verified', async () => {
+    const all = await bodyOf('audit', { query: { limit: '3' } })
+    const seqs = all.items.map(({ seq }) => seq as number)
+    assert.deepEqual(
+      seqs,
+      seqs.toSorted((a, b) => b - a),
+    )
+    const next = await bodyOf('audit', { query: { limit: '3', cursor: all.next_cursor ?? '' } })
+    assert.equal(next.items[0]?.['seq'], (seqs.at(-1) ?? 0) - 1)
+    const ofC = await bodyOf('audit', { query: { subject: 'c' } })
+    assert.deepEqual(
+      ofC.items.map(({ action }) => action),
+      ['sub.create'],
+    )
+    assert.deepEqual([(await bodyOf('auditVerify'))['ok'], ofC.next_cursor], [true, null])
+  })
+
+  test('usage has the sums of a period, of a subscription and of all', async () => {
+    const { id } = (await bodyOf('subShow', { params: { subscription: 'a' } })) as unknown as { id: string }
+    const other = (await bodyOf('subShow', { params: { subscription: 'b' } })) as unknown as { id: string }
+    const nowMs = Date.UTC(2027, 0, 20)
+    const hour = nowMs - 7_200_000
+    const counts = { calls: 2, units: 5, refused: 1 }
+    await api.store.addUsage(
+      [
+        { subscriptionId: id, hour, interface: 'rpc', ...counts, methods: { getSlot: counts } },
+        { subscriptionId: id, hour: hour - 86_400_000, interface: 'ws', ...counts },
+        { subscriptionId: other.id, hour, interface: 'rpc', ...counts },
+      ],
+      new Map(),
+    )
+    const units = async (query: Record<string, string>) =>
+      (await bodyOf('usage', { query, nowMs })).items.map((item) => item['units'])
+    assert.deepEqual(await units({ subscription: 'a', by: 'day' }), [5, 5])
+    assert.deepEqual(await units({ by: 'interface' }), [10, 5])
+    assert.deepEqual(await units({ by: 'method', customer: 'acme' }), [5])
+    assert.deepEqual(await units({ since: '24h', by: 'hour', subscription: 'a' }), [5])
+    const all = await bodyOf('usage', { query: {}, nowMs })
+    assert.deepEqual([all['total'], all['rest'], all.items.length], [{ calls: 6, units: 15, refused: 3 }, null, 3])
+    await assert.rejects(api.call('usage', { query: { by: 'year' }, nowMs }), { code: 'invalid-value' })
+  })
+})

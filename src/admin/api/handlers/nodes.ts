@@ -1,0 +1,75 @@
+import { addNode, assignNode, changeNode, isRemovedNode, removeNode } from '../../../access/provisioning/nodes.ts'
+import type { DedicatedNode } from '../../../access/store/model.ts'
+import type { AdminBodies } from '../../../contract/schemas/admin.ts'
+import { ServiceError } from '../../../core/error.ts'
+import { toWireJson } from '../../../core/wire-json.ts'
+import type { AdminCall, AdminHandlers, AdminReply } from '../handler.ts'
+import { type HandlerDeps, provisioningOf } from './deps.ts'
+import { isTrue, paramOf } from './query.ts'
+
+type NodeHandlers = Pick<AdminHandlers, 'nodeList' | 'nodeAdd' | 'nodeChange' | 'nodeRemove' | 'nodeAssign'>
+
+/** Dedicated nodes are machines of the operator: one page has them all. */
+const NODES_LISTED_MAX = 1000
+
+export function nodeHandlers(deps: HandlerDeps): NodeHandlers {
+  const { store } = deps
+
+  async function changed(call: AdminCall, node: DedicatedNode, more: object = {}): Promise<AdminReply> {
+    const record = call.isDryRun ? node : ((await store.get('nodes', node.id)) ?? node)
+    const body = { ...(toWireJson(record) as object), ...more }
+    return { body, ...(call.isDryRun ? {} : { revision: record.revision }) }
+  }
+  const withWarnings = (warnings: readonly string[]) => (warnings.length === 0 ? {} : { warnings })
+
+  return {
+    async nodeList() {
+      const page = await store.page('nodes', { limit: NODES_LISTED_MAX, isIncluded: (node) => !isRemovedNode(node) })
+      const items = await Promise.all(
+        page.items.map(async (node) => ({
+          ...(toWireJson(node) as object),
+          subscription:
+            node.subscriptionId === null
+              ? null
+              : ((await store.get('subscriptions', node.subscriptionId))?.name ?? null),
+        })),
+      )
+      return { body: { items, next_cursor: null } }
+    },
+
+    async nodeAdd(call) {
+      const { name, rpc, ws = '', grpc = '', credential = null } = call.body as AdminBodies['nodeAdd']
+      const warnings = deps.checkNodeAddresses({ rpc, ws, grpc })
+      const node = await addNode(provisioningOf(deps, call), { name, rpc, ws, grpc, credential })
+      return { ...(await changed(call, node, withWarnings(warnings))), status: 201 }
+    },
+
+    async nodeChange(call) {
+      const { rpc, ws, grpc, credential } = call.body as AdminBodies['nodeChange']
+      const address = (value: string | undefined) => (value === 'none' ? '' : value)
+      const changes = {
+        rpc: address(rpc),
+        ws: address(ws),
+        grpc: address(grpc),
+        credential: credential === 'none' ? null : credential,
+      }
+      if (Object.values(changes).every((value) => value === undefined))
+        throw new ServiceError('usage', 'nothing to change: give rpc, ws, grpc or credential')
+      const warnings = deps.checkNodeAddresses(changes)
+      const node = await changeNode(provisioningOf(deps, call), { node: paramOf(call, 'node'), changes })
+      return changed(call, node, withWarnings(warnings))
+    },
+
+    async nodeRemove(call) {
+      const input = { node: paramOf(call, 'node'), force: isTrue(call, 'force') }
+      const { node } = await removeNode(provisioningOf(deps, call), input)
+      return { body: toWireJson(node) }
+    },
+
+    async nodeAssign(call) {
+      const { subscription } = call.body as AdminBodies['nodeAssign']
+      const { node } = await assignNode(provisioningOf(deps, call), { node: paramOf(call, 'node'), subscription })
+      return changed(call, node)
+    },
+  }
+}

@@ -1,0 +1,129 @@
+import { SUBSCRIPTION_STATES, type SubscriptionState, stateOf } from '../../../access/effective-state.ts'
+import { endsWithin } from '../../../access/ending.ts'
+import { isoTime, toWireJson } from '../../../core/wire-json.ts'
+import { createTimeSlices } from '../../../platform/process/time-slices.ts'
+import type { AdminHandlers } from '../handler.ts'
+import type { HandlerDeps } from './deps.ts'
+
+const ENDING_MS = 14 * 86_400_000
+const SHOWN_MAX = 20
+const NEAR_SHARE = 0.8
+/** Counts of all subscriptions are kept this long. */
+const COUNTS_MS = 10_000
+const WINDOW_MS = 60_000
+const SAMPLES_MAX = 60
+
+type Counts = {
+  readonly atMs: number
+  readonly revision: number
+  readonly states: Readonly<Record<SubscriptionState, number>>
+  readonly endingCount: number
+  readonly ending: readonly { name: string; customer: string; valid_until: string | null }[]
+}
+type Refusal = { readonly part: string; readonly reason: string; readonly count: number }
+type Top = {
+  readonly atMs: number
+  readonly status: { readonly slotLength?: { readonly ms: number } }
+  readonly sender: { readonly landed: number; readonly expired: number } | null
+  readonly indexer: { readonly tipSlot: number | null } | null
+  readonly execution: { readonly tps: number } | null
+  readonly upstreams: readonly {
+    readonly name: string
+    readonly state: string
+    readonly slot: number
+    readonly lagSlots: number
+    readonly owner: string | null
+  }[]
+  readonly refusals: readonly Refusal[]
+}
+
+/** The state of the business and of the chain at a glance, from what the process has in memory. */
+export function overviewHandlers(deps: HandlerDeps): Pick<AdminHandlers, 'overview'> {
+  let counted: Promise<Counts> | undefined
+  let countedAtMs = Number.NEGATIVE_INFINITY
+  /** Refusals since the start, at earlier requests: their difference is that of the last minute. */
+  const samples: { readonly atMs: number; readonly refusals: readonly Refusal[] }[] = []
+
+  async function count(nowMs: number): Promise<Counts> {
+    const slices = createTimeSlices()
+    const snapshot = deps.snapshot()
+    const states = Object.fromEntries(SUBSCRIPTION_STATES.map((state) => [state, 0])) as Record<
+      SubscriptionState,
+      number
+    >
+    const ending: { name: string; customer: string; validUntil: number }[] = []
+    for (const subscription of snapshot.subscriptions()) {
+      if (slices.isSpent()) await slices.yield()
+      const customer = snapshot.customer(subscription.customerId)
+      states[stateOf(subscription, customer, nowMs)] += 1
+      if (!endsWithin(subscription, customer, { nowMs, spanMs: ENDING_MS })) continue
+      ending.push({ name: subscription.name, customer: customer?.name ?? '', validUntil: subscription.validUntil ?? 0 })
+    }
+    const next = ending.toSorted((a, b) => a.validUntil - b.validUntil).slice(0, SHOWN_MAX)
+    return {
+      atMs: nowMs,
+      revision: snapshot.revision,
+      states,
+      endingCount: ending.length,
+      ending: next.map(({ name, customer, validUntil }) => ({ name, customer, valid_until: isoTime(validUntil) })),
+    }
+  }
+
+  /** Subscriptions that have used most of the units of their month, the fullest first. */
+  function nearLimit(): { name: string; customer: string; units: number; limit: number; share: number }[] {
+    const snapshot = deps.snapshot()
+    const near: { name: string; customer: string; units: number; limit: number; share: number }[] = []
+    for (const { subscriptionId, units } of deps.running.monthUnits()) {
+      const subscription = snapshot.subscription(subscriptionId)
+      if (subscription === undefined || subscription.state === 'cancelled') continue
+      const limit = deps.plans().limitsOf(subscription.plan, subscription.overrides).unitsPerMonth
+      if (limit === null || units < NEAR_SHARE * limit) continue
+      const customer = snapshot.customer(subscription.customerId)?.name ?? ''
+      near.push({ name: subscription.name, customer, units, limit, share: units / limit })
+    }
+    return near.toSorted((a, b) => b.share - a.share)
+  }
+
+  function refusalsOf({ atMs, refusals }: Top): object {
+    const before = samples.find((sample) => atMs - sample.atMs <= WINDOW_MS) ?? { atMs, refusals }
+    const known = new Map(before.refusals.map(({ part, reason, count: past }) => [`${part} ${reason}`, past]))
+    samples.push({ atMs, refusals })
+    while (samples.length > SAMPLES_MAX || atMs - (samples[0]?.atMs ?? atMs) > WINDOW_MS) samples.shift()
+    const items = refusals
+      .map(({ part, reason, count: now }) => ({ part, reason, count: now - (known.get(`${part} ${reason}`) ?? 0) }))
+      .filter((each) => each.count > 0)
+    return { seconds: Math.round((atMs - before.atMs) / 1000), items: items.toSorted((a, b) => b.count - a.count) }
+  }
+
+  return {
+    async overview(call) {
+      const snapshot = deps.snapshot()
+      if (call.nowMs - countedAtMs > COUNTS_MS || (await counted)?.revision !== snapshot.revision) {
+        countedAtMs = call.nowMs
+        counted = count(call.nowMs)
+      }
+      const counts = (await counted) as Counts
+      const top = (await deps.running.call('top')) as Top
+      const near = nearLimit()
+      const shared = top.upstreams.filter(({ owner }) => owner === null)
+      const settled = (top.sender?.landed ?? 0) + (top.sender?.expired ?? 0)
+      return {
+        body: {
+          customers: snapshot.counts().customers,
+          subscriptions: counts.states,
+          ending_14d: { count: counts.endingCount, next: counts.ending },
+          near_month_limit: { count: near.length, next: near.slice(0, SHOWN_MAX) },
+          refusals_last_minute: refusalsOf(top),
+          nodes: toWireJson(shared.map(({ name, state, slot, lagSlots }) => ({ name, state, slot, lagSlots }))),
+          chain: {
+            slot: shared.length === 0 ? null : Math.max(...shared.map(({ slot }) => slot)),
+            slot_ms: top.status.slotLength?.ms ?? null,
+            transactions_per_second: null,
+            execution_transactions_per_second: top.execution?.tps ?? null,
+          },
+          sender: top.sender === null ? null : { landed_share: settled === 0 ? null : top.sender.landed / settled },
+        },
+      }
+    },
+  }
+}

@@ -1,0 +1,102 @@
+import { lookUp } from '../../../access/provisioning/context.ts'
+import { ServiceError } from '../../../core/error.ts'
+import { toWireJson } from '../../../core/wire-json.ts'
+import type { AdminCall, AdminHandlers } from '../handler.ts'
+import type { HandlerDeps } from './deps.ts'
+import { paramOf, textOf } from './query.ts'
+
+type ProcessHandlers = Pick<
+  AdminHandlers,
+  | 'status'
+  | 'top'
+  | 'upstreamList'
+  | 'upstreamDrain'
+  | 'upstreamUndrain'
+  | 'connectionList'
+  | 'connectionClose'
+  | 'indexerStatus'
+  | 'senderStats'
+>
+
+type ConnectionList = { readonly total: number; readonly connections: readonly { readonly subscription_id: string }[] }
+
+/** What the running process reports, and what it does with its nodes and connections. */
+export function processHandlers({ running, store, snapshot }: HandlerDeps): ProcessHandlers {
+  const report = (method: string) => async () => ({ body: toWireJson(await running.call(method)) })
+
+  const drain = (method: string) => async (call: AdminCall) => {
+    const name = paramOf(call, 'node')
+    const known = (await running.call('upstreams')) as readonly { readonly name: string }[]
+    const isKnown = known.some((node) => node.name === name)
+    if (!isKnown || (!call.isDryRun && !((await running.call(method, { name })) as { found: boolean }).found))
+      throw new ServiceError('not-found', `unknown upstream node "${name}"`, {
+        fix: 'List them with GET /v1/upstreams.',
+      })
+    return { body: { upstream: name, done: !call.isDryRun } }
+  }
+
+  async function connections(): Promise<ConnectionList> {
+    return ((await running.call('connections')) as ConnectionList | null) ?? { total: 0, connections: [] }
+  }
+
+  return {
+    status: report('status'),
+    top: report('top'),
+
+    async upstreamList() {
+      return { body: { items: toWireJson(await running.call('upstreams')), next_cursor: null } }
+    },
+    upstreamDrain: drain('upstream-drain'),
+    upstreamUndrain: drain('upstream-undrain'),
+
+    async connectionList(call) {
+      const name = textOf(call, 'subscription')
+      const only = name === undefined ? undefined : (await lookUp(store, 'subscriptions', name)).id
+      const { total, connections: all } = await connections()
+      const items = all
+        .filter((each) => only === undefined || each.subscription_id === only)
+        .map((each) => ({ ...each, subscription: snapshot().subscription(each.subscription_id)?.name ?? null }))
+      return { body: { items, next_cursor: null, total } }
+    },
+
+    async connectionClose(call) {
+      const id = paramOf(call, 'connection')
+      const found =
+        call.isDryRun || ((await running.call('connection-close', { name: id })) as { found: boolean } | null)?.found
+      if (found !== true) throw new ServiceError('not-found', 'there is no such connection; it may have ended')
+      return { body: { connection: id, closed: !call.isDryRun } }
+    },
+
+    async indexerStatus() {
+      const status = await running.call('indexer')
+      if (status === null)
+        throw new ServiceError('not-found', 'the running process has no indexer', {
+          fix: 'Set indexer.enabled = true and restart.',
+        })
+      const coverage = (await running.call('indexer-query', { query: COVERAGE, format: 'JSONEachRow' })) as {
+        ok: boolean
+        text?: string
+      } | null
+      const rows =
+        coverage?.ok === true
+          ? (coverage.text ?? '')
+              .trim()
+              .split('\n')
+              .filter((line) => line !== '')
+          : []
+      return { body: { ...(toWireJson(status) as object), coverage: rows.map((line) => JSON.parse(line) as unknown) } }
+    },
+
+    async senderStats() {
+      const stats = (await running.call('tip-stats')) as { accepted?: number } | null
+      if (stats?.accepted === undefined)
+        throw new ServiceError('not-found', 'the running process has no sender', {
+          fix: 'Set sender.enabled = true and restart.',
+        })
+      return { body: toWireJson(stats) }
+    },
+  }
+}
+
+const COVERAGE =
+  'select table_name, from_slot, to_slot, lag_slots, lag_seconds, open_gaps from coverage order by table_name'

@@ -1,0 +1,165 @@
+import { lookUp } from '../../../access/provisioning/context.ts'
+import { sumCounts } from '../../../access/store/counts.ts'
+import type { UsageCounts } from '../../../access/store/model.ts'
+import {
+  addUsageLine,
+  groupUsage,
+  readUsageLines,
+  USAGE_GROUPINGS,
+  type UsageGrouping,
+  type UsageLine,
+  type UsagePeriod,
+  type UsageSums,
+  usagePeriodOf,
+} from '../../../access/usage/report.ts'
+import { ServiceError } from '../../../core/error.ts'
+import { isoTime, toWireJson } from '../../../core/wire-json.ts'
+import { createTimeSlices } from '../../../platform/process/time-slices.ts'
+import type { AdminCall, AdminHandlers } from '../handler.ts'
+import type { HandlerDeps } from './deps.ts'
+import { textOf } from './query.ts'
+
+/** Subscriptions with lines of their own; those with fewer units are one sum. */
+const SUBSCRIPTIONS_SHOWN = 100
+const LINES_MAX = 10_000
+/** Rows of the store that one report reads. */
+const ROWS_MAX = 2_000_000
+const NO_COUNTS: UsageCounts = { calls: 0, units: 0, refused: 0 }
+/** In the place of the subscription, for the sum of the others. */
+const OTHERS = ''
+
+type Grouping = UsageGrouping | 'interface'
+/** The ids of few subscriptions, or a condition on all. */
+type Selection = { readonly ids: readonly string[] } | { readonly isSelected: (subscriptionId: string) => boolean }
+
+export function usageHandlers(deps: HandlerDeps): Pick<AdminHandlers, 'usage'> {
+  const { store, snapshot } = deps
+
+  async function selectionOf(call: AdminCall): Promise<Selection> {
+    const subName = textOf(call, 'subscription')
+    const customerName = textOf(call, 'customer')
+    const sub = subName === undefined ? undefined : await lookUp(store, 'subscriptions', subName)
+    const customer = customerName === undefined ? undefined : await lookUp(store, 'customers', customerName)
+    if (sub !== undefined && customer !== undefined && sub.customerId !== customer.id)
+      throw new ServiceError(
+        'invalid-value',
+        `subscription "${sub.name}" does not belong to customer "${customer.name}"`,
+      )
+    if (sub !== undefined) return { ids: [sub.id] }
+    if (customer === undefined) return { isSelected: () => true }
+    const where = { customerId: customer.id }
+    const { items, next } = await store.page('subscriptions', { where, limit: SUBSCRIPTIONS_SHOWN })
+    if (next === null) return { ids: items.map(({ id }) => id) }
+    return { isSelected: (id) => snapshot().subscription(id)?.customerId === customer.id }
+  }
+
+  /** Calls back with each row of the selection, in slices of time. */
+  async function eachLine(
+    selection: Selection,
+    by: UsageGrouping,
+    period: UsagePeriod,
+    onLine: (line: UsageLine) => void,
+  ): Promise<void> {
+    const slices = createTimeSlices()
+    if ('ids' in selection) {
+      for (const id of selection.ids) {
+        for (const line of await readUsageLines(store, by, period, id)) onLine(line)
+        if (slices.isSpent()) await slices.yield()
+      }
+      return
+    }
+    let rows = 0
+    const pages = by === 'method' ? methodPages(period) : store.usagePages(period)
+    for await (const page of pages) {
+      rows += page.length
+      if (rows > ROWS_MAX)
+        throw new ServiceError('invalid-value', `a report reads at most ${ROWS_MAX} rows of usage`, {
+          fix: 'Choose a shorter period, a customer or a subscription.',
+        })
+      for (const line of page) if (selection.isSelected(line.subscriptionId)) onLine(line)
+      if (slices.isSpent()) await slices.yield()
+    }
+  }
+
+  async function* methodPages(period: UsagePeriod): AsyncGenerator<UsageLine[]> {
+    for await (const page of store.methodUsagePages(period))
+      yield page.map(({ day, ...row }) => ({ ...row, hour: day }))
+  }
+
+  /** The subscriptions that get lines of their own, and how many there are. */
+  async function topOf(selection: Selection, period: UsagePeriod): Promise<{ top: ReadonlySet<string>; all: number }> {
+    if ('ids' in selection) return { top: new Set(selection.ids), all: selection.ids.length }
+    const units = new Map<string, number>()
+    await eachLine(
+      selection,
+      'total',
+      period,
+      (line) => void units.set(line.subscriptionId, (units.get(line.subscriptionId) ?? 0) + line.units),
+    )
+    const sorted = [...units].toSorted(([, a], [, b]) => b - a)
+    return { top: new Set(sorted.slice(0, SUBSCRIPTIONS_SHOWN).map(([id]) => id)), all: units.size }
+  }
+
+  function wireOf(line: UsageLine, by: Grouping): object {
+    const { subscriptionId, hour, interface: interfaceName, method, ...counts } = line
+    const subscription = snapshot().subscription(subscriptionId)
+    const customer = subscription && snapshot().customer(subscription.customerId)
+    return {
+      ...(by === 'hour' || by === 'day' ? { from: isoTime(hour) } : {}),
+      ...(by === 'interface'
+        ? {}
+        : {
+            subscription: subscription?.name ?? null,
+            subscription_id: subscriptionId === OTHERS ? null : subscriptionId,
+            customer: customer?.name ?? null,
+            customer_id: customer?.id ?? null,
+          }),
+      interface: interfaceName,
+      ...(by === 'method' ? { method } : {}),
+      ...(toWireJson(counts) as object),
+    }
+  }
+
+  return {
+    async usage(call) {
+      const by = groupingOf(textOf(call, 'by') ?? 'total')
+      const grouping: UsageGrouping = by === 'interface' ? 'total' : by
+      const request = { month: textOf(call, 'month'), since: textOf(call, 'since'), until: textOf(call, 'until'), by }
+      const period = usagePeriodOf(request, call.nowMs, '')
+      const selection = await selectionOf(call)
+      const { top, all } = by === 'interface' ? { top: new Set<string>(), all: 0 } : await topOf(selection, period)
+      const sums: UsageSums = new Map()
+      let total = NO_COUNTS
+      let rest = NO_COUNTS
+      await eachLine(selection, grouping, period, (line) => {
+        const isShown = top.has(line.subscriptionId)
+        total = sumCounts(total, line)
+        if (!isShown) rest = sumCounts(rest, line)
+        addUsageLine(sums, isShown ? line : { ...line, subscriptionId: OTHERS }, grouping)
+        if (sums.size > LINES_MAX)
+          throw new ServiceError('invalid-value', `a report has at most ${LINES_MAX} lines`, {
+            fix: 'Choose a shorter period, a subscription, or by=day.',
+          })
+      })
+      const lines = groupUsage([...sums.values()], grouping).toSorted((a, b) => a.hour - b.hour || b.units - a.units)
+      const others = Math.max(0, all - top.size)
+      return {
+        body: {
+          from: isoTime(period.fromMs),
+          until: isoTime(period.toMs),
+          by,
+          items: lines.map((line) => wireOf(line, by)),
+          next_cursor: null,
+          total: toWireJson(total),
+          rest: others === 0 ? null : { subscriptions: others, ...(toWireJson(rest) as object) },
+        },
+      }
+    },
+  }
+}
+
+function groupingOf(text: string): Grouping {
+  const known: readonly string[] = [...USAGE_GROUPINGS, 'interface']
+  if (known.includes(text)) return text as Grouping
+  throw new ServiceError('invalid-value', `"${text}" is not a grouping: use one of ${known.join(', ')}`)
+}

@@ -1,0 +1,70 @@
+import { isIP } from 'node:net'
+import type { AccessService } from '../../../access/service.ts'
+import type { AccessStore } from '../../../access/store/store.ts'
+import { createHandlers } from '../../../admin/api/handlers/handlers.ts'
+import { offeredProducts } from '../../../contract/product-options.ts'
+import { ServiceError } from '../../../core/error.ts'
+import type { Random } from '../../../core/random.ts'
+import { objectToAddress, SET_ALLOW_PRIVATE } from '../../../platform/net/pinned-address.ts'
+import type { ControlMethods } from '../../../platform/process/control-socket.ts'
+import type { Endpoints } from '../access/endpoints.ts'
+import { handoverCard } from '../access/handover-card.ts'
+import type { Settings } from '../config/settings.ts'
+import { checkDestination } from './shreds.ts'
+
+export type AdminHandlerDeps = {
+  readonly store: AccessStore
+  readonly access: Pick<AccessService, 'snapshot' | 'plans' | 'monthUnits'>
+  readonly random: Random
+  /** Endpoints and control methods of the process. They are known after the admin API listens, since they report its address: undefined until then. */
+  readonly operator: () => { readonly endpoints: Endpoints; readonly methods: ControlMethods } | undefined
+}
+
+/** The handlers of the admin API, on what this process has. */
+export function openAdminHandlers(settings: Settings, { store, access, random, operator }: AdminHandlerDeps) {
+  const { config } = settings
+  return createHandlers({
+    store,
+    random,
+    snapshot: access.snapshot,
+    plans: access.plans,
+    offered: offeredProducts(config.products),
+    card: (created) => {
+      const { plan, overrides } = created.subscription
+      return handoverCard({
+        ...created,
+        limits: access.plans().limitsOf(plan, overrides),
+        endpoints: operator()?.endpoints ?? settings.endpoints,
+      })
+    },
+    checkDestination: (address) => checkDestination(address, settings),
+    checkNodeAddresses: (addresses) => checkNodeAddresses(addresses, config.upstreams.allowPrivate),
+    running: {
+      async call(method, params) {
+        const opened = operator()
+        if (opened === undefined)
+          throw new ServiceError('busy', 'the process is starting', { fix: 'Retry in a second.' })
+        return (await opened.methods[method]?.(params, { signal: new AbortController().signal })) ?? null
+      },
+      monthUnits: access.monthUnits,
+    },
+  })
+}
+
+const SERVERS = ['rpc', 'ws', 'grpc'] as const
+
+/** Refuses an address that is never connected to. One that the configuration does not allow yet is stored, with a warning. */
+function checkNodeAddresses(
+  addresses: { readonly [Server in (typeof SERVERS)[number]]?: string | undefined },
+  allowPrivate: boolean,
+): string[] {
+  return SERVERS.flatMap((server) => {
+    const host = URL.parse(addresses[server] ?? '')?.hostname.replace(/^\[(.*)\]$/, '$1') ?? ''
+    const message = isIP(host) === 0 ? undefined : objectToAddress(host, allowPrivate)
+    if (message === undefined) return []
+    if (!message.endsWith(SET_ALLOW_PRIVATE)) throw new ServiceError('invalid-value', `${server}: ${message}`)
+    return [
+      `${server} is a loopback or private address: allow it with upstreams.allowPrivate = true in the configuration`,
+    ]
+  })
+}
