@@ -1,5 +1,6 @@
 import { accessMetrics } from '../../src/access/metrics.ts'
 import { adminMetrics } from '../../src/admin/metrics.ts'
+import { noticeMetrics } from '../../src/admin/notices/metrics.ts'
 import { executionMetrics } from '../../src/execution/metrics.ts'
 import { bundleMetrics } from '../../src/gateway/metrics.ts'
 import { indexerMetrics } from '../../src/indexer/metrics.ts'
@@ -23,6 +24,7 @@ export function describeMetrics(): MetricDescription[] {
   upstreamsMetrics(registry).add('NODE')
   accessMetrics(registry)
   bundleMetrics(registry)
+  noticeMetrics(registry)
   indexerMetrics(registry)
   shredsMetrics(registry)
   decodedMetrics(registry)

@@ -54,6 +54,16 @@ export const ACCESS_PANELS: readonly Panel[] = [
     queries: [worst('sluice_access_subscriptions_ending_day'), worst('sluice_access_subscriptions_ending_week')],
   },
   {
+    title: 'Notices',
+    how: 'Notices by kind, attempts to deliver them by result, and those that a receiver has not accepted yet.',
+    unit: 'short',
+    queries: [
+      rate('sluice_notices_total', 'kind'),
+      rate('sluice_notice_deliveries_total', 'result'),
+      gauge('sluice_notices_waiting'),
+    ],
+  },
+  {
     title: 'Store revision',
     how: 'Revision in use by each process, and snapshot replacements. Processes on different revisions for a long time do not follow the store.',
     unit: 'short',

@@ -10,6 +10,7 @@ import { backupCommand, restoreCommand } from './commands/operate/backup.ts'
 import { configRoutes } from './commands/operate/config.ts'
 import { docsCommand } from './commands/operate/docs.ts'
 import { logsRoutes } from './commands/operate/logs.ts'
+import { noticeRoutes } from './commands/operate/notice.ts'
 import {
   doctorCommand,
   drainCommand,
@@ -65,6 +66,7 @@ export const rootRoutes = buildRouteMap<string, CliContext>({
     usage: usageCommand,
     audit: auditRoutes,
     logs: logsRoutes,
+    notice: noticeRoutes,
     backup: backupCommand,
     restore: restoreCommand,
     config: configRoutes,

@@ -18,6 +18,7 @@ import { openAdminHandlers } from './compose/services/admin-handlers.ts'
 import { chainAddresses, isChainEmbedded, nodesOf, openEmbeddedChain } from './compose/services/embedded-chain.ts'
 import { createLeaderSchedule } from './compose/services/leader-schedule.ts'
 import { localnetMethods } from './compose/services/localnet-methods.ts'
+import { hasReceivers, noticeMethods, openNotices } from './compose/services/notices.ts'
 import { indexerMethods, type SenderDetails, senderMethods } from './compose/services/service-methods.ts'
 import { decodedPartOf, openShreds, shredsMethods } from './compose/services/shreds.ts'
 import { openUpstreams, reloadNodes, upstreamsOfThreads } from './compose/services/upstreams.ts'
@@ -81,6 +82,11 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   const isExecutionOff = config.execution.enabled && execution === undefined
   if (isExecutionOff) log.warn({ part: 'execution', reason: EXECUTION_OFF }, 'the execution service is off')
 
+  const allUpstreams = upstreamsOfThreads(upstreams, threads)
+  const notices = await openIf(hasReceivers(config.notices), () =>
+    openNotices(settings, { ...context, access, shreds, metrics: threads.metrics, nodes: allUpstreams.status }),
+  )
+
   const reload = reloadFrom(settings, {
     log,
     readSettings: deps.readSettings,
@@ -110,7 +116,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
       notes: executionSource(config) === 'simulated' ? { execution: 'simulated data' } : {},
       off: isExecutionOff ? { execution: EXECUTION_OFF } : {},
       customers,
-      upstreams: upstreamsOfThreads(upstreams, threads),
+      upstreams: allUpstreams,
       slotLength,
       tipAccounts: (sender?.details as SenderDetails | undefined)?.tipAccounts,
       connectionsOf: (id) => connectionsOf(access.permits.taken(id)),
@@ -122,6 +128,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
         ...gateway.methods,
         ...shredsMethods(shreds),
         ...localnetMethods(chain),
+        ...noticeMethods(notices),
         ...methodsOf(sender, senderMethods(undefined)),
         ...methodsOf(indexer, indexerMethods(undefined)),
       },

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { accessOptions, plansSchema } from '../../../access/options.ts'
+import { noticesOptions } from '../../../admin/notices/options.ts'
 import { adminOptions } from '../../../admin/options.ts'
 import { listenerOption } from '../../../contract/listener-option.ts'
 import { integer, section } from '../../../contract/option-fields.ts'
@@ -77,6 +78,7 @@ export const configSchema = z.strictObject({
       .default(2000)
       .describe('How long a response waits for buffer space before the call fails with an error that names the limit.'),
   }),
+  notices: noticesOptions,
   access: accessOptions.omit({ plans: true }).prefault({}).describe('Customers, tokens and quota.'),
   plans: plansSchema.describe(
     'Plans in addition to the five built-in ones; a plan of the same name replaces a built-in one.',

@@ -12,6 +12,11 @@ export const EXAMPLES: Readonly<Record<string, unknown>> = {
   cert: 'tls/fullchain.pem',
   key: 'tls/key.pem',
   'metrics.bearer': 'file:secrets/metrics-bearer',
+  'notices.webhooks': [
+    { name: 'ops', url: 'https://hooks.example.net/sluice', secrets: ['file:secrets/webhook'], kinds: ['node.down'] },
+  ],
+  'notices.command': ['/usr/local/bin/notify-ops'],
+  'notices.commandKinds': ['node.down', 'backup.missing'],
   'memory.heldBytesMax': 201_326_592,
   'memory.heldBytesPerSubscriptionMax': 50_331_648,
   'access.quota.shared': { url: 'redis://quota.internal:6379', password: 'file:secrets/redis', processesAssumed: 2 },

@@ -44,6 +44,8 @@ export const STATE_FILES: readonly StateFile[] = [
     'usage that the store could not take',
     'it is in the store after the next start; start before a backup if `sluice status` reports waiting usage',
   ),
+  madeAgain('notices.json', 'notices and their deliveries', 'what is the case then causes a notice again'),
+  madeAgain('last-backup.json', 'when the last backup was made', 'the next backup'),
   madeAgain('last-stop.json', 'how the last process ended', 'the next stop'),
   backup('shreds/reports.db', 'delivery reports by hour', 'every row'),
   madeAgain('shreds/reports.db-*', 'rows not yet in reports.db', 'the backup reads them'),

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { checkBackup } from '../../../../access/backup/restore.ts'
 import { seal } from '../../../../access/backup/sealed.ts'
 import type { BackupSummary } from '../../../../access/backup/summary.ts'
+import { messageOf } from '../../../../core/error.ts'
 import { alreadyExists, createFileAtomic } from '../../../../platform/files/atomic.ts'
 import { systemClock } from '../../../../platform/process/clock.ts'
 import { secureRandom } from '../../../../platform/process/random.ts'
@@ -11,6 +12,7 @@ import {
   type SecretKeys,
   stateContent,
 } from '../../../../processes/compose/access/state-content.ts'
+import { recordBackup } from '../../../../processes/compose/process/last-backup.ts'
 import { VERSION } from '../../../../processes/compose/process/version.ts'
 import type { CliContext } from '../../../define.ts'
 import { type BackupSecretFlags, backupSecret, checkBackupSecretFlags } from '../../../output/backup-secret.ts'
@@ -46,6 +48,9 @@ export async function backup(this: CliContext, flags: BackupSecretFlags, file: s
   const { extras, ...summary } = await checkBackup(file)
   const kept = isWithKeys ? await openSecretKeys(extras, secretOf) : undefined
   const names = kept?.files.map(({ name }) => name) ?? []
+  await recordBackup(session.stateDir, facts.madeAtMs).catch((error: unknown) =>
+    write(this, `the time of this backup could not be recorded for notices: ${messageOf(error)}`),
+  )
   if (flags.json === true) return printJson(this, { ...summaryWire(file, summary), keys: names })
   printFacts(this, [...summaryFacts(summary), ['keys', keysText(isWithKeys, keys, names)]])
   write(this, `${file} written (mode 0600) and read back; restore it with: sluice restore ${file}${restoreFlag(flags)}`)

@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createSeededRandom } from '../../core/random.ts'
+import { createProcessConditions, customerConditions, type Observed } from './conditions.ts'
+import { Outbox } from './outbox.ts'
+
+const DAY_MS = 86_400_000
+const NOW = Date.UTC(2026, 10, 16)
+
+const QUIET: Observed = {
+  nodes: [],
+  destinations: undefined,
+  hasShreds: true,
+  certificates: new Map(),
+  backupAtMs: NOW,
+}
+
+function setUp() {
+  const options = { nodeDownSeconds: 60, destinationSilentSeconds: 300, certificateDays: 14, backupDays: 7 }
+  const conditions = createProcessConditions(options, (id) => `name-of-${id}`)
+  return (observed: Partial<Observed>, seconds: number) =>
+    conditions({ ...QUIET, ...observed }, NOW + seconds * 1000, seconds * 1000)
+}
+
+test('a node counts as down after its time, and begins anew after it was healthy', () => {
+  const at = setUp()
+  const failing = { nodes: [{ name: 'fra-1', state: 'failing', reason: 'refused' }] }
+  assert.deepEqual(at(failing, 0), [])
+  assert.deepEqual(at(failing, 59), [])
+  assert.deepEqual(
+    at(failing, 60).map(({ key, message }) => [key, message]),
+    [['node.down fra-1', 'node fra-1 is failing: refused']],
+  )
+  assert.deepEqual(at({ nodes: [{ name: 'fra-1', state: 'healthy', reason: '' }] }, 61), [])
+  assert.deepEqual(at(failing, 62), [])
+  assert.deepEqual(at(failing, 121), [])
+  assert.equal(at(failing, 122).length, 1)
+  assert.deepEqual(at({ nodes: [{ name: 'fra-1', state: 'drained', reason: 'by the operator' }] }, 500), [])
+})
+
+test('a destination is silent when nothing could be sent while shreds arrive', () => {
+  const at = setUp()
+  const sent = (packets: number, hasShreds = true) => ({
+    hasShreds,
+    destinations: [{ subscriptionId: 'sub_1', packets, lastFault: 'ECONNREFUSED' }],
+  })
+  assert.deepEqual(at(sent(5), 0), [])
+  assert.deepEqual(at(sent(5), 299), [])
+  assert.deepEqual(
+    at(sent(5), 300).map(({ kind, data }) => [kind, data]),
+    [
+      [
+        'shreds.destination-silent',
+        { subscription: 'name-of-sub_1', subscription_id: 'sub_1', last_fault: 'ECONNREFUSED' },
+      ],
+    ],
+  )
+  assert.deepEqual(at(sent(6), 310), [])
+  assert.deepEqual(at(sent(6, false), 900), [], 'no shreds arrive, so nothing can be sent')
+  assert.deepEqual(at(sent(6), 1000), [])
+})
+
+test('certificates and backups', () => {
+  const at = setUp()
+  const soon = new Map([
+    ['rpc', NOW + 13 * DAY_MS],
+    ['ws', NOW + 15 * DAY_MS],
+    ['grpc', NOW - 1],
+  ])
+  assert.deepEqual(
+    at({ certificates: soon }, 0).map(({ message }) => message),
+    [
+      'the certificate of the listener rpc ends at 2026-11-29T00:00:00.000Z',
+      'the certificate of the listener grpc has ended at 2026-11-15T23:59:59.999Z',
+    ],
+  )
+  assert.deepEqual(at({ backupAtMs: NOW - 7 * DAY_MS + 1 }, 0), [])
+  assert.equal(at({ backupAtMs: NOW - 7 * DAY_MS }, 0)[0]?.kind, 'backup.missing')
+})
+
+function customers(list: { name: string; until?: number; used?: number; state?: string; limit?: number | null }[]) {
+  const customer = { id: 'cus_1', name: 'acme', state: 'active' }
+  const subscriptions = list.map(({ name, until, state = 'active' }) => ({
+    id: `sub_${name}`,
+    name,
+    customerId: 'cus_1',
+    plan: 'pro',
+    overrides: {},
+    state,
+    validUntil: until ?? null,
+  }))
+  const byId = new Map(list.map((row) => [`sub_${row.name}`, row]))
+  return customerConditions(
+    { endsDays: [14, 3], usagePercents: [80, 100] },
+    {
+      snapshot: () => ({ subscriptions: () => subscriptions, customer: () => customer }) as never,
+      unitsThisMonth: (id) => byId.get(id)?.used ?? 0,
+      limitsOf: (of) => ({ unitsPerMonth: byId.get((of as unknown as { id: string }).id)?.limit ?? null }),
+    },
+    { nowMs: NOW, slices: { isSpent: () => true, yield: async () => {} } },
+  )
+}
+
+test('subscriptions that end soon, by the closest threshold', async () => {
+  const found = await customers([
+    { name: 'far', until: NOW + 15 * DAY_MS },
+    { name: 'soon', until: NOW + 14 * DAY_MS },
+    { name: 'close', until: NOW + DAY_MS },
+    { name: 'ended', until: NOW - 1 },
+    { name: 'open' },
+    { name: 'suspended', until: NOW + DAY_MS, state: 'suspended' },
+  ])
+  assert.deepEqual(
+    found.map(({ data }) => [data['subscription'], data['days'], data['customer']]),
+    [
+      ['soon', 14, 'acme'],
+      ['close', 3, 'acme'],
+    ],
+  )
+})
+
+test("shares of a month's units, by the highest that is reached", async () => {
+  const found = await customers([
+    { name: 'low', used: 79, limit: 100 },
+    { name: 'most', used: 80, limit: 100 },
+    { name: 'all', used: 100, limit: 100 },
+    { name: 'beyond', used: 5000, limit: 100 },
+    { name: 'unlimited', used: 5000, limit: null },
+  ])
+  assert.deepEqual(
+    found.map(({ data }) => [data['subscription'], data['percent'], data['month']]),
+    [
+      ['most', 80, '2026-11'],
+      ['all', 100, '2026-11'],
+      ['beyond', 100, '2026-11'],
+    ],
+  )
+})
+
+test('the outbox is bounded: delivered notices beyond the maximum go, waiting ones stay', async () => {
+  let text = ''
+  const file = { read: async () => undefined, write: async (next: string) => void (text = next) }
+  const deps = { file, random: createSeededRandom(1), nowMs: NOW, onDamaged: () => assert.fail() }
+  const outbox = await Outbox.open({ receiversOf: () => ['ops'], keptMax: 3, conditionsMax: 5 }, deps)
+  const condition = (at: number) => ({ key: `k${at}`, kind: 'test', message: '', data: {} }) as const
+  await outbox.observe([0, 1, 2, 3, 4].map(condition), NOW)
+  assert.equal(outbox.list().length, 5, 'all of them wait')
+  for (const { delivery } of [...outbox.waitingFor('ops')]) delivery.state = 'delivered'
+  await outbox.observe([0, 1, 2, 3, 4, 5].map(condition), NOW)
+  assert.equal(outbox.isFull, true)
+  await outbox.save()
+  assert.equal(outbox.list().length, 3)
+  const damaged: string[] = []
+  const read = async () => text.slice(0, 20)
+  await Outbox.open(
+    { receiversOf: () => [] },
+    { ...deps, file: { ...file, read }, onDamaged: (why) => damaged.push(why) },
+  )
+  assert.equal(damaged.length, 1)
+})

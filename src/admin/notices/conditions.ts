@@ -1,0 +1,161 @@
+import { endsWithin } from '../../access/ending.ts'
+import type { AccessSnapshot } from '../../access/snapshot/snapshot.ts'
+import type { Limits } from '../../contract/limits.ts'
+import type { TimeSlices } from '../../platform/process/time-slices.ts'
+import type { Condition } from './notice.ts'
+import type { NoticesOptions } from './options.ts'
+
+/** What the process knows about itself; undefined for a service that it does not run. */
+export type Observed = {
+  readonly nodes: readonly { readonly name: string; readonly state: string; readonly reason: string }[]
+  /** Destinations that shreds should be sent to, with the packets sent since the start. */
+  readonly destinations:
+    | readonly { readonly subscriptionId: string; readonly packets: number; readonly lastFault: string | null }[]
+    | undefined
+  /** Whether shreds arrive: without a source nobody is sent any. */
+  readonly hasShreds: boolean
+  /** By listener, unix ms. */
+  readonly certificates: ReadonlyMap<string, number>
+  /** Unix ms of the last backup; of the first start where there is none. */
+  readonly backupAtMs: number
+}
+
+const DAY_MS = 86_400_000
+const NODE_DOWN: ReadonlySet<string> = new Set(['failing', 'lagging'])
+
+export type ProcessConditionsOptions = Pick<
+  NoticesOptions,
+  'nodeDownSeconds' | 'destinationSilentSeconds' | 'certificateDays' | 'backupDays'
+>
+
+/** The conditions of nodes, destinations, certificates and backups. It remembers since when a node or destination is in its state. */
+export function createProcessConditions(
+  options: ProcessConditionsOptions,
+  nameOf: (subscriptionId: string) => string,
+): (observed: Observed, nowMs: number, monotonicMs: number) => Condition[] {
+  const downSince = new Map<string, number>()
+  const lastSent = new Map<string, { packets: number; atMs: number }>()
+
+  function* nodes(observed: Observed, monotonicMs: number): Generator<Condition> {
+    const names = new Set(observed.nodes.map(({ name }) => name))
+    for (const name of downSince.keys()) if (!names.has(name)) downSince.delete(name)
+    for (const { name, state, reason } of observed.nodes) {
+      if (!NODE_DOWN.has(state)) {
+        downSince.delete(name)
+        continue
+      }
+      const since = downSince.get(name) ?? monotonicMs
+      downSince.set(name, since)
+      if (monotonicMs - since < options.nodeDownSeconds * 1000) continue
+      yield {
+        key: `node.down ${name}`,
+        kind: 'node.down',
+        message: `node ${name} is ${state}: ${reason}`,
+        data: { node: name, state, reason },
+      }
+    }
+  }
+
+  function* destinations(observed: Observed, monotonicMs: number): Generator<Condition> {
+    const current = observed.destinations ?? []
+    const ids = new Set(current.map(({ subscriptionId }) => subscriptionId))
+    for (const id of lastSent.keys()) if (!ids.has(id)) lastSent.delete(id)
+    for (const { subscriptionId, packets, lastFault } of current) {
+      const last = lastSent.get(subscriptionId)
+      if (last === undefined || last.packets !== packets || !observed.hasShreds) {
+        lastSent.set(subscriptionId, { packets, atMs: monotonicMs })
+        continue
+      }
+      if (monotonicMs - last.atMs < options.destinationSilentSeconds * 1000) continue
+      const name = nameOf(subscriptionId)
+      const cause = lastFault === null ? '' : `: ${lastFault}`
+      yield {
+        key: `shreds.destination-silent ${subscriptionId}`,
+        kind: 'shreds.destination-silent',
+        message: `no shred could be sent to the destination of ${name} for ${options.destinationSilentSeconds} s${cause}`,
+        data: { subscription: name, subscription_id: subscriptionId, last_fault: lastFault },
+      }
+    }
+  }
+
+  function* certificates(observed: Observed, nowMs: number): Generator<Condition> {
+    if (options.certificateDays === 0) return
+    for (const [listener, notAfterMs] of observed.certificates) {
+      if (notAfterMs > nowMs + options.certificateDays * DAY_MS) continue
+      const ends = new Date(notAfterMs).toISOString()
+      yield {
+        key: `certificate.ending ${listener} ${ends}`,
+        kind: 'certificate.ending',
+        message: `the certificate of the listener ${listener} ${notAfterMs > nowMs ? 'ends' : 'has ended'} at ${ends}`,
+        data: { listener, not_after: ends },
+      }
+    }
+  }
+
+  function* backup(observed: Observed, nowMs: number): Generator<Condition> {
+    if (options.backupDays === 0 || observed.backupAtMs > nowMs - options.backupDays * DAY_MS) return
+    yield {
+      key: 'backup.missing',
+      kind: 'backup.missing',
+      message: `no backup was made for ${options.backupDays} days; make one with: sluice backup FILE`,
+      data: { since: new Date(observed.backupAtMs).toISOString() },
+    }
+  }
+
+  return (observed, nowMs, monotonicMs) => [
+    ...nodes(observed, monotonicMs),
+    ...destinations(observed, monotonicMs),
+    ...certificates(observed, nowMs),
+    ...backup(observed, nowMs),
+  ]
+}
+
+export type CustomerFacts = {
+  snapshot(): AccessSnapshot
+  /** Units charged in this month. */
+  unitsThisMonth(subscriptionId: string): number
+  limitsOf(subscription: { readonly plan: string; readonly overrides: Partial<Limits> }): Pick<Limits, 'unitsPerMonth'>
+}
+
+/** The conditions of subscriptions: one that ends soon, and one that has used much of its month. In time slices: there may be very many. */
+export async function customerConditions(
+  options: Pick<NoticesOptions, 'endsDays' | 'usagePercents'>,
+  facts: CustomerFacts,
+  { nowMs, slices }: { readonly nowMs: number; readonly slices: Pick<TimeSlices, 'isSpent' | 'yield'> },
+): Promise<Condition[]> {
+  const snapshot = facts.snapshot()
+  const month = new Date(nowMs).toISOString().slice(0, 7)
+  const found: Condition[] = []
+  for (const subscription of snapshot.subscriptions()) {
+    if (slices.isSpent()) await slices.yield()
+    const { id, name, customerId, validUntil } = subscription
+    const customer = snapshot.customer(customerId)
+    const who = { subscription: name, subscription_id: id, customer: customer?.name ?? null }
+    // The closest of the thresholds that are passed: one that begins near its end causes one notice.
+    const days = options.endsDays
+      .filter((span) => endsWithin(subscription, customer, { nowMs, spanMs: span * DAY_MS }))
+      .toSorted((a, b) => a - b)[0]
+    if (days !== undefined && validUntil !== null) {
+      const ends = new Date(validUntil).toISOString()
+      found.push({
+        key: `subscription.ending ${id} ${ends} ${days}`,
+        kind: 'subscription.ending',
+        message: `subscription ${name} ends at ${ends}; renew it with: sluice sub renew ${name} --until DATE`,
+        data: { ...who, valid_until: ends, days },
+      })
+    }
+    if (subscription.state !== 'active') continue
+    const limit = facts.limitsOf(subscription).unitsPerMonth
+    if (limit === null || limit === 0) continue
+    const used = facts.unitsThisMonth(id)
+    const percent = options.usagePercents.filter((share) => used * 100 >= limit * share).toSorted((a, b) => b - a)[0]
+    if (percent === undefined) continue
+    found.push({
+      key: `usage.threshold ${id} ${month} ${percent}`,
+      kind: 'usage.threshold',
+      message: `subscription ${name} has used ${percent} % of its ${limit} units of ${month}`,
+      data: { ...who, month, percent, used, limit },
+    })
+  }
+  return found
+}

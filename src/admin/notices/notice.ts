@@ -1,0 +1,48 @@
+/** What a notice can be about. */
+export const NOTICE_KINDS = [
+  'subscription.ending',
+  'usage.threshold',
+  'node.down',
+  'shreds.destination-silent',
+  'certificate.ending',
+  'backup.missing',
+  'test',
+] as const
+export type NoticeKind = (typeof NOTICE_KINDS)[number]
+
+/** Something that is the case now. Two observations with the same key are the same case, which causes one notice. */
+export type Condition = {
+  readonly key: string
+  readonly kind: NoticeKind
+  /** One sentence for a person. */
+  readonly message: string
+  /** The same for a program, in the names of the API. */
+  readonly data: Readonly<Record<string, string | number | null>>
+}
+
+export type Notice = Omit<Condition, 'key'> & {
+  /** `ntc_` and a ULID; the id of the webhook message, so that a receiver recognises a repeated one. */
+  readonly id: string
+  /** Unix ms. */
+  readonly atMs: number
+}
+
+export type DeliveryState = 'waiting' | 'delivered' | 'given-up'
+
+/** The way of one notice to one receiver. */
+export type Delivery = {
+  readonly receiver: string
+  state: DeliveryState
+  attempts: number
+  /** Of the last attempt, unix ms. */
+  lastAtMs: number | null
+  /** Why the last attempt failed. */
+  lastFailure: string | null
+}
+
+export type NoticeRecord = Notice & { readonly deliveries: readonly Delivery[] }
+
+/** The notice as receivers and the API get it. */
+export function noticeWire({ id, kind, atMs, message, data }: Notice): Record<string, unknown> {
+  return { id, type: kind, timestamp: new Date(atMs).toISOString(), message, data }
+}

@@ -1,0 +1,136 @@
+import type { Random } from '../../core/random.ts'
+import { createUlid } from '../../core/ulid.ts'
+import type { Condition, Delivery, NoticeKind, NoticeRecord } from './notice.ts'
+
+/** Where the outbox is kept: a text that is replaced as a whole, on the disk when `write` resolves. */
+export type OutboxFile = { read(): Promise<string | undefined>; write(text: string): Promise<void> }
+
+export type OutboxOptions = {
+  /** The receivers of a kind. */
+  receiversOf(kind: NoticeKind): readonly string[]
+  /** Notices kept for the list; those that wait are kept beyond it. */
+  readonly keptMax?: number
+  /** Conditions remembered; above it no further notice is made, and `isFull` is true. */
+  readonly conditionsMax?: number
+}
+
+type Stored = {
+  version: 1
+  /** Since when there are notices, unix ms. */
+  sinceMs: number
+  active: string[]
+  notices: NoticeRecord[]
+}
+
+/**
+ * The notices and the conditions that caused them, on the disk: a condition causes one notice for as long as it holds, also over a restart, and a
+ * notice is on the disk before it is sent.
+ */
+export class Outbox {
+  /** Since when there are notices here, unix ms. */
+  readonly sinceMs: number
+  #active: Set<string>
+  #notices: NoticeRecord[]
+  readonly #options: Required<OutboxOptions>
+  readonly #file: OutboxFile
+  readonly #random: Random
+  #isFull = false
+
+  private constructor(stored: Stored, options: OutboxOptions, deps: { file: OutboxFile; random: Random }) {
+    this.sinceMs = stored.sinceMs
+    this.#active = new Set(stored.active)
+    this.#notices = stored.notices
+    this.#options = { keptMax: 1000, conditionsMax: 20_000, ...options }
+    this.#file = deps.file
+    this.#random = deps.random
+  }
+
+  /** `onDamaged` is called where the file cannot be read: the outbox begins empty, and conditions that hold cause a notice again. */
+  static async open(
+    options: OutboxOptions,
+    deps: { file: OutboxFile; random: Random; nowMs: number; onDamaged: (reason: string) => void },
+  ): Promise<Outbox> {
+    const text = await deps.file.read()
+    return new Outbox(parse(text, deps), options, deps)
+  }
+
+  get isFull(): boolean {
+    return this.#isFull
+  }
+
+  /** Newest first. */
+  list(): readonly NoticeRecord[] {
+    return this.#notices.toReversed()
+  }
+
+  /** Takes the conditions that hold now: a new one causes a notice, one that is gone may cause another later. Returns the notices on the disk. */
+  async observe(conditions: readonly Condition[], nowMs: number): Promise<readonly NoticeRecord[]> {
+    const kept = conditions.slice(0, this.#options.conditionsMax)
+    this.#isFull = kept.length < conditions.length
+    const fresh = kept.filter(({ key }) => !this.#active.has(key))
+    const isChanged = fresh.length > 0 || this.#active.size !== kept.length
+    this.#active = new Set(kept.map(({ key }) => key))
+    const made = fresh.map((condition) => this.#add(condition, nowMs))
+    if (isChanged) await this.save()
+    return made
+  }
+
+  /** A notice that no condition caused. */
+  async add(condition: Condition, nowMs: number): Promise<NoticeRecord> {
+    const notice = this.#add(condition, nowMs)
+    await this.save()
+    return notice
+  }
+
+  /** What waits for this receiver, oldest first. */
+  *waitingFor(receiver: string): Generator<{ readonly notice: NoticeRecord; readonly delivery: Delivery }> {
+    for (const notice of this.#notices) {
+      const delivery = notice.deliveries.find((one) => one.receiver === receiver && one.state === 'waiting')
+      if (delivery !== undefined) yield { notice, delivery }
+    }
+  }
+
+  save(): Promise<void> {
+    const surplus = this.#notices.length - this.#options.keptMax
+    if (surplus > 0) {
+      let dropped = 0
+      this.#notices = this.#notices.filter((notice) => isWaiting(notice) || dropped++ >= surplus)
+    }
+    const stored: Stored = {
+      version: 1,
+      sinceMs: this.sinceMs,
+      active: [...this.#active],
+      notices: this.#notices,
+    }
+    return this.#file.write(JSON.stringify(stored))
+  }
+
+  #add({ key: _, ...condition }: Condition, nowMs: number): NoticeRecord {
+    const deliveries = this.#options
+      .receiversOf(condition.kind)
+      .map((receiver): Delivery => ({ receiver, state: 'waiting', attempts: 0, lastAtMs: null, lastFailure: null }))
+    const notice = { ...condition, id: `ntc_${createUlid(nowMs, this.#random)}`, atMs: nowMs, deliveries }
+    this.#notices.push(notice)
+    return notice
+  }
+}
+
+function isWaiting({ deliveries }: NoticeRecord): boolean {
+  return deliveries.some(({ state }) => state === 'waiting')
+}
+
+function parse(
+  text: string | undefined,
+  { nowMs, onDamaged }: { nowMs: number; onDamaged: (reason: string) => void },
+): Stored {
+  const empty: Stored = { version: 1, sinceMs: nowMs, active: [], notices: [] }
+  if (text === undefined) return empty
+  try {
+    const stored = JSON.parse(text) as Partial<Stored>
+    if (stored.version === 1 && Array.isArray(stored.active) && Array.isArray(stored.notices)) return stored as Stored
+    onDamaged('it has another form')
+  } catch (error) {
+    onDamaged(error instanceof Error ? error.message : 'it is not JSON')
+  }
+  return empty
+}

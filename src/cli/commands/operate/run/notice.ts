@@ -1,0 +1,45 @@
+import { openControlClient } from '../../../../platform/process/control-client.ts'
+import type { CliContext, CommonFlags, ListFlags } from '../../../define.ts'
+import { controlPath } from '../../../locate.ts'
+import { printJson, printList, write } from '../../../output/print.ts'
+
+type NoticeWire = {
+  readonly id: string
+  readonly type: string
+  readonly timestamp: string
+  readonly message: string
+  readonly deliveries: readonly {
+    readonly receiver: string
+    readonly state: string
+    readonly attempts: number
+    readonly last_failure: string | null
+  }[]
+}
+
+export async function listNotices(this: CliContext, flags: ListFlags): Promise<void> {
+  using client = await openControlClient(controlPath(this, flags))
+  printList(this, flags, {
+    rows: (await client.call('notices')) as NoticeWire[],
+    empty: 'no notices; send one with: sluice notice test',
+    columns: [
+      { title: 'TIME', value: (row) => row.timestamp },
+      { title: 'KIND', value: (row) => row.type },
+      { title: 'DELIVERY', value: (row) => row.deliveries.map(({ receiver, state }) => `${receiver} ${state}`) },
+      { title: 'MESSAGE', value: (row) => row.message },
+      {
+        title: 'LAST FAILURE',
+        value: (row) => row.deliveries.find(({ last_failure }) => last_failure !== null)?.last_failure,
+        wide: true,
+      },
+      { title: 'ID', value: (row) => row.id, wide: true },
+    ],
+  })
+}
+
+export async function testNotice(this: CliContext, flags: CommonFlags): Promise<void> {
+  using client = await openControlClient(controlPath(this, flags))
+  const notice = (await client.call('notice-test')) as NoticeWire
+  if (flags.json === true) return printJson(this, notice)
+  const receivers = notice.deliveries.map(({ receiver }) => receiver).join(', ')
+  write(this, `${notice.id} is being sent to ${receivers}; see whether it arrived with: sluice notice list`)
+}
