@@ -4,9 +4,10 @@ import type { AdminPermission, AdminRole } from '../../contract/admin-routes.ts'
 
 export type SessionRecord = {
   readonly csrf_token: string
-  readonly admin: { readonly id: string; readonly name: string; readonly role: AdminRole }
+  readonly id: string
+  readonly name: string
+  readonly role: AdminRole
   readonly permissions?: readonly AdminPermission[]
-  readonly expires_at?: string
 }
 
 export type Page<Item> = { readonly items: readonly Item[]; readonly next_cursor?: string | null }
@@ -79,7 +80,8 @@ export type SubscriptionDetails = SubscriptionRecord & {
 /** What a response contains once. */
 export type SecretRecord = {
   readonly token?: string
-  readonly handover_card?: string
+  /** The handover card. */
+  readonly card?: string
   readonly name?: string
   readonly subscription?: string
   readonly indexer?: { readonly username: string; readonly password: string }
@@ -92,8 +94,8 @@ export type ProductRecord = {
   readonly key: string
   readonly title: string
   readonly authorization?: string
-  readonly provisioned?: boolean
-  readonly offered: boolean
+  readonly needs_subscription?: boolean
+  readonly is_offered: boolean
 }
 
 export type UsageRow = {

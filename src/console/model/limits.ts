@@ -19,10 +19,10 @@ type WireLimits = Readonly<Record<string, unknown>>
 export function limitRows(limits: WireLimits, overrides: WireLimits): LimitRow[] {
   return NUMBERS.flatMap((limit): LimitRow[] => {
     const name = wireName(limit)
-    const value = limits[name] ?? limits[limit]
+    const value = limits[name]
     if (value !== null && typeof value !== 'number') return []
-    const isOwn = Object.hasOwn(overrides, name) || Object.hasOwn(overrides, limit)
-    return [{ name, label: LIMIT_LABELS[limit], value: value ?? null, source: isOwn ? 'override' : 'plan' }]
+    const isOwn = Object.hasOwn(overrides, name)
+    return [{ name, label: LIMIT_LABELS[limit], value, source: isOwn ? 'override' : 'plan' }]
   })
 }
 

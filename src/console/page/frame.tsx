@@ -77,7 +77,7 @@ export function Frame({ session }: { session: SessionRecord }) {
         <ThemeButton />
         <p class="who">
           <span>
-            <bdi>{session.admin.name}</bdi> <span class="dim">{session.admin.role}</span>
+            <bdi>{session.name}</bdi> <span class="dim">{session.role}</span>
           </span>
           <button type="button" class="quiet-button" onClick={() => void signOut()}>
             Sign out
@@ -90,7 +90,7 @@ export function Frame({ session }: { session: SessionRecord }) {
             <p class="side-title">{group.title}</p>
             <ul>
               {group.views
-                .filter(({ permission }) => mayDo(session.admin.role, permission))
+                .filter(({ permission }) => mayDo(session.role, permission))
                 .map(({ view, title }) => (
                   <li key={view}>
                     <a href={printRoute({ view })} aria-current={where.view === view ? 'page' : undefined}>

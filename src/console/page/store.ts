@@ -98,7 +98,7 @@ export function createStore(): Store {
     },
     may(permission) {
       const current = session.value
-      return current.kind === 'signed-in' && mayDo(current.session.admin.role, permission)
+      return current.kind === 'signed-in' && mayDo(current.session.role, permission)
     },
     report(message) {
       changes.value += 1

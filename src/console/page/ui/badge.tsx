@@ -23,7 +23,7 @@ const TONES: Readonly<Record<string, string>> = {
   cancelled: 'none',
   removed: 'none',
   revoked: 'none',
-  'customer suspended': 'fair',
+  'customer-suspended': 'fair',
   down: 'poor',
   failing: 'poor',
   failed: 'poor',

@@ -21,7 +21,7 @@ export function SecretDialog({ shown }: { shown: ShownSecret }) {
     else isAsked.value = true
   }
   const copied = () => (isCopied.value = true)
-  const card = shown.secret.handover_card
+  const card = shown.secret.card
   return (
     <dialog
       ref={box}

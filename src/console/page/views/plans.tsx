@@ -7,10 +7,8 @@ import { useLoad } from '../ui/load.ts'
 import { Loading } from '../ui/loading.tsx'
 import { Table } from '../ui/table.tsx'
 
-type Product = ProductRecord & { readonly product?: string; readonly status?: string }
-
 export function PlansView() {
-  const products = useLoad<Page<Product>>('products')
+  const products = useLoad<Page<ProductRecord>>('products')
   const plans = useLoad<Page<PlanRecord>>('planList')
   return (
     <>
@@ -21,11 +19,11 @@ export function PlansView() {
             <Table
               label="Products"
               rows={items}
-              keyOf={(row) => row.key ?? row.product ?? row.title}
+              keyOf={(row) => row.key}
               columns={[
                 { title: 'Product', cell: (row) => row.title },
-                { title: 'Key', cell: (row) => <code>{row.key ?? row.product}</code>, isMinor: true },
-                { title: 'Offered', cell: (row) => <Badge state={row.offered ? 'offered' : (row.status ?? 'off')} /> },
+                { title: 'Key', cell: (row) => <code>{row.key}</code>, isMinor: true },
+                { title: 'Offered', cell: (row) => <Badge state={row.is_offered ? 'offered' : 'off'} /> },
                 { title: 'How customers are recognised', cell: (row) => row.authorization ?? '', isMinor: true },
               ]}
               none={<p>No products.</p>}
