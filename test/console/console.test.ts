@@ -123,7 +123,7 @@ describe('the console in Chromium, with responses from memory', { ...NEEDS_CHROM
         for (const view of [...VIEWS, ...MORE]) {
           await page.goto(`${api.url}#/${view}`)
           await page.locator('main h1').waitFor()
-          await page.waitForFunction(`document.querySelector('.waiting') === null`)
+          for (const waiting of await page.locator('.waiting').all()) await waiting.waitFor({ state: 'detached' })
           await look(view, colorScheme, width)
           if (width !== 768)
             findings.push(...(await axeFindings(page)).map((found) => `${view} ${colorScheme} ${width}: ${found}`))

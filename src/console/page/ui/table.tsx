@@ -23,7 +23,7 @@ export function Table<Row>({ label, columns, rows, keyOf, none }: TableProps<Row
   const classOf = ({ align, isMinor }: TableColumn<Row>): string =>
     [align === 'right' ? 'right number' : '', isMinor === true ? 'minor' : ''].join(' ').trim()
   return (
-    <div class="table-box" role="region" aria-label={label} tabIndex={0}>
+    <div class="table-box" role="group" aria-label={label} tabIndex={0}>
       <table class="records">
         <thead>
           <tr>

@@ -50,7 +50,7 @@ export function AdminsView() {
                       <ActionButton
                         needs="administer"
                         tone="quiet"
-                        label={`Replace the token of ${row.name}`}
+                        label={`Replace token of ${row.name}`}
                         spec={() => rotateAdmin(store, row.name)}
                       >
                         Replace token

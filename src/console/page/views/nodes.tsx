@@ -59,7 +59,7 @@ export function NodesView() {
                       <ActionButton
                         needs="operate"
                         tone="quiet"
-                        label={`Use ${row.name}`}
+                        label={`Use again: ${row.name}`}
                         spec={() => undrainNode(store, row.name)}
                       >
                         Use again
