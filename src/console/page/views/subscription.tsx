@@ -51,8 +51,10 @@ function Details({ sub, revision }: DetailsProps) {
         title={<bdi>{sub.name}</bdi>}
         note={
           <>
-            <Badge state={sub.state} /> · plan {sub.plan} · last day {showLastDay(sub.valid_until)}{' '}
-            {showDaysLeft(sub.valid_until, Date.now())}
+            <Badge state={sub.state} /> · plan {sub.plan} ·{' '}
+            {sub.valid_until === null
+              ? 'no end'
+              : `last day ${showLastDay(sub.valid_until)}, ${showDaysLeft(sub.valid_until, Date.now())}`}
           </>
         }
         aside={
