@@ -1,4 +1,5 @@
 import { accessMetrics } from '../../src/access/metrics.ts'
+import { adminMetrics } from '../../src/admin/metrics.ts'
 import { executionMetrics } from '../../src/execution/metrics.ts'
 import { bundleMetrics } from '../../src/gateway/metrics.ts'
 import { indexerMetrics } from '../../src/indexer/metrics.ts'
@@ -27,5 +28,6 @@ export function describeMetrics(): MetricDescription[] {
   decodedMetrics(registry)
   senderMetrics(registry, ['PATH'], { pending: () => 0, receipts: () => 0, connections: () => 0 })
   executionMetrics(registry)
+  adminMetrics(registry, { sessions: () => 0 })
   return registry.describe()
 }

@@ -7,6 +7,8 @@ import type { Random } from '../core/random.ts'
  * an unknown token, and lets a scanner recognise a leaked token offline.
  */
 const TOKEN_PREFIX = 'slc_'
+/** Tokens of administrators have the same form. */
+const ADMIN_TOKEN_PREFIX = 'sla_'
 export const TOKEN_LENGTH = 42
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
@@ -24,7 +26,16 @@ export type NewToken = {
 }
 
 export function createToken(random: Random): NewToken {
-  const body = TOKEN_PREFIX + createSecretText(random, BODY_LENGTH)
+  return createTokenOf(TOKEN_PREFIX, random)
+}
+
+/** A token of an administrator, for the admin API only. */
+export function createAdminToken(random: Random): NewToken {
+  return createTokenOf(ADMIN_TOKEN_PREFIX, random)
+}
+
+function createTokenOf(prefix: string, random: Random): NewToken {
+  const body = prefix + createSecretText(random, BODY_LENGTH)
   const secret = body + checksumOf(body)
   return { secret, sha256: hashToken(secret), last4: secret.slice(-4) }
 }
@@ -45,13 +56,23 @@ export function createSecretText(random: Random, length: number): string {
  * the checksum is computed even when the format is wrong.
  */
 export function isTokenText(text: string): boolean {
+  return hasFormAndChecksum(text, TOKEN_FORM)
+}
+
+/** The same for the token of an administrator. */
+export function isAdminTokenText(text: string): boolean {
+  return hasFormAndChecksum(text, ADMIN_TOKEN_FORM)
+}
+
+function hasFormAndChecksum(text: string, form: RegExp): boolean {
   if (text.length !== TOKEN_LENGTH) return false
-  const hasForm = TOKEN_FORM.test(text)
+  const hasForm = form.test(text)
   const hasChecksum = checksumOf(text.slice(0, CHECKSUM_AT)) === text.slice(CHECKSUM_AT)
   return hasForm && hasChecksum
 }
 
 const TOKEN_FORM = /^slc_[0-9A-Za-z]{38}$/
+const ADMIN_TOKEN_FORM = /^sla_[0-9A-Za-z]{38}$/
 
 /** SHA-256 of the token in hex: the only form in which it is stored. */
 export function hashToken(token: string): string {
@@ -61,6 +82,10 @@ export function hashToken(token: string): string {
 /** The display form of a token. */
 export function displayToken(last4: string): string {
   return `${TOKEN_PREFIX}…${last4}`
+}
+
+export function displayAdminToken(last4: string): string {
+  return `${ADMIN_TOKEN_PREFIX}…${last4}`
 }
 
 /** CRC32 (zlib's) of prefix and body as a base62 number, most significant digit first, padded to six. */

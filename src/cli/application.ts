@@ -1,5 +1,6 @@
 import { buildApplication, buildRouteMap } from '@stricli/core'
 import { VERSION } from '../processes/compose/process/version.ts'
+import { adminRoutes } from './commands/customers/admin.ts'
 import { customerRoutes } from './commands/customers/customer.ts'
 import { auditRoutes, usageCommand } from './commands/customers/insight.ts'
 import { planRoutes } from './commands/customers/plan.ts'
@@ -49,6 +50,7 @@ export const rootRoutes = buildRouteMap<string, CliContext>({
     sub: subRoutes,
     token: tokenRoutes,
     plan: planRoutes,
+    admin: adminRoutes,
     node: nodeRoutes,
     upstream: upstreamRoutes,
     shred: shredRoutes,

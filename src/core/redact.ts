@@ -3,8 +3,8 @@
  * value is masked because of its name or because of its form.
  */
 
-/** `slc_` and at least 12 characters, so that a token truncated by a limit is masked too. */
-const TOKEN = /slc(?:_|%5[fF])[0-9A-Za-z]{12,}/g
+/** `slc_` or `sla_` and at least 12 characters, so that a token truncated by a limit is masked too. */
+const TOKEN = /sl[ac](?:_|%5[fF])[0-9A-Za-z]{12,}/g
 const SCHEME_VALUE = /\b(Basic|Bearer)(\s+|%20)(?!\[redacted)([^\s"',;&]{6,})/gi
 /** A path that ends in the name of the scheme, as in `/etc/basic auth`: with an ordinary word after it, it is no header. */
 const PATH_START = /(?:^|\()[.~]{0,2}\//

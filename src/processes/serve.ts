@@ -13,6 +13,7 @@ import type { ReloadingDeps } from './compose/process/deps.ts'
 import { finishStart } from './compose/process/finish-start.ts'
 import { openProcess } from './compose/process/open-process.ts'
 import { openOperator } from './compose/process/operator.ts'
+import { openAdmin } from './compose/services/admin.ts'
 import { chainAddresses, isChainEmbedded, nodesOf, openEmbeddedChain } from './compose/services/embedded-chain.ts'
 import { createLeaderSchedule } from './compose/services/leader-schedule.ts'
 import { localnetMethods } from './compose/services/localnet-methods.ts'
@@ -42,7 +43,11 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   }
 
   const context = opening.use(
-    await openProcess(settings, deps, { parts: servedParts(config), listeners: ['metrics'], drain: drainOf(settings) }),
+    await openProcess(settings, deps, {
+      parts: servedParts(config),
+      listeners: ['metrics', 'admin'],
+      drain: drainOf(settings),
+    }),
   )
   const { log, clock, lifecycle } = context
   const plane = opening.use(await openControlPlane(settings, context, threadPlanOf(config)))
@@ -84,6 +89,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
     setNodes: reloadNodes(config, upstreams, chain, threads),
     setLogLevel: threads.setLogLevel,
   })
+  const admin = await openIf(config.admin.enabled, () => openAdmin(settings, context, { store, handlers: {} }))
   const operator = opening.use(
     await openOperator(settings, {
       ...context,
@@ -96,6 +102,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
         ...sender?.addresses,
         ...execution?.addresses,
         ...indexer?.addresses,
+        admin: admin?.address,
       },
       notes: executionSource(config) === 'simulated' ? { execution: 'simulated data' } : {},
       off: isExecutionOff ? { execution: EXECUTION_OFF } : {},

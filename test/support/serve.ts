@@ -21,6 +21,7 @@ export type Served = AsyncDisposable & {
 /** A fast start: no embedded chain, system-chosen ports, no lame-duck period. */
 export const SMALL = {
   SLUICE_METRICS__LISTEN: '127.0.0.1:0',
+  SLUICE_ADMIN__LISTEN: '127.0.0.1:0',
   SLUICE_BUNDLE__RPC__LISTEN: '127.0.0.1:0',
   SLUICE_BUNDLE__WS__LISTEN: '127.0.0.1:0',
   SLUICE_BUNDLE__GRPC__LISTEN: '127.0.0.1:0',

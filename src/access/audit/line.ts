@@ -12,7 +12,14 @@ export type AuditLine = {
   readonly seq: number
   /** ISO 8601, UTC. */
   readonly time: string
-  readonly actor: { uid: number; user: string; sudo_user: string | null; tty: string | null }
+  readonly actor: {
+    uid: number
+    user: string
+    sudo_user: string | null
+    tty: string | null
+    /** The administrator, of a change over the admin API. */
+    admin?: Actor['admin']
+  }
   readonly action: string
   /** Ids of the changed records. */
   readonly subjects: readonly string[]
@@ -88,8 +95,8 @@ export function isUnfinished(bytes: Uint8Array, head: AuditHead): boolean {
   return start.subarray(0, length).equals(bytes.subarray(0, length))
 }
 
-function printActor({ uid, user, sudoUser, tty }: Actor): AuditLine['actor'] {
-  return { uid, user, sudo_user: sudoUser, tty }
+function printActor({ uid, user, sudoUser, tty, admin }: Actor): AuditLine['actor'] {
+  return { uid, user, sudo_user: sudoUser, tty, ...(admin === undefined ? {} : { admin }) }
 }
 
 /** Redacts secrets as a last safeguard; entries should not contain any. */

@@ -1,5 +1,5 @@
 import { ServiceError } from '../../core/error.ts'
-import type { Subscription, Token } from '../store/model.ts'
+import { actorName, type Subscription, type Token } from '../store/model.ts'
 import type { AccessTransaction } from '../store/store.ts'
 import { createToken } from '../token.ts'
 import { lookUp, makeId, type Provisioning, runChange } from './context.ts'
@@ -103,7 +103,7 @@ export async function putNewToken(
     last4,
     state: 'active',
     createdAt: on.nowMs,
-    createdBy: on.actor.sudoUser ?? on.actor.user,
+    createdBy: actorName(on.actor),
     notAfter: null,
   }
   await tx.put('tokens', record)

@@ -3,7 +3,7 @@ import type { SqlDatabase, SqlWriter } from '../../platform/db/sql.ts'
 import { CREATE_AUDIT } from '../audit/rows.ts'
 import { NEW_META, newerStore, readSchemaVersion, writeMeta } from './meta.ts'
 import { createTable, type TableRows } from './rows.ts'
-import { META_TABLE, TABLES } from './tables.ts'
+import { META_TABLE, RECORD_TABLES, TABLES } from './tables.ts'
 import { CREATE_METHOD_USAGE, CREATE_USAGE } from './usage-rows.ts'
 
 /** One migration. There is no downgrade: a migrated store can be opened only by this version or a later one. */
@@ -12,10 +12,14 @@ export type Migration = {
   migrate(tx: SqlWriter): Promise<void>
 }
 
+/** The tables of version 1. */
+const FIRST_TABLES = TABLES.filter(({ name }) => name !== RECORD_TABLES.admins.name)
+
 /** A released migration never changes (a test pins the SQL of the first); a change of the tables is a new migration at the end. */
 export const MIGRATIONS: readonly Migration[] = [
-  { version: 1, migrate: (tx) => runAll(tx, [...TABLES.flatMap(createTable), ...CREATE_AUDIT, ...CREATE_USAGE]) },
+  { version: 1, migrate: (tx) => runAll(tx, [...FIRST_TABLES.flatMap(createTable), ...CREATE_AUDIT, ...CREATE_USAGE]) },
   { version: 2, migrate: (tx) => runAll(tx, CREATE_METHOD_USAGE) },
+  { version: 3, migrate: (tx) => runAll(tx, createTable(RECORD_TABLES.admins)) },
 ]
 
 export function latestVersion(migrations: readonly Migration[]): number {

@@ -1,3 +1,4 @@
+import type { AdminRole } from '../../contract/admin-routes.ts'
 import type { Limits } from '../../contract/limits.ts'
 import type { ProductKey } from '../../contract/products.ts'
 
@@ -104,6 +105,22 @@ export type Refund = {
   readonly createdAt: number
 }
 
+/** An administrator: who may use the admin API, and in which role. A removed one stays, so that the audit log keeps its name. */
+export type Admin = {
+  readonly id: string // adm_…
+  readonly revision: number
+  readonly name: string
+  readonly role: AdminRole
+  /** SHA-256 of the token, hex. The token itself is not stored. */
+  readonly sha256: string
+  readonly last4: string
+  readonly state: 'active' | 'revoked'
+  readonly createdAt: number
+  readonly createdBy: string
+  /** The token ends here; null for none. */
+  readonly expiresAt: number | null
+}
+
 export type Records = {
   customers: Customer
   subscriptions: Subscription
@@ -113,6 +130,7 @@ export type Records = {
   nodes: DedicatedNode
   notes: Note
   refunds: Refund
+  admins: Admin
 }
 
 export type RecordKind = keyof Records
@@ -123,6 +141,13 @@ export type Actor = {
   readonly user: string
   readonly sudoUser: string | null
   readonly tty: string | null
+  /** The administrator of a change over the admin API; absent on the command line. The other fields are then those of the process. */
+  readonly admin?: { readonly id: string; readonly name: string; readonly role: AdminRole; readonly address: string }
+}
+
+/** The author as records name it. */
+export function actorName({ admin, sudoUser, user }: Actor): string {
+  return admin === undefined ? (sudoUser ?? user) : `admin:${admin.name}`
 }
 
 export type UsageCounts = { readonly calls: number; readonly units: number; readonly refused: number }

@@ -86,12 +86,7 @@ const contents: { [K in RecordKind]: fc.Arbitrary<object> } = {
     paused: fc.boolean(),
     setAt: time,
   }),
-  indexerCredentials: fc.record({
-    subscriptionId: text,
-    sha256: text,
-    state: fc.constantFrom('active', 'revoked'),
-    createdAt: time,
-  }),
+  indexerCredentials: fc.record({ subscriptionId: text, sha256: text, state: text, createdAt: time }),
   nodes: fc.record({
     rpc: text,
     ws: text,
@@ -102,6 +97,7 @@ const contents: { [K in RecordKind]: fc.Arbitrary<object> } = {
   }),
   notes: fc.record({ subjectId: text, text, createdAt: time }),
   refunds: fc.record({ subscriptionId: text, amount: text, currency: text, reason: text, createdAt: time }),
+  admins: fc.constant({ name: '', role: '', last4: '', state: '', createdAt: 0, createdBy: '', expiresAt: null }),
 }
 
 /** Fields of which no two records may have the same value. */
@@ -111,6 +107,7 @@ const UNIQUE: { [K in RecordKind]?: string } = {
   tokens: 'sha256',
   indexerCredentials: 'username',
   nodes: 'name',
+  admins: 'sha256',
 }
 
 for (const engine of ENGINES) {

@@ -108,6 +108,21 @@ export const RECORD_TABLES: { readonly [K in RecordKind]: Table<Records[K]> } = 
     { subscriptionId: 'text', amount: 'text', currency: 'text', reason: 'text', createdAt: 'integer' },
     { columns: ['subscriptionId'], indexed: ['subscriptionId'] },
   ),
+  admins: recordTable(
+    'admins',
+    {
+      name: 'text',
+      role: 'text',
+      sha256: 'text',
+      last4: 'text',
+      state: 'text',
+      createdAt: 'integer',
+      createdBy: 'text',
+      expiresAt: 'integer?',
+    },
+    // The name is free again once its administrator is removed.
+    { columns: ['name', 'sha256'], unique: ['sha256'], indexed: ['name'] },
+  ),
 }
 
 /** Every record begins with its id and revision; followers read changed records in the order of these. */

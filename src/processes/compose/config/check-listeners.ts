@@ -96,7 +96,7 @@ function isEveryAddress(host: string): boolean {
 
 /** The TCP listeners of these sections of the configuration. */
 export function listenersOf(config: Config, parts: readonly ConfigPart[] = servedParts(config)): Server[] {
-  const { metrics, bundle, sender, execution, indexer } = config
+  const { metrics, bundle, sender, execution, indexer, admin } = config
   const servers: Partial<Record<ConfigPart, Server[]>> = {
     metrics: [{ name: 'metrics', option: metrics }],
     bundle: [
@@ -107,6 +107,7 @@ export function listenersOf(config: Config, parts: readonly ConfigPart[] = serve
     sender: [{ name: 'sender', option: sender }],
     execution: [{ name: 'execution', option: execution }],
     indexer: [{ name: 'indexer', option: indexer }],
+    admin: [{ name: 'admin', option: admin }],
   }
   return parts.flatMap((part) => servers[part] ?? [])
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { accessOptions, plansSchema } from '../../../access/options.ts'
+import { adminOptions } from '../../../admin/options.ts'
 import { listenerOption } from '../../../contract/listener-option.ts'
 import { integer, section } from '../../../contract/option-fields.ts'
 import { productsOptions } from '../../../contract/product-options.ts'
@@ -88,6 +89,7 @@ export const configSchema = z.strictObject({
     .prefault({})
     .describe('Execution service: stream, REST and JSON-RPC of an EVM node, and the dashboard.'),
   indexer: indexerOptions.prefault({}).describe('Indexer: chain data in tables, with SQL over HTTP.'),
+  admin: adminOptions.prefault({}).describe('Admin API and console for the operator.'),
   upstreams: upstreamsOptions.prefault({}).describe('Upstream nodes. Without any, the embedded chain is used.'),
   localnet: localnetOptions
     .omit({ stateDir: true, rpc: true, ws: true, grpc: true, shreds: true })

@@ -8,6 +8,7 @@ export const EXAMPLES: Readonly<Record<string, unknown>> = {
   'sender.publicUrl': 'https://sender.example.net',
   'indexer.publicUrl': 'https://sql.example.net',
   'execution.publicUrl': 'https://stream.example.net',
+  'admin.publicUrl': 'https://admin.example.net',
   cert: 'tls/fullchain.pem',
   key: 'tls/key.pem',
   'metrics.bearer': 'file:secrets/metrics-bearer',

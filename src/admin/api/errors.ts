@@ -1,0 +1,85 @@
+import { ERRORS } from '../../contract/errors.ts'
+import { ServiceError } from '../../core/error.ts'
+
+/** Refusals of the admin API itself, before a handler runs. */
+export const ADMIN_REFUSALS = [
+  'unauthorized',
+  'forbidden',
+  'csrf',
+  'host-not-allowed',
+  'too-many-requests',
+  'token-in-url',
+  'body-too-large',
+  'not-json',
+  'not-found',
+  'method-not-allowed',
+  'invalid-value',
+  'idempotency-conflict',
+  'idempotency-running',
+  'secret-shown',
+  'not-available',
+] as const
+export type AdminRefusal = (typeof ADMIN_REFUSALS)[number]
+
+const STATUS: Readonly<Record<string, number>> = {
+  unauthorized: 401,
+  forbidden: 403,
+  csrf: 403,
+  'host-not-allowed': 421,
+  'too-many-requests': 429,
+  'token-in-url': 400,
+  'body-too-large': 413,
+  'not-json': 415,
+  'method-not-allowed': 405,
+  'idempotency-conflict': 422,
+  'idempotency-running': 409,
+  'secret-shown': 409,
+  'not-available': 501,
+  usage: 400,
+  'invalid-value': 400,
+  'needs-confirmation': 400,
+  'not-found': 404,
+  'already-exists': 409,
+  'wrong-state': 409,
+  'coming-soon': 409,
+  'revision-changed': 412,
+  'store-locked': 503,
+  'store-unavailable': 503,
+  'control-unavailable': 503,
+  'disk-full': 503,
+  busy: 503,
+}
+
+/** A refusal with what to do about it. */
+export class AdminError extends ServiceError {
+  readonly headers: Readonly<Record<string, string>>
+  constructor(code: AdminRefusal, message: string, fix: string, headers: Readonly<Record<string, string>> = {}) {
+    super(code, message, { fix })
+    this.headers = headers
+  }
+}
+
+export type ErrorReply = {
+  readonly status: number
+  readonly body: object
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** An error as the response has it. What is not a ServiceError is a fault of ours, and its text stays in the log. */
+export function errorReply(error: unknown, requestId: string): ErrorReply {
+  if (!(error instanceof ServiceError)) {
+    const fix = 'Report the request_id; the log of the process has the cause.'
+    return replyOf(500, { code: 'internal', message: 'internal error', fix, request_id: requestId })
+  }
+  const { code, message } = error
+  const entry = Object.hasOwn(ERRORS, code) ? ERRORS[code as keyof typeof ERRORS] : undefined
+  const status = STATUS[code] ?? 500
+  const fix = error.fix ?? entry?.fix ?? 'See docs/admin-api.md.'
+  const reply = replyOf(status, { code, message, fix, request_id: requestId })
+  if (error instanceof AdminError) return { ...reply, headers: error.headers }
+  return status === 503 ? { ...reply, headers: { 'retry-after': '1' } } : reply
+}
+
+function replyOf(status: number, error: object): ErrorReply {
+  return { status, body: { error }, headers: {} }
+}

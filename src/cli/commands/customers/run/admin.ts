@@ -1,0 +1,87 @@
+import { addAdmin, type IssuedAdmin, removeAdmin, rotateAdmin } from '../../../../access/provisioning/admins.ts'
+import type { Admin } from '../../../../access/store/model.ts'
+import { displayAdminToken } from '../../../../access/token.ts'
+import { ADMIN_ROLES } from '../../../../contract/admin-routes.ts'
+import { parseDuration } from '../../../../core/bytes.ts'
+import { ServiceError } from '../../../../core/error.ts'
+import { printTime } from '../../../dates.ts'
+import type { CliContext, CutFlags, FirstFlags, ListFlags, SecretFlags } from '../../../define.ts'
+import { confirmCut } from '../../../output/confirm.ts'
+import { isoTime, printList, toWire } from '../../../output/print.ts'
+import { secretLocation } from '../../../output/secret-output.ts'
+import { done, openSession, reportChange } from '../../../session.ts'
+
+export async function addAdminCommand(
+  this: CliContext,
+  flags: SecretFlags & FirstFlags & { role: string; expires?: string },
+  name: string,
+): Promise<void> {
+  const role = ADMIN_ROLES.find((each) => each === flags.role)
+  if (role === undefined)
+    throw new ServiceError('invalid-value', `"${flags.role}" is not a role: use one of ${ADMIN_ROLES.join(', ')}`)
+  const expiresMs = flags.expires === undefined ? null : parseDuration(flags.expires)
+  if (expiresMs === undefined)
+    throw new ServiceError('invalid-value', `"${flags.expires}" is not a time span: write 90d or 12h`)
+  using output = secretLocation(this, flags)
+  await using session = await openSession(this, flags, flags.createStore === true ? 'create' : 'write')
+  const issued = await addAdmin(session.provisioning(flags), { name, role, expiresMs })
+  showIssued(this, flags, output.reveal, issued)
+}
+
+export async function rotateAdminCommand(
+  this: CliContext,
+  flags: SecretFlags & { yes?: boolean },
+  admin: string,
+): Promise<void> {
+  using output = secretLocation(this, flags)
+  await using session = await openSession(this, flags)
+  await confirmCut(this, flags, `this revokes the present token of administrator ${admin} and ends open sessions`)
+  showIssued(this, flags, output.reveal, await rotateAdmin(session.provisioning(flags), { admin }))
+}
+
+export async function removeAdminCommand(this: CliContext, flags: CutFlags, admin: string): Promise<void> {
+  await using session = await openSession(this, flags)
+  await confirmCut(this, flags, `this revokes the token of administrator ${admin} and ends open sessions`)
+  const removed = await removeAdmin(session.provisioning(flags), { admin })
+  reportChange(this, flags, shownOf(removed), `administrator ${removed.name} removed`)
+}
+
+export async function listAdmins(this: CliContext, flags: ListFlags): Promise<void> {
+  await using session = await openSession(this, flags, 'read')
+  const active = (await session.store.list('admins')).filter(({ state }) => state === 'active')
+  printList(this, flags, {
+    rows: active.toSorted((a, b) => a.name.localeCompare(b.name)),
+    empty: 'no administrators yet; add one with: sluice admin add NAME --role owner',
+    columns: [
+      { title: 'NAME', value: (row) => row.name },
+      { title: 'ROLE', value: (row) => row.role },
+      { title: 'TOKEN', value: (row) => displayAdminToken(row.last4) },
+      { title: 'CREATED AT', value: (row) => isoTime(row.createdAt), show: (row) => printTime(row.createdAt) },
+      { title: 'CREATED BY', value: (row) => row.createdBy, wide: true },
+      {
+        title: 'EXPIRES AT',
+        value: (row) => isoTime(row.expiresAt),
+        show: (row) => (row.expiresAt === null ? '-' : printTime(row.expiresAt)),
+      },
+      { title: 'ID', value: (row) => row.id, wide: true },
+    ],
+  })
+}
+
+function showIssued(
+  context: CliContext,
+  flags: SecretFlags,
+  reveal: (text: string) => void,
+  { secret, record }: IssuedAdmin,
+): void {
+  if (flags.dryRun === true) return done(context, flags, `a token for administrator ${record.name} would be issued`)
+  if (flags.json === true)
+    return reveal(`${JSON.stringify({ ...(toWire(shownOf(record)) as object), token: secret }, null, 2)}\n`)
+  reveal(`${secret}\n`)
+  done(context, flags, `token of administrator ${record.name}, role ${record.role}; it is shown only once`)
+}
+
+/** Without the hash of the token. */
+function shownOf({ sha256: _, expiresAt, ...record }: Admin): object {
+  return { ...record, expiresAt: isoTime(expiresAt) }
+}

@@ -1,0 +1,35 @@
+import type { AccessStore } from '../../../access/store/store.ts'
+import type { AdminHandlers } from '../../../admin/api/handler.ts'
+import { startAdmin } from '../../../admin/service.ts'
+import type { HttpServer } from '../../../platform/http/server/server.ts'
+import type { StaticFiles } from '../../../platform/http/server/static-file.ts'
+import { listenerOf } from '../config/listener.ts'
+import type { Settings } from '../config/settings.ts'
+import { currentActor } from '../process/deps.ts'
+import type { ServiceContext } from '../process/service-context.ts'
+
+export type AdminParts = {
+  readonly store: AccessStore
+  /** What the process can do; other routes respond with 501. */
+  readonly handlers: Partial<AdminHandlers>
+  /** The files of the console. */
+  readonly page?: StaticFiles
+}
+
+/** The admin API, in the control plane. */
+export function openAdmin(
+  { config: { admin }, loaded: { folder } }: Settings,
+  { log, clock, random, env, registry, listenerMetrics }: ServiceContext<'admin'>,
+  { store, handlers, page }: AdminParts,
+): Promise<HttpServer> {
+  return startAdmin(
+    { ...admin, listen: listenerOf(admin, folder) },
+    {
+      log: log.child({ part: 'admin' }),
+      ...{ clock, random, registry, store, handlers, page },
+      // The terminal and sudo user of the start are not the author of a later request.
+      actor: { ...currentActor(env), sudoUser: null, tty: null },
+      ...listenerMetrics('admin'),
+    },
+  )
+}

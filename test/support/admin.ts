@@ -1,0 +1,50 @@
+import { addAdmin, type IssuedAdmin } from '../../src/access/provisioning/admins.ts'
+import type { AccessStore } from '../../src/access/store/store.ts'
+import type { AdminHandlers } from '../../src/admin/api/handler.ts'
+import { startAdmin } from '../../src/admin/service.ts'
+import type { AdminRole } from '../../src/contract/admin-routes.ts'
+import type { Clock } from '../../src/core/clock.ts'
+import { systemClock } from '../../src/platform/process/clock.ts'
+import { secureRandom } from '../../src/platform/process/random.ts'
+import { createLogger } from '../../src/platform/telemetry/logger.ts'
+import { createMetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
+import { CONTEXT } from './store-engines.ts'
+
+/** The admin service on a real store, with its log. */
+export async function startTestAdmin(
+  store: AccessStore,
+  { handlers = {}, clock = systemClock }: { handlers?: Partial<AdminHandlers>; clock?: Clock } = {},
+) {
+  let text = ''
+  const log = createLogger({ level: 'trace', destination: { write: (line: string) => (text += line) } })
+  const registry = createMetricsRegistry()
+  const server = await startAdmin(
+    { listen: { host: '127.0.0.1', port: 0 }, hosts: [], trustedProxies: [] },
+    { log, clock, random: secureRandom, store, registry, handlers, actor: CONTEXT.actor },
+  )
+  const url = `http://127.0.0.1:${server.address.port}`
+  return {
+    url,
+    port: server.address.port,
+    log: () => text,
+    registry,
+    add: (name: string, role: AdminRole, expiresMs: number | null = null): Promise<IssuedAdmin> =>
+      addAdmin({ store, random: secureRandom, nowMs: clock.nowMs(), actor: CONTEXT.actor }, { name, role, expiresMs }),
+    /** A request with a token. */
+    call: (
+      method: string,
+      path: string,
+      token: string,
+      more: { body?: unknown; headers?: Record<string, string> } = {},
+    ) =>
+      fetch(`${url}${path}`, {
+        method,
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...more.headers },
+        ...(more.body === undefined ? {} : { body: JSON.stringify(more.body) }),
+      }),
+    async [Symbol.asyncDispose]() {
+      await server[Symbol.asyncDispose]()
+      registry[Symbol.dispose]()
+    },
+  }
+}
