@@ -14,6 +14,7 @@ import { finishStart } from './compose/process/finish-start.ts'
 import { openProcess } from './compose/process/open-process.ts'
 import { openOperator } from './compose/process/operator.ts'
 import { openAdmin } from './compose/services/admin.ts'
+import { openConsole } from './compose/services/console.ts'
 import { chainAddresses, isChainEmbedded, nodesOf, openEmbeddedChain } from './compose/services/embedded-chain.ts'
 import { createLeaderSchedule } from './compose/services/leader-schedule.ts'
 import { localnetMethods } from './compose/services/localnet-methods.ts'
@@ -89,7 +90,9 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
     setNodes: reloadNodes(config, upstreams, chain, threads),
     setLogLevel: threads.setLogLevel,
   })
-  const admin = await openIf(config.admin.enabled, () => openAdmin(settings, context, { store, handlers: {} }))
+  const admin = await openIf(config.admin.enabled, async () =>
+    openAdmin(settings, context, { store, handlers: {}, page: (await openConsole({ log: context.log })).page }),
+  )
   const operator = opening.use(
     await openOperator(settings, {
       ...context,

@@ -3,8 +3,11 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
+import { openConsole } from '../../src/processes/compose/services/console.ts'
 import { NEEDS_CHROMIUM } from '../page/rig.ts'
+import { startTestAdmin } from '../support/admin.ts'
 import { startChromium } from '../support/chromium.ts'
+import { startEngines } from '../support/store-engines.ts'
 import { startStandIn } from './stand-in.ts'
 
 const VIEWS = ['overview', 'customers', 'customers/acme', 'subscriptions', 'subscriptions/acme-prod', 'usage']
@@ -87,6 +90,37 @@ describe('the console in Chromium, with responses from memory', { ...NEEDS_CHROM
     await page.click('dialog button[type=submit]')
     await page.locator('tr', { hasText: 'acme-prod' }).waitFor({ state: 'detached' })
     assert.deepEqual(errors, [])
+  })
+
+  test('signs in at the real listener under its own content security policy, manages administrators, and signs out', async () => {
+    await using engines = await startEngines()
+    await using bench = await engines.bench('sqlite')
+    await using store = await bench.open()
+    await using admin = await startTestAdmin(store, { page: (await openConsole()).page })
+    const { secret } = await admin.add('ann', 'owner')
+    await using browser = await startChromium()
+    const { page, errors } = await browser.open(admin.url)
+    await page.fill('#token', 'sla_wrong')
+    await page.click('text=Sign in')
+    await page.locator('[role=alert]').waitFor()
+    await page.fill('#token', secret)
+    await page.click('text=Sign in')
+    await page.click('nav >> text=Administrators')
+    await page.click('main button:has-text("Add administrator")')
+    await page.fill('#field-name', 'bob')
+    await page.click('dialog button[type=submit]')
+    assert.match(await page.locator('[data-secret="token"]').innerText(), /^sla_/)
+    await page.click('[aria-label="Copy token"]')
+    await page.click('dialog.secret >> text=/^Close$/')
+    await page.locator('tr', { hasText: 'bob' }).waitFor()
+    await page.reload()
+    await page.locator('tr', { hasText: 'bob' }).waitFor()
+    await page.click('text=Sign out')
+    await page.locator('#token').waitFor()
+    assert.deepEqual(
+      errors.filter((error) => /Content Security Policy/.test(error)),
+      [],
+    )
   })
 
   test('a read-only administrator is offered no change and no administrators', async () => {
