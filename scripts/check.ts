@@ -48,7 +48,8 @@ if (positionals.length === 0) {
   await step('format', () => runProgram('test/node_modules/.bin/biome', 'check', '.'))
   await step('lint', () => runTool('oxlint', '--type-aware', '--deny-warnings'))
   await step('types', () => runTool('tsc', '-p', 'tsconfig.json'))
-  await step('types of the page', () => runTool('tsc', '-p', 'src/dashboard/page'))
+  await step('types of the live page', () => runTool('tsc', '-p', 'src/dashboard/page'))
+  await step('types of the console', () => runTool('tsc', '-p', 'src/console/page'))
   await step('generated', () => runNode('scripts/generate.ts', '--check'))
 }
 await step('tests', async () => {

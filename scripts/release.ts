@@ -20,7 +20,9 @@ import {
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { openConsole } from '../src/processes/compose/services/console.ts'
 import { openPage } from '../src/processes/compose/services/page.ts'
+import type { PageFile } from '../src/processes/compose/services/page-bundle.ts'
 import { readLockedPackages } from '../test/package-lock.ts'
 import { findInPath } from './needs.ts'
 import { packDebian } from './release/debian.ts'
@@ -69,7 +71,8 @@ export async function makeRelease(target: string): Promise<Release> {
     const write = (name: string, text: string): void => writeFileSync(join(staged, name), text)
     emitJavaScript(join(root, 'src'), join(staged, 'lib'))
     for (const path of COPIED) cpSync(join(root, path), join(staged, path), { recursive: true })
-    await writePage(join(staged, 'page'))
+    writePage(join(staged, 'page'), (await openPage()).files)
+    writePage(join(staged, 'console'), (await openConsole()).files)
     const licences = thirdPartyLicences(root, shrinkwrap.packages, locked)
     write('package.json', json(manifest))
     write('npm-shrinkwrap.json', json(shrinkwrap))
@@ -142,13 +145,12 @@ export async function addArchives(release: Release, options: ArchiveOptions): Pr
   return archives
 }
 
-async function writePage(folder: string): Promise<void> {
-  const { files } = await openPage()
+function writePage(folder: string, files: readonly PageFile[]): void {
   mkdirSync(folder)
   for (const { path, body } of files) {
     // The running service generates the contract names.
     if (path.endsWith('/names.json')) continue
-    writeFileSync(join(folder, path === '/' ? 'index.html' : path.replace(/^\/page\//, '')), body)
+    writeFileSync(join(folder, path === '/' ? 'index.html' : basename(path)), body)
   }
 }
 

@@ -1,4 +1,5 @@
 import { connectionsOf } from '../access/quota/permits.ts'
+import { noticeHandlers } from '../admin/notices/handlers.ts'
 import type { Lifecycle, LifecycleOptions } from '../platform/process/lifecycle.ts'
 import { createAskNode } from '../sender/dispatch/node-call.ts'
 import { createLookupTableSource } from '../shreds/decoded/node-lookup-tables.ts'
@@ -15,6 +16,7 @@ import { openProcess } from './compose/process/open-process.ts'
 import { type Operator, openOperator } from './compose/process/operator.ts'
 import { openAdmin } from './compose/services/admin.ts'
 import { openAdminHandlers } from './compose/services/admin-handlers.ts'
+import { openConsole } from './compose/services/console.ts'
 import { chainAddresses, isChainEmbedded, nodesOf, openEmbeddedChain } from './compose/services/embedded-chain.ts'
 import { createLeaderSchedule } from './compose/services/leader-schedule.ts'
 import { localnetMethods } from './compose/services/localnet-methods.ts'
@@ -98,7 +100,13 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   })
   const started: { operator?: Operator } = {}
   const handlers = openAdminHandlers(settings, { ...context, store, access, operator: () => started.operator })
-  const admin = await openIf(config.admin.enabled, () => openAdmin(settings, context, { store, handlers }))
+  const admin = await openIf(config.admin.enabled, async () =>
+    openAdmin(settings, context, {
+      store,
+      handlers: { ...handlers, ...noticeHandlers(notices?.list) },
+      page: (await openConsole({ log: context.log })).page,
+    }),
+  )
   const operator = opening.use(
     await openOperator(settings, {
       ...context,

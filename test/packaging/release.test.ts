@@ -95,6 +95,7 @@ describe('the release', () => {
 
   test('contains the page, the protos, the documents and the deployment files', () => {
     assert.match(textOf('page/index.html'), /page-[0-9A-Z]+\.js/i)
+    assert.match(textOf('console/index.html'), /console\/page-[0-9A-Z]+\.js/i)
     for (const path of [
       'proto/geyser.proto',
       'docs/config.md',
@@ -180,7 +181,10 @@ describe('the release', () => {
     assert.equal(textOf('THIRD-PARTY-LICENSES'), licences)
     for (const [folder, { version }] of Object.entries(shrinkwrap.packages))
       if (folder !== '') assert.ok(licences.includes(`\n${nameOf(folder)} ${version}  `), folder)
-    const named = globSync('src/dashboard/**/*.{ts,tsx}', { cwd: root, exclude: ['**/*.test.ts'] }).flatMap((path) =>
+    const named = globSync('src/{ui,dashboard,console}/**/*.{ts,tsx}', {
+      cwd: root,
+      exclude: ['**/*.test.ts'],
+    }).flatMap((path) =>
       [...readFileSync(join(root, path), 'utf8').matchAll(/\bfrom '((?:@[\w-]+\/)?[\w-]+)[/']/g)].map(
         ([, name]) => name,
       ),

@@ -4,6 +4,7 @@ import type { AdminHandlers } from '../../src/admin/api/handler.ts'
 import { startAdmin } from '../../src/admin/service.ts'
 import type { AdminRole } from '../../src/contract/admin-routes.ts'
 import type { Clock } from '../../src/core/clock.ts'
+import type { StaticFiles } from '../../src/platform/http/server/static-file.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { secureRandom } from '../../src/platform/process/random.ts'
 import { createLogger } from '../../src/platform/telemetry/logger.ts'
@@ -13,14 +14,18 @@ import { CONTEXT } from './store-engines.ts'
 /** The admin service on a real store, with its log. */
 export async function startTestAdmin(
   store: AccessStore,
-  { handlers = {}, clock = systemClock }: { handlers?: Partial<AdminHandlers>; clock?: Clock } = {},
+  {
+    handlers = {},
+    clock = systemClock,
+    page,
+  }: { handlers?: Partial<AdminHandlers>; clock?: Clock; page?: StaticFiles } = {},
 ) {
   let text = ''
   const log = createLogger({ level: 'trace', destination: { write: (line: string) => (text += line) } })
   const registry = createMetricsRegistry()
   const server = await startAdmin(
     { listen: { host: '127.0.0.1', port: 0 }, hosts: [], trustedProxies: [] },
-    { log, clock, random: secureRandom, store, registry, handlers, actor: CONTEXT.actor },
+    { log, clock, random: secureRandom, store, registry, handlers, page, actor: CONTEXT.actor },
   )
   const url = `http://127.0.0.1:${server.address.port}`
   return {

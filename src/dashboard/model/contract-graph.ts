@@ -1,5 +1,5 @@
 import type { ContentionData } from '../../contract/stream-events.ts'
-import { isAddress } from './safe-text.ts'
+import { isAddress } from '../../ui/safe-text.ts'
 
 export type ContractNode = {
   readonly address: string

@@ -1,6 +1,6 @@
 import type { HistoryIncident } from '../../contract/execution-history.ts'
+import { formatAge, formatCount } from '../../ui/format.ts'
 import type { GapEvent } from '../client/stream-event.ts'
-import { formatAge, formatCount } from './format.ts'
 
 export type IncidentKind = 'gap' | 'lag' | 'rejection' | 'connection'
 /** `good`: a problem is over. */

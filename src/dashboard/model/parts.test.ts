@@ -8,15 +8,15 @@ import {
   STREAM_CLOSE,
   type TopAccesses,
 } from '../../contract/stream-events.ts'
+import { cleanName, shortHex, shortSlot } from '../../ui/safe-text.ts'
 import { closeDocs, kindDocs, rawEventDocs, routeDocs, streamExamples } from './api-docs.ts'
 import { computeContractGraph } from './contract-graph.ts'
 import { EXPLANATIONS } from './explanations.ts'
-import { verdictOf } from './format.ts'
 import { liveStateOf, STATE_TEXT } from './freshness.ts'
 import { computeHeatStrip, HEAT_ROWS_MAX } from './heat-strip.ts'
 import { parseRoute, printRoute } from './route.ts'
-import { cleanName, shortHex, shortSlot } from './safe-text.ts'
 import { createTopBoard } from './top-board.ts'
+import { verdictOf } from './verdict.ts'
 
 const A = `0x${'a'.repeat(40)}` as const
 const B = `0x${'b'.repeat(40)}` as const

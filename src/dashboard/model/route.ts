@@ -1,4 +1,4 @@
-import { isAddress } from './safe-text.ts'
+import { isAddress } from '../../ui/safe-text.ts'
 
 /** The route in the URL fragment. It is untrusted input: anything invalid means the live page. */
 export type Route =

@@ -1,7 +1,7 @@
 import type { SearchResult } from '../../contract/execution-history.ts'
 import type { RecentBlocks } from '../../contract/execution-routes.ts'
+import { isAddress } from '../../ui/safe-text.ts'
 import type { Route } from './route.ts'
-import { isAddress } from './safe-text.ts'
 
 export const SEARCH_CHARACTERS_MAX = 80
 const RESULTS_MAX = 10

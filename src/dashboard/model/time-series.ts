@@ -1,12 +1,7 @@
+import type { ChartData } from '../../ui/chart-data.ts'
+
 export type TimeRange = '5m' | '1h'
 export type TimePoint = { readonly atMs: number; readonly value: number }
-/** Times in seconds and values for a chart, oldest first; a null interrupts the line. */
-export type ChartData = {
-  readonly times: number[]
-  readonly values: (number | null)[]
-  readonly fromS: number
-  readonly untilS: number
-}
 type Summary = { readonly now: number; readonly average: number; readonly peak: number }
 
 const SPAN_MS: Readonly<Record<TimeRange, number>> = { '5m': 300_000, '1h': 3_600_000 }

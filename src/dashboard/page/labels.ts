@@ -1,5 +1,5 @@
 import { type Signal, signal } from '@preact/signals'
-import { cleanName, isAddress } from '../model/safe-text.ts'
+import { cleanName, isAddress } from '../../ui/safe-text.ts'
 
 /** Names of contracts: those served by the operator, overridden by those of the user, which are stored in this browser. */
 export type Labels = {

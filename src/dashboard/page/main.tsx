@@ -1,6 +1,8 @@
 import { render } from 'preact'
 import { useEffect } from 'preact/hooks'
-import { NONE } from '../model/format.ts'
+import { focusSearch } from '../../ui/focus-search.ts'
+import { NONE } from '../../ui/format.ts'
+import { ThemeButton, ThemeProvider } from '../../ui/theme-button.tsx'
 import { goTo } from './follow-hash.ts'
 import { Contention } from './parts/contention.tsx'
 import { ContractGraphPart } from './parts/contract-graph.tsx'
@@ -11,14 +13,11 @@ import { StatusStrip } from './parts/status-strip.tsx'
 import { TopTables } from './parts/top-tables.tsx'
 import { TpsChart } from './parts/tps-chart.tsx'
 import { createStore, StoreProvider, useStore } from './store.ts'
-import { keepTheme, nextTheme } from './theme.ts'
 import { createExplain, ExplainPopover, ExplainProvider } from './ui/explain.tsx'
 import { Search } from './ui/search.tsx'
 import { ApiView } from './views/api-view.tsx'
 import { BlockView } from './views/block-view.tsx'
 import { ContractView } from './views/contract-view.tsx'
-
-const THEME_LABELS = { auto: '◐ Auto', dark: '☾ Dark', light: '☀ Light' } as const
 
 function Page() {
   const { route } = useStore()
@@ -52,7 +51,7 @@ function Page() {
 }
 
 function TopBar() {
-  const { route, theme, model, version } = useStore()
+  const { route, model, version } = useStore()
   void version.value
   const hello = model.facts().hello
   const isApi = route.value.view === 'api'
@@ -75,17 +74,7 @@ function TopBar() {
         </button>
       </nav>
       <Search />
-      <button
-        type="button"
-        class="theme"
-        aria-label={`Theme: ${theme.value}. Change`}
-        onClick={() => {
-          theme.value = nextTheme(theme.value)
-          keepTheme(theme.value)
-        }}
-      >
-        {THEME_LABELS[theme.value]}
-      </button>
+      <ThemeButton />
     </header>
   )
 }
@@ -98,10 +87,7 @@ function useKeys(): void {
       if (event.ctrlKey || event.metaKey || event.altKey) return
       const at =
         event.target instanceof Element ? event.target.closest('input, textarea, select, button, a, summary') : null
-      if (event.key === '/' && !(at instanceof HTMLInputElement)) {
-        event.preventDefault()
-        document.getElementById('search')?.focus()
-      }
+      focusSearch(event)
       if (event.key === ' ' && at === null) {
         event.preventDefault()
         togglePause()
@@ -115,11 +101,14 @@ function useKeys(): void {
 const root = document.getElementById('page')
 if (root !== null) {
   root.replaceChildren()
+  const store = createStore()
   render(
-    <StoreProvider value={createStore()}>
-      <ExplainProvider value={createExplain()}>
-        <Page />
-      </ExplainProvider>
+    <StoreProvider value={store}>
+      <ThemeProvider value={store.theme}>
+        <ExplainProvider value={createExplain()}>
+          <Page />
+        </ExplainProvider>
+      </ThemeProvider>
     </StoreProvider>,
     root,
   )

@@ -1,11 +1,12 @@
 import { useMemo } from 'preact/hooks'
-import { formatCount, formatPercent, VERDICT_TEXT, verdictOf } from '../../model/format.ts'
+import { formatCount, formatPercent } from '../../../ui/format.ts'
+import { Panel } from '../../../ui/panel.tsx'
+import { Spark } from '../../../ui/spark.tsx'
 import { computeHeatStrip } from '../../model/heat-strip.ts'
+import { VERDICT_TEXT, verdictOf } from '../../model/verdict.ts'
 import { useStore } from '../store.ts'
 import { Explain } from '../ui/explain.tsx'
-import { Panel } from '../ui/panel.tsx'
-import { Spark } from '../ui/spark.tsx'
-import { Stat } from '../ui/stat.tsx'
+import { ExplainedStat } from '../ui/explained-stat.tsx'
 import { HeatCanvas } from './heat-canvas.tsx'
 
 const HEAT_BLOCKS = 120
@@ -40,7 +41,7 @@ export function Contention() {
       }
     >
       <div class="stats">
-        <Stat
+        <ExplainedStat
           id="efficiency"
           label="parallel efficiency"
           value={formatPercent(efficiency)}
@@ -57,7 +58,7 @@ export function Contention() {
             />
           }
         />
-        <Stat
+        <ExplainedStat
           id="contendedRatio"
           label="contended slots"
           value={formatPercent(newest && newest.contention_ratio * 100)}
@@ -72,7 +73,7 @@ export function Contention() {
             />
           }
         />
-        <Stat
+        <ExplainedStat
           id="conflictShare"
           label="waiting on conflicts"
           value={formatPercent(conflicts && conflicts.conflict_share * 100)}
@@ -80,7 +81,7 @@ export function Contention() {
           width={5}
           note={<span class="dim">of {formatCount(newest?.total_txn_count)} tx</span>}
         />
-        <Stat id="depth" label="parallel waves" value={formatCount(conflicts?.depth)} width={4} />
+        <ExplainedStat id="depth" label="parallel waves" value={formatCount(conflicts?.depth)} width={4} />
       </div>
       <div class="heat-head">
         <h3>

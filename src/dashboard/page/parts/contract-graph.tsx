@@ -1,14 +1,14 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
+import { colours, useColours } from '../../../ui/colours.ts'
+import { formatCount } from '../../../ui/format.ts'
+import { Panel } from '../../../ui/panel.tsx'
+import { useVisible } from '../../../ui/visible.ts'
 import { computeContractGraph } from '../../model/contract-graph.ts'
-import { formatCount } from '../../model/format.ts'
 import { goTo } from '../follow-hash.ts'
 import { useStore } from '../store.ts'
-import { colours, useColours } from '../ui/colours.ts'
 import { Explain } from '../ui/explain.tsx'
 import { Contract } from '../ui/hex.tsx'
-import { Panel } from '../ui/panel.tsx'
-import { useVisible } from '../ui/visible.ts'
 import type { GraphCanvas } from './graph-canvas.ts'
 
 const GRAPH_BLOCKS = 60

@@ -1,8 +1,8 @@
-import { formatCompact, formatCount, formatMs } from '../../model/format.ts'
+import { formatCompact, formatCount, formatMs } from '../../../ui/format.ts'
+import { Panel } from '../../../ui/panel.tsx'
 import { useStore } from '../store.ts'
-import { LineChart } from '../ui/line-chart.tsx'
-import { Panel } from '../ui/panel.tsx'
-import { Stat } from '../ui/stat.tsx'
+import { ExplainedStat } from '../ui/explained-stat.tsx'
+import { SeriesChart } from '../ui/series-chart.tsx'
 
 /** Gas and block time over time. */
 export function GasCharts() {
@@ -14,8 +14,14 @@ export function GasCharts() {
     <Panel id="gas" title="Gas and block time">
       <div class="chart-pair">
         <div class="chart-column">
-          <Stat id="gasRate" label="Gas used" value={formatCompact(gas?.average)} unit="per second" width={6} />
-          <LineChart
+          <ExplainedStat
+            id="gasRate"
+            label="Gas used"
+            value={formatCompact(gas?.average)}
+            unit="per second"
+            width={6}
+          />
+          <SeriesChart
             series={model.gas}
             format={formatCompact}
             unit="gas/s"
@@ -23,8 +29,14 @@ export function GasCharts() {
           />
         </div>
         <div class="chart-column">
-          <Stat id="blockTime" label="Block time" value={formatMs(blockTime?.average)} unit="average" width={6} />
-          <LineChart
+          <ExplainedStat
+            id="blockTime"
+            label="Block time"
+            value={formatMs(blockTime?.average)}
+            unit="average"
+            width={6}
+          />
+          <SeriesChart
             series={model.blockTime}
             format={formatCount}
             unit="ms"

@@ -1,10 +1,10 @@
 import Graph from 'graphology'
 import forceAtlas2 from 'graphology-layout-forceatlas2'
 import Sigma from 'sigma'
+import type { Colours } from '../../../ui/colours.ts'
+import { shortHex } from '../../../ui/safe-text.ts'
 import type { ContractGraph } from '../../model/contract-graph.ts'
 import { type Box, freePosition, outside, positionsBeside } from '../../model/label-places.ts'
-import { shortHex } from '../../model/safe-text.ts'
-import type { Colours } from '../ui/colours.ts'
 
 export type GraphCanvas = {
   show(graph: ContractGraph, look: { colours: Colours; labels: ReadonlyMap<string, string> }): void

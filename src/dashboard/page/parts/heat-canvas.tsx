@@ -1,12 +1,12 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import { formatCount, formatTime, NONE } from '../../model/format.ts'
+import { colours, useColours } from '../../../ui/colours.ts'
+import { formatCount, formatTime, NONE } from '../../../ui/format.ts'
+import { shortHex, shortSlot } from '../../../ui/safe-text.ts'
+import { useVisible } from '../../../ui/visible.ts'
 import { HEAT_ROWS_MAX, type HeatStrip } from '../../model/heat-strip.ts'
-import { shortHex, shortSlot } from '../../model/safe-text.ts'
 import { goTo } from '../follow-hash.ts'
 import { useStore } from '../store.ts'
-import { colours, useColours } from '../ui/colours.ts'
-import { useVisible } from '../ui/visible.ts'
 
 /** Fewer columns on a narrow page, so that a column has at least two pixels. */
 const columnsOf = (width: number): number => (width < 560 ? 48 : 120)

@@ -1,10 +1,10 @@
 import { useSignal } from '@preact/signals'
-import { formatAgo, formatCount, formatTime } from '../../model/format.ts'
+import { formatAgo, formatCount, formatTime } from '../../../ui/format.ts'
+import { Panel } from '../../../ui/panel.tsx'
 import type { IncidentKind, Severity } from '../../model/incident-log.ts'
 import { useStore } from '../store.ts'
 import { Explain } from '../ui/explain.tsx'
 import { BlockLink } from '../ui/hex.tsx'
-import { Panel } from '../ui/panel.tsx'
 
 const KINDS: readonly IncidentKind[] = ['gap', 'lag', 'rejection', 'connection']
 const KIND_LABELS: Readonly<Record<IncidentKind, string>> = {

@@ -1,7 +1,7 @@
-import { formatAge, formatCount, formatTime, NONE } from '../../model/format.ts'
+import { formatAge, formatCount, formatTime, NONE } from '../../../ui/format.ts'
 import { liveStateOf, STALE_MS, STATE_TEXT } from '../../model/freshness.ts'
 import { useStore } from '../store.ts'
-import { Stat } from '../ui/stat.tsx'
+import { ExplainedStat } from '../ui/explained-stat.tsx'
 import { TokenForm } from '../ui/token-form.tsx'
 
 /** Part 1: connection state and age of the data. */
@@ -44,26 +44,31 @@ export function StatusStrip() {
         </button>
       )}
       <div class="strip-stats">
-        <Stat id="block" label="block" value={formatBlock(newest)} width={8} />
-        <Stat id="time" label="at" value={timeMs === undefined ? NONE : formatTime(timeMs)} width={8} />
-        <Stat
+        <ExplainedStat id="block" label="block" value={formatBlock(newest)} width={8} />
+        <ExplainedStat id="time" label="at" value={timeMs === undefined ? NONE : formatTime(timeMs)} width={8} />
+        <ExplainedStat
           id="age"
           label={isLate ? 'late' : 'last data'}
           value={paused.value ? NONE : formatAge(ageMs)}
           width={5}
           tone={isLate ? 'poor' : 'plain'}
         />
-        <Stat id="seq" label="position" value={formatBlock(facts.seq)} width={16} />
-        <Stat
+        <ExplainedStat id="seq" label="position" value={formatBlock(facts.seq)} width={16} />
+        <ExplainedStat
           id="gaps"
           label="gaps"
           value={formatCount(facts.gaps)}
           width={2}
           tone={facts.gaps > 0 ? 'fair' : 'plain'}
         />
-        <Stat id="replayed" label="came late" value={formatCount(facts.replayed)} width={4} />
-        <Stat id="clients" label="clients" value={formatCount(facts.status?.connected_clients)} width={2} />
-        <Stat id="uptime" label="running" value={formatAge(secondsToMs(facts.status?.uptime_secs))} width={6} />
+        <ExplainedStat id="replayed" label="came late" value={formatCount(facts.replayed)} width={4} />
+        <ExplainedStat id="clients" label="clients" value={formatCount(facts.status?.connected_clients)} width={2} />
+        <ExplainedStat
+          id="uptime"
+          label="running"
+          value={formatAge(secondsToMs(facts.status?.uptime_secs))}
+          width={6}
+        />
       </div>
     </section>
   )

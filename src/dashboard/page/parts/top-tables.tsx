@@ -1,10 +1,10 @@
-import { formatAge, formatCompact } from '../../model/format.ts'
+import { formatAge, formatCompact } from '../../../ui/format.ts'
+import { Panel } from '../../../ui/panel.tsx'
+import { Spark } from '../../../ui/spark.tsx'
 import type { TopRow } from '../../model/top-board.ts'
 import { useStore } from '../store.ts'
 import { Explain } from '../ui/explain.tsx'
 import { Contract, Slot } from '../ui/hex.tsx'
-import { Panel } from '../ui/panel.tsx'
-import { Spark } from '../ui/spark.tsx'
 
 const ROWS = 10
 

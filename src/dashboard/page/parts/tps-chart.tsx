@@ -1,9 +1,9 @@
-import { formatCount } from '../../model/format.ts'
+import { formatCount } from '../../../ui/format.ts'
+import { Panel } from '../../../ui/panel.tsx'
 import type { TimeRange } from '../../model/time-series.ts'
 import { useStore } from '../store.ts'
-import { LineChart } from '../ui/line-chart.tsx'
-import { Panel } from '../ui/panel.tsx'
-import { Stat } from '../ui/stat.tsx'
+import { ExplainedStat } from '../ui/explained-stat.tsx'
+import { SeriesChart } from '../ui/series-chart.tsx'
 
 const RANGE_LABELS: Readonly<Record<TimeRange, string>> = { '5m': '5 min', '1h': '1 h' }
 
@@ -27,11 +27,11 @@ export function TpsChart() {
       }
     >
       <div class="stats">
-        <Stat id="tpsNow" label="now" value={formatCount(summary?.now)} unit="tx/s" width={6} tone="lead" />
-        <Stat id="tpsAverage" label="average" value={formatCount(summary?.average)} width={6} />
-        <Stat id="tpsPeak" label="peak" value={formatCount(summary?.peak)} width={6} />
+        <ExplainedStat id="tpsNow" label="now" value={formatCount(summary?.now)} unit="tx/s" width={6} tone="lead" />
+        <ExplainedStat id="tpsAverage" label="average" value={formatCount(summary?.average)} width={6} />
+        <ExplainedStat id="tpsPeak" label="peak" value={formatCount(summary?.peak)} width={6} />
       </div>
-      <LineChart
+      <SeriesChart
         series={model.tps}
         format={formatCount}
         unit="tx/s"

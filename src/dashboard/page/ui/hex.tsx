@@ -1,4 +1,4 @@
-import { cleanName, isAddress, shortHex, shortSlot } from '../../model/safe-text.ts'
+import { cleanName, isAddress, shortHex, shortSlot } from '../../../ui/safe-text.ts'
 import { goTo } from '../follow-hash.ts'
 import { useStore } from '../store.ts'
 

@@ -2,7 +2,8 @@ import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { SearchResult, SearchResults } from '../../../contract/execution-history.ts'
 import type { RecentBlocks } from '../../../contract/execution-routes.ts'
-import { cleanName, isAddress, shortHex } from '../../model/safe-text.ts'
+import { SEARCH_ID } from '../../../ui/focus-search.ts'
+import { cleanName, isAddress, shortHex } from '../../../ui/safe-text.ts'
 import { heldText, joinResults, namedContracts, routeOf, SEARCH_CHARACTERS_MAX } from '../../model/search.ts'
 import { goTo } from '../follow-hash.ts'
 import { useStore } from '../store.ts'
@@ -70,7 +71,7 @@ export function Search() {
       }}
     >
       <input
-        id="search"
+        id={SEARCH_ID}
         name="search"
         type="search"
         aria-label="Block, transaction, contract or name"

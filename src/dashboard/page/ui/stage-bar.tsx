@@ -1,6 +1,6 @@
 import type { Stage } from '../../../contract/stream-events.ts'
+import { formatMs } from '../../../ui/format.ts'
 import { STAGES } from '../../model/block-log.ts'
-import { formatMs } from '../../model/format.ts'
 
 /** Time spent in each stage, as parts of one bar. */
 export function StageBar({ reachedMs }: { reachedMs: Partial<Record<Stage, number>> }) {

@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals'
+import { CopyButton } from '../../../ui/copy-button.tsx'
 import {
   closeDocs,
   type DocsLocation,
@@ -13,7 +14,6 @@ import {
   WS_PATHS,
 } from '../../model/api-docs.ts'
 import { useStore } from '../store.ts'
-import { CopyButton } from '../ui/copy-button.tsx'
 
 /** Characters shown of a live response. */
 const SHOWN_MAX = 4000

@@ -2,27 +2,20 @@ import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { LifecycleRecord, RecentBlocks } from '../../../contract/execution-routes.ts'
 import type { ContentionData, Stage } from '../../../contract/stream-events.ts'
+import { formatAgo, formatCount, formatMs, formatPercent, formatTime } from '../../../ui/format.ts'
+import { cleanName, shortHex } from '../../../ui/safe-text.ts'
 import { STAGES } from '../../model/block-log.ts'
-import {
-  formatAgo,
-  formatCount,
-  formatMs,
-  formatPercent,
-  formatTime,
-  VERDICT_TEXT,
-  verdictOf,
-} from '../../model/format.ts'
 import type { ConflictFigures } from '../../model/history.ts'
-import { cleanName, shortHex } from '../../model/safe-text.ts'
 import { heldText } from '../../model/search.ts'
+import { VERDICT_TEXT, verdictOf } from '../../model/verdict.ts'
 import { goTo } from '../follow-hash.ts'
 import type { Response } from '../service.ts'
 import { useStore } from '../store.ts'
 import { Explain } from '../ui/explain.tsx'
+import { ExplainedStat } from '../ui/explained-stat.tsx'
 import { FactTable } from '../ui/fact-table.tsx'
 import { Contract, Slot } from '../ui/hex.tsx'
 import { StageBar } from '../ui/stage-bar.tsx'
-import { Stat } from '../ui/stat.tsx'
 import { Drawer } from './drawer.tsx'
 import { Transactions } from './transactions.tsx'
 
@@ -157,9 +150,9 @@ function Lifecycle({ response, timeMs, notice }: LifecycleProps) {
         </tbody>
       </table>
       <div class="stats">
-        <Stat id="txnCount" label="transactions" value={formatCount(record.txn_count)} />
-        <Stat id="gas" label="gas used" value={formatCount(record.gas_used)} />
-        <Stat id="wallTime" label="execution" value={formatMs(record.execution_time_ms)} />
+        <ExplainedStat id="txnCount" label="transactions" value={formatCount(record.txn_count)} />
+        <ExplainedStat id="gas" label="gas used" value={formatCount(record.gas_used)} />
+        <ExplainedStat id="wallTime" label="execution" value={formatMs(record.execution_time_ms)} />
       </div>
       <dl class="ids">
         <dt>consensus id</dt>
@@ -183,14 +176,14 @@ function ContentionFacts({ data, conflicts }: { data: ContentionData; conflicts:
         Conflicts <span class="hex dim">of {shortHex(data.block_id, 8, 6)}</span>
       </h3>
       <div class="stats">
-        <Stat
+        <ExplainedStat
           id="efficiency"
           label="parallel efficiency"
           value={formatPercent(data.parallel_efficiency_pct)}
           unit="%"
           tone={verdict}
         />
-        <Stat
+        <ExplainedStat
           id="contendedRatio"
           label="contended slots"
           value={formatPercent(data.contention_ratio * 100)}
@@ -201,17 +194,17 @@ function ContentionFacts({ data, conflicts }: { data: ContentionData; conflicts:
             </span>
           }
         />
-        <Stat id="wallTime" label="execution" value={formatMs(data.block_wall_time_ns / 1e6)} />
-        <Stat id="txnTime" label="transaction time" value={formatMs(data.total_tx_time_ns / 1e6)} />
+        <ExplainedStat id="wallTime" label="execution" value={formatMs(data.block_wall_time_ns / 1e6)} />
+        <ExplainedStat id="txnTime" label="transaction time" value={formatMs(data.total_tx_time_ns / 1e6)} />
         {conflicts && (
-          <Stat
+          <ExplainedStat
             id="conflictShare"
             label="waiting on conflicts"
             value={formatPercent(conflicts.conflict_share * 100)}
             unit="%"
           />
         )}
-        {conflicts && <Stat id="depth" label="parallel waves" value={formatCount(conflicts.depth)} />}
+        {conflicts && <ExplainedStat id="depth" label="parallel waves" value={formatCount(conflicts.depth)} />}
       </div>
       <p class={`verdict tone-${verdict}`}>{VERDICT_TEXT[verdict]}</p>
       <FactTable

@@ -1,15 +1,15 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { ContractFigures } from '../../../contract/execution-history.ts'
-import { formatCompact, formatCount, formatPercent, formatTime } from '../../model/format.ts'
-import { cleanName, NAME_CHARACTERS_MAX, shortHex } from '../../model/safe-text.ts'
+import { CopyButton } from '../../../ui/copy-button.tsx'
+import { formatCompact, formatCount, formatPercent, formatTime } from '../../../ui/format.ts'
+import { cleanName, NAME_CHARACTERS_MAX, shortHex } from '../../../ui/safe-text.ts'
+import { Spark } from '../../../ui/spark.tsx'
 import type { Response } from '../service.ts'
 import { useStore } from '../store.ts'
-import { CopyButton } from '../ui/copy-button.tsx'
+import { ExplainedStat } from '../ui/explained-stat.tsx'
 import { FactTable } from '../ui/fact-table.tsx'
 import { Contract, Slot } from '../ui/hex.tsx'
-import { Spark } from '../ui/spark.tsx'
-import { Stat } from '../ui/stat.tsx'
 import { Drawer } from './drawer.tsx'
 
 /** The figures are requested again at this interval. */
@@ -64,7 +64,7 @@ function Figures({ response }: { response: Response<ContractFigures> | undefined
   return (
     <>
       <div class="stats">
-        <Stat
+        <ExplainedStat
           id="topCount"
           label="accesses"
           value={formatCompact(top?.count)}
@@ -76,7 +76,7 @@ function Figures({ response }: { response: Response<ContractFigures> | undefined
             </span>
           }
         />
-        <Stat
+        <ExplainedStat
           id="storageAccesses"
           label="storage accesses"
           value={formatCompact(storage?.accesses)}
@@ -86,7 +86,7 @@ function Figures({ response }: { response: Response<ContractFigures> | undefined
             )
           }
         />
-        <Stat
+        <ExplainedStat
           id="score"
           label="contended"
           value={formatPercent(storage === null ? undefined : storage.contention_score * 100)}
@@ -97,7 +97,7 @@ function Figures({ response }: { response: Response<ContractFigures> | undefined
             )
           }
         />
-        <Stat
+        <ExplainedStat
           id="slotsPerBlock"
           label="contended slots"
           value={formatPercent(storage === null ? undefined : storage.contended_slots / storage.blocks)}

@@ -5,14 +5,15 @@ import { gzipSync } from 'node:zlib'
 import type * as Esbuild from 'esbuild'
 
 export type PageSources = {
-  /** Folder with index.html, page.css, icon.svg and the entries. */
+  /** Folder with index.html, page.css and the entries. */
   readonly folder: string
+  readonly icon: string
   /** Entry of the page itself. */
   readonly script: string
   /** Entry of the script that runs before the first paint. */
   readonly first: string
-  /** Entry of the client library, served as `execution-stream.js`. */
-  readonly client: string
+  /** Entry of the client library, served as `execution-stream.js`, if the page has one. */
+  readonly client?: string
   /** Folders and files whose change makes a build stale. */
   readonly watched: readonly string[]
 }
@@ -77,6 +78,7 @@ async function bundleWith(build: typeof Esbuild.build, sources: PageSources, fre
     logLevel: 'silent',
     legalComments: 'eof',
   } as const
+  const clients = sources.client === undefined ? [] : [sources.client]
   const [page] = await Promise.all([
     build({
       ...common,
@@ -89,12 +91,14 @@ async function bundleWith(build: typeof Esbuild.build, sources: PageSources, fre
       jsx: 'automatic',
       jsxImportSource: 'preact',
     }),
-    build({
-      ...common,
-      entryPoints: { [CLIENT_NAME.replace('.js', '')]: sources.client },
-      format: 'esm',
-      minify: false,
-    }),
+    ...clients.map((client) =>
+      build({
+        ...common,
+        entryPoints: { [CLIENT_NAME.replace('.js', '')]: client },
+        format: 'esm',
+        minify: false,
+      }),
+    ),
   ])
   const first = await build({
     ...common,
@@ -111,7 +115,7 @@ async function bundleWith(build: typeof Esbuild.build, sources: PageSources, fre
     if (name === undefined) throw new Error(`the build of the page has no file like ${pattern}`)
     return name
   }
-  const icon = await readFile(join(sources.folder, 'icon.svg'))
+  const icon = await readFile(sources.icon)
   const iconName = `icon-${createHash('sha256').update(icon).digest('hex').slice(0, 8)}.svg`
   await writeFile(join(fresh, iconName), icon)
   const template = await readFile(join(sources.folder, 'index.html'), 'utf8')
@@ -167,13 +171,13 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
   json: 'application/json; charset=utf-8',
 }
 
-/** The built page, by path: index.html at `/`, everything else under `/page/`. */
-export async function readPageFiles(folder: string): Promise<ReadonlyMap<string, PageFile>> {
+/** The built page, by path: index.html at `/`, everything else under `base`. */
+export async function readPageFiles(folder: string, base: `/${string}/`): Promise<ReadonlyMap<string, PageFile>> {
   const files = new Map<string, PageFile>()
   for (const name of (await readdir(folder)).toSorted()) {
     const type = CONTENT_TYPES[name.split('.').at(-1) ?? '']
     if (type === undefined) continue
-    const path = name === 'index.html' ? '/' : `/page/${name}`
+    const path = name === 'index.html' ? '/' : `${base}${name}`
     const gzip = await readFile(join(folder, `${name}${GZIPPED}`)).catch(() => undefined)
     files.set(path, {
       ...fileOf(path, await readFile(join(folder, name)), type),
@@ -181,7 +185,6 @@ export async function readPageFiles(folder: string): Promise<ReadonlyMap<string,
       isImmutable: HASHED_NAME.test(name),
     })
   }
-  files.set(NAMES_PATH, namesFile(new Map()))
   return files
 }
 

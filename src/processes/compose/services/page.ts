@@ -13,16 +13,19 @@ import {
 
 const ROOT = join(import.meta.dirname, '../../../..')
 const DASHBOARD = join(ROOT, 'src/dashboard')
+const UI = join(ROOT, 'src/ui')
 const TARGET = join(ROOT, 'dist/page')
 /** The published package contains the built page instead of its source. */
 const PACKAGED = import.meta.url.endsWith('.js') ? join(ROOT, 'page') : undefined
 const SOURCES: PageSources = {
   folder: join(DASHBOARD, 'page'),
   script: join(DASHBOARD, 'page/main.tsx'),
-  first: join(DASHBOARD, 'page/theme-first.ts'),
+  icon: join(UI, 'icon.svg'),
+  first: join(UI, 'theme-first.ts'),
   client: join(DASHBOARD, 'client/stream-client.ts'),
   watched: [
     DASHBOARD,
+    UI,
     join(ROOT, 'src/contract'),
     join(ROOT, 'package-lock.json'),
     join(ROOT, 'src/processes/compose/services/page-bundle.ts'),
@@ -51,7 +54,11 @@ export async function openPage({ target = TARGET, names = new Map(), log }: Page
   try {
     const { folder, built } =
       PACKAGED === undefined ? await buildPage(SOURCES, target) : { folder: PACKAGED, built: false }
-    const files = new Map([...(await readPageFiles(folder)), [NAMES_PATH, namesFile(names)], ...descriptions()])
+    const files = new Map([
+      ...(await readPageFiles(folder, '/page/')),
+      [NAMES_PATH, namesFile(names)],
+      ...descriptions(),
+    ])
     return { page: (path) => files.get(path), files: [...files.values()], built }
   } catch (err) {
     if (log === undefined) throw err

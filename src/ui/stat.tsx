@@ -1,25 +1,27 @@
 import type { ComponentChildren } from 'preact'
-import { EXPLANATIONS, type ExplanationId } from '../../model/explanations.ts'
-import { Explain } from './explain.tsx'
 
 type StatProps = {
-  id: ExplanationId
+  id: string
   label: string
   value: string
-  unit?: string
-  tone?: string
+  unit?: string | undefined
+  tone?: string | undefined
   /** Minimum width in characters, so that neighbours do not move. */
-  width?: number
+  width?: number | undefined
   note?: ComponentChildren
+  /** The tooltip of the label. */
+  title?: string
+  /** Beside the label. */
+  mark?: ComponentChildren
 }
 
-/** A number with its name, its unit and its explanation. */
-export function Stat({ id, label, value, unit, tone = 'plain', width = 4, note }: StatProps) {
+/** A number with its name and its unit. */
+export function Stat({ id, label, value, unit, tone = 'plain', width = 4, note, title, mark }: StatProps) {
   return (
     <div class={`stat tone-${tone}`} data-stat={id}>
-      <span class="stat-label" title={EXPLANATIONS[id].short}>
+      <span class="stat-label" title={title}>
         {label}
-        <Explain id={id} />
+        {mark}
       </span>
       <span class="stat-value" style={{ minWidth: `${width}ch` }}>
         <span class="number">{value}</span>

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import { useStore } from '../store.ts'
+import { useTheme } from './theme-button.tsx'
 
 export type Colours = {
   readonly line: string
@@ -37,7 +37,7 @@ export function colours(): Colours {
 
 /** Changes with the theme, so that canvases are painted again. */
 export function useColours(): number {
-  const { theme } = useStore()
+  const theme = useTheme()
   const moved = useSignal(0)
   useEffect(() => {
     const dark = matchMedia('(prefers-color-scheme: dark)')

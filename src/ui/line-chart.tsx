@@ -1,20 +1,20 @@
 import { type Signal, useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
-import { formatClock, formatTime } from '../../model/format.ts'
-import type { ChartData, TimeSeries } from '../../model/time-series.ts'
-import { useStore } from '../store.ts'
+import type { ChartData } from './chart-data.ts'
 import { colours, useColours } from './colours.ts'
+import { formatClock, formatTime } from './format.ts'
 import { useVisible } from './visible.ts'
 
-const REDRAW_MS = 500
 /** Below this span the axis has seconds. */
 const SECONDS_SPAN_S = 600
 
 /** The value under the pointer. */
 type Pointed = { readonly atMs: number; readonly value: number }
 type LineChartProps = {
-  series: TimeSeries
+  read: () => ChartData
+  /** The line is drawn again when this changes. */
+  drawnFor: string | number
   /** The chart in words. */
   label: string
   format: (value: number) => string
@@ -22,8 +22,7 @@ type LineChartProps = {
 }
 
 /** Values over the time of day. */
-export function LineChart({ series, label, format, unit }: LineChartProps) {
-  const { nowMs, range } = useStore()
+export function LineChart({ read, drawnFor, label, format, unit }: LineChartProps) {
   const box = useRef<HTMLDivElement>(null)
   const chart = useRef<uPlot>(undefined)
   const pointed = useSignal<Pointed | undefined>(undefined)
@@ -44,8 +43,8 @@ export function LineChart({ series, label, format, unit }: LineChartProps) {
   }, [colourVersion])
 
   useEffect(() => {
-    if (isVisible && chart.current !== undefined) show(chart.current, series.read(range.value, nowMs.value))
-  }, [isVisible, range.value, colourVersion, Math.floor(nowMs.value / REDRAW_MS)])
+    if (isVisible && chart.current !== undefined) show(chart.current, read())
+  }, [isVisible, colourVersion, drawnFor])
 
   return (
     <div ref={box} class="line-chart" role="img" aria-label={label}>

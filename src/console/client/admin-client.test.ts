@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict'
+import { createServer, type IncomingHttpHeaders } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, before, beforeEach, describe, test } from 'node:test'
+import { createAdminClient } from './admin-client.ts'
+
+type Seen = {
+  readonly method: string
+  readonly url: string
+  readonly headers: IncomingHttpHeaders
+  readonly body: string
+}
+
+describe('the client of the console', () => {
+  const seen: Seen[] = []
+  let reply: { status: number; body: string; headers?: Record<string, string> } = { status: 200, body: '{}' }
+  const server = createServer((request, response) => {
+    let body = ''
+    request.on('data', (part) => (body += part))
+    request.on('end', () => {
+      seen.push({ method: request.method ?? '', url: request.url ?? '', headers: request.headers, body })
+      response.writeHead(reply.status, { 'content-type': 'application/json', ...reply.headers }).end(reply.body)
+    })
+  })
+  let base: URL
+  let signedOut = 0
+  before(async () => {
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    base = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)
+  })
+  after(() => server.close())
+  beforeEach(() => {
+    seen.length = 0
+    signedOut = 0
+    reply = { status: 200, body: '{}' }
+  })
+  const open = (address = base) => {
+    let count = 0
+    return createAdminClient({
+      base: address,
+      fetch,
+      newKey: () => `key-${(count += 1)}`,
+      onSignedOut: () => (signedOut += 1),
+    })
+  }
+
+  test('sends the CSRF token, one idempotency key and If-Match with a change, and none of them with a read', async () => {
+    const client = open()
+    reply = { status: 201, body: JSON.stringify({ csrf_token: 'csrf', name: 'ann', role: 'owner', id: 'adm_1' }) }
+    await client.signIn('sla_secret')
+    reply = { status: 200, body: '{"name":"a/b"}', headers: { etag: '"7"' } }
+    const result = await client.call('customerChange', {
+      params: { customer: 'a/b?c' },
+      body: { contact: 'x' },
+      ifRevision: 6,
+      key: 'mine',
+    })
+    assert.deepEqual(result, { ok: true, status: 200, value: { name: 'a/b' }, revision: 7 })
+    await client.call('customerList', { query: { search: 'a&b', state: '', cursor: undefined } })
+    const [signIn, change, read] = seen
+    assert.equal(signIn?.url, '/v1/session')
+    assert.deepEqual([change?.method, change?.url], ['PATCH', '/v1/customers/a%2Fb%3Fc'])
+    assert.deepEqual(
+      ['x-csrf-token', 'idempotency-key', 'if-match'].map((name) => change?.headers[name]),
+      ['csrf', 'mine', '"6"'],
+    )
+    assert.equal(read?.url, '/v1/customers?search=a%26b')
+    for (const name of ['x-csrf-token', 'idempotency-key', 'if-match', 'authorization'])
+      assert.equal(read?.headers[name], undefined, name)
+    for (const { url, headers } of [change, read] as Seen[])
+      assert.ok(!`${url} ${JSON.stringify(headers)}`.includes('sla_secret'))
+  })
+
+  test('an error has its message and its fix, and 401 ends the session', async () => {
+    const client = open()
+    const error = { code: 'forbidden', message: 'no', fix: 'Ask an owner.', request_id: 'r1' }
+    reply = { status: 403, body: JSON.stringify({ error }) }
+    const refused = await client.call('customerAdd', { body: { name: 'a' } })
+    assert.deepEqual(refused, {
+      ok: false,
+      status: 403,
+      error: { code: 'forbidden', message: 'no', fix: 'Ask an owner.', requestId: 'r1' },
+    })
+    assert.equal(signedOut, 0)
+    reply = { status: 401, body: 'not JSON' }
+    const ended = await client.call('me')
+    assert.ok(!ended.ok && ended.error.code === 'http-401')
+    assert.equal(signedOut, 1)
+  })
+
+  test('a process that cannot be reached is an error with a fix', async () => {
+    const result = await open(new URL('http://127.0.0.1:1/')).call('me')
+    assert.ok(!result.ok && result.error.code === 'not-reachable' && result.error.fix !== undefined)
+  })
+})

@@ -1,0 +1,265 @@
+import type { AdminPermission, AdminRole } from '../../contract/admin-routes.ts'
+
+/** What the admin API responds with, as far as the console shows it. Fields that a process may not have are optional. */
+
+export type SessionRecord = {
+  readonly csrf_token: string
+  readonly id: string
+  readonly name: string
+  readonly role: AdminRole
+  readonly permissions?: readonly AdminPermission[]
+}
+
+export type Page<Item> = { readonly items: readonly Item[]; readonly next_cursor?: string | null }
+
+export type NoteRecord = { readonly id: string; readonly text: string; readonly created_at: string }
+export type RefundRecord = {
+  readonly id: string
+  readonly amount: string
+  readonly currency: string
+  readonly reason: string
+  readonly created_at: string
+}
+
+export type CustomerRecord = {
+  readonly id: string
+  readonly name: string
+  readonly contact: string
+  readonly state: string
+  readonly created_at: string
+  readonly subscriptions?: number
+}
+
+export type CustomerDetails = Omit<CustomerRecord, 'subscriptions'> & {
+  readonly subscriptions: readonly SubscriptionRecord[]
+  readonly notes: readonly NoteRecord[]
+}
+
+export type SubscriptionRecord = {
+  readonly id: string
+  readonly name: string
+  readonly customer?: string
+  readonly customer_id?: string
+  readonly plan: string
+  readonly products: readonly string[]
+  readonly state: string
+  readonly valid_until: string | null
+  readonly created_at?: string
+}
+
+export type TokenRecord = {
+  readonly id: string
+  readonly last4: string
+  readonly state: string
+  readonly created_at: string
+  readonly not_after?: string | null
+  readonly last_used_at?: string | null
+}
+
+export type DestinationRecord = {
+  readonly ip: string
+  readonly port: number
+  readonly proof: string
+  readonly paused: boolean
+  readonly set_at?: string
+}
+
+type WireLimits = Readonly<Record<string, unknown>>
+
+export type SubscriptionDetails = SubscriptionRecord & {
+  readonly limits: WireLimits
+  readonly overrides: WireLimits
+  readonly tokens: readonly TokenRecord[]
+  readonly destination: DestinationRecord | null
+  readonly indexer_users?: readonly string[]
+  readonly nodes?: readonly string[]
+  readonly notes: readonly NoteRecord[]
+  readonly refunds: readonly RefundRecord[]
+}
+
+/** What a response contains once. */
+export type SecretRecord = {
+  readonly token?: string
+  /** The handover card. */
+  readonly card?: string
+  readonly name?: string
+  readonly subscription?: string
+  readonly indexer?: { readonly username: string; readonly password: string }
+  readonly username?: string
+  readonly password?: string
+}
+
+export type PlanRecord = { readonly name: string } & Readonly<Record<string, unknown>>
+export type ProductRecord = {
+  readonly key: string
+  readonly title: string
+  readonly authorization?: string
+  readonly needs_subscription?: boolean
+  readonly is_offered: boolean
+}
+
+export type UsageRow = {
+  readonly from?: string
+  readonly subscription: string
+  readonly customer?: string | null
+  readonly interface: string
+  readonly method?: string
+  readonly calls: number
+  readonly units: number
+  readonly refused: number
+  readonly bytes?: number
+  readonly bytes_out?: number
+}
+
+export type ConnectionRecord = {
+  readonly id: string
+  readonly interface: string
+  readonly since: string
+  readonly age_seconds: number
+  readonly remote_address: string
+  readonly subscriptions: number
+  readonly bytes_out: number
+  readonly subscription_id: string
+  readonly subscription?: string
+  readonly customer?: string
+}
+
+export type UpstreamRecord = {
+  readonly name: string
+  readonly owner: string | null
+  readonly state: string
+  readonly reason?: string
+  readonly slot: number
+  readonly lag_slots: number
+  readonly latency_ms: number | null
+  readonly recent_calls: number
+  readonly recent_failures: number
+  readonly breaker?: string
+}
+
+export type NodeRecord = {
+  readonly name: string
+  readonly id: string
+  readonly subscription: string | null
+  readonly rpc: string
+  readonly ws?: string | null
+  readonly grpc?: string | null
+}
+
+export type DestinationRow = DestinationRecord & { readonly subscription: string; readonly subscription_id?: string }
+
+export type DeliveryRow = {
+  readonly from?: string
+  readonly subscription: string
+  readonly packets: number
+  readonly bytes: number
+  readonly slots: number
+  readonly unsent_rate?: number
+  readonly unsent_total_rate?: number
+  readonly unsent_buffer?: number
+  readonly unsent_paused?: number
+  readonly unsent_error?: number
+}
+
+export type SenderRecord = {
+  readonly accepted?: number
+  readonly landed: number
+  readonly failed: number
+  readonly expired: number
+  readonly ended: number
+  readonly pending: number
+  readonly tip_lamports: string | number
+  readonly paths: readonly {
+    readonly path: string
+    readonly taken: number
+    readonly landed: number
+    readonly landing_rate: number | null
+    readonly p50_ms: number | null
+    readonly p95_ms: number | null
+  }[]
+  readonly ways?: readonly { readonly path: string; readonly is_open: boolean; readonly message?: string }[]
+}
+
+export type IndexerRecord = {
+  readonly state: string
+  readonly ingests?: boolean
+  readonly running_queries?: number
+  readonly restarts?: number
+  readonly ingest?: {
+    readonly head_slot?: number | null
+    readonly tip_slot?: number | null
+    readonly blocks?: number
+    readonly transactions?: number
+    readonly held?: number
+  } | null
+  readonly coverage?: readonly unknown[]
+}
+
+export type AuditRecord = {
+  readonly seq: number
+  readonly time: string
+  readonly actor: {
+    readonly user: string
+    readonly sudo_user?: string | null
+    readonly admin?: { readonly name: string; readonly role: string }
+  }
+  readonly action: string
+  readonly subjects: readonly string[]
+  readonly subject_names?: Readonly<Record<string, string>>
+}
+
+export type AuditVerification = {
+  readonly ok: boolean
+  readonly lines: number
+  readonly notes?: readonly string[]
+  readonly findings?: readonly { readonly location?: string; readonly line?: number; readonly what: string }[]
+}
+
+export type AdminRecord = {
+  readonly id: string
+  readonly name: string
+  readonly role: AdminRole
+  readonly state: string
+  readonly last4?: string
+  readonly created_at: string
+  readonly expires_at?: string | null
+}
+
+export type NoticeRecord = {
+  readonly id: string
+  readonly kind?: string
+  readonly event?: string
+  readonly subject?: string
+  readonly message?: string
+  readonly created_at?: string
+  readonly state?: string
+  readonly delivered_at?: string | null
+}
+
+export type OverviewRecord = {
+  readonly customers: number
+  readonly subscriptions: number
+  readonly tokens?: number
+  readonly ending?: readonly {
+    readonly name: string
+    readonly customer?: string
+    readonly valid_until: string
+  }[]
+  readonly near_limits?: readonly {
+    readonly subscription: string
+    readonly customer?: string
+    readonly limit: string
+    readonly used: number
+    readonly max: number
+  }[]
+  readonly refusals?: readonly { readonly part: string; readonly reason: string; readonly count: number }[]
+  readonly solana?: {
+    readonly slot?: number | null
+    readonly slot_ms?: number | null
+    readonly tps?: number | null
+    readonly nodes?: number
+    readonly nodes_failing?: number
+    readonly lag_slots?: number | null
+    readonly landed?: number | null
+  }
+}

@@ -1,0 +1,41 @@
+import { render } from 'preact'
+import { useEffect } from 'preact/hooks'
+import { focusSearch } from '../../ui/focus-search.ts'
+import { ThemeProvider } from '../../ui/theme-button.tsx'
+import { Frame } from './frame.tsx'
+import { createStore, StoreProvider, useStore } from './store.ts'
+import { ActionDialog } from './ui/dialog.tsx'
+import { SecretDialog } from './ui/secret-dialog.tsx'
+import { SignIn } from './views/sign-in.tsx'
+
+function Console() {
+  const { session, dialog, secret } = useStore()
+  useEffect(() => {
+    addEventListener('keydown', focusSearch)
+    return () => removeEventListener('keydown', focusSearch)
+  }, [])
+  const { kind } = session.value
+  return (
+    <>
+      {kind === 'starting' && <p class="loading">Sluice · console</p>}
+      {kind === 'signed-out' && <SignIn message={session.value.message} />}
+      {kind === 'signed-in' && <Frame session={session.value.session} />}
+      {dialog.value !== undefined && <ActionDialog key={dialog.value.title} spec={dialog.value} />}
+      {secret.value !== undefined && <SecretDialog shown={secret.value} />}
+    </>
+  )
+}
+
+const root = document.getElementById('page')
+if (root !== null) {
+  root.replaceChildren()
+  const store = createStore()
+  render(
+    <StoreProvider value={store}>
+      <ThemeProvider value={store.theme}>
+        <Console />
+      </ThemeProvider>
+    </StoreProvider>,
+    root,
+  )
+}

@@ -1,0 +1,45 @@
+const TONES: Readonly<Record<string, string>> = {
+  active: 'good',
+  ok: 'good',
+  up: 'good',
+  healthy: 'good',
+  running: 'good',
+  proven: 'good',
+  vouched: 'good',
+  verified: 'good',
+  delivered: 'good',
+  offered: 'good',
+  suspended: 'fair',
+  retiring: 'fair',
+  expired: 'fair',
+  unproven: 'fair',
+  paused: 'fair',
+  degraded: 'fair',
+  drained: 'fair',
+  draining: 'fair',
+  behind: 'fair',
+  starting: 'fair',
+  waiting: 'fair',
+  cancelled: 'none',
+  removed: 'none',
+  revoked: 'none',
+  'customer-suspended': 'fair',
+  down: 'poor',
+  failing: 'poor',
+  failed: 'poor',
+  broken: 'poor',
+  stopped: 'poor',
+  unreachable: 'poor',
+  'dead letter': 'poor',
+}
+
+/** A state in words, with a dot in its tone. */
+export function Badge({ state }: { state: string }) {
+  const tone = TONES[state] ?? 'none'
+  return (
+    <span class={`badge tone-${tone}`}>
+      <span class="dot" aria-hidden="true" />
+      {state}
+    </span>
+  )
+}

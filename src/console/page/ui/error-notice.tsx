@@ -1,0 +1,12 @@
+import type { AdminError } from '../../client/admin-client.ts'
+
+/** An error with what to do about it. */
+export function ErrorNotice({ error }: { error: AdminError }) {
+  return (
+    <div class="notice notice-error" role="alert">
+      <p>{error.message}</p>
+      {error.fix && <p>{error.fix}</p>}
+      {error.requestId && <p class="dim">Request {error.requestId}</p>}
+    </div>
+  )
+}

@@ -1,0 +1,90 @@
+import { formatCompact, formatCount } from '../../../ui/format.ts'
+import { Panel } from '../../../ui/panel.tsx'
+import type { DeliveryRow, DestinationRow, Page } from '../../client/wire.ts'
+import { showBytes } from '../../model/time.ts'
+import { pauseDestination } from '../actions/operate.ts'
+import { useStore } from '../store.ts'
+import { ActionButton } from '../ui/action-button.tsx'
+import { Badge } from '../ui/badge.tsx'
+import { Heading } from '../ui/heading.tsx'
+import { SubscriptionLink } from '../ui/link.tsx'
+import { useLoad } from '../ui/load.ts'
+import { Loading } from '../ui/loading.tsx'
+import { Table } from '../ui/table.tsx'
+
+const SINCE = '24h'
+
+/** Packets that were not sent, for whatever reason. */
+function unsentOf(row: DeliveryRow): number {
+  const { unsent_rate = 0, unsent_total_rate = 0, unsent_buffer = 0, unsent_paused = 0, unsent_error = 0 } = row
+  return unsent_rate + unsent_total_rate + unsent_buffer + unsent_paused + unsent_error
+}
+
+export function ShredsView() {
+  const store = useStore()
+  const destinations = useLoad<Page<DestinationRow>>('destinationList')
+  const report = useLoad<Page<DeliveryRow>>('shredReport', { query: { since: SINCE } })
+  return (
+    <>
+      <Heading title="Shreds" note="Where raw shreds are sent, and what was delivered in the last 24 hours." />
+      <Panel id="destinations" title="Destinations">
+        <Loading of={destinations.value}>
+          {({ items }) => (
+            <Table
+              label="Destinations"
+              rows={items}
+              keyOf={(row) => `${row.subscription} ${row.ip} ${row.port}`}
+              columns={[
+                { title: 'Subscription', cell: (row) => <SubscriptionLink name={row.subscription} /> },
+                {
+                  title: 'Address',
+                  cell: (row) => (
+                    <code>
+                      {row.ip}:{row.port}
+                    </code>
+                  ),
+                },
+                { title: 'State', cell: (row) => <Badge state={row.paused ? 'paused' : row.proof} /> },
+                {
+                  title: '',
+                  align: 'right',
+                  cell: (row) => (
+                    <ActionButton
+                      needs="provision"
+                      tone="quiet"
+                      label={`${row.paused ? 'Resume' : 'Pause'} shreds to ${row.subscription}`}
+                      spec={() => pauseDestination(store, row.subscription, row.paused)}
+                    >
+                      {row.paused ? 'Resume' : 'Pause'}
+                    </ActionButton>
+                  ),
+                },
+              ]}
+              none={<p>No destinations. Set one on the page of a subscription that includes shreds-raw.</p>}
+            />
+          )}
+        </Loading>
+      </Panel>
+      <Panel id="delivery" title="Delivery, last 24 hours">
+        <Loading of={report.value}>
+          {({ items }) => (
+            <Table
+              label="Delivery"
+              rows={items}
+              keyOf={(row) => `${row.from ?? ''} ${row.subscription}`}
+              columns={[
+                { title: 'Subscription', cell: (row) => <SubscriptionLink name={row.subscription} /> },
+                { title: 'From (UTC)', cell: (row) => (row.from ?? '').slice(0, 16).replace('T', ' '), isMinor: true },
+                { title: 'Packets', align: 'right', cell: (row) => formatCompact(row.packets) },
+                { title: 'Bytes', align: 'right', cell: (row) => showBytes(row.bytes) },
+                { title: 'Slots', align: 'right', cell: (row) => formatCount(row.slots), isMinor: true },
+                { title: 'Not sent', align: 'right', cell: (row) => formatCompact(unsentOf(row)) },
+              ]}
+              none={<p>Nothing was sent in the last 24 hours.</p>}
+            />
+          )}
+        </Loading>
+      </Panel>
+    </>
+  )
+}

@@ -1,0 +1,83 @@
+import { formatCompact, formatCount } from '../../../ui/format.ts'
+import { Panel } from '../../../ui/panel.tsx'
+import { Stat } from '../../../ui/stat.tsx'
+import type { Page, UsageRow } from '../../client/wire.ts'
+import { daysOf, PERIOD_LABELS, PERIODS, periodNamed, periodOf } from '../../model/periods.ts'
+import { barsByDay, INTERFACE_LABELS, sumUsage, totalOf } from '../../model/usage.ts'
+import { goTo } from '../follow-hash.ts'
+import { useStore } from '../store.ts'
+import { BarChart } from '../ui/bar-chart.tsx'
+import { Switch } from '../ui/filter.tsx'
+import { Heading } from '../ui/heading.tsx'
+import { CustomerLink, SubscriptionLink } from '../ui/link.tsx'
+import { useLoad } from '../ui/load.ts'
+import { Loading } from '../ui/loading.tsx'
+import { Table } from '../ui/table.tsx'
+
+const OPTIONS = PERIODS.map((value) => ({ value, label: PERIOD_LABELS[value] }))
+
+/** Who used what in a period. */
+export function UsageView() {
+  const { route } = useStore()
+  const { customer = '' } = route.value.query
+  const name = periodNamed(route.value.query['period'], '7d')
+  const period = periodOf(name, Date.now())
+  const isPast = name === 'yesterday' || name === 'last-month'
+  const loaded = useLoad<Page<UsageRow>>('usage', {
+    query: { since: period.since, until: isPast ? period.until : undefined, by: 'day', customer },
+  })
+  return (
+    <>
+      <Heading
+        title={customer === '' ? 'Usage' : <bdi>Usage of {customer}</bdi>}
+        note={period.text}
+        aside={
+          <Switch
+            label="Period"
+            options={OPTIONS}
+            value={name}
+            onChange={(value) => goTo({ view: 'usage', query: { customer, period: value } })}
+          />
+        }
+      />
+      <Loading of={loaded.value}>
+        {({ items }) => {
+          const total = totalOf(items)
+          const customerOf = new Map(items.map((row) => [row.subscription, row.customer]))
+          return (
+            <>
+              <Panel id="period" title="In this period">
+                <div class="stats">
+                  <Stat id="units" label="units" value={formatCompact(total.units)} />
+                  <Stat id="calls" label="calls" value={formatCompact(total.calls)} />
+                  <Stat id="refused" label="refused" value={formatCompact(total.refused)} />
+                </div>
+                {items.length > 0 && (
+                  <BarChart
+                    bars={barsByDay(items, daysOf(period))}
+                    unit="units"
+                    nameOf={(part) => INTERFACE_LABELS[part] ?? part}
+                    label={`${formatCompact(total.units)} units, ${period.text}.`}
+                  />
+                )}
+              </Panel>
+              <Table
+                label="Usage by subscription"
+                rows={sumUsage(items, (row) => row.subscription)}
+                keyOf={(row) => row.name}
+                columns={[
+                  { title: 'Subscription', cell: (row) => <SubscriptionLink name={row.name} /> },
+                  { title: 'Customer', cell: (row) => <CustomerLink name={customerOf.get(row.name)} />, isMinor: true },
+                  { title: 'Units', align: 'right', cell: (row) => formatCount(row.units) },
+                  { title: 'Calls', align: 'right', cell: (row) => formatCount(row.calls) },
+                  { title: 'Refused', align: 'right', cell: (row) => formatCount(row.refused) },
+                ]}
+                none={<p>Nobody used anything in this period. Choose a longer one.</p>}
+              />
+            </>
+          )
+        }}
+      </Loading>
+    </>
+  )
+}
