@@ -1,4 +1,5 @@
 import { accessMetrics } from '../../src/access/metrics.ts'
+import { billingMetrics } from '../../src/admin/billing/metrics.ts'
 import { executionMetrics } from '../../src/execution/metrics.ts'
 import { bundleMetrics } from '../../src/gateway/metrics.ts'
 import { indexerMetrics } from '../../src/indexer/metrics.ts'
@@ -21,6 +22,7 @@ export function describeMetrics(): MetricDescription[] {
   createListenerMetrics(registry, LISTENERS)
   upstreamsMetrics(registry).add('NODE')
   accessMetrics(registry)
+  billingMetrics(registry)
   bundleMetrics(registry)
   indexerMetrics(registry)
   shredsMetrics(registry)

@@ -6,6 +6,7 @@ import { planRoutes } from './commands/customers/plan.ts'
 import { subRoutes } from './commands/customers/sub.ts'
 import { tokenRoutes } from './commands/customers/token.ts'
 import { backupCommand, restoreCommand } from './commands/operate/backup.ts'
+import { billingRoutes } from './commands/operate/billing.ts'
 import { configRoutes } from './commands/operate/config.ts'
 import { docsCommand } from './commands/operate/docs.ts'
 import { logsRoutes } from './commands/operate/logs.ts'
@@ -61,6 +62,7 @@ export const rootRoutes = buildRouteMap<string, CliContext>({
     sender: senderCommand,
     shreds: shredsCommand,
     usage: usageCommand,
+    billing: billingRoutes,
     audit: auditRoutes,
     logs: logsRoutes,
     backup: backupCommand,

@@ -13,6 +13,7 @@ import type { ReloadingDeps } from './compose/process/deps.ts'
 import { finishStart } from './compose/process/finish-start.ts'
 import { openProcess } from './compose/process/open-process.ts'
 import { openOperator } from './compose/process/operator.ts'
+import { openBilling } from './compose/services/billing.ts'
 import { chainAddresses, isChainEmbedded, nodesOf, openEmbeddedChain } from './compose/services/embedded-chain.ts'
 import { createLeaderSchedule } from './compose/services/leader-schedule.ts'
 import { localnetMethods } from './compose/services/localnet-methods.ts'
@@ -61,6 +62,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   const upstreams = opening.use(await openUpstreams(settings, { ...context, probing: probes.start }, nodes, slotLength))
   opening.use(await followDedicatedNodes(access, upstreams))
   opening.use(await notifyChanges(store, access, log.child({ part: 'access' })))
+  opening.use(await openBilling(settings, context, store))
   if (shreds !== undefined) {
     opening.use(leaders.follow(upstreams.of(undefined), { clock, log: log.child({ part: 'shreds' }) }))
     opening.use(lookupTables.follow(createAskNode(upstreams.of(undefined), clock), { clock }))

@@ -12,6 +12,7 @@ import { TABLES } from './tables.ts'
 const RELEASED: Readonly<Record<number, string>> = {
   1: '15f1c1acde89b609e06ebcd1f43121ca3dc656140b10f5bec1adbecc75a71e21',
   2: '1dabd7a3920cd7fa0f28bc1a80ffc771cf8723a405aa74dd39bff62ced53a0a1',
+  3: '37a96f9a95b9c2a568759c86397bdc6172ffaad88087d08c1cc7cfd241c37710',
 }
 const RECORDS_SINCE = 'b00e536efd799c88857dd59c8b99e17b7d1ac7754bca4cc3e92aabac86e09c43'
 

@@ -1,6 +1,7 @@
 import { ServiceError } from '../../core/error.ts'
 import type { SqlDatabase, SqlWriter } from '../../platform/db/sql.ts'
 import { CREATE_AUDIT } from '../audit/rows.ts'
+import { CREATE_BILLING } from './billing-tables.ts'
 import { NEW_META, newerStore, readSchemaVersion, writeMeta } from './meta.ts'
 import { createTable, type TableRows } from './rows.ts'
 import { META_TABLE, TABLES } from './tables.ts'
@@ -16,6 +17,7 @@ export type Migration = {
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, migrate: (tx) => runAll(tx, [...TABLES.flatMap(createTable), ...CREATE_AUDIT, ...CREATE_USAGE]) },
   { version: 2, migrate: (tx) => runAll(tx, CREATE_METHOD_USAGE) },
+  { version: 3, migrate: (tx) => runAll(tx, CREATE_BILLING) },
 ]
 
 export function latestVersion(migrations: readonly Migration[]): number {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { accessOptions, plansSchema } from '../../../access/options.ts'
+import { billingOptions } from '../../../admin/billing/options.ts'
 import { listenerOption } from '../../../contract/listener-option.ts'
 import { integer, section } from '../../../contract/option-fields.ts'
 import { productsOptions } from '../../../contract/product-options.ts'
@@ -80,6 +81,7 @@ export const configSchema = z.strictObject({
   plans: plansSchema.describe(
     'Plans in addition to the five built-in ones; a plan of the same name replaces a built-in one.',
   ),
+  billing: billingOptions.prefault({}).describe('Events with usage for a billing system.'),
   products: productsOptions.prefault({}).describe('Products that are offered as a preview.'),
   bundle: bundleOptions.prefault({}).describe('Bundle: JSON-RPC, WebSocket and gRPC with one token.'),
   sender: senderOptions.prefault({}).describe('TPU Sender: submission of tipped transactions.'),
