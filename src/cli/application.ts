@@ -1,7 +1,7 @@
 import { buildApplication, buildRouteMap } from '@stricli/core'
 import { VERSION } from '../processes/compose/process/version.ts'
 import { customerRoutes } from './commands/customers/customer.ts'
-import { auditRoutes, usageCommand } from './commands/customers/insight.ts'
+import { auditRoutes, usageRoutes } from './commands/customers/insight.ts'
 import { planRoutes } from './commands/customers/plan.ts'
 import { subRoutes } from './commands/customers/sub.ts'
 import { tokenRoutes } from './commands/customers/token.ts'
@@ -61,7 +61,7 @@ export const rootRoutes = buildRouteMap<string, CliContext>({
     execution: executionCommand,
     sender: senderCommand,
     shreds: shredsCommand,
-    usage: usageCommand,
+    usage: usageRoutes,
     billing: billingRoutes,
     audit: auditRoutes,
     logs: logsRoutes,
