@@ -197,7 +197,7 @@ export const ACCESS_ALERTS: readonly Alert[] = [
   {
     name: 'SluiceBillingBehind',
     expr: 'sluice_billing_behind_seconds > 7200',
-    for: '10m',
+    for: '1m',
     severity: 'ticket',
     summary: 'Sluice at {{ $labels.instance }} has not sent usage to the billing system for more than two hours.',
     does: [

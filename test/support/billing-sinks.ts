@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { BillingSinkName } from '../../src/admin/billing/options.ts'
 
 const DAY_MS = 86_400_000
@@ -31,6 +32,8 @@ export type TestSink = AsyncDisposable & {
   /** Every event that was counted, also one that was counted twice. */
   readonly counted: SinkEvent[]
   requests(): number
+  /** Resolves when no request is being read: one that its client gave up counts at the time at which it was sent. */
+  idle(): Promise<void>
   sum(): number
   /** The headers of the last request. */
   headers(): IncomingMessage['headers']
@@ -112,12 +115,22 @@ export async function startTestSink(kind: BillingSinkName, deps: TestSinkDeps): 
   const server = createServer(
     (request, response) => void serve(request, response).catch(() => request.socket.destroy()),
   )
+  let active = 0
+  server.prependListener('request', (request) => {
+    active += 1
+    request.once('close', () => {
+      active -= 1
+    })
+  })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     counted,
     requests: () => requests,
+    async idle() {
+      for (let turns = 0; turns < 20 || (active > 0 && turns < 1000); turns++) await nextTurn()
+    },
     headers: () => headers,
     sum: () => counted.reduce((sum, { value }) => sum + value, 0),
     async [Symbol.asyncDispose]() {

@@ -100,6 +100,7 @@ async function runHistory({ store, clock, random, kind, hasOutage }: History, ti
     for (let passes = random(5); passes > 0; passes--) await pass()
     isAway = hasOutage && turn === 6
     if (isAway) await pass()
+    await sink.idle()
     clock.advance(isAway ? 30 * HOUR_MS : random(90) * 60_000)
   }
   isAway = false
