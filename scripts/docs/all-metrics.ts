@@ -1,4 +1,5 @@
 import { accessMetrics } from '../../src/access/metrics.ts'
+import { billingMetrics } from '../../src/admin/billing/metrics.ts'
 import { adminMetrics } from '../../src/admin/metrics.ts'
 import { noticeMetrics } from '../../src/admin/notices/metrics.ts'
 import { executionMetrics } from '../../src/execution/metrics.ts'
@@ -23,6 +24,7 @@ export function describeMetrics(): MetricDescription[] {
   createListenerMetrics(registry, LISTENERS)
   upstreamsMetrics(registry).add('NODE')
   accessMetrics(registry)
+  billingMetrics(registry)
   bundleMetrics(registry)
   noticeMetrics(registry)
   indexerMetrics(registry)

@@ -96,6 +96,19 @@ export const ACCESS_PANELS: readonly Panel[] = [
     queries: [rate('sluice_access_usage_flushes_total'), rate('sluice_access_usage_failures_total')],
   },
   {
+    title: 'Billing events',
+    how: 'Events for the billing system that wait, dead letters, and how many seconds the oldest is behind; sent events and failed attempts per second.',
+    unit: 'short',
+    queries: [
+      gauge('sluice_billing_waiting_events'),
+      gauge('sluice_billing_dead_letters'),
+      gauge('sluice_billing_behind_seconds'),
+      rate('sluice_billing_sent_total'),
+      counted('sluice_billing_dead_total'),
+      rate('sluice_billing_failures_total'),
+    ],
+  },
+  {
     title: 'Shared quota',
     how: 'Whether the shared quota store responds, processes that share it, and syncs per second.',
     unit: 'short',

@@ -195,6 +195,20 @@ export const ACCESS_ALERTS: readonly Alert[] = [
     labels: AT,
   },
   {
+    name: 'SluiceBillingBehind',
+    expr: 'sluice_billing_behind_seconds > 7200',
+    for: '1m',
+    severity: 'ticket',
+    summary: 'Sluice at {{ $labels.instance }} has not sent usage to the billing system for more than two hours.',
+    does: [
+      '`sluice billing status` shows what waits and the dead letters; the log of part `billing` has what the billing system responded.',
+      'Usage is in the store and is sent when the billing system accepts it. Stripe accepts a repetition for 24 hours only: what waits longer becomes a dead letter.',
+    ],
+    fires: { 'sluice_billing_behind_seconds{instance="a"}': flat(8000) },
+    quiet: { 'sluice_billing_behind_seconds{instance="a"}': flat(60) },
+    labels: AT,
+  },
+  {
     name: 'SluiceSubscriptionsEnding',
     expr: 'sluice_access_subscriptions_ending_week > 0',
     for: '0s',

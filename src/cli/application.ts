@@ -2,11 +2,12 @@ import { buildApplication, buildRouteMap } from '@stricli/core'
 import { VERSION } from '../processes/compose/process/version.ts'
 import { adminRoutes } from './commands/customers/admin.ts'
 import { customerRoutes } from './commands/customers/customer.ts'
-import { auditRoutes, usageCommand } from './commands/customers/insight.ts'
+import { auditRoutes, usageRoutes } from './commands/customers/insight.ts'
 import { planRoutes } from './commands/customers/plan.ts'
 import { subRoutes } from './commands/customers/sub.ts'
 import { tokenRoutes } from './commands/customers/token.ts'
 import { backupCommand, restoreCommand } from './commands/operate/backup.ts'
+import { billingRoutes } from './commands/operate/billing.ts'
 import { configRoutes } from './commands/operate/config.ts'
 import { docsCommand } from './commands/operate/docs.ts'
 import { logsRoutes } from './commands/operate/logs.ts'
@@ -63,7 +64,8 @@ export const rootRoutes = buildRouteMap<string, CliContext>({
     execution: executionCommand,
     sender: senderCommand,
     shreds: shredsCommand,
-    usage: usageCommand,
+    usage: usageRoutes,
+    billing: billingRoutes,
     audit: auditRoutes,
     logs: logsRoutes,
     notice: noticeRoutes,

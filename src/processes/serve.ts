@@ -1,5 +1,4 @@
 import { connectionsOf } from '../access/quota/permits.ts'
-import { noticeHandlers } from '../admin/notices/handlers.ts'
 import type { Lifecycle, LifecycleOptions } from '../platform/process/lifecycle.ts'
 import { createAskNode } from '../sender/dispatch/node-call.ts'
 import { createLookupTableSource } from '../shreds/decoded/node-lookup-tables.ts'
@@ -16,6 +15,7 @@ import { openProcess } from './compose/process/open-process.ts'
 import { type Operator, openOperator } from './compose/process/operator.ts'
 import { openAdmin } from './compose/services/admin.ts'
 import { openAdminHandlers } from './compose/services/admin-handlers.ts'
+import { openBilling } from './compose/services/billing.ts'
 import { openConsole } from './compose/services/console.ts'
 import { chainAddresses, isChainEmbedded, nodesOf, openEmbeddedChain } from './compose/services/embedded-chain.ts'
 import { createLeaderSchedule } from './compose/services/leader-schedule.ts'
@@ -70,6 +70,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   const upstreams = opening.use(await openUpstreams(settings, { ...context, probing: probes.start }, nodes, slotLength))
   opening.use(await followDedicatedNodes(access, upstreams))
   opening.use(await notifyChanges(store, access, log.child({ part: 'access' })))
+  opening.use(await openBilling(settings, context, store))
   if (shreds !== undefined) {
     opening.use(leaders.follow(upstreams.of(undefined), { clock, log: log.child({ part: 'shreds' }) }))
     opening.use(lookupTables.follow(createAskNode(upstreams.of(undefined), clock), { clock }))
@@ -99,13 +100,12 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
     setLogLevel: threads.setLogLevel,
   })
   const started: { operator?: Operator } = {}
-  const handlers = openAdminHandlers(settings, { ...context, store, access, operator: () => started.operator })
+  const handlers = openAdminHandlers(settings, {
+    ...{ random: context.random, store, access, notices: notices?.list },
+    operator: () => started.operator,
+  })
   const admin = await openIf(config.admin.enabled, async () =>
-    openAdmin(settings, context, {
-      store,
-      handlers: { ...handlers, ...noticeHandlers(notices?.list) },
-      page: (await openConsole({ log: context.log })).page,
-    }),
+    openAdmin(settings, context, { store, handlers, page: (await openConsole({ log: context.log })).page }),
   )
   const operator = opening.use(
     await openOperator(settings, {

@@ -4,6 +4,7 @@ import { ALERTS } from '../../scripts/ops/alerts.ts'
 import { accessMetrics } from '../../src/access/metrics.ts'
 import { Calendar } from '../../src/access/quota/calendar.ts'
 import { startUsage } from '../../src/access/usage/service.ts'
+import { billingMetrics } from '../../src/admin/billing/metrics.ts'
 import { createManualClock } from '../../src/core/clock.ts'
 import { ServiceError } from '../../src/core/error.ts'
 import { type ExecutionReadings, executionMetrics } from '../../src/execution/metrics.ts'
@@ -157,6 +158,16 @@ describe('alerts on the samples of a registry', () => {
     }
     await expectOn('SluiceUsageLost', failing)
     await expectOn('SluiceUsageUnsafe', failing)
+    await expectOn('SluiceBillingBehind', async (registry) => {
+      let behindMs = 0
+      billingMetrics(registry, {
+        counts: () => ({ sent: 0, dead: 0, failures: 0 }),
+        figures: () => ({ waiting: 1, dead: 0, behindMs }),
+      })
+      return async () => {
+        behindMs = 3 * 3_600_000
+      }
+    })
   })
 
   test('the sender, shreds and the ring', async () => {

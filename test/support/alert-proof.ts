@@ -43,6 +43,7 @@ export const DRIVEN = {
     'SluiceConnectionsFull',
     'SluiceUsageLost',
     'SluiceUsageUnsafe',
+    'SluiceBillingBehind',
     'SluiceSlowConsumers',
     'SluiceGapsTold',
     'SluiceSenderNotLanding',

@@ -1,5 +1,6 @@
 import type { SqlReader } from '../../platform/db/sql.ts'
 import { readAuditLines } from '../audit/rows.ts'
+import { BILLING_TABLES, type BillingRow } from '../store/billing-tables.ts'
 import { readMeta } from '../store/meta.ts'
 import type { StoreName, TableRows } from '../store/rows.ts'
 import { LAST_USED_TABLE, RECORD_KINDS, RECORD_TABLES, SHARED_KEY_TABLE, type Table } from '../store/tables.ts'
@@ -37,6 +38,11 @@ export async function writeBackup(
     for (const row of page) await writer.add('usage', decodeUsage(row))
   for await (const page of view.pages(`${SELECT_METHOD_USAGE} ORDER BY day, subscription_id, interface, method`))
     for (const row of page) await writer.add('usage_methods', decodeMethodUsage(row))
+  for (const table of BILLING_TABLES) {
+    const of = rows(table as Table<BillingRow['row']>)
+    for await (const page of view.pages(of.select('')))
+      for (const row of page) await writer.add(table.name as BillingRow['kind'], of.decode(row))
+  }
   const lastUsed = rows(LAST_USED_TABLE)
   for await (const page of view.pages(lastUsed.select('ORDER BY token_id')))
     for (const row of page) await writer.add('last_used', lastUsed.decode(row))

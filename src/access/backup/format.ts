@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { ServiceError } from '../../core/error.ts'
 import { AUDIT_LINE_BYTES_MAX, CHAIN_START, chainsOn, headAfter } from '../audit/line.ts'
+import { type BillingRow, billingTable } from '../store/billing-tables.ts'
 import type { MethodUsageRow, RecordKind, Records, UsageRow } from '../store/model.ts'
 import { type LastUsedRow, RECORD_KINDS } from '../store/tables.ts'
 import { type BackupExtra, type BackupHeader, type BackupSummary, isExtraKind } from './summary.ts'
@@ -13,6 +14,7 @@ import { type BackupExtra, type BackupHeader, type BackupSummary, isExtraKind } 
  *   {"customers":{"id":"cus_…",…}}         every record, by kind
  *   {"audit":"{\"seq\":1,…}"}              every line of the chain, byte for byte
  *   {"usage":{…}}  {"usage_methods":{…}}  {"last_used":{…}}
+ *   {"billing_events":{…}}  {"billing_state":{…}}  {"billing_customers":{…}}  what was sent to a billing system
  *   {"sealed_keys":{…}}                    encrypted: key files of the state folder, keys shared by the processes of the store
  *   {"cursor":{…}}  {"shred_delivery":{…}}  {"tip_day":[…]}  other content of the state folder (`processes/compose/access/state-content.ts`)
  *   {"end":{"lines":123,"sha256":"…"}}     the number of lines before it, and the hash of their bytes
@@ -27,6 +29,7 @@ export type BackupEntry =
   | { readonly kind: 'usage'; readonly row: UsageRow }
   | { readonly kind: 'usage_methods'; readonly row: MethodUsageRow }
   | { readonly kind: 'last_used'; readonly row: LastUsedRow }
+  | BillingRow
   | BackupExtra
 
 /** The longest audit line as a JSON string: every character escaped. */
@@ -139,6 +142,7 @@ function parseEntry(kind: string, value: unknown): BackupEntry | undefined {
   if (kind === 'usage') return { kind, row: value as UsageRow }
   if (kind === 'usage_methods') return { kind, row: value as MethodUsageRow }
   if (kind === 'last_used') return { kind, row: value as LastUsedRow }
+  if (billingTable(kind) !== undefined) return { kind, row: value } as BillingRow
   if (isExtraKind(kind)) return { kind, value }
   if (!(RECORD_KINDS as readonly string[]).includes(kind)) return undefined
   return { kind, record: value } as BackupEntry

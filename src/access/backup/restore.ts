@@ -5,6 +5,7 @@ import { createSqliteFile } from '../../platform/db/sqlite.ts'
 import { sqliteFileExists } from '../../platform/db/sqlite-file.ts'
 import { openAppendFile } from '../../platform/files/append.ts'
 import { insertAuditLine } from '../audit/rows.ts'
+import { type BillingRow, billingTable } from '../store/billing-tables.ts'
 import { findRowDamage } from '../store/check.ts'
 import { NEW_META, readMeta, writeMeta } from '../store/meta.ts'
 import { latestVersion, MIGRATIONS, migrateStore } from '../store/migrations.ts'
@@ -155,7 +156,10 @@ async function putEntries(
     if (isExtra(entry)) continue
     if (entry.kind === 'audit') await insertAuditLine(tx, ++seq, entry.line)
     else if (entry.kind === 'last_used') await tx.run(lastUsed.insert, lastUsed.encode(entry.row))
-    else if (entry.kind === 'usage') {
+    else if (isBilling(entry)) {
+      const of = rows(billingTable(entry.kind) as Table<typeof entry.row>)
+      await tx.run(of.insert, of.encode(entry.row))
+    } else if (entry.kind === 'usage') {
       if (usage.push(entry.row) < USAGE_ROWS) continue
       await addUsage(tx, usage)
       usage = []
@@ -174,6 +178,10 @@ async function putEntries(
   await addUsage(tx, usage)
   await addMethodUsage(tx, methods)
   return tallies
+}
+
+function isBilling(entry: BackupEntry): entry is BillingRow {
+  return billingTable(entry.kind) !== undefined
 }
 
 function notEmpty({ name }: { readonly name: string }): ServiceError {

@@ -2,6 +2,7 @@ import { messageOf } from '../../core/error.ts'
 import type { SqlDatabase, SqlReader, SqlRow } from '../../platform/db/sql.ts'
 import { readAuditLines } from '../audit/rows.ts'
 import { findChainBreak } from '../audit/verify.ts'
+import { BILLING_TABLES } from './billing-tables.ts'
 import { readMeta } from './meta.ts'
 import type { RecordKind, Records } from './model.ts'
 import { addToSum, EMPTY_TALLY } from './record-access.ts'
@@ -43,7 +44,7 @@ export async function findRowDamage(
     const head = { seq: meta.auditSeq, hash: meta.auditHash }
     const inChain = await findChainBreak(readAuditLines(view, 1), head)
     if (inChain) yield `line ${inChain.line} of the audit chain ${inChain.what}`
-    for (const table of [META_TABLE, MIRROR_TABLE, LAST_USED_TABLE, SHARED_KEY_TABLE]) {
+    for (const table of [META_TABLE, MIRROR_TABLE, LAST_USED_TABLE, SHARED_KEY_TABLE, ...BILLING_TABLES]) {
       const { selectAll, matchesCheck } = rows(table as Table<never>)
       yield* checkRows(view, { name: table.name, selectAll, matchesCheck })
     }

@@ -13,6 +13,8 @@ const RELEASED: Readonly<Record<number, string>> = {
   1: '15f1c1acde89b609e06ebcd1f43121ca3dc656140b10f5bec1adbecc75a71e21',
   2: '1dabd7a3920cd7fa0f28bc1a80ffc771cf8723a405aa74dd39bff62ced53a0a1',
   3: '0fd1e63ac16df2a46c679c03624361e464505a733d37f69ff865ac5301ec537b',
+  4: 'fcc7b5cad8db5c9a35437860c5f3b3fee3d907e0543f31ae1e984a8830938238',
+  5: '37a96f9a95b9c2a568759c86397bdc6172ffaad88087d08c1cc7cfd241c37710',
 }
 const RECORDS_SINCE = 'ea129bafb02ff9d336bfb1ba15124bee867bf59650c7d87cc44c4e2ba85c9172'
 

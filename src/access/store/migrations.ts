@@ -1,6 +1,7 @@
 import { ServiceError } from '../../core/error.ts'
 import type { SqlDatabase, SqlWriter } from '../../platform/db/sql.ts'
 import { CREATE_AUDIT } from '../audit/rows.ts'
+import { CREATE_BILLING } from './billing-tables.ts'
 import { NEW_META, newerStore, readSchemaVersion, writeMeta } from './meta.ts'
 import { createTable, type TableRows } from './rows.ts'
 import { META_TABLE, RECORD_TABLES, TABLES } from './tables.ts'
@@ -24,6 +25,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 2, migrate: (tx) => runAll(tx, CREATE_METHOD_USAGE) },
   { version: 3, migrate: (tx) => runAll(tx, createTable(RECORD_TABLES.admins)) },
   { version: 4, migrate: (tx) => runAll(tx, [INDEX_OF_CUSTOMER]) },
+  { version: 5, migrate: (tx) => runAll(tx, CREATE_BILLING) },
 ]
 
 export function latestVersion(migrations: readonly Migration[]): number {

@@ -8,11 +8,12 @@ import { type Chain, confirmMirror, extendMirror, MIRROR_START, type MirrorPosit
 import { createAuditLine, headAfter } from '../audit/line.ts'
 import { insertAuditLine, readAuditLines, readAuditPage } from '../audit/rows.ts'
 import { writeBackup } from '../backup/backup.ts'
+import { createBillingRows, deleteBillingHour, markLateHours } from './billing-rows.ts'
 import { findRowDamage } from './check.ts'
 import { readMeta, writeMeta } from './meta.ts'
 import { createRecordReader, createRecordWriter } from './record-access.ts'
 import type { TableRows } from './rows.ts'
-import type { AccessStore, AccessTransaction, AccessView } from './store.ts'
+import type { AccessStore, AccessTransaction, AccessView, AuditEntry, ChangeContext } from './store.ts'
 import { LAST_USED_TABLE, MIRROR_TABLE, type MirrorRow, SHARED_KEY_TABLE } from './tables.ts'
 import { advanceUsageMark, deleteUsageMarks } from './usage-marks.ts'
 import {
@@ -50,6 +51,8 @@ export type SqlStoreDeps = {
 }
 
 const SHARED_KEY_BYTES = 32
+/** The version of the tables that has those of billing. */
+const BILLING_VERSION = 5
 
 /** The access store on both engines, in the common subset of their SQL. Takes ownership of the database. */
 export function createSqlStore(options: SqlStoreOptions, { database, rows, random, log }: SqlStoreDeps): AccessStore {
@@ -84,39 +87,14 @@ export function createSqlStore(options: SqlStoreOptions, { database, rows, rando
     ...view(database),
     read: (work) => database.read((reader) => work(view(reader))),
 
-    async change(context, work) {
-      const { result, position } = await database.change(async (tx) => {
-        const before = await meta(tx)
-        const writer = createRecordWriter(tx, rows, before)
-        const { audit: entry, result } = await whileOpen(writer, work)
-
-        const head = { seq: before.auditSeq, hash: before.auditHash }
-        const line = createAuditLine(head, { entry, context, version: audit.toolVersion })
-        const newHead = headAfter(head.seq + 1, line)
-        await insertAuditLine(tx, newHead.seq, line)
-        const position = await extend(tx, { head, lines: (fromSeq) => readAuditLines(tx, fromSeq) })
-        await writeMeta(tx, rows, {
-          ...before,
-          revision: before.revision + 1,
-          auditSeq: newHead.seq,
-          auditHash: newHead.hash,
-          tallies: writer.tallies(),
-        })
-        return { result, position }
-      })
-      await confirmMirror(audit.file, position).catch((error: unknown) => {
-        log.warn(
-          { file: audit.file, reason: messageOf(error) },
-          'the audit file has no newline after its last line until the next change',
-        )
-      })
-      return result
-    },
+    change: (context, work) => change(context, (tx) => work(tx)),
+    billing: createBillingRows({ database, rows, change: (context, work) => change(context, (_tx, sql) => work(sql)) }),
 
     addUsage: (used, lastUsed, mark) =>
       database.count(async (tx) => {
         if (mark !== undefined && !(await advanceUsageMark(tx, rows, mark))) return
         await addUsage(tx, used)
+        if (options.schemaVersion >= BILLING_VERSION) await markLateHours(tx, used)
         await setLastUsed(tx, rows, lastUsed)
       }, mark),
     usage: (filter) => readUsage(database, filter),
@@ -128,7 +106,11 @@ export function createSqlStore(options: SqlStoreOptions, { database, rows, rando
       await database.count((tx) => deleteUsageMarks(tx, beforeMs))
       const hours = await readUsageHours(database, beforeMs, hoursMax)
       // One hour per transaction, so that writers of usage do not wait long.
-      for (const hour of hours) await database.count((tx) => deleteUsageHour(tx, hour))
+      for (const hour of hours)
+        await database.count(async (tx) => {
+          await deleteUsageHour(tx, hour)
+          if (options.schemaVersion >= BILLING_VERSION) await deleteBillingHour(tx, hour)
+        })
       return hours.length
     },
     async lastUsed(tokenId) {
@@ -160,6 +142,39 @@ export function createSqlStore(options: SqlStoreOptions, { database, rows, rando
       return [...ofEngine, ...(await findRowDamage(database, rows, options))]
     },
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
+  }
+
+  /** `work` gets the records, and the statements for rows that are not records. */
+  async function change<T>(
+    context: ChangeContext,
+    work: (tx: AccessTransaction, sql: SqlWriter) => Promise<{ audit: AuditEntry; result: T }>,
+  ): Promise<T> {
+    const { result, position } = await database.change(async (tx) => {
+      const before = await meta(tx)
+      const writer = createRecordWriter(tx, rows, before)
+      const { audit: entry, result } = await whileOpen(writer, (records) => work(records, tx))
+
+      const head = { seq: before.auditSeq, hash: before.auditHash }
+      const line = createAuditLine(head, { entry, context, version: audit.toolVersion })
+      const newHead = headAfter(head.seq + 1, line)
+      await insertAuditLine(tx, newHead.seq, line)
+      const position = await extend(tx, { head, lines: (fromSeq) => readAuditLines(tx, fromSeq) })
+      await writeMeta(tx, rows, {
+        ...before,
+        revision: before.revision + 1,
+        auditSeq: newHead.seq,
+        auditHash: newHead.hash,
+        tallies: writer.tallies(),
+      })
+      return { result, position }
+    })
+    await confirmMirror(audit.file, position).catch((error: unknown) => {
+      log.warn(
+        { file: audit.file, reason: messageOf(error) },
+        'the audit file has no newline after its last line until the next change',
+      )
+    })
+    return result
   }
 
   async function extend(tx: SqlWriter, chain: Chain): Promise<MirrorPosition> {

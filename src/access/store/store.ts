@@ -1,4 +1,5 @@
 import type { BackupFacts, BackupSummary } from '../backup/summary.ts'
+import type { BillingStore } from './billing-store.ts'
 import type { Actor, MethodUsageRow, RecordKind, Records, UsageRow } from './model.ts'
 import type { Page, PageRequest } from './page.ts'
 
@@ -74,6 +75,9 @@ export interface AccessStore extends AccessView, AsyncDisposable {
   lastUsed(tokenId: string): Promise<number | undefined>
   /** Deletes the usage of hours before `beforeMs`, at most `hoursMax` of them, oldest first. Returns the number of hours deleted. */
   pruneUsage(beforeMs: number, hoursMax: number): Promise<number>
+
+  /** The events for a billing system. Except for the changes of the operator, no revision and no audit line. */
+  readonly billing: BillingStore
 
   /** A random 32-byte key shared by all processes of the store, created on first use. */
   sharedKey(purpose: 'ws-ticket' | 'shred-challenge'): Promise<Uint8Array>

@@ -42,6 +42,15 @@ export const customerRoutes = buildRouteMap({
       args: [argument('CUSTOMER', 'Name or id'), argument('TEXT', 'Contact details')],
       load: async () => (await load()).contactCommand,
     }),
+    'billing-id': command({
+      brief: 'Set the id of a customer in the billing system',
+      details:
+        'Stripe needs it (cus_…); OpenMeter uses our id without it. "" removes it. Usage that waited for it is sent.',
+      examples: ['acme cus_NffrFeUfNV2Hib'],
+      flags: changeFlags,
+      args: [argument('CUSTOMER', 'Name or id'), argument('ID', 'Id in the billing system')],
+      load: async () => (await load()).billingIdCommand,
+    }),
     remove: command({
       brief: 'Remove a customer; usage and audit log are kept',
       details: [

@@ -1,7 +1,7 @@
 import { buildRouteMap } from '@stricli/core'
 import { command, commonFlags, flag, listFlags } from '../../define.ts'
 
-export const usageCommand = command({
+const showCommand = command({
   brief: 'Show usage per subscription',
   details: [
     'Months and days are in UTC. For an invoice: sluice usage --month 2026-10 --customer acme -o csv',
@@ -25,6 +25,28 @@ export const usageCommand = command({
     by: flag.choice('Group by (default total)', ['hour', 'day', 'total', 'method']),
   },
   load: async () => (await import('./run/usage.ts')).usage,
+})
+
+export const usageRoutes = buildRouteMap({
+  docs: { brief: 'Usage per subscription, and its export' },
+  defaultCommand: 'show',
+  routes: {
+    show: showCommand,
+    export: command({
+      brief: 'Write the usage of a month as CSV or JSON lines, for an invoice or another system',
+      details: 'The sums are those of the ledger. A file of --out is new and has mode 0600.',
+      examples: ['--month 2026-10', '--month 2026-10 --by method --format jsonl'],
+      flags: {
+        ...commonFlags,
+        month: flag.required('A calendar month (UTC), as 2026-10', 'MONTH'),
+        customer: flag.text('Only subscriptions of this customer', 'CUSTOMER'),
+        by: flag.choice('One line per subscription, interface and (default day)', ['day', 'method', 'interface']),
+        format: flag.choice('Format (default csv)', ['csv', 'jsonl']),
+        out: flag.text('Write to a new file instead of standard output', 'FILE'),
+      },
+      load: async () => (await import('./run/usage-export.ts')).usageExport,
+    }),
+  },
 })
 
 export const auditRoutes = buildRouteMap({

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { accessOptions, plansSchema } from '../../../access/options.ts'
+import { billingOptions } from '../../../admin/billing/options.ts'
 import { noticesOptions } from '../../../admin/notices/options.ts'
 import { adminOptions } from '../../../admin/options.ts'
 import { listenerOption } from '../../../contract/listener-option.ts'
@@ -83,6 +84,7 @@ export const configSchema = z.strictObject({
   plans: plansSchema.describe(
     'Plans in addition to the five built-in ones; a plan of the same name replaces a built-in one.',
   ),
+  billing: billingOptions.prefault({}).describe('Events with usage for a billing system.'),
   products: productsOptions.prefault({}).describe('Products that are offered as a preview.'),
   bundle: bundleOptions.prefault({}).describe('Bundle: JSON-RPC, WebSocket and gRPC with one token.'),
   sender: senderOptions.prefault({}).describe('TPU Sender: submission of tipped transactions.'),

@@ -2,6 +2,9 @@ import { isIP } from 'node:net'
 import type { AccessService } from '../../../access/service.ts'
 import type { AccessStore } from '../../../access/store/store.ts'
 import { createHandlers } from '../../../admin/api/handlers/handlers.ts'
+import { billingHandlers } from '../../../admin/billing/handlers.ts'
+import { noticeHandlers } from '../../../admin/notices/handlers.ts'
+import type { NoticeRecord } from '../../../admin/notices/notice.ts'
 import { offeredProducts } from '../../../contract/product-options.ts'
 import { ServiceError } from '../../../core/error.ts'
 import type { Random } from '../../../core/random.ts'
@@ -16,14 +19,17 @@ type AdminHandlerDeps = {
   readonly store: AccessStore
   readonly access: Pick<AccessService, 'snapshot' | 'plans' | 'monthUnits'>
   readonly random: Random
+  /** Undefined where notices have no receiver. */
+  readonly notices?: (() => readonly NoticeRecord[]) | undefined
   /** Endpoints and control methods of the process. They are known after the admin API listens, since they report its address: undefined until then. */
   readonly operator: () => { readonly endpoints: Endpoints; readonly methods: ControlMethods } | undefined
 }
 
 /** The handlers of the admin API, on what this process has. */
-export function openAdminHandlers(settings: Settings, { store, access, random, operator }: AdminHandlerDeps) {
+export function openAdminHandlers(settings: Settings, { store, access, random, operator, notices }: AdminHandlerDeps) {
   const { config } = settings
-  return createHandlers({
+  const { sink, settleMs } = config.billing
+  const handlers = createHandlers({
     store,
     random,
     snapshot: access.snapshot,
@@ -49,6 +55,7 @@ export function openAdminHandlers(settings: Settings, { store, access, random, o
       monthUnits: access.monthUnits,
     },
   })
+  return { ...handlers, ...billingHandlers({ store, sink, settleMs }), ...noticeHandlers(notices) }
 }
 
 const SERVERS = ['rpc', 'ws', 'grpc'] as const

@@ -8,6 +8,7 @@ import {
   setCustomerState,
 } from '../../../../access/provisioning/customers.ts'
 import { addNote } from '../../../../access/provisioning/notes.ts'
+import { ServiceError } from '../../../../core/error.ts'
 import { isoTime } from '../../../../core/wire-json.ts'
 import { printTime } from '../../../dates.ts'
 import type { ChangeFlags, CliContext, CommonFlags, CutFlags, FirstFlags, ListFlags } from '../../../define.ts'
@@ -24,6 +25,27 @@ export async function addCustomerCommand(
   const customer = await addCustomer(session.provisioning(flags), { name, contact: flags.contact ?? '' })
   const { id } = customer
   reportChange(this, flags, customer, `customer ${name} added (${id}); next: sluice sub create NAME --customer ${name}`)
+}
+
+const BILLING_ID = /^[\x21-\x7e]{1,200}$/
+
+export async function billingIdCommand(
+  this: CliContext,
+  flags: ChangeFlags,
+  idOrName: string,
+  id: string,
+): Promise<void> {
+  await using session = await openSession(this, flags)
+  if (id !== '' && !BILLING_ID.test(id))
+    throw new ServiceError('invalid-value', 'a billing id has 1 to 200 printable characters without spaces')
+  const { id: customerId, name } = await lookUp(session.store, 'customers', idOrName)
+  const billingId = id === '' ? null : id
+  if (flags.dryRun !== true)
+    await session.store.billing.setBillingId(session.provisioning(flags), customerId, billingId)
+  const sentence =
+    billingId === null ? `customer ${name} has no billing id` : `customer ${name} is ${id} in the billing system`
+  if (flags.dryRun === true) done(this, flags, sentence)
+  else reportChange(this, flags, { customer: name, customerId, billingId }, sentence)
 }
 
 export async function listCustomers(this: CliContext, flags: ListFlags & { all?: boolean }): Promise<void> {

@@ -1,0 +1,82 @@
+import type { MethodUsageRow, UsageCounts, UsageRow } from '../store/model.ts'
+import type { AccessStore } from '../store/store.ts'
+
+export const EXPORT_GROUPINGS = ['day', 'method', 'interface'] as const
+export const EXPORT_FORMATS = ['csv', 'jsonl'] as const
+
+export type UsageExport = {
+  readonly fromMs: number
+  readonly toMs: number
+  /** The id of a customer; all without it. */
+  readonly customerId?: string | undefined
+  readonly by: (typeof EXPORT_GROUPINGS)[number]
+  readonly format: (typeof EXPORT_FORMATS)[number]
+}
+
+const DAY_MS = 86_400_000
+const COLUMNS = [
+  'customer',
+  'customer_id',
+  'subscription',
+  'subscription_id',
+  'day',
+  'interface',
+  'method',
+  'calls',
+  'units',
+  'refused',
+]
+
+type ExportRow = Readonly<Record<string, string | number | null>>
+
+/**
+ * Usage of a period as lines of text, subscription by subscription in the order of their ids, so that no more than the usage of one is in memory. The sums
+ * are those of the ledger; with `method`, of what was counted by method.
+ */
+export async function* exportUsage(store: AccessStore, given: UsageExport): AsyncGenerator<string> {
+  if (given.format === 'csv') yield `${COLUMNS.join(',')}\n`
+  const { customerId } = given
+  const customers = new Map((await store.list('customers')).map(({ id, name }) => [id, name]))
+  const subscriptions =
+    customerId === undefined ? await store.list('subscriptions') : await store.find('subscriptions', { customerId })
+  for (const { id, name, customerId: of } of subscriptions) {
+    const rows = await readRows(store, given, id)
+    for (const row of rows)
+      yield printRow(given.format, {
+        customer: customers.get(of) ?? of,
+        customer_id: of,
+        subscription: name,
+        subscription_id: id,
+        ...row,
+      })
+  }
+}
+
+async function readRows(store: AccessStore, { fromMs, toMs, by }: UsageExport, id: string): Promise<ExportRow[]> {
+  const filter = { subscriptionId: id, fromMs, toMs }
+  const found: readonly (UsageRow | MethodUsageRow)[] =
+    by === 'method' ? await store.methodUsage(filter) : await store.usage(filter)
+  const sums = new Map<string, { day: string | null; interface: string; method: string | null; counts: UsageCounts }>()
+  for (const row of found) {
+    const atMs = 'day' in row ? row.day : Math.floor(row.hour / DAY_MS) * DAY_MS
+    const day = by === 'day' ? new Date(atMs).toISOString().slice(0, 10) : null
+    const method = 'method' in row ? row.method : null
+    const key = `${day} ${row.interface} ${method}`
+    const { calls = 0, units = 0, refused = 0 } = sums.get(key)?.counts ?? {}
+    const counts = { calls: calls + row.calls, units: units + row.units, refused: refused + row.refused }
+    sums.set(key, { day, interface: row.interface, method, counts })
+  }
+  return [...sums.values()].map(({ counts: { calls, units, refused }, ...row }) => ({ ...row, calls, units, refused }))
+}
+
+function printRow(format: UsageExport['format'], row: ExportRow): string {
+  if (format === 'jsonl')
+    return `${JSON.stringify(Object.fromEntries(COLUMNS.map((name) => [name, row[name] ?? null])))}\n`
+  return `${COLUMNS.map((name) => csvCell(row[name] ?? '')).join(',')}\n`
+}
+
+/** Names have no characters that need quotes; those of a restored store may, and none begins a formula. */
+function csvCell(value: string | number): string {
+  const text = typeof value === 'string' && /^[=+@-]/.test(value) ? `'${value}` : String(value)
+  return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+}

@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict'
+import { after, describe, test } from 'node:test'
+import { addBilledCustomer, FROM_MS, HOUR_MS, openTestPusher, usageOf } from '../../../test/support/billing.ts'
+import { startTestSink } from '../../../test/support/billing-sinks.ts'
+import { CONTEXT, ENGINES, startEngines } from '../../../test/support/store-engines.ts'
+import { createManualClock } from '../../core/clock.ts'
+import { readBillingStatus } from './status.ts'
+
+const engines = await startEngines()
+after(() => engines[Symbol.asyncDispose]())
+
+for (const engine of ENGINES)
+  describe(`billing events on ${engine}`, () => {
+    test('an hour is sent once it is settled, late usage as a further part, by one process at a time', async () => {
+      await using bench = await engines.bench(engine)
+      await using store = await bench.open()
+      await addBilledCustomer(store, 'one')
+      const clock = createManualClock(FROM_MS)
+      await using sink = await startTestSink('openmeter', { nowMs: clock.nowMs, fault: () => 'none' })
+      using pusher = await openTestPusher('openmeter', { store, clock, owner: 'a', url: sink.url })
+      using second = await openTestPusher('openmeter', { store, clock, owner: 'b', url: sink.url })
+      await store.addUsage([usageOf('one', FROM_MS, 70)], new Map())
+      clock.advance(HOUR_MS + 299_000)
+      await pusher.pass()
+      assert.equal(sink.sum(), 0, 'not settled')
+      clock.advance(2000)
+      await second.pass()
+      assert.equal(sink.sum(), 0, 'the other process has the lease')
+      await pusher.pass()
+      assert.deepEqual(
+        sink.counted.map(({ subject, name, value }) => [subject, name, value]),
+        [['cus_one', 'sluice_units', 70]],
+      )
+      assert.equal(sink.headers()['authorization'], 'Bearer the-key-of-the-sink')
+      await store.addUsage([usageOf('one', FROM_MS, 5)], new Map())
+      await pusher.pass()
+      assert.deepEqual(
+        sink.counted.map(({ value }) => value),
+        [70, 5],
+      )
+      assert.deepEqual(await store.integrity(), [])
+      clock.advance(120_000)
+      await second.pass()
+      assert.equal((await store.billing.state('openmeter'))?.owner, 'b', 'the lease of a silent process ends')
+    })
+
+    test('a refused event is a dead letter, and a retry sends it with the same id', async () => {
+      await using bench = await engines.bench(engine)
+      await using store = await bench.open()
+      for (const name of ['one', 'two']) await addBilledCustomer(store, name)
+      const clock = createManualClock(FROM_MS)
+      let isRefusing = true
+      const refuse = ({ subject }: { subject: string }) =>
+        isRefusing && subject === 'sub_two' ? 'no such subscription' : undefined
+      await using sink = await startTestSink('lago', { nowMs: clock.nowMs, fault: () => 'none', refuse })
+      using pusher = await openTestPusher('lago', { store, clock, owner: 'a', url: sink.url })
+      await store.addUsage([usageOf('one', FROM_MS, 1), usageOf('two', FROM_MS, 2)], new Map())
+      clock.advance(2 * HOUR_MS)
+      for (let passes = 0; passes < 3; passes++) await pusher.pass()
+      assert.equal(sink.sum(), 1)
+      const status = await readBillingStatus(store, { sink: 'lago', settleMs: 300_000, nowMs: clock.nowMs() })
+      assert.equal(status.deadLetters, 1)
+      assert.match(status.dead[0]?.reason ?? '', /no such subscription/)
+      isRefusing = false
+      const which = { isUnknownIncluded: false, isMarkedSent: false }
+      assert.deepEqual(await store.billing.retry(CONTEXT, 'lago', which), { changed: 1, unknown: 0 })
+      await pusher.pass()
+      assert.equal(sink.sum(), 3)
+      assert.equal(sink.counted[1]?.id, status.dead[0]?.id)
+    })
+
+    test('Stripe after more than a day without a response: a dead letter, not a second count', async () => {
+      await using bench = await engines.bench(engine)
+      await using store = await bench.open()
+      await addBilledCustomer(store, 'one')
+      const clock = createManualClock(FROM_MS)
+      let fault: 'error-counted' | 'none' = 'error-counted'
+      await using sink = await startTestSink('stripe', { nowMs: clock.nowMs, fault: () => fault })
+      using pusher = await openTestPusher('stripe', { store, clock, owner: 'a', url: sink.url })
+      await store.addUsage([usageOf('one', FROM_MS, 9)], new Map())
+      clock.advance(2 * HOUR_MS)
+      await pusher.pass()
+      assert.deepEqual(pusher.unmapped(), ['one'], 'usage waits for the billing id')
+      assert.equal(sink.requests(), 0)
+      await store.billing.setBillingId(CONTEXT, 'cus_one', 'cus_AtStripe')
+      await pusher.pass()
+      assert.equal(sink.sum(), 9)
+      fault = 'none'
+      clock.advance(25 * HOUR_MS)
+      await pusher.pass()
+      assert.equal(sink.sum(), 9, 'not counted twice')
+      const which = { isUnknownIncluded: false, isMarkedSent: false }
+      assert.deepEqual(await store.billing.retry(CONTEXT, 'stripe', which), { changed: 0, unknown: 1 })
+      const [letter] = await store.billing.dead('stripe', 10)
+      assert.match(letter?.reason ?? '', /^outcome unknown/)
+      await store.billing.retry(CONTEXT, 'stripe', { isUnknownIncluded: false, isMarkedSent: true })
+      assert.equal((await store.billing.summary('stripe')).dead, 0)
+    })
+  })

@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import {
+  addBilledCustomer,
+  FROM_MS,
+  HOUR_MS,
+  openTestPusher,
+  type TestPusher,
+  usageOf,
+} from '../../../test/support/billing.ts'
+import { SINK_FAULTS, startTestSink } from '../../../test/support/billing-sinks.ts'
+import { createRandom, isFull, seedOf } from '../../../test/support/property.ts'
+import { CONTEXT, STORE_DEPS } from '../../../test/support/store-engines.ts'
+import { openStore } from '../../access/store/open.ts'
+import type { AccessStore } from '../../access/store/store.ts'
+import { createManualClock, type ManualClock } from '../../core/clock.ts'
+import { makeTestFolder } from '../../platform/files/test-folder.ts'
+import { REQUEST_MS } from './http-sink.ts'
+import { BILLING_SINKS, type BillingSinkName } from './options.ts'
+
+const HISTORIES = isFull ? 1000 : 20
+const CUSTOMERS = ['one', 'two', 'three']
+const INTERFACES = ['rpc', 'ws', 'grpc'] as const
+/** Passes until everything is sent, at most. */
+const PASSES_MAX = 400
+
+class Killed extends Error {}
+
+type History = {
+  readonly store: AccessStore
+  readonly clock: ManualClock
+  readonly random: (below: number) => number
+  readonly kind: BillingSinkName
+  /** Whether the sink may be away for more than a day. */
+  readonly hasOutage: boolean
+}
+
+for (const kind of BILLING_SINKS)
+  test(`${kind}: ${HISTORIES} histories of faults and kills, and the sums are those of the ledger`, async (t) => {
+    const seed = seedOf(t)
+    for (let at = 0; at < HISTORIES; at++) {
+      const random = createRandom(seed + at)
+      const clock = createManualClock(FROM_MS)
+      using folder = makeTestFolder()
+      await using store = await openStore(
+        {
+          location: { engine: 'sqlite', file: folder.file('access.db') },
+          audit: { file: folder.file('audit.log'), mirror: 'this machine', toolVersion: '1.2.3' },
+          check: 'quick',
+        },
+        STORE_DEPS,
+      )
+      for (const name of CUSTOMERS) {
+        await addBilledCustomer(store, name)
+        await store.billing.setBillingId(CONTEXT, `cus_${name}`, `billed_${name}`)
+      }
+      await runHistory({ store, clock, random, kind, hasOutage: at % 3 === 0 }, `seed ${seed}, history ${at}`)
+    }
+  })
+
+async function runHistory({ store, clock, random, kind, hasOutage }: History, title: string): Promise<void> {
+  let faultsOf = 2 + random(4)
+  let isAway = false
+  let steps = 0
+  let killAt = Number.POSITIVE_INFINITY
+  await using sink = await startTestSink(kind, {
+    nowMs: clock.nowMs,
+    onSilence: () => clock.advance(REQUEST_MS),
+    fault() {
+      if (isAway) return 'error-counted'
+      return random(faultsOf) === 0 ? (SINK_FAULTS[random(SINK_FAULTS.length)] ?? 'none') : 'none'
+    },
+  })
+  const onStep = () => {
+    if (++steps >= killAt) throw new Killed()
+  }
+  let processes = 0
+  const open = () => openTestPusher(kind, { store, clock, owner: `process-${processes++}`, url: sink.url, onStep })
+  let pusher: TestPusher = await open()
+
+  async function pass(): Promise<void> {
+    killAt = random(3) === 0 ? steps + 1 + random(8) : Number.POSITIVE_INFINITY
+    try {
+      clock.advance(await pusher.pass())
+    } catch (error) {
+      if (!(error instanceof Killed)) throw error
+      pusher[Symbol.dispose]()
+      pusher = await open()
+    }
+  }
+
+  for (let turn = 0; turn < 12; turn++) {
+    for (let used = random(4); used > 0; used--) {
+      const name = CUSTOMERS[random(CUSTOMERS.length)] ?? 'one'
+      // Of the hour of now, or of an earlier one, as usage of a spool is.
+      const hour = Math.floor(clock.nowMs() / HOUR_MS) * HOUR_MS - (random(3) === 0 ? random(6) : 0) * HOUR_MS
+      const units = random(5) === 0 ? -1 - random(3) : 1 + random(1000)
+      await store.addUsage([usageOf(name, Math.max(hour, FROM_MS), units, INTERFACES[random(3)])], new Map())
+    }
+    for (let passes = random(5); passes > 0; passes--) await pass()
+    isAway = hasOutage && turn === 6
+    if (isAway) await pass()
+    await sink.idle()
+    clock.advance(isAway ? 30 * HOUR_MS : random(90) * 60_000)
+  }
+  isAway = false
+  faultsOf = Number.MAX_SAFE_INTEGER
+  clock.advance(2 * HOUR_MS)
+  for (let passes = 0; passes < PASSES_MAX; passes++) {
+    await pass()
+    const { waiting, oldestMarkedHour } = await store.billing.summary(kind)
+    const state = await store.billing.state(kind)
+    const closed = Math.floor((clock.nowMs() - 300_000) / HOUR_MS) * HOUR_MS - HOUR_MS
+    if (waiting === 0 && oldestMarkedHour === null && (state?.plannedHour ?? 0) >= closed) break
+  }
+  pusher[Symbol.dispose]()
+
+  const ledger = (await store.usage({})).reduce((sum, { units }) => sum + units, 0)
+  const { waiting, dead } = await store.billing.summary(kind)
+  const letters = await store.billing.dead(kind, 1000)
+  assert.equal(waiting, 0, `${title}: everything is settled`)
+  const ids = sink.counted.map(({ id }) => id)
+  assert.equal(new Set(ids).size, ids.length, `${title}: no event counts twice`)
+  // The outcome of a dead letter is unknown: the sink has counted it, or it has not.
+  const missing = letters.filter(({ id }) => !ids.includes(id)).reduce((sum, { amount }) => sum + amount, 0)
+  assert.equal(sink.sum() + missing, ledger, `${title}: the sums are equal`)
+  if (kind !== 'stripe' || !hasOutage) assert.equal(dead, 0, `${title}: no dead letters`)
+  for (const { reason } of letters) assert.match(reason ?? '', /^outcome unknown/, title)
+}

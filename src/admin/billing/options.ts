@@ -1,0 +1,58 @@
+import { z } from 'zod'
+import { integer, section } from '../../contract/option-fields.ts'
+
+export const BILLING_SINKS = ['openmeter', 'lago', 'stripe'] as const
+export type BillingSinkName = (typeof BILLING_SINKS)[number]
+
+const name = z.string().regex(/^[A-Za-z0-9._-]{1,100}$/, 'give 1 to 100 letters, digits, dots, dashes and underscores')
+
+const hasNoSecret = (text: string) => {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  return url === undefined || (url.username === '' && url.password === '' && url.search === '' && url.hash === '')
+}
+
+export const billingOptions = z.strictObject({
+  sink: z
+    .enum(BILLING_SINKS)
+    .optional()
+    .describe('Billing system that gets the usage of each closed hour. Without it nothing is sent.'),
+  url: z
+    .string()
+    .regex(/^https?:\/\/[^\s]+$/, 'give https://HOST')
+    .refine(hasNoSecret, 'give the address without user, password and query; the key is named by billing.key')
+    .optional()
+    .describe(
+      'Address of the billing system (default: https://openmeter.cloud, https://api.getlago.com, https://api.stripe.com). The path of its API is added.',
+    ),
+  key: z
+    .string()
+    .regex(/^(file|env):.+$/, 'give file:PATH or env:NAME')
+    .optional()
+    .describe('Reference to the API key, which is sent as Authorization: Bearer.'),
+  quantities: z
+    .array(z.enum(['units', 'calls']))
+    .min(1)
+    .max(2)
+    .default(['units'])
+    .describe('What is sent: units, calls. Each is an event of its own.'),
+  names: section('Names in the billing system: event type (OpenMeter), code (Lago) or event_name (Stripe).', {
+    units: name.default('sluice_units').describe('Name of the events with units.'),
+    calls: name.default('sluice_calls').describe('Name of the events with calls.'),
+  }),
+  subject: z
+    .enum(['customer', 'subscription'])
+    .optional()
+    .describe(
+      'Whom an event names: the customer, by its billing id if it has one (default), or the subscription (default for Lago).',
+    ),
+  from: z
+    .string()
+    .regex(/^\d{4}-\d{2}-\d{2}$/, 'give a day such as 2026-11-01')
+    .optional()
+    .describe('First day (UTC) whose usage is sent (default: the hour of the first start with this sink).'),
+  settleMs: integer(60_000, 86_400_000)
+    .default(300_000)
+    .describe('Time after the end of an hour until its usage is sent. What arrives later is sent as a further part.'),
+})
+
+export type BillingOptions = z.output<typeof billingOptions>

@@ -1,0 +1,31 @@
+import { createWriteStream } from 'node:fs'
+import { pipeline } from 'node:stream/promises'
+import { lookUp } from '../../../../access/provisioning/context.ts'
+import { exportUsage } from '../../../../access/usage/export.ts'
+import { parseMonth } from '../../../../core/dates.ts'
+import type { CliContext, CommonFlags } from '../../../define.ts'
+import { write } from '../../../output/print.ts'
+import { openSession } from '../../../session.ts'
+
+export type UsageExportFlags = CommonFlags & {
+  readonly month: string
+  readonly customer?: string
+  readonly by?: 'day' | 'method' | 'interface'
+  readonly format?: 'csv' | 'jsonl'
+  readonly out?: string
+}
+
+export async function usageExport(this: CliContext, flags: UsageExportFlags): Promise<void> {
+  await using session = await openSession(this, flags, 'read')
+  const { store } = session
+  const { by = 'day', format = flags.json === true ? 'jsonl' : 'csv', out } = flags
+  const customerId = flags.customer === undefined ? undefined : (await lookUp(store, 'customers', flags.customer)).id
+  const lines = exportUsage(store, { ...parseMonth(flags.month), customerId, by, format })
+  if (out === undefined) {
+    for await (const line of lines) this.process.stdout.write(line)
+    return
+  }
+  // An existing file is not overwritten: it may be an invoice that was sent.
+  await pipeline(lines, createWriteStream(out, { flags: 'wx', mode: 0o600 }))
+  write(this, `usage of ${flags.month} is in ${out}`)
+}
