@@ -81,6 +81,7 @@ export const OTHER_CHAIN_TESTS: ReadonlyMap<string, string> = new Map(
       'behaviours/indexer-credentials',
       'behaviours/indexer-streams',
       'behaviours/indexer-tools',
+      'behaviours/memory-at-rest',
       'behaviours/node-changes',
       'behaviours/sender-disk-full',
       'behaviours/sender-overload',

@@ -72,8 +72,10 @@ export const executionOptions = z.strictObject({
   resume: section('The resume buffer.', {
     entriesMax: integer(1, 10_000_000).default(100_000).describe('Frames kept for clients that resume.'),
     bytesMax: integer(MIB, 4096 * MIB)
-      .default(64 * MIB)
-      .describe('The same limit in bytes; the lower one applies.'),
+      .optional()
+      .describe(
+        'The same limit in bytes; the lower one applies (default: 67108864, 64 MiB; 16777216, 16 MiB, where the events are simulated).',
+      ),
     eventsLingerMs: integer(0, 3_600_000)
       .default(300_000)
       .describe('How long raw events are recorded after their last subscriber has disconnected.'),

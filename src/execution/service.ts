@@ -28,6 +28,7 @@ import { watchLiveness } from './source/liveness.ts'
 import type { Source, StartSource } from './source/message.ts'
 import type { Wanted } from './source/wanted-events.ts'
 import { type HelloFacts, StreamHub } from './stream/hub.ts'
+import { RESUME_BYTES } from './stream/resume-buffer.ts'
 import { createSeqCounter, type SeqStore } from './stream/seq-counter.ts'
 import { MessageIntake } from './stream/take-messages.ts'
 import { createWsEndpoint, type WsServerOptions } from './stream/ws.ts'
@@ -110,7 +111,11 @@ export async function startExecution(options: ExecutionSettings, deps: Execution
   const hub = opening.use(
     new StreamHub(
       {
-        buffer: { ...options.resume, keepsDeflated: options.wsCompression },
+        buffer: {
+          ...options.resume,
+          bytesMax: options.resume.bytesMax ?? RESUME_BYTES,
+          keepsDeflated: options.wsCompression,
+        },
         client: options.client,
         rules,
         lingerMs: options.resume.eventsLingerMs,

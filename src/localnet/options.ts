@@ -80,7 +80,7 @@ export const localnetOptions = z.strictObject({
     ledgerBytesMax: z
       .int()
       .min(MIB)
-      .default(32 * MIB)
+      .default(16 * MIB)
       .describe('Ledger size in bytes; the oldest blocks are removed first.'),
     ledgerBlocksMax: z.int().min(512).default(100_000).describe('Ledger size in blocks.'),
   }),

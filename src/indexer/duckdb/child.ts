@@ -1,6 +1,7 @@
 import { catalogueOf, openDuckDatabase } from '../../platform/db/duckdb.ts'
 import { keepCompiledSource } from '../../platform/process/child.ts'
 import { delay, systemClock } from '../../platform/process/clock.ts'
+import { loadMemoryRelease } from '../../platform/process/memory-release.ts'
 import { BlockFault } from '../../solana/chain-block.ts'
 import type { GeyserAccount } from '../../solana/geyser/block.ts'
 import { openClickHouseStore } from '../clickhouse/store.ts'
@@ -71,7 +72,12 @@ async function handle(request: StoreRequest): Promise<StoreResponses[StoreReques
         idleBytes: memoryBytes * IDLE_SHARE,
         isQueried: () => queries?.isRunning() ?? false,
       })
-      store = await openDuckStore(database, Date.now, release)
+      // A checkpoint frees many small pieces, between which the C library keeps what is free.
+      const { trim } = await loadMemoryRelease()
+      store = await openDuckStore(database, Date.now, async () => {
+        await release()
+        trim?.()
+      })
       await prepareQueries(database, `${catalogueOf(path)}.${BASE_SCHEMA}`)
       const slices = createFormatSlices(undefined, { isIngesting: ingest.isActive })
       queries = createQueryRunner(database, options.results, { slices })

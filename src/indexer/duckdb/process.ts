@@ -38,7 +38,7 @@ const ENGINE_MEMORY = 'dirty_decay_ms:1000,muzzy_decay_ms:0'
 export async function startStoreProcess(options: StoreOptions, watcher?: ChildWatcher): Promise<StoreProcess> {
   const child = startChild(new URL('./child.ts', import.meta.url), {
     env: { UV_THREADPOOL_SIZE: String(POOL_THREADS), MALLOC_ARENA_MAX: '2', DUCKDB_JE_MALLOC_CONF: ENGINE_MEMORY },
-    nodeFlags: ['--max-semi-space-size=4'],
+    nodeFlags: ['--max-semi-space-size=2'],
     watcher,
   })
   const pending = new Map<number, PromiseWithResolvers<unknown>>()

@@ -103,7 +103,7 @@ describe('the embedded store', () => {
     }
   })
 
-  test('a checkpoint runs after 256 batches and calls onCheckpoint', async () => {
+  test('a checkpoint runs after 128 batches and calls onCheckpoint', async () => {
     using database = await openDuckDatabase(':memory:')
     let checkpoints = 0
     await using store = await openDuckStore(
@@ -111,10 +111,10 @@ describe('the embedded store', () => {
       () => 0,
       async () => void checkpoints++,
     )
-    const blocks = makeTestChain({ seed: 8, blocks: 257, transactionsPerBlock: 0 })
-    for (const block of blocks.slice(0, 255)) await store.write(batchOf([block]))
+    const blocks = makeTestChain({ seed: 8, blocks: 129, transactionsPerBlock: 0 })
+    for (const block of blocks.slice(0, 127)) await store.write(batchOf([block]))
     assert.equal(checkpoints, 0)
-    for (const block of blocks.slice(255)) await store.write(batchOf([block]))
+    for (const block of blocks.slice(127)) await store.write(batchOf([block]))
     assert.equal(checkpoints, 1)
   })
 

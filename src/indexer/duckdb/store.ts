@@ -9,9 +9,9 @@ import { BASE_SCHEMA, duckDdl } from './ddl.ts'
 
 /**
  * Batches after which a checkpoint moves the log into the file, whatever its size: until then its rows are uncompressed in memory. At the tip of the
- * chain this is every few minutes, so a start after a kill replays little; while catching up the size of the log triggers it much earlier.
+ * chain this is every two minutes, so a start after a kill replays little; while catching up the size of the log triggers it much earlier.
  */
-const CHECKPOINT_BATCHES = 256
+const CHECKPOINT_BATCHES = 128
 /** Attempts to roll back a failed transaction before the error is thrown. */
 const ROLLBACK_TRIES = 5
 const PUBKEY_AT = columnAt('accounts', 'pubkey')

@@ -1,4 +1,5 @@
 import { type Random, randomInt } from '../../core/random.ts'
+import { createSlabAllocator } from '../../core/slab-allocator.ts'
 import { fromHex, type Hex, toHex } from '../../evm/hex.ts'
 import { keccak256 } from '../../evm/keccak256.ts'
 
@@ -117,10 +118,19 @@ export function writeWord(bytes: Uint8Array, at: number, value: number): void {
   for (let byte = at + 31, left = value; left > 0; byte--, left = Math.floor(left / 256)) bytes[byte] = left % 256
 }
 
+/** Keys of slots are kept for ever, tens of thousands of them: parts of larger buffers take half the memory of buffers of their own. */
+const allocateKey = createSlabAllocator()
+
+function keep(key: Uint8Array): Uint8Array {
+  const kept = allocateKey(key.length)
+  kept.set(key)
+  return kept
+}
+
 function slotOf(contract: Contract, id: number, key: () => Uint8Array, startValue: number): Slot {
   const known = contract.slots.get(id)
   if (known !== undefined) return known
-  const slot = { contract, key: key(), value: startValue }
+  const slot = { contract, key: keep(key()), value: startValue }
   contract.slots.set(id, slot)
   return slot
 }

@@ -12,6 +12,8 @@ export type RingWriterWorkerDeps = { readonly log: Logger; readonly clock: Clock
 
 const RESTART = { firstMs: 500, maxMs: 30_000 }
 const RESET_AFTER_MS = 1000
+/** What a block takes is garbage with the next one; a trial has no use for larger portions. */
+const YOUNG_MIB = 3
 const THREAD = new URL('./writer-thread.ts', import.meta.url)
 const NO_STATS: RingWriterStats = {
   blocks: 0,
@@ -46,6 +48,7 @@ export async function startRingWriterWorker(
         }
       },
       onDeath: events.failed,
+      youngMib: YOUNG_MIB,
     })
     return thread
   }

@@ -8,6 +8,7 @@ import { type Execution, startExecution } from '../../../execution/service.ts'
 import { openLastEvent } from '../../../execution/source/last-event.ts'
 import { SILENT_MS } from '../../../execution/source/liveness.ts'
 import { startRingSource } from '../../../execution/source/ring-source.ts'
+import { SIMULATED_RESUME_BYTES } from '../../../execution/stream/resume-buffer.ts'
 import { openNumberFile } from '../../../platform/files/number.ts'
 import type { MemoryGuard } from '../../../platform/process/memory-guard.ts'
 import { listenerOf } from '../config/listener.ts'
@@ -76,7 +77,11 @@ export async function openExecution(settings: ServiceSettings, deps: ExecutionPa
     start(port) {
       const listener = listenerOf({ listen, tls, plaintext }, loaded.folder, deps.memory.mayOpenStream)
       return startExecution(
-        { ...options, listen: port === undefined ? listener : { ...listener, port } },
+        {
+          ...options,
+          resume: resumeOf(options.resume, ring.isSimulated),
+          listen: port === undefined ? listener : { ...listener, port },
+        },
         {
           log,
           clock,
@@ -115,6 +120,14 @@ export async function openExecution(settings: ServiceSettings, deps: ExecutionPa
     },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
+}
+
+/** A trial keeps fewer frames for clients that resume, unless the operator has set how many. */
+export function resumeOf<Resume extends { readonly bytesMax?: number | undefined }>(
+  resume: Resume,
+  isSimulated: boolean,
+): Resume {
+  return isSimulated && resume.bytesMax === undefined ? { ...resume, bytesMax: SIMULATED_RESUME_BYTES } : resume
 }
 
 async function historyFiles(
