@@ -46,6 +46,7 @@ async function runAll(turnSeconds: number, turns: number): Promise<void> {
     (RATES[0] as number) * FIRST_SECONDS + 2 * FULL_COUNT + turns * perTurn.reduce((sum, one) => sum + one, 0)
   const wires = signedWires(count)
   write({ figure: 'machine', cpu: cpus()[0]?.model, cores: availableParallelism() })
+  write({ figure: 'parses per core and second', value: Math.round(1e6 / cpuMicrosOf(wires, parseTransaction)) })
   const checkMicros = checkMicrosOf(wires)
   write({ figure: 'CPU of one signature check', micros: Math.round(checkMicros) })
   await using leader = hasPeer('deno')
@@ -119,11 +120,16 @@ function checkMicrosOf(wires: readonly Uint8Array[]): number {
     const { message, signatures, staticKeys } = parsed.transaction
     if (!verifyEd25519(message, signatures[0] as Uint8Array, staticKeys[0] as Uint8Array)) throw new Error('bad')
   }
-  for (const wire of some) check(wire)
+  return cpuMicrosOf(some, check)
+}
+
+/** CPU of one call, in microseconds. */
+function cpuMicrosOf<Item>(items: readonly Item[], run: (item: Item) => unknown): number {
+  for (const item of items) run(item)
   const before = process.cpuUsage()
-  for (const wire of some) check(wire)
+  for (const item of items) run(item)
   const { user, system } = process.cpuUsage(before)
-  return (user + system) / some.length
+  return (user + system) / items.length
 }
 
 async function openSubject(kind: Kind, nodeUrl: string, opened: AsyncDisposableStack): Promise<Subject> {
