@@ -22,7 +22,10 @@ for (const [where, inLoopPerTurn] of [
   test(`checked ${where}: a wrong signature is sent nowhere, charged to nobody, and does not make the real transaction a duplicate`, async () => {
     const clock = createManualClock()
     const deps = { clock, random: createSeededRandom(1), log: silentLogger }
-    const options = parseSenderOptions({ tipAccounts: TIP_ACCOUNTS, limits: { perPayerPerSecond: 1, perPayerBurst: 1 } })
+    const options = parseSenderOptions({
+      tipAccounts: TIP_ACCOUNTS,
+      limits: { perPayerPerSecond: 1, perPayerBurst: 1 },
+    })
     const sent: Receipt[] = []
     const journalled: Receipt[] = []
     using receipts = createReceipts({ ...options.limits, keepMs: 600_000 }, { clock, onFinished() {} })
