@@ -8,117 +8,123 @@ import { type SigningKey, verifyEd25519 } from '../src/solana/crypto/ed25519.ts'
 import { parseTransaction } from '../src/solana/transaction/transaction.ts'
 import { hasPeer, type QuicPeer, startQuicPeer } from '../test/support/quic-peer.ts'
 import { startTestSender, tipped, walletOf } from '../test/support/sender.ts'
-import { type LoadResponse, openSenderLoad, sendTransactionBody } from '../test/support/sender-load.ts'
 import { NODE_BLOCKHASH, type NodeTask } from '../test/support/sender-node.ts'
 import { startSenderNode } from '../test/support/sender-process.ts'
+import { openPacedPosts } from './support/paced-posts.ts'
 
 /**
- * Transactions through the sender, each with a signature check, compared with a minimal HTTP forwarder: the maximum throughput of one core, and at
- * a third of that the time from the client's first byte to the first byte on each path. Server under test, node and leader each run in their own
- * process. The first half of the transactions is a warm-up. One JSON line per figure.
- *   node bench/sender.ts [transactions] [connections]
+ * Transactions through the sender, each with a signature check, beside a minimal HTTP forwarder. Both run for the whole bench and take turns: the first
+ * transactions after the start, at 500 and at 1,000 a second, and as many as one core can. Figures: the time from the client's first byte to the first
+ * byte on each path, and the CPU of a transaction. Both servers, the node and the leader each run in their own process. One JSON line per figure.
+ *   node bench/sender.ts [seconds of a turn] [turns at each rate]
  */
 const SIGNATURE_LAST = 64
 /** The Node option of the launcher. */
 const AS_LAUNCHED = ['--max-semi-space-size=4']
-const [, , first = '16000', second = '32'] = process.argv
+const RATES = [500, 1000]
+const CONNECTIONS = 64
+/** Transactions in flight while the throughput is measured. */
+const FULL_IN_FLIGHT = 32
+const FULL_COUNT = 6000
+const FIRST_SECONDS = 2
+const KINDS = ['forwarder', 'sender'] as const
+type Kind = (typeof KINDS)[number]
+
+const [, , first = '5', second = '3'] = process.argv
 if (first === 'sender') await runSender(second)
 else if (first === 'forwarder') await runForwarder(second)
 else await runAll(Number(first), Number(second))
 
-async function runAll(count: number, connections: number): Promise<void> {
-  const wallets = Array.from({ length: 64 }, (_, n) => walletOf(n))
-  const wires = Array.from({ length: count }, (_, n) =>
-    tipped(wallets[n % wallets.length] as SigningKey, NODE_BLOCKHASH, `bench ${n}`),
-  )
-  const checkMicros = microsOf(wires.slice(0, 1000), (wire) => {
-    const parsed = parseTransaction(wire)
-    if (!parsed.ok) throw new Error(parsed.reason)
-    const { message, signatures, staticKeys } = parsed.transaction
-    if (!verifyEd25519(message, signatures[0] as Uint8Array, staticKeys[0] as Uint8Array)) throw new Error('bad')
-  })
+/** What one turn measured: latencies by path, and the CPU of the server under test. */
+type Turn = { readonly tookMs: Readonly<Record<'http' | 'quic', readonly number[]>>; readonly cpuMicros: number }
+type Subject = { readonly kind: Kind; readonly child: ChildProcess; readonly url: string }
+type Places = { readonly node: ChildProcess; readonly leader: QuicPeer | undefined }
+
+async function runAll(turnSeconds: number, turns: number): Promise<void> {
+  const perTurn = RATES.map((perSecond) => perSecond * turnSeconds)
+  const count =
+    (RATES[0] as number) * FIRST_SECONDS + 2 * FULL_COUNT + turns * perTurn.reduce((sum, one) => sum + one, 0)
+  const wires = signedWires(count)
   write({ figure: 'machine', cpu: cpus()[0]?.model, cores: availableParallelism() })
-  write({ figure: 'parses per core and second', value: Math.round(1e6 / microsOf(wires, parseTransaction)) })
+  write({ figure: 'parses per core and second', value: Math.round(1e6 / cpuMicrosOf(wires, parseTransaction)) })
+  const checkMicros = checkMicrosOf(wires)
   write({ figure: 'CPU of one signature check', micros: Math.round(checkMicros) })
   await using leader = hasPeer('deno')
     ? await startQuicPeer('deno', { maxConcurrentUnidirectionalStreams: 512 })
     : undefined
   const task: NodeTask = leader && { identity: encodeBase58(leader.publicKey), port: leader.port }
   await using node = await startSenderNode(task)
-  for (const kind of ['forwarder', 'sender'] as const) {
-    const child = fork(import.meta.filename, [kind, node.url], { execArgv: [...AS_LAUNCHED, ...process.execArgv] })
-    try {
-      const own = kind === 'sender' ? wires : wires.map(asAnother)
-      await measure(kind, { child, node: node.child, leader, wires: own, connections, checkMicros })
-    } finally {
-      child.disconnect()
-      await once(child, 'exit')
-    }
+  const places = { node: node.child, leader }
+  await using opened = new AsyncDisposableStack()
+  const subjects: Subject[] = []
+  for (const kind of KINDS) subjects.push(await openSubject(kind, node.url, opened))
+
+  const left = wires.values()
+  const take = (n: number) => Array.from({ length: n }, () => left.next().value as Uint8Array)
+  const onEach = async (
+    of: readonly Uint8Array[],
+    run: (subject: Subject, own: readonly Uint8Array[]) => Promise<void>,
+  ) => {
+    // The signature differs, because the node has already received the transactions through the other.
+    for (const subject of subjects) await run(subject, subject.kind === 'sender' ? of : of.map(asAnother))
+  }
+
+  const firstRate = RATES[0] as number
+  await onEach(take(firstRate * FIRST_SECONDS), async (subject, own) => {
+    reportLatency(subject.kind, { perSecond: firstRate, when: `first ${FIRST_SECONDS} s` }, [
+      await pacedTurn(subject, own, firstRate, places),
+    ])
+  })
+  const cpuAtFull: Record<Kind, number> = { forwarder: 0, sender: 0 }
+  // The first round is a warm-up.
+  for (const isMeasured of [false, true])
+    await onEach(take(FULL_COUNT), async (subject, own) => {
+      const full = await fullTurn(subject, own)
+      if (!isMeasured) return
+      cpuAtFull[subject.kind] = full.cpuMicros
+      write({ figure: 'transactions per core and second', of: subject.kind, ...full })
+    })
+  reportCpu('full load', cpuAtFull, checkMicros)
+
+  for (const [at, perSecond] of RATES.entries()) {
+    const measured: Record<Kind, Turn[]> = { forwarder: [], sender: [] }
+    for (let turn = 0; turn < turns; turn++)
+      await onEach(take(perTurn[at] as number), async (subject, own) => {
+        measured[subject.kind].push(await pacedTurn(subject, own, perSecond, places))
+      })
+    const p99Ms = {} as Record<Kind, number>
+    for (const kind of KINDS) p99Ms[kind] = reportLatency(kind, { perSecond, when: 'warm' }, measured[kind])
+    write({
+      figure: 'p99 of the sender by that of the forwarder',
+      perSecond,
+      ratio: round(p99Ms.sender / p99Ms.forwarder),
+    })
+    const cpuOfTurns = (kind: Kind) => medianOf(measured[kind].map(({ cpuMicros }) => cpuMicros))
+    reportCpu(perSecond, { forwarder: cpuOfTurns('forwarder'), sender: cpuOfTurns('sender') }, checkMicros)
   }
 }
 
-/** Changes the signature, because the node has already received the transactions through the forwarder. */
-function asAnother(wire: Uint8Array): Uint8Array {
-  const other = Uint8Array.from(wire)
-  other[SIGNATURE_LAST] = (other[SIGNATURE_LAST] as number) ^ 1
-  return other
+function signedWires(count: number): Uint8Array[] {
+  const wallets = Array.from({ length: 64 }, (_, n) => walletOf(n))
+  return Array.from({ length: count }, (_, n) =>
+    tipped(wallets[n % wallets.length] as SigningKey, NODE_BLOCKHASH, `bench ${n}`),
+  )
 }
 
-type Bench = {
-  readonly child: ChildProcess
-  readonly node: ChildProcess
-  readonly leader: QuicPeer | undefined
-  readonly wires: readonly Uint8Array[]
-  readonly connections: number
-  readonly checkMicros: number
-}
-
-async function measure(kind: 'forwarder' | 'sender', on: Bench): Promise<void> {
-  const { child, node, leader, wires, connections, checkMicros } = on
-  const [{ url }] = (await once(child, 'message')) as [{ url: string }]
-  if (kind === 'sender') await untilWarm(child)
-  using load = openSenderLoad(url, connections)
-  const [warm, full, paced] = [
-    wires.slice(0, wires.length / 2),
-    wires.slice(wires.length / 2, -wires.length / 8),
-    wires.slice(-wires.length / 8),
-  ]
-  await sendAll(load.post, warm, connections)
-  const before = await cpuOf(child)
-  const seconds = await sendAll(load.post, full, connections)
-  const cpuMicros = ((await cpuOf(child)) - before) / full.length
-  write({
-    figure: 'transactions per core and second',
-    of: kind,
-    value: Math.round(1e6 / cpuMicros),
-    cpuMicros: Math.round(cpuMicros),
-    ...(kind === 'sender' ? { cpuMicrosBesideTheCheck: Math.round(cpuMicros - checkMicros) } : {}),
-    perSecond: Math.round(full.length / seconds),
-  })
-  await arrivalsAt(node)
-  const sentMs = await sendPaced(load.post, paced, full.length / seconds / 3)
-  const byText = await arrivalsAt(node)
-  report(kind, 'http', sentMs, (wire) => byText.get(textOf(wire).slice(0, 86)))
-  if (kind === 'forwarder' || leader === undefined) return
-  const byStart = await leader.times()
-  report(kind, 'quic', sentMs, (wire) => byStart.get(Buffer.from(wire).readUInt32BE(0)))
-}
-
-function report(
-  kind: string,
-  path: 'http' | 'quic',
-  sentMs: ReadonlyMap<Uint8Array, number>,
-  arrivedMs: (wire: Uint8Array) => number | undefined,
-): void {
-  const tookMs = [...sentMs].flatMap(([wire, atMs]) => (arrivedMs(wire) ?? Number.NaN) - atMs).filter(Number.isFinite)
-  const sorted = tookMs.toSorted((a, b) => a - b)
-  const at = (share: number) => Math.round((sorted[Math.floor(sorted.length * share)] ?? 0) * 100) / 100
-  const figures = { p50Ms: at(0.5), p99Ms: at(0.99), arrived: sorted.length, of: sentMs.size }
-  write({ figure: "from the client's first byte to the path's first byte", from: kind, path, ...figures })
+/** Parsing included, in microseconds of CPU. */
+function checkMicrosOf(wires: readonly Uint8Array[]): number {
+  const some = wires.slice(0, 1000)
+  const check = (wire: Uint8Array) => {
+    const parsed = parseTransaction(wire)
+    if (!parsed.ok) throw new Error(parsed.reason)
+    const { message, signatures, staticKeys } = parsed.transaction
+    if (!verifyEd25519(message, signatures[0] as Uint8Array, staticKeys[0] as Uint8Array)) throw new Error('bad')
+  }
+  return cpuMicrosOf(some, check)
 }
 
 /** CPU of one call, in microseconds. */
-function microsOf<Item>(items: readonly Item[], run: (item: Item) => unknown): number {
+function cpuMicrosOf<Item>(items: readonly Item[], run: (item: Item) => unknown): number {
   for (const item of items) run(item)
   const before = process.cpuUsage()
   for (const item of items) run(item)
@@ -126,42 +132,104 @@ function microsOf<Item>(items: readonly Item[], run: (item: Item) => unknown): n
   return (user + system) / items.length
 }
 
-function textOf(wire: Uint8Array): string {
-  return Buffer.from(wire).toString('base64')
+async function openSubject(kind: Kind, nodeUrl: string, opened: AsyncDisposableStack): Promise<Subject> {
+  const child = fork(import.meta.filename, [kind, nodeUrl], { execArgv: [...AS_LAUNCHED, ...process.execArgv] })
+  opened.defer(async () => {
+    child.disconnect()
+    await once(child, 'exit')
+  })
+  const [{ url }] = (await once(child, 'message')) as [{ url: string }]
+  await untilWarm(child)
+  return { kind, child, url }
 }
 
-type Post = (body: string) => Promise<LoadResponse>
-
-async function sendOne(post: Post, wire: Uint8Array): Promise<void> {
-  const { body } = await post(sendTransactionBody(wire))
-  if (!body.includes('"result"')) throw new Error(body)
+function asAnother(wire: Uint8Array): Uint8Array {
+  const other = Uint8Array.from(wire)
+  other[SIGNATURE_LAST] = (other[SIGNATURE_LAST] as number) ^ 1
+  return other
 }
 
-/** Closed loop: sends the next transaction after each response. Returns the duration in seconds. */
-async function sendAll(post: Post, wires: readonly Uint8Array[], connections: number): Promise<number> {
-  const startedMs = performance.now()
-  const left = wires.values()
-  await Promise.all(
-    Array.from({ length: connections }, async () => {
-      for (const wire of left) await sendOne(post, wire)
-    }),
+async function pacedTurn(
+  { kind, child, url }: Subject,
+  wires: readonly Uint8Array[],
+  perSecond: number,
+  { node, leader }: Places,
+): Promise<Turn> {
+  await arrivalsAt(node)
+  // Opened for each turn: between the turns a server would close them as idle.
+  using posts = await openPacedPosts(url, CONNECTIONS)
+  const texts = wires.map((wire) => Buffer.from(wire).toString('base64'))
+  const before = await cpuOf(child)
+  const sentMs = await posts.paced(texts.map(sendTransactionOf), perSecond)
+  const cpuMicros = ((await cpuOf(child)) - before) / wires.length
+  const byText = await arrivalsAt(node)
+  const http = texts.map((text, n) => (byText.get(text.slice(0, 86)) ?? Number.NaN) - (sentMs[n] as number))
+  const byStart = kind === 'sender' ? await leader?.times() : undefined
+  const quic = wires.map(
+    (wire, n) => (byStart?.get(Buffer.from(wire).readUInt32BE(0)) ?? Number.NaN) - (sentMs[n] as number),
   )
-  return (performance.now() - startedMs) / 1000
+  return { tookMs: { http, quic }, cpuMicros }
 }
 
-/** Open loop: sends at a fixed rate. Returns the send times in unix milliseconds. */
-async function sendPaced(post: Post, wires: readonly Uint8Array[], perSecond: number) {
-  const sentMs = new Map<Uint8Array, number>()
-  const startedMs = performance.now()
-  const responses: Promise<void>[] = []
-  for (const [n, wire] of wires.entries()) {
-    const waitMs = startedMs + (n * 1000) / perSecond - performance.now()
-    if (waitMs > 1) await new Promise((resolve) => setTimeout(resolve, waitMs))
-    sentMs.set(wire, performance.timeOrigin + performance.now())
-    responses.push(sendOne(post, wire))
+async function fullTurn({ child, url }: Subject, wires: readonly Uint8Array[]) {
+  using posts = await openPacedPosts(url, FULL_IN_FLIGHT)
+  const bodies = wires.map((wire) => sendTransactionOf(Buffer.from(wire).toString('base64')))
+  const before = await cpuOf(child)
+  const seconds = await posts.full(bodies, FULL_IN_FLIGHT)
+  const cpuMicros = ((await cpuOf(child)) - before) / wires.length
+  return {
+    value: Math.round(1e6 / cpuMicros),
+    cpuMicros: Math.round(cpuMicros),
+    perSecond: Math.round(wires.length / seconds),
   }
-  await Promise.all(responses)
-  return sentMs
+}
+
+/** Writes the median over the turns of each percentile. Returns the p99 over HTTP. */
+function reportLatency(kind: Kind, of: object, turns: readonly Turn[]): number {
+  let httpP99Ms = Number.NaN
+  for (const path of ['http', 'quic'] as const) {
+    const sorted = turns.map(({ tookMs }) => tookMs[path].filter(Number.isFinite).sort((a, b) => a - b))
+    if (sorted.every(({ length }) => length === 0)) continue
+    const at = (share: number) => sorted.map((one) => one[Math.floor(one.length * share)] ?? Number.NaN)
+    const p99Ms = at(0.99).map(round)
+    if (path === 'http') httpP99Ms = medianOf(p99Ms)
+    write({
+      figure: "from the client's first byte to the path's first byte",
+      from: kind,
+      path,
+      ...of,
+      p50Ms: round(medianOf(at(0.5))),
+      p99Ms: medianOf(p99Ms),
+      p999Ms: round(medianOf(at(0.999))),
+      p99MsOfTurns: p99Ms,
+      arrived: sorted.reduce((sum, { length }) => sum + length, 0),
+      of: turns.reduce((sum, { tookMs }) => sum + tookMs[path].length, 0),
+    })
+  }
+  return httpP99Ms
+}
+
+function reportCpu(at: number | string, { forwarder, sender }: Record<Kind, number>, check: number): void {
+  write({
+    figure: 'CPU of a transaction, in microseconds',
+    at,
+    forwarder: Math.round(forwarder),
+    check: Math.round(check),
+    sender: Math.round(sender),
+    ratio: round(sender / (forwarder + check)),
+  })
+}
+
+function medianOf(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
+}
+
+function round(value: number): number {
+  return Math.round(value * 100) / 100
+}
+
+function sendTransactionOf(text: string): string {
+  return `{"jsonrpc":"2.0","id":1,"method":"sendTransaction","params":["${text}",{"encoding":"base64","skipPreflight":true,"maxRetries":0}]}`
 }
 
 async function arrivalsAt(node: ChildProcess): Promise<Map<string, number>> {

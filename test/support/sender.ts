@@ -11,7 +11,7 @@ import { createMetricsRegistry } from '../../src/platform/telemetry/metrics-regi
 import { parseSenderOptions, type SenderOptionsInput } from '../../src/sender/options.ts'
 import { type Sender, startSender } from '../../src/sender/service.ts'
 import { TipLedger } from '../../src/sender/tips/ledger.ts'
-import { openLedgerFile } from '../../src/sender/tips/ledger-file.ts'
+import { openThreadedCounter } from '../../src/sender/tips/threaded-counter.ts'
 import { decodeBase58, encodeBase58 } from '../../src/solana/crypto/base58.ts'
 import { createSigningKey, type SigningKey } from '../../src/solana/crypto/ed25519.ts'
 import {
@@ -126,8 +126,8 @@ export async function startTestSender({
   )
   const journalMode = options.journalSync === false ? 'write' : 'write-through'
   const journal = async (name: string) => disk(opening.use(await openAppendFile(join(state, name), journalMode)))
-  const database = await openLedgerFile(state, deps)
-  const tipLedger = opening.use(await TipLedger.open({ ...deps, database, onFailure() {}, onRecovery() {} }))
+  const counter = await openThreadedCounter(state, deps)
+  const tipLedger = opening.use(new TipLedger({ ...deps, counter, onFailure() {}, onRecovery() {} }))
   const sender = opening.use(
     await startSender(
       {

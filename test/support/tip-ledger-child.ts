@@ -1,13 +1,15 @@
 import { createSeededRandom } from '../../src/core/random.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
+import { openTipCounter } from '../../src/sender/tips/counter.ts'
 import { TipLedger } from '../../src/sender/tips/ledger.ts'
 import { openLedgerFile } from '../../src/sender/tips/ledger-file.ts'
 
 /** Records landed transactions without end, reports each before it is written, and is killed by its parent. */
 const [folder = '', before = '0'] = process.argv.slice(2)
 const NOON_MS = Date.parse('2026-11-16T12:00:00Z')
-const ledger = await TipLedger.open({
-  database: await openLedgerFile(folder, { clock: systemClock, random: createSeededRandom(2) }),
+const database = await openLedgerFile(folder, { clock: systemClock, random: createSeededRandom(2) })
+const ledger = new TipLedger({
+  counter: await openTipCounter(database),
   clock: systemClock,
   onFailure() {},
   onRecovery() {},

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { tipped, walletOf } from '../../../test/support/sender.ts'
+import { describe, test } from 'node:test'
+import { manySigned, tipped, walletOf } from '../../../test/support/sender.ts'
 import { createManualClock } from '../../core/clock.ts'
 import { createSeededRandom } from '../../core/random.ts'
 import { until } from '../../platform/process/test-wait.ts'
@@ -11,7 +11,7 @@ import { FORMAT_LIMITS, type ParsedTransaction, WIRE_BYTES_MAX } from '../../sol
 import { startVerifiers, type Verdict, type Verifiers } from './verifiers.ts'
 
 const BLOCKHASH = encodeBase58(new Uint8Array(32).fill(3))
-const PATIENT = { checkingMax: 1000, delayMsMax: 60_000 }
+const PATIENT = { checkingMax: 1000, delayMsMax: 60_000, inLoopPerTurn: 0 }
 const DEPS = { clock: createManualClock(), random: createSeededRandom(1), log: silentLogger }
 
 function parsed(wire: Uint8Array): ParsedTransaction {
@@ -56,6 +56,38 @@ for (const threads of [0, 1, 3]) {
   })
 }
 
+describe('in the event loop', () => {
+  const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
+
+  test('the first two signatures of a turn are verified at once, the others by a thread', async () => {
+    await using verifiers = startVerifiers({ ...PATIENT, threads: 1, inLoopPerTurn: 2 }, DEPS)
+    await until('the thread is ready', () => verifiers.threads === 1)
+    for (let turn = 0; turn < 3; turn++) {
+      const all = transactions(4)
+      const outcomes: (Verdict | undefined)[] = all.map(() => undefined)
+      for (const [at, { wire }] of all.entries())
+        verifiers.check(wire, parsed(wire), (verdict) => (outcomes[at] = verdict))
+      assert.deepEqual(outcomes, ['bad', 'good', undefined, undefined])
+      await until('the thread has verified the others', () => !outcomes.includes(undefined))
+      assert.deepEqual(outcomes, ['bad', 'good', 'good', 'bad'])
+      await nextTurn()
+    }
+  })
+
+  test('none while the threads have work, and none with more signatures than a turn may verify', async () => {
+    await using verifiers = startVerifiers({ ...PATIENT, threads: 1, inLoopPerTurn: 2 }, DEPS)
+    await until('the thread is ready', () => verifiers.threads === 1)
+    const outcomes: Verdict[] = []
+    const give = (wire: Uint8Array) => verifiers.check(wire, parsed(wire), (verdict) => outcomes.push(verdict))
+    give(manySigned(3, BLOCKHASH, 'three signatures'))
+    const [, good] = transactions(2)
+    give(good?.wire as Uint8Array)
+    assert.deepEqual(outcomes, [], 'both wait for the thread')
+    await until('both are verified', () => outcomes.length === 2)
+    assert.deepEqual(outcomes, ['good', 'good'])
+  })
+})
+
 test('a thread checks transactions above the default limits, which the configured ones accepted', async () => {
   await using verifiers = startVerifiers({ ...PATIENT, threads: 1 }, DEPS)
   await until('the thread is ready', () => verifiers.threads === 1)
@@ -86,7 +118,7 @@ test('delayMs grows with the pending transactions, and checkingMax limits them',
 
 test('a transaction that waits longer than delayMsMax gets the verdict late, and delayMs is at least the wait of the oldest', async () => {
   const clock = createManualClock()
-  const limits = { threads: 1, checkingMax: 1000, delayMsMax: 10 }
+  const limits = { threads: 1, checkingMax: 1000, delayMsMax: 10, inLoopPerTurn: 0 }
   await using verifiers = startVerifiers(limits, { ...DEPS, clock })
   await until('the thread is ready', () => verifiers.threads === 1)
   const all = transactions(200)
@@ -107,7 +139,7 @@ test('a transaction that arrives at an idle service is not late, however long th
   let nowMs = 0
   // The process stalls between any two reads of the clock.
   const clock = { ...createManualClock(), monotonicMs: () => (nowMs += 50) }
-  const limits = { threads: 1, checkingMax: 1000, delayMsMax: 10 }
+  const limits = { threads: 1, checkingMax: 1000, delayMsMax: 10, inLoopPerTurn: 0 }
   await using verifiers = startVerifiers(limits, { ...DEPS, clock })
   const all = transactions(6)
   for (const one of all) assert.deepEqual(await checkAll(verifiers, [one]), [one.isGood ? 'good' : 'bad'])

@@ -1,8 +1,7 @@
-import type { KeyObject } from 'node:crypto'
 import { openWorkerPort, processTimeMs } from '../../platform/process/worker.ts'
-import { importPublicKey, verifyEd25519 } from '../../solana/crypto/ed25519.ts'
 import { parseTransaction } from '../../solana/transaction/transaction.ts'
 import { FORMAT_LIMITS } from '../../solana/transaction/types.ts'
+import { createSignatureCheck } from './signature-check.ts'
 
 /** Concatenated transactions in wire format. */
 export type ToVerifier = { readonly bytes: Uint8Array; readonly lengths: readonly number[] }
@@ -24,9 +23,7 @@ export type FromVerifier =
 const link = openWorkerPort<ToVerifier, FromVerifier>()
 if (link === undefined) throw new Error('this file runs only as a worker thread')
 const { post } = link
-/** Cache of imported keys: most transactions are signed by the same few keys, and importing one costs a twentieth of a check. */
-const KEYS_MAX = 1024
-const keys = new Map<string, KeyObject>()
+const areValid = createSignatureCheck()
 link.onMessage(({ bytes, lengths }) => {
   const startedMs = processTimeMs()
   let from = 0
@@ -35,24 +32,9 @@ link.onMessage(({ bytes, lengths }) => {
     const parsed = parseTransaction(bytes.subarray(from, from + length), FORMAT_LIMITS)
     from += length
     if (!parsed.ok) return false
-    const { message, signatures: given, staticKeys } = parsed.transaction
-    signatures += given.length
-    return given.every((signature, at) => {
-      const key = keyOf(staticKeys[at] as Uint8Array)
-      return key !== undefined && verifyEd25519(message, signature, key)
-    })
+    signatures += parsed.transaction.signatures.length
+    return areValid(parsed.transaction)
   })
   post({ kind: 'checked', good, signatures, tookMs: processTimeMs() - startedMs })
 })
 post({ kind: 'ready' })
-
-function keyOf(bytes: Uint8Array): KeyObject | undefined {
-  const name = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
-  const known = keys.get(name)
-  if (known !== undefined) return known
-  const key = importPublicKey(bytes)
-  if (key === undefined) return undefined
-  keys.set(name, key)
-  if (keys.size > KEYS_MAX) keys.delete(keys.keys().next().value as string)
-  return key
-}

@@ -8,7 +8,8 @@ import { createManualClock } from '../../core/clock.ts'
 import { createSeededRandom } from '../../core/random.ts'
 import type { SqlDatabase } from '../../platform/db/sql.ts'
 import { makeTestFolder } from '../../platform/files/test-folder.ts'
-import { OTHER_PAYERS, PAYERS_PER_DAY_MAX, type TipEvent, TipLedger } from './ledger.ts'
+import { OTHER_PAYERS, openTipCounter, PAYERS_PER_DAY_MAX, type TipEvent } from './counter.ts'
+import { TipLedger } from './ledger.ts'
 import { openLedgerFile } from './ledger-file.ts'
 import { readTips, type TipGroup } from './report.ts'
 
@@ -19,8 +20,8 @@ async function open(folder: string, fault?: (database: SqlDatabase) => SqlDataba
   const clock = createManualClock()
   const database = await openLedgerFile(folder, { clock, random: createSeededRandom(1) })
   const reported: string[] = []
-  const ledger = await TipLedger.open({
-    database: fault?.(database) ?? database,
+  const ledger = new TipLedger({
+    counter: await openTipCounter(fault?.(database) ?? database),
     clock,
     onFailure: (error) => reported.push(String(error)),
     onRecovery: () => reported.push('recovered'),

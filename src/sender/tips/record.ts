@@ -1,6 +1,7 @@
 import type { JournalEntry } from '../receipts/journal.ts'
 import type { Receipt } from '../receipts/receipt.ts'
-import type { TipLedger, TipOutcome } from './ledger.ts'
+import type { TipOutcome } from './counter.ts'
+import type { TipLedger } from './ledger.ts'
 
 /** Records what became of a receipt. */
 export function recordReceipt(

@@ -5,7 +5,7 @@ import { openAppendFile } from '../../../platform/files/append.ts'
 import type { MemoryGuard } from '../../../platform/process/memory-guard.ts'
 import { type Sender, startSender } from '../../../sender/service.ts'
 import { TipLedger } from '../../../sender/tips/ledger.ts'
-import { openLedgerFile } from '../../../sender/tips/ledger-file.ts'
+import { openThreadedCounter } from '../../../sender/tips/threaded-counter.ts'
 import type { Upstreams } from '../../../upstreams/service.ts'
 import { listenerOf } from '../config/listener.ts'
 import type { ServiceContext, ServiceSettings } from '../process/service-context.ts'
@@ -79,8 +79,8 @@ async function openTipLedger(
     lifecycle.degraded('sender', `the tip ledger cannot be written: ${messageOf(error)}`)
   }
   try {
-    const database = await openLedgerFile(folder, { clock, random })
-    return await TipLedger.open({ database, clock, onFailure, onRecovery: () => lifecycle.recovered('sender') })
+    const counter = await openThreadedCounter(folder, { log, clock, random })
+    return new TipLedger({ counter, clock, onFailure, onRecovery: () => lifecycle.recovered('sender') })
   } catch (error) {
     onFailure(error)
     return undefined

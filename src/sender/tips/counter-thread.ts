@@ -1,0 +1,33 @@
+import { messageOf } from '../../core/error.ts'
+import { systemClock } from '../../platform/process/clock.ts'
+import { secureRandom } from '../../platform/process/random.ts'
+import { openWorkerPort } from '../../platform/process/worker.ts'
+import { openTipCounter, type TipEvent } from './counter.ts'
+import { openLedgerFile } from './ledger-file.ts'
+
+/** A batch to count. */
+export type ToCounter = readonly TipEvent[]
+
+/** `message` of a failure says what is wrong with the file. */
+export type FromCounter =
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'counted'; readonly countedMs: number }
+  | { readonly kind: 'failed'; readonly message: string }
+
+/**
+ * Entry file of the thread that counts tips. A statement of the database holds its thread, and a checkpoint of it waits for the disk, for up to
+ * 30 ms: the event loop that sends transactions must not.
+ */
+const link = openWorkerPort<ToCounter, FromCounter>()
+if (link === undefined) throw new Error('this file runs only as a worker thread')
+const { post } = link
+const deps = { clock: systemClock, random: secureRandom }
+const counter = await openTipCounter(await openLedgerFile(String(link.data), deps))
+link.onMessage((batch) => {
+  counter.count(batch).then(
+    () => post({ kind: 'counted', countedMs: counter.countedMs }),
+    (error: unknown) => post({ kind: 'failed', message: messageOf(error) }),
+  )
+})
+link.onEnd(() => void counter[Symbol.asyncDispose]())
+post({ kind: 'ready' })
