@@ -40,6 +40,10 @@ const LOCAL: Readonly<Record<string, string>> = {
   sender: 'starts a process',
   shreds: 'starts a process',
   'logs tail': 'follows the log of the process in a terminal',
+  'customer billing-id': 'names the customer in the billing system, whose key is on the machine',
+  'billing retry': 'belongs to the billing system, whose key is on the machine',
+  'billing pause': 'belongs to the billing system, whose key is on the machine',
+  'billing resume': 'belongs to the billing system, whose key is on the machine',
   backup: 'writes a file with secrets on the machine',
   restore: 'replaces the store while no process runs',
   'config check': 'reads the configuration file of the machine',
@@ -203,6 +207,7 @@ const STEPS: readonly Step[] = [
 
 /** Changes without a record in the store, or of another part of the service. */
 const NOT_STORED: readonly AdminRouteId[] = [
+  'noticeTest',
   'upstreamDrain',
   'upstreamUndrain',
   'connectionClose',

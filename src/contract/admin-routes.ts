@@ -251,7 +251,7 @@ export const ADMIN_ROUTES = {
   }),
   connectionClose: route('DELETE /v1/connections/{connection}', 'operate', 'Close a connection.'),
   usage: route('GET /v1/usage', 'read', 'Usage by hour, day, method or in total.', {
-    commands: ['usage'],
+    commands: ['usage', 'usage show'],
     query: [...PERIOD, 'by', 'customer', 'subscription'],
   }),
   audit: route('GET /v1/audit', 'read', 'Lines of the audit log, newest first, in pages.', {
@@ -289,7 +289,13 @@ export const ADMIN_ROUTES = {
   billingStatus: route('GET /v1/billing', 'bill', 'State of the billing sinks: sent up to, waiting, dead letters.', {
     commands: ['billing status'],
   }),
-  notices: route('GET /v1/notices', 'read', 'Notices and their delivery, newest first.', { query: PAGE }),
+  notices: route('GET /v1/notices', 'read', 'Notices and their delivery, newest first.', {
+    commands: ['notice list'],
+    query: PAGE,
+  }),
+  noticeTest: route('POST /v1/notices/test', 'operate', 'Send a test notice to every receiver.', {
+    commands: ['notice test'],
+  }),
 } satisfies Readonly<Record<string, AdminRoute>>
 
 export type AdminRouteId = keyof typeof ADMIN_ROUTES

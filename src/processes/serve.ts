@@ -101,7 +101,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   })
   const started: { operator?: Operator } = {}
   const handlers = openAdminHandlers(settings, {
-    ...{ random: context.random, store, access, notices: notices?.list },
+    ...{ random: context.random, store, access, notices },
     operator: () => started.operator,
   })
   const admin = await openIf(config.admin.enabled, async () =>

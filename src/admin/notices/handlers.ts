@@ -1,17 +1,18 @@
 import { PAGE_LIMIT } from '../../contract/admin-routes.ts'
 import { ServiceError } from '../../core/error.ts'
 import type { AdminHandlers } from '../api/handler.ts'
-import type { NoticeRecord } from './notice.ts'
-import { noticeRecordWire } from './service.ts'
+import { NO_RECEIVER, type Notices, noticeRecordWire } from './service.ts'
 
-/** The route of notices. `list` is undefined where no receiver is configured. */
-export function noticeHandlers(list: (() => readonly NoticeRecord[]) | undefined): Pick<AdminHandlers, 'notices'> {
+/** The routes of notices, which are undefined where no receiver is configured. */
+export function noticeHandlers(
+  opened: Pick<Notices, 'list' | 'test'> | undefined,
+): Pick<AdminHandlers, 'notices' | 'noticeTest'> {
   return {
     async notices({ query }) {
       const limit = Math.min(Number(query.get('limit') ?? PAGE_LIMIT.default), PAGE_LIMIT.max)
       if (!Number.isInteger(limit) || limit < 1)
         throw new ServiceError('invalid-value', `limit is a whole number from 1 to ${PAGE_LIMIT.max}`)
-      const all = list?.() ?? []
+      const all = opened?.list() ?? []
       const cursor = query.get('cursor')
       // A notice that was dropped meanwhile was the oldest: nothing follows it.
       const last = cursor === null ? -1 : all.findIndex(({ id }) => id === cursor)
@@ -19,11 +20,15 @@ export function noticeHandlers(list: (() => readonly NoticeRecord[]) | undefined
       const items = all.slice(start, start + limit)
       const hasMore = start + limit < all.length
       const body = {
-        enabled: list !== undefined,
+        enabled: opened !== undefined,
         items: items.map(noticeRecordWire),
         next_cursor: hasMore ? (items.at(-1)?.id ?? null) : null,
       }
       return { body }
+    },
+    async noticeTest() {
+      if (opened === undefined) throw new ServiceError('wrong-state', NO_RECEIVER.message, { fix: NO_RECEIVER.fix })
+      return { status: 201, body: noticeRecordWire(await opened.test()) }
     },
   }
 }

@@ -1,8 +1,6 @@
 import type { MetricsRegistry } from '../../platform/telemetry/metrics-registry.ts'
 import { NOTICE_KINDS } from './notice.ts'
 
-export type NoticeMetrics = ReturnType<typeof noticeMetrics>
-
 export function noticeMetrics(registry: MetricsRegistry, waiting: () => number = () => 0) {
   registry.gauge('sluice_notices_waiting', 'Notices that a receiver has not accepted yet.', { read: waiting })
   return {

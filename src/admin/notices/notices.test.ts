@@ -241,7 +241,7 @@ test('the route pages through the notices, newest first', async () => {
   const { start } = setUp(() => [])
   await using notices = await start()
   for (let at = 0; at < 5; at++) await notices.test()
-  const { notices: handler } = noticeHandlers(notices.list)
+  const { notices: handler } = noticeHandlers(notices)
   const page = async (query: string) => {
     const reply = await handler({ query: new URLSearchParams(query) } as never)
     return reply.body as { items: { id: string }[]; next_cursor: string | null }

@@ -22,6 +22,11 @@ export type Notices = AsyncDisposable & {
   test(): Promise<NoticeRecord>
 }
 
+export const NO_RECEIVER = {
+  message: 'no receiver of notices is configured',
+  fix: 'Add [[notices.webhooks]] or notices.command to the config and restart.',
+}
+
 const CHECK_MS = 15_000
 const RETRY = { firstMs: 5000, maxMs: 3_600_000 }
 const HOUR_MS = 3_600_000

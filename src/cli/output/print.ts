@@ -1,6 +1,6 @@
 import { stringify as stringifyCsv } from 'csv-stringify/sync'
 import stringWidth from 'string-width'
-import { isoTime, toWireJson } from '../../core/wire-json.ts'
+import { isoTime, toWireJson } from '../../contract/wire-json.ts'
 import { printTime } from '../dates.ts'
 import type { CliContext, OutputFormat } from '../define.ts'
 import { sanitizeForTerminal } from './plain-text.ts'

@@ -9,7 +9,7 @@ import {
 } from '../../../access/provisioning/destinations.ts'
 import type { Destination, Subscription } from '../../../access/store/model.ts'
 import type { AdminBodies } from '../../../contract/schemas/admin.ts'
-import { toWireJson } from '../../../core/wire-json.ts'
+import { toWireJson } from '../../../contract/wire-json.ts'
 import type { AdminCall, AdminHandlers, AdminReply } from '../handler.ts'
 import { type HandlerDeps, provisioningOf } from './deps.ts'
 import { cursorOf, pageOf, paramOf, textOf } from './query.ts'

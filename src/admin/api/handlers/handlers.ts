@@ -1,6 +1,6 @@
 import { ROLE_PERMISSIONS } from '../../../contract/admin-routes.ts'
+import { isoTime } from '../../../contract/wire-json.ts'
 import { ServiceError } from '../../../core/error.ts'
-import { isoTime } from '../../../core/wire-json.ts'
 import type { AdminHandlers } from '../handler.ts'
 import { auditHandlers } from './audit.ts'
 import { catalogueHandlers } from './catalogue.ts'
@@ -24,6 +24,7 @@ type Others =
   | 'invoicePreview'
   | 'billingStatus'
   | 'notices'
+  | 'noticeTest'
   | 'shredReport'
 
 /** The handlers of customers, subscriptions and the running process. */

@@ -1,6 +1,6 @@
 import { SUBSCRIPTION_STATES, type SubscriptionState, stateOf } from '../../../access/effective-state.ts'
 import { endsWithin } from '../../../access/ending.ts'
-import { isoTime, toWireJson } from '../../../core/wire-json.ts'
+import { isoTime, toWireJson } from '../../../contract/wire-json.ts'
 import { createTimeSlices } from '../../../platform/process/time-slices.ts'
 import type { AdminHandlers } from '../handler.ts'
 import type { HandlerDeps } from './deps.ts'

@@ -1,6 +1,6 @@
 import { lookUp } from '../../../access/provisioning/context.ts'
+import { toWireJson } from '../../../contract/wire-json.ts'
 import { ServiceError } from '../../../core/error.ts'
-import { toWireJson } from '../../../core/wire-json.ts'
 import type { AdminCall, AdminHandlers } from '../handler.ts'
 import type { HandlerDeps } from './deps.ts'
 import { paramOf, textOf } from './query.ts'

@@ -12,8 +12,8 @@ import {
   type UsageSums,
   usagePeriodOf,
 } from '../../../access/usage/report.ts'
+import { isoTime, toWireJson } from '../../../contract/wire-json.ts'
 import { ServiceError } from '../../../core/error.ts'
-import { isoTime, toWireJson } from '../../../core/wire-json.ts'
 import { createTimeSlices } from '../../../platform/process/time-slices.ts'
 import type { AdminCall, AdminHandlers } from '../handler.ts'
 import type { HandlerDeps } from './deps.ts'

@@ -4,7 +4,7 @@ import type { AccessStore } from '../../../access/store/store.ts'
 import { createHandlers } from '../../../admin/api/handlers/handlers.ts'
 import { billingHandlers } from '../../../admin/billing/handlers.ts'
 import { noticeHandlers } from '../../../admin/notices/handlers.ts'
-import type { NoticeRecord } from '../../../admin/notices/notice.ts'
+import type { Notices } from '../../../admin/notices/service.ts'
 import { offeredProducts } from '../../../contract/product-options.ts'
 import { ServiceError } from '../../../core/error.ts'
 import type { Random } from '../../../core/random.ts'
@@ -20,7 +20,7 @@ type AdminHandlerDeps = {
   readonly access: Pick<AccessService, 'snapshot' | 'plans' | 'monthUnits'>
   readonly random: Random
   /** Undefined where notices have no receiver. */
-  readonly notices?: (() => readonly NoticeRecord[]) | undefined
+  readonly notices?: Pick<Notices, 'list' | 'test'> | undefined
   /** Endpoints and control methods of the process. They are known after the admin API listens, since they report its address: undefined until then. */
   readonly operator: () => { readonly endpoints: Endpoints; readonly methods: ControlMethods } | undefined
 }

@@ -7,7 +7,7 @@ import {
 } from '../../../admin/notices/conditions.ts'
 import type { NoticesOptions } from '../../../admin/notices/options.ts'
 import { createCommandReceiver, createWebhook, type Receiver } from '../../../admin/notices/receivers.ts'
-import { type Notices, noticeRecordWire, startNotices } from '../../../admin/notices/service.ts'
+import { NO_RECEIVER, type Notices, noticeRecordWire, startNotices } from '../../../admin/notices/service.ts'
 import { ServiceError } from '../../../core/error.ts'
 import { resolveSecret } from '../../../platform/config/secret-ref.ts'
 import { writeFileAtomic } from '../../../platform/files/atomic.ts'
@@ -103,9 +103,7 @@ const LISTED_MAX = 200
 export function noticeMethods(notices: Notices | undefined): ControlMethods {
   const opened = () => {
     if (notices !== undefined) return notices
-    throw new ServiceError('wrong-state', 'no receiver of notices is configured', {
-      fix: 'Add [[notices.webhooks]] or notices.command to the config and restart.',
-    })
+    throw new ServiceError('wrong-state', NO_RECEIVER.message, { fix: NO_RECEIVER.fix })
   }
   return {
     notices: () => opened().list().slice(0, LISTED_MAX).map(noticeRecordWire),

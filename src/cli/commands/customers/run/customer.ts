@@ -8,8 +8,8 @@ import {
   setCustomerState,
 } from '../../../../access/provisioning/customers.ts'
 import { addNote } from '../../../../access/provisioning/notes.ts'
+import { isoTime } from '../../../../contract/wire-json.ts'
 import { ServiceError } from '../../../../core/error.ts'
-import { isoTime } from '../../../../core/wire-json.ts'
 import { printTime } from '../../../dates.ts'
 import type { ChangeFlags, CliContext, CommonFlags, CutFlags, FirstFlags, ListFlags } from '../../../define.ts'
 import { confirmCut } from '../../../output/confirm.ts'

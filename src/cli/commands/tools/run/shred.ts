@@ -7,8 +7,8 @@ import {
   setDestinationPaused,
 } from '../../../../access/provisioning/destinations.ts'
 import type { Destination, Subscription } from '../../../../access/store/model.ts'
+import { isoTime } from '../../../../contract/wire-json.ts'
 import { ServiceError } from '../../../../core/error.ts'
-import { isoTime } from '../../../../core/wire-json.ts'
 import { printAddressPort } from '../../../../platform/net/ip-range.ts'
 import { openControlClient } from '../../../../platform/process/control-client.ts'
 import { checkDestination } from '../../../../processes/compose/services/shreds.ts'
