@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import type { ThreadPriority } from '../../src/platform/native/thread-schedule.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { secureRandom } from '../../src/platform/process/random.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
@@ -8,10 +9,18 @@ import { LEADER_ID, VERSION } from '../../test/support/shreds.ts'
 
 /**
  * The service's relay thread as a process that can be pinned to a core. Arguments: port, number of destinations, the first one's port, engine,
- * signatures on or off. Prints the same lines as reference/shred-fanout.c: milliseconds, CPU milliseconds, and the packets in and out so far with
+ * signatures on or off, priority, core of the relay thread. Prints the same lines as reference/shred-fanout.c: milliseconds, CPU milliseconds, and the packets in and out so far with
  * every report of the thread, and a last line on SIGTERM. Ends with its parent.
  */
-const [port = '0', count = '0', firstPort = '0', engine = 'sendmmsg', signatures = 'off'] = process.argv.slice(2)
+const [
+  port = '0',
+  count = '0',
+  firstPort = '0',
+  engine = 'sendmmsg',
+  signatures = 'off',
+  priority = 'normal',
+  core = '',
+] = process.argv.slice(2)
 const UNLIMITED = 1e9
 const total = { in: 0, out: 0 }
 function report(): void {
@@ -61,6 +70,7 @@ const relay = await startRelayLink(
       totalPacketsPerSecond: UNLIMITED,
       totalBytesPerSecond: UNLIMITED * 1000,
     },
+    schedule: { priority: priority as ThreadPriority, core: core === '' ? undefined : Number(core) },
     leaders: [{ fromSlot: 0, toSlot: 2 ** 40, identities: [LEADER_ID] }],
     destinations: Array.from({ length: Number(count) }, (_, at) => ({
       subscriptionId: `sub_${at}`,

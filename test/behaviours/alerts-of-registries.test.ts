@@ -49,7 +49,7 @@ function zeros<Name extends string>(names: readonly Name[]): Record<Name, number
 const NO_REPORT: RelayReport = {
   kind: 'report',
   counts: {
-    ...{ received: 0, relayed: 0, unchecked: 0 },
+    ...{ received: 0, relayed: 0, unchecked: 0, checkedHere: 0 },
     dropped: zeros(DROP_REASONS),
     faults: zeros(SHRED_FAULTS),
   },
@@ -59,6 +59,7 @@ const NO_REPORT: RelayReport = {
   version: undefined,
   windowResets: 0,
   overruns: 0,
+  delays: { packets: [], sumMicros: 0 },
 }
 
 describe('alerts on the samples of a registry', () => {
