@@ -95,7 +95,7 @@ export const shredsOptions = z.strictObject({
       .enum(THREAD_PRIORITIES)
       .default('normal')
       .describe(
-        '`raised` is nice -10, `realtime` is SCHED_FIFO, for the relay and the thread that checks signatures for it. What is not permitted is logged and shown by `sluice doctor`; the shipped unit files permit both.',
+        '`raised` is nice -10, `realtime` is SCHED_FIFO, for the relay and the thread that checks signatures for it. What is not permitted is logged and shown by `sluice doctor`; `ops/systemd/relay-priority.conf` permits both.',
       ),
     core: integer(0, 1023).optional().describe('Processor that the relay thread stays on.'),
     busyPollMicros: integer(0, 1000)

@@ -20,7 +20,7 @@ import { SHRED_OUTCOMES } from '../../src/shreds/decoded/events.ts'
 import { decodedMetrics } from '../../src/shreds/decoded/metrics.ts'
 import type { DecodedThreadReport } from '../../src/shreds/decoded/protocol.ts'
 import { shredsMetrics } from '../../src/shreds/metrics.ts'
-import { DROP_REASONS, type RelayReport } from '../../src/shreds/relay/protocol.ts'
+import { DELAY_BOUNDS_MICROS, DROP_REASONS, type RelayReport } from '../../src/shreds/relay/protocol.ts'
 import { SHRED_FAULTS } from '../../src/solana/shred/shred.ts'
 import { createAlertProof, DRIVEN } from '../support/alert-proof.ts'
 import { parseScrape } from '../support/alert-rules.ts'
@@ -176,6 +176,13 @@ describe('alerts on the samples of a registry', () => {
     await expectOn('SluiceSenderJournal', async (registry) => {
       const sender = senderOf(registry)
       return async () => sender.journalFailed()
+    })
+    await expectOn('SluiceShredsDelay', async (registry) => {
+      const shreds = shredsMetrics(registry)
+      // Of 100 packets, 2 take between 10 and 25 ms.
+      const packets = DELAY_BOUNDS_MICROS.map((micros) => (micros === 50 ? 98 : micros === 25_000 ? 2 : 0))
+      const delays = { packets: [...packets, 0], sumMicros: 45_000 }
+      return async () => shreds.record({ ...NO_REPORT, delays }, () => undefined)
     })
     await expectOn('SluiceShredsOverrun', async (registry) => {
       const shreds = shredsMetrics(registry)
