@@ -177,13 +177,23 @@ describe('alerts on the samples of a registry', () => {
       const sender = senderOf(registry)
       return async () => sender.journalFailed()
     })
-    await expectOn('SluiceShredsDelay', async (registry) => {
-      const shreds = shredsMetrics(registry)
-      // Of 100 packets, 2 take between 10 and 25 ms.
-      const packets = DELAY_BOUNDS_MICROS.map((micros) => (micros === 50 ? 98 : micros === 25_000 ? 2 : 0))
-      const delays = { packets: [...packets, 0], sumMicros: 45_000 }
-      return async () => shreds.record({ ...NO_REPORT, delays }, () => undefined)
-    })
+    await expectOn(
+      'SluiceShredsDelay',
+      async (registry) => {
+        const shreds = shredsMetrics(registry)
+        const record = (slow: number) => {
+          // Those that are slow take between 10 and 25 ms.
+          const packets = DELAY_BOUNDS_MICROS.map((micros) =>
+            micros === 50 ? 100 - slow : micros === 25_000 ? slow : 0,
+          )
+          const delays = { packets: [...packets, 0], sumMicros: 5000 + slow * 20_000 }
+          shreds.record({ ...NO_REPORT, delays }, () => undefined)
+        }
+        record(0)
+        return async () => record(2)
+      },
+      true,
+    )
     await expectOn('SluiceShredsOverrun', async (registry) => {
       const shreds = shredsMetrics(registry)
       return async () => shreds.record({ ...NO_REPORT, overruns: 3 }, () => undefined)

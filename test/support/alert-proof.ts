@@ -47,6 +47,7 @@ export const DRIVEN = {
     'SluiceGapsTold',
     'SluiceSenderNotLanding',
     'SluiceSenderJournal',
+    'SluiceShredsDelay',
     'SluiceShredsOverrun',
     'SluiceDecodedIncomplete',
     'SluiceRingGap',
