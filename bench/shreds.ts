@@ -167,8 +167,13 @@ async function measureLatency({ run, runDirect }: FanOutBench, n: number): Promi
   const direct = await runDirect({ ...options, seconds: Math.min(seconds, DIRECT_SECONDS_MAX) })
   const runs = new Map<string, Measured[]>()
   for (let round = 0; round < rounds; round++) {
-    for (const { name, variant } of [{ name: 'c', variant: 'c' as const }, ...VARIANTS])
-      addTo(runs, name, await run(variant, options))
+    for (const { name, variant } of [{ name: 'c', variant: 'c' as const }, ...VARIANTS]) {
+      const measured = await run(variant, options)
+      addTo(runs, name, measured)
+      // The result of a long measurement that is ended early.
+      const { first, later } = measured.load
+      print({ path: 'latency, one run', round, variant: name, n, unit: 'microseconds', first, later })
+    }
   }
   const percentiles = (name: string, part: 'first' | 'later') => ({
     p50: Math.round(median(runs, name, ({ load }) => load[part].p50)),
