@@ -1,26 +1,36 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import type { ThreadPriority } from '../src/platform/native/thread-schedule.ts'
 import {
   compile,
   type FanOutBench,
-  type FanOutRun,
   openFanOutBench,
   type PacketFile,
+  type RelayVariant,
   type Variant,
   writePackets,
 } from './support/shred-fan-out.ts'
 
 /**
  * The relay compared with a C program that only fans out (reference/shred-fanout.c), alternating in one run: the program under test on one core,
- * load and destinations on the other. One JSON line per figure, with both sides and the ratio. The C program checks neither format nor duplicates
- * nor signatures. The goal of 0.9 is for the relay without signature checks; with them, the ratio to the same C program shows their cost.
- * `ratioToJoined` compares with a C program that uses the same system calls as the relay, with larger batches.
+ * load and destinations on the other; with signature checks the checking thread may use both. One JSON line per figure, with both sides and the ratio. The
+ * C program checks neither format nor duplicates nor signatures. The goal of 0.9 is for the relay without signature checks; with them, the ratio to the same
+ * C program shows their cost. `ratioToJoined` compares with a C program that uses the same system calls as the relay, with larger batches.
  *   node bench/shreds.ts [seconds per measurement, 2 by default] [rounds, 2] [what: fan-out, lossless, latency; all by default]
+ *     --signatures on|off   one of the two only
+ *     --priority P          the C program and the relay with this priority: raised or realtime
+ *     --before FOLDER       also the relay of another checkout of this project
  */
-const [, , secondsText = '2', roundsText = '2', what = 'all'] = process.argv
+const { values: flags, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { signatures: { type: 'string' }, priority: { type: 'string' }, before: { type: 'string' } },
+})
+const [secondsText = '2', roundsText = '2', what = 'all'] = positionals
 const seconds = Number(secondsText)
 const rounds = Number(roundsText)
+const priority = (flags.priority ?? 'normal') as ThreadPriority
 
 /** Signed packets cannot be sent twice, so they are sent at a rate above what can be checked, not as fast as possible. */
 const SIGNED_RATE = 120_000
@@ -35,12 +45,27 @@ const LOSSLESS_TRIES = 2
 /** Longer than the receive buffer can absorb, short enough to try many rates. */
 const LOSSLESS_SECONDS = 1
 const LATENCY_RATE = 7500
+const DIRECT_SECONDS_MAX = 5
+const REFERENCES = [
+  { name: 'c', variant: 'c' },
+  { name: 'c joined', variant: 'c joined' },
+] as const
 
-const VARIANTS: readonly (readonly [string, Variant])[] = [
-  ['signatures off', {}],
-  ['signatures on', { signatures: true }],
-  ['dgram', { engine: 'dgram' }],
-]
+type Measured = Awaited<ReturnType<FanOutBench['run']>>
+
+const VARIANTS = [
+  { name: 'signatures off', variant: {} },
+  { name: 'signatures on', variant: { signatures: true } },
+].flatMap(({ name, variant }: { name: string; variant: RelayVariant }) => {
+  if (flags.signatures !== undefined && name !== `signatures ${flags.signatures}`) return []
+  const { before } = flags
+  return before === undefined
+    ? [{ name, variant }]
+    : [
+        { name, variant },
+        { name: `${name}, before`, variant: { ...variant, checkout: before } },
+      ]
+})
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
 const running: { rig?: FanOutBench } = {}
@@ -49,7 +74,11 @@ process.on('exit', () => {
   rmSync(folder, { recursive: true, force: true })
 })
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1))
-const rig = await openFanOutBench({ fanOut: compile(folder, 'shred-fanout'), load: compile(folder, 'shred-load') })
+const rig = await openFanOutBench({
+  fanOut: compile(folder, 'shred-fanout'),
+  load: compile(folder, 'shred-load'),
+  priority,
+})
 running.rig = rig
 
 /** One slot, sent repeatedly with an increasing slot number: every packet is new, and no signature is valid. */
@@ -61,18 +90,19 @@ if (what === 'all' || what === 'latency') await measureLatency(rig, 20)
 
 /** Outgoing packets under overload. */
 async function measureFanOut({ run }: FanOutBench, n: number): Promise<void> {
-  const runs = new Map<string, FanOutRun[]>()
+  const relays =
+    flags.signatures === undefined ? [...VARIANTS, { name: 'dgram', variant: { engine: 'dgram' } as const }] : VARIANTS
+  const runs = new Map<string, Measured[]>()
   for (let round = 0; round < rounds; round++) {
-    for (const [name, variant] of [['c', 'c'] as const, ['c joined', 'c joined'] as const, ...VARIANTS]) {
-      const isSigned = name === 'signatures on'
+    for (const { name, variant } of [...REFERENCES, ...relays]) {
+      const isSigned = typeof variant === 'object' && variant.signatures === true
       const [file, rate] = isSigned ? ([signed, SIGNED_RATE] as const) : ([unsigned, 0] as const)
-      const { run: result } = await run(variant, { file, rate, seconds, destinations: n })
-      runs.set(name, [...(runs.get(name) ?? []), result])
+      addTo(runs, name, await run(variant, { file, rate, seconds, destinations: n }))
     }
   }
   const middle = (name: string, field: 'perSecond' | 'perCpuSecond') =>
-    Math.round((runs.get(name) ?? []).map((each) => each[field]).toSorted((x, y) => x - y)[rounds >> 1] ?? 0)
-  for (const [name] of VARIANTS) {
+    Math.round(median(runs, name, (each) => each.run[field]))
+  for (const { name } of relays) {
     print({
       path: 'fan-out',
       n,
@@ -85,6 +115,7 @@ async function measureFanOut({ run }: FanOutBench, n: number): Promise<void> {
       ratioPerCpuSecond: ratio(middle(name, 'perCpuSecond'), middle('c', 'perCpuSecond')),
       ratioToJoined: ratio(middle(name, 'perSecond'), middle('c joined', 'perSecond')),
       ratioToJoinedPerCpuSecond: ratio(middle(name, 'perCpuSecond'), middle('c joined', 'perCpuSecond')),
+      ...cpuPerPacket(runs, name),
     })
   }
 }
@@ -92,12 +123,16 @@ async function measureFanOut({ run }: FanOutBench, n: number): Promise<void> {
 /** The highest incoming rate at which every packet reaches every destination. */
 async function measureLossless(rig: FanOutBench, n: number): Promise<void> {
   const c = await losslessOf(rig, 'c', n, unsigned)
-  for (const [variant, options, file] of [
-    ['signatures off', {}, unsigned],
-    ['signatures on', { signatures: true }, signed],
-  ] as const) {
-    const ours = await losslessOf(rig, options, n, file)
-    print({ path: 'lossless', n, variant, packetsPerSecondOut: ours * n, reference: c * n, ratio: ratio(ours, c) })
+  for (const { name, variant } of VARIANTS) {
+    const ours = await losslessOf(rig, variant, n, variant.signatures === true ? signed : unsigned)
+    print({
+      path: 'lossless',
+      n,
+      variant: name,
+      packetsPerSecondOut: ours * n,
+      reference: c * n,
+      ratio: ratio(ours, c),
+    })
   }
 }
 
@@ -126,25 +161,64 @@ async function isLossless(
   return false
 }
 
-/** The latency that the relay adds over loopback, at the last destination. */
+/** The latency from the load through the relay to the last destination over loopback: medians of the rounds, of the first two seconds and of the time after them. */
 async function measureLatency({ run, runDirect }: FanOutBench, n: number): Promise<void> {
   const options = { file: signed, rate: LATENCY_RATE, seconds, destinations: n, isLatency: true }
-  const direct = await runDirect(options)
-  const { load: reference } = await run('c', options)
-  for (const [variant, given] of VARIANTS.slice(0, 2)) {
-    const { load: through } = await run(given, options)
-    const added = (field: 'p50' | 'p99', of: typeof through) => Math.round(of[field] - direct[field])
+  const direct = await runDirect({ ...options, seconds: Math.min(seconds, DIRECT_SECONDS_MAX) })
+  const runs = new Map<string, Measured[]>()
+  for (let round = 0; round < rounds; round++) {
+    for (const { name, variant } of [{ name: 'c', variant: 'c' as const }, ...VARIANTS]) {
+      const measured = await run(variant, options)
+      addTo(runs, name, measured)
+      // The result of a long measurement that is ended early.
+      const { first, later } = measured.load
+      print({ path: 'latency, one run', round, variant: name, n, unit: 'microseconds', first, later })
+    }
+  }
+  const percentiles = (name: string, part: 'first' | 'later') => ({
+    p50: Math.round(median(runs, name, ({ load }) => load[part].p50)),
+    p99: Math.round(median(runs, name, ({ load }) => load[part].p99)),
+    p999: Math.round(median(runs, name, ({ load }) => load[part].p999)),
+  })
+  for (const { name } of VARIANTS) {
+    const [first, later] = [percentiles(name, 'first'), percentiles(name, 'later')]
+    const reference = { first: percentiles('c', 'first'), later: percentiles('c', 'later') }
     print({
-      path: 'added latency',
-      variant,
+      path: 'latency',
+      variant: name,
       n,
       packetsPerSecondIn: LATENCY_RATE,
-      p50Microseconds: added('p50', through),
-      p99Microseconds: added('p99', through),
-      reference: { p50Microseconds: added('p50', reference), p99Microseconds: added('p99', reference) },
-      direct: { p50Microseconds: Math.round(direct.p50), p99Microseconds: Math.round(direct.p99) },
-      measured: through.measured,
+      unit: 'microseconds',
+      first,
+      later,
+      reference,
+      direct: { p50: direct.p50, p99: direct.p99, p999: direct.p999 },
+      ratioP99: { first: ratio(first.p99, reference.first.p99), later: ratio(later.p99, reference.later.p99) },
+      // Each run, since a run beside other programs shows in its neighbours, too.
+      p99OfRuns: runs.get(name)?.map(({ load }) => Math.round(load.later.p99)),
+      referenceP99OfRuns: runs.get('c')?.map(({ load }) => Math.round(load.later.p99)),
+      lost: Math.max(...(runs.get(name) ?? []).map(({ load }) => load.sent - load.measured)),
+      ...cpuPerPacket(runs, name),
     })
+  }
+}
+
+function addTo(runs: Map<string, Measured[]>, name: string, measured: Measured): void {
+  runs.set(name, [...(runs.get(name) ?? []), measured])
+}
+
+function median(runs: Map<string, Measured[]>, name: string, value: (of: Measured) => number): number {
+  const values = (runs.get(name) ?? []).map(value).toSorted((x, y) => x - y)
+  return values[values.length >> 1] ?? 0
+}
+
+/** CPU microseconds per incoming packet. */
+function cpuPerPacket(runs: Map<string, Measured[]>, name: string) {
+  const tenths = (value: number) => Math.round(value * 10) / 10
+  return {
+    cpuMicrosPerPacketIn: tenths(median(runs, name, ({ run }) => run.cpuMicrosIn)),
+    otherThreadsCpuMicrosPerPacketIn: tenths(median(runs, name, ({ run }) => run.otherCpuMicrosIn)),
+    referenceCpuMicrosPerPacketIn: tenths(median(runs, 'c', ({ run }) => run.cpuMicrosIn)),
   }
 }
 
@@ -153,5 +227,7 @@ function ratio(ours: number, theirs: number): number {
 }
 
 function print(line: object): void {
-  process.stdout.write(`${JSON.stringify({ bench: 'shreds', ...line, node: process.version, arch: process.arch })}\n`)
+  process.stdout.write(
+    `${JSON.stringify({ bench: 'shreds', priority, ...line, node: process.version, arch: process.arch })}\n`,
+  )
 }

@@ -5,7 +5,7 @@
  * The file has records of a u16 length and the packet. RATE 0 is as fast as possible. With REPEAT 1 the file is sent repeatedly, each
  * time with a higher slot, so that every packet is new; signatures are then invalid. With LATENCY 1 the last destination is read, by the one
  * thread that also sends: it polls for packets whenever none is due, so that neither waits for the other.
- * Prints what was sent, and the latency in microseconds; then holds the ports open until its standard input ends.
+ * Prints what was sent, and the latency in microseconds, of all packets, of those in the first two seconds and of the others; then holds the ports open until its standard input ends.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #define BURST 16
+#define EARLY_SECONDS 2
 #define SLOT_BYTES 1240
 #define TABLE (1u << 20)
 #define SAMPLES_MAX 2000000
@@ -29,7 +30,8 @@
 static double sent_at[TABLE];
 static uint64_t sent_key[TABLE];
 static float samples[SAMPLES_MAX];
-static long sample_count;
+static long sample_count, early_count;
+static double early_until;
 static int sink;
 
 static double now(void) {
@@ -56,13 +58,25 @@ static int look(void) {
   double at = now();
   uint64_t key = key_of(packet);
   uint32_t place = place_of(key);
-  if (sent_key[place] == key && sample_count < SAMPLES_MAX) samples[sample_count++] = (float)((at - sent_at[place]) * 1e6);
+  if (sent_key[place] == key && sample_count < SAMPLES_MAX) {
+    samples[sample_count++] = (float)((at - sent_at[place]) * 1e6);
+    if (at < early_until) early_count = sample_count;
+  }
   return 1;
 }
 
 static int by_value(const void *a, const void *b) {
   float x = *(const float *)a, y = *(const float *)b;
   return (x > y) - (x < y);
+}
+
+/* Sorts the samples. */
+static void print_percentiles(float *from, long count) {
+  qsort(from, (size_t)count, sizeof *from, by_value);
+  double shares[] = {0.5, 0.99, 0.999};
+  const char *names[] = {"p50", "p99", "p999"};
+  for (int i = 0; i < 3; i++)
+    printf("%s\"%s\":%.1f", i ? "," : "", names[i], count ? from[(long)((double)count * shares[i])] : 0.0);
 }
 
 static struct sockaddr_in loopback(int port) {
@@ -115,6 +129,7 @@ int main(int argc, char **argv) {
   struct iovec vectors[BURST];
   memset(headers, 0, sizeof headers);
   double begin = now(), end = begin + seconds;
+  early_until = begin + EARLY_SECONDS;
   unsigned long sent = 0, pass = 0;
   size_t at = 0;
   /* A steady stream for latency; bursts where only the rate counts. */
@@ -164,10 +179,14 @@ int main(int argc, char **argv) {
   double took = now() - begin;
   for (double until = now() + 0.3; now() < until;)
     if (!latency || !look()) usleep(1000);
-  long got = sample_count;
-  qsort(samples, (size_t)got, sizeof *samples, by_value);
-  printf("{\"sent\":%lu,\"seconds\":%.3f,\"measured\":%ld,\"p50\":%.1f,\"p99\":%.1f}\n", sent, took, got,
-         got ? samples[got / 2] : 0.0, got ? samples[got * 99 / 100] : 0.0);
+  printf("{\"sent\":%lu,\"seconds\":%.3f,\"measured\":%ld,", sent, took, sample_count);
+  printf("\"first\":{");
+  print_percentiles(samples, early_count);
+  printf("},\"later\":{");
+  print_percentiles(samples + early_count, sample_count - early_count);
+  printf("},");
+  print_percentiles(samples, sample_count);
+  puts("}");
   fflush(stdout);
   while (getchar() != EOF) {}
   return 0;

@@ -4,32 +4,63 @@ import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
+import type { ThreadPriority } from '../../src/platform/native/thread-schedule.ts'
 import type { UdpEngine } from '../../src/platform/udp/port.ts'
 import { blockPackets } from '../../test/support/shreds.ts'
 
 /** The program under test: the C program, or the relay in one of its modes. */
-export type Variant = 'c' | 'c joined' | { readonly engine?: UdpEngine; readonly signatures?: boolean }
+export type Variant = 'c' | 'c joined' | RelayVariant
+
+export type RelayVariant = {
+  readonly engine?: UdpEngine
+  readonly signatures?: boolean
+  /** The checkout of another version of the relay. Its process stays on the first core, since it may have no checking thread. */
+  readonly checkout?: string
+}
 
 export type PacketFile = { readonly path: string; readonly isSigned: boolean }
 
-export type Programs = { readonly fanOut: string; readonly load: string }
+export type Programs = {
+  readonly fanOut: string
+  readonly load: string
+  /** Of the C program and of the relay; the load gets a raised one unless it is normal. Other programs on the machine then disturb neither. */
+  readonly priority: ThreadPriority
+}
+
+/** The commands that start a program with a priority. */
+const WITH_PRIORITY = { normal: [], raised: ['nice', '-n', '-10'], realtime: ['chrt', '-f', '2'] } as const
 
 /** Packets in and out so far at a time of the program's clock, and its CPU time. */
-type Sample = { readonly ms: number; readonly cpuMs: number; readonly in: number; readonly out: number }
+type Sample = {
+  readonly ms: number
+  /** Of the thread that relays. */
+  readonly cpuMs: number
+  /** Of all other threads: the one that checks signatures, the main thread, V8's helpers. */
+  readonly otherCpuMs?: number
+  readonly in: number
+  readonly out: number
+}
 
 export type FanOutRun = {
   /** Outgoing packets per second under overload. */
   readonly perSecond: number
   readonly perCpuSecond: number
+  /** CPU microseconds per incoming packet, of the thread that relays and of the other threads. */
+  readonly cpuMicrosIn: number
+  readonly otherCpuMicrosIn: number
   readonly out: number
 }
 
-export type Load = {
+/** Microseconds. */
+export type Percentiles = { readonly p50: number; readonly p99: number; readonly p999: number }
+
+export type Load = Percentiles & {
   readonly sent: number
   readonly seconds: number
   readonly measured: number
-  readonly p50: number
-  readonly p99: number
+  /** Of the packets of the first two seconds, and of the others. */
+  readonly first: Percentiles
+  readonly later: Percentiles
 }
 
 export type LoadOptions = {
@@ -41,7 +72,10 @@ export type LoadOptions = {
   readonly isLatency?: boolean
 }
 
-/** Starts and ends the programs of the bench: the fan-out on the first core, load and destinations on the second. */
+/**
+ * Starts and ends the programs of the bench: the fan-out on the first core, load and destinations on the second. With signature checks the thread that
+ * relays stays on the first core; the checking thread may use both, so it takes some of the load's time.
+ */
 export type FanOutBench = Disposable & {
   run(variant: Variant, load: LoadOptions): Promise<{ readonly run: FanOutRun; readonly load: Load }>
   /** Sends the load directly to the destination. */
@@ -65,10 +99,11 @@ const END_MS = 3000
 export async function openFanOutBench(programs: Programs): Promise<FanOutBench> {
   const port = await findPorts(DESTINATIONS_MAX + 1)
   const firstPort = port + 1
+  const { priority } = programs
   const children = new Set<ChildProcess>()
 
-  function start(core: number, words: readonly string[]): Started {
-    const [program = '', ...rest] = availableParallelism() > 1 ? ['taskset', '-c', String(core), ...words] : words
+  function start(cores: string, words: readonly string[]): Started {
+    const [program = '', ...rest] = availableParallelism() > 1 ? ['taskset', '-c', cores, ...words] : words
     // A child ends when its standard input closes.
     const child = spawn(program, rest, { stdio: ['pipe', 'pipe', 'inherit'] })
     children.add(child)
@@ -78,32 +113,41 @@ export async function openFanOutBench(programs: Programs): Promise<FanOutBench> 
     return { child, lines: () => message.split('\n').slice(0, -1), ended }
   }
 
+  function startRelay({ engine = 'sendmmsg', signatures = false, checkout }: RelayVariant, n: number) {
+    const isOnBoth = signatures && checkout === undefined
+    const folder = checkout === undefined ? import.meta.dirname : join(checkout, 'bench', 'support')
+    const words = [port, n, firstPort, engine, signatures ? 'on' : 'off', priority, '0'].map(String)
+    const program = [process.execPath, join(folder, 'shred-relay-process.ts'), ...words]
+    return start(isOnBoth ? '0,1' : '0', program)
+  }
+
   async function startFanOut(variant: Variant, n: number) {
-    const words =
+    const started =
       typeof variant === 'string'
-        ? [programs.fanOut, port, n, firstPort, variant === 'c' ? 0 : 1]
-        : [
-            process.execPath,
-            join(import.meta.dirname, 'shred-relay-process.ts'),
-            port,
-            n,
-            firstPort,
-            variant.engine ?? 'sendmmsg',
-            variant.signatures === true ? 'on' : 'off',
-          ]
-    const started = start(0, words.map(String))
+        ? start(
+            '0',
+            [...WITH_PRIORITY[priority], programs.fanOut, port, n, firstPort, variant === 'c' ? 0 : 1].map(String),
+          )
+        : startRelay(variant, n)
     const deadlineMs = performance.now() + START_MS
     while (!started.lines().includes('ready')) {
       const isOver = started.child.exitCode !== null || performance.now() > deadlineMs
       if (isOver) throw new Error('the fan-out program did not start')
       await new Promise((resolve) => setTimeout(resolve, 10))
     }
+    // Another version may not have the option. Node does not start with real-time priority on one core.
+    const isOther = typeof variant === 'object' && variant.checkout !== undefined
+    if (isOther && priority === 'realtime') spawnSync('chrt', ['-a', '-f', '-p', '2', String(started.child.pid)])
     return started
   }
 
   function startLoad(to: number, { file, rate, seconds, destinations, isLatency }: LoadOptions): Started {
     const words = [file.path, to, rate, seconds, destinations, firstPort, file.isSigned ? 0 : 1, isLatency ? 1 : 0]
-    return start(1, [programs.load, ...words.map(String)])
+    return start('1', [
+      ...WITH_PRIORITY[priority === 'normal' ? 'normal' : 'raised'],
+      programs.load,
+      ...words.map(String),
+    ])
   }
 
   /** The load's final report. It keeps its ports open until its input ends: a closed port would cause ICMP errors for packets in flight. */
@@ -151,9 +195,17 @@ export async function openFanOutBench(programs: Programs): Promise<FanOutBench> 
 function steadyRates(samples: readonly Sample[]): Omit<FanOutRun, 'out'> {
   const busy = samples.filter(({ in: received }, at) => received > (samples[at - 1]?.in ?? 0))
   const [first, last] = [busy[0], busy.at(-2)]
-  if (first === undefined || last === undefined || last.ms <= first.ms) return { perSecond: 0, perCpuSecond: 0 }
+  if (first === undefined || last === undefined || last.ms <= first.ms)
+    return { perSecond: 0, perCpuSecond: 0, cpuMicrosIn: 0, otherCpuMicrosIn: 0 }
   const out = (last.out - first.out) * 1000
-  return { perSecond: out / (last.ms - first.ms), perCpuSecond: out / (last.cpuMs - first.cpuMs) }
+  const received = last.in - first.in
+  const cpuMs = last.cpuMs - first.cpuMs
+  return {
+    perSecond: out / (last.ms - first.ms),
+    perCpuSecond: out / cpuMs,
+    cpuMicrosIn: (cpuMs * 1000) / received,
+    otherCpuMicrosIn: (((last.otherCpuMs ?? 0) - (first.otherCpuMs ?? 0)) * 1000) / received,
+  }
 }
 
 /** The first of `count` consecutive free UDP ports. */

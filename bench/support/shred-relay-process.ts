@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import type { ThreadPriority } from '../../src/platform/native/thread-schedule.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { secureRandom } from '../../src/platform/process/random.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
@@ -8,14 +9,22 @@ import { LEADER_ID, VERSION } from '../../test/support/shreds.ts'
 
 /**
  * The service's relay thread as a process that can be pinned to a core. Arguments: port, number of destinations, the first one's port, engine,
- * signatures on or off. Prints the same lines as reference/shred-fanout.c: milliseconds, CPU milliseconds, and the packets in and out so far with
- * every report of the thread, and a last line on SIGTERM. Ends with its parent.
+ * signatures on or off, priority, core of the relay thread. Prints the same lines as reference/shred-fanout.c: milliseconds, CPU milliseconds (here also of
+ * the other threads), and the packets in and out so far with every report of the thread, and a last line on SIGTERM. Ends with its parent.
  */
-const [port = '0', count = '0', firstPort = '0', engine = 'sendmmsg', signatures = 'off'] = process.argv.slice(2)
+const [
+  port = '0',
+  count = '0',
+  firstPort = '0',
+  engine = 'sendmmsg',
+  signatures = 'off',
+  priority = 'normal',
+  core = '',
+] = process.argv.slice(2)
 const UNLIMITED = 1e9
 const total = { in: 0, out: 0 }
 function report(): void {
-  process.stdout.write(`${JSON.stringify({ ms: performance.now(), cpuMs: busiestThreadMs(), ...total })}\n`)
+  process.stdout.write(`${JSON.stringify({ ms: performance.now(), ...cpuTimes(), ...total })}\n`)
 }
 
 /** CPU nanoseconds of each thread: the first field of schedstat (proc(5)). */
@@ -34,9 +43,10 @@ function threadTimes(): Map<string, number> {
 const atStart = new Map<string, number>()
 
 /** The relay thread is the one with the most CPU time since the start of the measurement. */
-function busiestThreadMs(): number {
-  const used = [...threadTimes()].map(([thread, time]) => time - (atStart.get(thread) ?? 0))
-  return Math.max(...used) / 1e6
+function cpuTimes(): { cpuMs: number; otherCpuMs: number } {
+  const used = [...threadTimes()].map(([thread, time]) => (time - (atStart.get(thread) ?? 0)) / 1e6)
+  const cpuMs = Math.max(...used)
+  return { cpuMs, otherCpuMs: used.reduce((sum, each) => sum + each, -cpuMs) }
 }
 
 const LIMITS = { shredsPerSlotMax: 32_768, window: { backSlots: 64, aheadSlots: 32 } }
@@ -61,6 +71,7 @@ const relay = await startRelayLink(
       totalPacketsPerSecond: UNLIMITED,
       totalBytesPerSecond: UNLIMITED * 1000,
     },
+    schedule: { priority: priority as ThreadPriority, core: core === '' ? undefined : Number(core) },
     leaders: [{ fromSlot: 0, toSlot: 2 ** 40, identities: [LEADER_ID] }],
     destinations: Array.from({ length: Number(count) }, (_, at) => ({
       subscriptionId: `sub_${at}`,

@@ -49,6 +49,28 @@ export const SERVICES_ALERTS: readonly Alert[] = [
     labels: { ...AT, alarm: 'source-lost' },
   },
   {
+    name: 'SluiceShredsDelay',
+    expr: 'histogram_quantile(0.99, sum by (instance, le) (rate(sluice_shreds_delay_seconds_bucket[5m]))) > 0.005',
+    for: '10m',
+    severity: 'ticket',
+    summary: 'Shreds at {{ $labels.instance }} wait more than 5 ms in the relay (p99).',
+    does: [
+      'Other work takes the processor of the relay: set `shreds.relay.priority` and `shreds.relay.core`, or move the relay to a machine of its own.',
+      '`sluice_shreds_checked_by_relay_total` grows where the thread that checks signatures does not keep up.',
+    ],
+    fires: {
+      'sluice_shreds_delay_seconds_bucket{le="0.005",instance="a"}': grows(50),
+      'sluice_shreds_delay_seconds_bucket{le="0.01",instance="a"}': grows(100),
+      'sluice_shreds_delay_seconds_bucket{le="+Inf",instance="a"}': grows(100),
+    },
+    quiet: {
+      'sluice_shreds_delay_seconds_bucket{le="0.005",instance="a"}': grows(100),
+      'sluice_shreds_delay_seconds_bucket{le="0.01",instance="a"}': grows(100),
+      'sluice_shreds_delay_seconds_bucket{le="+Inf",instance="a"}': grows(100),
+    },
+    labels: AT,
+  },
+  {
     name: 'SluiceShredsOverrun',
     expr: 'increase(sluice_shreds_overruns_total[5m]) > 0',
     for: '0s',

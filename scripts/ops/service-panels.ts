@@ -93,6 +93,18 @@ export const SHREDS_PANELS: readonly Panel[] = [
     ],
   },
   {
+    title: 'Delay in the relay',
+    how: 'From the receipt of a shred by the kernel until it was sent to all destinations.',
+    unit: 's',
+    queries: quantiles('sluice_shreds_delay_seconds'),
+  },
+  {
+    title: 'Checks made by the relay',
+    how: 'Signature checks that the relay made itself because the checking thread did not run or did not keep up.',
+    unit: 'short',
+    queries: [rate('sluice_shreds_checked_by_relay_total')],
+  },
+  {
     title: 'Bytes out',
     how: 'Bytes of shreds per second, by destination index.',
     unit: 'Bps',

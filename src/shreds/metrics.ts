@@ -1,5 +1,6 @@
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import {
+  DELAY_BOUNDS_MICROS,
   DESTINATION_STATES,
   type DestinationState,
   DROP_REASONS,
@@ -39,6 +40,15 @@ export function shredsMetrics(
   const unchecked = counter(
     'sluice_shreds_unchecked_total',
     'Shreds relayed without a signature check because the leader of their slot is not known.',
+  )
+  const checkedHere = counter(
+    'sluice_shreds_checked_by_relay_total',
+    'Signature checks that the relay made itself because the checking thread did not run or did not keep up.',
+  )
+  const delay = registry.histogram(
+    'sluice_shreds_delay_seconds',
+    'Time from the receipt of a shred, by the kernel where it has the time, until it was sent to all destinations.',
+    { buckets: DELAY_BOUNDS_MICROS.map((micros) => micros / 1e6) },
   )
   const dropped = registry.counter('sluice_shreds_dropped_total', 'Packets not relayed, by reason.', {
     labels: { reason: DROP_REASONS },
@@ -107,6 +117,8 @@ export function shredsMetrics(
       })
       relayed.inc(counts.relayed)
       unchecked.inc(counts.unchecked)
+      checkedHere.inc(counts.checkedHere)
+      delay.add(report.delays.packets, report.delays.sumMicros / 1e6)
       for (const reason of DROP_REASONS) dropped.inc({ reason }, counts.dropped[reason])
       overruns.inc(Math.max(0, report.overruns - overrunsSeen))
       overrunsSeen = report.overruns

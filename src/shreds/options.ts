@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { integer, section } from '../contract/option-fields.ts'
+import { THREAD_PRIORITIES } from '../platform/native/thread-schedule.ts'
 import { UDP_ENGINES } from '../platform/udp/port.ts'
 import { decodedOptions } from './decoded/options.ts'
 
@@ -89,6 +90,20 @@ export const shredsOptions = z.strictObject({
     .default(10_000)
     .describe('Time without a packet from any source after which the service is degraded.'),
   reportDays: integer(1, 400).default(90).describe('Days that delivery reports are kept.'),
+  relay: section('How the kernel schedules the relay thread.', {
+    priority: z
+      .enum(THREAD_PRIORITIES)
+      .default('normal')
+      .describe(
+        '`raised` is nice -10, `realtime` is SCHED_FIFO, for the relay and the thread that checks signatures for it. What is not permitted is logged and shown by `sluice doctor`; `ops/systemd/relay-priority.conf` permits both.',
+      ),
+    core: integer(0, 1023).optional().describe('Processor that the relay thread stays on.'),
+    busyPollMicros: integer(0, 1000)
+      .default(0)
+      .describe(
+        'How long the relay looks for the next packet before it sleeps (also SO_BUSY_POLL). Uses most of a core while packets come.',
+      ),
+  }),
   decoded: decodedOptions,
 })
 

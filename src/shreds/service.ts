@@ -135,7 +135,9 @@ export async function startShreds(
           engine: options.engine,
           receiveBufferBytes: options.receiveBufferBytes,
           sendBufferBytes: options.sendBufferBytes,
+          busyPollMicros: options.relay.busyPollMicros,
         },
+        schedule: { priority: options.relay.priority, core: options.relay.core },
         version: options.version,
         signatures: options.signatures,
         signatureFailuresPerSecond: options.signatureFailuresPerSecond,
@@ -217,7 +219,7 @@ export async function startShreds(
   }
 
   status.setReady(relay.ready)
-  const { engine, note, receiveBufferBytes, address } = relay.ready
+  const { engine, note, receiveBufferBytes, address, schedule } = relay.ready
   log.info(
     {
       engine,
@@ -228,6 +230,12 @@ export async function startShreds(
     },
     'shred relay started',
   )
+  if (schedule.refused.length > 0) {
+    log.warn(
+      { refused: schedule.refused, priority: schedule.priority },
+      'the relay thread is not scheduled as configured',
+    )
+  }
   if (receiveBufferBytes < options.receiveBufferBytes) {
     log.warn(
       { requested: options.receiveBufferBytes, granted: receiveBufferBytes },

@@ -21,7 +21,7 @@ import { SHRED_OUTCOMES } from '../../src/shreds/decoded/events.ts'
 import { decodedMetrics } from '../../src/shreds/decoded/metrics.ts'
 import type { DecodedThreadReport } from '../../src/shreds/decoded/protocol.ts'
 import { shredsMetrics } from '../../src/shreds/metrics.ts'
-import { DROP_REASONS, type RelayReport } from '../../src/shreds/relay/protocol.ts'
+import { DELAY_BOUNDS_MICROS, DROP_REASONS, type RelayReport } from '../../src/shreds/relay/protocol.ts'
 import { SHRED_FAULTS } from '../../src/solana/shred/shred.ts'
 import { createAlertProof, DRIVEN } from '../support/alert-proof.ts'
 import { parseScrape } from '../support/alert-rules.ts'
@@ -50,7 +50,7 @@ function zeros<Name extends string>(names: readonly Name[]): Record<Name, number
 const NO_REPORT: RelayReport = {
   kind: 'report',
   counts: {
-    ...{ received: 0, relayed: 0, unchecked: 0 },
+    ...{ received: 0, relayed: 0, unchecked: 0, checkedHere: 0 },
     dropped: zeros(DROP_REASONS),
     faults: zeros(SHRED_FAULTS),
   },
@@ -60,6 +60,7 @@ const NO_REPORT: RelayReport = {
   version: undefined,
   windowResets: 0,
   overruns: 0,
+  delays: { packets: [], sumMicros: 0 },
 }
 
 describe('alerts on the samples of a registry', () => {
@@ -187,6 +188,23 @@ describe('alerts on the samples of a registry', () => {
       const sender = senderOf(registry)
       return async () => sender.journalFailed()
     })
+    await expectOn(
+      'SluiceShredsDelay',
+      async (registry) => {
+        const shreds = shredsMetrics(registry)
+        const record = (slow: number) => {
+          // Those that are slow take between 10 and 25 ms.
+          const packets = DELAY_BOUNDS_MICROS.map((micros) =>
+            micros === 50 ? 100 - slow : micros === 25_000 ? slow : 0,
+          )
+          const delays = { packets: [...packets, 0], sumMicros: 5000 + slow * 20_000 }
+          shreds.record({ ...NO_REPORT, delays }, () => undefined)
+        }
+        record(0)
+        return async () => record(2)
+      },
+      true,
+    )
     await expectOn('SluiceShredsOverrun', async (registry) => {
       const shreds = shredsMetrics(registry)
       return async () => shreds.record({ ...NO_REPORT, overruns: 3 }, () => undefined)

@@ -49,6 +49,15 @@ describe('systemd units', () => {
     assert.equal(bind('-all,+net_bind_service').stdout.trim(), 'open', bind('-all,+net_bind_service').stderr)
   })
 
+  test('the sample for the relay grants the priorities that it asks for, and no capability', () => {
+    const sample = join(folder, 'relay-priority.conf')
+    assert.deepEqual(valuesOf(sample, 'LimitNICE'), ['-10'])
+    assert.deepEqual(valuesOf(sample, 'LimitRTPRIO'), ['2'])
+    assert.deepEqual(valuesOf(sample, 'RestrictRealtime'), ['no'])
+    assert.deepEqual(valuesOf(sample, 'SystemCallFilter'), ['sched_setscheduler sched_setaffinity'])
+    assert.deepEqual(valuesOf(sample, 'AmbientCapabilities'), [])
+  })
+
   test('the kernel settings grant the buffers of the configuration', () => {
     const text = readFileSync(join(root, 'ops/sysctl/60-sluice.conf'), 'utf8')
     const settings = new Map(
@@ -69,7 +78,7 @@ describe('systemd units', () => {
       return copy
     })
     mkdirSync(position.file('sluice.service.d'))
-    for (const name of ['credentials.conf', 'port-443.conf'])
+    for (const name of ['credentials.conf', 'port-443.conf', 'relay-priority.conf'])
       copyFileSync(join(folder, name), position.file(`sluice.service.d/${name}`))
     assert.deepEqual(analyze('verify', '--man=no', ...copies), { status: 0, stdout: '', stderr: '' })
 

@@ -48,6 +48,7 @@ export const DRIVEN = {
     'SluiceGapsTold',
     'SluiceSenderNotLanding',
     'SluiceSenderJournal',
+    'SluiceShredsDelay',
     'SluiceShredsOverrun',
     'SluiceDecodedIncomplete',
     'SluiceRingGap',

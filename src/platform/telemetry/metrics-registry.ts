@@ -20,6 +20,8 @@ export type Gauge<Lists extends LabelLists = LabelLists> = {
 export type Histogram<Lists extends LabelLists = LabelLists> = {
   observe(value: number, labels?: LabelValues<Lists>): void
   with(labels: LabelValues<Lists>): { observe(value: number): void }
+  /** Adds what was counted elsewhere: so many in each bucket, the last one above all bounds, and the sum of the values. */
+  add(counts: readonly number[], sum: number, labels?: LabelValues<Lists>): void
 }
 
 /** With `read` the value is read at each scrape instead of being set. Such a metric has no labels. */
@@ -172,6 +174,14 @@ export function createMetricsRegistry({ build, shared }: MetricsRegistryOptions 
       }
       return {
         observe: (value, labels) => observeAt(series.find(labels), value),
+        add(counts, sum, labels) {
+          const from = series.find(labels) * width
+          counts.forEach((count, at) => {
+            cells[from + at] = (cells[from + at] as number) + count
+          })
+          cells[from + width - 1] = (cells[from + width - 1] as number) + sum
+          used[series.find(labels)] = 1
+        },
         with(labels) {
           const index = series.find(labels)
           return { observe: (value) => observeAt(index, value) }

@@ -9,6 +9,11 @@ const NAME = 32
 const CONTROL = 24
 const CONTROL_USED = 18
 
+/** A control message with a struct timespec: 16 bytes of header, then seconds and nanoseconds. */
+const TIME_CONTROL = 32
+/** Two struct pollfd. */
+const POLL_LIST = 16
+
 // Offsets inside struct mmsghdr.
 const H_NAME = 0
 const H_NAME_LENGTH = 8
@@ -30,16 +35,25 @@ export type BatchMemory = PacketArena & {
   packetHeader(packet: number): number
   /** The word of `words` where the source address of a cell begins, with family and port. */
   readonly nameWordAt: (cell: number) => number
-  takeLengths(count: number): void
+  /** Reads lengths and arrivals of a received batch. A packet without the kernel's time gets `timeMicros`. */
+  takeBatch(count: number): void
+  /** Address of two struct pollfd, for these descriptors. */
+  pollList(fd: number, wakeFd: number): number
+  /** Address of a struct timespec, which `readTimespec` then reads into `timeMicros`. */
+  readonly timespec: number
+  readTimespec(): void
+  /** Address of 8 bytes that are not read again. */
+  readonly scratch: number
   /** Joins the packets of each group: with a few destinations the copy costs less than the kernel saves with one long piece. */
-  stage(cells: Uint8Array, first: StagedGroup, second: StagedGroup): void
+  stage(cells: Uint16Array, first: StagedGroup, second: StagedGroup): void
   /** The index of the first packet of the second staged group. */
   secondStart(): number
   /** Sets how many packets the two headers carry. */
   setCounts(first: number, second: number): void
 }
 
-export function createBatchMemory(calls: UdpCalls): BatchMemory {
+export function createBatchMemory(calls: Pick<UdpCalls, 'addressOf'>, spareCells = 0): BatchMemory {
+  const cellCount = BATCH_PACKETS + spareCells
   let end = 0
   const allocate = (bytes: number): number => {
     const start = end
@@ -47,7 +61,7 @@ export function createBatchMemory(calls: UdpCalls): BatchMemory {
     return start
   }
   const offsets = {
-    packets: allocate(BATCH_PACKETS * CELL_BYTES),
+    packets: allocate(cellCount * CELL_BYTES),
     joined: allocate(BATCH_PACKETS * CELL_BYTES),
     names: allocate(BATCH_PACKETS * NAME),
     receiveVectors: allocate(BATCH_PACKETS * IOVEC),
@@ -57,6 +71,10 @@ export function createBatchMemory(calls: UdpCalls): BatchMemory {
     packetVectors: allocate(BATCH_PACKETS * IOVEC),
     packetHeaders: allocate(BATCH_PACKETS * MMSGHDR),
     control: allocate(2 * CONTROL),
+    timeControls: allocate(BATCH_PACKETS * TIME_CONTROL),
+    pollList: allocate(POLL_LIST),
+    timespec: allocate(16),
+    scratch: allocate(8),
   }
 
   const buffer = new ArrayBuffer(end)
@@ -82,6 +100,8 @@ export function createBatchMemory(calls: UdpCalls): BatchMemory {
     view.setUint32(header + H_NAME_LENGTH, NAME, true)
     pointer(header + H_IOVECS, vector)
     size(header + H_IOVEC_COUNT, 1)
+    pointer(header + H_CONTROL, offsets.timeControls + i * TIME_CONTROL)
+    size(header + H_CONTROL_LENGTH, TIME_CONTROL)
     const packet = offsets.packetHeaders + i * MMSGHDR
     pointer(packet + H_IOVECS, offsets.packetVectors + i * IOVEC)
     size(packet + H_IOVEC_COUNT, 1)
@@ -99,7 +119,13 @@ export function createBatchMemory(calls: UdpCalls): BatchMemory {
     pointer(offsets.segmentVectors + group * IOVEC, offsets.joined)
   }
 
-  const lengths = new Int32Array(BATCH_PACKETS)
+  const lengths = new Int32Array(cellCount)
+  const arrivals = new Float64Array(cellCount)
+  const timeMicros = new Float64Array(1)
+  /** Microseconds of the struct timespec that begins at this word. */
+  const microsAt = (word: number): number =>
+    (((words[word] as number) >>> 0) + (words[word + 1] as number) * 0x1_0000_0000) * 1e6 +
+    (words[word + 2] as number) / 1000
   const staged = { first: { count: 0, bytes: 0 }, second: { count: 0, bytes: 0 }, isPacketsLaid: false }
   const lengthWords = [(offsets.segmentVectors + 8) >> 2, (offsets.segmentVectors + IOVEC + 8) >> 2] as const
 
@@ -119,7 +145,9 @@ export function createBatchMemory(calls: UdpCalls): BatchMemory {
     bytes,
     words,
     lengths,
-    sources: new Int8Array(BATCH_PACKETS),
+    sources: new Int8Array(cellCount),
+    arrivals,
+    timeMicros,
     receiveHeaders: base + offsets.receiveHeaders,
     segmentHeaders: [base + offsets.segments, base + offsets.segments + MMSGHDR],
     packetHeader(packet) {
@@ -127,10 +155,30 @@ export function createBatchMemory(calls: UdpCalls): BatchMemory {
       return base + offsets.packetHeaders + packet * MMSGHDR
     },
     nameWordAt: (cell) => (offsets.names + cell * NAME) >> 2,
-    takeLengths(count) {
-      const first = (offsets.receiveHeaders + H_LENGTH) >> 2
-      for (let i = 0; i < count; i++) lengths[i] = words[first + i * (MMSGHDR >> 2)] as number
+    takeBatch(count) {
+      for (let i = 0; i < count; i++) {
+        const header = (offsets.receiveHeaders + i * MMSGHDR) >> 2
+        lengths[i] = words[header + (H_LENGTH >> 2)] as number
+        const control = (offsets.timeControls + i * TIME_CONTROL) >> 2
+        const controlLength = header + (H_CONTROL_LENGTH >> 2)
+        const isTime = words[controlLength] === TIME_CONTROL && words[control + 3] === LINUX.SO_TIMESTAMPNS
+        arrivals[i] = isTime ? microsAt(control + 4) : (timeMicros[0] as number)
+        // The kernel has set it to the length of what it wrote.
+        words[controlLength] = TIME_CONTROL
+      }
     },
+    pollList(fd, wakeFd) {
+      for (const [at, each] of [fd, wakeFd].entries()) {
+        view.setInt32(offsets.pollList + at * 8, each, true)
+        view.setInt16(offsets.pollList + at * 8 + 4, LINUX.POLLIN, true)
+      }
+      return base + offsets.pollList
+    },
+    timespec: base + offsets.timespec,
+    readTimespec() {
+      timeMicros[0] = microsAt(offsets.timespec >> 2)
+    },
+    scratch: base + offsets.scratch,
     stage(cells, first, second) {
       staged.first = first
       staged.second = second

@@ -34,11 +34,52 @@ export function openUdpBatchPort(options: UdpPortOptions, { calls, clock }: Batc
   // struct timeval: seconds and microseconds, 64 bits each.
   calls.setOption(fd, LINUX.SOL_SOCKET, LINUX.SO_RCVTIMEO, bytesOf(BigInt64Array.of(0n, BigInt(TICK_MS * 1000))))
 
-  const memory = createBatchMemory(calls)
+  const hasKernelTimes = setNumber(calls, fd, LINUX.SO_TIMESTAMPNS, 1) >= 0
+  const { busyPollMicros = 0, wakeFd = -1 } = options
+  // More than net.core.busy_read needs a privilege; without it the loop below still looks for packets before it sleeps.
+  if (busyPollMicros > 0) setNumber(calls, fd, LINUX.SO_BUSY_POLL, busyPollMicros)
+
+  const memory = createBatchMemory(calls, options.spareCells)
+  const { timeMicros, receiveHeaders } = memory
+  const pollList = memory.pollList(fd, wakeFd)
   const filter = createSourceFilter(options.sources)
   const markSources = family === LINUX.AF_INET ? markV4Sources : markV6Sources
   const name = new Uint8Array(family === LINUX.AF_INET ? 16 : 28)
   calls.socketName(fd, name)
+
+  function readTime(): void {
+    calls.realTime(memory.timespec)
+    memory.readTimespec()
+  }
+
+  /** The packets that are there, without waiting. */
+  function receiveNow(): number {
+    return calls.recvmmsg(fd, receiveHeaders, BATCH_PACKETS, LINUX.MSG_DONTWAIT)
+  }
+
+  /** Looks for packets for up to `busyPollMicros`, then sleeps. */
+  function receiveNext(): number {
+    if (busyPollMicros > 0) {
+      readTime()
+      for (
+        const endMicros = (timeMicros[0] as number) + busyPollMicros;
+        (timeMicros[0] as number) < endMicros;
+        readTime()
+      ) {
+        const count = receiveNow()
+        if (count > 0) return count
+      }
+    }
+    return calls.recvmmsg(fd, receiveHeaders, BATCH_PACKETS, LINUX.MSG_WAITFORONE)
+  }
+
+  /** Sleeps until there are packets or another thread has written to `wakeFd`. */
+  function receiveOrWake(): number {
+    const count = receiveNow()
+    if (count > 0) return count
+    if (calls.poll(pollList, 2, TICK_MS) > 0) calls.read(wakeFd, memory.scratch, 8)
+    return receiveNow()
+  }
 
   return {
     engine: 'sendmmsg',
@@ -49,9 +90,12 @@ export function openUdpBatchPort(options: UdpPortOptions, { calls, clock }: Batc
     async run(handlers) {
       let nextTickMs = 0
       for (;;) {
-        const count = calls.recvmmsg(fd, memory.receiveHeaders, BATCH_PACKETS, LINUX.MSG_WAITFORONE)
+        const isWaiting = wakeFd >= 0 && handlers.isWaiting?.() === true
+        const count = isWaiting ? receiveOrWake() : receiveNext()
+        if (isWaiting) handlers.onWake?.()
         if (count > 0) {
-          memory.takeLengths(count)
+          readTime()
+          memory.takeBatch(count)
           markSources(memory, filter, count)
           handlers.onBatch(count)
         }
@@ -61,6 +105,8 @@ export function openUdpBatchPort(options: UdpPortOptions, { calls, clock }: Batc
         if (!handlers.onTick()) return
       }
     },
+    hasKernelTimes,
+    readTime,
     stage: memory.stage,
     connect: (to) => openBatchDestination({ to, sendBufferBytes: options.sendBufferBytes }, { calls, clock, memory }),
     overruns() {
@@ -97,8 +143,8 @@ function markV6Sources({ bytes, sources, nameWordAt }: BatchMemory, filter: Sour
   for (let cell = 0; cell < count; cell++) sources[cell] = filter.ofText(ipv6Text(bytes, nameWordAt(cell) * 4 + 8))
 }
 
-function setNumber(calls: UdpCalls, fd: number, option: number, value: number): void {
-  calls.setOption(fd, LINUX.SOL_SOCKET, option, bytesOf(Int32Array.of(value)))
+function setNumber(calls: UdpCalls, fd: number, option: number, value: number): number {
+  return calls.setOption(fd, LINUX.SOL_SOCKET, option, bytesOf(Int32Array.of(value)))
 }
 
 function getNumber(calls: UdpCalls, fd: number, option: number): number {

@@ -1,5 +1,6 @@
 import { createSocket, type Socket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
+import type { Clock } from '../../core/clock.ts'
 import {
   BATCH_PACKETS,
   CELL_BYTES,
@@ -16,19 +17,29 @@ import { createSourceFilter } from './source-filter.ts'
 const QUEUE_BYTES_MAX = 256 * 1024
 
 /** The port over Node's own sockets: works everywhere, at about a tenth of the rate of sendmmsg. */
-export async function openUdpFallbackPort(options: UdpPortOptions): Promise<UdpPort> {
+export async function openUdpFallbackPort(
+  options: UdpPortOptions,
+  { clock }: { readonly clock: Pick<Clock, 'monotonicMs'> },
+): Promise<UdpPort> {
   const socket = await bindUdp(options.listen)
   setBuffer(() => socket.setRecvBufferSize(options.receiveBufferBytes))
 
-  const buffer = new ArrayBuffer(BATCH_PACKETS * CELL_BYTES)
+  const cellCount = BATCH_PACKETS + (options.spareCells ?? 0)
+  const buffer = new ArrayBuffer(cellCount * CELL_BYTES)
   const arena = {
     bytes: new Uint8Array(buffer),
     words: new Int32Array(buffer),
-    lengths: new Int32Array(BATCH_PACKETS),
-    sources: new Int8Array(BATCH_PACKETS),
+    lengths: new Int32Array(cellCount),
+    sources: new Int8Array(cellCount),
+    arrivals: new Float64Array(cellCount),
+    timeMicros: new Float64Array(1),
   }
   const filter = createSourceFilter(options.sources)
   const staged: Staged = { packets: [], first: 0 }
+
+  function readTime(): void {
+    arena.timeMicros[0] = clock.monotonicMs() * 1000
+  }
 
   return {
     engine: 'dgram',
@@ -50,6 +61,8 @@ export async function openUdpFallbackPort(options: UdpPortOptions): Promise<UdpP
         arena.bytes.set(packet.subarray(0, length), count * CELL_BYTES)
         arena.lengths[count] = length
         arena.sources[count] = filter.ofText(from.address)
+        readTime()
+        arena.arrivals[count] = arena.timeMicros[0] as number
         count += 1
         if (count === BATCH_PACKETS) flush()
         else if (!isDue) {
@@ -81,6 +94,8 @@ export async function openUdpFallbackPort(options: UdpPortOptions): Promise<UdpP
         end += length
       }
     },
+    hasKernelTimes: false,
+    readTime,
     connect: (to) => openFallbackDestination(to, options.sendBufferBytes, staged),
     overruns: () => 0,
     [Symbol.dispose]: () => void socket.close(),

@@ -10,7 +10,7 @@ export async function openUdpPort(
   options: UdpPortOptions,
   deps: { readonly clock: Pick<Clock, 'monotonicMs'> },
 ): Promise<{ readonly port: UdpPort; readonly note?: string }> {
-  if (options.engine === 'dgram') return { port: await openUdpFallbackPort(options) }
+  if (options.engine === 'dgram') return { port: await openUdpFallbackPort(options, deps) }
   const calls = await loadUdpCalls().catch((error: unknown) => messageOf(error))
   if (typeof calls !== 'string') return { port: openUdpBatchPort(options, { ...deps, calls }) }
   if (options.engine === 'sendmmsg') {
@@ -18,5 +18,5 @@ export async function openUdpPort(
       fix: 'Remove the engine from the config, so that the fastest one that works is used.',
     })
   }
-  return { port: await openUdpFallbackPort(options), note: calls }
+  return { port: await openUdpFallbackPort(options, deps), note: calls }
 }

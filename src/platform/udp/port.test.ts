@@ -79,7 +79,7 @@ for (const engine of UDP_ENGINES) {
       using sink = await openSink(0, '::1')
       const to = port.connect({ ip: '::1', port: sink.port })
       await until('it is connected', () => {
-        port.stage(Uint8Array.of(0), { count: 1, bytes: 3 }, { count: 0, bytes: 1 })
+        port.stage(Uint16Array.of(0), { count: 1, bytes: 3 }, { count: 0, bytes: 1 })
         return to.send(1, 0) === 1
       })
       await until('it has come', () => sink.packets.length > 0)
@@ -93,7 +93,7 @@ for (const engine of UDP_ENGINES) {
       for (let cell = 0; cell < 32; cell++)
         port.arena.bytes.fill(65 + cell, cell * CELL_BYTES, cell * CELL_BYTES + CELL_BYTES)
       const to = port.connect({ ip: '127.0.0.1', port: sink.port })
-      port.stage(Uint8Array.of(3, 1, 7, 2, 5), { count: 3, bytes: 1203 }, { count: 2, bytes: 1228 })
+      port.stage(Uint16Array.of(3, 1, 7, 2, 5), { count: 3, bytes: 1203 }, { count: 2, bytes: 1228 })
       // Node's sockets connect a turn later.
       await until('it is connected', () => to.send(1, 0) === 1)
       await until('the first has come', () => sink.packets.length === 1)
@@ -120,7 +120,7 @@ for (const engine of UDP_ENGINES) {
       const to = port.connect({ ip: '127.0.0.1', port: sink.port })
       port.arena.bytes.fill(1, 0, CELL_BYTES)
       port.arena.bytes.fill(2, CELL_BYTES, 2 * CELL_BYTES)
-      port.stage(Uint8Array.of(1, 0), { count: 1, bytes: 1203 }, { count: 1, bytes: 1228 })
+      port.stage(Uint16Array.of(1, 0), { count: 1, bytes: 1203 }, { count: 1, bytes: 1228 })
       port.arena.bytes.fill(9, 0, 2 * CELL_BYTES)
       await until('it is connected', () => to.send(1, 1) === 2)
       await until('both have come', () => sink.packets.length >= 2)
@@ -133,7 +133,7 @@ for (const engine of UDP_ENGINES) {
       gone[Symbol.dispose]()
       using port = await openPort(engine)
       const to = port.connect({ ip: '127.0.0.1', port: gone.port })
-      port.stage(Uint8Array.of(0), { count: 1, bytes: 100 }, { count: 0, bytes: 100 })
+      port.stage(Uint16Array.of(0), { count: 1, bytes: 100 }, { count: 0, bytes: 100 })
       const faults = new Set<string | undefined>()
       await until('it is refused', () => {
         to.send(1, 0)

@@ -11,13 +11,17 @@ export type UdpPort = Disposable & {
   readonly receiveBufferBytes: number
   /** Delivers batches until `onTick` returns false. Ticks come every few milliseconds, with or without traffic. */
   run(handlers: UdpHandlers): Promise<void>
+  /** Whether the arrivals in the arena are the kernel's time of receipt. Otherwise they are the time at which the packet was read from the socket. */
+  readonly hasKernelTimes: boolean
+  /** Reads the clock of the arrivals into `arena.timeMicros`. */
+  readTime(): void
   /** A connected socket to one literal address. */
   connect(to: { readonly ip: string; readonly port: number }): UdpDestination
   /**
    * Sets what the next sends carry: cells of the arena in two groups, each with packets of one length, because the kernel segments a send into equal
    * packets. `cells` has the first group, then the second.
    */
-  stage(cells: Uint8Array, first: StagedGroup, second: StagedGroup): void
+  stage(cells: Uint16Array, first: StagedGroup, second: StagedGroup): void
   /** Packets that the kernel dropped because the receive buffer was full, since the port was opened. */
   overruns(): number
 }
@@ -34,6 +38,10 @@ export type PacketArena = {
   readonly lengths: Int32Array
   /** Index of the allowed source that the packet of a cell came from; -1 for none. */
   readonly sources: Int8Array
+  /** Arrival of the packet of a cell in microseconds, on a clock that only differences can be taken of. */
+  readonly arrivals: Float64Array
+  /** The one element is the last time read: an array, because a number that a function returns can be an object. */
+  readonly timeMicros: Float64Array
 }
 
 export type UdpHandlers = {
@@ -41,6 +49,10 @@ export type UdpHandlers = {
   onBatch(count: number): void
   /** Returns false to end the run. */
   onTick(): boolean
+  /** Whether another thread may call for `onWake` through the file descriptor `wakeFd`. */
+  isWaiting?(): boolean
+  /** Called while `isWaiting`, at least every few milliseconds, and at once when `wakeFd` was written to. */
+  onWake?(): void
 }
 
 /** Why packets were not sent, or the network error for earlier ones. */
@@ -64,6 +76,15 @@ export type UdpPortOptions = {
   readonly sendBufferBytes: number
   /** The fastest that works on this machine by default. */
   readonly engine?: UdpEngine | undefined
+  /** Cells of the arena beyond BATCH_PACKETS, for packets that are to stay. */
+  readonly spareCells?: number | undefined
+  /** An eventfd(2) that ends the sleep of `run`; without effect with the engine `dgram`. */
+  readonly wakeFd?: number | undefined
+  /**
+   * How long the thread looks for the next packet before it sleeps, which also is the kernel's busy polling of the device (SO_BUSY_POLL). Without effect
+   * with the engine `dgram`.
+   */
+  readonly busyPollMicros?: number | undefined
 }
 
 /**

@@ -15,6 +15,13 @@ export type UdpCalls = {
   getOption(fd: number, level: number, name: number, into: Uint8Array): number
   recvmmsg(fd: number, headers: number, count: number, flags: number): number
   sendmmsg(fd: number, headers: number, count: number, flags: number): number
+  /** Waits until one of the descriptors of a list of struct pollfd is readable. */
+  poll(list: number, count: number, timeoutMs: number): number
+  read(fd: number, into: number, bytes: number): number
+  /** An eventfd(2) that never blocks. */
+  eventFd(): number
+  /** The wall clock as a struct timespec at the address `into`. */
+  realTime(into: number): number
   close(fd: number): void
 }
 
@@ -33,6 +40,8 @@ export const LINUX = {
   SO_SNDTIMEO: 21,
   SO_SNDBUFFORCE: 32,
   SO_RCVBUFFORCE: 33,
+  SO_TIMESTAMPNS: 35,
+  SO_BUSY_POLL: 46,
   SO_MEMINFO: 55,
   IPPROTO_IPV6: 41,
   IPV6_V6ONLY: 26,
@@ -41,6 +50,10 @@ export const LINUX = {
   MSG_DONTWAIT: 0x40,
   MSG_NOSIGNAL: 0x4000,
   MSG_WAITFORONE: 0x10000,
+  POLLIN: 1,
+  CLOCK_REALTIME: 0,
+  EFD_CLOEXEC: 0x80000,
+  EFD_NONBLOCK: 0x800,
 } as const
 
 export const ERRNO = {
@@ -78,6 +91,10 @@ export async function loadUdpCalls(): Promise<UdpCalls> {
   const getsockopt = libc.func('int getsockopt(int, int, int, void *, void *)')
   const recvmmsg = libc.func('int recvmmsg(int, uintptr_t, uint32_t, int, uintptr_t)')
   const sendmmsg = libc.func('int sendmmsg(int, uintptr_t, uint32_t, int)')
+  const poll = libc.func('int poll(uintptr_t, uint64_t, int)')
+  const eventfd = libc.func('int eventfd(uint32_t, int)')
+  const read = libc.func('int read(int, uintptr_t, size_t)')
+  const clockGettime = libc.func('int clock_gettime(int, uintptr_t)')
   const close = libc.func('int close(int)')
   const checked = (result: number): number => (result < 0 ? -koffi.errno() : result)
   const lengthOf = (bytes: Uint8Array) => Uint32Array.of(bytes.length)
@@ -97,6 +114,10 @@ export async function loadUdpCalls(): Promise<UdpCalls> {
       const result: number = sendmmsg(fd, headers, count, flags)
       return result < 0 ? -koffi.errno() : result
     },
+    poll: (list, count, timeoutMs) => checked(poll(list, count, timeoutMs)),
+    read: (fd, into, bytes) => checked(read(fd, into, bytes)),
+    eventFd: () => checked(eventfd(0, LINUX.EFD_CLOEXEC | LINUX.EFD_NONBLOCK)),
+    realTime: (into) => clockGettime(LINUX.CLOCK_REALTIME, into),
     close: (fd) => void close(fd),
   }
 }

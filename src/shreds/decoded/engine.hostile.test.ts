@@ -5,6 +5,7 @@ import { type MadeBlock, makeBlock } from '../../../test/support/decoded-blocks.
 import { createRandom, isFull, mutate, randomBytesOf, seedOf } from '../../../test/support/property.ts'
 import { LEADER, LEADER_ID, VERSION } from '../../../test/support/shreds.ts'
 import { createSigningKey, signEd25519 } from '../../solana/crypto/ed25519.ts'
+import { createNodeSha256 } from '../../solana/crypto/node-sha256.ts'
 import { buildTree, hashLeaf, writeProof } from '../../solana/shred/merkle.ts'
 import { encodeShards } from '../../solana/shred/reed-solomon.ts'
 import { createShredHead, LAYOUTS, type ShredLayout, scanShred } from '../../solana/shred/shred.ts'
@@ -23,7 +24,7 @@ type Below = (below: number) => number
 test(`${MUTATIONS} mutated shreds, of the leader and of a stranger, change nothing that is delivered`, (t) => {
   for (const mode of ['verified by the relay', 'not verified'] as const) {
     const random = createRandom(seedOf(t))
-    const verifier = createVerifier({ failuresPerSecond: 1e9, slots: 64 })
+    const verifier = createVerifier({ failuresPerSecond: 1e9 }, { sha256: createNodeSha256() })
     verifier.setLeaders([{ fromSlot: 0, toSlot: Number.MAX_SAFE_INTEGER, identities: [LEADER_ID] }])
     const events: DecodedEvent[] = []
     const engine = new Engine(OPTIONS, (event) => events.push(event))

@@ -48,7 +48,7 @@ function startFanOut(caps: Partial<typeof CAPS> = {}) {
 
 const lease = (port: number): Lease => ({ subscriptionId: `sub_${port}`, ip: '127.0.0.1', port })
 const batch = (data: number, code: number, slot = 1, duplicates = 0): Batch => ({
-  order: new Uint8Array(32),
+  order: new Uint16Array(32),
   data,
   code,
   slots: Float64Array.of(slot),

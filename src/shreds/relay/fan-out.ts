@@ -7,7 +7,7 @@ import { createRateCap, type RateCap } from './rate-cap.ts'
 /** The packets of one received batch that are relayed. */
 export type Batch = {
   /** Cells of the packet arena: data shreds first, then coding shreds. */
-  readonly order: Uint8Array
+  readonly order: Uint16Array
   data: number
   code: number
   /** The distinct slots of the packets. */

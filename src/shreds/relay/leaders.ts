@@ -15,31 +15,36 @@ export type LeaderRange = {
 /** Epochs known at one time: the previous, the current, the next, and one spare. */
 const LEADER_RANGES_MAX = 4
 
-export type Leaders = { keyOf(slot: number): KeyObject | undefined }
+/** The public key of a leader: imported, and as 32 bytes. */
+export type Leader = { readonly key: KeyObject; readonly bytes: Uint8Array }
+
+export type Leaders = { of(slot: number): Leader | undefined }
 
 export function createLeaders(ranges: readonly LeaderRange[]): Leaders {
   const known = ranges.slice(-LEADER_RANGES_MAX)
-  const keys = new Map<string, KeyObject | undefined>()
+  const leaders = new Map<string, Leader | undefined>()
 
-  function keyOfIdentity(identity: string): KeyObject | undefined {
-    if (keys.has(identity)) return keys.get(identity)
-    let key: KeyObject | undefined
+  function leaderOf(identity: string): Leader | undefined {
+    if (leaders.has(identity)) return leaders.get(identity)
+    let leader: Leader | undefined
     try {
-      key = importPublicKey(decodeBase58(identity))
+      const bytes = decodeBase58(identity)
+      const key = importPublicKey(bytes)
+      if (key !== undefined) leader = { key, bytes }
     } catch {
       // The identity is not a valid public key: shreds of this leader stay unchecked.
     }
-    keys.set(identity, key)
-    return key
+    leaders.set(identity, leader)
+    return leader
   }
 
   return {
-    keyOf(slot) {
+    of(slot) {
       const range = known.find(({ fromSlot, toSlot }) => slot >= fromSlot && slot < toSlot)
       if (range === undefined) return undefined
       const indexPlusOne = range.leaderOfSlot === undefined ? 1 : (range.leaderOfSlot[slot - range.fromSlot] ?? 0)
       const identity = range.identities[indexPlusOne - 1]
-      return identity === undefined ? undefined : keyOfIdentity(identity)
+      return identity === undefined ? undefined : leaderOf(identity)
     },
   }
 }

@@ -29,6 +29,7 @@ const OPTIONS: RelayOptions = {
   },
   leaders: [],
   destinations: [],
+  schedule: { priority: 'normal' },
 }
 
 test('a thread that dies is restarted on the same port, with its destinations', async () => {

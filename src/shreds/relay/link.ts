@@ -2,11 +2,14 @@ import { ServiceError } from '../../core/error.ts'
 import type { BaseDeps } from '../../platform/process/base-deps.ts'
 import { type InstanceEvents, supervise } from '../../platform/process/supervise.ts'
 import { startWorker, type WorkerThread } from '../../platform/process/worker.ts'
+import { type Checker, startChecker } from './checker.ts'
 import type { FromRelay, RelayOptions, RelayReport, ToRelay } from './protocol.ts'
 
 export type RelayLinkDeps = BaseDeps & {
   onReport(report: RelayReport): void
   onState(isUp: boolean): void
+  /** The file of the checking thread; tests pass one that can die. */
+  readonly checkEntry?: URL | undefined
 }
 
 export type RelayReady = Extract<FromRelay, { kind: 'ready' }>
@@ -28,9 +31,18 @@ const LIVENESS_MS = 30_000
 const STOP_MS = 2000
 const THREAD = new URL('./thread.ts', import.meta.url)
 
-/** Starts the relay thread and waits until its UDP port is open; throws when it cannot be opened. A thread that dies later is restarted. */
+/** Starts the relay thread, and the checking thread if signatures are checked, and waits until its UDP port is open; throws when it cannot be opened. A thread that dies later is restarted. */
 export async function startRelayLink(options: RelayOptions, deps: RelayLinkDeps): Promise<RelayLink> {
   const { clock, random, log } = deps
+  await using opening = new AsyncDisposableStack()
+  let checker: Checker | undefined
+  if (options.signatures === 'auto' && options.port.engine !== 'dgram') {
+    checker = await startChecker(
+      { priority: options.schedule.priority },
+      { clock, random, log, entry: deps.checkEntry },
+    )
+    if (checker !== undefined) opening.use(checker)
+  }
   const opened = Promise.withResolvers<RelayReady>()
   const settling = new Map<number, () => void>()
   let { destinations, leaders, limits } = options
@@ -47,7 +59,14 @@ export async function startRelayLink(options: RelayOptions, deps: RelayLinkDeps)
     }
     const thread = startWorker<ToRelay, FromRelay>(
       THREAD,
-      { ...options, port: { ...options.port, listen }, destinations, leaders, limits } satisfies RelayOptions,
+      {
+        ...options,
+        port: { ...options.port, listen, wakeFd: checker?.wakeFd },
+        checks: checker?.memory,
+        destinations,
+        leaders,
+        limits,
+      } satisfies RelayOptions,
       {
         onMessage(message) {
           switch (message.kind) {
@@ -100,21 +119,24 @@ export async function startRelayLink(options: RelayOptions, deps: RelayLinkDeps)
     settling.clear()
   }
 
-  const supervised = supervise(
-    { backoff: RESTART, livenessMs: LIVENESS_MS, firstStartsMax: 1 },
-    {
-      clock,
-      random,
-      start,
-      onRestart({ error, delayMs }) {
-        deps.onState(false)
-        log.error({ err: error, delayMs }, 'the relay thread died and is restarted')
+  const supervised = opening.use(
+    supervise(
+      { backoff: RESTART, livenessMs: LIVENESS_MS, firstStartsMax: 1 },
+      {
+        clock,
+        random,
+        start,
+        onRestart({ error, delayMs }) {
+          deps.onState(false)
+          log.error({ err: error, delayMs }, 'the relay thread died and is restarted')
+        },
       },
-    },
+    ),
   )
   await supervised.started
   const ready = await opened.promise
 
+  const running = opening.move()
   return {
     ready,
     setDestinations(list) {
@@ -135,7 +157,7 @@ export async function startRelayLink(options: RelayOptions, deps: RelayLinkDeps)
     },
     async [Symbol.asyncDispose]() {
       settleAll()
-      await supervised[Symbol.asyncDispose]()
+      await running[Symbol.asyncDispose]()
     },
   }
 }

@@ -1,3 +1,4 @@
+import type { GrantedSchedule, ThreadSchedule } from '../../platform/native/thread-schedule.ts'
 import type { UdpEngine, UdpPortOptions } from '../../platform/udp/port.ts'
 import type { SHRED_FAULTS } from '../../solana/shred/shred.ts'
 import type { LeaderRange } from './leaders.ts'
@@ -23,6 +24,9 @@ export type RelayOptions = {
   readonly destinations: readonly Lease[]
   /** Ring to the engine of ShredStream Decoded, when it is on (decoded/input-ring.ts). */
   readonly decodedInput?: SharedArrayBuffer | undefined
+  /** Memory shared with the checking thread (checks.ts). Without it, the relay checks signatures itself. */
+  readonly checks?: SharedArrayBuffer | undefined
+  readonly schedule: ThreadSchedule
 }
 
 /** Grants a subscription shreds at one address. */
@@ -41,6 +45,9 @@ export type FromRelay =
       readonly note: string | undefined
       readonly address: { readonly host: string; readonly port: number }
       readonly receiveBufferBytes: number
+      readonly schedule: GrantedSchedule
+      /** Delays count from the kernel's time of receipt, not from when the packet was read. */
+      readonly hasKernelTimes: boolean
     }
   | { readonly kind: 'failed'; readonly code: string; readonly message: string; readonly fix: string | undefined }
   /** The list of this round is in effect: no packet is sent to any other address. */
@@ -59,7 +66,20 @@ export type RelayReport = {
   readonly windowResets: number
   /** Packets dropped by the kernel since the port was opened. */
   readonly overruns: number
+  readonly delays: DelayCounts
 }
+
+/** The time from the receipt of a packet to when it was sent to all destinations, as a histogram. */
+export type DelayCounts = {
+  /** Packets up to each of DELAY_BOUNDS_MICROS, and last those above; not cumulative. */
+  readonly packets: readonly number[]
+  readonly sumMicros: number
+}
+
+/** Upper bounds. */
+export const DELAY_BOUNDS_MICROS = [
+  25, 50, 75, 100, 150, 200, 300, 500, 750, 1000, 1500, 2000, 3000, 5000, 10_000, 25_000, 100_000,
+] as const
 
 /** Why a packet was not relayed. */
 export const DROP_REASONS = [
@@ -80,6 +100,8 @@ export type RelayCounts = {
   relayed: number
   /** Relayed without a signature check because the leader is not known. */
   unchecked: number
+  /** Signature checks that the relay made itself because the checking thread did not run or did not keep up. */
+  checkedHere: number
   readonly dropped: Record<DropReason, number>
   /** The `malformed` drops by the rule that was broken. */
   readonly faults: Record<(typeof SHRED_FAULTS)[number], number>

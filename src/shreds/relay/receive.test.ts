@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { blockPackets, LEADER_ID, VERSION } from '../../../test/support/shreds.ts'
 import { CELL_BYTES, type PacketArena } from '../../platform/udp/port.ts'
+import { createNodeSha256 } from '../../solana/crypto/node-sha256.ts'
 import { createReceiver } from './receive.ts'
 import { createVerifier } from './verify.ts'
 
@@ -16,12 +17,14 @@ function createArena(): PacketArena {
     words: new Int32Array(buffer),
     lengths: new Int32Array(CELLS),
     sources: new Int8Array(CELLS),
+    arrivals: new Float64Array(CELLS),
+    timeMicros: new Float64Array(1),
   }
 }
 
 function start(signatures: 'auto' | 'off') {
   const arena = createArena()
-  const verifier = createVerifier({ failuresPerSecond: 5, slots: 100 })
+  const verifier = createVerifier({ failuresPerSecond: 5 }, { sha256: createNodeSha256() })
   verifier.setLeaders([{ fromSlot: 0, toSlot: 10_000, identities: [LEADER_ID] }])
   const receiver = createReceiver(arena, { ...OPTIONS, signatures }, verifier)
   return {

@@ -1,8 +1,9 @@
 import { recordOf } from '../../core/record-of.ts'
-import { CELL_BYTES, type PacketArena } from '../../platform/udp/port.ts'
+import { BATCH_PACKETS, CELL_BYTES, type PacketArena } from '../../platform/udp/port.ts'
 import { createShredHead, SHRED_FAULTS, scanShred } from '../../solana/shred/shred.ts'
 import { createDedupe } from './dedupe.ts'
 import type { Batch } from './fan-out.ts'
+import { createHeldPackets } from './held-packets.ts'
 import { DROP_REASONS, type DropReason, type RelayCounts, type RelayOptions } from './protocol.ts'
 import type { SlotLimits } from './slot-limits.ts'
 import { createSlotWindow, type SlotWindow } from './slot-window.ts'
@@ -10,8 +11,12 @@ import type { Verifier } from './verify.ts'
 
 /** Selects the packets to relay: from an allowed source, well-formed, current, not a duplicate, and signed by the leader, checked in this order. */
 export type Receiver = {
-  /** Checks the first `count` packets of the arena. The result is valid until the next call. */
+  /** Checks the first `count` packets of the arena. The result is valid until the next call. A packet whose FEC set is being checked is held. */
   select(count: number, nowMs: number): Batch
+  /** Held packets whose FEC set is proven by now; undefined without one. The result is valid until the next call. */
+  release(nowMs: number): Batch | undefined
+  /** Whether packets are held. */
+  isHolding(): boolean
   readonly window: SlotWindow
   /** Within `limitsMax`. */
   setLimits(limits: SlotLimits): void
@@ -37,21 +42,22 @@ export function createReceiver(arena: PacketArena, options: ReceiverOptions, ver
   })
   const isChecking = options.signatures === 'auto'
   const head = createShredHead()
-  const codingCells = new Uint8Array(lengths.length)
+  const held = createHeldPackets(arena)
+  const codingCells = new Uint16Array(BATCH_PACKETS)
   const unchecked = new Uint8Array(lengths.length)
   const batch: Batch = {
-    order: new Uint8Array(lengths.length),
+    order: new Uint16Array(BATCH_PACKETS),
     data: 0,
     code: 0,
-    slots: new Float64Array(lengths.length),
+    slots: new Float64Array(BATCH_PACKETS),
     slotCount: 0,
     duplicates: 0,
   }
   let counts = newRelayCounts()
   let perSource = Array.from({ length: options.sources }, () => 0)
 
-  /** Why the packet in this arena cell is dropped; undefined when it is relayed. */
-  function dropReasonOf(cell: number, nowMs: number): DropReason | undefined {
+  /** What happens to the packet in this arena cell: why it is dropped, `held`, or undefined when it is relayed. */
+  function dropReasonOf(cell: number, nowMs: number): DropReason | 'held' | undefined {
     const source = sources[cell] as number
     if (source < 0) return 'source'
     perSource[source] = (perSource[source] as number) + 1
@@ -63,18 +69,76 @@ export function createReceiver(arena: PacketArena, options: ReceiverOptions, ver
     }
     const current = window.classify(head.slot, head.version, nowMs)
     if (current !== 'current') return current
-    const wordAt = at >> 2
-    if (dedupe.has(words, wordAt, head)) return 'duplicate'
+    if (dedupe.has(words, at >> 2, head)) return 'duplicate'
     unchecked[cell] = 1
     if (isChecking) {
       const verdict = verifier.check(bytes, at, head, nowMs)
-      if (verdict === 'signed') unchecked[cell] = 0
+      if (verdict === 'waiting') return hold(cell, verifier.waitsFor(), nowMs)
       if (verdict === 'unchecked') counts.unchecked += 1
       else if (verdict !== 'signed') return verdict
+      else unchecked[cell] = 0
     }
-    if (!dedupe.add(words, wordAt, head)) return 'conflicting'
+    return record(cell, nowMs)
+  }
+
+  function hold(cell: number, set: number, nowMs: number): DropReason | 'held' | undefined {
+    if (held.hold(cell, set)) return 'held'
+    // All cells are taken: the checking thread does not keep up, and this one helps.
+    verifier.decideHere(set)
+    const isProven = verifier.isProven(set)
+    settle()
+    if (!isProven) return 'forged'
+    unchecked[cell] = 0
+    return record(cell, nowMs)
+  }
+
+  /** Records a packet that passed every check; returns a reason when it is not relayed all the same. */
+  function record(cell: number, nowMs: number): DropReason | undefined {
+    if (!dedupe.add(words, (cell * CELL_BYTES) >> 2, head)) return 'conflicting'
     window.advance(head.slot, head.version, nowMs)
     return undefined
+  }
+
+  /** Sorts the packets of FEC sets that are no longer waiting. */
+  function settle(): void {
+    for (let set = verifier.nextDecided(); set >= 0; set = verifier.nextDecided()) {
+      if (verifier.isProven(set)) held.release(set)
+      else counts.dropped.forged += held.drop(set)
+    }
+  }
+
+  /** Why a held packet of a proven FEC set is not relayed: another copy of it may have been held, too. */
+  function heldDropReasonOf(cell: number, nowMs: number): DropReason | undefined {
+    const at = cell * CELL_BYTES
+    if (scanShred(bytes, at, lengths[cell] as number, head, shredsPerSlotMax) !== undefined) return 'malformed'
+    if (dedupe.has(words, at >> 2, head)) return 'duplicate'
+    unchecked[cell] = 0
+    return record(cell, nowMs)
+  }
+
+  function beginBatch(): void {
+    batch.data = 0
+    batch.code = 0
+    batch.slotCount = 0
+    batch.duplicates = 0
+  }
+
+  function addPacket(cell: number, reason: DropReason | 'held' | undefined): void {
+    if (reason === 'held') return
+    if (reason !== undefined) {
+      counts.dropped[reason] += 1
+      if (reason === 'duplicate') batch.duplicates += 1
+      return
+    }
+    counts.relayed += 1
+    addSlot(head.slot)
+    if (head.layout.kind === 'data') batch.order[batch.data++] = cell
+    else codingCells[batch.code++] = cell
+  }
+
+  function endBatch(): Batch {
+    for (let i = 0; i < batch.code; i++) batch.order[batch.data + i] = codingCells[i] as number
+    return batch
   }
 
   function addSlot(slot: number): void {
@@ -90,27 +154,28 @@ export function createReceiver(arena: PacketArena, options: ReceiverOptions, ver
     },
     unchecked,
     select(count, nowMs) {
-      batch.data = 0
-      batch.code = 0
-      batch.slotCount = 0
-      batch.duplicates = 0
+      beginBatch()
       counts.received += count
-      for (let cell = 0; cell < count; cell++) {
-        const reason = dropReasonOf(cell, nowMs)
-        if (reason !== undefined) {
-          counts.dropped[reason] += 1
-          if (reason === 'duplicate') batch.duplicates += 1
-          continue
-        }
-        counts.relayed += 1
-        addSlot(head.slot)
-        if (head.layout.kind === 'data') batch.order[batch.data++] = cell
-        else codingCells[batch.code++] = cell
-      }
-      for (let i = 0; i < batch.code; i++) batch.order[batch.data + i] = codingCells[i] as number
-      return batch
+      for (let cell = 0; cell < count; cell++) addPacket(cell, dropReasonOf(cell, nowMs))
+      return endBatch()
     },
+    release(nowMs) {
+      held.freeTaken()
+      if (!isChecking) return undefined
+      verifier.takeVerdicts(nowMs)
+      settle()
+      beginBatch()
+      let taken = 0
+      for (let cell = held.take(); cell >= 0; cell = held.take()) {
+        addPacket(cell, heldDropReasonOf(cell, nowMs))
+        taken += 1
+        if (taken === BATCH_PACKETS) break
+      }
+      return taken === 0 ? undefined : endBatch()
+    },
+    isHolding: () => held.count() > 0,
     takeCounts() {
+      counts.checkedHere = verifier.takeCheckedHere()
       const taken = { counts, perSource }
       counts = newRelayCounts()
       perSource = perSource.map(() => 0)
@@ -124,6 +189,7 @@ export function newRelayCounts(): RelayCounts {
     received: 0,
     relayed: 0,
     unchecked: 0,
+    checkedHere: 0,
     dropped: recordOf(DROP_REASONS, () => 0),
     faults: recordOf(SHRED_FAULTS, () => 0),
   }

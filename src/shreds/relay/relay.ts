@@ -1,8 +1,11 @@
 import type { Clock } from '../../core/clock.ts'
+import type { Sha256 } from '../../core/sha256.ts'
 import type { UdpPort } from '../../platform/udp/port.ts'
 import { openInputWriter } from '../decoded/input-ring.ts'
+import { openCheckAsker } from './checks.ts'
 import { createDecodedFeed } from './decoded-feed.ts'
-import { createFanOut } from './fan-out.ts'
+import { createDelays } from './delays.ts'
+import { type Batch, createFanOut } from './fan-out.ts'
 import type { FromRelay, RelayOptions, ToRelay } from './protocol.ts'
 import { createReceiver } from './receive.ts'
 import { createVerifier } from './verify.ts'
@@ -10,6 +13,7 @@ import { createVerifier } from './verify.ts'
 export type RelayDeps = {
   readonly port: UdpPort
   readonly clock: Pick<Clock, 'monotonicMs'>
+  readonly sha256: Sha256
   post(message: FromRelay): void
   /** The next message for the relay, if one has come. */
   poll(): ToRelay | undefined
@@ -18,18 +22,17 @@ export type RelayDeps = {
 const REPORT_MS = 200
 
 /** Runs in its own thread: receives packets, drops duplicates, verifies signatures and fans out. Returns after a `stop` message. */
-export async function runRelay(options: RelayOptions, { port, clock, post, poll }: RelayDeps): Promise<void> {
-  const { window } = options.limitsMax
-  const verifier = createVerifier({
-    failuresPerSecond: options.signatureFailuresPerSecond,
-    slots: window.backSlots + window.aheadSlots + 1,
-  })
+export async function runRelay(options: RelayOptions, deps: RelayDeps): Promise<void> {
+  const { port, clock, sha256, post, poll } = deps
+  const checks = options.checks && openCheckAsker(options.checks)
+  const verifier = createVerifier({ failuresPerSecond: options.signatureFailuresPerSecond }, { sha256, checks })
   verifier.setLeaders(options.leaders)
   const receiver = createReceiver(port.arena, { ...options, sources: options.port.sources.length }, verifier)
   using fanOut = createFanOut(port, options.caps, clock.monotonicMs())
   fanOut.setDestinations(options.destinations)
   const decoded =
     options.decodedInput && createDecodedFeed(port.arena, receiver.unchecked, openInputWriter(options.decodedInput))
+  const delays = createDelays(port)
   let reportedMs = clock.monotonicMs()
 
   function report(): void {
@@ -41,6 +44,7 @@ export async function runRelay(options: RelayOptions, { port, clock, post, poll 
       version: receiver.window.version(),
       windowResets: receiver.window.resets(),
       overruns: port.overruns(),
+      delays: delays.take(),
     })
   }
 
@@ -62,15 +66,29 @@ export async function runRelay(options: RelayOptions, { port, clock, post, poll 
     }
   }
 
+  function send(batch: Batch, nowMs: number): void {
+    // Whole milliseconds: V8 allocates memory for a fractional number each time it is passed to a function.
+    fanOut.send(batch, Math.floor(nowMs))
+    delays.record(batch)
+    decoded?.offer(batch, nowMs)
+  }
+
+  function sendHeld(): void {
+    const nowMs = clock.monotonicMs()
+    for (let batch = receiver.release(nowMs); batch !== undefined; batch = receiver.release(nowMs)) send(batch, nowMs)
+  }
+
   await port.run({
     onBatch(count) {
       const nowMs = clock.monotonicMs()
-      const batch = receiver.select(count, nowMs)
-      fanOut.send(batch, nowMs)
-      decoded?.offer(batch, nowMs)
+      send(receiver.select(count, nowMs), nowMs)
+      if (receiver.isHolding()) sendHeld()
     },
+    isWaiting: receiver.isHolding,
+    onWake: sendHeld,
     onTick() {
       for (let message = poll(); message !== undefined; message = poll()) if (!apply(message)) return false
+      if (receiver.isHolding()) sendHeld()
       const nowMs = clock.monotonicMs()
       fanOut.tick(nowMs)
       if (nowMs - reportedMs >= REPORT_MS) {

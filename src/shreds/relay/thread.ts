@@ -1,20 +1,34 @@
 import { messageOf, ServiceError } from '../../core/error.ts'
+import { loadNativeSha256 } from '../../platform/native/sha256.ts'
+import { scheduleThisThread } from '../../platform/native/thread-schedule.ts'
 import { systemClock } from '../../platform/process/clock.ts'
 import { openWorkerPort } from '../../platform/process/worker.ts'
 import { openUdpPort } from '../../platform/udp/open-port.ts'
+import { createNodeSha256 } from '../../solana/crypto/node-sha256.ts'
+import { HELD_PACKETS_MAX } from './held-packets.ts'
 import type { FromRelay, RelayOptions, ToRelay } from './protocol.ts'
 import { runRelay } from './relay.ts'
+import { warmUp } from './warm-up.ts'
 
 /** Entry file of the relay thread. Started by `link.ts` with its options; ends after a `stop` message. */
 const link = openWorkerPort<ToRelay, FromRelay>()
 if (link === undefined) throw new Error('this file runs only as a worker thread')
 const options = link.data as RelayOptions
 try {
-  const { port, note } = await openUdpPort(options.port, { clock: systemClock })
+  const sha256 = (await loadNativeSha256()) ?? createNodeSha256()
+  await warmUp(options, { sha256, clock: systemClock })
+  const { port, note } = await openUdpPort(
+    { ...options.port, spareCells: options.checks === undefined ? 0 : HELD_PACKETS_MAX },
+    { clock: systemClock },
+  )
   using _open = port
-  const { engine, address, receiveBufferBytes } = port
-  link.post({ kind: 'ready', engine, note, address, receiveBufferBytes })
-  await runRelay(options, { port, clock: systemClock, post: link.post, poll: link.poll })
+  // Real-time priority only now: a start must not stop the other threads.
+  const schedule = await scheduleThisThread(options.schedule, 2)
+  const { engine, address, receiveBufferBytes, hasKernelTimes } = port
+  link.post({ kind: 'ready', engine, note, address, receiveBufferBytes, schedule, hasKernelTimes })
+  // Node's own sockets need the event loop, which nothing wakes for a verdict.
+  const checks = engine === 'sendmmsg' ? options.checks : undefined
+  await runRelay({ ...options, checks }, { port, clock: systemClock, sha256, post: link.post, poll: link.poll })
 } catch (error) {
   const known = error instanceof ServiceError ? error : undefined
   link.post({ kind: 'failed', code: known?.code ?? 'internal', message: messageOf(error), fix: known?.fix })

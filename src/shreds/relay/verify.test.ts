@@ -5,12 +5,12 @@ import { brokenRule, decodeShred, merkleRoot } from '../../../test/support/shred
 import { blockPackets, LEADER_ID } from '../../../test/support/shreds.ts'
 import { encodeBase58 } from '../../solana/crypto/base58.ts'
 import { createSigningKey } from '../../solana/crypto/ed25519.ts'
+import { createNodeSha256 } from '../../solana/crypto/node-sha256.ts'
 import { createFecSetProofs, rootOfPacket } from '../../solana/shred/fec-set-proofs.ts'
 import { createShredHead, scanShred } from '../../solana/shred/shred.ts'
 import { createVerifier, type Verdict, type Verifier } from './verify.ts'
 
 const MALLORY = createSigningKey(new Uint8Array(32).fill(66))
-const SLOTS = 8
 
 function check(verifier: Verifier, packet: Uint8Array, nowMs = 0): Verdict {
   const head = createShredHead()
@@ -19,7 +19,7 @@ function check(verifier: Verifier, packet: Uint8Array, nowMs = 0): Verdict {
 }
 
 function newVerifier(failuresPerSecond = 1000): Verifier {
-  const verifier = createVerifier({ failuresPerSecond, slots: SLOTS })
+  const verifier = createVerifier({ failuresPerSecond }, { sha256: createNodeSha256() })
   verifier.setLeaders([{ fromSlot: 0, toSlot: 1000, identities: [LEADER_ID] }])
   return verifier
 }
@@ -35,7 +35,7 @@ test('accepts every shred of a signed FEC set in any order; refuses another lead
 })
 
 test('does not check a slot without a known leader; follows a schedule by slots', () => {
-  const verifier = createVerifier({ failuresPerSecond: 1000, slots: SLOTS })
+  const verifier = createVerifier({ failuresPerSecond: 1000 }, { sha256: createNodeSha256() })
   const [packet] = blockPackets(10) as [Uint8Array]
   assert.equal(check(verifier, packet), 'unchecked')
   const mallory = encodeBase58(MALLORY.publicKey)
@@ -70,20 +70,6 @@ test('limits failed checks per second; FEC sets that are proven are not affected
   for (const packet of others) assert.equal(check(verifier, packet, 0), 'signed')
   assert.equal(check(verifier, blockPackets(12)[0] as Uint8Array, 0), 'too-many-forged')
   assert.equal(check(verifier, blockPackets(12)[0] as Uint8Array, 300), 'signed')
-})
-
-test('caches FEC sets while their slot can be current, also when the chain restarts at a lower slot', () => {
-  const verifier = newVerifier()
-  const provenAfter = (slot: number): number => {
-    assert.equal(check(verifier, blockPackets(slot)[0] as Uint8Array), 'signed')
-    return verifier.provenSets()
-  }
-  for (let slot = 100; slot < 140; slot++) assert.equal(provenAfter(slot), Math.min(slot - 99, SLOTS))
-  // A slot ahead of the others does not remove those that are still current.
-  assert.equal(provenAfter(143), 5)
-  assert.equal(provenAfter(140), 6)
-  assert.equal(provenAfter(20), 1)
-  assert.equal(provenAfter(21), 2)
 })
 
 test('with part of the tree known, detects any changed byte covered by the signature, compared with a second implementation', (t) => {

@@ -17,6 +17,7 @@ function report(received: number, dropped: Partial<Record<DropReason, number>> =
     version: 1,
     windowResets: 0,
     overruns,
+    delays: { packets: [], sumMicros: 0 },
   }
 }
 

@@ -1,3 +1,4 @@
+import type { GrantedSchedule } from '../../platform/native/thread-schedule.ts'
 import type { LeaseDecisions, LeaseRefusal } from '../destinations/leases.ts'
 import { keyOf } from '../relay/fan-out.ts'
 import type { RelayReady } from '../relay/link.ts'
@@ -10,6 +11,8 @@ export type ShredsStatus = {
   readonly engine: string
   readonly address: { readonly host: string; readonly port: number }
   readonly receiveBufferBytes: number
+  /** Priority and processor of the relay thread, and what was not permitted. */
+  readonly schedule: GrantedSchedule
   readonly newestSlot: number | null
   readonly version: number | null
   /** Packets per second over about the last ten seconds, in the order of `shreds.sources`. */
@@ -73,6 +76,7 @@ export function createShredsStatus() {
         engine: ready?.engine ?? '',
         address: ready?.address ?? { host: '', port: 0 },
         receiveBufferBytes: ready?.receiveBufferBytes ?? 0,
+        schedule: ready?.schedule ?? { priority: 'normal', core: null, refused: [] },
         newestSlot: last?.newestSlot ?? null,
         version: last?.version ?? null,
         sourceRates: Array.from({ length: sourceCount }, (_, at) =>
@@ -101,6 +105,7 @@ function addCounts(sum: RelayCounts, more: RelayCounts): void {
   sum.received += more.received
   sum.relayed += more.relayed
   sum.unchecked += more.unchecked
+  sum.checkedHere += more.checkedHere
   for (const [reason, count] of entriesOf(more.dropped)) sum.dropped[reason] += count
   for (const [fault, count] of entriesOf(more.faults)) sum.faults[fault] += count
 }

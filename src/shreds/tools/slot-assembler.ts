@@ -152,7 +152,7 @@ export function createSlotAssembler(options: SlotAssemblerOptions): SlotAssemble
     const key = `${shred.fecSetIndex} ${latin1(signatureOf(shred))} ${latin1(root)}`
     const known = slot.sets.get(key)
     if (known !== undefined) return known
-    const leader = leaders.keyOf(shred.slot)
+    const leader = leaders.of(shred.slot)?.key
     const isSigned = leader && isSignedBy(shred, root, leader)
     const set: FecSet = {
       fecSetIndex: shred.fecSetIndex,

@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { createRandom, isFull, seedOf } from '../../../test/support/property.ts'
+import { blockPackets, LEADER_ID, VERSION } from '../../../test/support/shreds.ts'
+import { BATCH_PACKETS, CELL_BYTES, type PacketArena } from '../../platform/udp/port.ts'
+import { createSigningKey, importPublicKey, verifyEd25519 } from '../../solana/crypto/ed25519.ts'
+import { createNodeSha256 } from '../../solana/crypto/node-sha256.ts'
+import { CHECKS_MAX, type CheckReader, createCheckMemory, openCheckAsker, openCheckReader } from './checks.ts'
+import type { Batch } from './fan-out.ts'
+import { createReceiver } from './receive.ts'
+import { CHECK_LATE_MS, createVerifier } from './verify.ts'
+
+const LIMITS = { shredsPerSlotMax: 32_768, window: { backSlots: 64, aheadSlots: 32 } }
+const MALLORY = createSigningKey(new Uint8Array(32).fill(66))
+
+function createArena(spare: number): PacketArena {
+  const cells = BATCH_PACKETS + spare
+  const buffer = new ArrayBuffer(cells * CELL_BYTES)
+  return {
+    bytes: new Uint8Array(buffer),
+    words: new Int32Array(buffer),
+    lengths: new Int32Array(cells),
+    sources: new Int8Array(cells),
+    arrivals: new Float64Array(cells),
+    timeMicros: new Float64Array(1),
+  }
+}
+
+/** A receiver whose checking thread is the test. */
+function start(spare = 128) {
+  const memory = createCheckMemory()
+  const arena = createArena(spare)
+  const verifier = createVerifier(
+    { failuresPerSecond: 100_000 },
+    { sha256: createNodeSha256(), checks: openCheckAsker(memory) },
+  )
+  verifier.setLeaders([{ fromSlot: 0, toSlot: 10_000, identities: [LEADER_ID] }])
+  const options = { version: VERSION, signatures: 'auto', limits: LIMITS, limitsMax: LIMITS, sources: 1 } as const
+  const receiver = createReceiver(arena, options, verifier)
+  const sent: string[] = []
+  const note = ({ order, data, code }: Batch): void => {
+    for (const cell of order.subarray(0, data + code))
+      sent.push(textOf(arena.bytes.subarray(cell * CELL_BYTES), arena.lengths[cell] as number))
+  }
+  return {
+    sent,
+    receiver,
+    openReader: () => openCheckReader(memory),
+    receive(packets: readonly Uint8Array[], nowMs: number) {
+      packets.forEach((packet, cell) => {
+        arena.bytes.set(packet, cell * CELL_BYTES)
+        arena.lengths[cell] = packet.length
+      })
+      note(receiver.select(packets.length, nowMs))
+    },
+    release(nowMs: number) {
+      for (let batch = receiver.release(nowMs); batch !== undefined; batch = receiver.release(nowMs)) note(batch)
+    },
+  }
+}
+
+const textOf = (bytes: Uint8Array, length: number): string => Buffer.from(bytes.subarray(0, length)).toString('latin1')
+
+function check(reader: CheckReader): number {
+  return reader.read(
+    (root, signature, key) =>
+      verifyEd25519(root, signature, importPublicKey(key) as NonNullable<ReturnType<typeof importPublicKey>>),
+    () => {},
+  )
+}
+
+describe('with a checking thread', () => {
+  test('the first shreds of a set wait for its verdict, those of a proven set pass at once', () => {
+    const { sent, receive, release, openReader } = start()
+    const reader = openReader()
+    reader.setAlive(true)
+    const [first, second] = [blockPackets(500), blockPackets(501)]
+    receive(first.slice(0, 2), 0)
+    assert.equal(check(reader), 1, 'one check for both')
+    release(0)
+    assert.equal(sent.length, 2)
+    // The check of the second set is not made, and only its shreds wait.
+    receive([second[0], ...first.slice(2, 10)] as Uint8Array[], 1)
+    release(1)
+    assert.equal(sent.length, 10)
+    check(reader)
+    release(2)
+    assert.equal(sent.length, 11)
+  })
+
+  test('a thread that sets no verdict is replaced by the relay after CHECK_LATE_MS, until it sets one', () => {
+    const { sent, receive, release, openReader, receiver } = start()
+    const reader = openReader()
+    reader.setAlive(true)
+    receive(blockPackets(500).slice(0, 3), 0)
+    release(CHECK_LATE_MS - 1)
+    assert.equal(sent.length, 0)
+    release(CHECK_LATE_MS)
+    assert.equal(sent.length, 3)
+    // The next set does not wait any more.
+    receive(blockPackets(501).slice(0, 3), CHECK_LATE_MS + 1)
+    assert.equal(sent.length, 6)
+    assert.equal(receiver.takeCounts().counts.checkedHere, 2)
+    // A verdict that comes late changes nothing, and the thread is used again.
+    check(reader)
+    release(CHECK_LATE_MS + 2)
+    receive(blockPackets(502).slice(0, 3), CHECK_LATE_MS + 3)
+    assert.equal(sent.length, 6)
+    check(reader)
+    release(CHECK_LATE_MS + 3)
+    assert.equal(sent.length, 9)
+    assert.equal(receiver.takeCounts().counts.checkedHere, 0)
+  })
+
+  test('a thread that is known to be dead is not waited for, and no forged set passes', () => {
+    const { sent, receive, release, openReader } = start()
+    const reader = openReader()
+    reader.setAlive(true)
+    receive([...blockPackets(500).slice(0, 2), ...blockPackets(501, { leader: MALLORY }).slice(0, 2)], 0)
+    reader.setAlive(false)
+    release(0)
+    assert.equal(sent.length, 2)
+    receive([...blockPackets(502).slice(0, 2), ...blockPackets(503, { leader: MALLORY }).slice(0, 2)], 0)
+    assert.equal(sent.length, 4)
+  })
+
+  test('nothing invalid passes and nothing valid is lost while the thread is slow, dies and is restarted', (t) => {
+    const random = createRandom(seedOf(t))
+    for (let run = 0; run < (isFull ? 100 : 6); run++) {
+      const { sent, receive, release, openReader } = start(random(2) === 0 ? 4 : 256)
+      let reader = openReader()
+      reader.setAlive(true)
+      const valid = Array.from({ length: 6 }, (_, slot) => blockPackets(500 + slot)).flat()
+      const forged = blockPackets(500, { leader: MALLORY })
+      const stream: Uint8Array[] = []
+      for (const packet of valid) {
+        stream.push(packet)
+        if (random(3) === 0) stream.push(forged[random(64)] as Uint8Array)
+        if (random(4) === 0) stream.push(packet)
+        if (random(3) === 0) {
+          const changed = Uint8Array.from(packet)
+          const at = 64 + random(1000)
+          changed[at] = (changed[at] as number) ^ (1 + random(255))
+          // In front of the true one.
+          stream.splice(stream.length - 1 - random(2), 0, changed)
+        }
+      }
+      let nowMs = 0
+      for (let at = 0; at < stream.length; ) {
+        const count = 1 + random(12)
+        receive(stream.slice(at, at + count), nowMs)
+        at += count
+        nowMs += random(3)
+        const event = random(10)
+        if (event < 5) check(reader)
+        if (event === 8) reader.setAlive(false)
+        if (event === 9) {
+          reader = openReader()
+          reader.setAlive(true)
+        }
+        if (random(2) === 0) release(nowMs)
+      }
+      for (let tick = 0; tick < CHECKS_MAX; tick++) release((nowMs += CHECK_LATE_MS))
+      const expected = valid.map((packet) => textOf(packet, packet.length))
+      assert.deepEqual(sent.toSorted(), expected.toSorted())
+    }
+  })
+})
