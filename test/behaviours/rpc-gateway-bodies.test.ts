@@ -12,16 +12,18 @@ const SIZES = [400, 5000, 16_000, 30_000, 60_000, 65_000, 200_000]
 
 /** A node whose response is as long as the first parameter states and contains the second. */
 async function startEchoNode() {
-  const server = createServer(async (request, response) => {
+  const server = createServer((request, response) => {
     const chunks: Buffer[] = []
-    for await (const chunk of request) chunks.push(chunk as Buffer)
-    const { id, params } = JSON.parse(Buffer.concat(chunks).toString()) as { id: number; params?: [number, string] }
-    const [bytes = 10, letter = 'x'] = params ?? []
-    const body = JSON.stringify({ jsonrpc: '2.0', result: letter.repeat(bytes), id })
-    // In two pieces, so that a response is not always read at once.
-    response.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length })
-    response.write(body.slice(0, bytes >> 1))
-    response.end(body.slice(bytes >> 1))
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('end', () => {
+      const { id, params } = JSON.parse(Buffer.concat(chunks).toString()) as { id: number; params?: [number, string] }
+      const [bytes = 10, letter = 'x'] = params ?? []
+      const body = JSON.stringify({ jsonrpc: '2.0', result: letter.repeat(bytes), id })
+      // In two pieces, so that a response is not always read at once.
+      response.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length })
+      response.write(body.slice(0, bytes >> 1))
+      response.end(body.slice(bytes >> 1))
+    })
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
