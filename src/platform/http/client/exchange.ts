@@ -148,8 +148,6 @@ export class HttpExchange implements ResponseSink {
   fail(kind: 'not-sent' | 'maybe-sent', cause: HttpCause, message: string): void {
     if (this.isOver) return
     if (!this.#isStream) {
-      // Incomplete, and known to nobody else.
-      this.#pooled?.release()
       this.#finish({ kind, cause, message })
       return
     }
