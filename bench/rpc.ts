@@ -1,6 +1,7 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { parseArgs } from 'node:util'
 import { freePort } from '../test/support/free-ports.ts'
 import { holdConnections } from './support/held-connections.ts'
 import { addedLatency } from './support/paced-load.ts'
@@ -12,9 +13,17 @@ import { runWrk } from './support/wrk.ts'
  * JSON-RPC through the gateway, compared with nginx and haproxy from Debian and a node:http proxy, one after the other in one run: the proxy alone
  * on one core, load and node on the other. Each checks a token and a bucket. One JSON line per response size with all figures and ratios;
  * one for the added latency at half load, one for the memory at 1,000 connections.
- *   node bench/rpc.ts [seconds per figure, 5] [rounds, 3]
+ *   node bench/rpc.ts [seconds per figure, 5] [rounds, 3] [--bytes size of a response, repeatable] [--beside another checkout, repeatable]
+ * With other checkouts, their gateways take turns with this one and nginx; the other proxies and the memory are left out.
  */
-const [seconds = 5, rounds = 3] = process.argv.slice(2).map(Number)
+const { values: given, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    bytes: { type: 'string', multiple: true, default: ['400', '50000'] },
+    beside: { type: 'string', multiple: true, default: [] },
+  },
+})
+const [seconds = 5, rounds = 3] = positionals.map(Number)
 const PROXY_CORE = 0
 const LOAD_CORE = 1
 const CONNECTIONS = 64
@@ -35,9 +44,10 @@ type Figures = { perSecond: number; cpuMicros: number }
 
 type Settings = { folder: string; upstreamPort: number; response: string; filler: string }
 type ProxyName = keyof typeof PROXIES
+type Named = { readonly name: string; readonly figures: Figures; readonly runs: readonly Figures[] }
 
 const PROXIES = {
-  sluice: startGateway,
+  sluice: (settings: Settings) => startGateway(settings, join(import.meta.dirname, '..')),
   nginx: (settings: Settings) => startDebian('nginx', settings),
   haproxy: (settings: Settings) => startDebian('haproxy', settings),
   nodeHttp: startNodeHttp,
@@ -46,28 +56,19 @@ const PROXIES = {
 pinSelf(LOAD_CORE)
 const folder = await mkdtemp(join(tmpdir(), 'sluice-bench-rpc-'))
 try {
-  for (const bytes of [400, 50_000]) await compare(bytes)
+  for (const bytes of given.bytes) await (given.beside.length > 0 ? compareCheckouts : compare)(Number(bytes))
 } finally {
   await rm(folder, { recursive: true, force: true })
 }
 
 async function compare(responseBytes: number): Promise<void> {
   await using running = new AsyncDisposableStack()
-  const upstreamPort = await freePort()
-  const settings = { folder, upstreamPort, response: responseOf(responseBytes), filler: 'x'.repeat(FILLER_BYTES) }
-  running.use(startPinned(LOAD_CORE, 'nginx', ['-c', await configure('nginx-upstream.conf', settings)]))
-  await responses(upstreamPort)
+  const settings = await startNode(responseBytes, running)
   const proxies = new Map<string, Proxy>()
   for (const [name, start] of Object.entries(PROXIES)) proxies.set(name, running.use(await start(settings)))
-
-  const all = new Map<string, Figures[]>()
-  for (let round = 0; round < rounds; round++) {
-    for (const [name, proxy] of proxies) all.set(name, [...(all.get(name) ?? []), await measure(proxy)])
-  }
-  const figures = Object.fromEntries([...all].map(([name, runs]) => [name, medianOf(runs)])) as Record<
-    ProxyName,
-    Figures
-  >
+  const figures = Object.fromEntries(
+    (await measureByTurns(proxies)).map(({ name, figures }) => [name, figures]),
+  ) as Record<ProxyName, Figures>
   const { sluice, nginx, haproxy, nodeHttp } = figures
   report({
     bench: 'rpc',
@@ -82,14 +83,8 @@ async function compare(responseBytes: number): Promise<void> {
   })
   if (responseBytes > 1000) return
   const gateway = proxies.get('sluice') as Proxy
-  const perSecond = Math.round(sluice.perSecond / 2)
-  const paced = { token: gateway.token, body: CALL, connections: CONNECTIONS }
-  const latency = await addedLatency(
-    { ...paced, port: upstreamPort },
-    { ...paced, port: gateway.port },
-    { perSecond, pairs: Math.max(LATENCY_PAIRS_MIN, Math.round(seconds)) },
-  )
-  report({ bench: 'rpc-latency', perSecond, ...latency, goal: 'p50 at most 0.3 ms, p99 at most 2 ms' })
+  const latency = await latencyAtHalfLoad(gateway, settings, sluice)
+  report({ bench: 'rpc-latency', ...latency, goal: 'p50 at most 0.3 ms, p99 at most 2 ms' })
   await using held = await holdConnections({ port: gateway.port, token: gateway.token, body: CALL, connections: 1000 })
   report({
     bench: 'rpc-memory',
@@ -99,8 +94,66 @@ async function compare(responseBytes: number): Promise<void> {
   })
 }
 
-async function startGateway({ upstreamPort }: Settings): Promise<Proxy> {
-  const script = join(import.meta.dirname, 'support/rpc-gateway-process.ts')
+/** This gateway, those of the other checkouts and nginx, by turns in one run. */
+async function compareCheckouts(responseBytes: number): Promise<void> {
+  await using running = new AsyncDisposableStack()
+  const settings = await startNode(responseBytes, running)
+  const gateways = new Map<string, Proxy>([['sluice', running.use(await PROXIES.sluice(settings))]])
+  for (const checkout of given.beside) gateways.set(checkout, running.use(await startGateway(settings, checkout)))
+  const nginx = running.use(await PROXIES.nginx(settings))
+  const all = await measureByTurns(new Map([...gateways, ['nginx', nginx]]))
+  const nginxMicros = (all.at(-1) as Named).figures.cpuMicros
+  for (const { name, figures, runs } of all) {
+    const cpuRatioNginx = ratio(nginxMicros, figures.cpuMicros)
+    report({
+      bench: 'rpc-beside',
+      name,
+      responseBytes,
+      ...figures,
+      cpuRatioNginx,
+      cpuRuns: runs.map((run) => run.cpuMicros),
+    })
+  }
+  const [sluice] = all as [Named]
+  for (const [name, gateway] of gateways) {
+    const latency = await latencyAtHalfLoad(gateway, settings, sluice.figures)
+    report({ bench: 'rpc-latency', name, responseBytes, ...latency })
+  }
+}
+
+/** The node behind the proxies, with the settings to start them. */
+async function startNode(responseBytes: number, running: AsyncDisposableStack): Promise<Settings> {
+  const upstreamPort = await freePort()
+  const settings = { folder, upstreamPort, response: responseOf(responseBytes), filler: 'x'.repeat(FILLER_BYTES) }
+  running.use(startPinned(LOAD_CORE, 'nginx', ['-c', await configure('nginx-upstream.conf', settings)]))
+  await responses(upstreamPort)
+  return settings
+}
+
+/** The order is reversed in every second round: who comes first has another machine than who comes last. */
+async function measureByTurns(proxies: ReadonlyMap<string, Proxy>): Promise<Named[]> {
+  const all = new Map<string, Figures[]>([...proxies.keys()].map((name) => [name, []]))
+  for (let round = 0; round < rounds; round++) {
+    const order = round % 2 === 0 ? [...proxies] : [...proxies].reverse()
+    for (const [name, proxy] of order) all.get(name)?.push(await measure(proxy))
+  }
+  return [...all].map(([name, runs]) => ({ name, figures: medianOf(runs), runs }))
+}
+
+async function latencyAtHalfLoad(gateway: Proxy, { upstreamPort }: Settings, full: Figures) {
+  const perSecond = Math.round(full.perSecond / 2)
+  const paced = { token: gateway.token, body: CALL, connections: CONNECTIONS }
+  const pairs = Math.max(LATENCY_PAIRS_MIN, Math.round(seconds))
+  const latency = await addedLatency(
+    { ...paced, port: upstreamPort },
+    { ...paced, port: gateway.port },
+    { perSecond, pairs },
+  )
+  return { perSecond, ...latency }
+}
+
+async function startGateway({ upstreamPort }: Settings, checkout: string): Promise<Proxy> {
+  const script = join(checkout, 'bench/support/rpc-gateway-process.ts')
   const started = startPinned(PROXY_CORE, process.execPath, [script, `http://127.0.0.1:${upstreamPort}`])
   const { port, token } = JSON.parse(await started.firstLine()) as { port: number; token: string }
   return { ...started, port, token }

@@ -1,6 +1,6 @@
 import { rpcMethod } from '../contract/rpc-methods.ts'
 import type { Clock } from '../core/clock.ts'
-import type { HttpOutcome, MayMove } from '../platform/http/client/exchange.ts'
+import type { HttpOutcome, MayMove, PooledBody } from '../platform/http/client/exchange.ts'
 import type { HttpPool } from '../platform/http/client/pool.ts'
 import type { ResponseRest } from '../platform/http/response-rest.ts'
 import { contextSlotOf, errorCodeOf, isJsonRpcBody, slotResultOf } from './extract-slot.ts'
@@ -33,6 +33,8 @@ export type NodeResponse = {
   readonly kind: 'responded'
   readonly status: number
   readonly body: Buffer
+  /** The memory of the body: who has used the body up may release it. */
+  readonly pooled?: PooledBody | undefined
   /** The part of a large response that is still to come. */
   readonly rest: ResponseRest | undefined
   /** The name of the node. */
@@ -262,7 +264,7 @@ function mayBeJson(body: Buffer): boolean {
  * proxy) is not: the customer would take it for a response about its own token.
  */
 function responseOf(reply: Reply, verdict: Verdict, upstream: string): UpstreamResponse {
-  const { head, body, rest } = reply
+  const { head, body, pooled, rest } = reply
   if (verdict === 'refused') {
     rest?.abort()
     return { kind: 'failed-not-sent', isSent: false, message: `the node responded with HTTP ${head.status}` }
@@ -271,5 +273,5 @@ function responseOf(reply: Reply, verdict: Verdict, upstream: string): UpstreamR
     rest?.abort()
     return { kind: 'failed-maybe-sent', isSent: true, message: `the node responded with HTTP ${head.status}` }
   }
-  return { kind: 'responded', status: head.status, body, rest, upstream }
+  return { kind: 'responded', status: head.status, body, pooled, rest, upstream }
 }

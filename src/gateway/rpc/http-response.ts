@@ -1,5 +1,4 @@
 import type { Budget } from '../../access/quota/charge.ts'
-import type { ResponseRest } from '../../platform/http/response-rest.ts'
 import type { HttpResponse } from '../../platform/http/server/post.ts'
 import { errorResponse, httpStatusOf, type RefusableRequest, type Refusal } from '../refusal.ts'
 
@@ -26,16 +25,18 @@ export function jsonHeaders(budget: Budget, cost: number): Record<string, string
 export class ForwardedResponse implements HttpResponse {
   readonly status = 200
   readonly body: Buffer
-  readonly rest: ResponseRest | undefined
+  readonly pooled: HttpResponse['pooled']
+  readonly rest: HttpResponse['rest']
   readonly #budget: Budget
   readonly #cost: number
 
   constructor(
-    { body, rest }: { readonly body: Buffer; readonly rest?: ResponseRest | undefined },
+    { body, pooled, rest }: Pick<HttpResponse, 'pooled' | 'rest'> & { readonly body: Buffer },
     budget: Budget,
     cost: number,
   ) {
     this.body = body
+    this.pooled = pooled
     this.rest = rest
     this.#budget = budget
     this.#cost = cost

@@ -9,18 +9,26 @@ export type AcquiredBuffer = {
 const SMALL_BYTES = 16 * 1024
 const LARGE_BYTES = 256 * 1024
 
+export type BufferPoolOptions = {
+  readonly pooledBytesMax: number
+  /** Size of the larger buffers. */
+  readonly largeBytes?: number | undefined
+}
+
 /**
  * A pool of buffers. V8 runs a full garbage collection when much memory outside its heap was allocated: a stream that allocates a buffer for each read
  * spends more time on that than on its bytes.
  */
 export class BufferPool {
   readonly #pooledBytesMax: number
+  readonly #largeBytes: number
   #small: Buffer[] = []
   #large: Buffer[] = []
   #pooledBytes = 0
 
-  constructor(options: { readonly pooledBytesMax: number }) {
-    this.#pooledBytesMax = options.pooledBytesMax
+  constructor({ pooledBytesMax, largeBytes = LARGE_BYTES }: BufferPoolOptions) {
+    this.#pooledBytesMax = pooledBytesMax
+    this.#largeBytes = largeBytes
   }
 
   /** A buffer for so many bytes, or of the larger size where they are more. */
@@ -28,7 +36,7 @@ export class BufferPool {
     const isSmall = bytes <= SMALL_BYTES
     const pooled = (isSmall ? this.#small : this.#large).pop()
     if (pooled !== undefined) this.#pooledBytes -= pooled.length
-    return new Acquired(this, pooled ?? Buffer.allocUnsafeSlow(isSmall ? SMALL_BYTES : LARGE_BYTES))
+    return new Acquired(this, pooled ?? Buffer.allocUnsafeSlow(isSmall ? SMALL_BYTES : this.#largeBytes))
   }
 
   /** Drops all pooled buffers. */

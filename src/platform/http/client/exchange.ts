@@ -1,6 +1,7 @@
 // Imported although it is a global: the global is a getter that runs with each access.
 import { Buffer } from 'node:buffer'
 import type { Clock } from '../../../core/clock.ts'
+import type { AcquiredBuffer, BufferPool } from '../../net/buffer-pool.ts'
 import type { ResponseRest, RestListener } from '../response-rest.ts'
 import type { ResponseHead, ResponseSink } from './response-reader.ts'
 
@@ -29,9 +30,14 @@ export type HttpOutcome =
       readonly kind: 'reply'
       readonly head: ResponseHead
       readonly body: Buffer
+      /** The memory of the body, where it is pooled: who has used the body up may release it, and must not touch the body afterwards. */
+      readonly pooled?: PooledBody | undefined
       readonly rest: ResponseRest | undefined
     }
   | { readonly kind: 'not-sent' | 'maybe-sent'; readonly cause: HttpCause; readonly message: string }
+
+/** Pooled memory that is garbage collected where nobody releases it. */
+export type PooledBody = Pick<AcquiredBuffer, 'release'>
 
 /** Until when a call may be ended for another server to take it. */
 export type MayMove = 'until-sent' | 'until-response'
@@ -48,7 +54,12 @@ export type ExchangeOptions = {
   readonly bufferedBytesMax: number
   /** A streaming body that brings nothing for so long has failed. */
   readonly stallMs: number
+  /** Memory for bodies that are delivered complete; holds `bufferedBytesMax` bytes in one buffer. */
+  readonly bodies: BufferPool
 }
+
+/** The runtime takes smaller buffers from a slab of its own, without an allocation for each. */
+const POOLED_BODY_BYTES_MIN = 4096
 
 /** One request and its response. */
 export class HttpExchange implements ResponseSink {
@@ -66,6 +77,7 @@ export class HttpExchange implements ResponseSink {
   #head: ResponseHead | undefined
   /** Buffer of a body whose length is known and small. */
   #bodyBuffer: Buffer | undefined
+  #pooled: AcquiredBuffer | undefined
   #parts: Buffer[] = []
   #bytes = 0
   #isStream = false
@@ -96,7 +108,7 @@ export class HttpExchange implements ResponseSink {
     this.#head = head
     const { bodyBytes } = head
     if (bodyBytes === undefined) return
-    if (bodyBytes <= this.#options.bufferedBytesMax) this.#bodyBuffer = Buffer.allocUnsafe(bodyBytes)
+    if (bodyBytes <= this.#options.bufferedBytesMax) this.#bodyBuffer = this.#bufferOf(bodyBytes)
     else this.#startStream()
   }
 
@@ -123,6 +135,7 @@ export class HttpExchange implements ResponseSink {
         kind: 'reply',
         head: this.#head as ResponseHead,
         body: this.#bodyBuffer ?? Buffer.concat(this.#parts),
+        pooled: this.#pooled,
         rest: undefined,
       })
       return
@@ -141,6 +154,12 @@ export class HttpExchange implements ResponseSink {
     this.#failure = cause
     this.#parts = []
     this.#listener?.onFail(cause)
+  }
+
+  #bufferOf(bytes: number): Buffer {
+    if (bytes < POOLED_BODY_BYTES_MIN) return Buffer.allocUnsafe(bytes)
+    this.#pooled = this.#options.bodies.acquire(bytes)
+    return this.#pooled.bytes.subarray(0, bytes)
   }
 
   #finish(outcome: HttpOutcome): void {

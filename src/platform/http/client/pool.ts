@@ -5,6 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import type { Clock } from '../../../core/clock.ts'
+import { BufferPool } from '../../net/buffer-pool.ts'
 import { hostHeader, type PinnedAddress } from '../../net/pinned-address.ts'
 import { createWriteBatching } from '../../net/write-batching.ts'
 import { HttpConnection, type HttpConnectionEvents } from './connection.ts'
@@ -68,11 +69,15 @@ const DEFAULTS = {
 /** One sweep over all connections instead of a timer for each call; deadlines have this resolution. */
 const SWEEP_MS = 50
 const READ_BYTES = 64 * 1024
+/** Memory of response bodies that is kept for the next ones while calls are in flight. */
+const POOLED_BODY_BYTES_MAX = 4 * 1024 * 1024
 /** A connection is closed this long before the server would close it, so that no call is sent into the close. */
 const IDLE_HINT_MARGIN_MS = 1000
 
 export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpPoolDeps): HttpPool {
-  const options = { ...DEFAULTS, ...given }
+  const settings = { ...DEFAULTS, ...given }
+  const bodies = new BufferPool({ pooledBytesMax: POOLED_BODY_BYTES_MAX, largeBytes: settings.bufferedBytesMax })
+  const options = { ...settings, bodies }
   const head = requestHead(address, options.headers ?? {})
   const readBuffer = Buffer.allocUnsafeSlow(READ_BYTES)
   const writes = createWriteBatching()
@@ -171,6 +176,7 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
   const sweep = clock.setRepeating(SWEEP_MS, () => {
     const nowMs = clock.monotonicMs()
     sweptMs = nowMs
+    if (busy === 0) bodies.clear()
     for (const exchange of waiting) {
       if (exchange.deadlineAtMs > nowMs) continue
       waiting.delete(exchange)

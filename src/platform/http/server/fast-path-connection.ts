@@ -258,7 +258,7 @@ export class FastPathConnection implements Responder {
     const body = typeof response.body === 'string' ? Buffer.from(response.body) : response.body
     const head = this.#hub.responses.head(response, this.#requestId, this.#isLastResponse, body.length)
     this.#state = 'writing'
-    this.#output.write(head, body, rest)
+    this.#output.write(head, body, response)
   }
 
   #onWritten(isTaken: boolean): void {

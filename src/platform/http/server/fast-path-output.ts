@@ -1,7 +1,8 @@
 import type { Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
 import type { BatchWriter, WriteBatching } from '../../net/write-batching.ts'
 import type { ResponseRest } from '../response-rest.ts'
-import { PIECE_BYTES, piecesOf } from './post.ts'
+import { type HttpResponse, PIECE_BYTES, piecesOf } from './post.ts'
 
 /** Text of up to this size the runtime writes without allocating (`StreamBase::WriteString` has a buffer of it on its stack). */
 const TEXT_BYTES_MAX = 16 * 1024
@@ -10,26 +11,33 @@ const LAST_CHUNK = '0\r\n\r\n'
 /** Writes the responses of one connection, one at a time. */
 export class FastPathOutput implements BatchWriter {
   readonly #socket: Socket
+  /** A write over TLS is never complete at once, so the socket has to call back. Over TCP it mostly is, and the callback would cost 5 µs. */
+  readonly #isTls: boolean
   readonly #writes: WriteBatching
   readonly #onWritten: (isTaken: boolean) => void
   /** Head and body of a small response, one character a byte, until the end of the turn; of a larger one the head only. */
   #text = ''
   #body: Buffer | undefined
+  #pooled: HttpResponse['pooled']
   #rest: ResponseRest | undefined
 
   /** `onWritten` is called when a response is completely written; `isTaken` when nothing of it waits for the peer. */
   constructor(socket: Socket, writes: WriteBatching, onWritten: (isTaken: boolean) => void) {
     this.#socket = socket
+    this.#isTls = socket instanceof TLSSocket
     this.#writes = writes
     this.#onWritten = onWritten
   }
 
-  write(head: string, body: Buffer, rest: ResponseRest | undefined): void {
+  write(head: string, body: Buffer, { rest, pooled }: Pick<HttpResponse, 'rest' | 'pooled'>): void {
     if (rest !== undefined) return this.#writeChunked(head, body, rest)
     if (body.length > PIECE_BYTES) return this.#writePieces(head, body)
     const isText = head.length + body.length <= TEXT_BYTES_MAX
     this.#text = isText ? head + body.toString('latin1') : head
     this.#body = isText ? undefined : body
+    // The text is a copy.
+    if (isText) pooled?.release()
+    else this.#pooled = pooled
     this.#writes.add(this)
   }
 
@@ -37,14 +45,19 @@ export class FastPathOutput implements BatchWriter {
   writeNow(): void {
     const text = this.#text
     const body = this.#body
+    const pooled = this.#pooled
     this.#text = ''
     this.#body = undefined
+    this.#pooled = undefined
     if (text === '') return
     if (body === undefined) return this.#onWritten(this.#socket.write(text, 'latin1'))
     this.#socket.cork()
     this.#socket.write(text, 'latin1')
-    const isTaken = this.#socket.write(body)
+    const onBodyWritten = this.#isTls && pooled !== undefined ? releaseUnlessFailed(pooled) : undefined
+    const isTaken = this.#socket.write(body, onBodyWritten)
     this.#socket.uncork()
+    // Otherwise the socket still reads from the body, until its peer reads.
+    if (this.#socket.writableLength === 0) pooled?.release()
     this.#onWritten(isTaken)
   }
 
@@ -59,6 +72,7 @@ export class FastPathOutput implements BatchWriter {
   abort(): void {
     this.#text = ''
     this.#body = undefined
+    this.#pooled = undefined
     this.#rest?.abort()
     this.#rest = undefined
   }
@@ -101,5 +115,12 @@ export class FastPathOutput implements BatchWriter {
     const isTaken = socket.write('\r\n', 'latin1')
     socket.uncork()
     return isTaken
+  }
+}
+
+/** After a failed write it is not known who still reads the memory; the garbage collector takes it. */
+function releaseUnlessFailed(pooled: NonNullable<HttpResponse['pooled']>): (error?: Error | null) => void {
+  return (error) => {
+    if (error === undefined || error === null) pooled.release()
   }
 }

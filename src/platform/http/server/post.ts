@@ -1,3 +1,4 @@
+import type { AcquiredBuffer } from '../../net/buffer-pool.ts'
 import type { ResponseRest } from '../response-rest.ts'
 
 /** A POST request as its handler sees it, whether the fast path or node:http parsed it. */
@@ -26,6 +27,8 @@ export type HttpResponse = {
   /** The same headers as field lines, where the handler makes them as text anyway. */
   readonly lines?: string | undefined
   readonly body: Buffer | string
+  /** Released when all bytes of the body have been handed to the kernel; left to the garbage collector where that is not known. */
+  readonly pooled?: Pick<AcquiredBuffer, 'release'> | undefined
   /** The part of a large body that follows `body`. */
   readonly rest?: ResponseRest | undefined
   /** The connection is closed after this response. */
