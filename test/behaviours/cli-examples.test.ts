@@ -32,6 +32,8 @@ const NEED_A_PROCESS = [
   'indexer status',
   'indexer backfill',
   'indexer query',
+  'notice list',
+  'notice test',
 ]
 
 const BASE = [
@@ -52,6 +54,8 @@ const GIVEN: Record<string, string[]> = {
   'shred resume': [...BASE, 'shred pause acme-shreds'],
   'shred verify': [...BASE, 'shred set-destination acme-shreds 1.2.3.4:20005'],
   'node add': [],
+  'admin rotate': ['admin add ana --role owner --print-token'],
+  'admin remove': ['admin add ana --role owner --print-token'],
   'indexer grant': [...BASE, 'indexer revoke acme-sql --yes'],
 }
 

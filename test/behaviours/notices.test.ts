@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { sluice, temporaryFolder } from '../support/cli.ts'
@@ -16,12 +17,12 @@ type Received = { readonly headers: Record<string, string | string[] | undefined
 test('serve sends signed notices to a webhook and a command, and lists them', async () => {
   await using home = await temporaryFolder()
   const received: Received[] = []
-  const hook = createServer(async (request, response) => {
-    let body = ''
-    for await (const part of request) body += String(part)
-    received.push({ headers: request.headers, body })
-    response.statusCode = 204
-    response.end()
+  const hook = createServer((request, response) => {
+    void text(request).then((body) => {
+      received.push({ headers: request.headers, body })
+      response.statusCode = 204
+      response.end()
+    })
   })
   hook.listen(0, '127.0.0.1')
   await once(hook, 'listening')
@@ -47,7 +48,7 @@ secrets = ["file:secret"]
 
   await until('the webhook has it', () => received.length > 0)
   const { headers, body } = received[0] as Received
-  const signed = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`
+  const signed = [headers['webhook-id'], headers['webhook-timestamp'], body].join('.')
   const key = Buffer.from('a secret of the operator')
   assert.equal(headers['webhook-signature'], `v1,${createHmac('sha256', key).update(signed).digest('base64')}`)
 
@@ -55,7 +56,7 @@ secrets = ["file:secret"]
     const { stdout } = await run('notice', 'list', '--json')
     const [notice] = JSON.parse(stdout) as { kind: string; delivery: string[] }[]
     assert.equal(notice?.kind, 'test')
-    return notice.delivery.every((text) => text.endsWith(' delivered')) && notice.delivery.length === 2
+    return notice.delivery.every((line) => line.endsWith(' delivered')) && notice.delivery.length === 2
   })
   const list = await run('notice', 'list')
   assert.match(list.stdout, /test\s+ops delivered,command delivered/)

@@ -105,11 +105,11 @@ export class Outbox {
     return this.#file.write(JSON.stringify(stored))
   }
 
-  #add({ key: _, ...condition }: Condition, nowMs: number): NoticeRecord {
+  #add({ kind, message, data }: Condition, nowMs: number): NoticeRecord {
     const deliveries = this.#options
-      .receiversOf(condition.kind)
+      .receiversOf(kind)
       .map((receiver): Delivery => ({ receiver, state: 'waiting', attempts: 0, lastAtMs: null, lastFailure: null }))
-    const notice = { ...condition, id: `ntc_${createUlid(nowMs, this.#random)}`, atMs: nowMs, deliveries }
+    const notice = { kind, message, data, id: `ntc_${createUlid(nowMs, this.#random)}`, atMs: nowMs, deliveries }
     this.#notices.push(notice)
     return notice
   }

@@ -140,7 +140,7 @@ export async function startNotices(options: { readonly giveUpHours: number }, de
       closing.abort()
       timer.cancel()
       await checking
-      await Promise.all(lines.map(({ sending }) => sending))
+      for (const { sending } of lines) await sending
       for (const { receiver } of lines) receiver[Symbol.dispose]()
     },
   }

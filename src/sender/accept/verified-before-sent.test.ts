@@ -44,7 +44,9 @@ for (const [where, inLoopPerTurn] of [
     // The signature of the real transaction over other bytes, so that both have the same id.
     const forged = Uint8Array.from(real)
     forged[forged.length - 1] = (forged.at(-1) as number) ^ 1
-    const outcomes = await Promise.all([forged, real, forged].map((wire) => accept(() => decodeWire(wire), 'somebody')))
+    const outcomes = await Promise.all(
+      [forged, real, forged].map(async (wire) => accept(() => decodeWire(wire), 'somebody')),
+    )
     assert.deepEqual(
       outcomes.map((outcome) => (outcome.ok ? outcome : outcome.refusal.code)),
       ['signature-invalid', { ok: true, signature: signatureOf(real), isNew: true }, 'signature-invalid'],
