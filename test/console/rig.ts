@@ -76,8 +76,8 @@ async function fill(folder: string): Promise<{ reader: string; tokens: ReadonlyM
     name: string,
     more: { plan?: string; products?: ProductKey[]; days?: number; overrides?: Partial<Limits> } = {},
   ): Promise<string> => {
-    const { plan = 'growth', products = ['bundle'], days, overrides = {} } = more
-    const validUntil = days === undefined ? null : nowMs + days * DAY_MS
+    const { plan = 'grow', products = ['bundle'], days, overrides = {} } = more
+    const validUntil = days === undefined ? null : Math.ceil(nowMs / DAY_MS + days) * DAY_MS
     const created = await createSubscription(on, { customer, name, plan, products, overrides, validUntil })
     tokens.set(name, created.token?.secret ?? '')
     ids.push(created.subscription.id)
@@ -88,7 +88,7 @@ async function fill(folder: string): Promise<{ reader: string; tokens: ReadonlyM
   await subscribe('acme', 'acme-prod', { products: ['bundle', 'shreds-raw'] })
   // The usage below is above 80 % of this.
   await subscribe('borealis', 'borealis-prod', { overrides: { unitsPerMonth: 1_000_000 } })
-  await subscribe('cobalt-labs', 'cobalt-labs-prod', { plan: 'pro', products: ['bundle', 'indexer'] })
+  await subscribe('cobalt-labs', 'cobalt-labs-prod', { plan: 'professional', products: ['bundle', 'indexer'] })
   await subscribe('delta-desk', 'delta-desk-prod', { days: 6 })
   await subscribe('acme', 'acme-test', { plan: 'starter', days: 12 })
   await suspendSubscription(on, { subscription: 'acme-test' })
