@@ -8,6 +8,7 @@ import type { UsageInterface, UsageRow } from '../../src/access/store/model.ts'
 import { openStore } from '../../src/access/store/open.ts'
 import type { Limits } from '../../src/contract/limits.ts'
 import type { ProductKey } from '../../src/contract/products.ts'
+import { dayStart } from '../../src/core/dates.ts'
 import { openStateFolder } from '../../src/platform/files/state-folder.ts'
 import { machineId } from '../../src/processes/compose/process/machine-id.ts'
 import { VERSION } from '../../src/processes/compose/process/version.ts'
@@ -18,6 +19,8 @@ import { CONTEXT, STORE_DEPS } from '../support/store-engines.ts'
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 const DAYS = 30
+/** Of the units of the month that borealis-prod has used. */
+export const NEAR_SHARE = 0.86
 const METHODS: Readonly<Record<string, readonly string[]>> = {
   rpc: ['getAccountInfo', 'getMultipleAccounts', 'sendTransaction', 'getSlot'],
   ws: ['accountSubscribe', 'logsSubscribe'],
@@ -35,7 +38,12 @@ export type ConsoleProcess = AsyncDisposable & {
   readonly reader: string
   /** Tokens of the customers, by the name of their subscription. */
   readonly tokens: ReadonlyMap<string, string>
+  /** Units that acme-prod used yesterday. */
+  readonly unitsYesterday: number
 }
+
+type Filled = Pick<ConsoleProcess, 'reader' | 'tokens' | 'unitsYesterday'>
+const NOTHING: Filled = { reader: '', tokens: new Map(), unitsYesterday: 0 }
 
 /** A real `sluice serve` with the first administrator of the command line; `isFilled` puts customers and their usage into its store first. */
 export async function startConsoleProcess({ isFilled = false } = {}): Promise<ConsoleProcess> {
@@ -43,7 +51,7 @@ export async function startConsoleProcess({ isFilled = false } = {}): Promise<Co
   const words = ['admin', 'add', 'ann', '--role', 'owner', '--create-store', '--print-token', '--state', '.sluice']
   const added = await sluice(words, { cwd: home.path })
   assert.equal(added.code, 0, added.stderr)
-  const filled = isFilled ? await fill(home.file('.sluice')) : { reader: '', tokens: new Map<string, string>() }
+  const filled = isFilled ? await fill(home.file('.sluice')) : NOTHING
   const chain = { SLUICE_LOCALNET__ENABLED: undefined, SLUICE_EXECUTION__SIMULATED: 'true' }
   const running = serve({ cwd: home.path, workers: 1, args: ['--no-demo'], env: isFilled ? chain : {} })
   const address = await running.address('admin')
@@ -61,7 +69,7 @@ export async function startConsoleProcess({ isFilled = false } = {}): Promise<Co
 }
 
 /** Five customers of different kinds, and thirty days of usage that ended a moment ago. */
-async function fill(folder: string): Promise<{ reader: string; tokens: ReadonlyMap<string, string> }> {
+async function fill(folder: string): Promise<Filled> {
   const state = await openStateFolder(folder)
   const audit = { file: state.file('audit.log'), mirror: await machineId(state), toolVersion: VERSION }
   const location = { engine: 'sqlite', file: state.file('access.db') } as const
@@ -86,8 +94,8 @@ async function fill(folder: string): Promise<{ reader: string; tokens: ReadonlyM
   for (const name of ['acme', 'borealis', 'cobalt-labs', 'delta-desk', 'ember-pay'])
     await addCustomer(on, { name, contact: `ops@${name}.example` })
   await subscribe('acme', 'acme-prod', { products: ['bundle', 'shreds-raw'] })
-  // The usage below is above 80 % of this.
-  await subscribe('borealis', 'borealis-prod', { overrides: { unitsPerMonth: 1_000_000 } })
+  const ofThisMonth = unitsOf(usageOf(['acme', 'borealis'], nowMs), 'borealis', monthStart(nowMs))
+  await subscribe('borealis', 'borealis-prod', { overrides: { unitsPerMonth: Math.round(ofThisMonth / NEAR_SHARE) } })
   await subscribe('cobalt-labs', 'cobalt-labs-prod', { plan: 'professional', products: ['bundle', 'indexer'] })
   await subscribe('delta-desk', 'delta-desk-prod', { days: 6 })
   await subscribe('acme', 'acme-test', { plan: 'starter', days: 12 })
@@ -97,14 +105,16 @@ async function fill(folder: string): Promise<{ reader: string; tokens: ReadonlyM
   await addNote(on, { subject: 'acme-prod', text: 'Moves to two regions in spring.' })
   const refund = { amount: '120.00', currency: 'EUR', reason: 'Outage of 3 November' }
   await recordRefund(on, { subscription: 'acme-prod', ...refund })
-  await store.addUsage(usageOf(ids.slice(0, 4), nowMs), new Map())
+  const used = usageOf(ids.slice(0, 4), nowMs)
+  await store.addUsage(used, new Map())
   const { secret } = await addAdmin(on, { name: 'ron', role: 'read-only', expiresMs: null })
-  return { reader: secret, tokens }
+  const today = dayStart(nowMs)
+  return { reader: secret, tokens, unitsYesterday: unitsOf(used, ids[0] ?? '', today - DAY_MS, today) }
 }
 
 /** Usage of each day at noon, the first subscription most; today at midnight, which is never in the future. */
 function usageOf(ids: readonly string[], nowMs: number): UsageRow[] {
-  const today = Math.floor(nowMs / DAY_MS) * DAY_MS
+  const today = dayStart(nowMs)
   return ids.flatMap((subscriptionId, at) =>
     Array.from({ length: DAYS }, (_, ago) => today - ago * DAY_MS).flatMap((day, ago) =>
       INTERFACES.slice(0, 3 - (at % 3)).map((name, kind) => {
@@ -126,6 +136,16 @@ function usageOf(ids: readonly string[], nowMs: number): UsageRow[] {
       }),
     ),
   )
+}
+
+function unitsOf(rows: readonly UsageRow[], id: string, fromMs: number, toMs = Number.POSITIVE_INFINITY): number {
+  const counted = rows.filter(({ subscriptionId, hour }) => subscriptionId === id && hour >= fromMs && hour < toMs)
+  return counted.reduce((sum, { units }) => sum + units, 0)
+}
+
+function monthStart(nowMs: number): number {
+  const now = new Date(nowMs)
+  return Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1)
 }
 
 /** 4/10, 3/10, 2/10, 1/10 of four. */
