@@ -44,7 +44,7 @@ export function ShredsView() {
                     </code>
                   ),
                 },
-                { title: 'Address is', cell: (row) => <Badge state={row.proof} /> },
+                { title: 'Address is', cell: (row) => <Badge state={row.proof} />, isMinor: true },
                 { title: 'Sending', cell: (row) => <Sending row={row} /> },
                 { title: 'Sent', align: 'right', cell: (row) => formatCompact(row.sent), isMinor: true },
                 { title: 'Not sent', align: 'right', cell: (row) => formatCompact(row.unsent), isMinor: true },
