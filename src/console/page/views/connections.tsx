@@ -40,7 +40,7 @@ export function ConnectionsView() {
                 { title: 'From', cell: (row) => <code>{row.remote_address}</code>, isMinor: true },
                 { title: 'Open for', align: 'right', cell: (row) => showSeconds(row.age_seconds) },
                 { title: 'Subscribed', align: 'right', cell: (row) => formatCount(row.subscriptions), isMinor: true },
-                { title: 'Sent', align: 'right', cell: (row) => showBytes(row.bytes_out) },
+                { title: 'Sent', align: 'right', cell: (row) => showBytes(row.bytes_out), isMinor: true },
                 {
                   title: '',
                   align: 'right',

@@ -50,7 +50,7 @@ export function SenderView() {
                     if (way === undefined) return NONE
                     return (
                       <>
-                        <Badge state={way.is_open ? 'open' : 'closed'} /> <span class="dim">{way.message}</span>
+                        <Badge state={way.is_open ? 'open' : 'closed'} /> <span class="dim minor">{way.message}</span>
                       </>
                     )
                   },

@@ -98,7 +98,7 @@ function Sending({ row }: { row: DestinationRow }) {
   if (row.state == null) return <span class="dim">off</span>
   return (
     <>
-      <Badge state={row.state} /> {row.last_fault && <span class="dim">last fault: {row.last_fault}</span>}
+      <Badge state={row.state} /> {row.last_fault && <span class="dim minor">last fault: {row.last_fault}</span>}
     </>
   )
 }
