@@ -86,7 +86,7 @@ describe('the console', () => {
     })
     const rows = [row('2026-11-14', 'a', 5), row('2026-11-16', 'b', 20), row('2026-11-16', 'a', 1)]
     assert.deepEqual(
-      sumUsage(rows, ({ subscription }) => subscription).map(({ name, units, calls }) => [name, units, calls]),
+      sumUsage(rows, ({ subscription }) => subscription ?? '').map(({ name, units, calls }) => [name, units, calls]),
       [
         ['b', 20, 1],
         ['a', 6, 2],

@@ -39,7 +39,7 @@ export function parseRoute(hash: string): Route {
 
 export function printRoute({ view, id, query = {} }: Partial<Route> & { readonly view: ViewName }): string {
   const given = Object.entries(query).filter(([, value]) => value !== '')
-  const search = given.length === 0 ? '' : `?${new URLSearchParams(given)}`
+  const search = given.length === 0 ? '' : `?${new URLSearchParams(given).toString()}`
   return `#/${view}${id === undefined ? '' : `/${encodeURIComponent(id)}`}${search}`
 }
 

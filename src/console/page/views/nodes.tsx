@@ -55,7 +55,7 @@ export function NodesView() {
                   title: '',
                   align: 'right',
                   cell: (row) =>
-                    /^drain/.test(row.state) ? (
+                    row.state.startsWith('drain') ? (
                       <ActionButton
                         needs="operate"
                         tone="quiet"
