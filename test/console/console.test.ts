@@ -45,7 +45,7 @@ async function signIn(page: Page, token: string): Promise<void> {
   await page.locator('h1', { hasText: 'Overview' }).waitFor()
 }
 
-describe('the console of a real serve, in Chromium', { ...NEEDS_CHROMIUM, timeout: 240_000 }, () => {
+describe('the console of a real serve, in Chromium', { ...NEEDS_CHROMIUM, timeout: 400_000 }, () => {
   test('first customer to handover card in at most 12 actions; administrators; nothing is kept', async () => {
     await using served = await startConsoleProcess()
     await using browser = await startChromium()
