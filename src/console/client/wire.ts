@@ -89,7 +89,7 @@ export type SecretRecord = {
   readonly password?: string
 }
 
-export type PlanRecord = { readonly name: string } & Readonly<Record<string, unknown>>
+export type PlanRecord = { readonly name: string; readonly limits: WireLimits }
 export type ProductRecord = {
   readonly key: string
   readonly title: string
@@ -100,7 +100,8 @@ export type ProductRecord = {
 
 export type UsageRow = {
   readonly from?: string
-  readonly subscription: string
+  /** Null for the sum of those that used least, where there are very many. */
+  readonly subscription: string | null
   readonly customer?: string | null
   readonly interface: string
   readonly method?: string
@@ -146,7 +147,17 @@ export type NodeRecord = {
   readonly grpc?: string | null
 }
 
-export type DestinationRow = DestinationRecord & { readonly subscription: string; readonly subscription_id?: string }
+export type DestinationRow = DestinationRecord & {
+  readonly subscription: string
+  readonly subscription_id?: string
+  /** A new address that has not echoed its challenge yet. */
+  readonly is_pending?: boolean
+  /** What the running process does with it; null where it sends no shreds. */
+  readonly state?: string | null
+  readonly sent?: number | null
+  readonly unsent?: number | null
+  readonly last_fault?: string | null
+}
 
 export type DeliveryRow = {
   readonly from?: string
@@ -204,6 +215,7 @@ export type AuditRecord = {
     readonly admin?: { readonly name: string; readonly role: string }
   }
   readonly action: string
+  readonly after?: { readonly name?: unknown } | null
   readonly subjects: readonly string[]
   readonly subject_names?: Readonly<Record<string, string>>
 }
@@ -227,39 +239,50 @@ export type AdminRecord = {
 
 export type NoticeRecord = {
   readonly id: string
-  readonly kind?: string
-  readonly event?: string
-  readonly subject?: string
-  readonly message?: string
-  readonly created_at?: string
-  readonly state?: string
-  readonly delivered_at?: string | null
+  readonly type: string
+  readonly timestamp: string
+  readonly message: string
+  readonly deliveries: readonly {
+    readonly receiver: string
+    readonly state: string
+    readonly attempts: number
+    readonly last_failure: string | null
+  }[]
+}
+
+export type StatusRecord = {
+  readonly state: string
+  readonly reasons?: readonly { readonly part: string; readonly reason: string }[]
 }
 
 export type OverviewRecord = {
   readonly customers: number
-  readonly subscriptions: number
-  readonly tokens?: number
-  readonly ending?: readonly {
-    readonly name: string
-    readonly customer?: string
-    readonly valid_until: string
-  }[]
-  readonly near_limits?: readonly {
-    readonly subscription: string
-    readonly customer?: string
-    readonly limit: string
-    readonly used: number
-    readonly max: number
-  }[]
-  readonly refusals?: readonly { readonly part: string; readonly reason: string; readonly count: number }[]
-  readonly solana?: {
-    readonly slot?: number | null
-    readonly slot_ms?: number | null
-    readonly tps?: number | null
-    readonly nodes?: number
-    readonly nodes_failing?: number
-    readonly lag_slots?: number | null
-    readonly landed?: number | null
+  /** By state. */
+  readonly subscriptions: Readonly<Record<string, number>>
+  readonly ending_14d: {
+    readonly count: number
+    readonly next: readonly { readonly name: string; readonly customer: string; readonly valid_until: string | null }[]
   }
+  readonly near_month_limit: {
+    readonly count: number
+    readonly next: readonly {
+      readonly name: string
+      readonly customer: string
+      readonly units: number
+      readonly limit: number
+    }[]
+  }
+  readonly refusals_last_minute: {
+    /** How long they were counted: less than a minute after the first request. */
+    readonly seconds: number
+    readonly items: readonly { readonly part: string; readonly reason: string; readonly count: number }[]
+  }
+  readonly nodes: readonly { readonly name: string; readonly state: string; readonly lag_slots: number }[]
+  readonly chain: {
+    readonly slot: number | null
+    readonly slot_ms: number | null
+    readonly transactions_per_second?: number | null
+    readonly execution_transactions_per_second?: number | null
+  }
+  readonly sender: { readonly landed_share: number | null } | null
 }

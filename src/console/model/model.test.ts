@@ -51,9 +51,10 @@ describe('the console', () => {
 
   test('yesterday is the complete UTC day before today', () => {
     const yesterday = periodOf('yesterday', NOW_MS)
-    assert.deepEqual([yesterday.since, yesterday.until], ['2026-11-15T00:00:00.000Z', '2026-11-16T00:00:00.000Z'])
+    assert.deepEqual([yesterday.since, yesterday.until], ['2026-11-15', '2026-11-15'])
     assert.deepEqual(daysOf(yesterday), ['2026-11-15'])
     assert.equal(daysOf(periodOf('7d', NOW_MS)).length, 7)
+    assert.deepEqual(daysOf(periodOf('today', Date.parse('2026-11-16'))), ['2026-11-16'])
     assert.equal(periodOf('last-month', NOW_MS).text, '2026-10-01 to 2026-10-31 (UTC)')
   })
 
@@ -85,7 +86,7 @@ describe('the console', () => {
     })
     const rows = [row('2026-11-14', 'a', 5), row('2026-11-16', 'b', 20), row('2026-11-16', 'a', 1)]
     assert.deepEqual(
-      sumUsage(rows, ({ subscription }) => subscription).map(({ name, units, calls }) => [name, units, calls]),
+      sumUsage(rows, ({ subscription }) => subscription ?? '').map(({ name, units, calls }) => [name, units, calls]),
       [
         ['b', 20, 1],
         ['a', 6, 2],

@@ -12,7 +12,7 @@ export const PERIOD_LABELS: Readonly<Record<PeriodName, string>> = {
 }
 
 export type Period = {
-  /** ISO times, as the API takes them. */
+  /** The first and the last day, as the API takes them: `2026-11-16`. */
   readonly since: string
   readonly until: string
   /** In words, with both days. */
@@ -47,15 +47,15 @@ export function periodOf(name: PeriodName, nowMs: number): Period {
 /** The days of a period, oldest first, as `2026-11-16`. */
 export function daysOf({ since, until }: Period): string[] {
   const days: string[] = []
-  for (let at = Date.parse(since); at < Date.parse(until) && days.length < 400; at += DAY_MS) days.push(dayText(at))
+  for (let at = Date.parse(since); at <= Date.parse(until) && days.length < 400; at += DAY_MS) days.push(dayText(at))
   return days
 }
 
 function between(fromMs: number, toMs: number): Period {
   const [first, last] = [dayText(fromMs), dayText(Math.max(fromMs, toMs - 1))]
   return {
-    since: new Date(fromMs).toISOString(),
-    until: new Date(toMs).toISOString(),
+    since: first,
+    until: last,
     text: first === last ? `${first} (UTC)` : `${first} to ${last} (UTC)`,
   }
 }

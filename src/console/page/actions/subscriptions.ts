@@ -23,8 +23,15 @@ export function createSubscription({ client, report, secret }: Store, customer =
     fields: [
       ...(customer === '' ? [{ name: 'customer', label: 'Customer', isRequired: true }] : []),
       { name: 'name', label: 'Name', isRequired: true, hint: 'Such as acme-prod. The customer sees it.' },
-      { name: 'plan', label: 'Plan', value: 'starter', hint: 'The plans are listed under Products and plans.' },
-      { name: 'products', label: 'Products', kind: 'checks', options: PRODUCT_OPTIONS, value: 'bundle' },
+      { name: 'plan', label: 'Plan', kind: 'select', source: 'plans', value: 'starter' },
+      {
+        name: 'products',
+        label: 'Products',
+        kind: 'checks',
+        source: 'products',
+        options: PRODUCT_OPTIONS,
+        value: 'bundle',
+      },
       LAST_DAY,
     ],
     submit: 'Create subscription',
@@ -130,7 +137,7 @@ export function changeLimits({ client, report }: Store, shown: ShownSubscription
     title: `Plan and limits of ${name}`,
     text: 'An empty limit is that of the plan. A change is in effect within a second.',
     fields: [
-      { name: 'plan', label: 'Plan', value: plan, isRequired: true },
+      { name: 'plan', label: 'Plan', kind: 'select' as const, source: 'plans' as const, value: plan },
       ...rows.map((row) => ({
         name: row.name,
         label: `${row.label[0]?.toUpperCase()}${row.label.slice(1)}`,
@@ -168,7 +175,16 @@ export function addProduct({ client, report }: Store, { name, products, revision
   return {
     title: `Add a product to ${name}`,
     text: 'The token stays the same.',
-    fields: [{ name: 'product', label: 'Product', kind: 'select', options, value: options[0]?.value ?? '' }],
+    fields: [
+      {
+        name: 'product',
+        label: 'Product',
+        kind: 'select',
+        source: 'products',
+        options,
+        value: options[0]?.value ?? '',
+      },
+    ],
     submit: 'Add product',
     perform: ({ product = '' }, key) =>
       client.call('productAdd', { params: { subscription: name, product }, ifRevision: revision, key }),

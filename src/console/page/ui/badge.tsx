@@ -1,6 +1,8 @@
 const TONES: Readonly<Record<string, string>> = {
   active: 'good',
   ok: 'good',
+  open: 'good',
+  sending: 'good',
   up: 'good',
   healthy: 'good',
   running: 'good',
@@ -24,6 +26,8 @@ const TONES: Readonly<Record<string, string>> = {
   removed: 'none',
   revoked: 'none',
   'customer-suspended': 'fair',
+  closed: 'fair',
+  'given-up': 'poor',
   down: 'poor',
   failing: 'poor',
   failed: 'poor',

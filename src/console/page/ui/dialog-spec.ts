@@ -6,6 +6,8 @@ export type FieldSpec = {
   readonly hint?: string
   readonly kind?: 'text' | 'long-text' | 'date' | 'select' | 'checks' | 'check'
   readonly options?: readonly { readonly value: string; readonly label: string }[]
+  /** Options that the process gives; of those in `options`, where they are given. */
+  readonly source?: 'plans' | 'products'
   readonly value?: string
   readonly isRequired?: boolean
   readonly charactersMax?: number

@@ -1,11 +1,14 @@
+import type { Page, PlanRecord, ProductRecord } from '../../client/wire.ts'
 import type { FieldSpec } from './dialog-spec.ts'
+import { useLoad } from './load.ts'
 
 const CHARACTERS_MAX = 200
 
 type FieldProps = { spec: FieldSpec; value: string; onChange: (value: string) => void }
 
 /** A field of a form with its label and hint. */
-export function Field({ spec, value, onChange }: FieldProps) {
+export function Field({ spec: given, value, onChange }: FieldProps) {
+  const spec = useOptions(given, value)
   const id = `field-${spec.name}`
   const hintId = spec.hint === undefined ? undefined : `${id}-hint`
   if (spec.kind === 'checks') return <Checks spec={spec} value={value} onChange={onChange} />
@@ -66,6 +69,20 @@ export function Field({ spec, value, onChange }: FieldProps) {
       )}
     </p>
   )
+}
+
+/** The field with the options of the running process, as soon as they are loaded. What is chosen stays among them. */
+function useOptions(spec: FieldSpec, value: string): FieldSpec {
+  const plans = useLoad<Page<PlanRecord>>('planList', { isOff: spec.source !== 'plans' })
+  const products = useLoad<Page<ProductRecord>>('products', { isOff: spec.source !== 'products' })
+  if (spec.source === 'plans') {
+    const names = (plans.value.value?.items ?? []).map(({ name }) => name)
+    const all = names.includes(value) ? names : [value, ...names]
+    return { ...spec, options: all.map((name) => ({ value: name, label: name })) }
+  }
+  const offered = products.value.value?.items.filter((product) => product.is_offered).map(({ key }) => key)
+  if (spec.source !== 'products' || offered === undefined) return spec
+  return { ...spec, options: (spec.options ?? []).filter((option) => offered.includes(option.value)) }
 }
 
 function Checks({ spec, value, onChange }: FieldProps) {

@@ -2,8 +2,19 @@ import type { ComponentChildren } from 'preact'
 import { ErrorNotice } from './error-notice.tsx'
 import type { Loaded } from './load.ts'
 
+type LoadingProps<Value> = {
+  of: Loaded<Value>
+  children: (value: Value) => ComponentChildren
+  /** Shown where the process does not have it, which is no error. */
+  missing?: ComponentChildren
+}
+
+const MISSING: readonly string[] = ['not-found', 'not-available']
+
 /** What was loaded, or why there is nothing yet. */
-export function Loading<Value>({ of, children }: { of: Loaded<Value>; children: (value: Value) => ComponentChildren }) {
+export function Loading<Value>({ of, children, missing }: LoadingProps<Value>) {
+  if (missing !== undefined && of.error !== undefined && MISSING.includes(of.error.code))
+    return <Empty>{missing}</Empty>
   return (
     <>
       {of.error && <ErrorNotice error={of.error} />}

@@ -33,7 +33,7 @@ export function AdminsView() {
             columns={[
               { title: 'Name', cell: (row) => row.name },
               { title: 'Role', cell: (row) => row.role },
-              { title: 'State', cell: (row) => <Badge state={row.state} /> },
+              { title: 'State', cell: (row) => <Badge state={row.state} />, isMinor: true },
               { title: 'Token', cell: (row) => <code>…{row.last4 ?? ''}</code>, isMinor: true },
               { title: 'Added (UTC)', cell: (row) => showTime(row.created_at), isMinor: true },
               {

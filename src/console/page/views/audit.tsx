@@ -53,7 +53,7 @@ export function AuditView() {
           onChange={(text) => goTo({ view: 'audit', query: { subject: text } })}
         />
       </div>
-      <Loading of={loaded.value}>
+      <Loading of={loaded.value} missing={<p>Nothing is called “{subject}”. Write the whole name, or an id.</p>}>
         {(page) => (
           <>
             <Table
@@ -70,7 +70,7 @@ export function AuditView() {
                 { title: 'Change', cell: (row) => row.action },
                 {
                   title: 'Of',
-                  cell: (row) => row.subjects.map((id) => row.subject_names?.[id] ?? id).join(', '),
+                  cell: (row) => subjectsOf(row),
                   isMinor: true,
                 },
               ]}
@@ -82,4 +82,11 @@ export function AuditView() {
       </Loading>
     </>
   )
+}
+
+/** Names of what was changed. What has no name of its own, such as a note, is left out beside what has one. */
+function subjectsOf({ subjects, subject_names = {}, after }: AuditRecord): string {
+  const names = subjects.flatMap((id) => subject_names[id] ?? [])
+  if (names.length > 0) return names.join(', ')
+  return typeof after?.name === 'string' ? after.name : subjects.join(', ')
 }

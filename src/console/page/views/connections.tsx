@@ -12,9 +12,8 @@ import { Loading } from '../ui/loading.tsx'
 import { Table } from '../ui/table.tsx'
 
 type Connections = {
-  readonly items?: readonly ConnectionRecord[]
-  readonly connections?: readonly ConnectionRecord[]
-  readonly total?: number
+  readonly items: readonly ConnectionRecord[]
+  readonly total: number
 }
 
 const REFRESH_MS = 5000
@@ -26,49 +25,46 @@ export function ConnectionsView() {
     <>
       <Heading title="Connections" note="Open WebSocket connections and gRPC streams, the oldest first." />
       <Loading of={loaded.value}>
-        {({ items, connections, total }) => {
-          const rows = items ?? connections ?? []
-          return (
-            <>
-              <Table
-                label="Connections"
-                rows={rows}
-                keyOf={(row) => row.id}
-                columns={[
-                  {
-                    title: 'Subscription',
-                    cell: (row) => <SubscriptionLink name={row.subscription ?? row.subscription_id} />,
-                  },
-                  { title: 'Interface', cell: (row) => INTERFACE_LABELS[row.interface] ?? row.interface },
-                  { title: 'From', cell: (row) => <code>{row.remote_address}</code>, isMinor: true },
-                  { title: 'Open for', align: 'right', cell: (row) => showSeconds(row.age_seconds) },
-                  { title: 'Subscribed', align: 'right', cell: (row) => formatCount(row.subscriptions), isMinor: true },
-                  { title: 'Sent', align: 'right', cell: (row) => showBytes(row.bytes_out) },
-                  {
-                    title: '',
-                    align: 'right',
-                    cell: (row) => (
-                      <ActionButton
-                        needs="operate"
-                        tone="quiet"
-                        label={`Close the connection of ${row.subscription ?? row.subscription_id}`}
-                        spec={() => closeConnection(store, row)}
-                      >
-                        Close
-                      </ActionButton>
-                    ),
-                  },
-                ]}
-                none={<p>Nothing is open. WebSocket connections and gRPC streams appear here while they last.</p>}
-              />
-              {total !== undefined && total > rows.length && (
-                <p class="dim">
-                  The oldest {formatCount(rows.length)} of {formatCount(total)} are shown.
-                </p>
-              )}
-            </>
-          )
-        }}
+        {({ items: rows, total }) => (
+          <>
+            <Table
+              label="Connections"
+              rows={rows}
+              keyOf={(row) => row.id}
+              columns={[
+                {
+                  title: 'Subscription',
+                  cell: (row) => <SubscriptionLink name={row.subscription ?? row.subscription_id} />,
+                },
+                { title: 'Interface', cell: (row) => INTERFACE_LABELS[row.interface] ?? row.interface },
+                { title: 'From', cell: (row) => <code>{row.remote_address}</code>, isMinor: true },
+                { title: 'Open for', align: 'right', cell: (row) => showSeconds(row.age_seconds) },
+                { title: 'Subscribed', align: 'right', cell: (row) => formatCount(row.subscriptions), isMinor: true },
+                { title: 'Sent', align: 'right', cell: (row) => showBytes(row.bytes_out), isMinor: true },
+                {
+                  title: '',
+                  align: 'right',
+                  cell: (row) => (
+                    <ActionButton
+                      needs="operate"
+                      tone="quiet"
+                      label={`Close the connection of ${row.subscription ?? row.subscription_id}`}
+                      spec={() => closeConnection(store, row)}
+                    >
+                      Close
+                    </ActionButton>
+                  ),
+                },
+              ]}
+              none={<p>Nothing is open. WebSocket connections and gRPC streams appear here while they last.</p>}
+            />
+            {total > rows.length && (
+              <p class="dim">
+                The oldest {formatCount(rows.length)} of {formatCount(total)} are shown.
+              </p>
+            )}
+          </>
+        )}
       </Loading>
     </>
   )

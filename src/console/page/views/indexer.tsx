@@ -16,7 +16,10 @@ export function IndexerView() {
   return (
     <>
       <Heading title="Indexer" note="How much of the chain the tables contain." />
-      <Loading of={loaded.value}>
+      <Loading
+        of={loaded.value}
+        missing={<p>The indexer is off. Set indexer.enabled = true in the configuration and restart.</p>}
+      >
         {(indexer) => {
           const head = indexer.ingest?.head_slot
           const tip = indexer.ingest?.tip_slot

@@ -1,4 +1,4 @@
-import { formatCount, NONE } from '../../../ui/format.ts'
+import { formatCount, formatMs } from '../../../ui/format.ts'
 import { Panel } from '../../../ui/panel.tsx'
 import type { NodeRecord, Page, UpstreamRecord } from '../../client/wire.ts'
 import { addDedicatedNode, assignNode, drainNode, removeNode, undrainNode } from '../actions/operate.ts'
@@ -42,7 +42,7 @@ export function NodesView() {
                 {
                   title: 'Latency',
                   align: 'right',
-                  cell: (row) => (row.latency_ms === null ? NONE : `${row.latency_ms} ms`),
+                  cell: (row) => formatMs(row.latency_ms),
                   isMinor: true,
                 },
                 {

@@ -9,7 +9,9 @@ import { Table } from '../ui/table.tsx'
 
 export function NoticesView() {
   const paging = usePaging('')
-  const loaded = useLoad<Page<NoticeRecord>>('notices', { query: { cursor: paging.cursor } })
+  const loaded = useLoad<Page<NoticeRecord> & { readonly enabled?: boolean }>('notices', {
+    query: { cursor: paging.cursor },
+  })
   return (
     <>
       <Heading title="Notices" note="What was sent to your webhook, newest first." />
@@ -21,12 +23,26 @@ export function NoticesView() {
               rows={page.items}
               keyOf={(row) => row.id}
               columns={[
-                { title: 'Notice', cell: (row) => row.event ?? row.kind ?? row.id },
-                { title: 'About', cell: (row) => row.subject ?? row.message ?? '' },
-                { title: 'Time (UTC)', cell: (row) => showTime(row.created_at) },
-                { title: 'Delivery', cell: (row) => <Badge state={row.state ?? 'waiting'} /> },
+                { title: 'Notice', cell: (row) => row.message },
+                { title: 'Kind', cell: (row) => <code>{row.type}</code>, isMinor: true },
+                { title: 'Time (UTC)', cell: (row) => showTime(row.timestamp) },
+                {
+                  title: 'Delivery',
+                  cell: (row) =>
+                    row.deliveries.map(({ receiver, state, last_failure }) => (
+                      <span key={receiver} title={last_failure ?? undefined}>
+                        {receiver} <Badge state={state} />{' '}
+                      </span>
+                    )),
+                },
               ]}
-              none={<p>No notices yet.</p>}
+              none={
+                page.enabled === false ? (
+                  <p>No receiver is configured. Add one under [notices] in the configuration and restart.</p>
+                ) : (
+                  <p>No notices yet.</p>
+                )
+              }
             />
             <Pager paging={paging} next={page.next_cursor} />
           </>

@@ -1,7 +1,7 @@
-import { formatCount, NONE } from '../../../ui/format.ts'
+import { formatCount, formatPercent, NONE } from '../../../ui/format.ts'
 import { Panel } from '../../../ui/panel.tsx'
 import { Stat } from '../../../ui/stat.tsx'
-import type { OverviewRecord } from '../../client/wire.ts'
+import type { OverviewRecord, StatusRecord } from '../../client/wire.ts'
 import { showDaysLeft, showLastDay } from '../../model/time.ts'
 import { addCustomer } from '../actions/customers.ts'
 import { useStore } from '../store.ts'
@@ -14,6 +14,7 @@ import { Meter } from '../ui/meter.tsx'
 import { Table } from '../ui/table.tsx'
 
 const REFRESH_MS = 5000
+const REFUSALS_SHOWN = 10
 
 export function OverviewView() {
   const store = useStore()
@@ -21,6 +22,7 @@ export function OverviewView() {
   return (
     <>
       <Heading title="Overview" />
+      <Degraded />
       <Loading of={loaded.value}>
         {(overview) => (
           <>
@@ -40,10 +42,10 @@ export function OverviewView() {
             )}
             <Glance overview={overview} />
             <div class="pair">
-              <NearLimits rows={overview.near_limits ?? []} />
-              <Ending rows={overview.ending ?? []} />
+              <NearLimits of={overview.near_month_limit} />
+              <Ending of={overview.ending_14d} />
             </div>
-            <Refusals rows={overview.refusals ?? []} />
+            <Refusals of={overview.refusals_last_minute} />
           </>
         )}
       </Loading>
@@ -51,50 +53,91 @@ export function OverviewView() {
   )
 }
 
+/** Why the process is not in order, as `sluice status` prints it. */
+function Degraded() {
+  const { value } = useLoad<StatusRecord>('status', { everyMs: REFRESH_MS }).value
+  const reasons = value?.reasons ?? []
+  if (value === undefined || reasons.length === 0) return null
+  return (
+    <div class="notice warning" role="status">
+      {reasons.map(({ part, reason }) => (
+        <p key={part}>
+          {part}: {reason}
+        </p>
+      ))}
+    </div>
+  )
+}
+
 function Glance({ overview }: { overview: OverviewRecord }) {
-  const { solana = {} } = overview
-  const failing = solana.nodes_failing ?? 0
+  const { chain, nodes, sender, subscriptions } = overview
+  const healthy = nodes.filter(({ state }) => state === 'healthy').length
+  const perSecond = chain.transactions_per_second ?? chain.execution_transactions_per_second
+  const all = Object.values(subscriptions).reduce((sum, count) => sum + count, 0)
+  const landed = sender?.landed_share
   return (
     <Panel id="glance" title="Solana at a glance">
       <div class="stats">
-        <Stat id="slot" label="slot" value={formatCount(solana.slot)} width={11} tone="lead" />
-        <Stat id="tps" label="transactions" value={formatCount(solana.tps)} unit="per second" />
-        <Stat id="slotLength" label="slot length" value={formatCount(solana.slot_ms)} unit="ms" />
+        <Stat id="slot" label="slot" value={formatCount(chain.slot)} width={11} tone="lead" />
+        <Stat id="slotLength" label="slot length" value={formatCount(chain.slot_ms)} unit="ms" />
+        {perSecond != null && (
+          <Stat id="tps" label="transactions" value={formatCount(Math.round(perSecond))} unit="per second" />
+        )}
         <Stat
           id="nodes"
           label="nodes"
-          value={solana.nodes === undefined ? NONE : `${solana.nodes - failing} of ${solana.nodes}`}
-          unit="in use"
-          tone={failing > 0 ? 'fair' : 'good'}
+          value={nodes.length === 0 ? NONE : `${healthy} of ${nodes.length}`}
+          unit="healthy"
+          tone={healthy < nodes.length ? 'fair' : 'good'}
         />
-        <Stat id="lag" label="furthest behind" value={formatCount(solana.lag_slots)} unit="slots" />
-        <Stat id="landed" label="landed by the sender" value={formatCount(solana.landed)} />
+        {nodes.length > 0 && (
+          <Stat
+            id="lag"
+            label="furthest behind"
+            value={formatCount(Math.max(...nodes.map(({ lag_slots }) => lag_slots)))}
+            unit="slots"
+          />
+        )}
+        {landed != null && (
+          <Stat id="landed" label="landed by the sender" value={formatPercent(100 * landed)} unit="%" />
+        )}
         <Stat id="customers" label="customers" value={formatCount(overview.customers)} />
-        <Stat id="subscriptions" label="subscriptions" value={formatCount(overview.subscriptions)} />
+        <Stat
+          id="subscriptions"
+          label="active subscriptions"
+          value={formatCount(subscriptions['active'])}
+          unit={`of ${formatCount(all)}`}
+        />
       </div>
     </Panel>
   )
 }
 
-function NearLimits({ rows }: { rows: NonNullable<OverviewRecord['near_limits']> }) {
+/** How many more there are than those in the list. */
+function More({ count, shown }: { count: number; shown: number }) {
+  return count > shown ? <p class="dim">and {formatCount(count - shown)} more</p> : null
+}
+
+function NearLimits({ of: { count, next } }: { of: OverviewRecord['near_month_limit'] }) {
   return (
-    <Panel id="near" title="Close to a limit">
+    <Panel id="near" title="Close to the units of the month">
       <Table
-        label="Close to a limit"
-        rows={rows}
-        keyOf={(row) => `${row.subscription} ${row.limit}`}
+        label="Close to the units of the month"
+        rows={next}
+        keyOf={(row) => row.name}
         columns={[
-          { title: 'Subscription', cell: (row) => <SubscriptionLink name={row.subscription} /> },
-          { title: 'Limit', cell: (row) => row.limit },
-          { title: 'Used', cell: (row) => <Meter used={row.used} max={row.max} /> },
+          { title: 'Subscription', cell: (row) => <SubscriptionLink name={row.name} /> },
+          { title: 'Customer', cell: (row) => <CustomerLink name={row.customer} />, isMinor: true },
+          { title: 'Used', cell: (row) => <Meter used={row.units} max={row.limit} /> },
         ]}
-        none={<p>Nobody is close to a limit.</p>}
+        none={<p>Nobody has used 80 % of the units of this month.</p>}
       />
+      <More count={count} shown={next.length} />
     </Panel>
   )
 }
 
-function Ending({ rows }: { rows: NonNullable<OverviewRecord['ending']> }) {
+function Ending({ of: { count, next } }: { of: OverviewRecord['ending_14d'] }) {
   return (
     <Panel
       id="ending"
@@ -103,33 +146,34 @@ function Ending({ rows }: { rows: NonNullable<OverviewRecord['ending']> }) {
     >
       <Table
         label="Ends soon"
-        rows={rows}
+        rows={next}
         keyOf={(row) => row.name}
         columns={[
           { title: 'Subscription', cell: (row) => <SubscriptionLink name={row.name} /> },
           { title: 'Customer', cell: (row) => <CustomerLink name={row.customer} />, isMinor: true },
           { title: 'Last day', cell: (row) => showLastDay(row.valid_until) },
-          { title: '', cell: (row) => showDaysLeft(row.valid_until, Date.now()) },
+          { title: 'Left', cell: (row) => showDaysLeft(row.valid_until, Date.now()) },
         ]}
-        none={<p>Nothing ends within seven days.</p>}
+        none={<p>Nothing ends within 14 days.</p>}
       />
+      <More count={count} shown={next.length} />
     </Panel>
   )
 }
 
-function Refusals({ rows }: { rows: NonNullable<OverviewRecord['refusals']> }) {
+function Refusals({ of: { seconds, items } }: { of: OverviewRecord['refusals_last_minute'] }) {
   return (
-    <Panel id="refusals" title="Refused since the start">
+    <Panel id="refusals" title="Refused in the last minute">
       <Table
         label="Refusals"
-        rows={rows.toSorted((a, b) => b.count - a.count).slice(0, 10)}
+        rows={items.slice(0, REFUSALS_SHOWN)}
         keyOf={(row) => `${row.part} ${row.reason}`}
         columns={[
           { title: 'Reason', cell: (row) => row.reason },
           { title: 'Where', cell: (row) => row.part },
           { title: 'Count', align: 'right', cell: (row) => formatCount(row.count) },
         ]}
-        none={<p>Nothing was refused.</p>}
+        none={<p>{seconds === 0 ? 'Counted from now on.' : `Nothing was refused in the last ${seconds} s.`}</p>}
       />
     </Panel>
   )

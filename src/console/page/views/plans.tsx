@@ -34,8 +34,7 @@ export function PlansView() {
       <Panel id="plans" title="Plans">
         <Loading of={plans.value}>
           {({ items }) => {
-            const limitsOf = (plan: PlanRecord) =>
-              limitRows((plan['limits'] as object | undefined) ? (plan['limits'] as Record<string, unknown>) : plan, {})
+            const limitsOf = (plan: PlanRecord) => limitRows(plan.limits, {})
             const [first] = items
             return (
               <Table

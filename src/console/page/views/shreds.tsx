@@ -33,7 +33,7 @@ export function ShredsView() {
             <Table
               label="Destinations"
               rows={items}
-              keyOf={(row) => `${row.subscription} ${row.ip} ${row.port}`}
+              keyOf={(row) => `${row.subscription} ${row.ip} ${row.port} ${row.is_pending ?? false}`}
               columns={[
                 { title: 'Subscription', cell: (row) => <SubscriptionLink name={row.subscription} /> },
                 {
@@ -44,7 +44,10 @@ export function ShredsView() {
                     </code>
                   ),
                 },
-                { title: 'State', cell: (row) => <Badge state={row.paused ? 'paused' : row.proof} /> },
+                { title: 'Address is', cell: (row) => <Badge state={row.proof} />, isMinor: true },
+                { title: 'Sending', cell: (row) => <Sending row={row} /> },
+                { title: 'Sent', align: 'right', cell: (row) => formatCompact(row.sent), isMinor: true },
+                { title: 'Not sent', align: 'right', cell: (row) => formatCompact(row.unsent), isMinor: true },
                 {
                   title: '',
                   align: 'right',
@@ -66,7 +69,7 @@ export function ShredsView() {
         </Loading>
       </Panel>
       <Panel id="delivery" title="Delivery, last 24 hours">
-        <Loading of={report.value}>
+        <Loading of={report.value} missing={<p>On the machine that runs Sluice: sluice shred report</p>}>
           {({ items }) => (
             <Table
               label="Delivery"
@@ -85,6 +88,17 @@ export function ShredsView() {
           )}
         </Loading>
       </Panel>
+    </>
+  )
+}
+
+function Sending({ row }: { row: DestinationRow }) {
+  if (row.paused) return <Badge state="paused" />
+  if (row.is_pending === true) return <Badge state="waiting" />
+  if (row.state == null) return <span class="dim">off</span>
+  return (
+    <>
+      <Badge state={row.state} /> {row.last_fault && <span class="dim minor">last fault: {row.last_fault}</span>}
     </>
   )
 }

@@ -16,12 +16,7 @@ const METHODS_MAX = 8
 export function SubscriptionUsage({ name }: { name: string }) {
   const chosen = useSignal<PeriodName>('30d')
   const period = periodOf(chosen.value, Date.now())
-  // The end is now: as a part of the query it would load again with each rendering.
-  const query = {
-    since: period.since,
-    subscription: name,
-    ...(chosen.value === 'last-month' ? { until: period.until } : {}),
-  }
+  const query = { since: period.since, until: period.until, subscription: name }
   const days = useLoad<Page<UsageRow>>('usage', { query: { ...query, by: 'day' } })
   const methods = useLoad<Page<UsageRow>>('usage', { query: { ...query, by: 'method' } })
   return (

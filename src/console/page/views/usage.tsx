@@ -14,6 +14,8 @@ import { useLoad } from '../ui/load.ts'
 import { Loading } from '../ui/loading.tsx'
 import { Table } from '../ui/table.tsx'
 
+/** No name of a subscription contains a space. */
+const OTHERS = 'all others'
 const OPTIONS = PERIODS.map((value) => ({ value, label: PERIOD_LABELS[value] }))
 
 /** Who used what in a period. */
@@ -22,9 +24,8 @@ export function UsageView() {
   const { customer = '' } = route.value.query
   const name = periodNamed(route.value.query['period'], '7d')
   const period = periodOf(name, Date.now())
-  const isPast = name === 'yesterday' || name === 'last-month'
   const loaded = useLoad<Page<UsageRow>>('usage', {
-    query: { since: period.since, until: isPast ? period.until : undefined, by: 'day', customer },
+    query: { since: period.since, until: period.until, by: 'day', customer },
   })
   return (
     <>
@@ -63,10 +64,13 @@ export function UsageView() {
               </Panel>
               <Table
                 label="Usage by subscription"
-                rows={sumUsage(items, (row) => row.subscription)}
+                rows={sumUsage(items, (row) => row.subscription ?? OTHERS)}
                 keyOf={(row) => row.name}
                 columns={[
-                  { title: 'Subscription', cell: (row) => <SubscriptionLink name={row.name} /> },
+                  {
+                    title: 'Subscription',
+                    cell: (row) => (row.name === OTHERS ? OTHERS : <SubscriptionLink name={row.name} />),
+                  },
                   { title: 'Customer', cell: (row) => <CustomerLink name={customerOf.get(row.name)} />, isMinor: true },
                   { title: 'Units', align: 'right', cell: (row) => formatCount(row.units) },
                   { title: 'Calls', align: 'right', cell: (row) => formatCount(row.calls) },
