@@ -20,6 +20,8 @@ export type AdminServiceOptions = {
   readonly publicUrl?: string | undefined
   readonly hosts: readonly string[]
   readonly trustedProxies: readonly string[]
+  /** Time for a whole request, its body included. */
+  readonly requestTimeoutMs?: number
 }
 
 export type AdminServiceDeps = BaseDeps &
@@ -40,7 +42,10 @@ export function startAdmin(options: AdminServiceOptions, deps: AdminServiceDeps)
   const publicHost = options.publicUrl === undefined ? [] : [new URL(options.publicUrl).hostname]
   const isBehindTls = options.listen.plaintext === 'behind-proxy' || options.publicUrl?.startsWith('https:') === true
   return startHttpServer(
-    { listen: options.listen },
+    {
+      listen: options.listen,
+      ...(options.requestTimeoutMs === undefined ? {} : { requestTimeoutMs: options.requestTimeoutMs }),
+    },
     {
       log,
       clock,
