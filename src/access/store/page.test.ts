@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import { startPostgres } from '../../../test/support/postgres.ts'
+import { isFull } from '../../../test/support/property.ts'
 import { createManualClock } from '../../core/clock.ts'
 import { openPostgres } from '../../platform/db/postgres.ts'
 import type { SqlDatabase } from '../../platform/db/sql.ts'
@@ -15,8 +16,8 @@ import { createTableRows } from './rows.ts'
 import type { AccessStore } from './store.ts'
 import { RECORD_TABLES } from './tables.ts'
 
-const CUSTOMERS = 10_000
-const SUBSCRIPTIONS = 100_000
+const SUBSCRIPTIONS = isFull ? 100_000 : 10_000
+const CUSTOMERS = SUBSCRIPTIONS / 10
 const BATCH_ROWS = 500
 const pad = (at: number) => String(at).padStart(6, '0')
 
@@ -124,7 +125,7 @@ const options = (folder: { file(name: string): string }, location: StoreLocation
 })
 const deps = { clock: systemClock, random: secureRandom, log: silentLogger }
 
-describe('pages of 100,000 subscriptions', () => {
+describe(`pages of ${SUBSCRIPTIONS} subscriptions`, () => {
   const folder = makeTestFolder()
   after(() => folder[Symbol.dispose]())
 
