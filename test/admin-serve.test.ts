@@ -24,14 +24,14 @@ import { call } from './client.ts'
 const mistake = () => call('customerAdd', { body: { nmae: 'x' } })
 // @ts-expect-error a route that does not exist
 const missing = () => call('customerDelete')
-// @ts-expect-error a field that the record does not have
-const field = async () => (await call('customerShow', { path: { customer: 'x' } })).nmae
+// @ts-expect-error a field of another type
+const field = async (): Promise<number> => (await call('customerShow', { path: { customer: 'x' } })).name
 
 const seen: Record<string, unknown> = {}
 const customer = await call('customerAdd', { body: { name: 'globex', contact: 'ops@globex.example' } })
 seen.customerAdd = customer
 const path = { subscription: 'globex-main' }
-const products = ['bundle', 'shreds-raw', 'dedicated-node']
+const products: ('bundle' | 'shreds-raw' | 'dedicated-node')[] = ['bundle', 'shreds-raw', 'dedicated-node']
 const created = await call('subCreate', { body: { name: path.subscription, customer: customer.id, plan: 'build', products } })
 const card: string | undefined = created.card
 if (card === undefined || created.token === undefined) throw new Error('no card or token')

@@ -38,13 +38,15 @@ export type AdminServiceDeps = BaseDeps &
 /** The admin API and the console. */
 export function startAdmin(options: AdminServiceOptions, deps: AdminServiceDeps): Promise<HttpServer> {
   const { store, clock, log } = deps
+  const { requestTimeoutMs } = options
   const sessions = createSessions(deps)
   const publicHost = options.publicUrl === undefined ? [] : [new URL(options.publicUrl).hostname]
   const isBehindTls = options.listen.plaintext === 'behind-proxy' || options.publicUrl?.startsWith('https:') === true
   return startHttpServer(
     {
       listen: options.listen,
-      ...(options.requestTimeoutMs === undefined ? {} : { requestTimeoutMs: options.requestTimeoutMs }),
+      // The head is a part of the request.
+      ...(requestTimeoutMs === undefined ? {} : { requestTimeoutMs, headersTimeoutMs: requestTimeoutMs }),
     },
     {
       log,

@@ -105,6 +105,7 @@ async function checkPages(store: AccessStore): Promise<void> {
     ['zoë "z" o\'neil 100%_!', ({ id }: Customer) => id === customers[77]?.id],
     ['OPS12@', ({ contact }: Customer) => contact.startsWith('ops12@')],
     ['ops1', ({ contact }: Customer) => contact.startsWith('ops1')],
+    ['@example.net', ({ contact }: Customer) => contact.endsWith('@Example.net')],
   ] as const) {
     const owners = new Set(customers.filter(matches).map(({ id }) => id))
     const found = await collect(store, { limit: 900, search: text })
