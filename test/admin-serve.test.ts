@@ -140,7 +140,7 @@ describe('the admin API of sluice serve', () => {
   test('a client generated from docs/openapi/admin.json compiles and serves a customer; every GET responds as described', async () => {
     const token = await tokenOf('client')
     await using folder = await temporaryFolder()
-    await writeAdminClient(folder.path, LIFE)
+    writeAdminClient(folder.path, LIFE)
     assert.equal(compile(folder.path), '')
     const env = { ...BARE_ENV, ADMIN_URL: url, ADMIN_TOKEN: token }
     const { stdout } = await run(process.execPath, [folder.file('program.ts')], { env })

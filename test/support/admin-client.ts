@@ -1,19 +1,83 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import openapiTS, { astToString } from 'openapi-typescript'
 
 const root = join(import.meta.dirname, '../..')
 
-type Document = { readonly paths: Record<string, Record<string, { readonly operationId: string }>> }
-export type Operation = { readonly id: string; readonly method: string; readonly path: string }
+type Schema = {
+  readonly $ref?: string
+  readonly enum?: readonly unknown[]
+  readonly const?: unknown
+  readonly anyOf?: readonly Schema[]
+  readonly type?: string
+  readonly items?: Schema
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly required?: readonly string[]
+  readonly additionalProperties?: boolean | Schema
+}
+type Content = { readonly content: Readonly<Record<string, { readonly schema: Schema }>> }
+type Parameter = { readonly name: string; readonly in: string; readonly schema: Schema }
+type Described = {
+  readonly operationId: string
+  readonly parameters?: readonly Parameter[]
+  readonly requestBody?: Content
+  readonly responses: Readonly<Record<string, Content>>
+}
+type Document = {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
+}
+type Operation = { readonly id: string; readonly method: string; readonly path: string }
 
 const document = JSON.parse(readFileSync(join(root, 'docs/openapi/admin.json'), 'utf8')) as Document
+const DESCRIBED = Object.values(document.paths).flatMap((methods) => Object.values(methods))
 
 /** The operations of docs/openapi/admin.json. */
 export const OPERATIONS: readonly Operation[] = Object.entries(document.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, { operationId }]) => ({ id: operationId, method: method.toUpperCase(), path })),
 )
+
+/** The TypeScript type of a schema, of the kinds that the document uses. */
+function typeOf(schema: Schema): string {
+  if (schema.$ref !== undefined) return schema.$ref.slice(schema.$ref.lastIndexOf('/') + 1)
+  if (schema.const !== undefined) return JSON.stringify(schema.const)
+  if (schema.enum !== undefined) return schema.enum.map((value) => JSON.stringify(value)).join(' | ')
+  if (schema.anyOf !== undefined) return schema.anyOf.map((each) => `(${typeOf(each)})`).join(' | ')
+  if (schema.type === 'array') return `(${typeOf(schema.items ?? {})})[]`
+  if (schema.type === 'integer') return 'number'
+  if (schema.type !== 'object') return schema.type ?? 'unknown'
+  const { properties = {}, required = [], additionalProperties = true } = schema
+  const members = Object.entries(properties).map(
+    ([name, each]) => `${JSON.stringify(name)}${required.includes(name) ? '' : '?'}: ${typeOf(each)}`,
+  )
+  const isOpen = additionalProperties !== false
+  return `{ ${[...members, ...(isOpen ? ['[more: string]: unknown'] : [])].join('; ')} }`
+}
+
+function contentOf({ content }: Content): string {
+  const kinds = Object.entries(content).map(([kind, { schema }]) => `${JSON.stringify(kind)}: ${typeOf(schema)}`)
+  return `{ content: { ${kinds.join('; ')} } }`
+}
+
+function operationType({ operationId, parameters = [], requestBody, responses }: Described): string {
+  const of = (place: string) => {
+    const members = parameters.filter((each) => each.in === place)
+    const shown = members.map(({ name, schema }) => `${name}${place === 'path' ? '' : '?'}: ${typeOf(schema)}`)
+    return `${place}?: ${shown.length === 0 ? 'never' : `{ ${shown.join('; ')} }`}`
+  }
+  const replies = ['200', '201'].flatMap((status) =>
+    responses[status] === undefined ? [] : [`${status}: ${contentOf(responses[status])}`],
+  )
+  const body = requestBody === undefined ? 'requestBody?: never' : `requestBody: ${contentOf(requestBody)}`
+  return `${operationId}: { parameters: { ${of('path')}; ${of('query')} }; ${body}; responses: { ${replies.join('; ')} } }`
+}
+
+function printTypes(): string {
+  const schemas = Object.entries(document.components.schemas).map(
+    ([name, schema]) => `export type ${name} = ${typeOf(schema)}`,
+  )
+  return `${schemas.join('\n')}\nexport type operations = {\n${DESCRIBED.map(operationType).join('\n')}\n}\n`
+}
 
 /** A client that takes its parameters, bodies and responses from the generated types. */
 const CLIENT = `
@@ -63,10 +127,9 @@ const CONFIG = {
   include: ['*.ts'],
 }
 
-/** Writes the types that openapi-typescript makes from the document, the client, and a program that uses it. */
-export async function writeAdminClient(folder: string, program: string): Promise<void> {
-  const types = astToString(await openapiTS(new URL(`file://${root}/docs/openapi/admin.json`)))
-  writeFileSync(join(folder, 'schema.ts'), types)
+/** Writes the types that the document describes, the client, and a program that uses it. */
+export function writeAdminClient(folder: string, program: string): void {
+  writeFileSync(join(folder, 'schema.ts'), printTypes())
   writeFileSync(join(folder, 'client.ts'), CLIENT)
   writeFileSync(join(folder, 'program.ts'), program)
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(CONFIG))

@@ -120,7 +120,7 @@ const auditLine = z.looseObject({
 
 const overview = z.looseObject({
   customers: z.int(),
-  subscriptions: z.record(state, z.int()).describe('Counts by state.'),
+  subscriptions: z.record(z.string(), z.int()).describe('Counts by state.'),
   ending_14d: z.looseObject({
     count: z.int(),
     next: z.array(z.looseObject({ name: z.string(), customer: z.string(), valid_until: time.nullable() })),
