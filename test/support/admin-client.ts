@@ -9,7 +9,7 @@ type Schema = {
   readonly enum?: readonly unknown[]
   readonly const?: unknown
   readonly anyOf?: readonly Schema[]
-  readonly type?: string
+  readonly type?: string | readonly string[]
   readonly items?: Schema
   readonly properties?: Readonly<Record<string, Schema>>
   readonly required?: readonly string[]
@@ -43,6 +43,7 @@ function typeOf(schema: Schema): string {
   if (schema.const !== undefined) return JSON.stringify(schema.const)
   if (schema.enum !== undefined) return schema.enum.map((value) => JSON.stringify(value)).join(' | ')
   if (schema.anyOf !== undefined) return schema.anyOf.map((each) => `(${typeOf(each)})`).join(' | ')
+  if (typeof schema.type === 'object') return schema.type.map((type) => `(${typeOf({ ...schema, type })})`).join(' | ')
   if (schema.type === 'array') return `(${typeOf(schema.items ?? {})})[]`
   if (schema.type === 'integer') return 'number'
   if (schema.type !== 'object') return schema.type ?? 'unknown'
