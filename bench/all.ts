@@ -36,6 +36,7 @@ const BENCHES: readonly Bench[] = [
   { name: 'indexer', minutesMax: 6, needs: ['postgresql', 'clickhouse-server'] },
   { name: 'work', args: ['3'], minutesMax: 10 },
   { name: 'snapshot', needs: ['postgresql'] },
+  { name: 'admin' },
   { name: 'localnet' },
   { name: 'geyser', args: ['100', '2000'] },
 ]

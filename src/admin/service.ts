@@ -20,6 +20,8 @@ export type AdminServiceOptions = {
   readonly publicUrl?: string | undefined
   readonly hosts: readonly string[]
   readonly trustedProxies: readonly string[]
+  /** Time for a whole request, its body included. */
+  readonly requestTimeoutMs?: number
 }
 
 export type AdminServiceDeps = BaseDeps &
@@ -36,11 +38,16 @@ export type AdminServiceDeps = BaseDeps &
 /** The admin API and the console. */
 export function startAdmin(options: AdminServiceOptions, deps: AdminServiceDeps): Promise<HttpServer> {
   const { store, clock, log } = deps
+  const { requestTimeoutMs } = options
   const sessions = createSessions(deps)
   const publicHost = options.publicUrl === undefined ? [] : [new URL(options.publicUrl).hostname]
   const isBehindTls = options.listen.plaintext === 'behind-proxy' || options.publicUrl?.startsWith('https:') === true
   return startHttpServer(
-    { listen: options.listen },
+    {
+      listen: options.listen,
+      // The head is a part of the request.
+      ...(requestTimeoutMs === undefined ? {} : { requestTimeoutMs, headersTimeoutMs: requestTimeoutMs }),
+    },
     {
       log,
       clock,

@@ -205,7 +205,7 @@ export const ADMIN_ROUTES = {
   ),
   shredReport: route('GET /v1/shreds/report', 'read', 'Delivery report: packets sent and not sent per subscription.', {
     commands: ['shred report'],
-    query: ['subscription', ...PERIOD],
+    query: ['subscription', ...PERIOD, 'by'],
   }),
   indexerStatus: route('GET /v1/indexer', 'read', 'Coverage of the tables, missing slots and running queries.', {
     commands: ['indexer status'],
@@ -233,7 +233,12 @@ export const ADMIN_ROUTES = {
   nodeChange: route('PATCH /v1/nodes/{node}', 'provision', 'Change addresses or credential of a dedicated node.', {
     commands: ['node set'],
   }),
-  nodeRemove: route('DELETE /v1/nodes/{node}', 'provision', 'Remove a dedicated node.', { commands: ['node remove'] }),
+  nodeRemove: route(
+    'DELETE /v1/nodes/{node}',
+    'provision',
+    'Remove a dedicated node. With force=true also one that is assigned.',
+    { commands: ['node remove'], query: ['force'] },
+  ),
   nodeAssign: route('POST /v1/nodes/{node}/assign', 'provision', 'Assign a node to one subscription exclusively.', {
     commands: ['node assign'],
   }),

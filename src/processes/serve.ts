@@ -145,7 +145,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   started.operator = operator
   if (options.demo) deps.showCard(await demoCard(settings, context, { customers, endpoints: operator.endpoints }))
 
-  const drains = { bundle: gateway, sender, execution, indexer }
+  const drains = { admin, bundle: gateway, sender, execution, indexer }
   finishStart(context, { operator, drains, opened: opening.move(), store: store.name })
   return { lifecycle, reload }
 }

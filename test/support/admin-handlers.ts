@@ -58,6 +58,8 @@ export async function openHandlers(
   })
   return {
     store,
+    handlers,
+    snapshot: follower.current,
     call(id: HandlerId, input: CallInput = {}): Promise<AdminReply> {
       const call: AdminCall = {
         params: input.params ?? {},

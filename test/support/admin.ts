@@ -18,13 +18,19 @@ export async function startTestAdmin(
     handlers = {},
     clock = systemClock,
     page,
-  }: { handlers?: Partial<AdminHandlers>; clock?: Clock; page?: StaticFiles } = {},
+    requestTimeoutMs,
+  }: { handlers?: Partial<AdminHandlers>; clock?: Clock; page?: StaticFiles; requestTimeoutMs?: number } = {},
 ) {
   let text = ''
   const log = createLogger({ level: 'trace', destination: { write: (line: string) => (text += line) } })
   const registry = createMetricsRegistry()
   const server = await startAdmin(
-    { listen: { host: '127.0.0.1', port: 0 }, hosts: [], trustedProxies: [] },
+    {
+      listen: { host: '127.0.0.1', port: 0 },
+      hosts: [],
+      trustedProxies: [],
+      ...(requestTimeoutMs === undefined ? {} : { requestTimeoutMs }),
+    },
     { log, clock, random: secureRandom, store, registry, handlers, page, actor: CONTEXT.actor },
   )
   const url = `http://127.0.0.1:${server.address.port}`

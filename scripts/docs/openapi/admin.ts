@@ -1,22 +1,45 @@
 import { z } from 'zod'
-import { ADMIN_ROUTES, type AdminRoute, IDEMPOTENCY_HEADER } from '../../../src/contract/admin-routes.ts'
-import { ADMIN_BODIES } from '../../../src/contract/schemas/admin.ts'
-import { INFO, json, type OpenApi, type Operation, pathParameter, queryParameter, schemaOf } from './document.ts'
+import { ADMIN_ROUTES, type AdminRoute, CSRF_HEADER, IDEMPOTENCY_HEADER } from '../../../src/contract/admin-routes.ts'
+import { ADMIN_BODIES, sessionBody } from '../../../src/contract/schemas/admin.ts'
+import { ADMIN_CREATES, ADMIN_REPLIES, sessionReply } from '../../../src/contract/schemas/admin-replies.ts'
+import { INFO, json, type OpenApi, type Operation, pathParameter, queryParameter, ref, schemaOf } from './document.ts'
 
 const errorBody = z.object({
   error: z.object({ code: z.string(), message: z.string(), fix: z.string(), request_id: z.string() }),
 })
 
+const SESSION_PATH = '/v1/session'
+const FAILURES = {
+  '4XX': json('Refused; the fix is in the body.', 'Error'),
+  '503': json('The store is busy or away.', 'Error'),
+}
+const EXPORT = (description: string) => ({
+  description,
+  content: {
+    'text/csv': { schema: { type: 'string' } },
+    'application/x-ndjson': { schema: { type: 'string' } },
+  },
+})
+
 /** The admin API, from its table of routes. */
 export function adminOpenApi(): OpenApi {
   const paths: Record<string, Record<string, Operation>> = {}
-  const schemas: Record<string, object> = { Error: schemaOf(errorBody), Result: { type: 'object' } }
+  const schemas: Record<string, object> = {
+    Error: schemaOf(errorBody),
+    Result: { type: 'object', additionalProperties: true },
+    SessionRequest: schemaOf(sessionBody),
+    Session: schemaOf(sessionReply),
+  }
   const bodies: { readonly [id: string]: z.ZodType } = ADMIN_BODIES
+  const replies: { readonly [id: string]: z.ZodType } = ADMIN_REPLIES
   for (const [id, route] of Object.entries(ADMIN_ROUTES) as [string, AdminRoute][]) {
     const { method, path, brief, permission } = route
     const body = bodies[id]
     const name = `${id[0]?.toUpperCase()}${id.slice(1)}`
-    if (body !== undefined) schemas[name] = schemaOf(body)
+    if (body !== undefined) schemas[`${name}Request`] = schemaOf(body)
+    const reply = replies[id]
+    if (reply !== undefined) schemas[name] = schemaOf(reply)
+    const done = id === 'usageExport' ? EXPORT : (description: string) => json(description, reply ? name : 'Result')
     paths[path] ??= {}
     paths[path][method.toLowerCase()] = {
       operationId: id,
@@ -29,17 +52,17 @@ export function adminOpenApi(): OpenApi {
         : {
             requestBody: {
               required: !body.safeParse(undefined).success,
-              content: { 'application/json': { schema: { $ref: `#/components/schemas/${name}` } } },
+              content: { 'application/json': { schema: ref(`${name}Request`) } },
             },
           }),
       responses: {
-        '200': json('Done.', 'Result'),
-        ...(method === 'POST' ? { '201': json('Created.', 'Result') } : {}),
-        '4XX': json('Refused; the fix is in the body.', 'Error'),
-        '503': json('The store is busy or away.', 'Error'),
+        '200': done(ADMIN_CREATES.has(id) ? 'Dry run.' : 'Done.'),
+        ...(ADMIN_CREATES.has(id) ? { '201': done('Created.') } : {}),
+        ...FAILURES,
       },
     }
   }
+  paths[SESSION_PATH] = sessionOperations()
   return {
     openapi: '3.1.0',
     info: INFO('Sluice: admin', 'Provisioning and state, for the operator. Not for customers.'),
@@ -51,6 +74,36 @@ export function adminOpenApi(): OpenApi {
         session: { type: 'apiKey', in: 'cookie', name: 'sluice_admin', description: 'From POST /v1/session.' },
       },
       schemas,
+    },
+  }
+}
+
+function sessionOperations(): Record<string, Operation> {
+  const session = (description: string) => json(description, 'Session')
+  const csrf = {
+    ...{ name: CSRF_HEADER, in: 'header', required: true, description: '`csrf_token` of the session.' },
+    schema: { type: 'string' },
+  }
+  return {
+    post: {
+      operationId: 'sessionOpen',
+      summary: 'Sign in with a token; the response sets the cookie of the session.',
+      security: [],
+      requestBody: { required: true, content: { 'application/json': { schema: ref('SessionRequest') } } },
+      responses: { '201': session('Signed in.'), ...FAILURES },
+    },
+    get: {
+      operationId: 'sessionShow',
+      summary: 'The session of the cookie, with its CSRF token.',
+      security: [{ session: [] }],
+      responses: { '200': session('The session.'), ...FAILURES },
+    },
+    delete: {
+      operationId: 'sessionEnd',
+      summary: 'Sign out.',
+      security: [{ session: [] }],
+      parameters: [csrf],
+      responses: { '200': json('Signed out.', 'Result'), ...FAILURES },
     },
   }
 }

@@ -44,6 +44,8 @@ export function readIfMatch(request: IncomingMessage): number | undefined {
 /** Reads the body of a request as JSON, at most `BODY_BYTES_MAX` bytes. Without a body both are empty. */
 export async function readJson(request: IncomingMessage): Promise<{ bytes: Buffer; value: unknown }> {
   const read = await readBody(request, { bodyBytesMax: BODY_BYTES_MAX })
+  if (!read.ok && read.reason === 'aborted')
+    throw invalid('the body ended before its length', 'Send the whole body within the time of a request.')
   if (!read.ok)
     throw new AdminError('body-too-large', `the body exceeds BODY_BYTES_MAX, ${BODY_BYTES_MAX} bytes`, 'Send less.')
   if (read.body.length === 0) return { bytes: read.body, value: undefined }

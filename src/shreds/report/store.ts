@@ -33,10 +33,13 @@ export type DeliveryRow = Readonly<Record<SumName, number>> & {
 export type ReportStore = AsyncDisposable & {
   add(rows: readonly DeliveryRow[]): Promise<void>
   list(filter: { fromMs?: number; subscriptionId?: string }): Promise<DeliveryRow[]>
+  /** The rows of a period in the order of `list`, at most PAGE_ROWS at a time: for a thread that must not be held. */
+  pages(filter: { fromMs: number; toMs: number; subscriptionId?: string | undefined }): AsyncGenerator<DeliveryRow[]>
   /** Deletes the rows of hours before this time. */
   prune(beforeMs: number): Promise<void>
 }
 
+const PAGE_ROWS = 1000
 const SUMS = Object.values(SUM_COLUMNS)
 const COLUMNS = ['hour', 'subscription_id', 'first_slot', 'last_slot', ...SUMS]
 
@@ -69,6 +72,21 @@ export async function openReportStore(
       const values: SqlValue[] = subscriptionId === undefined ? [fromMs] : [fromMs, subscriptionId]
       const sql = `SELECT ${COLUMNS.join(', ')} FROM delivery WHERE hour >= ?${only} ORDER BY hour, subscription_id`
       return (await database.rows(sql, values)).map(rowOf)
+    },
+    async *pages({ fromMs, toMs, subscriptionId }) {
+      const only = subscriptionId === undefined ? '' : ' AND subscription_id = ?'
+      const sql = `SELECT ${COLUMNS.join(', ')} FROM delivery WHERE (hour, subscription_id) > (?, ?) AND hour < ?${only}
+ORDER BY hour, subscription_id LIMIT ${PAGE_ROWS}`
+      let after: [number, string] = [fromMs, '']
+      for (;;) {
+        const values = subscriptionId === undefined ? [...after, toMs] : [...after, toMs, subscriptionId]
+        const rows = (await database.rows(sql, values)).map(rowOf)
+        const last = rows.at(-1)
+        if (last === undefined) return
+        yield rows
+        if (rows.length < PAGE_ROWS) return
+        after = [last.hour, last.subscriptionId]
+      }
     },
     prune: (beforeMs) => database.count((tx) => tx.run('DELETE FROM delivery WHERE hour < ?', [beforeMs])),
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),

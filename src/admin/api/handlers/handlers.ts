@@ -14,7 +14,7 @@ import { subscriptionHandlers } from './subscriptions.ts'
 import { secretHandlers } from './tokens.ts'
 import { usageHandlers } from './usage.ts'
 
-/** Routes that other parts of the service handle: administrators, billing, notices; and the report of shreds, which is not served yet. */
+/** Routes that other parts handle: administrators, billing, notices, and the report of shreds, which is a file of that service. */
 type Others =
   | 'adminList'
   | 'adminAdd'

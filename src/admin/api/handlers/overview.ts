@@ -118,7 +118,6 @@ export function overviewHandlers(deps: HandlerDeps): Pick<AdminHandlers, 'overvi
           chain: {
             slot: shared.length === 0 ? null : Math.max(...shared.map(({ slot }) => slot)),
             slot_ms: top.status.slotLength?.ms ?? null,
-            transactions_per_second: null,
             execution_transactions_per_second: top.execution?.tps ?? null,
           },
           sender: top.sender === null ? null : { landed_share: settled === 0 ? null : top.sender.landed / settled },

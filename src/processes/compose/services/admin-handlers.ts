@@ -13,6 +13,7 @@ import type { ControlMethods } from '../../../platform/process/control-socket.ts
 import type { Endpoints } from '../access/endpoints.ts'
 import { handoverCard } from '../access/handover-card.ts'
 import type { Settings } from '../config/settings.ts'
+import { shredReportHandler } from './shred-report.ts'
 import { checkDestination } from './shreds.ts'
 
 type AdminHandlerDeps = {
@@ -55,7 +56,12 @@ export function openAdminHandlers(settings: Settings, { store, access, random, o
       monthUnits: access.monthUnits,
     },
   })
-  return { ...handlers, ...billingHandlers({ store, sink, settleMs }), ...noticeHandlers(notices) }
+  return {
+    ...handlers,
+    ...billingHandlers({ store, sink, settleMs }),
+    ...noticeHandlers(notices),
+    ...shredReportHandler({ stateDir: settings.stateDir, store, snapshot: access.snapshot, random }),
+  }
 }
 
 const SERVERS = ['rpc', 'ws', 'grpc'] as const

@@ -1,0 +1,38 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { parentPort, workerData } from 'node:worker_threads'
+
+export type AdminWork = {
+  readonly name: string
+  readonly method?: string
+  readonly path: string
+  readonly body?: object
+}
+export type AdminTimes = { readonly items: number | null; readonly p50: number; readonly maxMs: number }
+
+/** Sends one request of the admin bench again and again, and posts its times. The first request is not counted: it opens the connection. */
+const { work, url, token, rounds, pauseMs } = workerData as {
+  readonly work: AdminWork
+  readonly url: string
+  readonly token: string
+  readonly rounds: number
+  readonly pauseMs: number
+}
+const times: number[] = []
+let items: number | null = null
+for (let round = 0; round <= rounds; round++) {
+  const startMs = performance.now()
+  const response = await fetch(`${url}${work.path}`, {
+    method: work.method ?? 'GET',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    ...(work.body === undefined ? {} : { body: JSON.stringify(work.body) }),
+  })
+  const body = (await response.json()) as { items?: unknown[] }
+  if (round > 0) times.push(performance.now() - startMs)
+  if (!response.ok) throw new Error(`${work.name}: ${response.status} ${JSON.stringify(body)}`)
+  items = body.items?.length ?? null
+  await pause(pauseMs)
+}
+const sorted = times.toSorted((a, b) => a - b)
+const figure = (ms: number | undefined) => Number((ms ?? 0).toFixed(1))
+const posted: AdminTimes = { items, p50: figure(sorted[sorted.length >> 1]), maxMs: figure(sorted.at(-1)) }
+parentPort?.postMessage(posted)

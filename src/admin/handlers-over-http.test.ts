@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { startTestAdmin } from '../../test/support/admin.ts'
+import { openHandlers, type TestHandlers } from '../../test/support/admin-handlers.ts'
+
+type Record = { id: string; plan: string; token?: string }
+type Refusal = { error: { code: string; message: string } }
+
+describe('changes over HTTP', () => {
+  let folder: string
+  let api: TestHandlers
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'sluice-admin-http-'))
+    api = await openHandlers(folder)
+  })
+  after(async () => {
+    await api[Symbol.asyncDispose]()
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  async function start(name: string, requestTimeoutMs?: number) {
+    const admin = await startTestAdmin(api.store, {
+      handlers: api.handlers,
+      ...(requestTimeoutMs === undefined ? {} : { requestTimeoutMs }),
+    })
+    const { secret } = await admin.add(name, 'owner')
+    const send = (method: string, path: string, body?: unknown, headers: { [name: string]: string } = {}) =>
+      admin.call(method, path, secret, { body, headers })
+    return { ...admin, secret, send, [Symbol.asyncDispose]: () => admin[Symbol.asyncDispose]() }
+  }
+
+  test('a change of a record that somebody else has changed is refused with 412 and changes nothing', async () => {
+    await using admin = await start('matching')
+    assert.equal((await admin.send('POST', '/v1/customers', { name: 'acme' })).status, 201)
+    assert.equal((await admin.send('POST', '/v1/subscriptions', { name: 'one', customer: 'acme' })).status, 201)
+    const seen = (await admin.send('GET', '/v1/subscriptions/one')).headers.get('etag') ?? ''
+    assert.match(seen, /^"\d+"$/)
+    const changed = await admin.send('PATCH', '/v1/subscriptions/one', { plan: 'build' }, { 'if-match': seen })
+    assert.equal(changed.status, 200)
+    const now = changed.headers.get('etag') ?? ''
+    assert.notEqual(now, seen)
+    const late = await admin.send('PATCH', '/v1/subscriptions/one', { plan: 'grow' }, { 'if-match': seen })
+    assert.deepEqual([late.status, ((await late.json()) as Refusal).error.code], [412, 'revision-changed'])
+    const shown = await admin.send('GET', '/v1/subscriptions/one')
+    assert.deepEqual([shown.headers.get('etag'), ((await shown.json()) as Record).plan], [now, 'build'])
+    const wrong = await admin.send('PATCH', '/v1/subscriptions/one', { plan: 'grow' }, { 'if-match': 'x' })
+    assert.equal(wrong.status, 400)
+  })
+
+  test('a repeated change is made once, and a repeated secret is not shown again', async () => {
+    await using admin = await start('repeating')
+    const lines = async () => (await api.store.auditHead()).seq
+    const key = { 'idempotency-key': 'order-1' }
+    const before = await lines()
+    const first = await admin.send('POST', '/v1/customers', { name: 'once' }, key)
+    const again = await admin.send('POST', '/v1/customers', { name: 'once' }, key)
+    assert.deepEqual([first.status, again.status], [201, 201])
+    assert.equal(again.headers.get('idempotency-replayed'), 'true')
+    assert.deepEqual(await again.json(), await first.json())
+    assert.equal(await lines(), before + 1)
+
+    const body = { name: 'once-sub', customer: 'once' }
+    const [made, second] = await Promise.all([
+      admin.send('POST', '/v1/subscriptions', body, { 'idempotency-key': 'order-2' }),
+      admin.send('POST', '/v1/subscriptions', body, { 'idempotency-key': 'order-2' }),
+    ])
+    const statuses = [made.status, second.status].toSorted()
+    assert.deepEqual(statuses, [201, 409])
+    const created = (await (made.status === 201 ? made : second).json()) as Record
+    const repeated = await admin.send('POST', '/v1/subscriptions', body, { 'idempotency-key': 'order-2' })
+    const text = await repeated.text()
+    assert.equal((JSON.parse(text) as Refusal).error.code, 'secret-shown')
+    assert.ok(created.token !== undefined && text.includes(created.id) && !text.includes(created.token))
+    assert.equal((await api.store.find('tokens', { subscriptionId: created.id })).length, 1)
+    assert.equal(await lines(), before + 2)
+  })
+
+  test('a dedicated node that is assigned is removed with force=true only', async () => {
+    await using admin = await start('forcing')
+    await admin.send('POST', '/v1/customers', { name: 'nodes' })
+    const products = ['bundle', 'dedicated-node']
+    assert.equal(
+      (await admin.send('POST', '/v1/subscriptions', { name: 'owner', customer: 'nodes', products })).status,
+      201,
+    )
+    assert.equal((await admin.send('POST', '/v1/nodes', { name: 'big', rpc: 'http://8.8.8.8:8899' })).status, 201)
+    assert.equal((await admin.send('POST', '/v1/nodes/big/assign', { subscription: 'owner' })).status, 200)
+    assert.ok((await admin.send('DELETE', '/v1/nodes/big')).status >= 400)
+    assert.equal((await admin.send('DELETE', '/v1/nodes/big?force=true')).status, 200)
+  })
+
+  test('a body that does not arrive in time ends its connection, changes nothing and is not counted as too large', async () => {
+    await using admin = await start('slow', 300)
+    const { seq } = await api.store.auditHead()
+    const socket = connect(admin.port, '127.0.0.1')
+    socket.write(
+      `POST /v1/customers HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${admin.secret}\r\n` +
+        'content-type: application/json\r\ncontent-length: 30\r\n\r\n{"name":"sl',
+    )
+    let text = ''
+    socket.on('data', (chunk: Buffer) => (text += chunk.toString()))
+    await once(socket, 'close')
+    assert.match(text, /^HTTP\/1\.1 408 /)
+    // The handler of the slow request has ended before the response to a later one.
+    assert.equal((await admin.send('GET', '/v1/me')).status, 200)
+    assert.equal((await api.store.auditHead()).seq, seq)
+    const refused = (reason: string) => admin.registry.value('sluice_admin_refused_total', { reason }) ?? 0
+    assert.deepEqual([refused('body-too-large'), refused('invalid-value')], [0, 1])
+  })
+})
