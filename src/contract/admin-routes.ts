@@ -251,7 +251,7 @@ export const ADMIN_ROUTES = {
   }),
   connectionClose: route('DELETE /v1/connections/{connection}', 'operate', 'Close a connection.'),
   usage: route('GET /v1/usage', 'read', 'Usage by hour, day, method or in total.', {
-    commands: ['usage'],
+    commands: ['usage', 'usage show'],
     query: [...PERIOD, 'by', 'customer', 'subscription'],
   }),
   audit: route('GET /v1/audit', 'read', 'Lines of the audit log, newest first, in pages.', {
