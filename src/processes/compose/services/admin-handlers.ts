@@ -28,7 +28,7 @@ type AdminHandlerDeps = {
 /** The handlers of the admin API, on what this process has. */
 export function openAdminHandlers(settings: Settings, { store, access, random, operator, notices }: AdminHandlerDeps) {
   const { config } = settings
-  const { sink, settleMs } = config.billing
+  const { sink, settleMs, prices } = config.billing
   const handlers = createHandlers({
     store,
     random,
@@ -55,7 +55,7 @@ export function openAdminHandlers(settings: Settings, { store, access, random, o
       monthUnits: access.monthUnits,
     },
   })
-  return { ...handlers, ...billingHandlers({ store, sink, settleMs }), ...noticeHandlers(notices) }
+  return { ...handlers, ...billingHandlers({ store, sink, settleMs, prices }), ...noticeHandlers(notices) }
 }
 
 const SERVERS = ['rpc', 'ws', 'grpc'] as const
