@@ -7,7 +7,7 @@ import { planRoutes } from './commands/customers/plan.ts'
 import { subRoutes } from './commands/customers/sub.ts'
 import { tokenRoutes } from './commands/customers/token.ts'
 import { backupCommand, restoreCommand } from './commands/operate/backup.ts'
-import { billingRoutes } from './commands/operate/billing.ts'
+import { billingRoutes, invoiceRoutes } from './commands/operate/billing.ts'
 import { configRoutes } from './commands/operate/config.ts'
 import { docsCommand } from './commands/operate/docs.ts'
 import { logsRoutes } from './commands/operate/logs.ts'
@@ -66,6 +66,7 @@ export const rootRoutes = buildRouteMap<string, CliContext>({
     shreds: shredsCommand,
     usage: usageRoutes,
     billing: billingRoutes,
+    invoice: invoiceRoutes,
     audit: auditRoutes,
     logs: logsRoutes,
     notice: noticeRoutes,

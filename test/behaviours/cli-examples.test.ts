@@ -29,11 +29,11 @@ const NEED_A_PROCESS = [
   'upstream undrain',
   'node test',
   'tip stats',
+  'notice list',
+  'notice test',
   'indexer status',
   'indexer backfill',
   'indexer query',
-  'notice list',
-  'notice test',
 ]
 
 const BASE = [
@@ -54,8 +54,8 @@ const GIVEN: Record<string, string[]> = {
   'shred resume': [...BASE, 'shred pause acme-shreds'],
   'shred verify': [...BASE, 'shred set-destination acme-shreds 1.2.3.4:20005'],
   'node add': [],
-  'admin rotate': ['admin add ana --role owner --print-token'],
-  'admin remove': ['admin add ana --role owner --print-token'],
+  'admin rotate': [...BASE, 'admin add ana --role owner --print-token'],
+  'admin remove': [...BASE, 'admin add ana --role owner --print-token', 'admin add bob --role owner --print-token'],
   'indexer grant': [...BASE, 'indexer revoke acme-sql --yes'],
 }
 

@@ -16,6 +16,7 @@ import {
 import { isServiceError } from '../../core/error.ts'
 import { createFileAtomic } from '../../platform/files/atomic.ts'
 import { verifyAudit } from '../audit/verify.ts'
+import { addAdmin } from '../provisioning/admins.ts'
 import { addCustomer as provisionCustomer } from '../provisioning/customers.ts'
 import { createSubscription } from '../provisioning/subscriptions.ts'
 import type { AccessStore } from '../store/store.ts'
@@ -57,7 +58,36 @@ async function fill(store: AccessStore): Promise<string[]> {
   const hours = [1, 2, 3].map((hour) => ({ ...row, hour: hour * HOUR_MS }))
   await store.addUsage(hours, new Map([[token.record.id, 12_345]]))
   await store.sharedKey('ws-ticket')
-  return [token.secret, credential.password]
+  const admin = await addAdmin(on, { name: 'ana', role: 'billing', expiresMs: null })
+  await fillBilling(store, token.record.subscriptionId)
+  return [token.secret, credential.password, admin.secret]
+}
+
+/** A billing system that is paused, with an event that was sent, one that waits, and one that is dead, and a customer with a billing id. */
+async function fillBilling(
+  { billing, list }: Pick<AccessStore, 'billing' | 'list'>,
+  subscriptionId: string,
+): Promise<void> {
+  const owner = 'process'
+  const state = { sink: 'stripe', storeId: 'store-1', fromHour: HOUR_MS, plannedHour: 0, paused: false, owner: null }
+  await billing.begin({ ...state, leaseUntil: 0 })
+  await billing.lease('stripe', { owner, nowMs: 1, untilMs: 1000 })
+  await billing.openHour('stripe', 3 * HOUR_MS)
+  for (const hour of [1, 2, 3])
+    await billing.plan('stripe', await billing.page(hour * HOUR_MS, '', 10), ({ row, quantity, amount }) =>
+      quantity === 'calls'
+        ? undefined
+        : { ...row, id: `event-${hour}`, subscriptionId, quantity, part: 1, amount, subject: 'billed' },
+    )
+  const [sent, dead] = await billing.waiting('stripe', 10)
+  assert.ok(sent !== undefined && dead !== undefined)
+  await billing.put('stripe', owner, [
+    { eventKey: sent.eventKey, state: 'sent', doubtSince: null, reason: null },
+    { eventKey: dead.eventKey, state: 'dead', doubtSince: 77, reason: 'outcome unknown' },
+  ])
+  await billing.release('stripe', owner)
+  await billing.setPaused(CONTEXT, 'stripe', true)
+  for (const { id } of await list('customers')) await billing.setBillingId(CONTEXT, id, 'cus_AtStripe')
 }
 
 /** The content of a store that a backup includes. */
@@ -74,7 +104,25 @@ async function contentOf(store: AccessStore): Promise<unknown> {
     usage: await store.usage({}),
     methods: await store.methodUsage({}),
     lastUsed: await Promise.all(tokens.map(({ id }) => store.lastUsed(id))),
+    billing: {
+      state: await store.billing.state('stripe'),
+      waiting: await store.billing.waiting('stripe', 10),
+      dead: await store.billing.dead('stripe', 10),
+      ids: await store.billing.billingIds((await store.list('customers')).map(({ id }) => id)),
+      balances: await balancesOf(store),
+    },
   }
+}
+
+/** What each hour of the ledger was promised to the billing system, sent events included. */
+async function balancesOf({ billing }: AccessStore): Promise<unknown[]> {
+  const found: unknown[] = []
+  for (const hour of [1, 2, 3])
+    await billing.plan('stripe', await billing.page(hour * HOUR_MS, '', 10), ({ amount, promised, lastPart }) => {
+      found.push([hour, amount, promised, lastPart])
+      return undefined
+    })
+  return found
 }
 
 const write = (store: AccessStore, file: string) => createFileAtomic(file, (put) => store.backup(put, FACTS))

@@ -17,6 +17,7 @@ import { type FoundRoute, findRoute } from './find-route.ts'
 import type { AdminHandlers, AdminReply } from './handler.ts'
 import { checkIdempotencyKey, createIdempotency, type IdempotentRequest } from './idempotency.ts'
 import { isChange, readIfMatch, readJson, readQuery, validateBody } from './read-request.ts'
+import { sendLines } from './send-lines.ts'
 
 export type AdminServerDeps = BaseDeps & {
   readonly handlers: Partial<AdminHandlers>
@@ -47,7 +48,12 @@ const SECURITY = {
   'cache-control': 'no-store',
 }
 
-type Sent = { readonly status: number; readonly text: string; readonly headers: Record<string, string> }
+type Sent = {
+  readonly status: number
+  readonly text: string
+  readonly headers: Record<string, string>
+  readonly lines?: AsyncIterable<string>
+}
 
 /** Handles the requests of the listener: host, limits, authentication, role, then the handler of the route. */
 export function createAdminRequests(deps: AdminServerDeps) {
@@ -68,13 +74,16 @@ export function createAdminRequests(deps: AdminServerDeps) {
       const sent = await respond(request, response, facts)
       if (sent !== undefined) {
         status = sent.status
-        sendText(response, status, sent.text, sent.headers)
+        if (sent.lines === undefined) sendText(response, status, sent.text, sent.headers)
+        else await sendLines(response, { ...sent, lines: sent.lines }, clock)
       }
     } catch (error) {
       const reply = errorReply(error, requestId)
       status = reply.status
       if (error instanceof AdminError) metrics.refused.inc({ reason: error.code as AdminRefusal })
       else if (status >= 500) log.error({ err: error, request_id: requestId }, 'admin request failed')
+      // A response that has begun cannot become an error: its end is missing instead.
+      if (response.headersSent) response.destroy()
       sendText(response, status, JSON.stringify(reply.body), { 'content-type': 'application/json', ...reply.headers })
     }
     metrics.requests.inc({ route: facts.route, status: statusClass(status) })
@@ -197,10 +206,12 @@ type Performed = {
   readonly address: string
 }
 
-function sentOf({ status = 200, body, contentType, revision }: AdminReply): Sent {
+function sentOf({ status = 200, body, contentType, revision, lines }: AdminReply): Sent {
   const etag: Record<string, string> = revision === undefined ? {} : { etag: `"${revision}"` }
-  if (contentType !== undefined)
-    return { status, text: String(body), headers: { 'content-type': contentType, ...etag } }
+  if (contentType !== undefined) {
+    const headers = { 'content-type': contentType, ...etag }
+    return lines === undefined ? { status, text: String(body), headers } : { status, text: '', headers, lines }
+  }
   return jsonOf({ status, body, headers: etag })
 }
 

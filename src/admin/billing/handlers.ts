@@ -2,37 +2,61 @@ import { lookUp } from '../../access/provisioning/context.ts'
 import type { AccessStore } from '../../access/store/store.ts'
 import { EXPORT_FORMATS, EXPORT_GROUPINGS, exportUsage } from '../../access/usage/export.ts'
 import { ServiceError } from '../../core/error.ts'
+import { toWireJson } from '../../contract/wire-json.ts'
 import type { AdminCall, AdminHandlers } from '../api/handler.ts'
+import { previewInvoice } from './invoice.ts'
+import type { PlanPrices } from './options.ts'
 import { readBillingStatus } from './status.ts'
 
-/** A larger export is made by the command line, which streams. */
-const EXPORT_CHARS_MAX = 16 * 1024 * 1024
+/** Exports that run at the same time. */
+export const EXPORTS_MAX = 4
 
 export type BillingHandlerDeps = {
   readonly store: AccessStore
   /** Undefined where no billing system is configured. */
   readonly sink: string | undefined
   readonly settleMs: number
+  readonly prices: PlanPrices
 }
 
+type BillingHandlers = Pick<AdminHandlers, 'usageExport' | 'invoicePreview' | 'billingStatus'>
+
 /** The routes of the admin API about billing. */
-export function billingHandlers(deps: BillingHandlerDeps): Pick<AdminHandlers, 'usageExport' | 'billingStatus'> {
-  const { store, sink, settleMs } = deps
+export function billingHandlers(deps: BillingHandlerDeps): BillingHandlers {
+  const { store, sink, settleMs, prices } = deps
+  let exports = 0
+
+  /** Counted from the first line to the last, or to the end of the connection. */
+  async function* counted(lines: AsyncIterable<string>): AsyncGenerator<string> {
+    if (exports >= EXPORTS_MAX)
+      throw new ServiceError('busy', `${EXPORTS_MAX} exports are under way (limit: exports)`, { fix: 'Retry later.' })
+    exports += 1
+    try {
+      yield* lines
+    } finally {
+      exports -= 1
+    }
+  }
+
+  async function customerOf(query: AdminCall['query']): Promise<string | undefined> {
+    const name = query.get('customer')
+    return name === null ? undefined : (await lookUp(store, 'customers', name)).id
+  }
+
   return {
     async usageExport({ query }) {
       const format = choiceOf(query, 'format', EXPORT_FORMATS, 'csv')
       const by = choiceOf(query, 'by', EXPORT_GROUPINGS, 'day')
-      const name = query.get('customer')
-      const customerId = name === null ? undefined : (await lookUp(store, 'customers', name)).id
-      let body = ''
-      for await (const line of exportUsage(store, { ...monthOf(query), customerId, by, format })) {
-        body += line
-        if (body.length > EXPORT_CHARS_MAX)
-          throw new ServiceError('invalid-value', `the export is larger than ${EXPORT_CHARS_MAX} characters`, {
-            fix: 'Name a customer, or run on the machine: sluice usage export --out FILE',
-          })
+      const customerId = await customerOf(query)
+      const lines = counted(exportUsage(store, { ...monthOf(query), customerId, by, format }))
+      return { body: '', lines, contentType: format === 'csv' ? 'text/csv; charset=utf-8' : 'application/x-ndjson' }
+    },
+    async invoicePreview({ query }) {
+      const customerId = await customerOf(query)
+      const period = monthOf(query)
+      return {
+        body: toWireJson({ ...(await previewInvoice(store, prices, { ...period, customerId })), isPreview: true }),
       }
-      return { body, contentType: format === 'csv' ? 'text/csv; charset=utf-8' : 'application/x-ndjson' }
     },
     async billingStatus({ nowMs }) {
       if (sink === undefined) return { body: { sink: null } }

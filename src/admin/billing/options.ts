@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { integer, section } from '../../contract/option-fields.ts'
+import { DECIMAL, DECIMAL_DIGITS } from './decimal.ts'
 
 export const BILLING_SINKS = ['openmeter', 'lago', 'stripe'] as const
 export type BillingSinkName = (typeof BILLING_SINKS)[number]
@@ -10,6 +11,26 @@ const hasNoSecret = (text: string) => {
   const url = URL.canParse(text) ? new URL(text) : undefined
   return url === undefined || (url.username === '' && url.password === '' && url.search === '' && url.hash === '')
 }
+
+const decimal = z.string().regex(DECIMAL, 'give a decimal in quotes, such as "49" or "0.25"')
+
+const price = z.strictObject({
+  currency: z
+    .string()
+    .regex(/^[A-Z]{3,5}$/, 'give 3 to 5 capital letters such as EUR, USD or SOL')
+    .describe('Currency of the amounts.'),
+  decimals: integer(0, DECIMAL_DIGITS)
+    .default(2)
+    .describe('Digits after the point to which amounts are rounded: 2 for EUR and USD, 0 for JPY, 9 for SOL.'),
+  perMonth: decimal
+    .default('0')
+    .describe('Price of a calendar month, shared by the days on which a subscription is valid.'),
+  perMillionUnits: decimal.default('0').describe('Price of a million units.'),
+})
+
+export type PlanPrice = z.output<typeof price>
+/** By the name of the plan. */
+export type PlanPrices = Readonly<Record<string, PlanPrice>>
 
 export const billingOptions = z.strictObject({
   sink: z
@@ -50,6 +71,10 @@ export const billingOptions = z.strictObject({
     .regex(/^\d{4}-\d{2}-\d{2}$/, 'give a day such as 2026-11-01')
     .optional()
     .describe('First day (UTC) whose usage is sent (default: the hour of the first start with this sink).'),
+  prices: z
+    .record(z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'a plan name has a-z, 0-9 and dashes'), price)
+    .default({})
+    .describe('Prices of plans, for sluice invoice preview. Decimals are given in quotes. Sluice takes no money.'),
   settleMs: integer(60_000, 86_400_000)
     .default(300_000)
     .describe('Time after the end of an hour until its usage is sent. What arrives later is sent as a further part.'),

@@ -1,5 +1,5 @@
 import { buildRouteMap } from '@stricli/core'
-import { changeFlags, command, commonFlags, flag, optionalArgument } from '../../define.ts'
+import { changeFlags, command, commonFlags, flag, listFlags, optionalArgument } from '../../define.ts'
 
 const load = () => import('./run/billing.ts')
 
@@ -45,6 +45,26 @@ export const billingRoutes = buildRouteMap({
       examples: ['--dry-run'],
       flags: { ...changeFlags, sink: sinkFlag },
       load: async () => (await load()).billingResumeCommand,
+    }),
+  },
+})
+
+export const invoiceRoutes = buildRouteMap({
+  docs: { brief: 'What the prices of the plans give' },
+  routes: {
+    preview: command({
+      brief: 'Show what the prices of the plans give for a month',
+      details: [
+        'A preview: Sluice makes no invoice and takes no money. The price of a month is shared by the days (UTC) on which a subscription is valid, suspended or',
+        'not; a subscription that changed its plan has the price of its present plan. Prices are in billing.prices of the configuration.',
+      ].join('\n'),
+      examples: ['--month 2026-10', '--month 2026-10 --customer acme --json'],
+      flags: {
+        ...listFlags,
+        month: flag.required('A calendar month (UTC), as 2026-10', 'MONTH'),
+        customer: flag.text('Only subscriptions of this customer', 'CUSTOMER'),
+      },
+      load: async () => (await import('./run/invoice.ts')).invoicePreview,
     }),
   },
 })

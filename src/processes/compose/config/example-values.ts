@@ -22,6 +22,7 @@ export const EXAMPLES: Readonly<Record<string, unknown>> = {
   'billing.key': 'file:secrets/billing',
   'billing.subject': 'customer',
   'billing.from': '2026-11-01',
+  'billing.prices': { build: { currency: 'EUR', perMonth: '49', perMillionUnits: '0.25' } },
   'memory.heldBytesMax': 201_326_592,
   'memory.heldBytesPerSubscriptionMax': 50_331_648,
   'access.quota.shared': { url: 'redis://quota.internal:6379', password: 'file:secrets/redis', processesAssumed: 2 },

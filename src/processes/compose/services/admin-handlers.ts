@@ -29,7 +29,7 @@ type AdminHandlerDeps = {
 /** The handlers of the admin API, on what this process has. */
 export function openAdminHandlers(settings: Settings, { store, access, random, operator, notices }: AdminHandlerDeps) {
   const { config } = settings
-  const { sink, settleMs } = config.billing
+  const { sink, settleMs, prices } = config.billing
   const handlers = createHandlers({
     store,
     random,
@@ -58,7 +58,7 @@ export function openAdminHandlers(settings: Settings, { store, access, random, o
   })
   return {
     ...handlers,
-    ...billingHandlers({ store, sink, settleMs }),
+    ...billingHandlers({ store, sink, settleMs, prices }),
     ...noticeHandlers(notices),
     ...shredReportHandler({ stateDir: settings.stateDir, store, snapshot: access.snapshot, random }),
   }

@@ -1,4 +1,5 @@
 import { createWriteStream } from 'node:fs'
+import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { lookUp } from '../../../../access/provisioning/context.ts'
 import { exportUsage } from '../../../../access/usage/export.ts'
@@ -22,10 +23,19 @@ export async function usageExport(this: CliContext, flags: UsageExportFlags): Pr
   const customerId = flags.customer === undefined ? undefined : (await lookUp(store, 'customers', flags.customer)).id
   const lines = exportUsage(store, { ...parseMonth(flags.month), customerId, by, format })
   if (out === undefined) {
-    for await (const line of lines) this.process.stdout.write(line)
+    await writeLines(lines, this.process.stdout as unknown as Writable)
     return
   }
   // An existing file is not overwritten: it may be an invoice that was sent.
   await pipeline(lines, createWriteStream(out, { flags: 'wx', mode: 0o600 }))
   write(this, `usage of ${flags.month} is in ${out}`)
+}
+
+/** Reads on only as fast as standard output is read. A reader such as `head` may close it. */
+export async function writeLines(lines: AsyncIterable<string>, stdout: Writable): Promise<void> {
+  try {
+    await pipeline(lines, stdout, { end: false })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error
+  }
 }

@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { usageOf } from '../../../test/support/billing.ts'
+import {
+  CONTEXT,
+  customer,
+  ENGINES,
+  type Engines,
+  STORE_DEPS,
+  startEngines,
+} from '../../../test/support/store-engines.ts'
+import { removeCustomer } from '../../access/provisioning/customers.ts'
+import { cancelSubscription } from '../../access/provisioning/subscriptions.ts'
+import type { Subscription } from '../../access/store/model.ts'
+import type { AccessStore } from '../../access/store/store.ts'
+import { parseMonth } from '../../core/dates.ts'
+import { previewInvoice } from './invoice.ts'
+import { billingOptions, type PlanPrices } from './options.ts'
+
+let engines: Engines
+before(async () => {
+  engines = await startEngines()
+})
+after(() => engines[Symbol.asyncDispose]())
+
+const at = (text: string) => Date.parse(`${text}Z`)
+const OCTOBER = parseMonth('2026-10')
+const PRICES: PlanPrices = {
+  build: { currency: 'EUR', decimals: 2, perMonth: '49.90', perMillionUnits: '0.25' },
+  grow: { currency: 'JPY', decimals: 0, perMonth: '10000', perMillionUnits: '33' },
+}
+
+async function add(store: AccessStore, name: string, given: Partial<Subscription> = {}): Promise<void> {
+  await store.change(CONTEXT, async (tx) => {
+    await tx.put('customers', customer(name))
+    await tx.put('subscriptions', {
+      ...{ id: `sub_${name}`, customerId: `cus_${name}`, name, plan: 'build', products: ['bundle'], overrides: {} },
+      ...{ state: 'active', createdAt: at('2026-01-01T00:00'), validUntil: null },
+      ...given,
+    })
+    return { audit: { action: 'test.put', subjects: [] }, result: undefined }
+  })
+}
+
+for (const engine of ENGINES)
+  describe(`an invoice preview on ${engine}`, () => {
+    test('the price of a month is shared by the days on which a subscription is valid', async () => {
+      await using bench = await engines.bench(engine)
+      await using store = await bench.open()
+      const on = { ...CONTEXT, store, random: STORE_DEPS.random }
+      await add(store, 'a-whole')
+      await add(store, 'b-begun', { createdAt: at('2026-10-31T23:59') })
+      await add(store, 'c-ended', { validUntil: at('2026-10-11T00:00') })
+      await add(store, 'd-suspended', { state: 'suspended' })
+      await add(store, 'e-cancelled')
+      await cancelSubscription({ ...on, nowMs: at('2026-10-05T12:00') }, { subscription: 'e-cancelled' })
+      await add(store, 'f-removed')
+      await removeCustomer({ ...on, nowMs: at('2026-10-01T00:01') }, { customer: 'f-removed', force: true })
+      await add(store, 'g-later', { createdAt: at('2026-11-01T00:00') })
+      await add(store, 'h-over', { validUntil: at('2026-10-01T00:00') })
+      const { lines, totals, withoutPrice } = await previewInvoice(store, PRICES, OCTOBER)
+      assert.deepEqual(
+        lines.map(({ subscription, days, base }) => [subscription, days, base]),
+        [
+          ['a-whole', 31, '49.90'],
+          ['b-begun', 1, '1.61'],
+          ['c-ended', 10, '16.10'],
+          ['d-suspended', 31, '49.90'],
+          ['e-cancelled', 5, '8.05'],
+          ['f-removed', 1, '1.61'],
+        ],
+      )
+      assert.deepEqual(totals, [{ currency: 'EUR', amount: '127.17' }])
+      assert.equal(withoutPrice, 0)
+    })
+
+    test('units are those of the month, sums are by currency, and a plan without a price is counted', async () => {
+      await using bench = await engines.bench(engine)
+      await using store = await bench.open()
+      await add(store, 'one')
+      await add(store, 'two', { plan: 'grow' })
+      await add(store, 'three', { plan: 'starter' })
+      await add(store, 'ended', { validUntil: at('2026-09-01T00:00') })
+      await store.addUsage(
+        [
+          usageOf('one', at('2026-09-30T23:00'), 4_000_000),
+          usageOf('one', at('2026-10-01T00:00'), 1_000_000),
+          usageOf('one', at('2026-10-31T23:00'), 1_020_000, 'ws'),
+          usageOf('one', at('2026-11-01T00:00'), 8_000_000),
+          usageOf('two', at('2026-10-15T00:00'), 500_000),
+          usageOf('ended', at('2026-10-15T00:00'), -2_000_000),
+        ],
+        new Map(),
+      )
+      const { lines, totals, withoutPrice } = await previewInvoice(store, PRICES, OCTOBER)
+      assert.deepEqual(
+        lines.map(({ subscription, units, usage, amount, currency }) => [subscription, units, usage, amount, currency]),
+        [
+          ['ended', -2_000_000, '-0.50', '-0.50', 'EUR'],
+          ['one', 2_020_000, '0.51', '50.41', 'EUR'],
+          ['two', 500_000, '17', '10017', 'JPY'],
+        ],
+      )
+      assert.deepEqual(totals, [
+        { currency: 'EUR', amount: '49.91' },
+        { currency: 'JPY', amount: '10017' },
+      ])
+      assert.equal(withoutPrice, 1)
+      await assert.rejects(previewInvoice(store, PRICES, { ...OCTOBER, linesMax: 2 }), /more than 2 lines/)
+    })
+  })
+
+test('a price is a decimal in quotes, in a named currency', () => {
+  const parse = (price: object) => billingOptions.safeParse({ prices: { build: price } })
+  assert.deepEqual(parse({ currency: 'EUR', perMonth: '49' }).data?.prices, {
+    build: { currency: 'EUR', decimals: 2, perMonth: '49', perMillionUnits: '0' },
+  })
+  for (const wrong of [
+    { perMonth: '49' },
+    { currency: 'euro' },
+    { currency: 'EUR', perMonth: 49 },
+    { currency: 'EUR', perMonth: '-1' },
+    { currency: 'EUR', perMonth: '1e3' },
+    { currency: 'EUR', perGigabyte: '1' },
+  ])
+    assert.equal(parse(wrong).success, false, JSON.stringify(wrong))
+})

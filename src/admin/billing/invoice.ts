@@ -1,0 +1,133 @@
+import type { AuditLine } from '../../access/audit/line.ts'
+import type { Subscription } from '../../access/store/model.ts'
+import type { AccessStore } from '../../access/store/store.ts'
+import { subscriptionIds } from '../../access/usage/export.ts'
+import { ServiceError } from '../../core/error.ts'
+import { createTimeSlices } from '../../platform/process/time-slices.ts'
+import { parseDecimal, printDecimal, scaleDecimal } from './decimal.ts'
+import type { PlanPrice, PlanPrices } from './options.ts'
+
+const DAY_MS = 86_400_000
+/** Lines of one preview; a larger one is made by customer. */
+const INVOICE_LINES_MAX = 10_000
+const AUDIT_LINES = 100
+
+export type InvoiceRequest = {
+  readonly fromMs: number
+  readonly toMs: number
+  /** The id of a customer; all without it. */
+  readonly customerId?: string | undefined
+  readonly linesMax?: number
+}
+
+export type InvoiceLine = {
+  readonly customer: string
+  readonly customerId: string
+  readonly subscription: string
+  readonly subscriptionId: string
+  readonly plan: string
+  readonly currency: string
+  /** Days (UTC) of the month on which the subscription was valid. */
+  readonly days: number
+  readonly daysOfMonth: number
+  readonly units: number
+  /** Decimal strings, rounded to the digits of the currency. */
+  readonly base: string
+  readonly usage: string
+  readonly amount: string
+}
+
+export type Invoice = {
+  readonly lines: readonly InvoiceLine[]
+  /** One per currency: the sums of the rounded lines. */
+  readonly totals: readonly { readonly currency: string; readonly amount: string }[]
+  /** Subscriptions that were valid or used in the month and whose plan has no price. */
+  readonly withoutPrice: number
+}
+
+/**
+ * What the prices of the plans give for a month. The price per month is shared by days: days of the month on which the subscription was valid, the first and
+ * the last included, of all its days. A suspended subscription is valid; one that changed its plan has the price of its present plan. Each part of a line is
+ * rounded by itself, so that what is printed adds up.
+ */
+export async function previewInvoice(store: AccessStore, prices: PlanPrices, given: InvoiceRequest): Promise<Invoice> {
+  const { fromMs, toMs, customerId, linesMax = INVOICE_LINES_MAX } = given
+  const daysOfMonth = Math.round((toMs - fromMs) / DAY_MS)
+  const lines: InvoiceLine[] = []
+  const totals = new Map<string, { amount: bigint; digits: number }>()
+  let withoutPrice = 0
+  const slices = createTimeSlices()
+  for (const id of await subscriptionIds(store, customerId)) {
+    if (slices.isSpent()) await slices.yield()
+    const subscription = await store.get('subscriptions', id)
+    if (subscription === undefined) continue
+    const days = await validDays(store, subscription, given)
+    const units = (await store.usage({ subscriptionId: id, fromMs, toMs })).reduce((sum, row) => sum + row.units, 0)
+    if (days === 0 && units === 0) continue
+    const price = Object.hasOwn(prices, subscription.plan) ? prices[subscription.plan] : undefined
+    if (price === undefined) {
+      withoutPrice += 1
+      continue
+    }
+    if (lines.length >= linesMax)
+      throw new ServiceError('invalid-value', `the preview has more than ${linesMax} lines (limit: invoiceLines)`, {
+        fix: 'Name a customer.',
+      })
+    const { currency, decimals } = price
+    const { base, usage } = amountsOf(price, { days, daysOfMonth, units })
+    const total = totals.get(currency) ?? { amount: 0n, digits: 0 }
+    totals.set(currency, { amount: total.amount + base + usage, digits: Math.max(total.digits, decimals) })
+    lines.push({
+      customer: (await store.get('customers', subscription.customerId))?.name ?? subscription.customerId,
+      customerId: subscription.customerId,
+      subscription: subscription.name,
+      subscriptionId: id,
+      plan: subscription.plan,
+      ...{ currency, days, daysOfMonth, units },
+      base: printDecimal(base, decimals),
+      usage: printDecimal(usage, decimals),
+      amount: printDecimal(base + usage, decimals),
+    })
+  }
+  return {
+    lines,
+    totals: [...totals].map(([currency, { amount, digits }]) => ({ currency, amount: printDecimal(amount, digits) })),
+    withoutPrice,
+  }
+}
+
+function amountsOf(
+  { perMonth, perMillionUnits, decimals }: PlanPrice,
+  { days, daysOfMonth, units }: { readonly days: number; readonly daysOfMonth: number; readonly units: number },
+): { base: bigint; usage: bigint } {
+  return {
+    base: scaleDecimal(parseDecimal(perMonth), { times: BigInt(days), by: BigInt(daysOfMonth) }, decimals),
+    usage: scaleDecimal(parseDecimal(perMillionUnits), { times: BigInt(units), by: 1_000_000n }, decimals),
+  }
+}
+
+async function validDays(
+  store: AccessStore,
+  subscription: Subscription,
+  { fromMs, toMs }: InvoiceRequest,
+): Promise<number> {
+  const ends = [toMs, subscription.validUntil ?? toMs]
+  if (subscription.state === 'cancelled') ends.push((await cancelledAtMs(store, subscription.id)) ?? toMs)
+  const first = Math.floor(Math.max(fromMs, subscription.createdAt) / DAY_MS)
+  const end = Math.ceil(Math.min(...ends) / DAY_MS)
+  return Math.max(0, end - first)
+}
+
+/** The record has no time of its cancellation; the audit log has. */
+async function cancelledAtMs(store: AccessStore, id: string): Promise<number | undefined> {
+  let before: number | undefined
+  do {
+    const page = await store.auditPage({ subject: id, limit: AUDIT_LINES, before })
+    for (const text of page.lines) {
+      const { time, action } = JSON.parse(text) as AuditLine
+      if (action === 'sub.cancel' || action === 'customer.remove') return Date.parse(time)
+    }
+    before = page.next ?? undefined
+  } while (before !== undefined)
+  return undefined
+}

@@ -1,0 +1,43 @@
+import { lookUp } from '../../../../access/provisioning/context.ts'
+import { type InvoiceLine, previewInvoice } from '../../../../admin/billing/invoice.ts'
+import { parseMonth } from '../../../../core/dates.ts'
+import type { CliContext, ListFlags } from '../../../define.ts'
+import { type Column, printJson, printList, write } from '../../../output/print.ts'
+import { openSession } from '../../../session.ts'
+
+/** The command line has no connection to hold: as many lines as there are subscriptions. */
+const LINES_MAX = 10_000_000
+
+const COLUMNS: readonly Column<InvoiceLine>[] = [
+  { title: 'CUSTOMER', value: ({ customer }) => customer },
+  { title: 'SUBSCRIPTION', value: ({ subscription }) => subscription },
+  { title: 'PLAN', value: ({ plan }) => plan },
+  { title: 'DAYS', value: ({ days }) => days, show: ({ days, daysOfMonth }) => `${days}/${daysOfMonth}` },
+  { title: 'UNITS', value: ({ units }) => units },
+  { title: 'BASE', value: ({ base }) => base },
+  { title: 'USAGE', value: ({ usage }) => usage },
+  { title: 'AMOUNT', value: ({ amount }) => amount },
+  { title: 'CURRENCY', value: ({ currency }) => currency },
+  { title: 'DAYS OF MONTH', value: ({ daysOfMonth }) => daysOfMonth, wide: true },
+  { title: 'CUSTOMER ID', value: ({ customerId }) => customerId, wide: true },
+  { title: 'SUBSCRIPTION ID', value: ({ subscriptionId }) => subscriptionId, wide: true },
+]
+
+export async function invoicePreview(
+  this: CliContext,
+  flags: ListFlags & { readonly month: string; readonly customer?: string },
+): Promise<void> {
+  await using session = await openSession(this, flags, 'read')
+  const { store, config } = session
+  const period = parseMonth(flags.month)
+  const customerId = flags.customer === undefined ? undefined : (await lookUp(store, 'customers', flags.customer)).id
+  const { prices } = config.billing
+  const invoice = await previewInvoice(store, prices, { ...period, customerId, linesMax: LINES_MAX })
+  if (flags.json === true || flags.output === 'json') return printJson(this, { ...invoice, isPreview: true })
+  const empty = `nothing to show for ${flags.month}`
+  printList(this, flags, { rows: invoice.lines, columns: COLUMNS, empty })
+  for (const { currency, amount } of invoice.totals) write(this, `total ${amount} ${currency}`)
+  if (invoice.withoutPrice > 0)
+    write(this, `${invoice.withoutPrice} subscriptions have no price: set billing.prices.PLAN for their plans`)
+  write(this, 'a preview: Sluice makes no invoice and takes no money')
+}
