@@ -78,7 +78,8 @@ type Step = {
   readonly id: HandlerId
   readonly params?: Record<string, string>
   readonly query?: Record<string, string>
-  readonly body?: unknown | ((store: AccessStore) => Promise<unknown>)
+  /** A value, or a function of the store that returns one. */
+  readonly body?: unknown
 }
 
 const SUB = { subscription: 'one' }

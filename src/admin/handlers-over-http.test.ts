@@ -69,7 +69,7 @@ describe('changes over HTTP', () => {
       admin.send('POST', '/v1/subscriptions', body, { 'idempotency-key': 'order-2' }),
       admin.send('POST', '/v1/subscriptions', body, { 'idempotency-key': 'order-2' }),
     ])
-    const statuses = [made.status, second.status].toSorted()
+    const statuses = [made.status, second.status].toSorted((a, b) => a - b)
     assert.deepEqual(statuses, [201, 409])
     const created = (await (made.status === 201 ? made : second).json()) as Record
     const repeated = await admin.send('POST', '/v1/subscriptions', body, { 'idempotency-key': 'order-2' })

@@ -1,4 +1,4 @@
-import { dayStart, parseMonth, parsePastUntil, parseSince } from '../../core/dates.ts'
+import { dayStart, parseMonth, parsePastUntil, parseSince } from '../../contract/dates.ts'
 import { ServiceError } from '../../core/error.ts'
 import { sumCounts } from '../store/counts.ts'
 import type { UsageCounts, UsageInterface } from '../store/model.ts'

@@ -13,7 +13,7 @@ import { removeCustomer } from '../../access/provisioning/customers.ts'
 import { cancelSubscription } from '../../access/provisioning/subscriptions.ts'
 import type { Subscription } from '../../access/store/model.ts'
 import type { AccessStore } from '../../access/store/store.ts'
-import { parseMonth } from '../../core/dates.ts'
+import { parseMonth } from '../../contract/dates.ts'
 import { previewInvoice } from './invoice.ts'
 import { billingOptions, type PlanPrices } from './options.ts'
 

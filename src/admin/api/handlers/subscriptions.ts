@@ -15,12 +15,12 @@ import {
   suspendSubscription,
 } from '../../../access/provisioning/subscriptions.ts'
 import type { Subscription } from '../../../access/store/model.ts'
+import { parseUntil } from '../../../contract/dates.ts'
 import type { Limits } from '../../../contract/limits.ts'
 import type { ProductKey } from '../../../contract/products.ts'
 import type { AdminBodies } from '../../../contract/schemas/admin.ts'
 import { toWireJson } from '../../../contract/wire-json.ts'
 import { parseDuration } from '../../../core/bytes.ts'
-import { parseUntil } from '../../../core/dates.ts'
 import { ServiceError } from '../../../core/error.ts'
 import type { AdminCall, AdminHandlers, AdminReply } from '../handler.ts'
 import { type HandlerDeps, provisioningOf } from './deps.ts'

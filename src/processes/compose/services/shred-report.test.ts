@@ -57,7 +57,10 @@ test('the delivery report has every row of the period once, over many pages of t
 
   const all = await report({ since: '30d' })
   assert.equal(all.items.length, rows.length)
-  assert.equal(new Set(all.items.map((item) => `${item['from']} ${item['subscription_id']}`)).size, rows.length)
+  assert.equal(
+    new Set(all.items.map((item) => JSON.stringify([item['from'], item['subscription_id']]))).size,
+    rows.length,
+  )
   const inDay = rows.filter(({ hour }) => hour >= NOW_MS - 24 * HOUR_MS)
   assert.equal((await report({})).items.length, inDay.length, 'the last day, where no period is given')
   const days = await report({ since: '30d', by: 'day' })

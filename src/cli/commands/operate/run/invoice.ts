@@ -1,6 +1,6 @@
 import { lookUp } from '../../../../access/provisioning/context.ts'
 import { type InvoiceLine, previewInvoice } from '../../../../admin/billing/invoice.ts'
-import { parseMonth } from '../../../../core/dates.ts'
+import { parseMonth } from '../../../../contract/dates.ts'
 import type { CliContext, ListFlags } from '../../../define.ts'
 import { type Column, printJson, printList, write } from '../../../output/print.ts'
 import { openSession } from '../../../session.ts'

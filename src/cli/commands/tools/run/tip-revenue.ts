@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { parseSince } from '../../../../core/dates.ts'
+import { parseSince } from '../../../../contract/dates.ts'
 import { ServiceError } from '../../../../core/error.ts'
 import { systemClock } from '../../../../platform/process/clock.ts'
 import { loadSettings } from '../../../../processes/compose/config/settings.ts'

@@ -1,5 +1,5 @@
-import { parseDuration } from './bytes.ts'
-import { ServiceError } from './error.ts'
+import { parseDuration } from '../core/bytes.ts'
+import { ServiceError } from '../core/error.ts'
 
 const DAY_MS = 86_400_000
 
