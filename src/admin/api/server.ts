@@ -84,7 +84,8 @@ export function createAdminRequests(deps: AdminServerDeps) {
       else if (status >= 500) log.error({ err: error, request_id: requestId }, 'admin request failed')
       // A response that has begun cannot become an error: its end is missing instead.
       if (response.headersSent) response.destroy()
-      sendText(response, status, JSON.stringify(reply.body), { 'content-type': 'application/json', ...reply.headers })
+      else
+        sendText(response, status, JSON.stringify(reply.body), { 'content-type': 'application/json', ...reply.headers })
     }
     metrics.requests.inc({ route: facts.route, status: statusClass(status) })
     const { path, admin } = facts
