@@ -9,6 +9,7 @@ import { ENGINES, type Engines, startEngines } from '../../../test/support/store
 import type { AccessStore } from '../../access/store/store.ts'
 import { createManualClock } from '../../core/clock.ts'
 import { systemClock } from '../../platform/process/clock.ts'
+import { until } from '../../platform/process/test-wait.ts'
 import { LINES_STALL_MS } from '../api/send-lines.ts'
 import { billingHandlers, EXPORTS_MAX } from './handlers.ts'
 
@@ -168,17 +169,15 @@ describe('an export over the API to a client that does not read', () => {
 
   test('makes no lines ahead of it, and ends after a time', async () => {
     await using on = await rig()
+    const timers = on.clock.pendingTimers()
     const request = httpRequest(`${on.admin.url}${EXPORT}`, { headers: { authorization: `Bearer ${on.secret}` } })
     request.end()
     const [response] = (await once(request, 'response')) as [NodeJS.ReadableStream]
     response.pause()
     const closed = once(response, 'close').catch(() => [])
-    let last = -1
-    while (last !== on.made()) {
-      last = on.made()
-      await new Promise((resolve) => setTimeout(resolve, 200))
-    }
-    assert.ok(last < LINES, `${last} lines were made although nobody reads`)
+    // The time limit of a client that reads nothing is the only timer that a response starts.
+    await until('the response waits for its reader', () => on.clock.pendingTimers() > timers)
+    assert.ok(on.made() < LINES, `${on.made()} lines were made although nobody reads`)
     on.clock.advance(LINES_STALL_MS)
     response.on('error', () => {})
     response.resume()

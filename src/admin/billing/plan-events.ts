@@ -146,7 +146,7 @@ export function createEventPlanner(
   }
 }
 
-/** The same for the same part of the same usage of the same store, whoever makes it. */
+/** Computed from the usage alone: every process that plans this part gives it the same id. */
 function eventId(
   storeId: string,
   of: Pick<BillingEvent, 'subscriptionId' | 'hour' | 'interface' | 'quantity' | 'part'>,

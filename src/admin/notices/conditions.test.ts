@@ -158,3 +158,23 @@ test('the outbox is bounded: delivered notices beyond the maximum go, waiting on
   )
   assert.equal(damaged.length, 1)
 })
+
+test('a notice that could not be written to the disk is not kept, and is made again by the next observation', async () => {
+  let isFull = true
+  const write = async () => {
+    if (isFull) throw new Error('ENOSPC: no space left on device')
+  }
+  const deps = {
+    file: { read: async () => undefined, write },
+    random: createSeededRandom(1),
+    nowMs: NOW,
+    onDamaged() {},
+  }
+  const outbox = await Outbox.open({ receiversOf: () => ['ops'] }, deps)
+  const condition = { key: 'k', kind: 'test', message: '', data: {} } as const
+  await assert.rejects(outbox.observe([condition], NOW), /ENOSPC/)
+  assert.deepEqual([...outbox.waitingFor('ops')], [])
+  isFull = false
+  assert.equal((await outbox.observe([condition], NOW)).length, 1)
+  assert.equal([...outbox.waitingFor('ops')].length, 1)
+})

@@ -234,6 +234,7 @@ test('closing ends an attempt under way, and the notice waits for the next start
   await asked
   await notices[Symbol.asyncDispose]()
   assert.deepEqual(stateOf(notices), ['waiting'])
+  assert.equal(notices.list()[0]?.deliveries[0]?.attempts, 0, 'an attempt that we ended is none')
   assert.match(file.text ?? '', /"state":"waiting"/)
   server.closeAllConnections()
   server.close()

@@ -69,9 +69,18 @@ export class Outbox {
     this.#isFull = kept.length < conditions.length
     const fresh = kept.filter(({ key }) => !this.#active.has(key))
     const isChanged = fresh.length > 0 || this.#active.size !== kept.length
+    const before = this.#active
     this.#active = new Set(kept.map(({ key }) => key))
     const made = fresh.map((condition) => this.#add(condition, nowMs))
-    if (isChanged) await this.save()
+    if (!isChanged) return made
+    try {
+      await this.save()
+    } catch (error) {
+      // Not on the disk, so not sent: the next observation makes the notices again.
+      this.#active = before
+      this.#notices = this.#notices.filter((notice) => !made.includes(notice))
+      throw error
+    }
     return made
   }
 
