@@ -4,6 +4,7 @@
  *     npm test                    everything, in its short form, seeded
  *     npm test -- src/access      only the tests under a path
  *     npm run test:full           everything with full iteration counts and a new seed, which is printed
+ *     npm run test:full -- --continue   the rest of an interrupted long run: files that passed on the same code are left out
  */
 import { spawnSync } from 'node:child_process'
 import { randomInt } from 'node:crypto'
@@ -13,17 +14,27 @@ import { parseArgs } from 'node:util'
 import { RECORDED_DATA_SKIP } from '../test/recorded-data.ts'
 import { runChainMatrix } from './chain-matrix.ts'
 import { prepareTestNeeds } from './needs.ts'
+import { codeOf, openPassedFiles } from './passed-files.ts'
 import { runAgain } from './run-again.ts'
 import { runTests, type TestTally } from './run-tests.ts'
 import { prepareTestPackages } from './test-packages.ts'
 
 const root = join(import.meta.dirname, '..')
 const { values, positionals } = parseArgs({
-  options: { full: { type: 'boolean', default: false } },
+  options: { full: { type: 'boolean', default: false }, continue: { type: 'boolean', default: false } },
   allowPositionals: true,
 })
 const isCi = process.env['CI'] === 'true'
-const seed = process.env['SLUICE_SEED'] ?? String(values.full ? randomInt(1, 2 ** 31) : 1)
+const isComplete = positionals.length === 0
+const passedFiles =
+  values.full && isComplete
+    ? openPassedFiles(join(root, 'node_modules/.cache/sluice-full-run.jsonl'), {
+        code: codeOf(root),
+        seed: process.env['SLUICE_SEED'] ?? String(randomInt(1, 2 ** 31)),
+        isContinued: values.continue,
+      })
+    : undefined
+const seed = passedFiles?.seed ?? process.env['SLUICE_SEED'] ?? String(values.full ? randomInt(1, 2 ** 31) : 1)
 
 process.chdir(root)
 
@@ -63,8 +74,11 @@ await step('tests', async () => {
     showSeeds: values.full,
     progressMs: values.full ? 60_000 : undefined,
     report,
+    isPassed: (path: string) => passedFiles?.has(chainNow(), path) ?? false,
+    onPassed: (path: string, tests: number) => passedFiles?.add(chainNow(), path, tests),
   }
-  const isComplete = positionals.length === 0
+  if (passedFiles !== undefined && passedFiles.before.files > 0)
+    report(`${passedFiles.before.files} files with ${passedFiles.before.tests} tests have passed in earlier parts`)
   tally = await runTests({
     ...options,
     patterns: isComplete ? ['{src,test}/**/*.test.ts'] : positionals.map(toPattern),
@@ -79,6 +93,7 @@ await step('tests', async () => {
     const run = (files: readonly string[]) => runTests({ ...options, patterns: [...files] })
     tally = await runChainMatrix(tally, { isFull: values.full, seed: Number(seed), run, report })
   }
+  tally.passed += passedFiles?.before.tests ?? 0
   const refused = tally.skips.filter((skip) => !mayBeSkipped(skip.reason))
   for (const { test, reason } of tally.skips) report(`SKIPPED  ${test}: ${reason}`)
   return tally.failures.length === 0 && refused.length === 0 && tally.passed > 0
@@ -119,6 +134,11 @@ function runNode(...args: string[]): boolean {
 
 function toPattern(path: string): string {
   return path.endsWith('.ts') ? path : `${path.replace(/\/$/, '')}/**/*.test.ts`
+}
+
+/** The chain of the matrix that runs now, or empty. */
+function chainNow(): string {
+  return process.env['SLUICE_TEST_CHAIN'] ?? ''
 }
 
 function report(line: string): void {

@@ -13,6 +13,10 @@ export type TestOptions = {
   /** A file whose process runs this much longer than its tests is named: what it left open holds one of the places of the run. Default 10 s. */
   lateMs?: number | undefined
   showSeeds: boolean
+  /** Files to leave out: they have passed in an earlier part of the run. */
+  isPassed?: ((path: string) => boolean) | undefined
+  /** Called when all tests of a file have passed and none was skipped. */
+  onPassed?: ((path: string, tests: number) => void) | undefined
   /** Interval of progress lines in a long run. */
   progressMs?: number | undefined
   report: (line: string) => void
@@ -28,6 +32,7 @@ const NOTHING_REPORTED = 'reported no test: it has none, or something in it ende
 
 type FileState = {
   names: string[]
+  hasSkips: boolean
   output: string
   failures: string[]
   seeds: Set<string>
@@ -36,12 +41,18 @@ type FileState = {
   testsMs: number
 }
 
+function newFileState(): FileState {
+  return { names: [], hasSkips: false, output: '', failures: [], seeds: new Set(), tests: 0, testsMs: 0 }
+}
+
 /** Runs the test files, prints one line for each and the details of failures, and returns the results. */
 export async function runTests(options: TestOptions): Promise<TestTally> {
   const { root, patterns, concurrency, testTimeoutMs, silenceMs, report: write } = options
   const tally: TestTally = { passed: 0, failures: [], skips: [] }
   const files = new Map<string, FileState>()
-  const paths = inOrder(globSync(patterns, { cwd: root, exclude: ['**/node_modules'] }))
+  const found = inOrder(globSync(patterns, { cwd: root, exclude: ['**/node_modules'] }))
+  const paths = found.filter((path) => options.isPassed?.(path) !== true)
+  if (paths.length === 0 && found.length > 0) return tally
   const running = new Map<string, number>()
   const silence = new AbortController()
   let watchdog: NodeJS.Timeout | undefined
@@ -96,7 +107,7 @@ function handleReport(report: { type: string; data: unknown }, { files, tally, o
   const entry = data.entryFile ?? data.file
   if (entry === undefined) return
   const path = relative(options.root, entry)
-  const file = files.get(path) ?? { names: [], output: '', failures: [], seeds: new Set(), tests: 0, testsMs: 0 }
+  const file = files.get(path) ?? newFileState()
   files.set(path, file)
 
   switch (report.type) {
@@ -135,6 +146,7 @@ function validate(
     tally.failures.push(`${path}: ${NOTHING_REPORTED}`)
     file.failures.push(NOTHING_REPORTED)
   } else if (data.skip !== undefined || data.todo !== undefined) {
+    file.hasSkips = true
     tally.skips.push({ test: title, reason: String(data.skip ?? `todo ${data.todo}`) })
   } else if (passed) {
     tally.passed += isSuite ? 0 : 1
@@ -161,6 +173,7 @@ function reportFile({
   const seconds = durationMs === undefined ? '' : `${(durationMs / 1000).toFixed(1).padStart(6)} s`
   const verdict = file.failures.length === 0 ? 'ok  ' : 'FAIL'
   options.report(`${verdict}  ${path.padEnd(64)} ${String(file.tests).padStart(4)} tests ${seconds}`)
+  if (file.failures.length === 0 && !file.hasSkips && durationMs !== undefined) options.onPassed?.(path, file.tests)
   const lateMs = (durationMs ?? 0) - file.testsMs
   if (lateMs > (options.lateMs ?? 10_000))
     options.report(indent(`LATE: its process ran ${(lateMs / 1000).toFixed(0)} s longer than its tests`))

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, test } from 'node:test'
+import { codeOf, openPassedFiles } from '../scripts/passed-files.ts'
 import { runAgain } from '../scripts/run-again.ts'
 import type { TestTally } from '../scripts/run-tests.ts'
 
@@ -87,6 +88,61 @@ describe('the test runner of the check', () => {
   })
 })
 
+describe('a long run in parts', () => {
+  test('goes on with the files that have not passed on the same code, with the seed of the first part', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'sluice-passed-'))
+    try {
+      const file = join(folder, 'run.jsonl')
+      const first = openPassedFiles(file, { code: 'a', seed: '7', isContinued: false })
+      assert.deepEqual([first.seed, first.before], ['7', { files: 0, tests: 0 }])
+      first.add('', 'x.test.ts', 3)
+      first.add('tower-200', 'y.test.ts', 4)
+      appendFileSync(file, '{"chain":"","path":"cut')
+      const second = openPassedFiles(file, { code: 'a', seed: '8', isContinued: true })
+      assert.deepEqual([second.seed, second.before], ['7', { files: 2, tests: 7 }])
+      const known = [second.has('', 'x.test.ts'), second.has('tower-200', 'y.test.ts'), second.has('', 'y.test.ts')]
+      assert.deepEqual(known, [true, true, false])
+      assert.equal(openPassedFiles(file, { code: 'b', seed: '9', isContinued: true }).before.files, 0, 'other code')
+      assert.equal(openPassedFiles(file, { code: 'b', seed: '9', isContinued: false }).before.files, 0)
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+
+  test('the code is every file but documents and what git ignores', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'sluice-code-'))
+    try {
+      spawnSync('git', ['init', '-q'], { cwd: folder })
+      writeFileSync(join(folder, '.gitignore'), 'ignored\n')
+      writeFileSync(join(folder, 'a.ts'), '1')
+      const before = codeOf(folder)
+      writeFileSync(join(folder, 'ignored'), '1')
+      writeFileSync(join(folder, 'readme.md'), '1')
+      assert.equal(codeOf(folder), before)
+      writeFileSync(join(folder, 'a.ts'), '2')
+      assert.notEqual(codeOf(folder), before)
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+
+  test('only files without failure and without skip have passed', () => {
+    const files = {
+      'a.test.ts': `${IMPORTS}test('one', () => {})`,
+      'b.test.ts': `${IMPORTS}test('two', () => assert.fail())`,
+      'c.test.ts': `${IMPORTS}test('three', { skip: 'why' }, () => {})`,
+      'd.test.ts': `${IMPORTS}test('four', () => {})`,
+    }
+    const { output, tally } = runPlanted(files, { passed: ['d.test.ts'] })
+    assert.deepEqual(
+      [...output.matchAll(/^passed (\S+ \d+)$/gm)].map(([, line]) => line),
+      ['a.test.ts 1'],
+    )
+    assert.doesNotMatch(output, /d\.test\.ts/)
+    assert.equal(tally.passed, 1)
+  })
+})
+
 describe('files that failed in a concurrent run', () => {
   const failing = (...failures: string[]): TestTally => ({ passed: 9, failures, skips: [] })
   const settle = async (failures: string[], alone: (file: string, time: number) => boolean) => {
@@ -131,7 +187,12 @@ describe('files that failed in a concurrent run', () => {
 /** In a process of its own: `node:test` does not run inside itself. */
 function runPlanted(
   files: Record<string, string>,
-  { silenceMs = 60_000, progressMs, lateMs }: { silenceMs?: number; progressMs?: number; lateMs?: number } = {},
+  {
+    silenceMs = 60_000,
+    progressMs,
+    lateMs,
+    passed = [],
+  }: { silenceMs?: number; progressMs?: number; lateMs?: number; passed?: string[] } = {},
 ): { tally: TestTally; output: string } {
   const root = mkdtempSync(join(tmpdir(), 'sluice-run-tests-'))
   try {
@@ -144,7 +205,12 @@ function runPlanted(
     const text = `
       import { runTests } from ${JSON.stringify(join(import.meta.dirname, '../scripts/run-tests.ts'))}
       const options = ${JSON.stringify({ root, patterns: ['**/*.test.ts'], concurrency: 2, testTimeoutMs: 60_000, silenceMs, progressMs, lateMs, showSeeds: false })}
-      const tally = await runTests({ ...options, report: (line) => console.log(line) })
+      const tally = await runTests({
+        ...options,
+        isPassed: (path) => ${JSON.stringify(passed)}.includes(path),
+        onPassed: (path, tests) => console.log('passed ' + path + ' ' + tests),
+        report: (line) => console.log(line),
+      })
       process.stderr.write(JSON.stringify(tally))`
     writeFileSync(program, text)
     const { NODE_TEST_CONTEXT: _, ...env } = process.env
