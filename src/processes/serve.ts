@@ -22,7 +22,7 @@ import { createLeaderSchedule } from './compose/services/leader-schedule.ts'
 import { localnetMethods } from './compose/services/localnet-methods.ts'
 import { hasReceivers, noticeMethods, openNotices } from './compose/services/notices.ts'
 import { indexerMethods, type SenderDetails, senderMethods } from './compose/services/service-methods.ts'
-import { decodedPartOf, openShreds, shredsMethods } from './compose/services/shreds.ts'
+import { decodedPartOf, openShreds, scheduleNote, shredsMethods } from './compose/services/shreds.ts'
 import { openUpstreams, reloadNodes, upstreamsOfThreads } from './compose/services/upstreams.ts'
 import { openControlPlane } from './compose/threads/control-plane.ts'
 import { methodsOf } from './compose/threads/service-thread.ts'
@@ -121,7 +121,10 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
         ...indexer?.addresses,
         admin: admin?.address,
       },
-      notes: executionSource(config) === 'simulated' ? { execution: 'simulated data' } : {},
+      notes: {
+        ...(executionSource(config) === 'simulated' ? { execution: 'simulated data' } : {}),
+        ...scheduleNote(shreds),
+      },
       off: isExecutionOff ? { execution: EXECUTION_OFF } : {},
       customers,
       upstreams: allUpstreams,

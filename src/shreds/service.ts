@@ -154,7 +154,7 @@ export async function startShreds(
   rules = { ...rules, sourcePort: relay.ready.address.port }
 
   function recordReport(report: RelayReport): void {
-    delivery.record(report.destinations)
+    delivery.record(report)
     metrics.record(report, destinationIndexes.of)
     alarms.record(report, clock.monotonicMs())
     status.record(report)

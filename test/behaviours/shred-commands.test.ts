@@ -131,6 +131,8 @@ test('the delivery report has packets, bytes, slots and duplicates by hour, as C
   assert.equal(row['subscription'], 'one')
   assert.ok(Number(row['bytes']) > Number(row['packets']) * 1200 && Number(row['slots']) > 1, JSON.stringify(row))
   assert.ok(Number(row['duplicates_suppressed']) >= 0)
+  const [p50, p99] = [Number(row['delay_p50_ms']), Number(row['delay_p99_ms'])]
+  assert.ok(p50 > 0 && p99 >= p50 && p99 <= 100, `from receipt to sending: p50 ${p50} ms, p99 ${p99} ms`)
   const [total] = JSON.parse(await done('shred report one --by total --json')) as { packets: number }[]
   assert.ok((total?.packets ?? 0) >= Number(row['packets']))
 })

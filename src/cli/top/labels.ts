@@ -20,6 +20,12 @@ export function withCommas(whole: number): string {
   return whole.toLocaleString('en-US', { maximumFractionDigits: 20 })
 }
 
+/** Three digits of what is below a second. */
+export function printMillis(seconds: number): string {
+  const ms = seconds * 1000
+  return `${ms < 10 ? ms.toFixed(2) : ms < 100 ? ms.toFixed(1) : ms.toFixed(0)} ms`
+}
+
 export function printBytesRate(bytesPerSecond: number): string {
   return `${printBytesShort(Math.round(bytesPerSecond))}/s`
 }

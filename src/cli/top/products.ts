@@ -1,4 +1,4 @@
-import { printBytesRate, printCount, printRate, sparkline, withCommas } from './labels.ts'
+import { printBytesRate, printCount, printMillis, printRate, sparkline, withCommas } from './labels.ts'
 import type { Line, Tone } from './paint.ts'
 import type { TopView } from './rates.ts'
 import { type Cell, table } from './table.ts'
@@ -89,6 +89,7 @@ function shredsRow(shreds: NonNullable<TopView['shreds']>): ProductRow {
       isAlarmed && `alarm: ${shreds.alarms.join(', ')}`,
       `${printRate(shreds.receivedPerSecond)} in/s`,
       counted(shreds.destinations, 'destination'),
+      shreds.delayP99Seconds !== undefined && `p99 ${printMillis(shreds.delayP99Seconds)}`,
       `slot ${withCommas(shreds.newestSlot)}`,
     ]),
     ...(isAlarmed ? { tone: 'warn' } : {}),

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { makeReport } from '../../processes/compose/top/test-report.ts'
+import { productsOf } from './products.ts'
 import { viewOf } from './rates.ts'
 
 test('counts become rates over the time between two reports', () => {
@@ -59,4 +60,21 @@ test('a product that does not run has no figures', () => {
   const report = makeReport({ shreds: null, sender: null, indexer: null, execution: null })
   const { shreds, sender, indexer, execution } = viewOf(report, { ...report, atMs: 11_000 })
   assert.deepEqual([shreds, sender, indexer, execution], [null, null, null, null])
+})
+
+test('delays of shreds are those of the time between two reports', () => {
+  const withDelays = (counts: number[], atMs: number) => {
+    const report = makeReport({ atMs })
+    assert.ok(report.shreds !== null)
+    return { ...report, shreds: { ...report.shreds, delays: { bounds: [0.0001, 0.001], counts } } }
+  }
+  const { shreds } = viewOf(withDelays([1000, 0, 0], 1000), withDelays([1000, 100, 0], 2000))
+  assert.deepEqual([shreds?.delayP50Seconds, shreds?.delayP99Seconds], [0.00055, 0.000991])
+  assert.match(
+    productsOf(viewOf(withDelays([0, 0, 0], 1000), withDelays([0, 100, 0], 2000)))
+      .map(({ message }) => message)
+      .join(),
+    /p99 0\.99 ms/,
+  )
+  assert.equal(viewOf(withDelays([9, 0, 0], 1000), withDelays([9, 0, 0], 2000)).shreds?.delayP99Seconds, undefined)
 })

@@ -1,3 +1,4 @@
+import { type BucketCounts, bucketQuantile } from '../../platform/telemetry/bucket-quantile.ts'
 import type { TopReport } from '../../processes/compose/top/report.ts'
 
 /** What `sluice top` shows and prints with `--json`: rates over the time between two reports. */
@@ -23,7 +24,11 @@ export type TopView = {
     | ({ readonly receivedPerSecond: number; readonly sentPerSecond: number; readonly droppedPerSecond: number } & Pick<
         NonNullable<TopReport['shreds']>,
         'destinations' | 'newestSlot' | 'alarms'
-      >)
+      > & {
+          /** Of the shreds between the two reports; undefined where there were none. */
+          readonly delayP50Seconds: number | undefined
+          readonly delayP99Seconds: number | undefined
+        })
     | null
   readonly sender:
     | ({
@@ -99,6 +104,7 @@ export function viewOf(before: TopReport, now: TopReport): TopView {
       destinations: shreds.destinations,
       newestSlot: shreds.newestSlot,
       alarms: shreds.alarms,
+      ...delaysOf(isSame ? before.shreds?.delays : undefined, shreds.delays),
     },
     sender: sender && {
       acceptedPerSecond: rate(before.sender?.accepted, sender.accepted),
@@ -155,3 +161,9 @@ function lagOf(
 }
 
 const SLOT_MS_UNKNOWN = 400
+
+/** Quantiles of what was counted between two reports; since the start where there is no report before. */
+function delaysOf(before: BucketCounts | undefined, { bounds, counts }: BucketCounts) {
+  const fresh = { bounds, counts: counts.map((count, at) => count - (before?.counts[at] ?? 0)) }
+  return { delayP50Seconds: bucketQuantile(0.5, fresh), delayP99Seconds: bucketQuantile(0.99, fresh) }
+}

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import type { BucketCounts } from './bucket-quantile.ts'
 import type { FamilyReader } from './family-reader.ts'
 import { mergeCells, mergeReadings, unionOf } from './merge-readings.ts'
 import { type MergeRule, type MetricType, sizeOf } from './metric-memory.ts'
@@ -26,6 +27,8 @@ export type MetricsView = {
   describe(): MetricDescription[]
   /** The current value of one series (the count, for a histogram); undefined when it has none yet. */
   value(name: string, labels?: Readonly<Record<string, string>>): number | undefined
+  /** The counts of one series of a histogram; undefined when it has none yet. */
+  buckets(name: string, labels?: Readonly<Record<string, string>>): BucketCounts | undefined
 }
 
 /** The metrics of one thread, by name. */
@@ -49,6 +52,20 @@ export function createMetricsView(threads: () => Iterable<FamilyReaders>): Metri
     return found
   }
 
+  /** One series of a metric, merged over the threads that have it. */
+  function seriesOf(name: string, labels: Readonly<Record<string, string>> | undefined) {
+    const readers = [...threads()].flatMap((one) => one.get(name) ?? [])
+    const [first] = readers
+    if (first === undefined) return undefined
+    const known = knownLabels(readers, labels)
+    const all = readers.flatMap((reader) => {
+      const cells = reader.cellsAt(known)
+      return cells === undefined ? [] : [cells]
+    })
+    if (all.length === 0) return undefined
+    return { family: first.family, cells: all.reduce((a, b) => mergeCells(first.family.merge, a, b)) }
+  }
+
   return {
     text: (format = 'prometheus', isShown = () => true) =>
       printMetrics(
@@ -59,17 +76,14 @@ export function createMetricsView(threads: () => Iterable<FamilyReaders>): Metri
     describe: () =>
       [...byName().values()].map((readers) => describe(readers)).sort((a, b) => (a.name < b.name ? -1 : 1)),
     value(name, labels) {
-      const readers = [...threads()].flatMap((one) => one.get(name) ?? [])
-      const [first] = readers
-      if (first === undefined) return undefined
-      const known = knownLabels(readers, labels)
-      const all = readers.flatMap((reader) => {
-        const cells = reader.cellsAt(known)
-        return cells === undefined ? [] : [cells]
-      })
-      if (all.length === 0) return undefined
-      const cells = all.reduce((a, b) => mergeCells(first.family.merge, a, b))
-      return first.family.type === 'histogram' ? countOf(cells) : cells[0]
+      const { family, cells } = seriesOf(name, labels) ?? {}
+      if (family === undefined || cells === undefined) return undefined
+      return family.type === 'histogram' ? countOf(cells) : cells[0]
+    },
+    buckets(name, labels) {
+      const { family, cells } = seriesOf(name, labels) ?? {}
+      if (family?.type !== 'histogram' || cells === undefined) return undefined
+      return { bounds: family.buckets, counts: cells.slice(0, -1) }
     },
   }
 }

@@ -2,12 +2,12 @@ import type { Clock } from '../../core/clock.ts'
 import { messageOf } from '../../core/error.ts'
 import { recordOf } from '../../core/record-of.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
-import type { DestinationReport } from '../relay/protocol.ts'
+import type { DestinationReport, RelayReport } from '../relay/protocol.ts'
 import { type DeliveryRow, type ReportStore, SUM_NAMES } from './store.ts'
 
 /** Sums deliveries per subscription and hour, and writes them to the report store every FLUSH_MS. */
 export type Delivery = AsyncDisposable & {
-  record(reports: readonly DestinationReport[]): void
+  record(report: Pick<RelayReport, 'destinations' | 'delays'>): void
   flush(): Promise<void>
   /** Since the start, by subscription. */
   totals(subscriptionId: string): { readonly packets: number; readonly bytes: number; readonly unsent: number }
@@ -20,11 +20,15 @@ const DAY_MS = 24 * HOUR_MS
 const FLUSH_MS = 2000
 /** Rows held while the file cannot be written; beyond this the oldest is dropped and logged. */
 const PENDING_ROWS_MAX = 10_000
+/** Hours whose delays are held while the file cannot be written. */
+const PENDING_HOURS_MAX = 100
 /** Subscriptions whose totals since the start are held. */
 const TOTALS_MAX = 10_000
 
 export function startDelivery(options: { readonly reportDays: number }, { store, clock, log }: DeliveryDeps): Delivery {
   const pending = new Map<string, DeliveryRow>()
+  /** By hour; few, since each flush writes them. */
+  const pendingDelays = new Map<number, number[]>()
   const totals = new Map<string, { packets: number; bytes: number; unsent: number }>()
   let writing: Promise<void> = Promise.resolve()
   let prunedHour = 0
@@ -32,16 +36,19 @@ export function startDelivery(options: { readonly reportDays: number }, { store,
 
   async function write(): Promise<void> {
     const rows = [...pending.values()]
+    const delays = [...pendingDelays].map(([hour, packets]) => ({ hour, packets }))
     const hour = hourOf(clock.nowMs())
-    if (rows.length === 0 && prunedHour === hour) return
+    if (rows.length + delays.length === 0 && prunedHour === hour) return
     pending.clear()
+    pendingDelays.clear()
     try {
-      if (rows.length > 0) await store.add(rows)
+      if (rows.length + delays.length > 0) await store.add(rows, delays)
       if (prunedHour !== hour) await store.prune(hour - options.reportDays * DAY_MS)
       prunedHour = hour
       isFailing = false
     } catch (error) {
       for (const row of rows) add(row)
+      for (const { hour: from, packets } of delays) addDelays(from, packets)
       if (!isFailing) log.warn({ reason: messageOf(error) }, 'delivery reports cannot be written: held in memory')
       isFailing = true
     }
@@ -57,6 +64,17 @@ export function startDelivery(options: { readonly reportDays: number }, { store,
     log.warn('oldest delivery report dropped: too many wait to be written')
   }
 
+  function addDelays(hour: number, packets: readonly number[]): void {
+    if (packets.every((count) => count === 0)) return
+    const before = pendingDelays.get(hour)
+    pendingDelays.set(
+      hour,
+      packets.map((count, at) => count + (before?.[at] ?? 0)),
+    )
+    const [oldest] = pendingDelays.keys()
+    if (pendingDelays.size > PENDING_HOURS_MAX) pendingDelays.delete(oldest as number)
+  }
+
   function flush(): Promise<void> {
     writing = writing.then(write)
     return writing
@@ -65,9 +83,10 @@ export function startDelivery(options: { readonly reportDays: number }, { store,
   const timer = clock.setRepeating(FLUSH_MS, () => void flush())
   timer.unref?.()
   return {
-    record(reports) {
+    record({ destinations, delays }) {
       const hour = hourOf(clock.nowMs())
-      for (const report of reports) {
+      addDelays(hour, delays.packets)
+      for (const report of destinations) {
         const unsent = Object.values(report.unsent).reduce((sum, count) => sum + count, 0)
         if (report.packets + unsent + report.refusals + report.duplicates === 0) continue
         const { subscriptionId } = report.lease
@@ -88,11 +107,18 @@ export function startDelivery(options: { readonly reportDays: number }, { store,
   }
 }
 
+export type DeliveryGrouping = 'hour' | 'day' | 'total'
+
+/** The start of the hour or day of a row; 0 for all time. */
+export function deliveryStart(hour: number, by: DeliveryGrouping): number {
+  return by === 'total' ? 0 : by === 'day' ? Math.floor(hour / DAY_MS) * DAY_MS : hour
+}
+
 /** Sums the rows of each subscription per hour, per day or over all time. */
-export function sumDelivery(rows: readonly DeliveryRow[], by: 'hour' | 'day' | 'total'): DeliveryRow[] {
+export function sumDelivery(rows: readonly DeliveryRow[], by: DeliveryGrouping): DeliveryRow[] {
   const sums = new Map<string, DeliveryRow>()
   for (const row of rows) {
-    const from = by === 'total' ? 0 : by === 'day' ? Math.floor(row.hour / DAY_MS) * DAY_MS : row.hour
+    const from = deliveryStart(row.hour, by)
     const key = `${from} ${row.subscriptionId}`
     const before = sums.get(key)
     sums.set(key, before === undefined ? { ...row, hour: from } : sumOf(before, row))

@@ -3,6 +3,7 @@ import type { Random } from '../../core/random.ts'
 import { recordOf } from '../../core/record-of.ts'
 import type { SqlRow, SqlValue } from '../../platform/db/sql.ts'
 import { createSqliteFile, openSqlite } from '../../platform/db/sqlite.ts'
+import { DELAY_BOUNDS_MICROS } from '../relay/protocol.ts'
 
 /** What is summed, by field of a row, and its column. */
 const SUM_COLUMNS = {
@@ -29,12 +30,17 @@ export type DeliveryRow = Readonly<Record<SumName, number>> & {
   readonly lastSlot: number | null
 }
 
+/** How long shreds took in one hour, in the buckets of DELAY_BOUNDS_MICROS. */
+export type DelayRow = { readonly hour: number; readonly packets: readonly number[] }
+
 /** Delivery reports by hour, in a SQLite file of the state folder. */
 export type ReportStore = AsyncDisposable & {
-  add(rows: readonly DeliveryRow[]): Promise<void>
+  add(rows: readonly DeliveryRow[], delays?: readonly DelayRow[]): Promise<void>
   list(filter: { fromMs?: number; subscriptionId?: string }): Promise<DeliveryRow[]>
   /** The rows of a period in the order of `list`, at most PAGE_ROWS at a time: for a thread that must not be held. */
   pages(filter: { fromMs: number; toMs: number; subscriptionId?: string | undefined }): AsyncGenerator<DeliveryRow[]>
+  /** The delays of the hours of a period; none from a file of an earlier version. */
+  delays(period: { fromMs: number; toMs?: number | undefined }): Promise<DelayRow[]>
   /** Deletes the rows of hours before this time. */
   prune(beforeMs: number): Promise<void>
 }
@@ -49,6 +55,13 @@ const CREATE = `CREATE TABLE delivery (
   PRIMARY KEY (hour, subscription_id)
 )`
 
+/** One row for each bucket that has packets. */
+const CREATE_DELAYS = `CREATE TABLE IF NOT EXISTS delays (
+  hour INTEGER NOT NULL, bucket INTEGER NOT NULL, packets INTEGER NOT NULL, PRIMARY KEY (hour, bucket)
+)`
+const ADD_DELAY = `INSERT INTO delays (hour, bucket, packets) VALUES (?, ?, ?)
+ON CONFLICT (hour, bucket) DO UPDATE SET packets = delays.packets + excluded.packets`
+
 const ADD = `INSERT INTO delivery (${COLUMNS.join(', ')}) VALUES (${COLUMNS.map(() => '?').join(', ')})
 ON CONFLICT (hour, subscription_id) DO UPDATE SET
   ${SUMS.map((name) => `${name} = delivery.${name} + excluded.${name}`).join(', ')},
@@ -62,10 +75,14 @@ export async function openReportStore(
 ): Promise<ReportStore> {
   if (deps.create) await createSqliteFile({ file }, deps, (database) => database.change((tx) => tx.run(CREATE)))
   const database = await openSqlite({ file }, deps)
+  // A file of an earlier version gets the table from the process that writes.
+  if (deps.create) await database.change((tx) => tx.run(CREATE_DELAYS))
   return {
-    add: (rows) =>
+    add: (rows, delays = []) =>
       database.count(async (tx) => {
         for (const row of rows) await tx.run(ADD, valuesOf(row))
+        for (const { hour, packets } of delays)
+          for (const [bucket, count] of packets.entries()) if (count > 0) await tx.run(ADD_DELAY, [hour, bucket, count])
       }),
     async list({ fromMs = 0, subscriptionId }) {
       const only = subscriptionId === undefined ? '' : ' AND subscription_id = ?'
@@ -88,9 +105,28 @@ ORDER BY hour, subscription_id LIMIT ${PAGE_ROWS}`
         after = [last.hour, last.subscriptionId]
       }
     },
-    prune: (beforeMs) => database.count((tx) => tx.run('DELETE FROM delivery WHERE hour < ?', [beforeMs])),
+    async delays({ fromMs, toMs = Number.MAX_SAFE_INTEGER }) {
+      const known = await database.rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'delays'", [])
+      if (known.length === 0) return []
+      const sql = 'SELECT hour, bucket, packets FROM delays WHERE hour >= ? AND hour < ? ORDER BY hour, bucket'
+      const byHour = new Map<number, number[]>()
+      for (const [hour, bucket, packets] of await database.rows(sql, [fromMs, toMs])) {
+        const counts = byHour.get(Number(hour)) ?? emptyDelays()
+        counts[Number(bucket)] = Number(packets)
+        byHour.set(Number(hour), counts)
+      }
+      return [...byHour].map(([hour, packets]) => ({ hour, packets }))
+    },
+    prune: (beforeMs) =>
+      database.count(async (tx) => {
+        for (const table of ['delivery', 'delays']) await tx.run(`DELETE FROM ${table} WHERE hour < ?`, [beforeMs])
+      }),
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   }
+}
+
+function emptyDelays(): number[] {
+  return Array.from({ length: DELAY_BOUNDS_MICROS.length + 1 }, () => 0)
 }
 
 function valuesOf(row: DeliveryRow): SqlValue[] {

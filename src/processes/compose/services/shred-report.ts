@@ -10,6 +10,7 @@ import { ServiceError } from '../../../core/error.ts'
 import type { Random } from '../../../core/random.ts'
 import { systemClock } from '../../../platform/process/clock.ts'
 import { createTimeSlices } from '../../../platform/process/time-slices.ts'
+import { delayQuantiles } from '../../../shreds/report/delays.ts'
 import { sumDelivery } from '../../../shreds/report/delivery.ts'
 import { type DeliveryRow, openReportStore } from '../../../shreds/report/store.ts'
 import { REPORT_FILE } from './shreds.ts'
@@ -34,8 +35,8 @@ export function shredReportHandler(deps: ShredReportDeps): Pick<AdminHandlers, '
   async function read(
     by: Grouping,
     period: { fromMs: number; toMs: number; subscriptionId: string | undefined },
-  ): Promise<DeliveryRow[]> {
-    if (!existsSync(file)) return []
+  ): Promise<{ rows: DeliveryRow[]; quantilesOf: ReturnType<typeof delayQuantiles> }> {
+    if (!existsSync(file)) return { rows: [], quantilesOf: delayQuantiles([], by) }
     await using reports = await openReportStore(file, { clock: systemClock, random: deps.random, create: false })
     const slices = createTimeSlices()
     let sums: DeliveryRow[] = []
@@ -51,7 +52,7 @@ export function shredReportHandler(deps: ShredReportDeps): Pick<AdminHandlers, '
         )
       if (slices.isSpent()) await slices.yield()
     }
-    return sums
+    return { rows: sums, quantilesOf: delayQuantiles(await reports.delays(period), by) }
   }
 
   return {
@@ -66,15 +67,14 @@ export function shredReportHandler(deps: ShredReportDeps): Pick<AdminHandlers, '
       const period = usagePeriodOf({ month, since, until }, nowMs, '')
       const name = text('subscription')
       const subscriptionId = name === undefined ? undefined : (await lookUp(deps.store, 'subscriptions', name)).id
-      const items = (await read(by, { ...period, subscriptionId })).map(
-        ({ hour, subscriptionId: id, duplicates, ...counts }) => ({
-          ...(by === 'total' ? {} : { from: isoTime(hour) }),
-          subscription: deps.snapshot().subscription(id)?.name ?? id,
-          subscription_id: id,
-          ...(toWireJson(counts) as object),
-          duplicates_suppressed: duplicates,
-        }),
-      )
+      const { rows, quantilesOf } = await read(by, { ...period, subscriptionId })
+      const items = rows.map(({ hour, subscriptionId: id, duplicates, ...counts }) => ({
+        ...(by === 'total' ? {} : { from: isoTime(hour) }),
+        subscription: deps.snapshot().subscription(id)?.name ?? id,
+        subscription_id: id,
+        ...(toWireJson({ ...counts, ...quantilesOf(hour) }) as object),
+        duplicates_suppressed: duplicates,
+      }))
       return { body: { from: isoTime(period.fromMs), until: isoTime(period.toMs), by, items, next_cursor: null } }
     },
   }

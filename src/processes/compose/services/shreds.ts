@@ -61,6 +61,18 @@ export async function openShreds(settings: Settings, deps: ShredsPartDeps): Prom
   )
 }
 
+/** Priority and processor of the relay where they are not the usual ones, and what the system did not permit. */
+export function scheduleNote(shreds: Pick<Shreds, 'status'> | undefined): Readonly<Record<string, string>> {
+  if (shreds === undefined) return {}
+  const { priority, core, refused } = shreds.status().schedule
+  const parts = [
+    ...(priority === 'normal' && refused.length === 0 ? [] : [`priority ${priority}`]),
+    ...(core === null ? [] : [`on processor ${core}`]),
+    ...refused.map((reason) => `not permitted: ${reason}`),
+  ]
+  return parts.length === 0 ? {} : { shreds: parts.join(', ') }
+}
+
 /** What the gateway threads need of ShredStream Decoded; undefined where it is off. */
 export function decodedPartOf(shreds: Shreds | undefined): DecodedPart | undefined {
   if (shreds?.decoded === undefined) return undefined

@@ -1,3 +1,4 @@
+import type { BucketCounts } from '../../../platform/telemetry/bucket-quantile.ts'
 import type { MetricsView } from '../../../platform/telemetry/metrics-view.ts'
 
 export type MetricSum = {
@@ -5,10 +6,12 @@ export type MetricSum = {
   sum(name: string, labels?: Readonly<Record<string, string>>): number
   /** The sum for each value of one label, without zeros. */
   by(name: string, label: string): Readonly<Record<string, number>>
+  /** A histogram without labels; without any counts where it is unknown. */
+  buckets(name: string): BucketCounts
 }
 
 /** Reads the metrics, so that `top` and Prometheus always agree. For one report: metrics and label values come and go with threads and reloads. */
-export function createMetricSum(registry: Pick<MetricsView, 'describe' | 'value'>): MetricSum {
+export function createMetricSum(registry: Pick<MetricsView, 'describe' | 'value' | 'buckets'>): MetricSum {
   const lists = new Map(registry.describe().map(({ name, labels }) => [name, labels]))
 
   function sum(name: string, fixed: Readonly<Record<string, string>> = {}): number {
@@ -25,6 +28,7 @@ export function createMetricSum(registry: Pick<MetricsView, 'describe' | 'value'
       const values = (lists.get(name)?.[label] ?? []).map((value) => [value, sum(name, { [label]: value })] as const)
       return Object.fromEntries(values.filter(([, count]) => count > 0))
     },
+    buckets: (name) => registry.buckets(name) ?? { bounds: [], counts: [] },
   }
 }
 

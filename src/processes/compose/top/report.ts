@@ -1,6 +1,7 @@
 import type { AccessSnapshot } from '../../../access/snapshot/snapshot.ts'
 import { LIMIT_LABELS } from '../../../contract/limits.ts'
 import type { Clock } from '../../../core/clock.ts'
+import type { BucketCounts } from '../../../platform/telemetry/bucket-quantile.ts'
 import type { MetricsView } from '../../../platform/telemetry/metrics-view.ts'
 import type { NodeStatus } from '../../../upstreams/status.ts'
 import type { StatusReport } from '../process/status.ts'
@@ -43,6 +44,8 @@ export type ShredFigures = {
   readonly dropped: number
   readonly destinations: number
   readonly newestSlot: number
+  /** Seconds from the receipt of a shred until it was sent to all destinations. */
+  readonly delays: BucketCounts
   readonly alarms: readonly string[]
 }
 export type SenderFigures = {
@@ -87,7 +90,7 @@ export type Refusal = { readonly part: string; readonly reason: string; readonly
 
 export type TopDeps = {
   /** Those of the whole process. */
-  readonly registry: Pick<MetricsView, 'describe' | 'value'>
+  readonly registry: Pick<MetricsView, 'describe' | 'value' | 'buckets'>
   readonly clock: Clock
   readonly usage: Pick<UsageWatch, 'active'>
   readonly snapshot: () => AccessSnapshot
@@ -145,13 +148,14 @@ export function createTopReport(deps: TopDeps): () => TopReport {
   }
 }
 
-function shredFigures({ sum, by }: MetricSum): ShredFigures {
+function shredFigures({ sum, by, buckets }: MetricSum): ShredFigures {
   return {
     received: sum('sluice_shreds_received_total'),
     sent: sum('sluice_shreds_sent_total'),
     dropped: sum('sluice_shreds_dropped_total'),
     destinations: sum('sluice_shreds_destinations'),
     newestSlot: sum('sluice_shreds_newest_slot'),
+    delays: buckets('sluice_shreds_delay_seconds'),
     alarms: Object.keys(by('sluice_shreds_alarm', 'alarm')),
   }
 }

@@ -23,7 +23,15 @@ export function makeReport(changes: Partial<TopReport> = {}): TopReport {
     units: 1000,
     streams: { ws: 3, grpc: 1, wsSubscriptions: 9 },
     out: { messages: 50, bytes: 5000, gapsReported: 0, slow: 0 },
-    shreds: { received: 10, sent: 20, dropped: 0, destinations: 2, newestSlot: 1234, alarms: [] },
+    shreds: {
+      received: 10,
+      sent: 20,
+      dropped: 0,
+      destinations: 2,
+      newestSlot: 1234,
+      delays: { bounds: [0.0001, 0.001], counts: [0, 0, 0] },
+      alarms: [],
+    },
     sender: { accepted: 4, refused: 1, landed: 3, expired: 0, pending: 1, tipLamports: 1_000_000 },
     indexer: { headSlot: 1230, tipSlot: 1234, blocks: 5, queries: 2, running: 0 },
     execution: {

@@ -9,8 +9,9 @@ import { openControlClient } from '../../../../platform/process/control-client.t
 import { secureRandom } from '../../../../platform/process/random.ts'
 import { REPORT_FILE } from '../../../../processes/compose/services/shreds.ts'
 import type { DecodedReport } from '../../../../shreds/decoded/slot-history.ts'
+import { delayQuantiles } from '../../../../shreds/report/delays.ts'
 import { sumDelivery } from '../../../../shreds/report/delivery.ts'
-import { type DeliveryRow, openReportStore } from '../../../../shreds/report/store.ts'
+import { type DelayRow, type DeliveryRow, openReportStore } from '../../../../shreds/report/store.ts'
 import type { CliContext, ListFlags } from '../../../define.ts'
 import { controlPath } from '../../../locate.ts'
 import { FROM_COLUMN, printList } from '../../../output/print.ts'
@@ -24,11 +25,13 @@ export async function reportDelivery(this: CliContext, flags: ReportFlags, subsc
   await using session = await openSession(this, flags, 'read')
   const only = subscription === undefined ? undefined : await lookUp(session.store, 'subscriptions', subscription)
   const names = new Map((await session.store.list('subscriptions')).map((sub) => [sub.id, sub.name]))
-  const rows = await readRows(join(session.stateDir, ...REPORT_FILE), {
-    fromMs: parseSince(flags.since ?? '24h', session.nowMs),
+  const by = flags.by ?? 'hour'
+  const fromMs = parseSince(flags.since ?? '24h', session.nowMs)
+  const { rows, delays } = await readReport(join(session.stateDir, ...REPORT_FILE), {
+    fromMs,
     ...(only === undefined ? {} : { subscriptionId: only.id }),
   })
-  const by = flags.by ?? 'hour'
+  const quantilesOf = delayQuantiles(delays, by)
   printList(this, flags, {
     rows: sumDelivery(rows, by),
     empty: 'nothing was sent in this period',
@@ -40,6 +43,8 @@ export async function reportDelivery(this: CliContext, flags: ReportFlags, subsc
       { title: 'SLOTS', value: (row) => row.slots },
       { title: 'FIRST SLOT', value: (row) => row.firstSlot, wide: true },
       { title: 'LAST SLOT', value: (row) => row.lastSlot, wide: true },
+      { title: 'P50 MS', wire: 'delay_p50_ms', value: (row) => quantilesOf(row.hour).delayP50Ms },
+      { title: 'P99 MS', wire: 'delay_p99_ms', value: (row) => quantilesOf(row.hour).delayP99Ms },
       { title: 'OVER RATE', wire: 'unsent_rate', value: (row) => row.unsentRate },
       { title: 'OVER TOTAL', wire: 'unsent_total_rate', value: (row) => row.unsentTotalRate },
       { title: 'BUFFER FULL', wire: 'unsent_buffer', value: (row) => row.unsentBuffer },
@@ -83,8 +88,11 @@ async function reportDecoded(context: CliContext, flags: ReportFlags): Promise<v
   })
 }
 
-async function readRows(file: string, filter: { fromMs: number; subscriptionId?: string }): Promise<DeliveryRow[]> {
-  if (!existsSync(file)) return []
+async function readReport(
+  file: string,
+  filter: { fromMs: number; subscriptionId?: string },
+): Promise<{ rows: DeliveryRow[]; delays: DelayRow[] }> {
+  if (!existsSync(file)) return { rows: [], delays: [] }
   await using store = await openReportStore(file, { clock: systemClock, random: secureRandom, create: false })
-  return store.list(filter)
+  return { rows: await store.list(filter), delays: await store.delays(filter) }
 }
