@@ -13,10 +13,13 @@ test(`over ${HISTORIES} histories with several banks for a slot, moves to nodes 
   const first = seedOf(t)
   let [replaced, checks, faults] = [0, 0, 0]
   const seeds = Array.from({ length: HISTORIES }, (_, at) => first + at * 10).values()
+  let isFailed = false
   const worker = async () => {
     for (const seed of seeds) {
+      if (isFailed) return
       await using engine = await openEmbedded()
       const result = await checkBankHistory(engine, { seed, isChecked: true }).catch((cause: unknown) => {
+        isFailed = true
         throw new Error(`the history with SLUICE_SEED=${seed}`, { cause })
       })
       replaced += result.replaced
