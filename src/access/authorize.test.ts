@@ -13,7 +13,7 @@ import { accessMetrics } from './metrics.ts'
 import { BUILT_IN_PLANS, createPlanTable } from './plan.ts'
 import { Calendar } from './quota/calendar.ts'
 import { createLedger } from './quota/ledger.ts'
-import type { UsageRow } from './store/model.ts'
+import type { AddedUsage } from './store/model.ts'
 import { hashToken } from './token.ts'
 import { startUsage } from './usage/service.ts'
 import { SKEW_MS } from './validity.ts'
@@ -26,7 +26,7 @@ function open(options: { callersMax?: number } = {}) {
   const fixture = createAccessFixture()
   const registry = createMetricsRegistry()
   const hashed: string[] = []
-  const rows: UsageRow[] = []
+  const rows: AddedUsage[] = []
   const usage = startUsage({
     store: { addUsage: async (added) => void rows.push(...added) },
     calendar,
