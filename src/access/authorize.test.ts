@@ -13,7 +13,7 @@ import { accessMetrics } from './metrics.ts'
 import { BUILT_IN_PLANS, createPlanTable } from './plan.ts'
 import { Calendar } from './quota/calendar.ts'
 import { createLedger } from './quota/ledger.ts'
-import type { UsageRow } from './store/model.ts'
+import type { AddedUsage } from './store/model.ts'
 import { hashToken } from './token.ts'
 import { startUsage } from './usage/service.ts'
 import { SKEW_MS } from './validity.ts'
@@ -26,7 +26,7 @@ function open(options: { callersMax?: number } = {}) {
   const fixture = createAccessFixture()
   const registry = createMetricsRegistry()
   const hashed: string[] = []
-  const rows: UsageRow[] = []
+  const rows: AddedUsage[] = []
   const usage = startUsage({
     store: { addUsage: async (added) => void rows.push(...added) },
     calendar,
@@ -279,6 +279,26 @@ describe('admit', () => {
     )
     assert.equal(registry.value('sluice_access_units_total', { interface: 'ws' }), 30)
     assert.equal(admission.quota(caller).month.used, 30)
+  })
+
+  test('counts the bytes sent to a caller and to a subscription, without a call, a charge or a use of the token', async () => {
+    const { fixture, enter, admission, usage, rows } = open()
+    const { secret, subscription } = fixture.subscribe()
+    fixture.publish()
+    const caller = mustEnter(enter(secret))
+    admission.countBytes(caller, 'ws', 700)
+    admission.countBytes(caller, 'ws', 7)
+    admission.countBytesOf(subscription.id, 'shreds', 1203)
+    admission.countBytesOf('sub_removed', 'shreds', 5)
+    await usage.flush()
+    const counts = { calls: 0, units: 0, refused: 0, methods: {} }
+    const hour = rows[0]?.hour ?? 0
+    assert.deepEqual(rows, [
+      { subscriptionId: subscription.id, hour, interface: 'ws', ...counts, bytes: 707 },
+      { subscriptionId: subscription.id, hour, interface: 'shreds', ...counts, bytes: 1203 },
+      { subscriptionId: 'sub_removed', hour, interface: 'shreds', ...counts, bytes: 5 },
+    ])
+    assert.equal(admission.quota(caller).month.used, 0)
   })
 
   test('a refusal names the limit and is counted but not charged', async () => {

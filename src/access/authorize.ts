@@ -74,6 +74,10 @@ export type Admissions = {
   admit(caller: Caller, call: Call): Admission
   /** Reverts the charge of an admitted call that was not forwarded. */
   refund(caller: Caller, call: Call): void
+  /** Counts payload bytes that were handed to the caller's connection. Cheap enough for every message. */
+  countBytes(caller: Caller, at: UsageInterface, bytes: number): void
+  /** The same for a subscription that is sent to without a caller. */
+  countBytesOf(subscriptionId: string, at: UsageInterface, bytes: number): void
   /** The remaining quota of the caller. */
   quota(caller: Caller): QuotaView
 }
@@ -125,6 +129,8 @@ export function createAdmission(deps: AdmissionDeps): Admissions {
   const terms = createTermsTable()
   const byText = new Map<string, Entry>()
   const byDigest = new Map<string, Entry>()
+  /** Meters of subscriptions that are sent to without a caller. */
+  const meters = new Map<string, UsageMeter>()
   let seen = deps.snapshot()
   let plans = deps.plans()
   /** Identifies the snapshot of a caller. A number, so that an old connection does not keep an old snapshot in memory. */
@@ -204,7 +210,7 @@ export function createAdmission(deps: AdmissionDeps): Admissions {
     return entry
   }
 
-  function remember(known: Map<string, Entry>, key: string, entry: Entry): void {
+  function remember<Value>(known: Map<string, Value>, key: string, entry: Value): void {
     if (known.size >= callersMax) {
       const [oldest] = known.keys()
       if (oldest !== undefined) known.delete(oldest)
@@ -303,6 +309,17 @@ export function createAdmission(deps: AdmissionDeps): Admissions {
       entry.account.refund(entry.terms, taken, monotonicMs)
     },
 
+    countBytes: (caller, at, bytes) => usage.countBytes((caller as Entry).meter, at, bytes),
+
+    countBytesOf(subscriptionId, at, bytes) {
+      let meter = meters.get(subscriptionId)
+      if (meter === undefined) {
+        meter = usage.createMeter(subscriptionId, NO_TOKEN)
+        remember(meters, subscriptionId, meter)
+      }
+      usage.countBytes(meter, at, bytes)
+    },
+
     quota(caller) {
       const entry = latest(caller)
       const monotonicMs = clock.monotonicMs()
@@ -311,6 +328,8 @@ export function createAdmission(deps: AdmissionDeps): Admissions {
   }
 }
 
+/** Bytes are no use of a token, so none needs to be named. */
+const NO_TOKEN = ''
 const NO_DIGEST = '0'.repeat(64)
 
 function isSameDigest(a: string, b: string): boolean {

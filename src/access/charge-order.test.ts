@@ -25,6 +25,7 @@ test('a call is charged before it is counted, and counted back before it is refu
       createMeter: (subscriptionId, tokenId) => ({ subscriptionId, tokenId }),
       countAdmitted: () => void order.push(`admitted with ${charged()} charged`),
       countRefused() {},
+      countBytes() {},
       countRefunded: () => void order.push(`refunded with ${charged()} charged`),
     },
     clock,

@@ -155,6 +155,7 @@ export function startIndexerServer(options: IndexerServerOptions, deps: IndexerS
         request: validated,
         acceptEncoding: header(request, 'accept-encoding'),
         headers: { ...commonHeaders(queryId), 'x-sluice-coverage-slot': String(deps.coverageSlot()) },
+        onSent: (bytes) => access.countBytes(caller, 'indexer', bytes),
       },
       response,
       disconnected.signal,
@@ -206,7 +207,8 @@ export function startIndexerServer(options: IndexerServerOptions, deps: IndexerS
     }
   }
 
-  async function respond({ request, response, query, queryId, seconds }: Exchange, result: QueryResult): Promise<void> {
+  async function respond(exchange: Exchange, result: QueryResult): Promise<void> {
+    const { request, response, caller, query, queryId, seconds } = exchange
     const { isCompressed, hasProgress } = readSettings(Object.entries(query.settings))
     const encoding = isCompressed ? chooseEncoding(header(request, 'accept-encoding')) : undefined
     // A client that does not read would hold its permit and its result for ever. The time that the query takes does not count.
@@ -217,7 +219,9 @@ export function startIndexerServer(options: IndexerServerOptions, deps: IndexerS
     if (wasComplete) metrics.query('ok', seconds())
     const exceptionTag = Buffer.from(random.bytes(8)).toString('hex')
     const { isNativeCompressed } = query
-    const form = { headers: commonHeaders(queryId), encoding, isNativeCompressed, hasProgress, exceptionTag, onWait }
+    const onSent = (bytes: number): void => access.countBytes(caller, 'indexer', bytes)
+    const how = { encoding, isNativeCompressed, hasProgress, exceptionTag, onSent, onWait }
+    const form = { headers: commonHeaders(queryId), ...how }
     const failure = await sendResult(response, result, form)
     metrics.queryRows.inc(result.end?.rows ?? 0)
     metrics.queryBytes.inc(result.end?.bytes ?? 0)

@@ -23,10 +23,15 @@ for (const engine of ['sendmmsg', 'dgram'] satisfies UdpEngine[]) {
       using one = await openSink()
       using two = await openSink()
       using three = await openSink()
+      const counted = new Map<string, number>()
       await using rig = await startRig(
         { engine },
         {
           leaders: oneLeader,
+          onBytes(subscriptionId, at, bytes) {
+            assert.equal(at, 'shreds')
+            counted.set(subscriptionId, (counted.get(subscriptionId) ?? 0) + bytes)
+          },
           setUp({ put }) {
             put('one', { port: one.port })
             put('two', { port: two.port })
@@ -47,6 +52,10 @@ for (const engine of ['sendmmsg', 'dgram'] satisfies UdpEngine[]) {
       await until('reports are in', () =>
         rig.shreds.status().destinations.every((each) => each.packets === wanted.length),
       )
+      for (const [name, sink] of Object.entries({ one, two, three })) {
+        const received = sink.packets.reduce((sum, packet) => sum + packet.length, 0)
+        assert.equal(counted.get(name), received, 'usage has the bytes that were received')
+      }
       const { counts, newestSlot, version } = rig.shreds.status()
       assert.deepEqual([counts.relayed, counts.unchecked, newestSlot, version], [wanted.length, 0, 102, 27_350])
       assert.equal(rig.registry.value('sluice_shreds_sent_total', { seat: '2' }), wanted.length)

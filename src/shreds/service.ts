@@ -21,7 +21,7 @@ import { createShredsStatus, type ShredsStatus } from './report/status.ts'
 import { openReportStore } from './report/store.ts'
 
 export type ShredsDeps = BaseDeps & {
-  readonly access: Pick<Access, 'snapshot' | 'onChange'>
+  readonly access: Pick<Access, 'snapshot' | 'onChange' | 'countBytesOf'>
   readonly registry: MetricsRegistry
   readonly lifecycle: Pick<Lifecycle, 'degraded' | 'recovered'>
   /** SQLite file of the delivery reports. */
@@ -155,6 +155,8 @@ export async function startShreds(
 
   function recordReport(report: RelayReport): void {
     delivery.record(report)
+    for (const { lease, bytes } of report.destinations)
+      if (bytes > 0) access.countBytesOf(lease.subscriptionId, 'shreds', bytes)
     metrics.record(report, destinationIndexes.of)
     alarms.record(report, clock.monotonicMs())
     status.record(report)

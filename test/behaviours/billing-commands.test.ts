@@ -155,9 +155,9 @@ describe('the commands about billing', () => {
   test('usage export has the sums of the ledger, in both formats, on standard output and in a new file', async () => {
     const csv = (await must('usage', 'export', '--month', '2027-01')).stdout
     assert.deepEqual(csv.split('\n'), [
-      'customer,customer_id,subscription,subscription_id,day,interface,method,calls,units,refused',
-      'one,cus_one,one,sub_one,2027-01-10,rpc,,1,10,0',
-      'two,cus_two,two,sub_two,2027-01-10,rpc,,1,2,0',
+      'customer,customer_id,subscription,subscription_id,day,interface,method,calls,units,refused,bytes',
+      'one,cus_one,one,sub_one,2027-01-10,rpc,,1,10,0,0',
+      'two,cus_two,two,sub_two,2027-01-10,rpc,,1,2,0,0',
       '',
     ])
     const lines = (await must('usage', 'export', '--month', '2027-01', '--customer', 'two', '--format', 'jsonl')).stdout

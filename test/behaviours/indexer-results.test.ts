@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { request } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { loadMemoryRelease } from '../../src/platform/process/memory-release.ts'
@@ -100,6 +101,53 @@ describe('results that the client does not read', () => {
     assert.ok(before > 0)
     for (const socket of sockets) socket.destroy()
   })
+
+  test('count as usage with the bytes of their bodies as sent, and for a client that leaves at least with those it has', async () => {
+    const { access, on } = rig.gateway
+    const account = await rig.subscribe('counted')
+    const caller = access.authenticate({ token: account.token }, 'indexer', Date.now())
+    assert.ok(caller.ok)
+    const subscriptionId = caller.subscription.id
+    const ledger = async () => {
+      const rows = await on.store.usage({ subscriptionId })
+      return rows.reduce((sum, { bytes }) => sum + bytes, 0)
+    }
+    let received = 0
+    for (const [query, options] of [
+      ['SELECT 1', ''],
+      [LARGE, ''],
+      [LARGE, '?enable_http_compression=1'],
+      [LARGE, '?compress=1'],
+    ] as const) {
+      const bytes = await bodyBytes(account, query, options)
+      assert.ok(bytes > (query === LARGE ? 100_000 : 1), `${bytes}`)
+      received += bytes
+    }
+    await bodyBytes(account, 'SELECT nothing', '')
+    await until('the ledger has them', async () => (await ledger()) >= received)
+    assert.equal(await ledger(), received, 'the text of an error is no result')
+    const socket = await stall(account, LARGEST)
+    const head = socket.bytesRead
+    socket.destroy()
+    await until('the query has ended', () => rig.indexer.status().runningQueries === 0)
+    await access.usage.flush()
+    const counted = (await ledger()) - received
+    assert.ok(counted > 0 && counted < 20_000_000 && counted + 2000 >= head, `${counted} bytes, ${head} received`)
+  })
+
+  /** Bytes of the body as they come, before they are inflated. */
+  function bodyBytes({ headers }: IndexerAccount, query: string, options: string): Promise<number> {
+    const { promise, resolve, reject } = Promise.withResolvers<number>()
+    const fields = { ...headers, 'accept-encoding': 'gzip' }
+    const sent = request(`${rig.url}/${options}`, { method: 'POST', headers: fields, agent: false }, (response) => {
+      let bytes = 0
+      response.on('data', (chunk: Buffer) => (bytes += chunk.length))
+      response.on('end', () => resolve(bytes))
+    })
+    sent.on('error', reject)
+    sent.end(query)
+    return promise
+  }
 
   test('are complete for a client that reads slowly but in time, uncompressed and compressed', async () => {
     for (const address of [rig.url, `${rig.url}/?enable_http_compression=1`]) {

@@ -132,7 +132,7 @@ function usageOf(ids: readonly string[], nowMs: number): UsageRow[] {
           units: sum.units + one.units,
           refused: sum.refused + one.refused,
         }))
-        return { subscriptionId, hour, interface: name, ...counts, methods }
+        return { subscriptionId, hour, interface: name, ...counts, bytes: counts.calls * 700, methods }
       }),
     ),
   )

@@ -51,7 +51,7 @@ test('F16: when the network to ClickHouse drops all packets, a query fails withi
     const validated = { ...readQueryRequest('', nothing, new Set()), query }
     const of = { subscriptionId: 'sub_1', plan: 'p', login, request: validated, acceptEncoding: undefined, headers: {} }
     try {
-      await proxy.forward(of, response, new AbortController().signal)
+      await proxy.forward({ ...of, onSent: () => {} }, response, new AbortController().signal)
     } catch (error) {
       assert.ok(error instanceof QueryError)
       response.writeHead(error.httpStatus, { 'retry-after': String(error.retryAfterSeconds) }).end(error.type)

@@ -5,7 +5,7 @@ import { accessMetrics } from '../../src/access/metrics.ts'
 import { BUILT_IN_PLANS, createPlanTable, methodCost, type Plans } from '../../src/access/plan.ts'
 import { Calendar, monthOf, monthStartMs } from '../../src/access/quota/calendar.ts'
 import { createLedger } from '../../src/access/quota/ledger.ts'
-import type { UsageRow } from '../../src/access/store/model.ts'
+import type { AddedUsage } from '../../src/access/store/model.ts'
 import { startUsage } from '../../src/access/usage/service.ts'
 import { type Clock, createManualClock } from '../../src/core/clock.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
@@ -175,7 +175,7 @@ class ModelBooks {
 }
 
 /** A process that can be restarted on the same store. */
-function createProcess(clock: Clock, fixture: ReturnType<typeof createAccessFixture>, stored: Map<string, UsageRow>) {
+function createProcess(clock: Clock, fixture: ReturnType<typeof createAccessFixture>, stored: Map<string, AddedUsage>) {
   const still: Clock = { ...clock, setRepeating: () => ({ cancel() {}, [Symbol.dispose]() {} }) }
   const plans = createPlanTable(PLANS)
   const begin = () => {
@@ -187,7 +187,7 @@ function createProcess(clock: Clock, fixture: ReturnType<typeof createAccessFixt
     }
     const ledger = createLedger({ calendar, spentBefore })
     const store = {
-      async addUsage(rows: readonly UsageRow[]) {
+      async addUsage(rows: readonly AddedUsage[]) {
         for (const row of rows) {
           const key = `${row.subscriptionId}/${row.hour}/${row.interface}`
           const before = stored.get(key) ?? { calls: 0, units: 0, refused: 0 }
@@ -218,7 +218,7 @@ export function ledgerProperty(seen: LedgerStats) {
   return fc.asyncProperty(fc.array(step, { maxLength: 80, size: 'max' }), async (steps) => {
     const clock = createManualClock(Date.parse('2026-11-30T22:30:00Z'))
     const fixture = createAccessFixture()
-    const stored = new Map<string, UsageRow>()
+    const stored = new Map<string, AddedUsage>()
     const subs = Array.from({ length: SUBSCRIPTIONS }, () => {
       const { subscription, secret, token } = fixture.subscribe({ plan: 'small' })
       return {

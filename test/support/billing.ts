@@ -17,7 +17,7 @@ import { CONTEXT, customer } from './store-engines.ts'
 export const HOUR_MS = 3_600_000
 /** Of the first hour that is sent. */
 export const FROM_MS = Date.UTC(2027, 0, 10)
-const NAMES = { units: 'sluice_units', calls: 'sluice_calls' }
+const NAMES = { units: 'sluice_units', calls: 'sluice_calls', bytes: 'sluice_bytes' }
 
 /** A customer with a billing id and one subscription, `sub_NAME`. */
 export async function addBilledCustomer(store: AccessStore, name: string): Promise<void> {
@@ -38,8 +38,14 @@ export async function addBilledCustomer(store: AccessStore, name: string): Promi
   })
 }
 
-export function usageOf(name: string, hour: number, units: number, of: UsageRow['interface'] = 'rpc'): UsageRow {
-  return { subscriptionId: `sub_${name}`, hour, interface: of, calls: Math.sign(units), units, refused: 0 }
+export function usageOf(
+  name: string,
+  hour: number,
+  units: number,
+  of: UsageRow['interface'] = 'rpc',
+  bytes = 0,
+): UsageRow {
+  return { subscriptionId: `sub_${name}`, hour, interface: of, calls: Math.sign(units), units, refused: 0, bytes }
 }
 
 export function createTestClient(kind: BillingSinkName, url: string, storeId: string, clock: Clock): BillingSink {

@@ -2,6 +2,7 @@ import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { pendingId } from '../../src/access/provisioning/destinations.ts'
+import type { Access } from '../../src/access/service.ts'
 import type { AccessSnapshot } from '../../src/access/snapshot/snapshot.ts'
 import type { Customer, Destination, Subscription } from '../../src/access/store/model.ts'
 import { makeTestFolder } from '../../src/platform/files/test-folder.ts'
@@ -87,6 +88,7 @@ export async function startRig(
     lookupTables?: LookupTableSource
     isDecoding?: boolean
     log?: Logger
+    onBytes?: Access['countBytesOf']
     setUp?: (rig: Pick<Rig, 'put' | 'putPending'>) => void
   } = {},
 ): Promise<Rig> {
@@ -147,6 +149,7 @@ export async function startRig(
             listeners.add(listener)
             return { [Symbol.dispose]: () => void listeners.delete(listener) }
           },
+          countBytesOf: (subscriptionId, at, bytes) => given.onBytes?.(subscriptionId, at, bytes),
         },
         log: given.log ?? silentLogger,
         clock: systemClock,

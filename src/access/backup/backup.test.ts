@@ -53,6 +53,7 @@ async function fill(store: AccessStore): Promise<string[]> {
     calls: 3,
     units: 30,
     refused: 1,
+    bytes: 12_345,
     methods: { getSlot: { calls: 2, units: 2, refused: 0 }, other: { calls: 1, units: 28, refused: 1 } },
   }
   const hours = [1, 2, 3].map((hour) => ({ ...row, hour: hour * HOUR_MS }))
@@ -75,7 +76,7 @@ async function fillBilling(
   await billing.openHour('stripe', 3 * HOUR_MS)
   for (const hour of [1, 2, 3])
     await billing.plan('stripe', await billing.page(hour * HOUR_MS, '', 10), ({ row, quantity, amount }) =>
-      quantity === 'calls'
+      quantity !== 'units'
         ? undefined
         : { ...row, id: `event-${hour}`, subscriptionId, quantity, part: 1, amount, subject: 'billed' },
     )
@@ -290,9 +291,11 @@ test('a backup of the first version of the tables is restored', async () => {
   await using target = await engines.bench('sqlite')
   await using store = await source.open()
   await addCustomer(store, 'acme')
+  const usage = { subscriptionId: 'sub_a', hour: HOUR_MS, interface: 'rpc', calls: 3, units: 30, refused: 1 } as const
+  await store.addUsage([usage], new Map())
   const file = join(source.folder, 'backup.jsonl')
   await write(store, file)
-  const [header = '', ...rest] = readFileSync(file, 'utf8').trimEnd().split('\n')
+  const [header = '', ...rest] = readFileSync(file, 'utf8').replace(',"bytes":0', '').trimEnd().split('\n')
   const body = `${[header.replace(/"schema_version":\d+/, '"schema_version":1'), ...rest.slice(0, -1)].join('\n')}\n`
   const end = { lines: rest.length, sha256: hash('sha256', body) }
   writeFileSync(file, `${body}${JSON.stringify({ end })}\n`)
@@ -302,6 +305,8 @@ test('a backup of the first version of the tables is restored', async () => {
     (await restored.list('customers')).map(({ name }) => name),
     ['acme'],
   )
+  assert.doesNotMatch(rest.join(), /bytes/)
+  assert.deepEqual(await restored.usage({}), [{ ...usage, bytes: 0 }])
   assert.deepEqual(await restored.integrity(), [])
 })
 

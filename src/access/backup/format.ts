@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { ServiceError } from '../../core/error.ts'
 import { AUDIT_LINE_BYTES_MAX, CHAIN_START, chainsOn, headAfter } from '../audit/line.ts'
 import { type BillingRow, billingTable } from '../store/billing-tables.ts'
-import type { MethodUsageRow, RecordKind, Records, UsageRow } from '../store/model.ts'
+import type { AddedUsage, MethodUsageRow, RecordKind, Records } from '../store/model.ts'
 import { type LastUsedRow, RECORD_KINDS } from '../store/tables.ts'
 import { type BackupExtra, type BackupHeader, type BackupSummary, isExtraKind } from './summary.ts'
 
@@ -26,7 +26,7 @@ export const BACKUP_FORMAT_MIN = 1
 export type BackupEntry =
   | { readonly [K in RecordKind]: { readonly kind: K; readonly record: Records[K] } }[RecordKind]
   | { readonly kind: 'audit'; readonly line: string }
-  | { readonly kind: 'usage'; readonly row: UsageRow }
+  | { readonly kind: 'usage'; readonly row: AddedUsage }
   | { readonly kind: 'usage_methods'; readonly row: MethodUsageRow }
   | { readonly kind: 'last_used'; readonly row: LastUsedRow }
   | BillingRow
@@ -139,7 +139,7 @@ function parseHeader(kind: string, value: unknown): BackupHeader | undefined {
 function parseEntry(kind: string, value: unknown): BackupEntry | undefined {
   if (kind === 'audit') return typeof value === 'string' ? { kind, line: value } : undefined
   if (typeof value !== 'object' || value === null) return undefined
-  if (kind === 'usage') return { kind, row: value as UsageRow }
+  if (kind === 'usage') return { kind, row: value as AddedUsage }
   if (kind === 'usage_methods') return { kind, row: value as MethodUsageRow }
   if (kind === 'last_used') return { kind, row: value as LastUsedRow }
   if (billingTable(kind) !== undefined) return { kind, row: value } as BillingRow

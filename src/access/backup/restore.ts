@@ -9,7 +9,7 @@ import { type BillingRow, billingTable } from '../store/billing-tables.ts'
 import { findRowDamage } from '../store/check.ts'
 import { NEW_META, readMeta, writeMeta } from '../store/meta.ts'
 import { latestVersion, MIGRATIONS, migrateStore } from '../store/migrations.ts'
-import type { MethodUsageRow, RecordKind, UsageRow } from '../store/model.ts'
+import type { AddedUsage, MethodUsageRow, RecordKind } from '../store/model.ts'
 import type { OpenStoreDeps, StoreLocation } from '../store/open.ts'
 import { addToSum, EMPTY_TALLY } from '../store/record-access.ts'
 import { createTableRows, type TableRows } from '../store/rows.ts'
@@ -131,7 +131,7 @@ function openBackup(path: string) {
   }
 }
 
-/** A backup of an older version is restored: later migrations have only added tables. */
+/** A backup of an older version is restored: later migrations have only added tables, and a column that is 0 without it. */
 function refuseOtherVersion({ format, schema_version: found, version }: BackupHeader): void {
   const isKnownFormat = format >= BACKUP_FORMAT_MIN && format <= BACKUP_FORMAT
   if (isKnownFormat && found >= 1 && found <= SCHEMA_VERSION) return
@@ -150,7 +150,7 @@ async function putEntries(
   const tallies: { -readonly [K in RecordKind]?: Tally } = {}
   const lastUsed = rows(LAST_USED_TABLE)
   let seq = 0
-  let usage: UsageRow[] = []
+  let usage: AddedUsage[] = []
   let methods: MethodUsageRow[] = []
   for await (const entry of entries) {
     if (isExtra(entry)) continue

@@ -9,12 +9,12 @@ import {
   type BillingQuantity,
   type BillingState,
 } from './billing-tables.ts'
-import type { UsageRow } from './model.ts'
+import type { AddedUsage, UsageRow } from './model.ts'
 import type { TableRows } from './rows.ts'
 import type { AuditEntry, ChangeContext } from './store.ts'
 import { decodeUsage, SELECT_USAGE } from './usage-rows.ts'
 
-const BILLING_QUANTITIES = ['units', 'calls'] as const satisfies BillingQuantity[]
+const BILLING_QUANTITIES = ['units', 'calls', 'bytes'] as const satisfies BillingQuantity[]
 
 export type BillingRowsDeps = {
   readonly database: SqlDatabase
@@ -252,7 +252,7 @@ async function markHoursOf(tx: SqlWriter, customerId: string): Promise<void> {
 }
 
 /** Marks hours that have their events already and get more usage: what the events do not contain is sent as a further part. */
-export async function markLateHours(tx: SqlWriter, used: readonly UsageRow[]): Promise<void> {
+export async function markLateHours(tx: SqlWriter, used: readonly AddedUsage[]): Promise<void> {
   for (const hour of new Set(used.map((row) => row.hour)))
     await tx.run(
       `INSERT INTO billing_hours (sink, hour, marks) SELECT sink, CAST(? AS BIGINT), 1 FROM billing_state WHERE planned_hour >= ?

@@ -3,7 +3,7 @@ import { createTable } from './rows.ts'
 import type { AnyTable, Table } from './tables.ts'
 
 /** What an event for a billing system counts. */
-export type BillingQuantity = 'units' | 'calls'
+export type BillingQuantity = 'units' | 'calls' | 'bytes'
 
 /**
  * An amount of usage for a billing system. It is written here before it is sent, and never changes but for its state: whatever happens to the process or to

@@ -5,7 +5,7 @@ import { CREATE_BILLING } from './billing-tables.ts'
 import { NEW_META, newerStore, readSchemaVersion, writeMeta } from './meta.ts'
 import { createTable, type TableRows } from './rows.ts'
 import { META_TABLE, RECORD_TABLES, TABLES } from './tables.ts'
-import { CREATE_METHOD_USAGE, CREATE_USAGE } from './usage-rows.ts'
+import { ADD_USAGE_BYTES, CREATE_METHOD_USAGE, CREATE_USAGE } from './usage-rows.ts'
 
 /** One migration. There is no downgrade: a migrated store can be opened only by this version or a later one. */
 export type Migration = {
@@ -26,6 +26,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 3, migrate: (tx) => runAll(tx, createTable(RECORD_TABLES.admins)) },
   { version: 4, migrate: (tx) => runAll(tx, [INDEX_OF_CUSTOMER]) },
   { version: 5, migrate: (tx) => runAll(tx, CREATE_BILLING) },
+  { version: 6, migrate: (tx) => runAll(tx, ADD_USAGE_BYTES) },
 ]
 
 export function latestVersion(migrations: readonly Migration[]): number {

@@ -158,9 +158,14 @@ export type UsageRow = UsageCounts & {
   /** Start of the hour, unix ms. */
   readonly hour: number
   readonly interface: UsageInterface
+  /** Payload bytes sent to the customer (docs/billing.md). Not counted by method: the messages of a stream have none. */
+  readonly bytes: number
   /** The same usage by method, where it is added to the store. Its names are those of `access/terms.ts`, and `other`. */
   readonly methods?: Readonly<Record<string, UsageCounts>>
 }
+
+/** Usage as it is added to the store. Rows of spools and backups that were written before bytes were counted have none. */
+export type AddedUsage = Omit<UsageRow, 'bytes'> & { readonly bytes?: number }
 
 /** Usage of one method on one interface in one UTC day. */
 export type MethodUsageRow = UsageCounts & {

@@ -278,6 +278,7 @@ for (const engine of ENGINES) {
         calls: 1,
         units,
         refused: 2,
+        bytes: 1000 * units,
       })
       const add = async (to: AccessStore, lastUsedMs: number): Promise<void> => {
         const rows = [row(5, 'ws'), row(7, 'rpc'), row(1, 'rpc')]
@@ -291,8 +292,8 @@ for (const engine of ENGINES) {
       }
       await Promise.all(Array.from({ length: 10 }, (_, at) => add(at % 2 === 0 ? store : other, 1000 + at)))
       assert.deepEqual(await store.usage({ subscriptionId: 'sub_used' }), [
-        { subscriptionId: 'sub_used', hour, interface: 'rpc', calls: 20, units: 80, refused: 40 },
-        { subscriptionId: 'sub_used', hour, interface: 'ws', calls: 10, units: 50, refused: 20 },
+        { subscriptionId: 'sub_used', hour, interface: 'rpc', calls: 20, units: 80, refused: 40, bytes: 80_000 },
+        { subscriptionId: 'sub_used', hour, interface: 'ws', calls: 10, units: 50, refused: 20, bytes: 50_000 },
       ])
       assert.equal((await store.unitsSince(hour)).get('sub_used'), 130)
       assert.equal((await store.unitsSince(hour + 1)).get('sub_used'), undefined)
@@ -308,7 +309,7 @@ for (const engine of ENGINES) {
       const of = { subscriptionId: 'sub_refunded', hour, interface: 'rpc', refused: 0 } as const
       await store.addUsage([{ ...of, calls: 3, units: 9 }], new Map())
       await store.addUsage([{ ...of, calls: -1, units: -5 }], new Map())
-      assert.deepEqual(await store.usage({ subscriptionId: 'sub_refunded' }), [{ ...of, calls: 2, units: 4 }])
+      assert.deepEqual(await store.usage({ subscriptionId: 'sub_refunded' }), [{ ...of, calls: 2, units: 4, bytes: 0 }])
       assert.deepEqual(await store.integrity(), [])
     })
 

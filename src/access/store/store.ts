@@ -1,6 +1,6 @@
 import type { BackupFacts, BackupSummary } from '../backup/summary.ts'
 import type { BillingStore } from './billing-store.ts'
-import type { Actor, MethodUsageRow, RecordKind, Records, UsageRow } from './model.ts'
+import type { Actor, AddedUsage, MethodUsageRow, RecordKind, Records, UsageRow } from './model.ts'
 import type { Page, PageRequest } from './page.ts'
 
 /** Read access to the store. Inside `AccessStore.read` and a change all reads belong to one revision; on the store itself each reads the newest. */
@@ -63,7 +63,7 @@ export interface AccessStore extends AccessView, AsyncDisposable {
    * Adds usage. Not a change: no revision, no audit line. A batch with a mark is added once, however often it is sent: marks of one spool count up,
    * and one that the store already has is skipped.
    */
-  addUsage(rows: readonly UsageRow[], lastUsed: ReadonlyMap<string, number>, mark?: UsageMark): Promise<void>
+  addUsage(rows: readonly AddedUsage[], lastUsed: ReadonlyMap<string, number>, mark?: UsageMark): Promise<void>
   usage(filter: { subscriptionId?: string; fromMs?: number; toMs?: number }): Promise<UsageRow[]>
   /** The same usage by method, of the UTC days that begin in the period. */
   methodUsage(filter: { subscriptionId?: string; fromMs?: number; toMs?: number }): Promise<MethodUsageRow[]>

@@ -4,6 +4,7 @@ import { addCustomer, ENGINES, startEngines } from '../../../test/support/store-
 import { isServiceError } from '../../core/error.ts'
 import { MIGRATIONS } from './migrations.ts'
 import type { UsageRow } from './model.ts'
+import { textCheck } from './rows.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -20,12 +21,49 @@ function row(hour: number, methods: Record<string, number>): UsageRow {
     subscriptionId: 'sub_used',
     hour: DAY + hour * HOUR_MS,
     interface: 'rpc',
+    bytes: 0,
     ...counts(Object.values(methods).reduce((sum, calls) => sum + calls, 0)),
     methods: Object.fromEntries(Object.entries(methods).map(([method, calls]) => [method, counts(calls)])),
   }
 }
 
+/** As the first version wrote a row of usage. */
+function insertOfFirstVersion({ subscriptionId, hour, interface: at, calls, units, refused }: UsageRow): string {
+  const check =
+    textCheck('usage_hours', JSON.stringify([subscriptionId, hour, at])) + 3 * calls + 5 * units + 7 * refused
+  return `INSERT INTO usage_hours (subscription_id, hour, interface, calls, units, refused, row_check)
+    VALUES ('${subscriptionId}', ${hour}, '${at}', ${calls}, ${units}, ${refused}, ${check})`
+}
+
 for (const engine of ENGINES) {
+  describe(`bytes of usage on ${engine}`, () => {
+    test('are added up by hour and interface and covered by the check; rows from before them stay valid', async () => {
+      await using bench = await engines.bench(engine)
+      const old = { ...row(0, {}), ...counts(3) }
+      {
+        await using store = await bench.open({ migrations: MIGRATIONS.slice(0, 5), check: 'quick' })
+        await addCustomer(store, 'acme')
+      }
+      await bench.tamper(insertOfFirstVersion(old))
+      await using store = await bench.open()
+      const bytesOf = async () => (await store.usage({})).map(({ interface: at, bytes }) => [at, bytes])
+      assert.deepEqual(await store.integrity(), [])
+      assert.deepEqual(await bytesOf(), [['rpc', 0]])
+      // Without bytes, as a spool or a backup of an earlier version has it.
+      const { bytes: _bytes, ...without } = old
+      await store.addUsage([without, { ...old, bytes: 5 }, { ...old, interface: 'grpc', bytes: 2 ** 45 }], new Map())
+      await store.addUsage([{ ...old, ...counts(0), bytes: 2 ** 40 }], new Map())
+      assert.deepEqual(await bytesOf(), [
+        ['grpc', 2 ** 45],
+        ['rpc', 5 + 2 ** 40],
+      ])
+      assert.deepEqual(await store.integrity(), [])
+      await bench.tamper("UPDATE usage_hours SET bytes = bytes + 1 WHERE interface = 'rpc'")
+      assert.match((await store.integrity()).join(), /usage_hours does not match its check/)
+      await assert.rejects(store.usage({}), (error) => isServiceError(error, 'store-corrupt'))
+    })
+  })
+
   describe(`usage by method on ${engine}`, () => {
     test('is added up by day, with the usage of its hour, and its rows are checked', async () => {
       await using bench = await engines.bench(engine)
@@ -69,8 +107,8 @@ for (const engine of ENGINES) {
       {
         await using store = await bench.open({ migrations: MIGRATIONS.slice(0, 1), check: 'quick' })
         await addCustomer(store, 'acme')
-        await store.addUsage([old], new Map())
       }
+      await bench.tamper(insertOfFirstVersion(old))
       await using store = await bench.open()
       assert.deepEqual(await store.usage({}), [old])
       assert.deepEqual(await store.methodUsage({}), [])

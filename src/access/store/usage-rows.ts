@@ -1,6 +1,6 @@
 import type { SqlReader, SqlRow, SqlValue, SqlWriter } from '../../platform/db/sql.ts'
 import { addCounts, type CountedRow, type CountTable, countMatchesCheck, decodeCounts, selectCounts } from './counts.ts'
-import type { MethodUsageRow, UsageRow } from './model.ts'
+import type { AddedUsage, MethodUsageRow, UsageRow } from './model.ts'
 import type { TableRows } from './rows.ts'
 import { LAST_USED_TABLE } from './tables.ts'
 
@@ -23,9 +23,20 @@ export const CREATE_METHOD_USAGE = [
   'CREATE INDEX usage_methods_by_day ON usage_methods (day)',
 ]
 
-const HOURS: CountTable = { name: 'usage_hours', key: ['subscription_id', 'hour', 'interface'] }
+/** Statements of a released migration: they never change. */
+export const ADD_USAGE_BYTES = ['ALTER TABLE usage_hours ADD COLUMN bytes BIGINT NOT NULL DEFAULT 0']
+
+const HOURS: CountTable = {
+  name: 'usage_hours',
+  key: ['subscription_id', 'hour', 'interface'],
+  counts: ['calls', 'units', 'refused', 'bytes'],
+}
 /** By day: a subscription uses a dozen methods, and hours would take a dozen times the space of `usage_hours`. */
-const METHODS: CountTable = { name: 'usage_methods', key: ['subscription_id', 'day', 'interface', 'method'] }
+const METHODS: CountTable = {
+  name: 'usage_methods',
+  key: ['subscription_id', 'day', 'interface', 'method'],
+  counts: ['calls', 'units', 'refused'],
+}
 
 /** The tables of usage, for the check of all rows. */
 export const USAGE_TABLES = [HOURS, METHODS].map((table) => ({
@@ -38,7 +49,7 @@ export const SELECT_USAGE = selectCounts(HOURS)
 export const SELECT_METHOD_USAGE = selectCounts(METHODS)
 
 /** Adds usage to the hours, and to the days of the methods it contains. */
-export async function addUsage(tx: SqlWriter, rows: readonly UsageRow[]): Promise<void> {
+export async function addUsage(tx: SqlWriter, rows: readonly AddedUsage[]): Promise<void> {
   await addCounts(
     tx,
     HOURS,
@@ -56,7 +67,7 @@ export async function addMethodUsage(tx: SqlWriter, rows: readonly MethodUsageRo
   )
 }
 
-function methodsOf({ subscriptionId, hour, interface: interfaceName, methods = {} }: UsageRow): CountedRow[] {
+function methodsOf({ subscriptionId, hour, interface: interfaceName, methods = {} }: AddedUsage): CountedRow[] {
   const day = dayOf(hour)
   return Object.entries(methods).map(([method, counts]) => ({
     key: [subscriptionId, day, interfaceName, method],
@@ -149,7 +160,8 @@ export async function deleteUsageHour(tx: SqlWriter, hour: number): Promise<void
 export function decodeUsage(row: SqlRow): UsageRow {
   const { key, counts } = decodeCounts(HOURS, row)
   const [subscriptionId, hour, interfaceName] = key as [string, number, UsageRow['interface']]
-  return { subscriptionId, hour, interface: interfaceName, ...counts }
+  const { bytes = 0 } = counts
+  return { subscriptionId, hour, interface: interfaceName, ...counts, bytes }
 }
 
 export function decodeMethodUsage(row: SqlRow): MethodUsageRow {

@@ -28,8 +28,8 @@ const METHOD_BYTES = 64 * METHODS_MAX
 export const HEADER = { written: 0, read: 16 } as const
 const HEADER_BYTES = 128
 
-/** What an event adds: a call with its units, a refused call, a call that is reverted; or sums of many calls. */
-export const EVENT = { admitted: 0, refused: 1, refunded: 2, calls: 3, units: 4, refusals: 5 } as const
+/** What an event adds: a call with its units, a refused call, a call that is reverted; or sums of many calls, or of bytes. */
+export const EVENT = { admitted: 0, refused: 1, refunded: 2, calls: 3, units: 4, refusals: 5, bytes: 6 } as const
 export type UsageEvent = (typeof EVENT)[keyof typeof EVENT]
 
 const KIND_BITS = 3

@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { Calendar } from '../quota/calendar.ts'
 import type { UsageInterface } from '../store/model.ts'
 import { OTHER_METHOD } from '../terms.ts'
-import type { UsageCounter, UsageMeter } from './counter.ts'
+import { USAGE_INTERFACES, type UsageCounter, type UsageMeter } from './counter.ts'
 import {
   EVENT,
   EVENT_BYTES,
@@ -24,12 +24,19 @@ import {
 /** How often sums that found no room are tried again, when no call does it. */
 const SUMS_MS = 100
 /** Events of one sum. */
-const SUM_EVENTS = 3
+const SUM_EVENTS = 4
+/** How often bytes become events: a thread that is killed loses at most the bytes of this time. */
+const BYTES_MS = 1000
 
-/** `number` is valid while the writer knows the meter under it. */
-type NumberedMeter = UsageMeter & { number: number }
+type NumberedMeter = UsageMeter & {
+  /** Valid while the writer knows the meter under it. */
+  number: number
+  /** Bytes by interface that are not written yet. Made when the first are counted. */
+  bytes: number[] | undefined
+  hasBytes: boolean
+}
 
-/** Calls that were counted while there was no room for events. */
+/** What was counted while there was no room for events. */
 type Sum = {
   readonly meter: NumberedMeter
   readonly at: UsageInterface
@@ -38,6 +45,7 @@ type Sum = {
   calls: number
   units: number
   refused: number
+  bytes: number
 }
 
 /**
@@ -49,11 +57,14 @@ type Sum = {
  *     counted units ≤ charged units ≤ counted units + the call that the thread is working on
  *
  * also for a thread that is killed, unless it holds sums.
+ *
+ * Bytes are added up by caller and written every second, in the hour in which they were added. The hour changes within that second.
  */
 export class UsageEventWriter implements UsageCounter, Disposable {
   readonly #arrays: UsageEventArrays
   readonly #calendar: Calendar
-  readonly #timer: Disposable
+  readonly #clock: Clock
+  readonly #timers: readonly Disposable[]
   /** Events written, and those of them that are known to be read. */
   #written: number
   #read: number
@@ -65,19 +76,28 @@ export class UsageEventWriter implements UsageCounter, Disposable {
   readonly #methods = new Map<string, number>([[OTHER_METHOD, 0]])
   #methodsEnd = 0
   readonly #sums = new Map<string, Sum>()
+  /** Meters with bytes that are not written yet, and their hour. */
+  #withBytes: NumberedMeter[] = []
+  #bytesHour: number
 
   constructor(memory: SharedArrayBuffer, { calendar, clock }: { calendar: Calendar; clock: Clock }) {
     this.#arrays = usageArrays(memory)
     this.#calendar = calendar
+    this.#clock = clock
+    this.#bytesHour = calendar.hour
     this.#written = this.#read = Atomics.load(this.#arrays.header, HEADER.written)
-    const timer = clock.setRepeating(SUMS_MS, () => this.#writeSums())
-    timer.unref?.()
-    this.#timer = timer
+    const sums = clock.setRepeating(SUMS_MS, () => this.#writeSums())
+    const bytes = clock.setRepeating(BYTES_MS, () => this.#onBytesTime())
+    sums.unref?.()
+    bytes.unref?.()
+    this.#timers = [sums, bytes]
   }
 
   createMeter(subscriptionId: string, tokenId: string): NumberedMeter {
     const known = this.#byToken.get(tokenId)
-    return known?.subscriptionId === subscriptionId ? known : { subscriptionId, tokenId, number: -1 }
+    return known?.subscriptionId === subscriptionId
+      ? known
+      : { subscriptionId, tokenId, number: -1, bytes: undefined, hasBytes: false }
   }
 
   countAdmitted(meter: NumberedMeter, at: UsageInterface, units: number, method = OTHER_METHOD): void {
@@ -95,9 +115,45 @@ export class UsageEventWriter implements UsageCounter, Disposable {
     else this.#sum(meter, at, method, { calls: -1, units: -units })
   }
 
+  countBytes(meter: NumberedMeter, at: UsageInterface, bytes: number): void {
+    if (this.#calendar.hour !== this.#bytesHour) this.#writeBytes()
+    const sums = (meter.bytes ??= USAGE_INTERFACES.map(() => 0))
+    const index = INTERFACE_INDEX[at]
+    sums[index] = (sums[index] as number) + bytes
+    if (meter.hasBytes) return
+    meter.hasBytes = true
+    this.#withBytes.push(meter)
+  }
+
   [Symbol.dispose](): void {
-    this.#timer[Symbol.dispose]()
+    for (const timer of this.#timers) timer[Symbol.dispose]()
+    this.#writeBytes()
     this.#writeSums()
+  }
+
+  #onBytesTime(): void {
+    this.#writeBytes()
+    // Calls update the calendar too, but a thread may have streams only.
+    this.#calendar.update(this.#clock.monotonicMs())
+  }
+
+  #writeBytes(): void {
+    const hour = this.#bytesHour
+    this.#bytesHour = this.#calendar.hour
+    if (this.#withBytes.length === 0) return
+    const meters = this.#withBytes
+    this.#withBytes = []
+    for (const meter of meters) {
+      meter.hasBytes = false
+      for (const [index, bytes] of (meter.bytes ?? []).entries()) {
+        if (bytes === 0) continue
+        const at = USAGE_INTERFACES[index] as UsageInterface
+        if (this.#isReady()) this.#put(meter, at, EVENT.bytes, hour, bytes, OTHER_METHOD)
+        else this.#sum(meter, at, OTHER_METHOD, { bytes }, hour)
+      }
+      meter.bytes?.fill(0)
+    }
+    this.#publish()
   }
 
   /** Whether an event can be written now. */
@@ -181,27 +237,29 @@ export class UsageEventWriter implements UsageCounter, Disposable {
     meter: NumberedMeter,
     at: UsageInterface,
     method: string,
-    { calls = 0, units = 0, refused = 0 }: Partial<Pick<Sum, 'calls' | 'units' | 'refused'>>,
+    { calls = 0, units = 0, refused = 0, bytes = 0 }: Partial<Pick<Sum, 'calls' | 'units' | 'refused' | 'bytes'>>,
+    hour = this.#calendar.hour,
   ): void {
-    const { hour } = this.#calendar
     const key = `${meter.subscriptionId} ${meter.tokenId} ${at} ${hour} ${method}`
     let sum = this.#sums.get(key)
     if (sum === undefined) {
-      sum = { meter, at, hour, method, calls: 0, units: 0, refused: 0 }
+      sum = { meter, at, hour, method, calls: 0, units: 0, refused: 0, bytes: 0 }
       this.#sums.set(key, sum)
     }
     sum.calls += calls
     sum.units += units
     sum.refused += refused
+    sum.bytes += bytes
   }
 
   /** The events of a sum become visible together. */
   #writeSums(): void {
-    for (const [key, { meter, at, hour, method, calls, units, refused }] of this.#sums) {
+    for (const [key, { meter, at, hour, method, calls, units, refused, bytes }] of this.#sums) {
       if (!this.#hasRoom(SUM_EVENTS)) return
       if (calls !== 0) this.#put(meter, at, EVENT.calls, hour, calls, method)
       if (units !== 0) this.#put(meter, at, EVENT.units, hour, units, method)
       if (refused !== 0) this.#put(meter, at, EVENT.refusals, hour, refused, method)
+      if (bytes !== 0) this.#put(meter, at, EVENT.bytes, hour, bytes, method)
       this.#sums.delete(key)
       this.#publish()
     }

@@ -4,7 +4,8 @@ import { createRandom, isFull, seedOf } from '../../../test/support/property.ts'
 import { createManualClock } from '../../core/clock.ts'
 import { silentLogger } from '../../platform/telemetry/logger.ts'
 import { Calendar } from '../quota/calendar.ts'
-import type { UsageRow } from '../store/model.ts'
+import type { Counts } from '../store/counts.ts'
+import type { AddedUsage } from '../store/model.ts'
 import { USAGE_INTERFACES, type UsageCounter } from './counter.ts'
 import {
   createUsageMemory,
@@ -23,7 +24,7 @@ const START = Date.parse('2026-11-15T12:30:00Z')
 const METHODS = ['getSlot', 'getBalance', 'sendTransaction', 'näme', 'other']
 
 /** Sums by hour, subscription, interface and method. */
-type Sums = Record<string, { calls: number; units: number; refused: number }>
+type Sums = Record<string, { calls: number; units: number; refused: number; bytes?: number }>
 
 /** Usage of the main thread, with the events of one other thread. */
 function open({ startMs = START, threads = 1 } = {}) {
@@ -32,15 +33,16 @@ function open({ startMs = START, threads = 1 } = {}) {
   const memory = Array.from({ length: threads }, createUsageMemory)
   const sums: Sums = {}
   const used = new Map<string, number>()
-  const addTo = (key: string, { calls, units, refused }: { calls: number; units: number; refused: number }) => {
+  const addTo = (key: string, { calls, units, refused, bytes = 0 }: Counts) => {
     const sum = (sums[key] ??= { calls: 0, units: 0, refused: 0 })
     sum.calls += calls
     sum.units += units
     sum.refused += refused
-    if (sum.calls === 0 && sum.units === 0 && sum.refused === 0) delete sums[key]
+    if (bytes !== 0) sum.bytes = (sum.bytes ?? 0) + bytes
+    if (sum.calls === 0 && sum.units === 0 && sum.refused === 0 && sum.bytes === undefined) delete sums[key]
   }
   const store = {
-    async addUsage(rows: readonly UsageRow[], uses: ReadonlyMap<string, number>) {
+    async addUsage(rows: readonly AddedUsage[], uses: ReadonlyMap<string, number>) {
       for (const row of rows) {
         const key = `${new Date(row.hour).toISOString().slice(0, 13)} ${row.subscriptionId} ${row.interface}`
         addTo(key, row)
@@ -83,23 +85,25 @@ describe('usage events of a thread', () => {
           const at = USAGE_INTERFACES[random(USAGE_INTERFACES.length)] as 'rpc'
           const method = METHODS[random(METHODS.length)] as string
           const units = random(4) / 4 + random(30)
-          const kind = random(4)
+          const kind = random(5)
           for (const on of [here.usage, counter] as UsageCounter[]) {
             const meter = on.createMeter(sub, tok)
             if (kind === 0) on.countRefused(meter, at, method)
             else if (kind === 1) on.countRefunded(meter, at, units, method)
+            else if (kind === 4) on.countBytes(meter, at, left)
             else on.countAdmitted(meter, at, units, method)
           }
         }
         if (random(2) === 0) await Promise.all([here.usage.flush(), there.usage.flush()])
       }
       // The last sums are written when there is room.
-      for (let pass = 0; pass < 3; pass++) {
+      for (let pass = 0; pass < 13; pass++) {
         there.usage.state()
         here.clock.advance(100)
         there.clock.advance(100)
       }
-      await Promise.all([here.usage.flush(), there.usage.flush()])
+      // The first may be the one that the timer began.
+      for (let pass = 0; pass < 2; pass++) await Promise.all([here.usage.flush(), there.usage.flush()])
       assert.ok(Object.keys(here.sums).length > 100)
       const keys = [...new Set([...Object.keys(here.sums), ...Object.keys(there.sums)])]
       const different = keys.filter((key) => JSON.stringify(here.sums[key]) !== JSON.stringify(there.sums[key]))
@@ -187,6 +191,45 @@ describe('usage events of a thread', () => {
     await usage.flush()
     assert.equal(sums['2026-11-15T12 sub_a rpc']?.units, 7)
     assert.equal(sums['2026-11-15T13 sub_a rpc']?.units, 5)
+  })
+
+  test('bytes become one event a second, in the hour in which they were sent, without a call and as no use of the token', async () => {
+    const { clock, memory, usage, sums, used, writer } = open({ startMs: Date.parse('2026-11-15T12:59:55Z') })
+    const { counter } = writer()
+    const { header } = usageArrays(memory[0] as SharedArrayBuffer)
+    const meter = counter.createMeter('sub_a', 'tok_a')
+    for (let second = 0; second < 10; second++) {
+      for (let message = 0; message < 1000; message++) counter.countBytes(meter, 'grpc', 2 ** 31)
+      assert.equal(header[HEADER.written], second, 'nothing is written for a message')
+      clock.advance(1000)
+    }
+    // The first is the one that the timer began.
+    for (let pass = 0; pass < 2; pass++) await usage.flush()
+    const none = { calls: 0, units: 0, refused: 0 }
+    assert.deepEqual(sums, {
+      '2026-11-15T12 sub_a grpc': { ...none, bytes: 5000 * 2 ** 31 },
+      '2026-11-15T13 sub_a grpc': { ...none, bytes: 5000 * 2 ** 31 },
+    })
+    assert.deepEqual([...used], [])
+  })
+
+  test('bytes wait as sums of their hour while there is no room, and a thread that closes writes its last ones', async () => {
+    const { clock, usage, sums, writer } = open({ startMs: Date.parse('2026-11-15T12:59:59.950Z') })
+    const { counter, look } = writer()
+    const meter = counter.createMeter('sub_a', 'tok_a')
+    for (let call = 0; call < EVENTS; call++) counter.countAdmitted(meter, 'rpc', 1, 'getSlot')
+    counter.countBytes(meter, 'ws', 7)
+    // Only the time passes: the main thread does not read.
+    clock.advance(50)
+    look()
+    counter.countBytes(meter, 'ws', 9)
+    counter[Symbol.dispose]()
+    await usage.flush()
+    assert.equal(Object.keys(sums).length, 2, 'there was no room for them')
+    counter[Symbol.dispose]()
+    await usage.flush()
+    assert.equal(sums['2026-11-15T12 sub_a ws']?.bytes, 7)
+    assert.equal(sums['2026-11-15T13 sub_a ws']?.bytes, 9)
   })
 
   test('are of the hour nearest to now', () => {

@@ -14,8 +14,8 @@ for (const engine of ENGINES)
     for (const name of ['one', 'two']) await addBilledCustomer(store, name)
     for (let hour = 0; hour < 60; hour++) {
       const used = [
-        usageOf('one', FROM_MS + hour * HOUR_MS, hour + 1),
-        usageOf('two', FROM_MS + hour * HOUR_MS, 7, 'ws'),
+        usageOf('one', FROM_MS + hour * HOUR_MS, hour + 1, 'rpc', 1000 * hour),
+        usageOf('two', FROM_MS + hour * HOUR_MS, 7, 'ws', 5),
       ]
       const rows = used.map((row) => ({ ...row, methods: { getSlot: { calls: 1, units: row.units, refused: 0 } } }))
       await store.addUsage(rows, new Map())
@@ -23,14 +23,22 @@ for (const engine of ENGINES)
     // Complete days, since methods are counted by day.
     const period = { fromMs: FROM_MS, toMs: FROM_MS + 48 * HOUR_MS }
     const ledger = (await store.usage(period)).reduce((sum, { units }) => sum + units, 0)
+    const bytes = (await store.usage(period)).reduce((sum, row) => sum + row.bytes, 0)
     for (const by of EXPORT_GROUPINGS) {
       const lines = await Array.fromAsync(exportUsage(store, { ...period, by, format: 'jsonl' }))
-      const rows = lines.map((line) => JSON.parse(line) as { units: number; day: string | null; method: string | null })
+      const rows = lines.map((line) => JSON.parse(line) as { units: number; bytes: number | null })
       assert.equal(
         rows.reduce((sum, { units }) => sum + units, 0),
         ledger,
         by,
       )
+      const sent = rows.map((row) => row.bytes)
+      if (by === 'method') assert.deepEqual(sent, [null, null], 'not counted by method')
+      else
+        assert.equal(
+          sent.reduce<number>((sum, each) => sum + (each ?? Number.NaN), 0),
+          bytes,
+        )
       assert.equal(rows.length, by === 'day' ? 4 : 2)
       const csv = await Array.fromAsync(exportUsage(store, { ...period, by, format: 'csv' }))
       assert.equal(csv.length, rows.length + 1)
@@ -40,7 +48,7 @@ for (const engine of ENGINES)
       exportUsage(store, { ...period, customerId: 'cus_two', by: 'day', format: 'csv' }),
     )
     assert.deepEqual(ofOne.slice(1), [
-      'two,cus_two,two,sub_two,2027-01-10,ws,,24,168,0\n',
-      'two,cus_two,two,sub_two,2027-01-11,ws,,24,168,0\n',
+      'two,cus_two,two,sub_two,2027-01-10,ws,,24,168,0,120\n',
+      'two,cus_two,two,sub_two,2027-01-11,ws,,24,168,0,120\n',
     ])
   })

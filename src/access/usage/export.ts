@@ -1,5 +1,6 @@
 import { createTimeSlices } from '../../platform/process/time-slices.ts'
-import type { MethodUsageRow, UsageCounts, UsageRow } from '../store/model.ts'
+import { type Counts, sumCounts } from '../store/counts.ts'
+import type { MethodUsageRow, UsageRow } from '../store/model.ts'
 import type { AccessStore } from '../store/store.ts'
 
 export const EXPORT_GROUPINGS = ['day', 'method', 'interface'] as const
@@ -26,13 +27,14 @@ const COLUMNS = [
   'calls',
   'units',
   'refused',
+  'bytes',
 ]
 
 type ExportRow = Readonly<Record<string, string | number | null>>
 
 /**
  * Usage of a period as lines of text, subscription by subscription in the order of their ids: the ids and the usage of one are in memory. The sums are
- * those of the ledger; with `method`, of what was counted by method.
+ * those of the ledger; with `method`, of what was counted by method, which has no bytes.
  */
 export async function* exportUsage(store: AccessStore, given: UsageExport): AsyncGenerator<string> {
   if (given.format === 'csv') yield `${COLUMNS.join(',')}\n`
@@ -77,17 +79,16 @@ async function readRows(store: AccessStore, { fromMs, toMs, by }: UsageExport, i
   const filter = { subscriptionId: id, fromMs, toMs }
   const found: readonly (UsageRow | MethodUsageRow)[] =
     by === 'method' ? await store.methodUsage(filter) : await store.usage(filter)
-  const sums = new Map<string, { day: string | null; interface: string; method: string | null; counts: UsageCounts }>()
+  const sums = new Map<string, { day: string | null; interface: string; method: string | null; counts: Counts }>()
   for (const row of found) {
     const atMs = 'day' in row ? row.day : Math.floor(row.hour / DAY_MS) * DAY_MS
     const day = by === 'day' ? new Date(atMs).toISOString().slice(0, 10) : null
     const method = 'method' in row ? row.method : null
     const key = `${day} ${row.interface} ${method}`
-    const { calls = 0, units = 0, refused = 0 } = sums.get(key)?.counts ?? {}
-    const counts = { calls: calls + row.calls, units: units + row.units, refused: refused + row.refused }
+    const counts = sumCounts(sums.get(key)?.counts, row)
     sums.set(key, { day, interface: row.interface, method, counts })
   }
-  return [...sums.values()].map(({ counts: { calls, units, refused }, ...row }) => ({ ...row, calls, units, refused }))
+  return [...sums.values()].map(({ counts, ...row }) => ({ ...row, ...counts }))
 }
 
 function printRow(format: UsageExport['format'], row: ExportRow): string {

@@ -44,6 +44,7 @@ export class UsageQueue {
     same.calls += row.calls
     same.units += row.units
     same.refused += row.refused
+    same.bytes += row.bytes
     if (row.methods === undefined) return
     const methods = { ...same.methods }
     for (const [method, counts] of Object.entries(row.methods)) methods[method] = sumCounts(methods[method], counts)

@@ -1,7 +1,7 @@
 import { dayStart, parseMonth, parsePastUntil, parseSince } from '../../contract/dates.ts'
 import { ServiceError } from '../../core/error.ts'
-import { sumCounts } from '../store/counts.ts'
-import type { UsageCounts, UsageInterface } from '../store/model.ts'
+import { type Counts, sumCounts } from '../store/counts.ts'
+import type { UsageInterface } from '../store/model.ts'
 import type { AccessStore } from '../store/store.ts'
 
 export const USAGE_GROUPINGS = ['hour', 'day', 'total', 'method'] as const
@@ -9,8 +9,8 @@ export type UsageGrouping = (typeof USAGE_GROUPINGS)[number]
 
 export type UsagePeriod = { readonly fromMs: number; readonly toMs: number }
 
-/** A line of a usage report. `hour` is the start of its hour or day, 0 for the complete period. */
-export type UsageLine = UsageCounts & {
+/** A line of a usage report. `hour` is the start of its hour or day, 0 for the complete period. By method it has no bytes. */
+export type UsageLine = Counts & {
   readonly subscriptionId: string
   readonly hour: number
   readonly interface: UsageInterface

@@ -22,6 +22,7 @@ const row = (hour: number, subscriptionId = 'sub_a'): UsageRow => ({
   calls: 2,
   units: 10,
   refused: 1,
+  bytes: 20,
 })
 
 for (const engine of ENGINES) {

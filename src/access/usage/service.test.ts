@@ -4,7 +4,7 @@ import { createManualClock } from '../../core/clock.ts'
 import { ServiceError } from '../../core/error.ts'
 import { silentLogger } from '../../platform/telemetry/logger.ts'
 import { Calendar } from '../quota/calendar.ts'
-import type { UsageRow } from '../store/model.ts'
+import type { AddedUsage, UsageRow } from '../store/model.ts'
 import { startUsage } from './service.ts'
 
 const START = Date.parse('2026-11-15T12:59:58.500Z')
@@ -15,7 +15,7 @@ function open(options: { waitingRowsMax?: number } = {}) {
   const stored = new Map<string, UsageRow>()
   const lastUsed = new Map<string, number>()
   const batches: number[] = []
-  const written: UsageRow[] = []
+  const written: AddedUsage[] = []
   const state = { error: undefined as Error | undefined, failAt: 0, policy: undefined as Promise<void> | undefined }
   const logged: string[] = []
   const log = {
@@ -37,12 +37,13 @@ function open(options: { waitingRowsMax?: number } = {}) {
         written.push(...rows)
         for (const row of rows) {
           const key = `${row.subscriptionId} ${row.interface} ${new Date(row.hour).toISOString().slice(11, 13)}`
-          const before = stored.get(key) ?? { calls: 0, units: 0, refused: 0 }
+          const before = stored.get(key) ?? { calls: 0, units: 0, refused: 0, bytes: 0 }
           stored.set(key, {
             ...row,
             calls: before.calls + row.calls,
             units: before.units + row.units,
             refused: before.refused + row.refused,
+            bytes: before.bytes + (row.bytes ?? 0),
           })
         }
         for (const [id, at] of used) lastUsed.set(id, at)

@@ -29,8 +29,9 @@ const WAITING_ROWS_MAX = 262_144
 /** How often the events of other threads are read. */
 const DRAIN_MS = 100
 
-/** Per interface: calls, units, refused. */
-const FIELDS = 3
+/** Per interface: calls, units, refused, bytes. */
+const FIELDS = 4
+const BYTES_FIELD = 3
 
 /** Counts of one caller since the last flush. Callers of one subscription may have one each; the store sums them. */
 type CountingMeter = UsageMeter & {
@@ -95,14 +96,19 @@ export function startUsage(deps: UsageDeps): Usage {
     }
   }
 
+  /** A call is a use of the token; bytes are not, since a stream may have been opened days ago. */
   function touch(meter: CountingMeter, hour: number): void {
-    if (meter.hour !== hour) {
-      if (meter.isDirty) collect(meter)
-      meter.hour = hour
-    }
     if (meter.minute !== calendar.minute) {
       meter.minute = calendar.minute
       booking.queue.addUse(meter.tokenId, calendar.minute * MINUTE_MS)
+    }
+    enterHour(meter, hour)
+  }
+
+  function enterHour(meter: CountingMeter, hour: number): void {
+    if (meter.hour !== hour) {
+      if (meter.isDirty) collect(meter)
+      meter.hour = hour
     }
     if (!meter.isDirty) {
       meter.isDirty = true
@@ -118,6 +124,7 @@ export function startUsage(deps: UsageDeps): Usage {
     amount: number,
     method: string,
   ): void {
+    if (kind === EVENT.bytes) return addBytes(meter, at, hour, amount)
     touch(meter, hour)
     if (kind === EVENT.admitted) add(meter, at, method, 1, amount, 0)
     else if (kind === EVENT.refused) add(meter, at, method, 0, 0, 1)
@@ -125,6 +132,12 @@ export function startUsage(deps: UsageDeps): Usage {
     else if (kind === EVENT.calls) add(meter, at, method, amount, 0, 0)
     else if (kind === EVENT.units) add(meter, at, method, 0, amount, 0)
     else add(meter, at, method, 0, 0, amount)
+  }
+
+  function addBytes(meter: CountingMeter, at: UsageInterface, hour: number, bytes: number): void {
+    enterHour(meter, hour)
+    const field = INTERFACE_INDEX[at] * FIELDS + BYTES_FIELD
+    meter.counts[field] = (meter.counts[field] as number) + bytes
   }
 
   /** Adds what other threads have counted. */
@@ -137,10 +150,10 @@ export function startUsage(deps: UsageDeps): Usage {
   /** Moves a meter's counts to the waiting rows. */
   function collect(meter: CountingMeter): void {
     for (let at = 0; at < USAGE_INTERFACES.length; at++) {
-      const [calls = 0, units = 0, refused = 0] = meter.counts.slice(at * FIELDS, (at + 1) * FIELDS)
+      const [calls = 0, units = 0, refused = 0, bytes = 0] = meter.counts.slice(at * FIELDS, (at + 1) * FIELDS)
       // The sum may be zero where the methods are not: one call charged, another one refunded.
       const methods = Object.fromEntries([...(meter.methods[at] ?? [])].filter(([, counts]) => !isZero(counts)))
-      if (isZero({ calls, units, refused }) && Object.keys(methods).length === 0) continue
+      if (isZero({ calls, units, refused }) && bytes === 0 && Object.keys(methods).length === 0) continue
       const { subscriptionId } = meter
       const hour = meter.hour * HOUR_MS
       const row = {
@@ -150,6 +163,7 @@ export function startUsage(deps: UsageDeps): Usage {
         calls,
         units,
         refused,
+        bytes,
         methods,
       }
       booking.queue.add(row)
@@ -261,6 +275,7 @@ export function startUsage(deps: UsageDeps): Usage {
       touch(meter, calendar.hour)
       add(meter, at, method, -1, -units, 0)
     },
+    countBytes: (meter: CountingMeter, at, bytes) => addBytes(meter, at, calendar.hour, bytes),
     threadEnded(thread) {
       drain()
       readers[thread - 1]?.reset()

@@ -68,7 +68,8 @@ async function printSpool({ id, seq, planned, open }: SpooledUsage): Promise<str
   return lines.join('\n')
 }
 
-type PackedRow = [string, number, UsageRow['interface'], number, number, number, UsageRow['methods']?]
+/** Methods are null where there are none but bytes follow. Files from before bytes were counted have no bytes. */
+type PackedRow = [string, number, UsageRow['interface'], number, number, number, (UsageRow['methods'] | null)?, number?]
 type PackedPart = [PackedRow[], LastUse]
 
 /** The checkpoint file has checked that this is what was saved. */
@@ -82,12 +83,15 @@ function parseSpool(text: string): SpooledUsage {
   return { id, seq, planned: batches.slice(0, planned), open: batches[planned] ?? { rows: [], used: [] } }
 }
 
-function packRow({ subscriptionId, hour, interface: at, calls, units, refused, methods }: UsageRow): PackedRow {
-  const row: PackedRow = [subscriptionId, hour, at, calls, units, refused]
-  if (methods !== undefined) row.push(methods)
-  return row
+function packRow(row: UsageRow): PackedRow {
+  const { subscriptionId, hour, interface: at, calls, units, refused, methods, bytes } = row
+  const packed: PackedRow = [subscriptionId, hour, at, calls, units, refused]
+  if (bytes !== 0) packed.push(methods ?? null, bytes)
+  else if (methods !== undefined) packed.push(methods)
+  return packed
 }
 
-function unpackRow([subscriptionId, hour, at, calls, units, refused, methods]: PackedRow): UsageRow {
-  return { subscriptionId, hour, interface: at, calls, units, refused, ...(methods === undefined ? {} : { methods }) }
+function unpackRow([subscriptionId, hour, at, calls, units, refused, methods, bytes = 0]: PackedRow): UsageRow {
+  const row = { subscriptionId, hour, interface: at, calls, units, refused, bytes }
+  return methods === undefined || methods === null ? row : { ...row, methods }
 }

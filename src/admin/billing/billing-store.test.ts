@@ -6,6 +6,10 @@ import { CONTEXT, ENGINES, startEngines } from '../../../test/support/store-engi
 import { createManualClock } from '../../core/clock.ts'
 import { readBillingStatus } from './status.ts'
 
+/** An id that changed would be a second count at the billing system. */
+const PINNED_ID = '2336a122dbe25a81da0f8e139f774db6b3e6deef4c6f0e6b29c7b61727cd921c'
+const PINNED_BYTES_ID = '95f37000ee7850d4e29f3d4a626dd1bcd5f3f10674714e4e33f912f0b563e9d9'
+
 const engines = await startEngines()
 after(() => engines[Symbol.asyncDispose]())
 
@@ -42,6 +46,40 @@ for (const engine of ENGINES)
       clock.advance(120_000)
       await second.pass()
       assert.equal((await store.billing.state('openmeter'))?.owner, 'b', 'the lease of a silent process ends')
+    })
+
+    test('bytes are a quantity of their own, sent only where they are configured; the ids of units never change', async () => {
+      await using bench = await engines.bench(engine)
+      await using store = await bench.open()
+      await addBilledCustomer(store, 'one')
+      const clock = createManualClock(FROM_MS)
+      await using sink = await startTestSink('openmeter', { nowMs: clock.nowMs, fault: () => 'none' })
+      // With the id of the store given, so that the ids of its events are known.
+      const state = { sink: 'openmeter', storeId: '01JGF000000000000000000000', fromHour: FROM_MS, paused: false }
+      await store.billing.begin({ ...state, plannedHour: FROM_MS - HOUR_MS, owner: null, leaseUntil: 0 })
+      await store.addUsage([usageOf('one', FROM_MS, 70, 'rpc', 5000)], new Map())
+      clock.advance(2 * HOUR_MS)
+      const sent = () => sink.counted.map(({ id, name, value }) => [id, name, value])
+      const units = [PINNED_ID, 'sluice_units', 70]
+      {
+        using pusher = await openTestPusher('openmeter', { store, clock, owner: 'a', url: sink.url })
+        for (let passes = 0; passes < 3; passes++) await pusher.pass()
+        assert.deepEqual(sent(), [units])
+      }
+      const quantities: ('units' | 'bytes')[] = ['units', 'bytes']
+      using pusher = await openTestPusher('openmeter', { store, clock, owner: 'a', url: sink.url, quantities })
+      for (let passes = 0; passes < 10; passes++) await pusher.pass()
+      assert.deepEqual(
+        sent(),
+        [units, [PINNED_BYTES_ID, 'sluice_bytes', 5000]],
+        'the hours before it was configured too',
+      )
+      await store.addUsage([usageOf('one', FROM_MS, 0, 'rpc', 11)], new Map())
+      for (let passes = 0; passes < 10; passes++) await pusher.pass()
+      assert.deepEqual(
+        sink.counted.slice(2).map(({ name, value }) => [name, value]),
+        [['sluice_bytes', 11]],
+      )
     })
 
     test('a refused event is a dead letter, and a retry sends it with the same id', async () => {

@@ -19,7 +19,7 @@ before(async () => {
 })
 after(() => engines[Symbol.asyncDispose]())
 
-const PRICES = { build: { currency: 'EUR', decimals: 2, perMonth: '31', perMillionUnits: '0.5' } }
+const PRICES = { build: { currency: 'EUR', decimals: 2, perMonth: '31', perMillionUnits: '0.5', perGigabyte: '0' } }
 const handlersOf = (store: AccessStore, sink: string | undefined = 'lago') =>
   billingHandlers({ store, sink, settleMs: 300_000, prices: PRICES })
 const EXPORT = '/v1/usage/export?month=2027-01'
@@ -45,7 +45,7 @@ for (const engine of ENGINES)
       assert.equal(csv.headers.get('content-type'), 'text/csv; charset=utf-8')
       assert.equal(csv.headers.get('cache-control'), 'no-store')
       const [header, ...lines] = (await csv.text()).trim().split('\n')
-      assert.match(header ?? '', /^customer,customer_id,.*,units,refused$/)
+      assert.match(header ?? '', /^customer,customer_id,.*,units,refused,bytes$/)
       assert.equal(
         lines.reduce((sum, line) => sum + Number(line.split(',')[8]), 0),
         ledger,

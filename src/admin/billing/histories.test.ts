@@ -75,7 +75,9 @@ async function runHistory({ store, clock, random, kind, hasOutage }: History, ti
     if (++steps >= killAt) throw new Killed()
   }
   let processes = 0
-  const open = () => openTestPusher(kind, { store, clock, owner: `process-${processes++}`, url: sink.url, onStep })
+  const quantities: ('units' | 'bytes')[] = ['units', 'bytes']
+  const open = () =>
+    openTestPusher(kind, { store, clock, owner: `process-${processes++}`, url: sink.url, onStep, quantities })
   let pusher: TestPusher = await open()
 
   async function pass(): Promise<void> {
@@ -95,7 +97,8 @@ async function runHistory({ store, clock, random, kind, hasOutage }: History, ti
       // Of the hour of now, or of an earlier one, as usage of a spool is.
       const hour = Math.floor(clock.nowMs() / HOUR_MS) * HOUR_MS - (random(3) === 0 ? random(6) : 0) * HOUR_MS
       const units = random(5) === 0 ? -1 - random(3) : 1 + random(1000)
-      await store.addUsage([usageOf(name, Math.max(hour, FROM_MS), units, INTERFACES[random(3)])], new Map())
+      const bytes = random(3) * random(2 ** 40)
+      await store.addUsage([usageOf(name, Math.max(hour, FROM_MS), units, INTERFACES[random(3)], bytes)], new Map())
     }
     for (let passes = random(5); passes > 0; passes--) await pass()
     isAway = hasOutage && turn === 6
@@ -115,15 +118,23 @@ async function runHistory({ store, clock, random, kind, hasOutage }: History, ti
   }
   pusher[Symbol.dispose]()
 
-  const ledger = (await store.usage({})).reduce((sum, { units }) => sum + units, 0)
+  const used = await store.usage({})
   const { waiting, dead } = await store.billing.summary(kind)
   const letters = await store.billing.dead(kind, 1000)
   assert.equal(waiting, 0, `${title}: everything is settled`)
   const ids = sink.counted.map(({ id }) => id)
   assert.equal(new Set(ids).size, ids.length, `${title}: no event counts twice`)
   // The outcome of a dead letter is unknown: the sink has counted it, or it has not.
-  const missing = letters.filter(({ id }) => !ids.includes(id)).reduce((sum, { amount }) => sum + amount, 0)
-  assert.equal(sink.sum() + missing, ledger, `${title}: the sums are equal`)
+  for (const quantity of quantities) {
+    const ledger = used.reduce((sum, row) => sum + row[quantity], 0)
+    const missing = letters
+      .filter((letter) => letter.quantity === quantity && !ids.includes(letter.id))
+      .reduce((sum, { amount }) => sum + amount, 0)
+    const counted = sink.counted
+      .filter(({ name }) => name === `sluice_${quantity}`)
+      .reduce((sum, { value }) => sum + value, 0)
+    assert.equal(counted + missing, ledger, `${title}: the sums of ${quantity} are equal`)
+  }
   if (kind !== 'stripe' || !hasOutage) assert.equal(dead, 0, `${title}: no dead letters`)
   for (const { reason } of letters) assert.match(reason ?? '', /^outcome unknown/, title)
 }

@@ -26,8 +26,8 @@ after(() => engines[Symbol.asyncDispose]())
 const at = (text: string) => Date.parse(`${text}Z`)
 const OCTOBER = parseMonth('2026-10')
 const PRICES: PlanPrices = {
-  build: { currency: 'EUR', decimals: 2, perMonth: '49.90', perMillionUnits: '0.25' },
-  grow: { currency: 'JPY', decimals: 0, perMonth: '10000', perMillionUnits: '33' },
+  build: { currency: 'EUR', decimals: 2, perMonth: '49.90', perMillionUnits: '0.25', perGigabyte: '0' },
+  grow: { currency: 'JPY', decimals: 0, perMonth: '10000', perMillionUnits: '33', perGigabyte: '0' },
 }
 
 async function add(store: AccessStore, name: string, given: Partial<Subscription> = {}): Promise<void> {
@@ -108,12 +108,38 @@ for (const engine of ENGINES)
       assert.equal(withoutPrice, 1)
       await assert.rejects(previewInvoice(store, PRICES, { ...OCTOBER, linesMax: 2 }), /more than 2 lines/)
     })
+
+    test('bytes are charged by the decimal gigabyte, rounded by themselves, also where nothing else was used', async () => {
+      await using bench = await engines.bench(engine)
+      await using store = await bench.open()
+      await add(store, 'one')
+      await add(store, 'over', { validUntil: at('2026-09-01T00:00') })
+      await store.addUsage(
+        [
+          usageOf('one', at('2026-10-01T00:00'), 1_000_000, 'rpc', 1_500_000_000),
+          usageOf('one', at('2026-10-31T23:00'), 0, 'shreds', 998_500_000_000),
+          usageOf('one', at('2026-11-01T00:00'), 0, 'ws', 10 ** 12),
+          usageOf('over', at('2026-10-15T00:00'), 0, 'grpc', 100_000_000),
+        ],
+        new Map(),
+      )
+      const build = { currency: 'EUR', decimals: 2, perMonth: '31', perMillionUnits: '0.25', perGigabyte: '0.05' }
+      const { lines, totals } = await previewInvoice(store, { build }, OCTOBER)
+      assert.deepEqual(
+        lines.map(({ subscription, bytes, usage, transfer, amount }) => [subscription, bytes, usage, transfer, amount]),
+        [
+          ['one', 10 ** 12, '0.25', '50.00', '81.25'],
+          ['over', 10 ** 8, '0.00', '0.01', '0.01'],
+        ],
+      )
+      assert.deepEqual(totals, [{ currency: 'EUR', amount: '81.26' }])
+    })
   })
 
 test('a price is a decimal in quotes, in a named currency', () => {
   const parse = (price: object) => billingOptions.safeParse({ prices: { build: price } })
   assert.deepEqual(parse({ currency: 'EUR', perMonth: '49' }).data?.prices, {
-    build: { currency: 'EUR', decimals: 2, perMonth: '49', perMillionUnits: '0' },
+    build: { currency: 'EUR', decimals: 2, perMonth: '49', perMillionUnits: '0', perGigabyte: '0' },
   })
   for (const wrong of [
     { perMonth: '49' },
@@ -121,7 +147,8 @@ test('a price is a decimal in quotes, in a named currency', () => {
     { currency: 'EUR', perMonth: 49 },
     { currency: 'EUR', perMonth: '-1' },
     { currency: 'EUR', perMonth: '1e3' },
-    { currency: 'EUR', perGigabyte: '1' },
+    { currency: 'EUR', perTerabyte: '1' },
+    { currency: 'EUR', perGigabyte: 0.05 },
   ])
     assert.equal(parse(wrong).success, false, JSON.stringify(wrong))
 })

@@ -11,6 +11,8 @@ const DAY_MS = 86_400_000
 /** Lines of one preview; a larger one is made by customer. */
 const INVOICE_LINES_MAX = 10_000
 const AUDIT_LINES = 100
+/** Decimal, as traffic is sold. */
+const GIGABYTE = 1_000_000_000n
 
 export type InvoiceRequest = {
   readonly fromMs: number
@@ -31,9 +33,13 @@ export type InvoiceLine = {
   readonly days: number
   readonly daysOfMonth: number
   readonly units: number
+  /** Payload bytes sent to the customer. */
+  readonly bytes: number
   /** Decimal strings, rounded to the digits of the currency. */
   readonly base: string
   readonly usage: string
+  /** For the bytes. */
+  readonly transfer: string
   readonly amount: string
 }
 
@@ -62,8 +68,10 @@ export async function previewInvoice(store: AccessStore, prices: PlanPrices, giv
     const subscription = await store.get('subscriptions', id)
     if (subscription === undefined) continue
     const days = await validDays(store, subscription, given)
-    const units = (await store.usage({ subscriptionId: id, fromMs, toMs })).reduce((sum, row) => sum + row.units, 0)
-    if (days === 0 && units === 0) continue
+    const used = await store.usage({ subscriptionId: id, fromMs, toMs })
+    const units = used.reduce((sum, row) => sum + row.units, 0)
+    const bytes = used.reduce((sum, row) => sum + row.bytes, 0)
+    if (days === 0 && units === 0 && bytes === 0) continue
     const price = Object.hasOwn(prices, subscription.plan) ? prices[subscription.plan] : undefined
     if (price === undefined) {
       withoutPrice += 1
@@ -74,19 +82,21 @@ export async function previewInvoice(store: AccessStore, prices: PlanPrices, giv
         fix: 'Name a customer.',
       })
     const { currency, decimals } = price
-    const { base, usage } = amountsOf(price, { days, daysOfMonth, units })
+    const { base, usage, transfer } = amountsOf(price, { days, daysOfMonth, units, bytes })
+    const sum = base + usage + transfer
     const total = totals.get(currency) ?? { amount: 0n, digits: 0 }
-    totals.set(currency, { amount: total.amount + base + usage, digits: Math.max(total.digits, decimals) })
+    totals.set(currency, { amount: total.amount + sum, digits: Math.max(total.digits, decimals) })
     lines.push({
       customer: (await store.get('customers', subscription.customerId))?.name ?? subscription.customerId,
       customerId: subscription.customerId,
       subscription: subscription.name,
       subscriptionId: id,
       plan: subscription.plan,
-      ...{ currency, days, daysOfMonth, units },
+      ...{ currency, days, daysOfMonth, units, bytes },
       base: printDecimal(base, decimals),
       usage: printDecimal(usage, decimals),
-      amount: printDecimal(base + usage, decimals),
+      transfer: printDecimal(transfer, decimals),
+      amount: printDecimal(sum, decimals),
     })
   }
   return {
@@ -97,12 +107,13 @@ export async function previewInvoice(store: AccessStore, prices: PlanPrices, giv
 }
 
 function amountsOf(
-  { perMonth, perMillionUnits, decimals }: PlanPrice,
-  { days, daysOfMonth, units }: { readonly days: number; readonly daysOfMonth: number; readonly units: number },
-): { base: bigint; usage: bigint } {
+  { perMonth, perMillionUnits, perGigabyte, decimals }: PlanPrice,
+  { days, daysOfMonth, units, bytes }: Pick<InvoiceLine, 'days' | 'daysOfMonth' | 'units' | 'bytes'>,
+): { base: bigint; usage: bigint; transfer: bigint } {
   return {
     base: scaleDecimal(parseDecimal(perMonth), { times: BigInt(days), by: BigInt(daysOfMonth) }, decimals),
     usage: scaleDecimal(parseDecimal(perMillionUnits), { times: BigInt(units), by: 1_000_000n }, decimals),
+    transfer: scaleDecimal(parseDecimal(perGigabyte), { times: BigInt(bytes), by: GIGABYTE }, decimals),
   }
 }
 

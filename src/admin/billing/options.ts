@@ -26,6 +26,7 @@ const price = z.strictObject({
     .default('0')
     .describe('Price of a calendar month, shared by the days on which a subscription is valid.'),
   perMillionUnits: decimal.default('0').describe('Price of a million units.'),
+  perGigabyte: decimal.default('0').describe('Price of a gigabyte (10^9 bytes) sent to the customer.'),
 })
 
 export type PlanPrice = z.output<typeof price>
@@ -51,14 +52,15 @@ export const billingOptions = z.strictObject({
     .optional()
     .describe('Reference to the API key, which is sent as Authorization: Bearer.'),
   quantities: z
-    .array(z.enum(['units', 'calls']))
+    .array(z.enum(['units', 'calls', 'bytes']))
     .min(1)
-    .max(2)
+    .max(3)
     .default(['units'])
-    .describe('What is sent: units, calls. Each is an event of its own.'),
+    .describe('What is sent: units, calls, bytes. Each is an event of its own.'),
   names: section('Names in the billing system: event type (OpenMeter), code (Lago) or event_name (Stripe).', {
     units: name.default('sluice_units').describe('Name of the events with units.'),
     calls: name.default('sluice_calls').describe('Name of the events with calls.'),
+    bytes: name.default('sluice_bytes').describe('Name of the events with bytes.'),
   }),
   subject: z
     .enum(['customer', 'subscription'])

@@ -1,6 +1,6 @@
 import { printBytesShort, printDurationShort } from '../../core/bytes.ts'
 import { sanitizeForTerminal } from '../output/plain-text.ts'
-import { printCount, printRate, withCommas } from './labels.ts'
+import { printBytesRate, printCount, printRate, withCommas } from './labels.ts'
 import { type Line, lineWidth, type Piece, type Tone } from './paint.ts'
 import { productRows } from './products.ts'
 import type { TopView } from './rates.ts'
@@ -155,7 +155,11 @@ const NODE_TONES: Readonly<Record<string, Tone>> = {
   drained: 'quiet',
 }
 
+/** On a narrower terminal the table of subscriptions has no bytes. */
+const BYTES_WIDTH_MIN = 100
+
 function subscriptionTable({ subscriptions }: TopView, width: number, rowsMax: number): Line[] {
+  const hasBytes = width >= BYTES_WIDTH_MIN
   return table({
     width,
     rowsMax,
@@ -167,6 +171,7 @@ function subscriptionTable({ subscriptions }: TopView, width: number, rowsMax: n
       { title: 'CALLS/S', align: 'right', widthMin: 7 },
       { title: 'UNITS/S', align: 'right', widthMin: 7 },
       { title: 'REFUSED', align: 'right' },
+      ...(hasBytes ? [{ title: 'SENT', align: 'right' as const, widthMin: 10 }] : []),
       { title: 'STREAMS', align: 'right' },
     ],
     rows: subscriptions.map((row): Cell[] => [
@@ -176,6 +181,7 @@ function subscriptionTable({ subscriptions }: TopView, width: number, rowsMax: n
       { text: printRate(row.callsPerSecond) },
       { text: printRate(row.unitsPerSecond) },
       { text: printRate(row.refusedPerSecond), tone: row.refusedPerSecond > 0 ? 'warn' : 'plain' },
+      ...(hasBytes ? [{ text: printBytesRate(row.bytesPerSecond) }] : []),
       { text: printCount(row.streams) },
     ]),
   })

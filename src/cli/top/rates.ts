@@ -55,6 +55,7 @@ export type TopView = {
     readonly callsPerSecond: number
     readonly unitsPerSecond: number
     readonly refusedPerSecond: number
+    readonly bytesPerSecond: number
     readonly streams: number
   }[]
   readonly refusals: readonly {
@@ -121,9 +122,9 @@ export function viewOf(before: TopReport, now: TopReport): TopView {
     execution: execution && { ...execution, framesPerSecond: rate(before.execution?.frames, execution.frames) },
     upstreams: now.upstreams,
     subscriptions: now.subscriptions
-      .map(({ id, name, customer, plan, streams, calls, units, refused }) => {
+      .map(({ id, name, customer, plan, streams, calls, units, refused, bytes = 0 }) => {
         // New in this report: it had no calls before.
-        const was = subscriptionsBefore.get(id) ?? { calls: 0, units: 0, refused: 0 }
+        const was = subscriptionsBefore.get(id) ?? { calls: 0, units: 0, refused: 0, bytes: 0 }
         return {
           name,
           customer,
@@ -131,6 +132,7 @@ export function viewOf(before: TopReport, now: TopReport): TopView {
           callsPerSecond: rate(was.calls, calls),
           unitsPerSecond: rate(was.units, units),
           refusedPerSecond: rate(was.refused, refused),
+          bytesPerSecond: rate(was.bytes ?? 0, bytes),
           streams,
         }
       })

@@ -93,7 +93,12 @@ const node = z.looseObject({
 const upstream = z.looseObject({ name: z.string(), state: z.string(), slot: z.number(), lag_slots: z.number() })
 const drained = z.looseObject({ upstream: z.string(), done: z.boolean() })
 
-const counts = { calls: z.number(), units: z.number(), refused: z.number() }
+const counts = {
+  calls: z.number(),
+  units: z.number(),
+  refused: z.number(),
+  bytes: z.number().optional().describe('Payload bytes sent to the customer. Absent by method.'),
+}
 const usageLine = z.looseObject({
   from: time.nullable().optional().describe('Start of the hour or day.'),
   subscription: z.string().nullable().optional().describe('Null for the sum of the subscriptions without own lines.'),

@@ -1,4 +1,5 @@
 import type { GrpcCall, MessageLimits } from '../../platform/grpc/call.ts'
+import { FRAME_PREFIX_BYTES } from '../../platform/grpc/frame-reader.ts'
 import { frameMessage } from '../../platform/grpc/framing.ts'
 import { GrpcCode, type GrpcStatus } from '../../platform/grpc/status.ts'
 import type { GrpcEnd, GrpcStream } from '../../platform/grpc/stream.ts'
@@ -32,6 +33,8 @@ export type RelayDeps = {
   readonly metadata: Readonly<Record<string, string>>
   readonly monotonicMs: () => number
   readonly meter: Pick<StreamMeter, 'messagesOut' | 'bytesOut'>
+  /** Called with the bytes of messages as they are written, without their prefixes. A message may be written in several parts. */
+  readonly onSent: (payloadBytes: number) => void
   readonly messageLimits: MessageLimits
   /** Whether this message of the customer is forwarded. */
   readonly accepts: (message: Uint8Array) => boolean
@@ -88,12 +91,19 @@ export function startRelay(deps: RelayDeps): Relay {
     const pieces = [held, fresh].filter((piece) => piece !== undefined)
     if (pieces.length === 0) return
     const written = pieces.reduce((sum, { length }) => sum + length, 0)
+    const messages = frames.messages - before
     bytesOut += written
     meter.bytesOut.inc(written)
-    meter.messagesOut.inc(frames.messages - before)
+    meter.messagesOut.inc(messages)
+    countSent(written, messages)
     if (call.writePieces(pieces, fresh === undefined ? NOTHING_TO_RELEASE : release) || isUpstreamPaused) return
     isUpstreamPaused = true
     upstream.pause()
+  }
+
+  function countSent(bytes: number, messages: number): void {
+    // Nothing is written to a call that has ended.
+    if (!call.isOver) deps.onSent(bytes - messages * FRAME_PREFIX_BYTES)
   }
 
   function finish(status?: GrpcStatus): void {
@@ -187,6 +197,7 @@ export function startRelay(deps: RelayDeps): Relay {
     bytesOut += ended.length
     meter.bytesOut.inc(ended.length)
     meter.messagesOut.inc(banks)
+    countSent(ended.length, banks)
     if (!call.writeFramed(ended)) isUpstreamPaused = true
   }
 

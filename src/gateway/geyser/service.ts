@@ -218,6 +218,7 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
       metadata: budgetHeaders(admission, admission.cost),
       monotonicMs: () => clock.monotonicMs(),
       meter,
+      onSent: (bytes) => access.countBytes(caller, 'grpc', bytes),
       messageLimits,
       accepts,
       onUpstreamEnd: (end) => relay.end(statusFor(end, node?.name)),

@@ -172,6 +172,7 @@ export async function startWsServer(options: WsServerOptions, deps: WsServerDeps
         )
         clients.set(client, hasDedicatedNodes(caller.nodeUser))
         meter.open.inc()
+        connection.onSent((bytes) => access.countBytes(caller, 'ws', bytes))
         const leave = connections.enter({
           subscriptionId: caller.subscription.id,
           interface: 'ws',

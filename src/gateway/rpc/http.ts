@@ -113,6 +113,10 @@ class RpcPost implements Responder {
     this.#deps.budget.release(this.#caller.subscription.id, bytes)
   }
 
+  onBodySent(bytes: number): void {
+    this.#deps.rpc.countSent(this.#caller, bytes)
+  }
+
   onBody(body: Buffer, reader: Responder): void {
     this.#reader = reader
     if (this.#head.isGzip) this.#gunzip(body).catch((error: unknown) => this.fail(error))

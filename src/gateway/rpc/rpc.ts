@@ -49,6 +49,8 @@ export type Rpc = {
   ): Caller | { readonly ok: false; readonly response: HttpResponse | Promise<HttpResponse> }
   /** Forwards the calls of a body and sends the response. The bytes are valid only until this returns. */
   forward(caller: Caller, body: Buffer, request: RpcRequest, responder: Responder): void
+  /** Counts bytes of a response's body that were sent to the caller. */
+  countSent(caller: Caller, bytes: number): void
 }
 
 export type RpcHead = RefusableRequest & {
@@ -93,6 +95,8 @@ export function createRpc({ access, forward, clock, meter, tarpit, budget }: Rpc
       if (!body.batch) return forwardItem(request, caller, body.items[0] as RpcItem, responder)
       forwardBatch(request, caller, body.items, responder)
     },
+
+    countSent: (caller, bytes) => access.countBytes(caller, 'rpc', bytes),
   }
 
   /** A response of the gateway itself, which costs nothing. */

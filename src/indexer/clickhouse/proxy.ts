@@ -36,6 +36,8 @@ export type ProxyQuery = {
   readonly acceptEncoding: string | undefined
   /** Added to the headers of the server's response. */
   readonly headers: Readonly<Record<string, string>>
+  /** Called with the bytes of the response's body as they are written. */
+  onSent(bytes: number): void
 }
 
 /** Forwards queries to the operator's ClickHouse and streams the responses: they are neither stored nor changed. */
@@ -156,9 +158,12 @@ export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: Cli
       const tag = reply.headers['x-clickhouse-exception-tag']
       const isOk = reply.status < 300 && reply.headers['x-clickhouse-exception-code'] === undefined
       response.writeHead(reply.status, { ...passedHeaders(reply.headers), ...query.headers })
-      const counted = countBytes(metrics.queryBytes)
+      const counted = countBytes((bytes) => {
+        metrics.queryBytes.inc(bytes)
+        query.onSent(bytes)
+      })
       if (tag === undefined) await pipeline(reply.body, counted, response)
-      else await pipeline(reply.body, counted, keepTail(TRAILER_BYTES), response)
+      else await pipeline(reply.body, keepTail(TRAILER_BYTES), counted, response)
       const summary = reply.headers['x-clickhouse-summary']
       metrics.queryRows.inc(readSummary(typeof summary === 'string' ? summary : undefined).resultRows)
       return { isOk }
@@ -216,10 +221,10 @@ function isLoginRefusal({ status, headers }: HttpReply): boolean {
   return code === undefined ? status === 401 : LOGIN_CODES.includes(code)
 }
 
-function countBytes(count: { inc(by: number): void }): Transform {
+function countBytes(onBytes: (bytes: number) => void): Transform {
   return new Transform({
     transform(chunk: Buffer, _encoding, done: TransformCallback) {
-      count.inc(chunk.length)
+      onBytes(chunk.length)
       done(null, chunk)
     },
   })

@@ -98,6 +98,7 @@ export type ResponseOptions = {
   readonly isNativeCompressed?: boolean | undefined
   /** Whether the header X-ClickHouse-Progress is sent, once: the head leaves after the first rows are ready. */
   readonly hasProgress?: boolean | undefined
+  readonly onSent?: SendOptions['onSent']
   readonly onWait?: SendOptions['onWait']
 }
 
@@ -135,6 +136,7 @@ export async function sendResult(
   return sendParts(response, result.parts(), {
     encoders,
     exceptionTag: end === undefined ? exceptionTag : undefined,
+    onSent: requested.onSent,
     onWait: requested.onWait,
   })
 }

@@ -7,6 +7,8 @@ export type SendOptions = {
   readonly encoders: readonly Transform[]
   /** Marks an error at the end of the body; undefined for a result that was complete before it was sent. */
   readonly exceptionTag: string | undefined
+  /** Called with the bytes of the body as they are written, encoded. */
+  readonly onSent?: ((bytes: number) => void) | undefined
   /** Called around the time for which the client is awaited. */
   readonly onWait?: ((isWaiting: boolean) => void) | undefined
 }
@@ -18,9 +20,9 @@ export type SendOptions = {
 export async function sendParts(
   response: ServerResponse,
   parts: AsyncIterable<Uint8Array>,
-  { encoders, exceptionTag, onWait }: SendOptions,
+  { encoders, exceptionTag, onSent, onWait }: SendOptions,
 ): Promise<QueryError | undefined> {
-  using body = openBody(response, encoders, onWait)
+  using body = openBody(response, encoders, { onSent, onWait })
   try {
     for await (const part of parts) if (!(await body.write(part))) return undefined
     await body.end()
@@ -53,7 +55,11 @@ type Body = Disposable & {
   end(): Promise<void>
 }
 
-function openBody(response: ServerResponse, encoders: readonly Transform[], onWait: SendOptions['onWait']): Body {
+function openBody(
+  response: ServerResponse,
+  encoders: readonly Transform[],
+  { onSent, onWait }: Pick<SendOptions, 'onSent' | 'onWait'>,
+): Body {
   const closed = Promise.withResolvers<false>()
   response.once('close', () => closed.resolve(false))
   const isGone = (): boolean => response.destroyed || response.socket?.destroyed === true
@@ -61,6 +67,10 @@ function openBody(response: ServerResponse, encoders: readonly Transform[], onWa
     encoder.once('error', () => response.destroy())
     encoder.pipe(encoders[at + 1] ?? response, { end: at + 1 < encoders.length })
   }
+  // After `pipe`, so that what it writes is counted when it is written.
+  encoders.at(-1)?.on('data', (chunk: Buffer) => {
+    if (!isGone()) onSent?.(chunk.length)
+  })
   const target: Writable = encoders[0] ?? response
 
   async function waitFor<Done>(done: Promise<Done>): Promise<Done | false> {
@@ -86,6 +96,7 @@ function openBody(response: ServerResponse, encoders: readonly Transform[], onWa
   return {
     async write(bytes) {
       if (isGone()) return false
+      if (target === response) onSent?.(bytes.length)
       if (target.write(bytes)) return true
       const drained = new Promise<true>((resolve) => target.once('drain', () => resolve(true)))
       return waitFor(drained)

@@ -39,6 +39,8 @@ export type WsConnection = {
   write(frames: Buffer): void
   /** `isClear` has become true again. */
   onDrain(listener: () => void): void
+  /** Sets what is called with the bytes of messages handed to the socket, without the headers of their frames; not for those of `write`. */
+  onSent(listener: (payloadBytes: number) => void): void
   /** Sends what is queued, then the close frame; terminates the connection when the peer does not reply in time. */
   close(code: number, reason?: string): void
   terminate(): void
@@ -131,6 +133,7 @@ export class ServerWsConnection implements WsConnection {
   /** A flush is requested. */
   #isDirty = false
   #bytesOut = 0
+  #onSent: ((payloadBytes: number) => void) | undefined
   /** Messages whose listener has not settled. */
   #responsesDue = 0
   /** Anything came from the peer since the last ping. */
@@ -215,6 +218,10 @@ export class ServerWsConnection implements WsConnection {
     this.#drainListeners.push(listener)
   }
 
+  onSent(listener: (payloadBytes: number) => void): void {
+    this.#onSent = listener
+  }
+
   onMessage(listener: MessageListener): void {
     this.#ws.on('message', (data, isBinary) => this.#receive(data as Buffer, isBinary, listener))
   }
@@ -233,6 +240,7 @@ export class ServerWsConnection implements WsConnection {
     if (bytes === undefined) return
     this.#bytesOut += bytes.length
     this.#meter?.written(this.#frames.takenCount, bytes.length)
+    this.#onSent?.(this.#frames.takenPayloadBytes)
     if (!this.#socket.write(bytes)) {
       this.#stallTimer ??= this.#clock.setTimer(this.#options.stallMs, () => this.#closeSlow())
     }

@@ -5,6 +5,8 @@ import type { JoinedFrames } from './frame.ts'
 export class OutgoingFrames implements FrameConsumer<Buffer> {
   /** Frames in what `take` returned last. */
   takenCount = 0
+  /** Their bytes without the frames' headers. */
+  takenPayloadBytes = 0
   #queue: Buffer[] = []
   #queuedBytes = 0
   /** May still grow until it is taken. */
@@ -66,6 +68,7 @@ export class OutgoingFrames implements FrameConsumer<Buffer> {
       this.#shared = undefined
       const taken = part.take(this)
       this.takenCount = taken.frames.length
+      this.takenPayloadBytes = taken.joined.length - headerBytes(taken.frames)
       return taken.joined
     }
     this.seal()
@@ -73,6 +76,7 @@ export class OutgoingFrames implements FrameConsumer<Buffer> {
     if (queue.length === 0) return undefined
     const bytes = joined === undefined ? Buffer.concat(queue, this.#queuedBytes) : joined.of(queue, this.#queuedBytes)
     this.takenCount = queue.length
+    this.takenPayloadBytes = bytes.length - headerBytes(queue)
     this.clear()
     return bytes
   }
@@ -87,4 +91,11 @@ export class OutgoingFrames implements FrameConsumer<Buffer> {
   close(): void {
     this.#isOpen = false
   }
+}
+
+/** Each buffer is one frame. The length of an unmasked frame decides about that of its header (RFC 6455 section 5.2). */
+function headerBytes(frames: readonly Buffer[]): number {
+  let bytes = 0
+  for (const { length } of frames) bytes += length < 2 + 126 ? 2 : length < 4 + 65_536 ? 4 : 10
+  return bytes
 }

@@ -94,7 +94,7 @@ describe('the handlers of the admin API', () => {
     await api.store.addUsage(
       [
         { subscriptionId: id, hour, interface: 'rpc', ...counts, methods: { getSlot: counts } },
-        { subscriptionId: id, hour: hour - 86_400_000, interface: 'ws', ...counts },
+        { subscriptionId: id, hour: hour - 86_400_000, interface: 'ws', ...counts, bytes: 70 },
         { subscriptionId: other.id, hour, interface: 'rpc', ...counts },
       ],
       new Map(),
@@ -106,7 +106,16 @@ describe('the handlers of the admin API', () => {
     assert.deepEqual(await units({ by: 'method', customer: 'acme' }), [5])
     assert.deepEqual(await units({ since: '24h', by: 'hour', subscription: 'a' }), [5])
     const all = await bodyOf('usage', { query: {}, nowMs })
-    assert.deepEqual([all['total'], all['rest'], all.items.length], [{ calls: 6, units: 15, refused: 3 }, null, 3])
+    assert.deepEqual(
+      [all['total'], all['rest'], all.items.length],
+      [{ calls: 6, units: 15, refused: 3, bytes: 70 }, null, 3],
+    )
+    assert.deepEqual(
+      all.items.map((item) => item['bytes']),
+      [0, 70, 0],
+    )
+    const { total, items } = await bodyOf('usage', { query: { by: 'method' }, nowMs })
+    assert.deepEqual([total, items[0]?.['bytes']], [{ calls: 2, units: 5, refused: 1 }, undefined])
     await assert.rejects(api.call('usage', { query: { by: 'year' }, nowMs }), { code: 'invalid-value' })
   })
 })

@@ -1,6 +1,5 @@
 import { lookUp } from '../../../access/provisioning/context.ts'
-import { sumCounts } from '../../../access/store/counts.ts'
-import type { UsageCounts } from '../../../access/store/model.ts'
+import { type Counts, sumCounts } from '../../../access/store/counts.ts'
 import {
   addUsageLine,
   groupUsage,
@@ -24,7 +23,7 @@ const SUBSCRIPTIONS_SHOWN = 100
 const LINES_MAX = 10_000
 /** Rows of the store that one report reads. */
 const ROWS_MAX = 2_000_000
-const NO_COUNTS: UsageCounts = { calls: 0, units: 0, refused: 0 }
+const NO_COUNTS: Counts = { calls: 0, units: 0, refused: 0 }
 /** In the place of the subscription, for the sum of the others. */
 const OTHERS = ''
 
@@ -129,8 +128,8 @@ export function usageHandlers(deps: HandlerDeps): Pick<AdminHandlers, 'usage'> {
       const selection = await selectionOf(call)
       const { top, all } = by === 'interface' ? { top: new Set<string>(), all: 0 } : await topOf(selection, period)
       const sums: UsageSums = new Map()
-      let total = NO_COUNTS
-      let rest = NO_COUNTS
+      let total: Counts = by === 'method' ? NO_COUNTS : { ...NO_COUNTS, bytes: 0 }
+      let rest = total
       await eachLine(selection, grouping, period, (line) => {
         const isShown = top.has(line.subscriptionId)
         total = sumCounts(total, line)

@@ -62,6 +62,8 @@ export class FastPathConnection implements Responder {
   #state: State = 'idle'
   /** The request whose body is read. */
   #post: AcceptedPost | undefined
+  /** The request whose response is made. */
+  #handled: AcceptedPost | undefined
   #requestId = ''
   #served = 0
   /** The connection closes after the response that is written. */
@@ -138,6 +140,7 @@ export class FastPathConnection implements Responder {
     this.#countInput()
     this.#body.drop()
     this.#post = undefined
+    this.#handled = undefined
     this.#output.abort()
     this.#hub.onClosed(this)
   }
@@ -237,6 +240,7 @@ export class FastPathConnection implements Responder {
 
   #handle(post: AcceptedPost, body: Buffer): void {
     this.#awaitResponse()
+    this.#handled = post
     try {
       post.onBody(body, this)
     } catch (error) {
@@ -257,8 +261,10 @@ export class FastPathConnection implements Responder {
       response.closes === true || this.#served >= this.#hub.requestsPerConnectionMax || this.#hub.isDraining()
     const body = typeof response.body === 'string' ? Buffer.from(response.body) : response.body
     const head = this.#hub.responses.head(response, this.#requestId, this.#isLastResponse, body.length)
+    const handled = this.#handled
+    this.#handled = undefined
     this.#state = 'writing'
-    this.#output.write(head, body, response)
+    this.#output.write(head, body, response, handled)
   }
 
   #onWritten(isTaken: boolean): void {

@@ -8,6 +8,9 @@ import { type HttpResponse, PIECE_BYTES, piecesOf } from './post.ts'
 const TEXT_BYTES_MAX = 16 * 1024
 const LAST_CHUNK = '0\r\n\r\n'
 
+/** Is called with the bytes of a body as they are written. */
+export type SentBytes = { onBodySent?(bytes: number): void }
+
 /** Writes the responses of one connection, one at a time. */
 export class FastPathOutput implements BatchWriter {
   readonly #socket: Socket
@@ -20,6 +23,9 @@ export class FastPathOutput implements BatchWriter {
   #body: Buffer | undefined
   #pooled: HttpResponse['pooled']
   #rest: ResponseRest | undefined
+  /** Of the small response that waits. */
+  #sent: SentBytes | undefined
+  #bodyBytes = 0
 
   /** `onWritten` is called when a response is completely written; `isTaken` when nothing of it waits for the peer. */
   constructor(socket: Socket, writes: WriteBatching, onWritten: (isTaken: boolean) => void) {
@@ -29,15 +35,17 @@ export class FastPathOutput implements BatchWriter {
     this.#onWritten = onWritten
   }
 
-  write(head: string, body: Buffer, { rest, pooled }: Pick<HttpResponse, 'rest' | 'pooled'>): void {
-    if (rest !== undefined) return this.#writeChunked(head, body, rest)
-    if (body.length > PIECE_BYTES) return this.#writePieces(head, body)
+  write(head: string, body: Buffer, { rest, pooled }: Pick<HttpResponse, 'rest' | 'pooled'>, sent?: SentBytes): void {
+    if (rest !== undefined) return this.#writeChunked(head, body, rest, sent)
+    if (body.length > PIECE_BYTES) return this.#writePieces(head, body, sent)
     const isText = head.length + body.length <= TEXT_BYTES_MAX
     this.#text = isText ? head + body.toString('latin1') : head
     this.#body = isText ? undefined : body
     // The text is a copy.
     if (isText) pooled?.release()
     else this.#pooled = pooled
+    this.#sent = sent
+    this.#bodyBytes = body.length
     this.#writes.add(this)
   }
 
@@ -46,10 +54,13 @@ export class FastPathOutput implements BatchWriter {
     const text = this.#text
     const body = this.#body
     const pooled = this.#pooled
+    const sent = this.#sent
     this.#text = ''
     this.#body = undefined
     this.#pooled = undefined
+    this.#sent = undefined
     if (text === '') return
+    sent?.onBodySent?.(this.#bodyBytes)
     if (body === undefined) return this.#onWritten(this.#socket.write(text, 'latin1'))
     this.#socket.cork()
     this.#socket.write(text, 'latin1')
@@ -73,26 +84,30 @@ export class FastPathOutput implements BatchWriter {
     this.#text = ''
     this.#body = undefined
     this.#pooled = undefined
+    this.#sent = undefined
     this.#rest?.abort()
     this.#rest = undefined
   }
 
-  #writePieces(head: string, body: Buffer): void {
+  #writePieces(head: string, body: Buffer, sent: SentBytes | undefined): void {
+    sent?.onBodySent?.(body.length)
     let isTaken = this.#socket.write(head, 'latin1')
     for (const piece of piecesOf(body)) isTaken = this.#socket.write(piece)
     this.#onWritten(isTaken)
   }
 
   /** A response of unknown length: the source is paused while the peer does not read. */
-  #writeChunked(head: string, body: Buffer, rest: ResponseRest): void {
+  #writeChunked(head: string, body: Buffer, rest: ResponseRest, sent: SentBytes | undefined): void {
     const socket = this.#socket
     this.#rest = rest
     socket.cork()
     socket.write(head, 'latin1')
     this.#writeChunk(body)
+    sent?.onBodySent?.(body.length)
     socket.uncork()
     rest.start({
       onData: (chunk) => {
+        sent?.onBodySent?.(chunk.length)
         if (!this.#writeChunk(chunk)) rest.pause()
       },
       onEnd: () => {

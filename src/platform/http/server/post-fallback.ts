@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { SentBytes } from './fast-path-output.ts'
 import { type HttpResponse, type PostHandler, piecesOf } from './post.ts'
 import { leavesMuchUnread } from './reply.ts'
 import { readBody } from './server.ts'
@@ -17,7 +18,7 @@ export async function respondToPost(
     connection: request.socket,
   })
   response.setHeader('x-request-id', verdict.requestId)
-  const send = (reply: HttpResponse) => sendResponse(response, reply, handler.headers)
+  const send = (reply: HttpResponse, sent?: SentBytes) => sendResponse(response, reply, handler.headers, sent)
   if ('response' in verdict) return send(await verdict.response)
   let heldBytes = 0
   let refusal: HttpResponse | undefined
@@ -28,7 +29,8 @@ export async function respondToPost(
   }
   try {
     const read = await readBody(request, { bodyBytesMax: verdict.bodyBytesMax, mayHold })
-    if (read.ok) send(await new Promise<HttpResponse>((respond, fail) => verdict.onBody(read.body, { respond, fail })))
+    if (read.ok)
+      send(await new Promise<HttpResponse>((respond, fail) => verdict.onBody(read.body, { respond, fail })), verdict)
     else if (refusal !== undefined) send(refusal)
     else if (read.reason === 'too-large') send(verdict.tooLarge())
   } finally {
@@ -40,6 +42,7 @@ function sendResponse(
   response: ServerResponse,
   { status, headers, body, rest, closes }: HttpResponse,
   commonHeaders: Readonly<Record<string, string>>,
+  sent: SentBytes | undefined,
 ): void {
   if (response.destroyed) return rest?.abort()
   if (closes === true || leavesMuchUnread(response)) response.shouldKeepAlive = false
@@ -47,6 +50,7 @@ function sendResponse(
   const fields = { ...headers, ...commonHeaders }
   const isSized = rest === undefined && status !== 204
   response.writeHead(status, isSized ? { ...fields, 'content-length': bytes.length } : fields)
+  sent?.onBodySent?.(bytes.length)
   if (rest === undefined) {
     const pieces = piecesOf(bytes)
     const last = pieces.pop()
@@ -59,6 +63,7 @@ function sendResponse(
   response.on('close', () => rest.abort())
   rest.start({
     onData(chunk) {
+      sent?.onBodySent?.(chunk.length)
       if (!response.write(chunk)) rest.pause()
     },
     onEnd: () => void response.end(),

@@ -46,6 +46,8 @@ export type PostVerdict = { readonly requestId: string } & (
       holdBody?(bytes: number): HttpResponse | undefined
       /** The bytes are not held any more. */
       releaseBody?(bytes: number): void
+      /** Bytes of the response's body were handed to the socket. Not called for a refusal of the body itself. */
+      onBodySent?(bytes: number): void
       /** The bytes are valid only until this returns. The responder is called once, then or later. */
       onBody(body: Buffer, responder: Responder): void
     }

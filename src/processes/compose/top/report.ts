@@ -83,6 +83,8 @@ export type SubscriptionFigures = {
   readonly calls: number
   readonly units: number
   readonly refused: number
+  /** Payload bytes sent. Absent in the report of a process of an earlier version. */
+  readonly bytes?: number
   readonly streams: number
 }
 /** One cause of refusals: the module and its limit or reason. */
@@ -205,7 +207,7 @@ function subscriptions({ usage, snapshot, streamsOf }: TopDeps): SubscriptionFig
   return usage
     .active()
     .slice(0, SUBSCRIPTIONS_MAX)
-    .map(({ subscriptionId: id, calls, units, refused }) => {
+    .map(({ subscriptionId: id, calls, units, refused, bytes }) => {
       const subscription = known.subscription(id)
       return {
         id,
@@ -215,6 +217,7 @@ function subscriptions({ usage, snapshot, streamsOf }: TopDeps): SubscriptionFig
         calls,
         units,
         refused,
+        bytes,
         streams: streamsOf(id),
       }
     })

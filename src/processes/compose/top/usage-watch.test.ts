@@ -12,6 +12,7 @@ const row = (subscriptionId: string, calls: number): UsageRow => ({
   calls,
   units: calls * 2,
   refused: 1,
+  bytes: calls * 10,
 })
 
 function open() {
@@ -30,10 +31,10 @@ test('sums the written usage, newest first, and drops inactive subscriptions', a
   clock.advance(30_000)
   await watch.store.addUsage([row('a', 2)], new Map())
   assert.deepEqual(
-    watch.active().map(({ subscriptionId, calls, units, refused }) => [subscriptionId, calls, units, refused]),
+    watch.active().map(({ subscriptionId: id, calls, units, refused, bytes }) => [id, calls, units, refused, bytes]),
     [
-      ['a', 3, 6, 2],
-      ['b', 5, 10, 1],
+      ['a', 3, 6, 2, 30],
+      ['b', 5, 10, 1, 50],
     ],
   )
   clock.advance(31_000)

@@ -1,4 +1,4 @@
-import type { UsageRow } from '../../../access/store/model.ts'
+import type { AddedUsage } from '../../../access/store/model.ts'
 import type { AccessStore } from '../../../access/store/store.ts'
 import type { Clock } from '../../../core/clock.ts'
 
@@ -8,6 +8,7 @@ export type ActiveUse = {
   readonly calls: number
   readonly units: number
   readonly refused: number
+  readonly bytes: number
   /** Monotonic time of its last usage. */
   readonly lastMs: number
 }
@@ -24,6 +25,7 @@ export type UsageWatch = {
 /** The least recently active is dropped beyond it. */
 const WATCHED_MAX = 1000
 const ACTIVE_MS = 60_000
+const NOTHING = { calls: 0, units: 0, refused: 0, bytes: 0 }
 
 /**
  * Tracks active subscriptions from the usage rows that are written every second, so it adds no cost to a request.
@@ -32,16 +34,17 @@ export function watchUsage(store: AccessStore, { clock }: { clock: Clock }): Usa
   /** In the order of their last use. */
   const seen = new Map<string, ActiveUse>()
 
-  function note(rows: readonly UsageRow[]): void {
+  function note(rows: readonly AddedUsage[]): void {
     const lastMs = clock.monotonicMs()
-    for (const { subscriptionId, calls, units, refused } of rows) {
-      const before = seen.get(subscriptionId) ?? { calls: 0, units: 0, refused: 0 }
+    for (const { subscriptionId, calls, units, refused, bytes = 0 } of rows) {
+      const before = seen.get(subscriptionId) ?? NOTHING
       seen.delete(subscriptionId)
       seen.set(subscriptionId, {
         subscriptionId,
         calls: before.calls + calls,
         units: before.units + units,
         refused: before.refused + refused,
+        bytes: before.bytes + bytes,
         lastMs,
       })
     }
@@ -59,7 +62,7 @@ export function watchUsage(store: AccessStore, { clock }: { clock: Clock }): Usa
         note(rows)
       },
     },
-    of: (subscriptionId) => seen.get(subscriptionId) ?? { calls: 0, units: 0, refused: 0 },
+    of: (subscriptionId) => seen.get(subscriptionId) ?? NOTHING,
     active() {
       const sinceMs = clock.monotonicMs() - ACTIVE_MS
       return [...seen.values()].filter(({ lastMs }) => lastMs >= sinceMs).toReversed()

@@ -87,6 +87,7 @@ function columnsOf({ by, nameOf, customerOf }: Named): Column<UsageLine>[] {
     { title: 'CALLS', value: (row) => row.calls },
     { title: 'UNITS', value: (row) => row.units },
     { title: 'REFUSED', value: (row) => row.refused },
+    ...(by === 'method' ? [] : [{ title: 'BYTES', value: (row: UsageLine) => row.bytes ?? 0 }]),
     { title: 'CUSTOMER', value: (row) => customerOf(row)?.name, wide: true },
     { title: 'SUBSCRIPTION ID', value: (row) => row.subscriptionId, wide: true },
     { title: 'CUSTOMER ID', value: (row) => customerOf(row)?.id, wide: true },
@@ -94,11 +95,12 @@ function columnsOf({ by, nameOf, customerOf }: Named): Column<UsageLine>[] {
 }
 
 function totalOf(rows: readonly UsageLine[]): string {
-  return `${sumOf(rows, 'calls')} calls, ${sumOf(rows, 'units')} units, ${sumOf(rows, 'refused')} refused`
+  const counts = `${sumOf(rows, 'calls')} calls, ${sumOf(rows, 'units')} units, ${sumOf(rows, 'refused')} refused`
+  return rows.some(({ bytes }) => bytes !== undefined) ? `${counts}, ${sumOf(rows, 'bytes')} bytes` : counts
 }
 
-function sumOf(rows: readonly UsageLine[], name: 'calls' | 'units' | 'refused'): number {
-  return rows.reduce((total, row) => total + row[name], 0)
+function sumOf(rows: readonly UsageLine[], name: 'calls' | 'units' | 'refused' | 'bytes'): number {
+  return rows.reduce((total, row) => total + (row[name] ?? 0), 0)
 }
 
 const DAY_MS = 86_400_000
