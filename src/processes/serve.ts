@@ -116,6 +116,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
         rpc: gateway.rpc,
         ws: gateway.ws,
         grpc: gateway.grpc,
+        entries: gateway.entries,
         ...sender?.addresses,
         ...execution?.addresses,
         ...indexer?.addresses,
