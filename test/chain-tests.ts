@@ -5,6 +5,7 @@
 export const CHAIN_CELLS: readonly string[] = ['tower-400', 'tower-200', 'alpenglow-400', 'alpenglow-200']
 
 export const CHAIN_TESTS: readonly string[] = [
+  'test/behaviours/decoded-lookup-tables.test.ts',
   'test/behaviours/examples.test.ts',
   'test/behaviours/gateway-process.test.ts',
   'test/behaviours/grpc-gateway-clients.test.ts',

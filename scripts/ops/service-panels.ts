@@ -175,6 +175,7 @@ export const DECODED_PANELS: readonly Panel[] = [
       counted('sluice_decoded_fec_sets_total', 'result'),
       counted('sluice_decoded_input_dropped_total'),
       counted('sluice_decoded_unresolved_total'),
+      counted('sluice_decoded_data_sets_too_large_total'),
     ],
   },
   {

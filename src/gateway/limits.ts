@@ -27,8 +27,8 @@ export type LimitMemory = {
   readonly held: Record<Held, HeldMemory>
 }
 
-type Server = 'rpc' | 'ws' | 'grpc'
-const SERVERS: readonly Server[] = ['rpc', 'ws', 'grpc']
+type Server = 'rpc' | 'ws' | 'grpc' | 'entries'
+const SERVERS: readonly Server[] = ['rpc', 'ws', 'grpc', 'entries']
 type Bucket = 'health' | 'documents' | 'grpcHealth' | 'pages'
 const BUCKETS: readonly Bucket[] = ['health', 'documents', 'grpcHealth', 'pages']
 type Held = 'watches' | 'reflections' | 'bytes'

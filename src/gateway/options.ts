@@ -32,6 +32,14 @@ export const bundleOptions = z.strictObject({
       .default(50)
       .describe('Calls of grpc.health.v1 per second and address, without a token; the burst is ten seconds.'),
   }),
+  entries: section(
+    'A second gRPC port, for shredstream.ShredstreamProxy/SubscribeEntries alone: for clients that expect a shred proxy on a port of its own. Token, budget and limits are those of the gRPC port.',
+    {
+      enabled: z.boolean().default(false).describe('Opens the port.'),
+      ...listenerOption('127.0.0.1:10011'),
+      ...publicUrlOption('grpc'),
+    },
+  ),
   cache: section('Cache of responses that never change, in memory, for each pool of nodes.', {
     enabled: z
       .boolean()

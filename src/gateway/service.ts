@@ -35,6 +35,8 @@ export type BundleListeners = {
   readonly rpc: ListenerOptions
   readonly ws: ListenerOptions & { readonly queryToken: boolean }
   readonly grpc: ListenerOptions & { readonly healthPerSecond: number }
+  /** A listener for shredstream.ShredstreamProxy alone. */
+  readonly entries?: ListenerOptions | undefined
   /** The public address of the WebSocket server, sent with each ticket; undefined where none is configured. */
   readonly wsUrl?: ((port: number) => string | undefined) | undefined
   /** Addresses and networks of proxies whose `x-forwarded-for` is used. */
@@ -53,7 +55,7 @@ export type BundleDeps = BaseDeps & {
   readonly access: Access
   readonly upstreams: Upstreams
   readonly registry: MetricsRegistry
-  readonly listenerMetrics: (server: 'rpc' | 'ws' | 'grpc') => ListenerMetrics
+  readonly listenerMetrics: (server: 'rpc' | 'ws' | 'grpc' | 'entries') => ListenerMetrics
   /** What is counted over all threads of the gateway; without it this thread is the only one. */
   readonly limits?: SharedLimits | undefined
   /** Bytes of requests and responses that the process holds; a default where it is missing. */
@@ -82,6 +84,8 @@ export type Bundle = AsyncDisposable & {
   readonly rpc: Address
   readonly ws: Address
   readonly grpc: Address
+  /** Undefined where it is not configured. */
+  readonly entries: Address | undefined
   readonly connections: Connections
   beginLameDuck(): void
   drain(deadlineMs: number): Promise<void>
@@ -148,6 +152,17 @@ export async function startBundle(listeners: BundleListeners, deps: BundleDeps):
       { ...common, decoded, ...listenerMetrics('grpc') },
     ),
   )
+  const entries =
+    listeners.entries &&
+    opening.use(
+      await startGeyserServer(
+        {
+          ...{ listen: { ...listeners.entries, connectionCounts: limits.connections.entries }, healthPerSecond },
+          serves: 'entries',
+        },
+        { ...common, decoded, ...listenerMetrics('entries') },
+      ),
+    )
   const rpc = createRpc({
     access,
     clock,
@@ -181,12 +196,13 @@ export async function startBundle(listeners: BundleListeners, deps: BundleDeps):
       },
     ),
   )
-  const servers = [http, ws, grpc]
+  const servers = [http, ws, grpc, ...(entries === undefined ? [] : [entries])]
   const opened = opening.move()
   return {
     rpc: http.address,
     ws: ws.address,
     grpc: grpc.address,
+    entries: entries?.address,
     connections,
     beginLameDuck() {
       for (const server of servers) server.beginLameDuck()

@@ -30,12 +30,13 @@ export async function startGatewayProcess(settings: Settings, deps: ReloadingDep
   deps.starting?.throwIfAborted()
   const threads = opening.use(plane.threadsOn(config.upstreams))
   const gateway = opening.use(await openGatewayThreads(settings, threads))
+  if (gateway.entries !== undefined) context.log.warn({ part: 'bundle' }, ENTRIES_WITHOUT_SHREDS)
   const reload = await finishService(settings, deps, {
     ...{ command: COMMAND, parts: PARTS, context, opening },
     setNodes: (options) => reloadAll(options, upstreams, threads),
     setLogLevel: threads.setLogLevel,
     operator: {
-      addresses: { rpc: gateway.rpc, ws: gateway.ws, grpc: gateway.grpc },
+      addresses: { rpc: gateway.rpc, ws: gateway.ws, grpc: gateway.grpc, entries: gateway.entries },
       customers,
       upstreams: upstreamsOfThreads(upstreams, threads),
       connectionsOf: (id) => connectionsOf(access.permits.taken(id)),
@@ -50,4 +51,6 @@ export async function startGatewayProcess(settings: Settings, deps: ReloadingDep
 }
 
 const COMMAND = 'sluice gateway'
+const ENTRIES_WITHOUT_SHREDS =
+  'bundle.entries is on, and this process has no shreds to decode: run sluice serve, or turn it off'
 const PARTS = ['metrics', 'access', 'bundle', 'upstreams'] as const

@@ -1,6 +1,5 @@
 import { connectionsOf } from '../access/quota/permits.ts'
 import type { Lifecycle, LifecycleOptions } from '../platform/process/lifecycle.ts'
-import { createAskNode } from '../sender/dispatch/node-call.ts'
 import { createLookupTableSource } from '../shreds/decoded/node-lookup-tables.ts'
 import { createSlotLength } from '../upstreams/slot-length.ts'
 import { followDedicatedNodes } from './compose/access/dedicated-nodes.ts'
@@ -22,7 +21,7 @@ import { createLeaderSchedule } from './compose/services/leader-schedule.ts'
 import { localnetMethods } from './compose/services/localnet-methods.ts'
 import { hasReceivers, noticeMethods, openNotices } from './compose/services/notices.ts'
 import { indexerMethods, type SenderDetails, senderMethods } from './compose/services/service-methods.ts'
-import { decodedPartOf, openShreds, scheduleNote, shredsMethods } from './compose/services/shreds.ts'
+import { decodedPartOf, openShreds, scheduleNote, shredsMethods, tableNodesOf } from './compose/services/shreds.ts'
 import { openUpstreams, reloadNodes, upstreamsOfThreads } from './compose/services/upstreams.ts'
 import { openControlPlane } from './compose/threads/control-plane.ts'
 import { methodsOf } from './compose/threads/service-thread.ts'
@@ -72,8 +71,9 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   opening.use(await notifyChanges(store, access, log.child({ part: 'access' })))
   opening.use(await openBilling(settings, context, store))
   if (shreds !== undefined) {
-    opening.use(leaders.follow(upstreams.of(undefined), { clock, log: log.child({ part: 'shreds' }) }))
-    opening.use(lookupTables.follow(createAskNode(upstreams.of(undefined), clock), { clock }))
+    const shredsLog = log.child({ part: 'shreds' })
+    opening.use(leaders.follow(upstreams.of(undefined), { clock, log: shredsLog }))
+    opening.use(lookupTables.follow(tableNodesOf(upstreams.of(undefined), clock), { ...context, log: shredsLog }))
   }
 
   deps.starting?.throwIfAborted()
@@ -116,6 +116,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
         rpc: gateway.rpc,
         ws: gateway.ws,
         grpc: gateway.grpc,
+        entries: gateway.entries,
         ...sender?.addresses,
         ...execution?.addresses,
         ...indexer?.addresses,

@@ -17,8 +17,12 @@ export type GrpcLinks = Disposable & {
       readonly except?: UpstreamNode | undefined
       /** A stream ends when its node is removed; other calls finish. */
       readonly isStream?: boolean | undefined
+      /** Only the node of this name, where it is available. */
+      readonly only?: string | undefined
     },
   ): Promise<GrpcOpened>
+  /** Whether any node has a gRPC address. */
+  readonly hasNodes: boolean
   /** A node that was added to the pool. */
   add(node: UpstreamNode): void
   /** Ends its streams and takes no more calls. Its other calls finish; disposing the result closes the connections. */
@@ -108,11 +112,18 @@ export function createGrpcLinks(
     return undefined
   }
 
+  function availableNode(name: string, except: UpstreamNode | undefined): UpstreamNode | undefined {
+    return pool.nodes.find((node) => node.name === name && node !== except && node.candidates.grpc.isAvailable)
+  }
+
   return {
-    async open(path, metadata, { view, except, isStream = false } = {}) {
+    get hasNodes() {
+      return sessions.size > 0
+    },
+    async open(path, metadata, { view, except, isStream = false, only } = {}) {
       let tried = except
       for (let attempt = 0; attempt < 2; attempt++) {
-        const node = pool.pick('grpc', view, tried)
+        const node = only === undefined ? pool.pick('grpc', view, tried) : availableNode(only, tried)
         if (node === undefined) break
         const session = await sessionOf(node)
         const ofNode = sessions.get(node)
@@ -132,7 +143,7 @@ export function createGrpcLinks(
         }
         tried = node
       }
-      metrics.noUpstream.inc()
+      if (only === undefined) metrics.noUpstream.inc()
       return { ok: false, reason: 'no-upstream' }
     },
     add(node) {

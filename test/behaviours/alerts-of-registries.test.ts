@@ -224,7 +224,7 @@ describe('alerts on the samples of a registry', () => {
           },
           newestSlot: 0,
           slots: [],
-          ...{ openSlots: 0, heldBytes: 0, lookupTables: 0, unresolved: 0, tooLong: 0, inputDropped: 0 },
+          ...{ openSlots: 0, heldBytes: 0, lookupTables: 0, unresolved: 0, dataSetsTooLarge: 0, inputDropped: 0 },
         })
         decoded.record(report(0))
         return async () => decoded.record(report(10))

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { Client, credentials } from '@grpc/grpc-js'
@@ -23,7 +24,12 @@ test('the transactions of the embedded chain arrive from its shreds, exactly tho
   await using running = serve({
     cwd: home.path,
     workers: 2,
-    env: { SLUICE_LOCALNET__ENABLED: undefined, SLUICE_SENDER__ENABLED: 'false' },
+    env: {
+      SLUICE_LOCALNET__ENABLED: undefined,
+      SLUICE_SENDER__ENABLED: 'false',
+      SLUICE_BUNDLE__ENTRIES__ENABLED: 'true',
+      SLUICE_BUNDLE__ENTRIES__LISTEN: '127.0.0.1:0',
+    },
   })
   await running.line(/"msg":"started"/)
   const run = async (...words: string[]) => {
@@ -60,6 +66,16 @@ test('the transactions of the embedded chain arrive from its shreds, exactly tho
   const entryCall = client.makeServerStreamRequest(ENTRIES, raw, raw, Buffer.alloc(0), tokenMetadata(token))
   entryCall.on('data', (message: Buffer) => entries.push(message))
   entryCall.on('error', () => {})
+  // The port of its own. The token may be valid in another thread only, within a second.
+  const portClient = new Client(await running.address('entries'), credentials.createInsecure())
+  const fromPort: Buffer[] = []
+  await until('entries arrive at their own port', async () => {
+    const call = portClient.makeServerStreamRequest(ENTRIES, raw, raw, Buffer.alloc(0), tokenMetadata(token))
+    call.on('data', (message: Buffer) => fromPort.push(message))
+    await Promise.race([once(call, 'data'), new Promise((resolve) => call.on('error', resolve))])
+    call.cancel()
+    return fromPort.length > 0
+  })
 
   /** Signatures by slot, in the order of arrival. */
   const received = new Map<number, string[]>()
@@ -90,7 +106,8 @@ test('the transactions of the embedded chain arrive from its shreds, exactly tho
     const block = await blockOf(rpc, token, slot)
     assert.deepEqual(received.get(slot), block, `slot ${slot}`)
   }
-  await until('entries were received', () => entries.length > 0)
+  await until('entries were received', () => entries.some((message) => message.equals(fromPort[0] as Buffer)))
+  portClient.close()
   const entry = new WireReader(entries[0] as Buffer)
   const fields: number[] = []
   while (entry.next()) fields.push(entry.field)

@@ -211,6 +211,19 @@ describe('streams of decoded shreds', () => {
     for (const stream of [without, slots, interslot]) stream.call.cancel()
   })
 
+  it('sends a changed parent to streams with a filter for slots', async () => {
+    const without = await subscribed({ deshredTransactions: { all: {} } })
+    const slots = await subscribed({ slots: { s: {} } })
+    reader?.onSlot({ kind: 'parent-changed', slot: 102, parentSlot: 99 })
+    reader?.onSlot({ kind: 'lost', slot: 103, parentSlot: undefined, reason: 'after it' })
+    reader?.onBatchEnd()
+    await reached(() => without.messages.length === 1 && slots.messages.length === 2)
+    const { updateOneof } = updateOf(slots.messages[0] as Buffer)
+    const { slot, parent, status } = updateOneof.value as { slot: bigint; parent?: bigint; status: number }
+    assert.deepEqual([slot, parent, status], [102n, 99n, SlotStatus.SLOT_CREATED_BANK])
+    for (const stream of [without, slots]) stream.call.cancel()
+  })
+
   it('tells a client that did not read how much it has lost', async () => {
     const stream = await subscribed({ deshredTransactions: { all: {} } })
     stream.call.pause()
@@ -267,7 +280,7 @@ describe('streams of decoded shreds', () => {
   it('ends a stream of entries that lost some: its messages have no place for a report', async () => {
     const raw = (bytes: Buffer) => bytes
     const entries = Buffer.alloc(8 * 1024, 7)
-    for (const loss of ['client', 'thread']) {
+    for (const loss of ['client', 'thread', 'too-large']) {
       const call = on.client.makeServerStreamRequest(ENTRIES, raw, raw, Buffer.alloc(0), metadata)
       const received: Buffer[] = []
       const ended = new Promise<{ code: number; details: string }>((resolve) => call.on('status', resolve))
@@ -279,6 +292,8 @@ describe('streams of decoded shreds', () => {
         await new Promise((resolve) => setImmediate(resolve))
       }
       if (loss === 'thread') reader?.onLost(2)
+      else if (loss === 'too-large')
+        reader?.onSlot({ kind: 'lost', slot: 300, parentSlot: undefined, reason: 'too-large: one', isDecoded: true })
       else {
         call.pause()
         for (let slot = 301; reader !== undefined && slot < 2000; slot++) {
@@ -289,7 +304,10 @@ describe('streams of decoded shreds', () => {
       }
       const { code, details } = await ended
       assert.equal(code, GrpcCode.dataLoss, details)
-      assert.match(details, loss === 'thread' ? /2 data sets after slot/ : /decodedPendingBytes/)
+      assert.match(
+        details,
+        { thread: /2 data sets after slot/, 'too-large': /^too-large/, client: /decodedPendingBytes/ }[loss] as RegExp,
+      )
       // Every message is one of entries: slot and bytes.
       for (const message of received) assert.equal(message.length, received[0]?.length)
       await reached(() => reader === undefined)

@@ -6,6 +6,8 @@ import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/p
 import { type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt'
 import { Metadata, status } from '@grpc/grpc-js'
 import { suspendSubscription } from '../../src/access/provisioning/subscriptions.ts'
+import { createDecodedStreams } from '../../src/gateway/geyser/decoded/streams.ts'
+import { systemClock } from '../../src/platform/process/clock.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import {
   type ServerReflectionRequestSchema as RequestSchema,
@@ -22,22 +24,37 @@ const V1ALPHA = '/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo'
 
 type Asked = NonNullable<MessageInitShape<typeof RequestSchema>['messageRequest']>
 
+/** Decoded shreds are served, and none arrives. */
+const decoded = () =>
+  createDecodedStreams(
+    { filtersMax: 4, pendingBytesMax: 65_536 },
+    {
+      clock: systemClock,
+      source: { read: () => ({ [Symbol.dispose]: () => undefined }) },
+      meter: { delivered: () => undefined, lost: () => undefined },
+    },
+  )
+
 describe('gRPC reflection', () => {
   let service: GrpcGateway
   let token: string
+  const streams = decoded()
 
   before(async () => {
     // No node: reflection is served by the gateway itself.
-    service = await startGrpcGateway([], { refusalDelayMs: 0 })
+    service = await startGrpcGateway([], { refusalDelayMs: 0 }, undefined, streams)
     ;({ token } = await service.gateway.subscribe({}))
   })
-  after(() => service[Symbol.asyncDispose]())
+  after(async () => {
+    await service[Symbol.asyncDispose]()
+    streams[Symbol.dispose]()
+  })
 
   const bytesOf = (messageRequest: Asked) =>
     toBinary(ServerReflectionRequestSchema, create(ServerReflectionRequestSchema, { host: 'here', messageRequest }))
 
-  async function ask(messageRequest: Asked, path = V1) {
-    const stream = openStream(service.client, path, tokenMetadata(token))
+  async function ask(messageRequest: Asked, path = V1, on = { client: service.client, token }) {
+    const stream = openStream(on.client, path, tokenMetadata(on.token))
     stream.send(bytesOf(messageRequest))
     stream.call.end()
     assert.equal((await stream.ended).code, status.OK)
@@ -65,6 +82,7 @@ describe('gRPC reflection', () => {
           'grpc.health.v1.Health',
           'grpc.reflection.v1.ServerReflection',
           'grpc.reflection.v1alpha.ServerReflection',
+          'shredstream.ShredstreamProxy',
         ],
       )
     })
@@ -91,11 +109,37 @@ describe('gRPC reflection', () => {
     const args = [buf, 'build', 'proto', '--exclude-source-info', '--as-file-descriptor-set', '-o', '-#format=binpb']
     const compiled = fromBinary(FileDescriptorSetSchema, execFileSync(process.execPath, args, { cwd: ROOT }))
     const own = compiled.file.filter(({ name }) => !name.startsWith('google/'))
-    assert.equal(own.length, 5)
+    assert.equal(own.length, 6)
     for (const expected of own) {
       const [served] = await filesFor({ case: 'fileByFilename', value: expected.name })
       assert.deepEqual(served, expected, expected.name)
     }
+  })
+
+  async function listed(on: { client: GrpcGateway['client']; token: string }): Promise<string[]> {
+    const response = await ask({ case: 'listServices', value: '' }, V1, on)
+    assert.ok(response.case === 'listServicesResponse')
+    return response.value.service.map(({ name }) => name).filter((name) => !name.startsWith('grpc.'))
+  }
+
+  test('a subscription with decoded shreds alone reads the list too', async () => {
+    const only = await service.gateway.subscribe({ products: ['shreds-decoded'] })
+    assert.deepEqual(await listed({ client: service.client, token: only.token }), [
+      'geyser.Geyser',
+      'shredstream.ShredstreamProxy',
+    ])
+  })
+
+  test('only what a listener serves is listed', async () => {
+    await using without = await startGrpcGateway([])
+    const of = async (gateway: GrpcGateway) => {
+      const { token: ofGateway } = await gateway.gateway.subscribe({})
+      return listed({ client: gateway.client, token: ofGateway })
+    }
+    assert.deepEqual(await of(without), ['geyser.Geyser'])
+    using others = decoded()
+    await using entries = await startGrpcGateway([], { serves: 'entries' }, undefined, others)
+    assert.deepEqual(await of(entries), ['shredstream.ShredstreamProxy'])
   })
 
   test('what is not known is an error response with NOT_FOUND, and the stream goes on', async () => {

@@ -1,5 +1,6 @@
 import { CREDENTIAL_SOURCES, collectToken } from '../../access/credentials.ts'
 import { explainRefusal } from '../../access/explain-refusal.ts'
+import type { ProductKey } from '../../contract/products.ts'
 import type { Random } from '../../core/random.ts'
 import type { GrpcCall } from '../../platform/grpc/call.ts'
 import { startGrpcServer } from '../../platform/grpc/server.ts'
@@ -11,7 +12,7 @@ import type { AuthTarpit } from '../auth-tarpit.ts'
 import { refuseToken } from '../refusal.ts'
 import { createGrpcHealth, type GrpcHealthOptions } from './health.ts'
 import { isDecodedMethod } from './methods.ts'
-import { createReflection } from './reflection.ts'
+import { createReflection, type ReflectedService } from './reflection.ts'
 import { grpcStatusOf } from './refusal.ts'
 import { createGeyser, type GeyserDeps, type GeyserOptions } from './service.ts'
 
@@ -19,6 +20,8 @@ export type GrpcServerOptions = Partial<GeyserOptions & GrpcHealthOptions> & {
   readonly listen: ListenerOptions
   /** How often open streams are checked again, besides at every change of the store. */
   readonly sweepMs?: number
+  /** `entries`: the listener serves SubscribeEntries, and no other method of a product. */
+  readonly serves?: 'all' | 'entries'
 }
 
 export type GrpcServerDeps = GeyserDeps &
@@ -37,13 +40,20 @@ export type GrpcServer = AsyncDisposable & {
   drain(deadlineMs: number): Promise<void>
 }
 
-const DEFAULTS = { refusalDelayMs: 1000, unaryDeadlineMs: 10_000, stallMs: 30_000, sweepMs: 2000, healthPerSecond: 50 }
+const DEFAULTS = {
+  ...{ refusalDelayMs: 1000, unaryDeadlineMs: 10_000, stallMs: 30_000, sweepMs: 2000, healthPerSecond: 50 },
+  serves: 'all' as const,
+}
 /** The header limit of RPC: an 8 KB value is refused as an invalid token, as on the other servers. */
 const METADATA_BYTES_MAX = 16 * 1024
 /** Streams are ended over this time at a shutdown (robustness.md, fault F11). */
 const SPREAD_MS = 5000
 const GEYSER_PATH = /^\/geyser\.Geyser\/(\w{1,64})$/
 const ENTRIES_PATH = '/shredstream.ShredstreamProxy/SubscribeEntries'
+const NOT_SERVED = {
+  all: 'this method is not served here',
+  entries: 'only shredstream.ShredstreamProxy/SubscribeEntries is served here, where the process decodes shreds',
+} as const
 
 /** The gRPC server: geyser.Geyser and reflection with a token, and the health check without. */
 export async function startGeyserServer(settings: GrpcServerOptions, deps: GrpcServerDeps): Promise<GrpcServer> {
@@ -58,28 +68,43 @@ export async function startGeyserServer(settings: GrpcServerOptions, deps: GrpcS
     table: limits?.buckets.grpcHealth,
     watches: limits?.held.watches,
   })
-  const reflection = createReflection(options, { access, clock, meter: metrics.grpc, calls: limits?.held.reflections })
+  const reflection = createReflection(
+    { refusalDelayMs: options.refusalDelayMs, services: servicesOf(options.serves, deps.decoded !== undefined) },
+    { access, clock, meter: metrics.grpc, calls: limits?.held.reflections },
+  )
+
+  /** The method of a product that is served here. */
+  function methodOf(path: string): string | undefined {
+    if (path === ENTRIES_PATH) return deps.decoded === undefined ? undefined : 'SubscribeEntries'
+    return options.serves === 'all' ? GEYSER_PATH.exec(path)?.[1] : undefined
+  }
+
+  /** Reflection is part of both products, so that either is enough for it. */
+  function authenticate(call: GrpcCall, method: string | undefined) {
+    const token = collectToken(CREDENTIAL_SOURCES.grpc, call.rawMetadata)
+    const isDecoding = deps.decoded !== undefined
+    const product: ProductKey =
+      isDecoding && method !== undefined && isDecodedMethod(method) ? 'shreds-decoded' : 'bundle'
+    const caller = access.authenticate(token, product, clock.nowMs())
+    if (caller.ok || method !== undefined || !isDecoding) return { caller, product }
+    const other = access.authenticate(token, 'shreds-decoded', clock.nowMs())
+    return other.ok ? { caller: other, product: 'shreds-decoded' as const } : { caller, product }
+  }
 
   function onCall(call: GrpcCall): void {
     const peer = { remoteAddress: call.remoteAddress, headers: call.rawMetadata }
     if (health.serve(call, () => tarpit.addressOf(peer))) return
     const isReflection = reflection.isServed(call.path)
-    const method =
-      call.path === ENTRIES_PATH && deps.decoded !== undefined ? 'SubscribeEntries' : GEYSER_PATH.exec(call.path)?.[1]
+    const method = methodOf(call.path)
     // The path is not echoed: a token written into it must not reach a log.
     if (method === undefined && !isReflection)
-      return call.end({ code: GrpcCode.unimplemented, message: 'this method is not served here' })
+      return call.end({ code: GrpcCode.unimplemented, message: NOT_SERVED[options.serves] })
     let subscription: string | undefined
     call.onClose((status) => recordEnd(call.requestId, status, subscription))
-    const isDecoded = deps.decoded !== undefined && method !== undefined && isDecodedMethod(method)
-    const caller = access.authenticate(
-      collectToken(CREDENTIAL_SOURCES.grpc, call.rawMetadata),
-      isDecoded ? 'shreds-decoded' : 'bundle',
-      clock.nowMs(),
-    )
+    const { caller, product } = authenticate(call, method)
     if (caller.ok) {
       subscription = caller.subscription.id
-      if (method === undefined) return reflection.serve(call, caller)
+      if (method === undefined) return reflection.serve(call, caller, product)
       return geyser.serve(call, caller, { method, remoteAddress: tarpit.addressOf(peer) })
     }
     const status = grpcStatusOf(refuseToken(explainRefusal('grpc', caller, { headers: call.rawMetadata })))
@@ -125,4 +150,8 @@ export async function startGeyserServer(settings: GrpcServerOptions, deps: GrpcS
     },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
+}
+
+function servicesOf(serves: 'all' | 'entries', isDecoding: boolean): ReflectedService[] {
+  return [...(serves === 'all' ? (['geyser'] as const) : []), ...(isDecoding ? (['shredstream'] as const) : [])]
 }

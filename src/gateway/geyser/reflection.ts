@@ -1,5 +1,6 @@
 import type { Caller } from '../../access/authorize.ts'
 import type { Access } from '../../access/service.ts'
+import type { ProductKey } from '../../contract/products.ts'
 import type { Clock } from '../../core/clock.ts'
 import { createHeldMemory, HeldAmounts } from '../../core/held-amounts.ts'
 import type { GrpcCall, MessageLimits } from '../../platform/grpc/call.ts'
@@ -13,6 +14,7 @@ import {
   ServerReflectionResponseSchema,
 } from '../../solana/gen/reflection_pb.ts'
 import { file_reflection_v1alpha } from '../../solana/gen/reflection-v1alpha_pb.ts'
+import { file_shredstream } from '../../solana/gen/shredstream_pb.ts'
 import { createFileDescriptors, type FileDescriptors } from '../../solana/geyser/file-descriptors.ts'
 import { decodeMessage, encodeMessage } from '../../solana/geyser/protobuf.ts'
 import type { ListenerMeter } from '../metrics.ts'
@@ -23,7 +25,8 @@ import { endLater, grpcStatusOf } from './refusal.ts'
 /** grpc.reflection.v1 and v1alpha, with a token: tools read the descriptors of the services instead of proto files. */
 export type Reflection = {
   isServed(path: string): boolean
-  serve(call: GrpcCall, caller: Caller): void
+  /** `product`: the one that the caller was authenticated for. */
+  serve(call: GrpcCall, caller: Caller, product: ProductKey): void
   /** Ends calls whose token is no longer valid. */
   sweep(): void
 }
@@ -31,7 +34,11 @@ export type Reflection = {
 export type ReflectionOptions = {
   /** A refusal by a limit is delayed by this time, so that a client that retries at once does not spin. */
   readonly refusalDelayMs: number
+  /** Proto files of the services of this listener, besides those of every listener. */
+  readonly services: readonly ReflectedService[]
 }
+
+export type ReflectedService = 'geyser' | 'shredstream'
 
 export type ReflectionDeps = {
   readonly access: Pick<Access, 'admit' | 'renew' | 'quota'>
@@ -56,20 +63,26 @@ const REQUEST_BYTES_MAX = 1024
 const IDLE_MS = 60_000
 
 export function createReflection(
-  { refusalDelayMs }: ReflectionOptions,
+  { refusalDelayMs, services }: ReflectionOptions,
   { access, clock, meter, calls = new HeldAmounts(createHeldMemory({ threads: 1 }), 0) }: ReflectionDeps,
 ): Reflection {
-  const files = createFileDescriptors([file_geyser, file_health, file_reflection, file_reflection_v1alpha])
+  const files = createFileDescriptors([
+    ...(services.includes('geyser') ? [file_geyser] : []),
+    file_health,
+    file_reflection,
+    file_reflection_v1alpha,
+    ...(services.includes('shredstream') ? [file_shredstream] : []),
+  ])
   /** Open calls with the token they came with. */
-  const open = new Map<GrpcCall, Caller>()
+  const open = new Map<GrpcCall, { readonly caller: Caller; readonly product: ProductKey }>()
   const limits: MessageLimits = {
     bytesMax: () => REQUEST_BYTES_MAX,
     onRefused: ({ limit }) => meter.refused(limit ?? 'readable'),
   }
 
   /** The caller as the store has it now; undefined where the call was ended because its token is not valid any more. */
-  function renewed(call: GrpcCall, { tokenSha256 }: Caller): Caller | undefined {
-    const caller = access.renew(tokenSha256, 'bundle', clock.nowMs())
+  function renewed(call: GrpcCall, { tokenSha256 }: Caller, product: ProductKey): Caller | undefined {
+    const caller = access.renew(tokenSha256, product, clock.nowMs())
     if (caller.ok) return caller
     call.end(grpcStatusOf(refuseCaller('grpc', caller)))
     return undefined
@@ -77,7 +90,7 @@ export function createReflection(
 
   return {
     isServed: (path) => PATHS.has(path),
-    serve(call, given) {
+    serve(call, given, product) {
       const { id: subscription } = given.subscription
       if (calls.take(subscription, 1, MAXIMA) !== undefined) {
         meter.refused('reflectionStreams', { subscription, code: 'rate-limited' })
@@ -86,7 +99,7 @@ export function createReflection(
           call.end({ code: GrpcCode.resourceExhausted, message }),
         )
       }
-      open.set(call, given)
+      open.set(call, { caller: given, product })
       const end = () => call.end({ code: GrpcCode.ok })
       let idle = clock.setTimer(IDLE_MS, end)
       let isRefused = false
@@ -104,12 +117,12 @@ export function createReflection(
         if (isRefused) return
         idle.cancel()
         idle = clock.setTimer(IDLE_MS, end)
-        const caller = renewed(call, given)
+        const caller = renewed(call, given, product)
         if (caller === undefined) return
         const request = decodeMessage(ServerReflectionRequestSchema, bytes)
         if (request === undefined)
           return call.end({ code: GrpcCode.invalidArgument, message: 'cannot decode the request' })
-        const admission = access.admit(caller, { interface: 'grpc', method: METHOD })
+        const admission = access.admit(caller, { interface: 'grpc', method: METHOD, product })
         if (!admission.ok) {
           if (!('limitName' in admission)) return call.end(grpcStatusOf(refuseCaller('grpc', admission)))
           meter.refused(admission.limitName)
@@ -125,7 +138,7 @@ export function createReflection(
       }, limits)
     },
     sweep() {
-      for (const [call, caller] of [...open]) renewed(call, caller)
+      for (const [call, { caller, product }] of [...open]) renewed(call, caller, product)
     },
   }
 }

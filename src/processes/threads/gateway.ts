@@ -6,7 +6,7 @@ import { openThreadUpstreams } from '../compose/services/upstreams.ts'
 import { runServiceThread } from '../compose/threads/run-service-thread.ts'
 
 /** One gateway thread: its own listeners on the ports that all gateway threads share, and its own connections to the nodes. */
-runServiceThread(['rpc', 'ws', 'grpc'], async (context) => {
+runServiceThread(['rpc', 'ws', 'grpc', 'entries'], async (context) => {
   await using opening = new AsyncDisposableStack()
   const access = opening.use(context.openAccess())
   const upstreams = opening.use(await openThreadUpstreams(context))
@@ -25,7 +25,10 @@ runServiceThread(['rpc', 'ws', 'grpc'], async (context) => {
   )
   const opened = opening.move()
   return {
-    addresses: { rpc: bundle.rpc, ws: bundle.ws, grpc: bundle.grpc },
+    addresses: {
+      ...{ rpc: bundle.rpc, ws: bundle.ws, grpc: bundle.grpc },
+      ...(bundle.entries === undefined ? {} : { entries: bundle.entries }),
+    },
     methods: gatewayMethods(bundle),
     upstreams,
     beginLameDuck: bundle.beginLameDuck,

@@ -62,12 +62,14 @@ export type GapReason =
   | 'undecodable'
   /** Another slot names this one as its parent, and no shred of it arrived. */
   | 'slot-missing'
+  /** Decoded, and larger than what one record for the readers holds. */
+  | 'too-large'
 
 /** What became of a slot. */
 export type SlotReport = {
   readonly kind: 'slot-report'
   readonly slot: number
-  /** As the first data shred names it; undefined where none arrived. */
+  /** As the first data shred names it, or as a block marker has set it; undefined where none arrived. */
   readonly parentSlot: number | undefined
   /** Transactions delivered. */
   readonly transactions: number

@@ -34,6 +34,10 @@ export function decodedMetrics(registry: MetricsRegistry): DecodedMetrics {
     'sluice_decoded_unresolved_total',
     'Transactions delivered without loaded addresses because a lookup table was not known.',
   )
+  const tooLarge = counter(
+    'sluice_decoded_data_sets_too_large_total',
+    'Data sets that were decoded and reported as lost because they are larger than decodedDataSetBytes.',
+  )
   const inputDropped = counter(
     'sluice_decoded_input_dropped_total',
     'Shreds that were relayed and not decoded because the engine did not keep up.',
@@ -45,10 +49,15 @@ export function decodedMetrics(registry: MetricsRegistry): DecodedMetrics {
   const byShred = recordOf(SHRED_OUTCOMES, (outcome) => growth(shreds.with({ outcome })))
   const bySlot = recordOf(SLOT_RESULTS, (result) => growth(slots.with({ result })))
   const byFecSet = recordOf(FEC_SET_RESULTS, (result) => growth(fecSets.with({ result })))
-  const [grownTransactions, grownUnresolved, grownDropped] = [transactions, unresolved, inputDropped].map(growth)
+  const [grownTransactions, grownUnresolved, grownTooLarge, grownDropped] = [
+    transactions,
+    unresolved,
+    tooLarge,
+    inputDropped,
+  ].map(growth)
 
   return {
-    record({ counts, openSlots: open, heldBytes: held, unresolved: without, inputDropped: dropped }) {
+    record({ counts, openSlots: open, heldBytes: held, unresolved: without, dataSetsTooLarge, inputDropped: dropped }) {
       for (const outcome of SHRED_OUTCOMES) byShred[outcome](counts.shreds[outcome])
       for (const result of SLOT_RESULTS) bySlot[result](counts.slots[result])
       byFecSet.recovered(counts.fecSetsRecovered)
@@ -56,6 +65,7 @@ export function decodedMetrics(registry: MetricsRegistry): DecodedMetrics {
       byFecSet.conflicting(counts.fecSetsConflicting)
       grownTransactions?.(counts.transactions)
       grownUnresolved?.(without)
+      grownTooLarge?.(dataSetsTooLarge)
       grownDropped?.(dropped)
       openSlots.set(open)
       heldBytes.set(held)

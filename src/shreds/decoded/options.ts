@@ -20,7 +20,9 @@ export const decodedOptions = section(
       .describe('Shreds that wait for the engine; the relay never waits: further ones are not decoded, and counted.'),
     outputBytes: integer(1 * MIB, 1024 * MIB)
       .default(64 * MIB)
-      .describe('Decoded data kept for readers; a reader that falls further behind is informed how much it has lost.'),
+      .describe(
+        'Decoded data kept for readers; a reader that falls further behind is informed how much it has lost. A data set larger than a quarter of it (decodedDataSetBytes) is reported as lost.',
+      ),
     lookupTablesMax: integer(16, 100_000)
       .default(4096)
       .describe(

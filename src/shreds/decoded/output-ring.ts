@@ -10,7 +10,7 @@
  * beyond it.
  */
 export type OutputWriter = {
-  /** Appends a record of these parts. False when it is longer than a quarter of the memory; readers then count it as lost. */
+  /** Appends a record of these parts. False when it is longer than a quarter of the memory: it is not written then, and readers do not learn of it. */
   write(parts: readonly Uint8Array[]): boolean
 }
 
@@ -111,22 +111,20 @@ export function openOutputWriter(memory: SharedArrayBuffer): OutputWriter {
       let length = 0
       for (const part of parts) length += part.length
       const bytes = RECORD_HEAD_BYTES + alignedTo(length)
-      const fits = bytes <= capacity / 4
-      if (fits) {
-        const rest = capacity - (head % capacity)
-        if (bytes > rest) append(rest - RECORD_HEAD_BYTES, true)
-        let at = append(length, false)
-        for (const part of parts) {
-          log.bytes.set(part, at)
-          at += part.length
-        }
+      if (bytes > capacity / 4) return false
+      const rest = capacity - (head % capacity)
+      if (bytes > rest) append(rest - RECORD_HEAD_BYTES, true)
+      let at = append(length, false)
+      for (const part of parts) {
+        log.bytes.set(part, at)
+        at += part.length
       }
       sequence += 1
       log.store(POSITION.sequence, sequence)
       log.store(POSITION.head, head)
       Atomics.add(log.signal, SIGNAL, 1)
       Atomics.notify(log.signal, SIGNAL)
-      return fits
+      return true
     },
   }
 }

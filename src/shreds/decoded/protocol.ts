@@ -33,8 +33,8 @@ export type DecodedThreadReport = {
   readonly lookupTables: number
   /** Transactions delivered without loaded addresses because a lookup table was not known. */
   readonly unresolved: number
-  /** Data sets that were too long for the output ring. */
-  readonly tooLong: number
+  /** Data sets that were larger than a record of the output ring. */
+  readonly dataSetsTooLarge: number
   /** Shreds that found the input ring full, since the memory was made. */
   readonly inputDropped: number
   /** Slots closed since the previous report. */

@@ -2,6 +2,7 @@ import { createTimeSlices } from '../../platform/process/time-slices.ts'
 import { isSimpleVote } from '../../solana/transaction/simple-vote.ts'
 import { parseTransaction } from '../../solana/transaction/transaction.ts'
 import type { ParsedTransaction } from '../../solana/transaction/types.ts'
+import { parentOf } from './delivery.ts'
 import { type DecodedMessage, type DeliveredSet, type DeliveredTransaction, decodeMessage } from './messages.ts'
 import { openOutputReader } from './output-ring.ts'
 
@@ -38,7 +39,14 @@ export type DecodedTransaction = {
 
 export type DecodedSlot =
   | { readonly kind: 'first-shred' | 'completed'; readonly slot: number; readonly parentSlot: number | undefined }
-  | { readonly kind: 'lost'; readonly slot: number; readonly parentSlot: number | undefined; readonly reason: string }
+  | { readonly kind: 'parent-changed'; readonly slot: number; readonly parentSlot: number }
+  | {
+      readonly kind: 'lost'
+      readonly slot: number
+      readonly parentSlot: number | undefined
+      readonly reason: string
+      readonly isDecoded?: boolean
+    }
 
 /** Records read before other work of the event loop has its turn. */
 const RECORDS_PER_TURN = 32
@@ -136,6 +144,10 @@ function slotOf(message: Exclude<DecodedMessage, DeliveredSet>, newestSlot: numb
   switch (message.kind) {
     case 'gap': {
       const { slot, startIndex, endIndex, reason, dataSets } = message
+      if (reason === 'too-large') {
+        const text = `${reason}: the data set of shreds ${startIndex} to ${endIndex} was not delivered; limit: decodedDataSetBytes`
+        return { kind: 'lost', slot, parentSlot: undefined, reason: text, isDecoded: true }
+      }
       const until = endIndex === undefined ? 'on' : `to ${endIndex}`
       const text = `${reason}: at least ${dataSets} data sets from shred ${startIndex} ${until} were not decoded`
       return { kind: 'lost', slot, parentSlot: undefined, reason: text }
@@ -154,7 +166,9 @@ function slotOf(message: Exclude<DecodedMessage, DeliveredSet>, newestSlot: numb
         reason: 'the engine was restarted: open slots are incomplete',
       }
     }
-    case 'marker':
-      return undefined
+    case 'marker': {
+      const parentSlot = message.isParentUpdate ? parentOf(message.bytes) : undefined
+      return parentSlot === undefined ? undefined : { kind: 'parent-changed', slot: message.slot, parentSlot }
+    }
   }
 }

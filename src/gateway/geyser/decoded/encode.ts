@@ -34,6 +34,8 @@ export function encodeTransactionUpdate(
 const SLOT_STATUSES: Readonly<Record<DecodedSlot['kind'], SlotStatus>> = {
   'first-shred': SlotStatus.SLOT_FIRST_SHRED_RECEIVED,
   completed: SlotStatus.SLOT_COMPLETED,
+  // As a node: it makes another bank for the slot, with the new parent.
+  'parent-changed': SlotStatus.SLOT_CREATED_BANK,
   lost: SlotStatus.SLOT_DEAD,
 }
 

@@ -43,5 +43,14 @@ export type DecodedSlot =
   | { readonly kind: 'first-shred'; readonly slot: number; readonly parentSlot: number | undefined }
   /** All its data sets were delivered. */
   | { readonly kind: 'completed'; readonly slot: number; readonly parentSlot: number | undefined }
+  /** The leader has changed the parent: what was delivered of the slot before is void. */
+  | { readonly kind: 'parent-changed'; readonly slot: number; readonly parentSlot: number }
   /** Part of it is lost; the reason is a text for the client. */
-  | { readonly kind: 'lost'; readonly slot: number; readonly parentSlot: number | undefined; readonly reason: string }
+  | {
+      readonly kind: 'lost'
+      readonly slot: number
+      readonly parentSlot: number | undefined
+      readonly reason: string
+      /** All shreds of it arrived, and this server did not deliver what they contain. */
+      readonly isDecoded?: boolean
+    }

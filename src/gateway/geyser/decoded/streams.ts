@@ -99,13 +99,19 @@ export function createDecodedStreams(
         .map(({ name }) => name)
       if (names.length > 0 || slot.kind === 'lost') stream.add(slot.slot, names, body)
     }
+    if (slot.kind === 'lost' && slot.isDecoded === true) endEntries(slot.reason)
+  }
+
+  /** A message of entries has no place for a report. */
+  function endEntries(reason: string): void {
+    for (const stream of [...entryStreams]) stream.finish({ code: GrpcCode.dataLoss, message: reason })
   }
 
   function onLost(dataSets: number): void {
     meter.lost('thread', dataSets)
     const reason = `${dataSets} data sets after slot ${lastSlot} lost: this server fell behind`
     onSlot({ kind: 'lost', slot: lastSlot, parentSlot: undefined, reason })
-    for (const stream of [...entryStreams]) stream.finish({ code: GrpcCode.dataLoss, message: reason })
+    endEntries(reason)
   }
 
   function onBatchEnd(): void {

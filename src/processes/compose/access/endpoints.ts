@@ -6,7 +6,7 @@ import type { Config } from '../config/config.ts'
 import { executionSource, servesExecution } from '../config/served.ts'
 
 /** The services for customers that have a URL. */
-export const ENDPOINT_NAMES = ['rpc', 'ws', 'grpc', 'indexer', 'sender', 'execution'] as const
+export const ENDPOINT_NAMES = ['rpc', 'ws', 'grpc', 'entries', 'indexer', 'sender', 'execution'] as const
 export type EndpointName = (typeof ENDPOINT_NAMES)[number]
 
 /** URLs of the services for customers. A service that is disabled has none and is not missing. */
@@ -68,6 +68,13 @@ function serversOf(config: Config): EndpointServer[] {
     { name: 'rpc', key: 'bundle.rpc', protocol: 'http', server: bundle.rpc, isEnabled: true },
     { name: 'ws', key: 'bundle.ws', protocol: 'ws', server: bundle.ws, isEnabled: true },
     { name: 'grpc', key: 'bundle.grpc', protocol: 'grpc', server: bundle.grpc, isEnabled: true },
+    {
+      name: 'entries',
+      key: 'bundle.entries',
+      protocol: 'grpc',
+      server: bundle.entries,
+      isEnabled: bundle.entries.enabled,
+    },
     { name: 'indexer', key: 'indexer', protocol: 'http', server: indexer, isEnabled: indexer.enabled },
     { name: 'sender', key: 'sender', protocol: 'http', server: sender, isEnabled: sender.enabled },
     { name: 'execution', key: 'execution', protocol: 'http', server: execution, isEnabled: servesExecution(config) },

@@ -65,7 +65,11 @@ function shredLines({ subscription, destination }: CardInput): string[] {
 function decodedLines({ subscription, endpoints }: CardInput): string[] {
   if (!subscription.products.includes('shreds-decoded')) return []
   const address = usesNodes(subscription) ? 'on the gRPC address' : addressOf(endpoints, 'grpc')
-  return [fact('decoded', `${address}: SubscribeDeshred and SubscribeEntries (preview)`)]
+  const { entries } = endpoints
+  return [
+    fact('decoded', `${address}: SubscribeDeshred and SubscribeEntries (preview)`),
+    ...(entries === undefined ? [] : [fact('', `${entries}: SubscribeEntries alone`)]),
+  ]
 }
 
 /** The sender needs no subscription. */

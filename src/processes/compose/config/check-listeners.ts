@@ -103,6 +103,7 @@ export function listenersOf(config: Config, parts: readonly ConfigPart[] = serve
       { name: 'bundle.rpc', option: bundle.rpc },
       { name: 'bundle.ws', option: bundle.ws },
       { name: 'bundle.grpc', option: bundle.grpc },
+      ...(bundle.entries.enabled ? [{ name: 'bundle.entries', option: bundle.entries }] : []),
     ],
     sender: [{ name: 'sender', option: sender }],
     execution: [{ name: 'execution', option: execution }],

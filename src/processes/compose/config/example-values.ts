@@ -5,6 +5,7 @@ export const EXAMPLES: Readonly<Record<string, unknown>> = {
   'bundle.rpc.publicUrl': 'https://rpc.example.net',
   'bundle.ws.publicUrl': 'wss://ws.example.net',
   'bundle.grpc.publicUrl': 'https://grpc.example.net:443',
+  'bundle.entries.publicUrl': 'https://entries.example.net:443',
   'sender.publicUrl': 'https://sender.example.net',
   'indexer.publicUrl': 'https://sql.example.net',
   'execution.publicUrl': 'https://stream.example.net',

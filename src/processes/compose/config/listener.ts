@@ -8,7 +8,7 @@ export function withPort<Option extends { readonly listen: string }>(option: Opt
 }
 
 /** Every TCP listener a process can have, as its metrics name it. */
-export const LISTENERS = ['metrics', 'rpc', 'ws', 'grpc', 'sender', 'execution', 'indexer', 'admin'] as const
+export const LISTENERS = ['metrics', 'rpc', 'ws', 'grpc', 'entries', 'sender', 'execution', 'indexer', 'admin'] as const
 
 /**
  * The listener of a section of the configuration. Certificate paths are relative to the folder of the config file. `mayAccept` is false while memory is

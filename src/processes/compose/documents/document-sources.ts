@@ -37,6 +37,7 @@ const DEFAULTS: Readonly<Record<EndpointName, string>> = {
   rpc: 'http://127.0.0.1:8899',
   ws: 'ws://127.0.0.1:8900',
   grpc: 'http://127.0.0.1:10010',
+  entries: 'http://127.0.0.1:10011',
   sender: 'http://127.0.0.1:8901',
   indexer: 'http://127.0.0.1:8123',
   execution: 'http://127.0.0.1:8443',

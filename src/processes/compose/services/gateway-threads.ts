@@ -12,11 +12,13 @@ import type { Address } from '../threads/start-data.ts'
 import type { ThreadPlan, Threads } from '../threads/threads.ts'
 import { CONNECTIONS_LISTED_MAX } from './service-methods.ts'
 
-/** The gateway as its control plane sees it: several threads that serve the same three ports. */
+/** The gateway as its control plane sees it: several threads that serve the same ports. */
 export type GatewayThreads = AsyncDisposable & {
   readonly rpc: Address
   readonly ws: Address
   readonly grpc: Address
+  /** Undefined where it is not configured. */
+  readonly entries: Address | undefined
   readonly methods: ControlMethods
   beginLameDuck(): void
   drain(deadlineMs: number): Promise<void>
@@ -50,8 +52,7 @@ export async function openGatewayThreads(
   threads: Threads,
   decoded?: DecodedPart,
 ): Promise<GatewayThreads> {
-  const { rpc, ws, grpc } = settings.config.bundle
-  const isChosenBySystem = [rpc, ws, grpc].some((option) => portOf(option.listen) === 0)
+  const isChosenBySystem = listenersOf(settings.config.bundle).some((option) => portOf(option.listen) === 0)
   for (let attempt = 1; ; attempt++) {
     try {
       return await openOnPorts(settings, threads, decoded)
@@ -59,6 +60,10 @@ export async function openGatewayThreads(
       if (!isChosenBySystem || attempt === ATTEMPTS_MAX || !isServiceError(error, 'address-in-use')) throw error
     }
   }
+}
+
+function listenersOf({ rpc, ws, grpc, entries }: Config['bundle']): Config['bundle']['rpc'][] {
+  return [rpc, ws, grpc, ...(entries.enabled ? [entries] : [])]
 }
 
 async function openOnPorts(
@@ -80,11 +85,12 @@ async function openOnPorts(
     rpc: await reserve(config.bundle.rpc),
     ws: await reserve(config.bundle.ws),
     grpc: await reserve(config.bundle.grpc),
+    entries: config.bundle.entries.enabled ? await reserve(config.bundle.entries) : config.bundle.entries,
   }
 
   const started: ServiceThread[] = []
   const othersOf = (name: string) => started.filter((thread) => thread.name !== name && thread.isRunning)
-  const ports = [bundle.rpc, bundle.ws, bundle.grpc].map((option) => listenerOf(option, loaded.folder))
+  const ports = listenersOf(bundle).map((option) => listenerOf(option, loaded.folder))
   const reserveAgain = createPortReserve(ports)
   await using opening = new AsyncDisposableStack()
   const opened = await Promise.allSettled(
@@ -114,6 +120,7 @@ async function openOnPorts(
     rpc: addressOf('rpc'),
     ws: addressOf('ws'),
     grpc: addressOf('grpc'),
+    entries: started[0]?.addresses['entries'],
     methods: {
       connections: async () => mergeConnections(await gather<ConnectionList>(started, 'connections', undefined)),
       'connection-close': async (params) => ({

@@ -12,7 +12,7 @@ import { listenerOf } from '../config/listener.ts'
 import { openResponseBudget } from '../process/memory.ts'
 import type { ServiceContext, ServiceSettings } from '../process/service-context.ts'
 
-export type GatewayPartDeps = ServiceContext<'rpc' | 'ws' | 'grpc'> & {
+export type GatewayPartDeps = ServiceContext<'rpc' | 'ws' | 'grpc' | 'entries'> & {
   readonly access: Access
   readonly upstreams: Upstreams
   readonly memory: Pick<MemoryGuard, 'mayAccept' | 'mayOpenStream'>
@@ -29,7 +29,7 @@ export type GatewayPartDeps = ServiceContext<'rpc' | 'ws' | 'grpc'> & {
 /** JSON-RPC, WebSocket and gRPC of the Bundle, as the `bundle` section of the configuration sets them up. */
 export function openGateway({ config, loaded }: ServiceSettings, deps: GatewayPartDeps): Promise<Bundle> {
   const { access, upstreams, memory, log, clock, random, registry, listenerMetrics } = deps
-  const { rpc, ws, grpc, trustedProxies, cache, workers } = config.bundle
+  const { rpc, ws, grpc, entries, trustedProxies, cache, workers } = config.bundle
   const listenOn = (option: typeof rpc, mayAccept: () => boolean) => ({
     ...listenerOf(option, loaded.folder, mayAccept),
     reusePort: deps.isPortShared ?? false,
@@ -39,6 +39,7 @@ export function openGateway({ config, loaded }: ServiceSettings, deps: GatewayPa
       rpc: listenOn(rpc, memory.mayAccept),
       ws: { ...listenOn(ws, memory.mayOpenStream), queryToken: ws.queryToken },
       grpc: { ...listenOn(grpc, memory.mayOpenStream), healthPerSecond: grpc.healthPerSecond },
+      entries: entries.enabled ? listenOn(entries, memory.mayOpenStream) : undefined,
       wsUrl: (port) => endpointsOf(config, { ws: port }).ws,
       trustedProxies,
       // Given as a number to each of several threads.

@@ -3,15 +3,19 @@ import { proveDestination } from '../../../access/provisioning/destinations.ts'
 import type { Access } from '../../../access/service.ts'
 import type { AccessStore } from '../../../access/store/store.ts'
 import { offeredProducts } from '../../../contract/product-options.ts'
+import type { Clock } from '../../../core/clock.ts'
 import { ServiceError } from '../../../core/error.ts'
 import { parseAddressPort } from '../../../platform/net/ip-range.ts'
 import type { ControlMethods } from '../../../platform/process/control-socket.ts'
 import { ownAddresses } from '../../../platform/udp/socket.ts'
+import { createAskNode } from '../../../sender/dispatch/node-call.ts'
+import type { TableNodes } from '../../../shreds/decoded/node-lookup-tables.ts'
 import type { LookupTableSource } from '../../../shreds/decoded/service.ts'
 import { type DestinationRules, refusalOf, refusalReason } from '../../../shreds/destinations/rules.ts'
 import { parseListen } from '../../../shreds/options.ts'
 import { type LeaderSchedule, type Shreds, startShreds } from '../../../shreds/service.ts'
 import type { SlotLengthLearner } from '../../../upstreams/slot-length.ts'
+import type { Upstream } from '../../../upstreams/started-pool.ts'
 import type { Settings } from '../config/settings.ts'
 import { currentActor } from '../process/deps.ts'
 import type { ProcessContext } from '../process/open-process.ts'
@@ -77,6 +81,18 @@ export function scheduleNote(shreds: Pick<Shreds, 'status'> | undefined): Readon
 export function decodedPartOf(shreds: Shreds | undefined): DecodedPart | undefined {
   if (shreds?.decoded === undefined) return undefined
   return { output: shreds.decoded.output, report: shreds.decodedReport }
+}
+
+/** Where the lookup tables of decoded transactions are read and followed. */
+export function tableNodesOf(upstream: Upstream, clock: Clock): TableNodes {
+  return {
+    ask: createAskNode(upstream, clock),
+    async open(path) {
+      if (!upstream.grpc.hasNodes) return undefined
+      const opened = await upstream.grpc.open(path, {}, { isStream: true })
+      return opened.ok ? opened.stream : undefined
+    },
+  }
 }
 
 export function shredsMethods(shreds: Shreds | undefined): ControlMethods {

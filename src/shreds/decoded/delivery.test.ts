@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { makeBlock } from '../../../test/support/decoded-blocks.ts'
+import { createRandom } from '../../../test/support/property.ts'
+import { until } from '../../platform/process/test-wait.ts'
+import { encodeBlockMarker } from '../../solana/shred/block-marker.ts'
+import { Delivery } from './delivery.ts'
+import { Engine } from './engine.ts'
+import { createLookupTables } from './lookup-tables.ts'
+import { type DecodedMessage, decodeMessage } from './messages.ts'
+import { createOutputMemory, openOutputReader, openOutputWriter } from './output-ring.ts'
+import { createDecodedSource, type DecodedSlot } from './source.ts'
+
+const ENGINE = { slotsMax: 8, slotsBehindMax: 4, bytesMax: 64 * 1024 * 1024, shredsPerSlotMax: 32_768 }
+const MEMORY_BYTES = 256 * 1024
+
+function createOutput() {
+  const memory = createOutputMemory(MEMORY_BYTES)
+  const records = openOutputReader(memory)
+  const delivery = new Delivery(openOutputWriter(memory), createLookupTables({ tablesMax: 16 }))
+  const read = (): DecodedMessage[] => {
+    const messages: DecodedMessage[] = []
+    for (let record = records.next(); record !== undefined; record = records.next()) {
+      assert.equal(record.lost, 0, 'a reader lacks nothing')
+      messages.push(decodeMessage(record.payload))
+    }
+    return messages
+  }
+  return { memory, delivery, read }
+}
+
+test('a data set larger than a record is a gap with its name, and its slot is not complete', () => {
+  const { delivery, read } = createOutput()
+  const engine = new Engine(ENGINE, (event) => delivery.deliver(event))
+  const block = makeBlock({ slot: 500, parentSlot: 499, batchBytes: [2000, 100_000, 2000] }, createRandom(3))
+  for (const packet of block.fecSets.flat()) engine.push(packet, 0, packet.length, 0, true)
+  engine.end()
+  const messages = read()
+  const [, large] = block.dataSets
+  assert.ok(large !== undefined)
+  assert.deepEqual(
+    messages.map(({ kind }) => kind),
+    ['data-set', 'gap', 'data-set', 'slot-report'],
+  )
+  assert.deepEqual(messages[1], {
+    kind: 'gap',
+    slot: 500,
+    startIndex: large.from * 32,
+    endIndex: large.to * 32,
+    reason: 'too-large',
+    dataSets: 1,
+  })
+  const report = messages[3]
+  assert.ok(report?.kind === 'slot-report')
+  assert.deepEqual([report.isComplete, report.dataSets, report.dataSetsLost], [false, 2, 1])
+  assert.deepEqual(delivery.takeSlots(), [report])
+  assert.equal(delivery.dataSetsTooLarge, 1)
+  const { slots } = delivery.countsOf(engine.counts)
+  assert.deepEqual([slots.complete, slots.incomplete], [0, 1])
+})
+
+test('readers learn of a data set that was too large, and of a changed parent', async () => {
+  const { memory, delivery } = createOutput()
+  const slots: DecodedSlot[] = []
+  using _reading = createDecodedSource(memory).read({
+    onDataSet: () => undefined,
+    onSlot: (slot) => void slots.push(slot),
+    onLost: () => assert.fail('nothing is lost on the way'),
+    onBatchEnd: () => undefined,
+  })
+  const marker = encodeBlockMarker({ variant: 'update-parent', parentSlot: 495, parentBlockId: new Uint8Array(32) })
+  const place = { slot: 500, arrivalNanos: 0 }
+  delivery.deliver({ kind: 'marker', ...place, startIndex: 0, endIndex: 32, bytes: marker, isParentUpdate: true })
+  const entriesBytes = new Uint8Array(MEMORY_BYTES)
+  delivery.deliver({
+    ...{ kind: 'data-set', ...place, startIndex: 32, endIndex: 320, entriesBytes, entries: 1, transactions: [] },
+    ...{ wasRecovered: false, isVerified: true },
+  })
+  await until('both are read', () => slots.length === 2)
+  assert.deepEqual(slots, [
+    { kind: 'parent-changed', slot: 500, parentSlot: 495 },
+    {
+      kind: 'lost',
+      slot: 500,
+      parentSlot: undefined,
+      reason: 'too-large: the data set of shreds 32 to 320 was not delivered; limit: decodedDataSetBytes',
+      isDecoded: true,
+    },
+  ])
+})
+
+test('the report of a slot has the parent that a block marker has set', () => {
+  const { delivery, read } = createOutput()
+  const engine = new Engine(ENGINE, (event) => {
+    if (event.kind === 'data-set') {
+      const bytes = encodeBlockMarker({ variant: 'update-parent', parentSlot: 495, parentBlockId: new Uint8Array(32) })
+      delivery.deliver({ ...event, kind: 'marker', bytes, isParentUpdate: true })
+    }
+    delivery.deliver(event)
+  })
+  const block = makeBlock({ slot: 500, parentSlot: 499, batchBytes: [2000] }, createRandom(4))
+  for (const packet of block.fecSets.flat()) engine.push(packet, 0, packet.length, 0, true)
+  engine.end()
+  const report = read().at(-1)
+  assert.ok(report?.kind === 'slot-report')
+  assert.equal(report.parentSlot, 495)
+})
