@@ -90,6 +90,7 @@ export function createAccountEndpoints(deps: AccountEndpointsDeps): AccountEndpo
       '/v1/account',
       {
         product: ANY_PRODUCT,
+        pages: ACCOUNT_PAGES,
         takesBody: false,
         respond: (caller) => accountOf({ ...deps, reports }, caller),
       },
@@ -163,8 +164,9 @@ function tooMany(requestId: string): EndpointResponse {
 
 /** Requests cost no units but have a rate for each subscription; the burst is ten seconds. */
 export const PAGES_PER_SECOND = 20
-/** Reports that are read from the store cost as much as this many requests. */
+/** Reports that are read from the store cost as much as this many requests; the account is mostly in memory. */
 export const USAGE_PAGES = 5
+const ACCOUNT_PAGES = 2
 /** Open to every valid token: an account belongs to the customers of all products. */
 const ANY_PRODUCT = 'sender'
 /** Each such part of a body costs as much as one more request. */
