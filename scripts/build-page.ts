@@ -1,11 +1,13 @@
-/** Bundles the live page into dist/page and the operator's console into dist/console when they are stale. `npm start` does the same. */
+/** Bundles the live page into dist/page and the operator's console into dist/console and the customer's page into dist/account when they are stale. `npm start` does the same. */
 import { gzipSync } from 'node:zlib'
+import { openAccountPage } from '../src/processes/compose/account/page.ts'
 import { openConsole } from '../src/processes/compose/services/console.ts'
 import { openPage } from '../src/processes/compose/services/page.ts'
 
 for (const [name, open] of [
   ['live page', openPage],
   ['console', openConsole],
+  ['account page', openAccountPage],
 ] as const) {
   const startedMs = performance.now()
   const { files, built } = await open()

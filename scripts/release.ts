@@ -20,6 +20,7 @@ import {
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { openAccountPage } from '../src/processes/compose/account/page.ts'
 import { openConsole } from '../src/processes/compose/services/console.ts'
 import { openPage } from '../src/processes/compose/services/page.ts'
 import type { PageFile } from '../src/processes/compose/services/page-bundle.ts'
@@ -73,6 +74,7 @@ export async function makeRelease(target: string): Promise<Release> {
     for (const path of COPIED) cpSync(join(root, path), join(staged, path), { recursive: true })
     writePage(join(staged, 'page'), (await openPage()).files)
     writePage(join(staged, 'console'), (await openConsole()).files)
+    writePage(join(staged, 'account'), (await openAccountPage()).files)
     const licences = thirdPartyLicences(root, shrinkwrap.packages, locked)
     write('package.json', json(manifest))
     write('npm-shrinkwrap.json', json(shrinkwrap))

@@ -1,6 +1,8 @@
 import { PRODUCTS } from '../../src/contract/products.ts'
 import { RPC_METHODS } from '../../src/contract/rpc-methods.ts'
 import { wsTicket } from '../../src/contract/schemas/customer.ts'
+import { PAGES_PER_SECOND, USAGE_PAGES } from '../../src/gateway/account/endpoints.ts'
+import { USAGE_DAYS_MAX } from '../../src/gateway/account/usage.ts'
 import { MESSAGE_BYTES_MAX } from '../../src/gateway/pubsub/ws.ts'
 import { BUILT } from '../../src/processes/compose/process/build.ts'
 import { executionSection } from './execution-section.ts'
@@ -52,6 +54,34 @@ export function apiPage(): string {
           '/v1/connections',
           'yes',
           "the caller's open WebSockets and gRPC streams: id, interface, since, address, subscriptions or filters, bytes sent",
+        ],
+        [
+          'GET',
+          '/v1/account',
+          'yes',
+          'the same for customers of any product, with the state of the token (a replaced one and its end) and the addresses of the services',
+        ],
+        [
+          'GET',
+          '/v1/usage',
+          'yes',
+          `usage of the caller: \`since\`, \`until\` or \`month\`, \`by\` (${Object.keys(USAGE_DAYS_MAX)
+            .map((by) => `\`${by}\``)
+            .join(
+              ', ',
+            )}), \`format\` (\`json\`, \`csv\`, or Accept: text/csv); at most ${USAGE_DAYS_MAX.day} days, ${USAGE_DAYS_MAX.total} with by=total (\`usagePeriodDays\`); not charged, but one costs ${USAGE_PAGES} of the ${PAGES_PER_SECOND} account requests a second (\`pagesPerSecond\`)`,
+        ],
+        [
+          'GET',
+          '/v1/shreds',
+          'yes',
+          'with ShredStream Raw: the destination, and what was sent to it in the last 24 hours',
+        ],
+        [
+          'GET',
+          '/account',
+          'no',
+          'the page for customers: usage, limits, connections; `bundle.accountPage = false` turns it off',
         ],
         ['POST', '/v1/connections/{id}/close', 'yes', 'closes one of them; 404 for every other id'],
         [

@@ -18,6 +18,8 @@ export type DocumentRequest = {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly path: string
+  /** Other files than the documents, under the same budget. */
+  readonly files?: StaticFiles | undefined
   readonly requestId: string
   /** The client's, behind any trusted proxies. */
   readonly remoteAddress: string
@@ -33,13 +35,13 @@ export function createDocumentEndpoint({
   table,
 }: DocumentEndpointDeps): (document: DocumentRequest) => void {
   const budget = createAddressBudget(DOCUMENTS_LIMIT, { clock, meter, table })
-  return ({ request, response, path, requestId, remoteAddress, headers }) => {
+  return ({ request, response, path, requestId, remoteAddress, headers, files: others }) => {
     if (!budget.admit({ response, remoteAddress, requestId, headers })) return
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       const body = { error: 'method-not-allowed', request_id: requestId }
       return sendJson(response, 405, body, { ...headers, allow: 'GET, HEAD, OPTIONS' })
     }
-    const file = files(path)
+    const file = (others ?? files)(path)
     if (file === undefined) return sendJson(response, 404, { error: 'not-found', request_id: requestId }, headers)
     sendStaticFile(request, response, file, headers)
     if (request.method === 'GET' && response.statusCode === 200)

@@ -17,7 +17,9 @@ import type { ListenerOptions } from '../platform/net/listener.ts'
 import type { ListenerMetrics } from '../platform/net/listener-metrics.ts'
 import type { BaseDeps } from '../platform/process/base-deps.ts'
 import type { RefusalRecorder, RefusedRequest } from '../platform/telemetry/refusal-log.ts'
-import { ACCOUNT_PATHS, type AccountEndpoint, type AccountEndpoints } from './account/endpoints.ts'
+import type { AccountEndpoint } from './account/endpoint.ts'
+import { ACCOUNT_PATHS, type AccountEndpoints } from './account/endpoints.ts'
+import { ACCOUNT_PAGE_HEADERS, type AccountPage, isAccountPagePath } from './account/page.ts'
 import { createAddressBudget } from './address-limit.ts'
 import type { AuthTarpit } from './auth-tarpit.ts'
 import { createDocumentEndpoint, isDocumentPath } from './document-endpoint.ts'
@@ -37,6 +39,8 @@ export type RpcServerDeps = BaseDeps &
     readonly health: () => 'ok' | 'behind' | 'unknown'
     readonly budget: ResponseBudget
     readonly tarpit: Pick<AuthTarpit, 'addressOf'>
+    /** The customer's own page under `/account`; undefined where it is off. */
+    readonly accountPage?: AccountPage | undefined
     /** The documents under `/docs`. */
     readonly documents: StaticFiles
     readonly docsUrl: DocsUrl
@@ -60,11 +64,13 @@ const PREFLIGHT = {
   'access-control-max-age': '86400',
 }
 
-const refusePath = createPathRules({ '/': ['POST'], '/health': ['GET'], ...ACCOUNT_PATHS }, { isPreflighted: true })
+const PATHS = { '/': ['POST'], '/health': ['GET'], ...ACCOUNT_PATHS } as const
 
 /** The RPC server: JSON-RPC on `/`, the health page, the documents, and the account endpoints of a customer. */
 export function startRpcServer(options: { listen: ListenerOptions }, deps: RpcServerDeps): Promise<HttpServer> {
-  const { rpc, account, log, clock, meter, docsUrl, limits } = deps
+  const { rpc, account, log, clock, meter, docsUrl, limits, accountPage } = deps
+  const paths = accountPage === undefined ? PATHS : { ...PATHS, '/account': ['GET'] as const }
+  const refusePath = createPathRules(paths, { isPreflighted: true })
   const serveDocument = createDocumentEndpoint({
     files: deps.documents,
     clock,
@@ -92,6 +98,10 @@ export function startRpcServer(options: { listen: ListenerOptions }, deps: RpcSe
         const remoteAddress = addressOf(request)
         return serveDocument({ request, response, path, requestId, remoteAddress, headers: CORS })
       }
+      if (accountPage !== undefined && isAccountPagePath(path)) {
+        const found = { files: await accountPage(), remoteAddress: addressOf(request) }
+        return serveDocument({ request, response, path, requestId, ...found, headers: ACCOUNT_PAGE_HEADERS })
+      }
       const refusal = refusePath(request.method, path)
       if (refusal !== undefined) return sendPathRefusal(response, explainUpgrade(request, refusal, deps.wsUrl), CORS)
       if (path === '/health') {
@@ -111,7 +121,8 @@ export function startRpcServer(options: { listen: ListenerOptions }, deps: RpcSe
       const presented = collectToken(CREDENTIAL_SOURCES.rpc, head.headers, query)
       const caller = rpc.authenticate(head, presented, clock.nowMs(), endpoint.product)
       if (!('subscription' in caller)) return send(response, await caller.response)
-      return serveEndpoint(endpoint, caller, { request, response, requestId, meter, docsUrl, refusals: deps.refusals })
+      const context = { request, response, requestId, query, meter, docsUrl, refusals: deps.refusals }
+      return serveEndpoint(endpoint, caller, context)
     },
   })
 }
@@ -130,12 +141,13 @@ type EndpointContext = Pick<RpcServerDeps, 'meter' | 'docsUrl' | 'refusals'> & {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly requestId: string
+  readonly query: string
 }
 
 async function serveEndpoint(
   endpoint: AccountEndpoint,
   caller: Caller,
-  { request, response, requestId, meter, docsUrl, refusals }: EndpointContext,
+  { request, response, requestId, query, meter, docsUrl, refusals }: EndpointContext,
 ): Promise<void> {
   const subscription = caller.subscription.id
   const refusable = { requestId, docsUrl, onRefused: recordRefusals(refusals, 'rpc', subscription) }
@@ -148,9 +160,12 @@ async function serveEndpoint(
     meter.refused('requestBytes', { subscription, code: 'too-large' })
     return send(response, refuse(refuseSize('requestBytes', bodyBytesMax), refusable))
   }
-  const { status, body, headers } = await endpoint.respond(caller, { body: read.body, requestId })
+  const { accept } = request.headers
+  const { status, body, headers } = await endpoint.respond(caller, { body: read.body, requestId, query, accept })
+  const all = { ...CORS, 'cache-control': 'no-store', ...headers }
+  if (typeof body === 'string') return sendText(response, status, body, all)
   if (status >= 400) refusals?.note({ requestId, interface: 'rpc', subscription, status, ...refusedFields(body) })
-  sendJson(response, status, body, { ...CORS, 'cache-control': 'no-store', ...headers })
+  sendJson(response, status, body, all)
 }
 
 function refusedFields(body: object): Pick<RefusedRequest, 'error' | 'limit' | 'message'> {

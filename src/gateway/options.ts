@@ -67,6 +67,10 @@ export const bundleOptions = z.strictObject({
         'Bytes that wait for a client that does not read (decodedPendingBytes); it loses what comes beyond them, and is informed.',
       ),
   }),
+  accountPage: z
+    .boolean()
+    .default(true)
+    .describe('Serves the page /account on the RPC port, where customers see their usage, limits and connections.'),
   trustedProxies: z
     .array(z.string().min(1))
     .max(64)

@@ -13,6 +13,8 @@ import { allConnections, type OtherConnections } from './account/all-connections
 import { logConnections } from './account/connection-notes.ts'
 import { type Connections, createConnections } from './account/connections.ts'
 import { createAccountEndpoints } from './account/endpoints.ts'
+import type { AccountPage } from './account/page.ts'
+import type { AccountReports } from './account/reports.ts'
 import { createAuthTarpit } from './auth-tarpit.ts'
 import type { DecodedSource } from './geyser/decoded/source.ts'
 import { createDecodedStreams, type DecodedStreamsOptions } from './geyser/decoded/streams.ts'
@@ -39,6 +41,8 @@ export type BundleListeners = {
   readonly entries?: ListenerOptions | undefined
   /** The public address of the WebSocket server, sent with each ticket; undefined where none is configured. */
   readonly wsUrl?: ((port: number) => string | undefined) | undefined
+  /** The addresses of the services for customers, by name. */
+  readonly addresses?: Readonly<Record<string, string>> | undefined
   /** Addresses and networks of proxies whose `x-forwarded-for` is used. */
   readonly trustedProxies?: readonly string[] | undefined
   /** Refused tokens of one address before further refusals are delayed. */
@@ -72,6 +76,10 @@ export type BundleDeps = BaseDeps & {
   readonly decoded?: DecodedSource | undefined
   /** What was decoded and lost; undefined where the engine does not run. */
   readonly decodedReport?: (() => Promise<object | undefined>) | undefined
+  /** What the store has about a customer. */
+  readonly accountReports?: AccountReports | undefined
+  /** The customer's own page; none where it is missing. */
+  readonly accountPage?: AccountPage | undefined
 }
 
 const MIB = 2 ** 20
@@ -190,7 +198,10 @@ export async function startBundle(listeners: BundleListeners, deps: BundleDeps):
           wsUrl,
           table: limits.buckets.pages,
           decodedReport: deps.decodedReport,
+          reports: deps.accountReports,
+          addresses: listeners.addresses,
         }),
+        accountPage: deps.accountPage,
         health: () => healthOf(upstreams),
         ...listenerMetrics('rpc'),
       },

@@ -2,6 +2,7 @@ import { connectionsOf } from '../access/quota/permits.ts'
 import type { Lifecycle } from '../platform/process/lifecycle.ts'
 import { followDedicatedNodes } from './compose/access/dedicated-nodes.ts'
 import { notifyChanges } from './compose/access/notify-changes.ts'
+import { accountMethodsOf } from './compose/account/methods.ts'
 import type { Reload } from './compose/config/reload.ts'
 import type { Settings } from './compose/config/settings.ts'
 import type { ReloadingDeps } from './compose/process/deps.ts'
@@ -29,7 +30,8 @@ export async function startGatewayProcess(settings: Settings, deps: ReloadingDep
   opening.use(await notifyChanges(store, access, context.log.child({ part: 'access' })))
   deps.starting?.throwIfAborted()
   const threads = opening.use(plane.threadsOn(config.upstreams))
-  const gateway = opening.use(await openGatewayThreads(settings, threads))
+  const accountMethods = accountMethodsOf({ ...context, store, stateDir: settings.stateDir })
+  const gateway = opening.use(await openGatewayThreads(settings, threads, { accountMethods }))
   if (gateway.entries !== undefined) context.log.warn({ part: 'bundle' }, ENTRIES_WITHOUT_SHREDS)
   const reload = await finishService(settings, deps, {
     ...{ command: COMMAND, parts: PARTS, context, opening },

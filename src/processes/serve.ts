@@ -5,6 +5,7 @@ import { createSlotLength } from '../upstreams/slot-length.ts'
 import { followDedicatedNodes } from './compose/access/dedicated-nodes.ts'
 import { demoCard } from './compose/access/demo.ts'
 import { notifyChanges } from './compose/access/notify-changes.ts'
+import { accountMethodsOf } from './compose/account/methods.ts'
 import { type Reload, reloadFrom } from './compose/config/reload.ts'
 import { EXECUTION_OFF, executionSource, servedParts } from './compose/config/served.ts'
 import type { Settings } from './compose/config/settings.ts'
@@ -79,7 +80,10 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   deps.starting?.throwIfAborted()
   const threads = opening.use(plane.threadsOn({ ...config.upstreams, nodes }))
   const { gateway, sender, execution, indexer } = opening.use(
-    await openServiceThreads(settings, threads, decodedPartOf(shreds)),
+    await openServiceThreads(settings, threads, {
+      decoded: decodedPartOf(shreds),
+      accountMethods: accountMethodsOf({ ...context, store, stateDir: settings.stateDir, shreds }),
+    }),
   )
   deps.starting?.throwIfAborted()
   const isExecutionOff = config.execution.enabled && execution === undefined

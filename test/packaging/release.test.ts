@@ -96,6 +96,7 @@ describe('the release', () => {
   test('contains the page, the protos, the documents and the deployment files', () => {
     assert.match(textOf('page/index.html'), /page-[0-9A-Z]+\.js/i)
     assert.match(textOf('console/index.html'), /console\/page-[0-9A-Z]+\.js/i)
+    assert.match(textOf('account/index.html'), /account\/page-[0-9A-Z]+\.js/i)
     for (const path of [
       'proto/geyser.proto',
       'docs/config.md',

@@ -71,6 +71,11 @@ export function rpcCases(): WorkCase[] {
     ),
     get('whoami', () => '/v1/whoami'),
     get('connections', () => '/v1/connections'),
+    get('account', () => '/v1/account'),
+    get('usage of 92 days', () => '/v1/usage?by=total&since=92d'),
+    get('usage by hour as CSV', () => '/v1/usage?by=hour&since=31d&format=csv'),
+    get('usage with a long query', () => `/v1/usage?${'since=1d&'.repeat(1_400)}`),
+    get('the account page', () => '/account'),
     { name: 'rpc ticket', run: ({ http, token }) => post(`${http.rpc}/v1/ws-ticket`, '', { 'x-token': token }) },
   ]
 }

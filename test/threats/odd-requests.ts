@@ -10,6 +10,7 @@ type Random = (below: number) => number
 const PATHS: Readonly<Record<Server, readonly string[]>> = {
   rpc: [
     ...['/', '/', '/', '/v1/whoami', '/v1/connections', '/v1/connections/con_1/close', '/v1/ws-ticket'],
+    ...['/v1/account', '/v1/usage', '/v1/usage?by=%00', '/v1/shreds', '/account', '/account/x'],
     ...['/v1/geyser/check', '/v2/whoami', '/nothing', '//', '/%00', '/..%2f..%2fsecret', '/?api-key=%zz', '/?=&&='],
   ],
   sender: [

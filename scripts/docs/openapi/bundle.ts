@@ -1,4 +1,6 @@
 import * as schemas from '../../../src/contract/schemas/customer.ts'
+import { USAGE_PAGES } from '../../../src/gateway/account/endpoints.ts'
+import { USAGE_DAYS_MAX } from '../../../src/gateway/account/usage.ts'
 import {
   ANY_TOKEN,
   INFO,
@@ -7,6 +9,7 @@ import {
   type OpenApi,
   type Operation,
   pathParameter,
+  queryParameter,
   rpcResponse,
   rpcRequestBody,
   schemaOf,
@@ -126,6 +129,56 @@ export function bundleOpenApi(): OpenApi {
           },
         }),
       },
+      '/v1/account': {
+        get: page('account', 'Subscription, limits, budget, tokens and addresses of the caller, for any product', {
+          responses: { '200': json('The account.', 'Account') },
+        }),
+      },
+      '/v1/usage': {
+        get: page('usage', 'Usage of the caller by day, hour, method or in total, as JSON or CSV', {
+          description: `Costs as much as ${USAGE_PAGES} requests of the other account endpoints. Unknown parameters are refused.`,
+          parameters: [
+            queryParameter('since', 'Its first day (`2026-11-01`), or a time span before now (`7d`). The last 30 days by default.'),
+            queryParameter('until', 'Its last day, or a time span before now. Now by default.'),
+            queryParameter('month', 'A calendar month in UTC, `2026-11`, instead of `since` and `until`.'),
+            queryParameter('by', `\`day\` by default. At most ${USAGE_DAYS_MAX.day} days; with \`total\` at most ${USAGE_DAYS_MAX.total}.`, {
+              type: 'string',
+              enum: Object.keys(USAGE_DAYS_MAX),
+            }),
+            queryParameter('format', '`json` by default, or `csv`; `Accept: text/csv` is the same.', {
+              type: 'string',
+              enum: ['json', 'csv'],
+            }),
+          ],
+          responses: {
+            '200': json('The usage.', 'Usage'),
+            '400': json('A parameter is not valid, or the period is too long.', 'PageError'),
+            '503': json('The usage cannot be read now.', 'PageError', RETRY_AFTER),
+          },
+        }),
+      },
+      '/v1/shreds': {
+        get: page('shreds', 'ShredStream Raw: the destination, and what was sent to it in the last 24 hours', {
+          responses: {
+            '200': json('The destination.', 'Shreds'),
+            '503': json('The report cannot be read now.', 'PageError', RETRY_AFTER),
+          },
+        }),
+      },
+      '/account': {
+        get: {
+          operationId: 'accountPage',
+          summary: 'The page for customers: usage, limits, connections and addresses',
+          description: 'Static: the token is typed on the page and is sent to the account endpoints only.',
+          security: NO_TOKEN,
+          responses: {
+            '200': text('The page.', 'text/html'),
+            '304': { description: 'The client has the current version.' },
+            '405': json('Use GET.', 'PageError'),
+            '429': json('Too many documents for one address.', 'PageError', RETRY_AFTER),
+          },
+        },
+      },
       '/v1/geyser/check': {
         post: page('checkGeyser', 'Check whether a SubscribeRequest is allowed, without opening a stream', {
           requestBody: {
@@ -155,6 +208,9 @@ export function bundleOpenApi(): OpenApi {
         ConnectionClosed: schemaOf(schemas.connectionClosed),
         WsTicket: schemaOf(schemas.wsTicket),
         DecodedReport: schemaOf(schemas.decodedReport),
+        Account: schemaOf(schemas.accountRecord),
+        Usage: schemaOf(schemas.usageReport),
+        Shreds: schemaOf(schemas.shredsReport),
         GeyserCheck: schemaOf(schemas.geyserCheck),
         PageError: schemaOf(schemas.pageError),
       },

@@ -98,7 +98,7 @@ function printRow(format: UsageExport['format'], row: ExportRow): string {
 }
 
 /** Names have no characters that need quotes; those of a restored store may, and none begins a formula. */
-function csvCell(value: string | number): string {
-  const text = typeof value === 'string' && /^[=+@-]/.test(value) ? `'${value}` : String(value)
+export function csvCell(value: string | number): string {
+  const text = typeof value === 'string' && /^[=+@\t\r-]/.test(value) ? `'${value}` : String(value)
   return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }

@@ -69,6 +69,63 @@ export const connectionList = z.strictObject({ total: count, connections: z.arra
 export const connectionClosed = z.strictObject({ id: z.string(), closed: z.literal(true) })
 export const wsTicket = z.strictObject({ ticket: z.string(), expires_at: time, url: z.exactOptional(z.string()) })
 
+const ownToken = z.strictObject({
+  last4: z.string(),
+  valid_until: time.nullable().describe('When a token that was replaced ends; null for one that was not.'),
+})
+export const accountRecord = whoamiRecord.omit({ connections: true }).extend({
+  customer: z.string().nullable(),
+  connections: count.describe('Open WebSockets and gRPC streams.'),
+  token: ownToken.nullable().describe('The token of this request.'),
+  tokens: z
+    .array(ownToken.extend({ state: z.enum(['active', 'retiring']), created_at: time }))
+    .nullable()
+    .describe('All valid tokens of the subscription; null while they cannot be read.'),
+  endpoints: z.record(z.string(), z.string()).describe('Addresses of the services, as far as they are known.'),
+})
+
+const usageCounts = { calls: count, units: count, refused: count }
+export const usageReport = z.strictObject({
+  from: time,
+  to: time,
+  by: z.enum(['hour', 'day', 'total', 'method']),
+  as_of: time.describe('When it was read. What was used in the second before may be missing.'),
+  lines: z.array(
+    z.looseObject({
+      day: z.exactOptional(z.iso.date()).describe('With by=day, in UTC.'),
+      hour: z.exactOptional(time).describe('With by=hour: its start.'),
+      interface: z.enum(['rpc', 'ws', 'grpc', 'indexer', 'shreds']),
+      method: z.exactOptional(z.string()).describe('With by=method; `other` for those that are not counted apart.'),
+      ...usageCounts,
+    }),
+  ),
+  totals: z.looseObject(usageCounts),
+})
+
+const deliveryCounts = {
+  packets: count,
+  bytes: count,
+  unsent: count.describe('Not sent: over a rate, paused, or refused by the network.'),
+  slots: count,
+  first_slot: count.nullable(),
+  last_slot: count.nullable(),
+}
+export const shredsReport = z.strictObject({
+  destination: shredDestination.nullable(),
+  pending: shredDestination.nullable().describe('A new address that is not verified yet.'),
+  state: z.string().nullable().describe('Of the destination; null where the relay runs elsewhere.'),
+  last_fault: z.string().nullable(),
+  delivery: z
+    .strictObject({
+      from: time,
+      to: time,
+      lines: z.array(z.strictObject({ hour: time, ...deliveryCounts })),
+      totals: z.strictObject(deliveryCounts).nullable(),
+    })
+    .nullable()
+    .describe('Of the last 24 hours; null where the relay runs elsewhere.'),
+})
+
 const decodedSlot = z.strictObject({
   slot: count,
   parent_slot: count.nullable(),

@@ -14,7 +14,7 @@ function setUp() {
   })
   /** Posts a body of this size to `/v1/ws-ticket` and returns the status. */
   const post = async (subscription: string, bodyBytes = 0) => {
-    const request = { body: Buffer.alloc(bodyBytes), requestId: 'r' }
+    const request = { body: Buffer.alloc(bodyBytes), requestId: 'r', query: '', accept: undefined }
     const response = await endpoints
       .at('/v1/ws-ticket')
       ?.respond({ subscription: { id: subscription } } as never, request)

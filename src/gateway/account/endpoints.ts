@@ -1,13 +1,16 @@
-import type { Caller } from '../../access/authorize.ts'
 import type { Access } from '../../access/service.ts'
-import type { ProductKey } from '../../contract/products.ts'
 import type { Clock } from '../../core/clock.ts'
 import { createKeyedBuckets } from '../../core/keyed-buckets.ts'
 import type { SharedTable } from '../../core/shared-table.ts'
 import type { Paths } from '../../platform/http/server/path-rules.ts'
 import { CHECK_BYTES_MAX, checkGeyser } from '../geyser/check.ts'
 import type { ListenerMeter } from '../metrics.ts'
+import { accountOf } from './account.ts'
 import type { AllConnections } from './all-connections.ts'
+import type { AccountEndpoint, EndpointResponse } from './endpoint.ts'
+import { type AccountReports, NO_REPORTS } from './reports.ts'
+import { respondWithShreds } from './shreds.ts'
+import { respondWithUsage } from './usage.ts'
 import { whoami } from './whoami.ts'
 
 export type AccountEndpointsDeps = {
@@ -21,26 +24,10 @@ export type AccountEndpointsDeps = {
   readonly table?: SharedTable | undefined
   /** What was decoded and lost; undefined where ShredStream Decoded is not offered. */
   readonly decodedReport?: (() => Promise<object | undefined>) | undefined
-}
-
-/** One endpoint. The server has checked token, method and body size before it calls `respond`. */
-export type AccountEndpoint = {
-  /** The product whose customers may use it; the bundle where it is missing. */
-  readonly product?: ProductKey
-  /** False: the body is not read. */
-  readonly takesBody: boolean
-  /** A body limit below that of the plan. */
-  readonly bodyBytesMax?: number
-  respond(caller: Caller, request: EndpointRequest): EndpointResponse | Promise<EndpointResponse>
-}
-
-export type EndpointRequest = { readonly body: Buffer; readonly requestId: string }
-
-/** `body` is sent as JSON. */
-export type EndpointResponse = {
-  readonly status: number
-  readonly body: object
-  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** What the store has about the customer; the endpoints that show it respond with 404 where it is missing. */
+  readonly reports?: AccountReports | undefined
+  /** The addresses of the services, by name. */
+  readonly addresses?: Readonly<Record<string, string>> | undefined
 }
 
 export type AccountEndpoints = {
@@ -50,7 +37,7 @@ export type AccountEndpoints = {
 
 /** The endpoints of the RPC server for the customer's own account. */
 export function createAccountEndpoints(deps: AccountEndpointsDeps): AccountEndpoints {
-  const { access, connections, meter, clock, wsUrl } = deps
+  const { access, connections, meter, clock, wsUrl, reports = NO_REPORTS } = deps
   const rate = { perSecond: PAGES_PER_SECOND, burst: 10 * PAGES_PER_SECOND }
   const budget = createKeyedBuckets(rate, () => clock.monotonicMs(), deps.table)
   const endpoints = new Map<string, AccountEndpoint>([
@@ -100,6 +87,33 @@ export function createAccountEndpoints(deps: AccountEndpointsDeps): AccountEndpo
       },
     ],
     [
+      '/v1/account',
+      {
+        product: ANY_PRODUCT,
+        pages: ACCOUNT_PAGES,
+        takesBody: false,
+        respond: (caller) => accountOf({ ...deps, reports }, caller),
+      },
+    ],
+    [
+      '/v1/usage',
+      {
+        product: ANY_PRODUCT,
+        pages: USAGE_PAGES,
+        takesBody: false,
+        respond: (caller, request) => respondWithUsage(reports, caller.subscription.id, request, clock.nowMs()),
+      },
+    ],
+    [
+      '/v1/shreds',
+      {
+        product: 'shreds-raw',
+        pages: USAGE_PAGES,
+        takesBody: false,
+        respond: (caller, { requestId }) => respondWithShreds({ access, reports }, caller, requestId),
+      },
+    ],
+    [
       '/v1/geyser/check',
       {
         takesBody: true,
@@ -125,7 +139,7 @@ export function createAccountEndpoints(deps: AccountEndpointsDeps): AccountEndpo
     return {
       ...endpoint,
       respond(caller, request) {
-        const cost = 1 + request.body.length / BODY_BYTES_PER_PAGE
+        const cost = (endpoint.pages ?? 1) + request.body.length / BODY_BYTES_PER_PAGE
         if (budget.take(caller.subscription.id, cost).ok) return endpoint.respond(caller, request)
         meter.refused('pagesPerSecond', { subscription: caller.subscription.id, code: 'rate-limited' })
         return tooMany(request.requestId)
@@ -150,6 +164,11 @@ function tooMany(requestId: string): EndpointResponse {
 
 /** Requests cost no units but have a rate for each subscription; the burst is ten seconds. */
 export const PAGES_PER_SECOND = 20
+/** Reports that are read from the store cost as much as this many requests; the account is mostly in memory. */
+export const USAGE_PAGES = 5
+const ACCOUNT_PAGES = 2
+/** Open to every valid token: an account belongs to the customers of all products. */
+const ANY_PRODUCT = 'sender'
 /** Each such part of a body costs as much as one more request. */
 const BODY_BYTES_PER_PAGE = 16 * 1024
 
@@ -160,6 +179,9 @@ export const ACCOUNT_PATHS = {
   '/v1/connections/{id}/close': ['POST'],
   '/v1/ws-ticket': ['POST'],
   '/v1/decoded/report': ['GET'],
+  '/v1/account': ['GET'],
+  '/v1/usage': ['GET'],
+  '/v1/shreds': ['GET'],
   '/v1/geyser/check': ['POST'],
 } as const satisfies Paths
 

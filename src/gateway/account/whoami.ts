@@ -36,7 +36,8 @@ function roundToSecond(unixMs: number): number {
   return Math.round(unixMs / 1000) * 1000
 }
 
-function shredsOf(access: Pick<Access, 'snapshot'>, subscriptionId: string): object {
+/** Where the shreds of a subscription are sent. */
+export function shredsOf(access: Pick<Access, 'snapshot'>, subscriptionId: string): object {
   const snapshot = access.snapshot()
   const current = snapshot.destination(subscriptionId)
   const pending = snapshot.destination(pendingId(subscriptionId))

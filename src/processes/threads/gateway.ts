@@ -1,5 +1,6 @@
 import { createDecodedSource } from '../../shreds/decoded/source.ts'
 import { followDedicatedNodes } from '../compose/access/dedicated-nodes.ts'
+import { accountPageOver, accountReportsOver } from '../compose/account/over-channel.ts'
 import { openGateway, otherConnections } from '../compose/services/gateway.ts'
 import { gatewayMethods } from '../compose/services/service-methods.ts'
 import { openThreadUpstreams } from '../compose/services/upstreams.ts'
@@ -21,6 +22,8 @@ runServiceThread(['rpc', 'ws', 'grpc', 'entries'], async (context) => {
       otherConnections: otherConnections(context.channel),
       decoded: context.start.decodedOutput && createDecodedSource(context.start.decodedOutput),
       decodedReport: async () => (await context.channel.call('decoded-report', undefined)) as object | undefined,
+      accountReports: accountReportsOver(context.channel),
+      accountPage: accountPageOver(context.channel),
     }),
   )
   const opened = opening.move()

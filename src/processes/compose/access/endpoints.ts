@@ -15,6 +15,8 @@ export type Endpoints = { readonly [name in EndpointName]?: string | undefined }
   readonly missing: readonly MissingEndpoint[]
   /** Tip accounts of the sender, if known. */
   readonly tipAccounts?: readonly string[] | undefined
+  /** The customer's own page, where it is served. */
+  readonly accountPage?: string | undefined
   /** RPC, WebSocket, gRPC and SQL are those of the embedded chain. */
   readonly isChainSimulated?: boolean
   /** The execution service serves simulated data. */
@@ -47,6 +49,7 @@ export function endpointsOf(config: Config, inUse: PortsInUse = {}): Endpoints {
   return {
     ...urls,
     missing,
+    accountPage: config.bundle.accountPage && urls.rpc !== undefined ? `${urls.rpc}/account` : undefined,
     tipAccounts: inUse.tipAccounts ?? config.sender.tipAccounts,
     isChainSimulated: config.upstreams.nodes.length === 0 && config.localnet.enabled !== false,
     isExecutionSimulated: executionSource(config) === 'simulated',

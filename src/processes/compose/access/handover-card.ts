@@ -17,6 +17,7 @@ export function handoverCard(input: CardInput): string {
     decodedLines(input),
     senderLines(input),
     executionLines(input),
+    accountLines(input),
     documentLines(input),
     secretLines(input),
     pasteLines(input),
@@ -90,6 +91,10 @@ function executionLines({ endpoints }: CardInput): string[] {
   const what = isExecutionSimulated === true ? 'simulated EVM chain, not a real one' : 'live events of the EVM chain'
   if (execution !== undefined) return [fact('stream', `${execution}   ${what}`)]
   return isMissing(endpoints, 'execution') ? [fact('stream', addressOf(endpoints, 'execution'))] : []
+}
+
+function accountLines({ endpoints }: CardInput): string[] {
+  return endpoints.accountPage === undefined ? [] : [fact('page', `${endpoints.accountPage}   your usage and limits`)]
 }
 
 function documentLines({ endpoints }: CardInput): string[] {

@@ -4,6 +4,7 @@ import { isServiceError } from '../../../core/error.ts'
 import type { ConnectionReport, OperatorConnectionReport } from '../../../gateway/account/connections.ts'
 import { reservePort } from '../../../platform/net/reserve-port.ts'
 import type { ControlMethods } from '../../../platform/process/control-socket.ts'
+import type { ChannelMethods } from '../../../platform/process/thread-channel.ts'
 import type { Config } from '../config/config.ts'
 import { listenerOf, withPort } from '../config/listener.ts'
 import type { Settings } from '../config/settings.ts'
@@ -26,6 +27,13 @@ export type GatewayThreads = AsyncDisposable & {
 
 /** ShredStream Decoded, whose engine runs in this process. */
 export type DecodedPart = { readonly output: SharedArrayBuffer; report(): object | undefined }
+
+/** What the gateway threads ask their control plane for. */
+export type GatewayParts = {
+  readonly decoded?: DecodedPart | undefined
+  /** The account endpoints and the account page. */
+  readonly accountMethods?: ChannelMethods
+}
 
 const ATTEMPTS_MAX = 3
 const ENTRY = new URL('../../threads/gateway.ts', import.meta.url)
@@ -50,12 +58,12 @@ export function gatewayPlan(
 export async function openGatewayThreads(
   settings: Settings,
   threads: Threads,
-  decoded?: DecodedPart,
+  parts: GatewayParts = {},
 ): Promise<GatewayThreads> {
   const isChosenBySystem = listenersOf(settings.config.bundle).some((option) => portOf(option.listen) === 0)
   for (let attempt = 1; ; attempt++) {
     try {
-      return await openOnPorts(settings, threads, decoded)
+      return await openOnPorts(settings, threads, parts)
     } catch (error) {
       if (!isChosenBySystem || attempt === ATTEMPTS_MAX || !isServiceError(error, 'address-in-use')) throw error
     }
@@ -69,7 +77,7 @@ function listenersOf({ rpc, ws, grpc, entries }: Config['bundle']): Config['bund
 async function openOnPorts(
   settings: Settings,
   threads: Threads,
-  decoded: DecodedPart | undefined,
+  { decoded, accountMethods }: GatewayParts,
 ): Promise<GatewayThreads> {
   const { config, loaded } = settings
   // Held until the threads listen.
@@ -102,6 +110,7 @@ async function openOnPorts(
         reserve: () => reserveAgain(() => othersOf(name).length === 0),
         decodedOutput: decoded?.output,
         methods: {
+          ...accountMethods,
           'decoded-report': () => decoded?.report(),
           'connections-of': (subscription: string) =>
             collect<ConnectionReport>(othersOf(name), 'connections-of', { subscription }),

@@ -1,13 +1,15 @@
 import type { Access } from '../../../access/service.ts'
 import type { OtherConnections } from '../../../gateway/account/all-connections.ts'
 import type { ConnectionReport } from '../../../gateway/account/connections.ts'
+import type { AccountPage } from '../../../gateway/account/page.ts'
+import type { AccountReports } from '../../../gateway/account/reports.ts'
 import type { DecodedSource } from '../../../gateway/geyser/decoded/source.ts'
 import type { SharedLimits } from '../../../gateway/limits.ts'
 import { type Bundle, startBundle } from '../../../gateway/service.ts'
 import type { MemoryGuard } from '../../../platform/process/memory-guard.ts'
 import type { ThreadChannel } from '../../../platform/process/thread-channel.ts'
 import type { Upstreams } from '../../../upstreams/service.ts'
-import { endpointsOf } from '../access/endpoints.ts'
+import { ENDPOINT_NAMES, type Endpoints, endpointsOf } from '../access/endpoints.ts'
 import { listenerOf } from '../config/listener.ts'
 import { openResponseBudget } from '../process/memory.ts'
 import type { ServiceContext, ServiceSettings } from '../process/service-context.ts'
@@ -24,6 +26,8 @@ export type GatewayPartDeps = ServiceContext<'rpc' | 'ws' | 'grpc' | 'entries'> 
   /** Decoded shreds, where the product is offered and the relay runs in this process. */
   readonly decoded?: DecodedSource | undefined
   readonly decodedReport?: () => Promise<object | undefined>
+  readonly accountReports?: AccountReports
+  readonly accountPage?: AccountPage
 }
 
 /** JSON-RPC, WebSocket and gRPC of the Bundle, as the `bundle` section of the configuration sets them up. */
@@ -41,6 +45,7 @@ export function openGateway({ config, loaded }: ServiceSettings, deps: GatewayPa
       grpc: { ...listenOn(grpc, memory.mayOpenStream), healthPerSecond: grpc.healthPerSecond },
       entries: entries.enabled ? listenOn(entries, memory.mayOpenStream) : undefined,
       wsUrl: (port) => endpointsOf(config, { ws: port }).ws,
+      addresses: addressesOf(endpointsOf(config)),
       trustedProxies,
       // Given as a number to each of several threads.
       threads: workers === 'auto' ? 1 : workers,
@@ -60,6 +65,8 @@ export function openGateway({ config, loaded }: ServiceSettings, deps: GatewayPa
       limits: deps.limits,
       decoded: deps.decoded,
       decodedReport: deps.decodedReport,
+      accountReports: deps.accountReports,
+      accountPage: config.bundle.accountPage ? deps.accountPage : undefined,
       budget: openResponseBudget(config, { clock, log, registry }, deps.limits?.held.bytes),
       documents: deps.documents.files,
       docsUrl: deps.documents.docsUrlOf('rpc'),
@@ -73,4 +80,11 @@ export function otherConnections(channel: Pick<ThreadChannel, 'call'>): OtherCon
     of: (subscriptionId) => channel.call('connections-of', subscriptionId) as Promise<ConnectionReport[]>,
     close: (subscription, id) => channel.call('close-connection-of', { subscription, id }) as Promise<boolean>,
   }
+}
+
+/** Those that are known. */
+function addressesOf(endpoints: Endpoints): Record<string, string> {
+  return Object.fromEntries(
+    ENDPOINT_NAMES.flatMap((name) => (endpoints[name] === undefined ? [] : [[name, endpoints[name]]])),
+  )
 }

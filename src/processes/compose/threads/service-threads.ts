@@ -2,7 +2,7 @@ import type { Config } from '../config/config.ts'
 import { withPort } from '../config/listener.ts'
 import { servesExecution } from '../config/served.ts'
 import type { Settings } from '../config/settings.ts'
-import { type DecodedPart, type GatewayThreads, gatewayPlan, openGatewayThreads } from '../services/gateway-threads.ts'
+import { type GatewayParts, type GatewayThreads, gatewayPlan, openGatewayThreads } from '../services/gateway-threads.ts'
 import type { ServiceThread } from './service-thread.ts'
 import type { ThreadReady } from './start-data.ts'
 import type { ThreadPlan, Threads } from './threads.ts'
@@ -41,14 +41,14 @@ export type ServiceThreads = AsyncDisposable & {
 export async function openServiceThreads(
   settings: Settings,
   threads: Threads,
-  decoded?: DecodedPart,
+  gatewayParts: GatewayParts,
 ): Promise<ServiceThreads> {
   const { config } = settings
   await using opening = new AsyncDisposableStack()
   const openIf = async (isEnabled: boolean, name: SingleService) =>
     isEnabled ? openServiceThread(name, threads) : undefined
   const starting = [
-    openGatewayThreads(settings, threads, decoded),
+    openGatewayThreads(settings, threads, gatewayParts),
     openIf(config.sender.enabled, 'sender'),
     openIf(servesExecution(config), 'execution'),
     openIf(config.indexer.enabled, 'indexer'),

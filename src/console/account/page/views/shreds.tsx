@@ -1,0 +1,60 @@
+import { formatCompact, formatCount } from '../../../../ui/format.ts'
+import { Panel } from '../../../../ui/panel.tsx'
+import { showBytes, showTime } from '../../../model/time.ts'
+import { Facts } from '../../../page/ui/facts.tsx'
+import { Table } from '../../../page/ui/table.tsx'
+import type { ShredsRecord } from '../../wire.ts'
+import { useLoad } from '../load.ts'
+import { Loading } from '../loading.tsx'
+
+const REFRESH_MS = 15_000
+
+/** Where shreds are sent, and what was sent in the last 24 hours. */
+export function Shreds() {
+  const loaded = useLoad<ShredsRecord>('v1/shreds', { everyMs: REFRESH_MS })
+  return (
+    <Panel id="shreds" title="Shreds">
+      <Loading of={loaded.value}>
+        {({ destination, pending, state, last_fault: fault, delivery }) => (
+          <>
+            {destination === null && pending === null && (
+              <p class="dim">No destination yet: send one IP address and UDP port to your operator.</p>
+            )}
+            <Facts
+              facts={[
+                ['Sent to', destination && <code>{destination.address}</code>],
+                [
+                  'Address',
+                  destination && (destination.verified ? 'verified' : 'not verified: send its challenge back'),
+                ],
+                ['Paused', destination?.paused === true ? 'yes, by your operator' : ''],
+                ['Changes to', pending && <code>{pending.address}</code>],
+                ['State', state],
+                ['Last fault', fault],
+                ['Last 24 hours', delivery?.totals && `${formatCount(delivery.totals.packets)} packets`],
+                ['Not sent', delivery?.totals && formatCount(delivery.totals.unsent)],
+              ]}
+            />
+            {delivery === null ? (
+              <p class="dim">The delivery report is not kept by this process.</p>
+            ) : (
+              <Table
+                label="Delivery by hour"
+                rows={delivery.lines.toReversed()}
+                keyOf={({ hour }) => hour}
+                columns={[
+                  { title: 'Hour (UTC)', cell: ({ hour }) => showTime(hour) },
+                  { title: 'Packets', align: 'right', cell: ({ packets }) => formatCompact(packets) },
+                  { title: 'Bytes', align: 'right', cell: ({ bytes }) => showBytes(bytes), isMinor: true },
+                  { title: 'Not sent', align: 'right', cell: ({ unsent }) => formatCompact(unsent) },
+                  { title: 'Newest slot', align: 'right', cell: (row) => formatCount(row.last_slot), isMinor: true },
+                ]}
+                none={<p>Nothing was sent in the last 24 hours.</p>}
+              />
+            )}
+          </>
+        )}
+      </Loading>
+    </Panel>
+  )
+}
