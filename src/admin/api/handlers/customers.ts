@@ -49,11 +49,13 @@ export function customerHandlers(deps: HandlerDeps): CustomerHandlers {
       const state = textOf(call, 'state')
       if (state !== undefined && !STATES.includes(state))
         throw new ServiceError('invalid-value', `"${state}" is not a state: use one of ${STATES.join(', ')}`)
+      // As the command line: removed customers are listed only where they are asked for.
+      const states = state === undefined ? STATES.filter((each) => each !== 'removed') : [state]
       const page = await store.page('customers', {
         ...pageOf(call),
         search: textOf(call, 'search'),
-        // As the command line: removed customers are listed only where they are asked for.
-        isIncluded: (customer) => (state === undefined ? customer.state !== 'removed' : customer.state === state),
+        isIncluded: (customer) => states.includes(customer.state),
+        having: { state: states },
       })
       const counts = await store.subscriptionCounts(page.items.map(({ id }) => id))
       const items = page.items.map((customer) => ({
