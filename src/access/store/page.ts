@@ -1,15 +1,17 @@
 import { ServiceError } from '../../core/error.ts'
 import type { SqlReader } from '../../platform/db/sql.ts'
 import { createTimeSlices, type TimeSlices } from '../../platform/process/time-slices.ts'
-import { allOf, contentCondition, type Having, listForIn } from './condition.ts'
+import { allOf, type Condition, contentCondition, type Having, listForIn } from './condition.ts'
 import type { Customer, RecordKind, Records } from './model.ts'
-import type { TableRows } from './rows.ts'
+import type { Rows, TableRows } from './rows.ts'
 import { createScan, orderOf, type Scan } from './scan.ts'
 import { ofCustomers, searchCustomers, searchSubscriptions } from './search.ts'
 import { RECORD_TABLES } from './tables.ts'
 
 /** A page of a list: the records after a name (of kinds that have none: after an id), in that order. */
 export type PageRequest<K extends RecordKind> = {
+  /** `id` also for kinds that have names, except in a search. Ids never change, so that such pages have every record once, whatever is renamed meanwhile. */
+  readonly order?: 'id' | undefined
   readonly after?: string | undefined
   readonly limit: number
   /** Fields with an index, such as `customerId`. */
@@ -51,7 +53,8 @@ export async function readPage<K extends RecordKind>(
     throw new ServiceError('invalid-value', 'a page has at least one record')
   const slices = createTimeSlices()
   const next = await createScanOf({ on, rows, slices }, kind, request)
-  const nameOf = (record: Records[K]) => String(record[orderOf(kind) as keyof Records[K]])
+  const order = request.order ?? orderOf(kind)
+  const nameOf = (record: Records[K]) => String(record[order as keyof Records[K]])
   const items: Records[K][] = []
   let after = request.after ?? ''
   let size = limit + 1
@@ -71,6 +74,34 @@ export async function readPage<K extends RecordKind>(
   return { items, next: after }
 }
 
+/** Keys of one statement. */
+const KEYS_MAX = 512
+
+/** Reads the rows of many keys, in slices. */
+export async function readRowsOf<T>(keys: Iterable<string>, read: (list: Condition) => Promise<T[]>): Promise<T[]> {
+  const all = [...new Set(keys)]
+  const slices = createTimeSlices()
+  const found: T[] = []
+  for (let from = 0; from < all.length; from += KEYS_MAX) {
+    found.push(...(await read(listForIn(all.slice(from, from + KEYS_MAX)))))
+    if (slices.isSpent()) await slices.yield()
+  }
+  return found
+}
+
+export async function readAll<K extends RecordKind>(
+  on: SqlReader,
+  rows: TableRows,
+  kind: K,
+  ids: Iterable<string>,
+): Promise<Map<string, Records[K]>> {
+  const of = rows(RECORD_TABLES[kind]) as unknown as Rows<Records[K]>
+  const found = await readRowsOf(ids, async (list) =>
+    (await on.rows(of.select(`WHERE id IN ${list.sql}`), list.values)).map(of.decode),
+  )
+  return new Map(found.map((record) => [record.id, record]))
+}
+
 /** Names in order, for suggestions. */
 export async function readNames(
   on: SqlReader,
@@ -84,10 +115,11 @@ export async function readNames(
 
 /** From the index of customers alone. */
 export async function countSubscriptions(on: SqlReader, customerIds: readonly string[]): Promise<Map<string, number>> {
-  const list = listForIn(customerIds)
-  const found = await on.rows(
-    `SELECT customer_id, COUNT(*) FROM subscriptions WHERE customer_id IN ${list.sql} GROUP BY customer_id`,
-    list.values,
+  const found = await readRowsOf(customerIds, (list) =>
+    on.rows(
+      `SELECT customer_id, COUNT(*) FROM subscriptions WHERE customer_id IN ${list.sql} GROUP BY customer_id`,
+      list.values,
+    ),
   )
   return new Map(found.map(([id, count]) => [String(id), Number(count)]))
 }
@@ -97,12 +129,12 @@ type ScanDeps = { readonly on: SqlReader; readonly rows: TableRows; readonly sli
 async function createScanOf<K extends RecordKind>(
   deps: ScanDeps,
   kind: K,
-  { search, where, having, ofCustomers: owners }: PageRequest<K>,
+  { search, where, having, order, ofCustomers: owners }: PageRequest<K>,
 ): Promise<Scan<Records[K]>> {
   if (search === undefined) {
     const { condition: ofOwner, cost } = owners === undefined ? {} : await ofCustomers(deps, owners)
     const condition = allOf([ofOwner, contentCondition(RECORD_TABLES[kind], having)])
-    return createScan(deps.on, deps.rows, kind, { where, condition, cost })
+    return createScan(deps.on, deps.rows, kind, { where, condition, cost, order })
   }
   if (kind === 'customers') return searchCustomers(deps, search, having) as unknown as Scan<Records[K]>
   if (kind === 'subscriptions') {

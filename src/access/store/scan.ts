@@ -33,6 +33,7 @@ export type ScanRequest<T> = {
   /** Compared in slices, between which the caller lets the event loop run: however few rows match, no statement is long. */
   readonly condition?: Condition | undefined
   readonly cost?: (typeof ROW_COSTS)[keyof typeof ROW_COSTS] | undefined
+  readonly order?: 'id' | undefined
 }
 
 /** Lists are in the order of names; those of kinds that have none, of ids. */
@@ -44,12 +45,18 @@ export function createScan<K extends RecordKind>(
   on: SqlReader,
   rows: TableRows,
   kind: K,
-  { where = {}, condition, cost = ROW_COSTS.content }: ScanRequest<Records[K]>,
+  given: ScanRequest<Records[K]>,
 ): Scan<Records[K]> {
   const of = rows(RECORD_TABLES[kind]) as unknown as Rows<Records[K]>
-  const order = orderOf(kind)
+  const { where = {}, cost = ROW_COSTS.content, order = orderOf(kind) } = given
   const { sql, values } = of.where(where)
-  const indexed = sql === '' ? undefined : { sql: sql.slice('WHERE '.length), values }
+  const equal = sql === '' ? undefined : { sql: sql.slice('WHERE '.length), values }
+  const isByIndex = order === orderOf(kind)
+  const indexed = isByIndex ? equal : undefined
+  // The index of another field is not in the order of ids. As a part of an expression the field is compared row by row, in slices.
+  const compared =
+    isByIndex || equal === undefined ? undefined : { ...equal, sql: equal.sql.replaceAll(' =', " || '' =") }
+  const condition = allOf([compared, given.condition])
   const nameOf = (record: Records[K]) => String(record[order as keyof Records[K]])
 
   async function read(conditions: readonly (Condition | undefined)[], size: number): Promise<Records[K][]> {

@@ -23,6 +23,7 @@ import type { AdminBodies } from '../../../contract/schemas/admin.ts'
 import { toWireJson } from '../../../contract/wire-json.ts'
 import { parseDuration } from '../../../core/bytes.ts'
 import { ServiceError } from '../../../core/error.ts'
+import { mapInSlices } from '../../../platform/process/time-slices.ts'
 import type { AdminCall, AdminHandlers, AdminReply } from '../handler.ts'
 import { type HandlerDeps, provisioningOf } from './deps.ts'
 import { checkOverrides, clearedOf, overridesOf } from './limits.ts'
@@ -84,26 +85,25 @@ export function subscriptionHandlers(deps: HandlerDeps): SubscriptionHandlers {
         search: textOf(call, 'search'),
         ...filter,
       })
-      const owners = new Map(
-        [...new Set(page.items.map((item) => item.customerId))].map((id) => [id, store.get('customers', id)]),
+      const owners = await store.getAll(
+        'customers',
+        page.items.map((item) => item.customerId),
       )
-      const items = await Promise.all(
-        page.items.map(async (subscription) => {
-          const { id, name, customerId, plan, products, validUntil, createdAt } = subscription
-          const owner = await owners.get(customerId)
-          const shown = {
-            id,
-            name,
-            customer: owner?.name ?? customerId,
-            customerId,
-            plan,
-            products,
-            validUntil,
-            createdAt,
-          }
-          return { ...(toWireJson(shown) as object), state: stateOf(subscription, owner, call.nowMs) }
-        }),
-      )
+      const items = await mapInSlices(page.items, (subscription) => {
+        const { id, name, customerId, plan, products, validUntil, createdAt } = subscription
+        const owner = owners.get(customerId)
+        const shown = {
+          id,
+          name,
+          customer: owner?.name ?? customerId,
+          customerId,
+          plan,
+          products,
+          validUntil,
+          createdAt,
+        }
+        return { ...(toWireJson(shown) as object), state: stateOf(subscription, owner, call.nowMs) }
+      })
       return { body: { items, next_cursor: cursorOf(page.next) } }
     },
 
