@@ -26,9 +26,10 @@ for (let round = 0; round <= rounds; round++) {
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
     ...(work.body === undefined ? {} : { body: JSON.stringify(work.body) }),
   })
-  const body = (await response.json()) as { items?: unknown[] }
+  const text = await response.text()
+  const body = (text.startsWith('{') ? JSON.parse(text) : {}) as { items?: unknown[] }
   if (round > 0) times.push(performance.now() - startMs)
-  if (!response.ok) throw new Error(`${work.name}: ${response.status} ${JSON.stringify(body)}`)
+  if (!response.ok) throw new Error(`${work.name}: ${response.status} ${text}`)
   items = body.items?.length ?? null
   await pause(pauseMs)
 }

@@ -1,5 +1,6 @@
 import type { Clock } from '../core/clock.ts'
 import { createTimeSlices, type TimeSlices } from '../platform/process/time-slices.ts'
+import { createFirstInOrder } from './first-in-order.ts'
 import type { AccessSnapshot } from './snapshot/snapshot.ts'
 import type { Customer, Subscription } from './store/model.ts'
 
@@ -64,8 +65,12 @@ export function startEndingWatch(deps: EndingWatchDeps): EndingWatch {
     const slices = deps.slices?.() ?? createTimeSlices()
     const snapshot = deps.snapshot()
     const nowMs = clock.nowMs()
-    const found: EndingSubscription[] = []
+    const next = createFirstInOrder<EndingSubscription>(
+      NEXT_MAX,
+      (a, b) => a.validUntil - b.validUntil || (a.name < b.name ? -1 : 1),
+    )
     let within1d = 0
+    let within7d = 0
     for (const subscription of snapshot.subscriptions()) {
       if (slices.isSpent()) await slices.yield()
       if (isClosed) return
@@ -73,10 +78,10 @@ export function startEndingWatch(deps: EndingWatchDeps): EndingWatch {
       const customer = snapshot.customer(customerId)
       if (validUntil === null || !endsWithin(subscription, customer, { nowMs, spanMs: WARNING_MS })) continue
       if (validUntil <= nowMs + DAY_MS) within1d += 1
-      found.push({ name, customer: customer?.name ?? customerId, validUntil })
+      within7d += 1
+      next.add({ name, customer: customer?.name ?? customerId, validUntil })
     }
-    const next = found.toSorted((a, b) => a.validUntil - b.validUntil || (a.name < b.name ? -1 : 1)).slice(0, NEXT_MAX)
-    report = { within1d, within7d: found.length, next }
+    report = { within1d, within7d, next: next.items() }
   }
 
   /** A change during a check may concern what was read already, so another check follows. */

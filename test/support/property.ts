@@ -10,6 +10,23 @@ export function seedOf(t: TestContext): number {
   return seed
 }
 
+const SEED_RANGE = /^(\d{1,10})-(\d{1,10})$/
+
+/**
+ * The seeds of a test that repeats something for each: so many from the seed of the run on, or those of SLUICE_SEEDS=FROM-TO, with which a long run is
+ * split into parts, or one of them is repeated.
+ */
+export function seedsOf(t: TestContext, counts: { readonly short: number; readonly full: number }): number[] {
+  const given = process.env['SLUICE_SEEDS']
+  const [, from, to] = SEED_RANGE.exec(given ?? '') ?? []
+  if (given !== undefined && !(Number(from) <= Number(to)))
+    throw new Error(`SLUICE_SEEDS="${given}" is not a range of seeds: write 1-250`)
+  const first = from === undefined ? seedOfRun() : Number(from)
+  const count = to === undefined ? (isFull ? counts.full : counts.short) : Number(to) - first + 1
+  t.diagnostic(`SLUICE_SEEDS=${first}-${first + count - 1}`)
+  return Array.from({ length: count }, (_, at) => first + at)
+}
+
 /** Runs a property with a printed seed, `runs` times, or `full` times in the full check. */
 export function checkProperty<T>(t: TestContext, property: fc.IProperty<T>, runs: number, full: number): void {
   fc.assert(property, { seed: seedOf(t), numRuns: isFull ? full : runs })

@@ -1,29 +1,31 @@
+import type { Records } from '../store/model.ts'
 import type { AccessView } from '../store/store.ts'
 import { displayToken } from '../token.ts'
 
 export type SubjectNames = Readonly<Record<string, string>>
 
-/** The present names of customers, subscriptions and nodes, database users, and the last characters of tokens. */
-export async function namesOf(store: AccessView, ids: readonly string[]): Promise<SubjectNames> {
-  const named = await Promise.all(ids.map(async (id) => [id, await nameOf(store, id)] as const))
-  return Object.fromEntries(named.filter((entry): entry is [string, string] => entry[1] !== undefined))
+type NamedSubject = 'customers' | 'subscriptions' | 'nodes' | 'indexerCredentials' | 'tokens'
+
+const PREFIXES: { readonly [K in NamedSubject]: { readonly prefix: string; nameOf(record: Records[K]): string } } = {
+  customers: { prefix: 'cus_', nameOf: ({ name }) => name },
+  subscriptions: { prefix: 'sub_', nameOf: ({ name }) => name },
+  nodes: { prefix: 'node_', nameOf: ({ name }) => name },
+  indexerCredentials: { prefix: 'idx_', nameOf: ({ username }) => username },
+  tokens: { prefix: 'tok_', nameOf: ({ last4 }) => displayToken(last4) },
 }
 
-async function nameOf(store: AccessView, id: string): Promise<string | undefined> {
-  switch (id.slice(0, id.indexOf('_'))) {
-    case 'cus':
-      return (await store.get('customers', id))?.name
-    case 'sub':
-      return (await store.get('subscriptions', id))?.name
-    case 'node':
-      return (await store.get('nodes', id))?.name
-    case 'idx':
-      return (await store.get('indexerCredentials', id))?.username
-    case 'tok': {
-      const token = await store.get('tokens', id)
-      return token && displayToken(token.last4)
-    }
-    default:
-      return undefined
+/** The present names of customers, subscriptions and nodes, database users, and the last characters of tokens. */
+export async function namesOf(store: AccessView, ids: readonly string[]): Promise<SubjectNames> {
+  const names = new Map<string, string>()
+  for (const kind of Object.keys(PREFIXES) as NamedSubject[]) await addNames(kind)
+  return Object.fromEntries(ids.flatMap((id) => (names.has(id) ? [[id, names.get(id) ?? '']] : [])))
+
+  async function addNames<K extends NamedSubject>(kind: K): Promise<void> {
+    const { prefix, nameOf } = PREFIXES[kind]
+    const found = await store.getAll(
+      kind,
+      ids.filter((id) => id.startsWith(prefix)),
+    )
+    for (const [id, record] of found) names.set(id, nameOf(record))
   }
 }

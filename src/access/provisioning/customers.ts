@@ -2,7 +2,7 @@ import { ServiceError } from '../../core/error.ts'
 import { redactText } from '../../core/redact.ts'
 import type { Customer, Subscription } from '../store/model.ts'
 import type { AccessTransaction } from '../store/store.ts'
-import { lookUpToChange, makeId, type Provisioning, parseName, runChange } from './context.ts'
+import { lookUp, lookUpToChange, makeId, type Provisioning, parseName, runChange } from './context.ts'
 import { endSubscription } from './subscriptions.ts'
 
 const CONTACT_CHARACTERS_MAX = 200
@@ -61,36 +61,116 @@ export async function setCustomerState(
   })
 }
 
-/** Removes a customer. With live subscriptions only if `force` cancels them. Usage and audit log are kept. */
+/** Subscriptions that one change cancels: it holds the write lock and the event loop for a moment only. */
+const CANCELLED_AT_ONCE_MAX = 40
+
+/**
+ * Removes a customer. With live subscriptions only if `force` cancels them. Usage and audit log are kept. Of very many subscriptions, most are cancelled by
+ * changes before the one that removes the customer, each with its audit line. Where the process ends between two changes, the customer has fewer
+ * subscriptions, and removing it again does the rest.
+ */
 export async function removeCustomer(
   on: Provisioning,
   input: { customer: string; force: boolean },
 ): Promise<{ customer: Customer; cancelled: readonly Subscription[] }> {
-  let cancelled: Subscription[] = []
-  const customer = await changeCustomer(on, input.customer, async (tx, found) => {
-    if (found.state === 'removed')
-      throw new ServiceError('wrong-state', `customer "${found.name}" is removed already`, { fix: NOTHING_TO_DO })
-    cancelled = liveOf(await tx.find('subscriptions', { customerId: found.id }))
-    const names = cancelled.map(({ name }) => name)
-    if (cancelled.length > 0 && !input.force) {
-      throw new ServiceError('wrong-state', `customer "${found.name}" has subscriptions: ${names.join(', ')}`, {
+  const { id } = await lookUp(on.store, 'customers', input.customer)
+  const cancelled: Subscription[] = []
+  if (input.force && on.dryRun !== true) {
+    let after: string | null = ''
+    while (after !== null) after = await cancelSome(on, id, after, cancelled)
+  }
+  const customer = await changeCustomer(on, id, async (tx, found) => {
+    refuseRemoved(found)
+    // Those that are left, and those that were created meanwhile. A dry run has all of them here, and changes none.
+    const limit = input.force && on.dryRun === true ? DRY_RUN_MAX : CANCELLED_AT_ONCE_MAX
+    const live = await liveOf(tx, id, { limit })
+    const names = live.items.map(({ name }) => name)
+    if (names.length > 0 && !input.force)
+      throw new ServiceError('wrong-state', `customer "${found.name}" has subscriptions: ${listNames(names, live)}`, {
         fix: `Cancel each with: sluice sub cancel NAME. Or cancel all of them with: sluice customer remove ${found.name} --force`,
       })
-    }
-    for (const subscription of cancelled) await endSubscription(on, tx, subscription)
+    if (live.next !== null && on.dryRun !== true)
+      throw new ServiceError('wrong-state', `customer "${found.name}" gets new subscriptions while it is removed`, {
+        fix: 'Stop what creates them, then remove the customer again.',
+      })
+    if (on.dryRun !== true) for (const subscription of live.items) await endSubscription(on, tx, subscription)
+    cancelled.push(...live.items)
     return {
       action: 'customer.remove',
       changes: { state: 'removed' },
-      subjects: cancelled.map(({ id }) => id),
+      subjects: live.items.map((subscription) => subscription.id),
       ...(names.length === 0 ? {} : { also: { cancelled: names } }),
     }
   })
   return { customer, cancelled }
 }
 
-/** Subscriptions that are not cancelled; an expired one can still be renewed. */
-export function liveOf(subscriptions: readonly Subscription[]): Subscription[] {
-  return subscriptions.filter(({ state }) => state !== 'cancelled')
+/** Subscriptions that a dry run lists. */
+const DRY_RUN_MAX = 1000
+
+/** Cancels the next subscriptions of a customer that has more than one change may cancel. Returns the name after which others follow; null where so few are left. */
+async function cancelSome(
+  on: Provisioning,
+  customerId: string,
+  after: string,
+  cancelled: Subscription[],
+): Promise<string | null> {
+  const ahead = await liveOf(on.store, customerId, { after, limit: CANCELLED_AT_ONCE_MAX })
+  if (ahead.next === null) return null
+  const { items, next } = await runChange(on, async (tx) => {
+    const customer = await lookUpToChange(on, tx, 'customers', customerId)
+    refuseRemoved(customer)
+    const live = await liveOf(tx, customerId, { after, limit: CANCELLED_AT_ONCE_MAX })
+    for (const subscription of live.items) await endSubscription(on, tx, subscription)
+    const names = live.items.map(({ name }) => name)
+    const subjects = [...live.items.map(({ id }) => id), customerId]
+    return { audit: { action: 'sub.cancel', subjects, after: { state: 'cancelled', cancelled: names } }, result: live }
+  })
+  cancelled.push(...items)
+  return next
+}
+
+function refuseRemoved({ state, name }: Customer): void {
+  if (state === 'removed')
+    throw new ServiceError('wrong-state', `customer "${name}" is removed already`, { fix: NOTHING_TO_DO })
+}
+
+type LiveSubscriptions = {
+  readonly items: readonly Subscription[]
+  /** The name after which others follow; null where there are none. */
+  readonly next: string | null
+}
+
+/** The first subscriptions of a customer that are not cancelled; an expired one can still be renewed. */
+export async function liveOf(
+  from: Pick<AccessTransaction, 'page'>,
+  customerId: string,
+  { after = '', limit }: { readonly after?: string; readonly limit: number },
+): Promise<LiveSubscriptions> {
+  const items: Subscription[] = []
+  let next: string | null = after
+  // A page may have fewer, although others follow.
+  while (next !== null && items.length < limit) {
+    const page: LiveSubscriptions = await from.page('subscriptions', {
+      after: next,
+      limit: limit - items.length,
+      where: { customerId },
+      having: { state: ['active', 'suspended'] },
+      isIncluded: ({ state }) => state !== 'cancelled',
+    })
+    items.push(...page.items)
+    next = page.next
+  }
+  return { items, next }
+}
+
+/** Names in a message. */
+const NAMES_LISTED_MAX = 20
+
+/** The names of the first, and whether there are others. */
+export function listNames(names: readonly string[], { next }: { readonly next: string | null }): string {
+  const listed = names.slice(0, NAMES_LISTED_MAX)
+  return [...listed, ...(listed.length < names.length || next !== null ? ['and others'] : [])].join(', ')
 }
 
 const NOTHING_TO_DO = 'Nothing needs to be done.'

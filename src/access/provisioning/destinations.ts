@@ -86,6 +86,8 @@ function isDestinationPort(port: number): boolean {
 /** The id of a destination that is not proven yet while another one is active. Its challenge is open while it is unproven and not paused. */
 export const pendingId = (subscriptionId: string): string => `${subscriptionId}/pending`
 
+export const subscriptionIdOf = ({ id }: Pick<Destination, 'id'>): string => id.split('/')[0] ?? ''
+
 /** How long a challenge is open. */
 export const CHALLENGE_MS = 15 * 60_000
 /** The shortest interval between challenges of one subscription, so that they cannot be used to flood an address. */
@@ -238,22 +240,35 @@ async function checkChallengeRate(tx: AccessTransaction, id: string, nowMs: numb
   }
 }
 
+/** Destinations of one address that are looked at together. */
+const NEAR_PAGE = 100
+
 /** Refuses an address and port of another subscription, and more than DESTINATIONS_PER_IP_MAX subscriptions per IP address. */
 async function checkFree(
   tx: AccessTransaction,
   subscriptionId: string,
   { ip, port }: { readonly ip: string; readonly port: number },
 ): Promise<void> {
-  const others = (await tx.find('destinations', {})).filter(({ id }) => id.split('/')[0] !== subscriptionId)
-  const near: Destination[] = []
-  for (const other of others.filter((each) => each.ip === ip && !(each.id.includes('/') && each.paused))) {
-    const owner = await tx.get('subscriptions', other.id.split('/')[0] ?? '')
-    if (owner?.state !== 'cancelled') near.push(other)
-  }
-  if (near.some((other) => other.port === port)) {
-    throw new ServiceError('already-exists', `${printAddressPort(ip, port)} is the destination of another subscription`)
-  }
-  if (near.length >= DESTINATIONS_PER_IP_MAX) {
+  const isOther = (each: Destination) =>
+    each.ip === ip && subscriptionIdOf(each) !== subscriptionId && !(each.id.includes('/') && each.paused)
+  let near = 0
+  let after: string | undefined
+  do {
+    const request = { after, limit: NEAR_PAGE, having: { ip: [ip] }, isIncluded: isOther }
+    const { items, next } = await tx.page('destinations', request)
+    for (const other of items) {
+      const owner = await tx.get('subscriptions', subscriptionIdOf(other))
+      if (owner?.state === 'cancelled') continue
+      if (other.port === port)
+        throw new ServiceError(
+          'already-exists',
+          `${printAddressPort(ip, port)} is the destination of another subscription`,
+        )
+      near += 1
+    }
+    after = next ?? undefined
+  } while (after !== undefined)
+  if (near >= DESTINATIONS_PER_IP_MAX) {
     throw new ServiceError(
       'invalid-value',
       `${ip} is the destination of ${DESTINATIONS_PER_IP_MAX} other subscriptions already, the most for one address`,

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import { startPostgres } from '../../../test/support/postgres.ts'
 import { isFull } from '../../../test/support/property.ts'
+import { insertRecords } from '../../../test/support/store-rows.ts'
 import { createManualClock } from '../../core/clock.ts'
 import { openPostgres } from '../../platform/db/postgres.ts'
 import type { SqlDatabase } from '../../platform/db/sql.ts'
@@ -12,13 +13,10 @@ import { secureRandom } from '../../platform/process/random.ts'
 import { silentLogger } from '../../platform/telemetry/logger.ts'
 import type { Customer, Subscription } from './model.ts'
 import { openStore, type StoreLocation } from './open.ts'
-import { createTableRows } from './rows.ts'
 import type { AccessStore } from './store.ts'
-import { RECORD_TABLES } from './tables.ts'
 
 const SUBSCRIPTIONS = isFull ? 100_000 : 10_000
 const CUSTOMERS = SUBSCRIPTIONS / 10
-const BATCH_ROWS = 500
 const pad = (at: number) => String(at).padStart(6, '0')
 
 const customers: Customer[] = Array.from({ length: CUSTOMERS }, (_, at) => ({
@@ -44,17 +42,8 @@ const subscriptions: Subscription[] = Array.from({ length: SUBSCRIPTIONS }, (_, 
 }))
 
 async function fill(database: SqlDatabase): Promise<void> {
-  const rows = createTableRows(database)
-  const insert = async <T>(of: ReturnType<typeof rows<T>>, records: readonly T[]) => {
-    for (let from = 0; from < records.length; from += BATCH_ROWS) {
-      const batch = records.slice(from, from + BATCH_ROWS).map(of.encode)
-      const [head = '', one = ''] = of.insert.split('VALUES')
-      const values = batch.flat()
-      await database.change((tx) => tx.run(`${head} VALUES ${batch.map(() => one).join(', ')}`, values))
-    }
-  }
-  await insert(rows(RECORD_TABLES.customers), customers)
-  await insert(rows(RECORD_TABLES.subscriptions), subscriptions)
+  await insertRecords(database, 'customers', customers)
+  await insertRecords(database, 'subscriptions', subscriptions)
 }
 
 /** All pages, as a client reads them. */

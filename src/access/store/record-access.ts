@@ -1,14 +1,14 @@
 import { ServiceError } from '../../core/error.ts'
 import type { SqlReader, SqlWriter } from '../../platform/db/sql.ts'
 import type { RecordKind, Records } from './model.ts'
-import { countSubscriptions, readNames, readPage } from './page.ts'
+import { countSubscriptions, readAll, readNames, readPage } from './page.ts'
 import type { TableRows } from './rows.ts'
 import type { AccessTransaction, AccessView } from './store.ts'
 import { type Meta, RECORD_TABLES, type Tally } from './tables.ts'
 
 type RecordReader = Pick<
   AccessView,
-  'get' | 'find' | 'list' | 'page' | 'names' | 'subscriptionCounts' | 'changedSince' | 'packedSince'
+  'get' | 'getAll' | 'find' | 'list' | 'page' | 'names' | 'subscriptionCounts' | 'changedSince' | 'packedSince'
 >
 
 /** Reads records: of one revision inside a transaction, of the newest otherwise. */
@@ -20,6 +20,7 @@ export function createRecordReader(on: SqlReader, rows: TableRows): RecordReader
   }
   return {
     get: async (kind, id) => (await select(kind, { id } as Partial<Records[typeof kind]>))[0],
+    getAll: (kind, ids) => readAll(on, rows, kind, ids),
     find: select,
     list: (kind) => select(kind, {}),
     page: (kind, request) => readPage(on, rows, kind, request),
@@ -46,13 +47,14 @@ export type RecordWriter = AccessTransaction & {
 
 /** Writes records inside a change. Every record gets the revision of the change. */
 export function createRecordWriter(tx: SqlWriter, rows: TableRows, meta: Meta): RecordWriter {
-  const { get, find, names } = createRecordReader(tx, rows)
+  const { get, find, page, names } = createRecordReader(tx, rows)
   const revision = meta.revision + 1
   const tallies: { -readonly [K in RecordKind]?: Tally } = { ...meta.tallies }
 
   return {
     get,
     find,
+    page,
     names,
     tallies: () => tallies,
     async put(kind, given) {

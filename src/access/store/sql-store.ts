@@ -11,6 +11,7 @@ import { writeBackup } from '../backup/backup.ts'
 import { createBillingRows, deleteBillingHour, markLateHours } from './billing-rows.ts'
 import { findRowDamage } from './check.ts'
 import { readMeta, writeMeta } from './meta.ts'
+import { readRowsOf } from './page.ts'
 import { createRecordReader, createRecordWriter } from './record-access.ts'
 import type { TableRows } from './rows.ts'
 import type { AccessStore, AccessTransaction, AccessView, AuditEntry, ChangeContext } from './store.ts'
@@ -117,6 +118,13 @@ export function createSqlStore(options: SqlStoreOptions, { database, rows, rando
       const of = rows(LAST_USED_TABLE)
       const [row] = await database.rows(of.select('WHERE token_id = ?'), [tokenId])
       return row && of.decode(row).at
+    },
+    lastUsedOf: async (tokenIds) => {
+      const of = rows(LAST_USED_TABLE)
+      const found = await readRowsOf(tokenIds, async (list) =>
+        (await database.rows(of.select(`WHERE token_id IN ${list.sql}`), list.values)).map(of.decode),
+      )
+      return new Map(found.map(({ tokenId, at }) => [tokenId, at]))
     },
 
     async sharedKey(purpose) {
@@ -237,6 +245,7 @@ async function whileOpen<T>(tx: AccessTransaction, work: (tx: AccessTransaction)
     return await work({
       get: (kind, id) => tx.get(kind, id),
       find: (kind, where) => tx.find(kind, where),
+      page: (kind, request) => tx.page(kind, request),
       names: (kind, range) => tx.names(kind, range),
       async put(kind, record) {
         assert(isOpen, 'a record was put after its change ended')

@@ -10,6 +10,8 @@ export interface AccessView {
   get<K extends RecordKind>(kind: K, id: string): Promise<Records[K] | undefined>
   /** By an indexed field: `name` of customers, subscriptions and nodes; `subscriptionId`, `customerId`, `subjectId`, `sha256`, `username`. */
   find<K extends RecordKind>(kind: K, where: Partial<Records[K]>): Promise<Records[K][]>
+  /** The records with these ids, as far as they exist, by id. */
+  getAll<K extends RecordKind>(kind: K, ids: Iterable<string>): Promise<Map<string, Records[K]>>
   list<K extends RecordKind>(kind: K): Promise<Records[K][]>
   /** A part of a list, for processes with very many records: no statement of it holds the event loop for long. */
   page<K extends RecordKind>(kind: K, request: PageRequest<K>): Promise<Page<Records[K]>>
@@ -73,6 +75,8 @@ export interface AccessStore extends AccessView, AsyncDisposable {
   /** Sum of units since `fromMs` by subscription, the initial value of the monthly quota. */
   unitsSince(fromMs: number): Promise<Map<string, number>>
   lastUsed(tokenId: string): Promise<number | undefined>
+  /** The same of many tokens, by id, where they were used. */
+  lastUsedOf(tokenIds: Iterable<string>): Promise<Map<string, number>>
   /** Deletes the usage of hours before `beforeMs`, at most `hoursMax` of them, oldest first. Returns the number of hours deleted. */
   pruneUsage(beforeMs: number, hoursMax: number): Promise<number>
 
@@ -119,6 +123,7 @@ export type ChangeContext = { readonly actor: Actor; readonly nowMs: number }
 export interface AccessTransaction {
   get<K extends RecordKind>(kind: K, id: string): Promise<Records[K] | undefined>
   find<K extends RecordKind>(kind: K, where: Partial<Records[K]>): Promise<Records[K][]>
+  page<K extends RecordKind>(kind: K, request: PageRequest<K>): Promise<Page<Records[K]>>
   names(kind: NamedKind, range: NameRange): Promise<string[]>
   /** Inserts or replaces; the store sets `revision`. */
   put<K extends RecordKind>(kind: K, record: Omit<Records[K], 'revision'>): Promise<void>

@@ -1,6 +1,6 @@
 import { createTimeSlices } from '../../platform/process/time-slices.ts'
 import { type Counts, sumCounts } from '../store/counts.ts'
-import type { MethodUsageRow, UsageRow } from '../store/model.ts'
+import type { MethodUsageRow, Subscription, UsageRow } from '../store/model.ts'
 import type { AccessStore } from '../store/store.ts'
 
 export const EXPORT_GROUPINGS = ['day', 'method', 'interface'] as const
@@ -35,15 +35,16 @@ type ExportRow = Readonly<Record<string, string | number | null>>
 /**
  * Usage of a period as lines of text, subscription by subscription in the order of their ids: the ids and the usage of one are in memory. The sums are
  * those of the ledger; with `method`, of what was counted by method, which has no bytes.
+ * Usage of a period as lines of text, subscription by subscription in the order of their ids: a page of them and the usage of one are in memory. The sums
+ * are those of the ledger; with `method`, of what was counted by method.
  */
 export async function* exportUsage(store: AccessStore, given: UsageExport): AsyncGenerator<string> {
   if (given.format === 'csv') yield `${COLUMNS.join(',')}\n`
   const slices = createTimeSlices()
-  for (const id of await subscriptionIds(store, given.customerId)) {
+  for await (const { id, name, customerId: of } of subscriptionsById(store, given.customerId)) {
     if (slices.isSpent()) await slices.yield()
     const rows = await readRows(store, given, id)
     if (rows.length === 0) continue
-    const { name = id, customerId: of = '' } = (await store.get('subscriptions', id)) ?? {}
     const customer = (await store.get('customers', of))?.name ?? of
     for (const row of rows)
       yield printRow(given.format, {
@@ -58,21 +59,18 @@ export async function* exportUsage(store: AccessStore, given: UsageExport): Asyn
 
 const PAGE_RECORDS = 500
 
-/** The ids of all subscriptions, or of those of a customer, in order. Read at one revision: a rename meanwhile neither hides nor repeats one. */
-export async function subscriptionIds(store: AccessStore, customerId: string | undefined): Promise<string[]> {
-  const ids: string[] = []
-  const slices = createTimeSlices()
-  await store.read(async (view) => {
-    let after: string | undefined
-    do {
-      const where = customerId === undefined ? undefined : { customerId }
-      const page = await view.page('subscriptions', { after, limit: PAGE_RECORDS, where })
-      for (const { id } of page.items) ids.push(id)
-      after = page.next ?? undefined
-      if (slices.isSpent()) await slices.yield()
-    } while (after !== undefined)
-  })
-  return ids.sort()
+/** All subscriptions, or those of a customer, in the order of their ids: a rename meanwhile neither hides nor repeats one. */
+export async function* subscriptionsById(
+  store: AccessStore,
+  customerId: string | undefined,
+): AsyncGenerator<Subscription> {
+  const where = customerId === undefined ? undefined : { customerId }
+  let after: string | undefined
+  do {
+    const page = await store.page('subscriptions', { order: 'id', after, limit: PAGE_RECORDS, where })
+    yield* page.items
+    after = page.next ?? undefined
+  } while (after !== undefined)
 }
 
 async function readRows(store: AccessStore, { fromMs, toMs, by }: UsageExport, id: string): Promise<ExportRow[]> {

@@ -9,7 +9,7 @@ import {
   usageOf,
 } from '../../../test/support/billing.ts'
 import { SINK_FAULTS, startTestSink } from '../../../test/support/billing-sinks.ts'
-import { createRandom, isFull, seedOf } from '../../../test/support/property.ts'
+import { createRandom, seedsOf } from '../../../test/support/property.ts'
 import { CONTEXT, STORE_DEPS } from '../../../test/support/store-engines.ts'
 import { openStore } from '../../access/store/open.ts'
 import type { AccessStore } from '../../access/store/store.ts'
@@ -18,7 +18,7 @@ import { makeTestFolder } from '../../platform/files/test-folder.ts'
 import { REQUEST_MS } from './http-sink.ts'
 import { BILLING_SINKS, type BillingSinkName } from './options.ts'
 
-const HISTORIES = isFull ? 1000 : 20
+const HISTORIES = { short: 20, full: 1000 }
 const CUSTOMERS = ['one', 'two', 'three']
 const INTERFACES = ['rpc', 'ws', 'grpc'] as const
 /** Passes until everything is sent, at most. */
@@ -36,10 +36,9 @@ type History = {
 }
 
 for (const kind of BILLING_SINKS)
-  test(`${kind}: ${HISTORIES} histories of faults and kills, and the sums are those of the ledger`, async (t) => {
-    const seed = seedOf(t)
-    for (let at = 0; at < HISTORIES; at++) {
-      const random = createRandom(seed + at)
+  test(`${kind}: histories of faults and kills, and the sums are those of the ledger`, async (t) => {
+    for (const seed of seedsOf(t, HISTORIES)) {
+      const random = createRandom(seed)
       const clock = createManualClock(FROM_MS)
       using folder = makeTestFolder()
       await using store = await openStore(
@@ -54,7 +53,7 @@ for (const kind of BILLING_SINKS)
         await addBilledCustomer(store, name)
         await store.billing.setBillingId(CONTEXT, `cus_${name}`, `billed_${name}`)
       }
-      await runHistory({ store, clock, random, kind, hasOutage: at % 3 === 0 }, `seed ${seed}, history ${at}`)
+      await runHistory({ store, clock, random, kind, hasOutage: seed % 3 === 0 }, `SLUICE_SEEDS=${seed}-${seed}`)
     }
   })
 

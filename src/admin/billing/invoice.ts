@@ -1,7 +1,7 @@
 import type { AuditLine } from '../../access/audit/line.ts'
 import type { Subscription } from '../../access/store/model.ts'
 import type { AccessStore } from '../../access/store/store.ts'
-import { subscriptionIds } from '../../access/usage/export.ts'
+import { subscriptionsById } from '../../access/usage/export.ts'
 import { ServiceError } from '../../core/error.ts'
 import { createTimeSlices } from '../../platform/process/time-slices.ts'
 import { parseDecimal, printDecimal, scaleDecimal } from './decimal.ts'
@@ -63,10 +63,9 @@ export async function previewInvoice(store: AccessStore, prices: PlanPrices, giv
   const totals = new Map<string, { amount: bigint; digits: number }>()
   let withoutPrice = 0
   const slices = createTimeSlices()
-  for (const id of await subscriptionIds(store, customerId)) {
+  for await (const subscription of subscriptionsById(store, customerId)) {
+    const { id } = subscription
     if (slices.isSpent()) await slices.yield()
-    const subscription = await store.get('subscriptions', id)
-    if (subscription === undefined) continue
     const days = await validDays(store, subscription, given)
     const used = await store.usage({ subscriptionId: id, fromMs, toMs })
     const units = used.reduce((sum, row) => sum + row.units, 0)

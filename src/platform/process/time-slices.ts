@@ -7,6 +7,20 @@ export type TimeSlices = {
   yield(): Promise<void>
 }
 
+/** The results of very many steps that are short by themselves, in slices. */
+export async function mapInSlices<T, R>(
+  items: readonly T[],
+  step: (item: T) => R,
+  slices: TimeSlices = createTimeSlices(),
+): Promise<R[]> {
+  const results: R[] = []
+  for (const item of items) {
+    results.push(step(item))
+    if (slices.isSpent()) await slices.yield()
+  }
+  return results
+}
+
 /** Well below the 50 ms that one request may hold an event loop, since a step between two checks takes time too. */
 const SLICE_MS = 10
 

@@ -2,6 +2,7 @@ import { namesOf } from '../../../access/audit/subject-names.ts'
 import { type AuditReport, verifyAudit } from '../../../access/audit/verify.ts'
 import { lookUp } from '../../../access/provisioning/context.ts'
 import { isServiceError, ServiceError } from '../../../core/error.ts'
+import { mapInSlices } from '../../../platform/process/time-slices.ts'
 import type { AdminHandlers } from '../handler.ts'
 import type { HandlerDeps } from './deps.ts'
 import { cursorOf, pageOf, textOf } from './query.ts'
@@ -32,12 +33,17 @@ export function auditHandlers({ store }: HandlerDeps): Pick<AdminHandlers, 'audi
       const text = textOf(call, 'subject')
       const subject = text === undefined ? undefined : await subjectOf(text)
       const { lines, next } = await store.auditPage({ before, limit, subject })
-      const items = await Promise.all(
-        lines.map(async (line) => {
-          const record = JSON.parse(line) as { subjects: readonly string[] }
-          return { ...record, subject_names: await namesOf(store, record.subjects) }
-        }),
+      const records = await mapInSlices(lines, (line) => JSON.parse(line) as { subjects: readonly string[] })
+      const names = await namesOf(
+        store,
+        records.flatMap(({ subjects }) => subjects),
       )
+      const items = await mapInSlices(records, (record) => ({
+        ...record,
+        subject_names: Object.fromEntries(
+          record.subjects.flatMap((id) => (Object.hasOwn(names, id) ? [[id, names[id]]] : [])),
+        ),
+      }))
       return { body: { items, next_cursor: cursorOf(next) } }
     },
 

@@ -11,11 +11,14 @@ import type { Customer } from '../../../access/store/model.ts'
 import type { AdminBodies } from '../../../contract/schemas/admin.ts'
 import { toWireJson } from '../../../contract/wire-json.ts'
 import { ServiceError } from '../../../core/error.ts'
+import { mapInSlices } from '../../../platform/process/time-slices.ts'
 import type { AdminCall, AdminHandlers, AdminReply } from '../handler.ts'
 import { type HandlerDeps, provisioningOf } from './deps.ts'
 import { cursorOf, isTrue, pageOf, paramOf, textOf } from './query.ts'
 
 const STATES: readonly string[] = ['active', 'suspended', 'removed']
+/** Cancelled subscriptions in the response to a removal; `cancelled_count` counts all. */
+const CANCELLED_SHOWN = 1000
 /** Subscriptions and notes in the response about one customer; the list of subscriptions has the others. */
 const SUBSCRIPTIONS_SHOWN = 100
 
@@ -49,14 +52,16 @@ export function customerHandlers(deps: HandlerDeps): CustomerHandlers {
       const state = textOf(call, 'state')
       if (state !== undefined && !STATES.includes(state))
         throw new ServiceError('invalid-value', `"${state}" is not a state: use one of ${STATES.join(', ')}`)
+      // As the command line: removed customers are listed only where they are asked for.
+      const states = state === undefined ? STATES.filter((each) => each !== 'removed') : [state]
       const page = await store.page('customers', {
         ...pageOf(call),
         search: textOf(call, 'search'),
-        // As the command line: removed customers are listed only where they are asked for.
-        isIncluded: (customer) => (state === undefined ? customer.state !== 'removed' : customer.state === state),
+        isIncluded: (customer) => states.includes(customer.state),
+        having: { state: states },
       })
       const counts = await store.subscriptionCounts(page.items.map(({ id }) => id))
-      const items = page.items.map((customer) => ({
+      const items = await mapInSlices(page.items, (customer) => ({
         ...(toWireJson(customer) as object),
         subscriptions: counts.get(customer.id) ?? 0,
       }))
@@ -91,7 +96,8 @@ export function customerHandlers(deps: HandlerDeps): CustomerHandlers {
     async customerRemove(call) {
       const input = { customer: paramOf(call, 'customer'), force: isTrue(call, 'force') }
       const { customer, cancelled } = await removeCustomer(provisioningOf(deps, call), input)
-      return changed(call, customer, { cancelled: cancelled.map(({ id, name }) => ({ id, name })) })
+      const shown = cancelled.slice(0, CANCELLED_SHOWN).map(({ id, name }) => ({ id, name }))
+      return changed(call, customer, { cancelled: shown, cancelled_count: cancelled.length })
     },
 
     async noteAdd(call) {

@@ -6,10 +6,12 @@ import {
   proveDestination,
   setDestination,
   setDestinationPaused,
+  subscriptionIdOf,
 } from '../../../access/provisioning/destinations.ts'
 import type { Destination, Subscription } from '../../../access/store/model.ts'
 import type { AdminBodies } from '../../../contract/schemas/admin.ts'
 import { toWireJson } from '../../../contract/wire-json.ts'
+import { mapInSlices } from '../../../platform/process/time-slices.ts'
 import type { AdminCall, AdminHandlers, AdminReply } from '../handler.ts'
 import { type HandlerDeps, provisioningOf } from './deps.ts'
 import { cursorOf, pageOf, paramOf, textOf } from './query.ts'
@@ -48,22 +50,26 @@ export function destinationHandlers(deps: HandlerDeps): DestinationHandlers {
       await setDestinationPaused(provisioningOf(deps, call), { subscription: paramOf(call, 'subscription'), paused }),
     )
 
-  async function wireOf(destination: Destination, live: Live | null): Promise<object> {
-    const [subscriptionId = '', pending] = destination.id.split('/')
-    const isPending = pending !== undefined
-    const subscription = await store.get('subscriptions', subscriptionId)
-    const sending = isPending ? undefined : live?.destinations.find((each) => each.subscriptionId === subscriptionId)
-    const refused = isPending ? undefined : live?.refused.find((each) => each.subscriptionId === subscriptionId)
-    return {
-      ...(toWireJson(destination) as object),
-      subscription: subscription?.name ?? subscriptionId,
-      subscription_id: subscriptionId,
-      is_pending: isPending,
-      state: sending?.state ?? refused?.reason ?? null,
-      sent: sending?.packets ?? null,
-      unsent: sending?.unsent ?? null,
-      last_fault: sending?.lastFault ?? null,
-    }
+  async function wireOf(destinations: readonly Destination[], live: Live | null): Promise<object[]> {
+    const subscriptions = await store.getAll('subscriptions', destinations.map(subscriptionIdOf))
+    const sendingOf = new Map(live?.destinations.map((each) => [each.subscriptionId, each]))
+    const refusedOf = new Map(live?.refused.map((each) => [each.subscriptionId, each]))
+    return mapInSlices(destinations, (destination) => {
+      const subscriptionId = subscriptionIdOf(destination)
+      const isPending = destination.id !== subscriptionId
+      const sending = isPending ? undefined : sendingOf.get(subscriptionId)
+      const refused = isPending ? undefined : refusedOf.get(subscriptionId)
+      return {
+        ...(toWireJson(destination) as object),
+        subscription: subscriptions.get(subscriptionId)?.name ?? subscriptionId,
+        subscription_id: subscriptionId,
+        is_pending: isPending,
+        state: sending?.state ?? refused?.reason ?? null,
+        sent: sending?.packets ?? null,
+        unsent: sending?.unsent ?? null,
+        last_fault: sending?.lastFault ?? null,
+      }
+    })
   }
 
   return {
@@ -77,11 +83,10 @@ export function destinationHandlers(deps: HandlerDeps): DestinationHandlers {
         const found = [await store.get('destinations', id), await store.get('destinations', pendingId(id))].filter(
           isShown,
         )
-        return { body: { items: await Promise.all(found.map((each) => wireOf(each, live))), next_cursor: null } }
+        return { body: { items: await wireOf(found, live), next_cursor: null } }
       }
       const page = await store.page('destinations', { ...pageOf(call), isIncluded: isShown })
-      const items = await Promise.all(page.items.map((each) => wireOf(each, live)))
-      return { body: { items, next_cursor: cursorOf(page.next) } }
+      return { body: { items: await wireOf(page.items, live), next_cursor: cursorOf(page.next) } }
     },
 
     async destinationSet(call) {

@@ -1,5 +1,6 @@
 import { SUBSCRIPTION_STATES, type SubscriptionState, stateOf } from '../../../access/effective-state.ts'
 import { endsWithin } from '../../../access/ending.ts'
+import { createFirstInOrder } from '../../../access/first-in-order.ts'
 import { isoTime, toWireJson } from '../../../contract/wire-json.ts'
 import { createTimeSlices } from '../../../platform/process/time-slices.ts'
 import type { AdminHandlers } from '../handler.ts'
@@ -19,6 +20,14 @@ type Counts = {
   readonly states: Readonly<Record<SubscriptionState, number>>
   readonly endingCount: number
   readonly ending: readonly { name: string; customer: string; valid_until: string | null }[]
+}
+type Ending = { readonly name: string; readonly customer: string; readonly validUntil: number }
+type NearLimit = {
+  readonly name: string
+  readonly customer: string
+  readonly units: number
+  readonly limit: number
+  readonly share: number
 }
 type Refusal = { readonly part: string; readonly reason: string; readonly count: number }
 type Top = {
@@ -51,37 +60,44 @@ export function overviewHandlers(deps: HandlerDeps): Pick<AdminHandlers, 'overvi
       SubscriptionState,
       number
     >
-    const ending: { name: string; customer: string; validUntil: number }[] = []
+    let endingCount = 0
+    const ending = createFirstInOrder<Ending>(SHOWN_MAX, (a, b) => a.validUntil - b.validUntil)
     for (const subscription of snapshot.subscriptions()) {
       if (slices.isSpent()) await slices.yield()
       const customer = snapshot.customer(subscription.customerId)
       states[stateOf(subscription, customer, nowMs)] += 1
       if (!endsWithin(subscription, customer, { nowMs, spanMs: ENDING_MS })) continue
-      ending.push({ name: subscription.name, customer: customer?.name ?? '', validUntil: subscription.validUntil ?? 0 })
+      endingCount += 1
+      ending.add({ name: subscription.name, customer: customer?.name ?? '', validUntil: subscription.validUntil ?? 0 })
     }
-    const next = ending.toSorted((a, b) => a.validUntil - b.validUntil).slice(0, SHOWN_MAX)
     return {
       atMs: nowMs,
       revision: snapshot.revision,
       states,
-      endingCount: ending.length,
-      ending: next.map(({ name, customer, validUntil }) => ({ name, customer, valid_until: isoTime(validUntil) })),
+      endingCount,
+      ending: ending
+        .items()
+        .map(({ name, customer, validUntil }) => ({ name, customer, valid_until: isoTime(validUntil) })),
     }
   }
 
   /** Subscriptions that have used most of the units of their month, the fullest first. */
-  function nearLimit(): { name: string; customer: string; units: number; limit: number; share: number }[] {
+  async function nearLimit(): Promise<{ readonly count: number; readonly next: readonly NearLimit[] }> {
+    const slices = createTimeSlices()
     const snapshot = deps.snapshot()
-    const near: { name: string; customer: string; units: number; limit: number; share: number }[] = []
+    const next = createFirstInOrder<NearLimit>(SHOWN_MAX, (a, b) => b.share - a.share)
+    let nearCount = 0
     for (const { subscriptionId, units } of deps.running.monthUnits()) {
+      if (slices.isSpent()) await slices.yield()
       const subscription = snapshot.subscription(subscriptionId)
       if (subscription === undefined || subscription.state === 'cancelled') continue
       const limit = deps.plans().limitsOf(subscription.plan, subscription.overrides).unitsPerMonth
       if (limit === null || units < NEAR_SHARE * limit) continue
       const customer = snapshot.customer(subscription.customerId)?.name ?? ''
-      near.push({ name: subscription.name, customer, units, limit, share: units / limit })
+      nearCount += 1
+      next.add({ name: subscription.name, customer, units, limit, share: units / limit })
     }
-    return near.toSorted((a, b) => b.share - a.share)
+    return { count: nearCount, next: next.items() }
   }
 
   function refusalsOf({ atMs, refusals }: Top): object {
@@ -104,7 +120,7 @@ export function overviewHandlers(deps: HandlerDeps): Pick<AdminHandlers, 'overvi
       }
       const counts = (await counted) as Counts
       const top = (await deps.running.call('top')) as Top
-      const near = nearLimit()
+      const near = await nearLimit()
       const shared = top.upstreams.filter(({ owner }) => owner === null)
       const settled = (top.sender?.landed ?? 0) + (top.sender?.expired ?? 0)
       return {
@@ -112,7 +128,7 @@ export function overviewHandlers(deps: HandlerDeps): Pick<AdminHandlers, 'overvi
           customers: snapshot.counts().customers,
           subscriptions: counts.states,
           ending_14d: { count: counts.endingCount, next: counts.ending },
-          near_month_limit: { count: near.length, next: near.slice(0, SHOWN_MAX) },
+          near_month_limit: near,
           refusals_last_minute: refusalsOf(top),
           nodes: toWireJson(shared.map(({ name, state, slot, lagSlots }) => ({ name, state, slot, lagSlots }))),
           chain: {

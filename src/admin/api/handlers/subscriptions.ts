@@ -15,6 +15,7 @@ import {
   suspendSubscription,
 } from '../../../access/provisioning/subscriptions.ts'
 import type { Subscription } from '../../../access/store/model.ts'
+import type { PageRequest } from '../../../access/store/page.ts'
 import { parseUntil } from '../../../contract/dates.ts'
 import type { Limits } from '../../../contract/limits.ts'
 import type { ProductKey } from '../../../contract/products.ts'
@@ -22,6 +23,7 @@ import type { AdminBodies } from '../../../contract/schemas/admin.ts'
 import { toWireJson } from '../../../contract/wire-json.ts'
 import { parseDuration } from '../../../core/bytes.ts'
 import { ServiceError } from '../../../core/error.ts'
+import { mapInSlices } from '../../../platform/process/time-slices.ts'
 import type { AdminCall, AdminHandlers, AdminReply } from '../handler.ts'
 import { type HandlerDeps, provisioningOf } from './deps.ts'
 import { checkOverrides, clearedOf, overridesOf } from './limits.ts'
@@ -74,35 +76,34 @@ export function subscriptionHandlers(deps: HandlerDeps): SubscriptionHandlers {
 
   return {
     async subList(call) {
-      const isIncluded = filterOf(deps, call)
+      const filter = filterOf(deps, call)
       const customer = textOf(call, 'customer')
       const where = customer === undefined ? {} : { customerId: (await lookUp(store, 'customers', customer)).id }
       const page = await store.page('subscriptions', {
         ...pageOf(call),
         where,
         search: textOf(call, 'search'),
-        isIncluded,
+        ...filter,
       })
-      const owners = new Map(
-        [...new Set(page.items.map((item) => item.customerId))].map((id) => [id, store.get('customers', id)]),
+      const owners = await store.getAll(
+        'customers',
+        page.items.map((item) => item.customerId),
       )
-      const items = await Promise.all(
-        page.items.map(async (subscription) => {
-          const { id, name, customerId, plan, products, validUntil, createdAt } = subscription
-          const owner = await owners.get(customerId)
-          const shown = {
-            id,
-            name,
-            customer: owner?.name ?? customerId,
-            customerId,
-            plan,
-            products,
-            validUntil,
-            createdAt,
-          }
-          return { ...(toWireJson(shown) as object), state: stateOf(subscription, owner, call.nowMs) }
-        }),
-      )
+      const items = await mapInSlices(page.items, (subscription) => {
+        const { id, name, customerId, plan, products, validUntil, createdAt } = subscription
+        const owner = owners.get(customerId)
+        const shown = {
+          id,
+          name,
+          customer: owner?.name ?? customerId,
+          customerId,
+          plan,
+          products,
+          validUntil,
+          createdAt,
+        }
+        return { ...(toWireJson(shown) as object), state: stateOf(subscription, owner, call.nowMs) }
+      })
       return { body: { items, next_cursor: cursorOf(page.next) } }
     },
 
@@ -204,8 +205,11 @@ export function subscriptionHandlers(deps: HandlerDeps): SubscriptionHandlers {
   }
 }
 
-/** The condition of `state` and `ending`; undefined without either. The state of a customer is as the snapshot has it, up to a second old. */
-function filterOf({ snapshot }: HandlerDeps, call: AdminCall): ((subscription: Subscription) => boolean) | undefined {
+type Filter = Pick<PageRequest<'subscriptions'>, 'isIncluded' | 'having' | 'ofCustomers'>
+
+/** The condition of `state` and `ending`; none without either. The state of a customer is as the snapshot has it, up to a second old. */
+function filterOf({ snapshot }: HandlerDeps, call: AdminCall): Filter {
+  const { nowMs } = call
   const state = textOf(call, 'state')
   if (state !== undefined && !isSubscriptionState(state))
     throw new ServiceError('invalid-value', `"${state}" is not a state: use one of ${SUBSCRIPTION_STATES.join(', ')}`)
@@ -213,11 +217,19 @@ function filterOf({ snapshot }: HandlerDeps, call: AdminCall): ((subscription: S
   const spanMs = ending === undefined ? undefined : parseDuration(ending)
   if (ending !== undefined && !(spanMs !== undefined && spanMs > 0))
     throw new ServiceError('invalid-value', `"${ending}" is not a time span for ending`, { fix: 'Write 7d.' })
-  if (state === undefined && spanMs === undefined) return undefined
+  if (state === undefined && spanMs === undefined) return {}
   const customers = snapshot()
-  return (subscription) => {
-    const customer = customers.customer(subscription.customerId)
-    if (state !== undefined && stateOf(subscription, customer, call.nowMs) !== state) return false
-    return spanMs === undefined || endsWithin(subscription, customer, { nowMs: call.nowMs, spanMs })
+  return {
+    isIncluded(subscription) {
+      const customer = customers.customer(subscription.customerId)
+      if (state !== undefined && stateOf(subscription, customer, nowMs) !== state) return false
+      return spanMs === undefined || endsWithin(subscription, customer, { nowMs, spanMs })
+    },
+    having: {
+      state: [state === 'suspended' || state === 'cancelled' ? state : 'active'],
+      ...(spanMs === undefined ? {} : { validUntil: { above: nowMs, upTo: nowMs + spanMs } }),
+      ...(state === 'expired' ? { validUntil: { upTo: nowMs } } : {}),
+    },
+    ...(state === 'customer-suspended' ? { ofCustomers: { state: ['suspended'] } } : {}),
   }
 }

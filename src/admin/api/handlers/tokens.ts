@@ -6,6 +6,7 @@ import type { AdminBodies } from '../../../contract/schemas/admin.ts'
 import { isoTime, toWireJson } from '../../../contract/wire-json.ts'
 import { parseDuration } from '../../../core/bytes.ts'
 import { ServiceError } from '../../../core/error.ts'
+import { mapInSlices } from '../../../platform/process/time-slices.ts'
 import type { AdminCall, AdminHandlers } from '../handler.ts'
 import { type HandlerDeps, provisioningOf } from './deps.ts'
 import { cursorOf, pageOf, paramOf, textOf } from './query.ts'
@@ -17,7 +18,7 @@ type SecretHandlers = Pick<
 
 /** Tokens and database users: the secrets of a subscription. */
 export function secretHandlers(deps: HandlerDeps): SecretHandlers {
-  const { store, snapshot } = deps
+  const { store } = deps
 
   function wireOf(call: AdminCall, { secret, record, subscription }: IssuedToken & { subscription: Subscription }) {
     const { id, last4 } = record
@@ -41,15 +42,16 @@ export function secretHandlers(deps: HandlerDeps): SecretHandlers {
       const name = textOf(call, 'subscription')
       const where = name === undefined ? {} : { subscriptionId: (await lookUp(store, 'subscriptions', name)).id }
       const page = await store.page('tokens', { ...pageOf(call), where })
-      const items = await Promise.all(
-        page.items.map(async ({ sha256: _sha256, ...token }) => ({
-          ...(toWireJson(token) as object),
-          subscription:
-            (snapshot().subscription(token.subscriptionId) ?? (await store.get('subscriptions', token.subscriptionId)))
-              ?.name ?? null,
-          last_used_at: isoTime(await store.lastUsed(token.id)),
-        })),
+      const subscriptions = await store.getAll(
+        'subscriptions',
+        page.items.map(({ subscriptionId }) => subscriptionId),
       )
+      const lastUsed = await store.lastUsedOf(page.items.map(({ id }) => id))
+      const items = await mapInSlices(page.items, ({ sha256: _sha256, ...token }) => ({
+        ...(toWireJson(token) as object),
+        subscription: subscriptions.get(token.subscriptionId)?.name ?? null,
+        last_used_at: isoTime(lastUsed.get(token.id)),
+      }))
       return { body: { items, next_cursor: cursorOf(page.next) } }
     },
 

@@ -1,3 +1,4 @@
+import { createFirstInOrder } from '../../../access/first-in-order.ts'
 import { lookUp } from '../../../access/provisioning/context.ts'
 import { type Counts, sumCounts } from '../../../access/store/counts.ts'
 import {
@@ -13,7 +14,7 @@ import {
 } from '../../../access/usage/report.ts'
 import { isoTime, toWireJson } from '../../../contract/wire-json.ts'
 import { ServiceError } from '../../../core/error.ts'
-import { createTimeSlices } from '../../../platform/process/time-slices.ts'
+import { createTimeSlices, mapInSlices } from '../../../platform/process/time-slices.ts'
 import type { AdminCall, AdminHandlers } from '../handler.ts'
 import type { HandlerDeps } from './deps.ts'
 import { textOf } from './query.ts'
@@ -95,8 +96,9 @@ export function usageHandlers(deps: HandlerDeps): Pick<AdminHandlers, 'usage'> {
       period,
       (line) => void units.set(line.subscriptionId, (units.get(line.subscriptionId) ?? 0) + line.units),
     )
-    const sorted = [...units].toSorted(([, a], [, b]) => b - a)
-    return { top: new Set(sorted.slice(0, SUBSCRIPTIONS_SHOWN).map(([id]) => id)), all: units.size }
+    const top = createFirstInOrder<readonly [string, number]>(SUBSCRIPTIONS_SHOWN, ([, a], [, b]) => b - a)
+    for (const entry of units) top.add(entry)
+    return { top: new Set(top.items().map(([id]) => id)), all: units.size }
   }
 
   function wireOf(line: UsageLine, by: Grouping): object {
@@ -147,7 +149,7 @@ export function usageHandlers(deps: HandlerDeps): Pick<AdminHandlers, 'usage'> {
           from: isoTime(period.fromMs),
           until: isoTime(period.toMs),
           by,
-          items: lines.map((line) => wireOf(line, by)),
+          items: await mapInSlices(lines, (line) => wireOf(line, by)),
           next_cursor: null,
           total: toWireJson(total),
           rest: others === 0 ? null : { subscriptions: others, ...(toWireJson(rest) as object) },

@@ -1,6 +1,7 @@
 import { lookUp } from '../../../../access/provisioning/context.ts'
 import {
   addCustomer,
+  listNames,
   liveOf,
   removeCustomer,
   renameCustomer,
@@ -112,6 +113,9 @@ export async function contactCommand(
   reportChange(this, flags, customer, `customer ${customer.name} ${now}`)
 }
 
+/** Subscriptions that are read for a question. */
+const LISTED_MAX = 100
+
 export async function removeCustomerCommand(
   this: CliContext,
   flags: CutFlags & { force?: boolean },
@@ -120,14 +124,17 @@ export async function removeCustomerCommand(
   await using session = await openSession(this, flags)
   const input = { customer: idOrName, force: flags.force === true }
   const found = await lookUp(session.store, 'customers', idOrName)
-  const live = liveOf(await session.store.find('subscriptions', { customerId: found.id }))
-  const names = live.map(({ name }) => name).join(', ')
-  if (live.length > 0 && input.force)
-    await confirmCut(this, flags, `this removes customer ${found.name} and cancels permanently: ${names}`)
+  const live = await liveOf(session.store, found.id, { limit: LISTED_MAX })
+  const names = live.items.map(({ name }) => name)
+  if (names.length > 0 && input.force) {
+    const listed = listNames(names, live)
+    await confirmCut(this, flags, `this removes customer ${found.name} and cancels permanently: ${listed}`)
+  }
   const { customer, cancelled } = await removeCustomer(session.provisioning(flags), input)
   if (flags.json === true && flags.dryRun !== true)
     return printJson(this, { ...customer, cancelled: cancelled.map(({ id, name }) => ({ id, name })) })
-  const also = cancelled.length === 0 ? '' : ` and cancelled: ${cancelled.map(({ name }) => name).join(', ')}`
+  const ended = cancelled.map(({ name }) => name)
+  const also = ended.length === 0 ? '' : ` and cancelled: ${listNames(ended, { next: null })}`
   done(this, flags, `customer ${customer.name} removed${also}; usage and audit log are kept`)
 }
 
