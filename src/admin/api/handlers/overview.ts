@@ -17,13 +17,18 @@ type Counts = {
   readonly atMs: number
   readonly revision: number
   readonly states: Readonly<Record<SubscriptionState, number>>
+  readonly plans: Readonly<Record<string, number>>
   readonly endingCount: number
   readonly ending: readonly { name: string; customer: string; valid_until: string | null }[]
 }
+type Near = { name: string; customer: string; units: number; limit: number; share: number }
 type Refusal = { readonly part: string; readonly reason: string; readonly count: number }
 type Top = {
   readonly atMs: number
-  readonly status: { readonly slotLength?: { readonly ms: number } }
+  readonly status: { readonly slotLength?: { readonly ms: number }; readonly pid?: number }
+  readonly calls: Readonly<Record<string, number>>
+  readonly units: number
+  readonly streams: { readonly ws: number; readonly grpc: number }
   readonly sender: { readonly landed: number; readonly expired: number } | null
   readonly indexer: { readonly tipSlot: number | null } | null
   readonly execution: { readonly tps: number } | null
@@ -51,11 +56,13 @@ export function overviewHandlers(deps: HandlerDeps): Pick<AdminHandlers, 'overvi
       SubscriptionState,
       number
     >
+    const plans: Record<string, number> = {}
     const ending: { name: string; customer: string; validUntil: number }[] = []
     for (const subscription of snapshot.subscriptions()) {
       if (slices.isSpent()) await slices.yield()
       const customer = snapshot.customer(subscription.customerId)
       states[stateOf(subscription, customer, nowMs)] += 1
+      if (subscription.state !== 'cancelled') plans[subscription.plan] = (plans[subscription.plan] ?? 0) + 1
       if (!endsWithin(subscription, customer, { nowMs, spanMs: ENDING_MS })) continue
       ending.push({ name: subscription.name, customer: customer?.name ?? '', validUntil: subscription.validUntil ?? 0 })
     }
@@ -64,16 +71,19 @@ export function overviewHandlers(deps: HandlerDeps): Pick<AdminHandlers, 'overvi
       atMs: nowMs,
       revision: snapshot.revision,
       states,
+      plans,
       endingCount: ending.length,
       ending: next.map(({ name, customer, validUntil }) => ({ name, customer, valid_until: isoTime(validUntil) })),
     }
   }
 
   /** Subscriptions that have used most of the units of their month, the fullest first. */
-  function nearLimit(): { name: string; customer: string; units: number; limit: number; share: number }[] {
+  async function nearLimit(): Promise<Near[]> {
+    const slices = createTimeSlices()
     const snapshot = deps.snapshot()
-    const near: { name: string; customer: string; units: number; limit: number; share: number }[] = []
+    const near: Near[] = []
     for (const { subscriptionId, units } of deps.running.monthUnits()) {
+      if (slices.isSpent()) await slices.yield()
       const subscription = snapshot.subscription(subscriptionId)
       if (subscription === undefined || subscription.state === 'cancelled') continue
       const limit = deps.plans().limitsOf(subscription.plan, subscription.overrides).unitsPerMonth
@@ -95,6 +105,14 @@ export function overviewHandlers(deps: HandlerDeps): Pick<AdminHandlers, 'overvi
     return { seconds: Math.round((atMs - before.atMs) / 1000), items: items.toSorted((a, b) => b.count - a.count) }
   }
 
+  /** Transactions that the indexer has written since the start. */
+  async function transactions(): Promise<number | null> {
+    const status = (await deps.running.call('indexer').catch(() => null)) as {
+      readonly ingest?: { readonly transactions?: number } | null
+    } | null
+    return status?.ingest?.transactions ?? null
+  }
+
   return {
     async overview(call) {
       const snapshot = deps.snapshot()
@@ -104,7 +122,7 @@ export function overviewHandlers(deps: HandlerDeps): Pick<AdminHandlers, 'overvi
       }
       const counts = (await counted) as Counts
       const top = (await deps.running.call('top')) as Top
-      const near = nearLimit()
+      const near = await nearLimit()
       const shared = top.upstreams.filter(({ owner }) => owner === null)
       const settled = (top.sender?.landed ?? 0) + (top.sender?.expired ?? 0)
       return {
@@ -121,6 +139,17 @@ export function overviewHandlers(deps: HandlerDeps): Pick<AdminHandlers, 'overvi
             execution_transactions_per_second: top.execution?.tps ?? null,
           },
           sender: top.sender === null ? null : { landed_share: settled === 0 ? null : top.sender.landed / settled },
+          subscriptions_by_plan: counts.plans,
+          live: {
+            at_ms: top.atMs,
+            pid: top.status.pid ?? null,
+            calls: Object.values(top.calls).reduce((sum, one) => sum + one, 0),
+            units: top.units,
+            refused: top.refusals.reduce((sum, one) => sum + one.count, 0),
+            connections: top.streams.ws + top.streams.grpc,
+            transactions: await transactions(),
+            landed: top.sender?.landed ?? null,
+          },
         },
       }
     },
