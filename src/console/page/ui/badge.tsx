@@ -11,6 +11,8 @@ const TONES: Readonly<Record<string, string>> = {
   verified: 'good',
   delivered: 'good',
   offered: 'good',
+  preview: 'fair',
+  idle: 'none',
   suspended: 'fair',
   retiring: 'fair',
   expired: 'fair',
