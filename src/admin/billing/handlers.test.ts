@@ -125,7 +125,9 @@ for (const engine of ENGINES)
         waiting: 0,
         behind_seconds: 0,
         dead_letters: 1,
-        dead: [{ subscription: 'sub_one', amount: 5, quantity: 'units', outcome_unknown: false }],
+        dead: [
+          { subscription: 'sub_one', subscription_name: 'one', amount: 5, quantity: 'units', outcome_unknown: false },
+        ],
       })
     })
   })

@@ -74,7 +74,13 @@ export function billingHandlers(deps: BillingHandlerDeps): BillingHandlers {
           behind_seconds: behindSeconds,
           dead_letters: deadLetters,
           ...sendingWire(sending?.()),
-          dead: dead.map(({ outcomeUnknown, ...letter }) => ({ ...letter, outcome_unknown: outcomeUnknown })),
+          dead: await Promise.all(
+            dead.map(async ({ outcomeUnknown, ...letter }) => ({
+              ...letter,
+              subscription_name: (await store.get('subscriptions', letter.subscription))?.name ?? null,
+              outcome_unknown: outcomeUnknown,
+            })),
+          ),
         },
       }
     },

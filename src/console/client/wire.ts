@@ -340,6 +340,7 @@ export type BillingRecord = {
   readonly dead?: readonly {
     readonly id: string
     readonly subscription: string
+    readonly subscription_name?: string | null
     readonly hour: string
     readonly interface: string
     readonly quantity: string

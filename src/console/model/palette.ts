@@ -21,6 +21,14 @@ export function findViews(role: AdminRole, text: string): Found[] {
     .map(({ view, title }) => ({ kind: 'view', name: title, note: '', route: { view, query: {} } }))
 }
 
+/** Views that begin with the text, records with it, then the other views. */
+export function paletteOf(role: AdminRole, text: string, records: readonly Found[]): Found[] {
+  const views = findViews(role, text)
+  const wanted = text.trim().toLowerCase()
+  const isFirst = ({ name }: Found): boolean => name.toLowerCase().startsWith(wanted)
+  return [...views.filter(isFirst), ...records, ...views.filter((view) => !isFirst(view))]
+}
+
 export function foundRecords(
   customers: readonly CustomerRecord[],
   subscriptions: readonly SubscriptionRecord[],

@@ -7,7 +7,7 @@ import { hourPoints, linesOf, sumOf } from './hour-series.ts'
 import { invoiceCsv } from './invoice.ts'
 import { createKeyReader, type KeyPress, VIEW_KEYS } from './keys.ts'
 import { LiveLog, showRate } from './live.ts'
-import { findViews, foundRecords } from './palette.ts'
+import { findViews, foundRecords, paletteOf } from './palette.ts'
 import { recentMonths } from './periods.ts'
 import { compareLimits, groupCosts } from './plans.ts'
 import { showAgo } from './time.ts'
@@ -62,11 +62,21 @@ describe('the hours', () => {
     const points = hourPoints(series, 'calls')
     assert.deepEqual(points[0], { label: '2026-11-16 14:00', value: 4 })
     assert.equal(sumOf(points), 10)
-    assert.deepEqual(linesOf(points, { width: 30, height: 10 }), ['0.0,0.0 0.0,0.0', '20.0,0.0 30.0,5.0'])
+    assert.deepEqual(linesOf(points, { width: 30, height: 10 }), [
+      { pairs: '0.0,0.0 0.0,0.0', isOpen: false },
+      { pairs: '20.0,0.0 20.0,0.0', isOpen: false },
+      { pairs: '20.0,0.0 30.0,5.0', isOpen: true },
+    ])
     assert.deepEqual(linesOf([], { width: 30, height: 10 }), [])
     assert.deepEqual(linesOf(hourPoints(series, 'refused'), { width: 3, height: 1 }), [
-      '0.0,1.0 1.0,1.0 2.0,1.0 3.0,1.0',
+      { pairs: '0.0,1.0 1.0,1.0 2.0,1.0', isOpen: false },
+      { pairs: '2.0,1.0 3.0,1.0', isOpen: true },
     ])
+    const unknown = { ...item, calls: null }
+    assert.deepEqual(
+      linesOf(hourPoints({ is_complete: false, items: [unknown, unknown] }, 'calls'), { width: 3, height: 1 }),
+      [],
+    )
   })
 })
 
@@ -171,6 +181,12 @@ describe('the keys', () => {
         .slice(0, 3),
       ['Subscriptions', 'Shreds', 'Sender'],
     )
+    const [view] = findViews('owner', 'aud')
+    const [inside] = findViews('owner', 'log')
+    assert.ok(view !== undefined && inside !== undefined)
+    const record = { ...view, kind: 'customer' as const }
+    assert.deepEqual(paletteOf('owner', 'aud', [record]), [view, record])
+    assert.deepEqual(paletteOf('owner', 'log', [record]), [record, inside])
     assert.equal(findViews('owner', '').length, Object.keys(VIEW_KEYS).length)
     const customer = { id: 'c', name: 'acme', contact: 'ops', state: 'active', created_at: '' }
     assert.deepEqual(foundRecords([customer], []), [

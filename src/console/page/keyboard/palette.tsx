@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import { type Found, findViews } from '../../model/palette.ts'
+import { type Found, paletteOf } from '../../model/palette.ts'
 import { findRecords, SEARCH_CHARACTERS_MAX, TYPING_MS } from '../find-records.ts'
 import { goTo } from '../follow-hash.ts'
 import { useStore } from '../store.ts'
@@ -19,7 +19,7 @@ export function Palette() {
 
   const current = session.value
   if (current.kind !== 'signed-in') return null
-  const shown = [...records.value, ...findViews(current.session.role, text.value)]
+  const shown = paletteOf(current.session.role, text.value, records.value)
   const at = Math.min(chosen.value, shown.length - 1)
   const close = () => (overlay.value = undefined)
   const open = (found: Found | undefined): void => {

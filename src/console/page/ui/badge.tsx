@@ -12,6 +12,7 @@ const TONES: Readonly<Record<string, string>> = {
   delivered: 'good',
   offered: 'good',
   preview: 'fair',
+  loopback: 'fair',
   idle: 'none',
   suspended: 'fair',
   retiring: 'fair',

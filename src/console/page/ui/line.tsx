@@ -12,7 +12,7 @@ type LineProps = {
   tone?: 'line' | 'fair'
 }
 
-/** Values over time. Each has its time and value as a tooltip. */
+/** Values over time; the last one is not complete. Each has its time and value as a tooltip. */
 export function Line({ title, figure, points, format, unit, tone = 'line' }: LineProps) {
   const high = Math.max(0, ...points.map(({ value }) => value ?? 0))
   const [first, last] = [points[0]?.label ?? '', points.at(-1)?.label ?? '']
@@ -32,8 +32,8 @@ export function Line({ title, figure, points, format, unit, tone = 'line' }: Lin
           role="img"
           aria-label={`${title} from ${first} to ${last}: ${figure} ${unit}, at most ${format(high)}.`}
         >
-          {linesOf(points, BOX).map((line) => (
-            <polyline key={line} points={line} />
+          {linesOf(points, BOX).map(({ pairs, isOpen }) => (
+            <polyline key={pairs} class={isOpen ? 'line-open' : undefined} points={pairs} />
           ))}
           {points.map(({ label, value }, at) => (
             <rect key={label} x={(at - 0.5) * width} y={-2} width={width} height={BOX.height + 4}>

@@ -70,7 +70,7 @@ export function AuditView() {
                 { title: 'Change', cell: (row) => row.action },
                 {
                   title: 'Of',
-                  cell: (row) => subjectsOf(row),
+                  cell: (row) => <span class="wrapped">{subjectsOf(row)}</span>,
                   isMinor: true,
                 },
               ]}

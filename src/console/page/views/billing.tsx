@@ -9,12 +9,14 @@ import { Heading } from '../ui/heading.tsx'
 import { SubscriptionLink } from '../ui/link.tsx'
 import { useLoad } from '../ui/load.ts'
 import { Loading } from '../ui/loading.tsx'
+import { MoreRows, useFirstRows } from '../ui/more-rows.tsx'
 import { Table } from '../ui/table.tsx'
 import { Time } from '../ui/time.tsx'
 import { InvoicePreview } from './invoice-preview.tsx'
 import { UsageExport } from './usage-export.tsx'
 
 const REFRESH_MS = 10_000
+const DEAD_SHOWN = 8
 
 /** What was sent to the billing system, and what a month costs. */
 export function BillingView() {
@@ -50,6 +52,7 @@ function NoSink() {
 function SinkState({ of, name }: { of: BillingRecord; name: string }) {
   const behind = of.behind_seconds ?? 0
   const without = of.customers_without_billing_id ?? []
+  const shown = useFirstRows(of.dead ?? [], DEAD_SHOWN)
   return (
     <>
       {of.failing != null && (
@@ -78,10 +81,13 @@ function SinkState({ of, name }: { of: BillingRecord; name: string }) {
           </p>
           <Table
             label="Dead letters"
-            rows={of.dead ?? []}
+            rows={shown.rows}
             keyOf={(row) => row.id}
             columns={[
-              { title: 'Subscription', cell: (row) => <SubscriptionLink name={row.subscription} /> },
+              {
+                title: 'Subscription',
+                cell: (row) => <SubscriptionLink name={row.subscription_name ?? row.subscription} />,
+              },
               { title: 'Hour (UTC)', cell: (row) => <Time at={row.hour} /> },
               {
                 title: 'Interface',
@@ -101,6 +107,7 @@ function SinkState({ of, name }: { of: BillingRecord; name: string }) {
             ]}
             none={<p>No dead letters.</p>}
           />
+          <MoreRows of={shown} />
         </>
       )}
     </>

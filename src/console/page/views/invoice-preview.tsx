@@ -10,10 +10,10 @@ import { CustomerLink, SubscriptionLink } from '../ui/link.tsx'
 import { useLoad } from '../ui/load.ts'
 import { Loading } from '../ui/loading.tsx'
 import { MonthSelect, monthNamed } from '../ui/month-select.tsx'
+import { MoreRows, useFirstRows } from '../ui/more-rows.tsx'
 import { Table } from '../ui/table.tsx'
 
-/** More are in the CSV. */
-const LINES_SHOWN = 200
+const LINES_SHOWN = 25
 
 /** What the prices of the plans give for a month, of all customers or one. */
 export function InvoicePreview() {
@@ -38,11 +38,12 @@ export function InvoicePreview() {
 type LinesProps = { invoice: InvoiceRecord; month: string; customer: string }
 
 function Lines({ invoice: { lines, totals, without_price }, month, customer }: LinesProps) {
+  const shown = useFirstRows(lines, LINES_SHOWN)
   return (
     <>
       <Table
         label="Lines of the invoice preview"
-        rows={lines.slice(0, LINES_SHOWN)}
+        rows={shown.rows}
         keyOf={(row) => row.subscription_id}
         columns={[
           { title: 'Subscription', cell: (row) => <SubscriptionLink name={row.subscription} /> },
@@ -62,6 +63,7 @@ function Lines({ invoice: { lines, totals, without_price }, month, customer }: L
           </p>
         }
       />
+      <MoreRows of={shown} />
       {lines.length > 0 && (
         <div class="totals">
           <p>
@@ -72,7 +74,6 @@ function Lines({ invoice: { lines, totals, without_price }, month, customer }: L
             ))}{' '}
             <span class="dim">
               in {formatCount(lines.length)} {lines.length === 1 ? 'line' : 'lines'}
-              {lines.length > LINES_SHOWN && `, of which the first ${LINES_SHOWN} are shown`}
               {without_price > 0 && `; ${formatCount(without_price)} subscriptions have a plan without a price`}
             </span>
           </p>

@@ -23,7 +23,6 @@ export function Glance({ overview, points }: { overview: OverviewRecord; points:
           id="slot"
           label="slot"
           value={formatCount(chain.slot)}
-          width={11}
           tone="lead"
           note={line('slots', 'Slots per second')}
         />
@@ -95,5 +94,5 @@ export function Glance({ overview, points }: { overview: OverviewRecord; points:
 
 function Trace({ points, name, label }: { points: readonly LivePoint[]; name: Rate; label: string }) {
   const values = points.flatMap((point) => point[name] ?? [])
-  return values.length < 2 ? null : <Spark values={values} label={label} width={72} height={20} />
+  return values.length < 2 ? null : <Spark values={values} label={label} width={60} height={20} />
 }
