@@ -67,6 +67,11 @@ export const ADMIN_ROUTES = {
     'read',
     'Counts of customers and subscriptions, what ends soon, who is near a limit, and Solana at a glance.',
   ),
+  overviewSeries: route(
+    'GET /v1/overview/series',
+    'read',
+    'Calls, units and refused calls of all customers by hour, of the last 48 hours.',
+  ),
   products: route('GET /v1/products', 'read', 'Products and whether they are offered.'),
   planList: route('GET /v1/plans', 'read', 'Plans with their limits.', { commands: ['plan list'] }),
   planShow: route('GET /v1/plans/{plan}', 'read', 'A plan with every limit and method cost.', {

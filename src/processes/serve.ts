@@ -70,7 +70,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   const upstreams = opening.use(await openUpstreams(settings, { ...context, probing: probes.start }, nodes, slotLength))
   opening.use(await followDedicatedNodes(access, upstreams))
   opening.use(await notifyChanges(store, access, log.child({ part: 'access' })))
-  opening.use(await openBilling(settings, context, store))
+  const billing = opening.use(await openBilling(settings, context, store))
   if (shreds !== undefined) {
     const shredsLog = log.child({ part: 'shreds' })
     opening.use(leaders.follow(upstreams.of(undefined), { clock, log: shredsLog }))
@@ -105,7 +105,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   })
   const started: { operator?: Operator } = {}
   const handlers = openAdminHandlers(settings, {
-    ...{ random: context.random, store, access, notices },
+    ...{ random: context.random, store, access, notices, billing },
     operator: () => started.operator,
   })
   const admin = await openIf(config.admin.enabled, async () =>

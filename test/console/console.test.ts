@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import { readFile } from 'node:fs/promises'
 import { after, before, describe, test } from 'node:test'
-import type { Page } from 'playwright-core'
 import { WebSocket } from 'ws'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { NEEDS_CHROMIUM } from '../page/rig.ts'
 import { startChromium } from '../support/chromium.ts'
+import { AXE, inAllSizes, loaded, show, signIn } from './page-checks.ts'
 import { type ConsoleProcess, NEAR_SHARE, startConsoleProcess } from './rig.ts'
 
 /** Each view with its heading. */
@@ -18,6 +17,7 @@ const VIEWS: readonly (readonly [string, string])[] = [
   ['subscriptions', 'Subscriptions'],
   ['subscriptions/acme-prod', 'acme-prod'],
   ['usage', 'Usage'],
+  ['billing', 'Billing'],
   ['connections', 'Connections'],
   ['nodes', 'Nodes'],
   ['shreds', 'Shreds'],
@@ -35,17 +35,9 @@ const DIALOGS: Readonly<Record<string, readonly string[]>> = {
   'subscriptions/acme-prod': ['Change limits', 'Replace token'],
   admins: ['Add administrator'],
 }
-const THEMES = ['light', 'dark'] as const
-const WIDTHS = [390, 768, 1440]
 const ACTIONS_MAX = 12
 
-async function signIn(page: Page, token: string): Promise<void> {
-  await page.fill('#token', token)
-  await page.click('text=Sign in')
-  await page.locator('h1', { hasText: 'Overview' }).waitFor()
-}
-
-describe('the console of a real serve, in Chromium', { ...NEEDS_CHROMIUM, timeout: 400_000 }, () => {
+describe('the console of a real serve, in Chromium', { ...NEEDS_CHROMIUM, timeout: 500_000 }, () => {
   test('first customer to handover card in at most 12 actions; administrators; nothing is kept', async () => {
     await using served = await startConsoleProcess()
     await using browser = await startChromium()
@@ -204,6 +196,125 @@ describe('the console of a real serve, in Chromium', { ...NEEDS_CHROMIUM, timeou
       assert.equal(await page.locator('main button').count(), 0)
     })
 
+    test('billing: the sink and its dead letters, the invoice of a month with its CSV, the export', async () => {
+      await using browser = await startChromium()
+      const { page, errors } = await browser.open(served.url)
+      await signIn(page, served.biller)
+      errors.length = 0
+      await page.click('nav >> text=Billing')
+      const sink = page.locator('[data-part=sink]')
+      await sink.locator('tr', { hasText: 'delta-desk-prod' }).first().waitFor()
+      assert.match(await sink.innerText(), /lago[\s\S]*sending[\s\S]*no subscription with this external id/)
+      const invoice = page.locator('[data-part=invoice]')
+      await page.selectOption('#invoice-month', { index: 1 })
+      await invoice
+        .locator('tr', { hasText: 'cobalt-labs-prod' })
+        .filter({ hasText: /\d+\.\d\d EUR/ })
+        .waitFor()
+      await page.fill('[aria-label="Customer (all)"]', 'cobalt-labs')
+      await until('one line is left', async () => (await invoice.locator('tbody tr').count()) === 1)
+      const [saved] = await Promise.all([page.waitForEvent('download'), page.click('text=Download CSV')])
+      assert.match(saved.suggestedFilename(), /^invoice-preview-\d{4}-\d\d-cobalt-labs\.csv$/)
+      const [header, line, ...rest] = (await readFile(await saved.path(), 'utf8')).trim().split('\r\n')
+      assert.match(header ?? '', /^customer,subscription,/)
+      const amount = (await invoice.locator('tbody tr b').innerText()).trim()
+      assert.ok(Number(amount) > 0, amount)
+      assert.match(line ?? '', new RegExp(`^cobalt-labs,cobalt-labs-prod,.*,${amount}$`))
+      assert.deepEqual(rest, [])
+      await page.selectOption('#export-month', { index: 0 })
+      const [exported] = await Promise.all([page.waitForEvent('download'), page.click('text=Download usage')])
+      assert.match(exported.suggestedFilename(), /^usage-\d{4}-\d\d-by-day\.csv$/)
+      assert.match(await readFile(await exported.path(), 'utf8'), /^customer,[\s\S]*\nacme,/)
+      assert.deepEqual(errors, [])
+    })
+
+    test('the overview draws 48 hours, and rates of this moment', async () => {
+      await using browser = await startChromium()
+      const { page, errors } = await browser.open(served.url)
+      await signIn(page, served.owner)
+      errors.length = 0
+      const titles = page.locator('[data-part=hours] .line').first().locator('rect title')
+      await until('each hour has its value', async () => (await titles.count()) === 48)
+      assert.match((await titles.nth(46).textContent()) ?? '', /^\d{4}-\d\d-\d\d \d\d:00: [\d,.K]+ calls$/)
+      const rate = page.locator('[data-stat=calls] .number')
+      await until('calls are counted', async () => {
+        for (let call = 0; call < 5; call++) await statusOf(served.tokens.get('acme-prod') ?? '')
+        return Number(await rate.innerText()) > 0
+      })
+      await page.locator('[data-stat=calls] .spark polyline').waitFor({ state: 'attached' })
+      assert.deepEqual(errors, [])
+    })
+
+    test('keys: every view, the list of keys, and the palette, which return the focus', async () => {
+      await using browser = await startChromium()
+      const { page, errors } = await browser.open(served.url)
+      await signIn(page, served.owner)
+      errors.length = 0
+      const heading = (text: string) => page.locator('main h1', { hasText: new RegExp(`^${text}$`) }).waitFor()
+      await page.keyboard.press('Tab')
+      await page.keyboard.press('Enter')
+      assert.equal(await page.evaluate('document.activeElement.id'), 'main', 'the skip link')
+      for (const [keys, title] of [
+        ['gc', 'Customers'],
+        ['gb', 'Billing'],
+        ['gp', 'Products and plans'],
+      ] as const) {
+        await page.keyboard.type(keys)
+        await heading(title)
+      }
+      await page.keyboard.press('?')
+      await page.locator('dialog.keys tr, dialog.keys dl').first().waitFor()
+      await page.keyboard.type('gc')
+      await heading('Products and plans')
+      await page.keyboard.press('Escape')
+      await page.locator('dialog').waitFor({ state: 'detached' })
+      assert.equal(await page.evaluate('document.activeElement.id'), 'main')
+      await page.keyboard.press('/')
+      await page.keyboard.press('Control+k')
+      await page.keyboard.type('acme-t')
+      await page.locator('[role=option][aria-selected=true]', { hasText: 'acme-test' }).waitFor()
+      await page.keyboard.press('ArrowUp')
+      await page.keyboard.press('ArrowDown')
+      await page.keyboard.press('Enter')
+      await heading('acme-test')
+      await page.keyboard.press('Control+k')
+      await page.keyboard.type('nod')
+      await page.keyboard.press('Enter')
+      await heading('Nodes')
+      assert.deepEqual(errors, [])
+    })
+
+    test('errors say what to do: API away, too many requests, no permission, session ended', async () => {
+      await using browser = await startChromium()
+      const { page } = await browser.open(served.url)
+      await signIn(page, served.reader)
+      await page.route('**/v1/customers*', (route) => route.abort())
+      await page.click('nav >> text=Customers')
+      await page.locator('main [role=alert]', { hasText: 'Check that sluice serve is running' }).waitFor()
+      const refused = { error: { code: 'too-many-requests', message: 'too many requests', fix: 'Retry in 3 s.' } }
+      await page.unroute('**/v1/customers*')
+      await page.route('**/v1/customers*', (route) => route.fulfill({ status: 429, json: refused }))
+      await page.click('main >> text=Try again')
+      await page.locator('main [role=alert]', { hasText: 'Retry in 3 s.' }).waitFor()
+      await page.unroute('**/v1/customers*')
+      await page.click('main >> text=Try again')
+      await page.locator('main tr', { hasText: 'borealis' }).waitFor()
+      assert.equal(await page.locator('main [role=alert]').count(), 0)
+      assert.equal(await page.locator('nav >> text=Billing').count(), 0)
+      await page.goto(`${served.url}#/billing`)
+      await page.locator('main', { hasText: 'Your role, read-only, may not see this' }).waitFor()
+      await page.keyboard.type('gr')
+      await page.keyboard.type('gs')
+      await page.locator('main h1', { hasText: 'Subscriptions' }).waitFor()
+      await page.locator('main tr', { hasText: 'acme-prod' }).waitFor()
+      await browser.context.clearCookies()
+      await page.click('main >> text=acme-prod')
+      await page.locator('text=The session has ended').waitFor()
+      await page.fill('#token', served.reader)
+      await page.click('text=Sign in')
+      await page.locator('h1', { hasText: 'acme-prod' }).waitFor()
+    })
+
     test('axe finds nothing, nothing is wider than the window, in every view and dialog, theme and width', async () => {
       const sockets = [await connect('acme-prod'), await connect('delta-desk-prod')]
       await using browser = await startChromium()
@@ -226,47 +337,17 @@ describe('the console of a real serve, in Chromium', { ...NEEDS_CHROMIUM, timeou
           await page.locator('dialog').waitFor({ state: 'detached' })
         }
       }
+      for (const [name, key] of [
+        ['keys', '?'],
+        ['palette', 'Control+k'],
+      ] as const) {
+        await page.keyboard.press(key)
+        await page.locator('dialog').waitFor()
+        findings.push(...(await inAllSizes(page, name, 'dialog')))
+        await page.keyboard.press('Escape')
+      }
       for (const socket of sockets) socket.terminate()
       assert.deepEqual(findings, [])
     })
   })
 })
-
-async function show(page: Page, url: string, [view, heading]: readonly [string, string]): Promise<void> {
-  await page.goto(`${url}#/${view}`)
-  await page.locator('main h1', { hasText: new RegExp(`^${heading}$`) }).waitFor()
-  await loaded(page)
-}
-
-async function loaded(page: Page): Promise<void> {
-  await until('everything is loaded', async () => (await page.locator('.waiting').count()) === 0)
-}
-
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-
-/** What axe finds, and what is wider than the window, at each width in both themes. With SLUICE_SCREENSHOTS, pictures go to that folder. */
-async function inAllSizes(page: Page, name: string, within = 'html'): Promise<string[]> {
-  const findings: string[] = []
-  const shots = process.env['SLUICE_SCREENSHOTS']
-  for (const colorScheme of THEMES) {
-    await page.emulateMedia({ colorScheme })
-    for (const width of WIDTHS) {
-      await page.setViewportSize({ width, height: 900 })
-      const wide = Number(await page.evaluate('document.documentElement.scrollWidth'))
-      const found = wide > width ? [`${wide} pixels wide`] : []
-      found.push(...(await axeFindings(page, within, colorScheme === 'light' ? undefined : 'color-contrast')))
-      findings.push(...found.map((finding) => `${name} ${colorScheme} ${width}: ${finding}`))
-      if (shots !== undefined)
-        await page.screenshot({ path: `${shots}/${name.replaceAll(/[/ ]/g, '-')}-${colorScheme}-${width}.png` })
-    }
-  }
-  return findings
-}
-
-/** `rule`: only this one. A theme changes nothing but colours. */
-async function axeFindings(page: Page, within: string, rule?: string): Promise<string[]> {
-  const options = JSON.stringify({ resultTypes: ['violations'], ...(rule === undefined ? {} : { runOnly: [rule] }) })
-  return (await page.evaluate(
-    `axe.run('${within}', ${options}).then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.slice(0, 2).map((node) => node.html.slice(0, 120) + ' ' + node.failureSummary.slice(0, 160)).join(' | ')))`,
-  )) as string[]
-}

@@ -152,6 +152,9 @@ export function actorName({ admin, sudoUser, user }: Actor): string {
 
 export type UsageCounts = { readonly calls: number; readonly units: number; readonly refused: number }
 
+/** Usage of all subscriptions in one hour. */
+export type HourUsage = Pick<UsageCounts, 'calls' | 'units' | 'refused'>
+
 /** Usage of one subscription on one interface in one hour. */
 export type UsageRow = UsageCounts & {
   readonly subscriptionId: string

@@ -20,6 +20,7 @@ import { advanceUsageMark, deleteUsageMarks } from './usage-marks.ts'
 import {
   addUsage,
   deleteUsageHour,
+  readHourUsage,
   readMethodUsage,
   readMethodUsagePages,
   readUnitsSince,
@@ -102,6 +103,7 @@ export function createSqlStore(options: SqlStoreOptions, { database, rows, rando
     methodUsage: (filter) => readMethodUsage(database, filter),
     usagePages: (filter) => readUsagePages(database, filter),
     methodUsagePages: (filter) => readMethodUsagePages(database, filter),
+    hourUsage: (hour) => readHourUsage(database, hour),
     unitsSince: (fromMs) => readUnitsSince(database, fromMs),
     async pruneUsage(beforeMs, hoursMax) {
       await database.count((tx) => deleteUsageMarks(tx, beforeMs))

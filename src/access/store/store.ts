@@ -1,6 +1,6 @@
 import type { BackupFacts, BackupSummary } from '../backup/summary.ts'
 import type { BillingStore } from './billing-store.ts'
-import type { Actor, AddedUsage, MethodUsageRow, RecordKind, Records, UsageRow } from './model.ts'
+import type { Actor, AddedUsage, HourUsage, MethodUsageRow, RecordKind, Records, UsageRow } from './model.ts'
 import type { Page, PageRequest } from './page.ts'
 
 /** Read access to the store. Inside `AccessStore.read` and a change all reads belong to one revision; on the store itself each reads the newest. */
@@ -72,6 +72,8 @@ export interface AccessStore extends AccessView, AsyncDisposable {
   /** The usage of all subscriptions in the order of its hours, a page at a time: there may be very many rows. */
   usagePages(filter: { fromMs: number; toMs: number }): AsyncIterable<UsageRow[]>
   methodUsagePages(filter: { fromMs: number; toMs: number }): AsyncIterable<MethodUsageRow[]>
+  /** The sum of all subscriptions in the hour that begins at `hour`, added up in slices of time. */
+  hourUsage(hour: number): Promise<HourUsage>
   /** Sum of units since `fromMs` by subscription, the initial value of the monthly quota. */
   unitsSince(fromMs: number): Promise<Map<string, number>>
   lastUsed(tokenId: string): Promise<number | undefined>

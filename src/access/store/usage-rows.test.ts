@@ -65,6 +65,23 @@ for (const engine of ENGINES) {
   })
 
   describe(`usage by method on ${engine}`, () => {
+    test('has the sum of an hour over all subscriptions and interfaces, and no other hour', async () => {
+      await using bench = await engines.bench(engine)
+      await using store = await bench.open()
+      const used = row(3, { getSlot: 3 })
+      await store.addUsage(
+        [
+          { ...used, refused: 2 },
+          { ...used, interface: 'ws', calls: 1, units: 1 },
+          { ...used, subscriptionId: 'sub_other', calls: 10, units: 40 },
+          row(4, { getSlot: 100 }),
+        ],
+        new Map(),
+      )
+      assert.deepEqual(await store.hourUsage(used.hour), { calls: 14, units: 47, refused: 2 })
+      assert.deepEqual(await store.hourUsage(DAY - HOUR_MS), { calls: 0, units: 0, refused: 0 })
+    })
+
     test('is added up by day, with the usage of its hour, and its rows are checked', async () => {
       await using bench = await engines.bench(engine)
       await using store = await bench.open()

@@ -1,6 +1,7 @@
 import type { SqlReader, SqlRow, SqlValue, SqlWriter } from '../../platform/db/sql.ts'
+import { createTimeSlices } from '../../platform/process/time-slices.ts'
 import { addCounts, type CountedRow, type CountTable, countMatchesCheck, decodeCounts, selectCounts } from './counts.ts'
-import type { AddedUsage, MethodUsageRow, UsageRow } from './model.ts'
+import type { AddedUsage, HourUsage, MethodUsageRow, UsageRow } from './model.ts'
 import type { TableRows } from './rows.ts'
 import { LAST_USED_TABLE } from './tables.ts'
 
@@ -132,6 +133,24 @@ export async function* readUsagePages(on: SqlReader, period: UsagePeriod): Async
 
 export async function* readMethodUsagePages(on: SqlReader, period: UsagePeriod): AsyncGenerator<MethodUsageRow[]> {
   for await (const page of readCountPages(on, METHODS, period)) yield page.map(decodeMethodUsage)
+}
+
+/**
+ * The sum of one hour over all subscriptions. Added up here and not by the database: SQLite runs in the event loop, and an hour has a row for each
+ * subscription and interface.
+ */
+export async function readHourUsage(on: SqlReader, hour: number): Promise<HourUsage> {
+  const sum = { calls: 0, units: 0, refused: 0 }
+  const slices = createTimeSlices()
+  for await (const page of on.pages('SELECT calls, units, refused FROM usage_hours WHERE hour = ?', [hour])) {
+    for (const [calls, units, refused] of page as [number, number, number][]) {
+      sum.calls += calls
+      sum.units += units
+      sum.refused += refused
+    }
+    if (slices.isSpent()) await slices.yield()
+  }
+  return sum
 }
 
 export async function readUnitsSince(on: SqlReader, fromMs: number): Promise<Map<string, number>> {

@@ -11,7 +11,7 @@ import { createManualClock } from '../../core/clock.ts'
 import { systemClock } from '../../platform/process/clock.ts'
 import { until } from '../../platform/process/test-wait.ts'
 import { LINES_STALL_MS } from '../api/send-lines.ts'
-import { billingHandlers, EXPORTS_MAX } from './handlers.ts'
+import { type BillingHandlerDeps, billingHandlers, EXPORTS_MAX } from './handlers.ts'
 
 let engines: Engines
 before(async () => {
@@ -20,8 +20,8 @@ before(async () => {
 after(() => engines[Symbol.asyncDispose]())
 
 const PRICES = { build: { currency: 'EUR', decimals: 2, perMonth: '31', perMillionUnits: '0.5', perGigabyte: '0' } }
-const handlersOf = (store: AccessStore, sink: string | undefined = 'lago') =>
-  billingHandlers({ store, sink, settleMs: 300_000, prices: PRICES })
+const handlersOf = (store: AccessStore, more: Pick<BillingHandlerDeps, 'sending'> = {}) =>
+  billingHandlers({ store, sink: 'lago', settleMs: 300_000, prices: PRICES, ...more })
 const EXPORT = '/v1/usage/export?month=2027-01'
 const messageOf = async (response: Response) =>
   ((await response.json()) as { error: { message: string } }).error.message
@@ -125,10 +125,48 @@ for (const engine of ENGINES)
         waiting: 0,
         behind_seconds: 0,
         dead_letters: 1,
-        dead: [{ subscription: 'sub_one', amount: 5, quantity: 'units', outcome_unknown: false }],
+        dead: [
+          { subscription: 'sub_one', subscription_name: 'one', amount: 5, quantity: 'units', outcome_unknown: false },
+        ],
       })
     })
   })
+
+test('billingStatus has what the sending process knows: the last success, why it fails, who has no billing id', async () => {
+  await using bench = await engines.bench('sqlite')
+  await using store = await bench.open()
+  await addBilledCustomer(store, 'one')
+  const clock = createManualClock(FROM_MS)
+  let fault: 'none' | 'refuses' = 'none'
+  await using sink = await startTestSink('lago', {
+    nowMs: clock.nowMs,
+    fault: () => 'none',
+    refuse: () => (fault === 'none' ? undefined : 'no plan'),
+  })
+  using pusher = await openTestPusher('lago', { store, clock, owner: 'a', url: sink.url })
+  const sending = () => ({
+    failing: pusher.failing(),
+    lastSuccessMs: pusher.lastSuccessMs(),
+    unmapped: ['acme'],
+  })
+  await using admin = await startTestAdmin(store, { handlers: handlersOf(store, { sending }), clock })
+  const { secret } = await admin.add('bill', 'billing')
+  const status = async () => (await (await admin.call('GET', '/v1/billing', secret)).json()) as object
+  const none = { last_success_at: null, failing: null, customers_without_billing_id: ['acme'] }
+  assert.partialDeepStrictEqual(await status(), none)
+  const passes = async (): Promise<string> => {
+    await store.addUsage([usageOf('one', Math.floor(clock.nowMs() / HOUR_MS) * HOUR_MS, 5)], new Map())
+    clock.advance(2 * HOUR_MS)
+    for (let pass = 0; pass < 4; pass++) await pusher.pass()
+    return new Date(clock.nowMs()).toISOString()
+  }
+  const at = await passes()
+  assert.partialDeepStrictEqual(await status(), { ...none, last_success_at: at, dead_letters: 0 })
+  fault = 'refuses'
+  await passes()
+  // What is refused is no success.
+  assert.partialDeepStrictEqual(await status(), { last_success_at: at, dead_letters: 1 })
+})
 
 test('without a billing system billingStatus names none', async () => {
   await using bench = await engines.bench('sqlite')

@@ -1,15 +1,17 @@
 import { lookUp } from '../../access/provisioning/context.ts'
 import type { AccessStore } from '../../access/store/store.ts'
 import { EXPORT_FORMATS, EXPORT_GROUPINGS, exportUsage } from '../../access/usage/export.ts'
-import { toWireJson } from '../../contract/wire-json.ts'
+import { isoTime, toWireJson } from '../../contract/wire-json.ts'
 import { ServiceError } from '../../core/error.ts'
 import type { AdminCall, AdminHandlers } from '../api/handler.ts'
 import { previewInvoice } from './invoice.ts'
 import type { PlanPrices } from './options.ts'
+import type { BillingProcessStatus } from './service.ts'
 import { readBillingStatus } from './status.ts'
 
 /** Exports that run at the same time. */
 export const EXPORTS_MAX = 4
+const UNMAPPED_LISTED_MAX = 50
 
 export type BillingHandlerDeps = {
   readonly store: AccessStore
@@ -17,13 +19,15 @@ export type BillingHandlerDeps = {
   readonly sink: string | undefined
   readonly settleMs: number
   readonly prices: PlanPrices
+  /** What the process knows that sends; undefined where this one does not. */
+  readonly sending?: () => BillingProcessStatus | undefined
 }
 
 type BillingHandlers = Pick<AdminHandlers, 'usageExport' | 'invoicePreview' | 'billingStatus'>
 
 /** The routes of the admin API about billing. */
 export function billingHandlers(deps: BillingHandlerDeps): BillingHandlers {
-  const { store, sink, settleMs, prices } = deps
+  const { store, sink, settleMs, prices, sending } = deps
   let exports = 0
 
   /** Counted from the first line to the last, or to the end of the connection. */
@@ -69,10 +73,25 @@ export function billingHandlers(deps: BillingHandlerDeps): BillingHandlers {
           planned_until: plannedUntil,
           behind_seconds: behindSeconds,
           dead_letters: deadLetters,
-          dead: dead.map(({ outcomeUnknown, ...letter }) => ({ ...letter, outcome_unknown: outcomeUnknown })),
+          ...sendingWire(sending?.()),
+          dead: await Promise.all(
+            dead.map(async ({ outcomeUnknown, ...letter }) => ({
+              ...letter,
+              subscription_name: (await store.get('subscriptions', letter.subscription))?.name ?? null,
+              outcome_unknown: outcomeUnknown,
+            })),
+          ),
         },
       }
     },
+  }
+}
+
+function sendingWire(sending: BillingProcessStatus | undefined): object {
+  return {
+    last_success_at: isoTime(sending?.lastSuccessMs),
+    failing: sending?.failing ?? null,
+    customers_without_billing_id: sending?.unmapped.slice(0, UNMAPPED_LISTED_MAX) ?? [],
   }
 }
 

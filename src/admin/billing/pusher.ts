@@ -28,6 +28,8 @@ export type Pusher = {
   unmapped(): readonly string[]
   /** The last failure of the sink, until it works again. */
   failing(): string | undefined
+  /** When the billing system last accepted events, unix ms; undefined if not since the start. */
+  lastSuccessMs(): number | undefined
 }
 
 /** What is known of the events of a batch after an attempt. */
@@ -64,6 +66,7 @@ export function createPusher(options: PlanOptions, deps: PusherDeps): Pusher {
   let leasedUntilMs = 0
   let notBeforeMs = 0
   let failing: string | undefined
+  let lastSuccessMs: number | undefined
 
   async function leasedState(nowMs: number): Promise<BillingState | undefined> {
     if (leasedUntilMs - nowMs > RENEW_MS && leasedUntilMs - nowMs <= LEASE_MS) {
@@ -100,7 +103,9 @@ export function createPusher(options: PlanOptions, deps: PusherDeps): Pusher {
     await billing.put(name, owner, outcomes)
     onStep('recorded')
     const dead = outcomes.filter(({ state }) => state === 'dead')
-    counts.sent += outcomes.filter(({ state }) => state === 'sent').length
+    const sent = outcomes.filter(({ state }) => state === 'sent').length
+    if (sent > 0) lastSuccessMs = Math.floor(clock.nowMs())
+    counts.sent += sent
     counts.dead += dead.length
     if (dead.length > 0)
       log.error({ events: dead.length, reason: dead[0]?.reason }, 'events for the billing system are dead letters')
@@ -181,6 +186,7 @@ export function createPusher(options: PlanOptions, deps: PusherDeps): Pusher {
     counts,
     unmapped: planner.unmapped,
     failing: () => failing,
+    lastSuccessMs: () => lastSuccessMs,
   }
 }
 

@@ -37,6 +37,8 @@ export type Billing = AsyncDisposable & {
 /** What only the process that sends knows. */
 export type BillingProcessStatus = {
   readonly failing: string | undefined
+  /** Unix ms; undefined if nothing was accepted since the start. */
+  readonly lastSuccessMs: number | undefined
   /** Customers whose usage waits because they have no billing id. */
   readonly unmapped: readonly string[]
 }
@@ -96,7 +98,11 @@ export async function startBilling(options: BillingOptions, deps: BillingDeps): 
   schedule(0)
 
   return {
-    status: () => ({ failing: pusher.failing(), unmapped: pusher.unmapped() }),
+    status: () => ({
+      failing: pusher.failing(),
+      lastSuccessMs: pusher.lastSuccessMs(),
+      unmapped: pusher.unmapped(),
+    }),
     async [Symbol.asyncDispose]() {
       isClosed = true
       timer?.cancel()

@@ -89,13 +89,25 @@ export type SecretRecord = {
   readonly password?: string
 }
 
-export type PlanRecord = { readonly name: string; readonly limits: WireLimits }
+export type PlanRecord = {
+  readonly name: string
+  readonly limits: WireLimits
+  readonly price?: {
+    readonly currency: string
+    readonly per_month: string
+    readonly per_million_units: string
+  } | null
+}
+export type PlanDetails = PlanRecord & { readonly costs: readonly MethodCost[] }
+export type MethodCost = { readonly method: string; readonly cost: number }
 export type ProductRecord = {
   readonly key: string
   readonly title: string
   readonly authorization?: string
   readonly needs_subscription?: boolean
   readonly is_offered: boolean
+  /** `offered`, `preview` or `coming-soon`. */
+  readonly status?: string
 }
 
 export type UsageRow = {
@@ -285,4 +297,76 @@ export type OverviewRecord = {
     readonly execution_transactions_per_second?: number | null
   }
   readonly sender: { readonly landed_share: number | null } | null
+  /** Those that are not cancelled. */
+  readonly subscriptions_by_plan?: Readonly<Record<string, number>>
+  readonly live?: LiveRecord
+}
+
+/** Counts since the start of the process: rates are differences. */
+export type LiveRecord = {
+  /** Monotonic time of the process. */
+  readonly at_ms: number
+  readonly pid: number | null
+  readonly calls: number
+  readonly units: number
+  readonly refused: number
+  readonly connections: number
+  readonly transactions: number | null
+  readonly landed: number | null
+}
+
+export type SeriesRecord = {
+  readonly is_complete: boolean
+  readonly items: readonly {
+    readonly from: string
+    /** Null while the hour is not added up yet. */
+    readonly calls: number | null
+    readonly units: number | null
+    readonly refused: number | null
+  }[]
+}
+
+export type BillingRecord = {
+  /** Null where no billing system is configured; then there is nothing else. */
+  readonly sink: string | null
+  readonly state?: string
+  readonly planned_until?: string | null
+  readonly waiting?: number
+  readonly behind_seconds?: number
+  readonly last_success_at?: string | null
+  readonly failing?: string | null
+  readonly customers_without_billing_id?: readonly string[]
+  readonly dead_letters?: number
+  readonly dead?: readonly {
+    readonly id: string
+    readonly subscription: string
+    readonly subscription_name?: string | null
+    readonly hour: string
+    readonly interface: string
+    readonly quantity: string
+    readonly amount: number
+    readonly reason: string
+    readonly outcome_unknown: boolean
+  }[]
+}
+
+export type InvoiceLine = {
+  readonly customer: string
+  readonly subscription: string
+  readonly subscription_id: string
+  readonly plan: string
+  readonly currency: string
+  readonly days: number
+  readonly days_of_month: number
+  readonly units: number
+  readonly base: string
+  readonly usage: string
+  readonly amount: string
+}
+
+export type InvoiceRecord = {
+  readonly lines: readonly InvoiceLine[]
+  readonly totals: readonly { readonly currency: string; readonly amount: string }[]
+  /** Subscriptions whose plan has no price. */
+  readonly without_price: number
 }

@@ -12,6 +12,7 @@ export const NAVIGATION: readonly { readonly title: string; readonly views: read
       { view: 'customers', title: 'Customers', permission: 'read' },
       { view: 'subscriptions', title: 'Subscriptions', permission: 'read' },
       { view: 'usage', title: 'Usage', permission: 'read' },
+      { view: 'billing', title: 'Billing', permission: 'bill' },
       { view: 'plans', title: 'Products and plans', permission: 'read' },
     ],
   },
@@ -40,6 +41,17 @@ export function mayDo(role: AdminRole | undefined, permission: AdminPermission):
   return role !== undefined && ROLE_PERMISSIONS[role]?.includes(permission) === true
 }
 
+const ENTRIES: readonly ViewEntry[] = NAVIGATION.flatMap(({ views }) => views)
+
 export function titleOf(view: ViewName): string {
-  return NAVIGATION.flatMap(({ views }) => views).find((entry) => entry.view === view)?.title ?? 'Overview'
+  return ENTRIES.find((entry) => entry.view === view)?.title ?? 'Overview'
+}
+
+export function permissionOf(view: ViewName): AdminPermission {
+  return ENTRIES.find((entry) => entry.view === view)?.permission ?? 'read'
+}
+
+/** The views that a role may see. */
+export function viewsOf(role: AdminRole): readonly ViewEntry[] {
+  return ENTRIES.filter(({ permission }) => mayDo(role, permission))
 }

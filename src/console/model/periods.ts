@@ -51,6 +51,11 @@ export function daysOf({ since, until }: Period): string[] {
   return days
 }
 
+/** Months as the API takes them, `2026-11`, the present one first. */
+export function recentMonths(nowMs: number, count: number): string[] {
+  return Array.from({ length: count }, (_, ago) => dayText(monthStart(nowMs, -ago)).slice(0, 7))
+}
+
 function between(fromMs: number, toMs: number): Period {
   const [first, last] = [dayText(fromMs), dayText(Math.max(fromMs, toMs - 1))]
   return {

@@ -4,6 +4,7 @@ const VIEWS = [
   'customers',
   'subscriptions',
   'usage',
+  'billing',
   'connections',
   'nodes',
   'shreds',

@@ -7,6 +7,24 @@ export function showTime(iso: string | null | undefined): string {
   return iso == null ? NONE : iso.slice(0, 16).replace('T', ' ')
 }
 
+const SPANS = [
+  { ms: DAY_MS, unit: 'd' },
+  { ms: 3_600_000, unit: 'h' },
+  { ms: 60_000, unit: 'min' },
+] as const
+
+/** `3 min ago`, `in 2 d`, `now`; nothing where there is no time. */
+export function showAgo(iso: string | null | undefined, nowMs: number): string {
+  const atMs = iso == null ? Number.NaN : Date.parse(iso)
+  if (Number.isNaN(atMs)) return ''
+  const apartMs = Math.abs(nowMs - atMs)
+  // Two of a unit before it is used: `90 min ago` is more exact than `1 h ago`.
+  const span = SPANS.find(({ ms }) => apartMs >= 2 * ms) ?? SPANS.find(({ ms }) => apartMs >= ms)
+  if (span === undefined) return 'now'
+  const text = `${Math.floor(apartMs / span.ms)} ${span.unit}`
+  return atMs <= nowMs ? `${text} ago` : `in ${text}`
+}
+
 /** The last day on which a subscription works; its end is the start of the day after. */
 export function showLastDay(iso: string | null | undefined): string {
   if (iso == null) return 'no end'

@@ -25,6 +25,11 @@ export function sumUsage(rows: readonly UsageRow[], nameOf: (row: UsageRow) => s
   return [...sums.values()].toSorted((a, b) => b.units - a.units || b.calls - a.calls || (a.name < b.name ? -1 : 1))
 }
 
+/** Whether bytes were counted: an older process does not count them. */
+export function hasBytes(rows: readonly UsageRow[]): boolean {
+  return rows.some(({ bytes, bytes_out }) => (bytes ?? bytes_out) !== undefined)
+}
+
 export function totalOf(rows: readonly UsageRow[]): UsageSum {
   return sumUsage(rows, () => 'total')[0] ?? { name: 'total', calls: 0, units: 0, refused: 0, bytes: 0 }
 }

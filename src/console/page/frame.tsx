@@ -1,14 +1,18 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentType } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
+import type { AdminRole } from '../../contract/admin-routes.ts'
 import { ThemeButton } from '../../ui/theme-button.tsx'
 import type { SessionRecord } from '../client/wire.ts'
-import { mayDo, NAVIGATION, titleOf } from '../model/navigation.ts'
+import { mayDo, NAVIGATION, permissionOf, titleOf } from '../model/navigation.ts'
 import { printRoute, type Route, type ViewName } from '../model/route.ts'
 import { useStore } from './store.ts'
+import { Heading } from './ui/heading.tsx'
+import { Empty } from './ui/loading.tsx'
 import { Search } from './ui/search.tsx'
 import { AdminsView } from './views/admins.tsx'
 import { AuditView } from './views/audit.tsx'
+import { BillingView } from './views/billing.tsx'
 import { ConnectionsView } from './views/connections.tsx'
 import { CustomerView } from './views/customer.tsx'
 import { CustomersView } from './views/customers.tsx'
@@ -28,6 +32,7 @@ const VIEW_OF: Readonly<Record<ViewName, ComponentType>> = {
   customers: CustomersView,
   subscriptions: SubscriptionsView,
   usage: UsageView,
+  billing: BillingView,
   connections: ConnectionsView,
   nodes: NodesView,
   shreds: ShredsView,
@@ -41,7 +46,7 @@ const VIEW_OF: Readonly<Record<ViewName, ComponentType>> = {
 
 /** The console of a signed-in administrator: bar, navigation and the view of the route. */
 export function Frame({ session }: { session: SessionRecord }) {
-  const { route, done, signOut } = useStore()
+  const { route, done, overlay, signOut } = useStore()
   const isMenuOpen = useSignal(false)
   const heading = useRef<HTMLElement>(null)
   const where = route.value
@@ -74,6 +79,15 @@ export function Frame({ session }: { session: SessionRecord }) {
           Menu
         </button>
         <Search />
+        <button
+          type="button"
+          class="quiet-button keys-button"
+          aria-label="Keys"
+          title="Keys  ?"
+          onClick={() => (overlay.value = 'keys')}
+        >
+          ?
+        </button>
         <ThemeButton />
         <p class="who">
           <span>
@@ -103,7 +117,7 @@ export function Frame({ session }: { session: SessionRecord }) {
         ))}
       </nav>
       <main id="main" ref={heading} tabIndex={-1}>
-        <View key={at} route={where} />
+        <View key={at} route={where} role={session.role} />
       </main>
       <p class={done.value === '' ? 'done' : 'done done-shown'} role="status">
         {done.value}
@@ -112,7 +126,19 @@ export function Frame({ session }: { session: SessionRecord }) {
   )
 }
 
-function View({ route }: { route: Route }) {
+function View({ route, role }: { route: Route; role: AdminRole }) {
+  if (!mayDo(role, permissionOf(route.view)))
+    return (
+      <>
+        <Heading title={titleOf(route.view)} />
+        <Empty>
+          <p>
+            Your role, {role}, may not see this. An owner can give you another role: remove and add you under
+            Administrators.
+          </p>
+        </Empty>
+      </>
+    )
   if (route.view === 'customers' && route.id !== undefined) return <CustomerView name={route.id} />
   if (route.view === 'subscriptions' && route.id !== undefined) return <SubscriptionView name={route.id} />
   const Found = VIEW_OF[route.view]

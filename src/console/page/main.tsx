@@ -1,19 +1,19 @@
 import { render } from 'preact'
 import { useEffect } from 'preact/hooks'
-import { focusSearch } from '../../ui/focus-search.ts'
 import { ThemeProvider } from '../../ui/theme-button.tsx'
 import { Frame } from './frame.tsx'
+import { followKeys } from './keyboard/follow-keys.ts'
+import { KeysDialog } from './keyboard/keys-dialog.tsx'
+import { Palette } from './keyboard/palette.tsx'
 import { createStore, StoreProvider, useStore } from './store.ts'
 import { ActionDialog } from './ui/dialog.tsx'
 import { SecretDialog } from './ui/secret-dialog.tsx'
 import { SignIn } from './views/sign-in.tsx'
 
 function Console() {
-  const { session, dialog, secret } = useStore()
-  useEffect(() => {
-    addEventListener('keydown', focusSearch)
-    return () => removeEventListener('keydown', focusSearch)
-  }, [])
+  const store = useStore()
+  const { session, dialog, secret, overlay } = store
+  useEffect(() => followKeys(store), [])
   const { kind } = session.value
   return (
     <>
@@ -21,6 +21,8 @@ function Console() {
       {kind === 'signed-out' && <SignIn message={session.value.message} />}
       {kind === 'signed-in' && <Frame session={session.value.session} />}
       {dialog.value !== undefined && <ActionDialog key={dialog.value.title} spec={dialog.value} />}
+      {overlay.value === 'palette' && <Palette />}
+      {overlay.value === 'keys' && <KeysDialog />}
       {secret.value !== undefined && <SecretDialog shown={secret.value} />}
     </>
   )

@@ -5,6 +5,7 @@ import type { AdminPermission } from '../../contract/admin-routes.ts'
 import { readTheme, type Theme } from '../../ui/theme.ts'
 import { type AdminClient, createAdminClient } from '../client/admin-client.ts'
 import type { SecretRecord, SessionRecord } from '../client/wire.ts'
+import { LiveLog } from '../model/live.ts'
 import { mayDo } from '../model/navigation.ts'
 import type { Route } from '../model/route.ts'
 import { followHash } from './follow-hash.ts'
@@ -19,6 +20,8 @@ export type SessionState =
   | { readonly kind: 'signed-out'; readonly message: string }
   | { readonly kind: 'signed-in'; readonly session: SessionRecord }
 
+export type Overlay = 'palette' | 'keys'
+
 /** State shared by all views. */
 export type Store = {
   readonly client: AdminClient
@@ -27,6 +30,10 @@ export type Store = {
   readonly session: Signal<SessionState>
   readonly dialog: Signal<DialogSpec | undefined>
   readonly secret: Signal<ShownSecret | undefined>
+  /** What a key has opened. */
+  readonly overlay: Signal<Overlay | undefined>
+  /** Figures since the page was opened. */
+  readonly live: LiveLog
   /** The last change in words, for a few seconds. */
   readonly done: Signal<string>
   /** Counts changes: views load again. */
@@ -54,6 +61,7 @@ export function createStore(): Store {
   const session = signal<SessionState>({ kind: 'starting' })
   const dialog = signal<DialogSpec | undefined>(undefined)
   const secret = signal<ShownSecret | undefined>(undefined)
+  const overlay = signal<Overlay | undefined>(undefined)
   const done = signal('')
   const changes = signal(0)
   const newKey = (): string => crypto.randomUUID()
@@ -68,6 +76,7 @@ export function createStore(): Store {
   /** A secret that is still shown stays: it cannot be shown again. */
   function leave(message: string): void {
     dialog.value = undefined
+    overlay.value = undefined
     session.value = { kind: 'signed-out', message }
   }
 
@@ -83,6 +92,8 @@ export function createStore(): Store {
     session,
     dialog,
     secret,
+    overlay,
+    live: new LiveLog(),
     done,
     changes,
     newKey,

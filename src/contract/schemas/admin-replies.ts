@@ -153,6 +153,34 @@ const overview = z.looseObject({
     execution_transactions_per_second: z.number().nullable(),
   }),
   sender: z.looseObject({ landed_share: z.number().nullable() }).nullable(),
+  subscriptions_by_plan: z
+    .record(z.string(), z.int())
+    .describe('Subscriptions that are not cancelled, by the name of their plan.'),
+  live: z
+    .looseObject({
+      at_ms: z.number().describe('Monotonic time of the process: rates are differences of two responses.'),
+      pid: z.int().nullable(),
+      calls: z.number(),
+      units: z.number(),
+      refused: z.number(),
+      connections: z.number().describe('Open WebSocket connections and gRPC streams.'),
+      transactions: z.number().nullable().describe('Written by the indexer; null where it does not run.'),
+      landed: z.number().nullable().describe('By the sender; null where it does not run.'),
+    })
+    .describe('Counts since the start of the process.'),
+})
+const overviewSeries = z.looseObject({
+  from: time,
+  until: time,
+  is_complete: z.boolean().describe('False while hours are added up: their counts are null. Ask again in a second.'),
+  items: z.array(
+    z.looseObject({
+      from: time,
+      calls: z.number().nullable(),
+      units: z.number().nullable(),
+      refused: z.number().nullable(),
+    }),
+  ),
 })
 
 const admin = z.looseObject({
@@ -172,14 +200,29 @@ const me = z.looseObject({
   role: z.enum(ADMIN_ROLES),
   permissions: z.array(z.string()),
 })
-const plan = z.looseObject({ name: z.string(), limits })
+const plan = z.looseObject({
+  name: z.string(),
+  limits,
+  price: z
+    .looseObject({ currency: z.string(), per_month: z.string(), per_million_units: z.string() })
+    .nullable()
+    .describe('From billing.prices; null where the plan has no price.'),
+})
 const shownDestination = destination.extend({ subscription: z.string() })
 
 /** Schema of the response of each route that has one. */
 export const ADMIN_REPLIES = {
   me,
   overview,
-  products: page(z.looseObject({ key: z.string(), title: z.string(), is_offered: z.boolean() })),
+  overviewSeries,
+  products: page(
+    z.looseObject({
+      key: z.string(),
+      title: z.string(),
+      is_offered: z.boolean(),
+      status: z.enum(['offered', 'preview', 'coming-soon']),
+    }),
+  ),
   planList: page(plan),
   planShow: plan.extend({ costs: z.array(z.looseObject({ method: z.string(), cost: z.number() })) }),
   customerList: page(customer.extend({ subscriptions: z.int() })),

@@ -11,25 +11,35 @@ import { paramOf } from './query.ts'
 export function catalogueHandlers({
   offered,
   plans,
-}: HandlerDeps): Pick<AdminHandlers, 'products' | 'planList' | 'planShow'> {
+  prices = {},
+}: Pick<HandlerDeps, 'offered' | 'plans' | 'prices'>): Pick<AdminHandlers, 'products' | 'planList' | 'planShow'> {
+  const priceOf = (plan: string): object | null => {
+    const price = Object.hasOwn(prices, plan) ? prices[plan] : undefined
+    if (price === undefined) return null
+    const { currency, perMonth, perMillionUnits } = price
+    return { currency, perMonth, perMillionUnits }
+  }
+
   return {
     async products() {
       const items = PRODUCT_KEYS.map((key) => {
-        const { title, authorization, provisioned } = PRODUCTS[key]
-        return { key, title, authorization, needs_subscription: provisioned, is_offered: offered.has(key) }
+        const { title, authorization, provisioned, available } = PRODUCTS[key]
+        const isOffered = offered.has(key)
+        const status = available ? 'offered' : isOffered ? 'preview' : 'coming-soon'
+        return { key, title, authorization, needs_subscription: provisioned, is_offered: isOffered, status }
       })
       return { body: { items, next_cursor: null } }
     },
     async planList() {
       const items = plans()
         .list()
-        .map(({ name, limits }) => ({ name, limits: wireLimits(limits) }))
+        .map(({ name, limits }) => ({ name, limits: wireLimits(limits), price: priceOf(name) }))
       return { body: { items: toWireJson(items), next_cursor: null } }
     },
     async planShow(call) {
       const { name, limits } = plans().get(paramOf(call, 'plan'))
       const costs = Object.keys(RPC_METHODS).map((method) => ({ method, cost: methodCost(limits, method) }))
-      return { body: toWireJson({ name, limits: wireLimits(limits), costs }) }
+      return { body: toWireJson({ name, limits: wireLimits(limits), price: priceOf(name), costs }) }
     },
   }
 }

@@ -6,6 +6,7 @@ import type { AccessSnapshot } from '../../../access/snapshot/snapshot.ts'
 import type { AccessStore } from '../../../access/store/store.ts'
 import type { ProductKey } from '../../../contract/products.ts'
 import type { Random } from '../../../core/random.ts'
+import type { PlanPrices } from '../../billing/options.ts'
 import type { AdminCall } from '../handler.ts'
 
 /** What the handlers need of the process. */
@@ -17,6 +18,8 @@ export type HandlerDeps = {
   plans(): PlanTable
   /** Products that can be provisioned. */
   readonly offered: ReadonlySet<ProductKey>
+  /** Prices of plans; none where they are not configured. */
+  readonly prices?: PlanPrices
   /** The handover card of a new subscription. */
   card(created: CreatedSubscription): string
   /** Throws for a shred destination that the service would refuse to send to. */

@@ -118,4 +118,31 @@ describe('the handlers of the admin API', () => {
     assert.deepEqual([total, items[0]?.['bytes']], [{ calls: 2, units: 5, refused: 1 }, undefined])
     await assert.rejects(api.call('usage', { query: { by: 'year' }, nowMs }), { code: 'invalid-value' })
   })
+
+  test('the series has 48 hours of all customers, the current one last', async () => {
+    const { id } = (await bodyOf('subShow', { params: { subscription: 'a' } })) as unknown as { id: string }
+    const nowMs = Date.UTC(2027, 2, 20, 10, 30)
+    const hour = Date.UTC(2027, 2, 20, 10)
+    const counts = { calls: 3, units: 7, refused: 1 }
+    const row = { subscriptionId: id, interface: 'rpc' as const, ...counts }
+    await api.store.addUsage(
+      [
+        { ...row, hour },
+        { ...row, hour, interface: 'ws' },
+        { ...row, hour: hour - 47 * 3_600_000 },
+        { ...row, hour: hour - 48 * 3_600_000 },
+      ],
+      new Map(),
+    )
+    const { items, ...body } = await bodyOf('overviewSeries', { nowMs })
+    assert.partialDeepStrictEqual(body, {
+      from: '2027-03-18T11:00:00.000Z',
+      until: '2027-03-20T11:00:00.000Z',
+      is_complete: true,
+    })
+    assert.equal(items.length, 48)
+    assert.deepEqual(items[0], { from: '2027-03-18T11:00:00.000Z', ...counts })
+    assert.deepEqual(items[1], { from: '2027-03-18T12:00:00.000Z', calls: 0, units: 0, refused: 0 })
+    assert.deepEqual(items[47], { from: '2027-03-20T10:00:00.000Z', calls: 6, units: 14, refused: 2 })
+  })
 })

@@ -9,6 +9,7 @@ import type { HandlerDeps } from './deps.ts'
 import { destinationHandlers } from './destinations.ts'
 import { nodeHandlers } from './nodes.ts'
 import { overviewHandlers } from './overview.ts'
+import { overviewSeriesHandlers } from './overview-series.ts'
 import { processHandlers } from './process.ts'
 import { subscriptionHandlers } from './subscriptions.ts'
 import { secretHandlers } from './tokens.ts'
@@ -45,5 +46,6 @@ export function createHandlers(deps: HandlerDeps): Omit<AdminHandlers, Others> {
     ...usageHandlers(deps),
     ...auditHandlers(deps),
     ...overviewHandlers(deps),
+    ...overviewSeriesHandlers(deps),
   }
 }

@@ -18,6 +18,7 @@ type Counts = {
   readonly atMs: number
   readonly revision: number
   readonly states: Readonly<Record<SubscriptionState, number>>
+  readonly plans: Readonly<Record<string, number>>
   readonly endingCount: number
   readonly ending: readonly { name: string; customer: string; valid_until: string | null }[]
 }
@@ -32,7 +33,10 @@ type NearLimit = {
 type Refusal = { readonly part: string; readonly reason: string; readonly count: number }
 type Top = {
   readonly atMs: number
-  readonly status: { readonly slotLength?: { readonly ms: number } }
+  readonly status: { readonly slotLength?: { readonly ms: number }; readonly pid?: number }
+  readonly calls: Readonly<Record<string, number>>
+  readonly units: number
+  readonly streams: { readonly ws: number; readonly grpc: number }
   readonly sender: { readonly landed: number; readonly expired: number } | null
   readonly indexer: { readonly tipSlot: number | null } | null
   readonly execution: { readonly tps: number } | null
@@ -60,12 +64,14 @@ export function overviewHandlers(deps: HandlerDeps): Pick<AdminHandlers, 'overvi
       SubscriptionState,
       number
     >
+    const plans: Record<string, number> = {}
     let endingCount = 0
     const ending = createFirstInOrder<Ending>(SHOWN_MAX, (a, b) => a.validUntil - b.validUntil)
     for (const subscription of snapshot.subscriptions()) {
       if (slices.isSpent()) await slices.yield()
       const customer = snapshot.customer(subscription.customerId)
       states[stateOf(subscription, customer, nowMs)] += 1
+      if (subscription.state !== 'cancelled') plans[subscription.plan] = (plans[subscription.plan] ?? 0) + 1
       if (!endsWithin(subscription, customer, { nowMs, spanMs: ENDING_MS })) continue
       endingCount += 1
       ending.add({ name: subscription.name, customer: customer?.name ?? '', validUntil: subscription.validUntil ?? 0 })
@@ -74,6 +80,7 @@ export function overviewHandlers(deps: HandlerDeps): Pick<AdminHandlers, 'overvi
       atMs: nowMs,
       revision: snapshot.revision,
       states,
+      plans,
       endingCount,
       ending: ending
         .items()
@@ -111,6 +118,14 @@ export function overviewHandlers(deps: HandlerDeps): Pick<AdminHandlers, 'overvi
     return { seconds: Math.round((atMs - before.atMs) / 1000), items: items.toSorted((a, b) => b.count - a.count) }
   }
 
+  /** Transactions that the indexer has written since the start. */
+  async function transactions(): Promise<number | null> {
+    const status = (await deps.running.call('indexer').catch(() => null)) as {
+      readonly ingest?: { readonly transactions?: number } | null
+    } | null
+    return status?.ingest?.transactions ?? null
+  }
+
   return {
     async overview(call) {
       const snapshot = deps.snapshot()
@@ -137,6 +152,17 @@ export function overviewHandlers(deps: HandlerDeps): Pick<AdminHandlers, 'overvi
             execution_transactions_per_second: top.execution?.tps ?? null,
           },
           sender: top.sender === null ? null : { landed_share: settled === 0 ? null : top.sender.landed / settled },
+          subscriptions_by_plan: counts.plans,
+          live: {
+            at_ms: top.atMs,
+            pid: top.status.pid ?? null,
+            calls: Object.values(top.calls).reduce((sum, one) => sum + one, 0),
+            units: top.units,
+            refused: top.refusals.reduce((sum, one) => sum + one.count, 0),
+            connections: top.streams.ws + top.streams.grpc,
+            transactions: await transactions(),
+            landed: top.sender?.landed ?? null,
+          },
         },
       }
     },

@@ -1,28 +1,22 @@
 import { useSignal } from '@preact/signals'
-import { useLayoutEffect, useMemo, useRef } from 'preact/hooks'
+import { useMemo } from 'preact/hooks'
 import type { AdminError } from '../../client/admin-client.ts'
 import { createActionKeys } from '../../model/action-key.ts'
 import { useStore } from '../store.ts'
 import type { DialogSpec, FieldValues } from './dialog-spec.ts'
 import { ErrorNotice } from './error-notice.tsx'
 import { Field } from './field.tsx'
+import { Modal } from './modal.tsx'
 
-/** The open dialog. The browser holds the focus in it, closes it with Escape and returns the focus to where it was. */
+/** The dialog of a change. */
 export function ActionDialog({ spec }: { spec: DialogSpec }) {
   const { dialog, newKey } = useStore()
-  const box = useRef<HTMLDialogElement>(null)
   const keys = useMemo(() => createActionKeys(newKey), [spec])
   const values = useSignal<FieldValues>(
     Object.fromEntries((spec.fields ?? []).map(({ name, value = '' }) => [name, value])),
   )
   const error = useSignal<AdminError | undefined>(undefined)
   const isBusy = useSignal(false)
-
-  useLayoutEffect(() => {
-    const opened = box.current
-    if (opened?.open === false) opened.showModal()
-    return () => opened?.close()
-  }, [spec])
 
   const submit = async (): Promise<void> => {
     if (isBusy.value) return
@@ -46,15 +40,7 @@ export function ActionDialog({ spec }: { spec: DialogSpec }) {
   }
 
   return (
-    <dialog
-      ref={box}
-      class="dialog"
-      aria-labelledby="dialog-title"
-      onCancel={(event) => {
-        event.preventDefault()
-        if (!isBusy.value) dialog.value = undefined
-      }}
-    >
+    <Modal titleId="dialog-title" onClose={() => !isBusy.value && (dialog.value = undefined)}>
       <form
         onSubmit={(event) => {
           event.preventDefault()
@@ -83,6 +69,6 @@ export function ActionDialog({ spec }: { spec: DialogSpec }) {
           </button>
         </p>
       </form>
-    </dialog>
+    </Modal>
   )
 }

@@ -1,11 +1,18 @@
 import type { AdminError } from '../../client/admin-client.ts'
 
 /** An error with what to do about it. */
-export function ErrorNotice({ error }: { error: AdminError }) {
+export function ErrorNotice({ error, onRetry }: { error: AdminError; onRetry?: () => void }) {
   return (
     <div class="notice notice-error" role="alert">
       <p>{error.message}</p>
       {error.fix && <p>{error.fix}</p>}
+      {onRetry && (
+        <p>
+          <button type="button" class="button" onClick={onRetry}>
+            Try again
+          </button>
+        </p>
+      )}
       {error.requestId && <p class="dim">Request {error.requestId}</p>}
     </div>
   )

@@ -10,14 +10,14 @@ export type Loaded<Value> = {
   readonly error: AdminError | undefined
 }
 
-export type LoadOptions = AdminRequest & {
-  /** Loads again after this time while the page is visible. */
-  readonly everyMs?: number
+export type LoadOptions<Value> = AdminRequest & {
+  /** Loads again after this time while the page is visible; a function gets what was loaded last. */
+  readonly everyMs?: number | ((value: Value | undefined) => number)
   readonly isOff?: boolean
 }
 
 /** What a route responds with, loaded again after each change and in an interval. The old value stays while a new one is loaded. */
-export function useLoad<Value>(id: AdminRouteId, options: LoadOptions = {}): ReadonlySignal<Loaded<Value>> {
+export function useLoad<Value>(id: AdminRouteId, options: LoadOptions<Value> = {}): ReadonlySignal<Loaded<Value>> {
   const { client, changes } = useStore()
   const loaded = useSignal<Loaded<Value>>({ value: undefined, revision: undefined, error: undefined })
   const { everyMs, isOff = false, params, query } = options
@@ -44,7 +44,8 @@ export function useLoad<Value>(id: AdminRouteId, options: LoadOptions = {}): Rea
           ? { value: result.value, revision: result.revision, error: undefined }
           : { ...loaded.value, error: result.error }
       }
-      if (everyMs !== undefined) timer = setTimeout(() => void load(), everyMs)
+      const nextMs = typeof everyMs === 'function' ? everyMs(loaded.value.value) : everyMs
+      if (nextMs !== undefined) timer = setTimeout(() => void load(), nextMs)
     }
     void load()
     return () => {

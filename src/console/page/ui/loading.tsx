@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact'
+import { useStore } from '../store.ts'
 import { ErrorNotice } from './error-notice.tsx'
 import type { Loaded } from './load.ts'
 
@@ -13,11 +14,12 @@ const MISSING: readonly string[] = ['not-found', 'not-available']
 
 /** What was loaded, or why there is nothing yet. */
 export function Loading<Value>({ of, children, missing }: LoadingProps<Value>) {
+  const { changes } = useStore()
   if (missing !== undefined && of.error !== undefined && MISSING.includes(of.error.code))
     return <Empty>{missing}</Empty>
   return (
     <>
-      {of.error && <ErrorNotice error={of.error} />}
+      {of.error && <ErrorNotice error={of.error} onRetry={() => (changes.value += 1)} />}
       {of.value !== undefined ? (
         children(of.value)
       ) : of.error === undefined ? (

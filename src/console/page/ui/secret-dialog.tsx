@@ -1,20 +1,14 @@
 import { useSignal } from '@preact/signals'
-import { useLayoutEffect, useRef } from 'preact/hooks'
 import { CopyButton } from '../../../ui/copy-button.tsx'
 import { secretFacts } from '../../model/secrets.ts'
 import { type ShownSecret, useStore } from '../store.ts'
+import { Modal } from './modal.tsx'
 
 /** A new token or password, and the card for the customer. No request can show them again, so Escape does not close it before something was copied. */
 export function SecretDialog({ shown }: { shown: ShownSecret }) {
   const { secret } = useStore()
-  const box = useRef<HTMLDialogElement>(null)
   const isCopied = useSignal(false)
   const isAsked = useSignal(false)
-  useLayoutEffect(() => {
-    const opened = box.current
-    if (opened?.open === false) opened.showModal()
-    return () => opened?.close()
-  }, [shown])
 
   const close = (): void => {
     if (isCopied.value || isAsked.value) secret.value = undefined
@@ -23,15 +17,7 @@ export function SecretDialog({ shown }: { shown: ShownSecret }) {
   const copied = () => (isCopied.value = true)
   const card = shown.secret.card
   return (
-    <dialog
-      ref={box}
-      class="dialog secret"
-      aria-labelledby="secret-title"
-      onCancel={(event) => {
-        event.preventDefault()
-        close()
-      }}
-    >
+    <Modal class="secret" titleId="secret-title" onClose={close}>
       <h2 id="secret-title">{shown.title}</h2>
       <p class="notice once">
         <strong>Shown once.</strong> Copy it now and send it to the customer. Only its hash is stored, so nobody can
@@ -79,6 +65,6 @@ export function SecretDialog({ shown }: { shown: ShownSecret }) {
           {isAsked.value && !isCopied.value ? 'Close without copying' : 'Close'}
         </button>
       </p>
-    </dialog>
+    </Modal>
   )
 }

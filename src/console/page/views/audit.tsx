@@ -1,6 +1,5 @@
 import { useSignal } from '@preact/signals'
 import type { AuditRecord, AuditVerification, Page } from '../../client/wire.ts'
-import { showTime } from '../../model/time.ts'
 import { goTo } from '../follow-hash.ts'
 import { useStore } from '../store.ts'
 import { TextFilter } from '../ui/filter.tsx'
@@ -9,6 +8,7 @@ import { useLoad } from '../ui/load.ts'
 import { Loading } from '../ui/loading.tsx'
 import { Pager, usePaging } from '../ui/pager.tsx'
 import { Table } from '../ui/table.tsx'
+import { Time } from '../ui/time.tsx'
 
 export function AuditView() {
   const { client, route } = useStore()
@@ -62,7 +62,7 @@ export function AuditView() {
               keyOf={(row) => String(row.seq)}
               columns={[
                 { title: 'Line', cell: (row) => <span class="number">{row.seq}</span> },
-                { title: 'Time (UTC)', cell: (row) => showTime(row.time) },
+                { title: 'Time (UTC)', cell: (row) => <Time at={row.time} /> },
                 {
                   title: 'Who',
                   cell: ({ actor }) => actor.admin?.name ?? `${actor.sudo_user ?? actor.user} (command line)`,
@@ -70,7 +70,7 @@ export function AuditView() {
                 { title: 'Change', cell: (row) => row.action },
                 {
                   title: 'Of',
-                  cell: (row) => subjectsOf(row),
+                  cell: (row) => <span class="wrapped">{subjectsOf(row)}</span>,
                   isMinor: true,
                 },
               ]}

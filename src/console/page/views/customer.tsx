@@ -1,6 +1,6 @@
 import { Panel } from '../../../ui/panel.tsx'
 import type { CustomerDetails } from '../../client/wire.ts'
-import { showLastDay, showTime } from '../../model/time.ts'
+import { showLastDay } from '../../model/time.ts'
 import { changeContact, removeCustomer, renameCustomer, resumeCustomer, suspendCustomer } from '../actions/customers.ts'
 import { addNote, createSubscription } from '../actions/subscriptions.ts'
 import { useStore } from '../store.ts'
@@ -13,6 +13,7 @@ import { useLoad } from '../ui/load.ts'
 import { Loading } from '../ui/loading.tsx'
 import { Notes } from '../ui/notes.tsx'
 import { Table } from '../ui/table.tsx'
+import { Time } from '../ui/time.tsx'
 
 export function CustomerView({ name }: { name: string }) {
   const store = useStore()
@@ -86,7 +87,7 @@ export function CustomerView({ name }: { name: string }) {
                 <Facts
                   facts={[
                     ['Contact', customer.contact === '' ? 'none' : customer.contact],
-                    ['Added (UTC)', showTime(customer.created_at)],
+                    ['Added (UTC)', <Time key="added" at={customer.created_at} />],
                     ['Id', <code key="id">{customer.id}</code>],
                     [
                       'Usage',

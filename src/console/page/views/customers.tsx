@@ -1,5 +1,4 @@
 import type { CustomerRecord, Page } from '../../client/wire.ts'
-import { showTime } from '../../model/time.ts'
 import { addCustomer } from '../actions/customers.ts'
 import { goTo } from '../follow-hash.ts'
 import { useStore } from '../store.ts'
@@ -12,6 +11,7 @@ import { useLoad } from '../ui/load.ts'
 import { Loading } from '../ui/loading.tsx'
 import { Pager, usePaging } from '../ui/pager.tsx'
 import { Table } from '../ui/table.tsx'
+import { Time } from '../ui/time.tsx'
 
 const STATES = [
   { value: '', label: 'All' },
@@ -52,7 +52,7 @@ export function CustomersView() {
                 { title: 'State', cell: (row) => <Badge state={row.state} /> },
                 { title: 'Subscriptions', align: 'right', cell: (row) => row.subscriptions ?? '' },
                 { title: 'Contact', cell: (row) => row.contact, isMinor: true },
-                { title: 'Added (UTC)', cell: (row) => showTime(row.created_at), isMinor: true },
+                { title: 'Added (UTC)', cell: (row) => <Time at={row.created_at} />, isMinor: true },
               ]}
               none={
                 search === '' && state === '' ? (

@@ -1,11 +1,11 @@
 import type { NoticeRecord, Page } from '../../client/wire.ts'
-import { showTime } from '../../model/time.ts'
 import { Badge } from '../ui/badge.tsx'
 import { Heading } from '../ui/heading.tsx'
 import { useLoad } from '../ui/load.ts'
 import { Loading } from '../ui/loading.tsx'
 import { Pager, usePaging } from '../ui/pager.tsx'
 import { Table } from '../ui/table.tsx'
+import { Time } from '../ui/time.tsx'
 
 export function NoticesView() {
   const paging = usePaging('')
@@ -25,7 +25,7 @@ export function NoticesView() {
               columns={[
                 { title: 'Notice', cell: (row) => row.message },
                 { title: 'Kind', cell: (row) => <code>{row.type}</code>, isMinor: true },
-                { title: 'Time (UTC)', cell: (row) => showTime(row.timestamp) },
+                { title: 'Time (UTC)', cell: (row) => <Time at={row.timestamp} /> },
                 {
                   title: 'Delivery',
                   cell: (row) =>

@@ -1,24 +1,32 @@
-import { formatCount, formatPercent, NONE } from '../../../ui/format.ts'
+import { formatCount } from '../../../ui/format.ts'
 import { Panel } from '../../../ui/panel.tsx'
-import { Stat } from '../../../ui/stat.tsx'
-import type { OverviewRecord, StatusRecord } from '../../client/wire.ts'
+import type { NoticeRecord, OverviewRecord, Page, StatusRecord } from '../../client/wire.ts'
 import { showDaysLeft, showLastDay } from '../../model/time.ts'
 import { addCustomer } from '../actions/customers.ts'
 import { useStore } from '../store.ts'
 import { ActionButton } from '../ui/action-button.tsx'
+import { Badge } from '../ui/badge.tsx'
 import { Heading } from '../ui/heading.tsx'
 import { CustomerLink, Link, SubscriptionLink } from '../ui/link.tsx'
 import { useLoad } from '../ui/load.ts'
 import { Empty, Loading } from '../ui/loading.tsx'
 import { Meter } from '../ui/meter.tsx'
 import { Table } from '../ui/table.tsx'
+import { Time } from '../ui/time.tsx'
+import { Glance } from './overview-glance.tsx'
+import { LastHours } from './overview-hours.tsx'
 
-const REFRESH_MS = 5000
+const REFRESH_MS = 3000
+const STATUS_MS = 10_000
+const NOTICES_MS = 30_000
 const REFUSALS_SHOWN = 10
+const NOTICES_SHOWN = 6
 
 export function OverviewView() {
   const store = useStore()
   const loaded = useLoad<OverviewRecord>('overview', { everyMs: REFRESH_MS })
+  const shown = loaded.value.value
+  if (shown !== undefined) store.live.add(shown, Date.now())
   return (
     <>
       <Heading title="Overview" />
@@ -40,12 +48,18 @@ export function OverviewView() {
                 </p>
               </Empty>
             )}
-            <Glance overview={overview} />
+            <Glance overview={overview} points={store.live.points} />
+            <LastHours />
             <div class="pair">
-              <NearLimits of={overview.near_month_limit} />
-              <Ending of={overview.ending_14d} />
+              <div class="stack">
+                <NearLimits of={overview.near_month_limit} />
+                <Refusals of={overview.refusals_last_minute} />
+              </div>
+              <div class="stack">
+                <Ending of={overview.ending_14d} />
+                <RecentNotices />
+              </div>
             </div>
-            <Refusals of={overview.refusals_last_minute} />
           </>
         )}
       </Loading>
@@ -55,7 +69,7 @@ export function OverviewView() {
 
 /** Why the process is not in order, as `sluice status` prints it. */
 function Degraded() {
-  const { value } = useLoad<StatusRecord>('status', { everyMs: REFRESH_MS }).value
+  const { value } = useLoad<StatusRecord>('status', { everyMs: STATUS_MS }).value
   const reasons = value?.reasons ?? []
   if (value === undefined || reasons.length === 0) return null
   return (
@@ -66,50 +80,6 @@ function Degraded() {
         </p>
       ))}
     </div>
-  )
-}
-
-function Glance({ overview }: { overview: OverviewRecord }) {
-  const { chain, nodes, sender, subscriptions } = overview
-  const healthy = nodes.filter(({ state }) => state === 'healthy').length
-  const perSecond = chain.transactions_per_second ?? chain.execution_transactions_per_second
-  const all = Object.values(subscriptions).reduce((sum, count) => sum + count, 0)
-  const landed = sender?.landed_share
-  return (
-    <Panel id="glance" title="Solana at a glance">
-      <div class="stats">
-        <Stat id="slot" label="slot" value={formatCount(chain.slot)} width={11} tone="lead" />
-        <Stat id="slotLength" label="slot length" value={formatCount(chain.slot_ms)} unit="ms" />
-        {perSecond != null && (
-          <Stat id="tps" label="transactions" value={formatCount(Math.round(perSecond))} unit="per second" />
-        )}
-        <Stat
-          id="nodes"
-          label="nodes"
-          value={nodes.length === 0 ? NONE : `${healthy} of ${nodes.length}`}
-          unit="healthy"
-          tone={healthy < nodes.length ? 'fair' : 'good'}
-        />
-        {nodes.length > 0 && (
-          <Stat
-            id="lag"
-            label="furthest behind"
-            value={formatCount(Math.max(...nodes.map(({ lag_slots }) => lag_slots)))}
-            unit="slots"
-          />
-        )}
-        {landed != null && (
-          <Stat id="landed" label="landed by the sender" value={formatPercent(100 * landed)} unit="%" />
-        )}
-        <Stat id="customers" label="customers" value={formatCount(overview.customers)} />
-        <Stat
-          id="subscriptions"
-          label="active subscriptions"
-          value={formatCount(subscriptions['active'])}
-          unit={`of ${formatCount(all)}`}
-        />
-      </div>
-    </Panel>
   )
 }
 
@@ -177,4 +147,45 @@ function Refusals({ of: { seconds, items } }: { of: OverviewRecord['refusals_las
       />
     </Panel>
   )
+}
+
+function RecentNotices() {
+  const loaded = useLoad<Page<NoticeRecord> & { readonly enabled?: boolean }>('notices', {
+    query: { limit: String(NOTICES_SHOWN) },
+    everyMs: NOTICES_MS,
+  })
+  return (
+    <Panel id="recent-notices" title="Latest notices" aside={<Link to={{ view: 'notices' }}>All notices</Link>}>
+      <Loading of={loaded.value}>
+        {({ items, enabled }) => (
+          <Table
+            label="Latest notices"
+            rows={items}
+            keyOf={(row) => row.id}
+            columns={[
+              { title: 'Notice', cell: (row) => <span class="wrapped">{row.message}</span> },
+              { title: 'Time (UTC)', cell: (row) => <Time at={row.timestamp} />, isMinor: true },
+              {
+                title: 'Delivery',
+                cell: (row) => <Badge state={worstDelivery(row)} />,
+              },
+            ]}
+            none={
+              enabled === false ? (
+                <p>No receiver is configured. Add one under [notices] in the configuration and restart.</p>
+              ) : (
+                <p>No notices yet.</p>
+              )
+            }
+          />
+        )}
+      </Loading>
+    </Panel>
+  )
+}
+
+/** A notice is as good as the delivery that is worst. */
+function worstDelivery({ deliveries }: NoticeRecord): string {
+  const states = deliveries.map(({ state }) => state)
+  return ['given-up', 'waiting'].find((state) => states.includes(state)) ?? 'delivered'
 }

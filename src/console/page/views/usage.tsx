@@ -3,7 +3,8 @@ import { Panel } from '../../../ui/panel.tsx'
 import { Stat } from '../../../ui/stat.tsx'
 import type { Page, UsageRow } from '../../client/wire.ts'
 import { daysOf, PERIOD_LABELS, PERIODS, periodNamed, periodOf } from '../../model/periods.ts'
-import { barsByDay, INTERFACE_LABELS, sumUsage, totalOf } from '../../model/usage.ts'
+import { showBytes } from '../../model/time.ts'
+import { barsByDay, hasBytes, INTERFACE_LABELS, sumUsage, totalOf, type UsageSum } from '../../model/usage.ts'
 import { goTo } from '../follow-hash.ts'
 import { useStore } from '../store.ts'
 import { BarChart } from '../ui/bar-chart.tsx'
@@ -52,6 +53,7 @@ export function UsageView() {
                   <Stat id="units" label="units" value={formatCompact(total.units)} />
                   <Stat id="calls" label="calls" value={formatCompact(total.calls)} />
                   <Stat id="refused" label="refused" value={formatCompact(total.refused)} />
+                  {hasBytes(items) && <Stat id="bytes" label="sent" value={showBytes(total.bytes)} />}
                 </div>
                 {items.length > 0 && (
                   <BarChart
@@ -64,7 +66,7 @@ export function UsageView() {
               </Panel>
               <Table
                 label="Usage by subscription"
-                rows={sumUsage(items, (row) => row.subscription ?? OTHERS)}
+                rows={othersLast(sumUsage(items, (row) => row.subscription ?? OTHERS))}
                 keyOf={(row) => row.name}
                 columns={[
                   {
@@ -75,6 +77,9 @@ export function UsageView() {
                   { title: 'Units', align: 'right', cell: (row) => formatCount(row.units) },
                   { title: 'Calls', align: 'right', cell: (row) => formatCount(row.calls) },
                   { title: 'Refused', align: 'right', cell: (row) => formatCount(row.refused) },
+                  ...(hasBytes(items)
+                    ? [{ title: 'Sent', align: 'right' as const, cell: (row: UsageSum) => showBytes(row.bytes) }]
+                    : []),
                 ]}
                 none={<p>Nobody used anything in this period. Choose a longer one.</p>}
               />
@@ -84,4 +89,9 @@ export function UsageView() {
       </Loading>
     </>
   )
+}
+
+/** The sum of many is no subscription to compare with. */
+function othersLast(rows: readonly UsageSum[]): UsageSum[] {
+  return rows.toSorted((a, b) => Number(a.name === OTHERS) - Number(b.name === OTHERS))
 }

@@ -28,6 +28,9 @@ test('the handlers of a process show its handover card once, its control methods
   const top = {
     atMs: 1,
     status: {},
+    calls: { rpc: 4, ws: 1 },
+    units: 9,
+    streams: { ws: 1, grpc: 2 },
     sender: null,
     indexer: null,
     execution: null,
@@ -73,8 +76,15 @@ test('the handlers of a process show its handover card once, its control methods
     caller = part.enter(created.body.token)
   }
   assert.ok('subscription' in caller)
-  const before = (await handlers.overview(callOf({}))).body as { near_month_limit: { count: number } }
+  const before = (await handlers.overview(callOf({}))).body as {
+    near_month_limit: { count: number }
+    subscriptions_by_plan: Record<string, number>
+    live: object
+  }
   assert.equal(before.near_month_limit.count, 0)
+  const { plan } = (await handlers.subShow(callOf({ params: { subscription: 'small' } }))).body as { plan: string }
+  assert.ok((before.subscriptions_by_plan[plan] ?? 0) >= 1)
+  assert.partialDeepStrictEqual(before.live, { at_ms: 1, calls: 5, units: 9, refused: 0, connections: 3, landed: null })
   for (let at = 0; at < 90; at++) assert.ok(part.access.admit(caller, { interface: 'rpc', method: 'getSlot' }).ok)
   const later = (await handlers.overview(callOf({}))).body as {
     near_month_limit: { next: { name: string; units: number }[] }

@@ -3,6 +3,7 @@ import type { AccessService } from '../../../access/service.ts'
 import type { AccessStore } from '../../../access/store/store.ts'
 import { createHandlers } from '../../../admin/api/handlers/handlers.ts'
 import { billingHandlers } from '../../../admin/billing/handlers.ts'
+import type { Billing } from '../../../admin/billing/service.ts'
 import { noticeHandlers } from '../../../admin/notices/handlers.ts'
 import type { Notices } from '../../../admin/notices/service.ts'
 import { offeredProducts } from '../../../contract/product-options.ts'
@@ -20,6 +21,8 @@ type AdminHandlerDeps = {
   readonly store: AccessStore
   readonly access: Pick<AccessService, 'snapshot' | 'plans' | 'monthUnits'>
   readonly random: Random
+  /** Undefined where no billing system is configured. */
+  readonly billing?: Pick<Billing, 'status'> | undefined
   /** Undefined where notices have no receiver. */
   readonly notices?: Pick<Notices, 'list' | 'test'> | undefined
   /** Endpoints and control methods of the process. They are known after the admin API listens, since they report its address: undefined until then. */
@@ -27,7 +30,8 @@ type AdminHandlerDeps = {
 }
 
 /** The handlers of the admin API, on what this process has. */
-export function openAdminHandlers(settings: Settings, { store, access, random, operator, notices }: AdminHandlerDeps) {
+export function openAdminHandlers(settings: Settings, deps: AdminHandlerDeps) {
+  const { store, access, random, operator, notices, billing } = deps
   const { config } = settings
   const { sink, settleMs, prices } = config.billing
   const handlers = createHandlers({
@@ -36,6 +40,7 @@ export function openAdminHandlers(settings: Settings, { store, access, random, o
     snapshot: access.snapshot,
     plans: access.plans,
     offered: offeredProducts(config.products),
+    prices,
     card: (created) => {
       const { plan, overrides } = created.subscription
       return handoverCard({
@@ -58,7 +63,7 @@ export function openAdminHandlers(settings: Settings, { store, access, random, o
   })
   return {
     ...handlers,
-    ...billingHandlers({ store, sink, settleMs, prices }),
+    ...billingHandlers({ store, sink, settleMs, prices, sending: () => billing?.status() }),
     ...noticeHandlers(notices),
     ...shredReportHandler({ stateDir: settings.stateDir, store, snapshot: access.snapshot, random }),
   }
