@@ -281,26 +281,6 @@ describe('admit', () => {
     assert.equal(admission.quota(caller).month.used, 30)
   })
 
-  test('counts the bytes sent to a caller and to a subscription, without a call, a charge or a use of the token', async () => {
-    const { fixture, enter, admission, usage, rows } = open()
-    const { secret, subscription } = fixture.subscribe()
-    fixture.publish()
-    const caller = mustEnter(enter(secret))
-    admission.countBytes(caller, 'ws', 700)
-    admission.countBytes(caller, 'ws', 7)
-    admission.countBytesOf(subscription.id, 'shreds', 1203)
-    admission.countBytesOf('sub_removed', 'shreds', 5)
-    await usage.flush()
-    const counts = { calls: 0, units: 0, refused: 0, methods: {} }
-    const hour = rows[0]?.hour ?? 0
-    assert.deepEqual(rows, [
-      { subscriptionId: subscription.id, hour, interface: 'ws', ...counts, bytes: 707 },
-      { subscriptionId: subscription.id, hour, interface: 'shreds', ...counts, bytes: 1203 },
-      { subscriptionId: 'sub_removed', hour, interface: 'shreds', ...counts, bytes: 5 },
-    ])
-    assert.equal(admission.quota(caller).month.used, 0)
-  })
-
   test('a refusal names the limit and is counted but not charged', async () => {
     const { fixture, enter, admission, usage, rows, registry } = open()
     const { secret } = fixture.subscribe()

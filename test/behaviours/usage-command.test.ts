@@ -39,6 +39,7 @@ describe('sluice usage', () => {
             calls,
             units: calls * 2,
             refused: 1,
+            bytes: calls * 1000,
             methods: {
               getSlot: { calls: calls - 1, units: calls - 1, refused: 0 },
               getBlock: { calls: 1, units: calls + 1, refused: 1 },
@@ -104,6 +105,9 @@ describe('sluice usage', () => {
       total?.units,
       found.reduce((sum, { units }) => sum + units, 0),
     )
+    const whole = await run('usage', '--month', '2026-10', '--customer', 'acme')
+    assert.match(whole.stdout, /^SUBSCRIPTION +INTERFACE +CALLS +UNITS +REFUSED +BYTES\n.* 15 +30 +2 +15000\n/)
+    assert.match(whole.stderr, /15 calls, 30 units, 2 refused, 15000 bytes/)
     const csv = await run('usage', '--month', '2026-10', '--customer', 'acme', '--by', 'method', '-o', 'csv')
     assert.match(
       csv.stdout,

@@ -59,7 +59,7 @@ for (const engine of ENGINES)
       await store.billing.begin({ ...state, plannedHour: FROM_MS - HOUR_MS, owner: null, leaseUntil: 0 })
       await store.addUsage([usageOf('one', FROM_MS, 70, 'rpc', 5000)], new Map())
       clock.advance(2 * HOUR_MS)
-      const sent = () => sink.counted.map(({ id, name, value }) => [id, name, value])
+      const sent = () => sink.counted.map(({ id, name, value }) => [id.split(' ').at(-1), name, value])
       const units = [PINNED_ID, 'sluice_units', 70]
       {
         using pusher = await openTestPusher('openmeter', { store, clock, owner: 'a', url: sink.url })

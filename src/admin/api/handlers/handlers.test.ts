@@ -112,7 +112,7 @@ describe('the handlers of the admin API', () => {
     )
     assert.deepEqual(
       all.items.map((item) => item['bytes']),
-      [0, 70, 0],
+      [70, 0, 0],
     )
     const { total, items } = await bodyOf('usage', { query: { by: 'method' }, nowMs })
     assert.deepEqual([total, items[0]?.['bytes']], [{ calls: 2, units: 5, refused: 1 }, undefined])
