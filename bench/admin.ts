@@ -24,7 +24,7 @@ import type { AdminTimes, AdminWork } from './support/admin-requests-thread.ts'
 import type { AdmitTask } from './support/admit-calls.ts'
 
 /**
- * The admin API over HTTP on a store of 100,000 subscriptions, each with a customer, a token and usage of an hour, and an audit log of 1,000 lines: times of lists, searches,
+ * The admin API over HTTP on a store of 100,000 subscriptions, each with a customer, a token and usage of an hour, and an audit log of 500 lines: times of lists, searches,
  * reports and a change, as a client in another thread measures them, and how long the event loop of the server was held meanwhile. Then the calls that
  * another thread admits beside these requests, by those that it admits alone: by its CPU time, and by real time, in which three threads share the cores.
  *
@@ -32,15 +32,16 @@ import type { AdmitTask } from './support/admit-calls.ts'
  */
 const [givenCount = '100000', engine = 'sqlite'] = process.argv.slice(2)
 const count = Number(givenCount)
-const ROUNDS = 15
+const ROUNDS = 10
 /** Below the rate limit of one administrator. */
 const PAUSE_MS = 25
 const LOOP_STEP_MS = 1
 const BATCH = 2000
-const NOTES = 1000
-const ADMIT_MS = 2500
+const NOTES = 500
+const ADMIT_MS = 2000
 const ADMIT_TURNS = 3
 
+const ids = Array.from({ length: count }, (_, at) => seededSubscription(at).subscription.id)
 const cursor = (name: string) => Buffer.from(name).toString('base64url')
 const middle = cursor(`subscription-${Math.floor(count / 2)}`)
 const subscriptions = (query: string) => `/v1/subscriptions?limit=100&${query}`
@@ -68,7 +69,7 @@ const WORK: readonly AdminWork[] = [
   { name: 'search: customers without match', path: '/v1/customers?search=nothing-has-this' },
   { name: 'overview', path: '/v1/overview' },
   { name: 'audit page', path: '/v1/audit?limit=100' },
-  { name: 'audit page of 1000', path: '/v1/audit?limit=1000' },
+  { name: 'audit page of 500', path: '/v1/audit?limit=500' },
   { name: 'note added', method: 'POST', path: '/v1/notes', body: { subject: 'customer-5', text: 'bench' } },
 ]
 /** Work of seconds: performed twice. */
@@ -91,7 +92,8 @@ try {
     await using database =
       location.engine === 'sqlite' ? await openSqlite(location, STORE_DEPS) : await openPostgres(location, STORE_DEPS)
     await seedSubscriptions(database, count)
-    for (let from = 0; from < count; from += BATCH) await store.addUsage(ids(from).map(usageOf), new Map())
+    for (let from = 0; from < count; from += BATCH)
+      await store.addUsage(ids.slice(from, from + BATCH).map(usageOf), new Map())
     await addNotes(store)
     if (location.engine === 'postgres') await database.change((tx) => tx.run('ANALYZE'))
   }
@@ -101,8 +103,7 @@ try {
     {
       call: async (method) => (method === 'top' ? top : null),
       *monthUnits() {
-        for (let from = 0; from < count; from += BATCH)
-          for (const subscriptionId of ids(from)) yield { subscriptionId, units: 1000 }
+        for (const subscriptionId of ids) yield { subscriptionId, units: 1000 }
       },
     },
     location,
@@ -121,6 +122,7 @@ try {
       using delay = watchLoop()
       const times = await run(work, rounds)
       results[work.name] = { ...times, loopMs: delay.longestMs() }
+      process.stderr.write(`${work.name}: ${JSON.stringify(results[work.name])}\n`)
     }
   const load = WORK.filter(({ name }) => LOAD.includes(name))
   const admit = await measureAdmit(async (isOver) => {
@@ -129,10 +131,6 @@ try {
   process.stdout.write(`${JSON.stringify({ bench: 'admin', engine, count, results, admit, node: process.version })}\n`)
 } finally {
   await rm(folder, { recursive: true, force: true })
-}
-
-function ids(from: number): string[] {
-  return Array.from({ length: Math.min(BATCH, count - from) }, (_, at) => seededSubscription(from + at).subscription.id)
 }
 
 function usageOf(subscriptionId: string, at: number) {
