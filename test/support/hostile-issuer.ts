@@ -121,7 +121,7 @@ export function finish(
   more: Record<string, string> = {},
 ): Promise<Response> {
   const query = new URLSearchParams({ state, code: 'code-of-the-issuer', ...more })
-  return fetch(`${url}${CALLBACK}?${query}`, { redirect: 'manual', headers: { cookie } })
+  return fetch(`${url}${CALLBACK}?${query.toString()}`, { redirect: 'manual', headers: { cookie } })
 }
 
 /** A whole sign-in, with claims over the usual ones. */

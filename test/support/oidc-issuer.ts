@@ -121,7 +121,7 @@ export function createCookieJar() {
     const response = await fetch(url, { ...init, headers, redirect: 'manual' })
     for (const line of response.headers.getSetCookie()) {
       const [pair = '', ...attributes] = line.split(/; */)
-      const [name = '', value = ''] = [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]
+      const [name, value] = [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)] as const
       const path = attributes.find((one) => /^path=/i.test(one))?.slice(5) ?? '/'
       if (value === '' || attributes.some((one) => /^max-age=0$/i.test(one))) cookies.delete(`${host} ${name}`)
       else cookies.set(`${host} ${name}`, { value, path })
