@@ -2,7 +2,7 @@ import { ADMIN_ROUTES, type AdminRouteId } from '../contract/admin-routes.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import { ADMIN_REFUSALS } from './api/errors.ts'
 
-const ROUTES = [...(Object.keys(ADMIN_ROUTES) as AdminRouteId[]), 'session', 'page', 'none'] as const
+const ROUTES = [...(Object.keys(ADMIN_ROUTES) as AdminRouteId[]), 'session', 'sign-in', 'oidc', 'page', 'none'] as const
 const STATUSES = ['2xx', '3xx', '4xx', '5xx'] as const
 
 export type AdminMetrics = ReturnType<typeof adminMetrics>

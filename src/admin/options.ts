@@ -1,8 +1,11 @@
 import { z } from 'zod'
+import { listenAddress } from '../contract/listen-address.ts'
 import { listenerOption } from '../contract/listener-option.ts'
+import { isLoopbackName } from '../contract/public-url.ts'
 import { publicUrlOption } from '../contract/public-url-option.ts'
+import { oidcOptions } from './oidc/options.ts'
 
-export const adminOptions = z.strictObject({
+const fields = z.strictObject({
   enabled: z.boolean().default(true).describe('Whether the admin API runs in `serve`.'),
   ...listenerOption('127.0.0.1:9470'),
   publicUrl: publicUrlOption('http').publicUrl.describe(
@@ -20,4 +23,20 @@ export const adminOptions = z.strictObject({
     .max(64)
     .default([])
     .describe('Addresses and networks of proxies whose x-forwarded-for header is used as the client address.'),
+  oidc: oidcOptions
+    .optional()
+    .describe('Sign-in of people by an OpenID Connect issuer. Applied on reload. See docs/admin-api.md.'),
 })
+
+export const adminOptions = fields.superRefine(({ oidc, publicUrl, listen }, context) => {
+  if (oidc === undefined || publicUrl !== undefined || isLoopback(listenAddress({ listen }).host)) return
+  context.addIssue({
+    code: 'custom',
+    path: ['publicUrl'],
+    message: 'set it for admin.oidc: the issuer sends browsers back to this address',
+  })
+})
+
+function isLoopback(host: string): boolean {
+  return host === '::1' || isLoopbackName(host)
+}

@@ -14,6 +14,7 @@ import { createAdminRequests } from './api/server.ts'
 import { createAuthenticator } from './auth/authenticate.ts'
 import { createSessions } from './auth/sessions.ts'
 import { adminMetrics } from './metrics.ts'
+import type { ConfiguredSignIn } from './oidc/sign-in.ts'
 
 export type AdminServiceOptions = {
   readonly listen: ListenerOptions
@@ -31,13 +32,15 @@ export type AdminServiceDeps = BaseDeps &
     /** What a process does not have responds with 501. */
     readonly handlers: Partial<AdminHandlers>
     readonly page?: StaticFiles | undefined
+    /** Sign-in of people by an OpenID Connect issuer. */
+    readonly oidc: ConfiguredSignIn
     /** The author of changes as the process has it; a change has the administrator besides. */
     readonly actor: Actor
   }
 
 /** The admin API and the console. */
 export function startAdmin(options: AdminServiceOptions, deps: AdminServiceDeps): Promise<HttpServer> {
-  const { store, clock, log } = deps
+  const { store, clock, log, oidc } = deps
   const { requestTimeoutMs } = options
   const sessions = createSessions(deps)
   const publicHost = options.publicUrl === undefined ? [] : [new URL(options.publicUrl).hostname]
@@ -58,8 +61,9 @@ export function startAdmin(options: AdminServiceOptions, deps: AdminServiceDeps)
         ...deps,
         handlers: { ...adminsHandlers(deps), ...deps.handlers },
         sessions,
-        authenticator: createAuthenticator({ store, sessions, clock }),
+        authenticator: createAuthenticator({ store, sessions, clock, oidc }),
         metrics: adminMetrics(deps.registry, { sessions: () => sessions.size }),
+        publicUrl: options.publicUrl,
         isSecure: options.listen.tls !== undefined || isBehindTls,
         isAllowedHost: createHostAllowList({
           listenHost: options.listen.host,

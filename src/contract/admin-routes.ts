@@ -314,4 +314,10 @@ export type AdminRouteId = keyof typeof ADMIN_ROUTES
 export const IDEMPOTENCY_HEADER = 'idempotency-key'
 /** Header that a browser session sends with each change. */
 export const CSRF_HEADER = 'x-csrf-token'
+/** The ways to sign in, without a token. */
+export const SIGN_IN_PATH = '/v1/sign-in'
+/** A browser that opens it is sent to the OpenID Connect issuer. */
+export const OIDC_LOGIN_PATH = '/v1/oidc/login'
+/** The issuer sends the browser back here: the redirect URI of the client. */
+export const OIDC_CALLBACK_PATH = '/v1/oidc/callback'
 export const PAGE_LIMIT = { default: 100, max: 1000 } as const

@@ -13,7 +13,7 @@ import type { ReloadingDeps } from './compose/process/deps.ts'
 import { finishStart } from './compose/process/finish-start.ts'
 import { openProcess } from './compose/process/open-process.ts'
 import { type Operator, openOperator } from './compose/process/operator.ts'
-import { openAdmin } from './compose/services/admin.ts'
+import { openAdmin, openSignIn } from './compose/services/admin.ts'
 import { openAdminHandlers } from './compose/services/admin-handlers.ts'
 import { openBilling } from './compose/services/billing.ts'
 import { openConsole } from './compose/services/console.ts'
@@ -94,6 +94,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
     openNotices(settings, { ...context, access, shreds, metrics: threads.metrics, nodes: allUpstreams.status }),
   )
 
+  const oidc = openSignIn(settings, context)
   const reload = reloadFrom(settings, {
     log,
     readSettings: deps.readSettings,
@@ -102,6 +103,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
     setPlans: access.setPlans,
     setNodes: reloadNodes(config, upstreams, chain, threads),
     setLogLevel: threads.setLogLevel,
+    setSignIn: config.admin.enabled ? oidc.apply : undefined,
   })
   const started: { operator?: Operator } = {}
   const handlers = openAdminHandlers(settings, {
@@ -109,7 +111,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
     operator: () => started.operator,
   })
   const admin = await openIf(config.admin.enabled, async () =>
-    openAdmin(settings, context, { store, handlers, page: (await openConsole({ log: context.log })).page }),
+    openAdmin(settings, context, { store, handlers, oidc, page: (await openConsole({ log: context.log })).page }),
   )
   const operator = opening.use(
     await openOperator(settings, {

@@ -268,6 +268,17 @@ const SEEDS: Seed[] = [
     finds: { check: 'redis', level: 'bad', message: /does not respond/, fix: /redis/ },
   },
   {
+    name: 'OpenID Connect issuer down',
+    plant: (home) =>
+      config(home, '[admin.oidc]\nissuer = "http://127.0.0.1:1"\nclientId = "c"\nroles = { ops = "owner" }\n'),
+    finds: {
+      check: 'openid',
+      level: 'bad',
+      message: /discovery document .* cannot be read/,
+      fix: /admin\.oidc\.issuer/,
+    },
+  },
+  {
     name: 'shared store down',
     plant: (home) =>
       config(home, '[access.store]\nengine = "postgres"\nurl = "postgres://sluice@127.0.0.1:1/sluice"\n'),

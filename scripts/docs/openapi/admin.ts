@@ -1,7 +1,15 @@
 import { z } from 'zod'
-import { ADMIN_ROUTES, type AdminRoute, CSRF_HEADER, IDEMPOTENCY_HEADER } from '../../../src/contract/admin-routes.ts'
+import {
+  ADMIN_ROUTES,
+  type AdminRoute,
+  CSRF_HEADER,
+  IDEMPOTENCY_HEADER,
+  OIDC_CALLBACK_PATH,
+  OIDC_LOGIN_PATH,
+  SIGN_IN_PATH,
+} from '../../../src/contract/admin-routes.ts'
 import { ADMIN_BODIES, sessionBody } from '../../../src/contract/schemas/admin.ts'
-import { ADMIN_CREATES, ADMIN_REPLIES, sessionReply } from '../../../src/contract/schemas/admin-replies.ts'
+import { ADMIN_CREATES, ADMIN_REPLIES, sessionReply, signInReply } from '../../../src/contract/schemas/admin-replies.ts'
 import { INFO, json, type OpenApi, type Operation, pathParameter, queryParameter, ref, schemaOf } from './document.ts'
 
 const errorBody = z.object({
@@ -29,6 +37,7 @@ export function adminOpenApi(): OpenApi {
     Result: { type: 'object', additionalProperties: true },
     SessionRequest: schemaOf(sessionBody),
     Session: schemaOf(sessionReply),
+    SignIn: schemaOf(signInReply),
   }
   const bodies: { readonly [id: string]: z.ZodType } = ADMIN_BODIES
   const replies: { readonly [id: string]: z.ZodType } = ADMIN_REPLIES
@@ -63,6 +72,7 @@ export function adminOpenApi(): OpenApi {
     }
   }
   paths[SESSION_PATH] = sessionOperations()
+  Object.assign(paths, signInOperations())
   return {
     openapi: '3.1.0',
     info: INFO('Sluice: admin', 'Provisioning and state, for the operator. Not for customers.'),
@@ -104,6 +114,45 @@ function sessionOperations(): Record<string, Operation> {
       security: [{ session: [] }],
       parameters: [csrf],
       responses: { '200': json('Signed out.', 'Result'), ...FAILURES },
+    },
+  }
+}
+
+/** What a browser opens to sign in. */
+function signInOperations(): Record<string, Record<string, Operation>> {
+  const text = (description: string) => ({ description, content: { 'text/plain': { schema: { type: 'string' } } } })
+  const failures = { '4XX': text('Refused, or not configured.'), '503': text('The issuer is not available.') }
+  const redirect = (description: string) => ({ '303': { description }, ...failures })
+  return {
+    [SIGN_IN_PATH]: {
+      get: {
+        operationId: 'signInWays',
+        summary: 'The ways to sign in.',
+        security: [],
+        responses: { '200': json('The ways.', 'SignIn'), '4XX': json('Refused; the fix is in the body.', 'Error') },
+      },
+    },
+    [OIDC_LOGIN_PATH]: {
+      get: {
+        operationId: 'oidcLogin',
+        summary: 'Sends the browser to the OpenID Connect issuer.',
+        security: [],
+        responses: redirect('To the issuer.'),
+      },
+    },
+    [OIDC_CALLBACK_PATH]: {
+      get: {
+        operationId: 'oidcCallback',
+        summary: 'The issuer sends the browser back here; the response sets the cookie of the session.',
+        security: [],
+        parameters: [
+          queryParameter('code', 'Authorization code.'),
+          queryParameter('state', 'As it was sent to the issuer.'),
+          queryParameter('iss', 'Issuer, where it names itself.'),
+          queryParameter('error', 'Error code of the issuer.'),
+        ],
+        responses: redirect('To the console.'),
+      },
     },
   }
 }

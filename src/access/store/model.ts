@@ -141,13 +141,18 @@ export type Actor = {
   readonly user: string
   readonly sudoUser: string | null
   readonly tty: string | null
-  /** The administrator of a change over the admin API; absent on the command line. The other fields are then those of the process. */
+  /**
+   * The administrator of a change over the admin API; absent on the command line. The other fields are then those of the process. The id of a person
+   * who signed in with OpenID Connect begins with `oidc:`.
+   */
   readonly admin?: { readonly id: string; readonly name: string; readonly role: AdminRole; readonly address: string }
 }
 
 /** The author as records name it. */
 export function actorName({ admin, sudoUser, user }: Actor): string {
-  return admin === undefined ? (sudoUser ?? user) : `admin:${admin.name}`
+  if (admin === undefined) return sudoUser ?? user
+  // The issuer chooses the names of its people: they cannot pass for administrators of the store.
+  return `${admin.id.startsWith('oidc:') ? 'oidc' : 'admin'}:${admin.name}`
 }
 
 export type UsageCounts = { readonly calls: number; readonly units: number; readonly refused: number }

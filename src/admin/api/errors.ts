@@ -18,6 +18,10 @@ export const ADMIN_REFUSALS = [
   'idempotency-running',
   'secret-shown',
   'not-available',
+  'sign-in-expired',
+  'sign-in-refused',
+  'no-role',
+  'issuer-unavailable',
 ] as const
 export type AdminRefusal = (typeof ADMIN_REFUSALS)[number]
 
@@ -35,6 +39,10 @@ const STATUS: Readonly<Record<string, number>> = {
   'idempotency-running': 409,
   'secret-shown': 409,
   'not-available': 501,
+  'sign-in-expired': 400,
+  'sign-in-refused': 400,
+  'no-role': 403,
+  'issuer-unavailable': 503,
   usage: 400,
   'invalid-value': 400,
   'needs-confirmation': 400,
@@ -78,6 +86,12 @@ export function errorReply(error: unknown, requestId: string): ErrorReply {
   const reply = replyOf(status, { code, message, fix, request_id: requestId })
   if (error instanceof AdminError) return { ...reply, headers: error.headers }
   return status === 503 ? { ...reply, headers: { 'retry-after': '1' } } : reply
+}
+
+/** An error for a person who follows links in a browser: plain text, in which nothing is markup. */
+export function errorText({ body }: ErrorReply): string {
+  const { message, fix, request_id } = (body as { error: Record<string, string> }).error
+  return `Sign-in failed: ${message}.\n\n${fix}\n\nrequest_id: ${request_id}\n`
 }
 
 function replyOf(status: number, error: object): ErrorReply {

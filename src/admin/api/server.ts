@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Actor } from '../../access/store/model.ts'
-import { type AdminRouteId, IDEMPOTENCY_HEADER, ROLE_PERMISSIONS } from '../../contract/admin-routes.ts'
+import { type AdminRouteId, IDEMPOTENCY_HEADER, ROLE_PERMISSIONS, SIGN_IN_PATH } from '../../contract/admin-routes.ts'
 import { createKeyedBuckets } from '../../core/keyed-buckets.ts'
 import { splitTarget } from '../../platform/http/request-headers.ts'
 import { sendText } from '../../platform/http/server/reply.ts'
@@ -11,8 +11,11 @@ import type { BaseDeps } from '../../platform/process/base-deps.ts'
 import { type Authenticator, type Identity, refuseForgery, tooMany } from '../auth/authenticate.ts'
 import { respondToSession, SESSION_PATH } from '../auth/session-endpoint.ts'
 import type { Sessions } from '../auth/sessions.ts'
+import { respondToSignIn } from '../auth/sign-in-endpoint.ts'
 import { type AdminMetrics, statusClass } from '../metrics.ts'
-import { AdminError, type AdminRefusal, errorReply } from './errors.ts'
+import { createOidcEndpoint } from '../oidc/endpoint.ts'
+import type { ConfiguredSignIn } from '../oidc/sign-in.ts'
+import { AdminError, type AdminRefusal, errorReply, errorText } from './errors.ts'
 import { type FoundRoute, findRoute } from './find-route.ts'
 import type { AdminHandlers, AdminReply } from './handler.ts'
 import { checkIdempotencyKey, createIdempotency, type IdempotentRequest } from './idempotency.ts'
@@ -29,6 +32,9 @@ export type AdminServerDeps = BaseDeps & {
   /** Of the process; a change has the administrator besides. */
   readonly actor: Actor
   readonly isSecure: boolean
+  /** Where browsers reach this listener, if it is configured. */
+  readonly publicUrl?: string | undefined
+  readonly oidc: ConfiguredSignIn
   isAllowedHost(host: string | undefined): boolean
   clientAddress(request: IncomingMessage): string
 }
@@ -61,12 +67,17 @@ export function createAdminRequests(deps: AdminServerDeps) {
   const perAddress = createKeyedBuckets(PER_ADDRESS, () => clock.monotonicMs())
   const perAdmin = createKeyedBuckets(PER_ADMIN, () => clock.monotonicMs())
   const idempotency = createIdempotency(clock)
+  const oidc = createOidcEndpoint(deps)
 
   return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const requestId = requestIdOf(request, deps)
     response.setHeader('x-request-id', requestId)
     for (const [name, value] of Object.entries(SECURITY)) response.setHeader(name, value)
-    const facts: { route: AdminRouteId | 'session' | 'page' | 'none'; path?: string; admin?: string } = {
+    const facts: {
+      route: AdminRouteId | 'session' | 'sign-in' | 'oidc' | 'page' | 'none'
+      path?: string
+      admin?: string
+    } = {
       route: 'none',
     }
     let status = 200
@@ -84,6 +95,7 @@ export function createAdminRequests(deps: AdminServerDeps) {
       else if (status >= 500) log.error({ err: error, request_id: requestId }, 'admin request failed')
       // A response that has begun cannot become an error: its end is missing instead.
       if (response.headersSent) response.destroy()
+      else if (facts.route === 'oidc') sendText(response, status, errorText(reply), reply.headers)
       else
         sendText(response, status, JSON.stringify(reply.body), { 'content-type': 'application/json', ...reply.headers })
     }
@@ -107,13 +119,24 @@ export function createAdminRequests(deps: AdminServerDeps) {
     const address = deps.clientAddress(request)
     const taken = perAddress.take(peerKey(address))
     if (!taken.ok) throw tooMany('requestsPerAddressPerSecond', `${PER_ADDRESS.perSecond}`, taken.retryAfterMs)
+    const { path, query } = splitTarget(request.url)
+    // Before the search for tokens: the code of an issuer is any text, and may look like one.
+    if (oidc.has(path)) {
+      Object.assign(facts, { route: 'oidc', path })
+      const { location, cookies } = await oidc.respond(request, { path, query, address })
+      response.setHeader('set-cookie', cookies)
+      return { status: 303, text: '', headers: { location } }
+    }
     if (TOKEN.test(request.url ?? ''))
       throw new AdminError(
         'token-in-url',
         'the URL contains a token, and URLs are logged by proxies and browsers',
         'Send it as Authorization: Bearer, and rotate this one.',
       )
-    const { path, query } = splitTarget(request.url)
+    if (path === SIGN_IN_PATH) {
+      Object.assign(facts, { route: 'sign-in', path })
+      return jsonOf({ ...respondToSignIn(request, deps.oidc), headers: {} })
+    }
     if (path === SESSION_PATH) {
       Object.assign(facts, { route: 'session', path })
       return jsonOf(await respondToSession(request, address, deps))

@@ -7,15 +7,16 @@ import type { Clock } from '../../core/clock.ts'
 import { createKeyedBuckets } from '../../core/keyed-buckets.ts'
 import { peerKey } from '../../platform/net/connection-caps.ts'
 import { AdminError } from '../api/errors.ts'
-import { isSameSecret, type Session, type Sessions } from './sessions.ts'
+import type { ConfiguredSignIn } from '../oidc/sign-in.ts'
+import { isSameSecret, SESSION_COOKIE, type Session, type SessionOwner, type Sessions } from './sessions.ts'
 
-export const SESSION_COOKIE = 'sluice_admin'
 const BEARER = /^Bearer ([\x21-\x7e]{1,200})$/i
 /** Failed tokens of one address. A valid token always passes, so that nobody can lock the operator out. */
 const FAILED_TOKENS = { perSecond: 1 / 6, burst: 10 }
 
 export type Identity = {
-  readonly admin: Admin
+  /** An administrator of the store, or a person that an OpenID Connect issuer vouches for. */
+  readonly admin: Pick<Admin, 'id' | 'name' | 'role'>
   /** Of a browser; undefined for a token in the header. */
   readonly session: { readonly id: string; readonly session: Session } | undefined
 }
@@ -27,13 +28,14 @@ export type Authenticator = {
   byToken(token: string, address: string): Promise<Admin>
 }
 
-/** The record is read from the store each time: a revoked token is refused at once. */
+/** The record is read from the store each time, and the role of a group from the configuration: a revoked token or role is refused at once. */
 export function createAuthenticator(deps: {
   readonly store: Pick<AccessStore, 'find' | 'get'>
   readonly sessions: Sessions
   readonly clock: Clock
+  readonly oidc?: Pick<ConfiguredSignIn, 'roleOf'> | undefined
 }): Authenticator {
-  const { store, sessions, clock } = deps
+  const { store, sessions, clock, oidc } = deps
   const failures = createKeyedBuckets(FAILED_TOKENS, () => clock.monotonicMs())
 
   function refuse(address: string): never {
@@ -57,6 +59,13 @@ export function createAuthenticator(deps: {
     return state === 'active' && (expiresAt === null || expiresAt > clock.nowMs())
   }
 
+  /** Undefined where the token, the group or the role that opened the session is no longer valid. */
+  async function ownerOf(owner: SessionOwner): Promise<Identity['admin'] | undefined> {
+    if (owner.kind === 'oidc') return oidc?.roleOf(owner.person) === owner.person.role ? owner.person : undefined
+    const admin = await store.get('admins', owner.adminId)
+    return admin !== undefined && isValid(admin) && admin.sha256 === owner.tokenSha256 ? admin : undefined
+  }
+
   return {
     byToken,
     async authenticate(request, address) {
@@ -65,12 +74,11 @@ export function createAuthenticator(deps: {
         const token = given.length === 1 ? BEARER.exec(given[0] as string)?.[1] : undefined
         return { admin: await byToken(token ?? '', address), session: undefined }
       }
-      const id = cookieOf(request)
+      const id = cookieOf(request, SESSION_COOKIE)
       const session = id === undefined ? undefined : sessions.use(id)
       if (id === undefined || session === undefined) return refuse(address)
-      const admin = await store.get('admins', session.adminId)
-      if (admin !== undefined && isValid(admin) && admin.sha256 === session.tokenSha256)
-        return { admin, session: { id, session } }
+      const admin = await ownerOf(session.owner)
+      if (admin !== undefined) return { admin, session: { id, session } }
       sessions.end(id)
       return refuse(address)
     },
@@ -101,8 +109,9 @@ export function tooMany(limit: string, what: string, retryAfterMs: number): Admi
   })
 }
 
-function cookieOf(request: IncomingMessage): string | undefined {
+/** A cookie that is sent twice counts as missing. */
+export function cookieOf(request: IncomingMessage, wanted: string): string | undefined {
   const pairs = (request.headers.cookie ?? '').split(';').map((pair) => pair.trim().split('='))
-  const values = pairs.filter(([name]) => name === SESSION_COOKIE).map(([, value]) => value)
+  const values = pairs.filter(([name]) => name === wanted).map(([, value]) => value)
   return values.length === 1 ? values[0] : undefined
 }

@@ -1,11 +1,10 @@
 import type { IncomingMessage } from 'node:http'
-import type { Admin } from '../../access/store/model.ts'
 import { ROLE_PERMISSIONS } from '../../contract/admin-routes.ts'
 import { sessionBody } from '../../contract/schemas/admin.ts'
 import { AdminError } from '../api/errors.ts'
 import { parseWith, readJson } from '../api/read-request.ts'
-import { type Authenticator, refuseForgery, refuseOtherOrigin, SESSION_COOKIE } from './authenticate.ts'
-import type { Session, Sessions } from './sessions.ts'
+import { type Authenticator, type Identity, refuseForgery, refuseOtherOrigin } from './authenticate.ts'
+import { type Session, type Sessions, sessionCookie } from './sessions.ts'
 
 export const SESSION_PATH = '/v1/session'
 
@@ -24,15 +23,12 @@ export async function respondToSession(
   address: string,
   { sessions, authenticator, isSecure }: SessionEndpointDeps,
 ): Promise<Reply> {
-  const cookie = (value: string, more = ''): Record<string, string> => ({
-    'set-cookie': `${SESSION_COOKIE}=${value}; Path=/; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}${more}`,
-  })
   if (request.method === 'POST') {
     refuseOtherOrigin(request)
     const { token } = parseWith(sessionBody, (await readJson(request)).value)
     const admin = await authenticator.byToken(token, address)
-    const { id, session } = sessions.open(admin)
-    return { status: 201, body: describe(admin, session), headers: cookie(id) }
+    const { id, session } = sessions.open({ kind: 'token', adminId: admin.id, tokenSha256: admin.sha256 })
+    return { status: 201, body: describe(admin, session), headers: { 'set-cookie': sessionCookie(id, { isSecure }) } }
   }
   if (request.method !== 'GET' && request.method !== 'DELETE')
     throw new AdminError('method-not-allowed', 'this path takes POST, GET, DELETE', 'Use one of these methods.', {
@@ -44,9 +40,10 @@ export async function respondToSession(
   if (request.method === 'GET') return { status: 200, body: describe(admin, session.session), headers: {} }
   refuseForgery(request, session.session)
   sessions.end(session.id)
-  return { status: 200, body: { signed_out: true }, headers: cookie('', '; Max-Age=0') }
+  const headers = { 'set-cookie': sessionCookie('', { isSecure, isEnded: true }) }
+  return { status: 200, body: { signed_out: true }, headers }
 }
 
-function describe({ id, name, role }: Admin, { csrfToken }: Session): object {
+function describe({ id, name, role }: Identity['admin'], { csrfToken }: Session): object {
   return { id, name, role, permissions: ROLE_PERMISSIONS[role], csrf_token: csrfToken }
 }

@@ -1,26 +1,27 @@
 import { hash, timingSafeEqual } from 'node:crypto'
-import type { Admin } from '../../access/store/model.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Random } from '../../core/random.ts'
+import type { OidcPerson } from '../oidc/person.ts'
 
+export const SESSION_COOKIE = 'sluice_admin'
 const IDLE_MS = 30 * 60_000
 const LIFETIME_MS = 12 * 3_600_000
 /** Beyond these the oldest session ends. */
 const SESSIONS_MAX = 1000
 const SESSIONS_PER_ADMIN_MAX = 20
 
-export type Session = {
-  readonly adminId: string
-  /** Hash of the token that opened it: with another token the session is over. */
-  readonly tokenSha256: string
-  readonly csrfToken: string
-}
+export type SessionOwner =
+  /** With the hash of the token that opened it: with another token the session is over. */
+  | { readonly kind: 'token'; readonly adminId: string; readonly tokenSha256: string }
+  | { readonly kind: 'oidc'; readonly person: OidcPerson }
 
-type Held = Session & { readonly openedMs: number; usedMs: number }
+export type Session = { readonly owner: SessionOwner; readonly csrfToken: string }
+
+type Held = Session & { readonly ownerId: string; readonly endsMs: number; usedMs: number }
 
 export type Sessions = {
   /** Returns the secret of the cookie and the session. */
-  open(admin: Admin): { readonly id: string; readonly session: Session }
+  open(owner: SessionOwner, lifetimeMs?: number): { readonly id: string; readonly session: Session }
   /** The session of a cookie; undefined if there is none or it has ended. */
   use(id: string): Session | undefined
   end(id: string): void
@@ -38,15 +39,17 @@ export function createSessions({ clock, random }: { clock: Clock; random: Random
   }
 
   return {
-    open({ id: adminId, sha256: tokenSha256 }) {
+    open(owner, lifetimeMs = LIFETIME_MS) {
       prune()
-      const own = [...held].filter(([, session]) => session.adminId === adminId)
+      const ownerId = owner.kind === 'token' ? owner.adminId : owner.person.id
+      const own = [...held].filter(([, session]) => session.ownerId === ownerId)
       if (own.length >= SESSIONS_PER_ADMIN_MAX) held.delete((own[0] as [string, Held])[0])
       if (held.size >= SESSIONS_MAX) held.delete(held.keys().next().value as string)
       const secret = (): string => Buffer.from(random.bytes(32)).toString('base64url')
       const id = secret()
       const now = clock.monotonicMs()
-      const session: Held = { adminId, tokenSha256, csrfToken: secret(), openedMs: now, usedMs: now }
+      const times = { endsMs: now + lifetimeMs, usedMs: now }
+      const session: Held = { owner, ownerId, csrfToken: secret(), ...times }
       held.set(keyOf(id), session)
       return { id, session }
     },
@@ -69,12 +72,20 @@ export function createSessions({ clock, random }: { clock: Clock; random: Random
   }
 }
 
-function isOver({ openedMs, usedMs }: Held, nowMs: number): boolean {
-  return nowMs - usedMs >= IDLE_MS || nowMs - openedMs >= LIFETIME_MS
+function isOver({ endsMs, usedMs }: Held, nowMs: number): boolean {
+  return nowMs - usedMs >= IDLE_MS || nowMs >= endsMs
 }
 
 function keyOf(id: string): string {
   return hash('sha256', id, 'hex')
+}
+
+/** The header value that gives a browser its session, or ends it. */
+export function sessionCookie(
+  value: string,
+  { isSecure, isEnded = false }: { isSecure: boolean; isEnded?: boolean },
+): string {
+  return `${SESSION_COOKIE}=${value}; Path=/; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}${isEnded ? '; Max-Age=0' : ''}`
 }
 
 /** Compares in constant time. */

@@ -1,5 +1,12 @@
-import { ADMIN_ROUTES, type AdminRouteId, CSRF_HEADER, IDEMPOTENCY_HEADER } from '../../contract/admin-routes.ts'
-import type { SessionRecord } from './wire.ts'
+import {
+  ADMIN_ROUTES,
+  type AdminRouteId,
+  CSRF_HEADER,
+  IDEMPOTENCY_HEADER,
+  OIDC_LOGIN_PATH,
+  SIGN_IN_PATH,
+} from '../../contract/admin-routes.ts'
+import type { SessionRecord, SignInWay } from './wire.ts'
 
 /** An error of the admin API, or of the way there. */
 export type AdminError = {
@@ -31,6 +38,8 @@ export type AdminClient = {
   /** The session of this browser, for instance after a reload. */
   session(): Promise<AdminResult<SessionRecord>>
   signIn(token: string): Promise<AdminResult<SessionRecord>>
+  /** The name of the OpenID Connect issuer; undefined where people sign in with tokens only. */
+  issuerLabel(): Promise<string | undefined>
   signOut(): Promise<void>
   call<Value>(id: AdminRouteId, request?: AdminRequest): Promise<AdminResult<Value>>
 }
@@ -92,6 +101,10 @@ export function createAdminClient({ base, fetch, newKey, onSignedOut }: AdminCli
   return {
     session: async () => keep(await request('GET', SESSION_PATH)),
     signIn: async (token) => keep(await request('POST', SESSION_PATH, { body: { token } })),
+    async issuerLabel() {
+      const result = await request<{ ways: readonly SignInWay[] }>('GET', SIGN_IN_PATH)
+      return result.ok ? result.value.ways.find(({ path }) => path === OIDC_LOGIN_PATH)?.label : undefined
+    },
     async signOut() {
       await request('DELETE', SESSION_PATH)
       csrfToken = undefined

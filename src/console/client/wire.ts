@@ -10,6 +10,9 @@ export type SessionRecord = {
   readonly permissions?: readonly AdminPermission[]
 }
 
+/** A way to sign in besides a token. */
+export type SignInWay = { readonly kind: string; readonly label?: string; readonly path?: string }
+
 export type Page<Item> = { readonly items: readonly Item[]; readonly next_cursor?: string | null }
 
 export type NoteRecord = { readonly id: string; readonly text: string; readonly created_at: string }

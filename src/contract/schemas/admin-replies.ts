@@ -332,3 +332,14 @@ export const ADMIN_CREATES: ReadonlySet<string> = new Set<AdminRouteId>([
 
 /** Response of `POST` and `GET /v1/session`. */
 export const sessionReply = me.extend({ csrf_token: z.string().describe('Sent as x-csrf-token with each change.') })
+
+/** Response of `GET /v1/sign-in`. */
+export const signInReply = z.looseObject({
+  ways: z.array(
+    z.looseObject({
+      kind: z.enum(['token', 'oidc']),
+      label: z.string().optional().describe('Name of the issuer.'),
+      path: z.string().optional().describe('Where the browser goes to sign in.'),
+    }),
+  ),
+})

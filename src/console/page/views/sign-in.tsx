@@ -1,4 +1,6 @@
 import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import { OIDC_LOGIN_PATH } from '../../../contract/admin-routes.ts'
 import { ThemeButton } from '../../../ui/theme-button.tsx'
 import { useStore } from '../store.ts'
 
@@ -7,10 +9,16 @@ const TOKEN_CHARACTERS_MAX = 256
 
 /** The token is exchanged for a session cookie that scripts cannot read; the field is cleared at once. */
 export function SignIn({ message }: { message: string }) {
-  const { signIn } = useStore()
+  const { signIn, client } = useStore()
   const token = useSignal('')
   const error = useSignal('')
   const isBusy = useSignal(false)
+  const issuer = useSignal<string | undefined>(undefined)
+  useEffect(() => {
+    void client.issuerLabel().then((label) => {
+      issuer.value = label
+    })
+  }, [])
   return (
     <main class="sign-in">
       <form
@@ -32,6 +40,13 @@ export function SignIn({ message }: { message: string }) {
           Sluice <span class="dim">console</span>
         </h1>
         {message !== '' && <p class="notice">{message}</p>}
+        {issuer.value !== undefined && (
+          <p>
+            <a class="button primary" href={OIDC_LOGIN_PATH}>
+              Sign in with {issuer.value}
+            </a>
+          </p>
+        )}
         <p class="field">
           <label for="token">Admin token</label>
           <input

@@ -10,6 +10,12 @@ export const EXAMPLES: Readonly<Record<string, unknown>> = {
   'indexer.publicUrl': 'https://sql.example.net',
   'execution.publicUrl': 'https://stream.example.net',
   'admin.publicUrl': 'https://admin.example.net',
+  'admin.oidc': {
+    issuer: 'https://login.example.net',
+    clientId: 'sluice',
+    clientSecret: 'file:secrets/oidc',
+    roles: { 'sluice-owners': 'owner', 'sluice-support': 'support' },
+  },
   cert: 'tls/fullchain.pem',
   key: 'tls/key.pem',
   'metrics.bearer': 'file:secrets/metrics-bearer',

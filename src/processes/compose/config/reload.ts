@@ -22,11 +22,14 @@ type ReloadDeps = {
   readonly sections?: readonly string[]
   /** Applies the upstream nodes and reads their secrets again; undefined where the new list needs a restart. Rejects, and changes nothing, for invalid ones. */
   readonly setNodes: (next: Settings) => Promise<readonly NodeChange[]> | undefined
+  /** Applies `admin.oidc`; undefined where this process has no admin API. */
+  readonly setSignIn?: ((oidc: Config['admin']['oidc']) => void) | undefined
 }
 
 const NODES = /^upstreams\.(nodes|allowPrivate|dedicatedCredentialHeader)(\.|$)/
+const SIGN_IN = /^admin\.oidc(\.|$)/
 /** Values that a reload applies. All others need a restart. */
-const LIVE = [/^log\.level$/, /^plans\./, NODES]
+const LIVE = [/^log\.level$/, /^plans\./, NODES, SIGN_IN]
 
 const CHANGES: Readonly<Record<NodeChange['change'], string>> = {
   added: 'is added',
@@ -54,11 +57,14 @@ export function reloadFrom(started: Settings, deps: ReloadDeps): Reload {
       (key) => inForce.get(key) !== given.get(key) && isUsed(key),
     )
     const isLive = (key: string) =>
-      LIVE.some((pattern) => pattern.test(key)) && (nodes !== undefined || !NODES.test(key))
+      LIVE.some((pattern) => pattern.test(key)) &&
+      (nodes !== undefined || !NODES.test(key)) &&
+      (deps.setSignIn !== undefined || !SIGN_IN.test(key))
     const live = differing.filter(isLive)
     deps.log.level = next.config.log.level
     deps.setLogLevel?.(next.config.log.level)
     deps.setPlans?.(next.config.plans)
+    deps.setSignIn?.(next.config.admin.oidc)
     for (const key of live) {
       const value = given.get(key)
       if (value === undefined) inForce.delete(key)

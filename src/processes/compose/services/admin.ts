@@ -1,6 +1,8 @@
 import type { AccessStore } from '../../../access/store/store.ts'
 import type { AdminHandlers } from '../../../admin/api/handler.ts'
+import { type ConfiguredSignIn, createConfiguredSignIn } from '../../../admin/oidc/sign-in.ts'
 import { startAdmin } from '../../../admin/service.ts'
+import { resolveSecret } from '../../../platform/config/secret-ref.ts'
 import type { HttpServer } from '../../../platform/http/server/server.ts'
 import type { StaticFiles } from '../../../platform/http/server/static-file.ts'
 import { listenerOf } from '../config/listener.ts'
@@ -14,19 +16,31 @@ export type AdminParts = {
   readonly handlers: Partial<AdminHandlers>
   /** The files of the console. */
   readonly page?: StaticFiles
+  readonly oidc: ConfiguredSignIn
+}
+
+/** Sign-in with OpenID Connect, as `admin.oidc` has it; a reload applies the section again. */
+export function openSignIn(
+  { config: { admin }, loaded: { folder } }: Settings,
+  { clock, random, env }: Pick<ServiceContext<'admin'>, 'clock' | 'random' | 'env'>,
+): ConfiguredSignIn {
+  return createConfiguredSignIn(admin.oidc, {
+    ...{ clock, random },
+    readSecret: (reference) => resolveSecret(reference, { env, folder }),
+  })
 }
 
 /** The admin API, in the control plane. */
 export function openAdmin(
   { config: { admin }, loaded: { folder } }: Settings,
   { log, clock, random, env, registry, listenerMetrics }: ServiceContext<'admin'>,
-  { store, handlers, page }: AdminParts,
+  { store, handlers, page, oidc }: AdminParts,
 ): Promise<HttpServer> {
   return startAdmin(
     { ...admin, listen: listenerOf(admin, folder) },
     {
       log: log.child({ part: 'admin' }),
-      ...{ clock, random, registry, store, handlers, page },
+      ...{ clock, random, registry, store, handlers, page, oidc },
       // The terminal and sudo user of the start are not the author of a later request.
       actor: { ...currentActor(env), sudoUser: null, tty: null },
       ...listenerMetrics('admin'),
