@@ -4,6 +4,7 @@ import { isServiceError } from '../../../core/error.ts'
 import type { ConnectionReport, OperatorConnectionReport } from '../../../gateway/account/connections.ts'
 import { reservePort } from '../../../platform/net/reserve-port.ts'
 import type { ControlMethods } from '../../../platform/process/control-socket.ts'
+import type { UpstreamMemory } from '../../../shreds/decoded/upstream/follow-nodes.ts'
 import type { Config } from '../config/config.ts'
 import { listenerOf, withPort } from '../config/listener.ts'
 import type { Settings } from '../config/settings.ts'
@@ -25,7 +26,12 @@ export type GatewayThreads = AsyncDisposable & {
 }
 
 /** ShredStream Decoded, whose engine runs in this process. */
-export type DecodedPart = { readonly output: SharedArrayBuffer; report(): object | undefined }
+export type DecodedPart = {
+  readonly output: SharedArrayBuffer
+  /** For the thread that follows nodes, where the streams of nodes are merged. */
+  readonly upstream: UpstreamMemory | undefined
+  report(): object | undefined
+}
 
 const ATTEMPTS_MAX = 3
 const ENTRY = new URL('../../threads/gateway.ts', import.meta.url)
