@@ -13,6 +13,7 @@ import { threadSupervisionMetrics } from '../../src/platform/telemetry/thread-su
 import { LISTENERS } from '../../src/processes/compose/config/listener.ts'
 import { senderMetrics } from '../../src/sender/metrics.ts'
 import { decodedMetrics } from '../../src/shreds/decoded/metrics.ts'
+import { upstreamStreamMetrics } from '../../src/shreds/decoded/upstream/follow-nodes.ts'
 import { shredsMetrics } from '../../src/shreds/metrics.ts'
 import { upstreamsMetrics } from '../../src/upstreams/metrics.ts'
 
@@ -30,6 +31,7 @@ export function describeMetrics(): MetricDescription[] {
   indexerMetrics(registry)
   shredsMetrics(registry)
   decodedMetrics(registry)
+  upstreamStreamMetrics(registry)
   senderMetrics(registry, ['PATH'], { pending: () => 0, receipts: () => 0, connections: () => 0 })
   executionMetrics(registry)
   adminMetrics(registry, { sessions: () => 0 })

@@ -159,7 +159,29 @@ export const SHREDS_PANELS: readonly Panel[] = [
   },
 ]
 
+const MERGE_PANELS: readonly Panel[] = [
+  {
+    title: 'Decoded, first by source',
+    how: "Where nodes' own streams are merged: which source had transactions first, what became of those of nodes, and data sets that they filled.",
+    unit: 'short',
+    queries: [
+      counted('sluice_decoded_first_total', 'source'),
+      counted('sluice_decoded_upstream_transactions_total', 'outcome'),
+      counted('sluice_decoded_upstream_invalid_total'),
+      counted('sluice_decoded_data_sets_filled_total'),
+      worst('sluice_decoded_upstream_streams'),
+    ],
+  },
+  {
+    title: 'Decoded, lead',
+    how: 'By how much the first source was before the other.',
+    unit: 's',
+    queries: quantiles('sluice_decoded_lead_seconds'),
+  },
+]
+
 export const DECODED_PANELS: readonly Panel[] = [
+  ...MERGE_PANELS,
   {
     title: 'Decoded',
     how: 'Shreds per second that reached the engine by outcome, and transactions decoded.',

@@ -68,7 +68,7 @@ const OWN_ADDRESSES_MS = 60_000
 
 /** Starts the relay thread, follows the access store to decide its destinations, and reports what each subscription was sent. */
 export async function startShreds(
-  options: ShredsOptions & { readonly isDecoding?: boolean },
+  options: ShredsOptions & { readonly isDecoding?: boolean; readonly isMerging?: boolean },
   deps: ShredsDeps,
 ): Promise<Shreds> {
   const { access, clock, random, lifecycle, slotLength } = deps
@@ -107,7 +107,11 @@ export async function startShreds(
   const decoded = options.isDecoding
     ? opening.use(
         await startDecoded(
-          { ...options.decoded, shredsPerSlotMax: slotLimitsMax(options).shredsPerSlotMax },
+          {
+            ...options.decoded,
+            shredsPerSlotMax: slotLimitsMax(options).shredsPerSlotMax,
+            isMerging: options.isMerging,
+          },
           {
             clock,
             random,

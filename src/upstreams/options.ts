@@ -47,12 +47,19 @@ const node = z
       .boolean()
       .optional()
       .describe('Allows a loopback or private address for this node; default: as for all nodes.'),
+    decoded: z
+      .boolean()
+      .optional()
+      .describe(
+        'The node serves geyser.Geyser/SubscribeDeshred itself: its stream is merged into ShredStream Decoded. Takes effect at a restart.',
+      ),
     weight: integer(1, 100).default(1).describe('Its share of the load relative to the other nodes.'),
   })
   .refine(
     ({ rpc, ws, grpc }) => rpc !== undefined || ws !== undefined || grpc !== undefined,
     'a node has at least one of rpc, ws and grpc',
   )
+  .refine(({ grpc, decoded }) => decoded !== true || grpc !== undefined, 'a node with decoded = true has grpc')
 
 const health = z.strictObject({
   probeMs: integer(100, 60_000).default(1000).describe('How often the slot of each node is read.'),

@@ -134,6 +134,9 @@ const decodedSlot = z.strictObject({
   transactions: count,
   data_sets: count,
   data_sets_lost: count.describe('At least so many.'),
+  data_sets_from_upstream: count.describe(
+    'Data sets that the shreds did not give and the stream of a node has delivered: at least so many.',
+  ),
   fec_sets_recovered: count,
   fec_sets_not_recoverable: count,
   first_shred_at: time,

@@ -1,26 +1,33 @@
 import { decodeBlockMarker } from '../../solana/shred/block-marker.ts'
-import type { DecodedEvent, EngineCounts, EngineStarted, MarkerSet, SlotReport } from './events.ts'
+import type { DataSet, DecodedEvent, EngineCounts, EngineStarted, Gap, MarkerSet, SlotReport } from './events.ts'
 import type { LookupTables } from './lookup-tables.ts'
 import { encodeEvent } from './messages.ts'
 import type { OutputWriter } from './output-ring.ts'
+import type { UpstreamMerge } from './upstream/merge.ts'
 
 /**
  * Writes what the engine emits for the readers. A data set that no record can hold is reported as a gap in its place, and the report of its slot
- * counts it as lost. The report of a slot has the parent that a block marker has set.
+ * counts it as lost. The report of a slot has the parent that a block marker has set. Where the streams of nodes are merged, what they have delivered
+ * is marked, and a gap that they have filled is no loss.
  */
 export class Delivery {
   readonly #output: OutputWriter
   readonly #tables: Pick<LookupTables, 'resolve'>
   /** Of open slots. The engine reports every slot that it opens, and holds a limited number of them. */
-  readonly #tooLarge = new Map<number, number>()
+  readonly #lost = new Map<number, number>()
+  readonly #filled = new Map<number, number>()
   readonly #parents = new Map<number, number>()
   #slots: SlotReport[] = []
-  /** Complete slots of the engine that lack a data set here. */
+  /** Slots that are complete for the engine and not here, less those that are complete here alone. */
   #slotsIncomplete = 0
+  #slotsMissingFilled = 0
   /** Transactions delivered without loaded addresses because a lookup table was not known. */
   unresolved = 0
   /** Data sets larger than a record. */
   dataSetsTooLarge = 0
+
+  /** Set where the streams of nodes are merged. */
+  merge: Pick<UpstreamMerge, 'takeOwn' | 'isForgotten' | 'fills' | 'transactionsOf'> | undefined
 
   constructor(output: OutputWriter, tables: Pick<LookupTables, 'resolve'>) {
     this.#output = output
@@ -30,11 +37,11 @@ export class Delivery {
   deliver(event: DecodedEvent | EngineStarted): void {
     if (event.kind === 'slot-report') return this.#deliverReport(event)
     if (event.kind === 'marker' && event.isParentUpdate) this.#noteParent(event)
+    if (event.kind === 'gap' && this.merge?.fills(event) === true) return this.#noteFilled(event)
+    if (event.kind === 'data-set' && this.merge?.isForgotten(event.slot) === true) return this.#lose(event, 'too-late')
     if (this.#write(event) || event.kind === 'started' || event.kind === 'gap') return
-    const { slot, startIndex, endIndex } = event
     this.dataSetsTooLarge += 1
-    this.#tooLarge.set(slot, (this.#tooLarge.get(slot) ?? 0) + 1)
-    this.#write({ kind: 'gap', slot, startIndex, endIndex, reason: 'too-large', dataSets: 1 })
+    this.#lose(event, 'too-large')
   }
 
   /** Reports of slots since the last call. */
@@ -46,30 +53,46 @@ export class Delivery {
 
   /** The counts of the engine, with what was not delivered. */
   countsOf(counts: EngineCounts): EngineCounts {
-    const { complete, incomplete } = counts.slots
+    const { complete, incomplete, missing } = counts.slots
     const slots = {
       ...counts.slots,
       complete: complete - this.#slotsIncomplete,
       incomplete: incomplete + this.#slotsIncomplete,
+      missing: missing - this.#slotsMissingFilled,
     }
     return { ...counts, slots }
   }
 
   #deliverReport(report: SlotReport): void {
     const { slot, isComplete } = report
-    const tooLarge = this.#tooLarge.get(slot) ?? 0
-    this.#tooLarge.delete(slot)
-    if (isComplete && tooLarge > 0) this.#slotsIncomplete += 1
+    const lost = this.#lost.get(slot) ?? 0
+    const filled = this.#filled.get(slot) ?? 0
+    const dataSetsLost = report.dataSetsLost + lost - filled
     const delivered: SlotReport = {
       ...report,
       parentSlot: this.#parents.get(slot) ?? report.parentSlot,
-      dataSets: report.dataSets - tooLarge,
-      dataSetsLost: report.dataSetsLost + tooLarge,
-      isComplete: isComplete && tooLarge === 0,
+      transactions: report.transactions + (this.merge?.transactionsOf(slot) ?? 0),
+      dataSets: report.dataSets - lost,
+      dataSetsLost,
+      ...(filled === 0 ? {} : { dataSetsFromUpstream: filled }),
+      isComplete: dataSetsLost === 0,
     }
-    this.#parents.delete(slot)
+    this.#slotsIncomplete += Number(isComplete) - Number(delivered.isComplete)
+    for (const bySlot of [this.#lost, this.#filled, this.#parents]) bySlot.delete(slot)
     this.#write(delivered)
     if (this.#slots.length < SLOT_REPORTS_MAX) this.#slots.push(delivered)
+  }
+
+  /** Shreds of a slot were lost, and a node has delivered what they contain. */
+  #noteFilled({ slot, dataSets, reason }: Gap): void {
+    // Such a slot has no report.
+    if (reason === 'slot-missing') this.#slotsMissingFilled += 1
+    else this.#filled.set(slot, (this.#filled.get(slot) ?? 0) + dataSets)
+  }
+
+  #lose({ slot, startIndex, endIndex }: DataSet | MarkerSet, reason: 'too-large' | 'too-late'): void {
+    this.#lost.set(slot, (this.#lost.get(slot) ?? 0) + 1)
+    this.#write({ kind: 'gap', slot, startIndex, endIndex, reason, dataSets: 1 })
   }
 
   #noteParent({ slot, bytes }: MarkerSet): void {
@@ -78,12 +101,14 @@ export class Delivery {
   }
 
   #write(event: DecodedEvent | EngineStarted): boolean {
-    const parts = encodeEvent(event, (at) => {
+    const wasDelivered = event.kind === 'data-set' ? this.merge?.takeOwn(event) : undefined
+    const resolve = (at: number) => {
       if (event.kind !== 'data-set') throw new TypeError('only a data set has transactions')
       const loaded = this.#tables.resolve(event.transactions[at] as (typeof event.transactions)[number])
       if (!loaded.ok) this.unresolved += 1
       return loaded
-    })
+    }
+    const parts = encodeEvent(event, resolve, wasDelivered)
     return this.#output.write(parts)
   }
 }

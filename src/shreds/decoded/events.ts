@@ -64,6 +64,8 @@ export type GapReason =
   | 'slot-missing'
   /** Decoded, and larger than what one record for the readers holds. */
   | 'too-large'
+  /** Decoded so late that it is not known what a node's own stream has delivered of the slot. */
+  | 'too-late'
 
 /** What became of a slot. */
 export type SlotReport = {
@@ -79,6 +81,8 @@ export type SlotReport = {
   readonly parentUpdates: number
   /** At least so many. */
   readonly dataSetsLost: number
+  /** Data sets that the shreds did not give and the stream of a node has delivered: at least so many. They are not lost. */
+  readonly dataSetsFromUpstream?: number
   /** Up to the last one known. */
   readonly fecSets: number
   readonly fecSetsRecovered: number
@@ -88,7 +92,7 @@ export type SlotReport = {
   readonly duplicates: number
   readonly firstShredNanos: number
   readonly lastShredNanos: number
-  /** Every data set up to LAST_IN_SLOT was delivered. */
+  /** Every data set up to LAST_IN_SLOT was delivered, from the shreds or by a node. */
   readonly isComplete: boolean
   /** The leader signed two versions of a FEC set, or shreds with different parents. */
   readonly isConflicting: boolean

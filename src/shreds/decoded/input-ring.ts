@@ -94,6 +94,14 @@ export function openInputWriter(memory: SharedArrayBuffer): InputWriter {
   }
 }
 
+/** Wakes the reader without a shred, for other work that it has. */
+export function openInputWaker(memory: SharedArrayBuffer): () => void {
+  const { header } = viewsOf(memory)
+  return () => {
+    if (Atomics.load(header, HEADER.isWaiting) !== 0) Atomics.notify(header, HEADER.written)
+  }
+}
+
 export function openInputReader(memory: SharedArrayBuffer): InputReader {
   const { header, bytes, arrivals, lengths, mask } = viewsOf(memory)
   let read = Atomics.load(header, HEADER.read)

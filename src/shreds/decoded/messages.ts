@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer'
 import type { DataSet, DecodedEvent, EngineStarted, Gap, MarkerSet, SlotReport } from './events.ts'
 import type { LoadedAddresses } from './lookup-tables.ts'
+import type { UpstreamPlace } from './upstream/records.ts'
 
 /**
  * Events as records of the output ring. A data set or marker is
@@ -12,7 +13,14 @@ import type { LoadedAddresses } from './lookup-tables.ts'
  *
  * The others, of which there are few, are JSON behind the kind.
  */
-export type DecodedMessage = DeliveredSet | MarkerSet | Gap | SlotReport | EngineStarted
+export type DecodedMessage = DeliveredSet | UpstreamDelivery | MarkerSet | Gap | SlotReport | EngineStarted
+
+/** A transaction that a node's own stream had before the shreds. */
+export type UpstreamDelivery = UpstreamPlace & {
+  readonly kind: 'upstream-transaction'
+  /** SubscribeUpdateDeshredTransaction as it came. */
+  readonly update: Uint8Array
+}
 
 export type DeliveredSet = Omit<DataSet, 'transactions'> & { readonly transactions: readonly DeliveredTransaction[] }
 
@@ -23,23 +31,26 @@ export type DeliveredTransaction = {
   readonly loadedReadonly: readonly Uint8Array[]
   /** A lookup table was not known, so the loaded addresses are missing. */
   readonly isUnresolved: boolean
+  /** It was delivered before, as an `upstream-transaction`. */
+  readonly wasDelivered: boolean
 }
 
-const KIND = { 'data-set': 1, marker: 2, gap: 3, 'slot-report': 4, started: 5 } as const
+const KIND = { 'data-set': 1, marker: 2, gap: 3, 'slot-report': 4, started: 5, 'upstream-transaction': 6 } as const
 const FLAG = { recovered: 1, verified: 2, parentUpdate: 4 } as const
 const HEAD_BYTES = 40
 const TRANSACTION_BYTES = 12
 const ADDRESS_BYTES = 32
-const UNRESOLVED = 1
+const TRANSACTION_FLAG = { unresolved: 1, delivered: 2 } as const
 
-/** The parts of the record, to be written one after the other. */
+/** The parts of the record, to be written one after the other. `wasDelivered` is by transaction; without it none was. */
 export function encodeEvent(
   event: DecodedEvent | EngineStarted,
   resolve: (at: number) => LoadedAddresses,
+  wasDelivered?: readonly boolean[],
 ): Uint8Array[] {
   switch (event.kind) {
     case 'data-set':
-      return encodeDataSet(event, resolve)
+      return encodeDataSet(event, resolve, wasDelivered)
     case 'marker': {
       const head = encodeHead(event, event.isParentUpdate ? FLAG.parentUpdate : 0)
       return [head, event.bytes]
@@ -51,7 +62,16 @@ export function encodeEvent(
   }
 }
 
-function encodeDataSet(set: DataSet, resolve: (at: number) => LoadedAddresses): Uint8Array[] {
+/** The same for a transaction of a node. */
+export function encodeUpstreamDelivery(place: UpstreamPlace, update: Uint8Array): Uint8Array[] {
+  return [encodeHead({ kind: 'upstream-transaction', ...place }, 0), update]
+}
+
+function encodeDataSet(
+  set: DataSet,
+  resolve: (at: number) => LoadedAddresses,
+  wasDelivered: readonly boolean[] | undefined,
+): Uint8Array[] {
   const { transactions, entriesBytes } = set
   const table = new Uint8Array(TRANSACTION_BYTES * transactions.length)
   const tableView = new DataView(table.buffer)
@@ -64,8 +84,9 @@ function encodeDataSet(set: DataSet, resolve: (at: number) => LoadedAddresses): 
     const begin = firstByte.byteOffset - entriesBytes.byteOffset - (transaction.version === 1 ? 0 : 1)
     tableView.setUint32(at, begin, true)
     tableView.setUint32(at + 4, transaction.wireLength, true)
+    if (wasDelivered?.[i] === true) table[at + 8] = TRANSACTION_FLAG.delivered
     if (!loaded.ok) {
-      table[at + 8] = UNRESOLVED
+      table[at + 8] = (table[at + 8] as number) | TRANSACTION_FLAG.unresolved
       continue
     }
     table[at + 9] = loaded.writable.length
@@ -81,7 +102,10 @@ function encodeDataSet(set: DataSet, resolve: (at: number) => LoadedAddresses): 
   return [head, table, ...addresses, entriesBytes]
 }
 
-function encodeHead(set: DataSet | MarkerSet, flags: number): Uint8Array {
+function encodeHead(
+  set: UpstreamPlace & { readonly kind: 'data-set' | 'marker' | 'upstream-transaction' },
+  flags: number,
+): Uint8Array {
   const head = new Uint8Array(HEAD_BYTES)
   const view = new DataView(head.buffer)
   head[0] = KIND[set.kind]
@@ -96,7 +120,7 @@ function encodeHead(set: DataSet | MarkerSet, flags: number): Uint8Array {
 /** Reads a record of the output ring. The arrays of the result are views of it. */
 export function decodeMessage(record: Uint8Array): DecodedMessage {
   const kind = record[0]
-  if (kind !== KIND['data-set'] && kind !== KIND.marker) {
+  if (kind !== KIND['data-set'] && kind !== KIND.marker && kind !== KIND['upstream-transaction']) {
     const text = Buffer.from(record.buffer, record.byteOffset + 1, record.length - 1).toString()
     return JSON.parse(text) as Gap | SlotReport | EngineStarted
   }
@@ -108,6 +132,8 @@ export function decodeMessage(record: Uint8Array): DecodedMessage {
     endIndex: view.getUint32(8, true),
     arrivalNanos: view.getFloat64(24, true),
   }
+  if (kind === KIND['upstream-transaction'])
+    return { kind: 'upstream-transaction', ...place, update: record.subarray(HEAD_BYTES) }
   if (kind === KIND.marker) {
     const isParentUpdate = (flags & FLAG.parentUpdate) !== 0
     return { kind: 'marker', ...place, bytes: record.subarray(HEAD_BYTES), isParentUpdate }
@@ -124,7 +150,8 @@ export function decodeMessage(record: Uint8Array): DecodedMessage {
     const begin = view.getUint32(at, true)
     transactions.push({
       bytes: entriesBytes.subarray(begin, begin + view.getUint32(at + 4, true)),
-      isUnresolved: record[at + 8] === UNRESOLVED,
+      isUnresolved: ((record[at + 8] as number) & TRANSACTION_FLAG.unresolved) !== 0,
+      wasDelivered: ((record[at + 8] as number) & TRANSACTION_FLAG.delivered) !== 0,
       loadedWritable: takeAddresses(record[at + 9] as number),
       loadedReadonly: takeAddresses(record[at + 10] as number),
     })

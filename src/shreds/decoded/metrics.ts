@@ -1,7 +1,7 @@
 import { recordOf } from '../../core/record-of.ts'
 import type { MetricsRegistry } from '../../platform/telemetry/metrics-registry.ts'
 import { SHRED_OUTCOMES } from './events.ts'
-import type { DecodedThreadReport } from './protocol.ts'
+import type { DecodedThreadReport, MergeReport } from './protocol.ts'
 
 /** What became of slots: all data sets delivered, some lost, or no shred at all. */
 const SLOT_RESULTS = ['complete', 'incomplete', 'missing'] as const
@@ -46,6 +46,7 @@ export function decodedMetrics(registry: MetricsRegistry): DecodedMetrics {
   const heldBytes = registry.gauge('sluice_decoded_held_bytes', 'Shreds held until their data set is complete.', {
     merge: 'max',
   })
+  const merge = mergeMetrics(registry)
   const byShred = recordOf(SHRED_OUTCOMES, (outcome) => growth(shreds.with({ outcome })))
   const bySlot = recordOf(SLOT_RESULTS, (result) => growth(slots.with({ result })))
   const byFecSet = recordOf(FEC_SET_RESULTS, (result) => growth(fecSets.with({ result })))
@@ -57,7 +58,15 @@ export function decodedMetrics(registry: MetricsRegistry): DecodedMetrics {
   ].map(growth)
 
   return {
-    record({ counts, openSlots: open, heldBytes: held, unresolved: without, dataSetsTooLarge, inputDropped: dropped }) {
+    record({
+      counts,
+      openSlots: open,
+      heldBytes: held,
+      unresolved: without,
+      dataSetsTooLarge,
+      inputDropped: dropped,
+      merge: merged,
+    }) {
       for (const outcome of SHRED_OUTCOMES) byShred[outcome](counts.shreds[outcome])
       for (const result of SLOT_RESULTS) bySlot[result](counts.slots[result])
       byFecSet.recovered(counts.fecSetsRecovered)
@@ -67,11 +76,56 @@ export function decodedMetrics(registry: MetricsRegistry): DecodedMetrics {
       grownUnresolved?.(without)
       grownTooLarge?.(dataSetsTooLarge)
       grownDropped?.(dropped)
+      if (merged !== undefined) merge.record(merged)
       openSlots.set(open)
       heldBytes.set(held)
     },
   }
 }
+
+/** Where the streams of nodes are merged. */
+function mergeMetrics(registry: MetricsRegistry): { record(report: MergeReport): void } {
+  const first = registry.counter(
+    'sluice_decoded_first_total',
+    "Transactions delivered, by what had them first where nodes' own streams are merged.",
+    { labels: { source: SOURCES } },
+  )
+  const lead = registry.histogram(
+    'sluice_decoded_lead_seconds',
+    'By how much the source that was first with a transaction was before the other; a sample.',
+    { labels: { source: SOURCES }, buckets: LEAD_BUCKETS },
+  )
+  const upstream = registry.counter(
+    'sluice_decoded_upstream_transactions_total',
+    "Transactions of nodes' own streams: first, duplicate, late for their slot, refused because shreds.decoded.merge.bytesMax is reached, or lost because the engine did not keep up.",
+    { labels: { outcome: UPSTREAM_OUTCOMES } },
+  )
+  const filled = growth(
+    registry
+      .counter(
+        'sluice_decoded_data_sets_filled_total',
+        'Data sets that the shreds did not give and the stream of a node has delivered.',
+      )
+      .with({}),
+  )
+  const byFirst = recordOf(SOURCES, (source) => growth(first.with({ source })))
+  const bySource = recordOf(SOURCES, (source) => lead.with({ source }))
+  const byOutcome = recordOf(UPSTREAM_OUTCOMES, (outcome) => growth(upstream.with({ outcome })))
+  return {
+    record({ counts, leads }) {
+      byFirst.shreds(counts.first.own)
+      byFirst.upstream(counts.first.upstream)
+      for (const seconds of leads.own) bySource.shreds.observe(seconds)
+      for (const seconds of leads.upstream) bySource.upstream.observe(seconds)
+      for (const outcome of UPSTREAM_OUTCOMES) byOutcome[outcome](counts.upstream[outcome])
+      filled(counts.dataSetsFilled)
+    },
+  }
+}
+
+const SOURCES = ['shreds', 'upstream'] as const
+const UPSTREAM_OUTCOMES = ['first', 'duplicate', 'late', 'full', 'lost'] as const
+const LEAD_BUCKETS = [0.0001, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1]
 
 /** Adds what a count has grown by. A smaller value is that of a new thread. */
 function growth(series: { inc(by: number): void }): (count: number) => void {

@@ -28,6 +28,19 @@ export const decodedOptions = section(
       .describe(
         'Address lookup tables kept; a transaction with an unknown one is delivered without its loaded addresses.',
       ),
+    merge: section("Merging with nodes' own SubscribeDeshred: nodes with `decoded = true` in `upstreams.nodes`.", {
+      slotsMax: integer(8, 4096)
+        .default(128)
+        .describe(
+          'Slots behind the newest one whose transactions are remembered, so that each comes once (decodedMergeSlots).',
+        ),
+      bytesMax: integer(1 * MIB, 4096 * MIB)
+        .default(32 * MIB)
+        .describe('Memory for them; at the limit nothing of a node is taken for the oldest slots any more.'),
+      queueBytes: integer(1 * MIB, 1024 * MIB)
+        .default(8 * MIB)
+        .describe('What waits for the engine of what nodes send; beyond it the oldest is lost, and counted.'),
+    }),
   },
 )
 

@@ -1,6 +1,8 @@
 import type { EngineOptions } from './engine.ts'
 import type { EngineCounts, SlotReport } from './events.ts'
 import type { TableAccount, TableChanges } from './lookup-tables.ts'
+import type { MergeCounts } from './upstream/merge.ts'
+import type { MergeWindowOptions } from './upstream/merge-window.ts'
 
 /** What the engine's thread is started with: plain data and shared memory. */
 export type DecodedThreadOptions = {
@@ -10,6 +12,8 @@ export type DecodedThreadOptions = {
   readonly input: SharedArrayBuffer
   /** Of output-ring.ts. */
   readonly output: SharedArrayBuffer
+  /** Transactions of nodes that are merged; missing where there are none. */
+  readonly upstream?: (MergeWindowOptions & { readonly records: SharedArrayBuffer }) | undefined
 }
 
 export type ToDecoded =
@@ -37,6 +41,13 @@ export type DecodedThreadReport = {
   readonly dataSetsTooLarge: number
   /** Shreds that found the input ring full, since the memory was made. */
   readonly inputDropped: number
+  readonly merge?: MergeReport | undefined
   /** Slots closed since the previous report. */
   readonly slots: readonly SlotReport[]
+}
+
+export type MergeReport = {
+  readonly counts: MergeCounts
+  /** Seconds by which a source was before the other, since the previous report. */
+  readonly leads: { readonly own: readonly number[]; readonly upstream: readonly number[] }
 }

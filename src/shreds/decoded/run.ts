@@ -3,9 +3,11 @@ import { Delivery } from './delivery.ts'
 import { Engine } from './engine.ts'
 import { openInputReader } from './input-ring.ts'
 import { createLookupTables } from './lookup-tables.ts'
+import { encodeUpstreamDelivery } from './messages.ts'
 import { openOutputWriter } from './output-ring.ts'
 import type { DecodedThreadOptions, FromDecoded, ToDecoded } from './protocol.ts'
 import { FEC_SET_BYTES } from './shred-cells.ts'
+import { UpstreamMerge } from './upstream/merge.ts'
 
 export type RunDecodedDeps = {
   readonly clock: Pick<Clock, 'monotonicMs'>
@@ -29,6 +31,14 @@ export function runDecoded(options: DecodedThreadOptions, { clock, post, poll }:
   const tables = createLookupTables({ tablesMax: options.lookupTablesMax })
   const delivery = new Delivery(output, tables)
   const engine = new Engine(options.engine, (event) => delivery.deliver(event))
+  const { upstream } = options
+  const merge =
+    upstream &&
+    new UpstreamMerge(upstream.records, upstream, {
+      newestSlot: () => engine.newestSlot,
+      deliver: (place, update) => void output.write(encodeUpstreamDelivery(place, update)),
+    })
+  delivery.merge = merge
   let reportedMs = clock.monotonicMs()
 
   function report(): void {
@@ -42,6 +52,7 @@ export function runDecoded(options: DecodedThreadOptions, { clock, post, poll }:
       unresolved: delivery.unresolved,
       dataSetsTooLarge: delivery.dataSetsTooLarge,
       inputDropped: input.dropped(),
+      merge: merge && { counts: merge.counts, leads: merge.takeLeads() },
       slots: delivery.takeSlots(),
     })
     const { wanted, dropped } = tables.takeChanges(TABLES_PER_REQUEST)
@@ -61,7 +72,9 @@ export function runDecoded(options: DecodedThreadOptions, { clock, post, poll }:
   delivery.deliver({ kind: 'started' })
   post({ kind: 'ready' })
   for (let isRunning = true; isRunning; ) {
-    if (input.read(SHREDS_PER_TURN, push) === 0) input.wait(IDLE_MS)
+    const isIdle = input.read(SHREDS_PER_TURN, push) === 0
+    const hasMore = merge?.poll() === false
+    if (isIdle && !hasMore) input.wait(IDLE_MS)
     for (let message = poll(); message !== undefined; message = poll()) isRunning &&= apply(message)
     const nowMs = clock.monotonicMs()
     if (nowMs - reportedMs < REPORT_MS) continue

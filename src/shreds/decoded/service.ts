@@ -7,6 +7,7 @@ import type { TableAccount, TableChanges } from './lookup-tables.ts'
 import type { DecodedOptions } from './options.ts'
 import { createOutputMemory } from './output-ring.ts'
 import type { DecodedThreadOptions, DecodedThreadReport, FromDecoded, ToDecoded } from './protocol.ts'
+import type { UpstreamMemory } from './upstream/follow-nodes.ts'
 
 /**
  * ShredStream Decoded: transactions from shreds, before they are executed.
@@ -17,6 +18,8 @@ import type { DecodedThreadOptions, DecodedThreadReport, FromDecoded, ToDecoded 
  *                         lookup tables |   v tables wanted, slot reports, counts
  *                                     this service
  *
+ *     nodes' own streams ──> records ring ──^   (upstream/, in a thread beside)
+ *
  * Nobody waits for anybody: the relay drops a shred when the input ring is full, and a reader that falls behind the output ring learns how many
  * records it has lost. Both memories outlive the thread, which is restarted when it fails.
  */
@@ -25,6 +28,8 @@ export type Decoded = AsyncDisposable & {
   readonly input: SharedArrayBuffer
   /** For any number of readers in any thread: `openOutputReader`, then `decodeMessage` for each record. */
   readonly output: SharedArrayBuffer
+  /** For the thread that follows the streams of nodes; undefined where none is merged. */
+  readonly upstream: UpstreamMemory | undefined
   /** The latest report of the thread; undefined before the first. */
   status(): DecodedThreadReport | undefined
 }
@@ -57,13 +62,15 @@ const THREAD = new URL('./thread.ts', import.meta.url)
 
 /** Starts the thread of the engine. `shredsPerSlotMax` is that of the relay. */
 export async function startDecoded(
-  options: DecodedOptions & { readonly shredsPerSlotMax: number },
+  options: DecodedOptions & { readonly shredsPerSlotMax: number; readonly isMerging?: boolean | undefined },
   deps: DecodedDeps,
 ): Promise<Decoded> {
   const { clock, random, log, lookupTables } = deps
   await using opening = new AsyncDisposableStack()
   const input = createInputMemory(options.inputShreds)
   const output = createOutputMemory(options.outputBytes)
+  const { slotsMax, bytesMax, queueBytes } = options.merge
+  const records = options.isMerging === true ? createOutputMemory(queueBytes) : undefined
   const threadOptions: DecodedThreadOptions = {
     engine: {
       slotsMax: options.slotsMax,
@@ -74,6 +81,7 @@ export async function startDecoded(
     lookupTablesMax: options.lookupTablesMax,
     input,
     output,
+    upstream: records && { slotsMax, bytesMax, records },
   }
   let latest: DecodedThreadReport | undefined
 
@@ -147,6 +155,7 @@ export async function startDecoded(
   return {
     input,
     output,
+    upstream: records && { records, input },
     status: () => latest,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }

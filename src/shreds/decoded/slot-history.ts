@@ -21,6 +21,8 @@ export type DecodedSlotLine = {
   readonly transactions: number
   readonly data_sets: number
   readonly data_sets_lost: number
+  /** Data sets that the shreds did not give and the stream of a node has delivered: at least so many. */
+  readonly data_sets_from_upstream: number
   readonly fec_sets_recovered: number
   readonly fec_sets_not_recoverable: number
   readonly first_shred_at: string
@@ -56,6 +58,7 @@ export function createSlotHistory(clock: Pick<Clock, 'nowMs' | 'monotonicMs'>): 
         transactions: slot.transactions,
         data_sets: slot.dataSets,
         data_sets_lost: slot.dataSetsLost,
+        data_sets_from_upstream: slot.dataSetsFromUpstream ?? 0,
         fec_sets_recovered: slot.fecSetsRecovered,
         fec_sets_not_recoverable: slot.fecSetsNotRecoverable,
         first_shred_at: dateOf(slot.firstShredNanos),

@@ -3,8 +3,15 @@ import { isSimpleVote } from '../../solana/transaction/simple-vote.ts'
 import { parseTransaction } from '../../solana/transaction/transaction.ts'
 import type { ParsedTransaction } from '../../solana/transaction/types.ts'
 import { parentOf } from './delivery.ts'
-import { type DecodedMessage, type DeliveredSet, type DeliveredTransaction, decodeMessage } from './messages.ts'
+import {
+  type DecodedMessage,
+  type DeliveredSet,
+  type DeliveredTransaction,
+  decodeMessage,
+  type UpstreamDelivery,
+} from './messages.ts'
 import { openOutputReader } from './output-ring.ts'
+import { readUpstreamTransaction } from './upstream/transaction.ts'
 
 /** Decoded shreds as a thread with its own event loop reads them. All calls of one read are followed by `onBatchEnd`. */
 export type DecodedSource = {
@@ -24,7 +31,7 @@ export type DecodedDataSet = {
   readonly slot: number
   readonly startIndex: number
   readonly endIndex: number
-  readonly entries: Uint8Array
+  readonly entries: Uint8Array | undefined
   readonly transactions: readonly DecodedTransaction[]
   readonly arrivalNanos: number
 }
@@ -75,12 +82,12 @@ async function run(output: SharedArrayBuffer, reader: DecodedReader, isReading: 
       if (record === undefined) break
       if (record.lost > 0) reader.onLost(record.lost)
       const message = decodeMessage(record.payload)
-      if (message.kind === 'data-set') {
+      if (message.kind === 'data-set' || message.kind === 'upstream-transaction') {
         if (message.slot > newestSlot) {
           newestSlot = message.slot
           reader.onSlot({ kind: 'first-shred', slot: message.slot, parentSlot: undefined })
         }
-        reader.onDataSet(dataSetOf(message))
+        reader.onDataSet(message.kind === 'data-set' ? dataSetOf(message) : upstreamSetOf(message))
       } else {
         const slot = slotOf(message, newestSlot)
         if (slot !== undefined) reader.onSlot(slot)
@@ -100,8 +107,18 @@ function dataSetOf(set: DeliveredSet): DecodedDataSet {
     endIndex,
     arrivalNanos,
     entries: entriesBytes,
-    transactions: set.transactions.map((transaction) => new LazyTransaction(transaction)),
+    // What a node had first was delivered then.
+    transactions: set.transactions
+      .filter(({ wasDelivered }) => !wasDelivered)
+      .map((transaction) => new LazyTransaction(transaction)),
   }
+}
+
+/** One transaction of a data set, without its entries. */
+function upstreamSetOf({ slot, startIndex, endIndex, arrivalNanos, update }: UpstreamDelivery): DecodedDataSet {
+  const transaction = readUpstreamTransaction(update)
+  const transactions = transaction === undefined ? [] : [transaction]
+  return { slot, startIndex, endIndex, arrivalNanos, entries: undefined, transactions }
 }
 
 /** Parsed only where a filter looks at it. */
@@ -140,12 +157,16 @@ class LazyTransaction implements DecodedTransaction {
 }
 
 /** What a message says about a slot. */
-function slotOf(message: Exclude<DecodedMessage, DeliveredSet>, newestSlot: number): DecodedSlot | undefined {
+function slotOf(
+  message: Exclude<DecodedMessage, DeliveredSet | UpstreamDelivery>,
+  newestSlot: number,
+): DecodedSlot | undefined {
   switch (message.kind) {
     case 'gap': {
       const { slot, startIndex, endIndex, reason, dataSets } = message
-      if (reason === 'too-large') {
-        const text = `${reason}: the data set of shreds ${startIndex} to ${endIndex} was not delivered; limit: decodedDataSetBytes`
+      if (reason === 'too-large' || reason === 'too-late') {
+        const limit = reason === 'too-large' ? 'decodedDataSetBytes' : 'decodedMergeSlots'
+        const text = `${reason}: the data set of shreds ${startIndex} to ${endIndex} was not delivered; limit: ${limit}`
         return { kind: 'lost', slot, parentSlot: undefined, reason: text, isDecoded: true }
       }
       const until = endIndex === undefined ? 'on' : `to ${endIndex}`

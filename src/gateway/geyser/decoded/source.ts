@@ -22,8 +22,8 @@ export type DecodedDataSet = {
   readonly slot: number
   readonly startIndex: number
   readonly endIndex: number
-  /** Bincode of a vector of entries, as it stands in the shreds. */
-  readonly entries: Uint8Array
+  /** Bincode of a vector of entries, as it stands in the shreds; undefined where the transactions come from a node. */
+  readonly entries: Uint8Array | undefined
   readonly transactions: readonly DecodedTransaction[]
   /** Monotonic time at which the shred arrived that completed it. */
   readonly arrivalNanos: number

@@ -36,7 +36,7 @@ function usageRows(): UsageRow[] {
     hours.flatMap((hour) =>
       INTERFACES.map((name) => {
         const counts = { calls: 2, units: 3, refused: 1 }
-        return { subscriptionId, hour, interface: name, ...counts, methods: { getSlot: counts } }
+        return { subscriptionId, hour, interface: name, ...counts, bytes: 100, methods: { getSlot: counts } }
       }),
     ),
   )

@@ -5,6 +5,7 @@ import type { ConnectionReport, OperatorConnectionReport } from '../../../gatewa
 import { reservePort } from '../../../platform/net/reserve-port.ts'
 import type { ControlMethods } from '../../../platform/process/control-socket.ts'
 import type { ChannelMethods } from '../../../platform/process/thread-channel.ts'
+import type { UpstreamMemory } from '../../../shreds/decoded/upstream/follow-nodes.ts'
 import type { Config } from '../config/config.ts'
 import { listenerOf, withPort } from '../config/listener.ts'
 import type { Settings } from '../config/settings.ts'
@@ -26,7 +27,12 @@ export type GatewayThreads = AsyncDisposable & {
 }
 
 /** ShredStream Decoded, whose engine runs in this process. */
-export type DecodedPart = { readonly output: SharedArrayBuffer; report(): object | undefined }
+export type DecodedPart = {
+  readonly output: SharedArrayBuffer
+  /** For the thread that follows nodes, where the streams of nodes are merged. */
+  readonly upstream: UpstreamMemory | undefined
+  report(): object | undefined
+}
 
 /** What the gateway threads ask their control plane for. */
 export type GatewayParts = {

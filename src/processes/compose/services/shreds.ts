@@ -16,6 +16,8 @@ import { parseListen } from '../../../shreds/options.ts'
 import { type LeaderSchedule, type Shreds, startShreds } from '../../../shreds/service.ts'
 import type { SlotLengthLearner } from '../../../upstreams/slot-length.ts'
 import type { Upstream } from '../../../upstreams/started-pool.ts'
+import type { Config } from '../config/config.ts'
+import { mergedNames } from '../config/merged-nodes.ts'
 import type { Settings } from '../config/settings.ts'
 import { currentActor } from '../process/deps.ts'
 import type { ProcessContext } from '../process/open-process.ts'
@@ -46,7 +48,8 @@ export async function openShreds(settings: Settings, deps: ShredsPartDeps): Prom
     {
       ...settings.config.shreds,
       destinations: { ...destinations, allowLoopback: isLoopbackAllowed(settings) },
-      isDecoding: deps.lookupTables !== undefined && offeredProducts(settings.config.products).has('shreds-decoded'),
+      isDecoding: deps.lookupTables !== undefined && isDecodedOffered(settings.config),
+      isMerging: deps.lookupTables !== undefined && mergesNodes(settings.config),
     },
     {
       ...deps,
@@ -77,10 +80,19 @@ export function scheduleNote(shreds: Pick<Shreds, 'status'> | undefined): Readon
   return parts.length === 0 ? {} : { shreds: parts.join(', ') }
 }
 
+function isDecodedOffered({ products }: Config): boolean {
+  return offeredProducts(products).has('shreds-decoded')
+}
+
+/** Whether the decoded streams of nodes are merged. */
+export function mergesNodes(config: Config): boolean {
+  return config.shreds.enabled && isDecodedOffered(config) && mergedNames(config.upstreams.nodes).length > 0
+}
+
 /** What the gateway threads need of ShredStream Decoded; undefined where it is off. */
 export function decodedPartOf(shreds: Shreds | undefined): DecodedPart | undefined {
   if (shreds?.decoded === undefined) return undefined
-  return { output: shreds.decoded.output, report: shreds.decodedReport }
+  return { output: shreds.decoded.output, upstream: shreds.decoded.upstream, report: shreds.decodedReport }
 }
 
 /** Where the lookup tables of decoded transactions are read and followed. */

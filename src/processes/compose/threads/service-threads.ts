@@ -1,8 +1,10 @@
+import type { UpstreamMemory } from '../../../shreds/decoded/upstream/follow-nodes.ts'
 import type { Config } from '../config/config.ts'
 import { withPort } from '../config/listener.ts'
 import { servesExecution } from '../config/served.ts'
 import type { Settings } from '../config/settings.ts'
 import { type GatewayParts, type GatewayThreads, gatewayPlan, openGatewayThreads } from '../services/gateway-threads.ts'
+import { mergesNodes } from '../services/shreds.ts'
 import type { ServiceThread } from './service-thread.ts'
 import type { ThreadReady } from './start-data.ts'
 import type { ThreadPlan, Threads } from './threads.ts'
@@ -12,9 +14,10 @@ const ENTRIES = {
   sender: new URL('../../threads/sender.ts', import.meta.url),
   execution: new URL('../../threads/execution.ts', import.meta.url),
   indexer: new URL('../../threads/indexer.ts', import.meta.url),
+  'decoded-nodes': new URL('../../threads/decoded-nodes.ts', import.meta.url),
 } as const
 
-type SingleService = keyof typeof ENTRIES
+type SingleService = Exclude<keyof typeof ENTRIES, 'decoded-nodes'>
 
 /** The threads of `sluice serve`. */
 export function threadPlanOf(config: Config): ThreadPlan {
@@ -26,6 +29,7 @@ export function threadPlanOf(config: Config): ThreadPlan {
     { name: 'sender', threads: Number(sender.enabled), isSingle: true },
     { name: 'execution', threads: Number(servesExecution(config)), isSingle: true },
     { name: 'indexer', threads: Number(indexer.enabled), isSingle: true },
+    { name: 'decoded-nodes', threads: Number(mergesNodes(config)), isSingle: true },
   ]
 }
 
@@ -52,6 +56,7 @@ export async function openServiceThreads(
     openIf(config.sender.enabled, 'sender'),
     openIf(servesExecution(config), 'execution'),
     openIf(config.indexer.enabled, 'indexer'),
+    openDecodedNodes(threads, gatewayParts.decoded?.upstream),
   ] as const
   for (const result of await Promise.allSettled(starting)) {
     if (result.status === 'fulfilled' && result.value !== undefined) opening.use(result.value)
@@ -59,6 +64,16 @@ export async function openServiceThreads(
   const [gateway, sender, execution, indexer] = await Promise.all(starting)
   const opened = opening.move()
   return { gateway, sender, execution, indexer, [Symbol.asyncDispose]: () => opened.disposeAsync() }
+}
+
+/** Follows the decoded streams of nodes, where they are merged. */
+async function openDecodedNodes(
+  threads: Threads,
+  decodedUpstream: UpstreamMemory | undefined,
+): Promise<ServiceThread | undefined> {
+  const name = 'decoded-nodes'
+  if (decodedUpstream === undefined) return undefined
+  return threads.start({ name, entry: ENTRIES[name], config: (config) => config, decodedUpstream })
 }
 
 function openServiceThread(name: SingleService, threads: Threads): Promise<ServiceThread> {

@@ -1,6 +1,7 @@
 import type { AccessShare } from '../../../access/thread-access.ts'
 import type { LimitMemory } from '../../../gateway/limits.ts'
 import type { SharedFamily } from '../../../platform/telemetry/metric-memory.ts'
+import type { UpstreamMemory } from '../../../shreds/decoded/upstream/follow-nodes.ts'
 import type { NodeOptions } from '../../../upstreams/options.ts'
 import type { ProbeResult } from '../../../upstreams/probes/probe.ts'
 import type { NodeStatus } from '../../../upstreams/status.ts'
@@ -25,6 +26,8 @@ export type ThreadStart = {
   readonly metrics: ReadonlyMap<string, SharedFamily>
   /** What the engine of ShredStream Decoded writes, where it runs. */
   readonly decodedOutput?: SharedArrayBuffer | undefined
+  /** Where the streams of nodes are merged into it. */
+  readonly decodedUpstream?: UpstreamMemory | undefined
   /** Nodes that the operator has taken out of rotation. */
   readonly drainedNodes: readonly string[]
 }

@@ -8,6 +8,7 @@ import { createLogTap } from '../../../platform/telemetry/log-tap.ts'
 import { createMergedMetrics, createThreadMetrics } from '../../../platform/telemetry/merged-metrics.ts'
 import type { MetricsView } from '../../../platform/telemetry/metrics-view.ts'
 import { MAIN_THREAD, threadSupervisionMetrics } from '../../../platform/telemetry/thread-supervision-metrics.ts'
+import type { UpstreamMemory } from '../../../shreds/decoded/upstream/follow-nodes.ts'
 import type { NodesOptions } from '../../../upstreams/node-spec.ts'
 import type { ProbePublisher } from '../../../upstreams/probes/shared-probes.ts'
 import type { NodeStatus } from '../../../upstreams/status.ts'
@@ -31,6 +32,7 @@ export type ThreadSpec = {
   /** Reserves its ports before it is started again. */
   reserve?(): Promise<AsyncDisposable>
   readonly decodedOutput?: SharedArrayBuffer | undefined
+  readonly decodedUpstream?: UpstreamMemory | undefined
   readonly methods?: ChannelMethods
   readonly listeners?: ChannelListeners
 }
@@ -113,7 +115,7 @@ export function createThreads(settings: Settings, plan: ThreadPlan, deps: Thread
       watching[Symbol.dispose]()
       probing[Symbol.dispose]()
     },
-    async start({ name, entry, config, reserve, decodedOutput, methods, listeners }) {
+    async start({ name, entry, config, reserve, decodedOutput, decodedUpstream, methods, listeners }) {
       const index = names.indexOf(name)
       let startedWith = nodes
       const children = new Set<number>()
@@ -140,6 +142,7 @@ export function createThreads(settings: Settings, plan: ThreadPlan, deps: Thread
               memory: deps.memoryCells,
               metrics: own.families,
               decodedOutput,
+              decodedUpstream,
               drainedNodes: [...drained],
             }
           },

@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict'
+import { followNodes } from '../../shreds/decoded/upstream/follow-nodes.ts'
+import { mergedNames } from '../compose/config/merged-nodes.ts'
+import { openThreadUpstreams } from '../compose/services/upstreams.ts'
+import { runServiceThread } from '../compose/threads/run-service-thread.ts'
+
+/** Follows the decoded streams of nodes, which the engine of ShredStream Decoded merges with what it decodes itself. */
+runServiceThread([], async (context) => {
+  const { decodedUpstream } = context.start
+  assert(decodedUpstream !== undefined, 'started only where nodes are merged')
+  await using opening = new AsyncDisposableStack()
+  const upstreams = opening.use(await openThreadUpstreams(context))
+  const { grpc } = upstreams.of(undefined)
+  opening.use(
+    followNodes(mergedNames(context.start.nodes), decodedUpstream, {
+      ...context,
+      log: context.log.child({ part: 'shreds' }),
+      openAt: (only) => async (path) => {
+        const opened = await grpc.open(path, {}, { isStream: true, only })
+        return opened.ok ? opened.stream : undefined
+      },
+    }),
+  )
+  const opened = opening.move()
+  return {
+    addresses: {},
+    upstreams,
+    beginLameDuck() {},
+    async drain() {},
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+})

@@ -1,0 +1,132 @@
+import type { DataSet, Gap } from '../events.ts'
+import { type OutputReader, openOutputReader } from '../output-ring.ts'
+import { SETTLE_SLOTS, UpstreamCoverage } from './coverage.ts'
+import { MergeWindow, type MergeWindowOptions } from './merge-window.ts'
+import { decodeRecord, type UpstreamPlace, type UpstreamRecord } from './records.ts'
+
+export type UpstreamMergeDeps = {
+  /** The newest slot of the engine. */
+  newestSlot(): number | undefined
+  /** Delivers a transaction that a node had first. */
+  deliver(place: UpstreamPlace, update: Uint8Array): void
+}
+
+/** Since the thread started. */
+export type MergeCounts = {
+  /** Transactions delivered, by the source that had them first. */
+  readonly first: { own: number; upstream: number }
+  /** What became of the transactions of nodes. `lost`: they did not reach this thread in time. */
+  readonly upstream: { first: number; duplicate: number; late: number; full: number; lost: number }
+  /** Data sets that the shreds did not give and a node has delivered. */
+  dataSetsFilled: number
+}
+
+/** A stream does not jump further: a wrong number would end the window of all slots before it. */
+const SLOTS_AHEAD_MAX = 1000
+/** Records read before the shreds have their turn. */
+const RECORDS_PER_TURN = 256
+
+/** Merges the streams of nodes into what the engine delivers: the first one wins, and each transaction of a slot comes once. */
+export class UpstreamMerge {
+  readonly counts: MergeCounts = {
+    first: { own: 0, upstream: 0 },
+    upstream: { first: 0, duplicate: 0, late: 0, full: 0, lost: 0 },
+    dataSetsFilled: 0,
+  }
+  readonly #records: OutputReader
+  readonly #window: MergeWindow
+  readonly #coverage: UpstreamCoverage
+  readonly #deps: UpstreamMergeDeps
+  /** The last slot of the stream of each source. */
+  readonly #lastSlots = new Map<number, number>()
+  #hasFloor = false
+
+  constructor(memory: SharedArrayBuffer, options: MergeWindowOptions, deps: UpstreamMergeDeps) {
+    this.#records = openOutputReader(memory)
+    this.#window = new MergeWindow(options)
+    this.#coverage = new UpstreamCoverage(options.slotsMax)
+    this.#deps = deps
+  }
+
+  /** Delivers what nodes have sent since the last call. False where more waits. */
+  poll(): boolean {
+    for (let count = 0; count < RECORDS_PER_TURN; count++) {
+      const record = this.#records.next()
+      if (record === undefined) return true
+      if (record.lost > 0) {
+        this.counts.upstream.lost += record.lost
+        this.#coverage.broken()
+      }
+      this.#take(decodeRecord(record.payload))
+    }
+    return false
+  }
+
+  /** For each transaction of a data set of the shreds, whether a node has delivered it. */
+  takeOwn({ slot, transactions, arrivalNanos }: DataSet): readonly boolean[] {
+    this.#setFirstFloor(slot)
+    return transactions.map(({ signatures }) => {
+      const isFirst = this.#window.takeOwn(slot, signatures[0] as Uint8Array, arrivalNanos)
+      if (isFirst) this.counts.first.own += 1
+      return !isFirst
+    })
+  }
+
+  /** The shreds are so late that it is not known what nodes have delivered of the slot. */
+  isForgotten(slot: number): boolean {
+    return this.#window.isForgotten(slot)
+  }
+
+  /** Whether a node has delivered what is missing. */
+  fills({ slot, startIndex, endIndex, dataSets }: Gap): boolean {
+    if (!this.#coverage.covers(slot, startIndex, endIndex)) return false
+    this.counts.dataSetsFilled += dataSets
+    return true
+  }
+
+  /** Transactions of the slot that only nodes have delivered. */
+  transactionsOf(slot: number): number {
+    return this.#window.nodeOnly(slot)
+  }
+
+  takeLeads = () => this.#window.takeLeads()
+
+  #take(record: UpstreamRecord): void {
+    const { source, stream } = record
+    if (record.kind === 'ended') return this.#coverage.ended(source)
+    // After a restart of this thread the stream was opened before.
+    if (!this.#coverage.isOpen(source, stream)) {
+      this.#coverage.opened(source, stream, this.#deps.newestSlot() ?? -1)
+      this.#lastSlots.delete(source)
+    }
+    if (record.kind === 'completed') this.#coverage.completed(source, record.slot)
+    else if (record.kind === 'incomplete') this.#coverage.broken(source)
+    else if (record.kind === 'transaction') this.#takeTransaction(record)
+  }
+
+  #takeTransaction(record: Extract<UpstreamRecord, { kind: 'transaction' }>): void {
+    const { source, slot, startIndex, endIndex, arrivalNanos, signature, update } = record
+    if (slot > (this.#lastSlots.get(source) ?? slot) + SLOTS_AHEAD_MAX) {
+      this.counts.upstream.late += 1
+      return this.#coverage.broken(source)
+    }
+    this.#lastSlots.set(source, slot)
+    this.#setFirstFloor(slot)
+    const outcome = this.#window.takeUpstream(slot, signature, arrivalNanos)
+    this.counts.upstream[outcome] += 1
+    if (outcome === 'first') {
+      this.counts.first.upstream += 1
+      this.#deps.deliver({ slot, startIndex, endIndex, arrivalNanos }, update)
+    }
+    // What was not taken was not delivered.
+    if (outcome === 'late' || outcome === 'full') this.#coverage.broken(source)
+    else this.#coverage.delivered(source, slot, startIndex, endIndex)
+  }
+
+  /** What an earlier thread has delivered of the slots that are open now is not known. */
+  #setFirstFloor(slot: number): void {
+    if (this.#hasFloor) return
+    this.#hasFloor = true
+    this.#window.setFloor(slot + SETTLE_SLOTS)
+  }
+}

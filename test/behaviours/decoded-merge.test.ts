@@ -1,0 +1,194 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { until } from '../../src/platform/process/test-wait.ts'
+import { Delivery } from '../../src/shreds/decoded/delivery.ts'
+import { Engine } from '../../src/shreds/decoded/engine.ts'
+import type { SlotReport } from '../../src/shreds/decoded/events.ts'
+import { createLookupTables } from '../../src/shreds/decoded/lookup-tables.ts'
+import { encodeUpstreamDelivery } from '../../src/shreds/decoded/messages.ts'
+import { createOutputMemory, openOutputWriter } from '../../src/shreds/decoded/output-ring.ts'
+import { createDecodedSource, type DecodedDataSet, type DecodedSlot } from '../../src/shreds/decoded/source.ts'
+import { UpstreamMerge } from '../../src/shreds/decoded/upstream/merge.ts'
+import { encodeRecord, type UpstreamRecord } from '../../src/shreds/decoded/upstream/records.ts'
+import { encodeBase58 } from '../../src/solana/crypto/base58.ts'
+import { parseTransaction } from '../../src/solana/transaction/transaction.ts'
+import { type MadeBlock, makeBlock } from '../support/decoded-blocks.ts'
+import { createRandom } from '../support/property.ts'
+import { deshredTransaction } from '../support/upstream-updates.ts'
+
+const ENGINE = { slotsMax: 64, slotsBehindMax: 8, bytesMax: 64 * 1024 * 1024, shredsPerSlotMax: 32_768 }
+const FIRST = 500
+
+/** The engine's thread without a thread: shreds and records of a node in the order of the test. */
+function createRig(window = { slotsMax: 64, bytesMax: 32 * 1024 * 1024 }) {
+  const output = createOutputMemory(64 * 1024 * 1024)
+  const records = createOutputMemory(16 * 1024 * 1024)
+  const writer = openOutputWriter(output)
+  const delivery = new Delivery(writer, createLookupTables({ tablesMax: 16 }))
+  const engine = new Engine(ENGINE, (event) => delivery.deliver(event))
+  const merge = new UpstreamMerge(records, window, {
+    newestSlot: () => engine.newestSlot,
+    deliver: (place, update) => void writer.write(encodeUpstreamDelivery(place, update)),
+  })
+  delivery.merge = merge
+  const sets: DecodedDataSet[] = []
+  const slots: DecodedSlot[] = []
+  const reading = createDecodedSource(output).read({
+    onDataSet: (set) => void sets.push(set),
+    onSlot: (slot) => void slots.push(slot),
+    onLost: () => assert.fail('nothing is lost on the way'),
+    onBatchEnd: () => undefined,
+  })
+  const queue = openOutputWriter(records)
+  const reports: SlotReport[] = []
+  return {
+    ...{ engine, merge, delivery, sets, slots, reports },
+    node(record: UpstreamRecord): void {
+      queue.write(encodeRecord(record))
+      assert.equal(merge.poll(), true)
+    },
+    push: (packet: Uint8Array) => engine.push(packet, 0, packet.length, 1e9, true),
+    async end(): Promise<void> {
+      engine.end()
+      reports.push(...delivery.takeSlots())
+      writer.write(encodeUpstreamDelivery({ slot: 1, startIndex: 0, endIndex: 0, arrivalNanos: 0 }, new Uint8Array()))
+      await until('all is read', () => sets.at(-1)?.slot === 1)
+      sets.pop()
+    },
+    [Symbol.dispose]: () => reading[Symbol.dispose](),
+  }
+}
+
+function blocks(count: number, seed: number): MadeBlock[] {
+  let chainedRoot = new Uint8Array(32)
+  return Array.from({ length: count }, (_, i) => {
+    const slot = FIRST + i
+    const block = makeBlock(
+      { slot, parentSlot: slot - 1, chainedRoot, batchBytes: [3000, 3000, 3000] },
+      createRandom(seed + i),
+    )
+    chainedRoot = Uint8Array.from(block.lastRoot)
+    return block
+  })
+}
+
+/** What a node sends for a block, transaction by transaction. */
+function nodeRecords({ slot, dataSets }: MadeBlock, stream = 1): UpstreamRecord[] {
+  return dataSets.flatMap(({ from, to, transactions }) =>
+    transactions.map((wire): UpstreamRecord => {
+      const place = { slot, startIndex: from * 32, endIndex: to * 32 }
+      return { kind: 'transaction', source: 0, stream, ...place, arrivalNanos: 1e9, ...deshredTransaction(place, wire) }
+    }),
+  )
+}
+
+const signatureOf = (wire: Uint8Array) => {
+  const parse = parseTransaction(wire)
+  assert.ok(parse.ok)
+  return encodeBase58(parse.transaction.signatures[0] as Uint8Array)
+}
+const signaturesOf = (block: MadeBlock) => block.dataSets.flatMap(({ transactions }) => transactions.map(signatureOf))
+const received = (sets: readonly DecodedDataSet[], slot: number) =>
+  sets
+    .filter((set) => set.slot === slot)
+    .flatMap(({ transactions }) => transactions.map(({ parsed }) => encodeBase58(parsed.signatures[0] as Uint8Array)))
+
+test('whichever source is first, each transaction comes once, complete, and in the order of its data set', async () => {
+  for (let seed = 1; seed <= 8; seed++) {
+    const random = createRandom(seed)
+    using rig = createRig()
+    const made = blocks(12, seed * 100)
+    for (const block of made) {
+      const shreds = block.fecSets.flat()
+      const records = nodeRecords(block)
+      // In the order of each source, mixed at random.
+      while (shreds.length + records.length > 0) {
+        const isNode = random(shreds.length + records.length * 20) >= shreds.length
+        const record = isNode ? records.shift() : undefined
+        if (record !== undefined) rig.node(record)
+        else if (shreds.length > 0) rig.push(shreds.shift() as Uint8Array)
+      }
+    }
+    await rig.end()
+    for (const block of made) {
+      assert.deepEqual(received(rig.sets, block.slot), signaturesOf(block), `slot ${block.slot}, seed ${seed}`)
+      const entries = rig.sets.filter(({ slot, entries: given }) => slot === block.slot && given !== undefined)
+      assert.equal(entries.length, block.dataSets.length, 'entries are those of the shreds, once')
+    }
+    assert.ok(rig.reports.every(({ isComplete }) => isComplete))
+    const { first, upstream } = rig.merge.counts
+    assert.ok(first.own > 0 && first.upstream > 0)
+    assert.equal(first.own + first.upstream, made.flatMap(signaturesOf).length)
+    assert.equal(upstream.first + upstream.duplicate + upstream.late, made.flatMap(signaturesOf).length)
+  }
+})
+
+test('a data set that the shreds lack and a node has delivered is not lost; one that neither has is', async () => {
+  using rig = createRig()
+  const made = blocks(24, 7)
+  const lost = { filled: FIRST + 8, both: FIRST + 10 }
+  for (const block of made) {
+    const { slot } = block
+    const [, middle] = block.dataSets
+    assert.ok(middle !== undefined)
+    const isLost = slot === lost.filled || slot === lost.both
+    for (const [set, packets] of block.fecSets.entries())
+      if (!isLost || set < middle.from || set >= middle.to) for (const packet of packets) rig.push(packet)
+    for (const record of nodeRecords(block)) {
+      assert.ok(record.kind === 'transaction')
+      if (slot !== lost.both || record.startIndex !== middle.from * 32) rig.node(record)
+    }
+  }
+  await rig.end()
+  const reportOf = (slot: number) => rig.reports.find((report) => report.slot === slot)
+  for (const block of made) {
+    const { slot } = block
+    const report = reportOf(slot)
+    assert.equal(report?.isComplete, slot !== lost.both, `slot ${slot}`)
+    if (slot === lost.both) continue
+    assert.deepEqual(received(rig.sets, slot).sort(), signaturesOf(block).sort())
+    assert.equal(report?.transactions, signaturesOf(block).length)
+  }
+  assert.deepEqual([reportOf(lost.filled)?.dataSetsFromUpstream, reportOf(lost.filled)?.dataSetsLost], [1, 0])
+  assert.equal(reportOf(lost.both)?.dataSetsLost, 1)
+  assert.deepEqual(
+    rig.slots.filter(({ kind }) => kind === 'lost').map(({ slot }) => slot),
+    [lost.both],
+  )
+  assert.equal(rig.merge.counts.dataSetsFilled, 1)
+  const { complete, incomplete } = rig.delivery.countsOf(rig.engine.counts).slots
+  assert.deepEqual([complete, incomplete], [made.length - 1, 1])
+})
+
+test('a node that loses its stream within a slot fills nothing of it', async () => {
+  using rig = createRig()
+  const made = blocks(24, 9)
+  const broken = FIRST + 8
+  for (const block of made) {
+    const [, middle] = block.dataSets
+    assert.ok(middle !== undefined)
+    for (const [set, packets] of block.fecSets.entries())
+      if (block.slot !== broken || set < middle.from || set >= middle.to) for (const packet of packets) rig.push(packet)
+    const records = nodeRecords(block, block.slot <= broken ? 1 : 2)
+    for (const record of records) rig.node(record)
+    if (block.slot === broken) rig.node({ kind: 'ended', source: 0, stream: 1 })
+  }
+  await rig.end()
+  assert.deepEqual(
+    rig.reports.filter(({ isComplete }) => !isComplete).map(({ slot }) => slot),
+    [broken],
+  )
+})
+
+test('shreds of a slot that has left the window are not delivered again, and reported', async () => {
+  using rig = createRig({ slotsMax: 8, bytesMax: 1024 * 1024 })
+  const made = blocks(24, 11)
+  const late = made[6] as MadeBlock
+  for (const block of made) for (const record of nodeRecords(block)) rig.node(record)
+  for (const packet of late.fecSets.flat()) rig.push(packet)
+  await rig.end()
+  assert.deepEqual(received(rig.sets, late.slot), signaturesOf(late))
+  const reasons = rig.slots.flatMap((slot) => (slot.kind === 'lost' ? [slot.reason] : []))
+  assert.equal(reasons.length, late.dataSets.length)
+  assert.match(reasons[0] ?? '', /^too-late: .*limit: decodedMergeSlots$/)
+})
