@@ -1,5 +1,14 @@
 import { Buffer } from 'node:buffer'
-import type { DataSet, DecodedEvent, EngineStarted, Gap, MarkerSet, SlotReport } from './events.ts'
+import type {
+  DataSet,
+  DataSetPart,
+  DecodedEvent,
+  EngineStarted,
+  Gap,
+  MarkerSet,
+  SlotCompleted,
+  SlotReport,
+} from './events.ts'
 import type { LoadedAddresses } from './lookup-tables.ts'
 
 /**
@@ -12,7 +21,7 @@ import type { LoadedAddresses } from './lookup-tables.ts'
  *
  * The others, of which there are few, are JSON behind the kind.
  */
-export type DecodedMessage = DeliveredSet | MarkerSet | Gap | SlotReport | EngineStarted
+export type DecodedMessage = DeliveredSet | MarkerSet | SlotCompleted | Gap | SlotReport | EngineStarted
 
 export type DeliveredSet = Omit<DataSet, 'transactions'> & { readonly transactions: readonly DeliveredTransaction[] }
 
@@ -25,8 +34,8 @@ export type DeliveredTransaction = {
   readonly isUnresolved: boolean
 }
 
-const KIND = { 'data-set': 1, marker: 2, gap: 3, 'slot-report': 4, started: 5 } as const
-const FLAG = { recovered: 1, verified: 2, parentUpdate: 4 } as const
+const KIND = { 'data-set': 1, marker: 2, gap: 3, 'slot-report': 4, started: 5, 'slot-completed': 6 } as const
+const FLAG = { recovered: 1, verified: 2, parentUpdate: 4, part: 8, continuation: 16, continued: 32, last: 64 } as const
 const HEAD_BYTES = 40
 const TRANSACTION_BYTES = 12
 const ADDRESS_BYTES = 32
@@ -44,6 +53,7 @@ export function encodeEvent(
       const head = encodeHead(event, event.isParentUpdate ? FLAG.parentUpdate : 0)
       return [head, event.bytes]
     }
+    case 'slot-completed':
     case 'gap':
     case 'slot-report':
     case 'started':
@@ -72,13 +82,30 @@ function encodeDataSet(set: DataSet, resolve: (at: number) => LoadedAddresses): 
     table[at + 10] = loaded.readonly.length
     addresses.push(...loaded.writable, ...loaded.readonly)
   }
-  const flags = (set.wasRecovered ? FLAG.recovered : 0) | (set.isVerified ? FLAG.verified : 0)
+  const flags = (set.wasRecovered ? FLAG.recovered : 0) | (set.isVerified ? FLAG.verified : 0) | partFlags(set.part)
   const head = encodeHead(set, flags)
   const view = new DataView(head.buffer)
   view.setUint32(12, set.entries, true)
   view.setUint32(32, transactions.length, true)
   view.setUint32(36, addresses.length, true)
   return [head, table, ...addresses, entriesBytes]
+}
+
+function partFlags(part: DataSetPart | undefined): number {
+  if (part === undefined) return 0
+  const { isContinuation, isContinued, isLast } = part
+  return (
+    FLAG.part | (isContinuation ? FLAG.continuation : 0) | (isContinued ? FLAG.continued : 0) | (isLast ? FLAG.last : 0)
+  )
+}
+
+function partOf(flags: number): DataSetPart | undefined {
+  if ((flags & FLAG.part) === 0) return undefined
+  return {
+    isContinuation: (flags & FLAG.continuation) !== 0,
+    isContinued: (flags & FLAG.continued) !== 0,
+    isLast: (flags & FLAG.last) !== 0,
+  }
 }
 
 function encodeHead(set: DataSet | MarkerSet, flags: number): Uint8Array {
@@ -98,7 +125,7 @@ export function decodeMessage(record: Uint8Array): DecodedMessage {
   const kind = record[0]
   if (kind !== KIND['data-set'] && kind !== KIND.marker) {
     const text = Buffer.from(record.buffer, record.byteOffset + 1, record.length - 1).toString()
-    return JSON.parse(text) as Gap | SlotReport | EngineStarted
+    return JSON.parse(text) as SlotCompleted | Gap | SlotReport | EngineStarted
   }
   const view = new DataView(record.buffer, record.byteOffset, record.length)
   const flags = record[1] as number
@@ -137,5 +164,6 @@ export function decodeMessage(record: Uint8Array): DecodedMessage {
     transactions,
     wasRecovered: (flags & FLAG.recovered) !== 0,
     isVerified: (flags & FLAG.verified) !== 0,
+    part: partOf(flags),
   }
 }

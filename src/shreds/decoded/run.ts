@@ -68,7 +68,8 @@ export function runDecoded(options: DecodedThreadOptions, { clock, post, poll }:
   /** False when the thread stops. */
   function apply(message: ToDecoded): boolean {
     if (message.kind === 'stop') return false
-    for (const account of message.accounts) tables.update(account)
+    if (message.kind === 'slot-length') engine.setSlotMs(message.ms)
+    else for (const account of message.accounts) tables.update(account)
     return true
   }
 
@@ -78,7 +79,12 @@ export function runDecoded(options: DecodedThreadOptions, { clock, post, poll }:
   deliver({ kind: 'started' })
   post({ kind: 'ready' })
   for (let isRunning = true; isRunning; ) {
-    if (input.read(SHREDS_PER_TURN, push) === 0) input.wait(IDLE_MS)
+    const taken = input.read(SHREDS_PER_TURN, push)
+    const isWorking = engine.work()
+    if (taken === 0) {
+      engine.advance(clock.monotonicMs() * 1e6)
+      if (!isWorking) input.wait(IDLE_MS)
+    }
     for (let message = poll(); message !== undefined; message = poll()) isRunning &&= apply(message)
     const nowMs = clock.monotonicMs()
     if (nowMs - reportedMs < REPORT_MS) continue

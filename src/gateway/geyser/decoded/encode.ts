@@ -61,7 +61,7 @@ export function encodePong(id: number, unixMs: number): Uint8Array {
 }
 
 /** shredstream.Entry: the slot and the bincode of its entries. */
-export function encodeEntries({ slot, entries }: DecodedDataSet): Uint8Array {
+export function encodeEntries(slot: number, entries: Uint8Array): Uint8Array {
   writer.uint(1, slot)
   writer.bytes(2, entries)
   return writer.take()

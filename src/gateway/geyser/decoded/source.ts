@@ -22,8 +22,8 @@ export type DecodedDataSet = {
   readonly slot: number
   readonly startIndex: number
   readonly endIndex: number
-  /** Bincode of a vector of entries, as it stands in the shreds. */
-  readonly entries: Uint8Array
+  /** Bincode of a vector of entries. Undefined for a part of a large data set that ends inside an entry: the whole entry comes with a later part. */
+  readonly entries: Uint8Array | undefined
   readonly transactions: readonly DecodedTransaction[]
   /** Monotonic time at which the shred arrived that completed it. */
   readonly arrivalNanos: number

@@ -71,8 +71,8 @@ export function createDecodedStreams(
   function onDataSet(set: DecodedDataSet): void {
     lastSlot = set.slot
     let isDelivered = false
-    if (entryStreams.size > 0) {
-      const body = encodeEntries(set)
+    if (entryStreams.size > 0 && set.entries !== undefined) {
+      const body = encodeEntries(set.slot, set.entries)
       for (const stream of entryStreams) if (stream.isStarted) stream.add(set.slot, [], body)
       isDelivered = true
     }
