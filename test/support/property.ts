@@ -10,6 +10,25 @@ export function seedOf(t: TestContext): number {
   return seed
 }
 
+/**
+ * The seeds of a long test: as many as given from the seed of the run on, or those of SLUICE_SEEDS, for example `1-250`, so that many can be run in
+ * parts. The range is printed.
+ */
+export function seedsOf(t: TestContext, count: number): number[] {
+  const text = process.env['SLUICE_SEEDS']
+  const [first, last] = text === undefined ? [seedOfRun(), undefined] : rangeOf(text)
+  const seeds = Array.from({ length: last === undefined ? count : last - first + 1 }, (_, i) => first + i)
+  t.diagnostic(`SLUICE_SEEDS=${first}-${seeds.at(-1)}`)
+  return seeds
+}
+
+function rangeOf(text: string): [number, number] {
+  const [, first, last] = /^(\d+)-(\d+)$/.exec(text) ?? []
+  if (first === undefined || Number(first) > Number(last))
+    throw new Error(`SLUICE_SEEDS=${text} is not a range of seeds such as 1-250`)
+  return [Number(first), Number(last)]
+}
+
 /** Runs a property with a printed seed, `runs` times, or `full` times in the full check. */
 export function checkProperty<T>(t: TestContext, property: fc.IProperty<T>, runs: number, full: number): void {
   fc.assert(property, { seed: seedOf(t), numRuns: isFull ? full : runs })

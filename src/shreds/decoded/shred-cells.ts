@@ -57,7 +57,7 @@ const CELL_BYTES = Math.ceil(SHARD_BYTES_MAX / 4) * 4
 export const FEC_SET_BYTES: number = CELL_BYTES * FEC_SET_DATA_SHREDS
 
 /** Where a field of a data shred is in its cell, given where it is in the shred. */
-export function inCell(offset: number): number {
+function inCell(offset: number): number {
   return offset - SIGNATURE_BYTES
 }
 
