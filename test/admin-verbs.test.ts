@@ -20,6 +20,7 @@ const LOCAL: Readonly<Record<string, string>> = {
   drain: 'stops the process that has the API',
   'node test': 'connects from the machine it runs on, with credentials of the configuration',
   'upstream test': 'connects from the machine it runs on, with credentials of the configuration',
+  'bench stream': 'connects from the machine it runs on',
   'shred inspect': 'reads a file of the machine',
   'shred listen': 'receives packets on the machine',
   'indexer run': 'starts a process',

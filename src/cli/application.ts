@@ -25,6 +25,7 @@ import { topCommand } from './commands/operate/top.ts'
 import { indexerRoutes } from './commands/services/indexer.ts'
 import { localnetRoutes } from './commands/services/localnet.ts'
 import { executionCommand, gatewayCommand, senderCommand, shredsCommand } from './commands/services/standalone.ts'
+import { benchRoutes } from './commands/tools/bench.ts'
 import { nodeRoutes } from './commands/tools/node.ts'
 import { ringRoutes } from './commands/tools/ring.ts'
 import { shredRoutes } from './commands/tools/shred.ts'
@@ -59,6 +60,7 @@ export const rootRoutes = buildRouteMap<string, CliContext>({
     indexer: indexerRoutes,
     tip: tipRoutes,
     ring: ringRoutes,
+    bench: benchRoutes,
     localnet: localnetRoutes,
     gateway: gatewayCommand,
     execution: executionCommand,

@@ -117,6 +117,7 @@ export async function startShreds(
             random,
             log,
             lookupTables: deps.lookupTables,
+            slotLength,
             onState: setDecodedState,
             onReport: decodedMetrics(deps.registry).record,
             onSlot: slotHistory.add,

@@ -213,7 +213,10 @@ describe('alerts on the samples of a registry', () => {
       'SluiceDecodedIncomplete',
       async (registry) => {
         const decoded = decodedMetrics(registry)
-        const slots = { ...zeros(['age', 'count', 'memory', 'end', 'complete', 'incomplete', 'missing']), complete: 10 }
+        const slots = {
+          ...zeros(['age', 'silence', 'count', 'memory', 'end', 'complete', 'incomplete', 'missing']),
+          complete: 10,
+        }
         const report = (incomplete: number): DecodedThreadReport => ({
           kind: 'report',
           counts: {

@@ -28,6 +28,7 @@ const NEED_A_PROCESS = [
   'upstream drain',
   'upstream undrain',
   'node test',
+  'bench stream',
   'tip stats',
   'notice list',
   'notice test',

@@ -87,7 +87,12 @@ test('the transactions of the embedded chain arrive from its shreds, exactly tho
         decodeMessage(SubscribeUpdateDeshredSchema, stream.messages[read] as Buffer) ?? assert.fail()
       if (updateOneof.case === 'slot') {
         assert.equal(updateOneof.value.deadError, undefined)
-        if (updateOneof.value.status === 4) completed.add(Number(updateOneof.value.slot))
+        if (updateOneof.value.status === 4) {
+          completed.add(Number(updateOneof.value.slot))
+          // It comes with the last transactions of the slot, not when the slot is closed 32 slots later.
+          const newest = Math.max(0, ...received.keys())
+          assert.ok(newest - Number(updateOneof.value.slot) <= 1, `slot ${updateOneof.value.slot} at ${newest}`)
+        }
       }
       if (updateOneof.case !== 'deshredTransaction') continue
       const { slot, transaction } = updateOneof.value
@@ -115,8 +120,8 @@ test('the transactions of the embedded chain arrive from its shreds, exactly tho
   assert.ok(decodeBatch((entries[0] as Buffer).subarray(entry.from, entry.to)).ok)
   type SlotLine = { readonly slot: number; readonly is_complete: boolean; readonly transactions: number }
   let shared: SlotLine[] = []
+  await until('one of the slots is complete', () => readAll() && slots.some((slot) => completed.has(slot)))
   // A slot is in the report when it is closed, some slots later.
-  await until('one of the slots is closed', () => readAll() && slots.some((slot) => completed.has(slot)))
   await until('the report has one of the slots', async () => {
     const response = await fetch(`${rpc}/v1/decoded/report`, { headers: { 'x-token': token } })
     // There is a limit of requests per second.

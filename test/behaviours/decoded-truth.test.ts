@@ -11,21 +11,19 @@ import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import { Engine } from '../../src/shreds/decoded/engine.ts'
 import type { DataSet, DecodedEvent } from '../../src/shreds/decoded/events.ts'
 import { decodeMessage, encodeEvent } from '../../src/shreds/decoded/messages.ts'
-import { createRandom, isFull, seedOf } from '../support/property.ts'
+import { createRandom, isFull, seedsOf } from '../support/property.ts'
 
-const SEEDS = isFull ? 1000 : 40
+const SEEDS = { short: 40, full: 1000 }
 const LOSSES = [0, 5, 15, 30]
 const OPTIONS = { slotsMax: 128, slotsBehindMax: 64, bytesMax: 64 * 1024 * 1024, shredsPerSlotMax: 32_768 }
 
 type Below = (below: number) => number
 
-test(`the shreds of the embedded chain decode to the transactions of its blocks, or are reported as lost: ${SEEDS} seeds`, async (t) => {
+test(`the shreds of the embedded chain decode to the transactions of its blocks, or are reported as lost: ${isFull ? SEEDS.full : SEEDS.short} seeds, or those of SLUICE_SEEDS`, async (t) => {
   const { blocks, packets } = await produce()
-  const first = seedOf(t)
-  const totals = { delivered: 0, lost: 0, transactions: 0 }
-  for (let i = 0; i < SEEDS; i++) {
-    const seed = first + i
-    const loss = LOSSES[i % LOSSES.length] as number
+  const totals = { seeds: 0, delivered: 0, lost: 0, transactions: 0 }
+  for (const seed of seedsOf(t, SEEDS)) {
+    const loss = LOSSES[seed % LOSSES.length] as number
     const events: DecodedEvent[] = []
     const engine = new Engine(OPTIONS, (event) => events.push(event))
     for (const packet of disturb(packets, loss, createRandom(seed))) engine.push(packet, 0, packet.length, 0, true)
@@ -54,6 +52,7 @@ test(`the shreds of the embedded chain decode to the transactions of its blocks,
       totals.delivered += 1
       totals.transactions += message.transactions.length
     }
+    totals.seeds += 1
   }
   t.diagnostic(JSON.stringify(totals))
   assert.ok(totals.lost > 0 && totals.transactions > 0)

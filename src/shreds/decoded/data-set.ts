@@ -1,10 +1,9 @@
-import { copyBytes } from '../../core/copy-bytes.ts'
 import { decodeBatch } from '../../solana/shred/entry.ts'
-import { DATA_HEADER_BYTES, FEC_SET_DATA_SHREDS, SIZE_AT } from '../../solana/shred/shred.ts'
+import { FEC_SET_DATA_SHREDS } from '../../solana/shred/shred.ts'
 import type { ParsedTransaction } from '../../solana/transaction/types.ts'
 import type { DataSet, MarkerSet } from './events.ts'
 import type { FecSet } from './fec-set.ts'
-import { cellAt, inCell, type ShredCells } from './shred-cells.ts'
+import { copyPayloads, payloadBytes, type ShredCells } from './shred-cells.ts'
 
 /** Behind its zero count a marker has a version u16 and, in version 1, a kind u8; this kind changes the parent of the block (SIMD-0337). */
 const MARKER_VERSION_AT = 8
@@ -31,25 +30,30 @@ export function decodeDataSet(
   if (!decoded.ok || decoded.kind !== 'entries') return undefined
   const transactions: ParsedTransaction[] = []
   for (const entry of decoded.entries) for (const transaction of entry.transactions) transactions.push(transaction)
-  let wasRecovered = false
-  let isVerified = true
-  for (let set: FecSet | undefined = last; set !== undefined; set = set.previous) {
-    wasRecovered ||= set.wasRecovered
-    isVerified &&= set.isVerified
-  }
   return {
     kind: 'data-set',
     ...place,
     entriesBytes: bytes,
     entries: decoded.entries.length,
     transactions,
-    wasRecovered,
-    isVerified,
+    part: undefined,
+    ...originOf(last),
   }
 }
 
+/** What is true of all FEC sets of the data set. */
+export function originOf(last: FecSet): Pick<DataSet, 'wasRecovered' | 'isVerified'> {
+  let wasRecovered = false
+  let isVerified = true
+  for (let set: FecSet | undefined = last; set !== undefined; set = set.previous) {
+    wasRecovered ||= set.wasRecovered
+    isVerified &&= set.isVerified
+  }
+  return { wasRecovered, isVerified }
+}
+
 /** A batch whose entry count is zero. What follows is kept as it is: new kinds of markers are no error. */
-function isMarker(bytes: Uint8Array): boolean {
+export function isMarker(bytes: Uint8Array): boolean {
   if (bytes.length < 8) return false
   for (let i = 0; i < 8; i++) if (bytes[i] !== 0) return false
   return true
@@ -70,27 +74,4 @@ function joinPayloads(last: FecSet, cells: ShredCells): Uint8Array {
     copyPayloads(set, cells, bytes, end)
   }
   return bytes
-}
-
-function payloadBytes(set: FecSet, cells: ShredCells): number {
-  let length = 0
-  for (let i = 0; i < FEC_SET_DATA_SHREDS; i++)
-    length += sizeAt(cells.bytes, cellAt(set.block, set.cells[i] as number)) - DATA_HEADER_BYTES
-  return length
-}
-
-function copyPayloads(set: FecSet, cells: ShredCells, to: Uint8Array, at: number): void {
-  let next = at
-  for (let i = 0; i < FEC_SET_DATA_SHREDS; i++) {
-    const cell = cellAt(set.block, set.cells[i] as number)
-    const size = sizeAt(cells.bytes, cell)
-    copyBytes(cells.bytes, cell + inCell(DATA_HEADER_BYTES), cell + inCell(size), to, next)
-    next += size - DATA_HEADER_BYTES
-  }
-}
-
-/** Headers and payload of the data shred in this cell. */
-function sizeAt(bytes: Uint8Array, cell: number): number {
-  const at = cell + inCell(SIZE_AT)
-  return (bytes[at] as number) | ((bytes[at + 1] as number) << 8)
 }

@@ -74,7 +74,7 @@ test('readers learn of a data set that was too large, and of a changed parent', 
   const entriesBytes = new Uint8Array(MEMORY_BYTES)
   delivery.deliver({
     ...{ kind: 'data-set', ...place, startIndex: 32, endIndex: 320, entriesBytes, entries: 1, transactions: [] },
-    ...{ wasRecovered: false, isVerified: true },
+    ...{ wasRecovered: false, isVerified: true, part: undefined },
   })
   await until('both are read', () => slots.length === 2)
   assert.deepEqual(slots, [
@@ -104,4 +104,35 @@ test('the report of a slot has the parent that a block marker has set', () => {
   const report = read().at(-1)
   assert.ok(report?.kind === 'slot-report')
   assert.equal(report.parentSlot, 495)
+})
+
+test('a slot is announced as complete once: by the engine, or with its report where nodes have filled its gaps', () => {
+  const kindsOf = (plan: { gaps: number; isFilled: boolean; isTooLarge: boolean }) => {
+    const { delivery, read } = createOutput()
+    const merge = {
+      takeOwn: () => undefined,
+      isForgotten: () => false,
+      fills: () => plan.isFilled,
+      transactionsOf: () => 0,
+    }
+    delivery.merge = merge as unknown as NonNullable<typeof delivery.merge>
+    const place = { slot: 500, arrivalNanos: 0, startIndex: 0, endIndex: 32 }
+    if (plan.isTooLarge)
+      delivery.deliver({
+        ...{ kind: 'data-set', ...place, entriesBytes: new Uint8Array(MEMORY_BYTES), entries: 1, transactions: [] },
+        ...{ wasRecovered: false, isVerified: true, part: undefined },
+      })
+    if (plan.gaps > 0)
+      delivery.deliver({ kind: 'gap', slot: 500, startIndex: 0, endIndex: 32, reason: 'missing', dataSets: plan.gaps })
+    const isComplete = plan.gaps === 0
+    if (isComplete) delivery.deliver({ kind: 'slot-completed', slot: 500, parentSlot: 499, transactions: 3 })
+    const report = { slot: 500, parentSlot: 499, transactions: 3, dataSets: 1, dataSetsLost: plan.gaps, isComplete }
+    delivery.deliver({ kind: 'slot-report', ...report } as unknown as Parameters<typeof delivery.deliver>[0])
+    return read().map(({ kind }) => kind)
+  }
+  const plain = { gaps: 0, isFilled: false, isTooLarge: false }
+  assert.deepEqual(kindsOf(plain), ['slot-completed', 'slot-report'])
+  assert.deepEqual(kindsOf({ ...plain, isTooLarge: true }), ['gap', 'slot-report'])
+  assert.deepEqual(kindsOf({ ...plain, gaps: 1 }), ['gap', 'slot-report'])
+  assert.deepEqual(kindsOf({ ...plain, gaps: 1, isFilled: true }), ['slot-completed', 'slot-report'])
 })

@@ -1,5 +1,14 @@
 import { decodeBlockMarker } from '../../solana/shred/block-marker.ts'
-import type { DataSet, DecodedEvent, EngineCounts, EngineStarted, Gap, MarkerSet, SlotReport } from './events.ts'
+import type {
+  DataSet,
+  DecodedEvent,
+  EngineCounts,
+  EngineStarted,
+  Gap,
+  MarkerSet,
+  SlotCompleted,
+  SlotReport,
+} from './events.ts'
 import type { LookupTables } from './lookup-tables.ts'
 import { encodeEvent } from './messages.ts'
 import type { OutputWriter } from './output-ring.ts'
@@ -17,6 +26,8 @@ export class Delivery {
   readonly #lost = new Map<number, number>()
   readonly #filled = new Map<number, number>()
   readonly #parents = new Map<number, number>()
+  /** Announced as complete. */
+  readonly #completed = new Set<number>()
   #slots: SlotReport[] = []
   /** Slots that are complete for the engine and not here, less those that are complete here alone. */
   #slotsIncomplete = 0
@@ -36,9 +47,14 @@ export class Delivery {
 
   deliver(event: DecodedEvent | EngineStarted): void {
     if (event.kind === 'slot-report') return this.#deliverReport(event)
+    if (event.kind === 'slot-completed') return this.#deliverCompleted(event)
     if (event.kind === 'marker' && event.isParentUpdate) this.#noteParent(event)
     if (event.kind === 'gap' && this.merge?.fills(event) === true) return this.#noteFilled(event)
-    if (event.kind === 'data-set' && this.merge?.isForgotten(event.slot) === true) return this.#lose(event, 'too-late')
+    if (event.kind === 'data-set' && this.merge?.isForgotten(event.slot) === true) {
+      // The parts of a large one are one data set.
+      if (event.part === undefined || event.part.isLast) this.#lose(event, 'too-late')
+      return
+    }
     if (this.#write(event) || event.kind === 'started' || event.kind === 'gap') return
     this.dataSetsTooLarge += 1
     this.#lose(event, 'too-large')
@@ -63,6 +79,14 @@ export class Delivery {
     return { ...counts, slots }
   }
 
+  /** A slot is announced as complete once, and not if a data set of it was lost here. */
+  #deliverCompleted(completed: SlotCompleted): void {
+    const { slot } = completed
+    if ((this.#lost.get(slot) ?? 0) > 0) return
+    this.#completed.add(slot)
+    this.#write({ ...completed, parentSlot: this.#parents.get(slot) ?? completed.parentSlot })
+  }
+
   #deliverReport(report: SlotReport): void {
     const { slot, isComplete } = report
     const lost = this.#lost.get(slot) ?? 0
@@ -78,7 +102,10 @@ export class Delivery {
       isComplete: dataSetsLost === 0,
     }
     this.#slotsIncomplete += Number(isComplete) - Number(delivered.isComplete)
-    for (const bySlot of [this.#lost, this.#filled, this.#parents]) bySlot.delete(slot)
+    // For the engine it is incomplete: nodes have filled its gaps.
+    if (delivered.isComplete && !this.#completed.has(slot))
+      this.#deliverCompleted({ ...delivered, kind: 'slot-completed' })
+    for (const bySlot of [this.#lost, this.#filled, this.#parents, this.#completed]) bySlot.delete(slot)
     this.#write(delivered)
     if (this.#slots.length < SLOT_REPORTS_MAX) this.#slots.push(delivered)
   }

@@ -265,23 +265,3 @@ test('at bytesMax the oldest slot is closed, and the only slot loses shreds by n
   assert.equal(engine.openSlots, 1)
   assert.equal(dataSets().length, 0)
 })
-
-test('a slot of the largest size is delivered whole, as one data set and in reverse order', (t) => {
-  const sets = isFull ? 1024 : 128
-  const shredsPerSlotMax = sets * 32
-  const { push, engine, dataSets, reports } = open({ shredsPerSlotMax })
-  const block = blockOf(10, [sets * 30_816 - 30_000])
-  assert.ok(block.fecSets.length >= sets - 1 && block.fecSets.length <= sets)
-  const packets = block.fecSets.flatMap((set) => set.slice(20, 52)).reverse()
-  const startedMs = performance.now()
-  push(packets.slice(0, -1))
-  assert.equal(dataSets().length, 0)
-  const lastMs = performance.now()
-  push(packets.slice(-1))
-  t.diagnostic(
-    `${packets.length} shreds in ${(lastMs - startedMs).toFixed(0)} ms, the last one in ${(performance.now() - lastMs).toFixed(0)} ms: ${dataSets()[0]?.transactions.length} transactions`,
-  )
-  assert.equal(Buffer.compare(dataSets()[0]?.entriesBytes ?? Buffer.of(), block.dataSets[0]?.bytes ?? Buffer.of(1)), 0)
-  engine.end()
-  assert.equal(reports()[0]?.isComplete, true)
-})

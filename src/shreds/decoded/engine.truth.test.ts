@@ -2,25 +2,23 @@ import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { test } from 'node:test'
 import { type MadeBlock, makeBlock } from '../../../test/support/decoded-blocks.ts'
-import { createRandom, isFull, seedOf } from '../../../test/support/property.ts'
+import { createRandom, isFull, seedsOf } from '../../../test/support/property.ts'
 import { Engine } from './engine.ts'
 import type { DataSet, DecodedEvent, Gap, MarkerSet, SlotReport } from './events.ts'
 
-const SEEDS = isFull ? 1000 : 40
+const SEEDS = { short: 40, full: 1000 }
 const LOSSES = [0, 5, 15, 30]
 const OPTIONS = { slotsMax: 64, slotsBehindMax: 32, bytesMax: 64 * 1024 * 1024, shredsPerSlotMax: 32_768 }
 
 type Below = (below: number) => number
 type Received = { readonly block: MadeBlock; readonly positions: readonly Set<number>[] }
 
-test(`every transaction of every recoverable data set comes once, byte for byte, and all else is reported as lost: ${SEEDS} seeds`, (t) => {
-  const first = seedOf(t)
-  const totals = { delivered: 0, recovered: 0, lost: 0, missingSlots: 0 }
-  for (let i = 0; i < SEEDS; i++) {
-    const seed = first + i
+test(`every transaction of every recoverable data set comes once, byte for byte, and all else is reported as lost: ${isFull ? SEEDS.full : SEEDS.short} seeds, or those of SLUICE_SEEDS`, (t) => {
+  const totals = { seeds: 0, delivered: 0, recovered: 0, lost: 0, missingSlots: 0 }
+  for (const seed of seedsOf(t, SEEDS)) {
     const random = createRandom(seed)
     const blocks = makeBlocks(random)
-    const loss = LOSSES[i % LOSSES.length] as number
+    const loss = LOSSES[seed % LOSSES.length] as number
     const { packets, received } = transmit(blocks, loss, random)
     const isVerified = random(4) !== 0
     const events: DecodedEvent[] = []
@@ -29,6 +27,7 @@ test(`every transaction of every recoverable data set comes once, byte for byte,
     engine.end()
     try {
       check(received, events, totals, isVerified)
+      totals.seeds += 1
       assert.equal(engine.heldSets, 0)
     } catch (error) {
       throw new Error(`seed ${seed}, loss ${loss} %`, { cause: error })

@@ -1,8 +1,18 @@
 import { createShredHead, FEC_SET_DATA_SHREDS, type ShredHead, scanShred } from '../../solana/shred/shred.ts'
+import { SLOT_MS_DEFAULT } from '../../solana/slot-pace.ts'
 import { decodeDataSet } from './data-set.ts'
-import { type ClosedBy, createEngineCounts, type DecodedEvent, type EngineCounts, type ShredOutcome } from './events.ts'
+import {
+  type ClosedBy,
+  createEngineCounts,
+  type DataSet,
+  type DecodedEvent,
+  type EngineCounts,
+  type ShredOutcome,
+} from './events.ts'
 import { FecSet } from './fec-set.ts'
 import { findCompleteDataSets } from './find-data-sets.ts'
+import { DIRECT_FEC_SETS_MAX } from './large-data-set.ts'
+import { LargeDataSets } from './large-data-sets.ts'
 import { SetRecovery } from './recover-set.ts'
 import { ShredCells } from './shred-cells.ts'
 import { OpenSlot } from './slot.ts'
@@ -12,6 +22,8 @@ export type EngineOptions = {
   readonly slotsMax: number
   /** A slot this far behind the newest is closed. */
   readonly slotsBehindMax: number
+  /** A slot without a new shred for so many slot lengths is closed, once a newer one has begun; undefined: never. */
+  readonly silentSlotsMax?: number | undefined
   /** Shreds held; at the limit the oldest slot is closed. */
   readonly bytesMax: number
   /** Data shreds of a slot; those with a higher index are malformed. */
@@ -25,6 +37,8 @@ const CONFLICTING_VERSIONS_MAX = 64
  * oldest slot is closed.
  */
 const KNOWN_SETS_PER_HELD = 4
+/** How often slots are checked for silence. */
+const CHECK_NANOS = 50e6
 
 /**
  * From shreds to transactions. Shreds come in any order and in any number of copies. A FEC set is complete as soon as any 32 of its 64 shreds are
@@ -32,7 +46,8 @@ const KNOWN_SETS_PER_HELD = 4
  * DATA_COMPLETE flag. That flag and the end of a data set are always on the last data shred of a FEC set (rule 9 of SIMD-0504, which scanShred
  * checks), so a data set is a run of FEC sets. The runs follow the chain of merkle roots, so that two versions of a set are never mixed.
  *
- * The engine is synchronous, has no clock and no randomness: the same shreds make the same events. Slots are closed in order of their number.
+ * The engine is synchronous, has no clock and no randomness: the same shreds make the same events. Time is that of the shreds and of `advance`.
+ * Slots are closed in order of their number. A large data set is decoded by `work`, in steps, so that shreds can be taken in between.
  */
 export class Engine {
   readonly counts: EngineCounts = createEngineCounts()
@@ -52,6 +67,9 @@ export class Engine {
   #lastClosed: number | undefined
   readonly #knownSetsMax: number
   #knownSets = 0
+  readonly #large: LargeDataSets
+  #slotNanos = SLOT_MS_DEFAULT * 1e6
+  #checkAtNanos = 0
   readonly #freeSets: FecSet[] = []
   readonly #freeSlots: OpenSlot[] = []
 
@@ -60,6 +78,11 @@ export class Engine {
     this.#emit = emit
     this.#cells = new ShredCells(options.bytesMax)
     this.#recovery = new SetRecovery(this.#cells)
+    this.#large = new LargeDataSets(this.#cells, {
+      deliver: (slot, part) => this.#deliver(slot, part),
+      onDelivered: (slot) => this.#emitIfComplete(slot),
+      onUndecodable: (slot, from, to) => this.#refuse(slot, from, to),
+    })
     this.#knownSetsMax = KNOWN_SETS_PER_HELD * this.#cells.blocks
   }
 
@@ -81,9 +104,36 @@ export class Engine {
    * against each other only.
    */
   push(bytes: Uint8Array, at: number, length: number, arrivalNanos: number, isVerified: boolean): ShredOutcome {
+    if (arrivalNanos >= this.#checkAtNanos) this.advance(arrivalNanos)
     const outcome = this.#take(bytes, at, length, arrivalNanos, isVerified)
     this.counts.shreds[outcome] += 1
     return outcome
+  }
+
+  /** Takes one step in decoding large data sets, of about a millisecond. False when nothing is left to do. */
+  work(): boolean {
+    if (this.#large.size === 0) return false
+    this.#large.step()
+    // A slot that waited for its large data set may be due.
+    this.#closeBelow(this.#floor)
+    return this.#large.size > 0
+  }
+
+  /** Closes slots that have been silent for too long. All shreds that arrived before this time have been pushed. */
+  advance(nowNanos: number): void {
+    this.#checkAtNanos = nowNanos + CHECK_NANOS
+    const { silentSlotsMax } = this.#options
+    if (silentSlotsMax === undefined) return
+    const silentNanos = silentSlotsMax * this.#slotNanos
+    for (let slot = this.#oldest; slot !== undefined && slot.slot <= this.#newest; slot = this.#oldest) {
+      if (slot.pending > 0 || nowNanos - slot.lastShredNanos < silentNanos) return
+      this.#closeOldest('silence')
+    }
+  }
+
+  /** The length of a slot of the chain, as far as it is known. */
+  setSlotMs(slotMs: number): void {
+    this.#slotNanos = slotMs * 1e6
   }
 
   /** Closes all slots: nothing follows. */
@@ -117,8 +167,8 @@ export class Engine {
   }
 
   #slotOf(number: number, arrivalNanos: number): OpenSlot | undefined {
-    if (this.#latest?.slot === number) return this.#latest
     if (number < this.#floor) return undefined
+    if (this.#latest?.slot === number) return this.#latest
     const known = this.#open.get(number)
     if (known !== undefined) {
       this.#latest = known
@@ -214,27 +264,45 @@ export class Engine {
     if (last.isFinished) return
     const from = last.start
     const to = last.index + 1
-    if (slot.isOpen(from, to) && last.isHeld) {
+    if (!slot.isOpen(from, to) || !last.isHeld) this.counts.dataSetsConflicting += 1
+    else if (to - from > DIRECT_FEC_SETS_MAX) return this.#large.begin(slot, last, arrivalNanos)
+    else {
       const decoded = decodeDataSet(slot.slot, last, this.#cells, arrivalNanos)
-      if (decoded === undefined) {
-        slot.setUndecodable(from, to)
-        this.counts.dataSetsUndecodable += 1
-      } else {
+      if (decoded === undefined) this.#refuse(slot, from, to)
+      else {
         slot.setDelivered(from, to)
         if (decoded.kind === 'marker') {
           slot.markers += 1
           if (decoded.isParentUpdate) slot.parentUpdates += 1
           this.counts.markers += 1
-        } else {
-          slot.dataSets += 1
-          slot.transactions += decoded.transactions.length
-          this.counts.dataSets += 1
-          this.counts.transactions += decoded.transactions.length
-        }
-        this.#emit(decoded)
+          this.#emit(decoded)
+        } else this.#deliver(slot, decoded)
+        this.#emitIfComplete(slot)
       }
-    } else this.counts.dataSetsConflicting += 1
+    }
     for (let set: FecSet | undefined = last; set !== undefined; set = set.previous) this.#release(set)
+  }
+
+  #deliver(slot: OpenSlot, set: DataSet): void {
+    if (set.part?.isLast !== false) {
+      slot.dataSets += 1
+      this.counts.dataSets += 1
+    }
+    slot.transactions += set.transactions.length
+    this.counts.transactions += set.transactions.length
+    this.#emit(set)
+  }
+
+  #refuse(slot: OpenSlot, from: number, to: number): void {
+    slot.setUndecodable(from, to)
+    this.counts.dataSetsUndecodable += 1
+  }
+
+  #emitIfComplete(slot: OpenSlot): void {
+    if (slot.isCompleteEmitted || !slot.isComplete) return
+    slot.isCompleteEmitted = true
+    const { slot: number, parentSlot, transactions } = slot
+    this.#emit({ kind: 'slot-completed', slot: number, parentSlot, transactions })
   }
 
   #release(set: FecSet): void {
@@ -245,8 +313,14 @@ export class Engine {
   }
 
   #closeBelow(floor: number): void {
-    while (this.#order.length > 0 && (this.#order[0] as number) < floor) this.#closeOldest('age')
+    for (let slot = this.#oldest; slot !== undefined && slot.slot < floor && slot.pending === 0; slot = this.#oldest)
+      this.#closeOldest('age')
     this.#floor = Math.max(this.#floor, floor)
+  }
+
+  get #oldest(): OpenSlot | undefined {
+    const [number] = this.#order
+    return number === undefined ? undefined : this.#open.get(number)
   }
 
   /** Closes the oldest slot to make room for this one; false when it is the oldest itself. */
@@ -259,6 +333,8 @@ export class Engine {
   #closeOldest(closedBy: ClosedBy): void {
     const number = this.#order.shift() as number
     const slot = this.#open.get(number) as OpenSlot
+    // There is no room for another slot or shred until this one is closed, or no other slot follows.
+    while (slot.pending > 0) this.#large.step()
     this.#open.delete(number)
     if (this.#latest === slot) this.#latest = undefined
     this.#floor = Math.max(this.#floor, number + 1)

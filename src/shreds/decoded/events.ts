@@ -5,7 +5,7 @@ import type { ParsedTransaction } from '../../solana/transaction/types.ts'
  * What the engine emits. Indexes count the data shreds of a slot. Within a slot data sets come in the order in which they complete, so a later one
  * may come before an earlier one; the transactions inside a data set are in the order of the block. The report is the last event of a slot.
  */
-export type DecodedEvent = DataSet | MarkerSet | Gap | SlotReport
+export type DecodedEvent = DataSet | MarkerSet | SlotCompleted | Gap | SlotReport
 
 /** The first event of an engine. What an earlier one had not delivered of the slots that were open is lost. */
 export type EngineStarted = { readonly kind: 'started' }
@@ -28,6 +28,16 @@ export type DataSet = {
   readonly wasRecovered: boolean
   /** Whether the leader's signature was checked for every FEC set of it; false where the leader of the slot was not known. */
   readonly isVerified: boolean
+  /** Undefined for a data set that is delivered whole. A large one comes in parts, each a batch of entries of its own. */
+  readonly part: DataSetPart | undefined
+}
+
+export type DataSetPart = {
+  /** It goes on inside the last entry of the part before; the bytes of both together are a batch. */
+  readonly isContinuation: boolean
+  /** Its last entry goes on in the next part. */
+  readonly isContinued: boolean
+  readonly isLast: boolean
 }
 
 /** A data set that is a block marker: its entry count is zero. */
@@ -41,6 +51,14 @@ export type MarkerSet = {
   /** The leader changed the parent of the block: transactions of the slot before this marker are void. */
   readonly isParentUpdate: boolean
   readonly arrivalNanos: number
+}
+
+/** Every data set up to LAST_IN_SLOT was delivered. Comes at once and at most once; the report of the slot follows when it is closed. */
+export type SlotCompleted = {
+  readonly kind: 'slot-completed'
+  readonly slot: number
+  readonly parentSlot: number | undefined
+  readonly transactions: number
 }
 
 /** Data shreds of a closed slot whose transactions were not delivered. */
@@ -99,8 +117,8 @@ export type SlotReport = {
   readonly closedBy: ClosedBy
 }
 
-/** Why a slot was closed: so many newer slots, too many slots open, too many bytes held, end of the run. */
-const CLOSED_BY = ['age', 'count', 'memory', 'end'] as const
+/** Why a slot was closed: so many newer slots, no shred for so long, too many slots open, too many bytes held, end of the run. */
+const CLOSED_BY = ['age', 'silence', 'count', 'memory', 'end'] as const
 export type ClosedBy = (typeof CLOSED_BY)[number]
 
 /** What became of a shred. */

@@ -1,5 +1,14 @@
 import { Buffer } from 'node:buffer'
-import type { DataSet, DecodedEvent, EngineStarted, Gap, MarkerSet, SlotReport } from './events.ts'
+import type {
+  DataSet,
+  DataSetPart,
+  DecodedEvent,
+  EngineStarted,
+  Gap,
+  MarkerSet,
+  SlotCompleted,
+  SlotReport,
+} from './events.ts'
 import type { LoadedAddresses } from './lookup-tables.ts'
 import type { UpstreamPlace } from './upstream/records.ts'
 
@@ -13,7 +22,14 @@ import type { UpstreamPlace } from './upstream/records.ts'
  *
  * The others, of which there are few, are JSON behind the kind.
  */
-export type DecodedMessage = DeliveredSet | UpstreamDelivery | MarkerSet | Gap | SlotReport | EngineStarted
+export type DecodedMessage =
+  | DeliveredSet
+  | UpstreamDelivery
+  | MarkerSet
+  | SlotCompleted
+  | Gap
+  | SlotReport
+  | EngineStarted
 
 /** A transaction that a node's own stream had before the shreds. */
 export type UpstreamDelivery = UpstreamPlace & {
@@ -35,8 +51,16 @@ export type DeliveredTransaction = {
   readonly wasDelivered: boolean
 }
 
-const KIND = { 'data-set': 1, marker: 2, gap: 3, 'slot-report': 4, started: 5, 'upstream-transaction': 6 } as const
-const FLAG = { recovered: 1, verified: 2, parentUpdate: 4 } as const
+const KIND = {
+  'data-set': 1,
+  marker: 2,
+  gap: 3,
+  'slot-report': 4,
+  started: 5,
+  'upstream-transaction': 6,
+  'slot-completed': 7,
+} as const
+const FLAG = { recovered: 1, verified: 2, parentUpdate: 4, part: 8, continuation: 16, continued: 32, last: 64 } as const
 const HEAD_BYTES = 40
 const TRANSACTION_BYTES = 12
 const ADDRESS_BYTES = 32
@@ -55,6 +79,7 @@ export function encodeEvent(
       const head = encodeHead(event, event.isParentUpdate ? FLAG.parentUpdate : 0)
       return [head, event.bytes]
     }
+    case 'slot-completed':
     case 'gap':
     case 'slot-report':
     case 'started':
@@ -93,13 +118,30 @@ function encodeDataSet(
     table[at + 10] = loaded.readonly.length
     addresses.push(...loaded.writable, ...loaded.readonly)
   }
-  const flags = (set.wasRecovered ? FLAG.recovered : 0) | (set.isVerified ? FLAG.verified : 0)
+  const flags = (set.wasRecovered ? FLAG.recovered : 0) | (set.isVerified ? FLAG.verified : 0) | partFlags(set.part)
   const head = encodeHead(set, flags)
   const view = new DataView(head.buffer)
   view.setUint32(12, set.entries, true)
   view.setUint32(32, transactions.length, true)
   view.setUint32(36, addresses.length, true)
   return [head, table, ...addresses, entriesBytes]
+}
+
+function partFlags(part: DataSetPart | undefined): number {
+  if (part === undefined) return 0
+  const { isContinuation, isContinued, isLast } = part
+  return (
+    FLAG.part | (isContinuation ? FLAG.continuation : 0) | (isContinued ? FLAG.continued : 0) | (isLast ? FLAG.last : 0)
+  )
+}
+
+function partOf(flags: number): DataSetPart | undefined {
+  if ((flags & FLAG.part) === 0) return undefined
+  return {
+    isContinuation: (flags & FLAG.continuation) !== 0,
+    isContinued: (flags & FLAG.continued) !== 0,
+    isLast: (flags & FLAG.last) !== 0,
+  }
 }
 
 function encodeHead(
@@ -122,7 +164,7 @@ export function decodeMessage(record: Uint8Array): DecodedMessage {
   const kind = record[0]
   if (kind !== KIND['data-set'] && kind !== KIND.marker && kind !== KIND['upstream-transaction']) {
     const text = Buffer.from(record.buffer, record.byteOffset + 1, record.length - 1).toString()
-    return JSON.parse(text) as Gap | SlotReport | EngineStarted
+    return JSON.parse(text) as SlotCompleted | Gap | SlotReport | EngineStarted
   }
   const view = new DataView(record.buffer, record.byteOffset, record.length)
   const flags = record[1] as number
@@ -164,5 +206,6 @@ export function decodeMessage(record: Uint8Array): DecodedMessage {
     transactions,
     wasRecovered: (flags & FLAG.recovered) !== 0,
     isVerified: (flags & FLAG.verified) !== 0,
+    part: partOf(flags),
   }
 }

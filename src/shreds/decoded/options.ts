@@ -12,6 +12,11 @@ export const decodedOptions = section(
       .default(128)
       .describe('Slots open at once; beyond it the oldest one is closed and what it lacks is reported as lost.'),
     slotsBehindMax: integer(1, 4096).default(32).describe('A slot this far behind the newest one is closed.'),
+    silentSlotsMax: integer(1, 4096)
+      .default(8)
+      .describe(
+        'A slot without a new shred for so many slot lengths is closed, and what it lacks is reported as lost.',
+      ),
     bytesMax: integer(64 * FEC_SET_BYTES, 4096 * MIB)
       .default(128 * MIB)
       .describe('Memory for shreds of incomplete data sets; at the limit the oldest slot is closed.'),

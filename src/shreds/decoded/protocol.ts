@@ -18,6 +18,7 @@ export type DecodedThreadOptions = {
 
 export type ToDecoded =
   | { readonly kind: 'tables'; readonly accounts: readonly TableAccount[] }
+  | { readonly kind: 'slot-length'; readonly ms: number }
   | { readonly kind: 'stop' }
 
 export type FromDecoded =

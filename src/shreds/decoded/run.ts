@@ -62,7 +62,8 @@ export function runDecoded(options: DecodedThreadOptions, { clock, post, poll }:
   /** False when the thread stops. */
   function apply(message: ToDecoded): boolean {
     if (message.kind === 'stop') return false
-    for (const account of message.accounts) tables.update(account)
+    if (message.kind === 'slot-length') engine.setSlotMs(message.ms)
+    else for (const account of message.accounts) tables.update(account)
     return true
   }
 
@@ -72,9 +73,13 @@ export function runDecoded(options: DecodedThreadOptions, { clock, post, poll }:
   delivery.deliver({ kind: 'started' })
   post({ kind: 'ready' })
   for (let isRunning = true; isRunning; ) {
-    const isIdle = input.read(SHREDS_PER_TURN, push) === 0
+    const taken = input.read(SHREDS_PER_TURN, push)
+    const isWorking = engine.work()
     const hasMore = merge?.poll() === false
-    if (isIdle && !hasMore) input.wait(IDLE_MS)
+    if (taken === 0) {
+      engine.advance(clock.monotonicMs() * 1e6)
+      if (!isWorking && !hasMore) input.wait(IDLE_MS)
+    }
     for (let message = poll(); message !== undefined; message = poll()) isRunning &&= apply(message)
     const nowMs = clock.monotonicMs()
     if (nowMs - reportedMs < REPORT_MS) continue

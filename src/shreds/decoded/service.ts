@@ -37,6 +37,8 @@ export type Decoded = AsyncDisposable & {
 export type DecodedDeps = BaseDeps & {
   /** Where lookup tables come from. Without it transactions that use them are delivered without loaded addresses. */
   readonly lookupTables?: LookupTableSource | undefined
+  /** The length of a slot of the chain. */
+  readonly slotLength?: { ms(): number; onChange(listener: () => void): Disposable } | undefined
   /** Five times a second. */
   onReport?(report: DecodedThreadReport): void
   /** A slot is closed: what was delivered of it, and what was lost. */
@@ -65,7 +67,7 @@ export async function startDecoded(
   options: DecodedOptions & { readonly shredsPerSlotMax: number; readonly isMerging?: boolean | undefined },
   deps: DecodedDeps,
 ): Promise<Decoded> {
-  const { clock, random, log, lookupTables } = deps
+  const { clock, random, log, lookupTables, slotLength } = deps
   await using opening = new AsyncDisposableStack()
   const input = createInputMemory(options.inputShreds)
   const output = createOutputMemory(options.outputBytes)
@@ -75,6 +77,7 @@ export async function startDecoded(
     engine: {
       slotsMax: options.slotsMax,
       slotsBehindMax: options.slotsBehindMax,
+      silentSlotsMax: options.silentSlotsMax,
       bytesMax: options.bytesMax,
       shredsPerSlotMax: options.shredsPerSlotMax,
     },
@@ -97,6 +100,7 @@ export async function startDecoded(
         switch (message.kind) {
           case 'ready':
             events.ready()
+            if (slotLength !== undefined) thread.post({ kind: 'slot-length', ms: slotLength.ms() })
             if (supervised.restarts > 0) deps.onState(true)
             return
           case 'failed':
@@ -150,6 +154,10 @@ export async function startDecoded(
   await supervised.started
   if (lookupTables !== undefined) {
     opening.use(lookupTables.onAccounts((accounts) => supervised.instance?.post({ kind: 'tables', accounts })))
+  }
+  if (slotLength !== undefined) {
+    const post = (): void => supervised.instance?.post({ kind: 'slot-length', ms: slotLength.ms() })
+    opening.use(slotLength.onChange(post))
   }
   const opened = opening.move()
   return {

@@ -19,6 +19,11 @@ export class OpenSlot {
   versionsConflicting = 0
   isConflicting = false
   isParentConflicting = false
+  /** FEC sets whose data sets were delivered. */
+  #delivered = 0
+  /** Large data sets that are being decoded. */
+  pending = 0
+  isCompleteEmitted = false
   transactions = 0
   dataSets = 0
   markers = 0
@@ -44,6 +49,9 @@ export class OpenSlot {
     this.versionsConflicting = 0
     this.isConflicting = false
     this.isParentConflicting = false
+    this.#delivered = 0
+    this.pending = 0
+    this.isCompleteEmitted = false
     this.transactions = 0
     this.dataSets = 0
     this.markers = 0
@@ -73,10 +81,17 @@ export class OpenSlot {
 
   setDelivered(from: number, to: number): void {
     this.#outcomes.fill(OUTCOME.delivered, from, to)
+    this.#delivered += to - from
   }
 
   setUndecodable(from: number, to: number): void {
+    if (this.#outcomes[from] === OUTCOME.delivered) this.#delivered -= to - from
     this.#outcomes.fill(OUTCOME.undecodable, from, to)
+  }
+
+  /** Whether LAST_IN_SLOT is known and every data set up to it was delivered. */
+  get isComplete(): boolean {
+    return this.pending === 0 && this.#delivered === this.lastSetCount
   }
 
   /** The indexes that were not delivered, as few ranges as possible. */

@@ -31,6 +31,10 @@ export type DecodedDataSet = {
   readonly slot: number
   readonly startIndex: number
   readonly endIndex: number
+  /**
+   * Bincode of a vector of entries. Undefined where the transactions come from a node, and for a part of a large data set that ends inside an entry: the
+   * whole entry comes with a later part.
+   */
   readonly entries: Uint8Array | undefined
   readonly transactions: readonly DecodedTransaction[]
   readonly arrivalNanos: number
@@ -73,11 +77,12 @@ export function createDecodedSource(output: SharedArrayBuffer): DecodedSource {
 
 async function run(output: SharedArrayBuffer, reader: DecodedReader, isReading: () => boolean): Promise<void> {
   const records = openOutputReader(output)
-  const slices = createTimeSlices()
+  const joinEntries = createEntriesJoiner()
   let newestSlot = -1
   while (isReading()) {
+    const slices = createTimeSlices()
     let count = 0
-    for (; count < RECORDS_PER_TURN; count++) {
+    for (; count < RECORDS_PER_TURN && !slices.isSpent(); count++) {
       const record = records.next()
       if (record === undefined) break
       if (record.lost > 0) reader.onLost(record.lost)
@@ -87,26 +92,40 @@ async function run(output: SharedArrayBuffer, reader: DecodedReader, isReading: 
           newestSlot = message.slot
           reader.onSlot({ kind: 'first-shred', slot: message.slot, parentSlot: undefined })
         }
-        reader.onDataSet(message.kind === 'data-set' ? dataSetOf(message) : upstreamSetOf(message))
+        reader.onDataSet(
+          message.kind === 'data-set' ? dataSetOf(message, joinEntries(message)) : upstreamSetOf(message),
+        )
       } else {
         const slot = slotOf(message, newestSlot)
         if (slot !== undefined) reader.onSlot(slot)
       }
     }
     if (count > 0) reader.onBatchEnd()
-    if (count === RECORDS_PER_TURN) await slices.yield()
+    if (count === RECORDS_PER_TURN || slices.isSpent()) await slices.yield()
     else await records.wait(WAIT_MS)
   }
 }
 
-function dataSetOf(set: DeliveredSet): DecodedDataSet {
-  const { slot, startIndex, endIndex, entriesBytes, arrivalNanos } = set
+/** Joins the parts of an entry that is longer than a part. Those of one whose beginning was not read are left out. */
+function createEntriesJoiner(): (set: DeliveredSet) => Uint8Array | undefined {
+  let pieces: Uint8Array[] = []
+  return ({ entriesBytes, part }) => {
+    if (part?.isContinuation !== true) pieces = []
+    else if (pieces.length === 0) return undefined
+    if (part?.isContinued === true || pieces.length > 0) pieces.push(entriesBytes)
+    if (part?.isContinued === true) return undefined
+    return pieces.length === 0 ? entriesBytes : Buffer.concat(pieces)
+  }
+}
+
+function dataSetOf(set: DeliveredSet, entries: Uint8Array | undefined): DecodedDataSet {
+  const { slot, startIndex, endIndex, arrivalNanos } = set
   return {
     slot,
     startIndex,
     endIndex,
     arrivalNanos,
-    entries: entriesBytes,
+    entries,
     // What a node had first was delivered then.
     transactions: set.transactions
       .filter(({ wasDelivered }) => !wasDelivered)
@@ -173,10 +192,8 @@ function slotOf(
       const text = `${reason}: at least ${dataSets} data sets from shred ${startIndex} ${until} were not decoded`
       return { kind: 'lost', slot, parentSlot: undefined, reason: text }
     }
-    case 'slot-report': {
-      const { slot, parentSlot, isComplete } = message
-      return isComplete ? { kind: 'completed', slot, parentSlot } : undefined
-    }
+    case 'slot-completed':
+      return { kind: 'completed', slot: message.slot, parentSlot: message.parentSlot }
     case 'started': {
       // The first start is no loss: there was nothing to read before it.
       if (newestSlot < 0) return undefined
@@ -191,5 +208,7 @@ function slotOf(
       const parentSlot = message.isParentUpdate ? parentOf(message.bytes) : undefined
       return parentSlot === undefined ? undefined : { kind: 'parent-changed', slot: message.slot, parentSlot }
     }
+    case 'slot-report':
+      return undefined
   }
 }

@@ -1,21 +1,36 @@
-import { CELL_BYTES, type PacketArena } from '../../platform/udp/port.ts'
+import type { Clock } from '../../core/clock.ts'
+import { CELL_BYTES, type UdpPort } from '../../platform/udp/port.ts'
 import { CODING_SHRED_BYTES, DATA_SHRED_BYTES } from '../../solana/shred/shred.ts'
 import type { InputWriter } from '../decoded/input-ring.ts'
 import type { Batch } from './fan-out.ts'
 
 /** Passes relayed packets on to the engine of ShredStream Decoded, after they were sent, so that destinations do not wait for it. */
-export type DecodedFeed = { offer(batch: Batch, nowMs: number): void }
+export type DecodedFeed = { offer(batch: Batch): void }
 
-export function createDecodedFeed(arena: PacketArena, unchecked: Uint8Array, input: InputWriter): DecodedFeed {
+export type DecodedFeedDeps = {
+  readonly port: Pick<UdpPort, 'arena' | 'readTime'>
+  readonly clock: Pick<Clock, 'monotonicMs'>
+  readonly input: InputWriter
+}
+
+/** The kernel stamps packets with the wall clock. One that is set between arrival and now makes no arrival older than this. */
+const AGE_MICROS_MAX = 1e6
+
+export function createDecodedFeed(unchecked: Uint8Array, { port, clock, input }: DecodedFeedDeps): DecodedFeed {
+  const { bytes, arrivals, timeMicros } = port.arena
   return {
-    offer({ order, data, code }, nowMs) {
-      const arrivalNanos = nowMs * 1e6
+    offer({ order, data, code }) {
+      if (data + code === 0) return
+      port.readTime()
+      const nowMicros = timeMicros[0] as number
+      const nowNanos = clock.monotonicMs() * 1e6
       for (let i = 0; i < data + code; i++) {
         const cell = order[i] as number
         const length = i < data ? DATA_SHRED_BYTES : CODING_SHRED_BYTES
-        input.offer(arena.bytes, cell * CELL_BYTES, length, arrivalNanos, unchecked[cell] === 0)
+        const ageMicros = Math.min(Math.max(0, nowMicros - (arrivals[cell] as number)), AGE_MICROS_MAX)
+        input.offer(bytes, cell * CELL_BYTES, length, nowNanos - ageMicros * 1000, unchecked[cell] === 0)
       }
-      if (data + code > 0) input.flush()
+      input.flush()
     },
   }
 }

@@ -31,7 +31,8 @@ export async function runRelay(options: RelayOptions, deps: RelayDeps): Promise<
   using fanOut = createFanOut(port, options.caps, clock.monotonicMs())
   fanOut.setDestinations(options.destinations)
   const decoded =
-    options.decodedInput && createDecodedFeed(port.arena, receiver.unchecked, openInputWriter(options.decodedInput))
+    options.decodedInput &&
+    createDecodedFeed(receiver.unchecked, { port, clock, input: openInputWriter(options.decodedInput) })
   const delays = createDelays(port)
   let reportedMs = clock.monotonicMs()
 
@@ -70,7 +71,7 @@ export async function runRelay(options: RelayOptions, deps: RelayDeps): Promise<
     // Whole milliseconds: V8 allocates memory for a fractional number each time it is passed to a function.
     fanOut.send(batch, Math.floor(nowMs))
     delays.record(batch)
-    decoded?.offer(batch, nowMs)
+    decoded?.offer(batch)
   }
 
   function sendHeld(): void {

@@ -21,7 +21,8 @@ export type BatchDecode =
   | { readonly ok: true; readonly kind: 'marker'; readonly marker: BlockMarker }
   | { readonly ok: false; readonly reason: TransactionFault }
 
-const ENTRY_HEAD_BYTES = 48
+/** Hashes u64, hash, number of transactions u64. */
+export const ENTRY_HEAD_BYTES = 48
 
 /** The bytes of an entry batch: u64 count, then per entry u64 hashes, hash, u64 count, transactions. */
 export function encodeEntries(entries: readonly EntryToEncode[]): Uint8Array {

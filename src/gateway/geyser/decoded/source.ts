@@ -22,7 +22,10 @@ export type DecodedDataSet = {
   readonly slot: number
   readonly startIndex: number
   readonly endIndex: number
-  /** Bincode of a vector of entries, as it stands in the shreds; undefined where the transactions come from a node. */
+  /**
+   * Bincode of a vector of entries. Undefined where the transactions come from a node, and for a part of a large data set that ends inside an entry: the
+   * whole entry comes with a later part.
+   */
   readonly entries: Uint8Array | undefined
   readonly transactions: readonly DecodedTransaction[]
   /** Monotonic time at which the shred arrived that completed it. */

@@ -1,0 +1,81 @@
+import { BUILT_IN_PLANS } from '../../src/access/plan.ts'
+import type { DecodedSource } from '../../src/gateway/geyser/decoded/source.ts'
+import { createDecodedStreams } from '../../src/gateway/geyser/decoded/streams.ts'
+import { systemClock } from '../../src/platform/process/clock.ts'
+import { createDecodedSource } from '../../src/shreds/decoded/source.ts'
+import { startGrpcGateway } from '../../test/support/grpc-gateway.ts'
+import { oneLeader, startRig } from '../../test/support/shreds.ts'
+
+/**
+ * Relay, engine and gRPC server of decoded shreds as a process: the main thread is the gateway thread. Arguments: engine on or off, port of the
+ * one destination of raw shreds. Prints its ports and a token when it is ready. On SIGTERM it prints, for data sets that were delivered to a stream, the time from
+ * the kernel's receipt of the completing shred until the messages were handed to HTTP/2, and until the event loop's turn that writes them to the sockets had
+ * ended; and the CPU time since the first data set.
+ */
+const [engine = 'on', destinationPort = '0'] = process.argv.slice(2)
+const isOn = engine === 'on'
+const handedMs: number[] = []
+const writtenMs: number[] = []
+/** Arrivals of the data sets of the current turn. */
+let turn: number[] = []
+let cpu: { readonly all: NodeJS.CpuUsage; readonly main: NodeJS.CpuUsage } | undefined
+const lost = { client: 0, thread: 0 }
+
+await using rig = await startRig(
+  {},
+  { isDecoding: isOn, leaders: oneLeader, setUp: ({ put }) => put('raw', { port: Number(destinationPort) }) },
+)
+const decoded = rig.shreds.decoded
+const source: DecodedSource = decoded
+  ? createDecodedSource(decoded.output)
+  : { read: () => ({ [Symbol.dispose]() {} }) }
+const streams = createDecodedStreams(
+  { filtersMax: 64, pendingBytesMax: 64 * 1024 * 1024 },
+  {
+    clock: systemClock,
+    source,
+    meter: {
+      delivered(seconds) {
+        cpu ??= { all: process.cpuUsage(), main: process.threadCpuUsage() }
+        handedMs.push(seconds * 1000)
+        const arrivedMs = systemClock.monotonicMs() - seconds * 1000
+        if (turn.push(arrivedMs) > 1) return
+        // Writes of a turn are made at its end.
+        setImmediate(() => {
+          const nowMs = systemClock.monotonicMs()
+          for (const arrived of turn) writtenMs.push(nowMs - arrived)
+          turn = []
+        })
+      },
+      lost: (by, messages) => (lost[by] += messages),
+    },
+  },
+)
+const unlimited = { unitsPerSecond: null, grpcStreams: null, egressBytesPerSecond: null }
+const plans = { ...BUILT_IN_PLANS, bench: { ...BUILT_IN_PLANS.professional, ...unlimited } }
+await using on = await startGrpcGateway([], {}, plans, streams)
+const { token } = await on.gateway.subscribe({ plan: 'bench', products: ['shreds-decoded', 'bundle'] })
+process.stdout.write(`${JSON.stringify({ shreds: rig.shreds.address.port, grpc: on.port, token })}\n`)
+await new Promise((resolve) => process.once('SIGTERM', resolve))
+
+const report = decoded?.status()
+const used = cpu && { all: process.cpuUsage(cpu.all), main: process.threadCpuUsage(cpu.main) }
+const sumOf = (usage: NodeJS.CpuUsage | undefined) => (usage === undefined ? 0 : usage.user + usage.system)
+const result = {
+  handedMs: percentiles(handedMs),
+  writtenMs: percentiles(writtenMs),
+  cpuMicros: sumOf(used?.all),
+  gatewayCpuMicros: sumOf(used?.main),
+  shreds: report?.counts.shreds.accepted ?? 0,
+  recovered: report?.counts.fecSetsRecovered ?? 0,
+  transactions: report?.counts.transactions ?? 0,
+  inputDropped: report?.inputDropped ?? 0,
+  lost,
+}
+await new Promise<void>((resolve) => process.stdout.write(`${JSON.stringify(result)}\n`, () => resolve()))
+
+function percentiles(ms: readonly number[]) {
+  const sorted = ms.toSorted((a, b) => a - b)
+  const at = (share: number) => Math.round((sorted[Math.floor(share * (sorted.length - 1))] ?? 0) * 1000) / 1000
+  return { count: ms.length, p50: at(0.5), p90: at(0.9), p99: at(0.99) }
+}

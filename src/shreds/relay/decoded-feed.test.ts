@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { CELL_BYTES } from '../../platform/udp/port.ts'
+import { createInputMemory, openInputReader, openInputWriter } from '../decoded/input-ring.ts'
+import { createDecodedFeed } from './decoded-feed.ts'
+
+test('a shred has the time at which the kernel received it, on the monotonic clock; a wall clock that is set changes it by a second at most', () => {
+  const memory = createInputMemory(16)
+  const [bytes, arrivals, timeMicros] = [new Uint8Array(4 * CELL_BYTES), new Float64Array(4), new Float64Array(1)]
+  const arena = {
+    bytes,
+    arrivals,
+    timeMicros,
+    words: new Int32Array(bytes.buffer),
+    lengths: new Int32Array(4),
+    sources: new Int8Array(4),
+  }
+  const feed = createDecodedFeed(Uint8Array.of(0, 1, 0, 0), {
+    port: { arena, readTime: () => void (timeMicros[0] = 50_000_000) },
+    clock: { monotonicMs: () => 7000 },
+    input: openInputWriter(memory),
+  })
+  // Two milliseconds ago, one ago, in the future, long ago.
+  arrivals.set([49_998_000, 49_999_000, 60_000_000, 0])
+  const order = Uint16Array.of(0, 1, 2, 3)
+  feed.offer({ order, data: 3, code: 1, slots: new Float64Array(1), slotCount: 0, duplicates: 0 })
+  const read: [number, boolean][] = []
+  openInputReader(memory).read(16, (_bytes, _at, _length, arrivalNanos, isVerified) => {
+    read.push([arrivalNanos / 1e6, isVerified])
+  })
+  assert.deepEqual(read, [
+    [6998, true],
+    [6999, false],
+    [7000, true],
+    [6000, true],
+  ])
+})
