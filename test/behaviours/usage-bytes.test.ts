@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { request } from 'node:http'
-import { describe, test } from 'node:test'
+import { Agent, request } from 'node:http'
+import { after, describe, test } from 'node:test'
 import { Client, credentials } from '@grpc/grpc-js'
 import { WebSocket } from 'ws'
 import { frameMessage } from '../../src/platform/grpc/framing.ts'
@@ -12,10 +12,14 @@ import { openWsTestClient } from '../support/ws-test-client.ts'
 
 /** Enough that each of two threads gets some. */
 const CONNECTIONS = 8
-/** Sizes on both sides of what a response, a frame and a message have as bounds. */
-const SIZES = [0, 1, 100, 126, 4000, 5000, 16_384, 65_535, 65_536, 70_000, 300_000, 3_000_000]
+/** Sizes on both sides of what a response, a frame and a message have as bounds; one makes a WebSocket message of 65,533 bytes. */
+const SIZES = [0, 1, 100, 126, 4000, 5000, 16_384, 65_445, 65_535, 65_536, 70_000, 300_000, 3_000_000]
 /** More than the buffers of a loopback connection hold. */
 const LARGE_BYTES = 40_000_000
+
+/** Connections that are kept, whose requests take the fast path; with `connection: close` they would go to node:http. */
+const agent = new Agent({ keepAlive: true })
+after(() => agent.destroy())
 
 const callOf = (size: number) => `{"jsonrpc":"2.0","id":1,"method":"getBalance","params":[${size}]}`
 const textOf = (size: number) => JSON.stringify('x'.repeat(size))
@@ -42,7 +46,7 @@ async function ledgerOf(gateway: ServedGateway): Promise<Record<string, number>>
 function post(gateway: ServedGateway, body: string, headers: Record<string, string> = {}, token = gateway.token) {
   const { promise, resolve, reject } = Promise.withResolvers<{ status: number; bytes: number; isGzip: boolean }>()
   const fields = { 'content-type': 'application/json', 'x-token': token, ...headers }
-  const sent = request(gateway.url, { method: 'POST', headers: fields, agent: false }, (response) => {
+  const sent = request(gateway.url, { method: 'POST', headers: fields, agent }, (response) => {
     let bytes = 0
     response.on('data', (chunk: Buffer) => (bytes += chunk.length))
     response.on('error', reject)
@@ -194,7 +198,7 @@ describe('bytes in usage', () => {
 function readAndLeave(gateway: ServedGateway): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>()
   const headers = { 'content-type': 'application/json', 'x-token': gateway.token }
-  const sent = request(gateway.url, { method: 'POST', headers, agent: false }, (response) => {
+  const sent = request(gateway.url, { method: 'POST', headers, agent }, (response) => {
     let bytes = 0
     response.on('error', () => {})
     response.on('data', (chunk: Buffer) => {
