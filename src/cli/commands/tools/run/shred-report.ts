@@ -1,40 +1,28 @@
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
-import { lookUp } from '../../../../access/provisioning/context.ts'
-import { parseSince } from '../../../../contract/dates.ts'
+import { LOCAL_FLAGS } from '../../../../contract/local-commands.ts'
 import { printBytesShort } from '../../../../core/bytes.ts'
 import { ServiceError } from '../../../../core/error.ts'
-import { systemClock } from '../../../../platform/process/clock.ts'
 import { openControlClient } from '../../../../platform/process/control-client.ts'
-import { secureRandom } from '../../../../platform/process/random.ts'
-import { REPORT_FILE } from '../../../../processes/compose/services/shreds.ts'
 import type { DecodedReport } from '../../../../shreds/decoded/slot-history.ts'
-import { sumDelivery } from '../../../../shreds/report/delivery.ts'
-import { type DeliveryRow, openReportStore } from '../../../../shreds/report/store.ts'
 import type { CliContext, ListFlags } from '../../../define.ts'
 import { controlPath } from '../../../locate.ts'
+import { destinations } from '../../../operations/destinations.ts'
+import { openOperations } from '../../../operations/open.ts'
 import { FROM_COLUMN, printList } from '../../../output/print.ts'
-import { openSession } from '../../../session.ts'
+import { staysLocal } from '../../../remote/target.ts'
 
 export type ReportFlags = ListFlags & { since?: string; by?: 'hour' | 'day' | 'total'; decoded?: boolean }
 
 /** Delivery per subscription and hour. */
 export async function reportDelivery(this: CliContext, flags: ReportFlags, subscription?: string): Promise<void> {
   if (flags.decoded === true) return reportDecoded(this, flags)
-  await using session = await openSession(this, flags, 'read')
-  const only = subscription === undefined ? undefined : await lookUp(session.store, 'subscriptions', subscription)
-  const names = new Map((await session.store.list('subscriptions')).map((sub) => [sub.id, sub.name]))
-  const rows = await readRows(join(session.stateDir, ...REPORT_FILE), {
-    fromMs: parseSince(flags.since ?? '24h', session.nowMs),
-    ...(only === undefined ? {} : { subscriptionId: only.id }),
-  })
+  await using on = await openOperations(destinations, this, flags, 'read')
   const by = flags.by ?? 'hour'
   printList(this, flags, {
-    rows: sumDelivery(rows, by),
+    rows: await on.report({ subscription, since: flags.since ?? '24h', by }),
     empty: 'nothing was sent in this period',
     columns: [
       ...(by === 'total' ? [] : [FROM_COLUMN]),
-      { title: 'SUBSCRIPTION', value: (row) => names.get(row.subscriptionId) ?? row.subscriptionId },
+      { title: 'SUBSCRIPTION', value: (row) => row.subscription },
       { title: 'PACKETS', value: (row) => row.packets },
       { title: 'BYTES', value: (row) => row.bytes, show: (row) => printBytesShort(row.bytes) },
       { title: 'SLOTS', value: (row) => row.slots },
@@ -51,8 +39,11 @@ export async function reportDelivery(this: CliContext, flags: ReportFlags, subsc
   })
 }
 
+const DECODED = 'shred report --decoded'
+
 /** The newest slots of ShredStream Decoded, from the running process. */
 async function reportDecoded(context: CliContext, flags: ReportFlags): Promise<void> {
+  if (context.remote !== undefined) throw staysLocal(DECODED, LOCAL_FLAGS[DECODED] ?? '')
   using client = await openControlClient(controlPath(context, flags))
   const report = (await client.call('decoded')) as DecodedReport | null
   if (report === null)
@@ -81,10 +72,4 @@ async function reportDecoded(context: CliContext, flags: ReportFlags): Promise<v
       { title: 'LAST SHRED', wire: 'last_shred_at', value: (row) => row.last_shred_at },
     ],
   })
-}
-
-async function readRows(file: string, filter: { fromMs: number; subscriptionId?: string }): Promise<DeliveryRow[]> {
-  if (!existsSync(file)) return []
-  await using store = await openReportStore(file, { clock: systemClock, random: secureRandom, create: false })
-  return store.list(filter)
 }
