@@ -22,6 +22,15 @@ const OTHER_CHANGES: readonly Row[] = [
   { words: ['admin', 'add', 'bob', '--role', 'support', '--expires', '90d', '--print-token', '--json'] },
   { words: ['admin', 'rotate', 'bob', '--yes', '--print-token'] },
   { words: ['admin', 'remove', 'bob', '--yes'] },
+  // States of which the effective one differs from the stored one.
+  { words: ['customer', 'add', 'late', '--json'] },
+  { words: ['sub', 'create', 'late-1', '--customer', 'late', '--json', '--print-token'] },
+  { words: ['customer', 'suspend', 'late', '--yes', '--json'] },
+  { words: ['customer', 'show', 'late'] },
+  { words: ['customer', 'show', 'late', '--json'] },
+  { words: ['sub', 'limit', 'late-1', '--units-per-second', '9', '--json'] },
+  { words: ['customer', 'remove', 'late', '--yes'], code: 1 },
+  { words: ['customer', 'remove', 'late', '--force', '--yes', '--json'] },
   { words: ['notice', 'test'], isMeasured: true },
   { words: ['upstream', 'drain', 'n1'] },
   { words: ['upstream', 'undrain', 'n1', '--json'] },
@@ -139,7 +148,17 @@ describe('a command on the machine and the same command over the admin API', () 
   const there = (words: readonly string[]) => sluiceHere(words, remote)
   const stores = () => homes.map((home) => home.file('.sluice')) as [string, string]
 
+  /** All differences are reported together. */
+  const differences: string[] = []
   function compare(row: Row, local: CliResult, distant: CliResult): void {
+    try {
+      compareOne(row, local, distant)
+    } catch (error) {
+      differences.push((error as Error).message)
+    }
+  }
+
+  function compareOne(row: Row, local: CliResult, distant: CliResult): void {
     const name = row.words.join(' ')
     const [ours, theirs] = [local, distant].map(({ stderr }) => stderr)
     assert.equal(local.code, row.code ?? 0, `${name} here: ${ours}`)
@@ -190,6 +209,7 @@ describe('a command on the machine and the same command over the admin API', () 
     }
     for (const row of OTHER_CHANGES) compare(row, await here(row.words), await there(row.words))
     assert.ok(isRead)
+    assert.equal(differences.join('\n\n'), '')
     const [mine, distant] = stores()
     assert.deepEqual(recordsThere(await withStore(distant, recordsOf)), recordsHere(await withStore(mine, recordsOf)))
   })

@@ -13,7 +13,7 @@ export function createOutputMask() {
       .replaceAll(/\bsl[ac]_\S{0,3}[0-9A-Za-z]{4}\b/g, 'TOKEN-END')
       .replaceAll(/("(?:last4|password|created_by|username)": )"[^"]*"/g, '$1"*"')
       .replaceAll(/\bu_[0-9a-z]{12}\b/g, 'USER')
-      .replaceAll(/^(password|SLUICE_SQL_PASSWORD)([ =]+)\S+/gm, '$1$2*')
+      .replaceAll(/\b[0-9A-Za-z]{32,44}\b/g, 'RANDOM')
       .replaceAll(/\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{3}Z)?/g, 'TIME')
       .replaceAll(/127\.0\.0\.1:\d+/g, 'ADDRESS')
       .replaceAll(/ {2,}/g, '  ')

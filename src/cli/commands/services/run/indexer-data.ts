@@ -58,7 +58,7 @@ async function readStatus(context: CliContext, flags: CommonFlags): Promise<Stat
   if (context.remote !== undefined) {
     using api = await openRemote(context, flags)
     const { coverage, ...status } = await api.call<Status & { coverage: object[] }>('indexerStatus')
-    return { ...status, coverage: tabSeparated(coverage) }
+    return { ...status, coverage: status.state === 'running' ? tabSeparated(coverage) : [] }
   }
   using client = await openControlClient(controlPath(context, flags))
   const status = await statusOf(client)
@@ -68,7 +68,6 @@ async function readStatus(context: CliContext, flags: CommonFlags): Promise<Stat
 /** Rows of the admin API as the database prints them. */
 function tabSeparated(rows: readonly object[]): string[] {
   const names = COVERAGE.slice('select '.length, COVERAGE.indexOf(' from coverage')).split(', ')
-  if (rows.length === 0) return []
   const lines = rows.map((row) => Object.values(row).map((value) => (value === null ? '\\N' : String(value))))
   return [names, ...lines].map((cells) => cells.join('\t'))
 }
