@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
+import type { AccessStore } from '../src/access/store/store.ts'
 import { ADMIN_ROUTES, type AdminRoute } from '../src/contract/admin-routes.ts'
 import { LOCAL_COMMANDS, LOCAL_FLAGS } from '../src/contract/local-commands.ts'
 import { createMask, lastLine, recordsOf, STEPS, withStore } from './support/admin-steps.ts'
+import { HOUR_MS, usageOf } from './support/billing.ts'
 import { type CliResult, temporaryFolder } from './support/cli.ts'
 import { sluiceHere } from './support/cli-in-process.ts'
 import { createOutputMask, shapeOf } from './support/compare-output.ts'
@@ -75,6 +77,8 @@ const READS: readonly Row[] = [
   { words: ['admin', 'list', '--json'] },
   { words: ['usage'] },
   { words: ['usage', 'show', '--month', '2026-10', '--by', 'method', '--json'] },
+  { words: ['usage', '--month', '2026-10', '--by', 'day', '-o', 'wide'] },
+  { words: ['usage', '--month', '2026-10', '--customer', 'acme', '--by', 'hour', '-o', 'csv'] },
   { words: ['usage', '--month', '2026-10', '--since', '7d'], code: 2 },
   { words: ['usage', 'export', '--month', '2026-10'] },
   { words: ['usage', 'export', '--month', '2026-10', '--customer', 'acme', '--by', 'method', '--format', 'jsonl'] },
@@ -204,6 +208,7 @@ describe('a command on the machine and the same command over the admin API', () 
       assert.deepEqual(await withStore(theirs, actorOfLast), ['ana', 'owner'])
       if (step.id === READ_AFTER && !isRead) {
         isRead = true
+        for (const folder of stores()) await withStore(folder, addSomeUsage)
         for (const row of READS) compare(row, await here(row.words), await there(row.words))
       }
     }
@@ -273,6 +278,14 @@ async function actorOfLast(store: Parameters<typeof lastLine>[0]): Promise<unkno
   const { actor } = JSON.parse(lines[0] ?? '{}') as { actor: { admin?: { name: string; role: string } } }
   return [actor.admin?.name, actor.admin?.role]
 }
+
+async function addSomeUsage(store: AccessStore): Promise<void> {
+  const [{ id: subscriptionId } = { id: '' }] = await store.find('subscriptions', { name: 'one' })
+  const rows = [2, 3, 30].map((hour) => ({ ...usageOf('one', OCTOBER_MS + hour * HOUR_MS, hour), subscriptionId }))
+  await store.addUsage(rows, new Map())
+}
+
+const OCTOBER_MS = Date.UTC(2026, 9)
 
 /** The first words of the lines. */
 function labelsOf(text: string): string[] {

@@ -1,5 +1,6 @@
 import type { Actor } from '../access/store/model.ts'
 import type { AccessStore } from '../access/store/store.ts'
+import type { DocsUrl } from '../contract/errors.ts'
 import { createHostAllowList } from '../platform/http/server/host-allow-list.ts'
 import { type HttpServer, startHttpServer } from '../platform/http/server/server.ts'
 import type { StaticFiles } from '../platform/http/server/static-file.ts'
@@ -31,6 +32,7 @@ export type AdminServiceDeps = BaseDeps &
     /** What a process does not have responds with 501. */
     readonly handlers: Partial<AdminHandlers>
     readonly page?: StaticFiles | undefined
+    readonly docsUrl?: DocsUrl | undefined
     /** The author of changes as the process has it; a change has the administrator besides. */
     readonly actor: Actor
   }
