@@ -138,7 +138,7 @@ export const OPERATOR_ERRORS = {
   'remote-response': {
     exit: 1,
     sentence: 'What the server of --remote sent is not a response of the admin API.',
-    fix: 'Check the address: is it the admin API of sluice serve, of the same version?',
+    fix: 'Check the address: is it the admin API of a Sluice process, and of the same version?',
     retryable: false,
   },
   'store-locked': {

@@ -91,7 +91,7 @@ export function openRemoteApi(
     if (isChange && isDryRun) search.set('dry_run', 'true')
     return {
       method,
-      target: search.size === 0 ? at : `${at}?${search}`,
+      target: search.size === 0 ? at : `${at}?${search.toString()}`,
       headers: {
         host: url.host,
         accept: 'application/json',
