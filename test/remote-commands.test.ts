@@ -70,6 +70,7 @@ const READS: readonly Row[] = [
   { words: ['token', 'rotate', 'one', '--yes', '--print-token', '--dry-run'] },
   { words: ['node', 'list', '-o', 'wide'] },
   { words: ['node', 'remove', 'big', '--yes'], code: 1 },
+  { words: ['node', 'remove', 'big', '--force', '--yes', '--dry-run'] },
   { words: ['shred', 'show', '-o', 'wide'] },
   { words: ['shred', 'show', 'one', '--json'] },
   { words: ['shred', 'report'] },
