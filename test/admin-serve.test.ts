@@ -137,6 +137,17 @@ describe('the admin API of sluice serve', () => {
     assert.ok(!running.stdout().includes(token) && !running.stderr().includes(token))
   })
 
+  test('an error links the page of the documents about it, and only where there is one', async () => {
+    const headers = { authorization: `Bearer ${await tokenOf('reader')}` }
+    const errorAt = async (path: string, sent: Record<string, string>) =>
+      ((await (await fetch(`${url}${path}`, { headers: sent })).json()) as { error: { docs_url?: string } }).error
+    const { docs_url: page } = await errorAt('/v1/customers/nobody', headers)
+    const response = await fetch(page ?? '')
+    assert.equal(response.status, 200)
+    assert.match(await response.text(), /not-found/)
+    assert.equal((await errorAt('/v1/me', {})).docs_url, undefined, 'the page of unauthorized is for customers')
+  })
+
   test('a client generated from docs/openapi/admin.json compiles and serves a customer; every GET responds as described', async () => {
     const token = await tokenOf('client')
     await using folder = await temporaryFolder()

@@ -1,5 +1,6 @@
 import type { Actor } from '../access/store/model.ts'
 import type { AccessStore } from '../access/store/store.ts'
+import type { DocsUrl } from '../contract/errors.ts'
 import { createHostAllowList } from '../platform/http/server/host-allow-list.ts'
 import { type HttpServer, startHttpServer } from '../platform/http/server/server.ts'
 import type { StaticFiles } from '../platform/http/server/static-file.ts'
@@ -34,6 +35,7 @@ export type AdminServiceDeps = BaseDeps &
     readonly page?: StaticFiles | undefined
     /** Sign-in of people by an OpenID Connect issuer. */
     readonly oidc: ConfiguredSignIn
+    readonly docsUrl?: DocsUrl | undefined
     /** The author of changes as the process has it; a change has the administrator besides. */
     readonly actor: Actor
   }

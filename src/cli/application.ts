@@ -39,7 +39,7 @@ export const rootRoutes = buildRouteMap<string, CliContext>({
   docs: {
     brief: 'Sell access to blockchain data and transaction submission',
     fullDescription:
-      'Sell access to blockchain data and transaction submission.\nStart with `sluice serve`; add a customer with `sluice customer add`, then `sluice sub create`.',
+      'Sell access to blockchain data and transaction submission.\nStart with `sluice serve`; add a customer with `sluice customer add`, then `sluice sub create`.\nsluice --remote URL COMMAND runs a command on another machine, over its admin API: see docs/admin-api.md.',
   },
   routes: {
     init: initCommand,

@@ -5,10 +5,13 @@ import {
   type CommandContext,
   type FlagParametersForType,
 } from '@stricli/core'
+import type { RemoteTarget } from './remote/target.ts'
 
 /** The process that a command runs in; tests pass their own. */
 export type CliContext = CommandContext & {
   readonly process: NodeJS.Process
+  /** The process of `--remote`; undefined for the one of this machine. */
+  readonly remote?: RemoteTarget | undefined
 }
 
 /** Flags that every command takes. */

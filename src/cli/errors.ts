@@ -2,10 +2,20 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { ExitCode } from '@stricli/core'
 import { ERRORS, errorEntry } from '../contract/errors.ts'
+import type { ExitCode as OurExitCode } from '../contract/exit-codes.ts'
 import { messageOf, ServiceError } from '../core/error.ts'
+import { RemoteFault } from './remote/faults.ts'
 
 /** An error as `--json` prints it. */
-export type CliError = { code: string; message: string; fix: string; docs_url: string; retryable: boolean }
+export type CliError = {
+  code: string
+  message: string
+  fix: string
+  docs_url: string
+  retryable: boolean
+  /** Under which the log of a remote process has the request. */
+  request_id?: string
+}
 
 export function cliErrorOf(thrown: unknown): CliError {
   const error = knownError(thrown)
@@ -17,6 +27,7 @@ export function cliErrorOf(thrown: unknown): CliError {
     fix: (error instanceof ServiceError ? error.fix : undefined) ?? (code === 'internal' ? INTERNAL_FIX : entry.fix),
     docs_url: docsUrl(code),
     retryable: entry.retryable,
+    ...(error instanceof RemoteFault && error.requestId !== undefined ? { request_id: error.requestId } : {}),
   }
 }
 
@@ -42,7 +53,15 @@ function knownError(error: unknown): unknown {
 export function exitCodeOf(thrown: unknown): number {
   const error = knownError(thrown)
   const code = error instanceof ServiceError ? error.code : 'internal'
-  return errorEntry(code).exit ?? 1
+  return REMOTE_EXITS[code] ?? errorEntry(code).exit ?? 1
+}
+
+/** Of refusals of the admin API, which the command line of the machine itself never has. */
+const REMOTE_EXITS: Readonly<Record<string, OurExitCode>> = {
+  unauthorized: 77,
+  forbidden: 77,
+  'too-many-requests': 75,
+  'idempotency-running': 75,
 }
 
 /** stricli sets negative exit codes: unknown commands and bad arguments are usage errors (2), all others internal errors (1). */
@@ -56,6 +75,8 @@ export function exitCodeFrom(libraryCode: number | string | null | undefined): n
 export function formatError(error: unknown, json: boolean): string {
   const shown = cliErrorOf(error)
   if (json) return JSON.stringify(shown)
-  const stack = shown.code === 'internal' && error instanceof Error ? `\n${error.stack ?? ''}` : ''
-  return `error: ${shown.message}\n  fix: ${shown.fix}\n  see: ${shown.docs_url}${stack}`
+  const request = shown.request_id === undefined ? '' : `\n  request: ${shown.request_id}`
+  const isOurs = shown.code === 'internal' && !(error instanceof RemoteFault)
+  const stack = isOurs && error instanceof Error ? `\n${error.stack ?? ''}` : ''
+  return `error: ${shown.message}\n  fix: ${shown.fix}\n  see: ${shown.docs_url}${request}${stack}`
 }

@@ -7,7 +7,7 @@ import {
 import { cliErrorOf, docsUrl, formatError } from './errors.ts'
 
 /** Read from `argv` before flags are parsed, so that parse errors are JSON too. */
-function wantsJson(argv: readonly string[]): boolean {
+export function wantsJson(argv: readonly string[]): boolean {
   return (
     argv.includes('--json') || argv.some((word, at) => word === 'json' && /^(-o|--output)$/.test(argv[at - 1] ?? ''))
   )

@@ -1,7 +1,7 @@
-import { type ApplicationContext, proposeCompletions, run } from '@stricli/core'
-import { createApplication } from './application.ts'
+import type { ApplicationContext } from '@stricli/core'
 import type { CliContext } from './define.ts'
 import { exitCodeFrom } from './errors.ts'
+import { runCommandLine } from './run-command-line.ts'
 
 /** The operator's command line. Data goes to standard output, messages to standard error; exit codes are in `contract/exit-codes.ts`. */
 const argv = process.argv.slice(2)
@@ -16,15 +16,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 // stricli types `process.exitCode` without undefined, which Node allows.
 const context = { process } as unknown as ApplicationContext & CliContext
 
-const application = createApplication(argv)
-
-// Called by the completion script of the shell.
-if (argv[0] === '__complete') {
-  for (const { completion } of await proposeCompletions(application, argv.slice(1), context))
-    process.stdout.write(`${completion}\n`)
-} else {
-  await run(application, argv, context)
-}
+await runCommandLine(argv, context)
 
 process.exitCode = exitCodeFrom(process.exitCode)
 // An open connection must not keep the command running. Output to files, pipes and terminals is written by now.

@@ -13,7 +13,7 @@ export type AdminPermission =
   /** Customers, subscriptions, tokens, limits, destinations, database users and dedicated nodes. */
   | 'provision'
   | 'note'
-  /** Refunds, invoice previews and exports. */
+  /** Refunds, invoice previews, exports, and what the billing system gets. */
   | 'bill'
   /** Upstream nodes, open connections, notices. */
   | 'operate'
@@ -105,6 +105,12 @@ export const ADMIN_ROUTES = {
     'provision',
     'Remove a customer; usage and audit log are kept. With force=true its subscriptions are cancelled.',
     { commands: ['customer remove'], query: ['force'] },
+  ),
+  customerBillingId: route(
+    'PUT /v1/customers/{customer}/billing-id',
+    'bill',
+    'Set the id of the customer in the billing system; null removes it.',
+    { commands: ['customer billing-id'] },
   ),
   noteAdd: route('POST /v1/notes', 'note', 'Add a note to a customer or subscription.', {
     commands: ['customer note'],
@@ -298,7 +304,15 @@ export const ADMIN_ROUTES = {
   }),
   billingStatus: route('GET /v1/billing', 'bill', 'State of the billing sinks: sent up to, waiting, dead letters.', {
     commands: ['billing status'],
+    query: ['sink'],
   }),
+  billingRetry: route('POST /v1/billing/retry', 'bill', 'Send dead letters again, or count them as sent.', {
+    commands: ['billing retry'],
+  }),
+  billingPause: route('POST /v1/billing/pause', 'bill', 'Stop sending events; usage goes on being counted.', {
+    commands: ['billing pause'],
+  }),
+  billingResume: route('POST /v1/billing/resume', 'bill', 'Send events again.', { commands: ['billing resume'] }),
   notices: route('GET /v1/notices', 'read', 'Notices and their delivery, newest first.', {
     commands: ['notice list'],
     query: PAGE,

@@ -129,6 +129,18 @@ export const OPERATOR_ERRORS = {
     fix: 'Start one with: sluice serve',
     retryable: true,
   },
+  'remote-unavailable': {
+    exit: 69,
+    sentence: 'The admin API of --remote gave no response.',
+    fix: 'Check the address, and that sluice serve runs there.',
+    retryable: true,
+  },
+  'remote-response': {
+    exit: 1,
+    sentence: 'What the server of --remote sent is not a response of the admin API.',
+    fix: 'Check the address: is it the admin API of a Sluice process, and of the same version?',
+    retryable: false,
+  },
   'store-locked': {
     exit: 75,
     sentence: 'Another process is writing to the access store.',

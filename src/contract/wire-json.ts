@@ -4,7 +4,14 @@ export function isoTime(ms: number | null | undefined): string | null {
 }
 
 /** Fields of records that hold a timestamp. */
-const TIMES = ['createdAt', 'setAt', 'validUntil', 'notAfter', 'lastUsedAt', 'expiresAt']
+export const TIME_FIELDS: readonly string[] = [
+  'createdAt',
+  'setAt',
+  'validUntil',
+  'notAfter',
+  'lastUsedAt',
+  'expiresAt',
+]
 
 /**
  * A value as the JSON of the command line and of the admin API: snake_case keys as in the REST interface, timestamps as ISO text, no internal revisions.
@@ -16,7 +23,8 @@ export function toWireJson(value: unknown, earlierNames: Readonly<Record<string,
   const entries = Object.entries(value).filter(([key]) => key !== 'revision' || !('id' in value))
   return Object.fromEntries(
     entries.flatMap(([key, inner]) => {
-      const wire = TIMES.includes(key) && typeof inner === 'number' ? isoTime(inner) : toWireJson(inner, earlierNames)
+      const wire =
+        TIME_FIELDS.includes(key) && typeof inner === 'number' ? isoTime(inner) : toWireJson(inner, earlierNames)
       const names = [snakeCase(key), earlierNames[key]].filter((name) => name !== undefined)
       return names.map((name) => [name, wire])
     }),

@@ -4,12 +4,13 @@ import { openStore, type StoreLocation } from '../../src/access/store/open.ts'
 import type { AdminCall, AdminReply } from '../../src/admin/api/handler.ts'
 import type { HandlerDeps } from '../../src/admin/api/handlers/deps.ts'
 import { createHandlers } from '../../src/admin/api/handlers/handlers.ts'
+import { billingHandlers } from '../../src/admin/billing/handlers.ts'
 import type { ProductKey } from '../../src/contract/products.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { secureRandom } from '../../src/platform/process/random.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 
-export type HandlerId = keyof ReturnType<typeof createHandlers>
+export type HandlerId = keyof ReturnType<typeof createHandlers> | keyof ReturnType<typeof billingHandlers>
 
 export type CallInput = {
   readonly params?: Record<string, string>
@@ -45,17 +46,20 @@ export async function openHandlers(
   )
   const follower = await followStore(store, { log: silentLogger, clock: systemClock, onSwap() {} })
   const plans = createPlanTable(BUILT_IN_PLANS)
-  const handlers = createHandlers({
-    store,
-    random: secureRandom,
-    snapshot: follower.current,
-    plans: () => plans,
-    offered: OFFERED,
-    card: ({ subscription }) => `card of ${subscription.name}`,
-    checkDestination() {},
-    checkNodeAddresses: () => [],
-    running: { call: async () => null, monthUnits: () => [], ...running },
-  })
+  const handlers = {
+    ...billingHandlers({ store, sink: undefined, settleMs: 0, prices: {} }),
+    ...createHandlers({
+      store,
+      random: secureRandom,
+      snapshot: follower.current,
+      plans: () => plans,
+      offered: OFFERED,
+      card: ({ subscription }) => `card of ${subscription.name}`,
+      checkDestination() {},
+      checkNodeAddresses: () => [],
+      running: { call: async () => null, monthUnits: () => [], ...running },
+    }),
+  }
   return {
     store,
     handlers,

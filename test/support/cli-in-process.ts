@@ -1,7 +1,6 @@
 import { Writable } from 'node:stream'
-import { run } from '@stricli/core'
-import { createApplication } from '../../src/cli/application.ts'
 import { exitCodeFrom } from '../../src/cli/errors.ts'
+import { runCommandLine } from '../../src/cli/run-command-line.ts'
 import { ALONE, type CliResult, onNewStore } from './cli.ts'
 
 /** Runs a command line in this process: the same code as `sluice …`, much faster than a child process. */
@@ -10,8 +9,7 @@ export async function sluiceHere(typed: readonly string[], given: Record<string,
   const env = { ...ALONE, ...given }
   const [stdout, stderr] = [new Collected(), new Collected()]
   const fake = { stdout, stderr, stdin: { isTTY: false }, env, exitCode: undefined as number | undefined, once() {} }
-  const context = { process: fake } as unknown as Parameters<typeof run>[2]
-  await run(createApplication(words) as unknown as Parameters<typeof run>[0], words, context)
+  await runCommandLine(words, { process: fake } as unknown as Parameters<typeof runCommandLine>[1])
   return { code: exitCodeFrom(fake.exitCode), stdout: stdout.text, stderr: stderr.text }
 }
 

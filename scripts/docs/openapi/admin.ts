@@ -13,7 +13,13 @@ import { ADMIN_CREATES, ADMIN_REPLIES, sessionReply, signInReply } from '../../.
 import { INFO, json, type OpenApi, type Operation, pathParameter, queryParameter, ref, schemaOf } from './document.ts'
 
 const errorBody = z.object({
-  error: z.object({ code: z.string(), message: z.string(), fix: z.string(), request_id: z.string() }),
+  error: z.object({
+    code: z.string(),
+    message: z.string(),
+    fix: z.string(),
+    docs_url: z.url().optional().describe('Where the documents have a page about this error.'),
+    request_id: z.string(),
+  }),
 })
 
 const SESSION_PATH = '/v1/session'

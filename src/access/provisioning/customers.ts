@@ -86,7 +86,7 @@ export async function removeCustomer(
     const live = await liveOf(tx, id, { limit })
     const names = live.items.map(({ name }) => name)
     if (names.length > 0 && !input.force)
-      throw new ServiceError('wrong-state', `customer "${found.name}" has subscriptions: ${listNames(names, live)}`, {
+      throw new ServiceError('wrong-state', `customer "${found.name}" has subscriptions: ${listNames(names, { hasMore: live.next !== null })}`, {
         fix: `Cancel each with: sluice sub cancel NAME. Or cancel all of them with: sluice customer remove ${found.name} --force`,
       })
     if (live.next !== null && on.dryRun !== true)
@@ -168,9 +168,9 @@ export async function liveOf(
 const NAMES_LISTED_MAX = 20
 
 /** The names of the first, and whether there are others. */
-export function listNames(names: readonly string[], { next }: { readonly next: string | null }): string {
+export function listNames(names: readonly string[], { hasMore }: { readonly hasMore: boolean }): string {
   const listed = names.slice(0, NAMES_LISTED_MAX)
-  return [...listed, ...(listed.length < names.length || next !== null ? ['and others'] : [])].join(', ')
+  return [...listed, ...(listed.length < names.length || hasMore ? ['and others'] : [])].join(', ')
 }
 
 const NOTHING_TO_DO = 'Nothing needs to be done.'

@@ -1,4 +1,4 @@
-import { ERRORS } from '../../contract/errors.ts'
+import { ERRORS, type ErrorContext } from '../../contract/errors.ts'
 import { ServiceError } from '../../core/error.ts'
 
 /** Refusals of the admin API itself, before a handler runs. */
@@ -74,7 +74,7 @@ export type ErrorReply = {
 }
 
 /** An error as the response has it. What is not a ServiceError is a fault of ours, and its text stays in the log. */
-export function errorReply(error: unknown, requestId: string): ErrorReply {
+export function errorReply(error: unknown, { requestId, docsUrl }: ErrorContext): ErrorReply {
   if (!(error instanceof ServiceError)) {
     const fix = 'Report the request_id; the log of the process has the cause.'
     return replyOf(500, { code: 'internal', message: 'internal error', fix, request_id: requestId })
@@ -83,7 +83,10 @@ export function errorReply(error: unknown, requestId: string): ErrorReply {
   const entry = Object.hasOwn(ERRORS, code) ? ERRORS[code as keyof typeof ERRORS] : undefined
   const status = STATUS[code] ?? 500
   const fix = error.fix ?? entry?.fix ?? 'See docs/admin-api.md.'
-  const reply = replyOf(status, { code, message, fix, request_id: requestId })
+  // Only where a page is about this error; that of `unauthorized` is about tokens of customers.
+  const page = entry === undefined || code === 'unauthorized' ? undefined : docsUrl?.(code)
+  const docs = page === undefined ? {} : { docs_url: page }
+  const reply = replyOf(status, { code, message, fix, ...docs, request_id: requestId })
   if (error instanceof AdminError) return { ...reply, headers: error.headers }
   return status === 503 ? { ...reply, headers: { 'retry-after': '1' } } : reply
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Actor } from '../../access/store/model.ts'
 import { type AdminRouteId, IDEMPOTENCY_HEADER, ROLE_PERMISSIONS, SIGN_IN_PATH } from '../../contract/admin-routes.ts'
+import type { DocsUrl } from '../../contract/errors.ts'
 import { createKeyedBuckets } from '../../core/keyed-buckets.ts'
 import { splitTarget } from '../../platform/http/request-headers.ts'
 import { sendText } from '../../platform/http/server/reply.ts'
@@ -29,6 +30,8 @@ export type AdminServerDeps = BaseDeps & {
   readonly metrics: AdminMetrics
   /** The files of the console. */
   readonly page?: StaticFiles | undefined
+  /** Pages of errors; errors have no `docs_url` where it is missing. */
+  readonly docsUrl?: DocsUrl | undefined
   /** Of the process; a change has the administrator besides. */
   readonly actor: Actor
   readonly isSecure: boolean
@@ -89,7 +92,7 @@ export function createAdminRequests(deps: AdminServerDeps) {
         else await sendLines(response, { ...sent, lines: sent.lines }, clock)
       }
     } catch (error) {
-      const reply = errorReply(error, requestId)
+      const reply = errorReply(error, { requestId, docsUrl: deps.docsUrl })
       status = reply.status
       if (error instanceof AdminError) metrics.refused.inc({ reason: error.code as AdminRefusal })
       else if (status >= 500) log.error({ err: error, request_id: requestId }, 'admin request failed')
@@ -210,7 +213,8 @@ export function createAdminRequests(deps: AdminServerDeps) {
       return sent
     } catch (error) {
       // After an error of ours it is not known whether the change was made: it is not performed again.
-      const { status, body: text } = errorReply(error, String(response.getHeader('x-request-id')))
+      const requestId = String(response.getHeader('x-request-id'))
+      const { status, body: text } = errorReply(error, { requestId, docsUrl: deps.docsUrl })
       if (status === 500)
         idempotency.finish(once, {
           status,

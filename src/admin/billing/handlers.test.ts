@@ -129,6 +129,37 @@ for (const engine of ENGINES)
           { subscription: 'sub_one', subscription_name: 'one', amount: 5, quantity: 'units', outcome_unknown: false },
         ],
       })
+
+      const change = async (method: string, path: string, body?: object) =>
+        (await (await admin.call(method, path, secret, { body })).json()) as object
+      assert.deepEqual(await change('POST', '/v1/billing/pause'), { sink: 'lago', paused: true })
+      assert.partialDeepStrictEqual(await status(), { state: 'paused', dead_letters: 1 })
+      const dryRun = await change('POST', '/v1/billing/retry?dry_run=true')
+      assert.deepEqual(dryRun, { sink: 'lago', changed: 0, unknown: 0 })
+      assert.deepEqual(await change('POST', '/v1/billing/retry', {}), { sink: 'lago', changed: 1, unknown: 0 })
+      assert.deepEqual(await change('POST', '/v1/billing/resume', { sink: 'lago' }), { sink: 'lago', paused: false })
+      assert.partialDeepStrictEqual(await status(), { state: 'sending', dead_letters: 0, waiting: 1 })
+
+      const id = (billing_id: string | null) => change('PUT', '/v1/customers/one/billing-id', { billing_id })
+      assert.deepEqual(await id('C-7'), { customer: 'one', customer_id: 'cus_one', billing_id: 'C-7' })
+      assert.equal((await store.billing.billingIds(['cus_one'])).get('cus_one'), 'C-7')
+      await id(null)
+      assert.equal((await store.billing.billingIds(['cus_one'])).size, 0)
+      assert.partialDeepStrictEqual(await id('two words'), { error: { code: 'invalid-value' } })
+      assert.partialDeepStrictEqual(await change('POST', '/v1/billing/pause', { sink: 'mail' }), {
+        error: { code: 'invalid-value', message: '"mail" is not a billing system: use one of openmeter, lago, stripe' },
+      })
+      const actions = (await Array.fromAsync(store.auditLines(1))).map(
+        (line) => JSON.parse(line) as { action: string; actor: { admin?: { name: string } } },
+      )
+      assert.deepEqual(
+        actions
+          .filter(({ action }) => /^billing|billing-id/.test(action))
+          .map(({ action, actor }) => [action, actor.admin?.name]),
+        ['billing.pause', 'billing.retry', 'billing.resume', 'customer.billing-id', 'customer.billing-id'].map(
+          (action) => [action, 'bill'],
+        ),
+      )
     })
   })
 
@@ -175,6 +206,12 @@ test('without a billing system billingStatus names none', async () => {
   await using admin = await startTestAdmin(store, { handlers })
   const { secret } = await admin.add('bill', 'billing')
   assert.deepEqual(await (await admin.call('GET', '/v1/billing', secret)).json(), { sink: null })
+  for (const verb of ['retry', 'pause', 'resume']) {
+    const refused = await admin.call('POST', `/v1/billing/${verb}`, secret)
+    assert.equal(refused.status, 400)
+    assert.equal(await messageOf(refused), 'no billing system is configured')
+    assert.equal((await admin.call('POST', `/v1/billing/${verb}?dry_run=true`, secret)).status, 200)
+  }
 })
 
 describe('an export over the API to a client that does not read', () => {

@@ -1,11 +1,13 @@
 import { lookUp } from '../../access/provisioning/context.ts'
 import type { AccessStore } from '../../access/store/store.ts'
 import { EXPORT_FORMATS, EXPORT_GROUPINGS, exportUsage } from '../../access/usage/export.ts'
+import type { AdminBodies } from '../../contract/schemas/admin.ts'
 import { isoTime, toWireJson } from '../../contract/wire-json.ts'
 import { ServiceError } from '../../core/error.ts'
 import type { AdminCall, AdminHandlers } from '../api/handler.ts'
+import { parseBillingId } from './billing-id.ts'
 import { previewInvoice } from './invoice.ts'
-import type { PlanPrices } from './options.ts'
+import { BILLING_SINKS, type PlanPrices } from './options.ts'
 import type { BillingProcessStatus } from './service.ts'
 import { readBillingStatus } from './status.ts'
 
@@ -23,11 +25,20 @@ export type BillingHandlerDeps = {
   readonly sending?: () => BillingProcessStatus | undefined
 }
 
-type BillingHandlers = Pick<AdminHandlers, 'usageExport' | 'invoicePreview' | 'billingStatus'>
+type BillingHandlers = Pick<
+  AdminHandlers,
+  | 'usageExport'
+  | 'invoicePreview'
+  | 'billingStatus'
+  | 'billingRetry'
+  | 'billingPause'
+  | 'billingResume'
+  | 'customerBillingId'
+>
 
 /** The routes of the admin API about billing. */
 export function billingHandlers(deps: BillingHandlerDeps): BillingHandlers {
-  const { store, sink, settleMs, prices, sending } = deps
+  const { store, settleMs, prices, sending } = deps
   let exports = 0
 
   /** Counted from the first line to the last, or to the end of the connection. */
@@ -47,6 +58,21 @@ export function billingHandlers(deps: BillingHandlerDeps): BillingHandlers {
     return name === null ? undefined : (await lookUp(store, 'customers', name)).id
   }
 
+  /** Undefined only for a dry run, which also works where no billing system is configured. */
+  function sinkToChange({ isDryRun }: AdminCall, given: string | undefined): string | undefined {
+    const sink = knownSink(given ?? deps.sink)
+    if (sink !== undefined || isDryRun) return sink
+    throw new ServiceError('usage', 'no billing system is configured', {
+      fix: 'Set billing.sink in the configuration, or name it with --sink.',
+    })
+  }
+
+  const setPaused = (paused: boolean) => async (call: AdminCall) => {
+    const sink = sinkToChange(call, (call.body as AdminBodies['billingPause'])?.sink)
+    if (sink !== undefined && !call.isDryRun) await store.billing.setPaused(call, sink, paused)
+    return { body: { sink: sink ?? null, paused } }
+  }
+
   return {
     async usageExport({ query }) {
       const format = choiceOf(query, 'format', EXPORT_FORMATS, 'csv')
@@ -62,7 +88,8 @@ export function billingHandlers(deps: BillingHandlerDeps): BillingHandlers {
         body: toWireJson({ ...(await previewInvoice(store, prices, { ...period, customerId })), isPreview: true }),
       }
     },
-    async billingStatus({ nowMs }) {
+    async billingStatus({ query, nowMs }) {
+      const sink = knownSink(query.get('sink') ?? deps.sink)
       if (sink === undefined) return { body: { sink: null } }
       const { plannedUntil, behindSeconds, deadLetters, dead, ...status } = await readBillingStatus(store, {
         ...{ sink, settleMs, nowMs },
@@ -84,6 +111,26 @@ export function billingHandlers(deps: BillingHandlerDeps): BillingHandlers {
         },
       }
     },
+    async billingRetry(call) {
+      const body = (call.body as AdminBodies['billingRetry']) ?? {}
+      const sink = sinkToChange(call, body.sink)
+      if (sink === undefined || call.isDryRun) return { body: { sink: sink ?? null, changed: 0, unknown: 0 } }
+      const { changed, unknown } = await store.billing.retry(call, sink, {
+        ids: body.ids,
+        isUnknownIncluded: body.include_unknown === true,
+        isMarkedSent: body.mark_sent === true,
+      })
+      return { body: { sink, changed, unknown } }
+    },
+    billingPause: setPaused(true),
+    billingResume: setPaused(false),
+    async customerBillingId(call) {
+      const given = (call.body as AdminBodies['customerBillingId']).billing_id
+      const billingId = parseBillingId(given ?? '')
+      const { id, name } = await lookUp(store, 'customers', call.params['customer'] ?? '')
+      if (!call.isDryRun) await store.billing.setBillingId(call, id, billingId)
+      return { body: { customer: name, customer_id: id, billing_id: billingId } }
+    },
   }
 }
 
@@ -93,6 +140,11 @@ function sendingWire(sending: BillingProcessStatus | undefined): object {
     failing: sending?.failing ?? null,
     customers_without_billing_id: sending?.unmapped.slice(0, UNMAPPED_LISTED_MAX) ?? [],
   }
+}
+
+function knownSink(name: string | undefined): string | undefined {
+  if (name === undefined || BILLING_SINKS.some((sink) => sink === name)) return name
+  throw new ServiceError('invalid-value', `"${name}" is not a billing system: use one of ${BILLING_SINKS.join(', ')}`)
 }
 
 function choiceOf<const T extends string>(query: AdminCall['query'], name: string, values: readonly T[], none: T): T {

@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts'
 import { messageOf } from '../../core/error.ts'
 import { delay } from '../../platform/process/clock.ts'
-import { type ControlClient, openControlClient } from '../../platform/process/control-client.ts'
+import type { RunningProcess } from '../operations/running-process.ts'
 
 /** The response of the process, or why there is none. */
 export type Look<T> = { readonly response: T } | { readonly failure: string }
@@ -12,17 +12,17 @@ const LOOK_MS = 1000
  * Calls a control method every second. The first call must succeed; later it waits while the process is down, to watch across a restart.
  */
 export async function* lookEachSecond<T>(
-  ask: { readonly path: string; readonly method: string },
+  ask: { readonly open: () => Promise<RunningProcess>; readonly method: string },
   { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
 ): AsyncGenerator<Look<T>> {
-  let client: ControlClient | undefined = await openControlClient(ask.path)
+  let client: RunningProcess | undefined = await ask.open()
   const left = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
   try {
     let isFirst = true
     while (!signal.aborted) {
       const startedMs = clock.monotonicMs()
       try {
-        client ??= await openControlClient(ask.path)
+        client ??= await ask.open()
         yield { response: (await client.call(ask.method)) as T }
       } catch (error) {
         client?.[Symbol.dispose]()

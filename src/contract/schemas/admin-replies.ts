@@ -41,12 +41,16 @@ const subscriptionFields = {
   valid_until: time.nullable(),
   created_at: time,
 }
-const state = z.enum(['active', 'suspended', 'cancelled', 'expired', 'customer-suspended'])
+const state = z
+  .enum(['active', 'suspended', 'cancelled', 'expired', 'customer-suspended'])
+  .describe('The effective state: also expired after the last day, and customer-suspended.')
+const storedState = z.enum(['active', 'suspended', 'cancelled'])
 const listedSubscription = z.looseObject({ ...subscriptionFields, customer: z.string(), state })
 const subscription = z.looseObject({
   ...subscriptionFields,
   customer: z.string().nullable(),
   state,
+  stored_state: storedState.optional().describe('The state of the record, where it differs from `state`.'),
   limits,
   overrides: limits,
 })
@@ -90,6 +94,12 @@ const node = z.looseObject({
   subscription_id: z.string().nullable(),
   created_at: time,
 })
+const released = z
+  .looseObject({ subscription: z.string(), nodes_left: z.int(), is_bundle: z.boolean() })
+  .nullable()
+  .describe(
+    'The subscription that lost the node. Without nodes left it uses the shared ones if its products include bundle.',
+  )
 const upstream = z.looseObject({ name: z.string(), state: z.string(), slot: z.number(), lag_slots: z.number() })
 const drained = z.looseObject({ upstream: z.string(), done: z.boolean() })
 
@@ -210,6 +220,8 @@ const plan = z.looseObject({
 })
 const shownDestination = destination.extend({ subscription: z.string() })
 
+const billingPaused = z.looseObject({ sink: z.string().nullable(), paused: z.boolean() })
+
 /** Schema of the response of each route that has one. */
 export const ADMIN_REPLIES = {
   me,
@@ -228,7 +240,13 @@ export const ADMIN_REPLIES = {
   customerList: page(customer.extend({ subscriptions: z.int() })),
   customerAdd: customer,
   customerShow: customer.extend({
-    subscriptions: z.array(z.looseObject({ ...subscriptionFields, state: z.string() })),
+    subscriptions: z.array(
+      z.looseObject({
+        ...subscriptionFields,
+        state: storedState,
+        effective_state: state.optional().describe('Where it differs from `state`.'),
+      }),
+    ),
     has_more_subscriptions: z.boolean(),
     notes: z.array(note),
   }),
@@ -236,6 +254,11 @@ export const ADMIN_REPLIES = {
   customerSuspend: customer,
   customerResume: customer,
   customerRemove: customer.extend({ cancelled: z.array(z.looseObject({ id: z.string(), name: z.string() })) }),
+  customerBillingId: z.looseObject({
+    customer: z.string(),
+    customer_id: z.string(),
+    billing_id: z.string().nullable(),
+  }),
   noteAdd: note,
   subList: page(listedSubscription),
   subCreate: subscription.extend({
@@ -280,7 +303,9 @@ export const ADMIN_REPLIES = {
   destinationSet: shownDestination,
   destinationPause: shownDestination,
   destinationResume: shownDestination,
-  destinationVerify: shownDestination,
+  destinationVerify: shownDestination.extend({
+    is_fresh: z.boolean().optional().describe('The challenge of a moment ago is still open; no new one was sent.'),
+  }),
   shredReport: page(
     z.looseObject({
       from: time.nullable().optional(),
@@ -296,8 +321,8 @@ export const ADMIN_REPLIES = {
   nodeList: page(node.extend({ subscription: z.string().nullable() })),
   nodeAdd: node,
   nodeChange: node,
-  nodeRemove: node,
-  nodeAssign: node,
+  nodeRemove: node.extend({ released }),
+  nodeAssign: node.extend({ subscription: z.string().nullable(), released }),
   upstreamList: page(upstream),
   upstreamDrain: drained,
   upstreamUndrain: drained,
@@ -312,6 +337,14 @@ export const ADMIN_REPLIES = {
   }),
   audit: page(auditLine),
   auditVerify: z.looseObject({ ok: z.boolean(), lines: z.int(), findings: z.array(z.unknown()) }),
+  billingStatus: z.looseObject({ sink: z.string().nullable() }),
+  billingRetry: z.looseObject({
+    sink: z.string().nullable(),
+    changed: z.int().describe('Events that wait to be sent again, or count as sent.'),
+    unknown: z.int().describe('Events that stay, since their outcome is unknown.'),
+  }),
+  billingPause: billingPaused,
+  billingResume: billingPaused,
   adminList: page(admin),
   adminAdd: issuedAdmin,
   adminRotate: issuedAdmin,

@@ -68,6 +68,14 @@ const nodeAddresses = {
   credential: address.optional().describe('Reference to the credential of the node: file:PATH or env:NAME.'),
 }
 
+const sink = z
+  .string()
+  .min(1)
+  .max(40)
+  .optional()
+  .describe('Billing system; without it billing.sink of the configuration.')
+const sinkOnly = z.strictObject({ sink }).optional()
+
 /** Body of each route that takes one. */
 export const ADMIN_BODIES = {
   customerAdd: z.strictObject({ name, contact: z.string().max(200).optional() }),
@@ -75,6 +83,13 @@ export const ADMIN_BODIES = {
     .strictObject({ name: name.optional(), contact: z.string().max(200).optional() })
     .refine((body) => (body.name === undefined) !== (body.contact === undefined), 'give either name or contact')
     .describe('One of the two: each is a change of its own in the audit log.'),
+  customerBillingId: z.strictObject({
+    billing_id: z
+      .string()
+      .max(200)
+      .nullable()
+      .describe('1 to 200 printable characters without spaces; null removes it.'),
+  }),
   noteAdd: z.strictObject({ subject: idOrName.describe('Customer or subscription.'), text: freeText }),
   subCreate,
   subLimit: z.strictObject({
@@ -106,6 +121,19 @@ export const ADMIN_BODIES = {
   nodeAssign: z.strictObject({
     subscription: idOrName.nullable().describe('Null removes the assignment.'),
   }),
+  billingRetry: z
+    .strictObject({
+      sink,
+      ids: z.array(z.string().min(1).max(200)).min(1).max(100).optional().describe('Ids of events; without it all.'),
+      include_unknown: z
+        .boolean()
+        .optional()
+        .describe('Also those whose outcome is unknown: they may be counted twice.'),
+      mark_sent: z.boolean().optional().describe('They were counted: do not send them again.'),
+    })
+    .optional(),
+  billingPause: sinkOnly,
+  billingResume: sinkOnly,
   adminAdd: z.strictObject({
     name,
     role: z.enum(ADMIN_ROLES),

@@ -1,3 +1,4 @@
+import { stateOf } from '../../../access/effective-state.ts'
 import { lookUp } from '../../../access/provisioning/context.ts'
 import {
   addCustomer,
@@ -78,7 +79,12 @@ export function customerHandlers(deps: HandlerDeps): CustomerHandlers {
       const where = { customerId: customer.id }
       const { items: subscriptions, next } = await store.page('subscriptions', { where, limit: SUBSCRIPTIONS_SHOWN })
       const notes = await store.find('notes', { subjectId: customer.id })
-      const wire = toWireJson({ ...customer, subscriptions, notes }) as object
+      // As the command line: the effective state besides the stored one, where they differ.
+      const shown = subscriptions.map((subscription) => {
+        const effectiveState = stateOf(subscription, customer, call.nowMs)
+        return effectiveState === subscription.state ? subscription : { ...subscription, effectiveState }
+      })
+      const wire = toWireJson({ ...customer, subscriptions: shown, notes }) as object
       return { body: { ...wire, has_more_subscriptions: next !== null }, revision: customer.revision }
     },
 

@@ -29,6 +29,7 @@ type Live = {
     readonly packets: number
     readonly unsent: number
     readonly lastFault: string | null
+    readonly destinationIndex: number
   }[]
   readonly refused: readonly { readonly subscriptionId: string; readonly reason: string }[]
 }
@@ -42,7 +43,7 @@ export function destinationHandlers(deps: HandlerDeps): DestinationHandlers {
   }: {
     subscription: Subscription
     destination: Destination
-  }): AdminReply => ({
+  }): AdminReply & { body: object } => ({
     body: { subscription: subscription.name, ...(toWireJson(destination) as object) },
   })
   const pause = (paused: boolean) => async (call: AdminCall) =>
@@ -68,6 +69,7 @@ export function destinationHandlers(deps: HandlerDeps): DestinationHandlers {
         sent: sending?.packets ?? null,
         unsent: sending?.unsent ?? null,
         last_fault: sending?.lastFault ?? null,
+        destination_index: sending?.destinationIndex ?? null,
       }
     })
   }
@@ -104,7 +106,8 @@ export function destinationHandlers(deps: HandlerDeps): DestinationHandlers {
       const on = provisioningOf(deps, call)
       const subscription = paramOf(call, 'subscription')
       if (code !== undefined) return reply(await proveDestination(on, { subscription, code, by: 'operator' }))
-      return reply(await challengeUnlessFresh(on, { subscription }))
+      const challenged = await challengeUnlessFresh(on, { subscription })
+      return { body: { ...reply(challenged).body, is_fresh: challenged.isFresh } }
     },
   }
 }

@@ -145,4 +145,21 @@ describe('the handlers of the admin API', () => {
     assert.deepEqual(items[1], { from: '2027-03-18T12:00:00.000Z', calls: 0, units: 0, refused: 0 })
     assert.deepEqual(items[47], { from: '2027-03-20T10:00:00.000Z', calls: 6, units: 14, refused: 2 })
   })
+
+  test('a subscription whose effective state differs from the stored one has both', async () => {
+    await api.call('customerAdd', { body: { name: 'late' } })
+    await api.call('subCreate', { body: { name: 'late-1', customer: 'late' } })
+    const states = async () => {
+      const { subscriptions } = (await bodyOf('customerShow', { params: { customer: 'late' } })) as unknown as {
+        subscriptions: Record<string, unknown>[]
+      }
+      const shown = await bodyOf('subShow', { params: { subscription: 'late-1' } })
+      const [first] = subscriptions
+      return [first?.['state'], first?.['effective_state'], shown['state'], shown['stored_state']]
+    }
+    assert.deepEqual(await states(), ['active', undefined, 'active', undefined])
+    await api.call('customerSuspend', { params: { customer: 'late' } })
+    assert.deepEqual(await states(), ['active', 'customer-suspended', 'customer-suspended', 'active'])
+    await api.call('customerRemove', { params: { customer: 'late' }, query: { force: 'true' } })
+  })
 })

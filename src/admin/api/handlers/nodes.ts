@@ -1,4 +1,11 @@
-import { addNode, assignNode, changeNode, isRemovedNode, removeNode } from '../../../access/provisioning/nodes.ts'
+import {
+  addNode,
+  assignNode,
+  changeNode,
+  isRemovedNode,
+  type ReleasedSubscription,
+  removeNode,
+} from '../../../access/provisioning/nodes.ts'
 import type { DedicatedNode } from '../../../access/store/model.ts'
 import type { AdminBodies } from '../../../contract/schemas/admin.ts'
 import { toWireJson } from '../../../contract/wire-json.ts'
@@ -6,6 +13,14 @@ import { ServiceError } from '../../../core/error.ts'
 import type { AdminCall, AdminHandlers, AdminReply } from '../handler.ts'
 import { type HandlerDeps, provisioningOf } from './deps.ts'
 import { isTrue, paramOf } from './query.ts'
+
+/** The subscription that lost a node, and what it uses now. */
+function releasedWire(released: ReleasedSubscription | undefined): object | null {
+  if (released === undefined) return null
+  const { subscription, nodesLeft } = released
+  const isBundle = subscription.products.includes('bundle')
+  return { subscription: subscription.name, nodes_left: nodesLeft, is_bundle: isBundle }
+}
 
 type NodeHandlers = Pick<AdminHandlers, 'nodeList' | 'nodeAdd' | 'nodeChange' | 'nodeRemove' | 'nodeAssign'>
 
@@ -62,14 +77,15 @@ export function nodeHandlers(deps: HandlerDeps): NodeHandlers {
 
     async nodeRemove(call) {
       const input = { node: paramOf(call, 'node'), force: isTrue(call, 'force') }
-      const { node } = await removeNode(provisioningOf(deps, call), input)
-      return { body: toWireJson(node) }
+      const { node, released } = await removeNode(provisioningOf(deps, call), input)
+      return { body: { ...(toWireJson(node) as object), released: releasedWire(released) } }
     },
 
     async nodeAssign(call) {
       const { subscription } = call.body as AdminBodies['nodeAssign']
-      const { node } = await assignNode(provisioningOf(deps, call), { node: paramOf(call, 'node'), subscription })
-      return changed(call, node)
+      const input = { node: paramOf(call, 'node'), subscription }
+      const { node, subscription: owner, released } = await assignNode(provisioningOf(deps, call), input)
+      return changed(call, node, { subscription: owner?.name ?? null, released: releasedWire(released) })
     },
   }
 }

@@ -56,7 +56,8 @@ export function subscriptionHandlers(deps: HandlerDeps): SubscriptionHandlers {
       limits: wireLimits(limitsOf(subscription)),
       overrides: wireLimits(subscription.overrides),
     }) as object
-    return { ...wire, state: stateOf(subscription, customer, nowMs) }
+    const state = stateOf(subscription, customer, nowMs)
+    return { ...wire, state, ...(state === subscription.state ? {} : { stored_state: subscription.state }) }
   }
 
   async function changed(call: AdminCall, subscription: Subscription, notes: string[] = []): Promise<AdminReply> {

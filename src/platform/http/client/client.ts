@@ -1,6 +1,6 @@
 /**
- * The HTTP client for one server whose responses stream through without being held: the ClickHouse proxy and inserts. It is node:http with an agent,
- * because these calls are few and long, and need GET, headers and a query. JSON-RPC calls to nodes, which are many and short, go through `pool.ts`;
+ * The HTTP client for one server whose responses stream through without being held: the ClickHouse proxy and inserts, and remote commands. It is
+ * node:http with an agent, because these calls are few and long, and need GET, headers and a query. JSON-RPC calls to nodes, which are many and short, go through `pool.ts`;
  * tools that make a call now and then use `json-rpc.ts`.
  */
 import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http'
@@ -13,10 +13,12 @@ export type HttpClientOptions = {
   readonly connectionsMax: number
   /** How long connecting may take. */
   readonly connectMs: number
+  /** Certificate authorities in PEM; without it those that Node contains. */
+  readonly ca?: string[] | undefined
 }
 
 export type HttpCall = {
-  readonly method: 'GET' | 'POST'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Path and query. */
   readonly target: string
   readonly headers: Readonly<Record<string, string>>
@@ -52,11 +54,13 @@ export type HttpClient = Disposable & {
 /** Shorter than the keep-alive of servers, so that a call rarely gets a connection that is being closed. */
 const IDLE_MS = 2_000
 
-export function createHttpClient({ url, connectionsMax, connectMs }: HttpClientOptions): HttpClient {
+export function createHttpClient({ url, connectionsMax, connectMs, ca }: HttpClientOptions): HttpClient {
   const { protocol, hostname, port } = new URL(url)
   const settings = { keepAlive: true, maxSockets: connectionsMax, timeout: IDLE_MS }
   const isSecure = protocol === 'https:'
-  const agent = isSecure ? new HttpsAgent(settings) : new HttpAgent(settings)
+  const agent = isSecure
+    ? new HttpsAgent({ ...settings, ...(ca === undefined ? {} : { ca }) })
+    : new HttpAgent(settings)
   const host = hostname.replace(/^\[|\]$/g, '')
 
   function send({ method, target, headers, body, signal }: HttpCall): Promise<HttpReply> {

@@ -2,9 +2,11 @@ import type { AccessStore } from '../../../access/store/store.ts'
 import type { AdminHandlers } from '../../../admin/api/handler.ts'
 import { type ConfiguredSignIn, createConfiguredSignIn } from '../../../admin/oidc/sign-in.ts'
 import { startAdmin } from '../../../admin/service.ts'
+import { isLoopbackName } from '../../../contract/public-url.ts'
 import { resolveSecret } from '../../../platform/config/secret-ref.ts'
 import type { HttpServer } from '../../../platform/http/server/server.ts'
 import type { StaticFiles } from '../../../platform/http/server/static-file.ts'
+import { isLoopbackHost } from '../../../platform/net/listener.ts'
 import { listenerOf } from '../config/listener.ts'
 import type { Settings } from '../config/settings.ts'
 import { currentActor } from '../process/deps.ts'
@@ -33,16 +35,24 @@ export function openSignIn(
 /** The admin API, in the control plane. */
 export function openAdmin(
   { config: { admin }, loaded: { folder } }: Settings,
-  { log, clock, random, env, registry, listenerMetrics }: ServiceContext<'admin'>,
+  { log, clock, random, env, registry, listenerMetrics, documents }: ServiceContext<'admin'>,
   { store, handlers, page, oidc }: AdminParts,
 ): Promise<HttpServer> {
+  const listen = listenerOf(admin, folder)
+  const docsUrl = documents.docsUrlOf('rpc')
   return startAdmin(
-    { ...admin, listen: listenerOf(admin, folder) },
+    { ...admin, listen },
     {
       log: log.child({ part: 'admin' }),
       ...{ clock, random, registry, store, handlers, page, oidc },
       // The terminal and sudo user of the start are not the author of a later request.
       actor: { ...currentActor(env), sudoUser: null, tty: null },
+      // As for customers: a loopback address is named by a loopback listener only.
+      docsUrl: (code) => {
+        const url = docsUrl(code)
+        const isShown = url !== undefined && (isLoopbackHost(listen.host) || !isLoopbackName(new URL(url).hostname))
+        return isShown ? url : undefined
+      },
       ...listenerMetrics('admin'),
     },
   )

@@ -1,5 +1,3 @@
-import { addAdmin, type IssuedAdmin, removeAdmin, rotateAdmin } from '../../../../access/provisioning/admins.ts'
-import type { Admin } from '../../../../access/store/model.ts'
 import { displayAdminToken } from '../../../../access/token.ts'
 import { ADMIN_ROLES } from '../../../../contract/admin-routes.ts'
 import { isoTime } from '../../../../contract/wire-json.ts'
@@ -7,10 +5,12 @@ import { parseDuration } from '../../../../core/bytes.ts'
 import { ServiceError } from '../../../../core/error.ts'
 import { printTime } from '../../../dates.ts'
 import type { CliContext, CutFlags, FirstFlags, ListFlags, SecretFlags } from '../../../define.ts'
+import { admins, type NewAdmin } from '../../../operations/admins.ts'
+import { openOperations } from '../../../operations/open.ts'
 import { confirmCut } from '../../../output/confirm.ts'
 import { printList, toWire } from '../../../output/print.ts'
 import { secretLocation } from '../../../output/secret-output.ts'
-import { done, openSession, reportChange } from '../../../session.ts'
+import { done, reportChange } from '../../../session.ts'
 
 export async function addAdminCommand(
   this: CliContext,
@@ -24,9 +24,8 @@ export async function addAdminCommand(
   if (expiresMs === undefined)
     throw new ServiceError('invalid-value', `"${flags.expires}" is not a time span: write 90d or 12h`)
   using output = secretLocation(this, flags)
-  await using session = await openSession(this, flags, flags.createStore === true ? 'create' : 'write')
-  const issued = await addAdmin(session.provisioning(flags), { name, role, expiresMs })
-  showIssued(this, flags, output.reveal, issued)
+  await using on = await openOperations(admins, this, flags, flags.createStore === true ? 'create' : 'write')
+  showIssued(this, flags, output.reveal, await on.add({ name, role, expires: flags.expires, expiresMs }))
 }
 
 export async function rotateAdminCommand(
@@ -35,23 +34,22 @@ export async function rotateAdminCommand(
   admin: string,
 ): Promise<void> {
   using output = secretLocation(this, flags)
-  await using session = await openSession(this, flags)
+  await using on = await openOperations(admins, this, flags)
   await confirmCut(this, flags, `this revokes the present token of administrator ${admin} and ends open sessions`)
-  showIssued(this, flags, output.reveal, await rotateAdmin(session.provisioning(flags), { admin }))
+  showIssued(this, flags, output.reveal, await on.rotate(admin))
 }
 
 export async function removeAdminCommand(this: CliContext, flags: CutFlags, admin: string): Promise<void> {
-  await using session = await openSession(this, flags)
+  await using on = await openOperations(admins, this, flags)
   await confirmCut(this, flags, `this revokes the token of administrator ${admin} and ends open sessions`)
-  const removed = await removeAdmin(session.provisioning(flags), { admin })
-  reportChange(this, flags, shownOf(removed), `administrator ${removed.name} removed`)
+  const removed = await on.remove(admin)
+  reportChange(this, flags, removed, `administrator ${removed.name} removed`)
 }
 
 export async function listAdmins(this: CliContext, flags: ListFlags): Promise<void> {
-  await using session = await openSession(this, flags, 'read')
-  const active = (await session.store.list('admins')).filter(({ state }) => state === 'active')
+  await using on = await openOperations(admins, this, flags, 'read')
   printList(this, flags, {
-    rows: active.toSorted((a, b) => a.name.localeCompare(b.name)),
+    rows: (await on.list()).toSorted((a, b) => a.name.localeCompare(b.name)),
     empty: 'no administrators yet; add one with: sluice admin add NAME --role owner',
     columns: [
       { title: 'NAME', value: (row) => row.name },
@@ -73,16 +71,10 @@ function showIssued(
   context: CliContext,
   flags: SecretFlags,
   reveal: (text: string) => void,
-  { secret, record }: IssuedAdmin,
+  { token, admin }: NewAdmin,
 ): void {
-  if (flags.dryRun === true) return done(context, flags, `a token for administrator ${record.name} would be issued`)
-  if (flags.json === true)
-    return reveal(`${JSON.stringify({ ...(toWire(shownOf(record)) as object), token: secret }, null, 2)}\n`)
-  reveal(`${secret}\n`)
-  done(context, flags, `token of administrator ${record.name}, role ${record.role}; it is shown only once`)
-}
-
-/** Without the hash of the token. */
-function shownOf({ id, name, role, last4, state, createdAt, createdBy, expiresAt }: Admin): object {
-  return { id, name, role, last4, state, createdAt, createdBy, expiresAt: isoTime(expiresAt) }
+  if (flags.dryRun === true) return done(context, flags, `a token for administrator ${admin.name} would be issued`)
+  if (flags.json === true) return reveal(`${JSON.stringify({ ...(toWire(admin) as object), token }, null, 2)}\n`)
+  reveal(`${token}\n`)
+  done(context, flags, `token of administrator ${admin.name}, role ${admin.role}; it is shown only once`)
 }

@@ -1,22 +1,21 @@
 import { wireLimits } from '../../../../access/limit-rules.ts'
-import { methodCost, type Plan } from '../../../../access/plan.ts'
+import type { Plan } from '../../../../access/plan.ts'
 import type { LIMIT_LABELS } from '../../../../contract/limits.ts'
-import { RPC_METHODS } from '../../../../contract/rpc-methods.ts'
 import type { CliContext, CommonFlags, ListFlags } from '../../../define.ts'
-import { findSettings } from '../../../find-settings.ts'
+import { findPlan, findPlans } from '../../../operations/catalogue.ts'
 import { printFacts, printJson, printList } from '../../../output/print.ts'
 import { printLimits } from '../limits.ts'
 
 export async function listPlans(this: CliContext, flags: ListFlags): Promise<void> {
-  const { plans } = await findSettings(this, flags)
+  const rows = await findPlans(this, flags)
   const limit = (name: Exclude<keyof typeof LIMIT_LABELS, 'methodPerSecond'>, title: string, wire: string) => ({
     title,
     wire,
-    value: ({ limits }: Plan) => limits[name],
-    show: ({ limits }: Plan) => (limits[name] === null ? 'unlimited' : String(limits[name])),
+    value: ({ limits }: Pick<Plan, 'limits'>) => limits[name],
+    show: ({ limits }: Pick<Plan, 'limits'>) => (limits[name] === null ? 'unlimited' : String(limits[name])),
   })
   printList(this, flags, {
-    rows: plans.list(),
+    rows,
     empty: 'no plans',
     columns: [
       { title: 'NAME', value: (row) => row.name },
@@ -34,19 +33,19 @@ export async function listPlans(this: CliContext, flags: ListFlags): Promise<voi
 }
 
 export async function showPlan(this: CliContext, flags: CommonFlags, name: string): Promise<void> {
-  const { plans } = await findSettings(this, flags)
-  const plan = plans.get(name)
-  const costs = Object.keys(RPC_METHODS).map((method) => [method, methodCost(plan.limits, method)] as const)
+  const plan = await findPlan(this, flags, name)
   if (flags.json === true)
     return printJson(this, {
       name: plan.name,
       limits: wireLimits(plan.limits),
-      costs: costs.map(([method, cost]) => ({ method, cost })),
+      costs: plan.costs,
     })
   printFacts(this, [
     ['plan', plan.name],
     ...printLimits(plan.limits, {}),
-    ...costs.filter(([, cost]) => cost !== 1).map(([method, cost]) => ['cost', `${cost} units  ${method}`] as const),
+    ...plan.costs
+      .filter(({ cost }) => cost !== 1)
+      .map(({ method, cost }) => ['cost', `${cost} units  ${method}`] as const),
     ['cost', '1 unit  every other method'],
   ])
 }

@@ -1,14 +1,12 @@
-import { lookUp } from '../../../../access/provisioning/context.ts'
-import { addProduct, parseProducts, removeProduct } from '../../../../access/provisioning/subscriptions.ts'
-import { offeredProducts } from '../../../../contract/product-options.ts'
+import { parseProducts } from '../../../../access/provisioning/subscriptions.ts'
 import { PRODUCTS, type ProductKey } from '../../../../contract/products.ts'
 import { ServiceError } from '../../../../core/error.ts'
-import type { Settings } from '../../../../processes/compose/config/settings.ts'
 import type { ChangeFlags, CliContext, CutFlags } from '../../../define.ts'
-import { findSettings } from '../../../find-settings.ts'
+import { findOffered } from '../../../operations/catalogue.ts'
+import { openOperations } from '../../../operations/open.ts'
+import { subscriptions } from '../../../operations/subscriptions.ts'
 import { confirmCut } from '../../../output/confirm.ts'
 import { write } from '../../../output/print.ts'
-import { openSession } from '../../../session.ts'
 import { reportSub } from './report-sub.ts'
 
 export async function addProductCommand(
@@ -17,17 +15,14 @@ export async function addProductCommand(
   idOrName: string,
   productName: string,
 ): Promise<void> {
-  const product = parseProduct(productName, await findSettings(this, flags))
-  await using session = await openSession(this, flags)
-  const subscription = await addProduct(session.provisioning(flags), { subscription: idOrName, product })
-  const tokens = (await session.store.find('tokens', { subscriptionId: subscription.id })).filter(
-    ({ state }) => state !== 'revoked',
-  )
+  const product = parseProduct(productName, await findOffered(this, flags))
+  await using on = await openOperations(subscriptions, this, flags)
+  const { subscription, hasToken } = await on.addProduct({ subscription: idOrName, product })
   const { name, products } = subscription
-  const token = tokens.length === 0 ? '' : '; its token stays the same'
+  const token = hasToken ? '; its token stays the same' : ''
   reportSub(this, flags, subscription, `now includes ${products.join(', ')}${token}`)
   if (flags.json === true) return
-  const next = product === 'shreds-raw' || tokens.length > 0 ? [] : [`sluice token issue ${name}`]
+  const next = product === 'shreds-raw' || hasToken ? [] : [`sluice token issue ${name}`]
   next.push(...(NEXT_STEPS[product]?.(name) ?? []))
   for (const step of next) write(this, `next: ${step}`)
 }
@@ -38,15 +33,14 @@ export async function removeProductCommand(
   idOrName: string,
   productName: string,
 ): Promise<void> {
-  const product = parseProduct(productName, await findSettings(this, flags))
-  await using session = await openSession(this, flags)
-  const found = await lookUp(session.store, 'subscriptions', idOrName)
+  const product = parseProduct(productName, await findOffered(this, flags))
+  await using on = await openOperations(subscriptions, this, flags)
+  const found = await on.find(idOrName)
   if (found.products.includes(product) && found.products.length > 1) {
     const what = `this refuses ${PRODUCTS[product].title} to ${found.name}`
     await confirmCut(this, flags, `${what} and ends what it has open there within 5 s`)
   }
-  const input = { subscription: found.id, product }
-  const subscription = await removeProduct(session.provisioning(flags), input)
+  const subscription = await on.removeProduct({ subscription: found.id, product })
   reportSub(this, flags, subscription, `no longer includes ${product}; it includes ${subscription.products.join(', ')}`)
 }
 
@@ -57,8 +51,8 @@ const NEXT_STEPS: { readonly [Product in ProductKey]?: (name: string) => string[
   'dedicated-node': (name) => [`sluice node assign NODE ${name}`],
 }
 
-function parseProduct(text: string, { config }: Settings): ProductKey {
-  const [product, ...more] = parseProducts(text, offeredProducts(config.products))
+function parseProduct(text: string, offered: ReadonlySet<ProductKey>): ProductKey {
+  const [product, ...more] = parseProducts(text, offered)
   if (product !== undefined && more.length === 0) return product
   throw new ServiceError('usage', 'one product at a time', { fix: 'Run the command once for each product.' })
 }

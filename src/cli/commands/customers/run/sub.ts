@@ -1,33 +1,21 @@
-import { isSubscriptionState, SUBSCRIPTION_STATES, stateOf } from '../../../../access/effective-state.ts'
-import { endsWithin } from '../../../../access/ending.ts'
-import { checkLimits, wireLimits } from '../../../../access/limit-rules.ts'
-import { lookUp } from '../../../../access/provisioning/context.ts'
-import { recordRefund } from '../../../../access/provisioning/notes.ts'
-import {
-  cancelSubscription,
-  createSubscription,
-  parseProducts,
-  renewSubscription,
-  resumeSubscription,
-  suspendSubscription,
-} from '../../../../access/provisioning/subscriptions.ts'
+import { isSubscriptionState, SUBSCRIPTION_STATES } from '../../../../access/effective-state.ts'
+import { wireLimits } from '../../../../access/limit-rules.ts'
+import { parseProducts } from '../../../../access/provisioning/subscriptions.ts'
 import type { Subscription } from '../../../../access/store/model.ts'
 import { displayToken } from '../../../../access/token.ts'
-import { parseUntil } from '../../../../contract/dates.ts'
-import { offeredProducts } from '../../../../contract/product-options.ts'
 import { isoTime } from '../../../../contract/wire-json.ts'
 import { parseDuration } from '../../../../core/bytes.ts'
 import { ServiceError } from '../../../../core/error.ts'
 import { printAddressPort } from '../../../../platform/net/ip-range.ts'
-import { handoverCard } from '../../../../processes/compose/access/handover-card.ts'
-import { checkDestination } from '../../../../processes/compose/services/shreds.ts'
 import { printTime, printUntil } from '../../../dates.ts'
 import type { ChangeFlags, CliContext, CommonFlags, CutFlags, ListFlags, SecretFlags } from '../../../define.ts'
-import { findSettings } from '../../../find-settings.ts'
+import { findOffered } from '../../../operations/catalogue.ts'
+import { openOperations } from '../../../operations/open.ts'
+import { type ListedSubscription, subscriptions } from '../../../operations/subscriptions.ts'
 import { confirmCut } from '../../../output/confirm.ts'
 import { printFacts, printJson, printList, toWire, write } from '../../../output/print.ts'
 import { secretLocation } from '../../../output/secret-output.ts'
-import { done, openSession, reportChange } from '../../../session.ts'
+import { done, reportChange } from '../../../session.ts'
 import { type LimitFlags, overridesOf, printLimits } from '../limits.ts'
 import { reportSub } from './report-sub.ts'
 
@@ -45,45 +33,28 @@ export async function createSub(this: CliContext, flags: CreateFlags, name: stri
   if (flags.vouched === true && flags.destination === undefined) {
     throw new ServiceError('usage', '--vouched needs --destination', { fix: 'Add --destination IP:PORT' })
   }
-  const { config } = await findSettings(this, flags)
-  const products = parseProducts(flags.products ?? 'bundle', offeredProducts(config.products))
+  const products = parseProducts(flags.products ?? 'bundle', await findOffered(this, flags))
   const bringsSecret = products.some((product) => product !== 'shreds-raw')
   using output = bringsSecret || flags.out !== undefined ? secretLocation(this, flags) : undefined
-  await using session = await openSession(this, flags)
-  if (flags.destination !== undefined) checkDestination(flags.destination, session)
-  const plan = session.plan(flags.plan ?? 'starter')
-  const overrides = overridesOf(flags)
-  const notes = checkLimits(session.plans.limitsOf(plan.name, overrides), overrides)
-  const created = await createSubscription(session.provisioning(flags), {
+  await using on = await openOperations(subscriptions, this, flags)
+  const { subscription, customer, limits, destination, token, indexer, card, notes } = await on.create({
     customer: flags.customer,
     name,
-    plan: plan.name,
+    plan: flags.plan ?? 'starter',
     products,
-    overrides,
-    validUntil: flags.until === undefined ? null : parseUntil(flags.until, session.nowMs),
+    overrides: overridesOf(flags),
+    until: flags.until,
     destination:
       flags.destination === undefined ? undefined : { address: flags.destination, vouched: flags.vouched === true },
   })
-  const { subscription, token, credential, destination } = created
   if (flags.dryRun === true) return done(this, flags, `subscription ${subscription.name} would be created`)
-  const limits = session.limitsOf(subscription)
   const reveal = (text: string) => (output === undefined ? this.process.stdout.write(text) : output.reveal(text))
   if (flags.json === true) {
-    const secrets = {
-      ...(token === undefined ? {} : { token: token.secret }),
-      ...(credential === undefined
-        ? {}
-        : { indexer: { username: credential.record.username, password: credential.password } }),
-    }
-    const shown = {
-      ...subscription,
-      customer: created.customer.name,
-      limits: wireLimits(limits),
-      destination: destination ?? null,
-    }
+    const secrets = { ...(token === undefined ? {} : { token }), ...(indexer === undefined ? {} : { indexer }) }
+    const shown = { ...subscription, customer, limits: wireLimits(limits), destination }
     reveal(`${JSON.stringify({ ...(toWire(shown) as object), ...secrets }, null, 2)}\n`)
   } else {
-    reveal(handoverCard({ ...created, limits, endpoints: session.endpoints }))
+    reveal(card ?? '')
     if (destination?.proof === 'unproven')
       done(this, flags, 'nothing is sent to the destination until it echoes its challenge')
     if (products.includes('dedicated-node')) done(this, flags, withoutNode(subscription))
@@ -110,35 +81,22 @@ export async function listSubs(
       `"${flags.stateIs}" is not a state: use one of ${SUBSCRIPTION_STATES.join(', ')}`,
     )
   }
-  await using session = await openSession(this, flags, 'read')
-  const customer = flags.customer === undefined ? undefined : await lookUp(session.store, 'customers', flags.customer)
-  const all =
-    customer === undefined
-      ? await session.store.list('subscriptions')
-      : await session.store.find('subscriptions', { customerId: customer.id })
-  const customers = new Map((await session.store.list('customers')).map((row) => [row.id, row]))
-  const state = (row: Subscription) => stateOf(row, customers.get(row.customerId), session.nowMs)
+  await using on = await openOperations(subscriptions, this, flags, 'read')
+  const ending = flags.ending === undefined || spanMs === undefined ? undefined : { text: flags.ending, spanMs }
+  const rows = await on.list({ customer: flags.customer, state: flags.stateIs, ending })
+  const endOf = (row: ListedSubscription) => (spanMs === undefined ? 0 : (row.validUntil ?? 0))
   printList(this, flags, {
-    rows: all
-      .filter((row) => flags.stateIs === undefined || state(row) === flags.stateIs)
-      .filter(
-        (row) =>
-          spanMs === undefined || endsWithin(row, customers.get(row.customerId), { nowMs: session.nowMs, spanMs }),
-      )
-      .toSorted(
-        (a, b) =>
-          (spanMs === undefined ? 0 : (a.validUntil ?? 0) - (b.validUntil ?? 0)) || a.name.localeCompare(b.name),
-      ),
+    rows: rows.toSorted((a, b) => endOf(a) - endOf(b) || a.name.localeCompare(b.name)),
     empty:
       flags.ending === undefined
         ? 'no subscriptions; create one with: sluice sub create NAME --customer CUSTOMER'
         : `no subscription ends within ${flags.ending}`,
     columns: [
       { title: 'NAME', value: (row) => row.name },
-      { title: 'CUSTOMER', value: (row) => customers.get(row.customerId)?.name ?? row.customerId },
+      { title: 'CUSTOMER', value: (row) => row.customer },
       { title: 'PLAN', value: (row) => row.plan },
       { title: 'PRODUCTS', value: (row) => row.products },
-      { title: 'STATE', value: state },
+      { title: 'STATE', value: (row) => row.state },
       { title: 'VALID UNTIL', value: (row) => isoTime(row.validUntil), show: (row) => printUntil(row.validUntil) },
       {
         title: 'CREATED AT',
@@ -160,42 +118,26 @@ function parseEnding(text: string): number {
 }
 
 export async function showSub(this: CliContext, flags: CommonFlags, idOrName: string): Promise<void> {
-  await using session = await openSession(this, flags, 'read')
-  const { store } = session
-  const subscription = await lookUp(store, 'subscriptions', idOrName)
-  const { id } = subscription
-  const customer = await store.get('customers', subscription.customerId)
-  const tokens = (await store.find('tokens', { subscriptionId: id })).filter((token) => token.state !== 'revoked')
-  const destination = await store.get('destinations', id)
-  const credentials = (await store.find('indexerCredentials', { subscriptionId: id })).filter(
-    (row) => row.state === 'active',
-  )
-  const nodes = await store.find('nodes', { subscriptionId: id })
-  const notes = await store.find('notes', { subjectId: id })
-  const refunds = await store.find('refunds', { subscriptionId: id })
-  const limits = session.limitsOf(subscription)
+  await using on = await openOperations(subscriptions, this, flags, 'read')
+  const { subscription, state, customer, limits, ...more } = await on.show(idOrName)
   if (flags.json === true) {
     return printJson(this, {
       ...subscription,
-      state: stateOf(subscription, customer, session.nowMs),
-      customer: customer?.name,
+      state,
+      customer,
       limits: wireLimits(limits),
       overrides: wireLimits(subscription.overrides),
-      tokens: tokens.map(({ id, last4, state, createdAt, notAfter }) => ({ id, last4, state, createdAt, notAfter })),
-      destination: destination ?? null,
-      indexerUsers: credentials.map(({ username }) => username),
-      nodes: nodes.map(({ name }) => name),
-      notes,
-      refunds,
+      ...more,
     })
   }
+  const { tokens, destination, indexerUsers, nodes, notes, refunds } = more
   printFacts(this, [
     ['subscription', subscription.name],
-    ['id', id],
-    ['customer', customer?.name],
+    ['id', subscription.id],
+    ['customer', customer],
     ['plan', subscription.plan],
     ['products', subscription.products.join(', ')],
-    ['state', stateOf(subscription, customer, session.nowMs)],
+    ['state', state],
     ['valid until', printUntil(subscription.validUntil)],
     ...tokens.map((token) => ['token', `${displayToken(token.last4)}  ${token.state}`] as const),
     [
@@ -203,8 +145,8 @@ export async function showSub(this: CliContext, flags: CommonFlags, idOrName: st
       destination &&
         `${printAddressPort(destination.ip, destination.port)}  ${destination.proof}${destination.paused ? '  paused' : ''}`,
     ],
-    ...credentials.map((row) => ['database user', row.username] as const),
-    ...nodes.map((node) => ['dedicated node', node.name] as const),
+    ...indexerUsers.map((username) => ['database user', username] as const),
+    ...nodes.map((name) => ['dedicated node', name] as const),
     ...(nodes.length === 0 && subscription.products.includes('dedicated-node')
       ? [['dedicated node', `none; assign one with: sluice node assign NODE ${subscription.name}`] as const]
       : []),
@@ -221,48 +163,32 @@ export async function renewSub(
   flags: ChangeFlags & { until: string },
   idOrName: string,
 ): Promise<void> {
-  await using session = await openSession(this, flags)
-  const validUntil = parseUntil(flags.until, session.nowMs)
-  const subscription = await renewSubscription(session.provisioning(flags), { subscription: idOrName, validUntil })
+  await using on = await openOperations(subscriptions, this, flags)
+  const subscription = await on.renew({ subscription: idOrName, until: flags.until })
   reportSub(this, flags, subscription, `is valid until ${printUntil(subscription.validUntil)}`)
 }
 
 export async function suspendSub(this: CliContext, flags: CutFlags, idOrName: string): Promise<void> {
-  await using session = await openSession(this, flags)
-  const found = await lookUp(session.store, 'subscriptions', idOrName)
+  await using on = await openOperations(subscriptions, this, flags)
+  const found = await on.find(idOrName)
   await confirmCut(this, flags, `this refuses every call of ${found.name} and closes its open streams within 5 s`)
-  reportSub(
-    this,
-    flags,
-    await suspendSubscription(session.provisioning(flags), { subscription: found.id }),
-    'is suspended',
-  )
+  reportSub(this, flags, await on.suspend(found.id), 'is suspended')
 }
 
 export async function resumeSub(this: CliContext, flags: ChangeFlags, idOrName: string): Promise<void> {
-  await using session = await openSession(this, flags)
-  reportSub(
-    this,
-    flags,
-    await resumeSubscription(session.provisioning(flags), { subscription: idOrName }),
-    'is active again',
-  )
+  await using on = await openOperations(subscriptions, this, flags)
+  reportSub(this, flags, await on.resume(idOrName), 'is active again')
 }
 
 export async function cancelSub(this: CliContext, flags: CutFlags, idOrName: string): Promise<void> {
-  await using session = await openSession(this, flags)
-  const found = await lookUp(session.store, 'subscriptions', idOrName)
+  await using on = await openOperations(subscriptions, this, flags)
+  const found = await on.find(idOrName)
   await confirmCut(
     this,
     flags,
     `this cancels ${found.name} permanently: token and database user are revoked, open streams close within 5 s`,
   )
-  reportSub(
-    this,
-    flags,
-    await cancelSubscription(session.provisioning(flags), { subscription: found.id }),
-    'is cancelled',
-  )
+  reportSub(this, flags, await on.cancel(found.id), 'is cancelled')
 }
 
 export async function refundSub(
@@ -272,9 +198,9 @@ export async function refundSub(
   amount: string,
   currency: string,
 ): Promise<void> {
-  await using session = await openSession(this, flags)
+  await using on = await openOperations(subscriptions, this, flags)
   const input = { subscription: idOrName, amount, currency, reason: flags.reason }
-  const { refund, subscription } = await recordRefund(session.provisioning(flags), input)
+  const { refund, subscription } = await on.refund(input)
   const sentence = `refund of ${amount} ${currency} to ${subscription.name} recorded (${refund.id}); no money was moved`
   reportChange(this, flags, refund, sentence)
 }

@@ -1,22 +1,21 @@
-import { lookUp } from '../../../../access/provisioning/context.ts'
-import { type IssuedToken, issueToken, revokeTokens, rotateToken } from '../../../../access/provisioning/tokens.ts'
-import type { Subscription, Token } from '../../../../access/store/model.ts'
+import type { Token } from '../../../../access/store/model.ts'
 import { displayToken } from '../../../../access/token.ts'
 import { isoTime } from '../../../../contract/wire-json.ts'
 import { parseDuration } from '../../../../core/bytes.ts'
 import { ServiceError } from '../../../../core/error.ts'
 import { printTime } from '../../../dates.ts'
 import type { CliContext, CutFlags, ListFlags, SecretFlags } from '../../../define.ts'
+import { openOperations } from '../../../operations/open.ts'
+import { type NewToken, secrets } from '../../../operations/secrets.ts'
 import { confirmCut } from '../../../output/confirm.ts'
 import { printJson, printList, write } from '../../../output/print.ts'
 import { secretLocation } from '../../../output/secret-output.ts'
-import { done, openSession } from '../../../session.ts'
+import { done } from '../../../session.ts'
 
 export async function issueTokenCommand(this: CliContext, flags: SecretFlags, subscription: string): Promise<void> {
   using output = secretLocation(this, flags)
-  await using session = await openSession(this, flags)
-  const issued = await issueToken(session.provisioning(flags), { subscription })
-  showIssued(this, flags, output.reveal, issued)
+  await using on = await openOperations(secrets, this, flags)
+  showIssued(this, flags, output.reveal, await on.issue(subscription))
 }
 
 export async function rotateTokenCommand(
@@ -28,29 +27,29 @@ export async function rotateTokenCommand(
   if (graceMs === undefined)
     throw new ServiceError('invalid-value', `"${flags.grace}" is not a time span: write 1h, 30m or 2d`)
   using output = secretLocation(this, flags)
-  await using session = await openSession(this, flags)
+  await using on = await openOperations(secrets, this, flags)
   if (graceMs === 0) {
-    const found = await lookUp(session.store, 'subscriptions', subscription)
+    const found = await on.find(subscription)
     await confirmCut(
       this,
       flags,
       `this revokes the present token of ${found.name} at once and closes its open streams within 5 s`,
     )
   }
-  const issued = await rotateToken(session.provisioning(flags), { subscription, graceMs })
+  const issued = await on.rotate({ subscription, grace: flags.grace, graceMs })
   showIssued(this, flags, output.reveal, issued)
   if (flags.json !== true) reportEnded(this, issued.ended)
 }
 
 export async function revokeTokenCommand(this: CliContext, flags: CutFlags, subscription: string): Promise<void> {
-  await using session = await openSession(this, flags)
-  const found = await lookUp(session.store, 'subscriptions', subscription)
+  await using on = await openOperations(secrets, this, flags)
+  const found = await on.find(subscription)
   await confirmCut(
     this,
     flags,
     `this revokes the token of ${found.name} at once and closes its open streams within 5 s`,
   )
-  const { ended } = await revokeTokens(session.provisioning(flags), { subscription: found.id })
+  const ended = await on.revoke(found.id)
   if (flags.json === true)
     printJson(this, {
       subscription: found.name,
@@ -61,21 +60,14 @@ export async function revokeTokenCommand(this: CliContext, flags: CutFlags, subs
 }
 
 export async function listTokens(this: CliContext, flags: ListFlags, subscription?: string): Promise<void> {
-  await using session = await openSession(this, flags, 'read')
-  const only = subscription === undefined ? undefined : await lookUp(session.store, 'subscriptions', subscription)
-  const tokens =
-    only === undefined
-      ? await session.store.list('tokens')
-      : await session.store.find('tokens', { subscriptionId: only.id })
-  const names = new Map((await session.store.list('subscriptions')).map((sub) => [sub.id, sub.name]))
-  const lastUsed = new Map<string, number | undefined>()
-  for (const token of tokens) lastUsed.set(token.id, await session.store.lastUsed(token.id))
+  await using on = await openOperations(secrets, this, flags, 'read')
+  const tokens = await on.list(subscription)
   printList(this, flags, {
     rows: tokens.toSorted((a, b) => b.createdAt - a.createdAt),
     empty: 'no tokens',
     columns: [
       { title: 'TOKEN', value: (row) => displayToken(row.last4) },
-      { title: 'SUBSCRIPTION', value: (row) => names.get(row.subscriptionId) ?? row.subscriptionId },
+      { title: 'SUBSCRIPTION', value: (row) => row.subscription },
       { title: 'STATE', value: (row) => row.state },
       { title: 'CREATED AT', value: (row) => isoTime(row.createdAt), show: (row) => printTime(row.createdAt) },
       { title: 'CREATED BY', value: (row) => row.createdBy, wide: true },
@@ -86,8 +78,8 @@ export async function listTokens(this: CliContext, flags: ListFlags, subscriptio
       },
       {
         title: 'LAST USED AT',
-        value: (row) => isoTime(lastUsed.get(row.id)),
-        show: (row) => printMaybe(lastUsed.get(row.id)),
+        value: (row) => isoTime(row.lastUsedAt),
+        show: (row) => (row.lastUsedAt === null ? 'never' : printTime(row.lastUsedAt)),
       },
       { title: 'ID', value: (row) => row.id, wide: true },
     ],
@@ -95,28 +87,23 @@ export async function listTokens(this: CliContext, flags: ListFlags, subscriptio
 }
 
 /** Reports what happens to the previous tokens. */
-function reportEnded(context: CliContext, ended: readonly Token[]): void {
+function reportEnded(context: CliContext, ended: readonly Pick<Token, 'last4' | 'state' | 'notAfter'>[]): void {
   for (const { last4, state, notAfter } of ended) {
     const until = state === 'retiring' && notAfter !== null ? `works until ${printTime(notAfter)} UTC` : 'is revoked'
     write(context, `the old token ${displayToken(last4)} ${until}`)
   }
 }
 
-function printMaybe(ms: number | undefined): string {
-  return ms === undefined ? 'never' : printTime(ms)
-}
-
 function showIssued(
   context: CliContext,
   flags: SecretFlags,
   reveal: (text: string) => void,
-  issued: IssuedToken & { subscription: Subscription },
+  { secret = '', subscription, tokenId, last4 }: NewToken,
 ): void {
-  if (flags.dryRun === true) return done(context, flags, `a new token for ${issued.subscription.name} would be issued`)
-  const { secret, record, subscription } = issued
+  if (flags.dryRun === true) return done(context, flags, `a new token for ${subscription.name} would be issued`)
   if (flags.json === true) {
     reveal(
-      `${JSON.stringify({ subscription: subscription.name, subscription_id: subscription.id, token_id: record.id, last4: record.last4, token: secret }, null, 2)}\n`,
+      `${JSON.stringify({ subscription: subscription.name, subscription_id: subscription.id, token_id: tokenId, last4, token: secret }, null, 2)}\n`,
     )
   } else {
     reveal(`${secret}\n`)

@@ -1,12 +1,10 @@
 import { createWriteStream } from 'node:fs'
 import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { lookUp } from '../../../../access/provisioning/context.ts'
-import { exportUsage } from '../../../../access/usage/export.ts'
-import { parseMonth } from '../../../../contract/dates.ts'
 import type { CliContext, CommonFlags } from '../../../define.ts'
+import { openOperations } from '../../../operations/open.ts'
+import { usageGroup } from '../../../operations/usage.ts'
 import { write } from '../../../output/print.ts'
-import { openSession } from '../../../session.ts'
 
 export type UsageExportFlags = CommonFlags & {
   readonly month: string
@@ -17,11 +15,9 @@ export type UsageExportFlags = CommonFlags & {
 }
 
 export async function usageExport(this: CliContext, flags: UsageExportFlags): Promise<void> {
-  await using session = await openSession(this, flags, 'read')
-  const { store } = session
-  const { by = 'day', format = flags.json === true ? 'jsonl' : 'csv', out } = flags
-  const customerId = flags.customer === undefined ? undefined : (await lookUp(store, 'customers', flags.customer)).id
-  const lines = exportUsage(store, { ...parseMonth(flags.month), customerId, by, format })
+  await using on = await openOperations(usageGroup, this, flags, 'read')
+  const { month, customer, by = 'day', format = flags.json === true ? 'jsonl' : 'csv', out } = flags
+  const lines = await on.export({ month, customer, by, format })
   if (out === undefined) {
     await writeLines(lines, this.process.stdout as unknown as Writable)
     return

@@ -1,25 +1,22 @@
-import { readBillingStatus } from '../../../../admin/billing/status.ts'
-import { ServiceError } from '../../../../core/error.ts'
 import { printTime } from '../../../dates.ts'
 import type { ChangeFlags, CliContext, CommonFlags } from '../../../define.ts'
+import { billing, type SinkName } from '../../../operations/billing.ts'
+import { openOperations } from '../../../operations/open.ts'
 import { printFacts, printJson, write } from '../../../output/print.ts'
-import { done, openSession, type Session } from '../../../session.ts'
+import { done } from '../../../session.ts'
 
-type SinkName = 'openmeter' | 'lago' | 'stripe'
 type SinkFlags = { readonly sink?: SinkName }
 
 export async function billingStatusCommand(this: CliContext, flags: CommonFlags & SinkFlags): Promise<void> {
-  await using session = await openSession(this, flags, 'read')
-  const sink = flags.sink ?? session.config.billing.sink
-  if (sink === undefined) {
+  await using on = await openOperations(billing, this, flags, 'read')
+  const status = await on.status({ sink: flags.sink })
+  if (status === undefined) {
     if (flags.json === true) return printJson(this, { sink: null })
     return write(this, 'no billing system is configured: set billing.sink, see docs/billing.md')
   }
-  const { settleMs } = session.config.billing
-  const status = await readBillingStatus(session.store, { sink, settleMs, nowMs: session.nowMs })
   if (flags.json === true) return printJson(this, status)
   printFacts(this, [
-    ['sink', sink],
+    ['sink', status.sink],
     ['state', status.state],
     ['events made up to', status.plannedUntil],
     ['events waiting', status.waiting],
@@ -36,14 +33,14 @@ export async function billingRetryCommand(
   flags: ChangeFlags & SinkFlags & { readonly outcomeUnknown?: boolean; readonly markSent?: boolean },
   id?: string,
 ): Promise<void> {
-  await using session = await openSession(this, flags)
-  const sink = sinkOf(session, flags)
-  if (sink === undefined || flags.dryRun === true) return done(this, flags, 'dead letters would be sent again')
-  const { changed, unknown } = await session.store.billing.retry(session.provisioning(flags), sink, {
-    ids: id === undefined ? undefined : [id],
+  await using on = await openOperations(billing, this, flags)
+  const { changed, unknown } = await on.retry({
+    sink: flags.sink,
+    id,
     isUnknownIncluded: flags.outcomeUnknown === true,
     isMarkedSent: flags.markSent === true,
   })
+  if (flags.dryRun === true) return done(this, flags, 'dead letters would be sent again')
   const verb = flags.markSent === true ? 'count as sent' : 'wait to be sent again'
   done(this, flags, `${changed} events ${verb}`)
   if (unknown > 0) write(this, `${unknown} events stay: their outcome is unknown; see sluice billing retry --help`)
@@ -58,18 +55,7 @@ export async function billingResumeCommand(this: CliContext, flags: ChangeFlags 
 }
 
 async function setPaused(context: CliContext, flags: ChangeFlags & SinkFlags, paused: boolean): Promise<void> {
-  await using session = await openSession(context, flags)
-  const sink = sinkOf(session, flags)
-  if (sink !== undefined && flags.dryRun !== true)
-    await session.store.billing.setPaused(session.provisioning(flags), sink, paused)
+  await using on = await openOperations(billing, context, flags)
+  await on.setPaused({ sink: flags.sink, paused })
   done(context, flags, paused ? 'events wait until: sluice billing resume' : 'events are sent again within 10 s')
-}
-
-/** Undefined only for a dry run, which also works where no billing system is configured. */
-function sinkOf({ config }: Session, flags: ChangeFlags & SinkFlags): SinkName | undefined {
-  const sink = flags.sink ?? config.billing.sink
-  if (sink !== undefined || flags.dryRun === true) return sink
-  throw new ServiceError('usage', 'no billing system is configured', {
-    fix: 'Set billing.sink in the configuration, or name it with --sink.',
-  })
 }

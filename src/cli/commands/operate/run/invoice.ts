@@ -1,12 +1,8 @@
-import { lookUp } from '../../../../access/provisioning/context.ts'
-import { type InvoiceLine, previewInvoice } from '../../../../admin/billing/invoice.ts'
-import { parseMonth } from '../../../../contract/dates.ts'
+import type { InvoiceLine } from '../../../../admin/billing/invoice.ts'
 import type { CliContext, ListFlags } from '../../../define.ts'
+import { billing } from '../../../operations/billing.ts'
+import { openOperations } from '../../../operations/open.ts'
 import { type Column, printJson, printList, write } from '../../../output/print.ts'
-import { openSession } from '../../../session.ts'
-
-/** The command line has no connection to hold: as many lines as there are subscriptions. */
-const LINES_MAX = 10_000_000
 
 const COLUMNS: readonly Column<InvoiceLine>[] = [
   { title: 'CUSTOMER', value: ({ customer }) => customer },
@@ -29,12 +25,8 @@ export async function invoicePreview(
   this: CliContext,
   flags: ListFlags & { readonly month: string; readonly customer?: string },
 ): Promise<void> {
-  await using session = await openSession(this, flags, 'read')
-  const { store, config } = session
-  const period = parseMonth(flags.month)
-  const customerId = flags.customer === undefined ? undefined : (await lookUp(store, 'customers', flags.customer)).id
-  const { prices } = config.billing
-  const invoice = await previewInvoice(store, prices, { ...period, customerId, linesMax: LINES_MAX })
+  await using on = await openOperations(billing, this, flags, 'read')
+  const invoice = await on.preview({ month: flags.month, customer: flags.customer })
   if (flags.json === true || flags.output === 'json') return printJson(this, { ...invoice, isPreview: true })
   const empty = `nothing to show for ${flags.month}`
   printList(this, flags, { rows: invoice.lines, columns: COLUMNS, empty })

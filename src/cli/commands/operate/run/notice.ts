@@ -1,6 +1,5 @@
-import { openControlClient } from '../../../../platform/process/control-client.ts'
 import type { CliContext, CommonFlags, ListFlags } from '../../../define.ts'
-import { controlPath } from '../../../locate.ts'
+import { openProcess } from '../../../operations/running-process.ts'
 import { printJson, printList, write } from '../../../output/print.ts'
 
 type NoticeWire = {
@@ -17,7 +16,7 @@ type NoticeWire = {
 }
 
 export async function listNotices(this: CliContext, flags: ListFlags): Promise<void> {
-  using client = await openControlClient(controlPath(this, flags))
+  using client = await openProcess(this, flags)
   printList(this, flags, {
     rows: (await client.call('notices')) as NoticeWire[],
     empty: 'no notices; send one with: sluice notice test',
@@ -37,7 +36,7 @@ export async function listNotices(this: CliContext, flags: ListFlags): Promise<v
 }
 
 export async function testNotice(this: CliContext, flags: CommonFlags): Promise<void> {
-  using client = await openControlClient(controlPath(this, flags))
+  using client = await openProcess(this, flags)
   const notice = (await client.call('notice-test')) as NoticeWire
   if (flags.json === true) return printJson(this, notice)
   const receivers = notice.deliveries.map(({ receiver }) => receiver).join(', ')

@@ -1,8 +1,7 @@
 import { delay, systemClock } from '../../../../platform/process/clock.ts'
-import { openControlClient } from '../../../../platform/process/control-client.ts'
 import type { TopReport } from '../../../../processes/compose/top/report.ts'
 import type { CliContext, CommonFlags } from '../../../define.ts'
-import { controlPath } from '../../../locate.ts'
+import { openProcess } from '../../../operations/running-process.ts'
 import { printJson } from '../../../output/print.ts'
 import { drawTop } from '../../../top/draw.ts'
 import { paintLine, wantsColour } from '../../../top/paint.ts'
@@ -28,7 +27,7 @@ export async function top(this: CliContext, flags: TopFlags): Promise<void> {
 
 async function lookOnce(context: CliContext, flags: TopFlags): Promise<void> {
   const { process } = context
-  using client = await openControlClient(controlPath(context, flags))
+  using client = await openProcess(context, flags)
   const before = (await client.call('top')) as TopReport
   await delay(systemClock, ONCE_MS)
   const view = viewOf(before, (await client.call('top')) as TopReport)
@@ -51,7 +50,7 @@ async function lookOn(context: CliContext, flags: TopFlags): Promise<void> {
   let failure: string | undefined
   // Connects before the screen opens, so that an error is printed on the normal screen.
   const looks = lookEachSecond<TopReport>(
-    { path: controlPath(context, flags), method: 'top' },
+    { open: () => openProcess(context, flags), method: 'top' },
     { clock: systemClock, signal: leave.signal },
   )
   const first = await looks.next()

@@ -3,6 +3,7 @@ import type { Indexer } from '../../../../indexer/service.ts'
 import { type ControlClient, openControlClient } from '../../../../platform/process/control-client.ts'
 import type { CliContext, CommonFlags } from '../../../define.ts'
 import { controlPath } from '../../../locate.ts'
+import { openRemote } from '../../../operations/open.ts'
 import { alignColumns, printFacts, printJson, write } from '../../../output/print.ts'
 
 const COVERAGE =
@@ -11,9 +12,7 @@ const COVERAGE =
 type Status = ReturnType<Indexer['status']>
 
 export async function indexerStatus(this: CliContext, flags: CommonFlags): Promise<void> {
-  using client = await openControlClient(controlPath(this, flags))
-  const status = await statusOf(client)
-  const coverage = status.state === 'running' ? await coverageLines(client) : []
+  const { coverage, ...status } = await readStatus(this, flags)
   if (flags.json === true) return printJson(this, { ...status, coverage })
   const { ingest, backfill } = status
   printFacts(this, [
@@ -53,6 +52,24 @@ function stoppedFacts({ stopped }: Status): (readonly [string, string])[] {
   return [
     ['stopped', `since ${new Date(stopped.sinceMs).toISOString()}: ${STOPPED_BY[stopped.reason]} (${stopped.message})`],
   ]
+}
+
+async function readStatus(context: CliContext, flags: CommonFlags): Promise<Status & { coverage: string[] }> {
+  if (context.remote !== undefined) {
+    using api = await openRemote(context, flags)
+    const { coverage, ...status } = await api.call<Status & { coverage: object[] }>('indexerStatus')
+    return { ...status, coverage: status.state === 'running' ? tabSeparated(coverage) : [] }
+  }
+  using client = await openControlClient(controlPath(context, flags))
+  const status = await statusOf(client)
+  return { ...status, coverage: status.state === 'running' ? await coverageLines(client) : [] }
+}
+
+/** Rows of the admin API as the database prints them. */
+function tabSeparated(rows: readonly object[]): string[] {
+  const names = COVERAGE.slice('select '.length, COVERAGE.indexOf(' from coverage')).split(', ')
+  const lines = rows.map((row) => Object.values(row).map((value) => (value === null ? '\\N' : String(value))))
+  return [names, ...lines].map((cells) => cells.join('\t'))
 }
 
 /** Empty if the database stopped between the two calls. */

@@ -1,50 +1,35 @@
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
-import { lookUp } from '../../../../access/provisioning/context.ts'
-import { parseSince } from '../../../../contract/dates.ts'
+import { LOCAL_FLAGS } from '../../../../contract/local-commands.ts'
 import { printBytesShort } from '../../../../core/bytes.ts'
 import { ServiceError } from '../../../../core/error.ts'
-import { systemClock } from '../../../../platform/process/clock.ts'
 import { openControlClient } from '../../../../platform/process/control-client.ts'
-import { secureRandom } from '../../../../platform/process/random.ts'
-import { REPORT_FILE } from '../../../../processes/compose/services/shreds.ts'
 import type { DecodedReport } from '../../../../shreds/decoded/slot-history.ts'
-import { delayQuantiles } from '../../../../shreds/report/delays.ts'
-import { sumDelivery } from '../../../../shreds/report/delivery.ts'
-import { type DelayRow, type DeliveryRow, openReportStore } from '../../../../shreds/report/store.ts'
 import type { CliContext, ListFlags } from '../../../define.ts'
 import { controlPath } from '../../../locate.ts'
+import { destinations } from '../../../operations/destinations.ts'
+import { openOperations } from '../../../operations/open.ts'
 import { FROM_COLUMN, printList } from '../../../output/print.ts'
-import { openSession } from '../../../session.ts'
+import { staysLocal } from '../../../remote/target.ts'
 
 export type ReportFlags = ListFlags & { since?: string; by?: 'hour' | 'day' | 'total'; decoded?: boolean }
 
 /** Delivery per subscription and hour. */
 export async function reportDelivery(this: CliContext, flags: ReportFlags, subscription?: string): Promise<void> {
   if (flags.decoded === true) return reportDecoded(this, flags)
-  await using session = await openSession(this, flags, 'read')
-  const only = subscription === undefined ? undefined : await lookUp(session.store, 'subscriptions', subscription)
-  const names = new Map((await session.store.list('subscriptions')).map((sub) => [sub.id, sub.name]))
+  await using on = await openOperations(destinations, this, flags, 'read')
   const by = flags.by ?? 'hour'
-  const fromMs = parseSince(flags.since ?? '24h', session.nowMs)
-  const { rows, delays } = await readReport(join(session.stateDir, ...REPORT_FILE), {
-    fromMs,
-    ...(only === undefined ? {} : { subscriptionId: only.id }),
-  })
-  const quantilesOf = delayQuantiles(delays, by)
   printList(this, flags, {
-    rows: sumDelivery(rows, by),
+    rows: await on.report({ subscription, since: flags.since ?? '24h', by }),
     empty: 'nothing was sent in this period',
     columns: [
       ...(by === 'total' ? [] : [FROM_COLUMN]),
-      { title: 'SUBSCRIPTION', value: (row) => names.get(row.subscriptionId) ?? row.subscriptionId },
+      { title: 'SUBSCRIPTION', value: (row) => row.subscription },
       { title: 'PACKETS', value: (row) => row.packets },
       { title: 'BYTES', value: (row) => row.bytes, show: (row) => printBytesShort(row.bytes) },
       { title: 'SLOTS', value: (row) => row.slots },
       { title: 'FIRST SLOT', value: (row) => row.firstSlot, wide: true },
       { title: 'LAST SLOT', value: (row) => row.lastSlot, wide: true },
-      { title: 'P50 MS', wire: 'delay_p50_ms', value: (row) => quantilesOf(row.hour).delayP50Ms },
-      { title: 'P99 MS', wire: 'delay_p99_ms', value: (row) => quantilesOf(row.hour).delayP99Ms },
+      { title: 'P50 MS', wire: 'delay_p50_ms', value: (row) => row.delayP50Ms },
+      { title: 'P99 MS', wire: 'delay_p99_ms', value: (row) => row.delayP99Ms },
       { title: 'OVER RATE', wire: 'unsent_rate', value: (row) => row.unsentRate },
       { title: 'OVER TOTAL', wire: 'unsent_total_rate', value: (row) => row.unsentTotalRate },
       { title: 'BUFFER FULL', wire: 'unsent_buffer', value: (row) => row.unsentBuffer },
@@ -56,8 +41,11 @@ export async function reportDelivery(this: CliContext, flags: ReportFlags, subsc
   })
 }
 
+const DECODED = 'shred report --decoded'
+
 /** The newest slots of ShredStream Decoded, from the running process. */
 async function reportDecoded(context: CliContext, flags: ReportFlags): Promise<void> {
+  if (context.remote !== undefined) throw staysLocal(DECODED, LOCAL_FLAGS[DECODED] ?? '')
   using client = await openControlClient(controlPath(context, flags))
   const report = (await client.call('decoded')) as DecodedReport | null
   if (report === null)
@@ -86,13 +74,4 @@ async function reportDecoded(context: CliContext, flags: ReportFlags): Promise<v
       { title: 'LAST SHRED', wire: 'last_shred_at', value: (row) => row.last_shred_at },
     ],
   })
-}
-
-async function readReport(
-  file: string,
-  filter: { fromMs: number; subscriptionId?: string },
-): Promise<{ rows: DeliveryRow[]; delays: DelayRow[] }> {
-  if (!existsSync(file)) return { rows: [], delays: [] }
-  await using store = await openReportStore(file, { clock: systemClock, random: secureRandom, create: false })
-  return { rows: await store.list(filter), delays: await store.delays(filter) }
 }

@@ -1,6 +1,5 @@
 import { join } from 'node:path'
 import { ServiceError } from '../../../../core/error.ts'
-import { openControlClient } from '../../../../platform/process/control-client.ts'
 import { secureRandom } from '../../../../platform/process/random.ts'
 import type { Settings } from '../../../../processes/compose/config/settings.ts'
 import { hasTipKeys, openTipAccounts } from '../../../../processes/compose/services/tip-keys.ts'
@@ -8,7 +7,7 @@ import { validateTip } from '../../../../sender/accept/tip-terms.ts'
 import type { SenderStats } from '../../../../sender/receipts/stats.ts'
 import type { CliContext, CommonFlags, ListFlags } from '../../../define.ts'
 import { findSettings } from '../../../find-settings.ts'
-import { controlPath } from '../../../locate.ts'
+import { openProcess } from '../../../operations/running-process.ts'
 import { printFacts, printJson, printList } from '../../../output/print.ts'
 
 export async function listTipAccounts(this: CliContext, flags: ListFlags): Promise<void> {
@@ -60,7 +59,7 @@ export async function checkTip(
 type Report = SenderStats & { readonly ways: readonly { path: string; isOpen: boolean; message: string }[] }
 
 export async function tipStats(this: CliContext, flags: CommonFlags): Promise<void> {
-  using client = await openControlClient(controlPath(this, flags))
+  using client = await openProcess(this, flags)
   const report = (await client.call('tip-stats')) as Report
   if (report.accepted === undefined) {
     throw new ServiceError('not-found', 'the running process has no sender', {
