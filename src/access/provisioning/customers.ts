@@ -86,9 +86,13 @@ export async function removeCustomer(
     const live = await liveOf(tx, id, { limit })
     const names = live.items.map(({ name }) => name)
     if (names.length > 0 && !input.force)
-      throw new ServiceError('wrong-state', `customer "${found.name}" has subscriptions: ${listNames(names, { hasMore: live.next !== null })}`, {
-        fix: `Cancel each with: sluice sub cancel NAME. Or cancel all of them with: sluice customer remove ${found.name} --force`,
-      })
+      throw new ServiceError(
+        'wrong-state',
+        `customer "${found.name}" has subscriptions: ${listNames(names, { hasMore: live.next !== null })}`,
+        {
+          fix: `Cancel each with: sluice sub cancel NAME. Or cancel all of them with: sluice customer remove ${found.name} --force`,
+        },
+      )
     if (live.next !== null && on.dryRun !== true)
       throw new ServiceError('wrong-state', `customer "${found.name}" gets new subscriptions while it is removed`, {
         fix: 'Stop what creates them, then remove the customer again.',

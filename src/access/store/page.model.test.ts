@@ -24,7 +24,8 @@ const DAY_MS = 86_400_000
 
 const random = createRandom(1)
 const pick = <T>(values: readonly T[]): T => values[random(values.length)] as T
-const id = (prefix: string) => `${prefix}_${Array.from({ length: 16 }, () => pick([...'0123456789abcdefgh'])).join('')}`
+const id = (prefix: string) =>
+  `${prefix}_${Array.from({ length: 16 }, () => pick('0123456789abcdefgh'.split(''))).join('')}`
 
 /** Few have the rare contact, two thirds the common one. Texts of the JSON around a contact, and of states, are in some. */
 const customers: Customer[] = Array.from({ length: CUSTOMERS }, (_, at) => ({

@@ -35,14 +35,17 @@ test('reads period and grouping; the period is that of the rows that are summed'
 
 test('refuses what it does not know, by name, and never repeats what could be a token', () => {
   const token = `slc_${'x'.repeat(38)}`
-  assert.match(String(periodOf('sinse=7d')), /^"sinse" is not a parameter: use since, until, month, by, format$/)
-  assert.match(String(periodOf('by=week')), /^by is one of hour, day, total, method$/)
-  assert.match(String(periodOf('format=xml')), /^format is one of json, csv$/)
-  assert.match(String(periodOf('since=1d&since=2d')), /^since is given twice$/)
-  assert.match(String(periodOf('month=2026-10&since=1d')), /month is a complete period/)
-  assert.match(String(periodOf('since=2026-11-10&until=2026-11-01')), /ends before it begins/)
+  assert.match(
+    JSON.stringify(periodOf('sinse=7d')),
+    /^"\\"sinse\\" is not a parameter: use since, until, month, by, format"$/,
+  )
+  assert.match(JSON.stringify(periodOf('by=week')), /^"by is one of hour, day, total, method"$/)
+  assert.match(JSON.stringify(periodOf('format=xml')), /^"format is one of json, csv"$/)
+  assert.match(JSON.stringify(periodOf('since=1d&since=2d')), /^"since is given twice"$/)
+  assert.match(JSON.stringify(periodOf('month=2026-10&since=1d')), /month is a complete period/)
+  assert.match(JSON.stringify(periodOf('since=2026-11-10&until=2026-11-01')), /ends before it begins/)
   for (const query of [`${token}=1`, `since=${token}`, `by=${token}`, `format=${token}`, `month=${token}`])
-    assert.doesNotMatch(String(periodOf(query)), /slc_/)
+    assert.doesNotMatch(JSON.stringify(periodOf(query)), /slc_/)
 })
 
 test('a report covers so many days; a longer one names the limit', () => {

@@ -86,7 +86,7 @@ export async function compareTables(served: ServedChain, blocks: Blocks, report:
   )
   const within = `WHERE slot >= ${from} AND slot <= ${to}`
   const stored = new Map(
-    (await rows(`SELECT slot, blockhash FROM blocks ${within}`)).map(([slot, hash]) => [Number(slot), hash]),
+    (await rows(`SELECT slot, blockhash FROM blocks ${within}`)).map(([slot, hash]) => [Number(slot), String(hash)]),
   )
   for (const [slot, { blockhash }] of blocks)
     if (stored.get(slot) !== blockhash) report(`blocks: slot ${slot} is ${stored.get(slot)}, not ${blockhash}`)

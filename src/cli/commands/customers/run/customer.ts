@@ -115,7 +115,8 @@ export async function removeCustomerCommand(
   if (flags.json === true && flags.dryRun !== true)
     return printJson(this, { ...customer, cancelled: cancelled.map(({ id, name }) => ({ id, name })) })
   const ended = cancelled.map(({ name }) => name)
-  const also = ended.length === 0 ? '' : ` and cancelled: ${listNames(ended, { hasMore: cancelledCount > ended.length })}`
+  const also =
+    ended.length === 0 ? '' : ` and cancelled: ${listNames(ended, { hasMore: cancelledCount > ended.length })}`
   done(this, flags, `customer ${customer.name} removed${also}; usage and audit log are kept`)
 }
 
