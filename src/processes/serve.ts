@@ -1,6 +1,5 @@
 import { connectionsOf } from '../access/quota/permits.ts'
 import type { Lifecycle, LifecycleOptions } from '../platform/process/lifecycle.ts'
-import { createLookupTableSource } from '../shreds/decoded/node-lookup-tables.ts'
 import { createSlotLength } from '../upstreams/slot-length.ts'
 import { followDedicatedNodes } from './compose/access/dedicated-nodes.ts'
 import { demoCard } from './compose/access/demo.ts'
@@ -22,7 +21,14 @@ import { createLeaderSchedule } from './compose/services/leader-schedule.ts'
 import { localnetMethods } from './compose/services/localnet-methods.ts'
 import { hasReceivers, noticeMethods, openNotices } from './compose/services/notices.ts'
 import { indexerMethods, type SenderDetails, senderMethods } from './compose/services/service-methods.ts'
-import { decodedPartOf, openShreds, scheduleNote, shredsMethods, tableNodesOf } from './compose/services/shreds.ts'
+import {
+  decodedPartOf,
+  decodesShreds,
+  openShreds,
+  scheduleNote,
+  shredsMethods,
+  tableNodesOf,
+} from './compose/services/shreds.ts'
 import { openUpstreams, reloadNodes, upstreamsOfThreads } from './compose/services/upstreams.ts'
 import { openControlPlane } from './compose/threads/control-plane.ts'
 import { methodsOf } from './compose/threads/service-thread.ts'
@@ -61,7 +67,11 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   const leaders = createLeaderSchedule()
   const slotLength = createSlotLength(context)
   const hasNodes = isChainEmbedded(config) || config.upstreams.nodes.length > 0
-  const lookupTables = createLookupTableSource()
+  const lookupTables = await openIf(decodesShreds(config), async () => {
+    // Only where it is used: it loads the protocol of gRPC nodes.
+    const { createLookupTableSource } = await import('../shreds/decoded/node-lookup-tables.ts')
+    return createLookupTableSource()
+  })
   const shreds = await openIf(config.shreds.enabled, () =>
     openShreds(settings, { ...context, store, access, leaders, slotLength, hasNodes, lookupTables }),
   )
@@ -74,7 +84,8 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   if (shreds !== undefined) {
     const shredsLog = log.child({ part: 'shreds' })
     opening.use(leaders.follow(upstreams.of(undefined), { clock, log: shredsLog }))
-    opening.use(lookupTables.follow(tableNodesOf(upstreams.of(undefined), clock), { ...context, log: shredsLog }))
+    const tableNodes = tableNodesOf(upstreams.of(undefined), clock)
+    if (lookupTables !== undefined) opening.use(lookupTables.follow(tableNodes, { ...context, log: shredsLog }))
   }
 
   deps.starting?.throwIfAborted()

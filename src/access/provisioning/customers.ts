@@ -146,7 +146,7 @@ type LiveSubscriptions = {
 }
 
 /** The first subscriptions of a customer that are not cancelled; an expired one can still be renewed. */
-export async function liveOf(
+async function liveOf(
   from: Pick<AccessTransaction, 'page'>,
   customerId: string,
   { after = '', limit }: { readonly after?: string; readonly limit: number },

@@ -30,7 +30,7 @@ export type ShredsPartDeps = ProcessContext<never> & {
   /** Learns from the nodes of the process where it has some. */
   readonly slotLength: SlotLengthLearner
   readonly hasNodes: boolean
-  readonly lookupTables?: LookupTableSource
+  readonly lookupTables?: LookupTableSource | undefined
 }
 
 /** The shreds that pass, as a source of the length of a slot. */
@@ -48,7 +48,7 @@ export async function openShreds(settings: Settings, deps: ShredsPartDeps): Prom
     {
       ...settings.config.shreds,
       destinations: { ...destinations, allowLoopback: isLoopbackAllowed(settings) },
-      isDecoding: deps.lookupTables !== undefined && isDecodedOffered(settings.config),
+      isDecoding: deps.lookupTables !== undefined && decodesShreds(settings.config),
       isMerging: deps.lookupTables !== undefined && mergesNodes(settings.config),
     },
     {
@@ -80,13 +80,14 @@ export function scheduleNote(shreds: Pick<Shreds, 'status'> | undefined): Readon
   return parts.length === 0 ? {} : { shreds: parts.join(', ') }
 }
 
-function isDecodedOffered({ products }: Config): boolean {
-  return offeredProducts(products).has('shreds-decoded')
+/** Whether ShredStream Decoded is offered and shreds are received. */
+export function decodesShreds({ shreds, products }: Config): boolean {
+  return shreds.enabled && offeredProducts(products).has('shreds-decoded')
 }
 
 /** Whether the decoded streams of nodes are merged. */
 export function mergesNodes(config: Config): boolean {
-  return config.shreds.enabled && isDecodedOffered(config) && mergedNames(config.upstreams.nodes).length > 0
+  return decodesShreds(config) && mergedNames(config.upstreams.nodes).length > 0
 }
 
 /** What the gateway threads need of ShredStream Decoded; undefined where it is off. */
