@@ -67,11 +67,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   const leaders = createLeaderSchedule()
   const slotLength = createSlotLength(context)
   const hasNodes = isChainEmbedded(config) || config.upstreams.nodes.length > 0
-  const lookupTables = await openIf(decodesShreds(config), async () => {
-    // Only where it is used: it loads the protocol of gRPC nodes.
-    const { createLookupTableSource } = await import('../shreds/decoded/node-lookup-tables.ts')
-    return createLookupTableSource()
-  })
+  const lookupTables = decodesShreds(config) ? await createLookupTables() : undefined
   const shreds = await openIf(config.shreds.enabled, () =>
     openShreds(settings, { ...context, store, access, leaders, slotLength, hasNodes, lookupTables }),
   )
@@ -175,4 +171,10 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
 function drainOf({ config: { drain }, loaded }: Settings): LifecycleOptions {
   const isTrial = loaded.file === undefined && loaded.originOf(['drain', 'lameDuckMs']).from === 'default'
   return isTrial ? { ...drain, lameDuckMs: 0 } : drain
+}
+
+/** Loaded only where it is used: it brings the protocol of gRPC nodes. */
+async function createLookupTables() {
+  const { createLookupTableSource } = await import('../shreds/decoded/node-lookup-tables.ts')
+  return createLookupTableSource()
 }
