@@ -126,6 +126,29 @@ describe('the account page of a real serve, in Chromium', { ...NEEDS_CHROMIUM, t
     await page.locator('[role=alert]').waitFor()
   })
 
+  test('a customer of SQL alone stays signed in, and is shown no connections of products that it does not have', async () => {
+    const headers = { authorization: `Bearer ${served.owner}`, 'content-type': 'application/json' }
+    const body = JSON.stringify({ name: 'sql-only', customer: 'acme', plan: 'build', products: ['indexer'] })
+    const made = await fetch(`http://${await served.running.address('admin')}/v1/subscriptions`, {
+      ...{ method: 'POST', headers, body },
+    })
+    assert.equal(made.status, 201, await made.clone().text())
+    const { token } = (await made.json()) as { token: string }
+    await until('the token is valid', async () => {
+      const response = await fetch(new URL('/v1/account', url), { headers: { 'x-token': token } })
+      return response.status === 200
+    })
+    await using browser = await startChromium()
+    const { page, errors } = await browser.open(url)
+    await page.fill('#token', token)
+    await page.click('button[type=submit]')
+    await page.locator('h1', { hasText: 'sql-only' }).waitFor()
+    await loaded(page)
+    assert.equal(await page.locator('.panel-connections').count(), 0)
+    assert.equal(await page.locator('#token').count(), 0)
+    assert.deepEqual(errors, [])
+  })
+
   test('axe finds nothing, nothing is wider than the window, in every theme and width', async () => {
     const socket = await connect('acme-prod')
     await using browser = await startChromium()

@@ -68,6 +68,9 @@ export type DeliveryCounts = {
   readonly packets: number
   readonly bytes: number
   readonly unsent: number
+  /** From receipt to sending, of all destinations. */
+  readonly delay_p50_ms: number | null
+  readonly delay_p99_ms: number | null
   readonly slots: number
   readonly last_slot: number | null
 }

@@ -109,6 +109,8 @@ const deliveryCounts = {
   slots: count,
   first_slot: count.nullable(),
   last_slot: count.nullable(),
+  delay_p50_ms: z.number().nullable().describe('From the receipt of a shred until it was sent to all destinations.'),
+  delay_p99_ms: z.number().nullable(),
 }
 export const shredsReport = z.strictObject({
   destination: shredDestination.nullable(),

@@ -124,17 +124,22 @@ test('the delivery of the last 24 hours is that of the own subscription; without
   }
   const hour = Math.floor(systemClock.nowMs() / HOUR_MS) * HOUR_MS
   const row = { ...zero, hour, packets: 5, bytes: 6000, duplicates: 0, firstSlot: 7, lastSlot: 9 }
-  await made.add([
-    { ...row, subscriptionId: 'sub_own' },
-    { ...row, subscriptionId: 'sub_own', hour: hour - 2 * HOUR_MS },
-    { ...row, subscriptionId: 'sub_own', hour: hour - 30 * HOUR_MS },
-    { ...row, subscriptionId: 'sub_other' },
-  ])
+  const upTo50Micros = [0, 100, ...Array.from({ length: 16 }, () => 0)]
+  await made.add(
+    [
+      { ...row, subscriptionId: 'sub_own' },
+      { ...row, subscriptionId: 'sub_own', hour: hour - 2 * HOUR_MS },
+      { ...row, subscriptionId: 'sub_own', hour: hour - 30 * HOUR_MS },
+      { ...row, subscriptionId: 'sub_other' },
+    ],
+    [{ hour, packets: upTo50Micros }],
+  )
   const report = await reports.delivery('sub_own')
   assert.ok(report.ok)
   const { lines, totals } = report.delivery as { lines: object[]; totals: object }
   assert.equal(lines.length, 2)
-  assert.deepEqual(totals, { packets: 10, bytes: 12_000, unsent: 6, slots: 2, first_slot: 7, last_slot: 9 })
+  const delays = { delay_p50_ms: 0.038, delay_p99_ms: 0.05 }
+  assert.deepEqual(totals, { packets: 10, bytes: 12_000, unsent: 6, slots: 2, first_slot: 7, last_slot: 9, ...delays })
 })
 
 test('a store that fails gives no report and its reason goes to the log, not to the customer', async () => {

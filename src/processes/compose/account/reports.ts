@@ -13,6 +13,7 @@ import type {
 } from '../../../gateway/account/reports.ts'
 import type { BaseDeps } from '../../../platform/process/base-deps.ts'
 import { createTimeSlices } from '../../../platform/process/time-slices.ts'
+import { type DelayQuantiles, delayQuantiles } from '../../../shreds/report/delays.ts'
 import { sumDelivery } from '../../../shreds/report/delivery.ts'
 import { type DeliveryRow, openReportStore } from '../../../shreds/report/store.ts'
 import type { Shreds } from '../../../shreds/service.ts'
@@ -104,11 +105,16 @@ export function createAccountReports({
     const rows: DeliveryRow[] = []
     for await (const page of file.pages({ fromMs, toMs, subscriptionId })) rows.push(...page)
     const [total] = sumDelivery(rows, 'total')
+    const delays = await file.delays({ fromMs, toMs })
+    const [ofHour, ofAll] = [delayQuantiles(delays, 'hour'), delayQuantiles(delays, 'total')]
     return {
       from: isoTime(fromMs),
       to: isoTime(toMs),
-      lines: sumDelivery(rows, 'hour').map(({ hour, ...row }) => ({ hour: isoTime(hour), ...wireDelivery(row) })),
-      totals: total === undefined ? null : wireDelivery(total),
+      lines: sumDelivery(rows, 'hour').map(({ hour, ...row }) => ({
+        hour: isoTime(hour),
+        ...wireDelivery(row, ofHour(hour)),
+      })),
+      totals: total === undefined ? null : wireDelivery(total, ofAll(0)),
     }
   }
 
@@ -123,7 +129,7 @@ function inOrder(a: UsageLine, b: UsageLine): number {
   return a.hour - b.hour || b.units - a.units || (a.interface < b.interface ? -1 : 1)
 }
 
-function wireDelivery(row: Omit<DeliveryRow, 'hour'>): object {
+function wireDelivery(row: Omit<DeliveryRow, 'hour'>, delays: DelayQuantiles): object {
   const {
     firstSlot,
     lastSlot,
@@ -137,7 +143,7 @@ function wireDelivery(row: Omit<DeliveryRow, 'hour'>): object {
     unsentError,
   } = row
   const unsent = unsentRate + unsentTotalRate + unsentBuffer + unsentPaused + unsentError
-  return toWireJson({ packets, bytes, unsent, slots, firstSlot, lastSlot }) as object
+  return toWireJson({ packets, bytes, unsent, slots, firstSlot, lastSlot, ...delays }) as object
 }
 
 /** The methods that a gateway thread calls. */

@@ -67,7 +67,7 @@ export function AccountView({ account }: { account: AccountRecord }) {
             </ul>
           </Panel>
         </div>
-        <Connections />
+        {account.products.includes('bundle') && <Connections />}
         {account.products.includes('shreds-raw') && <Shreds />}
         <PasteLines account={account} />
         {account.endpoints['sender'] !== undefined && <Receipts sender={account.endpoints['sender']} />}

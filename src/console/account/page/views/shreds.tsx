@@ -33,6 +33,7 @@ export function Shreds() {
                 ['Last fault', fault],
                 ['Last 24 hours', delivery?.totals && `${formatCount(delivery.totals.packets)} packets`],
                 ['Not sent', delivery?.totals && formatCount(delivery.totals.unsent)],
+                ['Delay in the relay', delivery?.totals && showDelay(delivery.totals)],
               ]}
             />
             {delivery === null ? (
@@ -57,4 +58,14 @@ export function Shreds() {
       </Loading>
     </Panel>
   )
+}
+
+function showDelay({
+  delay_p50_ms: p50,
+  delay_p99_ms: p99,
+}: {
+  delay_p50_ms: number | null
+  delay_p99_ms: number | null
+}) {
+  return p50 === null || p99 === null ? null : `${p50} ms for half of the shreds, ${p99} ms for 99 of 100`
 }
