@@ -54,6 +54,13 @@ const TEST_NEEDS: readonly Need[] = [
   { name: 'zsh', debian: 'zsh', why: 'its completion script', find: () => findInPath('zsh') },
   { name: 'fish', debian: 'fish', why: 'its completion script', find: () => findInPath('fish') },
   {
+    name: 'python3-grpcio',
+    debian: 'python3-grpcio python3-protobuf',
+    why: 'a gRPC client in another language',
+    find: () => globSync('/usr/lib/python3/dist-packages/grpc/__init__.py')[0],
+  },
+  { name: 'protoc', debian: 'protobuf-compiler', why: 'the messages of that client', find: () => findInPath('protoc') },
+  {
     name: 'libfaketime',
     debian: 'libfaketime',
     why: 'clocks that jump',
