@@ -70,7 +70,7 @@ describe('the account page of a real serve, in Chromium', { ...NEEDS_CHROMIUM, t
     const downloading = page.waitForEvent('download')
     await page.click('text=Download CSV')
     const file = readFileSync(await (await downloading).path(), 'utf8')
-    assert.match(file, /^day,interface,calls,units,refused\n/)
+    assert.match(file, /^day,interface,calls,units,refused,bytes\n/)
     const yesterday = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10)
     const units = file
       .split('\n')

@@ -47,7 +47,12 @@ describe('the API descriptions', () => {
         const config = await createConfig({ extends: ['recommended'] })
         const problems = await lint({ ref: join(DOCS, folder, file), config })
         // The documents name a local server: the host of the operator is unknown.
-        const kept = problems.filter(({ ruleId }) => ruleId !== 'no-server-example.com')
+        const kept = problems.filter(
+          ({ ruleId, location }) =>
+            ruleId !== 'no-server-example.com' &&
+            // The paths of sign-in send a browser elsewhere: their only success is a redirect.
+            !(ruleId === 'operation-2xx-response' && location[0]?.pointer?.startsWith('#/paths/~1v1~1oidc~1') === true),
+        )
         assert.deepEqual(
           kept.map(({ ruleId, message, location }) => `${ruleId}: ${message} ${location[0]?.pointer}`),
           [],

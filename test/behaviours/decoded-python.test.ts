@@ -38,7 +38,7 @@ test('a client in Python reads transactions and entries of shreds with the proto
   const rpc = `http://${await running.address('rpc')}`
   await until('the token is valid', async () => (await fetch(`${rpc}/v1/whoami`, { headers: { 'x-token': token } })).ok)
 
-  const client = join(ROOT, 'test/support/decoded_client.py')
+  const client = join(ROOT, 'examples/decoded/decoded.py')
   const { stdout } = await run(PYTHON, [client, home.path], {
     env: { ...process.env, SLUICE_GRPC: await running.address('grpc'), SLUICE_TOKEN: token },
     timeout: 240_000,

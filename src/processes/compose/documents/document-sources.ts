@@ -11,7 +11,7 @@ const PATTERNS = [
   'docs/openapi/*.json',
   'docs/asyncapi/*.json',
   'proto/*.proto',
-  'examples/**/*.{md,mjs,js,html}',
+  'examples/**/*.{md,mjs,js,html,py}',
   'CHANGELOG.md',
 ]
 

@@ -18,6 +18,7 @@ const TYPES: Readonly<Record<string, string>> = {
   json: 'application/json',
   proto: 'text/plain; charset=utf-8',
   mjs: 'text/javascript; charset=utf-8',
+  py: 'text/x-python; charset=utf-8',
   js: 'text/javascript; charset=utf-8',
   // As text: it is an example to read.
   html: 'text/plain; charset=utf-8',

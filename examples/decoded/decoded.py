@@ -1,6 +1,6 @@
-"""A client of ShredStream Decoded on grpcio alone. Reads SLUICE_GRPC and SLUICE_TOKEN, and prints one JSON object per line.
+"""ShredStream Decoded with grpcio alone: some transactions by filter, then some batches of entries, each as a line of JSON.
 
-Usage: decoded_client.py FOLDER_OF_GENERATED_MESSAGES
+SLUICE_GRPC is the address (default 127.0.0.1:10010) and SLUICE_TOKEN the token. The argument is the folder of the messages that protoc made.
 """
 import json
 import os
@@ -88,7 +88,7 @@ def entries(channel, metadata):
     call.cancel()
 
 
-with grpc.insecure_channel(os.environ["SLUICE_GRPC"]) as channel:
+with grpc.insecure_channel(os.environ.get("SLUICE_GRPC", "127.0.0.1:10010")) as channel:
     metadata = (("x-token", os.environ["SLUICE_TOKEN"]),)
     deshred(channel, metadata)
     entries(channel, metadata)
