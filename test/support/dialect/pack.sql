@@ -213,7 +213,7 @@ SELECT DISTINCT ON (version) version, slot, tx_index FROM transactions ORDER BY 
 SELECT slot AS s FROM blocks UNION ALL SELECT slot AS s FROM rewards ORDER BY s LIMIT 4
 SELECT * FROM (SELECT slot FROM blocks UNION DISTINCT SELECT slot FROM rewards) ORDER BY slot LIMIT 4
 SELECT slot FROM blocks EXCEPT SELECT slot FROM blocks WHERE slot > 1003
-SELECT slot FROM blocks INTERSECT SELECT slot FROM rewards WHERE slot < 1004
+SELECT count() AS c, max(slot) AS newest FROM (SELECT slot FROM blocks INTERSECT SELECT slot FROM rewards WHERE slot < 1004)
 SELECT a FROM (SELECT 1 AS a UNION ALL SELECT 300 UNION ALL SELECT -5) ORDER BY a
 SELECT s.slot, s.n FROM (SELECT slot, count() AS n FROM transactions GROUP BY slot) AS s WHERE s.n > 1 ORDER BY s.slot LIMIT 3
 SELECT max(n) AS m, min(n) AS l, avg(n) AS a FROM (SELECT fee_payer, count() AS n FROM transactions GROUP BY fee_payer)
