@@ -207,7 +207,7 @@ describe('a remote command', () => {
     const server = createTlsServer(
       { key: readFileSync(cert.key), cert: readFileSync(cert.cert) },
       (_request, response) => {
-        json(response, 200, { items: [{ name: 'p', limits: { units_per_second: 5 } }], next_cursor: null })
+        json(response, 200, { items: [{ name: 'p', limits: { units_per_second: 5 }, price: null }], next_cursor: null })
       },
     ).listen(0, '127.0.0.1')
     await once(server, 'listening')
