@@ -23,7 +23,7 @@ type Report = (violation: string) => void
 export type Watched = Disposable & { readonly seen: Seen; readonly isReady: Promise<unknown> }
 
 const CONFIRMED = 1
-const DEAD = 5
+const DEAD = 6
 const DESHRED = '/geyser.Geyser/SubscribeDeshred'
 
 function add(seen: Seen, slot: number, signature: string): void {
