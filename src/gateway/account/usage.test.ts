@@ -77,7 +77,8 @@ test('whatever the query, it is refused with a message or its period is within t
       if (!parsed.ok) return assert.ok(parsed.invalid.message.length > 0 && parsed.invalid.message.length < 400)
       const { by, fromMs, toMs } = parsed.query
       assert.ok(fromMs >= 0 && fromMs < toMs && toMs - fromMs <= (USAGE_DAYS_MAX[by] + 2) * DAY_MS)
-      assert.ok(new Date(fromMs).toISOString() < new Date(toMs).toISOString())
+      // Both can be printed.
+      assert.ok(new Date(fromMs).toISOString() !== new Date(toMs).toISOString())
     }),
     2000,
     100_000,
