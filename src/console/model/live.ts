@@ -50,7 +50,7 @@ export class LiveLog {
   }
 }
 
-/** `1,204`, `12.3`, `0.4`: three digits tell enough of a rate. */
+/** `1,204`, `12.3`, `0.4`: three digits are enough for a rate. */
 export function showRate(perSecond: number | null | undefined): string {
   if (perSecond == null || !Number.isFinite(perSecond)) return '–'
   if (perSecond === 0) return '0'

@@ -9,7 +9,7 @@ import { silentLogger } from '../../platform/telemetry/logger.ts'
 import { DELAY_BOUNDS_MICROS } from '../relay/protocol.ts'
 import { delayQuantiles } from './delays.ts'
 import { startDelivery } from './delivery.ts'
-import { openReportStore } from './store.ts'
+import { openReportStore, type ReportStore } from './store.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -66,4 +66,25 @@ test('a file of an earlier version has no delays until a process writes to it', 
   await using store = await openReportStore(file, { ...deps, create: true })
   await store.add([], [{ hour: HOUR_MS, packets: countsOf({ 50: 1 }) }])
   assert.equal((await store.delays({ fromMs: 0 })).length, 1)
+})
+
+test('delays that could not be written are written by the next flush', async () => {
+  using folder = makeTestFolder()
+  await using store = await openReportStore(folder.file('report.db'), { ...deps, create: true })
+  let isFull = true
+  const onSmallDisk: ReportStore = {
+    ...store,
+    add: async (...given) => {
+      if (isFull) throw new Error('database or disk is full')
+      await store.add(...given)
+    },
+  }
+  const clock = createManualClock(10 * DAY_MS)
+  await using delivery = startDelivery({ reportDays: 30 }, { store: onSmallDisk, clock, log: silentLogger })
+  delivery.record({ destinations: [], delays: { packets: countsOf({ 50: 3 }), sumMicros: 0 } })
+  await delivery.flush()
+  delivery.record({ destinations: [], delays: { packets: countsOf({ 50: 4 }), sumMicros: 0 } })
+  isFull = false
+  await delivery.flush()
+  assert.deepEqual(await store.delays({ fromMs: 0 }), [{ hour: 10 * DAY_MS, packets: countsOf({ 50: 7 }) }])
 })
