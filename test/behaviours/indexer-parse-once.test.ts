@@ -48,7 +48,11 @@ async function post(deps: Pick<IndexerServerDeps, 'engine'>, query: string): Pro
     {
       ...COMMON,
       ...deps,
-      access: { authenticateIndexer: () => ({ ok: true, subscription }), admit: () => ({ ok: true }), countBytes() {} } as never,
+      access: {
+        authenticateIndexer: () => ({ ok: true, subscription }),
+        admit: () => ({ ok: true }),
+        countBytes() {},
+      } as never,
       coverageSlot: () => 77,
       onRefused() {},
       onNotAfter() {},

@@ -100,7 +100,7 @@ export async function startGeyserServer(settings: GrpcServerOptions, deps: GrpcS
     if (method === undefined && !isReflection)
       return call.end({ code: GrpcCode.unimplemented, message: NOT_SERVED[options.serves] })
     let subscription: string | undefined
-    call.onClose((status) => recordEnd(call.requestId, status, subscription))
+    call.onStatus((status) => recordEnd(call.requestId, status, subscription))
     const { caller, product } = authenticate(call, method)
     if (caller.ok) {
       subscription = caller.subscription.id
@@ -114,9 +114,9 @@ export async function startGeyserServer(settings: GrpcServerOptions, deps: GrpcS
     })
   }
 
-  /** A call that ended with an error, here or at the node; the client has its id in the trailers. */
-  function recordEnd(requestId: string, status: GrpcStatus | undefined, subscription: string | undefined): void {
-    if (status === undefined || status.code === GrpcCode.ok || status.code === GrpcCode.cancelled) return
+  /** A call that ends with an error, here or at the node; the client finds its id in the trailers. */
+  function recordEnd(requestId: string, status: GrpcStatus, subscription: string | undefined): void {
+    if (status.code === GrpcCode.ok || status.code === GrpcCode.cancelled) return
     deps.refusals?.note({ requestId, interface: 'grpc', subscription, status: status.code, message: status.message })
   }
 

@@ -22,7 +22,9 @@ export type GrpcCall = {
   onMessage(listener: (message: Uint8Array) => void, limits?: MessageLimits): void
   /** The client sends no more messages and still receives. */
   onHalfClose(listener: () => void): void
-  /** The call is over; with the status, where this side ended it. Called exactly once. */
+  /** This side ends the call: called before its status is sent, at most once. */
+  onStatus(listener: (status: GrpcStatus) => void): void
+  /** The call is over; with the status, where this side ended it. Called exactly once, and late where the client keeps its side open. */
   onClose(listener: (status?: GrpcStatus) => void): void
   /** Everything written so far has left, after a write that returned false. */
   onWritable(listener: () => void): void
@@ -74,6 +76,7 @@ export function createGrpcCall(
 ): GrpcCall & { shutdown(): void } {
   const { messageBytesMax, endGraceMs } = options
   const sendEncoding = responseEncoding(headers)
+  const statusListeners: ((status: GrpcStatus) => void)[] = []
   const closeListeners: ((status?: GrpcStatus) => void)[] = []
   const shutdownListeners: (() => void)[] = []
   const endListeners: (() => void)[] = []
@@ -157,6 +160,7 @@ export function createGrpcCall(
   function end(status: GrpcStatus): void {
     if (isOver()) return
     endedBy = status
+    for (const listener of statusListeners) listener(status)
     trailers = { ...statusTrailers(status), ...(status.code === GrpcCode.ok ? {} : { 'x-request-id': requestId }) }
     reader?.close()
     timer?.cancel()
@@ -187,6 +191,7 @@ export function createGrpcCall(
     sendEncoding,
     onMessage,
     onHalfClose: (listener) => void endListeners.push(listener),
+    onStatus: (listener) => void statusListeners.push(listener),
     onClose(listener) {
       if (isClosed) listener(endedBy)
       else closeListeners.push(listener)

@@ -283,6 +283,24 @@ test('closes a client that pings too often with ENHANCE_YOUR_CALM', async () => 
   session.destroy()
 })
 
+test('the status of a call is known before its client has it, though the client keeps its side open', async () => {
+  const events: string[] = []
+  await using echoed = await startEcho({}, (call) => {
+    call.onStatus(({ code }) => events.push(`status ${code}`))
+    call.onClose(() => events.push('close'))
+    call.end({ code: GrpcCode.permissionDenied, message: 'no' })
+    call.end({ code: GrpcCode.ok })
+  })
+  const session = connect(`http://127.0.0.1:${echoed.server.address.port}`)
+  const stream = session.request({ ':method': 'POST', ':path': '/test.Echo/Say', 'content-type': 'application/grpc' })
+  const [headers] = (await once(stream, 'response')) as [Record<string, string>]
+  assert.equal(headers['grpc-status'], '7')
+  assert.deepEqual(events, ['status 7'])
+  session.destroy()
+  await until('the call is over', () => events.includes('close'))
+  assert.deepEqual(events, ['status 7', 'close'])
+})
+
 test('resets an ended call whose client does not read', async () => {
   await using echoed = await startEcho({ endGraceMs: 1000 }, (call) => {
     call.send(Buffer.alloc(1_000_000))
