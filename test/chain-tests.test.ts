@@ -37,6 +37,7 @@ test('the long form runs all tests on every chain; the short form a few on one, 
   const runs = async (isFull: boolean, seed: number) => {
     const seen: string[] = []
     const run = async (files: readonly string[]) => {
+      assert.equal(process.env['SLUICE_FULL'], undefined)
       seen.push(`${process.env['SLUICE_TEST_CHAIN']} ${files.length}`)
       return { passed: 1, failures: ['a.test.ts: x'], skips: [] }
     }
@@ -44,7 +45,11 @@ test('the long form runs all tests on every chain; the short form a few on one, 
     return { seen, tally }
   }
   const before = process.env['SLUICE_TEST_CHAIN']
+  const fullBefore = process.env['SLUICE_FULL']
+  process.env['SLUICE_FULL'] = '1'
   const full = await runs(true, 1)
+  assert.equal(process.env['SLUICE_FULL'], '1')
+  if (fullBefore === undefined) delete process.env['SLUICE_FULL']
   assert.deepEqual(
     full.seen,
     CHAIN_CELLS.map((cell) => `${cell} ${CHAIN_TESTS.length}`),
