@@ -12,7 +12,8 @@ export type Having<T> = { readonly [F in keyof T & string]?: FieldCondition }
 
 /** Times from 2001 to 2286 have this many digits, so that their order is that of their texts. */
 const TIME_DIGITS = 13
-const TIME_MAX = '9'.repeat(TIME_DIGITS)
+/** A content whose last value has the digits of a time. */
+const ANY_TIME = `%,${'_'.repeat(TIME_DIGITS)}]`
 /** The last value of a content when it is a time, with the comma before it and the bracket behind it. */
 const LAST_TIME = `substr(content, length(content) - ${TIME_DIGITS + 1})`
 
@@ -36,13 +37,19 @@ function timeCondition({ above, upTo }: { readonly above?: number | undefined; r
   const text = (ms: number | string) => `,${ms}]`
   const isComparable = [above ?? upTo, upTo].every((ms) => String(ms).length === TIME_DIGITS)
   if (!isComparable) return { sql: isSome, values: [] }
+  // A pattern takes a third of the time of the last value, so it is compared first, or in its place.
   // A time with fewer or more digits is left in, unless it cannot match.
   return above === undefined
-    ? {
-        sql: `${isSome} AND NOT (${LAST_TIME} > ? AND ${LAST_TIME} <= ?)`,
-        values: [text(upTo), text(TIME_MAX)],
+    ? { sql: `${isSome} AND NOT (${LAST_TIME} > ? AND content LIKE '${ANY_TIME}')`, values: [text(upTo)] }
+    : {
+        sql: `content LIKE ? AND ${LAST_TIME} > ? AND ${LAST_TIME} <= ?`,
+        values: [`%,${commonStart(String(above), String(upTo))}%]`, text(above), text(upTo)],
       }
-    : { sql: `${LAST_TIME} > ? AND ${LAST_TIME} <= ?`, values: [text(above), text(upTo)] }
+}
+
+function commonStart(one: string, other: string): string {
+  const differs = [...one].findIndex((character, at) => character !== other[at])
+  return differs === -1 ? one : one.slice(0, differs)
 }
 
 /** Undefined where there is no condition. */

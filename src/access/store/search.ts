@@ -4,7 +4,7 @@ import type { TimeSlices } from '../../platform/process/time-slices.ts'
 import { allOf, anyOf, type Condition, contentCondition, escapeLike, type Having, listForIn } from './condition.ts'
 import type { Customer, Subscription } from './model.ts'
 import type { TableRows } from './rows.ts'
-import { createScan, DECODED_WORK, endOfSlice, ROW_COSTS, type Scan, type ScanRequest } from './scan.ts'
+import { createScan, DECODED_WORK, endOfSlice, ROW_COSTS, type Scan, type ScanRequest, sliceRowsOf } from './scan.ts'
 import { RECORD_TABLES } from './tables.ts'
 
 const SEARCH_CHARACTERS_MAX = 100
@@ -53,13 +53,13 @@ export async function searchSubscriptions(
   const byName = { sql: "name LIKE ? ESCAPE '!'", values: [`%${escapeLike(text)}%`] }
   const byId = isId ? { sql: "id LIKE ? ESCAPE '!'", values: [`${escapeLike(text)}%`] } : undefined
   const owners = customerId === undefined ? await matchingCustomers(deps, inContent) : []
-  const byOwner = ownerCondition(owners, inContent)
+  const byOwner = ownerCondition(on, owners, inContent)
   const found = contentCondition(RECORD_TABLES.subscriptions, having)
   const isByNameAlone = byId === undefined && byOwner === undefined && found === undefined
   const scan = createScan(on, rows, 'subscriptions', {
     where: customerId === undefined ? {} : { customerId },
     condition: allOf([anyOf([byName, byId, byOwner]), found]),
-    cost: isByNameAlone ? ROW_COSTS.names : costOf(owners),
+    cost: isByNameAlone ? ROW_COSTS.names : costOf(on, owners),
   })
 
   /** A customer is known to have the text somewhere in its content. */
@@ -88,13 +88,16 @@ export async function ofCustomers(
   const condition = contentCondition(RECORD_TABLES.customers, having)
   if (condition === undefined) return {}
   const owners = await matchingCustomers(deps, condition)
-  return { condition: ownerCondition(owners, condition) ?? { sql: '1 = 0', values: [] }, cost: costOf(owners) }
+  return {
+    condition: ownerCondition(deps.on, owners, condition) ?? { sql: '1 = 0', values: [] },
+    cost: costOf(deps.on, owners),
+  }
 }
 
 /** Ids of the customers whose content matches; undefined where there are more than CUSTOMERS_MAX. */
 async function matchingCustomers({ on, slices }: Deps, condition: Condition): Promise<string[] | undefined> {
   const ids: string[] = []
-  const { sliceRows } = ROW_COSTS.content
+  const sliceRows = sliceRowsOf(on, ROW_COSTS.content)
   let after = ''
   for (;;) {
     const from = { sql: 'name > ?', values: [after] }
@@ -114,20 +117,25 @@ async function matchingCustomers({ on, slices }: Deps, condition: Condition): Pr
 }
 
 /** `content` in the condition is that of the customer: the name of a column means the innermost table that has it. */
-function ownerCondition(owners: readonly string[] | undefined, ofCustomer: Condition): Condition | undefined {
-  if (owners === undefined)
-    return {
-      // Not EXISTS, which PostgreSQL would turn into a comparison of all customers, for each slice.
-      sql: `(SELECT CASE WHEN ${ofCustomer.sql} THEN 1 ELSE 0 END FROM customers WHERE customers.id = subscriptions.customer_id) = 1`,
-      values: ofCustomer.values,
-    }
+function ownerCondition(
+  { isRemote }: SqlReader,
+  owners: readonly string[] | undefined,
+  ofCustomer: Condition,
+): Condition | undefined {
+  if (owners === undefined) {
+    // PostgreSQL compares all customers once in a statement, which pays for its large slices. SQLite looks up the customer of each row.
+    const sql = isRemote
+      ? `customer_id IN (SELECT id FROM customers WHERE ${ofCustomer.sql})`
+      : `(SELECT CASE WHEN ${ofCustomer.sql} THEN 1 ELSE 0 END FROM customers WHERE customers.id = subscriptions.customer_id) = 1`
+    return { sql, values: ofCustomer.values }
+  }
   if (owners.length === 0) return undefined
   const list = listForIn(owners)
   return { sql: `customer_id IN ${list.sql}`, values: list.values }
 }
 
-function costOf(owners: readonly string[] | undefined): ScanRequest<Subscription>['cost'] {
-  return owners === undefined ? ROW_COSTS.joined : ROW_COSTS.content
+function costOf({ isRemote }: SqlReader, owners: readonly string[] | undefined): ScanRequest<Subscription>['cost'] {
+  return owners === undefined && !isRemote ? ROW_COSTS.joined : ROW_COSTS.content
 }
 
 function parseSearch(given: string): SearchedText {

@@ -111,6 +111,7 @@ export async function openPostgres(options: PostgresOptions, deps: PostgresDeps)
   }
 
   const reader = (on: pg.Pool | pg.PoolClient): SqlReader => ({
+    isRemote: true,
     rows: (sql, values) => query(on, sql, values),
     pages: (sql, values) => (on instanceof pg.Pool ? pagesOfPool(sql, values) : pagesOf(on, sql, values)),
     hasTable: async (name) =>

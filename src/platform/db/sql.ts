@@ -16,6 +16,8 @@ export type SqlValue = string | number | null
 export type SqlRow = readonly SqlValue[]
 
 export interface SqlReader {
+  /** Statements run in another process, so that a long one holds no event loop here. */
+  readonly isRemote: boolean
   rows(sql: string, values?: readonly SqlValue[]): Promise<SqlRow[]>
   /**
    * The same rows a page at a time, all of one state, for results that would fill the memory or block the event loop. A page is valid

@@ -23,6 +23,7 @@ export const TABLE_NAMED = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND
 
 /** One connection to a file. It never waits for a lock: such a call fails with `store-locked`, and the caller retries. */
 export class SqliteConnection implements SqlWriter, Disposable {
+  readonly isRemote = false
   readonly #position: SqliteLocation
   readonly #database: DatabaseSync
   readonly #statements = new Map<string, StatementSync>()

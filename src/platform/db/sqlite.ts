@@ -101,6 +101,7 @@ export async function openSqlite(options: SqliteOptions, { clock }: SqliteDeps):
     name: file,
     restoreAdvice: position.restoreAdvice,
     rows: (sql, values) => patiently(() => connection('read').query(sql, values)),
+    isRemote: false,
     hasTable: async (name) => (await patiently(() => connection('read').query(TABLE_NAMED, [name]))).length > 0,
     async *pages(sql, values) {
       using view = await openView()
