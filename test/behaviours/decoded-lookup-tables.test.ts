@@ -36,7 +36,11 @@ test('a lookup table of a real chain is loaded once, and its extension arrives b
     })
   }
   const owner = { authority: payer.publicKey, payer: payer.publicKey }
-  const recentSlot = (await connection.getSlot('finalized')) - 1
+  let recentSlot = -1
+  await until('a slot before the last final one', async () => {
+    recentSlot = (await connection.getSlot('finalized')) - 1
+    return recentSlot > 0
+  })
   const [create, table] = web3.AddressLookupTableProgram.createLookupTable({ ...owner, recentSlot })
   await send(create)
   const extend = (count: number) => {
