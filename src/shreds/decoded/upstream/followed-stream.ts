@@ -11,6 +11,7 @@ export type OpenStream = (path: string) => Promise<GrpcStream | undefined>
 export type StreamHandler = {
   /** The first request of each connection. */
   first(): Uint8Array
+  /** The bytes are those of the connection's read buffer: valid until the call returns. */
   onMessage(message: Uint8Array): void
   /** The first message has arrived. */
   onOpen(): void

@@ -40,7 +40,8 @@ export function subscribeTables(deps: FollowedStreamDeps, listener: TableListene
     if (update?.case === 'ping') return stream.send(pingOf(0))
     if (update?.case !== 'account' || update.value.account === undefined) return
     const { pubkey, owner, data } = update.value.account
-    listener.onAccount({ key: pubkey, owner, data, slot: Number(update.value.slot) })
+    const slot = Number(update.value.slot)
+    listener.onAccount({ key: copyOf(pubkey), owner: copyOf(owner), data: copyOf(data), slot })
   }
 
   /** A request with a ping is a ping alone, so the accounts come in another one before it. */
@@ -71,6 +72,11 @@ export function subscribeTables(deps: FollowedStreamDeps, listener: TableListene
     },
     [Symbol.dispose]: () => stream[Symbol.dispose](),
   }
+}
+
+/** Fields of a message are views of the read buffer of its connection, which the next message overwrites. */
+function copyOf(bytes: Uint8Array): Uint8Array {
+  return new Uint8Array(bytes)
 }
 
 const PING_ID_MAX = 2 ** 31 - 1
