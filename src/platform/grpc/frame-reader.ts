@@ -9,11 +9,13 @@ export type RequestProblem = GrpcStatus & { readonly limit?: 'grpcRequestBytes' 
 export type Frame = { readonly isCompressed: boolean; readonly body: Uint8Array }
 
 /**
- * Splits a byte stream into messages. A message is a view that is not overwritten. An incomplete message is held in one buffer, so that many small
+ * Splits a byte stream into messages. A message is a view of its chunk, or of a buffer that is not overwritten. An incomplete message is held in one buffer, so that many small
  * chunks take no more memory than a few large ones.
  */
 export class FrameReader {
   #bytes: Uint8Array = NOTHING
+  /** Whether the bytes are those of the caller's chunk. */
+  #isChunk = false
   #from = 0
   #to = 0
 
@@ -21,6 +23,7 @@ export class FrameReader {
     const unread = this.#to - this.#from
     if (unread === 0) {
       this.#bytes = chunk
+      this.#isChunk = true
       this.#from = 0
       this.#to = chunk.length
       return
@@ -30,11 +33,21 @@ export class FrameReader {
       const larger = Buffer.allocUnsafeSlow(Math.max(unread + chunk.length, 2 * unread))
       larger.set(this.#bytes.subarray(this.#from, this.#to))
       this.#bytes = larger
+      this.#isChunk = false
       this.#from = 0
       this.#to = unread
     }
     this.#bytes.set(chunk, this.#to)
     this.#to += chunk.length
+  }
+
+  /** Copies an incomplete message out of the last chunk, whose memory the caller is going to use again. */
+  keepRest(): void {
+    if (!this.#isChunk) return
+    this.#isChunk = false
+    this.#bytes = new Uint8Array(this.#bytes.subarray(this.#from, this.#to))
+    this.#to -= this.#from
+    this.#from = 0
   }
 
   /** The next complete message; the status to end the call with when the bytes are malformed; undefined when more are needed. */

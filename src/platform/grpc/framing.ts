@@ -108,8 +108,11 @@ export class FrameBatch {
 const BATCH_SLACK_BYTES = 4 * 1024
 
 export type MessageReader = {
-  /** Takes a chunk of bytes; returns the status to end the call with when they are malformed. */
-  push(chunk: Uint8Array): GrpcStatus | undefined
+  /**
+   * Takes a chunk of bytes; returns the status to end the call with when they are malformed. With `release` the memory of the chunk is given back when its
+   * complete messages were read, so that they are valid only until `onMessage` returns.
+   */
+  push(chunk: Uint8Array, release?: () => void): GrpcStatus | undefined
 }
 
 /** Splits the response of a server into messages. They are uncompressed, because this side accepts no encoding. */
@@ -118,17 +121,24 @@ export function createMessageReader(
   onMessage: (message: Uint8Array) => void,
 ): MessageReader {
   const frames = new FrameReader()
+
+  function readAll(): GrpcStatus | undefined {
+    for (;;) {
+      const frame = frames.next(messageBytesMax)
+      if (frame === undefined || 'code' in frame) return frame
+      if (frame.isCompressed) return { code: GrpcCode.internal, message: 'a compressed message without grpc-encoding' }
+      onMessage(frame.body)
+    }
+  }
+
   return {
-    push(chunk) {
+    push(chunk, release) {
       frames.push(chunk)
-      for (;;) {
-        const frame = frames.next(messageBytesMax)
-        if (frame === undefined) return undefined
-        if ('code' in frame) return frame
-        if (frame.isCompressed)
-          return { code: GrpcCode.internal, message: 'a compressed message without grpc-encoding' }
-        onMessage(frame.body)
-      }
+      const problem = readAll()
+      if (release === undefined) return problem
+      frames.keepRest()
+      release()
+      return problem
     },
   }
 }

@@ -102,8 +102,7 @@ async function openSide(
     else if (update !== undefined) comparison.add(side, update.signature, clock.monotonicMs())
   })
   stream.onData((bytes, release) => {
-    const problem = reader.push(bytes)
-    release()
+    const problem = reader.push(bytes, release)
     if (problem !== undefined) onEnd(`the ${side} stream cannot be read: ${problem.message ?? problem.code}`)
   })
   stream.onEnd(({ status }) =>

@@ -70,8 +70,7 @@ export function followStream(
     })
     opening.onData((bytes, release) => {
       lastMs = clock.monotonicMs()
-      const problem = reader.push(bytes)
-      release()
+      const problem = reader.push(bytes, release)
       if (problem !== undefined) opening.cancel()
     })
     opening.onEnd(({ status }) => {

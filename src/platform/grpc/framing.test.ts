@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { seedFor } from '../../core/test-seed.ts'
+import { createMessageReader, frameMessage } from './framing.ts'
+
+test('messages are whole in whatever chunks they come, though the memory of a chunk is used again when it is released', () => {
+  const sizes = fc.array(fc.nat({ max: 300 }), { maxLength: 12 })
+  const cuts = fc.array(fc.integer({ min: 1, max: 200 }), { minLength: 1, maxLength: 20 })
+  const property = fc.property(sizes, cuts, fc.boolean(), (lengths, chunkSizes, isReleased) => {
+    const sent = lengths.map((length, at) => new Uint8Array(length).fill(at + 1))
+    const bytes = Buffer.concat(sent.map((message) => frameMessage(message)))
+    const read: Uint8Array[] = []
+    const reader = createMessageReader({ messageBytesMax: 300 }, (message) => read.push(new Uint8Array(message)))
+    let released = 0
+    let chunks = 0
+    for (let from = 0; from < bytes.length; chunks++) {
+      const size = chunkSizes[chunks % chunkSizes.length] as number
+      const chunk = Buffer.from(bytes.subarray(from, from + size))
+      from += size
+      const release = () => {
+        released += 1
+        chunk.fill(0xff)
+      }
+      assert.equal(isReleased ? reader.push(chunk, release) : reader.push(chunk), undefined)
+    }
+    assert.deepEqual(read, sent)
+    assert.equal(released, isReleased ? chunks : 0)
+  })
+  fc.assert(property, seedFor('messages in chunks'))
+})
+
+test('a chunk of malformed bytes is released too', () => {
+  const reader = createMessageReader({ messageBytesMax: 300 }, () => assert.fail('no message'))
+  let released = 0
+  const problem = reader.push(Uint8Array.of(2, 0, 0, 0, 0), () => void (released += 1))
+  assert.equal(problem?.message, 'unknown flag in the prefix of a message')
+  assert.equal(released, 1)
+})
