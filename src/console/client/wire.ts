@@ -252,19 +252,6 @@ export type AdminRecord = {
   readonly expires_at?: string | null
 }
 
-export type NoticeRecord = {
-  readonly id: string
-  readonly type: string
-  readonly timestamp: string
-  readonly message: string
-  readonly deliveries: readonly {
-    readonly receiver: string
-    readonly state: string
-    readonly attempts: number
-    readonly last_failure: string | null
-  }[]
-}
-
 export type StatusRecord = {
   readonly state: string
   readonly reasons?: readonly { readonly part: string; readonly reason: string }[]

@@ -1,4 +1,5 @@
-import type { NoticeRecord, Page } from '../../client/wire.ts'
+import type { ListedNotice } from '../../../contract/notice-wire.ts'
+import type { Page } from '../../client/wire.ts'
 import { Badge } from '../ui/badge.tsx'
 import { Heading } from '../ui/heading.tsx'
 import { useLoad } from '../ui/load.ts'
@@ -9,7 +10,7 @@ import { Time } from '../ui/time.tsx'
 
 export function NoticesView() {
   const paging = usePaging('')
-  const loaded = useLoad<Page<NoticeRecord> & { readonly enabled?: boolean }>('notices', {
+  const loaded = useLoad<Page<ListedNotice> & { readonly enabled?: boolean }>('notices', {
     query: { cursor: paging.cursor },
   })
   return (

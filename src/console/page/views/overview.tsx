@@ -1,6 +1,7 @@
+import type { ListedNotice } from '../../../contract/notice-wire.ts'
 import { formatCount } from '../../../ui/format.ts'
 import { Panel } from '../../../ui/panel.tsx'
-import type { NoticeRecord, OverviewRecord, Page, StatusRecord } from '../../client/wire.ts'
+import type { OverviewRecord, Page, StatusRecord } from '../../client/wire.ts'
 import { showDaysLeft, showLastDay } from '../../model/time.ts'
 import { addCustomer } from '../actions/customers.ts'
 import { useStore } from '../store.ts'
@@ -150,7 +151,7 @@ function Refusals({ of: { seconds, items } }: { of: OverviewRecord['refusals_las
 }
 
 function RecentNotices() {
-  const loaded = useLoad<Page<NoticeRecord> & { readonly enabled?: boolean }>('notices', {
+  const loaded = useLoad<Page<ListedNotice> & { readonly enabled?: boolean }>('notices', {
     query: { limit: String(NOTICES_SHOWN) },
     everyMs: NOTICES_MS,
   })
@@ -185,7 +186,7 @@ function RecentNotices() {
 }
 
 /** A notice is as good as the delivery that is worst. */
-function worstDelivery({ deliveries }: NoticeRecord): string {
+function worstDelivery({ deliveries }: ListedNotice): string {
   const states = deliveries.map(({ state }) => state)
   return ['given-up', 'waiting'].find((state) => states.includes(state)) ?? 'delivered'
 }
