@@ -8,9 +8,7 @@ import { invoiceCsv } from './invoice.ts'
 import { createKeyReader, type KeyPress, VIEW_KEYS } from './keys.ts'
 import { LiveLog, showRate } from './live.ts'
 import { findViews, foundRecords, paletteOf } from './palette.ts'
-import { recentMonths } from './periods.ts'
 import { compareLimits, groupCosts } from './plans.ts'
-import { showAgo } from './time.ts'
 
 const NOW_MS = Date.parse('2026-11-16T20:00:00Z')
 
@@ -108,10 +106,6 @@ describe('billing', () => {
     assert.match(header ?? '', /^customer,.*,amount$/)
     assert.equal(first, 'acme,prod,sub_1,grow,31,31,1000000,EUR,49.00,0.25,49.25')
   })
-
-  test('months go back over the turn of the year', () => {
-    assert.deepEqual(recentMonths(Date.parse('2027-02-28T23:00:00Z'), 4), ['2027-02', '2027-01', '2026-12', '2026-11'])
-  })
 })
 
 describe('plans', () => {
@@ -193,14 +187,4 @@ describe('the keys', () => {
       { kind: 'customer', name: 'acme', note: 'ops', route: { view: 'customers', id: 'acme', query: {} } },
     ])
   })
-})
-
-test('how long ago: the largest unit of which there are two', () => {
-  const at = (ms: number) => showAgo(new Date(NOW_MS + ms).toISOString(), NOW_MS)
-  assert.deepEqual(
-    [-59_000, -60_000, -119 * 60_000, -2 * 3_600_000, -47 * 3_600_000, -49 * 3_600_000, 3 * 86_400_000].map(at),
-    ['now', '1 min ago', '119 min ago', '2 h ago', '47 h ago', '2 d ago', 'in 3 d'],
-  )
-  assert.equal(showAgo(null, NOW_MS), '')
-  assert.equal(showAgo('never', NOW_MS), '')
 })

@@ -1,17 +1,17 @@
 import { formatCount } from '../../../ui/format.ts'
+import { saveFile } from '../../../ui/page/save-file.ts'
 import { Panel } from '../../../ui/panel.tsx'
+import { Table } from '../../../ui/parts/table.tsx'
 import type { InvoiceLine, InvoiceRecord } from '../../client/wire.ts'
 import { invoiceCsv } from '../../model/invoice.ts'
-import { goTo } from '../follow-hash.ts'
+import { goTo } from '../go-to.ts'
 import { useStore } from '../store.ts'
-import { downloadText } from '../ui/download.ts'
-import { TextFilter } from '../ui/filter.tsx'
 import { CustomerLink, SubscriptionLink } from '../ui/link.tsx'
 import { useLoad } from '../ui/load.ts'
 import { Loading } from '../ui/loading.tsx'
 import { MonthSelect, monthNamed } from '../ui/month-select.tsx'
 import { MoreRows, useFirstRows } from '../ui/more-rows.tsx'
-import { Table } from '../ui/table.tsx'
+import { TextFilter } from '../ui/text-filter.tsx'
 
 const LINES_SHOWN = 25
 
@@ -81,10 +81,9 @@ function Lines({ invoice: { lines, totals, without_price }, month, customer }: L
             type="button"
             class="button"
             onClick={() =>
-              downloadText(
+              saveFile(
                 `invoice-preview-${month}${customer === '' ? '' : `-${customer}`}.csv`,
-                'text/csv;charset=utf-8',
-                invoiceCsv(lines),
+                new Blob([invoiceCsv(lines)], { type: 'text/csv;charset=utf-8' }),
               )
             }
           >

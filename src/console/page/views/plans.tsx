@@ -1,14 +1,14 @@
 import { useSignal } from '@preact/signals'
 import { formatCount } from '../../../ui/format.ts'
 import { Panel } from '../../../ui/panel.tsx'
+import { Badge } from '../../../ui/parts/badge.tsx'
+import { Heading } from '../../../ui/parts/heading.tsx'
+import { Switch } from '../../../ui/parts/switch.tsx'
+import { Table } from '../../../ui/parts/table.tsx'
 import type { OverviewRecord, Page, PlanDetails, PlanRecord, ProductRecord } from '../../client/wire.ts'
 import { type ComparedLimit, compareLimits, groupCosts } from '../../model/plans.ts'
-import { Badge } from '../ui/badge.tsx'
-import { Switch } from '../ui/filter.tsx'
-import { Heading } from '../ui/heading.tsx'
 import { useLoad } from '../ui/load.ts'
 import { Empty, Loading } from '../ui/loading.tsx'
-import { Table } from '../ui/table.tsx'
 
 export function PlansView() {
   const plans = useLoad<Page<PlanRecord>>('planList')
