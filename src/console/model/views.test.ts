@@ -4,7 +4,7 @@ import { ADMIN_ROLES } from '../../contract/admin-routes.ts'
 import type { LiveRecord } from '../client/wire.ts'
 import { printCsv } from './csv.ts'
 import { hourPoints, linesOf, sumOf } from './hour-series.ts'
-import { invoiceCsv } from './invoice.ts'
+import { invoiceCsv, showAmount, sortLines } from './invoice.ts'
 import { createKeyReader, type KeyPress, VIEW_KEYS } from './keys.ts'
 import { LiveLog, showRate } from './live.ts'
 import { findViews, foundRecords, paletteOf } from './palette.ts'
@@ -94,6 +94,20 @@ describe('billing', () => {
     assert.equal(
       printCsv(rows, columns),
       'a,b\r\nplain,1\r\n"with, ""quotes""",-2\r\n\'=1+1,3\r\n\'@x,4\r\n-5.20,5\r\n',
+    )
+  })
+
+  test('amounts are in groups of three digits and stay exact; lines are in the order of names', () => {
+    const shown = ['0.15', '999.00', '1000.00', '17477.64', '1234567.890123', '12345', '-1500.5'].map(showAmount)
+    assert.deepEqual(shown, ['0.15', '999.00', '1,000.00', '17,477.64', '1,234,567.890123', '12,345', '-1,500.5'])
+    const line = (customer: string, subscription: string) => ({
+      ...{ customer, subscription, subscription_id: `sub_${subscription}`, plan: 'grow', currency: 'EUR' },
+      ...{ days: 31, days_of_month: 31, units: 1, base: '49.00', usage: '0.25', amount: '49.25' },
+    })
+    const sorted = sortLines([line('b', 'x'), line('a', 'z'), line('a', 'y')])
+    assert.deepEqual(
+      sorted.map(({ subscription }) => subscription),
+      ['y', 'z', 'x'],
     )
   })
 

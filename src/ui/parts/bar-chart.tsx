@@ -2,6 +2,10 @@ import { formatCompact } from '../format.ts'
 import type { Bar } from '../model/usage.ts'
 
 const HEIGHT = 120
+/** Of a chart of a few days. */
+const BAR_WIDTH_MAX = 170
+/** The day and the legend of a single bar. */
+const WIDTH_MIN = 340
 
 type BarChartProps = { bars: readonly Bar[]; label: string; unit: string; nameOf: (part: string) => string }
 
@@ -13,7 +17,7 @@ export function BarChart({ bars, label, unit, nameOf }: BarChartProps) {
   const first = bars[0]?.label ?? ''
   const last = bars.at(-1)?.label ?? ''
   return (
-    <figure class="bar-chart">
+    <figure class="bar-chart" style={{ maxWidth: `${Math.max(WIDTH_MIN, bars.length * BAR_WIDTH_MAX)}px` }}>
       <div class="bars" role="img" aria-label={label}>
         <span class="bars-high number" aria-hidden="true">
           {formatCompact(Math.max(...totals, 0))} {unit}

@@ -1,5 +1,6 @@
 import { useEffect } from 'preact/hooks'
 import { formatCompact, formatCount } from '../../../ui/format.ts'
+import { limitTitle } from '../../../ui/model/limit-title.ts'
 import { showDaysLeft, showLastDay, showTime } from '../../../ui/model/time.ts'
 import { Panel } from '../../../ui/panel.tsx'
 import { Badge } from '../../../ui/parts/badge.tsx'
@@ -93,7 +94,7 @@ function Limits({ account }: { account: AccountRecord }) {
         rows={limitUse(account)}
         keyOf={({ name }) => name}
         columns={[
-          { title: 'Limit', cell: ({ label }) => label },
+          { title: 'Limit', cell: ({ label }) => limitTitle(label) },
           { title: 'Size', align: 'right', cell: ({ max }) => (max === null ? 'unlimited' : formatCompact(max)) },
           {
             title: 'In use',

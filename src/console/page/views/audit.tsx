@@ -66,12 +66,12 @@ export function AuditView() {
                 {
                   title: 'Who',
                   cell: ({ actor }) => actor.admin?.name ?? `${actor.sudo_user ?? actor.user} (command line)`,
+                  isMinor: true,
                 },
                 { title: 'Change', cell: (row) => row.action },
                 {
                   title: 'Of',
                   cell: (row) => <span class="wrapped">{subjectsOf(row)}</span>,
-                  isMinor: true,
                 },
               ]}
               none={<p>Nothing was changed yet{subject === '' ? '' : ` for “${subject}”`}.</p>}

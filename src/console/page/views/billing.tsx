@@ -88,13 +88,18 @@ function SinkState({ of, name }: { of: BillingRecord; name: string }) {
                 title: 'Subscription',
                 cell: (row) => <SubscriptionLink name={row.subscription_name ?? row.subscription} />,
               },
-              { title: 'Hour (UTC)', cell: (row) => <Time at={row.hour} /> },
+              { title: 'Hour (UTC)', cell: (row) => <Time at={row.hour} />, isMinor: true },
               {
                 title: 'Interface',
                 cell: (row) => interfaceLabel(row.interface),
                 isMinor: true,
               },
-              { title: 'Amount', align: 'right', cell: (row) => `${formatCount(row.amount)} ${row.quantity}` },
+              {
+                title: 'Amount',
+                align: 'right',
+                cell: (row) => `${formatCount(row.amount)} ${row.quantity}`,
+                isMinor: true,
+              },
               {
                 title: 'Reason',
                 cell: (row) => (

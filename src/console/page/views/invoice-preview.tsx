@@ -3,7 +3,7 @@ import { saveFile } from '../../../ui/page/save-file.ts'
 import { Panel } from '../../../ui/panel.tsx'
 import { Table } from '../../../ui/parts/table.tsx'
 import type { InvoiceLine, InvoiceRecord } from '../../client/wire.ts'
-import { invoiceCsv } from '../../model/invoice.ts'
+import { invoiceCsv, showAmount, sortLines } from '../../model/invoice.ts'
 import { goTo } from '../go-to.ts'
 import { useStore } from '../store.ts'
 import { CustomerLink, SubscriptionLink } from '../ui/link.tsx'
@@ -37,7 +37,8 @@ export function InvoicePreview() {
 
 type LinesProps = { invoice: InvoiceRecord; month: string; customer: string }
 
-function Lines({ invoice: { lines, totals, without_price }, month, customer }: LinesProps) {
+function Lines({ invoice: { lines: unsorted, totals, without_price }, month, customer }: LinesProps) {
+  const lines = sortLines(unsorted)
   const shown = useFirstRows(lines, LINES_SHOWN)
   return (
     <>
@@ -51,8 +52,8 @@ function Lines({ invoice: { lines, totals, without_price }, month, customer }: L
           { title: 'Plan', cell: (row) => row.plan, isMinor: true },
           { title: 'Days', align: 'right', cell: (row) => `${row.days} of ${row.days_of_month}`, isMinor: true },
           { title: 'Units', align: 'right', cell: (row) => formatCount(row.units), isMinor: true },
-          { title: 'Month', align: 'right', cell: (row) => row.base, isMinor: true },
-          { title: 'Usage', align: 'right', cell: (row) => row.usage, isMinor: true },
+          { title: 'Month', align: 'right', cell: (row) => showAmount(row.base), isMinor: true },
+          { title: 'Usage', align: 'right', cell: (row) => showAmount(row.usage), isMinor: true },
           { title: 'Amount', align: 'right', cell: amountOf },
         ]}
         none={
@@ -69,7 +70,7 @@ function Lines({ invoice: { lines, totals, without_price }, month, customer }: L
           <p>
             {totals.map(({ currency, amount }) => (
               <b key={currency} class="number">
-                {amount} {currency}
+                {showAmount(amount)} {currency}
               </b>
             ))}{' '}
             <span class="dim">
@@ -98,7 +99,7 @@ function Lines({ invoice: { lines, totals, without_price }, month, customer }: L
 function amountOf({ amount, currency }: InvoiceLine) {
   return (
     <>
-      <b>{amount}</b> {currency}
+      <b>{showAmount(amount)}</b> {currency}
     </>
   )
 }

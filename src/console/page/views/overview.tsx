@@ -51,15 +51,11 @@ export function OverviewView() {
             )}
             <Glance overview={overview} points={store.live.points} />
             <LastHours />
-            <div class="pair">
-              <div class="stack">
-                <NearLimits of={overview.near_month_limit} />
-                <Refusals of={overview.refusals_last_minute} />
-              </div>
-              <div class="stack">
-                <Ending of={overview.ending_14d} />
-                <RecentNotices />
-              </div>
+            <div class="pair pair-wide">
+              <NearLimits of={overview.near_month_limit} />
+              <Ending of={overview.ending_14d} />
+              <Refusals of={overview.refusals_last_minute} />
+              <RecentNotices />
             </div>
           </>
         )}

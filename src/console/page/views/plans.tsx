@@ -1,5 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { formatCount } from '../../../ui/format.ts'
+import { limitTitle } from '../../../ui/model/limit-title.ts'
 import { Panel } from '../../../ui/panel.tsx'
 import { Badge } from '../../../ui/parts/badge.tsx'
 import { Heading } from '../../../ui/parts/heading.tsx'
@@ -93,7 +94,7 @@ function Comparison({ plans }: { plans: readonly PlanRecord[] }) {
         rows={rows}
         keyOf={(row) => row.name}
         columns={[
-          { title: 'Limit', cell: (row) => row.label },
+          { title: 'Limit', cell: (row) => limitTitle(row.label) },
           ...plans.map(({ name }, at) => ({
             title: name,
             align: 'right' as const,

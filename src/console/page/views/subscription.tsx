@@ -1,3 +1,4 @@
+import { limitTitle } from '../../../ui/model/limit-title.ts'
 import { showDaysLeft, showLastDay, showTime } from '../../../ui/model/time.ts'
 import { Panel } from '../../../ui/panel.tsx'
 import { Badge } from '../../../ui/parts/badge.tsx'
@@ -187,7 +188,7 @@ function LimitsPanel({ sub, revision }: DetailsProps) {
         <tbody>
           {limitRows(sub.limits, sub.overrides).map((row) => (
             <tr key={row.name}>
-              <th scope="row">{row.label}</th>
+              <th scope="row">{limitTitle(row.label)}</th>
               <td class="right number">{showLimit(row.value)}</td>
               <td class={row.source === 'plan' ? 'dim' : ''}>
                 {row.source === 'plan' ? `plan ${sub.plan}` : 'set here'}

@@ -69,7 +69,14 @@ export function UsageView() {
                   { title: 'Calls', align: 'right', cell: (row) => formatCount(row.calls) },
                   { title: 'Refused', align: 'right', cell: (row) => formatCount(row.refused) },
                   ...(hasBytes(items)
-                    ? [{ title: 'Sent', align: 'right' as const, cell: (row: UsageSum) => showBytes(row.bytes) }]
+                    ? [
+                        {
+                          title: 'Sent',
+                          align: 'right' as const,
+                          cell: (row: UsageSum) => showBytes(row.bytes),
+                          isMinor: true,
+                        },
+                      ]
                     : []),
                 ]}
                 none={<p>Nobody used anything in this period. Choose a longer one.</p>}
