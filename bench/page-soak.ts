@@ -10,7 +10,7 @@
 import { constants, cpus, setPriority } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Page } from 'playwright-core'
-import { openPage } from '../src/processes/compose/services/page.ts'
+import { openPage } from '../src/processes/compose/pages/live.ts'
 import { startPageRig, statOf, untilState, WEBGL } from '../test/page/rig.ts'
 import { startChromium } from '../test/support/chromium.ts'
 

@@ -1,8 +1,8 @@
 /** Bundles the live page into dist/page and the operator's console into dist/console and the customer's page into dist/account when they are stale. `npm start` does the same. */
 import { gzipSync } from 'node:zlib'
-import { openAccountPage } from '../src/processes/compose/account/page.ts'
-import { openConsole } from '../src/processes/compose/services/console.ts'
-import { openPage } from '../src/processes/compose/services/page.ts'
+import { openAccountPage } from '../src/processes/compose/pages/account.ts'
+import { openConsole } from '../src/processes/compose/pages/console.ts'
+import { openPage } from '../src/processes/compose/pages/live.ts'
 
 for (const [name, open] of [
   ['live page', openPage],

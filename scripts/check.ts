@@ -61,7 +61,7 @@ if (positionals.length === 0) {
   await step('types', () => runTool('tsc', '-p', 'tsconfig.json'))
   await step('types of the live page', () => runTool('tsc', '-p', 'src/dashboard/page'))
   await step('types of the console', () => runTool('tsc', '-p', 'src/console/page'))
-  await step('types of the account page', () => runTool('tsc', '-p', 'src/console/account/page'))
+  await step('types of the account page', () => runTool('tsc', '-p', 'src/account-page/page'))
   await step('generated', () => runNode('scripts/generate.ts', '--check'))
 }
 await step('tests', async () => {

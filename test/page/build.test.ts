@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { type Logger, silentLogger } from '../../src/platform/telemetry/logger.ts'
-import { openPage } from '../../src/processes/compose/services/page.ts'
+import { openPage } from '../../src/processes/compose/pages/live.ts'
 import { startTestExecution } from '../support/execution.ts'
 
 describe('the build of the page', { timeout: 120_000 }, () => {

@@ -10,7 +10,7 @@ import { startRingSource } from '../../src/execution/source/ring-source.ts'
 import { type RingWriterService, startRingWriter } from '../../src/localnet/ring/writer-service.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
-import { openPage } from '../../src/processes/compose/services/page.ts'
+import { openPage } from '../../src/processes/compose/pages/live.ts'
 import { type FaultProxy, startFaultProxy } from '../faults/fault-proxy.ts'
 import { createLastEvent, createSeqMemory, startTestExecution, type TestExecution } from '../support/execution.ts'
 

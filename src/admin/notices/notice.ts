@@ -1,3 +1,5 @@
+import type { NoticeWire } from '../../contract/notice-wire.ts'
+
 /** What a notice can be about. */
 export const NOTICE_KINDS = [
   'subscription.ending',
@@ -17,7 +19,7 @@ export type Condition = {
   /** One sentence for a person. */
   readonly message: string
   /** The same for a program, in the names of the API. */
-  readonly data: Readonly<Record<string, string | number | null>>
+  readonly data: NoticeWire['data']
 }
 
 export type Notice = Omit<Condition, 'key'> & {
@@ -42,7 +44,6 @@ export type Delivery = {
 
 export type NoticeRecord = Notice & { readonly deliveries: readonly Delivery[] }
 
-/** The notice as receivers and the API get it. */
-export function noticeWire({ id, kind, atMs, message, data }: Notice): Record<string, unknown> {
+export function noticeWire({ id, kind, atMs, message, data }: Notice): NoticeWire {
   return { id, type: kind, timestamp: new Date(atMs).toISOString(), message, data }
 }

@@ -1,3 +1,4 @@
+import type { ListedNotice } from '../../contract/notice-wire.ts'
 import { type Backoff, createBackoff } from '../../core/backoff.ts'
 import { messageOf } from '../../core/error.ts'
 import type { BaseDeps } from '../../platform/process/base-deps.ts'
@@ -146,8 +147,7 @@ export async function startNotices(options: { readonly giveUpHours: number }, de
   }
 }
 
-/** A notice with its deliveries, in the names of the API. */
-export function noticeRecordWire(record: NoticeRecord): Record<string, unknown> {
+export function noticeRecordWire(record: NoticeRecord): ListedNotice {
   return {
     ...noticeWire(record),
     deliveries: record.deliveries.map(({ receiver, state, attempts, lastAtMs, lastFailure }) => ({

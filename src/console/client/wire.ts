@@ -1,4 +1,6 @@
 import type { AdminPermission, AdminRole } from '../../contract/admin-routes.ts'
+import type { ConnectionLine } from '../../ui/model/connection.ts'
+import type { UsageLine } from '../../ui/model/usage.ts'
 
 /** What the admin API responds with, as far as the console shows it. Fields that a process may not have are optional. */
 
@@ -113,28 +115,13 @@ export type ProductRecord = {
   readonly status?: string
 }
 
-export type UsageRow = {
-  readonly from?: string
+export type UsageRow = UsageLine & {
   /** Null for the sum of those that used least, where there are very many. */
   readonly subscription: string | null
   readonly customer?: string | null
-  readonly interface: string
-  readonly method?: string
-  readonly calls: number
-  readonly units: number
-  readonly refused: number
-  readonly bytes?: number
-  readonly bytes_out?: number
 }
 
-export type ConnectionRecord = {
-  readonly id: string
-  readonly interface: string
-  readonly since: string
-  readonly age_seconds: number
-  readonly remote_address: string
-  readonly subscriptions: number
-  readonly bytes_out: number
+export type ConnectionRecord = ConnectionLine & {
   readonly subscription_id: string
   readonly subscription?: string
   readonly customer?: string
@@ -250,19 +237,6 @@ export type AdminRecord = {
   readonly last4?: string
   readonly created_at: string
   readonly expires_at?: string | null
-}
-
-export type NoticeRecord = {
-  readonly id: string
-  readonly type: string
-  readonly timestamp: string
-  readonly message: string
-  readonly deliveries: readonly {
-    readonly receiver: string
-    readonly state: string
-    readonly attempts: number
-    readonly last_failure: string | null
-  }[]
 }
 
 export type StatusRecord = {

@@ -1,6 +1,25 @@
 import type { InvoiceLine } from '../client/wire.ts'
 import { printCsv } from './csv.ts'
 
+/** By customer, then by subscription, whatever the order of the store. */
+export function sortLines(lines: readonly InvoiceLine[]): InvoiceLine[] {
+  return lines.toSorted((a, b) => compareText(a.customer, b.customer) || compareText(a.subscription, b.subscription))
+}
+
+/** `17477.64` as `17,477.64`. The text stays exact: an amount is never a floating-point number. */
+export function showAmount(amount: string): string {
+  const [number = '', ...fraction] = amount.split('.')
+  const sign = number.startsWith('-') ? '-' : ''
+  const groups: string[] = []
+  for (let end = number.length; end > sign.length; end -= 3)
+    groups.unshift(number.slice(Math.max(sign.length, end - 3), end))
+  return sign + [groups.join(','), ...fraction].join('.')
+}
+
+function compareText(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b)
+}
+
 /** The lines of an invoice preview for a spreadsheet. */
 export function invoiceCsv(lines: readonly InvoiceLine[]): string {
   return printCsv(lines, [

@@ -1,6 +1,5 @@
-import { render } from 'preact'
 import { useEffect } from 'preact/hooks'
-import { ThemeProvider } from '../../ui/theme-button.tsx'
+import { startPage } from '../../ui/page/start-page.tsx'
 import { Frame } from './frame.tsx'
 import { followKeys } from './keyboard/follow-keys.ts'
 import { KeysDialog } from './keyboard/keys-dialog.tsx'
@@ -28,16 +27,4 @@ function Console() {
   )
 }
 
-const root = document.getElementById('page')
-if (root !== null) {
-  root.replaceChildren()
-  const store = createStore()
-  render(
-    <StoreProvider value={store}>
-      <ThemeProvider value={store.theme}>
-        <Console />
-      </ThemeProvider>
-    </StoreProvider>,
-    root,
-  )
-}
+startPage({ createStore, StoreProvider, page: <Console /> })

@@ -1,14 +1,13 @@
 import { type Signal, signal } from '@preact/signals'
-import { createContext } from 'preact'
-import { useContext } from 'preact/hooks'
 import type { AdminPermission } from '../../contract/admin-routes.ts'
+import { followHash } from '../../ui/page/follow-hash.ts'
+import { createStoreContext } from '../../ui/page/store-context.ts'
 import { readTheme, type Theme } from '../../ui/theme.ts'
 import { type AdminClient, createAdminClient } from '../client/admin-client.ts'
 import type { SecretRecord, SessionRecord } from '../client/wire.ts'
 import { LiveLog } from '../model/live.ts'
 import { mayDo } from '../model/navigation.ts'
-import type { Route } from '../model/route.ts'
-import { followHash } from './follow-hash.ts'
+import { parseRoute, type Route } from '../model/route.ts'
 import type { DialogSpec } from './ui/dialog-spec.ts'
 
 /** What is shown once after a change: the secret, and the card for the customer. */
@@ -48,14 +47,7 @@ export type Store = {
 
 const DONE_SHOWN_MS = 6000
 
-const StoreContext = createContext<Store | undefined>(undefined)
-export const StoreProvider = StoreContext.Provider
-
-export function useStore(): Store {
-  const store = useContext(StoreContext)
-  if (store === undefined) throw new Error('there is no store above this component')
-  return store
-}
+export const { StoreProvider, useStore } = createStoreContext<Store>()
 
 export function createStore(): Store {
   const session = signal<SessionState>({ kind: 'starting' })
@@ -87,7 +79,7 @@ export function createStore(): Store {
 
   return {
     client,
-    route: followHash(),
+    route: followHash(parseRoute),
     theme: signal(readTheme()),
     session,
     dialog,

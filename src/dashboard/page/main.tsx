@@ -1,9 +1,9 @@
-import { render } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { focusSearch } from '../../ui/focus-search.ts'
 import { NONE } from '../../ui/format.ts'
-import { ThemeButton, ThemeProvider } from '../../ui/theme-button.tsx'
-import { goTo } from './follow-hash.ts'
+import { startPage } from '../../ui/page/start-page.tsx'
+import { ThemeButton } from '../../ui/theme-button.tsx'
+import { goTo } from './go-to.ts'
 import { Contention } from './parts/contention.tsx'
 import { ContractGraphPart } from './parts/contract-graph.tsx'
 import { GasCharts } from './parts/gas-charts.tsx'
@@ -98,18 +98,12 @@ function useKeys(): void {
   }, [])
 }
 
-const root = document.getElementById('page')
-if (root !== null) {
-  root.replaceChildren()
-  const store = createStore()
-  render(
-    <StoreProvider value={store}>
-      <ThemeProvider value={store.theme}>
-        <ExplainProvider value={createExplain()}>
-          <Page />
-        </ExplainProvider>
-      </ThemeProvider>
-    </StoreProvider>,
-    root,
-  )
-}
+startPage({
+  createStore,
+  StoreProvider,
+  page: (
+    <ExplainProvider value={createExplain()}>
+      <Page />
+    </ExplainProvider>
+  ),
+})

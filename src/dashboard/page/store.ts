@@ -1,16 +1,15 @@
 import { batch, type Signal, signal } from '@preact/signals'
-import { createContext } from 'preact'
-import { useContext } from 'preact/hooks'
 import type { History } from '../../contract/execution-history.ts'
 import type { StatusRecord } from '../../contract/execution-routes.ts'
 import { DEFAULT_KINDS } from '../../contract/stream-events.ts'
+import { followHash } from '../../ui/page/follow-hash.ts'
+import { createStoreContext } from '../../ui/page/store-context.ts'
 import { readTheme, type Theme } from '../../ui/theme.ts'
 import { openExecutionStream } from '../client/stream-client.ts'
 import type { StreamEvent } from '../client/stream-event.ts'
 import { PageModel } from '../model/page-model.ts'
-import type { Route } from '../model/route.ts'
+import { parseRoute, type Route } from '../model/route.ts'
 import type { TimeRange } from '../model/time-series.ts'
-import { followHash } from './follow-hash.ts'
 import { createLabels, type Labels } from './labels.ts'
 import { createService, type Service } from './service.ts'
 import { keepToken, readToken } from './token.ts'
@@ -44,6 +43,8 @@ const STATUS_MS = 2000
 const HISTORY_AFTER_MS = 2000
 /** Frames kept while paused: half an hour at ten a second. Above that the oldest are dropped and reported as an incident. */
 const HELD_MAX = 18_000
+
+export const { StoreProvider, useStore } = createStoreContext<Store>()
 
 export function createStore(): Store {
   const model = new PageModel()
@@ -178,7 +179,7 @@ export function createStore(): Store {
     model,
     service,
     labels,
-    route: followHash(),
+    route: followHash(parseRoute),
     theme: signal(readTheme()),
     version,
     nowMs,
@@ -189,13 +190,4 @@ export function createStore(): Store {
     togglePause,
     setToken,
   }
-}
-
-const StoreContext = createContext<Store | undefined>(undefined)
-export const StoreProvider = StoreContext.Provider
-
-export function useStore(): Store {
-  const store = useContext(StoreContext)
-  if (store === undefined) throw new Error('useStore is called outside the page')
-  return store
 }

@@ -3,8 +3,6 @@
  * origin; it is in no URL, no persistent storage and no log.
  */
 const KEY = 'sluice-token'
-/** Far above the length of a token. */
-export const TOKEN_CHARS_MAX = 256
 
 export function readToken(): string | undefined {
   try {

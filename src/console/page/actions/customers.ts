@@ -1,5 +1,5 @@
 import type { CustomerRecord } from '../../client/wire.ts'
-import { goTo } from '../follow-hash.ts'
+import { goTo } from '../go-to.ts'
 import type { Store } from '../store.ts'
 import type { DialogSpec } from '../ui/dialog-spec.ts'
 

@@ -1,7 +1,7 @@
 import { PRODUCT_KEYS, PRODUCTS } from '../../../contract/products.ts'
 import type { SecretRecord, SubscriptionRecord } from '../../client/wire.ts'
 import { limitRows, parseLimit } from '../../model/limits.ts'
-import { goTo } from '../follow-hash.ts'
+import { goTo } from '../go-to.ts'
 import type { Store } from '../store.ts'
 import type { DialogSpec } from '../ui/dialog-spec.ts'
 

@@ -1,7 +1,7 @@
 import { focusSearch } from '../../../ui/focus-search.ts'
 import { createKeyReader } from '../../model/keys.ts'
 import { mayDo, permissionOf } from '../../model/navigation.ts'
-import { goTo } from '../follow-hash.ts'
+import { goTo } from '../go-to.ts'
 import type { Store } from '../store.ts'
 
 /** Follows the keys of the console; returns how to stop. */

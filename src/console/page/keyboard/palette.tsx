@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { type Found, paletteOf } from '../../model/palette.ts'
 import { findRecords, SEARCH_CHARACTERS_MAX, TYPING_MS } from '../find-records.ts'
-import { goTo } from '../follow-hash.ts'
+import { goTo } from '../go-to.ts'
 import { useStore } from '../store.ts'
 import { Modal } from '../ui/modal.tsx'
 

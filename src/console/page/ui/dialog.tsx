@@ -1,10 +1,10 @@
 import { useSignal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
+import { ErrorNotice } from '../../../ui/page/error-notice.tsx'
 import type { AdminError } from '../../client/admin-client.ts'
 import { createActionKeys } from '../../model/action-key.ts'
 import { useStore } from '../store.ts'
 import type { DialogSpec, FieldValues } from './dialog-spec.ts'
-import { ErrorNotice } from './error-notice.tsx'
 import { Field } from './field.tsx'
 import { Modal } from './modal.tsx'
 

@@ -1,10 +1,10 @@
 import type { ComponentChildren } from 'preact'
+import { LoadedView } from '../../../ui/page/loaded-view.tsx'
 import { useStore } from '../store.ts'
-import { ErrorNotice } from './error-notice.tsx'
-import type { Loaded } from './load.ts'
+import type { LoadedRecord } from './load.ts'
 
 type LoadingProps<Value> = {
-  of: Loaded<Value>
+  of: LoadedRecord<Value>
   children: (value: Value) => ComponentChildren
   /** Shown where the process does not have it, which is no error. */
   missing?: ComponentChildren
@@ -12,22 +12,15 @@ type LoadingProps<Value> = {
 
 const MISSING: readonly string[] = ['not-found', 'not-available']
 
-/** What was loaded, or why there is nothing yet. */
+/** What was loaded, or why there is nothing yet, with a button that loads it again. */
 export function Loading<Value>({ of, children, missing }: LoadingProps<Value>) {
   const { changes } = useStore()
   if (missing !== undefined && of.error !== undefined && MISSING.includes(of.error.code))
     return <Empty>{missing}</Empty>
   return (
-    <>
-      {of.error && <ErrorNotice error={of.error} onRetry={() => (changes.value += 1)} />}
-      {of.value !== undefined ? (
-        children(of.value)
-      ) : of.error === undefined ? (
-        <p class="dim waiting" role="status">
-          Loading…
-        </p>
-      ) : null}
-    </>
+    <LoadedView of={of} onRetry={() => (changes.value += 1)}>
+      {children}
+    </LoadedView>
   )
 }
 

@@ -1,4 +1,4 @@
-import { recentMonths } from '../../model/periods.ts'
+import { recentMonths } from '../../../ui/model/periods.ts'
 
 const MONTHS = 13
 

@@ -1,6 +1,6 @@
+import { showTime } from '../../../ui/model/time.ts'
 import { Panel } from '../../../ui/panel.tsx'
 import type { NoteRecord } from '../../client/wire.ts'
-import { showTime } from '../../model/time.ts'
 import { ActionButton } from './action-button.tsx'
 import type { DialogSpec } from './dialog-spec.ts'
 

@@ -1,6 +1,6 @@
 import { SearchBox } from '../../../ui/search-box.tsx'
 import { findRecords, SEARCH_CHARACTERS_MAX, TYPING_MS } from '../find-records.ts'
-import { goTo } from '../follow-hash.ts'
+import { goTo } from '../go-to.ts'
 import { useStore } from '../store.ts'
 
 /** Finds customers and subscriptions by name. */

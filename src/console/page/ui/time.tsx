@@ -1,4 +1,4 @@
-import { showAgo, showTime } from '../../model/time.ts'
+import { showAgo, showTime } from '../../../ui/model/time.ts'
 
 /** A time in UTC, and how long ago that is. */
 export function Time({ at, none = '–' }: { at: string | null | undefined; none?: string }) {

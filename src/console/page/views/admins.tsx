@@ -1,12 +1,12 @@
+import { Badge } from '../../../ui/parts/badge.tsx'
+import { Heading } from '../../../ui/parts/heading.tsx'
+import { Table } from '../../../ui/parts/table.tsx'
 import type { AdminRecord, Page } from '../../client/wire.ts'
 import { addAdmin, removeAdmin, rotateAdmin } from '../actions/operate.ts'
 import { useStore } from '../store.ts'
 import { ActionButton } from '../ui/action-button.tsx'
-import { Badge } from '../ui/badge.tsx'
-import { Heading } from '../ui/heading.tsx'
 import { useLoad } from '../ui/load.ts'
 import { Loading } from '../ui/loading.tsx'
-import { Table } from '../ui/table.tsx'
 import { Time } from '../ui/time.tsx'
 
 export function AdminsView() {

@@ -1,13 +1,13 @@
 import { useSignal } from '@preact/signals'
+import { Heading } from '../../../ui/parts/heading.tsx'
+import { Table } from '../../../ui/parts/table.tsx'
 import type { AuditRecord, AuditVerification, Page } from '../../client/wire.ts'
-import { goTo } from '../follow-hash.ts'
+import { goTo } from '../go-to.ts'
 import { useStore } from '../store.ts'
-import { TextFilter } from '../ui/filter.tsx'
-import { Heading } from '../ui/heading.tsx'
 import { useLoad } from '../ui/load.ts'
 import { Loading } from '../ui/loading.tsx'
 import { Pager, usePaging } from '../ui/pager.tsx'
-import { Table } from '../ui/table.tsx'
+import { TextFilter } from '../ui/text-filter.tsx'
 import { Time } from '../ui/time.tsx'
 
 export function AuditView() {
@@ -66,12 +66,12 @@ export function AuditView() {
                 {
                   title: 'Who',
                   cell: ({ actor }) => actor.admin?.name ?? `${actor.sudo_user ?? actor.user} (command line)`,
+                  isMinor: true,
                 },
                 { title: 'Change', cell: (row) => row.action },
                 {
                   title: 'Of',
                   cell: (row) => <span class="wrapped">{subjectsOf(row)}</span>,
-                  isMinor: true,
                 },
               ]}
               none={<p>Nothing was changed yet{subject === '' ? '' : ` for “${subject}”`}.</p>}

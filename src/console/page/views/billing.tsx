@@ -1,16 +1,16 @@
 import { formatCount } from '../../../ui/format.ts'
+import { showSeconds } from '../../../ui/model/time.ts'
+import { interfaceLabel } from '../../../ui/model/usage.ts'
 import { Panel } from '../../../ui/panel.tsx'
+import { Badge } from '../../../ui/parts/badge.tsx'
+import { Facts } from '../../../ui/parts/facts.tsx'
+import { Heading } from '../../../ui/parts/heading.tsx'
+import { Table } from '../../../ui/parts/table.tsx'
 import type { BillingRecord } from '../../client/wire.ts'
-import { showSeconds } from '../../model/time.ts'
-import { INTERFACE_LABELS } from '../../model/usage.ts'
-import { Badge } from '../ui/badge.tsx'
-import { Facts } from '../ui/facts.tsx'
-import { Heading } from '../ui/heading.tsx'
 import { SubscriptionLink } from '../ui/link.tsx'
 import { useLoad } from '../ui/load.ts'
 import { Loading } from '../ui/loading.tsx'
 import { MoreRows, useFirstRows } from '../ui/more-rows.tsx'
-import { Table } from '../ui/table.tsx'
 import { Time } from '../ui/time.tsx'
 import { InvoicePreview } from './invoice-preview.tsx'
 import { UsageExport } from './usage-export.tsx'
@@ -88,13 +88,18 @@ function SinkState({ of, name }: { of: BillingRecord; name: string }) {
                 title: 'Subscription',
                 cell: (row) => <SubscriptionLink name={row.subscription_name ?? row.subscription} />,
               },
-              { title: 'Hour (UTC)', cell: (row) => <Time at={row.hour} /> },
+              { title: 'Hour (UTC)', cell: (row) => <Time at={row.hour} />, isMinor: true },
               {
                 title: 'Interface',
-                cell: (row) => INTERFACE_LABELS[row.interface] ?? row.interface,
+                cell: (row) => interfaceLabel(row.interface),
                 isMinor: true,
               },
-              { title: 'Amount', align: 'right', cell: (row) => `${formatCount(row.amount)} ${row.quantity}` },
+              {
+                title: 'Amount',
+                align: 'right',
+                cell: (row) => `${formatCount(row.amount)} ${row.quantity}`,
+                isMinor: true,
+              },
               {
                 title: 'Reason',
                 cell: (row) => (

@@ -1,15 +1,12 @@
-import { formatCount } from '../../../ui/format.ts'
+import { ConnectionTable } from '../../../ui/parts/connection-table.tsx'
+import { Heading } from '../../../ui/parts/heading.tsx'
 import type { ConnectionRecord } from '../../client/wire.ts'
-import { showBytes, showSeconds } from '../../model/time.ts'
-import { INTERFACE_LABELS } from '../../model/usage.ts'
 import { closeConnection } from '../actions/operate.ts'
 import { useStore } from '../store.ts'
 import { ActionButton } from '../ui/action-button.tsx'
-import { Heading } from '../ui/heading.tsx'
 import { SubscriptionLink } from '../ui/link.tsx'
 import { useLoad } from '../ui/load.ts'
 import { Loading } from '../ui/loading.tsx'
-import { Table } from '../ui/table.tsx'
 
 type Connections = {
   readonly items: readonly ConnectionRecord[]
@@ -25,47 +22,30 @@ export function ConnectionsView() {
     <>
       <Heading title="Connections" note="Open WebSocket connections and gRPC streams, the oldest first." />
       <Loading of={loaded.value}>
-        {({ items: rows, total }) => (
-          <>
-            <Table
-              label="Connections"
-              rows={rows}
-              keyOf={(row) => row.id}
-              columns={[
-                {
-                  title: 'Subscription',
-                  cell: (row) => <SubscriptionLink name={row.subscription ?? row.subscription_id} />,
-                },
-                { title: 'Interface', cell: (row) => INTERFACE_LABELS[row.interface] ?? row.interface },
-                { title: 'From', cell: (row) => <code>{row.remote_address}</code>, isMinor: true },
-                { title: 'Open for', align: 'right', cell: (row) => showSeconds(row.age_seconds) },
-                { title: 'Subscribed', align: 'right', cell: (row) => formatCount(row.subscriptions), isMinor: true },
-                { title: 'Sent', align: 'right', cell: (row) => showBytes(row.bytes_out), isMinor: true },
-                {
-                  title: '',
-                  align: 'right',
-                  cell: (row) => (
-                    <ActionButton
-                      needs="operate"
-                      tone="quiet"
-                      label={`Close the connection of ${row.subscription ?? row.subscription_id}`}
-                      spec={() => closeConnection(store, row)}
-                    >
-                      Close
-                    </ActionButton>
-                  ),
-                },
-              ]}
-              none={<p>Nothing is open. WebSocket connections and gRPC streams appear here while they last.</p>}
-            />
-            {total > rows.length && (
-              <p class="dim">
-                The oldest {formatCount(rows.length)} of {formatCount(total)} are shown.
-              </p>
+        {({ items, total }) => (
+          <ConnectionTable
+            label="Connections"
+            lines={items}
+            total={total}
+            first={[{ title: 'Subscription', cell: (line) => <SubscriptionLink name={ownerOf(line)} /> }]}
+            action={(line) => (
+              <ActionButton
+                needs="operate"
+                tone="quiet"
+                label={`Close the connection of ${ownerOf(line)}`}
+                spec={() => closeConnection(store, line)}
+              >
+                Close
+              </ActionButton>
             )}
-          </>
+          />
         )}
       </Loading>
     </>
   )
+}
+
+/** The name of the subscription; its id where the process does not know the name. */
+function ownerOf({ subscription, subscription_id: id }: ConnectionRecord): string {
+  return subscription ?? id
 }

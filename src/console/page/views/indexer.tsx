@@ -1,13 +1,13 @@
 import { formatCount, NONE } from '../../../ui/format.ts'
 import { Panel } from '../../../ui/panel.tsx'
+import { Badge } from '../../../ui/parts/badge.tsx'
+import { Facts } from '../../../ui/parts/facts.tsx'
+import { Heading } from '../../../ui/parts/heading.tsx'
+import { Table } from '../../../ui/parts/table.tsx'
 import type { IndexerRecord } from '../../client/wire.ts'
 import { coverageRows } from '../../model/coverage.ts'
-import { Badge } from '../ui/badge.tsx'
-import { Facts } from '../ui/facts.tsx'
-import { Heading } from '../ui/heading.tsx'
 import { useLoad } from '../ui/load.ts'
 import { Loading } from '../ui/loading.tsx'
-import { Table } from '../ui/table.tsx'
 
 const REFRESH_MS = 10_000
 

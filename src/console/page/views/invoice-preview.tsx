@@ -1,17 +1,17 @@
 import { formatCount } from '../../../ui/format.ts'
+import { saveFile } from '../../../ui/page/save-file.ts'
 import { Panel } from '../../../ui/panel.tsx'
+import { Table } from '../../../ui/parts/table.tsx'
 import type { InvoiceLine, InvoiceRecord } from '../../client/wire.ts'
-import { invoiceCsv } from '../../model/invoice.ts'
-import { goTo } from '../follow-hash.ts'
+import { invoiceCsv, showAmount, sortLines } from '../../model/invoice.ts'
+import { goTo } from '../go-to.ts'
 import { useStore } from '../store.ts'
-import { downloadText } from '../ui/download.ts'
-import { TextFilter } from '../ui/filter.tsx'
 import { CustomerLink, SubscriptionLink } from '../ui/link.tsx'
 import { useLoad } from '../ui/load.ts'
 import { Loading } from '../ui/loading.tsx'
 import { MonthSelect, monthNamed } from '../ui/month-select.tsx'
 import { MoreRows, useFirstRows } from '../ui/more-rows.tsx'
-import { Table } from '../ui/table.tsx'
+import { TextFilter } from '../ui/text-filter.tsx'
 
 const LINES_SHOWN = 25
 
@@ -37,7 +37,8 @@ export function InvoicePreview() {
 
 type LinesProps = { invoice: InvoiceRecord; month: string; customer: string }
 
-function Lines({ invoice: { lines, totals, without_price }, month, customer }: LinesProps) {
+function Lines({ invoice: { lines: unsorted, totals, without_price }, month, customer }: LinesProps) {
+  const lines = sortLines(unsorted)
   const shown = useFirstRows(lines, LINES_SHOWN)
   return (
     <>
@@ -51,8 +52,8 @@ function Lines({ invoice: { lines, totals, without_price }, month, customer }: L
           { title: 'Plan', cell: (row) => row.plan, isMinor: true },
           { title: 'Days', align: 'right', cell: (row) => `${row.days} of ${row.days_of_month}`, isMinor: true },
           { title: 'Units', align: 'right', cell: (row) => formatCount(row.units), isMinor: true },
-          { title: 'Month', align: 'right', cell: (row) => row.base, isMinor: true },
-          { title: 'Usage', align: 'right', cell: (row) => row.usage, isMinor: true },
+          { title: 'Month', align: 'right', cell: (row) => showAmount(row.base), isMinor: true },
+          { title: 'Usage', align: 'right', cell: (row) => showAmount(row.usage), isMinor: true },
           { title: 'Amount', align: 'right', cell: amountOf },
         ]}
         none={
@@ -69,7 +70,7 @@ function Lines({ invoice: { lines, totals, without_price }, month, customer }: L
           <p>
             {totals.map(({ currency, amount }) => (
               <b key={currency} class="number">
-                {amount} {currency}
+                {showAmount(amount)} {currency}
               </b>
             ))}{' '}
             <span class="dim">
@@ -81,10 +82,9 @@ function Lines({ invoice: { lines, totals, without_price }, month, customer }: L
             type="button"
             class="button"
             onClick={() =>
-              downloadText(
+              saveFile(
                 `invoice-preview-${month}${customer === '' ? '' : `-${customer}`}.csv`,
-                'text/csv;charset=utf-8',
-                invoiceCsv(lines),
+                new Blob([invoiceCsv(lines)], { type: 'text/csv;charset=utf-8' }),
               )
             }
           >
@@ -99,7 +99,7 @@ function Lines({ invoice: { lines, totals, without_price }, month, customer }: L
 function amountOf({ amount, currency }: InvoiceLine) {
   return (
     <>
-      <b>{amount}</b> {currency}
+      <b>{showAmount(amount)}</b> {currency}
     </>
   )
 }

@@ -1,15 +1,15 @@
 import { formatCount, formatMs } from '../../../ui/format.ts'
 import { Panel } from '../../../ui/panel.tsx'
+import { Badge } from '../../../ui/parts/badge.tsx'
+import { Heading } from '../../../ui/parts/heading.tsx'
+import { Table } from '../../../ui/parts/table.tsx'
 import type { NodeRecord, Page, UpstreamRecord } from '../../client/wire.ts'
 import { addDedicatedNode, assignNode, drainNode, removeNode, undrainNode } from '../actions/operate.ts'
 import { useStore } from '../store.ts'
 import { ActionButton } from '../ui/action-button.tsx'
-import { Badge } from '../ui/badge.tsx'
-import { Heading } from '../ui/heading.tsx'
 import { SubscriptionLink } from '../ui/link.tsx'
 import { useLoad } from '../ui/load.ts'
 import { Loading } from '../ui/loading.tsx'
-import { Table } from '../ui/table.tsx'
 
 const REFRESH_MS = 5000
 

@@ -1,15 +1,16 @@
-import type { NoticeRecord, Page } from '../../client/wire.ts'
-import { Badge } from '../ui/badge.tsx'
-import { Heading } from '../ui/heading.tsx'
+import type { ListedNotice } from '../../../contract/notice-wire.ts'
+import { Badge } from '../../../ui/parts/badge.tsx'
+import { Heading } from '../../../ui/parts/heading.tsx'
+import { Table } from '../../../ui/parts/table.tsx'
+import type { Page } from '../../client/wire.ts'
 import { useLoad } from '../ui/load.ts'
 import { Loading } from '../ui/loading.tsx'
 import { Pager, usePaging } from '../ui/pager.tsx'
-import { Table } from '../ui/table.tsx'
 import { Time } from '../ui/time.tsx'
 
 export function NoticesView() {
   const paging = usePaging('')
-  const loaded = useLoad<Page<NoticeRecord> & { readonly enabled?: boolean }>('notices', {
+  const loaded = useLoad<Page<ListedNotice> & { readonly enabled?: boolean }>('notices', {
     query: { cursor: paging.cursor },
   })
   return (

@@ -17,7 +17,7 @@ export function Glance({ overview, points }: { overview: OverviewRecord; points:
   const landed = sender?.landed_share
   const line = (name: Rate, label: string) => <Trace points={points} name={name} label={label} />
   return (
-    <Panel id="glance" title="Solana at a glance" aside={<span class="dim">lines: since this page was opened</span>}>
+    <Panel id="glance" title="Solana at a glance" aside={<span class="dim">Lines since this page was opened</span>}>
       <div class="stats glance">
         <Stat
           id="slot"

@@ -1,17 +1,18 @@
+import type { ListedNotice } from '../../../contract/notice-wire.ts'
 import { formatCount } from '../../../ui/format.ts'
+import { showDaysLeft, showLastDay } from '../../../ui/model/time.ts'
 import { Panel } from '../../../ui/panel.tsx'
-import type { NoticeRecord, OverviewRecord, Page, StatusRecord } from '../../client/wire.ts'
-import { showDaysLeft, showLastDay } from '../../model/time.ts'
+import { Badge } from '../../../ui/parts/badge.tsx'
+import { Heading } from '../../../ui/parts/heading.tsx'
+import { Meter } from '../../../ui/parts/meter.tsx'
+import { Table } from '../../../ui/parts/table.tsx'
+import type { OverviewRecord, Page, StatusRecord } from '../../client/wire.ts'
 import { addCustomer } from '../actions/customers.ts'
 import { useStore } from '../store.ts'
 import { ActionButton } from '../ui/action-button.tsx'
-import { Badge } from '../ui/badge.tsx'
-import { Heading } from '../ui/heading.tsx'
 import { CustomerLink, Link, SubscriptionLink } from '../ui/link.tsx'
 import { useLoad } from '../ui/load.ts'
 import { Empty, Loading } from '../ui/loading.tsx'
-import { Meter } from '../ui/meter.tsx'
-import { Table } from '../ui/table.tsx'
 import { Time } from '../ui/time.tsx'
 import { Glance } from './overview-glance.tsx'
 import { LastHours } from './overview-hours.tsx'
@@ -50,15 +51,11 @@ export function OverviewView() {
             )}
             <Glance overview={overview} points={store.live.points} />
             <LastHours />
-            <div class="pair">
-              <div class="stack">
-                <NearLimits of={overview.near_month_limit} />
-                <Refusals of={overview.refusals_last_minute} />
-              </div>
-              <div class="stack">
-                <Ending of={overview.ending_14d} />
-                <RecentNotices />
-              </div>
+            <div class="pair pair-wide">
+              <NearLimits of={overview.near_month_limit} />
+              <Ending of={overview.ending_14d} />
+              <Refusals of={overview.refusals_last_minute} />
+              <RecentNotices />
             </div>
           </>
         )}
@@ -150,7 +147,7 @@ function Refusals({ of: { seconds, items } }: { of: OverviewRecord['refusals_las
 }
 
 function RecentNotices() {
-  const loaded = useLoad<Page<NoticeRecord> & { readonly enabled?: boolean }>('notices', {
+  const loaded = useLoad<Page<ListedNotice> & { readonly enabled?: boolean }>('notices', {
     query: { limit: String(NOTICES_SHOWN) },
     everyMs: NOTICES_MS,
   })
@@ -185,7 +182,7 @@ function RecentNotices() {
 }
 
 /** A notice is as good as the delivery that is worst. */
-function worstDelivery({ deliveries }: NoticeRecord): string {
+function worstDelivery({ deliveries }: ListedNotice): string {
   const states = deliveries.map(({ state }) => state)
   return ['given-up', 'waiting'].find((state) => states.includes(state)) ?? 'delivered'
 }

@@ -1,14 +1,15 @@
 import { useSignal } from '@preact/signals'
 import { formatCount } from '../../../ui/format.ts'
+import { limitTitle } from '../../../ui/model/limit-title.ts'
 import { Panel } from '../../../ui/panel.tsx'
+import { Badge } from '../../../ui/parts/badge.tsx'
+import { Heading } from '../../../ui/parts/heading.tsx'
+import { Switch } from '../../../ui/parts/switch.tsx'
+import { Table } from '../../../ui/parts/table.tsx'
 import type { OverviewRecord, Page, PlanDetails, PlanRecord, ProductRecord } from '../../client/wire.ts'
 import { type ComparedLimit, compareLimits, groupCosts } from '../../model/plans.ts'
-import { Badge } from '../ui/badge.tsx'
-import { Switch } from '../ui/filter.tsx'
-import { Heading } from '../ui/heading.tsx'
 import { useLoad } from '../ui/load.ts'
 import { Empty, Loading } from '../ui/loading.tsx'
-import { Table } from '../ui/table.tsx'
 
 export function PlansView() {
   const plans = useLoad<Page<PlanRecord>>('planList')
@@ -93,7 +94,7 @@ function Comparison({ plans }: { plans: readonly PlanRecord[] }) {
         rows={rows}
         keyOf={(row) => row.name}
         columns={[
-          { title: 'Limit', cell: (row) => row.label },
+          { title: 'Limit', cell: (row) => limitTitle(row.label) },
           ...plans.map(({ name }, at) => ({
             title: name,
             align: 'right' as const,

@@ -1,12 +1,12 @@
 import { formatCount, NONE } from '../../../ui/format.ts'
 import { Panel } from '../../../ui/panel.tsx'
+import { Badge } from '../../../ui/parts/badge.tsx'
+import { Heading } from '../../../ui/parts/heading.tsx'
+import { Table } from '../../../ui/parts/table.tsx'
 import { Stat } from '../../../ui/stat.tsx'
 import type { SenderRecord } from '../../client/wire.ts'
-import { Badge } from '../ui/badge.tsx'
-import { Heading } from '../ui/heading.tsx'
 import { useLoad } from '../ui/load.ts'
 import { Loading } from '../ui/loading.tsx'
-import { Table } from '../ui/table.tsx'
 
 const REFRESH_MS = 5000
 const LAMPORTS_PER_SOL = 1e9

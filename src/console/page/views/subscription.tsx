@@ -1,7 +1,11 @@
+import { limitTitle } from '../../../ui/model/limit-title.ts'
+import { showDaysLeft, showLastDay, showTime } from '../../../ui/model/time.ts'
 import { Panel } from '../../../ui/panel.tsx'
+import { Badge } from '../../../ui/parts/badge.tsx'
+import { Facts } from '../../../ui/parts/facts.tsx'
+import { Heading } from '../../../ui/parts/heading.tsx'
 import type { SubscriptionDetails } from '../../client/wire.ts'
 import { limitRows, showLimit } from '../../model/limits.ts'
-import { showDaysLeft, showLastDay, showTime } from '../../model/time.ts'
 import { pauseDestination, setDestination } from '../actions/operate.ts'
 import {
   grantDatabaseUser,
@@ -24,9 +28,6 @@ import {
 } from '../actions/subscriptions.ts'
 import { useStore } from '../store.ts'
 import { ActionButton } from '../ui/action-button.tsx'
-import { Badge } from '../ui/badge.tsx'
-import { Facts } from '../ui/facts.tsx'
-import { Heading } from '../ui/heading.tsx'
 import { CustomerLink } from '../ui/link.tsx'
 import { useLoad } from '../ui/load.ts'
 import { Loading } from '../ui/loading.tsx'
@@ -187,7 +188,7 @@ function LimitsPanel({ sub, revision }: DetailsProps) {
         <tbody>
           {limitRows(sub.limits, sub.overrides).map((row) => (
             <tr key={row.name}>
-              <th scope="row">{row.label}</th>
+              <th scope="row">{limitTitle(row.label)}</th>
               <td class="right number">{showLimit(row.value)}</td>
               <td class={row.source === 'plan' ? 'dim' : ''}>
                 {row.source === 'plan' ? `plan ${sub.plan}` : 'set here'}

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { ADMIN_ROUTES } from '../../../contract/admin-routes.ts'
 import { Panel } from '../../../ui/panel.tsx'
-import { Switch } from '../ui/filter.tsx'
+import { Switch } from '../../../ui/parts/switch.tsx'
 import { MonthSelect, monthNamed } from '../ui/month-select.tsx'
 
 const GROUPINGS = [

@@ -1,23 +1,22 @@
 import { formatCompact, formatCount } from '../../../ui/format.ts'
+import { PERIODS, periodNamed, periodOf } from '../../../ui/model/periods.ts'
+import { showBytes } from '../../../ui/model/time.ts'
+import { hasBytes, sumUsage, totalOf, type UsageSum } from '../../../ui/model/usage.ts'
 import { Panel } from '../../../ui/panel.tsx'
+import { Heading } from '../../../ui/parts/heading.tsx'
+import { PeriodSwitch } from '../../../ui/parts/period-switch.tsx'
+import { Table } from '../../../ui/parts/table.tsx'
+import { UsageChart } from '../../../ui/parts/usage-chart.tsx'
 import { Stat } from '../../../ui/stat.tsx'
 import type { Page, UsageRow } from '../../client/wire.ts'
-import { daysOf, PERIOD_LABELS, PERIODS, periodNamed, periodOf } from '../../model/periods.ts'
-import { showBytes } from '../../model/time.ts'
-import { barsByDay, hasBytes, INTERFACE_LABELS, sumUsage, totalOf, type UsageSum } from '../../model/usage.ts'
-import { goTo } from '../follow-hash.ts'
+import { goTo } from '../go-to.ts'
 import { useStore } from '../store.ts'
-import { BarChart } from '../ui/bar-chart.tsx'
-import { Switch } from '../ui/filter.tsx'
-import { Heading } from '../ui/heading.tsx'
 import { CustomerLink, SubscriptionLink } from '../ui/link.tsx'
 import { useLoad } from '../ui/load.ts'
 import { Loading } from '../ui/loading.tsx'
-import { Table } from '../ui/table.tsx'
 
 /** No name of a subscription contains a space. */
 const OTHERS = 'all others'
-const OPTIONS = PERIODS.map((value) => ({ value, label: PERIOD_LABELS[value] }))
 
 /** Who used what in a period. */
 export function UsageView() {
@@ -34,9 +33,8 @@ export function UsageView() {
         title={customer === '' ? 'Usage' : <bdi>Usage of {customer}</bdi>}
         note={period.text}
         aside={
-          <Switch
-            label="Period"
-            options={OPTIONS}
+          <PeriodSwitch
+            periods={PERIODS}
             value={name}
             onChange={(value) => goTo({ view: 'usage', query: { customer, period: value } })}
           />
@@ -55,14 +53,7 @@ export function UsageView() {
                   <Stat id="refused" label="refused" value={formatCompact(total.refused)} />
                   {hasBytes(items) && <Stat id="bytes" label="sent" value={showBytes(total.bytes)} />}
                 </div>
-                {items.length > 0 && (
-                  <BarChart
-                    bars={barsByDay(items, daysOf(period))}
-                    unit="units"
-                    nameOf={(part) => INTERFACE_LABELS[part] ?? part}
-                    label={`${formatCompact(total.units)} units, ${period.text}.`}
-                  />
-                )}
+                {items.length > 0 && <UsageChart lines={items} period={period} />}
               </Panel>
               <Table
                 label="Usage by subscription"
@@ -78,7 +69,14 @@ export function UsageView() {
                   { title: 'Calls', align: 'right', cell: (row) => formatCount(row.calls) },
                   { title: 'Refused', align: 'right', cell: (row) => formatCount(row.refused) },
                   ...(hasBytes(items)
-                    ? [{ title: 'Sent', align: 'right' as const, cell: (row: UsageSum) => showBytes(row.bytes) }]
+                    ? [
+                        {
+                          title: 'Sent',
+                          align: 'right' as const,
+                          cell: (row: UsageSum) => showBytes(row.bytes),
+                          isMinor: true,
+                        },
+                      ]
                     : []),
                 ]}
                 none={<p>Nobody used anything in this period. Choose a longer one.</p>}

@@ -5,7 +5,7 @@ import { formatCount, formatTime, NONE } from '../../../ui/format.ts'
 import { shortHex, shortSlot } from '../../../ui/safe-text.ts'
 import { useVisible } from '../../../ui/visible.ts'
 import { HEAT_ROWS_MAX, type HeatStrip } from '../../model/heat-strip.ts'
-import { goTo } from '../follow-hash.ts'
+import { goTo } from '../go-to.ts'
 import { useStore } from '../store.ts'
 
 /** Fewer columns on a narrow page, so that a column has at least two pixels. */

@@ -1,5 +1,5 @@
 import { cleanName, isAddress, shortHex, shortSlot } from '../../../ui/safe-text.ts'
-import { goTo } from '../follow-hash.ts'
+import { goTo } from '../go-to.ts'
 import { useStore } from '../store.ts'
 
 /** A contract, by its label where it has one; a click opens it. */

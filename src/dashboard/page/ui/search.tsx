@@ -3,7 +3,7 @@ import type { RecentBlocks } from '../../../contract/execution-routes.ts'
 import { cleanName, isAddress, shortHex } from '../../../ui/safe-text.ts'
 import { SearchBox, type SearchOutcome } from '../../../ui/search-box.tsx'
 import { heldText, joinResults, namedContracts, routeOf, SEARCH_CHARACTERS_MAX } from '../../model/search.ts'
-import { goTo } from '../follow-hash.ts'
+import { goTo } from '../go-to.ts'
 import { useStore } from '../store.ts'
 
 /** Search for blocks, transactions and contracts. */

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
+import { TokenInput } from '../../../ui/page/token-input.tsx'
 import { useStore } from '../store.ts'
-import { TOKEN_CHARS_MAX } from '../token.ts'
 
 /** Token input for services that require one. The field is cleared when it is submitted. */
 export function TokenForm({ label }: { label: string }) {
@@ -22,19 +22,7 @@ export function TokenForm({ label }: { label: string }) {
       }}
     >
       <label for="token">{label}</label>
-      <input
-        id="token"
-        name="token"
-        type="password"
-        placeholder="Token"
-        autoComplete="off"
-        spellcheck={false}
-        maxLength={TOKEN_CHARS_MAX}
-        value={text.value}
-        onInput={(event) => {
-          text.value = event.currentTarget.value
-        }}
-      />
+      <TokenInput text={text} placeholder="Token" />
       <button type="submit" class="use-token">
         Use
       </button>

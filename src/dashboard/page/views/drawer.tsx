@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import { CopyButton } from '../../../ui/copy-button.tsx'
-import { goTo } from '../follow-hash.ts'
+import { goTo } from '../go-to.ts'
 
 /** A side panel over the live page. Escape and the close button close it; focus returns to the previous element. */
 export function Drawer({ title, children }: { title: ComponentChildren; children: ComponentChildren }) {

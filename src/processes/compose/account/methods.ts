@@ -1,5 +1,5 @@
 import type { ChannelMethods } from '../../../platform/process/thread-channel.ts'
-import { accountPageMethods } from './page.ts'
+import { accountPageMethods } from '../pages/account.ts'
 import { type AccountReportsDeps, accountReportMethods, createAccountReports } from './reports.ts'
 
 /** What the control plane does for the account endpoints and the account page of its gateway threads. */

@@ -2,7 +2,7 @@ import type { AccountPage } from '../../../gateway/account/page.ts'
 import type { AccountReports, NoReport } from '../../../gateway/account/reports.ts'
 import type { StaticFiles } from '../../../platform/http/server/static-file.ts'
 import type { ThreadChannel } from '../../../platform/process/thread-channel.ts'
-import type { PageFile } from '../services/page-bundle.ts'
+import type { PageFile } from '../pages/bundle.ts'
 
 /** The control plane responds within half of this; a busy one gets more. */
 const REPORT_MS = 6000

@@ -12,10 +12,10 @@ import { SIMULATED_RESUME_BYTES } from '../../../execution/stream/resume-buffer.
 import { openNumberFile } from '../../../platform/files/number.ts'
 import type { MemoryGuard } from '../../../platform/process/memory-guard.ts'
 import { listenerOf } from '../config/listener.ts'
+import { openPage } from '../pages/live.ts'
 import type { ServiceContext, ServiceSettings } from '../process/service-context.ts'
 import { VERSION } from '../process/version.ts'
 import { openExecutionRing } from './execution-ring.ts'
-import { openPage } from './page.ts'
 
 export type ExecutionPartDeps = ServiceContext<'execution'> & {
   readonly access: Access

@@ -1,24 +1,12 @@
+import type { ListedNotice } from '../../../../contract/notice-wire.ts'
 import type { CliContext, CommonFlags, ListFlags } from '../../../define.ts'
 import { openProcess } from '../../../operations/running-process.ts'
 import { printJson, printList, write } from '../../../output/print.ts'
 
-type NoticeWire = {
-  readonly id: string
-  readonly type: string
-  readonly timestamp: string
-  readonly message: string
-  readonly deliveries: readonly {
-    readonly receiver: string
-    readonly state: string
-    readonly attempts: number
-    readonly last_failure: string | null
-  }[]
-}
-
 export async function listNotices(this: CliContext, flags: ListFlags): Promise<void> {
   using client = await openProcess(this, flags)
   printList(this, flags, {
-    rows: (await client.call('notices')) as NoticeWire[],
+    rows: (await client.call('notices')) as ListedNotice[],
     empty: 'no notices; send one with: sluice notice test',
     columns: [
       { title: 'TIME', value: (row) => row.timestamp },
@@ -37,7 +25,7 @@ export async function listNotices(this: CliContext, flags: ListFlags): Promise<v
 
 export async function testNotice(this: CliContext, flags: CommonFlags): Promise<void> {
   using client = await openProcess(this, flags)
-  const notice = (await client.call('notice-test')) as NoticeWire
+  const notice = (await client.call('notice-test')) as ListedNotice
   if (flags.json === true) return printJson(this, notice)
   const receivers = notice.deliveries.map(({ receiver }) => receiver).join(', ')
   write(this, `${notice.id} is being sent to ${receivers}; see whether it arrived with: sluice notice list`)

@@ -1,0 +1,5 @@
+import { printRoute, type Route } from '../model/route.ts'
+
+export function goTo(route: Route): void {
+  location.hash = printRoute(route)
+}
