@@ -24,8 +24,8 @@ import type { AdminTimes, AdminWork } from './support/admin-requests-thread.ts'
 import type { AdmitTask } from './support/admit-calls.ts'
 
 /**
- * The admin API over HTTP on a store of 100,000 subscriptions, each with a customer, a token and usage of an hour, and an audit log of 500 lines: times of lists, searches,
- * reports and a change, as a client in another thread measures them, and how long the event loop of the server was held meanwhile. Then the calls that
+ * The admin API over HTTP on a store of 100,000 subscriptions, each with a customer, a token, usage of an hour in January and of the last hour, and an audit log of 500 lines:
+ * times of lists, searches, reports, an export and a change, as a client in another thread measures them, and how long the event loop of the server was held meanwhile. Then the calls that
  * another thread admits beside these requests, by those that it admits alone: by its CPU time, and by real time, in which three threads share the cores.
  *
  *   npx node bench/admin.ts [COUNT] [sqlite|postgres]
@@ -37,6 +37,7 @@ const ROUNDS = 10
 const PAUSE_MS = 25
 const LOOP_STEP_MS = 1
 const BATCH = 2000
+const HOUR_MS = 3_600_000
 const NOTES = 500
 const ADMIT_MS = 2000
 const ADMIT_TURNS = 3
@@ -76,6 +77,10 @@ const WORK: readonly AdminWork[] = [
 const LONG_WORK: readonly AdminWork[] = [
   { name: 'usage of a month', path: '/v1/usage?month=2026-01' },
   { name: 'usage by hour', path: '/v1/usage?since=2026-01-01&until=2026-01-03&by=hour' },
+  { name: 'usage export, CSV', path: '/v1/usage/export?month=2026-01' },
+  { name: 'usage export, JSON lines', path: '/v1/usage/export?month=2026-01&by=interface&format=jsonl' },
+  // The first request adds up the hours, and keeps their sums for the next ones.
+  { name: 'series of 48 hours', path: '/v1/overview/series' },
 ]
 const LOAD = ['page in the middle', 'filter: suspended, no match', 'search: 1,111 contacts', 'overview', 'note added']
 
@@ -92,8 +97,11 @@ try {
     await using database =
       location.engine === 'sqlite' ? await openSqlite(location, STORE_DEPS) : await openPostgres(location, STORE_DEPS)
     await seedSubscriptions(database, count)
-    for (let from = 0; from < count; from += BATCH)
-      await store.addUsage(ids.slice(from, from + BATCH).map(usageOf), new Map())
+    const lastHour = Math.floor(Date.now() / HOUR_MS) * HOUR_MS - HOUR_MS
+    for (let from = 0; from < count; from += BATCH) {
+      const rows = ids.slice(from, from + BATCH).map(usageOf)
+      await store.addUsage([...rows, ...rows.map((row) => ({ ...row, hour: lastHour }))], new Map())
+    }
     await addNotes(store)
     if (location.engine === 'postgres') await database.change((tx) => tx.run('ANALYZE'))
   }

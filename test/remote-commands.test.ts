@@ -60,6 +60,10 @@ const READS: readonly Row[] = [
   { words: ['sub', 'create', 'two', '--customer', 'acme'], code: 2 },
   { words: ['sub', 'create', 'two', '--customer', 'nobody', '--print-token'], code: 1 },
   { words: ['sub', 'create', 'two', '--customer', 'acme', '--products', 'bundel', '--print-token'], code: 2 },
+  {
+    words: ['sub', 'create', 'two', '--customer', 'acme', '--products', 'shreds-raw', '--destination', '8.8.8.8:20001'],
+    code: 1,
+  },
   { words: ['sub', 'cancel', 'one'], code: 2 },
   { words: ['sub', 'cancel', 'one', '--dry-run', '--json'] },
   { words: ['sub', 'limit', 'one', '--clear', 'all', '--dry-run'] },

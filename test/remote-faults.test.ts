@@ -89,6 +89,58 @@ describe('a remote command', () => {
     assert.ok(!stderr.includes(TOKEN))
   })
 
+  test('reads a list on after pages without items', async () => {
+    const lists: Record<string, object> = {
+      '/v1/subscriptions': {
+        ...{
+          id: 'sub_1',
+          name: 'the-one',
+          customer: 'acme',
+          customer_id: 'cus_1',
+          plan: 'build',
+          products: ['bundle'],
+        },
+        ...{ valid_until: null, created_at: '2026-10-01T00:00:00.000Z', state: 'expired' },
+      },
+      '/v1/customers': {
+        ...{ id: 'cus_1', name: 'the-one', contact: '', state: 'active', revision: 1, subscriptions: 1 },
+        ...{ created_at: '2026-10-01T00:00:00.000Z' },
+      },
+      '/v1/audit': {
+        ...{ seq: 1, time: '2026-10-01T00:00:00.000Z', action: 'sub.create', subject_names: {} },
+        ...{
+          actor: { uid: 1, user: 'the-one', sudo_user: null, tty: null },
+          subjects: ['sub_1'],
+          before: null,
+          after: null,
+          version: '1',
+          prev: '',
+        },
+      },
+    }
+    let requests = 0
+    await using server = await listen((request, response) => {
+      requests += 1
+      const { pathname, searchParams } = new URL(request.url ?? '', 'http://h')
+      const at = Number(searchParams.get('cursor') ?? 0)
+      json(response, 200, { items: at === 3 ? [lists[pathname]] : [], next_cursor: at === 4 ? null : String(at + 1) })
+    })
+    for (const [words, count] of [
+      [['sub', 'list', '--state-is', 'expired', '--json'], 5],
+      [['customer', 'list', '--json'], 5],
+      // Newest first: it has the line that it needs.
+      [['audit', 'tail', '--lines', '1'], 4],
+    ] as const) {
+      requests = 0
+      const { code, stdout, stderr } = await sluiceHere(['--remote', server.url, ...words], {
+        SLUICE_ADMIN_TOKEN: TOKEN,
+      })
+      assert.equal(code, 0, stderr)
+      assert.match(stdout, /the-one/, words.join(' '))
+      assert.equal(requests, count, words.join(' '))
+    }
+  })
+
   test('does not take what is not a response of the admin API', async () => {
     let handler: Handler = () => {}
     let requests = 0

@@ -119,7 +119,7 @@ export async function setDestination(
   const address = parseDestination(input.destination, input.vouched)
   return runChange(on, async (tx) => {
     const subscription = await shredSubscription(on, tx, input.subscription)
-    await checkFree(tx, subscription.id, address)
+    await checkAddressFree(tx, subscription.id, address)
     const before = await tx.get('destinations', subscription.id)
     const isActive = before !== undefined && before.proof !== 'unproven'
     const id = isActive && !input.vouched ? pendingId(subscription.id) : subscription.id
@@ -194,7 +194,7 @@ export async function proveDestination(
     if (!isSameText(challengeCodeOf(key, waiting), input.code.trim().toLowerCase())) {
       throw new ServiceError('invalid-value', 'this is not the code that was sent to the destination')
     }
-    await checkFree(tx, subscription.id, waiting)
+    await checkAddressFree(tx, subscription.id, waiting)
     const before = await tx.get('destinations', subscription.id)
     const destination: Destination = {
       ...waiting,
@@ -244,7 +244,7 @@ async function checkChallengeRate(tx: AccessTransaction, id: string, nowMs: numb
 const NEAR_PAGE = 100
 
 /** Refuses an address and port of another subscription, and more than DESTINATIONS_PER_IP_MAX subscriptions per IP address. */
-async function checkFree(
+export async function checkAddressFree(
   tx: AccessTransaction,
   subscriptionId: string,
   { ip, port }: { readonly ip: string; readonly port: number },
@@ -263,6 +263,7 @@ async function checkFree(
         throw new ServiceError(
           'already-exists',
           `${printAddressPort(ip, port)} is the destination of another subscription`,
+          { fix: 'Give another port of the receiver. All destinations: sluice shred show' },
         )
       near += 1
     }
@@ -272,6 +273,7 @@ async function checkFree(
     throw new ServiceError(
       'invalid-value',
       `${ip} is the destination of ${DESTINATIONS_PER_IP_MAX} other subscriptions already, the most for one address`,
+      { fix: 'Give another IP address, or cancel a subscription that no longer needs its destination.' },
     )
   }
 }

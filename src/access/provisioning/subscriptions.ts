@@ -6,7 +6,7 @@ import { printAddressPort } from '../../platform/net/ip-range.ts'
 import type { Customer, Destination, Subscription } from '../store/model.ts'
 import type { AccessTransaction } from '../store/store.ts'
 import { lookUp, lookUpToChange, makeId, type Provisioning, parseName, runChange } from './context.ts'
-import { newDestination, parseDestination } from './destinations.ts'
+import { checkAddressFree, newDestination, parseDestination } from './destinations.ts'
 import { endCredentials, type IssuedCredential, putNewCredential } from './indexer-credentials.ts'
 import { endTokens, type IssuedToken, putNewToken } from './tokens.ts'
 
@@ -62,6 +62,7 @@ export async function createSubscription(on: Provisioning, input: SubscriptionIn
       createdAt: on.nowMs,
       validUntil: input.validUntil,
     }
+    if (address !== undefined) await checkAddressFree(tx, subscription.id, address)
     await tx.put('subscriptions', subscription)
     const needsToken = input.products.some((product) => TOKEN_PRODUCTS.includes(product))
     const token = needsToken ? await putNewToken(on, tx, subscription.id) : undefined

@@ -32,7 +32,7 @@ export interface AccessView {
   /** Lines of the audit chain in the store, ascending from `fromSeq`. */
   auditLines(fromSeq: number): AsyncIterable<string>
   auditHead(): Promise<{ seq: number; hash: string }>
-  /** Lines of the chain, newest first, before a number; with `subject`, those that name this id. */
+  /** Lines of the chain, newest first, before a number; with `subject`, those that name this id; with `actions`, those of these changes. */
   auditPage(request: AuditPageRequest): Promise<AuditPage>
   /**
    * The audit file of the state folder and its end as recorded in the store: its last line, its size including that line's newline, and the line
@@ -115,6 +115,7 @@ export type AuditPageRequest = {
   readonly before?: number | undefined
   readonly limit: number
   readonly subject?: string | undefined
+  readonly actions?: readonly string[] | undefined
 }
 
 /** May have fewer lines than asked for, although older ones follow. `next` is the `before` of the next page; null at the first line. */

@@ -33,10 +33,8 @@ const COLUMNS = [
 type ExportRow = Readonly<Record<string, string | number | null>>
 
 /**
- * Usage of a period as lines of text, subscription by subscription in the order of their ids: the ids and the usage of one are in memory. The sums are
- * those of the ledger; with `method`, of what was counted by method, which has no bytes.
  * Usage of a period as lines of text, subscription by subscription in the order of their ids: a page of them and the usage of one are in memory. The sums
- * are those of the ledger; with `method`, of what was counted by method.
+ * are those of the ledger; with `method`, of what was counted by method, which has no bytes.
  */
 export async function* exportUsage(store: AccessStore, given: UsageExport): AsyncGenerator<string> {
   if (given.format === 'csv') yield `${COLUMNS.join(',')}\n`

@@ -90,7 +90,11 @@ export function refuseForgery(request: IncomingMessage, session: Session): void 
   refuseOtherOrigin(request)
   const given = request.headers[CSRF_HEADER]
   if (typeof given === 'string' && isSameSecret(given, session.csrfToken)) return
-  throw new AdminError('csrf', `the header ${CSRF_HEADER} is missing or wrong`, 'Read it from GET /v1/session.')
+  throw new AdminError(
+    'csrf',
+    `the header ${CSRF_HEADER} is missing or wrong`,
+    `Send the csrf_token of GET /v1/session in ${CSRF_HEADER}.`,
+  )
 }
 
 /** Browsers send these headers; other clients need not. */
@@ -99,7 +103,11 @@ export function refuseOtherOrigin(request: IncomingMessage): void {
   const site = request.headers['sec-fetch-site']
   const isOwn = origin === undefined || (URL.canParse(origin) && new URL(origin).host === host)
   if (isOwn && (site === undefined || site === 'same-origin' || site === 'none')) return
-  throw new AdminError('csrf', 'the request comes from a page of another origin', 'Use the console of this listener.')
+  throw new AdminError(
+    'csrf',
+    'the request comes from a page of another origin',
+    'Open the console at the address of this listener. Programs send Authorization: Bearer instead of a cookie, and no Origin.',
+  )
 }
 
 export function tooMany(limit: string, what: string, retryAfterMs: number): AdminError {

@@ -74,6 +74,41 @@ for (const engine of ENGINES)
       assert.equal(withoutPrice, 0)
     })
 
+    test('the audit log is read once, however many subscriptions were cancelled', async () => {
+      await using bench = await engines.bench(engine)
+      await using store = await bench.open()
+      const on = { ...CONTEXT, store, random: STORE_DEPS.random }
+      let reads = 0
+      const counting: AccessStore = {
+        ...store,
+        auditPage(request) {
+          reads += 1
+          return store.auditPage(request)
+        },
+      }
+      const preview = async () => {
+        reads = 0
+        return (await previewInvoice(counting, PRICES, OCTOBER)).lines.map(({ subscription, days }) => [
+          subscription,
+          days,
+        ])
+      }
+      await add(store, 'a-open')
+      await add(store, 'b-ended', { state: 'cancelled', validUntil: at('2026-09-01T00:00') })
+      assert.deepEqual([await preview(), reads], [[['a-open', 31]], 0], 'no cancelled one was valid in the month')
+      const many = Array.from({ length: 60 }, (_, n) => `c-${String(n).padStart(2, '0')}`)
+      for (const name of many) {
+        await add(store, name)
+        await cancelSubscription({ ...on, nowMs: at('2026-10-02T12:00') }, { subscription: name })
+      }
+      await add(store, 'd-before')
+      await cancelSubscription({ ...on, nowMs: at('2026-09-30T23:59') }, { subscription: 'd-before' })
+      await add(store, 'e-after')
+      await cancelSubscription({ ...on, nowMs: at('2026-11-01T00:00') }, { subscription: 'e-after' })
+      const lines = [['a-open', 31], ...many.map((name) => [name, 2]), ['e-after', 31]]
+      assert.deepEqual([await preview(), reads], [lines, 1])
+    })
+
     test('units are those of the month, sums are by currency, and a plan without a price is counted', async () => {
       await using bench = await engines.bench(engine)
       await using store = await bench.open()

@@ -1,16 +1,15 @@
-import type { AuditLine } from '../../access/audit/line.ts'
 import type { Subscription } from '../../access/store/model.ts'
 import type { AccessStore } from '../../access/store/store.ts'
 import { subscriptionsById } from '../../access/usage/export.ts'
 import { ServiceError } from '../../core/error.ts'
 import { createTimeSlices } from '../../platform/process/time-slices.ts'
+import { type Cancellations, readCancellations } from './cancellations.ts'
 import { parseDecimal, printDecimal, scaleDecimal } from './decimal.ts'
 import type { PlanPrice, PlanPrices } from './options.ts'
 
 const DAY_MS = 86_400_000
 /** Lines of one preview; a larger one is made by customer. */
 const INVOICE_LINES_MAX = 10_000
-const AUDIT_LINES = 100
 /** Decimal, as traffic is sold. */
 const GIGABYTE = 1_000_000_000n
 
@@ -62,11 +61,16 @@ export async function previewInvoice(store: AccessStore, prices: PlanPrices, giv
   const lines: InvoiceLine[] = []
   const totals = new Map<string, { amount: bigint; digits: number }>()
   let withoutPrice = 0
+  let cancellations: Cancellations | undefined
   const slices = createTimeSlices()
   for await (const subscription of subscriptionsById(store, customerId)) {
     const { id } = subscription
     if (slices.isSpent()) await slices.yield()
-    const days = await validDays(store, subscription, given)
+    let days = validDays(subscription, given)
+    if (days > 0 && subscription.state === 'cancelled') {
+      cancellations ??= await readCancellations(store, fromMs)
+      days = validDays(subscription, given, cancellations.atMsOf(subscription))
+    }
     const used = await store.usage({ subscriptionId: id, fromMs, toMs })
     const units = used.reduce((sum, row) => sum + row.units, 0)
     const bytes = used.reduce((sum, row) => sum + row.bytes, 0)
@@ -116,28 +120,13 @@ function amountsOf(
   }
 }
 
-async function validDays(
-  store: AccessStore,
-  subscription: Subscription,
+/** Days (UTC) of the month on which a subscription was valid, up to `endMs` at most. */
+function validDays(
+  { createdAt, validUntil }: Subscription,
   { fromMs, toMs }: InvoiceRequest,
-): Promise<number> {
-  const ends = [toMs, subscription.validUntil ?? toMs]
-  if (subscription.state === 'cancelled') ends.push((await cancelledAtMs(store, subscription.id)) ?? toMs)
-  const first = Math.floor(Math.max(fromMs, subscription.createdAt) / DAY_MS)
-  const end = Math.ceil(Math.min(...ends) / DAY_MS)
+  endMs: number = toMs,
+): number {
+  const first = Math.floor(Math.max(fromMs, createdAt) / DAY_MS)
+  const end = Math.ceil(Math.min(toMs, validUntil ?? toMs, endMs) / DAY_MS)
   return Math.max(0, end - first)
-}
-
-/** The record has no time of its cancellation; the audit log has. */
-async function cancelledAtMs(store: AccessStore, id: string): Promise<number | undefined> {
-  let before: number | undefined
-  do {
-    const page = await store.auditPage({ subject: id, limit: AUDIT_LINES, before })
-    for (const text of page.lines) {
-      const { time, action } = JSON.parse(text) as AuditLine
-      if (action === 'sub.cancel' || action === 'customer.remove') return Date.parse(time)
-    }
-    before = page.next ?? undefined
-  } while (before !== undefined)
-  return undefined
 }

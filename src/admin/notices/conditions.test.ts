@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createSeededRandom } from '../../core/random.ts'
 import { createProcessConditions, customerConditions, type Observed } from './conditions.ts'
-import { Outbox } from './outbox.ts'
+import { CONDITIONS_MAX, Outbox } from './outbox.ts'
 
 const DAY_MS = 86_400_000
 const NOW = Date.UTC(2026, 10, 16)
@@ -78,7 +78,13 @@ test('certificates and backups', () => {
   assert.equal(at({ backupAtMs: NOW - 7 * DAY_MS }, 0)[0]?.kind, 'backup.missing')
 })
 
-function customers(list: { name: string; until?: number; used?: number; state?: string; limit?: number | null }[]) {
+type Slices = Parameters<typeof customerConditions>[2]['slices']
+
+function customers(
+  list: { name: string; until?: number; used?: number; state?: string; limit?: number | null }[],
+  slices: Slices = { isSpent: () => true, yield: async () => {} },
+  onUnits: () => void = () => {},
+) {
   const customer = { id: 'cus_1', name: 'acme', state: 'active' }
   const subscriptions = list.map(({ name, until, state = 'active' }) => ({
     id: `sub_${name}`,
@@ -89,15 +95,26 @@ function customers(list: { name: string; until?: number; used?: number; state?: 
     state,
     validUntil: until ?? null,
   }))
+  const subscriptionOf = new Map(subscriptions.map((subscription) => [subscription.id, subscription]))
   const byId = new Map(list.map((row) => [`sub_${row.name}`, row]))
   return customerConditions(
     { endsDays: [14, 3], usagePercents: [80, 100] },
     {
-      snapshot: () => ({ subscriptions: () => subscriptions, customer: () => customer }) as never,
-      unitsThisMonth: (id) => byId.get(id)?.used ?? 0,
+      snapshot: () =>
+        ({
+          subscriptions: () => subscriptions,
+          subscription: (id: string) => subscriptionOf.get(id),
+          customer: () => customer,
+        }) as never,
+      *monthUnits() {
+        for (const { name, used = 0 } of list) {
+          onUnits()
+          if (used > 0) yield { subscriptionId: `sub_${name}`, units: used }
+        }
+      },
       limitsOf: (of) => ({ unitsPerMonth: byId.get((of as unknown as { id: string }).id)?.limit ?? null }),
     },
-    { nowMs: NOW, slices: { isSpent: () => true, yield: async () => {} } },
+    { nowMs: NOW, slices },
   )
 }
 
@@ -135,6 +152,63 @@ test("shares of a month's units, by the highest that is reached", async () => {
       ['beyond', 100, '2026-11'],
     ],
   )
+})
+
+test('the units of very many subscriptions are read in slices', async () => {
+  const list = Array.from({ length: 1000 }, (_, n) => ({ name: `s${n}`, used: 90, limit: 100 }))
+  let [steps, read, readAtOnce] = [0, 0, 0]
+  const slices: Slices = {
+    isSpent: () => ++steps % 50 === 0,
+    async yield() {
+      read = 0
+    },
+  }
+  const found = await customers(list, slices, () => {
+    read += 1
+    readAtOnce = Math.max(readAtOnce, read)
+  })
+  assert.equal(found.length, 1000)
+  assert.equal(readAtOnce, 50)
+})
+
+test('conditions end with one more than the outbox takes', async () => {
+  const list = Array.from({ length: CONDITIONS_MAX + 10 }, (_, n) => ({ name: `s${n}`, used: 90, limit: 100 }))
+  const never: Slices = { isSpent: () => false, yield: async () => assert.fail() }
+  assert.equal((await customers(list, never)).length, CONDITIONS_MAX + 1)
+  const ending = list.map((each) => ({ ...each, until: NOW + DAY_MS }))
+  assert.equal((await customers(ending, never)).length, CONDITIONS_MAX + 1)
+})
+
+const testCondition = (at: number) => ({ key: `k${at}`, kind: 'test', message: `"${at}"`, data: { at } }) as const
+
+test('the file is printed in slices, one write at a time; calls meanwhile share the next one', async () => {
+  const writes: { readonly text: string; readonly end: () => void }[] = []
+  let yields = 0
+  const file = {
+    read: async () => undefined,
+    write: (text: string) => new Promise<void>((resolve) => writes.push({ text, end: resolve })),
+  }
+  const slices = () => ({ isSpent: () => true, yield: async () => void (yields += 1) })
+  const deps = { file, slices, random: createSeededRandom(1), nowMs: NOW, onDamaged: () => assert.fail() }
+  const outbox = await Outbox.open({ receiversOf: () => ['ops'] }, deps)
+  const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
+  const observed = outbox.observe([0, 1, 2].map(testCondition), NOW)
+  await turn()
+  assert.equal(yields, 6, 'three conditions and three notices')
+  assert.deepEqual([...outbox.waitingFor('ops')], [], 'nothing is sent before it is on the disk')
+  const more = Promise.all([outbox.save(), outbox.add(testCondition(3), NOW), outbox.save()])
+  await turn()
+  assert.equal(writes.length, 1)
+  writes[0]?.end()
+  await observed
+  assert.equal([...outbox.waitingFor('ops')].length, 3)
+  await turn()
+  assert.equal(writes.length, 2)
+  writes[1]?.end()
+  await more
+  assert.equal([...outbox.waitingFor('ops')].length, 4)
+  const stored = { version: 1, sinceMs: NOW, active: ['k0', 'k1', 'k2'], notices: outbox.list().toReversed() }
+  assert.equal(writes[1]?.text, JSON.stringify(stored))
 })
 
 test('the outbox is bounded: delivered notices beyond the maximum go, waiting ones stay', async () => {
@@ -177,4 +251,7 @@ test('a notice that could not be written to the disk is not kept, and is made ag
   isFull = false
   assert.equal((await outbox.observe([condition], NOW)).length, 1)
   assert.equal([...outbox.waitingFor('ops')].length, 1)
+  isFull = true
+  await assert.rejects(outbox.add(condition, NOW), /ENOSPC/)
+  assert.equal(outbox.list().length, 1)
 })

@@ -1,9 +1,11 @@
 import { endsWithin } from '../../access/ending.ts'
 import type { AccessSnapshot } from '../../access/snapshot/snapshot.ts'
+import type { Customer, Subscription } from '../../access/store/model.ts'
 import type { Limits } from '../../contract/limits.ts'
 import type { TimeSlices } from '../../platform/process/time-slices.ts'
 import type { Condition } from './notice.ts'
 import type { NoticesOptions } from './options.ts'
+import { CONDITIONS_MAX } from './outbox.ts'
 
 /** What the process knows about itself; undefined for a service that it does not run. */
 export type Observed = {
@@ -112,12 +114,15 @@ export function createProcessConditions(
 
 export type CustomerFacts = {
   snapshot(): AccessSnapshot
-  /** Units charged in this month. */
-  unitsThisMonth(subscriptionId: string): number
+  /** Units charged in this month, of the subscriptions that have used some. */
+  monthUnits(): Iterable<{ readonly subscriptionId: string; readonly units: number }>
   limitsOf(subscription: { readonly plan: string; readonly overrides: Partial<Limits> }): Pick<Limits, 'unitsPerMonth'>
 }
 
-/** The conditions of subscriptions: one that ends soon, and one that has used much of its month. In time slices: there may be very many. */
+/**
+ * The conditions of subscriptions: those that end soon, and those that have used much of their month. In time slices: there may be very many. Ends
+ * with one more than the outbox takes.
+ */
 export async function customerConditions(
   options: Pick<NoticesOptions, 'endsDays' | 'usagePercents'>,
   facts: CustomerFacts,
@@ -128,34 +133,42 @@ export async function customerConditions(
   const found: Condition[] = []
   for (const subscription of snapshot.subscriptions()) {
     if (slices.isSpent()) await slices.yield()
-    const { id, name, customerId, validUntil } = subscription
-    const customer = snapshot.customer(customerId)
-    const who = { subscription: name, subscription_id: id, customer: customer?.name ?? null }
+    if (found.length > CONDITIONS_MAX) return found
+    const customer = snapshot.customer(subscription.customerId)
+    const { id, name, validUntil } = subscription
     // The closest of the thresholds that are passed: one that begins near its end causes one notice.
     const days = options.endsDays
       .filter((span) => endsWithin(subscription, customer, { nowMs, spanMs: span * DAY_MS }))
       .toSorted((a, b) => a - b)[0]
-    if (days !== undefined && validUntil !== null) {
-      const ends = new Date(validUntil).toISOString()
-      found.push({
-        key: `subscription.ending ${id} ${ends} ${days}`,
-        kind: 'subscription.ending',
-        message: `subscription ${name} ends at ${ends}; renew it with: sluice sub renew ${name} --until DATE`,
-        data: { ...who, valid_until: ends, days },
-      })
-    }
-    if (subscription.state !== 'active') continue
+    if (days === undefined || validUntil === null) continue
+    const ends = new Date(validUntil).toISOString()
+    found.push({
+      key: `subscription.ending ${id} ${ends} ${days}`,
+      kind: 'subscription.ending',
+      message: `subscription ${name} ends at ${ends}; renew it with: sluice sub renew ${name} --until DATE`,
+      data: { ...ownerOf(subscription, customer), valid_until: ends, days },
+    })
+  }
+  for (const { subscriptionId, units: used } of facts.monthUnits()) {
+    if (slices.isSpent()) await slices.yield()
+    if (found.length > CONDITIONS_MAX) return found
+    const subscription = snapshot.subscription(subscriptionId)
+    if (subscription?.state !== 'active') continue
     const limit = facts.limitsOf(subscription).unitsPerMonth
     if (limit === null || limit === 0) continue
-    const used = facts.unitsThisMonth(id)
     const percent = options.usagePercents.filter((share) => used * 100 >= limit * share).toSorted((a, b) => b - a)[0]
     if (percent === undefined) continue
+    const { id, name, customerId } = subscription
     found.push({
       key: `usage.threshold ${id} ${month} ${percent}`,
       kind: 'usage.threshold',
       message: `subscription ${name} has used ${percent} % of its ${limit} units of ${month}`,
-      data: { ...who, month, percent, used, limit },
+      data: { ...ownerOf(subscription, snapshot.customer(customerId)), month, percent, used, limit },
     })
   }
   return found
+}
+
+function ownerOf({ id, name }: Subscription, customer: Customer | undefined) {
+  return { subscription: name, subscription_id: id, customer: customer?.name ?? null }
 }

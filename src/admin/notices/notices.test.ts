@@ -8,7 +8,7 @@ import { test } from 'node:test'
 import { createManualClock } from '../../core/clock.ts'
 import { createSeededRandom } from '../../core/random.ts'
 import { Secret } from '../../platform/config/secret-ref.ts'
-import { silentLogger } from '../../platform/telemetry/logger.ts'
+import { type Logger, silentLogger } from '../../platform/telemetry/logger.ts'
 import { createMetricsRegistry } from '../../platform/telemetry/metrics-registry.ts'
 import { noticeHandlers } from './handlers.ts'
 import type { Condition } from './notice.ts'
@@ -63,7 +63,11 @@ async function openReceiver(...statuses: number[]) {
   return { url, received, next: () => once(server, 'received'), [Symbol.dispose]: close }
 }
 
-function setUp(receivers: (clock: ReturnType<typeof createManualClock>) => Receiver[], file = memoryFile()) {
+function setUp(
+  receivers: (clock: ReturnType<typeof createManualClock>) => Receiver[],
+  file = memoryFile(),
+  log: Logger = silentLogger,
+) {
   const clock = createManualClock()
   const registry = createMetricsRegistry()
   let conditions: readonly Condition[] = []
@@ -74,7 +78,7 @@ function setUp(receivers: (clock: ReturnType<typeof createManualClock>) => Recei
         clock,
         registry: createMetricsRegistry(),
         random: createSeededRandom(1),
-        log: silentLogger,
+        log,
         file,
         receivers: receivers(clock),
         observe: async () => conditions,
@@ -257,4 +261,32 @@ test('the route pages through the notices, newest first', async () => {
     notices.list().map(({ id }) => id),
   )
   await assert.rejects(page('limit=0'), /whole number/)
+})
+
+test('very many new notices are logged in slices of the event loop', async () => {
+  let [logged, atOnce, most] = [0, 0, 0]
+  const log: Logger = {
+    ...silentLogger,
+    child: () => log,
+    info() {
+      const startedMs = performance.now()
+      while (performance.now() - startedMs < 1);
+      logged += 1
+      atOnce += 1
+      most = Math.max(most, atOnce)
+    },
+  }
+  const { clock, start, set } = setUp(() => [], memoryFile(), log)
+  await using _notices = await start()
+  set(Array.from({ length: 200 }, (_, n) => nodeDown(`n${n}`)))
+  let isOver = false
+  const watch = (): void => {
+    atOnce = 0
+    if (!isOver) setImmediate(watch)
+  }
+  watch()
+  await clock.advanceAsync(CHECK_MS)
+  await until(() => logged === 200)
+  isOver = true
+  assert.ok(most < 50, `${most} lines in one turn`)
 })

@@ -1,9 +1,20 @@
 import type { Random } from '../../core/random.ts'
 import { createUlid } from '../../core/ulid.ts'
+import { createTimeSlices, mapInSlices, type TimeSlices } from '../../platform/process/time-slices.ts'
 import type { Condition, Delivery, NoticeKind, NoticeRecord } from './notice.ts'
 
 /** Where the outbox is kept: a text that is replaced as a whole, on the disk when `write` resolves. */
 export type OutboxFile = { read(): Promise<string | undefined>; write(text: string): Promise<void> }
+
+/** Conditions that are remembered unless the options have another number. */
+export const CONDITIONS_MAX = 20_000
+
+export type OutboxDeps = {
+  readonly file: OutboxFile
+  readonly random: Random
+  /** Of the event loop, which a write of very many notices yields to. */
+  readonly slices?: () => TimeSlices
+}
 
 export type OutboxOptions = {
   /** The receivers of a kind. */
@@ -32,23 +43,27 @@ export class Outbox {
   #active: Set<string>
   #notices: NoticeRecord[]
   readonly #options: Required<OutboxOptions>
-  readonly #file: OutboxFile
-  readonly #random: Random
+  readonly #deps: OutboxDeps
+  /** Made, and not on the disk yet. */
+  readonly #unsaved = new Set<NoticeRecord>()
+  /** The last write that was asked for, whatever became of it. */
+  #lastSave: Promise<unknown> = Promise.resolve()
+  /** A write that has not begun: it will have every change until then. */
+  #nextSave: Promise<void> | undefined
   #isFull = false
 
-  private constructor(stored: Stored, options: OutboxOptions, deps: { file: OutboxFile; random: Random }) {
+  private constructor(stored: Stored, options: OutboxOptions, deps: OutboxDeps) {
     this.sinceMs = stored.sinceMs
     this.#active = new Set(stored.active)
     this.#notices = stored.notices
-    this.#options = { keptMax: 1000, conditionsMax: 20_000, ...options }
-    this.#file = deps.file
-    this.#random = deps.random
+    this.#options = { keptMax: 1000, conditionsMax: CONDITIONS_MAX, ...options }
+    this.#deps = deps
   }
 
   /** `onDamaged` is called where the file cannot be read: the outbox begins empty, and conditions that hold cause a notice again. */
   static async open(
     options: OutboxOptions,
-    deps: { file: OutboxFile; random: Random; nowMs: number; onDamaged: (reason: string) => void },
+    deps: OutboxDeps & { nowMs: number; onDamaged: (reason: string) => void },
   ): Promise<Outbox> {
     const text = await deps.file.read()
     return new Outbox(parse(text, deps), options, deps)
@@ -74,11 +89,10 @@ export class Outbox {
     const made = fresh.map((condition) => this.#add(condition, nowMs))
     if (!isChanged) return made
     try {
-      await this.save()
+      await this.#saveNew(made)
     } catch (error) {
-      // Not on the disk, so not sent: the next observation makes the notices again.
+      // The next observation makes the notices again.
       this.#active = before
-      this.#notices = this.#notices.filter((notice) => !made.includes(notice))
       throw error
     }
     return made
@@ -87,41 +101,72 @@ export class Outbox {
   /** A notice that no condition caused. */
   async add(condition: Condition, nowMs: number): Promise<NoticeRecord> {
     const notice = this.#add(condition, nowMs)
-    await this.save()
+    await this.#saveNew([notice])
     return notice
   }
 
-  /** What waits for this receiver, oldest first. */
+  /** What waits for this receiver and is on the disk, oldest first. */
   *waitingFor(receiver: string): Generator<{ readonly notice: NoticeRecord; readonly delivery: Delivery }> {
     for (const notice of this.#notices) {
+      if (this.#unsaved.has(notice)) continue
       const delivery = notice.deliveries.find((one) => one.receiver === receiver && one.state === 'waiting')
       if (delivery !== undefined) yield { notice, delivery }
     }
   }
 
+  /** One write at a time: calls that come while it runs share the next one. */
   save(): Promise<void> {
+    if (this.#nextSave !== undefined) return this.#nextSave
+    const saving = this.#lastSave.then(() => {
+      this.#nextSave = undefined
+      return this.#write()
+    })
+    this.#nextSave = saving
+    this.#lastSave = saving.catch(() => {})
+    return saving
+  }
+
+  /** What could not be written to the disk is not sent, and goes. */
+  async #saveNew(made: readonly NoticeRecord[]): Promise<void> {
+    try {
+      await this.save()
+    } catch (error) {
+      const unsaved = new Set(made)
+      this.#notices = this.#notices.filter((notice) => !unsaved.has(notice))
+      throw error
+    } finally {
+      for (const notice of made) this.#unsaved.delete(notice)
+    }
+  }
+
+  async #write(): Promise<void> {
     const surplus = this.#notices.length - this.#options.keptMax
     if (surplus > 0) {
       let dropped = 0
       this.#notices = this.#notices.filter((notice) => isWaiting(notice) || dropped++ >= surplus)
     }
-    const stored: Stored = {
-      version: 1,
-      sinceMs: this.sinceMs,
-      active: [...this.#active],
-      notices: this.#notices,
-    }
-    return this.#file.write(JSON.stringify(stored))
+    const { sinceMs } = this
+    const stored: Stored = { version: 1, sinceMs, active: [...this.#active], notices: [...this.#notices] }
+    await this.#deps.file.write(await printStored(stored, this.#deps.slices?.() ?? createTimeSlices()))
   }
 
   #add({ kind, message, data }: Condition, nowMs: number): NoticeRecord {
     const deliveries = this.#options
       .receiversOf(kind)
       .map((receiver): Delivery => ({ receiver, state: 'waiting', attempts: 0, lastAtMs: null, lastFailure: null }))
-    const notice = { kind, message, data, id: `ntc_${createUlid(nowMs, this.#random)}`, atMs: nowMs, deliveries }
+    const notice = { kind, message, data, id: `ntc_${createUlid(nowMs, this.#deps.random)}`, atMs: nowMs, deliveries }
     this.#notices.push(notice)
+    this.#unsaved.add(notice)
     return notice
   }
+}
+
+/** As JSON.stringify would print it, in slices: there may be megabytes. */
+async function printStored({ active, notices, ...head }: Stored, slices: TimeSlices): Promise<string> {
+  const print = async (items: readonly unknown[]) =>
+    `[${(await mapInSlices(items, (item) => JSON.stringify(item), slices)).join(',')}]`
+  const lists = `"active":${await print(active)},"notices":${await print(notices)}`
+  return `${JSON.stringify(head).slice(0, -1)},${lists}}`
 }
 
 function isWaiting({ deliveries }: NoticeRecord): boolean {

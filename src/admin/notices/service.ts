@@ -2,6 +2,7 @@ import type { ListedNotice } from '../../contract/notice-wire.ts'
 import { type Backoff, createBackoff } from '../../core/backoff.ts'
 import { messageOf } from '../../core/error.ts'
 import type { BaseDeps } from '../../platform/process/base-deps.ts'
+import { mapInSlices } from '../../platform/process/time-slices.ts'
 import type { MetricsRegistry } from '../../platform/telemetry/metrics-registry.ts'
 import { noticeMetrics } from './metrics.ts'
 import { type Condition, type NoticeRecord, noticeWire } from './notice.ts'
@@ -66,7 +67,7 @@ export async function startNotices(options: { readonly giveUpHours: number }, de
 
   async function check(): Promise<void> {
     const made = await outbox.observe(await deps.observe(outbox.sinceMs), clock.nowMs())
-    for (const notice of made) report(notice)
+    await mapInSlices(made, report)
     if (outbox.isFull && !wasFull) log.warn('more conditions hold than are watched: some cause no notice')
     wasFull = outbox.isFull
   }

@@ -48,13 +48,11 @@ export async function callIssuer(call: IssuerCall, { clock }: { readonly clock: 
 }
 
 /** The issuer does not work, or does not do what OpenID Connect asks of it. Tokens are not affected. */
-export function unavailable(message: string): AdminError {
-  return new AdminError(
-    'issuer-unavailable',
-    message,
-    'Try again later, or sign in with a token. On the machine: sluice doctor.',
-    { 'retry-after': '10' },
-  )
+export function unavailable(
+  message: string,
+  fix = 'Try again later, or sign in with a token. On the machine: sluice doctor.',
+): AdminError {
+  return new AdminError('issuer-unavailable', message, fix, { 'retry-after': '10' })
 }
 
 function parseJson(text: string): unknown {

@@ -17,16 +17,28 @@ describe('an OpenID Connect issuer with faults', () => {
     const { admin, issuer } = on
     const denied = await finish(admin, await begin(admin), { error: 'access_denied', error_description: '<b>x</b>' })
     assert.equal(denied.headers.get('content-type'), 'text/plain; charset=utf-8')
-    assert.match(await denied.text(), /the issuer refused it: access_denied\./)
+    assert.match(await denied.text(), /the issuer refused it: access_denied\.\n\n.*ask the administrator of the issuer/)
+    const scope = await finish(admin, await begin(admin), { error: 'invalid_scope' })
+    assert.match(await scope.text(), /invalid_scope\.\n\n.*admin\.oidc\.scopes/)
+    const unknown = await finish(admin, await begin(admin), { error: 'constructor' })
+    assert.match(await unknown.text(), /constructor\.\n\n.*The log of the issuer has the cause/)
     const odd = await finish(admin, await begin(admin), { error: '<script>alert(1)</script>' })
     assert.doesNotMatch(await odd.text(), /script/)
     // Before the state is known, nothing of the request is shown.
     const stray = await fetch(`${admin.url}${CALLBACK}?error=access_denied&state=x`)
     assert.doesNotMatch(await stray.text(), /access_denied/)
     const mixed = await finish(admin, await begin(admin), { iss: 'https://other.example' })
-    assert.match(await mixed.text(), /not of the configured issuer/)
+    assert.match(await mixed.text(), /not of the configured issuer\.\n\n.*compares admin\.oidc\.issuer/)
+    issuer.override['/token'] = (response) => void response.writeHead(401).end('{"error":"invalid_client"}')
+    assert.match(
+      await (await finish(admin, await begin(admin))).text(),
+      /invalid_client\.\n\n.*admin\.oidc\.clientSecret/,
+    )
     issuer.override['/token'] = (response) => void response.writeHead(400).end('{"error":"invalid_grant"}')
-    assert.match(await (await finish(admin, await begin(admin))).text(), /did not accept the code: invalid_grant/)
+    assert.match(
+      await (await finish(admin, await begin(admin))).text(),
+      /did not accept the code: invalid_grant\.\n\n.*redirect URI/,
+    )
   })
 
   test('an issuer that is required to name itself must do so', async () => {
@@ -43,7 +55,7 @@ describe('an OpenID Connect issuer with faults', () => {
   const BROKEN: Readonly<Record<string, readonly [(issuer: HostileIssuer) => void, RegExp]>> = {
     'discovery of another issuer': [
       (issuer) => (issuer.metadata['issuer'] = 'https://other.example'),
-      /another issuer/,
+      /another issuer[\s\S]*writes the issuer into admin\.oidc\.issuer exactly/,
     ],
     'an endpoint without TLS elsewhere': [
       (issuer) => (issuer.metadata['token_endpoint'] = 'http://other.example/token'),
@@ -53,7 +65,7 @@ describe('an OpenID Connect issuer with faults', () => {
       (issuer) => (issuer.metadata['authorization_endpoint'] = 'javascript:alert(1)'),
       /authorization_endpoint .* not an https URL/,
     ],
-    'no key set': [(issuer) => delete issuer.metadata['jwks_uri'], /no jwks_uri/],
+    'no key set': [(issuer) => delete issuer.metadata['jwks_uri'], /no jwks_uri[\s\S]*corrects the discovery document/],
     'a redirect elsewhere': [
       (issuer) =>
         (issuer.override['/.well-known/openid-configuration'] = (response) =>

@@ -14,6 +14,11 @@ const DISCOVERY = { ageMsMax: 3_600_000, gapMs: 1000 }
 /** An unknown key loads the keys again at most so often. */
 const KEYS = { ageMsMax: 900_000, gapMs: 30_000 }
 
+const WRITE_ISSUER =
+  'Sign in with a token. The operator writes the issuer into admin.oidc.issuer exactly as its discovery document has it, with or without a slash at the end, then runs sluice reload.'
+const MEND_DISCOVERY =
+  'Sign in with a token. At the issuer, its administrator corrects the discovery document, which is at /.well-known/openid-configuration.'
+
 export type Metadata = {
   readonly authorizationEndpoint: string
   readonly tokenEndpoint: string
@@ -115,17 +120,17 @@ function okOf({ status, value }: IssuerReply, what: string): Record<string, unkn
 /** Checks what is used of the discovery document (OpenID Connect Discovery 1.0 section 3). */
 function readMetadata(value: Readonly<Record<string, unknown>>, issuer: string): Metadata {
   if (value['issuer'] !== issuer)
-    throw unavailable('the discovery document names another issuer than admin.oidc.issuer')
+    throw unavailable('the discovery document names another issuer than admin.oidc.issuer', WRITE_ISSUER)
   const isHttpAllowed = issuer.startsWith('http://')
   const endpoint = (name: string): string | undefined => {
     const text = value[name]
     if (text === undefined) return undefined
     if (typeof text === 'string' && isEndpoint(text, isHttpAllowed)) return text
-    throw unavailable(`${name} of the discovery document is not an https URL`)
+    throw unavailable(`${name} of the discovery document is not an https URL`, MEND_DISCOVERY)
   }
   const required = (name: string): string => {
     const text = endpoint(name)
-    if (text === undefined) throw unavailable(`the discovery document has no ${name}`)
+    if (text === undefined) throw unavailable(`the discovery document has no ${name}`, MEND_DISCOVERY)
     return text
   }
   const methods = value['token_endpoint_auth_methods_supported']

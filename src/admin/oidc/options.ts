@@ -6,7 +6,9 @@ import { isSecretRef, SECRET_REF_RULE } from '../../platform/config/secret-ref.t
 
 const GROUPS_MAX = 200
 
-const claim = z.string().regex(/^[\x21-\x7e]{1,100}$/, 'give the name of a claim')
+const claim = z
+  .string()
+  .regex(/^[\x21-\x7e]{1,100}$/, 'give the name of a claim, such as groups: 1 to 100 ASCII characters without spaces')
 
 /** The `admin.oidc` section of the configuration. */
 export const oidcOptions = z.strictObject({
@@ -30,9 +32,11 @@ export const oidcOptions = z.strictObject({
     .optional()
     .describe('Reference to the secret of the client; a public client has none.'),
   scopes: z
-    .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,100}$/, 'give a scope without spaces'))
+    .array(
+      z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,100}$/, 'give one scope without spaces and quotes, such as groups'),
+    )
     .max(20)
-    .refine((scopes) => scopes.includes('openid'), 'openid is missing: without it there is no ID token')
+    .refine((scopes) => scopes.includes('openid'), 'add openid: without it the issuer sends no ID token')
     .default(['openid', 'profile', 'email', 'groups'])
     .describe('Scopes that are requested. Remove those that the issuer does not know.'),
   groupsClaim: claim
@@ -46,7 +50,7 @@ export const oidcOptions = z.strictObject({
     .describe('Role of each group. With several groups the strongest role counts: owner, support, billing, read-only.'),
   label: z
     .string()
-    .regex(/^[^\p{Cc}\p{Cf}<>]{1,40}$/u, 'give 1 to 40 characters')
+    .regex(/^[^\p{Cc}\p{Cf}<>]{1,40}$/u, 'give 1 to 40 characters without line breaks, < and >')
     .default('OpenID Connect')
     .describe('Name of the issuer on the button "Sign in with …".'),
   sessionHours: integer(1, 24)
@@ -60,7 +64,8 @@ export type OidcOptions = z.output<typeof oidcOptions>
 function issuerFault(text: string): string | undefined {
   if (!URL.canParse(text) || !/^https?:\/\//.test(text)) return 'give a URL such as https://login.example.net'
   const { protocol, username, password, hostname } = new URL(text)
-  if (username !== '' || password !== '') return 'remove the user and password'
+  if (username !== '' || password !== '')
+    return 'remove the user and password: clientId and clientSecret have keys of their own'
   if (/[?#]/.test(text)) return 'remove the query and the fragment'
   if (protocol === 'http:' && !isLoopbackName(hostname))
     return 'http is not encrypted: use https, or a loopback host such as 127.0.0.1'

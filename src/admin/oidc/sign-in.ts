@@ -4,6 +4,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { Random } from '../../core/random.ts'
 import type { Secret } from '../../platform/config/secret-ref.ts'
 import { AdminError } from '../api/errors.ts'
+import { COMPARE_ISSUER, fixOfIssuerError, SIGN_IN_AGAIN } from './error-fixes.ts'
 import { verifyIdToken } from './id-token.ts'
 import { createIssuer, errorCodeOf, type Issuer, IssuerRefusal } from './issuer.ts'
 import type { OidcOptions } from './options.ts'
@@ -11,7 +12,6 @@ import { createPendingLogins, type PendingLogin } from './pending-logins.ts'
 import { type OidcPerson, personOf, roleOfGroups } from './person.ts'
 
 const CODE_CHARS_MAX = 4096
-const SIGN_IN_AGAIN = 'Open the console and sign in again.'
 
 export type SignInDeps = {
   readonly clock: Clock
@@ -105,8 +105,11 @@ function createSignIn(options: OidcOptions, deps: SignInDeps): SignIn {
         )
       // Another issuer may have sent the browser here (RFC 9207).
       if (iss === undefined ? (await issuer.metadata()).isIssRequired : iss !== options.issuer)
-        throw refused('the response is not of the configured issuer')
-      if (error !== undefined) throw refused(`the issuer refused it: ${errorCodeOf(error)}`)
+        throw refused('the response is not of the configured issuer', COMPARE_ISSUER)
+      if (error !== undefined) {
+        const reported = errorCodeOf(error)
+        throw refused(`the issuer refused it: ${reported}`, fixOfIssuerError(reported))
+      }
       if (code === undefined || code.length > CODE_CHARS_MAX)
         throw refused(`the response of the issuer has no code of at most CODE_CHARS_MAX, ${CODE_CHARS_MAX}, characters`)
       const { sub, claims } = await claimsOf(issuer, options, { code, login, nowMs: () => deps.clock.nowMs() })
@@ -120,10 +123,11 @@ type Finishing = { readonly code: string; readonly login: PendingLogin; readonly
 /** The claims of the ID token, and of the userinfo endpoint where the ID token lacks one that is used. */
 async function claimsOf(issuer: Issuer, options: OidcOptions, { code, login, nowMs }: Finishing) {
   const { idToken, accessToken } = await issuer.exchange({ ...login, code }).catch((error: unknown) => {
-    throw error instanceof IssuerRefusal ? refused(`the issuer did not accept the code: ${error.message}`) : error
+    if (!(error instanceof IssuerRefusal)) throw error
+    throw refused(`the issuer did not accept the code: ${error.message}`, fixOfIssuerError(error.message))
   })
   const verified = await verifyIdToken(idToken, { issuer, options, nonce: login.nonce, nowMs })
-  if (!verified.ok) throw refused(`the ID token is refused: ${verified.fault}`)
+  if (!verified.ok) throw refused(`the ID token is refused: ${verified.fault}`, COMPARE_ISSUER)
   const { sub, claims } = verified
   const isComplete = [options.groupsClaim, options.nameClaim].every((name) => Object.hasOwn(claims, name))
   if (isComplete || accessToken === undefined) return { sub, claims }
@@ -134,6 +138,6 @@ async function claimsOf(issuer: Issuer, options: OidcOptions, { code, login, now
   return { sub, claims: { ...more, ...claims } }
 }
 
-function refused(message: string): AdminError {
-  return new AdminError('sign-in-refused', message, SIGN_IN_AGAIN)
+function refused(message: string, fix = SIGN_IN_AGAIN): AdminError {
+  return new AdminError('sign-in-refused', message, fix)
 }

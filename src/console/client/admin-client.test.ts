@@ -13,13 +13,16 @@ type Seen = {
 
 describe('the client of the console', () => {
   const seen: Seen[] = []
-  let reply: { status: number; body: string; headers?: Record<string, string> } = { status: 200, body: '{}' }
+  type Reply = { status: number; body: string; headers?: Record<string, string> }
+  let reply: Reply = { status: 200, body: '{}' }
+  let replyTo: (url: string) => Reply = () => reply
   const server = createServer((request, response) => {
     let body = ''
     request.on('data', (part) => (body += part))
     request.on('end', () => {
       seen.push({ method: request.method ?? '', url: request.url ?? '', headers: request.headers, body })
-      response.writeHead(reply.status, { 'content-type': 'application/json', ...reply.headers }).end(reply.body)
+      const { status, headers, body: text } = replyTo(request.url ?? '')
+      response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(text)
     })
   })
   let base: URL
@@ -33,6 +36,7 @@ describe('the client of the console', () => {
     seen.length = 0
     signedOut = 0
     reply = { status: 200, body: '{}' }
+    replyTo = () => reply
   })
   const open = (address = base) => {
     let count = 0
@@ -43,6 +47,40 @@ describe('the client of the console', () => {
       onSignedOut: () => (signedOut += 1),
     })
   }
+
+  test('a page without items is passed over while more follow; one with items, and the end, are not', async () => {
+    const client = open()
+    const page = (items: object[], next_cursor: string | null) => JSON.stringify({ items, next_cursor })
+    const pages: Record<string, string> = {
+      '/v1/subscriptions?state=expired': page([], 'a'),
+      '/v1/subscriptions?state=expired&cursor=a': page([], 'b'),
+      '/v1/subscriptions?state=expired&cursor=b': page([{ name: 'one' }], 'c'),
+      '/v1/subscriptions?state=expired&cursor=c': page([], null),
+    }
+    replyTo = (url) => ({ status: 200, body: pages[url] ?? '{}' })
+    const first = await client.call('subList', { query: { state: 'expired' } })
+    assert.deepEqual(first.ok && first.value, { items: [{ name: 'one' }], next_cursor: 'c' })
+    assert.equal(seen.length, 3)
+    const last = await client.call('subList', { query: { state: 'expired', cursor: 'c' } })
+    assert.deepEqual(last.ok && last.value, { items: [], next_cursor: null })
+    assert.equal(seen.length, 4)
+  })
+
+  test('pages without items are followed up to a limit, which the error names, and no longer than the view is open', async () => {
+    const client = open()
+    replyTo = () => ({ status: 200, body: '{"items":[],"next_cursor":"more"}' })
+    const result = await client.call('audit', { query: { subject: 'acme' } })
+    assert.deepEqual([result.ok, !result.ok && result.error.code, seen.length], [false, 'search-too-long', 200])
+    assert.match(result.ok ? '' : result.error.message, /limit: emptyPages/)
+    seen.length = 0
+    const leave = new AbortController()
+    replyTo = () => {
+      if (seen.length === 3) leave.abort()
+      return { status: 200, body: '{"items":[],"next_cursor":"more"}' }
+    }
+    assert.equal((await client.call('audit', { signal: leave.signal })).ok, false)
+    assert.ok(seen.length <= 4, `${seen.length} requests`)
+  })
 
   test('sends the CSRF token, one idempotency key and If-Match with a change, and none of them with a read', async () => {
     const client = open()

@@ -41,6 +41,7 @@ export type AdminClient = {
   /** The name of the OpenID Connect issuer; undefined where people sign in with tokens only. */
   issuerLabel(): Promise<string | undefined>
   signOut(): Promise<void>
+  /** A page of a list that has no items although more follow is passed over. */
   call<Value>(id: AdminRouteId, request?: AdminRequest): Promise<AdminResult<Value>>
 }
 
@@ -55,6 +56,8 @@ export type AdminClientDeps = {
 
 const TIMEOUT_MS = 20_000
 const SESSION_PATH = '/v1/session'
+/** Pages without items that one call follows. */
+const EMPTY_PAGES_MAX = 200
 
 /**
  * Requests of the console. The cookie of the session is HttpOnly, and its CSRF token is only in memory: after a reload it is fetched again.
@@ -111,11 +114,31 @@ export function createAdminClient({ base, fetch, newKey, onSignedOut }: AdminCli
     },
     async call<Value>(id: AdminRouteId, options: AdminRequest = {}) {
       const { method, path } = ADMIN_ROUTES[id]
-      const result = await request<Value>(method, fillPath(path, options.params ?? {}), options)
+      const filled = fillPath(path, options.params ?? {})
+      let result = await request<Value>(method, filled, options)
+      let cursor = method === 'GET' ? cursorAfterEmpty(result) : undefined
+      for (let pages = 1; cursor !== undefined; pages++) {
+        if (pages === EMPTY_PAGES_MAX) return { ok: false, status: 0, error: NOTHING_FOUND }
+        result = await request<Value>(method, filled, { ...options, query: { ...options.query, cursor } })
+        cursor = cursorAfterEmpty(result)
+      }
       if (!result.ok && result.status === 401) onSignedOut()
       return result
     },
   }
+}
+
+/** The cursor of a page without items that others follow: the work of a page is bounded. */
+function cursorAfterEmpty(result: AdminResult<unknown>): string | undefined {
+  const page = result.ok ? recordOf(result.value) : undefined
+  const [items, cursor] = [page?.['items'], page?.['next_cursor']]
+  return Array.isArray(items) && items.length === 0 && typeof cursor === 'string' ? cursor : undefined
+}
+
+const NOTHING_FOUND: AdminError = {
+  code: 'search-too-long',
+  message: `nothing was found in ${EMPTY_PAGES_MAX} pages (limit: emptyPages)`,
+  fix: 'Search for a longer part of the name, or choose another filter.',
 }
 
 /** `/v1/customers/{customer}` with the values of its parameters. */

@@ -9,7 +9,13 @@ import { PRODUCT_KEYS } from '../products.ts'
 
 const time = z.iso.datetime()
 const page = <Item extends z.ZodType>(item: Item) =>
-  z.looseObject({ items: z.array(item), next_cursor: z.string().nullable().describe('Null at the end of the list.') })
+  z.looseObject({
+    items: z.array(item),
+    next_cursor: z
+      .string()
+      .nullable()
+      .describe('Null at the end of the list. A page may have no items although more follow.'),
+  })
 
 const limits = z
   .record(z.string(), z.unknown())

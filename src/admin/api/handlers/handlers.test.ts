@@ -162,4 +162,16 @@ describe('the handlers of the admin API', () => {
     assert.deepEqual(await states(), ['active', 'customer-suspended', 'customer-suspended', 'active'])
     await api.call('customerRemove', { params: { customer: 'late' }, query: { force: 'true' } })
   })
+
+  test('a subscription is not created with the destination of another one', async () => {
+    const body = {
+      customer: 'acme',
+      products: ['shreds-raw'],
+      destination: { address: '8.8.4.4:20001', vouched: true },
+    }
+    await api.call('subCreate', { body: { ...body, name: 'shreds-1' } })
+    await assert.rejects(api.call('subCreate', { body: { ...body, name: 'shreds-2' } }), { code: 'already-exists' })
+    await assert.rejects(api.call('subShow', { params: { subscription: 'shreds-2' } }), { code: 'not-found' })
+    await api.call('subCancel', { params: { subscription: 'shreds-1' } })
+  })
 })

@@ -97,7 +97,11 @@ export function usageHandlers(deps: HandlerDeps): Pick<AdminHandlers, 'usage'> {
       (line) => void units.set(line.subscriptionId, (units.get(line.subscriptionId) ?? 0) + line.units),
     )
     const top = createFirstInOrder<readonly [string, number]>(SUBSCRIPTIONS_SHOWN, ([, a], [, b]) => b - a)
-    for (const entry of units) top.add(entry)
+    const slices = createTimeSlices()
+    for (const entry of units) {
+      top.add(entry)
+      if (slices.isSpent()) await slices.yield()
+    }
     return { top: new Set(top.items().map(([id]) => id)), all: units.size }
   }
 

@@ -11,6 +11,7 @@ import { ActionButton } from '../ui/action-button.tsx'
 import { SubscriptionLink } from '../ui/link.tsx'
 import { useLoad } from '../ui/load.ts'
 import { Loading } from '../ui/loading.tsx'
+import { Pager, usePaging } from '../ui/pager.tsx'
 
 const SINCE = '24h'
 
@@ -22,7 +23,8 @@ function unsentOf(row: DeliveryRow): number {
 
 export function ShredsView() {
   const store = useStore()
-  const destinations = useLoad<Page<DestinationRow>>('destinationList')
+  const paging = usePaging('')
+  const destinations = useLoad<Page<DestinationRow>>('destinationList', { query: { cursor: paging.cursor } })
   const report = useLoad<Page<DeliveryRow>>('shredReport', { query: { since: SINCE } })
   return (
     <>
@@ -67,6 +69,7 @@ export function ShredsView() {
             />
           )}
         </Loading>
+        <Pager paging={paging} next={destinations.value.value?.next_cursor} />
       </Panel>
       <Panel id="delivery" title="Delivery, last 24 hours">
         <Loading of={report.value} missing={<p>On the machine that runs Sluice: sluice shred report</p>}>

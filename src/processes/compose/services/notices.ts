@@ -65,12 +65,10 @@ export function openNotices(settings: Settings, deps: NoticesPartDeps): Promise<
     async observe(sinceMs) {
       const nowMs = clock.nowMs()
       const observed = observe(deps, settings.stateDir, sinceMs)
-      const units = new Map([...access.monthUnits()].map((row) => [row.subscriptionId, row.units]))
-      const facts = {
+      const facts: CustomerFacts = {
         snapshot: access.snapshot,
-        unitsThisMonth: (id: string) => units.get(id) ?? 0,
-        limitsOf: ({ plan, overrides }: Parameters<CustomerFacts['limitsOf']>[0]) =>
-          access.plans().limitsOf(plan, overrides),
+        monthUnits: access.monthUnits,
+        limitsOf: ({ plan, overrides }) => access.plans().limitsOf(plan, overrides),
       }
       return [
         ...conditionsOf(observed, nowMs, clock.monotonicMs()),
