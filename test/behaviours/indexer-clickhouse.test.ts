@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { request } from 'node:http'
 import { after, before, describe, test } from 'node:test'
 import type { ClickHouseClient } from '@clickhouse/client'
 import { until } from '../../src/platform/process/test-wait.ts'
@@ -56,6 +57,39 @@ describe("queries on the operator's ClickHouse, Debian's server behind the gatew
     const transactions = await (await ask('SELECT sum(tx_count - vote_tx_count) FROM blocks')).text()
     assert.ok(Number(transactions) > 20)
   })
+
+  test('the ledger has the bytes of results as they are sent, and not the text of an error', async () => {
+    const { access, on } = rig.gateway
+    const caller = access.authenticate({ token: account.token }, 'indexer', Date.now())
+    assert.ok(caller.ok)
+    const ledger = async () => {
+      await access.usage.flush()
+      const rows = await on.store.usage({ subscriptionId: caller.subscription.id })
+      return rows.reduce((sum, { bytes }) => sum + bytes, 0)
+    }
+    const before = await ledger()
+    const large = await bodyBytes('SELECT number FROM numbers(50000)', '')
+    const compressed = await bodyBytes('SELECT number FROM numbers(50000)', 'enable_http_compression=1')
+    assert.ok(large > 250_000 && compressed > 1000 && compressed < large, `${large} and ${compressed} bytes`)
+    assert.equal(await ledger(), before + large + compressed)
+    // Found by the server, not before it.
+    assert.match(await (await ask("SELECT toInt32('x')")).text(), /Code: 6\b/)
+    assert.equal(await ledger(), before + large + compressed)
+  })
+
+  /** Bytes of the body as they come, before they are inflated. */
+  function bodyBytes(query: string, fields: string): Promise<number> {
+    const { promise, resolve, reject } = Promise.withResolvers<number>()
+    const headers = { ...account.headers, 'accept-encoding': 'gzip' }
+    const sent = request(`${rig.url}/?${fields}`, { method: 'POST', headers, agent: false }, (response) => {
+      let bytes = 0
+      response.on('data', (chunk: Buffer) => (bytes += chunk.length))
+      response.on('end', () => resolve(bytes))
+    })
+    sent.on('error', reject)
+    sent.end(query)
+    return promise
+  }
 
   test('customers may only read, within the limits of the gateway', async () => {
     const written = await ask('CREATE TABLE chain.mine (x UInt8) ENGINE = Memory')

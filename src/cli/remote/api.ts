@@ -133,7 +133,9 @@ export function openRemoteApi(
       for (let pages = 0; pages < PAGES_MAX; pages += 1) {
         const query = { ...input.query, ...(isPaged(id) ? { limit: String(PAGE_ITEMS), cursor } : {}) }
         const page = fromWire(await send(id, { ...input, query })) as { items: Item[]; nextCursor: string | null }
-        items.push(...page.items)
+        if (isPaged(id) && page.items.length > PAGE_ITEMS)
+          throw notOurs(origin, `a page has more than ${PAGE_ITEMS} items`)
+        for (const item of page.items) items.push(item)
         if (page.nextCursor === null || page.nextCursor === undefined) return items
         cursor = page.nextCursor
       }

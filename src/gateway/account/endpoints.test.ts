@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createManualClock } from '../../core/clock.ts'
-import { createAccountEndpoints, PAGES_PER_SECOND } from './endpoints.ts'
+import type { ConnectionReport } from './connections.ts'
+import { createAccountEndpoints, PAGES_PER_SECOND, USAGE_PAGES } from './endpoints.ts'
+import { NO_REPORTS } from './reports.ts'
 
 function setUp() {
   const clock = createManualClock()
@@ -53,4 +55,77 @@ test('a larger body takes more of the rate, and one beyond the burst is always r
   assert.equal(await post('a', bytesOf(9 * PAGES_PER_SECOND)), 200)
   assert.equal(await post('a', bytesOf(2 * PAGES_PER_SECOND)), 429)
   assert.equal(await post('a', bytesOf(PAGES_PER_SECOND)), 200)
+})
+
+const REQUEST = { body: Buffer.alloc(0), requestId: 'r', query: '', accept: undefined }
+const CALLER = {
+  tokenSha256: 'digest of the token',
+  subscription: { id: 'sub_1', name: 'one', plan: 'grow', products: ['bundle', 'dedicated-node'], validUntil: null },
+  limits: { methods: {} },
+} as never
+
+/** The endpoints of a gateway in which `sub_1` has very many connections. */
+function setUpAccount() {
+  const asked: string[] = []
+  const connections: ConnectionReport[] = Array.from({ length: 1500 }, (_, at) => ({
+    ...{ id: `con_${at}`, interface: 'ws', since: '2026-01-01T00:00:00.000Z' },
+    ...{ age_seconds: 1, remote_address: '192.0.2.1', subscriptions: 0, bytes_out: 0 },
+  }))
+  const token = { last4: 'wxyz', notAfter: null, sha256: 'digest of the token', id: 'tok_1', subscriptionId: 'sub_1' }
+  const node = { name: 'own', rpc: 'http://10.0.0.9:8899', headers: { 'x-token': 'secret of the node' } }
+  const endpoints = createAccountEndpoints({
+    access: {
+      quota: () => ({ limit: 1, remaining: 1, resetMs: 0, month: { limit: 1, used: 0, resetMs: 0 } }),
+      permits: { taken: () => ({}) },
+      snapshot: () => ({
+        byDigest: (digest: string) => (digest === token.sha256 ? { token, customer: { name: 'acme' } } : undefined),
+        nodesOf: (id: string) => (id === 'sub_1' ? [node] : []),
+      }),
+    } as never,
+    connections: {
+      async of(id) {
+        asked.push(id)
+        return connections
+      },
+      async close(id, connection) {
+        asked.push(`${id} ${connection}`)
+        return connection === 'con_1'
+      },
+    },
+    meter: { refused() {} },
+    clock: createManualClock(),
+    reports: { ...NO_REPORTS, usage: async () => ({ ok: true, lines: [], asOfMs: 0 }) },
+  })
+  const respond = async (path: string) => {
+    const response = await endpoints.at(path)?.respond(CALLER, REQUEST)
+    assert.ok(response)
+    return { status: response.status, body: response.body as Record<string, unknown> }
+  }
+  return { respond, asked }
+}
+
+test('a report of the store takes several pages of the rate', async () => {
+  const { respond } = setUpAccount()
+  const burst = (10 * PAGES_PER_SECOND) / USAGE_PAGES
+  for (let at = 0; at < burst; at++) assert.equal((await respond('/v1/usage')).status, 200)
+  assert.equal((await respond('/v1/usage')).status, 429)
+})
+
+test('lists of connections end at a maximum, and are those of the caller', async () => {
+  const { respond, asked } = setUpAccount()
+  const listed = (await respond('/v1/connections')).body
+  assert.deepEqual([listed['total'], (listed['connections'] as object[]).length], [1500, 1000])
+  assert.equal(((await respond('/v1/whoami')).body['connections'] as object[]).length, 100)
+  assert.equal((await respond('/v1/connections/con_1/close')).status, 200)
+  assert.equal((await respond('/v1/connections/con_2/close')).status, 404)
+  assert.deepEqual(asked, ['sub_1', 'sub_1', 'sub_1 con_1', 'sub_1 con_2'])
+})
+
+test('the account has the end of its token and the names of its nodes, and nothing with which either is reached', async () => {
+  const { respond } = setUpAccount()
+  const { body } = await respond('/v1/account')
+  assert.deepEqual([body['customer'], body['connections']], ['acme', 1500])
+  assert.deepEqual(body['token'], { last4: 'wxyz', valid_until: null })
+  assert.deepEqual(body['dedicated_nodes'], [{ name: 'own' }])
+  assert.doesNotMatch(JSON.stringify(body), /digest|secret|10\.0\.0\.9|tok_1|sub_1/)
 })

@@ -48,6 +48,13 @@ test('refuses what it does not know, by name, and never repeats what could be a 
     assert.doesNotMatch(JSON.stringify(periodOf(query)), /slc_/)
 })
 
+test('a value has a length and a period a first year, each named in the refusal', () => {
+  assert.equal(periodOf(`since=${'x'.repeat(33)}`), 'since is at most 32 characters')
+  assert.notEqual(typeof periodOf(`since=${'1d'.padStart(32, '0')}`), 'string')
+  assert.equal(periodOf('month=1969-12&by=total'), 'the period begins before 1970')
+  assert.notEqual(typeof periodOf('month=1970-01&by=total'), 'string')
+})
+
 test('a report covers so many days; a longer one names the limit', () => {
   for (const by of ['hour', 'day', 'method', 'total'] as const) {
     const daysMax = USAGE_DAYS_MAX[by]
@@ -105,8 +112,8 @@ const LINES: UsageLine[] = [
     refused: 0,
   },
 ]
-const respond = async (query: string, accept?: string) => {
-  const reports = { ...NO_REPORTS, usage: async () => ({ ok: true, lines: LINES, asOfMs: NOW_MS }) as const }
+const respond = async (query: string, accept?: string, lines: readonly UsageLine[] = LINES) => {
+  const reports = { ...NO_REPORTS, usage: async () => ({ ok: true, lines, asOfMs: NOW_MS }) as const }
   return respondWithUsage(reports, 'sub_1', { body: Buffer.alloc(0), requestId: 'r', query, accept }, NOW_MS)
 }
 
@@ -141,5 +148,22 @@ test('without a report it is 503 with the time of the next attempt', async () =>
     const { status, headers, body } = await respondWithUsage(reports, 'sub_1', request, NOW_MS)
     assert.deepEqual([status, headers?.['retry-after']], [503, '2'])
     assert.match(JSON.stringify(body), reason === 'busy' ? /"limit":"accountReports"/ : /"error":"overloaded"/)
+  }
+})
+
+test('a report of very many lines is made in slices, between which the event loop serves others', async () => {
+  const many = Array.from({ length: 20_000 }, () => LINES[0] as UsageLine)
+  for (const format of ['json', 'csv']) {
+    let turns = 0
+    const count = () => {
+      turns += 1
+      next = setImmediate(count)
+    }
+    let next = setImmediate(count)
+    const { body } = await respond(`by=hour&format=${format}`, undefined, many)
+    clearImmediate(next)
+    assert.ok(turns > 1, `${format}: ${turns} turns`)
+    if (typeof body === 'string') assert.equal(body.split('\n').length, many.length + 2)
+    else assert.deepEqual(usageReport.parse(body).totals, { calls: 60_000, units: 100_000, refused: 20_000 })
   }
 })

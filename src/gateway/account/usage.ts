@@ -5,6 +5,7 @@ import { USAGE_GROUPINGS, type UsageGrouping, type UsageLine, usagePeriodOf } fr
 import { dayStart } from '../../contract/dates.ts'
 import { toWireJson } from '../../contract/wire-json.ts'
 import { isServiceError } from '../../core/error.ts'
+import { mapInSlices } from '../../platform/process/time-slices.ts'
 import type { EndpointRequest, EndpointResponse } from './endpoint.ts'
 import { type AccountReports, type UsageQuery, unavailable } from './reports.ts'
 
@@ -47,14 +48,14 @@ export async function respondWithUsage(
   if (!read.ok) return unavailable(read.reason, request.requestId)
   const { query, format } = parsed
   const asOf = new Date(read.asOfMs).toISOString()
-  if (format === 'json') return { status: 200, body: usageBody(query, read.lines, asOf) }
+  if (format === 'json') return { status: 200, body: await usageBody(query, read.lines, asOf) }
   const name = `usage-${isoDay(query.fromMs)}-by-${query.by}.csv`
   const headers = {
     'content-type': 'text/csv; charset=utf-8; header=present',
     'content-disposition': `attachment; filename="${name}"`,
     'x-as-of': asOf,
   }
-  return { status: 200, headers, body: usageCsv(query.by, read.lines) }
+  return { status: 200, headers, body: await usageCsv(query.by, read.lines) }
 }
 
 /** Reads the query, whose names are checked: a misspelt one would otherwise give a report of another period. */
@@ -117,14 +118,19 @@ function prefersCsv(accept = ''): boolean {
   return csv !== -1 && (json === -1 || csv < json)
 }
 
-function usageBody({ by, fromMs, toMs }: UsageQuery, lines: readonly UsageLine[], asOf: string): object {
-  const totals = lines.reduce<UsageCounts>((sum, line) => sumCounts(sum, line), NO_COUNTS)
+/** In slices: a month by hour has some thousand lines. */
+async function usageBody({ by, fromMs, toMs }: UsageQuery, lines: readonly UsageLine[], asOf: string): Promise<object> {
+  let totals = NO_COUNTS
+  const wireLines = await mapInSlices(lines, (line) => {
+    totals = sumCounts(totals, line)
+    return wireLine(by, line)
+  })
   return {
     from: new Date(fromMs).toISOString(),
     to: new Date(toMs).toISOString(),
     by,
     as_of: asOf,
-    lines: lines.map((line) => wireLine(by, line)),
+    lines: wireLines,
     totals: toWireJson(totals),
   }
 }
@@ -140,10 +146,10 @@ function wireLine(by: UsageGrouping, line: UsageLine): Record<string, string | n
   }
 }
 
-function usageCsv(by: UsageGrouping, lines: readonly UsageLine[]): string {
+async function usageCsv(by: UsageGrouping, lines: readonly UsageLine[]): Promise<string> {
   const empty: UsageLine = { subscriptionId: '', hour: 0, interface: 'rpc', ...NO_COUNTS }
   const columns = Object.keys(wireLine(by, lines[0] ?? empty))
-  const rows = lines.map((line) => {
+  const rows = await mapInSlices(lines, (line) => {
     const cells = wireLine(by, line)
     return columns.map((name) => csvCell(cells[name] ?? '')).join(',')
   })

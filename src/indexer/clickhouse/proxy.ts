@@ -160,7 +160,8 @@ export function createClickHouseProxy(options: ClickHouseProxyOptions, deps: Cli
       response.writeHead(reply.status, { ...passedHeaders(reply.headers), ...query.headers })
       const counted = countBytes((bytes) => {
         metrics.queryBytes.inc(bytes)
-        query.onSent(bytes)
+        // The text of an error is no result.
+        if (isOk) query.onSent(bytes)
       })
       if (tag === undefined) await pipeline(reply.body, counted, response)
       else await pipeline(reply.body, keepTail(TRAILER_BYTES), counted, response)

@@ -2,10 +2,10 @@ import type { Clock, Timer } from '../../../core/clock.ts'
 
 export type BoundedReads = {
   /**
-   * The result of the task, or `busy` where too many wait, or `late` after the deadline. A task that is late keeps its place until it ends, so that a store
-   * that does not respond is not asked more and more.
+   * The result of the task, or `busy` where too many wait, of all or of this owner, or `late` after the deadline. A task that is late keeps its place until
+   * it ends, so that a store that does not respond is not asked more and more.
    */
-  run<Result>(task: () => Promise<Result>): Promise<Read<Result> | NotRead>
+  run<Result>(owner: string, task: () => Promise<Result>): Promise<Read<Result> | NotRead>
 }
 
 type Read<Result> = { readonly ok: true; readonly value: Result }
@@ -14,6 +14,8 @@ type NotRead = { readonly ok: false; readonly reason: 'busy' | 'late' }
 type BoundedReadsOptions = {
   readonly runningMax: number
   readonly waitingMax: number
+  /** Of one owner, running and waiting: the others of the places are for others. */
+  readonly perOwnerMax: number
   /** From the call to the result, the time in the queue included. */
   readonly deadlineMs: number
 }
@@ -21,11 +23,18 @@ type BoundedReadsOptions = {
 type Waiting = { start(): void }
 
 export function createBoundedReads(
-  { runningMax, waitingMax, deadlineMs }: BoundedReadsOptions,
+  { runningMax, waitingMax, perOwnerMax, deadlineMs }: BoundedReadsOptions,
   clock: Pick<Clock, 'setTimer'>,
 ): BoundedReads {
   const waiting = new Set<Waiting>()
+  const places = new Map<string, number>()
   let running = 0
+
+  function addPlaces(owner: string, change: 1 | -1): void {
+    const taken = (places.get(owner) ?? 0) + change
+    if (taken === 0) places.delete(owner)
+    else places.set(owner, taken)
+  }
 
   function startNext(): void {
     const [next] = waiting
@@ -35,9 +44,11 @@ export function createBoundedReads(
   }
 
   return {
-    run<Result>(task: () => Promise<Result>) {
-      if (running >= runningMax && waiting.size >= waitingMax)
+    run<Result>(owner: string, task: () => Promise<Result>) {
+      const isFull = running >= runningMax && waiting.size >= waitingMax
+      if (isFull || (places.get(owner) ?? 0) >= perOwnerMax)
         return Promise.resolve<NotRead>({ ok: false, reason: 'busy' })
+      addPlaces(owner, 1)
       const { promise, resolve, reject } = Promise.withResolvers<Read<Result> | NotRead>()
       const entry: Waiting = {
         start() {
@@ -47,12 +58,13 @@ export function createBoundedReads(
             .finally(() => {
               timer.cancel()
               running -= 1
+              addPlaces(owner, -1)
               startNext()
             })
         },
       }
       const timer: Timer = clock.setTimer(deadlineMs, () => {
-        waiting.delete(entry)
+        if (waiting.delete(entry)) addPlaces(owner, -1)
         resolve({ ok: false, reason: 'late' })
       })
       waiting.add(entry)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { addCustomer } from '../../../access/provisioning/customers.ts'
 import { createSubscription } from '../../../access/provisioning/subscriptions.ts'
-import { rotateToken } from '../../../access/provisioning/tokens.ts'
+import { revokeTokens, rotateToken } from '../../../access/provisioning/tokens.ts'
 import type { UsageInterface, UsageRow } from '../../../access/store/model.ts'
 import { openStore } from '../../../access/store/open.ts'
 import type { AccessStore } from '../../../access/store/store.ts'
@@ -15,6 +15,7 @@ import { secureRandom } from '../../../platform/process/random.ts'
 import { silentLogger } from '../../../platform/telemetry/logger.ts'
 import { openReportStore } from '../../../shreds/report/store.ts'
 import { REPORT_FILE } from '../services/shreds.ts'
+import { accountReportsOver } from './over-channel.ts'
 import { createAccountReports } from './reports.ts'
 
 const HOUR_MS = 3_600_000
@@ -103,6 +104,8 @@ test('lists the valid tokens: a replaced one until its end, never a text or a di
   clock.advance(HOUR_MS + 1)
   assert.deepEqual(await listed(), [[current, 'active']])
   assert.deepEqual(await reports.tokens('sub_nobody'), { ok: true, tokens: [] })
+  await revokeTokens({ ...on, nowMs: clock.nowMs() }, { subscription: 'prod' })
+  assert.deepEqual(await listed(), [])
 })
 
 test('the delivery of the last 24 hours is that of the own subscription; without a file there is none', async () => {
@@ -151,4 +154,67 @@ test('a store that fails gives no report and its reason goes to the log, not to 
   const reports = createAccountReports({ ...BASE, store, stateDir: '/nowhere' })
   const query = { subscriptionId: 'sub_own', by: 'day', fromMs: FROM_MS, toMs: FROM_MS + DAY_MS } as const
   assert.deepEqual(await reports.usage(query), { ok: false, reason: 'failed' })
+})
+
+test('a report reads a bounded number of rows, and its place is free again', async () => {
+  const row: UsageRow = {
+    subscriptionId: 'sub_own',
+    hour: FROM_MS,
+    interface: 'rpc',
+    calls: 1,
+    units: 1,
+    refused: 0,
+    bytes: 1,
+  }
+  const readRows = async (rows: number) => {
+    const store = {
+      usage: async () => Array.from({ length: rows }, () => row),
+      methodUsage: async () => [],
+      find: async () => [],
+    }
+    const reports = createAccountReports({ ...BASE, store, stateDir: '/nowhere' })
+    return reports.usage({ subscriptionId: 'sub_own', by: 'total', fromMs: FROM_MS, toMs: FROM_MS + DAY_MS })
+  }
+  const found = await readRows(50_000)
+  assert.equal(found.ok && found.lines[0]?.calls, 50_000)
+  assert.deepEqual(await readRows(50_001), { ok: false, reason: 'failed' })
+})
+
+test('the state of the relay is that of the own destination', async () => {
+  using folder = makeTestFolder()
+  await using store = await openTestStore(folder)
+  const status = () => ({
+    destinations: [
+      { subscriptionId: 'sub_other', state: 'suspect', lastFault: 'of another' },
+      { subscriptionId: 'sub_own', state: 'sending', lastFault: null },
+    ],
+    refused: [
+      { subscriptionId: 'sub_other', reason: 'of another' },
+      { subscriptionId: 'sub_late', reason: 'no place is free' },
+    ],
+  })
+  const reports = createAccountReports({ ...BASE, store, stateDir: folder.path, shreds: { status } as never })
+  const none = { ok: true, last_fault: null, delivery: null }
+  assert.deepEqual(await reports.delivery('sub_own'), { ...none, state: 'sending' })
+  assert.deepEqual(await reports.delivery('sub_late'), { ...none, state: 'refused: no place is free' })
+  assert.deepEqual(await reports.delivery('sub_new'), { ...none, state: null })
+})
+
+test('a thread whose control plane does not reply has no report, and asks for its own subscription', async () => {
+  const asked: unknown[] = []
+  const reports = accountReportsOver({
+    async call(method, params) {
+      asked.push([method, params])
+      throw new Error('no reply')
+    },
+  })
+  const query = { subscriptionId: 'sub_own', by: 'day', fromMs: FROM_MS, toMs: FROM_MS + DAY_MS } as const
+  const late = { ok: false, reason: 'late' }
+  assert.deepEqual([await reports.usage(query), await reports.tokens('sub_own')], [late, late])
+  assert.deepEqual(await reports.delivery('sub_own'), late)
+  assert.deepEqual(asked, [
+    ['account-usage', query],
+    ['account-tokens', 'sub_own'],
+    ['account-delivery', 'sub_own'],
+  ])
 })

@@ -26,8 +26,8 @@ const DAY_MS = 24 * HOUR_MS
 const PART_MS = 8 * DAY_MS
 /** Rows of one report; 92 days of five interfaces are about 11,000. */
 const ROWS_MAX = 50_000
-/** `accountReports`: how many are read, and wait, at a time. */
-const READS = { runningMax: 2, waitingMax: 16, deadlineMs: 3000 }
+/** `accountReports`: how many are read, and wait, at a time; of one subscription as many as two pages of the account open. */
+const READS = { runningMax: 2, waitingMax: 48, perOwnerMax: 8, deadlineMs: 3000 }
 const DELIVERY_MS = DAY_MS
 
 export type AccountReportsDeps = BaseDeps & {
@@ -50,10 +50,11 @@ export function createAccountReports({
   const reportFile = join(stateDir, ...REPORT_FILE)
 
   async function bounded<Report extends { readonly ok: true }>(
+    subscriptionId: string,
     read: () => Promise<Report>,
   ): Promise<Report | NoReport> {
     try {
-      const result = await reads.run(read)
+      const result = await reads.run(subscriptionId, read)
       return result.ok ? result.value : result
     } catch (error) {
       log.warn({ reason: messageOf(error) }, 'an account report could not be read')
@@ -119,9 +120,9 @@ export function createAccountReports({
   }
 
   return {
-    usage: (request) => bounded(() => usageOf(request)),
-    tokens: (subscriptionId) => bounded(() => tokensOf(subscriptionId)),
-    delivery: (subscriptionId) => bounded(() => deliveryOf(subscriptionId)),
+    usage: (request) => bounded(request.subscriptionId, () => usageOf(request)),
+    tokens: (subscriptionId) => bounded(subscriptionId, () => tokensOf(subscriptionId)),
+    delivery: (subscriptionId) => bounded(subscriptionId, () => deliveryOf(subscriptionId)),
   }
 }
 
