@@ -29,7 +29,9 @@ export class ReferenceLifecycle {
 
   execute(seqno: number, { hash, gasUsed, timeNs }: { hash: string; gasUsed: number; timeNs: bigint }): void {
     const block = this.#bySeqno.get(seqno)
-    if (block !== undefined) block.executed ??= { hash, gasUsed, ms: millis(block.startedNs, timeNs) }
+    // A damaged event may name a block that is gone.
+    if (block !== undefined && block.state !== 'gone')
+      block.executed ??= { hash, gasUsed, ms: millis(block.startedNs, timeNs) }
   }
 
   vote(id: string, timeNs: bigint): void {
