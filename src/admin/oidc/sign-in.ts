@@ -138,6 +138,6 @@ async function claimsOf(issuer: Issuer, options: OidcOptions, { code, login, now
   return { sub, claims: { ...more, ...claims } }
 }
 
-function refused(message: string, fix = SIGN_IN_AGAIN): AdminError {
+function refused(message: string, fix: string = SIGN_IN_AGAIN): AdminError {
   return new AdminError('sign-in-refused', message, fix)
 }
