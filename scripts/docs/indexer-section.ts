@@ -1,6 +1,6 @@
 import { FORMAT_NAMES } from '../../src/indexer/formats/formats.ts'
-import { QUERY_BYTES_MAX } from '../../src/indexer/http.ts'
 import { QUERY_ERRORS } from '../../src/indexer/query/error.ts'
+import { QUERY_BYTES_MAX } from '../../src/indexer/read-query.ts'
 import { table } from './markdown.ts'
 
 const MEANINGS: Partial<Record<keyof typeof QUERY_ERRORS, string>> = {

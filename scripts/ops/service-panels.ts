@@ -264,11 +264,12 @@ export const INDEXER_PANELS: readonly Panel[] = [
   },
   {
     title: 'Block stream failures',
-    how: 'Losses of the block stream, gaps filled with getBlock, blocks that could not be decoded, forks, and written blocks that a fork replaced.',
+    how: 'Losses of the block stream, gaps filled with getBlock, slots that no node has any more, blocks that could not be decoded, forks, and written blocks that a fork replaced.',
     unit: 'short',
     queries: [
       counted('sluice_indexer_stream_losses_total'),
       counted('sluice_indexer_gaps_total'),
+      counted('sluice_indexer_missing_slots_total'),
       counted('sluice_indexer_block_faults_total'),
       counted('sluice_indexer_rewinds_total'),
       counted('sluice_indexer_replaced_blocks_total'),

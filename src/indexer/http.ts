@@ -1,17 +1,16 @@
 import assert from 'node:assert/strict'
-import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller, Refused } from '../access/authorize.ts'
 import { CREDENTIAL_SOURCES, collectLogin, collectToken, splitTokenInPassword } from '../access/credentials.ts'
 import { explainRefusal, type RefusedHead } from '../access/explain-refusal.ts'
 import type { Access } from '../access/service.ts'
 import { createUlid } from '../core/ulid.ts'
-import { gunzipBytes } from '../platform/http/gzip.ts'
 import { splitTarget } from '../platform/http/request-headers.ts'
 import { createOriginGrants } from '../platform/http/server/origin-grants.ts'
 import { createPathRules, sendPathRefusal } from '../platform/http/server/path-rules.ts'
 import { sendText } from '../platform/http/server/reply.ts'
 import { requestIdOf } from '../platform/http/server/request-id.ts'
-import { type HttpServer, readBody, startHttpServer } from '../platform/http/server/server.ts'
+import { type HttpServer, startHttpServer } from '../platform/http/server/server.ts'
 import type { ListenerOptions } from '../platform/net/listener.ts'
 import type { ListenerMetrics } from '../platform/net/listener-metrics.ts'
 import { isPrivateConnection } from '../platform/net/private-connection.ts'
@@ -20,6 +19,7 @@ import type { RefusalRecorder } from '../platform/telemetry/refusal-log.ts'
 import { DATABASES } from './catalogue/catalogue.ts'
 import { replaceConnectionFunctions } from './catalogue/connection-functions.ts'
 import type { ClickHouseProxy } from './clickhouse/proxy.ts'
+import { EXPOSED_HEADERS, preflightHeaders } from './cross-origin.ts'
 import { startWorkTimer } from './duckdb/work-timer.ts'
 import type { IndexerMetrics, QueryOutcome } from './metrics.ts'
 import { catalogueResult, NO_ROWS, resultOf } from './query/catalogue.ts'
@@ -29,6 +29,7 @@ import { type QueryContext, type QueryLimits, type QueryRequest, readQueryReques
 import { chooseEncoding } from './query/response-encoding.ts'
 import { type QueryResult, sendResult } from './query/result.ts'
 import { parseStatement } from './query/statement.ts'
+import { header, readQuery } from './read-query.ts'
 import { DATABASE } from './schema.ts'
 import { readSessionStatement } from './session/session-statement.ts'
 import { createSessions, type OpenSession, type SessionsOptions } from './session/sessions.ts'
@@ -58,8 +59,6 @@ export type IndexerServerDeps = BaseDeps &
     readonly refusals?: RefusalRecorder | undefined
   }
 
-/** As ClickHouse's max_query_size; counted after decompression. */
-export const QUERY_BYTES_MAX = 256 * 1024
 /** The official client closes idle sockets after 2.5 s, or as the server's keep-alive header states. */
 const KEEP_ALIVE_MS = 10_000
 
@@ -67,7 +66,7 @@ const KEEP_ALIVE_MS = 10_000
 export function startIndexerServer(options: IndexerServerOptions, deps: IndexerServerDeps): Promise<HttpServer> {
   const { access, engine, metrics, log, clock, random } = deps
   const { corsOrigins = [] } = options
-  const grantOrigin = createOriginGrants(corsOrigins, EXPOSED)
+  const grantOrigin = createOriginGrants(corsOrigins, EXPOSED_HEADERS)
   const sessions = createSessions(options.sessions ?? SESSIONS, clock)
   const serverStartedMs = clock.monotonicMs()
 
@@ -287,50 +286,6 @@ const refusePath = createPathRules(
   { isPreflighted: true },
 )
 
-const EXPOSED =
-  'x-request-id, retry-after, x-clickhouse-query-id, x-clickhouse-format, x-clickhouse-summary, x-clickhouse-progress, x-clickhouse-timezone, x-clickhouse-server-display-name, x-clickhouse-exception-code, x-clickhouse-exception-tag, x-sluice-coverage-slot'
-
-/** Needs no credentials: a browser sends none with a preflight. Without a grant the response only lists the methods. */
-function preflightHeaders(crossOrigin: OutgoingHttpHeaders): OutgoingHttpHeaders {
-  const allow = 'GET, HEAD, POST, OPTIONS'
-  if (crossOrigin['access-control-allow-origin'] === undefined) return { allow, ...crossOrigin }
-  return {
-    allow,
-    ...crossOrigin,
-    'access-control-allow-methods': allow,
-    'access-control-allow-headers':
-      'authorization, content-type, content-encoding, x-token, x-clickhouse-user, x-clickhouse-key, x-clickhouse-format, x-clickhouse-database, x-request-id',
-    'access-control-max-age': '86400',
-  }
-}
-
-/** The query of the URL and the body, joined by a line break as ClickHouse does. */
-async function readQuery(request: IncomingMessage, fromUrl: string): Promise<string> {
-  const tooLarge = (): QueryError =>
-    new QueryError('QUERY_IS_TOO_LARGE', `Query is too large. Maximum: ${QUERY_BYTES_MAX} bytes.`)
-  const encoding = header(request, 'content-encoding')
-  if (encoding !== undefined && encoding !== 'gzip' && encoding !== 'identity')
-    throw new QueryError('NOT_IMPLEMENTED', 'The only supported content encoding is gzip.')
-  if (/^multipart\//i.test(header(request, 'content-type') ?? ''))
-    throw new QueryError(
-      'NOT_IMPLEMENTED',
-      'Multipart parameters are not supported: give them in the URL as param_name.',
-    )
-  const read = await readBody(request, { bodyBytesMax: QUERY_BYTES_MAX })
-  if (!read.ok)
-    throw read.reason === 'too-large' ? tooLarge() : new QueryError('QUERY_WAS_CANCELLED', 'The request broke off.')
-  let { body } = read
-  if (encoding === 'gzip') {
-    const unpacked = await gunzipBytes(body, { bodyBytesMax: QUERY_BYTES_MAX })
-    if (!unpacked.ok)
-      throw unpacked.reason === 'malformed' ? new QueryError('BAD_ARGUMENTS', 'The body is not gzip.') : tooLarge()
-    body = unpacked.body
-  }
-  const query = [fromUrl, body.toString('utf8')].filter((part) => part !== '').join('\n')
-  if (Buffer.byteLength(query) > QUERY_BYTES_MAX) throw tooLarge()
-  return query
-}
-
 /** Aborts the signal when the client disconnects. A client that closes its side of the connection counts as disconnected, as in ClickHouse. */
 function watchDisconnect({ request, response }: Exchange): Disposable & { readonly signal: AbortSignal } {
   const { socket } = request
@@ -371,9 +326,4 @@ function outcomeOf({ type }: QueryError): QueryOutcome {
     default:
       return 'refused'
   }
-}
-
-function header(request: IncomingMessage, name: string): string | undefined {
-  const value = request.headers[name]
-  return Array.isArray(value) ? value[0] : value
 }

@@ -26,6 +26,7 @@ export type IndexerMetrics = {
   wrote(blocks: number, seconds: number): void
   readonly held: Gauge
   readonly gaps: Count
+  readonly missingSlots: Count
   readonly faults: Count
   readonly rewinds: Count
   readonly replaced: Count
@@ -78,6 +79,10 @@ export function indexerMetrics(registry: MetricsRegistry, read: IndexerReadings 
     },
     held: gauge('sluice_indexer_held_blocks', 'Blocks that wait for an earlier block.'),
     gaps: count('sluice_indexer_gaps_total', 'Gaps in the stream that were filled with getBlock.'),
+    missingSlots: count(
+      'sluice_indexer_missing_slots_total',
+      'Slots that the tables lack because no node has their blocks any more; `coverage` lists them.',
+    ),
     faults: count('sluice_indexer_block_faults_total', 'Blocks that could not be decoded.'),
     rewinds: count('sluice_indexer_rewinds_total', 'Forks after which blocks were deleted and written again.'),
     replaced: count(

@@ -244,6 +244,11 @@ export const COVERAGE = {
       'u64',
       'rows up to this slot are of final blocks; later ones may be replaced by those of another block',
     ),
+    column(
+      'missing_slots',
+      'texts',
+      'the open gaps as `first-last`, oldest first: their blocks are not in the tables, because no node had them any more or the operator has not loaded them',
+    ),
   ] as readonly Column[],
 } as const
 

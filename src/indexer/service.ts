@@ -25,7 +25,7 @@ import { collectResult } from './query/result.ts'
 
 export type IndexerDeps = BaseDeps & {
   readonly access: Access
-  readonly upstream: Pick<Upstream, 'forwardAsync' | 'grpc' | 'bestSlot' | 'isAvailable'>
+  readonly upstream: Pick<Upstream, 'forwardAsync' | 'each' | 'grpc' | 'bestSlot' | 'isAvailable'>
   readonly registry: MetricsRegistry
   readonly listenerMetrics: ListenerMetrics
   /** Notified when writing stops. */

@@ -57,6 +57,9 @@ export type ForwardDeps = {
   readonly done: (response: UpstreamResponse) => void
 }
 
+/** The nodes that a call may use: a pool, or one node of it. */
+type NodeChoice = Pick<Pool, 'pick' | 'assess'>
+
 /** The request of one call; whether it is a read and heavy comes from the contract. An unknown method counts as a write. */
 export function upstreamRequest(method: string, body: Uint8Array, view?: ClientView): UpstreamRequest {
   const { kind, heavy } = rpcMethod(method)
@@ -77,7 +80,7 @@ const NO_UPSTREAM: UpstreamFailure = { kind: 'no-upstream', isSent: false }
 
 /** Forwards one request to a node of the pool. */
 export function forwardCall(
-  pool: Pool,
+  pool: NodeChoice,
   request: UpstreamRequest,
   options: CallOptions,
   deps: ForwardDeps,
@@ -85,12 +88,24 @@ export function forwardCall(
   return new ForwardedCall(pool, request, options, deps)
 }
 
+/** Forwards one request to this node, whatever its state, and to no other. */
+export function forwardToNode(
+  pool: Pool,
+  node: UpstreamNode,
+  request: UpstreamRequest,
+  options: CallOptions,
+  deps: ForwardDeps,
+): void {
+  const only: NodeChoice = { pick: (_kind, _view, except) => (except === node ? undefined : node), assess: pool.assess }
+  new ForwardedCall(only, request, options, deps)
+}
+
 /**
  * A read that failed, whose node has become silent, or that another node may serve better, is retried on a second node once, within the
  * same deadline and the retry budget. A write is retried only when no byte of it was sent.
  */
 class ForwardedCall {
-  readonly #pool: Pool
+  readonly #pool: NodeChoice
   readonly #request: UpstreamRequest
   readonly #deps: ForwardDeps
   readonly #deadlineAtMs: number
@@ -103,7 +118,7 @@ class ForwardedCall {
   /** The result of the first attempt, returned where the second has no better one. */
   #first: UpstreamResponse | undefined
 
-  constructor(pool: Pool, request: UpstreamRequest, options: CallOptions, deps: ForwardDeps) {
+  constructor(pool: NodeChoice, request: UpstreamRequest, options: CallOptions, deps: ForwardDeps) {
     this.#pool = pool
     this.#request = request
     this.#deps = deps

@@ -1,6 +1,6 @@
 import type { Lifecycle } from '../platform/process/lifecycle.ts'
 import { createGrpcLinks, type GrpcLinks, type GrpcLinksDeps } from './grpc-link.ts'
-import { forwardCall, type UpstreamRequest, type UpstreamResponse } from './http-call.ts'
+import { forwardCall, forwardToNode, type UpstreamRequest, type UpstreamResponse } from './http-call.ts'
 import { createNode, type NodeDeps, type NodeSpec, type UpstreamNode } from './node.ts'
 import { specKey } from './node-spec.ts'
 import type { UpstreamsOptions } from './options.ts'
@@ -15,6 +15,8 @@ export type Upstream = {
   /** Forwards one JSON-RPC POST. `done` is called exactly once, never before this returns. */
   forward(request: UpstreamRequest, done: (response: UpstreamResponse) => void): { abort(): void }
   forwardAsync(request: UpstreamRequest): Promise<UpstreamResponse>
+  /** Every node with JSON-RPC that the operator has not drained, to be called one by one: for what one node may have and the others not. */
+  each(): readonly SingleNode[]
   readonly ws: WsLinks
   readonly grpc: GrpcLinks
   readonly bestSlot: number
@@ -25,6 +27,9 @@ export type Upstream = {
   /** Whether a node is available for a call now. */
   readonly isAvailable: boolean
 }
+
+/** One node of an upstream. A call to it is made whatever its state, and is not retried on another node. */
+export type SingleNode = { readonly name: string } & Pick<Upstream, 'forwardAsync'>
 
 /** What a new list of nodes changed for one of them. */
 export type NodeChange = {
@@ -210,13 +215,20 @@ export function startPool(owner: string | undefined, options: UpstreamsOptions, 
     else deps.lifecycle?.recovered('upstreams')
   }
 
+  const calling = { clock, metrics, budget: deps.budget }
   const forward: Upstream['forward'] = (request, done) =>
-    forwardCall(pool, request, options.calls, { clock, metrics, budget: deps.budget, done })
+    forwardCall(pool, request, options.calls, { ...calling, done })
+  const singleNode = (node: UpstreamNode): SingleNode => ({
+    name: node.name,
+    forwardAsync: (request) =>
+      new Promise((resolve) => forwardToNode(pool, node, request, options.calls, { ...calling, done: resolve })),
+  })
   return {
     pool,
     upstream: {
       forward,
       forwardAsync: (request) => new Promise((resolve) => void forward(request, resolve)),
+      each: () => pool.nodes.filter(({ http, isDrained }) => http !== undefined && !isDrained).map(singleNode),
       ws,
       grpc,
       slotLength,

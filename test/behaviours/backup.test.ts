@@ -261,7 +261,26 @@ test('delivery reports and the number of the execution stream come back; the num
   mkdirSync(home.file('.sluice/execution'), { mode: 0o700 })
   const seqFile = home.file('.sluice/execution/seq')
   writeFileSync(seqFile, '8000000000000000\n')
-  assert.equal((await inState(home)(`backup ${home.file('b')}`)).code, 0, 'nothing in it needs a passphrase')
+  const made = await inState(home)(`backup ${home.file('b')}`)
+  assert.equal(made.code, 0, 'nothing in it needs a passphrase')
+  const dry = await inState(home)(`restore ${home.file('b')} --dry-run`)
+  assert.equal(dry.code, 0, dry.stderr)
+  for (const { stdout } of [made, dry]) {
+    assert.match(stdout, /^tips +1 daily sums by account and payer$/m)
+    assert.match(stdout, /^reports +1 hours of shred delivery$/m)
+    assert.match(stdout, /^stream +number of the execution stream$/m)
+  }
+  // Every kind of line in the file is in the text, whichever it is.
+  const kinds = readFileSync(home.file('b'), 'utf8')
+    .trimEnd()
+    .split('\n')
+    .slice(1, -1)
+    .map((line) => Object.keys(JSON.parse(line) as object)[0] as string)
+  const { counts } = JSON.parse((await inState(home)(`restore ${home.file('b')} --dry-run --json`)).stdout) as {
+    counts: Record<string, number>
+  }
+  assert.deepEqual(Object.keys(counts).toSorted(), [...new Set(kinds)].toSorted())
+  assert.deepEqual([counts['tip_day'], counts['shred_delivery'], counts['cursor']], [1, 1, 1])
 
   await using fresh = await temporaryFolder()
   const restored = await inState(fresh)(`restore ${home.file('b')}`)

@@ -80,6 +80,18 @@ describe('POST /v1/geyser/check', () => {
     ],
     ['a kind', { slots: { s: {} }, blocks: { b: {} } }, 'grpcKinds', { kind: 'blocks', name: 'b' }],
     ['an owner', { accounts: { t: { owner: [TOKEN_PROGRAM] } } }, 'grpcBlockedOwners', { kind: 'accounts', name: 't' }],
+    [
+      'a text that is no account',
+      { accounts: { t: { account: [KEY, 'nonsense!'] } } },
+      'readable',
+      { kind: 'accounts', name: 't' },
+    ],
+    [
+      'an owner of 31 bytes',
+      { accounts: { t: { owner: [KEY.slice(1)] } } },
+      'readable',
+      { kind: 'accounts', name: 't' },
+    ],
     ['everything', { transactions: { t: { vote: false } } }, 'grpcBlockedOwners', { kind: 'transactions', name: 't' }],
   ]
 
@@ -207,13 +219,13 @@ describe('POST /v1/geyser/check', () => {
       else {
         const { code, details } = await stream.ended
         assert.deepEqual([code, atNode], [GrpcCode.invalidArgument, before], text)
-        if (isUnknown) assert.match(details, /field 13 of SubscribeRequest.*knownFields/)
+        if (body.rule === 'knownFields') assert.match(details, /field 13 of SubscribeRequest.*knownFields/)
         else assert.equal(details, body.message)
       }
       stream.call.cancel()
     }
     own.close()
     t.diagnostic([...seen].map(String).join(', '))
-    assert.ok(seen.has(null) && seen.has('grpcKinds') && seen.has('knownFields'))
+    assert.ok(seen.has(null) && seen.has('grpcKinds') && seen.has('knownFields') && seen.has('readable'))
   })
 })

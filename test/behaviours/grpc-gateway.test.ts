@@ -181,7 +181,7 @@ describe('the gRPC server', () => {
 
   it('applies changed limits to an open stream', async () => {
     const stream = await begin({ grpcAccountsPerStream: 2 })
-    const three = request({ accounts: { x: { account: ['a', 'b', 'c'] } } })
+    const three = request({ accounts: { x: { account: Array(3).fill('1'.repeat(32)) } } })
     stream.send(SLOTS)
     await until('the node has it', () => calls[0]?.messages.length === 1)
     await limitSubscription(on.gateway.on, { subscription: stream.id, overrides: { grpcAccountsPerStream: 3 } })

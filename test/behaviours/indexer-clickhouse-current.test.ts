@@ -55,8 +55,10 @@ describe('the dialect of current servers, on ClickHouse 26.5 from npm', () => {
       VALUES (0, 1, ${slot}, ${(slot ?? 0) + 3}, [1, 900], [5, ${slot}])`)
     assert.equal(await run("SELECT count() FROM chain.blocks WHERE commitment = 'finalized'"), '1\n')
     assert.equal(
-      await run("SELECT from_slot, to_slot, lag_slots, open_gaps FROM chain.coverage WHERE table_name = 'blocks'"),
-      `900\t${slot}\t3\t1\n`,
+      await run(
+        "SELECT from_slot, to_slot, lag_slots, open_gaps, missing_slots FROM chain.coverage WHERE table_name = 'blocks'",
+      ),
+      `900\t${slot}\t3\t1\t['6-899']\n`,
     )
   })
 

@@ -95,6 +95,8 @@ describe("the operator's ClickHouse as the store, on Debian's server", () => {
     )
     for (const [, ...row] of lines)
       assert.deepEqual(row.map(Number), [(CHAIN[10] as ChainBlock).parentSlot + 1, CHAIN[19]?.slot, 1, 0])
+    const missing = await server.run(`SELECT DISTINCT missing_slots FROM ${store.database}.coverage`)
+    assert.equal(missing, `['${(CHAIN[4]?.slot ?? 0) + 1}-${CHAIN[10]?.parentSlot}']\n`)
   })
 
   test('an interrupted batch is completed by the same batch, and deleted before any other', async () => {

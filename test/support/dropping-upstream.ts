@@ -8,7 +8,7 @@ const BLOCK_FIELD = 5
 const MESSAGE_BYTES_MAX = 64 * 1024 * 1024
 
 export type DroppingUpstream = {
-  readonly upstream: Pick<Upstream, 'forwardAsync' | 'grpc' | 'bestSlot' | 'isAvailable'>
+  readonly upstream: Pick<Upstream, 'forwardAsync' | 'each' | 'grpc' | 'bestSlot' | 'isAvailable'>
   readonly dropped: number
 }
 
@@ -46,6 +46,7 @@ export function dropBlocks(upstream: Upstream, random: Random, oneIn: number): D
         return upstream.isAvailable
       },
       forwardAsync: upstream.forwardAsync.bind(upstream),
+      each: () => upstream.each(),
       grpc: Object.create(upstream.grpc, { open: { value: open } }),
     },
     get dropped() {

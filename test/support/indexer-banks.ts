@@ -62,6 +62,7 @@ export async function checkBankHistory(engine: TruthEngine, run: BankRun): Promi
     isAvailable: true,
     // Blocks come from either node, whichever the stream is from.
     forwardAsync: (request) => upstreamOf(randomInt(random, 2)).forwardAsync(request),
+    each: () => [...upstreamOf(0).each(), ...upstreamOf(1).each()],
     grpc: Object.create(upstreamOf(0).grpc, {
       open: {
         value: (...given: Parameters<IngestDeps['upstream']['grpc']['open']>) => upstreamOf(active).grpc.open(...given),

@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import { encodeBase58 } from '../../src/solana/crypto/base58.ts'
 import type { SubscribeRequestSchema } from '../../src/solana/gen/geyser_pb.ts'
 import type { encodeMessage } from '../../src/solana/geyser/protobuf.ts'
 
@@ -7,7 +8,13 @@ export type SubscribeInit = Parameters<typeof encodeMessage<typeof SubscribeRequ
 const u64 = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n })
 /** Counts of a cuckoo filter, small enough for exact products. */
 const count = fc.nat({ max: 2 ** 20 })
-const keys = fc.array(fc.string({ unit: 'grapheme', maxLength: 20 }), { maxLength: 4 })
+/** Mostly valid ones, as a node requires them. */
+const textOf = (size: number) =>
+  fc.oneof(
+    { weight: 19, arbitrary: fc.uint8Array({ minLength: size, maxLength: size }).map(encodeBase58) },
+    { weight: 1, arbitrary: fc.string({ unit: 'grapheme', maxLength: 20 }) },
+  )
+const keys = fc.array(textOf(32), { maxLength: 4 })
 const some = <T>(model: { [Key in keyof T]: fc.Arbitrary<T[Key]> }) => fc.record(model, { requiredKeys: [] })
 const named = <T>(filter: fc.Arbitrary<T>) =>
   fc.dictionary(fc.string({ unit: 'grapheme', maxLength: 12 }), filter, { maxKeys: 4, noNullPrototype: true })
@@ -40,7 +47,7 @@ const transactions = some({
   accountInclude: keys,
   accountExclude: keys,
   accountRequired: keys,
-  signature: fc.string(),
+  signature: textOf(64),
   cuckooAccountInclude: cuckoo,
   tokenAccounts: fc.constantFrom(0, 1),
 })

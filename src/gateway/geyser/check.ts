@@ -7,6 +7,7 @@ import { tooLarge } from '../../platform/grpc/frame-reader.ts'
 import { createTimeSlices } from '../../platform/process/time-slices.ts'
 import { SubscribeRequestSchema } from '../../solana/gen/geyser_pb.ts'
 import { encodeMessage, readMessageJson } from '../../solana/geyser/protobuf.ts'
+import { checkAddresses } from './addresses.ts'
 import { requestBytesMax } from './methods.ts'
 import { isSelectionLimited, type Policy, type PolicyVerdict, policyOf, requestFieldsMax } from './policy.ts'
 
@@ -66,7 +67,7 @@ export async function checkGeyser(
   }
 }
 
-/** In three steps, and yields to the event loop between them. */
+/** In steps, and yields to the event loop between them. */
 async function check(body: Buffer, limits: Limits): Promise<Verdict | { readonly malformed: string }> {
   const slices = createTimeSlices()
   const read = readMessageJson(SubscribeRequestSchema, body.toString('utf8'))
@@ -83,7 +84,9 @@ async function check(body: Buffer, limits: Limits): Promise<Verdict | { readonly
   }
   await slices.yield()
   const policy = policyOf('Subscribe') as Policy
-  const verdict = policy(request, limits)
+  const allowed = policy(request, limits)
+  await slices.yield()
+  const verdict = allowed.ok ? (checkAddresses('Subscribe', request) ?? allowed) : allowed
   return read.ok || !verdict.ok
     ? verdict
     : { ...verdict, note: `${reason}; a stream passes unknown fields on to the node` }

@@ -1,8 +1,9 @@
 import { type GrpcKind, LIMIT_LABELS, type Limits } from '../../contract/limits.ts'
-import { Geyser, SubscribeDeshredRequestSchema, SubscribeRequestSchema } from '../../solana/gen/geyser_pb.ts'
+import { Geyser } from '../../solana/gen/geyser_pb.ts'
 import { type ScanProblem, scanMessage } from '../../solana/geyser/protobuf-scan.ts'
 import { WireReader } from '../../solana/geyser/wire-reader.ts'
 import { isUnary } from './methods.ts'
+import { DESHRED, type FilterKind, type MessageSchema, type RequestShape, SUBSCRIBE } from './request-shape.ts'
 
 export type PolicyVerdict = PolicyPass | PolicyRefusal
 
@@ -41,60 +42,6 @@ export type PolicyLimits = Pick<Limits, 'grpcAccountsPerStream' | 'grpcKinds' | 
 
 /** Checks the bytes of one request against the limits of a plan. */
 export type Policy = (request: Uint8Array, limits: PolicyLimits) => PolicyVerdict
-
-/** The fields of one kind of filter that hold accounts. */
-type FilterKind = {
-  readonly kind: GrpcKind
-  /** Lists of included accounts, and of excluded ones. */
-  readonly included: readonly number[]
-  readonly excluded: readonly number[]
-  /** A set of included accounts as a cuckoo filter. */
-  readonly cuckoo?: number
-  /** Another field that limits the filter to a named thing. */
-  readonly narrows?: number
-}
-
-type MessageSchema = Parameters<typeof scanMessage>[0]
-
-type RequestShape = {
-  readonly schema: MessageSchema
-  /** By the field of the request. */
-  readonly filters: Readonly<Record<number, FilterKind>>
-  readonly ping: number
-  readonly fromSlot?: number
-  /** Fields that may accompany a ping without changing the filters. */
-  readonly besidePing: readonly number[]
-}
-
-const NO_ACCOUNTS = { included: [], excluded: [] }
-const TRANSACTIONS = { included: [3, 6], excluded: [4], cuckoo: 7, narrows: 5 }
-
-/** Field numbers of geyser.proto: `account` and `owner`; `account_include`, `account_required`, `account_exclude`, `signature`. */
-const SUBSCRIBE: RequestShape = {
-  schema: SubscribeRequestSchema,
-  filters: {
-    1: { kind: 'accounts', included: [2, 3], excluded: [], cuckoo: 6 },
-    2: { kind: 'slots', ...NO_ACCOUNTS },
-    3: { kind: 'transactions', ...TRANSACTIONS },
-    4: { kind: 'blocks', included: [1], excluded: [], cuckoo: 5 },
-    5: { kind: 'blocks_meta', ...NO_ACCOUNTS },
-    8: { kind: 'entry', ...NO_ACCOUNTS },
-    10: { kind: 'transactions_status', ...TRANSACTIONS },
-    12: { kind: 'block_footer', ...NO_ACCOUNTS },
-  },
-  ping: 9,
-  fromSlot: 11,
-  besidePing: [6],
-}
-const DESHRED: RequestShape = {
-  schema: SubscribeDeshredRequestSchema,
-  filters: {
-    1: { kind: 'deshred_transactions', included: [2, 4], excluded: [3] },
-    3: { kind: 'slots', ...NO_ACCOUNTS },
-  },
-  ping: 2,
-  besidePing: [],
-}
 
 const POLICIES: ReadonlyMap<string, Policy> = new Map<string, Policy>([
   ['Subscribe', (request, limits) => check(SUBSCRIBE, request, limits)],
@@ -136,8 +83,8 @@ function checkUnary(schema: MessageSchema, request: Uint8Array, limits: PolicyLi
 
 const UNARY_FIELDS_MAX = 64
 
-/** Characters shown of a filter's name, which the customer chose. */
-const NAME_SHOWN_MAX = 64
+/** Characters shown of a text that the customer chose, such as the name of a filter. */
+const TEXT_SHOWN_MAX = 64
 
 /** A public key in the shortest form. */
 const ACCOUNT_BYTES_MIN = 32
@@ -226,9 +173,14 @@ function refuseRequest(
   }
 }
 
-function refuseFilter(rule: PolicyRefusal['rule'], kind: string, name: string, message: string): PolicyRefusal {
-  const shown = name.length > NAME_SHOWN_MAX ? `${name.slice(0, NAME_SHOWN_MAX)}…` : name
-  return { ok: false, rule, filter: { kind, name }, message: `filter refused: ${kind} "${shown}" ${message}` }
+/** A refusal that names the filter. */
+export function refuseFilter(rule: PolicyRefusal['rule'], kind: string, name: string, message: string): PolicyRefusal {
+  return { ok: false, rule, filter: { kind, name }, message: `filter refused: ${kind} "${shownText(name)}" ${message}` }
+}
+
+/** A text of the customer as a refusal shows it. */
+export function shownText(text: string): string {
+  return text.length > TEXT_SHOWN_MAX ? `${text.slice(0, TEXT_SHOWN_MAX)}…` : text
 }
 
 function tooMany(kind: string, name: string, accounts: number, max: number): PolicyRefusal {
@@ -297,7 +249,7 @@ function readFilter(kind: FilterKind, filter: WireReader, { bytes, blocked: bloc
       isNarrow = true
       const account = blockedOwners.size === 0 ? undefined : textAt(bytes, filter)
       if (account !== undefined && blockedOwners.has(account)) blocked ??= `asks for ${account}`
-    } else if (filter.field === kind.narrows) isNarrow ||= filter.to > filter.from
+    } else if (filter.field === kind.signature) isNarrow ||= filter.to > filter.from
     else if (filter.field === kind.cuckoo) {
       accounts += cuckooCapacity(filter.inside())
       blocked ??= 'holds a set of accounts that cannot be looked into'
@@ -307,7 +259,7 @@ function readFilter(kind: FilterKind, filter: WireReader, { bytes, blocked: bloc
   return { accounts, blocked: blockedOwners.size === 0 ? undefined : blocked }
 }
 
-function textAt(bytes: Buffer, { from, to }: WireReader): string {
+export function textAt(bytes: Buffer, { from, to }: WireReader): string {
   return bytes.toString('utf8', from, to)
 }
 

@@ -12,6 +12,7 @@ import type { SharedLimits } from '../limits.ts'
 import type { BundleMetrics } from '../metrics.ts'
 import { refuseCaller, refuseOverLimit, refusePermit, refuseUpstream } from '../refusal.ts'
 import { budgetHeaders } from '../rpc/http-response.ts'
+import { checkAddresses } from './addresses.ts'
 import type { DecodedStreams } from './decoded/streams.ts'
 import { type DecodedMethod, isDecodedMethod, isUnary, requestBytesMax } from './methods.ts'
 import { type PolicyPass, policyOf, undecidedBy } from './policy.ts'
@@ -168,7 +169,7 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
         relay.end({ code: GrpcCode.invalidArgument, message: verdict.message })
         return false
       }
-      const problem = decoded?.check(method as DecodedMethod, message)
+      const problem = checkAddresses(method, message) ?? decoded?.check(method as DecodedMethod, message)
       if (problem !== undefined) {
         refused(problem.rule, 'invalid-params')
         relay.end({ code: GrpcCode.invalidArgument, message: problem.message })

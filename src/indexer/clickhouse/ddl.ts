@@ -150,6 +150,7 @@ function coverageSelect(base: string, dialect: ClickHouseDialect): string {
     retention_slots: '0',
     decoder_version: String(DECODER_VERSION),
     finalized_slot: `least(finalized_slot_reported, ${to})`,
+    missing_slots: `arrayMap((first, before) -> concat(toString(before + 1), '-', toString(first - 1)), arrayPopFront(from_slots), arrayPopBack(to_slots))`,
   }
   const list = COVERAGE.columns.map(({ name, type }) => {
     const value = values[name] as string

@@ -46,6 +46,10 @@ function coverageView(): string {
   const names = TABLES.map(({ name }) => `('${name}')`).join(', ')
   return `CREATE OR REPLACE VIEW ${BASE_SCHEMA}.coverage AS
     WITH newest AS (SELECT from_slot, to_slot FROM ${BASE_SCHEMA}._ranges ORDER BY from_slot DESC LIMIT 1),
+    gaps AS (SELECT lag(to_slot) OVER (ORDER BY from_slot) + 1 AS first_slot, from_slot - 1 AS last_slot FROM ${BASE_SCHEMA}._ranges),
+    missing AS (
+      SELECT coalesce(list(concat(first_slot, '-', last_slot) ORDER BY first_slot), []::VARCHAR[]) AS missing_slots
+      FROM gaps WHERE first_slot IS NOT NULL),
     edges AS (
       SELECT n.from_slot, n.to_slot,
         (SELECT min(b.block_time) FROM ${BASE_SCHEMA}.blocks b WHERE b.slot >= n.from_slot AND b.block_time > TIMESTAMP_S '1970-01-01 00:00:00') AS from_time,
@@ -57,6 +61,6 @@ function coverageView(): string {
       greatest(0, epoch(now())::BIGINT - epoch(e.to_time)::BIGINT) AS lag_seconds,
       ((SELECT count(*) FROM ${BASE_SCHEMA}._ranges) - 1)::UBIGINT AS open_gaps,
       0::UBIGINT AS retention_slots, ${DECODER_VERSION}::UINTEGER AS decoder_version,
-      least(p.finalized_slot, e.to_slot) AS finalized_slot
-    FROM edges e, ${BASE_SCHEMA}._progress p, (VALUES ${names}) t(name)`
+      least(p.finalized_slot, e.to_slot) AS finalized_slot, m.missing_slots
+    FROM edges e, missing m, ${BASE_SCHEMA}._progress p, (VALUES ${names}) t(name)`
 }

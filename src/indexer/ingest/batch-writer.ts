@@ -7,7 +7,13 @@ import type { BlockLink } from './frontier.ts'
 import type { RawBlock } from './raw-block.ts'
 
 /** A decoded block; the store process keeps its rows under `id`. */
-export type PendingBlock = BlockLink & { readonly id: number; readonly raw: RawBlock; readonly transactions: number }
+export type PendingBlock = BlockLink & {
+  readonly id: number
+  readonly raw: RawBlock
+  readonly transactions: number
+  /** A node returned it as the finalized block of its slot. */
+  readonly isFinal?: boolean | undefined
+}
 
 export type BatchWriterOptions = {
   /** A batch is written when it has this many blocks, or when its first block has waited this long. */

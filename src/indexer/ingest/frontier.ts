@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { RECENT_BLOCKS, type StoredBlock } from '../store.ts'
 import type { SlotRange } from './slot-ranges.ts'
 
@@ -103,6 +104,20 @@ export class Frontier<Block extends BlockLink> {
     if (this.#rejected !== undefined || slot > (this.head?.slot ?? -1)) return
     for (const block of this.#held.values())
       if (block.parentSlot === slot && !this.#hasParent(block)) this.#dropHeld(block.slot)
+  }
+
+  /** The held block that waits for the end of this range, where the range follows the head. */
+  childAfter(range: SlotRange): Block | undefined {
+    const lowest = this.#lowest()
+    const isNext = range.from === (this.head?.slot ?? -1) + 1 && range.to === lowest?.parentSlot
+    return isNext && this.#rejected === undefined ? lowest : undefined
+  }
+
+  /** The blocks of this range, which follows the head, cannot be had: the block after it begins a new range of the tables. */
+  passGap(range: SlotRange): void {
+    assert(this.childAfter(range) !== undefined, 'a gap is passed between the head and a held block')
+    this.#recent.length = 0
+    this.#firstSlot = undefined
   }
 
   /** Takes the next step; call it until it returns `wait` or `fill`. */

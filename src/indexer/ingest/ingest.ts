@@ -20,7 +20,7 @@ export type IngestOptions = BatchWriterOptions & {
 }
 
 export type IngestDeps = BaseDeps & {
-  readonly upstream: Pick<Upstream, 'forwardAsync' | 'grpc' | 'bestSlot' | 'isAvailable'>
+  readonly upstream: Pick<Upstream, 'forwardAsync' | 'each' | 'grpc' | 'bestSlot' | 'isAvailable'>
   readonly store: StoreProcess
   readonly metrics: IndexerMetrics
   /** Called after each attempt to write a batch, with the error if it was refused. */
@@ -75,7 +75,7 @@ type Event =
       readonly status: 'seen' | 'finalized' | 'dead'
       readonly bank: BankOfNode | undefined
     }
-  | { readonly kind: 'filled'; readonly result: FillResult }
+  | { readonly kind: 'filled'; readonly range?: SlotRange; readonly result: FillResult }
   | { readonly kind: 'tick' }
   | { readonly kind: 'gone' }
   | { readonly kind: 'stop' }
@@ -202,7 +202,7 @@ class IngestRun {
         if (event.status === 'dead') await this.#onDead(event.slot, event.bank)
         return
       case 'filled':
-        return this.#endFill(event.result)
+        return this.#endFill(event)
       case 'gone':
         throw new StoreGone('the database process has ended')
       case 'tick':
@@ -233,7 +233,7 @@ class IngestRun {
     if (bank !== undefined) this.#banks.received(slot, blockhash, bank)
     if (isFinal === true) this.#banks.fetchedFinal(slot, blockhash)
     this.#compareFinal(slot)
-    const block: PendingBlock = { ...decoded.link, id, raw, transactions: decoded.transactions }
+    const block: PendingBlock = { ...decoded.link, id, raw, transactions: decoded.transactions, isFinal }
     if ((this.#banks.finalBlockhash(slot) ?? blockhash) !== blockhash) return this.#release([block])
     this.#frontier.offer(block)
     await this.#advance()
@@ -315,10 +315,29 @@ class IngestRun {
     const isFinal = this.#banks.areNamed && range.to <= this.#finalizedTip
     const fetch = createBlockFetch(this.#deps.upstream, isFinal ? 'finalized' : 'confirmed')
     const events = this.#events
-    void fillRange(range, fetch, this.#options.fill, (raw) => events.push({ kind: 'block', raw, isFinal })).then(
-      (result) => events.push({ kind: 'filled', result }),
+    const options = { ...this.#options.fill, endIsFinal: this.#isFinalBlock(this.#frontier.childAfter(range)) }
+    void fillRange(range, fetch, options, (raw) => events.push({ kind: 'block', raw, isFinal })).then(
+      (result) => events.push({ kind: 'filled', range, result }),
       (error: unknown) => events.push({ kind: 'filled', result: { kind: 'later', reason: String(error) } }),
     )
+  }
+
+  #isFinalBlock(block: PendingBlock | undefined): boolean {
+    if (block === undefined || block.isFinal === true) return block !== undefined
+    return this.#banks.areNamed
+      ? this.#banks.finalBlockhash(block.slot) === block.blockhash
+      : block.slot <= this.#finalizedTip
+  }
+
+  /** No node has the blocks of this gap any more: the tables continue after it, and coverage reports it. */
+  async #passGap(range: SlotRange): Promise<void> {
+    const { log, metrics } = this.#deps
+    // A batch is one range without a gap.
+    await this.#writer.flush()
+    this.#frontier.passGap(range)
+    metrics.missingSlots.inc(range.to - range.from + 1)
+    const fix = `sluice indexer backfill ${range.from} ${range.to}`
+    log.error({ ...range, fix }, 'no node has the blocks of these slots any more; coverage reports them as missing')
   }
 
   #fillLater(reason: string): void {
@@ -329,10 +348,17 @@ class IngestRun {
     clock.setTimer(this.#fillBackoff.nextMs(), () => this.#events.push(retry))
   }
 
-  async #endFill(result: FillResult): Promise<void> {
+  async #endFill({ range, result }: Extract<Event, { readonly kind: 'filled' }>): Promise<void> {
     if (result.kind === 'later') {
       this.#filled = undefined
       return this.#fillLater(result.reason)
+    }
+    if (result.kind === 'gone' && range !== undefined) {
+      this.#filled = undefined
+      // Below the head there is no gap to pass, and a block that came meanwhile has changed what is missing.
+      if (this.#frontier.childAfter(range) === undefined)
+        return this.#fillLater(`no node has block ${range.to} any more`)
+      await this.#passGap(range)
     }
     this.#isFilling = false
     await this.#advance()

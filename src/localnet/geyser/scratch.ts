@@ -1,4 +1,5 @@
 import { ProtobufWriter } from '../../solana/geyser/protobuf-writer.ts'
+import { writeCreatedAt } from '../../solana/geyser/update-envelope.ts'
 import type { BankId } from '../chain/model.ts'
 
 /** The buffer that all updates are encoded in, one after the other. Empty whenever no encoder is running. */
@@ -9,12 +10,11 @@ export function writeBankId(field: number, bankId: BankId): void {
   if (bankId !== undefined) writer.presentUint(field, bankId)
 }
 
+const CREATED_AT_FIELD = 11
+
 /** The field created_at, which follows every oneof. */
 export function encodeCreatedAt(unixMs: number): Uint8Array {
-  writer.message(11, () => {
-    writer.uint(1, Math.floor(unixMs / 1000))
-    writer.uint(2, Math.floor((unixMs % 1000) * 1_000_000))
-  })
+  writeCreatedAt(writer, CREATED_AT_FIELD, unixMs)
   return writer.take()
 }
 

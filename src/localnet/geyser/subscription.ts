@@ -133,9 +133,9 @@ export function startSubscription(
       call.end({ code: GrpcCode.resourceExhausted, message: 'too many pings that were not read' })
       return
     }
-    const nowMs = clock.nowMs()
-    const createdAt = { seconds: BigInt(Math.floor(nowMs / 1000)), nanos: Math.floor((nowMs % 1000) * 1e6) }
-    responses.push(encodeMessage(SubscribeUpdateSchema, { updateOneof, createdAt }))
+    responses.push(
+      Buffer.concat([encodeMessage(SubscribeUpdateSchema, { updateOneof }), encodeCreatedAt(clock.nowMs())]),
+    )
     pump()
   }
 

@@ -1,23 +1,11 @@
 import type { Duplex } from 'node:stream'
 import type { Clock, Timer } from '../../core/clock.ts'
 import type { FrameConsumer } from '../net/shared-frames.ts'
+import { closeCodeOf, violationReason, WsCloseCode } from './close-codes.ts'
+import { ControlRate } from './control-rate.ts'
 import { encodeTextFrame, type JoinedFrames } from './frame.ts'
 import { OutgoingFrames } from './outgoing-frames.ts'
 import type { WsSocket } from './socket.ts'
-
-/** Close codes (RFC 6455 section 7.4 and its registry). Solana clients treat 1000 as intended and do not reconnect. */
-export const WsCloseCode = {
-  normal: 1000,
-  goingAway: 1001,
-  protocolError: 1002,
-  unsupportedData: 1003,
-  notUtf8: 1007,
-  policyViolation: 1008,
-  messageTooBig: 1009,
-  internalError: 1011,
-  serviceRestart: 1012,
-  tryAgainLater: 1013,
-} as const
 
 export type WsConnection = {
   readonly remoteAddress: string
@@ -91,19 +79,7 @@ type Parts = {
   readonly onDirty: () => void
 }
 
-const CONTROL_WINDOW_MS = 1000
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-
-/** The codes the library closes with (ws: lib/receiver.js); all others are 1002. */
-const VIOLATIONS: Readonly<Record<string, number>> = {
-  WS_ERR_INVALID_UTF8: WsCloseCode.notUtf8,
-  WS_ERR_TOO_MANY_BUFFERED_PARTS: WsCloseCode.policyViolation,
-  WS_ERR_UNSUPPORTED_DATA_PAYLOAD_LENGTH: WsCloseCode.messageTooBig,
-  WS_ERR_UNSUPPORTED_MESSAGE_LENGTH: WsCloseCode.messageTooBig,
-  // A compressed message that cannot be inflated.
-  Z_DATA_ERROR: WsCloseCode.notUtf8,
-  Z_BUF_ERROR: WsCloseCode.notUtf8,
-}
 
 type State =
   | 'open'
@@ -162,13 +138,13 @@ export class ServerWsConnection implements WsConnection {
     })
     // A protocol violation: the library has chosen the close code and closes, but would wait 30 s for the reply.
     ws.on('error', (error: NodeJS.ErrnoException) => {
-      const code = VIOLATIONS[error.code ?? ''] ?? WsCloseCode.protocolError
-      this.#closedWith ??= { code, reason: this.#reasonOfViolation(code) }
+      const code = closeCodeOf(error)
+      this.#closedWith ??= { code, reason: violationReason(code, options.messageBytesMax) }
       this.#enterClosing()
     })
     ws.on('close', (code: number) => this.#onClosed(code))
     ws.onPeerClose(() => this.#onPeerClose())
-    ws.explainViolations((code) => this.#reasonOfViolation(code))
+    ws.explainViolations((code) => violationReason(code, options.messageBytesMax))
     socket.on('drain', () => {
       this.#stallTimer?.cancel()
       this.#stallTimer = undefined
@@ -304,19 +280,6 @@ export class ServerWsConnection implements WsConnection {
     return false
   }
 
-  #reasonOfViolation(code: number): string {
-    switch (code) {
-      case WsCloseCode.messageTooBig:
-        return `limit reached: ${this.#options.messageBytesMax} bytes per message (messageBytes)`
-      case WsCloseCode.notUtf8:
-        return 'not UTF-8, or compressed data that cannot be inflated'
-      case WsCloseCode.policyViolation:
-        return 'too many frames in one message'
-      default:
-        return 'invalid frame'
-    }
-  }
-
   #closeIfTooSlow(): boolean {
     if (this.pendingBytes <= this.#options.pendingBytesMax) return false
     this.#closeSlow()
@@ -366,26 +329,5 @@ export class ServerWsConnection implements WsConnection {
     this.#frames.close()
     this.#frames.clear()
     for (const listener of this.#closeListeners.splice(0)) listener(this.#closedWith.code, this.#closedWith.reason)
-  }
-}
-
-/** Counts pings and pongs of a client in windows of a second. */
-class ControlRate {
-  readonly #perSecondMax: number
-  #windowFromMs: number
-  #count = 0
-
-  constructor(perSecondMax: number, nowMs: number) {
-    this.#perSecondMax = perSecondMax
-    this.#windowFromMs = nowMs
-  }
-
-  admit(nowMs: number): boolean {
-    if (nowMs - this.#windowFromMs >= CONTROL_WINDOW_MS) {
-      this.#windowFromMs = nowMs
-      this.#count = 0
-    }
-    this.#count += 1
-    return this.#count <= this.#perSecondMax
   }
 }

@@ -5,13 +5,8 @@ import { WebSocketServer } from 'ws'
 import type { Clock } from '../../core/clock.ts'
 import { sendRaw } from '../http/server/reply.ts'
 import { createFairFlushScheduler } from '../net/fair-flush-scheduler.ts'
-import {
-  ServerWsConnection,
-  WsCloseCode,
-  type WsConnection,
-  type WsConnectionOptions,
-  type WsMeter,
-} from './connection.ts'
+import { WsCloseCode } from './close-codes.ts'
+import { ServerWsConnection, type WsConnection, type WsConnectionOptions, type WsMeter } from './connection.ts'
 import { chooseDeflateOffer, DEFLATE_TERMS } from './deflate.ts'
 import { WsSocket } from './socket.ts'
 

@@ -99,4 +99,4 @@ export function processHandlers({ running, store, snapshot }: HandlerDeps): Proc
 }
 
 const COVERAGE =
-  'select table_name, from_slot, to_slot, lag_slots, lag_seconds, open_gaps from coverage order by table_name'
+  'select table_name, from_slot, to_slot, lag_slots, lag_seconds, open_gaps, missing_slots from coverage order by table_name'

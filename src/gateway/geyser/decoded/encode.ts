@@ -1,9 +1,12 @@
 import { SlotStatus } from '../../../solana/gen/geyser_pb.ts'
 import { ProtobufWriter } from '../../../solana/geyser/protobuf-writer.ts'
+import { writeCreatedAt } from '../../../solana/geyser/update-envelope.ts'
 import { writeTransaction } from '../../../solana/geyser/write-transaction.ts'
 import type { DecodedDataSet, DecodedSlot, DecodedTransaction } from './source.ts'
 
 // Field numbers: SubscribeUpdateDeshred of proto/geyser.proto. `filters` (1) stands before a body and differs from stream to stream.
+
+const CREATED_AT_FIELD = 5
 
 /** One buffer for all bodies. Empty whenever no function of this file runs. */
 const writer = new ProtobufWriter()
@@ -27,7 +30,7 @@ export function encodeTransactionUpdate(
     })
     writer.uint(2, set.slot)
   })
-  writeCreatedAt(unixMs)
+  writeCreatedAt(writer, CREATED_AT_FIELD, unixMs)
   return writer.take()
 }
 
@@ -40,7 +43,7 @@ const SLOT_STATUSES: Readonly<Record<DecodedSlot['kind'], SlotStatus>> = {
 }
 
 export function encodeSlotUpdate(slot: DecodedSlot, unixMs: number): Uint8Array {
-  writeCreatedAt(unixMs)
+  writeCreatedAt(writer, CREATED_AT_FIELD, unixMs)
   writer.message(6, () => {
     writer.uint(1, slot.slot)
     if (slot.parentSlot !== undefined) writer.presentUint(2, slot.parentSlot)
@@ -52,13 +55,13 @@ export function encodeSlotUpdate(slot: DecodedSlot, unixMs: number): Uint8Array 
 
 export function encodePing(unixMs: number): Uint8Array {
   writer.message(3, () => {})
-  writeCreatedAt(unixMs)
+  writeCreatedAt(writer, CREATED_AT_FIELD, unixMs)
   return writer.take()
 }
 
 export function encodePong(id: number, unixMs: number): Uint8Array {
   writer.message(4, () => writer.int(1, id))
-  writeCreatedAt(unixMs)
+  writeCreatedAt(writer, CREATED_AT_FIELD, unixMs)
   return writer.take()
 }
 
@@ -67,11 +70,4 @@ export function encodeEntries(slot: number, entries: Uint8Array): Uint8Array {
   writer.uint(1, slot)
   writer.bytes(2, entries)
   return writer.take()
-}
-
-function writeCreatedAt(unixMs: number): void {
-  writer.message(5, () => {
-    writer.uint(1, Math.floor(unixMs / 1000))
-    writer.uint(2, Math.floor((unixMs % 1000) * 1_000_000))
-  })
 }

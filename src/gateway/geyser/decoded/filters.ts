@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { decodeBase58 } from '../../../solana/crypto/base58.ts'
 import type { SubscribeDeshredRequest } from '../../../solana/gen/geyser_pb.ts'
+import { encodeFilterName } from '../../../solana/geyser/update-envelope.ts'
 
 /** One filter of `deshred_transactions`. Accounts are texts of `keyText`. */
 export type TransactionFilter = {
@@ -33,10 +34,10 @@ export function compileFilters({ deshredTransactions, slots }: SubscribeDeshredR
     if (invalid !== undefined)
       return { ok: false, message: `filter refused: deshred_transactions "${shown(name)}" ${invalid}` }
     const [include, required, exclude] = lists as [Set<string>, Set<string>, Set<string>]
-    transactions.push({ name: encodeName(name), vote: filter.vote, include, required, exclude })
+    transactions.push({ name: encodeFilterName(name), vote: filter.vote, include, required, exclude })
   }
   const slotFilters = Object.entries(slots).map(([name, { interslotUpdates = false }]) => ({
-    name: encodeName(name),
+    name: encodeFilterName(name),
     hasInterslotUpdates: interslotUpdates,
   }))
   return { ok: true, filters: { transactions, slots: slotFilters } }
@@ -77,19 +78,4 @@ const SHOWN_MAX = 64
 
 function shown(text: string): string {
   return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}…` : text
-}
-
-const FILTERS_FIELD = 0x0a
-
-function encodeName(name: string): Uint8Array {
-  const text = Buffer.from(name)
-  const length: number[] = []
-  for (let rest = text.length; ; rest >>>= 7) {
-    if (rest < 128) {
-      length.push(rest)
-      break
-    }
-    length.push((rest & 127) | 128)
-  }
-  return Buffer.concat([Buffer.from([FILTERS_FIELD, ...length]), text])
 }

@@ -4,6 +4,7 @@ import {
   type SubscribeRequest,
   type SubscribeRequestAccountsDataSlice,
 } from '../../../solana/gen/geyser_pb.ts'
+import { encodeFilterName } from '../../../solana/geyser/update-envelope.ts'
 import type { Commitment } from '../../chain/model.ts'
 import type { DataSlices } from '../data-slices.ts'
 import type { SlotStage } from '../slot-update.ts'
@@ -69,7 +70,7 @@ function compile(request: SubscribeRequest, limits: FilterLimits): StreamFilter 
     checkFilterCount(entries.length, max)
     return entries.map(([name, filter]) => {
       checkName(name, names, limits)
-      return { name: encodeName(name), filter: compileOne(filter) }
+      return { name: encodeFilterName(name), filter: compileOne(filter) }
     })
   }
 
@@ -135,11 +136,4 @@ function checkName(name: string, names: Set<string>, limits: FilterLimits): void
   }
   names.add(name)
   if (names.size > limits.namesMax) throw new FilterError(`too many filter names, max ${limits.namesMax} allowed`)
-}
-
-/** Field 1 of SubscribeUpdate, a string. */
-function encodeName(name: string): Uint8Array {
-  const text = Buffer.from(name)
-  const length = text.length < 128 ? [text.length] : [(text.length & 127) | 128, text.length >> 7]
-  return Buffer.concat([Buffer.from([0x0a, ...length]), text])
 }

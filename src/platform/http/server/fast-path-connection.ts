@@ -100,8 +100,9 @@ export class FastPathConnection implements Responder {
     else this.#socket.destroy()
   }
 
+  /** Closes a connection without a request under way. A request that is already on its way finds a closed connection and no reset, so it may be sent again. */
   close(): void {
-    this.#socket.destroy()
+    this.#linger()
   }
 
   respond(response: HttpResponse): void {

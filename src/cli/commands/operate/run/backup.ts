@@ -85,6 +85,21 @@ export function summaryFacts({ header, counts, sha256 }: BackupSummary): (readon
       `${count('customers')} customers, ${count('subscriptions')} subscriptions, ${count('tokens')} token hashes, ${count('usage')} hours of usage`,
     ],
     ['audit', `${header.audit.seq} lines, chain complete`],
+    ['tips', `${count('tip_day')} daily sums by account and payer`],
+    ['reports', `${count('shred_delivery')} hours of shred delivery`],
+    ['stream', count('cursor') === 0 ? 'no number of the execution stream' : 'number of the execution stream'],
+    ['other', otherText(counts)],
     ['sha256', sha256],
   ]
+}
+
+/** Kinds of lines that the facts name; the keys have a fact of their own. */
+const NAMED_KINDS: ReadonlySet<string> = new Set(
+  'customers subscriptions tokens usage audit tip_day shred_delivery cursor sealed_keys'.split(' '),
+)
+
+/** Every other kind of the backup, so that nothing in it is left out. */
+function otherText(counts: BackupSummary['counts']): string {
+  const others = Object.entries(counts).filter(([kind]) => !NAMED_KINDS.has(kind))
+  return others.length === 0 ? 'nothing' : others.map(([kind, count]) => `${count} ${kind}`).join(', ')
 }

@@ -7,7 +7,7 @@ import { openRemote } from '../../../operations/open.ts'
 import { alignColumns, printFacts, printJson, write } from '../../../output/print.ts'
 
 const COVERAGE =
-  'select table_name, from_slot, to_slot, lag_slots, lag_seconds, open_gaps from coverage order by table_name'
+  'select table_name, from_slot, to_slot, lag_slots, lag_seconds, open_gaps, missing_slots from coverage order by table_name'
 
 type Status = ReturnType<Indexer['status']>
 
@@ -68,8 +68,13 @@ async function readStatus(context: CliContext, flags: CommonFlags): Promise<Stat
 /** Rows of the admin API as the database prints them. */
 function tabSeparated(rows: readonly object[]): string[] {
   const names = COVERAGE.slice('select '.length, COVERAGE.indexOf(' from coverage')).split(', ')
-  const lines = rows.map((row) => Object.values(row).map((value) => (value === null ? '\\N' : String(value))))
+  const lines = rows.map((row) => Object.values(row).map(cellText))
   return [names, ...lines].map((cells) => cells.join('\t'))
+}
+
+function cellText(value: unknown): string {
+  if (value === null) return '\\N'
+  return Array.isArray(value) ? `[${value.map((each) => `'${String(each)}'`).join(',')}]` : String(value)
 }
 
 /** Empty if the database stopped between the two calls. */
