@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { Client, credentials, type StatusObject, status } from '@grpc/grpc-js'
 import type { DecodedReader } from '../../src/gateway/geyser/decoded/source.ts'
 import { createDecodedStreams } from '../../src/gateway/geyser/decoded/streams.ts'
+import { makeTestCert } from '../../src/platform/net/test-cert.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { startFakeNode } from '../faults/fake-node.ts'
@@ -25,34 +26,49 @@ function openEntries(client: Client, token: string) {
   return { call, messages, ended: ended.promise }
 }
 
-test('a port for entries alone: same token, product, permits and drain, and no other method', async () => {
-  let reader: DecodedReader | undefined
-  using streams = createDecodedStreams(
+/** Streams whose source is the test: `reader` while one is open. */
+function openStreams() {
+  const opened: { reader: DecodedReader | undefined } = { reader: undefined }
+  const streams = createDecodedStreams(
     { filtersMax: 4, pendingBytesMax: 65_536 },
     {
       clock: systemClock,
       source: {
         read(given) {
-          reader = given
-          return { [Symbol.dispose]: () => void (reader = undefined) }
+          opened.reader = given
+          return { [Symbol.dispose]: () => void (opened.reader = undefined) }
         },
       },
       meter: { delivered: () => undefined, lost: () => undefined },
     },
   )
+  return Object.assign(opened, {
+    streams,
+    publish(): void {
+      const set = { slot: 7, startIndex: 0, endIndex: 32, entries: Buffer.from('e'), transactions: [], arrivalNanos: 0 }
+      opened.reader?.onDataSet(set)
+      opened.reader?.onBatchEnd()
+    },
+    [Symbol.dispose]: () => streams[Symbol.dispose](),
+  })
+}
+
+test('a port for entries alone: same token, product, permits and drain, and no other method', async () => {
+  using decoded = openStreams()
   await using node = await startFakeNode()
   const nodes = [{ name: 'fake', grpc: `http://127.0.0.1:${node.ports.grpc}` }]
-  await using on = await startGrpcGateway(nodes, { refusalDelayMs: 10, serves: 'entries' }, undefined, streams)
+  await using on = await startGrpcGateway(nodes, { refusalDelayMs: 10, serves: 'entries' }, undefined, decoded.streams)
   const { token, id } = await on.gateway.subscribe({
     products: ['shreds-decoded', 'bundle'],
     overrides: { grpcStreams: 1 },
   })
   const stream = openEntries(on.client, token)
-  await until('the stream is open', () => reader !== undefined && on.gateway.access.permits.taken(id).grpcStreams === 1)
+  await until(
+    'the stream is open',
+    () => decoded.reader !== undefined && on.gateway.access.permits.taken(id).grpcStreams === 1,
+  )
   await until('entries arrive', () => {
-    const set = { slot: 7, startIndex: 0, endIndex: 32, entries: Buffer.from('e'), transactions: [], arrivalNanos: 0 }
-    reader?.onDataSet(set)
-    reader?.onBatchEnd()
+    decoded.publish()
     return stream.messages.length > 0
   })
   assert.deepEqual(stream.messages[0], Buffer.from([0x08, 7, 0x12, 1, 0x65]))
@@ -67,6 +83,29 @@ test('a port for entries alone: same token, product, permits and drain, and no o
   assert.equal(node.calls.filter(({ method }) => String(method).includes('Subscribe')).length, 0)
   await on.server.drain(1000)
   assert.equal((await stream.ended).code, status.UNAVAILABLE)
+})
+
+test('the port with TLS: entries over a certificate that the client verifies, and a token that is not valid is refused', async () => {
+  using decoded = openStreams()
+  using files = makeTestCert()
+  const listen = { host: '127.0.0.1', port: 0, tls: { cert: files.cert, key: files.key } }
+  await using on = await startGrpcGateway(
+    [],
+    { listen, refusalDelayMs: 10, serves: 'entries' },
+    undefined,
+    decoded.streams,
+  )
+  const { token } = await on.gateway.subscribe({ products: ['shreds-decoded'] })
+  const client = new Client(`localhost:${on.port}`, credentials.createSsl(readFileSync(files.cert)))
+  const stream = openEntries(client, token)
+  await until('entries arrive', () => {
+    decoded.publish()
+    return stream.messages.length > 0
+  })
+  assert.deepEqual(stream.messages[0], Buffer.from([0x08, 7, 0x12, 1, 0x65]))
+  assert.equal((await openEntries(client, `${token}x`).ended).code, status.PERMISSION_DENIED)
+  stream.call.cancel()
+  client.close()
 })
 
 test('sluice gateway opens the port in each of its threads, and responds that it has no shreds', async () => {
@@ -93,7 +132,7 @@ test('sluice gateway opens the port in each of its threads, and responds that it
     [code, details],
     [
       status.UNIMPLEMENTED,
-      'only shredstream.ShredstreamProxy/SubscribeEntries is served here, where the process decodes shreds',
+      'SubscribeEntries is not served here: this process decodes no shreds. Use the address of one that does; sluice serve decodes them where products.shreds-decoded.status is preview',
     ],
   )
   client.close()

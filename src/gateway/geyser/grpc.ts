@@ -52,8 +52,11 @@ const GEYSER_PATH = /^\/geyser\.Geyser\/(\w{1,64})$/
 const ENTRIES_PATH = '/shredstream.ShredstreamProxy/SubscribeEntries'
 const NOT_SERVED = {
   all: 'this method is not served here',
-  entries: 'only shredstream.ShredstreamProxy/SubscribeEntries is served here, where the process decodes shreds',
+  entries: 'only shredstream.ShredstreamProxy/SubscribeEntries is served here',
 } as const
+/** For customers, and behind the semicolon for their operator. */
+const NO_ENTRIES =
+  'SubscribeEntries is not served here: this process decodes no shreds. Use the address of one that does; sluice serve decodes them where products.shreds-decoded.status is preview'
 
 /** The gRPC server: geyser.Geyser and reflection with a token, and the health check without. */
 export async function startGeyserServer(settings: GrpcServerOptions, deps: GrpcServerDeps): Promise<GrpcServer> {
@@ -98,7 +101,10 @@ export async function startGeyserServer(settings: GrpcServerOptions, deps: GrpcS
     const method = methodOf(call.path)
     // The path is not echoed: a token written into it must not reach a log.
     if (method === undefined && !isReflection)
-      return call.end({ code: GrpcCode.unimplemented, message: NOT_SERVED[options.serves] })
+      return call.end({
+        code: GrpcCode.unimplemented,
+        message: call.path === ENTRIES_PATH ? NO_ENTRIES : NOT_SERVED[options.serves],
+      })
     let subscription: string | undefined
     call.onStatus((status) => recordEnd(call.requestId, status, subscription))
     const { caller, product } = authenticate(call, method)

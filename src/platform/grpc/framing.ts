@@ -48,6 +48,8 @@ export class FrameBatch {
   readonly #encoding: GrpcEncoding
   #buffer: Buffer | undefined
   #length = 0
+  /** Of the previous batch: the next one is often about as long. */
+  #lastLength = 0
 
   constructor(encoding: GrpcEncoding) {
     this.#encoding = encoding
@@ -85,6 +87,7 @@ export class FrameBatch {
   take(): Uint8Array {
     const taken = this.#buffer?.subarray(0, this.#length) ?? Buffer.alloc(0)
     this.#buffer = undefined
+    this.#lastLength = this.#length
     this.#length = 0
     return taken
   }
@@ -97,15 +100,13 @@ export class FrameBatch {
   #reserve(bytes: number): Buffer {
     const needed = this.#length + bytes
     if (this.#buffer && needed <= this.#buffer.length) return this.#buffer
-    const larger = Buffer.allocUnsafeSlow(Math.max(BATCH_BYTES + BATCH_SLACK_BYTES, needed))
+    // Small ones come from Node's pool. A batch that waits for a slow client holds little more memory than its bytes.
+    const larger = Buffer.allocUnsafe(Math.max(needed, this.#buffer ? 2 * this.#buffer.length : this.#lastLength))
     if (this.#buffer) larger.set(this.#buffer.subarray(0, this.#length))
     this.#buffer = larger
     return larger
   }
 }
-
-/** Space for one more message when a batch is almost full. */
-const BATCH_SLACK_BYTES = 4 * 1024
 
 export type MessageReader = {
   /**

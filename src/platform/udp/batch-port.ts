@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock.ts'
 import { listenError } from '../net/listener.ts'
 import { openBatchDestination } from './batch-destination.ts'
 import { type BatchMemory, createBatchMemory } from './batch-memory.ts'
-import { BATCH_PACKETS, TICK_MS, type UdpPort, type UdpPortOptions } from './port.ts'
+import { BATCH_PACKETS, TICK_MS, type UdpHandlers, type UdpPort, type UdpPortOptions } from './port.ts'
 import { decodeSocketAddress, encodeSocketAddress, ipv6Text } from './socket-address.ts'
 import { createSourceFilter, type SourceFilter } from './source-filter.ts'
 import { ERRNO, LINUX, type UdpCalls } from './system-calls.ts'
@@ -58,7 +58,12 @@ export function openUdpBatchPort(options: UdpPortOptions, { calls, clock }: Batc
   }
 
   /** Looks for packets for up to `busyPollMicros`, then sleeps. */
-  function receiveNext(): number {
+  function receiveNext({ isIdleDue, onIdle }: UdpHandlers): number {
+    if (isIdleDue?.() === true) {
+      const count = receiveNow()
+      if (count > 0) return count
+      onIdle?.()
+    }
     if (busyPollMicros > 0) {
       readTime()
       for (
@@ -74,9 +79,10 @@ export function openUdpBatchPort(options: UdpPortOptions, { calls, clock }: Batc
   }
 
   /** Sleeps until there are packets or another thread has written to `wakeFd`. */
-  function receiveOrWake(): number {
+  function receiveOrWake({ isIdleDue, onIdle }: UdpHandlers): number {
     const count = receiveNow()
     if (count > 0) return count
+    if (isIdleDue?.() === true) onIdle?.()
     if (calls.poll(pollList, 2, TICK_MS) > 0) calls.read(wakeFd, memory.scratch, 8)
     return receiveNow()
   }
@@ -91,7 +97,7 @@ export function openUdpBatchPort(options: UdpPortOptions, { calls, clock }: Batc
       let nextTickMs = 0
       for (;;) {
         const isWaiting = wakeFd >= 0 && handlers.isWaiting?.() === true
-        const count = isWaiting ? receiveOrWake() : receiveNext()
+        const count = isWaiting ? receiveOrWake(handlers) : receiveNext(handlers)
         if (isWaiting) handlers.onWake?.()
         if (count > 0) {
           readTime()

@@ -50,11 +50,15 @@ export async function openUdpFallbackPort(
     async run(handlers) {
       let count = 0
       let isDue = false
+      const runIdle = () => {
+        if (handlers.isIdleDue?.() === true) handlers.onIdle?.()
+      }
       const flush = () => {
         isDue = false
         const taken = count
         count = 0
         if (taken > 0) handlers.onBatch(taken)
+        runIdle()
       }
       const take = (packet: Buffer, from: { address: string }) => {
         const length = Math.min(packet.length, CELL_BYTES)
@@ -74,6 +78,7 @@ export async function openUdpFallbackPort(
       const { promise, resolve } = Promise.withResolvers<void>()
       const timer = setInterval(() => {
         if (!handlers.onTick()) resolve()
+        runIdle()
       }, TICK_MS)
       await promise
       clearInterval(timer)

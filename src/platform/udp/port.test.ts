@@ -72,6 +72,36 @@ for (const engine of UDP_ENGINES) {
       ])
     })
 
+    test('work that can wait is done when no packet waits, before the thread sleeps', async () => {
+      using port = await openPort(engine)
+      const sent = sendTo(
+        port,
+        Array.from({ length: 100 }, () => Buffer.from('packet')),
+      )
+      // A batch port blocks the thread.
+      if (engine === 'sendmmsg') await sent
+      const done: (number | 'idle')[] = []
+      let isDue = false
+      let packets = 0
+      const endMs = performance.now() + 10_000
+      await port.run({
+        onBatch(count) {
+          packets += count
+          done.push(count)
+          isDue = true
+        },
+        isIdleDue: () => isDue,
+        onIdle() {
+          done.push('idle')
+          isDue = false
+        },
+        onTick: () => (packets < 100 || isDue) && performance.now() < endMs,
+      })
+      assert.equal(packets, 100)
+      assert.equal(done.at(-1), 'idle')
+      if (engine === 'sendmmsg') assert.deepEqual(done, [48, 48, 4, 'idle'])
+    })
+
     test('over IPv6', async () => {
       using port = await openPort(engine, { listen: { host: '::1', port: 0 }, sources: ['::1/128'] })
       await sendTo(port, [Buffer.from('six')], '::1')

@@ -51,6 +51,10 @@ export type UdpHandlers = {
   onTick(): boolean
   /** Whether another thread may call for `onWake` through the file descriptor `wakeFd`. */
   isWaiting?(): boolean
+  /** Whether `onIdle` is to be called before the thread sleeps. */
+  isIdleDue?: (() => boolean) | undefined
+  /** Work that can wait until no packet does. */
+  onIdle?: (() => void) | undefined
   /** Called while `isWaiting`, at least every few milliseconds, and at once when `wakeFd` was written to. */
   onWake?(): void
 }

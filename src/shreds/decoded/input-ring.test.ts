@@ -71,6 +71,49 @@ test('writer and reader that are opened again go on where the others ended', () 
   assert.deepEqual(seen, [2])
 })
 
+test('a reader that waits is woken once, and one that does not wait is not', (t) => {
+  const memory = createInputMemory(8)
+  const writer = openInputWriter(memory)
+  const reader = openInputReader(memory)
+  const notify = t.mock.method(Atomics, 'notify', () => 1)
+  const write = () => {
+    writer.offer(shredOf(1), 0, 1203, 0, true)
+    writer.flush()
+  }
+  write()
+  assert.equal(notify.mock.callCount(), 0)
+  // While it waits.
+  let during: () => void = () => {}
+  t.mock.method(Atomics, 'wait', () => {
+    during()
+    return 'ok'
+  })
+  during = () => {
+    for (let n = 0; n < 3; n++) write()
+  }
+  reader.wait(10)
+  assert.equal(notify.mock.callCount(), 1)
+  write()
+  assert.equal(notify.mock.callCount(), 1)
+  // A call for what it has read before it began to wait does not count: it may come before the reader sleeps.
+  assert.equal(
+    reader.read(8, () => undefined),
+    5,
+  )
+  during = () => {
+    writer.wake()
+    assert.equal(notify.mock.callCount(), 1)
+    write()
+  }
+  reader.wait(10)
+  assert.equal(notify.mock.callCount(), 2)
+  // Another reader, after a restart, is woken too.
+  openInputReader(memory).discard()
+  during = write
+  openInputReader(memory).wait(10)
+  assert.equal(notify.mock.callCount(), 3)
+})
+
 test('a thread that waits is woken, and loses nothing that was accepted', { timeout: 30_000 }, async () => {
   const memory = createInputMemory(64)
   const worker = new Worker(new URL('../../../test/support/input-ring-thread.ts', import.meta.url), {

@@ -9,12 +9,16 @@ import { CODING_SHRED_BYTES } from '../../solana/shred/shred.ts'
  *     cells    STRIDE bytes each, written in turn: arrival f64, length u16, verified u8, then the shred at SHRED_IN_CELL
  *
  * A shred is visible to the reader when `written` is stored after it; its cell may be used again when `read` is stored after it. Both count up and
- * wrap around at 2^32, so the number of cells is a power of two.
+ * wrap around at 2^32, so the number of cells is a power of two. `waiting` is the number of the reader's current wait, 0 while it does not wait.
  */
 export type InputWriter = {
-  /** Copies the shred, without bytes that follow it, into the ring; false when the ring is full. The reader sees it after `flush`. */
+  /** Copies the shred, without bytes that follow it, into the ring; false when the ring is full. The reader sees it after `publish`. */
   offer(bytes: Uint8Array, at: number, length: number, arrivalNanos: number, isVerified: boolean): boolean
-  /** Makes what was offered visible, and wakes the reader if it waits. */
+  /** Makes what was offered visible to a reader that does not wait. */
+  publish(): void
+  /** Wakes the reader if it waits: once, however often this is called until it waits again. */
+  wake(): void
+  /** Both. */
   flush(): void
 }
 
@@ -38,7 +42,9 @@ export type TakeShred = (
 ) => void
 
 /** `written` and `read` are in different lines of the processor's cache. */
-const HEADER = { written: 0, dropped: 1, read: 16, isWaiting: 17 } as const
+const HEADER = { written: 0, dropped: 1, read: 16, waiting: 17, waits: 18 } as const
+/** The waits of a reader are numbered from 1 to this. */
+const WAITS_MAX = 2 ** 30
 const HEADER_BYTES = 128
 const LENGTH_IN_CELL = 8
 const VERIFIED_IN_CELL = 10
@@ -69,6 +75,20 @@ export function openInputWriter(memory: SharedArrayBuffer): InputWriter {
   /** As last seen: it is read again only when the ring seems full. */
   let read = Atomics.load(header, HEADER.read)
 
+  function publish(): void {
+    Atomics.store(header, HEADER.written, written)
+  }
+
+  /** Of a wait that a reader began with less than was written: it was woken, or has seen that `written` is different and did not sleep. */
+  let ended = 0
+
+  function wake(): void {
+    const waiting = Atomics.load(header, HEADER.waiting)
+    if (waiting === 0 || waiting === ended || Atomics.load(header, HEADER.read) === written) return
+    ended = waiting
+    Atomics.notify(header, HEADER.written)
+  }
+
   return {
     offer(bytes, at, length, arrivalNanos, isVerified) {
       if (((written - read) | 0) >= cells) {
@@ -87,9 +107,11 @@ export function openInputWriter(memory: SharedArrayBuffer): InputWriter {
       written = (written + 1) | 0
       return true
     },
+    publish,
+    wake,
     flush() {
-      Atomics.store(header, HEADER.written, written)
-      if (Atomics.load(header, HEADER.isWaiting) !== 0) Atomics.notify(header, HEADER.written)
+      publish()
+      wake()
     },
   }
 }
@@ -98,7 +120,7 @@ export function openInputWriter(memory: SharedArrayBuffer): InputWriter {
 export function openInputWaker(memory: SharedArrayBuffer): () => void {
   const { header } = viewsOf(memory)
   return () => {
-    if (Atomics.load(header, HEADER.isWaiting) !== 0) Atomics.notify(header, HEADER.written)
+    if (Atomics.load(header, HEADER.waiting) !== 0) Atomics.notify(header, HEADER.written)
   }
 }
 
@@ -120,9 +142,11 @@ export function openInputReader(memory: SharedArrayBuffer): InputReader {
       return count
     },
     wait(timeoutMs) {
-      Atomics.store(header, HEADER.isWaiting, 1)
+      const number = (Atomics.load(header, HEADER.waits) % WAITS_MAX) + 1
+      Atomics.store(header, HEADER.waits, number)
+      Atomics.store(header, HEADER.waiting, number)
       Atomics.wait(header, HEADER.written, read, timeoutMs)
-      Atomics.store(header, HEADER.isWaiting, 0)
+      Atomics.store(header, HEADER.waiting, 0)
     },
     discard() {
       const written = Atomics.load(header, HEADER.written)

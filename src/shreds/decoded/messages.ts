@@ -64,6 +64,7 @@ const FLAG = { recovered: 1, verified: 2, parentUpdate: 4, part: 8, continuation
 const HEAD_BYTES = 40
 const TRANSACTION_BYTES = 12
 const ADDRESS_BYTES = 32
+const NO_ADDRESSES: readonly Uint8Array[] = []
 const TRANSACTION_FLAG = { unresolved: 1, delivered: 2 } as const
 
 /** The parts of the record, to be written one after the other. `wasDelivered` is by transaction; without it none was. */
@@ -185,8 +186,12 @@ export function decodeMessage(record: Uint8Array): DecodedMessage {
   const entriesBytes = record.subarray(addressesAt + view.getUint32(36, true) * ADDRESS_BYTES)
   const transactions: DeliveredTransaction[] = []
   let next = addressesAt
-  const takeAddresses = (some: number): Uint8Array[] =>
-    Array.from({ length: some }, () => record.subarray(next, (next += ADDRESS_BYTES)))
+  const takeAddresses = (some: number): readonly Uint8Array[] => {
+    if (some === 0) return NO_ADDRESSES
+    const taken: Uint8Array[] = []
+    for (let i = 0; i < some; i++) taken.push(record.subarray(next, (next += ADDRESS_BYTES)))
+    return taken
+  }
   for (let i = 0; i < count; i++) {
     const at = HEAD_BYTES + i * TRANSACTION_BYTES
     const begin = view.getUint32(at, true)

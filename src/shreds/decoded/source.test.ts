@@ -2,11 +2,13 @@ import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { test } from 'node:test'
 import { makeBlock } from '../../../test/support/decoded-blocks.ts'
+import { encodeParsedTransaction } from '../../../test/support/encode-transaction.ts'
 import { createRandom } from '../../../test/support/property.ts'
 import { LEADER, VERSION } from '../../../test/support/shreds.ts'
 import { until } from '../../platform/process/test-wait.ts'
 import { encodeEntries } from '../../solana/shred/entry.ts'
 import { makeShreds } from '../../solana/shred/make.ts'
+import type { ParsedTransaction } from '../../solana/transaction/types.ts'
 import { Engine } from './engine.ts'
 import type { DecodedEvent } from './events.ts'
 import { encodeEvent } from './messages.ts'
@@ -83,6 +85,36 @@ test('an entry that came in parts is passed on whole with its last part; its tra
     [
       ['first-shred', 10],
       ['completed', 10],
+    ],
+  )
+})
+
+test('a transaction that no packet could carry is passed on: only the format limits what a leader puts into a block', async () => {
+  const parsed: ParsedTransaction = {
+    version: 'legacy',
+    signatures: [new Uint8Array(64).fill(5)],
+    message: new Uint8Array(),
+    header: { numRequiredSignatures: 1, numReadonlySigned: 0, numReadonlyUnsigned: 1 },
+    staticKeys: Array.from({ length: 200 }, (_, i) => new Uint8Array(32).fill(i)),
+    recentBlockhash: new Uint8Array(32),
+    instructions: [{ programIdIndex: 199, accounts: Uint8Array.of(0, 150), data: new Uint8Array(3000) }],
+    addressTableLookups: [],
+    config: null,
+    wireLength: 0,
+  }
+  const wire = encodeParsedTransaction(parsed)
+  using reading = open()
+  for (const event of eventsOf(
+    encodeEntries([{ numHashes: 1n, hash: new Uint8Array(32), transactions: [wire, wire] }]),
+  ))
+    reading.write(event)
+  await until('the data set is read', () => reading.sets.length === 1)
+  const transactions = reading.sets[0]?.transactions ?? []
+  assert.deepEqual(
+    transactions.map((each) => [each.parsed.staticKeys.length, each.parsed.wireLength, each.isVote]),
+    [
+      [200, wire.length, false],
+      [200, wire.length, false],
     ],
   )
 })

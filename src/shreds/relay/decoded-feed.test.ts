@@ -35,3 +35,42 @@ test('a shred has the time at which the kernel received it, on the monotonic clo
     [6000, true],
   ])
 })
+
+test('packets are visible at once; an engine that sleeps is woken at the end of a burst, or after 48 shreds', () => {
+  const bytes = new Uint8Array(64 * CELL_BYTES)
+  const arena = {
+    bytes,
+    arrivals: new Float64Array(64),
+    timeMicros: new Float64Array(1),
+    words: new Int32Array(bytes.buffer),
+    lengths: new Int32Array(64),
+    sources: new Int8Array(64),
+  }
+  const done: string[] = []
+  const note = (what: string) => () => void done.push(what)
+  const feed = createDecodedFeed(new Uint8Array(64), {
+    port: { arena, readTime: () => undefined },
+    clock: { monotonicMs: () => 7000 },
+    input: { offer: () => true, publish: note('publish'), wake: note('wake'), flush: note('flush') },
+  })
+  const offer = (data: number) =>
+    feed.offer({
+      order: Uint16Array.from({ length: 64 }, (_, i) => i),
+      data,
+      code: 0,
+      slots: new Float64Array(1),
+      slotCount: 0,
+      duplicates: 0,
+    })
+  offer(0)
+  assert.equal(feed.isWakeDue(), false)
+  offer(1)
+  offer(15)
+  assert.deepEqual([feed.isWakeDue(), done], [true, ['publish', 'publish']])
+  feed.wake()
+  assert.deepEqual([feed.isWakeDue(), done.at(-1)], [false, 'wake'])
+  done.length = 0
+  offer(30)
+  offer(18)
+  assert.deepEqual([feed.isWakeDue(), done], [false, ['publish', 'publish', 'wake']])
+})

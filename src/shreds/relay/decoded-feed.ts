@@ -5,7 +5,17 @@ import type { InputWriter } from '../decoded/input-ring.ts'
 import type { Batch } from './fan-out.ts'
 
 /** Passes relayed packets on to the engine of ShredStream Decoded, after they were sent, so that destinations do not wait for it. */
-export type DecodedFeed = { offer(batch: Batch): void }
+export type DecodedFeed = {
+  /** The engine sees the packets. One that sleeps is woken by `wake`, or when WAKE_SHREDS wait for it. */
+  offer(batch: Batch): void
+  /** Whether the engine was not woken since the last packets. */
+  isWakeDue(): boolean
+  /** To be called when no packet waits: waking a thread in the middle of a burst would delay the rest of the burst. */
+  wake(): void
+}
+
+/** At the rate of a mainnet these come in a few milliseconds. */
+const WAKE_SHREDS = 48
 
 export type DecodedFeedDeps = {
   readonly port: Pick<UdpPort, 'arena' | 'readTime'>
@@ -18,6 +28,13 @@ const AGE_MICROS_MAX = 1e6
 
 export function createDecodedFeed(unchecked: Uint8Array, { port, clock, input }: DecodedFeedDeps): DecodedFeed {
   const { bytes, arrivals, timeMicros } = port.arena
+  let waiting = 0
+
+  function wake(): void {
+    waiting = 0
+    input.wake()
+  }
+
   return {
     offer({ order, data, code }) {
       if (data + code === 0) return
@@ -30,7 +47,11 @@ export function createDecodedFeed(unchecked: Uint8Array, { port, clock, input }:
         const ageMicros = Math.min(Math.max(0, nowMicros - (arrivals[cell] as number)), AGE_MICROS_MAX)
         input.offer(bytes, cell * CELL_BYTES, length, nowNanos - ageMicros * 1000, unchecked[cell] === 0)
       }
-      input.flush()
+      input.publish()
+      waiting += data + code
+      if (waiting >= WAKE_SHREDS) wake()
     },
+    isWakeDue: () => waiting > 0,
+    wake,
   }
 }

@@ -87,6 +87,8 @@ export async function runRelay(options: RelayOptions, deps: RelayDeps): Promise<
     },
     isWaiting: receiver.isHolding,
     onWake: sendHeld,
+    isIdleDue: decoded?.isWakeDue,
+    onIdle: decoded?.wake,
     onTick() {
       for (let message = poll(); message !== undefined; message = poll()) if (!apply(message)) return false
       if (receiver.isHolding()) sendHeld()

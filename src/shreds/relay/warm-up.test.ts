@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createNodeSha256 } from '../../solana/crypto/node-sha256.ts'
+import { createInputMemory, openInputReader } from '../decoded/input-ring.ts'
 import type { RelayOptions } from './protocol.ts'
 import { warmUp } from './warm-up.ts'
 
@@ -43,4 +44,8 @@ test('the shreds of a warm-up pass the relay, with and without signature checks'
   assert.equal(await warmUp(OPTIONS, { sha256, clock: slowClock() }), 4 * 3000)
   const checked = { ...OPTIONS, signatures: 'auto', signatureFailuresPerSecond: 200 } as const
   assert.equal(await warmUp(checked, { sha256, clock: slowClock() }), 4 * (3000 + 512))
+  // With the engine of ShredStream Decoded: into memory of the rehearsal, not into the engine's.
+  const decodedInput = createInputMemory(16)
+  assert.equal(await warmUp({ ...OPTIONS, decodedInput }, { sha256, clock: slowClock() }), 4 * 3000)
+  assert.deepEqual([openInputReader(decodedInput).discard(), openInputReader(decodedInput).dropped()], [0, 0])
 })

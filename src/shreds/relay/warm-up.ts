@@ -5,6 +5,7 @@ import { encodeBase58 } from '../../solana/crypto/base58.ts'
 import { createSigningKey } from '../../solana/crypto/ed25519.ts'
 import { makeShreds } from '../../solana/shred/make.ts'
 import { SLOT_AT } from '../../solana/shred/shred.ts'
+import { createInputMemory, openInputReader } from '../decoded/input-ring.ts'
 import { createCheckMemory, openCheckReader } from './checks.ts'
 import { HELD_PACKETS_MAX } from './held-packets.ts'
 import type { RelayOptions } from './protocol.ts'
@@ -22,6 +23,8 @@ const TIME_MS_MAX = 1000
 const DESTINATIONS = 4
 const FIRST_SLOT = 1000
 const SIGNED_BYTES = 240_000
+/** More than pass between two calls of `next`. */
+const DECODED_SHREDS = 1024
 
 /**
  * Runs other relays on synthetic shreds, without a socket, so that the code is compiled before the first packet comes. Nothing is sent, nothing counted. Returns how
@@ -48,8 +51,12 @@ export async function warmUp(options: RelayOptions, { sha256, clock }: WarmUpDep
     const checks = signatures === 'auto' && round > 0 ? createCheckMemory() : undefined
     const reader = checks && openCheckReader(checks)
     reader?.setAlive(true)
+    // As with an engine that has read everything, where there is one.
+    const decodedInput = options.decodedInput && createInputMemory(DECODED_SHREDS)
+    const decoded = decodedInput && openInputReader(decodedInput)
     const next = (): Uint8Array[] => {
       reader?.read(isSigned, ignore)
+      decoded?.discard()
       const batch: Uint8Array[] = []
       for (const length = 1 + (given % BATCH_MAX); batch.length < length && given < count; given++) {
         const packet = packets[given % packets.length] as Uint8Array
@@ -75,7 +82,7 @@ export async function warmUp(options: RelayOptions, { sha256, clock }: WarmUpDep
           port: 1 + at,
         })),
         checks,
-        decodedInput: undefined,
+        decodedInput,
       },
       {
         port,

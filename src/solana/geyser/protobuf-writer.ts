@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer'
+import { copyBytes } from '../../core/copy-bytes.ts'
 
 const VARINT = 0
 const FIXED64 = 1
@@ -6,6 +7,10 @@ const LENGTH_DELIMITED = 2
 
 /** Messages are allocated from slabs of this size. A reference to a message keeps its slab in memory. */
 const SLAB_BYTES = 64 * 1024
+/** What `begin` returns is a position times this, plus the bytes of the length, of which there are at most 8. */
+const LENGTH_BYTES_BASE = 16
+/** Copying so few bytes one by one takes less time than a call. */
+const LOOP_BYTES_MAX = 64
 
 /**
  * Writes protobuf fields directly into one growing buffer, for messages encoded by the thousand. Fields must be written in
@@ -53,6 +58,22 @@ export class ProtobufWriter {
     this.raw(value)
   }
 
+  /** The bytes [from, to) of `source`; as `bytes`, without a view of them. */
+  range(field: number, source: Uint8Array, from: number, to: number): void {
+    if (to > from) this.presentRange(field, source, from, to)
+  }
+
+  presentRange(field: number, source: Uint8Array, from: number, to: number): void {
+    const bytes = to - from
+    this.lengthPrefix(field, bytes)
+    this.#reserve(bytes)
+    const buffer = this.#buffer
+    let at = this.#length
+    if (bytes > LOOP_BYTES_MAX) copyBytes(source, from, to, buffer, at)
+    else for (let i = from; i < to; i++) buffer[at++] = source[i] as number
+    this.#length += bytes
+  }
+
   text(field: number, value: string): void {
     if (value.length > 0) this.presentText(field, value)
   }
@@ -74,17 +95,33 @@ export class ProtobufWriter {
 
   /** A nested message; written even when it is empty. */
   message(field: number, write: () => void): void {
-    this.#tag(field, LENGTH_DELIMITED)
-    this.#reserve(1)
-    // Relative to the start: the message may move to another slab while it is written.
-    const lengthAt = this.#length++ - this.#start
+    const begun = this.begin(field)
     write()
-    const bytes = this.#length - this.#start - lengthAt - 1
-    const extra = varintBytes(bytes) - 1
+    this.end(begun)
+  }
+
+  /**
+   * Begins a nested message, which `end` ends with the result. `bytesExpected` is how long it will be: where the length takes as many bytes as was
+   * expected, what was written is not moved.
+   */
+  begin(field: number, bytesExpected = 0): number {
+    const lengthBytes = varintBytes(bytesExpected)
+    this.#tag(field, LENGTH_DELIMITED)
+    this.#reserve(lengthBytes)
+    this.#length += lengthBytes
+    // Relative to the start: the message may move to another slab while it is written.
+    return (this.#length - this.#start) * LENGTH_BYTES_BASE + lengthBytes
+  }
+
+  end(begun: number): void {
+    const expected = begun % LENGTH_BYTES_BASE
+    const from = (begun - expected) / LENGTH_BYTES_BASE
+    const bytes = this.#length - this.#start - from
+    const extra = varintBytes(bytes) - expected
     this.#reserve(extra)
-    const from = this.#start + lengthAt + 1
-    if (extra > 0) this.#buffer.copyWithin(from + extra, from, this.#length)
-    this.#length = from - 1
+    const bodyAt = this.#start + from
+    if (extra !== 0) this.#buffer.copyWithin(bodyAt + extra, bodyAt, this.#length)
+    this.#length = bodyAt - expected
     this.#varint(bytes)
     this.#length += bytes
   }

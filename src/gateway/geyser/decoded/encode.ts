@@ -1,7 +1,7 @@
 import { SlotStatus } from '../../../solana/gen/geyser_pb.ts'
 import { ProtobufWriter } from '../../../solana/geyser/protobuf-writer.ts'
 import { writeCreatedAt } from '../../../solana/geyser/update-envelope.ts'
-import { writeTransaction } from '../../../solana/geyser/write-transaction.ts'
+import { writeTransaction, writeWireTransaction } from '../../../solana/geyser/write-transaction.ts'
 import type { DecodedDataSet, DecodedSlot, DecodedTransaction } from './source.ts'
 
 // Field numbers: SubscribeUpdateDeshred of proto/geyser.proto. `filters` (1) stands before a body and differs from stream to stream.
@@ -16,23 +16,33 @@ export function encodeTransactionUpdate(
   transaction: DecodedTransaction,
   unixMs: number,
 ): Uint8Array {
-  const { parsed, loadedWritable, loadedReadonly } = transaction
-  writer.message(2, () => {
-    writer.message(1, () => {
-      writer.bytes(1, parsed.signatures[0] as Uint8Array)
-      writer.bool(2, transaction.isVote)
-      writer.message(3, () => writeTransaction(writer, parsed))
-      for (const address of loadedWritable) writer.presentBytes(4, address)
-      for (const address of loadedReadonly) writer.presentBytes(5, address)
-      writer.uint(6, set.startIndex)
-      writer.uint(7, set.endIndex)
-      writer.bool(100, transaction.hasUnknownTable)
-    })
-    writer.uint(2, set.slot)
-  })
+  const { wire, loadedWritable, loadedReadonly } = transaction
+  const bytes = (wire?.length ?? 0) + KEY_BYTES * (loadedWritable.length + loadedReadonly.length)
+  const update = writer.begin(2, bytes)
+  const info = writer.begin(1, bytes)
+  if (wire === undefined) writer.bytes(1, transaction.parsed.signatures[0] as Uint8Array)
+  else writer.presentRange(1, wire, SIGNATURE_AT, SIGNATURE_AT + SIGNATURE_BYTES)
+  writer.bool(2, transaction.isVote)
+  const body = writer.begin(3, bytes)
+  if (wire === undefined) writeTransaction(writer, transaction.parsed)
+  else writeWireTransaction(writer, wire)
+  writer.end(body)
+  for (const address of loadedWritable) writer.presentBytes(4, address)
+  for (const address of loadedReadonly) writer.presentBytes(5, address)
+  writer.uint(6, set.startIndex)
+  writer.uint(7, set.endIndex)
+  writer.bool(100, transaction.hasUnknownTable)
+  writer.end(info)
+  writer.uint(2, set.slot)
+  writer.end(update)
   writeCreatedAt(writer, CREATED_AT_FIELD, unixMs)
   return writer.take()
 }
+
+const KEY_BYTES = 32
+/** The first signature of a transaction with wire fields. */
+const SIGNATURE_AT = 1
+const SIGNATURE_BYTES = 64
 
 const SLOT_STATUSES: Readonly<Record<DecodedSlot['kind'], SlotStatus>> = {
   'first-shred': SlotStatus.SLOT_FIRST_SHRED_RECEIVED,

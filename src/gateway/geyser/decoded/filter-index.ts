@@ -1,3 +1,4 @@
+import { createWireFields, locateFields } from '../../../solana/transaction/wire-fields.ts'
 import { keyText, type TransactionFilter } from './filters.ts'
 import type { DecodedTransaction } from './source.ts'
 
@@ -17,6 +18,8 @@ type Entry<Owner> = {
 }
 
 const PREFIXES = 65_536
+const KEY_BYTES = 32
+const fields = createWireFields()
 
 /**
  * The filters of all streams by the accounts that they name, so that a transaction costs its own number of accounts, however many streams there are.
@@ -83,9 +86,9 @@ export class FilterIndex<Owner> {
     }
     for (const entry of this.#unselective) compare(entry)
     if (this.#byAccount.size > 0) {
-      accounts.forEach((key) => {
-        if (this.#prefixes[prefixOf(key[0] as number, key[1] as number)] === 0) return
-        const entries = this.#byAccount.get(keyText(key))
+      accounts.forEach((bytes, at) => {
+        if (this.#prefixes[prefixOf(bytes[at] as number, bytes[at + 1] as number)] === 0) return
+        const entries = this.#byAccount.get(keyText(bytes, at))
         if (entries !== undefined) for (const entry of entries) compare(entry)
       })
     }
@@ -119,17 +122,23 @@ class TransactionAccounts {
     this.#transaction = transaction
   }
 
-  forEach(visit: (key: Uint8Array) => void): void {
-    const { parsed, loadedWritable, loadedReadonly } = this.#transaction
-    for (const key of parsed.staticKeys) visit(key)
-    for (const key of loadedWritable) visit(key)
-    for (const key of loadedReadonly) visit(key)
+  /** An account is the 32 bytes at `at`. */
+  forEach(visit: (bytes: Uint8Array, at: number) => void): void {
+    const { wire, loadedWritable, loadedReadonly } = this.#transaction
+    if (wire === undefined) for (const key of this.#transaction.parsed.staticKeys) visit(key, 0)
+    else {
+      locateFields(wire, fields)
+      const { keysAt, blockhashAt } = fields
+      for (let at = keysAt; at < blockhashAt; at += KEY_BYTES) visit(wire, at)
+    }
+    for (const key of loadedWritable) visit(key, 0)
+    for (const key of loadedReadonly) visit(key, 0)
   }
 
   get texts(): ReadonlySet<string> {
     if (this.#texts === undefined) {
       const texts = new Set<string>()
-      this.forEach((key) => void texts.add(keyText(key)))
+      this.forEach((bytes, at) => void texts.add(keyText(bytes, at)))
       this.#texts = texts
     }
     return this.#texts
@@ -139,10 +148,10 @@ class TransactionAccounts {
 /** As Yellowstone: the vote flag, all required accounts, none of the excluded ones. One of the included accounts occurs, since the filter was found by it. */
 function matches(
   { vote, required, exclude }: TransactionFilter,
-  { isVote }: DecodedTransaction,
+  transaction: DecodedTransaction,
   accounts: TransactionAccounts,
 ): boolean {
-  if (vote !== undefined && vote !== isVote) return false
+  if (vote !== undefined && vote !== transaction.isVote) return false
   if (required.size > 0 && !required.isSubsetOf(accounts.texts)) return false
   return exclude.size === 0 || exclude.isDisjointFrom(accounts.texts)
 }

@@ -43,9 +43,9 @@ export function compileFilters({ deshredTransactions, slots }: SubscribeDeshredR
   return { ok: true, filters: { transactions, slots: slotFilters } }
 }
 
-/** The 32 bytes of an account as a text of 32 characters, which maps and sets compare faster than bytes. */
-export function keyText(key: Uint8Array): string {
-  scratch.set(key)
+/** The 32 bytes of the account at `at` as a text of 32 characters, which maps and sets compare faster than bytes. */
+export function keyText(bytes: Uint8Array, at = 0): string {
+  for (let i = 0; i < KEY_BYTES; i++) scratch[i] = bytes[at + i] as number
   return scratch.toString('latin1')
 }
 

@@ -34,6 +34,8 @@ export type DecodedDataSet = {
 
 export type DecodedTransaction = {
   readonly parsed: ParsedTransaction
+  /** The wire form, where it has the fields of `locateFields`: reading it takes less time than `parsed`. */
+  readonly wire?: Uint8Array | undefined
   readonly isVote: boolean
   readonly loadedWritable: readonly Uint8Array[]
   readonly loadedReadonly: readonly Uint8Array[]
