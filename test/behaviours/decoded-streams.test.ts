@@ -52,7 +52,7 @@ describe('streams of decoded shreds', () => {
       { filtersMax: FILTERS_MAX, pendingBytesMax: PENDING_BYTES_MAX },
       {
         // Without the pings of every 10 s: one that a client does not read is counted as lost.
-        clock: { ...systemClock, setRepeating: () => ({ cancel: () => undefined }) },
+        clock: { ...systemClock, setRepeating: () => ({ cancel() {}, [Symbol.dispose]() {} }) },
         source: {
           read(given) {
             assert.equal(reader, undefined, 'one reader at a time')
