@@ -65,6 +65,7 @@ export const OTHER_CHAIN_TESTS: ReadonlyMap<string, string> = new Map(
     'it has a node of its own, whose banks and slots the test decides': [
       'behaviours/indexer-bank-replacement',
       'behaviours/indexer-banks',
+      'behaviours/indexer-pruned',
     ],
     'it changes the length of slots itself': ['behaviours/slot-length'],
     'it describes the tower: votes, ticks, differences from a test validator': [

@@ -48,8 +48,9 @@ function timeCondition({ above, upTo }: { readonly above?: number | undefined; r
 }
 
 function commonStart(one: string, other: string): string {
-  const differs = [...one].findIndex((character, at) => character !== other[at])
-  return differs === -1 ? one : one.slice(0, differs)
+  let length = 0
+  while (length < one.length && one[length] === other[length]) length += 1
+  return one.slice(0, length)
 }
 
 /** Undefined where there is no condition. */

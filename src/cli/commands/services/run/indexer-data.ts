@@ -72,9 +72,9 @@ function tabSeparated(rows: readonly object[]): string[] {
   return [names, ...lines].map((cells) => cells.join('\t'))
 }
 
-function cellText(value: unknown): string {
+function cellText(value: string | number | readonly string[] | null): string {
   if (value === null) return '\\N'
-  return Array.isArray(value) ? `[${value.map((each) => `'${String(each)}'`).join(',')}]` : String(value)
+  return typeof value === 'object' ? `[${value.map((each) => `'${each}'`).join(',')}]` : String(value)
 }
 
 /** Empty if the database stopped between the two calls. */
