@@ -19,6 +19,9 @@ import { runAgain } from './run-again.ts'
 import { runTests, type TestTally } from './run-tests.ts'
 import { prepareTestPackages } from './test-packages.ts'
 
+/** Files of a long run that are run again alone: their figures are strict, and they ran beside each other. */
+const FULL_FILES_AGAIN_MAX = 12
+
 const root = join(import.meta.dirname, '..')
 const { values, positionals } = parseArgs({
   options: { full: { type: 'boolean', default: false }, continue: { type: 'boolean', default: false } },
@@ -84,9 +87,9 @@ await step('tests', async () => {
     ...options,
     patterns: isComplete ? ['{src,test}/**/*.test.ts'] : positionals.map(toPattern),
   })
-  if (isComplete && !values.full) {
+  if (isComplete) {
     const runAlone = (file: string) => runTests({ ...options, patterns: [file], concurrency: 1 })
-    const settled = await runAgain(tally, runAlone, report)
+    const settled = await runAgain(tally, runAlone, report, values.full ? FULL_FILES_AGAIN_MAX : undefined)
     unstable = settled.unstable
     tally.failures = settled.failures
   }

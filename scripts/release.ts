@@ -158,8 +158,10 @@ function writePage(folder: string, files: readonly PageFile[]): void {
 
 /** In the format of `sha256sum --check`. */
 function checksumsOf(folder: string): string {
-  const names = readdirSync(folder).filter((name) => name !== 'SHA256SUMS')
-  return names
+  const files = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile())
+  return files
+    .map(({ name }) => name)
+    .filter((name) => name !== 'SHA256SUMS')
     .toSorted()
     .map((name) => `${hashOf(join(folder, name), 'sha256')}  ${name}\n`)
     .join('')
