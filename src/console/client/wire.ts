@@ -37,6 +37,7 @@ export type CustomerRecord = {
 
 export type CustomerDetails = Omit<CustomerRecord, 'subscriptions'> & {
   readonly subscriptions: readonly SubscriptionRecord[]
+  readonly has_more_subscriptions: boolean
   readonly notes: readonly NoteRecord[]
 }
 

@@ -52,6 +52,7 @@ function NoSink() {
 function SinkState({ of, name }: { of: BillingRecord; name: string }) {
   const behind = of.behind_seconds ?? 0
   const without = of.customers_without_billing_id ?? []
+  const listed = of.dead?.length ?? 0
   const shown = useFirstRows(of.dead ?? [], DEAD_SHOWN)
   return (
     <>
@@ -78,6 +79,7 @@ function SinkState({ of, name }: { of: BillingRecord; name: string }) {
           <h3>Dead letters</h3>
           <p class="dim">
             They are not sent until you decide: <code>sluice billing retry</code>.
+            {listed < (of.dead_letters ?? 0) && ` The first ${formatCount(listed)} are listed.`}
           </p>
           <Table
             label="Dead letters"

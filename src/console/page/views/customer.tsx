@@ -1,3 +1,4 @@
+import { formatCount } from '../../../ui/format.ts'
 import { showLastDay } from '../../../ui/model/time.ts'
 import { Panel } from '../../../ui/panel.tsx'
 import { Badge } from '../../../ui/parts/badge.tsx'
@@ -73,6 +74,12 @@ export function CustomerView({ name }: { name: string }) {
                 ]}
                 none={<p>No subscription yet. Create one: its token and the card for the customer are shown once.</p>}
               />
+              {customer.has_more_subscriptions && (
+                <p class="dim">
+                  The first {formatCount(customer.subscriptions.length)}.{' '}
+                  <Link to={{ view: 'subscriptions', query: { search: customer.name } }}>All subscriptions</Link>
+                </p>
+              )}
             </Panel>
             <div class="pair">
               <Panel
