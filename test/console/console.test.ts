@@ -320,6 +320,7 @@ describe('the console of a real serve, in Chromium', { ...NEEDS_CHROMIUM, timeou
       await using browser = await startChromium()
       const { page } = await browser.open(served.url)
       await page.evaluate(AXE)
+      await page.locator('#token').waitFor()
       const findings = await inAllSizes(page, 'sign-in')
       await signIn(page, served.owner)
       for (const view of VIEWS) {

@@ -16,7 +16,11 @@ function Console() {
   const { kind } = session.value
   return (
     <>
-      {kind === 'starting' && <p class="loading">Sluice · console</p>}
+      {kind === 'starting' && (
+        <main>
+          <h1 class="loading">Sluice · console</h1>
+        </main>
+      )}
       {kind === 'signed-out' && <SignIn message={session.value.message} />}
       {kind === 'signed-in' && <Frame session={session.value.session} />}
       {dialog.value !== undefined && <ActionDialog key={dialog.value.title} spec={dialog.value} />}
