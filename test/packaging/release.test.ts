@@ -75,7 +75,7 @@ describe('the release', () => {
     }
     assert.ok(imports > 1000, `${imports} imports`)
     // The page is built in the checkout and included in the package.
-    assert.deepEqual(objections, ['lib/processes/compose/services/page-bundle.js: esbuild'])
+    assert.deepEqual(objections, ['lib/processes/compose/pages/bundle.js: esbuild'])
   })
 
   const isThere = (from: string, specifier: string): boolean => {
