@@ -1,6 +1,6 @@
 import { type Signal, signal } from '@preact/signals'
 import { createContext } from 'preact'
-import { useContext, useEffect, useRef } from 'preact/hooks'
+import { useContext, useLayoutEffect, useRef } from 'preact/hooks'
 import { EXPLANATIONS, type ExplanationId } from '../../model/explanations.ts'
 
 type Open = { readonly id: ExplanationId; readonly button: HTMLButtonElement } | undefined
@@ -42,7 +42,8 @@ export function ExplainPopover() {
   const open = useContext(ExplainContext)
   const box = useRef<HTMLDivElement>(null)
   const shown = open.value
-  useEffect(() => {
+  // Before it is painted: at its place, and Escape closes it at once.
+  useLayoutEffect(() => {
     if (shown === undefined || box.current === null) return
     position(box.current, shown.button.getBoundingClientRect())
     const close = (event: Event) => {
