@@ -105,7 +105,14 @@ try {
     await addNotes(store)
     if (location.engine === 'postgres') await database.change((tx) => tx.run('ANALYZE'))
   }
-  const top = { atMs: 0, status: {}, sender: null, indexer: null, execution: null, upstreams: [], refusals: [] }
+  const top = {
+    ...{ atMs: 0, status: {}, calls: {}, units: 0, streams: { ws: 0, grpc: 0 } },
+    sender: null,
+    indexer: null,
+    execution: null,
+    upstreams: [],
+    refusals: [],
+  }
   await using api = await openHandlers(
     folder,
     {

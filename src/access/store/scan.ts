@@ -26,12 +26,16 @@ export const ROW_COSTS = {
   /** With a row of another table. */
   joined: { sliceRows: 2000, work: 3 },
 } as const
-/** Slices of a remote database are larger by this factor: its statements hold no event loop here, and each costs a round trip. */
+/** Slices of a remote database are larger by this factor, but the first: its statements hold no event loop here, and each costs a round trip. */
 const REMOTE_SLICES = 16
 
-/** Rows that one statement compares. */
-export function sliceRowsOf({ isRemote }: SqlReader, { sliceRows }: { readonly sliceRows: number }): number {
-  return isRemote ? sliceRows * REMOTE_SLICES : sliceRows
+/** Rows that one statement compares. Where the first slice has enough records, a remote database need not look for the end of a large one. */
+export function sliceRowsOf(
+  { isRemote }: SqlReader,
+  { sliceRows }: { readonly sliceRows: number },
+  { isFirst }: { readonly isFirst: boolean },
+): number {
+  return isRemote && !isFirst ? sliceRows * REMOTE_SLICES : sliceRows
 }
 
 export type ScanRequest<T> = {
@@ -58,7 +62,7 @@ export function createScan<K extends RecordKind>(
   const { where = {}, cost = ROW_COSTS.content, order = orderOf(kind) } = given
   const { sql, values } = of.where(where)
   const equal = sql === '' ? undefined : { sql: sql.slice('WHERE '.length), values }
-  const sliceRows = sliceRowsOf(on, cost)
+  let isFirst = true
   const isByIndex = order === orderOf(kind)
   const indexed = isByIndex ? equal : undefined
   // The index of another field is not in the order of ids. As a part of an expression the field is compared row by row, in slices.
@@ -84,6 +88,8 @@ export function createScan<K extends RecordKind>(
       const work = records.length * DECODED_WORK
       return { records, end: last === undefined ? after : nameOf(last), isLast: records.length < size, work }
     }
+    const sliceRows = sliceRowsOf(on, cost, { isFirst })
+    isFirst = false
     const end = await endOfSlice(on, of.table.name, order, { conditions: [indexed, from], rows: sliceRows })
     const until = end === undefined ? undefined : { sql: `${order} <= ?`, values: [end] }
     const records = await read([indexed, from, until, condition], size)

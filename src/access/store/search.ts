@@ -97,7 +97,7 @@ export async function ofCustomers(
 /** Ids of the customers whose content matches; undefined where there are more than CUSTOMERS_MAX. */
 async function matchingCustomers({ on, slices }: Deps, condition: Condition): Promise<string[] | undefined> {
   const ids: string[] = []
-  const sliceRows = sliceRowsOf(on, ROW_COSTS.content)
+  const sliceRows = sliceRowsOf(on, ROW_COSTS.content, { isFirst: false })
   let after = ''
   for (;;) {
     const from = { sql: 'name > ?', values: [after] }
