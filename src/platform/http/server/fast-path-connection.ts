@@ -100,9 +100,8 @@ export class FastPathConnection implements Responder {
     else this.#socket.destroy()
   }
 
-  /** Closes a connection without a request under way. A request that is already on its way finds a closed connection and no reset, so it may be sent again. */
   close(): void {
-    this.#linger()
+    this.#socket.destroy()
   }
 
   respond(response: HttpResponse): void {

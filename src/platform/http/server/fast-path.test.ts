@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { connect as connectTls } from 'node:tls'
 import { createManualClock } from '../../../core/clock.ts'
@@ -9,7 +8,6 @@ import { systemClock } from '../../process/clock.ts'
 import { until } from '../../process/test-wait.ts'
 import { createLogger, silentLogger } from '../../telemetry/logger.ts'
 import type { ResponseRest } from '../response-rest.ts'
-import { createFastPathServer } from './fast-path-server.ts'
 import type { HttpResponse, PostHandler, PostHead } from './post.ts'
 import { respondToPost } from './post-fallback.ts'
 import { sendJson } from './reply.ts'
@@ -314,53 +312,6 @@ test('drain: responses in flight have connection: close, idle connections and th
   for (const respond of held) respond(responseOf('done'))
   await drained
   for (const socket of flying) assert.match(socket.text, /^HTTP\/1\.1 200 OK[^]*Connection: close[^]*done$/)
-})
-
-test('a request that is on its way when idle connections are closed finds a closed connection, not a reset', async () => {
-  const clock = createManualClock()
-  const options = { headersTimeoutMs: 1000, requestTimeoutMs: 1000, keepAliveMs: 1000, requestsPerConnectionMax: 100 }
-  const fastPath = createFastPathServer(options, {
-    handler: echo,
-    clock,
-    log: silentLogger,
-    isDraining: () => false,
-    handOver: (socket) => socket.destroy(),
-  })
-  const sockets: Socket[] = []
-  const listener = createServer({ allowHalfOpen: true }, (socket) => {
-    sockets.push(socket)
-    fastPath.take(socket)
-  })
-  listener.listen(0, '127.0.0.1')
-  await once(listener, 'listening')
-  const { port } = listener.address() as AddressInfo
-  const kept = connect({ port, host: '127.0.0.1' })
-  let text = ''
-  const problems: Error[] = []
-  kept.on('data', (chunk: Buffer) => (text += chunk.toString('latin1')))
-  kept.on('error', (error) => problems.push(error))
-  const closed = once(kept, 'close')
-  kept.write(post('first'))
-  await until('the first response is here', () => text.endsWith('first'))
-  // Written at once: the bytes are in the server's socket, and the server has not read them.
-  kept.write(post('second'))
-  fastPath.closeIdle()
-  await closed
-  assert.deepEqual([problems, statusesOf(text)], [[], [200]])
-
-  // A peer that does not close its side is closed after the time to linger.
-  const held = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
-  held.on('error', () => {})
-  held.resume()
-  held.write(post('third'))
-  await until('it is idle', () => held.bytesRead > 0 && sockets.length === 2)
-  fastPath.closeIdle()
-  await once(held, 'end')
-  clock.advance(3000)
-  fastPath.sweep()
-  await until('the server has closed it', () => sockets.every(({ destroyed }) => destroyed))
-  held.destroy()
-  listener.close()
 })
 
 test('responds 500 without details when the handler throws or rejects, and keeps the connection', async () => {
