@@ -196,15 +196,17 @@ describe('F5: an upstream lags, at the gateway', () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     const seen: number[] = []
     let behindMs: number | undefined
-    let outMs: number | undefined
+    let lag = 0
     await until('it is out', async () => {
       seen.push(await slotOver(agent, gateway.url, token))
-      const lag = live.chain.slot('processed') - still.chain.slot('processed')
+      lag = live.chain.slot('processed') - still.chain.slot('processed')
       if (lag > 25) behindMs ??= performance.now()
-      if (states().get('still') === 'lagging') outMs = performance.now()
-      return outMs !== undefined
+      return states().get('still') === 'lagging'
     })
-    const tookMs = (outMs ?? 0) - (behindMs ?? 0)
+    // The limit is a time: with slots that are learned as slightly longer than 400 ms it is reached before the 26th.
+    assert.ok(lag >= 20, `out although only ${lag} slots behind`)
+    const outMs = performance.now()
+    const tookMs = outMs - (behindMs ?? outMs)
     t.diagnostic(`out ${tookMs.toFixed(0)} ms after it was 26 slots behind (figure: 2000)`)
     assert.ok(tookMs <= onBusyMachine(2000, 6000), `${tookMs} ms`)
     for (let round = 0; round < 20; round++) seen.push(await slotOver(agent, gateway.url, token))
@@ -231,7 +233,7 @@ describe('F5: an upstream lags, at the gateway', () => {
     assert.equal(status, 200)
     const { error, id } = JSON.parse(text) as { error: { code: number; data: { numSlotsBehind: number } }; id: string }
     assert.deepEqual([error.code, id], [-32005, 'h'])
-    assert.ok(error.data.numSlotsBehind > 25)
+    assert.ok(error.data.numSlotsBehind >= 20)
     assert.equal(await (await fetch(`${gateway.url}/health`)).text(), 'behind')
     assert.equal(gateway.registry.value('sluice_upstreams_all_behind'), 1)
     assert.match((await callGateway(gateway.url, token, { method: 'getSlot' })).text, /"result":\d+/)

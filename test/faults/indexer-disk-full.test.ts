@@ -11,9 +11,9 @@ const BLOCK = Buffer.alloc(64 * 1024, 1)
 type Health = { state: string; reasons: { part: string; reason: string }[] }
 type Status = { ingest?: { head_slot?: number; tip_slot?: number }; stopped?: { reason: string } }
 
-/** Writes until no byte fits. */
+/** Appends until no byte fits. */
 function fill(file: string): void {
-  const filler = openSync(file, 'w')
+  const filler = openSync(file, 'a')
   for (const piece of [BLOCK, BLOCK.subarray(0, 1)]) {
     try {
       for (let times = 0; times < 100_000; times++) writeSync(filler, piece)
@@ -56,16 +56,17 @@ test('on a full disk the indexer reports by name that it writes nothing and how 
   }
   await until('blocks are written', async () => (await behind()) <= 10)
 
-  fill(`${inside}/filler`)
-  await until('it is reported with the folder and what continues', async () =>
-    (await reasons()).some(
+  await until('it is reported with the folder and what continues', async () => {
+    // The database gives space back when it drops merged parts, and goes on until that is used too.
+    fill(`${inside}/filler`)
+    const isReported = (await reasons()).some(
       ({ part, reason }) =>
         part === 'indexer' &&
         reason.includes(`writes no blocks: no space is left on ${state}/indexer`) &&
         /queries/.test(reason),
-    ),
-  )
-  assert.equal((await status()).stopped?.reason, 'disk-full')
+    )
+    return isReported && (await status()).stopped?.reason === 'disk-full'
+  })
   await until('the lag grows with the chain', async () => (await behind()) > 20)
   const shown = await sluiceHere(['indexer', 'status', '--state', inside])
   assert.match(shown.stdout, /behind +\d\d+ slots/)
