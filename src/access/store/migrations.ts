@@ -4,8 +4,9 @@ import { CREATE_AUDIT } from '../audit/rows.ts'
 import { CREATE_BILLING } from './billing-tables.ts'
 import { NEW_META, newerStore, readSchemaVersion, writeMeta } from './meta.ts'
 import { createTable, type TableRows } from './rows.ts'
-import { META_TABLE, RECORD_TABLES, TABLES } from './tables.ts'
+import { type AnyTable, META_TABLE, RECORD_TABLES, TABLES } from './tables.ts'
 import { ADD_USAGE_BYTES, CREATE_METHOD_USAGE, CREATE_USAGE } from './usage-rows.ts'
+import { addValidUntil } from './valid-until.ts'
 
 /** One migration. There is no downgrade: a migrated store can be opened only by this version or a later one. */
 export type Migration = {
@@ -16,8 +17,10 @@ export type Migration = {
 /** The subscriptions of a customer in the order of their names, for pages and search. */
 const INDEX_OF_CUSTOMER = 'CREATE INDEX subscriptions_by_customer_id_name ON subscriptions (customer_id, name)'
 
-/** The tables of version 1. */
-const FIRST_TABLES = TABLES.filter(({ name }) => name !== RECORD_TABLES.admins.name)
+/** The tables of version 1, with its columns. */
+const FIRST_TABLES: readonly AnyTable[] = TABLES.filter(({ name }) => name !== RECORD_TABLES.admins.name).map(
+  (table) => ({ ...table, columns: table.columns.filter((column) => column !== 'validUntil') }),
+)
 
 /** A released migration never changes (a test pins the SQL of the first); a change of the tables is a new migration at the end. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -27,6 +30,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 4, migrate: (tx) => runAll(tx, [INDEX_OF_CUSTOMER]) },
   { version: 5, migrate: (tx) => runAll(tx, CREATE_BILLING) },
   { version: 6, migrate: (tx) => runAll(tx, ADD_USAGE_BYTES) },
+  { version: 7, migrate: addValidUntil },
 ]
 
 export function latestVersion(migrations: readonly Migration[]): number {

@@ -138,6 +138,6 @@ const SQL_TYPES: Readonly<Partial<Record<Field, string>>> = {
 }
 
 /** `customerId` in a record is `customer_id` in a table. */
-function columnName(field: string): string {
+export function columnName(field: string): string {
   return field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 }

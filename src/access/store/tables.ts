@@ -50,7 +50,7 @@ export const RECORD_TABLES: { readonly [K in RecordKind]: Table<Records[K]> } = 
       createdAt: 'integer',
       validUntil: 'integer?',
     },
-    { columns: ['name', 'customerId'], unique: ['name'], indexed: ['customerId'] },
+    { columns: ['name', 'customerId', 'validUntil'], unique: ['name'], indexed: ['customerId'] },
   ),
   tokens: recordTable(
     'tokens',
