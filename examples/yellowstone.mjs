@@ -24,4 +24,4 @@ for await (const update of stream) {
   console.log('slot', update.slot.slot, 'parent', update.slot.parent)
   if (++received === 3) break
 }
-stream.cancel()
+stream.cancel?.() // of versions below 5, which keep the call open
