@@ -39,6 +39,8 @@ export async function startServedGateway(
     tls?: { cert: string; key: string }
     /** Threads of the gateway. */
     workers?: number
+    /** Its customer, and the beginning of the name of its subscription: several gateways may share a store. */
+    customer?: string
   } = {},
 ): Promise<ServedGateway> {
   await using opening = new AsyncDisposableStack()
@@ -48,8 +50,10 @@ export async function startServedGateway(
   writeFileSync(configFile, `${given.config ?? ''}\n${positions.join('\n')}\n${FREE_PLAN}`)
   const sluice = (...words: string[]) =>
     sluiceHere([...words, '--state', home.file('.sluice'), '--config', configFile], given.env ?? {})
-  assert.equal((await sluice('customer', 'add', 'acme')).code, 0)
-  const made = await sluice('sub', 'create', 'acme-prod', '--customer', 'acme', '--plan', 'free', '--print-token')
+  const { customer = 'acme' } = given
+  assert.equal((await sluice('customer', 'add', customer)).code, 0)
+  const words = ['--customer', customer, '--plan', 'free', '--print-token']
+  const made = await sluice('sub', 'create', `${customer}-prod`, ...words)
   assert.equal(made.code, 0, made.stderr)
   const running = opening.use(
     serve({

@@ -11,17 +11,14 @@ import { rotateToken } from '../../src/access/provisioning/tokens.ts'
 import { compileTerms } from '../../src/access/terms.ts'
 import { rpcMethod } from '../../src/contract/rpc-methods.ts'
 import { createSeededRandom } from '../../src/core/random.ts'
-import type { GrpcCall } from '../../src/platform/grpc/call.ts'
-import { serveUnary } from '../../src/platform/grpc/unary.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
-import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
+import type { FakeNode } from '../faults/fake-node.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
-import { SUBSCRIBE } from '../support/grpc-gateway.ts'
 import { isFull, seedOf } from '../support/property.ts'
 import { startRedis } from '../support/redis.ts'
-import { startServedGateway } from '../support/served-gateway.ts'
+import { startCountingNode } from './counting-node.ts'
 import { BATCH_MAX, callGetBalance, METHODS, runCaller, type StormTarget } from './storm.ts'
-import { STORM_CONFIG, STORM_PLANS } from './storm-plan.ts'
+import { STORM_PLANS } from './storm-plan.ts'
 
 const CHILD = new URL('storm-gateway.ts', import.meta.url).pathname
 const STORM_MS = isFull ? 30_000 : 4000
@@ -32,61 +29,6 @@ const CALLERS = isFull ? 12 : 6
 const TOOK_PART = 50
 /** How long another writer locks the store while the processes book their last usage. */
 const LOCKED_MS = 300
-
-/**
- * A node that knows what everything forwarded to it costs, and when it came. A read may be sent again and a subscription asked for again,
- * at the gateway's expense: what has come before counts once.
- */
-async function startCountingNode() {
-  const node = await startFakeNode()
-  const spent = new Map<string, { atMs: number; units: number }>()
-  let came = 0
-  const count = (name: string, units: number) => {
-    came += 1
-    if (!spent.has(name)) spent.set(name, { atMs: performance.now(), units })
-  }
-  // gRPC calls are never sent again.
-  const countNew = () => count(`gRPC ${came}`, 1)
-  node.respond = (method, params) => {
-    count(String((params as string[])[0]), rpcMethod(method).cost)
-    return { result: '0' }
-  }
-  node.onGrpcCall = (call: GrpcCall) => {
-    countNew()
-    if (call.path !== SUBSCRIBE) return serveUnary(call, (message) => ({ ok: true, message }))
-    call.sendHeaders()
-    let requests = 0
-    call.onMessage((message) => {
-      // The opening has paid for the first.
-      if (++requests > 1) countNew()
-      call.send(message)
-    })
-  }
-  const subscribed = () =>
-    node.texts.flatMap((text) => /"logsSubscribe","params":\[\{"mentions":\["([^"]+)"/.exec(text)?.[1] ?? [])
-  return {
-    node,
-    /** All units received, WebSocket subscriptions included. */
-    units: () => [...spent.values()].reduce((sum, { units }) => sum + units, 0) + new Set(subscribed()).size,
-    /** The number of calls received twice. */
-    repeated: () => came - spent.size + subscribed().length - new Set(subscribed()).size,
-    /** The most units received within this time. */
-    most(withinMs: number): number {
-      let most = 0
-      for (const { atMs: endMs } of spent.values()) {
-        const inside = [...spent.values()].filter(({ atMs }) => atMs > endMs - withinMs && atMs <= endMs)
-        most = Math.max(
-          most,
-          inside.reduce((sum, { units }) => sum + units, 0),
-        )
-      }
-      return most
-    },
-  }
-}
-
-/** No other service calls the nodes. */
-const ALONE = { SLUICE_SENDER__ENABLED: 'false', SLUICE_SHREDS__ENABLED: 'false' }
 
 const isBefore = (ms: number) => performance.now() < ms
 
@@ -214,77 +156,6 @@ describe('T13: the quota cannot be bypassed', () => {
 
   test('T13: the same without pacing', async (t) => {
     await chargedAsForwarded(t, 0, { unitsPerSecond: null })
-  })
-
-  test('T13: one budget over two threads of a process, exactly', async (t) => {
-    const seed = seedOf(t)
-    const counting = await startCountingNode()
-    await using node = counting.node
-    const { rpc, ws, grpc } = node
-    await using gateway = await startServedGateway([{ name: 'n', rpc, ws, grpc }], {
-      workers: 2,
-      config: STORM_CONFIG,
-      env: ALONE,
-    })
-    const { running } = gateway
-    const made = await gateway.sluice(
-      'sub',
-      'create',
-      'storm',
-      '--customer',
-      'acme',
-      '--plan',
-      'storm',
-      '--print-token',
-    )
-    let token = /slc_[0-9A-Za-z]{38}/.exec(made.stdout)?.[0] ?? ''
-    const at = { url: gateway.url, ws: gateway.ws, grpc: gateway.grpc }
-    await until('the subscription is known', async () => {
-      return (await fetch(`${at.url}/v1/whoami`, { headers: { 'x-token': token } })).ok
-    })
-    const { buckets, unitsBucket } = compileTerms(STORM_PLANS['storm'] as never)
-    const units = buckets[unitsBucket]
-    assert.ok(units !== undefined)
-    let isOver = false
-    const outcomes = new Map<string, number>()
-    const fromMs = performance.now()
-    const callers = Array.from({ length: CALLERS }, (_, caller) =>
-      runCaller(at, {
-        random: createSeededRandom(seed + caller),
-        token: () => token,
-        isOver: () => isOver,
-        outcomes,
-      }),
-    )
-    const isEnough = () => counting.units() > units.capacity + units.perSecond
-    while (isBefore(fromMs + STORM_MS) || (!isEnough() && isBefore(fromMs + STORM_MS_MAX))) {
-      await pause(700)
-      const { code, stdout, stderr } = await gateway.sluice(
-        'token',
-        'rotate',
-        'storm',
-        '--grace',
-        '1h',
-        '--print-token',
-      )
-      assert.equal(code, 0, stderr)
-      token = /slc_[0-9A-Za-z]{38}/.exec(stdout)?.[0] ?? ''
-    }
-    isOver = true
-    await Promise.all(callers)
-    const seconds = (performance.now() - fromMs) / 1000
-    assert.equal(await running.stop(), 0)
-    for (const name of ['gateway-1', 'gateway-2'])
-      assert.match(running.stdout(), new RegExp(`"thread":"${name}".*"msg":"connected"`), `${name} took part`)
-    const rows = JSON.parse((await gateway.sluice('usage', '--sub', 'storm', '--json')).stdout) as { units: number }[]
-    const charged = rows.reduce((sum, row) => sum + row.units, 0)
-    const forwarded = counting.units()
-    t.diagnostic(`${forwarded} units forwarded, ${charged} charged in ${seconds.toFixed(1)} s`)
-    t.diagnostic([...outcomes].map(([name, count]) => `${name}: ${count}`).join(', '))
-    assert.equal(charged, forwarded)
-    // Without a slack: the threads charge one account.
-    assert.ok(forwarded <= units.capacity + units.perSecond * seconds, `${forwarded} units in ${seconds} s`)
-    assert.ok(forwarded > units.capacity, 'the storm met the limit')
   })
 
   test('T13: a killed process loses at most a second of usage', async (t) => {
