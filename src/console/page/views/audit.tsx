@@ -61,7 +61,7 @@ export function AuditView() {
               rows={page.items}
               keyOf={(row) => String(row.seq)}
               columns={[
-                { title: 'Line', cell: (row) => <span class="number">{row.seq}</span> },
+                { title: 'Line', cell: (row) => <span class="number">{row.seq}</span>, isMinor: true },
                 { title: 'Time (UTC)', cell: (row) => <Time at={row.time} /> },
                 {
                   title: 'Who',

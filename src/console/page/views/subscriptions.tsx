@@ -57,7 +57,7 @@ export function SubscriptionsView() {
               columns={[
                 { title: 'Name', cell: (row) => <SubscriptionLink name={row.name} /> },
                 { title: 'Customer', cell: (row) => <CustomerLink name={row.customer} /> },
-                { title: 'Plan', cell: (row) => row.plan },
+                { title: 'Plan', cell: (row) => row.plan, isMinor: true },
                 { title: 'Products', cell: (row) => row.products.join(', '), isMinor: true },
                 { title: 'State', cell: (row) => <Badge state={row.state} /> },
                 {
