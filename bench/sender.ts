@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { Agent, createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { availableParallelism, cpus } from 'node:os'
+import { scheduleThisThread } from '../src/platform/native/thread-schedule.ts'
 import { encodeBase58 } from '../src/solana/crypto/base58.ts'
 import { type SigningKey, verifyEd25519 } from '../src/solana/crypto/ed25519.ts'
 import { parseTransaction } from '../src/solana/transaction/transaction.ts'
@@ -16,7 +17,8 @@ import { openPacedPosts } from './support/paced-posts.ts'
  * Transactions through the sender, each with a signature check, beside a minimal HTTP forwarder. Both run for the whole bench and take turns: the first
  * transactions after the start, at 500 and at 1,000 a second, and as many as one core can. Figures: the time from the client's first byte to the first
  * byte on each path, and the CPU of a transaction. Both servers, the node and the leader each run in their own process. One JSON line per figure.
- *   node bench/sender.ts [seconds of a turn] [turns at each rate]
+ *   node bench/sender.ts [seconds of a turn] [turns at each rate] [normal | raised]
+ * With `raised`, sender and forwarder have the priority of `sender.priority = "raised"`.
  */
 const SIGNATURE_LAST = 64
 /** The Node option of the launcher. */
@@ -30,7 +32,8 @@ const FIRST_SECONDS = 2
 const KINDS = ['forwarder', 'sender'] as const
 type Kind = (typeof KINDS)[number]
 
-const [, , first = '5', second = '3'] = process.argv
+const [, , first = '5', second = '3', priority = 'normal'] = process.argv
+if (priority !== 'normal' && priority !== 'raised') throw new Error(`the priority is normal or raised, not ${priority}`)
 if (first === 'sender') await runSender(second)
 else if (first === 'forwarder') await runForwarder(second)
 else await runAll(Number(first), Number(second))
@@ -45,7 +48,7 @@ async function runAll(turnSeconds: number, turns: number): Promise<void> {
   const count =
     (RATES[0] as number) * FIRST_SECONDS + 2 * FULL_COUNT + turns * perTurn.reduce((sum, one) => sum + one, 0)
   const wires = signedWires(count)
-  write({ figure: 'machine', cpu: cpus()[0]?.model, cores: availableParallelism() })
+  write({ figure: 'machine', cpu: cpus()[0]?.model, cores: availableParallelism(), priority })
   write({ figure: 'parses per core and second', value: Math.round(1e6 / cpuMicrosOf(wires, parseTransaction)) })
   const checkMicros = checkMicrosOf(wires)
   write({ figure: 'CPU of one signature check', micros: Math.round(checkMicros) })
@@ -133,7 +136,9 @@ function cpuMicrosOf<Item>(items: readonly Item[], run: (item: Item) => unknown)
 }
 
 async function openSubject(kind: Kind, nodeUrl: string, opened: AsyncDisposableStack): Promise<Subject> {
-  const child = fork(import.meta.filename, [kind, nodeUrl], { execArgv: [...AS_LAUNCHED, ...process.execArgv] })
+  const child = fork(import.meta.filename, [kind, nodeUrl, priority], {
+    execArgv: [...AS_LAUNCHED, ...process.execArgv],
+  })
   opened.defer(async () => {
     child.disconnect()
     await once(child, 'exit')
@@ -239,6 +244,7 @@ async function arrivalsAt(node: ChildProcess): Promise<Map<string, number>> {
 }
 
 async function runSender(nodeUrl: string): Promise<void> {
+  await schedule()
   const many = 1_000_000
   await using sender = await startTestSender({
     nodes: [{ name: 'node', rpc: nodeUrl }],
@@ -260,8 +266,14 @@ async function runSender(nodeUrl: string): Promise<void> {
   await serveQuestions(sender.url, () => sender.sender.paths().every(({ isOpen }) => isOpen))
 }
 
+async function schedule(): Promise<void> {
+  const { refused } = await scheduleThisThread({ priority: priority as 'normal' | 'raised' }, 1)
+  if (refused.length > 0) throw new Error(refused.join('; '))
+}
+
 /** The minimal forwarder: passes body and response on unchanged. */
 async function runForwarder(nodeUrl: string): Promise<void> {
+  await schedule()
   const { hostname, port } = new URL(nodeUrl)
   const agent = new Agent({ keepAlive: true, maxSockets: 256 })
   const server = createServer((incoming, response) => {

@@ -137,6 +137,12 @@ export const senderOptions = z.strictObject({
     .describe(
       'Threads that check signatures; by default one per core minus one, at most 4. 0 uses the thread pool of the runtime.',
     ),
+  priority: z
+    .enum(['normal', 'raised'])
+    .default('normal')
+    .describe(
+      '`raised` is nice -9, for the event loop of the sender and the threads that check signatures for it: other services and programs on the machine delay a transaction less. Where it is not permitted, that is logged; `ops/systemd/relay-priority.conf` permits it.',
+    ),
   journalSync: z
     .boolean()
     .default(true)

@@ -71,7 +71,7 @@ const KEEP_MS = 600_000
 
 /** Accepts tipped transactions over HTTP, checks them, dispatches them on every path and follows them on the chain. */
 export async function startSender(
-  options: Omit<SenderOptions, 'listen' | 'tls' | 'plaintext' | 'publicUrl' | 'enabled'> & {
+  options: Omit<SenderOptions, 'listen' | 'tls' | 'plaintext' | 'publicUrl' | 'enabled' | 'priority'> & {
     readonly listener: ListenerOptions
   },
   deps: SenderDeps,

@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { messageOf } from '../../../core/error.ts'
 import { openAppendFile } from '../../../platform/files/append.ts'
+import { scheduleThisThread } from '../../../platform/native/thread-schedule.ts'
 import type { MemoryGuard } from '../../../platform/process/memory-guard.ts'
 import { type Sender, startSender } from '../../../sender/service.ts'
 import { TipLedger } from '../../../sender/tips/ledger.ts'
@@ -20,6 +21,9 @@ export type SenderPartDeps = ServiceContext<'sender'> & {
 /** One core is reserved for the event loop; beyond this many threads the event loop is the bottleneck. */
 const CHECK_THREADS_MAX = 4
 
+/** Where both are raised, the shred relay runs first: it has microseconds. */
+const SENDER_RANK = 1
+
 const KEEP_TIP_KEYS =
   'tip wallets were created: they own every tip that is paid, and cannot be made again; back them up with: sluice backup FILE'
 
@@ -27,7 +31,7 @@ const KEEP_TIP_KEYS =
 export async function openSender({ config, loaded }: ServiceSettings, deps: SenderPartDeps): Promise<Sender> {
   const { state, upstreams, log, clock, random, registry, lifecycle, env, listenerMetrics } = deps
   await using opening = new AsyncDisposableStack()
-  const { listen, tls, plaintext, publicUrl: _publicUrl, enabled: _enabled, ...options } = config.sender
+  const { listen, tls, plaintext, publicUrl: _publicUrl, enabled: _enabled, priority, ...options } = config.sender
   const keysDir = await state.folder('keys')
   const isNew = options.tipAccounts.length === 0 && !hasTipKeys(keysDir)
   const tipAccounts = options.tipAccounts.length > 0 ? options.tipAccounts : await openTipAccounts(keysDir, random)
@@ -38,6 +42,9 @@ export async function openSender({ config, loaded }: ServiceSettings, deps: Send
   const tipLedger = await openTipLedger(folder, deps)
   if (tipLedger !== undefined) opening.use(tipLedger)
   const identityFile = options.quic.identity === undefined ? undefined : resolve(loaded.folder, options.quic.identity)
+  // After the tip ledger, whose thread is not urgent: threads that are started from here on have the same priority.
+  const { refused } = await scheduleThisThread({ priority }, SENDER_RANK)
+  if (refused.length > 0) log.warn({ part: 'sender', refused }, 'the sender is not scheduled as configured')
   const sender = opening.use(
     await startSender(
       {

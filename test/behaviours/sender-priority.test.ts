@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { startSenderNode, startSenderProcess } from '../support/sender-process.ts'
+
+const RAISED = -9
+const isRoot = process.getuid?.() === 0
+
+/** Of every thread of a process: field 19 of stat (proc(5)). */
+function niceValues(pid: number): number[] {
+  return readdirSync(`/proc/${pid}/task`).map((thread) => {
+    const [, rest = ''] = readFileSync(`/proc/${pid}/task/${thread}/stat`, 'latin1').split(') ')
+    return Number(rest.split(' ')[16])
+  })
+}
+
+test('a raised sender has its event loop and its checking threads before other work; a normal one has none', {
+  skip: !isRoot && 'needs the privilege',
+}, async () => {
+  await using node = await startSenderNode()
+  for (const [priority, least, most] of [
+    ['raised', 2, Number.POSITIVE_INFINITY],
+    ['normal', 0, 0],
+  ] as const) {
+    await using sender = await startSenderProcess(node.url, `priority = "${priority}"\ncheckThreads = 1\n`)
+    const raised = niceValues(sender.served.child.pid as number).filter((nice) => nice === RAISED).length
+    assert.ok(raised >= least && raised <= most, `${priority}: ${raised} threads`)
+  }
+})
