@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { after, before, describe, it } from 'node:test'
 import * as web3 from '@solana/web3.js'
-import { TOKEN_2022_PROGRAM } from '../../src/localnet/chain/addresses.ts'
+import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../src/localnet/chain/addresses.ts'
 import { parseAccountFile } from '../../src/localnet/genesis/fixtures.ts'
 import { startTestServer, type TestServer } from '../support/rpc-server.ts'
 import { base64, type Context, key, openRpcWallet, type RpcWallet } from '../support/rpc-wallet.ts'
@@ -68,7 +68,12 @@ describe('localnet as a test validator', () => {
   })
 
   it('has a native mint of 1 SOL', async () => {
-    assert.equal((await account(NATIVE_MINT))?.lamports, 1_000_000_000)
+    const mint = await account(NATIVE_MINT, 'jsonParsed')
+    assert.deepEqual([mint?.lamports, mint?.owner, mint?.space], [1_000_000_000, TOKEN_PROGRAM, 82])
+    assert.deepEqual((mint?.data as { parsed: unknown }).parsed, {
+      type: 'mint',
+      info: { decimals: 9, freezeAuthority: null, isInitialized: true, mintAuthority: null, supply: '0' },
+    })
   })
 
   it('has no account of Token-2022, so that a client can create its native mint', async () => {
