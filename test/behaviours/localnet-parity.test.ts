@@ -69,8 +69,9 @@ describe('localnet as a test validator', () => {
 
   it('has a native mint of 1 SOL', async () => {
     const mint = await account(NATIVE_MINT, 'jsonParsed')
-    assert.deepEqual([mint?.lamports, mint?.owner, mint?.space], [1_000_000_000, TOKEN_PROGRAM, 82])
-    assert.deepEqual((mint?.data as { parsed: unknown }).parsed, {
+    assert.ok(mint)
+    assert.deepEqual([mint.lamports, mint.owner, mint.space], [1_000_000_000, TOKEN_PROGRAM, 82])
+    assert.deepEqual((mint.data as { parsed: unknown }).parsed, {
       type: 'mint',
       info: { decimals: 9, freezeAuthority: null, isInitialized: true, mintAuthority: null, supply: '0' },
     })
