@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
+import { Buffer } from 'node:buffer'
 import { after, before, describe, it } from 'node:test'
 import * as web3 from '@solana/web3.js'
+import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../src/localnet/chain/addresses.ts'
 import { parseAccountFile } from '../../src/localnet/genesis/fixtures.ts'
 import { startTestServer, type TestServer } from '../support/rpc-server.ts'
 import { base64, type Context, key, openRpcWallet, type RpcWallet } from '../support/rpc-wallet.ts'
@@ -19,7 +21,10 @@ type VoteInfo = {
 
 const FIXTURE = key(77).toBase58()
 const NATIVE_MINT = 'So11111111111111111111111111111111111111112'
-const TOKEN_2022_NATIVE_MINT = '9pan9bMn5HatX4EJdBwg9VgCa7Uz5HL8N1m5D3NdXej9'
+const TOKEN_2022 = new web3.PublicKey(TOKEN_2022_PROGRAM)
+/** Derived as the Token-2022 program derives it. */
+const [TOKEN_2022_NATIVE_MINT] = web3.PublicKey.findProgramAddressSync([Buffer.from('native-mint')], TOKEN_2022)
+const CREATE_NATIVE_MINT = 31
 /** Sizes that a validator reports; all hold the rent-exempt minimum of their size. */
 const SYSVARS = {
   SysvarC1ock11111111111111111111111111111111: 40,
@@ -62,9 +67,33 @@ describe('localnet as a test validator', () => {
     assert.equal((history as { parsed?: { type: string } }).parsed?.type, 'stakeHistory')
   })
 
-  it('has a native mint of 1 SOL, and no native mint of Token-2022', async () => {
-    assert.equal((await account(NATIVE_MINT))?.lamports, 1_000_000_000)
-    assert.equal(await account(TOKEN_2022_NATIVE_MINT), null)
+  it('has a native mint of 1 SOL', async () => {
+    const mint = await account(NATIVE_MINT, 'jsonParsed')
+    assert.ok(mint)
+    assert.deepEqual([mint.lamports, mint.owner, mint.space], [1_000_000_000, TOKEN_PROGRAM, 82])
+    assert.deepEqual((mint.data as { parsed: unknown }).parsed, {
+      type: 'mint',
+      info: { decimals: 9, freezeAuthority: null, isInitialized: true, mintAuthority: null, supply: '0' },
+    })
+  })
+
+  it('has no account of Token-2022, so that a client can create its native mint', async () => {
+    const mint = TOKEN_2022_NATIVE_MINT.toBase58()
+    assert.deepEqual(await server.call('getProgramAccounts', TOKEN_2022_PROGRAM), [])
+    assert.equal(await account(mint), null)
+    const create = new web3.TransactionInstruction({
+      programId: TOKEN_2022,
+      keys: [
+        { pubkey: wallet.payer.publicKey, isSigner: true, isWritable: true },
+        { pubkey: TOKEN_2022_NATIVE_MINT, isSigner: false, isWritable: true },
+        { pubkey: web3.SystemProgram.programId, isSigner: false, isWritable: false },
+      ],
+      data: Buffer.of(CREATE_NATIVE_MINT),
+    })
+    await wallet.send(wallet.sign([create]), { preflightCommitment: 'processed' })
+    await server.pass(4)
+    const created = await account(mint)
+    assert.deepEqual([created?.owner, created?.space], [TOKEN_2022_PROGRAM, 82])
   })
 
   it('has a vote account with its own key as voter and withdrawer', async () => {

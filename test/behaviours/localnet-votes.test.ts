@@ -164,6 +164,20 @@ describe('votes of a localnet without traffic', () => {
   })
 })
 
+describe('localnet.votes as it is by default', () => {
+  it('a search for a transaction in recent blocks ends, although there is no traffic', async () => {
+    await using node = await startQuickLocalnet({ votes: {} })
+    await untilBlock(node.chain, () => node.chain.slot('finalized') > 6)
+    const connection = new web3.Connection(`http://127.0.0.1:${node.rpc.port}`, 'finalized')
+    let slot = await connection.getSlot()
+    let signatures: string[] = []
+    for (; slot > 0 && signatures.length === 0; slot--) ({ signatures } = await connection.getBlockSignatures(slot))
+    assert.ok(signatures.length > 0, 'no block has a transaction')
+    const [signature] = signatures as [string]
+    assert.equal((await connection.getTransaction(signature, { maxSupportedTransactionVersion: 0 }))?.slot, slot + 1)
+  })
+})
+
 describe('localnet.votes.enabled = false', () => {
   it('blocks without traffic are empty, and the validator still counts as current', async () => {
     await using node = await startQuickLocalnet({ votes: { enabled: false } })

@@ -49,6 +49,7 @@ describe('the sender as block engine libraries call it', () => {
     const before = sluice.sender.sender.stats().accepted
     for (const [path, method] of [
       ['/bundles', 'sendBundle'],
+      ['/bundles', 'simulateBundle'],
       ['/bundles', 'getBundleStatuses'],
       ['/getBundleStatuses', 'getBundleStatuses'],
       ['/getInflightBundleStatuses', 'getInflightBundleStatuses'],

@@ -52,6 +52,8 @@ describe('the page during outages', { concurrency: true, timeout: 240_000, ...NE
     await page.evaluate(RECORD_STATES)
     rig.ring.pause()
     await untilState(page, 'degraded', 60_000)
+    assert.equal(await page.locator('.strip [role="status"]').innerText(), 'Very late')
+    assert.match(await page.locator('.strip [data-stat="age"]').innerText(), /^late\b/i)
     const seen = (await page.evaluate('states')) as { state: string; ageS: number }[]
     assert.deepEqual(
       seen.map(({ state }) => state),

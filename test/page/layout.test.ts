@@ -142,7 +142,8 @@ const LOOK = `async (root) => {
     function styleOf(element) {
       if (!styles.has(element)) {
         const { overflowX, overflowY, textOverflow, contain, position } = getComputedStyle(element)
-        const hides = overflowX !== 'visible' || contain.includes('paint')
+        // Browsers report \`content\` and \`strict\` as such; both contain \`paint\`.
+        const hides = overflowX !== 'visible' || /paint|content|strict/.test(contain)
         const [scrollsX, scrollsY] = [overflowX, overflowY].map((how) => how === 'auto' || how === 'scroll')
         styles.set(element, { hides, scrollsX, scrollsY, ends: textOverflow === 'ellipsis', position })
       }

@@ -233,6 +233,22 @@ describe('the history', () => {
     assert.equal(model.incidents.count('rejection'), 4)
   })
 
+  test('has throughput, gas and block time of the hour', () => {
+    const model = new PageModel()
+    const hour = <Value>(value: Value): Value[] => Array.from({ length: 3600 }, () => value)
+    const seconds = { from_ms: 0, tps: hour(900), gas_used: hour(5000), block_time_ms: hour(400) }
+    model.addHistory(history(seconds), 3_600_000, 3_600_000)
+    const averages = [model.tps, model.gas, model.blockTime].map((series) => {
+      const { times } = series.read('1h', 3_600_000)
+      return [series.summary('1h', 3_600_000)?.average, times[0], times.at(-1)]
+    })
+    assert.deepEqual(averages, [
+      [900, 0, 3595],
+      [5000, 0, 3595],
+      [400, 0, 3595],
+    ])
+  })
+
   test('continues with gas and block time of the stream', () => {
     const model = started()
     for (let number = 1; number <= 50; number++) {

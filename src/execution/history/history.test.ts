@@ -13,7 +13,7 @@ import { createLogger } from '../../platform/telemetry/logger.ts'
 import { HeldBlock } from '../rpc/held-block.ts'
 import { createHistoryDocument } from './document.ts'
 import type { History } from './history.ts'
-import { feedBlock, figuresOf, openTestHistory, recordOf } from './test-history.ts'
+import { feedBlock, feedHour, figuresOf, openTestHistory, recordOf } from './test-history.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -343,14 +343,7 @@ describe('the document', () => {
   test('of a full hour has at most 200 KB compressed, is made in less than 50 ms and once a second', async () => {
     const clock = createManualClock()
     await using history = await openTestHistory({ clock })
-    for (let number = 1; number <= 9000; number++) {
-      const record = recordOf(number, 'Proposed')
-      history.lifecycle(record, record, undefined)
-      history.blockEnded({ id: idOf(number), number, tps: (number * 7919) % 5000, recordedMs: undefined })
-      if (number > 8400) history.blockFolded(figuresOf(number))
-      history.record(recordOf(number, 'Verified', 1, (number * 104_729) % 30_000_000))
-      clock.advance(400)
-    }
+    feedHour(history, clock)
     const document = createHistoryDocument({ clock, history, isSimulated: () => false })
     document()
     let fastestMs = Number.POSITIVE_INFINITY

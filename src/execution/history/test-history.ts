@@ -119,3 +119,19 @@ export function feedBlock(
   history.record(recordOf(number, 'Proposed', variant, 1_000_000 + number))
   if (stage !== 'Proposed') enter(stage, 1_000_000 + number)
 }
+
+const HOUR_BLOCKS = 9000
+/** The last blocks have figures with lists. */
+const HOUR_FIGURES = 600
+
+/** An hour of blocks, one every 400 ms. */
+export function feedHour(history: History, clock: ManualClock): void {
+  for (let number = 1; number <= HOUR_BLOCKS; number++) {
+    const record = recordOf(number, 'Proposed')
+    history.lifecycle(record, record, undefined)
+    history.blockEnded({ id: idOf(number), number, tps: (number * 7919) % 5000, recordedMs: undefined })
+    if (number > HOUR_BLOCKS - HOUR_FIGURES) history.blockFolded(figuresOf(number))
+    history.record(recordOf(number, 'Verified', 1, (number * 104_729) % 30_000_000))
+    clock.advance(400)
+  }
+}

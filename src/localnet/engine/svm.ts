@@ -33,8 +33,6 @@ import {
   writeSlotHistory,
 } from './sysvars.ts'
 
-const TOKEN_2022_NATIVE_MINT = '9pan9bMn5HatX4EJdBwg9VgCa7Uz5HL8N1m5D3NdXej9'
-
 /** The owners of litesvm's built-in accounts; it has no call that lists all accounts. */
 const GENESIS_OWNERS = [
   NATIVE_LOADER,
@@ -46,7 +44,6 @@ const GENESIS_OWNERS = [
   FEATURE_PROGRAM,
   CONFIG_PROGRAM,
   TOKEN_PROGRAM,
-  TOKEN_2022_PROGRAM,
 ].map((address) => decodeBase58(address))
 
 /** litesvm with accounts as `EngineAccount`. Only well-formed transactions may reach `native`: it aborts the process on others. */
@@ -66,11 +63,11 @@ export function createSvm(): Svm {
   native.setBlockhashCheck(false)
   native.setTransactionHistory(0n)
   native.withNativeMints()
-  // Token-2022's own native mint does not exist on a new chain: clients create it with CreateNativeMint.
-  write(decodeBase58(TOKEN_2022_NATIVE_MINT), null)
   const memo = native.getAccount(decodeBase58(MEMO_PROGRAM))
   if (memo) native.addProgram(decodeBase58(MEMO_PROGRAM_V4), memo.data())
-  for (const { address } of native.getProgramAccounts(decodeBase58(SYSTEM_PROGRAM))) write(address, null)
+  // litesvm's own faucet; and Token-2022's native mint, which clients create on a new chain with CreateNativeMint.
+  for (const owner of [SYSTEM_PROGRAM, TOKEN_2022_PROGRAM])
+    for (const { address } of native.getProgramAccounts(decodeBase58(owner))) write(address, null)
 
   // Rewritten every slot; one buffer of 128 KiB avoids an allocation per slot.
   const slotHistory = new Uint8Array(SLOT_HISTORY_BYTES)
