@@ -2,29 +2,21 @@ import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { startTestAdmin } from '../../test/support/admin.ts'
-import { STORE_DEPS } from '../../test/support/store-engines.ts'
-import { openStore } from '../access/store/open.ts'
+import { openSqliteStore, type SqliteStore } from '../../test/support/store-engines.ts'
 import type { AccessStore } from '../access/store/store.ts'
 import { ADMIN_ROLES, SIGN_IN_PATH } from '../contract/admin-routes.ts'
 import { createManualClock } from '../core/clock.ts'
 import { createSeededRandom } from '../core/random.ts'
-import { makeTestFolder } from '../platform/files/test-folder.ts'
 import { createSessions, type SessionOwner, sessionCookie } from './auth/sessions.ts'
 
 describe('the admin API under attack', () => {
-  const folder = makeTestFolder()
+  let opened: SqliteStore
   let store: AccessStore
   before(async () => {
-    const audit = { file: folder.file('audit.log'), mirror: 'test', toolVersion: '0' }
-    store = await openStore(
-      { location: { engine: 'sqlite', file: folder.file('access.db') }, audit, check: 'quick' },
-      STORE_DEPS,
-    )
+    opened = await openSqliteStore()
+    store = opened.store
   })
-  after(async () => {
-    await store[Symbol.asyncDispose]()
-    folder[Symbol.dispose]()
-  })
+  after(() => opened[Symbol.asyncDispose]())
   const adminsNow = async () =>
     (await store.list('admins')).map(({ name, role, state, sha256 }) => `${name} ${role} ${state} ${sha256}`).toSorted()
 
