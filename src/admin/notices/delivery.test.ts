@@ -1,14 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { CHECK_MS, nodeDown, setUpNotices } from '../../../test/support/notices.ts'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { CHECK_MS, memoryFile, nodeDown, setUpNotices } from '../../../test/support/notices.ts'
 import { until } from '../../platform/process/test-wait.ts'
+import { type Logger, silentLogger } from '../../platform/telemetry/logger.ts'
 import { noticeHandlers } from './handlers.ts'
 import type { Receiver, SendResult } from './receivers.ts'
+import type { Notices } from './service.ts'
 
-const HOUR_MS = 3_600_000
+const CHECKS_PER_HOUR = 3_600_000 / CHECK_MS
 
 /** Notices with one receiver, which responds as `respond` says and records the ids of its attempts. */
-function setUp() {
+function setUp(log: Logger = silentLogger) {
   const on = { sent: [] as string[], respond: (): SendResult => ({ ok: true }) }
   const receiver: Receiver = {
     name: 'ops',
@@ -19,9 +22,10 @@ function setUp() {
     },
     [Symbol.dispose]() {},
   }
-  return { on, ...setUpNotices(() => [receiver]) }
+  return { on, ...setUpNotices(() => [receiver], memoryFile(), log) }
 }
 
+const stateOf = (notices: Notices) => notices.list().map(({ deliveries }) => deliveries[0]?.state)
 const failed = (): SendResult => ({ ok: false, reason: 'refused' })
 
 test('a receiver that fails is called less and less often; a test is sent to it at once', async () => {
@@ -29,19 +33,25 @@ test('a receiver that fails is called less and less often; a test is sent to it 
   await using notices = await start()
   on.respond = failed
   set([nodeDown('a')])
-  for (let checks = 0; checks < (HOUR_MS - CHECK_MS) / CHECK_MS; checks++) await clock.advanceAsync(CHECK_MS)
-  assert.ok(on.sent.length >= 5 && on.sent.length < 16, `${on.sent.length} attempts in 240 checks`)
+  for (let checks = 0; checks < CHECKS_PER_HOUR - 1; checks++) {
+    await clock.advanceAsync(CHECK_MS)
+    for (let turns = 0; turns < 5; turns++) await nextTurn()
+  }
+  assert.ok(on.sent.length >= 2 && on.sent.length < 16, `${on.sent.length} attempts in an hour of checks`)
   on.respond = () => ({ ok: true })
   const attempts = on.sent.length
   await notices.test()
-  await clock.advanceAsync(0)
-  assert.equal(on.sent.length, attempts + 2, 'the one that waits, then the test')
+  await until('the one that waits and the test are sent', () => on.sent.length === attempts + 2)
+  await until('they are settled', () => !stateOf(notices).includes('waiting'))
   // After a success the delays begin anew.
   on.respond = failed
   set([nodeDown('a'), nodeDown('b')])
-  await clock.advanceAsync(CHECK_MS)
-  await clock.advanceAsync(CHECK_MS)
-  assert.equal(on.sent.length, attempts + 4)
+  const failures = () => notices.list()[0]?.deliveries[0]?.attempts
+  for (const expected of [1, 2]) {
+    await clock.advanceAsync(CHECK_MS)
+    await until('it is tried at every check', () => failures() === expected)
+    for (let turns = 0; turns < 5; turns++) await nextTurn()
+  }
 })
 
 test('a notice that was given up does not keep the next one waiting', async () => {
@@ -50,9 +60,8 @@ test('a notice that was given up does not keep the next one waiting', async () =
   on.respond = () => (on.sent.length === 1 ? { ok: false, reason: 'gone', isFinal: true } : { ok: true })
   set([nodeDown('a'), nodeDown('b')])
   await clock.advanceAsync(CHECK_MS)
-  const states = () => notices.list().map(({ deliveries }) => deliveries[0]?.state)
-  await until('both are settled', () => !states().includes('waiting'))
-  assert.deepEqual(states(), ['delivered', 'given-up'])
+  await until('both are settled', () => !stateOf(notices).includes('waiting'))
+  assert.deepEqual(stateOf(notices), ['delivered', 'given-up'])
 })
 
 test('a condition that is gone is forgotten on the disk too: after a restart it causes a notice again', async () => {
@@ -61,14 +70,16 @@ test('a condition that is gone is forgotten on the disk too: after a restart it 
     await using _notices = await start()
     set([nodeDown('a')])
     await clock.advanceAsync(CHECK_MS)
+    await until('it is delivered', () => file.text?.includes('"delivered"') === true)
+    assert.match(file.text ?? '', /"active":\["node.down a"\]/)
     set([])
     await clock.advanceAsync(CHECK_MS)
-    assert.match(file.text ?? '', /"active":\[\]/)
+    await until('the condition is forgotten', () => file.text?.includes('"active":[]') === true)
   }
   await using _notices = await start()
   set([nodeDown('a')])
   await clock.advanceAsync(CHECK_MS)
-  assert.equal(new Set(on.sent).size, 2)
+  await until('there are two notices', () => new Set(on.sent).size === 2)
 })
 
 test('nothing is written while nothing changes', async () => {
@@ -76,8 +87,10 @@ test('nothing is written while nothing changes', async () => {
   await using _notices = await start()
   set([nodeDown('a')])
   await clock.advanceAsync(CHECK_MS)
+  await until('it is delivered', () => file.text?.includes('"delivered"') === true)
   file.text = 'not written'
   await clock.advanceAsync(CHECK_MS)
+  for (let turns = 0; turns < 5; turns++) await nextTurn()
   assert.equal(file.text, 'not written')
 })
 
@@ -88,10 +101,13 @@ test('a file of another form begins anew, and the log has why', async () => {
     '{"version":1,"sinceMs":1,"active":[]}',
     'null',
   ]) {
-    const { file, start } = setUp()
+    const warned: unknown[] = []
+    const log: Logger = { ...silentLogger, child: () => log, warn: (_fields: unknown, why) => void warned.push(why) }
+    const { file, start } = setUp(log)
     file.text = text
     await using notices = await start()
     assert.deepEqual(notices.list(), [], text)
+    assert.deepEqual(warned, ['the file of notices cannot be read and begins anew'], text)
     await notices.test()
     assert.match(file.text, /"version":1,/)
   }
