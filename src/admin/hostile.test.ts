@@ -21,13 +21,31 @@ describe('the admin API under attack', () => {
     (await store.list('admins')).map(({ name, role, state, sha256 }) => `${name} ${role} ${state} ${sha256}`).toSorted()
 
   /** Sends a head as it is, and returns the status of the first response. */
-  async function raw(port: number, lines: readonly string[]): Promise<number> {
+  async function raw(port: number, lines: readonly string[], host = 'localhost'): Promise<number> {
     const socket = connect(port, '127.0.0.1')
-    socket.end([...lines, 'host: localhost', 'connection: close', '', ''].join('\r\n'))
+    socket.end([...lines, `host: ${host}`, 'connection: close', '', ''].join('\r\n'))
     let text = ''
     for await (const chunk of socket) text += String(chunk)
     return Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1])
   }
+
+  test('browsers that use TLS up to a proxy get cookies for TLS alone, at the host of the public address', async () => {
+    for (const [publicUrl, isSecure, status] of [
+      ['https://ops.example.net', true, 401],
+      ['http://localhost:9470', false, 421],
+    ] as const) {
+      await using admin = await startTestAdmin(store, { publicUrl })
+      const { secret } = await admin.add(`of-${isSecure}`, 'read-only')
+      const opened = await fetch(`${admin.url}/v1/session`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ token: secret }),
+      })
+      assert.equal(opened.status, 201)
+      assert.equal(/; Secure/.test(opened.headers.get('set-cookie') ?? ''), isSecure)
+      assert.equal(await raw(admin.port, ['GET /v1/me HTTP/1.1'], 'ops.example.net'), status)
+    }
+  })
 
   test('no role but owner adds, rotates or removes administrators, in any form of the request', async () => {
     await using admin = await startTestAdmin(store)
