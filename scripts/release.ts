@@ -26,12 +26,13 @@ import { openConsole } from '../src/processes/compose/pages/console.ts'
 import { openPage } from '../src/processes/compose/pages/live.ts'
 import { readLockedPackages } from '../test/package-lock.ts'
 import { findInPath } from './needs.ts'
+import { CHECKSUMS, checksumsOf } from './release/checksums.ts'
 import { packDebian } from './release/debian.ts'
 import { emitJavaScript } from './release/emit.ts'
 import { thirdPartyLicences } from './release/licences.ts'
 import { type CheckoutManifest, releaseManifests } from './release/manifest.ts'
 import { CPUS, type Cpu, PLATFORMS } from './release/platforms.ts'
-import { hashOf, npm } from './release/run.ts'
+import { npm } from './release/run.ts'
 import { reproducibleSbom } from './release/sbom.ts'
 import { type InstallPackages, packTarball, stageStandalone } from './release/standalone.ts'
 
@@ -89,7 +90,7 @@ export async function makeRelease(target: string): Promise<Release> {
       tarball: `${base}.tgz`,
       sbom: `${base}.cdx.json`,
       licences: join(target, 'THIRD-PARTY-LICENSES'),
-      checksums: join(target, 'SHA256SUMS'),
+      checksums: join(target, CHECKSUMS),
     }
     if (made !== release.tarball) renameSync(made, release.tarball)
     const sbom = npm(staged, 'sbom', '--package-lock-only', '--omit', 'dev', '--sbom-format', 'cyclonedx')
@@ -154,17 +155,6 @@ function writePage(folder: string, files: readonly PageFile[]): void {
     if (path.endsWith('/names.json')) continue
     writeFileSync(join(folder, path === '/' ? 'index.html' : basename(path)), body)
   }
-}
-
-/** In the format of `sha256sum --check`. */
-function checksumsOf(folder: string): string {
-  const files = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile())
-  return files
-    .map(({ name }) => name)
-    .filter((name) => name !== 'SHA256SUMS')
-    .toSorted()
-    .map((name) => `${hashOf(join(folder, name), 'sha256')}  ${name}\n`)
-    .join('')
 }
 
 function json(value: object): string {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
-import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import { type IncomingMessage, request, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { after, before, describe, test } from 'node:test'
@@ -15,23 +15,11 @@ import { makeTestCert } from '../src/platform/net/test-cert.ts'
 import { secureRandom } from '../src/platform/process/random.ts'
 import { sluice, temporaryFolder } from './support/cli.ts'
 import { sluiceHere } from './support/cli-in-process.ts'
+import { startHttpServer } from './support/http-server.ts'
 import { serve } from './support/serve.ts'
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void
 const TOKEN = createAdminToken(secureRandom).secret
-
-async function listen(handler: Handler) {
-  const server = createServer(handler).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections()
-      server.close()
-      await once(server, 'close')
-    },
-  }
-}
 
 const json = (response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}) =>
   response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
@@ -119,7 +107,7 @@ describe('a remote command', () => {
       },
     }
     let requests = 0
-    await using server = await listen((request, response) => {
+    await using server = await startHttpServer((request, response) => {
       requests += 1
       const { pathname, searchParams } = new URL(request.url ?? '', 'http://h')
       const at = Number(searchParams.get('cursor') ?? 0)
@@ -144,7 +132,7 @@ describe('a remote command', () => {
   test('does not take what is not a response of the admin API', async () => {
     let handler: Handler = () => {}
     let requests = 0
-    await using server = await listen((request, response) => {
+    await using server = await startHttpServer((request, response) => {
       requests += 1
       assert.equal(request.headers.authorization, `Bearer ${TOKEN}`)
       handler(request, response)
@@ -208,7 +196,7 @@ describe('a remote command', () => {
 
   test('shows an error without control characters, and waits as the server asks', async () => {
     let requests = 0
-    await using server = await listen((_request, response) => {
+    await using server = await startHttpServer((_request, response) => {
       requests += 1
       const error = { code: 'too-many-requests', message: 'slow\u001b[2Jdown', fix: 'Wait.', request_id: 'r-1' }
       if (requests < 3) json(response, 429, { error }, { 'retry-after': '0' })
@@ -231,7 +219,7 @@ describe('a remote command', () => {
 
   test('gives a silent server 30 seconds, three times, and tells that a change may have been made', async () => {
     const keys: unknown[] = []
-    await using server = await listen((request) => void keys.push(request.headers['idempotency-key']))
+    await using server = await startHttpServer((request) => void keys.push(request.headers['idempotency-key']))
     const clock = createManualClock()
     using api = openRemoteApi(
       { url: new URL(server.url), token: new Secret(TOKEN), isDryRun: false },
@@ -306,7 +294,7 @@ describe('a remote command whose response is lost', () => {
   /** Forwards to the process. The response of the first change is read, and its connection is cut in its place. */
   const losing = () => {
     let isLost = false
-    return listen((incoming, response) => {
+    return startHttpServer((incoming, response) => {
       const { method, url, headers } = incoming
       const forwarded = request(new URL(url ?? '/', target), { method, headers }, (reply) => {
         if (method === 'GET' || isLost) return void reply.pipe(response.writeHead(reply.statusCode ?? 0, reply.headers))

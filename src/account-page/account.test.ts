@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { createServer, type IncomingHttpHeaders } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingHttpHeaders } from 'node:http'
 import { after, before, beforeEach, describe, test } from 'node:test'
+import { startHttpServer, type TestHttpServer } from '../../test/support/http-server.ts'
 import type { PageError } from '../ui/page/page-error.ts'
 import { createAccountClient } from './client.ts'
 import { limitUse } from './limit-use.ts'
@@ -13,22 +13,20 @@ describe('the client of the account page', () => {
   const seen: { readonly url: string; readonly headers: IncomingHttpHeaders }[] = []
   const refused: PageError[] = []
   let reply = { status: 200, body: '{}' }
-  const server = createServer((request, response) => {
-    seen.push({ url: request.url ?? '', headers: request.headers })
-    response.writeHead(reply.status, { 'content-type': 'application/json' }).end(reply.body)
-  })
-  let base: URL
+  let server: TestHttpServer
   before(async () => {
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    base = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)
+    server = await startHttpServer((request, response) => {
+      seen.push({ url: request.url ?? '', headers: request.headers })
+      response.writeHead(reply.status, { 'content-type': 'application/json' }).end(reply.body)
+    })
   })
-  after(() => server.close())
+  after(() => server[Symbol.asyncDispose]())
   beforeEach(() => {
     seen.length = 0
     refused.length = 0
     reply = { status: 200, body: '{"a":1}' }
   })
-  const open = (address = base) =>
+  const open = (address = new URL(server.url)) =>
     createAccountClient({ base: address, fetch, token: () => TOKEN, onRefused: (error) => void refused.push(error) })
 
   test('sends the token in a header, never in the address', async () => {

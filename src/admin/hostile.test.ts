@@ -2,40 +2,50 @@ import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { startTestAdmin } from '../../test/support/admin.ts'
-import { STORE_DEPS } from '../../test/support/store-engines.ts'
-import { openStore } from '../access/store/open.ts'
+import { openSqliteStore, type SqliteStore } from '../../test/support/store-engines.ts'
 import type { AccessStore } from '../access/store/store.ts'
 import { ADMIN_ROLES, SIGN_IN_PATH } from '../contract/admin-routes.ts'
 import { createManualClock } from '../core/clock.ts'
 import { createSeededRandom } from '../core/random.ts'
-import { makeTestFolder } from '../platform/files/test-folder.ts'
 import { createSessions, type SessionOwner, sessionCookie } from './auth/sessions.ts'
 
 describe('the admin API under attack', () => {
-  const folder = makeTestFolder()
+  let opened: SqliteStore
   let store: AccessStore
   before(async () => {
-    const audit = { file: folder.file('audit.log'), mirror: 'test', toolVersion: '0' }
-    store = await openStore(
-      { location: { engine: 'sqlite', file: folder.file('access.db') }, audit, check: 'quick' },
-      STORE_DEPS,
-    )
+    opened = await openSqliteStore()
+    store = opened.store
   })
-  after(async () => {
-    await store[Symbol.asyncDispose]()
-    folder[Symbol.dispose]()
-  })
+  after(() => opened[Symbol.asyncDispose]())
   const adminsNow = async () =>
     (await store.list('admins')).map(({ name, role, state, sha256 }) => `${name} ${role} ${state} ${sha256}`).toSorted()
 
   /** Sends a head as it is, and returns the status of the first response. */
-  async function raw(port: number, lines: readonly string[]): Promise<number> {
+  async function raw(port: number, lines: readonly string[], host = 'localhost'): Promise<number> {
     const socket = connect(port, '127.0.0.1')
-    socket.end([...lines, 'host: localhost', 'connection: close', '', ''].join('\r\n'))
+    socket.end([...lines, `host: ${host}`, 'connection: close', '', ''].join('\r\n'))
     let text = ''
     for await (const chunk of socket) text += String(chunk)
     return Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1])
   }
+
+  test('browsers that use TLS up to a proxy get cookies for TLS alone, at the host of the public address', async () => {
+    for (const [publicUrl, isSecure, status] of [
+      ['https://ops.example.net', true, 401],
+      ['http://localhost:9470', false, 421],
+    ] as const) {
+      await using admin = await startTestAdmin(store, { publicUrl })
+      const { secret } = await admin.add(`of-${isSecure}`, 'read-only')
+      const opened = await fetch(`${admin.url}/v1/session`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ token: secret }),
+      })
+      assert.equal(opened.status, 201)
+      assert.equal(/; Secure/.test(opened.headers.get('set-cookie') ?? ''), isSecure)
+      assert.equal(await raw(admin.port, ['GET /v1/me HTTP/1.1'], 'ops.example.net'), status)
+    }
+  })
 
   test('no role but owner adds, rotates or removes administrators, in any form of the request', async () => {
     await using admin = await startTestAdmin(store)

@@ -54,7 +54,8 @@ export function dayStart(ms: number): number {
   return Math.floor(ms / DAY_MS) * DAY_MS
 }
 
-function parseDay(text: string): number | undefined {
+/** The start of a UTC day such as 2027-01-31; undefined for what is no day of the calendar. */
+export function parseDay(text: string): number | undefined {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return undefined
   const dayMs = Date.parse(`${text}T00:00:00Z`)
   // Date.parse rolls 2027-02-31 over into March, so a valid day must print back unchanged.

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
@@ -32,14 +32,14 @@ test('serve sends signed notices to a webhook and a command, and lists them', as
   writeFileSync(
     home.file('sluice.toml'),
     `[notices]
-command = ["${process.execPath}", "-e", "process.stdin.pipe(require('node:fs').createWriteStream('${home.file('seen')}'))"]
+command = ["${process.execPath}", "-e", "const fs = require('node:fs'); fs.writeFileSync('${home.file('env')}', JSON.stringify(process.env)); process.stdin.pipe(fs.createWriteStream('${home.file('seen')}'))"]
 [[notices.webhooks]]
 name = "ops"
 url = "http://127.0.0.1:${port}/hook"
 secrets = ["file:secret"]
 `,
   )
-  await using running = serve({ cwd: home.path })
+  await using running = serve({ cwd: home.path, env: { SECRET_OF_THE_SERVICE: SECRET } })
   await running.line(/"msg":"started"/)
   const run = (...words: string[]) => sluice(words, { cwd: home.path })
   const sent = await run('notice', 'test')
@@ -58,6 +58,9 @@ secrets = ["file:secret"]
     assert.equal(notice?.kind, 'test')
     return notice.delivery.every((line) => line.endsWith(' delivered')) && notice.delivery.length === 2
   })
+  const env = JSON.parse(readFileSync(home.file('env'), 'utf8')) as Record<string, string>
+  assert.ok(env['PATH'], 'a program needs a search path')
+  assert.ok(!Object.values(env).includes(SECRET) && !('SECRET_OF_THE_SERVICE' in env), 'and no secret of the service')
   const list = await run('notice', 'list')
   assert.match(list.stdout, /test\s+ops delivered,command delivered/)
   await running.stop()

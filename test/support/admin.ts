@@ -27,6 +27,7 @@ export async function startTestAdmin(
     requestTimeoutMs,
     oidc: given,
     trustedProxies = [],
+    publicUrl,
   }: {
     handlers?: Partial<AdminHandlers>
     clock?: Clock
@@ -34,6 +35,7 @@ export async function startTestAdmin(
     requestTimeoutMs?: number
     oidc?: Partial<OidcOptions>
     trustedProxies?: readonly string[]
+    publicUrl?: string
   } = {},
 ) {
   let text = ''
@@ -48,6 +50,7 @@ export async function startTestAdmin(
       listen: { host: '127.0.0.1', port: 0 },
       hosts: [],
       trustedProxies,
+      publicUrl,
       ...(requestTimeoutMs === undefined ? {} : { requestTimeoutMs }),
     },
     { log, clock, random: secureRandom, store, registry, handlers, page, oidc, actor: CONTEXT.actor },

@@ -5,6 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import type { Customer } from '../../src/access/store/model.ts'
 import { type OpenStoreOptions, openStore, type StoreLocation } from '../../src/access/store/open.ts'
 import type { AccessStore, ChangeContext } from '../../src/access/store/store.ts'
+import { makeTestFolder } from '../../src/platform/files/test-folder.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { secureRandom } from '../../src/platform/process/random.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
@@ -71,6 +72,23 @@ export async function startEngines(options: { durable?: boolean } = {}): Promise
       }
     },
     [Symbol.asyncDispose]: () => postgres[Symbol.asyncDispose](),
+  }
+}
+
+export type SqliteStore = AsyncDisposable & { readonly store: AccessStore }
+
+/** A store on SQLite in a folder of its own, for what is the same on both engines. */
+export async function openSqliteStore(): Promise<SqliteStore> {
+  const folder = makeTestFolder()
+  const location = { engine: 'sqlite', file: folder.file('access.db') } as const
+  const audit = { file: folder.file('audit.log'), mirror: 'this machine', toolVersion: '1.2.3' }
+  const store = await openStore({ location, audit, check: 'quick' }, STORE_DEPS)
+  return {
+    store,
+    async [Symbol.asyncDispose]() {
+      await store[Symbol.asyncDispose]()
+      folder[Symbol.dispose]()
+    },
   }
 }
 

@@ -51,7 +51,8 @@ const subscriptions: Subscription[] = Array.from({ length: SUBSCRIPTIONS }, (_, 
   products: ['bundle'],
   overrides: {},
   state: pick(['active', 'active', 'active', 'suspended', 'cancelled']),
-  createdAt: NOW_MS,
+  // Not a time that a filter names: a condition on the last field must not match by this one.
+  createdAt: Date.UTC(2020, 0, 1),
   validUntil: pick([null, NOW_MS, NOW_MS - 1, NOW_MS + 1, NOW_MS + random(30) * DAY_MS, 5, 20_000_000_000_000]),
 }))
 const ownerOf = new Map(customers.map((customer) => [customer.id, customer]))

@@ -2,28 +2,20 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { after, before, describe, test } from 'node:test'
 import { startTestAdmin } from '../../../test/support/admin.ts'
-import { STORE_DEPS } from '../../../test/support/store-engines.ts'
-import { openStore } from '../../access/store/open.ts'
+import { openSqliteStore, type SqliteStore } from '../../../test/support/store-engines.ts'
 import type { AccessStore } from '../../access/store/store.ts'
 import { createManualClock } from '../../core/clock.ts'
-import { makeTestFolder } from '../../platform/files/test-folder.ts'
 import type { AdminHandler } from './handler.ts'
 import { createIdempotency, type KeptReply } from './idempotency.ts'
 
 describe('an Idempotency-Key over HTTP', () => {
-  const folder = makeTestFolder()
+  let opened: SqliteStore
   let store: AccessStore
   before(async () => {
-    const audit = { file: folder.file('audit.log'), mirror: 'test', toolVersion: '0' }
-    store = await openStore(
-      { location: { engine: 'sqlite', file: folder.file('access.db') }, audit, check: 'quick' },
-      STORE_DEPS,
-    )
+    opened = await openSqliteStore()
+    store = opened.store
   })
-  after(async () => {
-    await store[Symbol.asyncDispose]()
-    folder[Symbol.dispose]()
-  })
+  after(() => opened[Symbol.asyncDispose]())
 
   /** Handlers that count their calls and respond with what only the caller may read. */
   async function rig() {

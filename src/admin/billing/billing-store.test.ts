@@ -4,6 +4,8 @@ import { addBilledCustomer, FROM_MS, HOUR_MS, openTestPusher, usageOf } from '..
 import { startTestSink } from '../../../test/support/billing-sinks.ts'
 import { CONTEXT, ENGINES, startEngines } from '../../../test/support/store-engines.ts'
 import { createManualClock } from '../../core/clock.ts'
+import { createSeededRandom } from '../../core/random.ts'
+import { beginBilling } from './service.ts'
 import { readBillingStatus } from './status.ts'
 
 /** An id that changed would be a second count at the billing system. */
@@ -80,6 +82,24 @@ for (const engine of ENGINES)
         sink.counted.slice(2).map(({ name, value }) => [name, value]),
         [['sluice_bytes', 11]],
       )
+    })
+
+    test('the mark of an hour stays when usage was added to it since it was read', async () => {
+      await using bench = await engines.bench(engine)
+      await using store = await bench.open()
+      await addBilledCustomer(store, 'one')
+      const { billing } = store
+      const clock = createManualClock(FROM_MS)
+      await beginBilling(billing, 'lago', { clock, random: createSeededRandom(1), fromMs: FROM_MS })
+      await billing.openHour('lago', FROM_MS)
+      const marked = await billing.markedHour('lago')
+      assert.ok(marked)
+      await store.addUsage([usageOf('one', FROM_MS, 5)], new Map())
+      await billing.unmarkHour('lago', marked)
+      const again = await billing.markedHour('lago')
+      assert.deepEqual(again, { hour: FROM_MS, marks: marked.marks + 1 })
+      await billing.unmarkHour('lago', again)
+      assert.equal(await billing.markedHour('lago'), undefined)
     })
 
     test('a refused event is a dead letter, and a retry sends it with the same id', async () => {

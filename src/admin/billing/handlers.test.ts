@@ -5,13 +5,15 @@ import { after, before, describe, test } from 'node:test'
 import { startTestAdmin } from '../../../test/support/admin.ts'
 import { addBilledCustomer, FROM_MS, HOUR_MS, openTestPusher, usageOf } from '../../../test/support/billing.ts'
 import { startTestSink } from '../../../test/support/billing-sinks.ts'
-import { ENGINES, type Engines, startEngines } from '../../../test/support/store-engines.ts'
+import { ENGINES, type Engines, openSqliteStore, startEngines } from '../../../test/support/store-engines.ts'
 import type { AccessStore } from '../../access/store/store.ts'
 import { createManualClock } from '../../core/clock.ts'
+import { createSeededRandom } from '../../core/random.ts'
 import { systemClock } from '../../platform/process/clock.ts'
 import { until } from '../../platform/process/test-wait.ts'
 import { LINES_STALL_MS } from '../api/send-lines.ts'
 import { type BillingHandlerDeps, billingHandlers, EXPORTS_MAX } from './handlers.ts'
+import { beginBilling } from './service.ts'
 
 let engines: Engines
 before(async () => {
@@ -23,6 +25,12 @@ const PRICES = { build: { currency: 'EUR', decimals: 2, perMonth: '31', perMilli
 const handlersOf = (store: AccessStore, more: Pick<BillingHandlerDeps, 'sending'> = {}) =>
   billingHandlers({ store, sink: 'lago', settleMs: 300_000, prices: PRICES, ...more })
 const EXPORT = '/v1/usage/export?month=2027-01'
+/** A call of a handler without a request. */
+const CALL = {
+  ...{ params: {}, query: new URLSearchParams('month=2027-01'), body: undefined },
+  ...{ actor: { uid: 1, user: 'op', sudoUser: null, tty: null }, nowMs: 0, isDryRun: false },
+  ...{ ifRevision: undefined, signal: new AbortController().signal },
+}
 const messageOf = async (response: Response) =>
   ((await response.json()) as { error: { message: string } }).error.message
 
@@ -214,6 +222,30 @@ test('without a billing system billingStatus names none', async () => {
   }
 })
 
+test('a dry run of a change checks it and changes nothing', async () => {
+  await using home = await openSqliteStore()
+  const { store } = home
+  await addBilledCustomer(store, 'one')
+  const clock = createManualClock(FROM_MS)
+  await beginBilling(store.billing, 'lago', { clock, random: createSeededRandom(1), fromMs: FROM_MS })
+  const handlers = handlersOf(store)
+  const run = (id: 'billingPause' | 'customerBillingId', isDryRun: boolean, body: object) =>
+    handlers[id]({ ...CALL, params: { customer: 'one' }, body, isDryRun })
+  const stateOf = async () => [
+    (await store.billing.state('lago'))?.paused,
+    (await store.billing.billingIds(['cus_one'])).get('cus_one'),
+  ]
+  const revision = await store.revision()
+  await run('billingPause', true, {})
+  await run('customerBillingId', true, { billing_id: 'C-7' })
+  assert.deepEqual([await stateOf(), await store.revision()], [[false, undefined], revision])
+  await run('billingPause', false, {})
+  await run('customerBillingId', false, { billing_id: 'x'.repeat(200) })
+  assert.deepEqual(await stateOf(), [true, 'x'.repeat(200)])
+  for (const billing_id of ['x'.repeat(201), 'tab\there', 'ünique'])
+    await assert.rejects(run('customerBillingId', true, { billing_id }), { code: 'invalid-value' })
+})
+
 describe('an export over the API to a client that does not read', () => {
   /** More than the buffers of a connection hold. */
   const LINES = 400_000
@@ -262,13 +294,8 @@ describe('an export over the API to a client that does not read', () => {
 
   test('a limited number of exports runs at the same time, and a closed connection frees its place', async () => {
     await using on = await rig()
-    const call = {
-      ...{ params: {}, query: new URLSearchParams('month=2027-01'), body: undefined },
-      ...{ actor: { uid: 1, user: 'op', sudoUser: null, tty: null }, nowMs: 0, isDryRun: false },
-      ...{ ifRevision: undefined, signal: new AbortController().signal },
-    }
     const start = async () => {
-      const { lines } = await on.handlers.usageExport(call)
+      const { lines } = await on.handlers.usageExport(CALL)
       assert.ok(lines)
       const reading = lines[Symbol.asyncIterator]()
       await reading.next()

@@ -13,7 +13,6 @@ import { readBillingStatus } from './status.ts'
 
 /** Exports that run at the same time. */
 export const EXPORTS_MAX = 4
-const UNMAPPED_LISTED_MAX = 50
 
 export type BillingHandlerDeps = {
   readonly store: AccessStore
@@ -138,7 +137,7 @@ function sendingWire(sending: BillingProcessStatus | undefined): object {
   return {
     last_success_at: isoTime(sending?.lastSuccessMs),
     failing: sending?.failing ?? null,
-    customers_without_billing_id: sending?.unmapped.slice(0, UNMAPPED_LISTED_MAX) ?? [],
+    customers_without_billing_id: sending?.unmapped ?? [],
   }
 }
 

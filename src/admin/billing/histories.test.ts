@@ -10,11 +10,9 @@ import {
 } from '../../../test/support/billing.ts'
 import { SINK_FAULTS, startTestSink } from '../../../test/support/billing-sinks.ts'
 import { createRandom, seedsOf } from '../../../test/support/property.ts'
-import { CONTEXT, STORE_DEPS } from '../../../test/support/store-engines.ts'
-import { openStore } from '../../access/store/open.ts'
+import { CONTEXT, openSqliteStore } from '../../../test/support/store-engines.ts'
 import type { AccessStore } from '../../access/store/store.ts'
 import { createManualClock, type ManualClock } from '../../core/clock.ts'
-import { makeTestFolder } from '../../platform/files/test-folder.ts'
 import { REQUEST_MS } from './http-sink.ts'
 import { BILLING_SINKS, type BillingSinkName } from './options.ts'
 
@@ -40,15 +38,8 @@ for (const kind of BILLING_SINKS)
     for (const seed of seedsOf(t, HISTORIES)) {
       const random = createRandom(seed)
       const clock = createManualClock(FROM_MS)
-      using folder = makeTestFolder()
-      await using store = await openStore(
-        {
-          location: { engine: 'sqlite', file: folder.file('access.db') },
-          audit: { file: folder.file('audit.log'), mirror: 'this machine', toolVersion: '1.2.3' },
-          check: 'quick',
-        },
-        STORE_DEPS,
-      )
+      await using home = await openSqliteStore()
+      const { store } = home
       for (const name of CUSTOMERS) {
         await addBilledCustomer(store, name)
         await store.billing.setBillingId(CONTEXT, `cus_${name}`, `billed_${name}`)

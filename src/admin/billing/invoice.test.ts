@@ -115,6 +115,8 @@ for (const engine of ENGINES)
       await add(store, 'one')
       await add(store, 'two', { plan: 'grow' })
       await add(store, 'three', { plan: 'starter' })
+      // A name of a plan, and of a property that every object inherits.
+      await add(store, 'four', { plan: 'constructor' })
       await add(store, 'ended', { validUntil: at('2026-09-01T00:00') })
       await store.addUsage(
         [
@@ -140,7 +142,7 @@ for (const engine of ENGINES)
         { currency: 'EUR', amount: '49.91' },
         { currency: 'JPY', amount: '10017' },
       ])
-      assert.equal(withoutPrice, 1)
+      assert.equal(withoutPrice, 2)
       await assert.rejects(previewInvoice(store, PRICES, { ...OCTOBER, linesMax: 2 }), /more than 2 lines/)
     })
 

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { parseDay } from '../../contract/dates.ts'
 import { integer, section } from '../../contract/option-fields.ts'
 import { DECIMAL, DECIMAL_DIGITS } from './decimal.ts'
 
@@ -11,6 +12,8 @@ const hasNoSecret = (text: string) => {
   const url = URL.canParse(text) ? new URL(text) : undefined
   return url === undefined || (url.username === '' && url.password === '' && url.search === '' && url.hash === '')
 }
+
+const A_DAY = 'give a day such as 2026-11-01'
 
 const decimal = z.string().regex(DECIMAL, 'give a decimal in quotes, such as "49" or "0.25"')
 
@@ -70,7 +73,8 @@ export const billingOptions = z.strictObject({
     ),
   from: z
     .string()
-    .regex(/^\d{4}-\d{2}-\d{2}$/, 'give a day such as 2026-11-01')
+    .regex(/^\d{4}-\d{2}-\d{2}$/, A_DAY)
+    .refine((text) => parseDay(text) !== undefined, A_DAY)
     .optional()
     .describe('First day (UTC) whose usage is sent (default: the hour of the first start with this sink).'),
   prices: z

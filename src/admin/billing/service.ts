@@ -1,6 +1,7 @@
 import type { BillingStore, BillingSummary } from '../../access/store/billing-store.ts'
 import type { BillingState } from '../../access/store/billing-tables.ts'
 import type { AccessStore } from '../../access/store/store.ts'
+import { parseDay } from '../../contract/dates.ts'
 import type { Clock, Timer } from '../../core/clock.ts'
 import { messageOf } from '../../core/error.ts'
 import type { Random } from '../../core/random.ts'
@@ -56,7 +57,7 @@ export async function startBilling(options: BillingOptions, deps: BillingDeps): 
   const { store, clock, random } = deps
   const log = deps.log.child({ part: 'billing' })
   const name = options.sink
-  const fromMs = options.from === undefined ? undefined : Date.parse(`${options.from}T00:00:00Z`)
+  const fromMs = options.from === undefined ? undefined : parseDay(options.from)
   const { storeId } = await beginBilling(store.billing, name, { clock, random, fromMs })
   const sink = await createSink({ ...options, sink: name, storeId }, deps)
   const subject = options.subject ?? (name === 'lago' ? 'subscription' : 'customer')

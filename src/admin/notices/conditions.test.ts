@@ -78,6 +78,26 @@ test('certificates and backups', () => {
   assert.equal(at({ backupAtMs: NOW - 7 * DAY_MS }, 0)[0]?.kind, 'backup.missing')
 })
 
+test('a lagging node counts as down; what is removed and comes back begins anew', () => {
+  const at = setUp()
+  const lagging = { nodes: [{ name: 'fra-1', state: 'lagging', reason: '300 slots' }] }
+  const silent = { destinations: [{ subscriptionId: 'sub_1', packets: 5, lastFault: null }] }
+  at({ ...lagging, ...silent }, 0)
+  assert.deepEqual(
+    at({ ...lagging, ...silent }, 300).map(({ key }) => key),
+    ['node.down fra-1', 'shreds.destination-silent sub_1'],
+  )
+  assert.deepEqual(at({ destinations: [] }, 301), [])
+  assert.deepEqual(at({ ...lagging, ...silent }, 302), [])
+})
+
+test('0 days switch the notices of certificates and backups off', () => {
+  const options = { nodeDownSeconds: 60, destinationSilentSeconds: 300, certificateDays: 0, backupDays: 0 }
+  const conditions = createProcessConditions(options, (id) => id)
+  const over = { ...QUIET, certificates: new Map([['rpc', NOW - 1]]), backupAtMs: 0 }
+  assert.deepEqual(conditions(over, NOW, 0), [])
+})
+
 type Slices = Parameters<typeof customerConditions>[2]['slices']
 
 function customers(
@@ -143,6 +163,8 @@ test("shares of a month's units, by the highest that is reached", async () => {
     { name: 'all', used: 100, limit: 100 },
     { name: 'beyond', used: 5000, limit: 100 },
     { name: 'unlimited', used: 5000, limit: null },
+    { name: 'none', used: 5000, limit: 0 },
+    { name: 'suspended', used: 100, limit: 100, state: 'suspended' },
   ])
   assert.deepEqual(
     found.map(({ data }) => [data['subscription'], data['percent'], data['month']]),

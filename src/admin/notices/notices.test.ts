@@ -5,38 +5,14 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
-import { createManualClock } from '../../core/clock.ts'
-import { createSeededRandom } from '../../core/random.ts'
+import { CHECK_MS, memoryFile, nodeDown, setUpNotices } from '../../../test/support/notices.ts'
 import { Secret } from '../../platform/config/secret-ref.ts'
 import { type Logger, silentLogger } from '../../platform/telemetry/logger.ts'
-import { createMetricsRegistry } from '../../platform/telemetry/metrics-registry.ts'
 import { noticeHandlers } from './handlers.ts'
-import type { Condition } from './notice.ts'
-import type { OutboxFile } from './outbox.ts'
-import { createCommandReceiver, createWebhook, type Receiver } from './receivers.ts'
-import { type Notices, startNotices } from './service.ts'
+import { createCommandReceiver, createWebhook } from './receivers.ts'
+import type { Notices } from './service.ts'
 
-const CHECK_MS = 15_000
 const HOUR_MS = 3_600_000
-
-const nodeDown = (name: string): Condition => ({
-  key: `node.down ${name}`,
-  kind: 'node.down',
-  message: `node ${name} is failing`,
-  data: { node: name },
-})
-
-function memoryFile(): OutboxFile & { text: string | undefined } {
-  return {
-    text: undefined,
-    async read() {
-      return this.text
-    },
-    async write(text) {
-      this.text = text
-    },
-  }
-}
 
 type Received = { readonly headers: IncomingMessage['headers']; readonly body: string }
 
@@ -63,30 +39,6 @@ async function openReceiver(...statuses: number[]) {
   return { url, received, next: () => once(server, 'received'), [Symbol.dispose]: close }
 }
 
-function setUp(
-  receivers: (clock: ReturnType<typeof createManualClock>) => Receiver[],
-  file = memoryFile(),
-  log: Logger = silentLogger,
-) {
-  const clock = createManualClock()
-  const registry = createMetricsRegistry()
-  let conditions: readonly Condition[] = []
-  const start = () =>
-    startNotices(
-      { giveUpHours: 1 },
-      {
-        clock,
-        registry: createMetricsRegistry(),
-        random: createSeededRandom(1),
-        log,
-        file,
-        receivers: receivers(clock),
-        observe: async () => conditions,
-      },
-    )
-  return { clock, registry, file, start, set: (next: readonly Condition[]) => void (conditions = next) }
-}
-
 /** Lets real sockets make progress until the condition holds. */
 async function until(condition: () => boolean): Promise<void> {
   for (let turn = 0; turn < 5000 && !condition(); turn++) await new Promise((resolve) => setTimeout(resolve, 2))
@@ -98,7 +50,7 @@ const stateOf = (notices: Notices) => notices.list().flatMap(({ deliveries }) =>
 test('a condition causes one notice, signed, for as long as it holds; another one when it comes back', async () => {
   using hook = await openReceiver(204)
   const secrets = [`whsec_${Buffer.from('first').toString('base64')}`, 'second']
-  const { clock, start, set } = setUp((clock) => [
+  const { clock, start, set } = setUpNotices((clock) => [
     createWebhook(
       { name: 'ops', url: hook.url },
       { clock, version: '1', secrets: async () => secrets.map((text) => new Secret(text)) },
@@ -134,7 +86,7 @@ test('a condition causes one notice, signed, for as long as it holds; another on
 test('a receiver that fails gets its notices later and in order, and delays no other', async () => {
   using broken = await openReceiver(500, 302, 204)
   using good = await openReceiver(200)
-  const { clock, start, set } = setUp((clock) =>
+  const { clock, start, set } = setUpNotices((clock) =>
     [broken, good].map(({ url }, at) =>
       createWebhook({ name: `hook-${at}`, url }, { clock, version: '1', secrets: async () => [new Secret('s')] }),
     ),
@@ -170,7 +122,7 @@ test('a receiver that fails gets its notices later and in order, and delays no o
 
 test('what waits and what was already notified survive a restart', async () => {
   using hook = await openReceiver(503, 204)
-  const { clock, start, set } = setUp((clock) => [
+  const { clock, start, set } = setUpNotices((clock) => [
     createWebhook({ name: 'ops', url: hook.url }, { clock, version: '1', secrets: async () => [new Secret('s')] }),
   ])
   {
@@ -189,7 +141,7 @@ test('what waits and what was already notified survive a restart', async () => {
 test('a notice is given up when the receiver is gone, or after the configured time', async () => {
   using gone = await openReceiver(410)
   using late = await openReceiver(500)
-  const { clock, start, set } = setUp((clock) =>
+  const { clock, start, set } = setUpNotices((clock) =>
     [gone, late].map(({ url }, at) =>
       createWebhook({ name: `hook-${at}`, url }, { clock, version: '1', secrets: async () => [new Secret('s')] }),
     ),
@@ -205,7 +157,7 @@ test('a notice is given up when the receiver is gone, or after the configured ti
 
 test('a command gets the notice on its standard input; its failure has a reason', async () => {
   const script = (text: string) => [process.execPath, '-e', text]
-  const { clock, start } = setUp((clock) => [
+  const { clock, start } = setUpNotices((clock) => [
     createCommandReceiver(
       {
         command: script(
@@ -229,7 +181,7 @@ test('closing ends an attempt under way, and the notice waits for the next start
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
-  const { start, file } = setUp((clock) => [
+  const { start, file } = setUpNotices((clock) => [
     createWebhook({ name: 'ops', url }, { clock, version: '1', secrets: async () => [new Secret('s')] }),
   ])
   const notices = await start()
@@ -245,7 +197,7 @@ test('closing ends an attempt under way, and the notice waits for the next start
 })
 
 test('the route pages through the notices, newest first', async () => {
-  const { start } = setUp(() => [])
+  const { start } = setUpNotices(() => [])
   await using notices = await start()
   for (let at = 0; at < 5; at++) await notices.test()
   const { notices: handler } = noticeHandlers(notices)
@@ -276,7 +228,7 @@ test('very many new notices are logged in slices of the event loop', async () =>
       most = Math.max(most, atOnce)
     },
   }
-  const { clock, start, set } = setUp(() => [], memoryFile(), log)
+  const { clock, start, set } = setUpNotices(() => [], memoryFile(), log)
   await using _notices = await start()
   set(Array.from({ length: 200 }, (_, n) => nodeDown(`n${n}`)))
   let isOver = false

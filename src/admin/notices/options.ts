@@ -34,6 +34,10 @@ export const noticesOptions = section(
         }),
       )
       .max(HOOKS_MAX)
+      .superRefine((webhooks, context) => {
+        for (const message of nameFaults(webhooks.map(({ name }) => name)))
+          context.addIssue({ code: 'custom', message })
+      })
       .default([])
       .describe('Webhooks.'),
     command: z
@@ -70,5 +74,14 @@ export const noticesOptions = section(
       .describe('How long a notice is offered to a receiver that does not accept it.'),
   },
 )
+
+/** What is delivered to whom is kept by the name of the receiver. */
+function nameFaults(names: readonly string[]): string[] {
+  const repeated = new Set(names.filter((name, at) => names.indexOf(name) !== at))
+  return [
+    ...[...repeated].map((name) => `two webhooks are named ${name}: give each a name of its own`),
+    ...(names.includes('command') ? ['command is the name of the program of notices.command: give another name'] : []),
+  ]
+}
 
 export type NoticesOptions = z.output<typeof noticesOptions>

@@ -74,12 +74,15 @@ async function sendWithin(
 ): Promise<number> {
   const abort = new AbortController()
   using _timer = clock.setTimer(TIMEOUT_MS, () => abort.abort(new Error(`no response within ${TIMEOUT_MS} ms`)))
-  const reply = await http.send({
+  const sending = http.send({
     method: 'POST',
     target,
     headers,
     body: Buffer.from(body),
     signal: AbortSignal.any([signal, abort.signal]),
+  })
+  const reply = await sending.catch((error: unknown) => {
+    throw abort.signal.aborted ? abort.signal.reason : error
   })
   reply.body.on('error', () => {})
   reply.body.destroy()

@@ -42,6 +42,7 @@ describe('ID tokens', () => {
     'no nonce': [() => ({ nonce: undefined }), /claim "nonce"/],
     'a nonce that is not text': [() => ({ nonce: ['x'] }), /claim "nonce"/],
     'no subject': [() => ({ sub: undefined }), /claim "sub"/],
+    'an empty subject': [() => ({ sub: '' }), /SUB_CHARS_MAX/],
     'an endless subject': [() => ({ sub: 'x'.repeat(256) }), /SUB_CHARS_MAX/],
     'an endless token': [() => ({ more: 'x'.repeat(33_000) }), /ID_TOKEN_BYTES_MAX/],
     'more groups than are kept': [() => ({ groups: Array.from({ length: 1001 }, () => 'ops') }), /GROUPS_MAX/],

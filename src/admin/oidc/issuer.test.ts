@@ -84,7 +84,7 @@ describe('an OpenID Connect issuer with faults', () => {
     ],
     'a key set that is none': [
       (issuer) => (issuer.override['/jwks'] = (response) => void response.end('{"keys":7}')),
-      /key set .* cannot be used/,
+      /key set .* cannot be used: it is not a JSON Web Key Set/,
     ],
     'too many keys': [(issuer) => (issuer.keys = Array.from({ length: 101 }, () => issuer.jwk)), /KEYS_MAX/],
     'a token response without an ID token': [

@@ -1,10 +1,10 @@
-import { isLoopbackName } from '../../contract/public-url.ts'
 import type { Clock } from '../../core/clock.ts'
 import { messageOf } from '../../core/error.ts'
 import type { Secret } from '../../platform/config/secret-ref.ts'
 import { type KeySet, readKeySet } from '../../platform/jwt/key-set.ts'
 import { createCachedDocument } from './cached-document.ts'
 import { callIssuer, type IssuerReply, unavailable } from './issuer-http.ts'
+import { type Metadata, readMetadata } from './metadata.ts'
 
 const DISCOVERY_PATH = '/.well-known/openid-configuration'
 const DOCUMENT_BYTES_MAX = 256 * 1024
@@ -13,22 +13,6 @@ const USERINFO_BYTES_MAX = 64 * 1024
 const DISCOVERY = { ageMsMax: 3_600_000, gapMs: 1000 }
 /** An unknown key loads the keys again at most so often. */
 const KEYS = { ageMsMax: 900_000, gapMs: 30_000 }
-
-const WRITE_ISSUER =
-  'Sign in with a token. The operator writes the issuer into admin.oidc.issuer exactly as its discovery document has it, with or without a slash at the end, then runs sluice reload.'
-const MEND_DISCOVERY =
-  'Sign in with a token. At the issuer, its administrator corrects the discovery document, which is at /.well-known/openid-configuration.'
-
-export type Metadata = {
-  readonly authorizationEndpoint: string
-  readonly tokenEndpoint: string
-  readonly jwksUri: string
-  readonly userinfoEndpoint: string | undefined
-  /** How the secret of the client is sent. */
-  readonly isSecretInBody: boolean
-  /** Responses name their issuer (RFC 9207). */
-  readonly isIssRequired: boolean
-}
 
 export type CodeExchange = {
   readonly code: string
@@ -115,42 +99,6 @@ function okOf({ status, value }: IssuerReply, what: string): Record<string, unkn
   if (status !== 200) throw unavailable(`${what} of the issuer has status ${status} instead of 200`)
   if (!isRecord(value)) throw unavailable(`${what} of the issuer is not a JSON object`)
   return value
-}
-
-/** Checks what is used of the discovery document (OpenID Connect Discovery 1.0 section 3). */
-function readMetadata(value: Readonly<Record<string, unknown>>, issuer: string): Metadata {
-  if (value['issuer'] !== issuer)
-    throw unavailable('the discovery document names another issuer than admin.oidc.issuer', WRITE_ISSUER)
-  const isHttpAllowed = issuer.startsWith('http://')
-  const endpoint = (name: string): string | undefined => {
-    const text = value[name]
-    if (text === undefined) return undefined
-    if (typeof text === 'string' && isEndpoint(text, isHttpAllowed)) return text
-    throw unavailable(`${name} of the discovery document is not an https URL`, MEND_DISCOVERY)
-  }
-  const required = (name: string): string => {
-    const text = endpoint(name)
-    if (text === undefined) throw unavailable(`the discovery document has no ${name}`, MEND_DISCOVERY)
-    return text
-  }
-  const methods = value['token_endpoint_auth_methods_supported']
-  return {
-    authorizationEndpoint: required('authorization_endpoint'),
-    tokenEndpoint: required('token_endpoint'),
-    jwksUri: required('jwks_uri'),
-    userinfoEndpoint: endpoint('userinfo_endpoint'),
-    isSecretInBody:
-      Array.isArray(methods) && !methods.includes('client_secret_basic') && methods.includes('client_secret_post'),
-    isIssRequired: value['authorization_response_iss_parameter_supported'] === true,
-  }
-}
-
-/** An issuer on loopback has its endpoints on loopback. */
-function isEndpoint(text: string, isHttpAllowed: boolean): boolean {
-  if (!URL.canParse(text)) return false
-  const { protocol, hostname, username, password } = new URL(text)
-  if (username !== '' || password !== '') return false
-  return protocol === 'https:' || (isHttpAllowed && protocol === 'http:' && isLoopbackName(hostname))
 }
 
 function readTokens({ status, value }: IssuerReply): Tokens {

@@ -38,6 +38,7 @@ export type RemoteApiOptions = {
 const CONNECT_MS_MAX = 10_000
 /** Of one attempt, until the whole response is read; of a long text, between two pieces. */
 const RESPONSE_MS_MAX = 30_000
+const SILENT = `nothing within ${RESPONSE_MS_MAX / 1000} s`
 const RESPONSE_BYTES_MAX = 32 * 1024 * 1024
 const TEXT_BYTES_MAX = 8 * 1024 ** 3
 const ATTEMPTS_MAX = 3
@@ -63,7 +64,7 @@ export function openRemoteApi(
     } catch (error) {
       if (isServiceError(error)) throw error
       if (error instanceof RangeError) throw notOurs(origin, `it is larger than ${RESPONSE_BYTES_MAX} bytes`)
-      const why = late.signal.aborted ? `nothing within ${RESPONSE_MS_MAX / 1000} s` : lostText(error)
+      const why = late.signal.aborted ? SILENT : lostText(error)
       throw noResponse(origin, why, request)
     }
   }
@@ -165,7 +166,8 @@ export function openRemoteApi(
         }
       } catch (error) {
         if (isServiceError(error)) throw error
-        throw noResponse(origin, bytes === 0 ? lostText(error) : 'it ended in the middle', request)
+        const isLate = late.signal.aborted
+        throw noResponse(origin, isLate ? SILENT : bytes === 0 ? lostText(error) : 'it ended in the middle', request)
       } finally {
         timer.cancel()
       }

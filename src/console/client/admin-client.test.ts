@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { createServer, type IncomingHttpHeaders } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingHttpHeaders } from 'node:http'
+import { text } from 'node:stream/consumers'
 import { after, before, beforeEach, describe, test } from 'node:test'
+import { startHttpServer, type TestHttpServer } from '../../../test/support/http-server.ts'
 import { createAdminClient } from './admin-client.ts'
 
 type Seen = {
@@ -16,29 +17,26 @@ describe('the client of the console', () => {
   type Reply = { status: number; body: string; headers?: Record<string, string> }
   let reply: Reply = { status: 200, body: '{}' }
   let replyTo: (url: string) => Reply = () => reply
-  const server = createServer((request, response) => {
-    let body = ''
-    request.on('data', (part) => (body += part))
-    request.on('end', () => {
-      seen.push({ method: request.method ?? '', url: request.url ?? '', headers: request.headers, body })
-      const { status, headers, body: text } = replyTo(request.url ?? '')
-      response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(text)
-    })
-  })
-  let base: URL
+  let server: TestHttpServer
   let signedOut = 0
   before(async () => {
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    base = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)
+    server = await startHttpServer((request, response) => {
+      const { method = '', url = '', headers } = request
+      void text(request).then((body) => {
+        seen.push({ method, url, headers, body })
+        const { status, headers: more, body: sent } = replyTo(url)
+        response.writeHead(status, { 'content-type': 'application/json', ...more }).end(sent)
+      })
+    })
   })
-  after(() => server.close())
+  after(() => server[Symbol.asyncDispose]())
   beforeEach(() => {
     seen.length = 0
     signedOut = 0
     reply = { status: 200, body: '{}' }
     replyTo = () => reply
   })
-  const open = (address = base) => {
+  const open = (address = new URL(server.url)) => {
     let count = 0
     return createAdminClient({
       base: address,

@@ -20,10 +20,7 @@ function createBase58Size(size: number): Base58Size {
     least: Buffer.from(bytes === 0 ? '' : encodeBase58(Buffer.alloc(bytes).fill(1, 0, 1))),
     greatest: Buffer.from(encodeBase58(Buffer.alloc(bytes, 0xff))),
   }))
-  const charsMax = (bounds[size] as { greatest: Buffer }).greatest.length
   return (text, from, to) => {
-    // A zero byte is one character, and any other byte is more.
-    if (to - from > charsMax || to - from < size) return false
     let first = from
     while (first < to && text[first] === ONE) first++
     const bound = bounds[size - (first - from)]

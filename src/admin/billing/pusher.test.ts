@@ -1,0 +1,220 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { addBilledCustomer, FROM_MS, HOUR_MS, usageOf } from '../../../test/support/billing.ts'
+import { CONTEXT, openSqliteStore } from '../../../test/support/store-engines.ts'
+import type { BillingEvent } from '../../access/store/billing-tables.ts'
+import { createManualClock } from '../../core/clock.ts'
+import { createSeededRandom } from '../../core/random.ts'
+import { silentLogger } from '../../platform/telemetry/logger.ts'
+import type { BillingSinkName } from './options.ts'
+import { createPusher } from './pusher.ts'
+import { beginBilling } from './service.ts'
+import type { BatchResult, BillingSink } from './sink.ts'
+
+type Limits = Pick<BillingSink, 'batchMax' | 'parallel' | 'repeatWithinMs' | 'ageMaxMs'>
+
+const STRIPE: Limits = { batchMax: 1, parallel: 8, repeatWithinMs: 23 * HOUR_MS, ageMaxMs: 839 * HOUR_MS }
+const sent = (events: readonly BillingEvent[]): BatchResult => ({
+  kind: 'settled',
+  results: events.map(() => ({ kind: 'sent' })),
+})
+const LIMITED: BatchResult = { kind: 'failed', reason: 'HTTP 429', isCounted: false }
+const UNKNOWN: BatchResult = { kind: 'failed', reason: 'HTTP 500', isCounted: undefined }
+
+/** A pusher on a store with one hour of usage of each customer, and a billing system that responds as `respond` says. */
+async function setUp(t: TestContext, { kind = 'lago' as BillingSinkName, limits = {}, names = ['one'] } = {}) {
+  const home = await openSqliteStore()
+  t.after(() => home[Symbol.asyncDispose]())
+  const { store } = home
+  const clock = createManualClock(FROM_MS)
+  const random = createSeededRandom(1)
+  for (const name of names) {
+    await addBilledCustomer(store, name)
+    await store.addUsage([usageOf(name, FROM_MS, 5)], new Map())
+  }
+  await beginBilling(store.billing, kind, { clock, random, fromMs: FROM_MS })
+  const on = {
+    ...{ store, clock },
+    /** The batches that were sent, by the ids of their subscriptions. */
+    batches: [] as string[][],
+    respond: sent,
+  }
+  const sink: BillingSink = {
+    ...{ batchMax: 100, parallel: 1, ...limits },
+    async send(events) {
+      on.batches.push(events.map(({ subscriptionId }) => subscriptionId))
+      return on.respond(events)
+    },
+    [Symbol.dispose]() {},
+  }
+  const subject = kind === 'lago' ? ('subscription' as const) : ('customer' as const)
+  const pusher = createPusher(
+    { sink: kind, quantities: ['units'], settleMs: 300_000, subject, fromMs: FROM_MS },
+    { store, sink, clock, random, log: silentLogger, owner: 'a' },
+  )
+  const passes = async (count = 3) => {
+    for (let pass = 0; pass < count; pass++) await pusher.pass()
+  }
+  const dead = () => store.billing.dead(kind, 100)
+  clock.advance(2 * HOUR_MS)
+  return { on, store, clock, pusher, passes, dead }
+}
+
+test('a process that has lost the right to send, or whose clock was set back, takes it anew before it sends', async (t) => {
+  const { on, store, clock, pusher, passes } = await setUp(t)
+  await passes()
+  assert.equal(on.batches.length, 1)
+  // Another machine, whose clock is two minutes ahead, took the right.
+  const nowMs = clock.nowMs() + 120_000
+  assert.ok(await store.billing.lease('lago', { owner: 'b', nowMs, untilMs: nowMs + 60_000 }))
+  await store.addUsage([usageOf('one', FROM_MS, 1)], new Map())
+  await passes()
+  assert.equal(on.batches.length, 1, 'nothing is sent without the right')
+  await store.billing.release('lago', 'b')
+  await pusher.pass()
+  assert.equal(on.batches.length, 2)
+  clock.setWallMs(clock.nowMs() - HOUR_MS)
+  await pusher.pass()
+  assert.equal((await store.billing.state('lago'))?.leaseUntil, clock.nowMs() + 60_000)
+})
+
+test('outcomes are recorded by the process that has the right to send, for events that still wait', async (t) => {
+  const { on, store, passes, dead } = await setUp(t)
+  on.respond = () => ({ kind: 'settled', results: [{ kind: 'refused', reason: 'no plan' }] })
+  await passes()
+  const [letter] = await dead()
+  assert.ok(letter)
+  const outcome = { eventKey: letter.eventKey, state: 'sent', doubtSince: null, reason: null } as const
+  await assert.rejects(store.billing.put('lago', 'b', [outcome]), { code: 'wrong-state', message: /another process/ })
+  await store.billing.put('lago', 'a', [outcome])
+  assert.equal((await dead()).length, 1, 'a dead letter stays one until the operator decides')
+})
+
+test('while sending is paused nothing is made or sent', async (t) => {
+  const { on, store, passes } = await setUp(t)
+  await store.billing.setPaused(CONTEXT, 'lago', true)
+  await passes()
+  assert.deepEqual([on.batches.length, (await store.billing.summary('lago')).waiting], [0, 0])
+  await store.billing.setPaused(CONTEXT, 'lago', false)
+  await passes()
+  assert.equal(on.batches.length, 1)
+})
+
+test('usage of hours before the first day that is sent is not sent, also where it arrives late', async (t) => {
+  const { on, store, passes } = await setUp(t)
+  await passes()
+  await store.addUsage([usageOf('one', FROM_MS - HOUR_MS, 7), usageOf('one', FROM_MS, 1)], new Map())
+  let sum = 0
+  on.respond = (events) => {
+    for (const { amount } of events) sum += amount
+    return sent(events)
+  }
+  await passes(6)
+  assert.equal(sum, 1)
+})
+
+test('an attempt in doubt is repeated for 23 hours; then it is a dead letter', async (t) => {
+  for (const [afterMs, state] of [
+    [23 * HOUR_MS, 'repeated'],
+    [23 * HOUR_MS + 1, 'dead'],
+  ] as const) {
+    const { on, store, clock, passes, dead } = await setUp(t, { kind: 'stripe', limits: STRIPE })
+    await store.billing.setBillingId(CONTEXT, 'cus_one', 'cus_AtStripe')
+    on.respond = () => UNKNOWN
+    await passes()
+    on.respond = sent
+    clock.advance(afterMs)
+    await passes()
+    assert.deepEqual([on.batches.length, (await dead()).length], state === 'dead' ? [1, 1] : [2, 0], state)
+  }
+})
+
+test('an attempt that was surely not counted leaves no doubt, however long the outage is', async (t) => {
+  const { on, store, clock, passes, dead } = await setUp(t, { kind: 'stripe', limits: STRIPE })
+  await store.billing.setBillingId(CONTEXT, 'cus_one', 'cus_AtStripe')
+  on.respond = () => LIMITED
+  await passes()
+  clock.advance(48 * HOUR_MS)
+  on.respond = sent
+  await passes()
+  assert.deepEqual([on.batches.length, await dead()], [2, []])
+})
+
+test('usage that is older than the billing system accepts is a dead letter and is not sent', async (t) => {
+  for (const [ageMs, count] of [
+    [839 * HOUR_MS, 0],
+    [839 * HOUR_MS + 1, 1],
+  ] as const) {
+    const { on, store, clock, passes, dead } = await setUp(t, { kind: 'stripe', limits: STRIPE })
+    clock.advance(ageMs - 2 * HOUR_MS)
+    await store.billing.setBillingId(CONTEXT, 'cus_one', 'cus_AtStripe')
+    await passes()
+    const letters = await dead()
+    assert.deepEqual([letters.length, on.batches.length], [count, 1 - count])
+    for (const { reason } of letters) assert.match(reason ?? '', /^too old: stripe does not accept/)
+  }
+})
+
+test('a batch that is refused as a whole is halved until the event is found; the others are sent', async (t) => {
+  const names = ['a', 'b', 'c', 'd', 'e']
+  const { on, passes, dead } = await setUp(t, { names })
+  on.respond = (events) =>
+    events.some(({ subscriptionId }) => subscriptionId === 'sub_d')
+      ? { kind: 'rejected', reason: 'no d' }
+      : sent(events)
+  await passes()
+  assert.deepEqual(
+    (await dead()).map(({ subscriptionId, reason }) => [subscriptionId, reason]),
+    [['sub_d', 'no d']],
+  )
+  assert.deepEqual(
+    on.batches.map((batch) => batch.length).toSorted((a, b) => a - b),
+    [1, 1, 2, 3, 5],
+  )
+})
+
+test('the second half of a refused batch is not sent while the billing system fails', async (t) => {
+  const { on, store, passes, dead } = await setUp(t, { names: ['a', 'b'] })
+  on.respond = (events) => (events.length === 2 ? { kind: 'rejected', reason: 'one of them' } : UNKNOWN)
+  await passes(1)
+  assert.deepEqual([on.batches.length, (await dead()).length], [2, 0])
+  const waiting = await store.billing.waiting('lago', 10)
+  const inDoubt = waiting.filter(({ doubtSince }) => doubtSince !== null).map(({ subscriptionId }) => [subscriptionId])
+  assert.deepEqual(inDoubt, [on.batches[1]], 'only of the half that was sent')
+})
+
+test('after a failure it waits, longer each time, and as long as the billing system asks', async (t) => {
+  const { on, clock, pusher, passes } = await setUp(t)
+  on.respond = () => UNKNOWN
+  await passes()
+  assert.deepEqual([on.batches.length, pusher.failing()], [1, 'HTTP 500'], 'not again at once')
+  clock.advance(1000)
+  await passes()
+  assert.equal(on.batches.length, 2)
+  clock.advance(999)
+  await passes()
+  assert.equal(on.batches.length, 2, 'the second delay is longer than the first')
+  on.respond = () => ({ ...LIMITED, retryAfterMs: HOUR_MS }) as BatchResult
+  clock.advance(1001)
+  await passes()
+  clock.advance(HOUR_MS - 1)
+  await passes()
+  assert.equal(on.batches.length, 3, 'not before Retry-After')
+  on.respond = sent
+  clock.advance(1)
+  await passes()
+  assert.deepEqual([on.batches.length, pusher.failing()], [4, undefined])
+  assert.deepEqual({ ...pusher.counts }, { sent: 1, dead: 0, failures: 3 })
+})
+
+test('customers without a billing id are named, 20 of them, until they have one', async (t) => {
+  const names = Array.from({ length: 21 }, (_, n) => `c${String(n).padStart(2, '0')}`)
+  const { on, store, pusher, passes } = await setUp(t, { kind: 'stripe', limits: STRIPE, names })
+  await passes()
+  assert.deepEqual(pusher.unmapped(), names.slice(0, 20))
+  assert.equal(on.batches.length, 0)
+  await store.billing.setBillingId(CONTEXT, 'cus_c00', 'cus_AtStripe')
+  await passes()
+  assert.ok(!pusher.unmapped().includes('c00'))
+  assert.deepEqual(on.batches, [['sub_c00']])
+})
