@@ -51,6 +51,34 @@ test('a table that is too short for an index is unknown until its extension arri
   assert.equal(tables.resolve(transaction).ok, false, 'it was closed')
 })
 
+test('of two contents of one slot the longer one stays, whichever comes last: a response may be older than a change in its slot', () => {
+  const tables = createLookupTables({ tablesMax: 4 })
+  const transaction = transactionOf([1, [2], []])
+  tables.resolve(transaction)
+  tables.update({ key: keyOf(1), data: tableOf(2), slot: 5 })
+  tables.update({ key: keyOf(1), data: tableOf(3), slot: 5 })
+  assert.equal(tables.resolve(transaction).ok, true, 'it was extended twice in the slot')
+  tables.update({ key: keyOf(1), data: tableOf(2), slot: 5 })
+  assert.equal(tables.resolve(transaction).ok, true)
+  tables.update({ key: keyOf(1), data: undefined, slot: 5 })
+  assert.equal(tables.resolve(transaction).ok, true, 'it was created in the slot')
+  tables.update({ key: keyOf(1), data: undefined, slot: 6 })
+  assert.equal(tables.resolve(transaction).ok, false)
+})
+
+test('the memory of an account and of its key may be used again after they were given', () => {
+  const tables = createLookupTables({ tablesMax: 4 })
+  const transaction = transactionOf([1, [1], []])
+  tables.resolve(transaction)
+  const [{ accountKey }] = transaction.addressTableLookups as [AddressTableLookup]
+  accountKey.fill(9)
+  assert.deepEqual(tables.takeChanges(10).wanted, [keyOf(1)])
+  const data = tableOf(2)
+  tables.update({ key: keyOf(1), data, slot: 5 })
+  data.fill(9)
+  assert.deepEqual(tables.resolve(transactionOf([1, [1], []])), { ok: true, writable: [keyOf(1)], readonly: [] })
+})
+
 test('at tablesMax the table used least recently is dropped; one that was not requested yet is not requested any more', () => {
   const tables = createLookupTables({ tablesMax: 2 })
   for (const table of [1, 2]) tables.resolve(transactionOf([table, [0], []]))
