@@ -90,6 +90,10 @@ test('at tablesMax the table used least recently is dropped; one that was not re
   assert.deepEqual(tables.takeChanges(10), { wanted: [keyOf(3), keyOf(4)], dropped: [keyOf(1)] })
   tables.update({ key: keyOf(1), data: tableOf(1), slot: 9 })
   assert.equal(tables.size, 2, 'a late response brings no table back')
+  tables.resolve(transactionOf([3, [0], []]))
+  tables.resolve(transactionOf([5, [0], []]))
+  assert.deepEqual(tables.takeChanges(10), { wanted: [keyOf(5)], dropped: [keyOf(4)] }, '3 was used after 4')
+  assert.deepEqual(tables.takeChanges(10), { wanted: [], dropped: [] })
 })
 
 test('an account that is no lookup table is not read as one', () => {
@@ -97,6 +101,6 @@ test('an account that is no lookup table is not read as one', () => {
   assert.equal(parseLookupTable(tableOf(256))?.length, 256 * 32)
   assert.equal(parseLookupTable(tableOf(257)), undefined)
   assert.equal(parseLookupTable(tableOf(2).subarray(0, 56 + 33)), undefined)
-  assert.equal(parseLookupTable(tableOf(2).subarray(0, 55)), undefined)
+  for (const length of [55, 24, 3, 0]) assert.equal(parseLookupTable(tableOf(2).subarray(0, length)), undefined)
   assert.equal(parseLookupTable(new Uint8Array(120)), undefined)
 })
