@@ -297,6 +297,7 @@ test('after the end nothing is read, published or opened, and the stream is canc
   early[Symbol.dispose]()
   await early.settle()
   assert.deepEqual([early.node.opened, early.node.cancelled], [1, 1], 'a stream that was being opened')
+  assert.equal(early.clock.pendingTimers(), 0)
 })
 
 test('a stream that ends after it was open is opened again soon, however often it has failed before', async () => {

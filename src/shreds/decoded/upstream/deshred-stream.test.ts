@@ -123,6 +123,16 @@ test('a stream that ends is reported as ended, and the next one has another numb
   const [second] = node.send(PING)
   assert.equal(second?.kind, 'opened')
   assert.notEqual(second?.stream, first?.stream)
+  // What still comes of a stream that was given up because it was silent is ignored.
+  node.clock.advance(40_000)
+  assert.deepEqual(
+    node.take().map(({ kind }) => kind),
+    ['ended'],
+  )
+  assert.deepEqual(node.send(PING), [])
+  node.clock.advance(1000)
+  await nextTurn()
+  node.send(PING)
   // A message that is too large ends the stream too.
   assert.deepEqual(
     node.send(new Uint8Array(64 * 1024 + 1)).map(({ kind }) => kind),

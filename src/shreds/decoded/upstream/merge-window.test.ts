@@ -68,6 +68,14 @@ test('a slot that is forgotten to make room for itself takes nothing of a node',
   assert.equal(window.takeUpstream(100, signature(20), 1), 'late')
 })
 
+test('of a slot of both sources the part is forgotten that the shreds had', () => {
+  const window = new MergeWindow({ slotsMax: 1000, bytesMax: 160 * 10 })
+  assert.equal(window.takeUpstream(100, signature(1), 1), 'first')
+  for (let n = 2; n < 20; n++) window.takeOwn(100, signature(n), 1)
+  assert.equal(window.nodeOnly(100), 1)
+  assert.equal(window.takeOwn(100, signature(1), 1), false, 'it was delivered')
+})
+
 test('the memory of slots that leave the window is free again, and leads are limited between two reports', () => {
   const window = new MergeWindow({ slotsMax: 8, bytesMax: 160 * 600 })
   for (const slot of [100, 200]) {
