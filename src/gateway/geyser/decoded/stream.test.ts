@@ -44,6 +44,23 @@ test('a stream that has ended takes and gives nothing, and ends once', () => {
   }
 })
 
+test('what waits for a client that has cancelled is not delivered, and what comes is not counted as lost', () => {
+  const { stream, counts, chunks, add } = open()
+  add(100)
+  stream.cancel()
+  stream.flush()
+  stream.finish(UNAVAILABLE)
+  assert.deepEqual([chunks, counts.ends], [[], 1])
+
+  const slow = open({ pendingBytesMax: 1 })
+  slow.stream.pause()
+  slow.add(100)
+  slow.stream.flush()
+  slow.stream.cancel()
+  slow.add(100)
+  assert.equal(slow.counts.lost, 0)
+})
+
 test('messages are collected up to about 64 KiB', () => {
   const { stream, chunks, add } = open()
   for (let n = 0; n < 100; n++) add(KIB)

@@ -69,9 +69,8 @@ export class DecodedStream implements GrpcStream {
 
   /** Ends the stream after what was delivered. */
   finish(status: GrpcStatus): void {
-    if (this.#end !== undefined) return
     this.flush()
-    // The client may cancel with what it gets.
+    // The client may have cancelled, also with what it just got.
     if (this.isOver) return
     this.#end = { status, isFromServer: true }
     this.#deps.onEnd(this)
