@@ -4,6 +4,7 @@ import { createManualClock } from '../../../core/clock.ts'
 import { createMessageReader, frameMessage } from '../../../platform/grpc/framing.ts'
 import { GrpcCode } from '../../../platform/grpc/status.ts'
 import type { GrpcEnd, GrpcStream } from '../../../platform/grpc/stream.ts'
+import { encodeBase58 } from '../../../solana/crypto/base58.ts'
 import { SubscribeDeshredRequestSchema, SubscribeUpdateDeshredSchema } from '../../../solana/gen/geyser_pb.ts'
 import { decodeMessage, encodeMessage } from '../../../solana/geyser/protobuf.ts'
 import type { DecodedMethod } from '../methods.ts'
@@ -169,4 +170,62 @@ test('all streams end with the server', () => {
     [[GrpcCode.unavailable], [GrpcCode.unavailable]],
   )
   assert.equal(on.reader, undefined)
+})
+
+test('slot updates go to streams that ask for them, and a loss to all', () => {
+  const { client, on } = open()
+  const [none, slots, interslot] = [client(), client(), client()] as const
+  none.request(ALL)
+  slots.request({ slots: { s: {} } })
+  interslot.request({ slots: { s: { interslotUpdates: true } } })
+  on.reader?.onSlot({ kind: 'first-shred', slot: 101, parentSlot: undefined })
+  on.reader?.onSlot({ kind: 'completed', slot: 101, parentSlot: 100 })
+  on.reader?.onSlot({ kind: 'lost', slot: 101, parentSlot: undefined, reason: 'missing' })
+  on.reader?.onBatchEnd()
+  assert.deepEqual(
+    [none, slots, interslot].map(({ kinds }) => countOf(kinds, 'slot')),
+    [1, 2, 3],
+  )
+})
+
+test('a stream of entries ends with a loss of this server, and goes on after shreds that never arrived', () => {
+  const { client, on, publish, lost } = open()
+  const entries = client('SubscribeEntries')
+  entries.request({})
+  on.reader?.onSlot({ kind: 'lost', slot: 101, parentSlot: undefined, reason: 'missing' })
+  on.reader?.onDataSet({
+    ...{ slot: 102, startIndex: 0, endIndex: 32, entries: undefined, transactions: [], arrivalNanos: 0 },
+  })
+  publish(0)
+  assert.deepEqual([entries.kinds, entries.ends], [['entries'], []], 'a part of an entry is no message')
+  on.reader?.onLost(3)
+  assert.deepEqual([entries.ends.map(({ status }) => status.code), lost.thread], [[GrpcCode.dataLoss], 3])
+})
+
+test('a request that cannot be served is refused with its rule, also later in a stream', () => {
+  const { client, streams } = open()
+  const ruleOf = (init: Request) =>
+    streams.check('SubscribeDeshred', encodeMessage(SubscribeDeshredRequestSchema, init))?.rule
+  const filters = (count: number): Request => ({
+    deshredTransactions: Object.fromEntries(Array.from({ length: count }, (_, at) => [`f${at}`, {}])),
+  })
+  const address = (bytes: number) => encodeBase58(new Uint8Array(bytes).fill(7))
+  assert.equal(ruleOf(filters(4)), undefined)
+  assert.equal(ruleOf({ ...filters(4), slots: { s: {} } }), 'decodedFiltersPerStream')
+  for (const [list, bytes, rule] of [
+    ['accountInclude', 32, undefined],
+    ['accountInclude', 31, 'readable'],
+    ['accountRequired', 33, 'readable'],
+    ['accountExclude', 31, 'readable'],
+  ] as const)
+    assert.equal(ruleOf({ deshredTransactions: { one: { [list]: [address(bytes)] } } }), rule, `${list} ${bytes}`)
+  assert.equal(streams.check('SubscribeDeshred', Uint8Array.of(255))?.rule, 'readable')
+  assert.equal(streams.check('SubscribeEntries', Uint8Array.of(255)), undefined)
+  const one = client()
+  one.request(ALL)
+  one.request(filters(5))
+  assert.deepEqual(
+    one.ends.map(({ status }) => status.code),
+    [GrpcCode.invalidArgument],
+  )
 })
