@@ -164,6 +164,25 @@ test('a received shred that contradicts its set is refused by name', () => {
   }
 })
 
+test('a packet that breaks a rule of the format is refused, whatever the relay has checked', () => {
+  const [packet] = makeBlock({ slot: 10, parentSlot: 9, batchBytes: [500] }, createRandom(1)).fecSets[0] ?? []
+  assert.ok(packet !== undefined)
+  const changed = (at: number, value: number): Uint8Array => {
+    const copy = Uint8Array.from(packet)
+    copy[at] = value
+    return copy
+  }
+  const { push, engine } = open()
+  const packets = [
+    packet.subarray(0, 1202),
+    // Variant, high bytes of slot and index, FEC set index, parent, flags and size.
+    ...[changed(64, 0), changed(72, 255), changed(74, 128), changed(79, 1), changed(84, 1), changed(85, 0x80)],
+    changed(87, 255),
+  ]
+  assert.deepEqual(new Set(push(packets)), new Set(['malformed']))
+  assert.equal(engine.openSlots, 0)
+})
+
 test('FEC sets are joined along the chain of roots only', () => {
   const [one, other] = [1, 2].map((seed) =>
     makeBlock({ slot: 10, parentSlot: 9, batchBytes: [50_000] }, createRandom(seed)),
