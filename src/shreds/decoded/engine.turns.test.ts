@@ -152,3 +152,10 @@ test('a shred that needs memory closes a few slots, and decodes a few parts of a
   large.engine.end()
   assert.equal(large.reports().find(({ slot }) => slot === 10)?.isComplete, true)
 })
+
+test('with all places taken by newer slots an older one is late, and closes none of them', () => {
+  const { push, reports, engine } = open({ slotsMax: 3 })
+  for (const slot of [11, 12, 13]) push(firstShred(slot))
+  assert.deepEqual(push(firstShred(10)), ['late'])
+  assert.deepEqual([engine.openSlots, reports()], [3, []])
+})
