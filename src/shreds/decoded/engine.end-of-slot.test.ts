@@ -61,6 +61,17 @@ test('a slot without its last shred, or with a data set that cannot be recovered
   assert.ok(events.every(({ kind }) => kind !== 'slot-completed'))
 })
 
+test('a slot that was completed is not completed again by a longer version of it', () => {
+  const { push, events } = open()
+  push(blockOf(10).fecSets.flat())
+  const longer = makeBlock({ slot: 10, parentSlot: 9, batchBytes: [500, 500, 500] }, createRandom(99))
+  push([...(longer.fecSets[1]?.slice(31, 32) ?? []), ...(longer.fecSets[2] ?? [])])
+  assert.deepEqual(
+    events.map(({ kind }) => kind),
+    ['data-set', 'data-set', 'slot-completed', 'data-set'],
+  )
+})
+
 test('what a slot lacks is reported 8 slot lengths after its last shred, long before 32 newer slots', () => {
   const { push, engine, kinds } = open()
   push(blockOf(10).fecSets[0] ?? [], 0)

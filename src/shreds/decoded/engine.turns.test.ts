@@ -159,3 +159,19 @@ test('with all places taken by newer slots an older one is late, and closes none
   assert.deepEqual(push(firstShred(10)), ['late'])
   assert.deepEqual([engine.openSlots, reports()], [3, []])
 })
+
+test('FEC sets that are finished are remembered in a limited number: the oldest slot is closed, and the only one takes no more', () => {
+  const { push, reports, engine } = open({ bytesMax: 2 * FEC_SET_BYTES })
+  for (let slot = 10; slot < 18; slot++) push(firstSet(blockOf(slot)))
+  assert.equal(reports().length, 0, 'four for each that can be held')
+  push(firstSet(blockOf(18)))
+  assert.deepEqual(
+    reports().map(({ slot, closedBy }) => [slot, closedBy]),
+    [[10, 'memory']],
+  )
+  assert.equal(engine.openSlots, 8)
+  const wide = open({ bytesMax: 2 * FEC_SET_BYTES })
+  const sets = blockOf(30, Array.from({ length: 9 }, () => 500)).fecSets.map((set) => set.slice(0, 32))
+  assert.deepEqual(new Set(wide.push(sets.slice(0, 8).flat())), new Set(['accepted']))
+  assert.deepEqual(new Set(wide.push(sets[8] ?? [])), new Set(['memory-full']))
+})
