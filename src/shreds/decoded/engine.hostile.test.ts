@@ -164,6 +164,18 @@ test('a received shred that contradicts its set is refused by name', () => {
   }
 })
 
+test('a forged shred with the signature of a true one, before its leader was known, is not mixed with what is verified later', () => {
+  const block = makeBlock({ slot: 10, parentSlot: 9, batchBytes: [25_000] }, createRandom(1))
+  const made = block.fecSets[0] ?? []
+  const forged = Uint8Array.from(made[0] ?? [])
+  forged[200] = (forged[200] as number) ^ 1
+  const { push, engine, sets } = open()
+  engine.push(forged, 0, forged.length, 0, false)
+  push(made.slice(0, 32))
+  assert.equal(Buffer.compare(sets()[0]?.entriesBytes ?? Buffer.of(), block.dataSets[0]?.bytes ?? Buffer.of(1)), 0)
+  assert.deepEqual([sets().length, sets()[0]?.isVerified], [1, true])
+})
+
 test('a packet that breaks a rule of the format is refused, whatever the relay has checked', () => {
   const [packet] = makeBlock({ slot: 10, parentSlot: 9, batchBytes: [500] }, createRandom(1)).fecSets[0] ?? []
   assert.ok(packet !== undefined)

@@ -171,7 +171,10 @@ test('FEC sets that are finished are remembered in a limited number: the oldest 
   )
   assert.equal(engine.openSlots, 8)
   const wide = open({ bytesMax: 2 * FEC_SET_BYTES })
-  const sets = blockOf(30, Array.from({ length: 9 }, () => 500)).fecSets.map((set) => set.slice(0, 32))
+  const sets = blockOf(
+    30,
+    Array.from({ length: 9 }, () => 500),
+  ).fecSets.map((set) => set.slice(0, 32))
   assert.deepEqual(new Set(wide.push(sets.slice(0, 8).flat())), new Set(['accepted']))
   assert.deepEqual(new Set(wide.push(sets[8] ?? [])), new Set(['memory-full']))
 })
