@@ -132,16 +132,18 @@ test('wrong coding shreds are tried once; data shreds that arrive later complete
   }
 })
 
-test('a rebuilt shred of another slot, index, version or parent makes the set unusable, although the leader signed it', () => {
+test('a rebuilt shred of another slot, index, version, parent or kind, or of a wrong size, makes the set unusable, although the leader signed it', () => {
   const made = makeBlock({ slot: 10, parentSlot: 9, batchBytes: [25_000] }, createRandom(1)).fecSets[0] ?? []
-  for (const [field, at] of [
-    ['slot', 65],
-    ['index', 73],
-    ['version', 77],
-    ['parent', 83],
+  for (const [field, at, change] of [
+    ['slot', 65, 1],
+    ['index', 73, 1],
+    ['version', 77, 1],
+    ['parent', 83, 1],
+    ['size', 87, 1],
+    ['kind', 64, LAYOUTS.data.variant - LAYOUTS.resignedData.variant],
   ] as const) {
     const set = signed(made, ([, , , , , sixth], encode) => {
-      if (sixth !== undefined) sixth[at] = (sixth[at] as number) + 1
+      if (sixth !== undefined) sixth[at] = (sixth[at] as number) + change
       encode()
     })
     const { push, engine, sets } = open()
