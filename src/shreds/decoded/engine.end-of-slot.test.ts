@@ -72,6 +72,25 @@ test('a slot that was completed is not completed again by a longer version of it
   )
 })
 
+test('shreds behind the last one of a slot make it conflicting, and the longer version counts', () => {
+  const [two, three, four] = [2, 3, 4].map(
+    (sets) => makeBlock({ slot: 10, parentSlot: 9, batchBytes: new Array(sets).fill(500) }, createRandom(sets)).fecSets,
+  )
+  const ends = [two?.[1] ?? [], three?.[2] ?? []]
+  const reportOf = (...sets: (readonly Uint8Array[])[]) => {
+    const { push, events, engine } = open()
+    push(sets.flat())
+    engine.end()
+    const report = events.at(-1)
+    assert.ok(report?.kind === 'slot-report')
+    return [report.isConflicting, report.fecSets]
+  }
+  assert.deepEqual(reportOf(...ends), [true, 3])
+  assert.deepEqual(reportOf(...ends.toReversed()), [true, 3])
+  assert.deepEqual(reportOf(two?.[1] ?? [], four?.[2] ?? []), [true, 2])
+  assert.deepEqual(reportOf(two?.[0] ?? [], two?.[1] ?? []), [false, 2])
+})
+
 test('what a slot lacks is reported 8 slot lengths after its last shred, long before 32 newer slots', () => {
   const { push, engine, kinds } = open()
   push(blockOf(10).fecSets[0] ?? [], 0)
