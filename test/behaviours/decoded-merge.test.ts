@@ -192,3 +192,70 @@ test('shreds of a slot that has left the window are not delivered again, and rep
   assert.equal(reasons.length, late.dataSets.length)
   assert.match(reasons[0] ?? '', /^too-late: .*limit: decodedMergeSlots$/)
 })
+
+test('a slot that a node has wrong ends nothing: the window stays where the shreds and the other messages are', async () => {
+  const far = 2 ** 50
+  for (const [name, at] of [
+    ['the first message of the first stream', 0],
+    ['a message within a stream', 8],
+    ['the first message of a new stream', 12],
+  ] as const) {
+    using rig = createRig()
+    const made = blocks(20, 13)
+    const wrong = nodeRecords(made[0] as MadeBlock)[0] as Extract<UpstreamRecord, { kind: 'transaction' }>
+    for (const [i, block] of made.entries()) {
+      const stream = i >= 12 ? 2 : 1
+      if (i === at) {
+        rig.node({ ...wrong, stream, slot: far })
+        rig.node({ kind: 'completed', source: 0, stream, slot: far })
+      }
+      for (const record of nodeRecords(block, stream)) rig.node(record)
+      for (const packet of block.fecSets.flat()) rig.push(packet)
+    }
+    await rig.end()
+    for (const block of made) assert.deepEqual(received(rig.sets, block.slot), signaturesOf(block), name)
+    const taken = made.slice(4).flatMap(signaturesOf).length
+    assert.ok(rig.merge.counts.first.upstream >= taken, `${name}: ${rig.merge.counts.first.upstream} of ${taken}`)
+    assert.deepEqual(
+      rig.slots.filter(({ kind }) => kind === 'lost'),
+      [],
+      name,
+    )
+  }
+})
+
+test('a completed slot that a node has wrong does not hide what it has delivered', async () => {
+  using rig = createRig()
+  const made = blocks(24, 15)
+  for (const [i, block] of made.entries()) {
+    if (i === 2) rig.node({ kind: 'completed', source: 0, stream: 1, slot: 2 ** 50 })
+    const isLost = block.slot === FIRST + 12
+    for (const packet of isLost ? (block.fecSets[0] ?? []) : block.fecSets.flat()) rig.push(packet)
+    for (const record of nodeRecords(block)) rig.node(record)
+    rig.node({ kind: 'completed', source: 0, stream: 1, slot: block.slot })
+  }
+  await rig.end()
+  assert.deepEqual(
+    rig.reports.filter(({ isComplete }) => !isComplete).map(({ slot }) => slot),
+    [],
+  )
+})
+
+test('a stream far ahead of everything is taken once it goes on while nothing else does, and not before', async () => {
+  const later = (block: MadeBlock): MadeBlock => ({ ...block, slot: block.slot + 1_000_000 })
+  using rig = createRig()
+  const made = blocks(20, 17)
+  for (const block of made.slice(0, 8)) for (const packet of block.fecSets.flat()) rig.push(packet)
+  // The shreds go on: the node is one of another chain.
+  for (const block of made.slice(8, 14)) {
+    for (const record of nodeRecords(later(block))) rig.node(record)
+    for (const packet of block.fecSets.flat()) rig.push(packet)
+  }
+  assert.equal(rig.merge.counts.first.upstream, 0)
+  // The shreds have ended: it is the only source.
+  for (const block of made.slice(14)) for (const record of nodeRecords(later(block))) rig.node(record)
+  await rig.end()
+  const [first, ...rest] = made.slice(18).map(later)
+  assert.ok(first !== undefined && rig.merge.counts.first.upstream > 0)
+  for (const block of rest) assert.deepEqual(received(rig.sets, block.slot), signaturesOf(block))
+})

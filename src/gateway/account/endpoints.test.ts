@@ -129,3 +129,20 @@ test('the account has the end of its token and the names of its nodes, and nothi
   assert.deepEqual(body['dedicated_nodes'], [{ name: 'own' }])
   assert.doesNotMatch(JSON.stringify(body), /digest|secret|10\.0\.0\.9|tok_1|sub_1/)
 })
+
+test('the report of decoded shreds is for those who have the product, and not found where nothing is decoded', async () => {
+  const endpointOf = (decodedReport?: () => Promise<object | undefined>) =>
+    createAccountEndpoints({
+      access: {} as never,
+      connections: {} as never,
+      meter: { refused() {} },
+      clock: createManualClock(),
+      decodedReport,
+    }).at('/v1/decoded/report')
+  const report = { slots_complete: 1 }
+  const served = endpointOf(async () => report)
+  assert.equal(served?.product, 'shreds-decoded')
+  assert.deepEqual(await served?.respond(CALLER, REQUEST), { status: 200, body: report })
+  for (const missing of [endpointOf(), endpointOf(async () => undefined)])
+    assert.equal((await missing?.respond(CALLER, REQUEST))?.status, 404)
+})

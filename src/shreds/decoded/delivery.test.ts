@@ -6,6 +6,7 @@ import { until } from '../../platform/process/test-wait.ts'
 import { encodeBlockMarker } from '../../solana/shred/block-marker.ts'
 import { Delivery } from './delivery.ts'
 import { Engine } from './engine.ts'
+import { createEngineCounts } from './events.ts'
 import { createLookupTables } from './lookup-tables.ts'
 import { type DecodedMessage, decodeMessage } from './messages.ts'
 import { createOutputMemory, openOutputReader, openOutputWriter } from './output-ring.ts'
@@ -135,4 +136,35 @@ test('a slot is announced as complete once: by the engine, or with its report wh
   assert.deepEqual(kindsOf({ ...plain, isTooLarge: true }), ['gap', 'slot-report'])
   assert.deepEqual(kindsOf({ ...plain, gaps: 1 }), ['gap', 'slot-report'])
   assert.deepEqual(kindsOf({ ...plain, gaps: 1, isFilled: true }), ['slot-completed', 'slot-report'])
+})
+
+test('parts of one data set that come too late are one loss, and a missing slot that a node has delivered is none', () => {
+  const { delivery, read } = createOutput()
+  const merge = { takeOwn: () => undefined, isForgotten: () => true, fills: () => true, transactionsOf: () => 0 }
+  delivery.merge = merge as unknown as NonNullable<typeof delivery.merge>
+  const set = {
+    ...({ kind: 'data-set', slot: 500, arrivalNanos: 0, startIndex: 0, endIndex: 320 } as const),
+    ...{ entriesBytes: new Uint8Array(100), entries: 1, transactions: [], wasRecovered: false, isVerified: true },
+  }
+  const part = { isContinuation: false, isContinued: false }
+  for (const isLast of [false, false, true]) delivery.deliver({ ...set, part: { ...part, isLast } })
+  const report = { slot: 500, parentSlot: 499, transactions: 0, dataSets: 1, dataSetsLost: 0, isComplete: true }
+  delivery.deliver({ kind: 'slot-report', ...report } as unknown as Parameters<typeof delivery.deliver>[0])
+  const gap = { kind: 'gap', startIndex: 0, endIndex: undefined, dataSets: 1 } as const
+  delivery.deliver({ ...gap, slot: 501, reason: 'slot-missing' })
+  const [lost, reported, ...others] = read()
+  assert.deepEqual([lost?.kind, others], ['gap', []])
+  assert.ok(lost?.kind === 'gap' && reported?.kind === 'slot-report')
+  assert.deepEqual([lost.reason, lost.dataSets], ['too-late', 1])
+  assert.deepEqual([reported.dataSets, reported.dataSetsLost, reported.isComplete], [0, 1, false])
+  const counts = createEngineCounts()
+  counts.slots.complete = 1
+  counts.slots.missing = 1
+  const { complete, incomplete, missing } = delivery.countsOf(counts).slots
+  assert.deepEqual([complete, incomplete, missing], [0, 1, 0])
+  // Nothing is kept of a slot behind its report, and a limited number of reports for the next message.
+  for (let n = 0; n < 1100; n++)
+    delivery.deliver({ kind: 'slot-report', ...report } as unknown as Parameters<typeof delivery.deliver>[0])
+  const slots = delivery.takeSlots()
+  assert.deepEqual([slots.length, slots.at(-1)?.isComplete, delivery.takeSlots()], [1024, true, []])
 })

@@ -61,6 +61,36 @@ test('a slot without its last shred, or with a data set that cannot be recovered
   assert.ok(events.every(({ kind }) => kind !== 'slot-completed'))
 })
 
+test('a slot that was completed is not completed again by a longer version of it', () => {
+  const { push, events } = open()
+  push(blockOf(10).fecSets.flat())
+  const longer = makeBlock({ slot: 10, parentSlot: 9, batchBytes: [500, 500, 500] }, createRandom(99))
+  push([...(longer.fecSets[1]?.slice(31, 32) ?? []), ...(longer.fecSets[2] ?? [])])
+  assert.deepEqual(
+    events.map(({ kind }) => kind),
+    ['data-set', 'data-set', 'slot-completed', 'data-set'],
+  )
+})
+
+test('shreds behind the last one of a slot make it conflicting, and the longer version counts', () => {
+  const [two, three, four] = [2, 3, 4].map(
+    (sets) => makeBlock({ slot: 10, parentSlot: 9, batchBytes: new Array(sets).fill(500) }, createRandom(sets)).fecSets,
+  )
+  const ends = [two?.[1] ?? [], three?.[2] ?? []]
+  const reportOf = (...sets: (readonly Uint8Array[])[]) => {
+    const { push, events, engine } = open()
+    push(sets.flat())
+    engine.end()
+    const report = events.at(-1)
+    assert.ok(report?.kind === 'slot-report')
+    return [report.isConflicting, report.fecSets]
+  }
+  assert.deepEqual(reportOf(...ends), [true, 3])
+  assert.deepEqual(reportOf(...ends.toReversed()), [true, 3])
+  assert.deepEqual(reportOf(two?.[1] ?? [], four?.[2] ?? []), [true, 2])
+  assert.deepEqual(reportOf(two?.[0] ?? [], two?.[1] ?? []), [false, 2])
+})
+
 test('what a slot lacks is reported 8 slot lengths after its last shred, long before 32 newer slots', () => {
   const { push, engine, kinds } = open()
   push(blockOf(10).fecSets[0] ?? [], 0)

@@ -132,16 +132,18 @@ test('wrong coding shreds are tried once; data shreds that arrive later complete
   }
 })
 
-test('a rebuilt shred of another slot, index, version or parent makes the set unusable, although the leader signed it', () => {
+test('a rebuilt shred of another slot, index, version, parent or kind, or of a wrong size, makes the set unusable, although the leader signed it', () => {
   const made = makeBlock({ slot: 10, parentSlot: 9, batchBytes: [25_000] }, createRandom(1)).fecSets[0] ?? []
-  for (const [field, at] of [
-    ['slot', 65],
-    ['index', 73],
-    ['version', 77],
-    ['parent', 83],
+  for (const [field, at, change] of [
+    ['slot', 65, 1],
+    ['index', 73, 1],
+    ['version', 77, 1],
+    ['parent', 83, 1],
+    ['size', 87, 1],
+    ['kind', 64, LAYOUTS.data.variant - LAYOUTS.resignedData.variant],
   ] as const) {
     const set = signed(made, ([, , , , , sixth], encode) => {
-      if (sixth !== undefined) sixth[at] = (sixth[at] as number) + 1
+      if (sixth !== undefined) sixth[at] = (sixth[at] as number) + change
       encode()
     })
     const { push, engine, sets } = open()
@@ -162,6 +164,37 @@ test('a received shred that contradicts its set is refused by name', () => {
     const { push } = open()
     assert.deepEqual(push(set.slice(4, 6)), ['accepted', 'inconsistent'], `field at ${at}`)
   }
+})
+
+test('a forged shred with the signature of a true one, before its leader was known, is not mixed with what is verified later', () => {
+  const block = makeBlock({ slot: 10, parentSlot: 9, batchBytes: [25_000] }, createRandom(1))
+  const made = block.fecSets[0] ?? []
+  const forged = Uint8Array.from(made[0] ?? [])
+  forged[200] = (forged[200] as number) ^ 1
+  const { push, engine, sets } = open()
+  engine.push(forged, 0, forged.length, 0, false)
+  push(made.slice(0, 32))
+  assert.equal(Buffer.compare(sets()[0]?.entriesBytes ?? Buffer.of(), block.dataSets[0]?.bytes ?? Buffer.of(1)), 0)
+  assert.deepEqual([sets().length, sets()[0]?.isVerified], [1, true])
+})
+
+test('a packet that breaks a rule of the format is refused, whatever the relay has checked', () => {
+  const [packet] = makeBlock({ slot: 10, parentSlot: 9, batchBytes: [500] }, createRandom(1)).fecSets[0] ?? []
+  assert.ok(packet !== undefined)
+  const changed = (at: number, value: number): Uint8Array => {
+    const copy = Uint8Array.from(packet)
+    copy[at] = value
+    return copy
+  }
+  const { push, engine } = open()
+  const packets = [
+    packet.subarray(0, 1202),
+    // Variant, high bytes of slot and index, FEC set index, parent, flags and size.
+    ...[changed(64, 0), changed(72, 255), changed(74, 128), changed(79, 1), changed(84, 1), changed(85, 0x80)],
+    changed(87, 255),
+  ]
+  assert.deepEqual(new Set(push(packets)), new Set(['malformed']))
+  assert.equal(engine.openSlots, 0)
 })
 
 test('FEC sets are joined along the chain of roots only', () => {

@@ -55,7 +55,7 @@ test('a data set is emitted with the shred that completes it, with the time of t
 })
 
 test('the 32nd shred of any kind completes a FEC set, and further shreds change nothing', () => {
-  const { push, dataSets, engine } = open()
+  const { push, dataSets, engine, reports } = open()
   const [set] = blockOf(10, [25_000]).fecSets
   assert.ok(set)
   push(set.slice(33))
@@ -68,6 +68,8 @@ test('the 32nd shred of any kind completes a FEC set, and further shreds change 
   assert.deepEqual(new Set(push(set)), new Set(['accepted', 'duplicate']))
   assert.equal(dataSets().length, 1)
   assert.equal(engine.heldSets, 0)
+  engine.end()
+  assert.deepEqual([reports()[0]?.shreds, reports()[0]?.duplicates], [64, 32])
 })
 
 test('a data set without its predecessor waits until one shred shows that it ended there', () => {

@@ -13,12 +13,13 @@ import { FecSet } from './fec-set.ts'
 import { findCompleteDataSets } from './find-data-sets.ts'
 import { DIRECT_FEC_SETS_MAX } from './large-data-set.ts'
 import { LargeDataSets } from './large-data-sets.ts'
+import { OpenSlots } from './open-slots.ts'
 import { SetRecovery } from './recover-set.ts'
 import { ShredCells } from './shred-cells.ts'
-import { OpenSlot } from './slot.ts'
+import type { OpenSlot } from './slot.ts'
 
 export type EngineOptions = {
-  /** Slots open at once; beyond it the oldest is closed. */
+  /** Slots open at once; beyond it the oldest is closed. While a large data set of that one is being decoded there are up to twice as many. */
   readonly slotsMax: number
   /** A slot this far behind the newest is closed. */
   readonly slotsBehindMax: number
@@ -39,6 +40,11 @@ const CONFLICTING_VERSIONS_MAX = 64
 const KNOWN_SETS_PER_HELD = 4
 /** How often slots are checked for silence. */
 const CHECK_NANOS = 50e6
+/** Work for one shred or one step, so that neither holds the thread: slots that are closed, and the FEC sets in them after which no other is. */
+const SLOTS_CLOSED_MAX = 8
+const SETS_CLOSED_MAX = 256
+/** The same for steps in decoding the large data sets of a slot that is to be closed. */
+const LARGE_STEPS_MAX = 8
 
 /**
  * From shreds to transactions. Shreds come in any order and in any number of copies. A FEC set is complete as soon as any 32 of its 64 shreds are
@@ -47,7 +53,8 @@ const CHECK_NANOS = 50e6
  * checks), so a data set is a run of FEC sets. The runs follow the chain of merkle roots, so that two versions of a set are never mixed.
  *
  * The engine is synchronous, has no clock and no randomness: the same shreds make the same events. Time is that of the shreds and of `advance`.
- * Slots are closed in order of their number. A large data set is decoded by `work`, in steps, so that shreds can be taken in between.
+ * Slots are closed in order of their number. What takes long is done by `work`, in steps, so that shreds can be taken in between: decoding a large
+ * data set, and closing many slots.
  */
 export class Engine {
   readonly counts: EngineCounts = createEngineCounts()
@@ -56,11 +63,8 @@ export class Engine {
   readonly #cells: ShredCells
   readonly #recovery: SetRecovery
   readonly #head = createShredHead()
-  readonly #open = new Map<number, OpenSlot>()
-  /** Numbers of the open slots, ascending. */
-  readonly #order: number[] = []
-  #latest: OpenSlot | undefined
-  /** All slots below are closed. */
+  readonly #open: OpenSlots
+  /** No shred of a slot below is taken: it is closed, or it will be by the next steps. */
   #floor = 0
   /** The highest slot with a complete FEC set: a single shred whose signature could not be checked does not close other slots. */
   #newest = -1
@@ -71,11 +75,11 @@ export class Engine {
   #slotNanos = SLOT_MS_DEFAULT * 1e6
   #checkAtNanos = 0
   readonly #freeSets: FecSet[] = []
-  readonly #freeSlots: OpenSlot[] = []
 
   constructor(options: EngineOptions, emit: (event: DecodedEvent) => void) {
     this.#options = options
     this.#emit = emit
+    this.#open = new OpenSlots(options.shredsPerSlotMax / FEC_SET_DATA_SHREDS)
     this.#cells = new ShredCells(options.bytesMax)
     this.#recovery = new SetRecovery(this.#cells)
     this.#large = new LargeDataSets(this.#cells, {
@@ -87,7 +91,7 @@ export class Engine {
   }
 
   get openSlots(): number {
-    return this.#order.length
+    return this.#open.size
   }
 
   get newestSlot(): number | undefined {
@@ -110,25 +114,21 @@ export class Engine {
     return outcome
   }
 
-  /** Takes one step in decoding large data sets, of about a millisecond. False when nothing is left to do. */
+  /** Takes one step, of about a millisecond, in decoding large data sets and in closing slots. False when nothing is left to do. */
   work(): boolean {
-    if (this.#large.size === 0) return false
-    this.#large.step()
-    // A slot that waited for its large data set may be due.
-    this.#closeBelow(this.#floor)
-    return this.#large.size > 0
+    if (this.#large.size > 0) this.#large.step()
+    const hasMore = this.#closeWhile('age', ({ slot }) => slot < this.#floor)
+    return hasMore || this.#large.size > 0
   }
 
   /** Closes slots that have been silent for too long. All shreds that arrived before this time have been pushed. */
   advance(nowNanos: number): void {
-    this.#checkAtNanos = nowNanos + CHECK_NANOS
     const { silentSlotsMax } = this.#options
-    if (silentSlotsMax === undefined) return
-    const silentNanos = silentSlotsMax * this.#slotNanos
-    for (let slot = this.#oldest; slot !== undefined && slot.slot <= this.#newest; slot = this.#oldest) {
-      if (slot.pending > 0 || nowNanos - slot.lastShredNanos < silentNanos) return
-      this.#closeOldest('silence')
-    }
+    const silentNanos = (silentSlotsMax ?? Number.POSITIVE_INFINITY) * this.#slotNanos
+    const isSilent = ({ slot, lastShredNanos }: OpenSlot) =>
+      slot <= this.#newest && nowNanos - lastShredNanos >= silentNanos
+    const hasMore = this.#closeWhile('silence', isSilent)
+    this.#checkAtNanos = hasMore ? nowNanos : nowNanos + CHECK_NANOS
   }
 
   /** The length of a slot of the chain, as far as it is known. */
@@ -138,14 +138,14 @@ export class Engine {
 
   /** Closes all slots: nothing follows. */
   end(): void {
-    while (this.#order.length > 0) this.#closeOldest('end')
+    while (this.#open.size > 0) this.#closeOldest('end')
   }
 
   #take(bytes: Uint8Array, at: number, length: number, arrivalNanos: number, isVerified: boolean): ShredOutcome {
     const head = this.#head
     if (scanShred(bytes, at, length, head, this.#options.shredsPerSlotMax) !== undefined) return 'malformed'
     const slot = this.#slotOf(head.slot, arrivalNanos)
-    if (slot === undefined) return 'late'
+    if (typeof slot === 'string') return slot
     const set = this.#setOf(slot, bytes, at, head, isVerified)
     if (typeof set === 'string') return set
     if (!set.isConsistent(bytes, at, head)) return 'inconsistent'
@@ -166,26 +166,16 @@ export class Engine {
     return 'accepted'
   }
 
-  #slotOf(number: number, arrivalNanos: number): OpenSlot | undefined {
-    if (number < this.#floor) return undefined
-    if (this.#latest?.slot === number) return this.#latest
-    const known = this.#open.get(number)
-    if (known !== undefined) {
-      this.#latest = known
-      return known
-    }
-    const { slotsMax, shredsPerSlotMax } = this.#options
+  #slotOf(number: number, arrivalNanos: number): OpenSlot | 'late' | 'memory-full' {
+    if (number < this.#floor) return 'late'
+    const known = this.#open.find(number)
+    if (known !== undefined) return known
+    const { slotsMax } = this.#options
+    const { size, oldest } = this.#open
     // With all places taken by newer slots this one is the oldest.
-    if (this.#order.length >= slotsMax && number < (this.#order[0] as number)) return undefined
-    if (this.#order.length >= slotsMax) this.#closeOldest('count')
-    const slot = this.#freeSlots.pop() ?? new OpenSlot(shredsPerSlotMax / FEC_SET_DATA_SHREDS)
-    slot.begin(number, arrivalNanos)
-    this.#open.set(number, slot)
-    let place = this.#order.length
-    while (place > 0 && (this.#order[place - 1] as number) > number) place -= 1
-    this.#order.splice(place, 0, number)
-    this.#latest = slot
-    return slot
+    if (size >= slotsMax && oldest !== undefined && number < oldest.slot) return 'late'
+    const hasRoom = this.#makeRoom('count', () => this.#open.size < slotsMax)
+    return hasRoom || this.#open.size < 2 * slotsMax ? this.#open.open(number, arrivalNanos) : 'memory-full'
   }
 
   /** The version of the FEC set that the shred belongs to, or why there is none. */
@@ -209,7 +199,7 @@ export class Engine {
       slot.versionsConflicting += 1
       this.counts.fecSetsConflicting += 1
     }
-    while (this.#knownSets >= this.#knownSetsMax) if (!this.#closeOlderThan(slot)) return 'memory-full'
+    if (!this.#makeRoom('memory', () => this.#knownSets < this.#knownSetsMax, slot)) return 'memory-full'
     const set = this.#freeSets.pop() ?? new FecSet()
     this.#knownSets += 1
     set.begin(bytes, at, head, isVerified)
@@ -225,9 +215,9 @@ export class Engine {
       if (isData) this.#cells.put(set.block, set.cells[position] as number, bytes, at, head)
       return true
     }
-    while (set.block === -1) {
+    if (set.block === -1) {
+      if (!this.#makeRoom('memory', () => this.#cells.used < this.#cells.blocks, slot)) return false
       set.block = this.#cells.acquire()
-      if (set.block === -1 && !this.#closeOlderThan(slot)) return false
     }
     const cell = set.held++
     set.cells[isData ? position : FEC_SET_DATA_SHREDS + position] = cell
@@ -249,7 +239,8 @@ export class Engine {
     set.isComplete = true
     if (slot.slot <= this.#newest) return
     this.#newest = slot.slot
-    this.#closeBelow(slot.slot - this.#options.slotsBehindMax)
+    this.#floor = Math.max(this.#floor, slot.slot - this.#options.slotsBehindMax)
+    this.#closeWhile('age', ({ slot: number }) => number < this.#floor)
   }
 
   #learn(slot: OpenSlot, set: FecSet): void {
@@ -312,32 +303,44 @@ export class Engine {
     set.block = -1
   }
 
-  #closeBelow(floor: number): void {
-    for (let slot = this.#oldest; slot !== undefined && slot.slot < floor && slot.pending === 0; slot = this.#oldest)
-      this.#closeOldest('age')
-    this.#floor = Math.max(this.#floor, floor)
+  /** Closes the oldest slots for which this holds, as many as one step may, and none before its large data sets are decoded. True when more are left. */
+  #closeWhile(closedBy: ClosedBy, isDue: (slot: OpenSlot) => boolean): boolean {
+    let sets = 0
+    for (let closed = 0; ; closed++) {
+      const slot = this.#open.oldest
+      if (slot === undefined || slot.pending > 0 || !isDue(slot)) return false
+      if (closed === SLOTS_CLOSED_MAX || sets >= SETS_CLOSED_MAX) return true
+      sets += slot.setCount
+      this.#closeOldest(closedBy)
+    }
   }
 
-  get #oldest(): OpenSlot | undefined {
-    const [number] = this.#order
-    return number === undefined ? undefined : this.#open.get(number)
-  }
-
-  /** Closes the oldest slot to make room for this one; false when it is the oldest itself. */
-  #closeOlderThan(slot: OpenSlot): boolean {
-    if (this.#order[0] === slot.slot) return false
-    this.#closeOldest('memory')
+  /** Closes the oldest slots until there is room, but not this one; false when there is none yet. */
+  #makeRoom(closedBy: ClosedBy, hasRoom: () => boolean, keep?: OpenSlot): boolean {
+    for (let closed = 0; !hasRoom(); closed++)
+      if (closed === SLOTS_CLOSED_MAX || this.#open.oldest === keep || !this.#closeOldest(closedBy)) return false
     return true
   }
 
-  #closeOldest(closedBy: ClosedBy): void {
-    const number = this.#order.shift() as number
-    const slot = this.#open.get(number) as OpenSlot
-    // There is no room for another slot or shred until this one is closed, or no other slot follows.
-    while (slot.pending > 0) this.#large.step()
-    this.#open.delete(number)
-    if (this.#latest === slot) this.#latest = undefined
+  /** False while its large data sets are being decoded: some steps of that are taken. */
+  #closeOldest(closedBy: ClosedBy): boolean {
+    const slot = this.#open.oldest
+    if (slot === undefined) return false
+    for (let steps = 0; slot.pending > 0; steps++) {
+      if (steps === LARGE_STEPS_MAX) return false
+      this.#large.step()
+    }
+    const number = slot.slot
+    this.#report(slot, number < this.#floor ? 'age' : closedBy)
+    this.#open.removeOldest()
     this.#floor = Math.max(this.#floor, number + 1)
+    this.#lastClosed = number
+    this.#forget(slot)
+    return true
+  }
+
+  /** Emits what the slot lacks, and its report. */
+  #report(slot: OpenSlot, closedBy: ClosedBy): void {
     const { parentSlot } = slot
     if (this.#lastClosed !== undefined && parentSlot !== undefined && parentSlot > this.#lastClosed) {
       this.counts.slots.missing += 1
@@ -351,7 +354,6 @@ export class Engine {
         dataSets: 1,
       })
     }
-    this.#lastClosed = number
     let dataSetsLost = 0
     for (const gap of slot.gaps()) {
       dataSetsLost += gap.dataSets
@@ -361,7 +363,6 @@ export class Engine {
     this.counts.slots[closedBy] += 1
     this.counts.slots[dataSetsLost === 0 ? 'complete' : 'incomplete'] += 1
     this.#emit(slot.report(dataSetsLost, closedBy))
-    this.#forget(slot)
   }
 
   #forget(slot: OpenSlot): void {
@@ -375,6 +376,6 @@ export class Engine {
         set = other
       }
     }
-    this.#freeSlots.push(slot)
+    this.#open.reuse(slot)
   }
 }

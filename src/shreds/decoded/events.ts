@@ -133,7 +133,7 @@ export const SHRED_OUTCOMES = [
   'inconsistent',
   /** The leader signed too many versions of FEC sets in this slot. */
   'too-many-versions',
-  /** `bytesMax` is reached and no older slot can be closed. */
+  /** `bytesMax` or twice `slotsMax` is reached and no older slot can be closed now. */
   'memory-full',
 ] as const
 export type ShredOutcome = (typeof SHRED_OUTCOMES)[number]

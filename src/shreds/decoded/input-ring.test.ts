@@ -28,6 +28,36 @@ test('shreds come out in order with their time and verdict, many times around th
   assert.equal(reader.dropped(), 0)
 })
 
+test('shreds come out in order where the counts of the ring wrap around, and a full ring is full there too', () => {
+  for (const start of [2 ** 31 - 5, -5]) {
+    const memory = createInputMemory(8)
+    // The counts of what was written and read: after 2^31 shreds, which is some days, and after 2^32.
+    const header = new Int32Array(memory)
+    header[0] = start
+    header[16] = start
+    const writer = openInputWriter(memory)
+    const reader = openInputReader(memory)
+    const seen: number[] = []
+    const read = () => reader.read(100, (bytes, at) => seen.push(bytes[at] as number))
+    for (let n = 0; n < 40; n++) {
+      assert.equal(writer.offer(shredOf(n), 0, 1228, 0, true), true, `shred ${n} after ${start}`)
+      if (n % 4 < 3) continue
+      writer.flush()
+      assert.equal(read(), 4)
+    }
+    assert.deepEqual(
+      seen,
+      Array.from({ length: 40 }, (_, n) => n),
+    )
+    header[0] = start
+    header[16] = start
+    const again = openInputWriter(memory)
+    for (let n = 0; n < 10; n++) assert.equal(again.offer(shredOf(n), 0, 1228, 0, true), n < 8)
+    again.flush()
+    assert.equal(openInputReader(memory).discard(), 8)
+  }
+})
+
 test('a full ring drops the new shred and counts it; nothing is visible before the flush', () => {
   const memory = createInputMemory(8)
   const writer = openInputWriter(memory)

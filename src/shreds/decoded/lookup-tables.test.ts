@@ -51,6 +51,34 @@ test('a table that is too short for an index is unknown until its extension arri
   assert.equal(tables.resolve(transaction).ok, false, 'it was closed')
 })
 
+test('of two contents of one slot the longer one stays, whichever comes last: a response may be older than a change in its slot', () => {
+  const tables = createLookupTables({ tablesMax: 4 })
+  const transaction = transactionOf([1, [2], []])
+  tables.resolve(transaction)
+  tables.update({ key: keyOf(1), data: tableOf(2), slot: 5 })
+  tables.update({ key: keyOf(1), data: tableOf(3), slot: 5 })
+  assert.equal(tables.resolve(transaction).ok, true, 'it was extended twice in the slot')
+  tables.update({ key: keyOf(1), data: tableOf(2), slot: 5 })
+  assert.equal(tables.resolve(transaction).ok, true)
+  tables.update({ key: keyOf(1), data: undefined, slot: 5 })
+  assert.equal(tables.resolve(transaction).ok, true, 'it was created in the slot')
+  tables.update({ key: keyOf(1), data: undefined, slot: 6 })
+  assert.equal(tables.resolve(transaction).ok, false)
+})
+
+test('the memory of an account and of its key may be used again after they were given', () => {
+  const tables = createLookupTables({ tablesMax: 4 })
+  const transaction = transactionOf([1, [1], []])
+  tables.resolve(transaction)
+  const [{ accountKey }] = transaction.addressTableLookups as [AddressTableLookup]
+  accountKey.fill(9)
+  assert.deepEqual(tables.takeChanges(10).wanted, [keyOf(1)])
+  const data = tableOf(2)
+  tables.update({ key: keyOf(1), data, slot: 5 })
+  data.fill(9)
+  assert.deepEqual(tables.resolve(transactionOf([1, [1], []])), { ok: true, writable: [keyOf(1)], readonly: [] })
+})
+
 test('at tablesMax the table used least recently is dropped; one that was not requested yet is not requested any more', () => {
   const tables = createLookupTables({ tablesMax: 2 })
   for (const table of [1, 2]) tables.resolve(transactionOf([table, [0], []]))
@@ -62,6 +90,10 @@ test('at tablesMax the table used least recently is dropped; one that was not re
   assert.deepEqual(tables.takeChanges(10), { wanted: [keyOf(3), keyOf(4)], dropped: [keyOf(1)] })
   tables.update({ key: keyOf(1), data: tableOf(1), slot: 9 })
   assert.equal(tables.size, 2, 'a late response brings no table back')
+  tables.resolve(transactionOf([3, [0], []]))
+  tables.resolve(transactionOf([5, [0], []]))
+  assert.deepEqual(tables.takeChanges(10), { wanted: [keyOf(5)], dropped: [keyOf(4)] }, '3 was used after 4')
+  assert.deepEqual(tables.takeChanges(10), { wanted: [], dropped: [] })
 })
 
 test('an account that is no lookup table is not read as one', () => {
@@ -69,6 +101,6 @@ test('an account that is no lookup table is not read as one', () => {
   assert.equal(parseLookupTable(tableOf(256))?.length, 256 * 32)
   assert.equal(parseLookupTable(tableOf(257)), undefined)
   assert.equal(parseLookupTable(tableOf(2).subarray(0, 56 + 33)), undefined)
-  assert.equal(parseLookupTable(tableOf(2).subarray(0, 55)), undefined)
+  for (const length of [55, 24, 3, 0]) assert.equal(parseLookupTable(tableOf(2).subarray(0, length)), undefined)
   assert.equal(parseLookupTable(new Uint8Array(120)), undefined)
 })

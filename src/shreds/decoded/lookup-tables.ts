@@ -10,7 +10,7 @@ export type LoadedAddresses =
 export type TableAccount = {
   readonly key: Uint8Array
   readonly data: Uint8Array | undefined
-  /** The slot of this content; older content than what is known is ignored. */
+  /** The slot of this content; older content than what is known is ignored, and of two of one slot the shorter. */
   readonly slot: number
 }
 
@@ -90,8 +90,11 @@ export function createLookupTables({ tablesMax }: LookupTablesOptions): LookupTa
     update({ key, data, slot }) {
       const table = tables.get(nameOf(key))
       if (table === undefined || slot < table.slot) return
+      const addresses = data === undefined ? undefined : parseLookupTable(data)
+      // A table only grows until it is closed, so the shorter of two contents of a slot is the older one.
+      if (slot === table.slot && lengthOf(addresses) < lengthOf(table.addresses)) return
       table.slot = slot
-      table.addresses = data === undefined ? undefined : parseLookupTable(data)
+      table.addresses = addresses
     },
     takeChanges(wantedMax) {
       const taken = wanted.values().take(wantedMax).toArray()
@@ -101,6 +104,10 @@ export function createLookupTables({ tablesMax }: LookupTablesOptions): LookupTa
       return changes
     },
   }
+}
+
+function lengthOf(addresses: Uint8Array | undefined): number {
+  return addresses?.length ?? -1
 }
 
 /** Adds the addresses at these indexes; false when the table is shorter, which it is until its latest extension has arrived. */

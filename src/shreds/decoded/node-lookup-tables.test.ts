@@ -22,7 +22,11 @@ function createNode() {
   const asked: string[][] = []
   const accounts: TableAccount[] = []
   const requests: SubscribeRequest[] = []
-  const node = { slot: 10, hasStreams: true, opened: 0, data: 'AQ==' }
+  const node = {
+    ...{ slot: 10, hasStreams: true, opened: 0, cancelled: 0, data: 'AQ==', owner: encodeBase58(PROGRAM) },
+    ...{ isShort: false, holdsPongs: false },
+  }
+  const pongs: number[] = []
   let onData: ((bytes: Buffer, release: () => void) => void) | undefined
   let onEnd: ((end: GrpcEnd) => void) | undefined
   const settle = async () => {
@@ -34,13 +38,18 @@ function createNode() {
       const request = decodeMessage(SubscribeRequestSchema, message)
       assert.ok(request !== undefined)
       requests.push(request)
-      if (request.ping !== undefined) send({ case: 'pong', value: { id: request.ping.id } })
+      if (request.ping === undefined) return
+      if (node.holdsPongs) pongs.push(request.ping.id)
+      else send({ case: 'pong', value: { id: request.ping.id } })
     })
     return {
       write: (frames) => reader.push(frames) === undefined,
       onWritable: () => undefined,
       halfClose: () => undefined,
-      cancel: () => end(GrpcCode.cancelled),
+      cancel() {
+        node.cancelled += 1
+        end(GrpcCode.cancelled)
+      },
       onHeaders: () => undefined,
       onData: (listener) => void (onData = listener),
       pause: () => undefined,
@@ -69,15 +78,15 @@ function createNode() {
         assert.equal(method, 'getMultipleAccounts')
         const [addresses] = params as [string[]]
         asked.push(addresses)
-        const value = addresses.map(() => ({ owner: encodeBase58(PROGRAM), data: [node.data, 'base64'] }))
-        return { context: { slot: node.slot }, value }
+        const value = addresses.map(() => ({ owner: node.owner, data: [node.data, 'base64'] }))
+        return { context: { slot: node.slot }, value: node.isShort ? value.slice(1) : value }
       },
       open: async () => (node.hasStreams ? open() : undefined),
     },
     { clock, random: { ...createRandomSource() }, log: silentLogger },
   )
   return {
-    ...{ clock, node, asked, accounts, requests, source, send, end, settle },
+    ...{ clock, node, asked, accounts, requests, pongs, source, send, end, settle },
     takeAsked: () => asked.splice(0).flat(),
     [Symbol.dispose]: () => following[Symbol.dispose](),
   }
@@ -193,4 +202,116 @@ test('more tables than a subscription has are polled', async () => {
   rig.clock.advance(5000)
   await rig.settle()
   assert.deepEqual(rig.takeAsked(), [encodeBase58(keys[10_000] as Uint8Array)])
+})
+
+test('an account of another program is no table, and a response of another length is none', async () => {
+  using rig = createNode()
+  rig.node.owner = encodeBase58(keyOf(5))
+  rig.source.change({ wanted: [keyOf(1)], dropped: [] })
+  await rig.settle()
+  assert.deepEqual(rig.accounts, [{ key: keyOf(1), slot: 10, data: undefined }])
+  rig.node.isShort = true
+  rig.source.change({ wanted: [keyOf(2), keyOf(3)], dropped: [] })
+  await rig.settle()
+  assert.equal(rig.accounts.length, 1)
+})
+
+test('tables are read 100 at a time, and all of them again each minute', async () => {
+  using rig = createNode()
+  await rig.settle()
+  rig.send(PING)
+  await rig.settle()
+  rig.asked.length = 0
+  const keys = Array.from({ length: 250 }, (_, n) => keyOf(n))
+  rig.source.change({ wanted: keys, dropped: [] })
+  await rig.settle()
+  assert.deepEqual(
+    rig.asked.map(({ length }) => length).sort((a, b) => a - b),
+    [50, 50, 100, 100, 100, 100],
+    'at once, and when the node follows them',
+  )
+  assert.deepEqual(new Set(rig.takeAsked()), new Set(keys.map(encodeBase58)))
+  for (let ms = 0; ms < 60_000; ms += 5000) {
+    assert.deepEqual(rig.takeAsked(), [], 'the subscription covers them')
+    rig.send(PING)
+    rig.clock.advance(5000)
+    await rig.settle()
+  }
+  assert.deepEqual(rig.takeAsked(), keys.map(encodeBase58))
+})
+
+test('a request is sent only for other tables, one without tables names none, and a ping of the node is returned', async () => {
+  using rig = createNode()
+  await rig.settle()
+  rig.send(PING)
+  await rig.settle()
+  assert.ok(
+    rig.requests.every(({ accounts }) => Object.keys(accounts).length === 0),
+    'no filter that matches all',
+  )
+  const { length } = rig.requests
+  rig.source.change({ wanted: [], dropped: [keyOf(1)] })
+  assert.equal(rig.requests.length, length)
+  rig.send(PING)
+  assert.deepEqual(rig.requests.at(-1)?.ping?.id, 0)
+  rig.source.change({ wanted: [keyOf(1)], dropped: [] })
+  rig.source.clear()
+  assert.deepEqual(followedOf(rig.requests.at(-2)), [])
+})
+
+test('tables are read when the node confirms the last request, not one before it', async () => {
+  using rig = createNode()
+  await rig.settle()
+  rig.send(PING)
+  await rig.settle()
+  rig.node.holdsPongs = true
+  rig.source.change({ wanted: [keyOf(1)], dropped: [] })
+  rig.source.change({ wanted: [keyOf(2)], dropped: [] })
+  await rig.settle()
+  rig.takeAsked()
+  const [first, second] = rig.pongs
+  rig.send({ case: 'pong', value: { id: first ?? 0 } })
+  await rig.settle()
+  assert.deepEqual(rig.takeAsked(), [])
+  rig.send({ case: 'pong', value: { id: second ?? 0 } })
+  await rig.settle()
+  assert.deepEqual(rig.takeAsked(), [keyOf(1), keyOf(2)].map(encodeBase58))
+})
+
+test('after the end nothing is read, published or opened, and the stream is cancelled', async () => {
+  const rig = createNode()
+  await rig.settle()
+  rig.send(PING)
+  await rig.settle()
+  rig.source.change({ wanted: [keyOf(1)], dropped: [] })
+  rig[Symbol.dispose]()
+  await rig.settle()
+  const { opened, cancelled } = rig.node
+  assert.deepEqual([rig.accounts, cancelled], [[], 1], 'a response that was under way')
+  rig.takeAsked()
+  rig.clock.advance(120_000)
+  await rig.settle()
+  assert.deepEqual([rig.takeAsked(), rig.node.opened], [[], opened])
+
+  const early = createNode()
+  early[Symbol.dispose]()
+  await early.settle()
+  assert.deepEqual([early.node.opened, early.node.cancelled], [1, 1], 'a stream that was being opened')
+  assert.equal(early.clock.pendingTimers(), 0)
+})
+
+test('a stream that ends after it was open is opened again soon, however often it has failed before', async () => {
+  using rig = createNode()
+  await rig.settle()
+  for (let attempt = 0; attempt < 8; attempt++) {
+    rig.end(GrpcCode.unavailable)
+    rig.clock.advance(15_000)
+    await rig.settle()
+  }
+  rig.send(PING)
+  const { opened } = rig.node
+  rig.end(GrpcCode.unavailable)
+  rig.clock.advance(250)
+  await rig.settle()
+  assert.equal(rig.node.opened, opened + 1)
 })

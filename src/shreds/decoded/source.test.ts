@@ -10,7 +10,7 @@ import { encodeEntries } from '../../solana/shred/entry.ts'
 import { makeShreds } from '../../solana/shred/make.ts'
 import type { ParsedTransaction } from '../../solana/transaction/types.ts'
 import { Engine } from './engine.ts'
-import type { DecodedEvent } from './events.ts'
+import type { DecodedEvent, EngineStarted } from './events.ts'
 import { encodeEvent } from './messages.ts'
 import { createOutputMemory, openOutputWriter } from './output-ring.ts'
 import { createDecodedSource, type DecodedDataSet, type DecodedSlot } from './source.ts'
@@ -36,7 +36,7 @@ function eventsOf(batch: Uint8Array): DecodedEvent[] {
 }
 
 /** Reads from a ring to which `write` appends. */
-function open() {
+function open(onLost: (records: number) => void = () => assert.fail('nothing is lost')) {
   const memory = createOutputMemory(2 ** 23)
   const writer = openOutputWriter(memory)
   const sets: DecodedDataSet[] = []
@@ -44,24 +44,27 @@ function open() {
   const reading = createDecodedSource(memory).read({
     onDataSet: (set) => void sets.push(set),
     onSlot: (slot) => void slots.push(slot),
-    onLost: () => assert.fail('nothing is lost'),
+    onLost,
     onBatchEnd: () => undefined,
   })
   return {
     sets,
     slots,
-    write: (event: DecodedEvent) => void writer.write(encodeEvent(event, NO_ADDRESSES)),
+    write: (event: DecodedEvent | EngineStarted) => void writer.write(encodeEvent(event, NO_ADDRESSES)),
     [Symbol.dispose]: () => reading[Symbol.dispose](),
   }
 }
 
-test('an entry that came in parts is passed on whole with its last part; its transactions come with each part', async () => {
-  const { transactions } = makeBlock({ slot: 10, parentSlot: 9, batchBytes: [500_000] }, createRandom(1))
-    .dataSets[0] ?? {
-    transactions: [],
-  }
+/** A batch with one entry that is longer than a part, and what an engine emits for it. */
+function longEntry() {
+  const block = makeBlock({ slot: 10, parentSlot: 9, batchBytes: [500_000] }, createRandom(1))
+  const transactions = block.dataSets[0]?.transactions ?? []
   const batch = encodeEntries([{ numHashes: 1n, hash: new Uint8Array(32).fill(3), transactions }])
-  const events = eventsOf(batch)
+  return { batch, transactions, events: eventsOf(batch) }
+}
+
+test('an entry that came in parts is passed on whole with its last part; its transactions come with each part', async () => {
+  const { batch, transactions, events } = longEntry()
   const parts = events.filter(({ kind }) => kind === 'data-set').length
   assert.ok(parts > 2)
   using whole = open()
@@ -87,6 +90,50 @@ test('an entry that came in parts is passed on whole with its last part; its tra
       ['completed', 10],
     ],
   )
+})
+
+test('data sets of other slots between the parts of an entry are passed on, and the entry stays whole', async () => {
+  const { batch, events } = longEntry()
+  const small = encodeEntries([{ numHashes: 1n, hash: new Uint8Array(32), transactions: [] }])
+  const [other] = eventsOf(small)
+  assert.ok(other !== undefined)
+  using reading = open()
+  for (const event of events) {
+    reading.write(event)
+    reading.write({ ...other, slot: 11 })
+  }
+  await until('all is read', () => reading.sets.filter(({ slot }) => slot === 11).length === events.length)
+  const entriesOf = (slot: number) =>
+    reading.sets.flatMap((set) => (set.slot === slot && set.entries !== undefined ? [Buffer.from(set.entries)] : []))
+  const [joined, ...others] = entriesOf(10)
+  assert.deepEqual([joined?.equals(batch), others.length], [true, 0])
+  assert.equal(entriesOf(11).length, events.length)
+})
+
+test('an entry of which a part is missing is left out', async () => {
+  const { events } = longEntry()
+  const parts = events.filter(({ kind }) => kind === 'data-set')
+  const last = parts.at(-1)
+  assert.ok(last?.kind === 'data-set' && parts.length > 2)
+  const tooLarge = { kind: 'gap', slot: 10, startIndex: 0, endIndex: 32, reason: 'too-large', dataSets: 1 } as const
+  for (const missing of ['not read in time', 'too large', 'of an engine that was restarted']) {
+    let lost = 0
+    using reading = open((records) => void (lost += records))
+    reading.write(parts[0] as DecodedEvent)
+    await until('the first part is read', () => reading.sets.length === 1)
+    if (missing === 'too large') reading.write(tooLarge)
+    else if (missing === 'of an engine that was restarted') reading.write({ kind: 'started' })
+    // More than the memory holds, before the reader has its turn.
+    else for (let bytes = 0; bytes < 2 ** 24; bytes += last.entriesBytes.length) reading.write(last)
+    await new Promise((resolve) => setImmediate(resolve))
+    reading.write({ ...last, slot: 11 })
+    await until('the last part is read', () => reading.sets.at(-1)?.slot === 11)
+    assert.equal(lost > 0, missing === 'not read in time')
+    assert.ok(
+      reading.sets.every(({ entries }) => entries === undefined),
+      missing,
+    )
+  }
 })
 
 test('a transaction that no packet could carry is passed on: only the format limits what a leader puts into a block', async () => {

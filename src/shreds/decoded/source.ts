@@ -80,7 +80,7 @@ export function createDecodedSource(output: SharedArrayBuffer): DecodedSource {
 
 async function run(output: SharedArrayBuffer, reader: DecodedReader, isReading: () => boolean): Promise<void> {
   const records = openOutputReader(output)
-  const joinEntries = createEntriesJoiner()
+  const joiner = new EntriesJoiner()
   let newestSlot = -1
   while (isReading()) {
     const slices = createTimeSlices()
@@ -88,15 +88,16 @@ async function run(output: SharedArrayBuffer, reader: DecodedReader, isReading: 
     for (; count < RECORDS_PER_TURN && !slices.isSpent(); count++) {
       const record = records.next()
       if (record === undefined) break
-      if (record.lost > 0) reader.onLost(record.lost)
       const message = decodeMessage(record.payload)
+      if (record.lost > 0) reader.onLost(record.lost)
+      if (record.lost > 0 || isPartMissing(message)) joiner.reset()
       if (message.kind === 'data-set' || message.kind === 'upstream-transaction') {
         if (message.slot > newestSlot) {
           newestSlot = message.slot
           reader.onSlot({ kind: 'first-shred', slot: message.slot, parentSlot: undefined })
         }
         reader.onDataSet(
-          message.kind === 'data-set' ? dataSetOf(message, joinEntries(message)) : upstreamSetOf(message),
+          message.kind === 'data-set' ? dataSetOf(message, joiner.join(message)) : upstreamSetOf(message),
         )
       } else {
         const slot = slotOf(message, newestSlot)
@@ -109,16 +110,30 @@ async function run(output: SharedArrayBuffer, reader: DecodedReader, isReading: 
   }
 }
 
-/** Joins the parts of an entry that is longer than a part. Those of one whose beginning was not read are left out. */
-function createEntriesJoiner(): (set: DeliveredSet) => Uint8Array | undefined {
-  let pieces: Uint8Array[] = []
-  return ({ entriesBytes, part }) => {
-    if (part?.isContinuation !== true) pieces = []
-    else if (pieces.length === 0) return undefined
-    if (part?.isContinued === true || pieces.length > 0) pieces.push(entriesBytes)
-    if (part?.isContinued === true) return undefined
-    return pieces.length === 0 ? entriesBytes : Buffer.concat(pieces)
+/** Joins the parts of an entry that is longer than a part. Those of one that was not read from its beginning to its end are left out. */
+class EntriesJoiner {
+  #pieces: Uint8Array[] = []
+
+  join({ entriesBytes, part }: DeliveredSet): Uint8Array | undefined {
+    // Data sets of other slots come between the parts of a large one.
+    if (part === undefined) return entriesBytes
+    if (!part.isContinuation) this.#pieces = []
+    else if (this.#pieces.length === 0) return undefined
+    this.#pieces.push(entriesBytes)
+    if (part.isContinued) return undefined
+    const pieces = this.#pieces
+    this.#pieces = []
+    return pieces.length === 1 ? entriesBytes : Buffer.concat(pieces)
   }
+
+  /** A part may be missing. */
+  reset(): void {
+    this.#pieces = []
+  }
+}
+
+function isPartMissing(message: DecodedMessage): boolean {
+  return message.kind === 'started' || (message.kind === 'gap' && message.reason === 'too-large')
 }
 
 function dataSetOf(set: DeliveredSet, entries: Uint8Array | undefined): DecodedDataSet {

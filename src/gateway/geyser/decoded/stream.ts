@@ -45,6 +45,10 @@ export class DecodedStream implements GrpcStream {
     this.#deps = deps
   }
 
+  get isOver(): boolean {
+    return this.#end !== undefined
+  }
+
   /** Adds a message about a slot: `head` part by part, then `body`. */
   add(slot: number, head: readonly Uint8Array[], body: Uint8Array): void {
     if (this.#end !== undefined) return
@@ -65,8 +69,9 @@ export class DecodedStream implements GrpcStream {
 
   /** Ends the stream after what was delivered. */
   finish(status: GrpcStatus): void {
-    if (this.#end !== undefined) return
     this.flush()
+    // The client may have cancelled, also with what it just got.
+    if (this.isOver) return
     this.#end = { status, isFromServer: true }
     this.#deps.onEnd(this)
     this.#onEnd?.(this.#end)

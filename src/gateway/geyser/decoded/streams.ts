@@ -150,7 +150,8 @@ export function createDecodedStreams(
       stream.add(lastSlot, [], encodePong(compiled.ping, clock.nowMs()))
       stream.flush()
     }
-    if (compiled.filters === undefined) return
+    // The client may cancel with the pong.
+    if (compiled.filters === undefined || stream.isOver) return
     if (stream.filters !== undefined) index.remove(stream.filters)
     stream.filters = index.add(stream, compiled.filters.transactions)
     stream.slots = compiled.filters.slots

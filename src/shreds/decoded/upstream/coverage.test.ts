@@ -43,3 +43,37 @@ test('a stream that ended, has lost something or was replaced covers nothing bef
   other.broken(5)
   assert.equal(other.covers(106, 0, 96), true, 'of another source')
 })
+
+test('a stream is believed again some slots after a loss, and another stream of its source is another one', () => {
+  const coverage = sentUntil(112)
+  assert.deepEqual([coverage.isOpen(0, 1), coverage.isOpen(0, 2), coverage.isOpen(1, 1)], [true, false, false])
+  coverage.broken(0)
+  for (let slot = 113; slot <= 125; slot++) coverage.delivered(0, slot, 0, 32)
+  assert.deepEqual(
+    [112, 116, 117].map((slot) => coverage.covers(slot, 0, 32)),
+    [false, false, true],
+  )
+  coverage.delivered(0, 112, 0, 96)
+  assert.equal(coverage.covers(112, 0, 96), false, 'a message of a slot before')
+})
+
+test('what a node says of data sets is limited, and wrong bounds end nothing', () => {
+  const coverage = sentUntil(112)
+  for (const [from, to] of [
+    [96, 96],
+    [128, 96],
+  ] as const)
+    coverage.delivered(0, 106, from, to)
+  assert.equal(coverage.covers(106, 0, 160), false, 'no range without an end')
+  coverage.delivered(0, 106, 32, 64)
+  assert.equal(coverage.covers(106, 0, 96), true, 'the longer one counts')
+  for (let set = 3; set <= 1025; set++) coverage.delivered(0, 106, set * 32, (set + 1) * 32)
+  assert.deepEqual([coverage.covers(106, 0, 1025 * 32), coverage.covers(106, 0, 1026 * 32)], [true, false])
+
+  const short = new UpstreamCoverage(8)
+  short.opened(0, 1, 99)
+  for (let slot = 100; slot <= 113; slot++) short.delivered(0, slot, 0, 32)
+  assert.equal(short.covers(105, 0, 32), true)
+  short.delivered(0, 114, 0, 32)
+  assert.equal(short.covers(105, 0, 32), false, 'it has left the window')
+})

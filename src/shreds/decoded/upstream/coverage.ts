@@ -50,9 +50,9 @@ export class UpstreamCoverage {
 
   /** Whether a source has delivered the data shreds [startIndex, endIndex) of the slot; without an end, up to the last one. */
   covers(slot: number, startIndex: number, endIndex: number | undefined): boolean {
-    for (const { cleanFrom, newest, slots } of this.#sources.values()) {
+    for (const { newest, slots } of this.#sources.values()) {
       const parts = slots.get(slot)
-      if (parts === undefined || cleanFrom === undefined || slot < cleanFrom || newest < slot + SETTLE_SLOTS) continue
+      if (parts === undefined || newest < slot + SETTLE_SLOTS) continue
       if (parts.isComplete || isCovered(parts.endByStart, startIndex, endIndex)) return true
     }
     return false
@@ -79,6 +79,7 @@ type Source = {
   newest: number
   /** The first slot that the stream has from its beginning; undefined before its first message. */
   cleanFrom: number | undefined
+  /** None before `cleanFrom`. */
   readonly slots: Map<number, Parts>
 }
 

@@ -45,11 +45,18 @@ export function followDeshred({ name, source }: DeshredStreamOptions, deps: Desh
       else if (update.field === UPDATE.slot) onSlot(update.inside())
       else if (update.field === UPDATE.ping) followed.send(PING)
     }
+    if (update.isBroken) onInvalid()
+  }
+
+  /** It may have been a transaction: the node has not delivered all of its slot. */
+  function onInvalid(): void {
+    deps.onInvalid()
+    write({ kind: 'incomplete', source, stream, slot: 0 })
   }
 
   function onTransaction(update: Uint8Array): void {
     const transaction = readUpstreamTransaction(update)
-    if (transaction === undefined) return deps.onInvalid()
+    if (transaction === undefined) return onInvalid()
     const { slot, startIndex, endIndex, parsed } = transaction
     const signature = parsed.signatures[0] as Uint8Array
     const arrivalNanos = clock.monotonicMs() * 1e6

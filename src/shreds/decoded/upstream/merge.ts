@@ -21,7 +21,7 @@ export type MergeCounts = {
   dataSetsFilled: number
 }
 
-/** A stream does not jump further: a wrong number would end the window of all slots before it. */
+/** A slot further ahead of all that is known is not believed at once: a wrong number would end the window of all slots before it. */
 const SLOTS_AHEAD_MAX = 1000
 /** Records read before the shreds have their turn. */
 const RECORDS_PER_TURN = 256
@@ -37,8 +37,10 @@ export class UpstreamMerge {
   readonly #window: MergeWindow
   readonly #coverage: UpstreamCoverage
   readonly #deps: UpstreamMergeDeps
-  /** The last slot of the stream of each source. */
-  readonly #lastSlots = new Map<number, number>()
+  /** The newest slot of a node that was believed. */
+  #newest = -1
+  /** By source: where its stream was, and what was known then, when it sent a slot that was not believed. */
+  readonly #jumps = new Map<number, { readonly slot: number; readonly known: number }>()
   #hasFloor = false
 
   constructor(memory: SharedArrayBuffer, options: MergeWindowOptions, deps: UpstreamMergeDeps) {
@@ -97,21 +99,23 @@ export class UpstreamMerge {
     // After a restart of this thread the stream was opened before.
     if (!this.#coverage.isOpen(source, stream)) {
       this.#coverage.opened(source, stream, this.#deps.newestSlot() ?? -1)
-      this.#lastSlots.delete(source)
+      this.#jumps.delete(source)
     }
-    if (record.kind === 'completed') this.#coverage.completed(source, record.slot)
-    else if (record.kind === 'incomplete') this.#coverage.broken(source)
+    if (record.kind === 'completed') {
+      if (record.slot <= this.#known + SLOTS_AHEAD_MAX) this.#coverage.completed(source, record.slot)
+    } else if (record.kind === 'incomplete') this.#coverage.broken(source)
     else if (record.kind === 'transaction') this.#takeTransaction(record)
   }
 
   #takeTransaction(record: Extract<UpstreamRecord, { kind: 'transaction' }>): void {
     const { source, slot, startIndex, endIndex, arrivalNanos, signature, update } = record
-    if (slot > (this.#lastSlots.get(source) ?? slot) + SLOTS_AHEAD_MAX) {
+    const from = this.#believe(source, slot)
+    if (from === undefined) {
       this.counts.upstream.late += 1
       return this.#coverage.broken(source)
     }
-    this.#lastSlots.set(source, slot)
-    this.#setFirstFloor(slot)
+    this.#newest = Math.max(this.#newest, slot)
+    this.#setFirstFloor(from)
     const outcome = this.#window.takeUpstream(slot, signature, arrivalNanos)
     this.counts.upstream[outcome] += 1
     if (outcome === 'first') {
@@ -121,6 +125,28 @@ export class UpstreamMerge {
     // What was not taken was not delivered.
     if (outcome === 'late' || outcome === 'full') this.#coverage.broken(source)
     else this.#coverage.delivered(source, slot, startIndex, endIndex)
+  }
+
+  /** The newest slot of the shreds or of a node; -1 before the first one. */
+  get #known(): number {
+    return Math.max(this.#deps.newestSlot() ?? -1, this.#newest)
+  }
+
+  /**
+   * From which slot on the stream is believed, which has come to this slot; undefined where it is not. The first slot of all, and one far ahead of all
+   * that is known, may be wrong: it is believed when the stream goes on from there while neither the shreds nor another node do.
+   */
+  #believe(source: number, slot: number): number | undefined {
+    const known = this.#known
+    const jump = this.#jumps.get(source)
+    if (known >= 0 && slot <= known + SLOTS_AHEAD_MAX) {
+      this.#jumps.delete(source)
+      return slot
+    }
+    if (jump?.known === known && slot >= jump.slot && slot <= jump.slot + SLOTS_AHEAD_MAX)
+      return slot >= jump.slot + SETTLE_SLOTS ? jump.slot : undefined
+    this.#jumps.set(source, { slot, known })
+    return undefined
   }
 
   /** What an earlier thread has delivered of the slots that are open now is not known. */
