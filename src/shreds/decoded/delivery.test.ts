@@ -138,6 +138,31 @@ test('a slot is announced as complete once: by the engine, or with its report wh
   assert.deepEqual(kindsOf({ ...plain, gaps: 1, isFilled: true }), ['slot-completed', 'slot-report'])
 })
 
+test('parts of one data set, and a marker, that are larger than a record are one loss each, and leave the number of data sets right', () => {
+  const { delivery, read } = createOutput()
+  const place = { slot: 500, arrivalNanos: 0, startIndex: 0, endIndex: 320 }
+  const set = {
+    ...({ kind: 'data-set', ...place, entriesBytes: new Uint8Array(MEMORY_BYTES), entries: 1 } as const),
+    ...{ transactions: [], wasRecovered: false, isVerified: true },
+  }
+  const part = { isContinuation: false, isContinued: false }
+  for (const isLast of [false, false, true]) delivery.deliver({ ...set, part: { ...part, isLast } })
+  const bytes = new Uint8Array(MEMORY_BYTES)
+  delivery.deliver({ ...place, kind: 'marker', startIndex: 320, endIndex: 352, bytes, isParentUpdate: false })
+  const report = { slot: 500, parentSlot: 499, transactions: 0, dataSets: 3, dataSetsLost: 0, isComplete: true }
+  delivery.deliver({ kind: 'slot-report', ...report } as unknown as Parameters<typeof delivery.deliver>[0])
+  const messages = read()
+  // One for every part: what is around it cannot be joined.
+  assert.deepEqual(
+    messages.map((message) => (message.kind === 'gap' ? message.dataSets : message.kind)),
+    [1, 0, 0, 1, 'slot-report'],
+  )
+  const reported = messages.at(-1)
+  assert.ok(reported?.kind === 'slot-report')
+  assert.deepEqual([reported.dataSets, reported.dataSetsLost, reported.isComplete], [2, 2, false])
+  assert.equal(delivery.dataSetsTooLarge, 2)
+})
+
 test('parts of one data set that come too late are one loss, and a missing slot that a node has delivered is none', () => {
   const { delivery, read } = createOutput()
   const merge = { takeOwn: () => undefined, isForgotten: () => true, fills: () => true, transactionsOf: () => 0 }

@@ -14,6 +14,10 @@ import { encodeEvent } from './messages.ts'
 import type { OutputWriter } from './output-ring.ts'
 import type { UpstreamMerge } from './upstream/merge.ts'
 
+/** Data sets of a slot that were decoded and not delivered, by their first shred; `markers` of them are markers, which are no data sets of the report. */
+type LostSets = { readonly starts: Set<number>; markers: number }
+const NONE_LOST: LostSets = { starts: new Set(), markers: 0 }
+
 /**
  * Writes what the engine emits for the readers. A data set that no record can hold is reported as a gap in its place, and the report of its slot
  * counts it as lost. The report of a slot has the parent that a block marker has set. Where the streams of nodes are merged, what they have delivered
@@ -23,7 +27,7 @@ export class Delivery {
   readonly #output: OutputWriter
   readonly #tables: Pick<LookupTables, 'resolve'>
   /** Of open slots. The engine reports every slot that it opens, and holds a limited number of them. */
-  readonly #lost = new Map<number, number>()
+  readonly #lost = new Map<number, LostSets>()
   readonly #filled = new Map<number, number>()
   readonly #parents = new Map<number, number>()
   /** Announced as complete. */
@@ -56,8 +60,7 @@ export class Delivery {
       return
     }
     if (this.#write(event) || event.kind === 'started' || event.kind === 'gap') return
-    this.dataSetsTooLarge += 1
-    this.#lose(event, 'too-large')
+    if (this.#lose(event, 'too-large')) this.dataSetsTooLarge += 1
   }
 
   /** Reports of slots since the last call. */
@@ -82,21 +85,21 @@ export class Delivery {
   /** A slot is announced as complete once, and not if a data set of it was lost here. */
   #deliverCompleted(completed: SlotCompleted): void {
     const { slot } = completed
-    if ((this.#lost.get(slot) ?? 0) > 0) return
+    if (this.#lost.has(slot)) return
     this.#completed.add(slot)
     this.#write({ ...completed, parentSlot: this.#parents.get(slot) ?? completed.parentSlot })
   }
 
   #deliverReport(report: SlotReport): void {
     const { slot, isComplete } = report
-    const lost = this.#lost.get(slot) ?? 0
+    const lost = this.#lost.get(slot) ?? NONE_LOST
     const filled = this.#filled.get(slot) ?? 0
-    const dataSetsLost = report.dataSetsLost + lost - filled
+    const dataSetsLost = report.dataSetsLost + lost.starts.size - filled
     const delivered: SlotReport = {
       ...report,
       parentSlot: this.#parents.get(slot) ?? report.parentSlot,
       transactions: report.transactions + (this.merge?.transactionsOf(slot) ?? 0),
-      dataSets: report.dataSets - lost,
+      dataSets: report.dataSets - (lost.starts.size - lost.markers),
       dataSetsLost,
       ...(filled === 0 ? {} : { dataSetsFromUpstream: filled }),
       isComplete: dataSetsLost === 0,
@@ -117,9 +120,16 @@ export class Delivery {
     else this.#filled.set(slot, (this.#filled.get(slot) ?? 0) + dataSets)
   }
 
-  #lose({ slot, startIndex, endIndex }: DataSet | MarkerSet, reason: 'too-large' | 'too-late'): void {
-    this.#lost.set(slot, (this.#lost.get(slot) ?? 0) + 1)
-    this.#write({ kind: 'gap', slot, startIndex, endIndex, reason, dataSets: 1 })
+  /** False for a further part of a data set that is lost already. */
+  #lose({ kind, slot, startIndex, endIndex }: DataSet | MarkerSet, reason: 'too-large' | 'too-late'): boolean {
+    const lost = this.#lost.get(slot) ?? { starts: new Set(), markers: 0 }
+    const isNew = !lost.starts.has(startIndex)
+    lost.starts.add(startIndex)
+    if (kind === 'marker') lost.markers += 1
+    this.#lost.set(slot, lost)
+    // Every lost part is reported, because those around it cannot be joined.
+    this.#write({ kind: 'gap', slot, startIndex, endIndex, reason, dataSets: isNew ? 1 : 0 })
+    return isNew
   }
 
   #noteParent({ slot, bytes }: MarkerSet): void {
