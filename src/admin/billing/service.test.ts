@@ -103,3 +103,22 @@ test('without a billing system nothing is started; how far it is behind counts f
   assert.equal(behindMs({ ...none, oldestMarkedHour: FROM_MS + HOUR_MS }, state, now), 10 * HOUR_MS - 300_000)
   assert.equal(behindMs(none, state, { ...now, nowMs: FROM_MS }), 0)
 })
+
+test('a key that is sent without encryption to another machine is a warning', async (t) => {
+  const home = await openSqliteStore()
+  t.after(() => home[Symbol.asyncDispose]())
+  const linesWith = async (url: string) => {
+    using registry = createMetricsRegistry()
+    const warned: unknown[] = []
+    const log: Logger = { ...silentLogger, child: () => log, warn: (_fields: unknown, why) => void warned.push(why) }
+    const billing = await startBilling(billingOptions.parse({ sink: 'openmeter', url, key: 'env:KEY' }), {
+      ...{ clock: createManualClock(FROM_MS), registry, log, random: createSeededRandom(1), env: { KEY: 'k' } },
+      store: home.store,
+    })
+    await billing?.[Symbol.asyncDispose]()
+    return warned.join()
+  }
+  assert.match(await linesWith('http://lago.example.net:3000'), /key .* without encryption/)
+  for (const url of ['https://lago.example.net', 'http://127.0.0.1:3000', 'http://localhost'])
+    assert.equal(await linesWith(url), '', url)
+})

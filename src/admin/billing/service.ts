@@ -2,6 +2,7 @@ import type { BillingStore, BillingSummary } from '../../access/store/billing-st
 import type { BillingState } from '../../access/store/billing-tables.ts'
 import type { AccessStore } from '../../access/store/store.ts'
 import { parseDay } from '../../contract/dates.ts'
+import { isLoopbackName } from '../../contract/public-url.ts'
 import type { Clock, Timer } from '../../core/clock.ts'
 import { messageOf } from '../../core/error.ts'
 import type { Random } from '../../core/random.ts'
@@ -51,6 +52,13 @@ export type BillingDeps = BaseDeps &
     readonly registry: MetricsRegistry
   }
 
+/** A billing system of one's own may be in a network that only the operator uses, so it is not refused. */
+const KEY_IS_READABLE = 'the API key of the billing system is sent without encryption: use https in billing.url'
+
+function isReadable(url: string | undefined): boolean {
+  return url?.startsWith('http:') === true && !isLoopbackName(new URL(url).hostname)
+}
+
 /** Sends usage to the billing system of the options, for as long as it is open. Undefined where none is configured. */
 export async function startBilling(options: BillingOptions, deps: BillingDeps): Promise<Billing | undefined> {
   if (options.sink === undefined) return undefined
@@ -60,6 +68,7 @@ export async function startBilling(options: BillingOptions, deps: BillingDeps): 
   const fromMs = options.from === undefined ? undefined : parseDay(options.from)
   const { storeId } = await beginBilling(store.billing, name, { clock, random, fromMs })
   const sink = await createSink({ ...options, sink: name, storeId }, deps)
+  if (options.key !== undefined && isReadable(options.url)) log.warn({ url: options.url }, KEY_IS_READABLE)
   const subject = options.subject ?? (name === 'lago' ? 'subscription' : 'customer')
   const owner = createUlid(clock.nowMs(), random)
   const pusher = createPusher({ ...options, sink: name, subject, fromMs }, { store, sink, clock, random, log, owner })
