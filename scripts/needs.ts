@@ -61,6 +61,13 @@ const TEST_NEEDS: readonly Need[] = [
   },
   { name: 'protoc', debian: 'protobuf-compiler', why: 'the messages of that client', find: () => findInPath('protoc') },
   {
+    // Recommended by protobuf-compiler only, so that not every machine with protoc has it.
+    name: 'timestamp.proto',
+    debian: 'libprotobuf-dev',
+    why: 'the proto files that those messages import',
+    find: () => globSync('/usr/{local/,}include/google/protobuf/timestamp.proto')[0],
+  },
+  {
     name: 'libfaketime',
     debian: 'libfaketime',
     why: 'clocks that jump',

@@ -87,6 +87,7 @@ export const OTHER_CHAIN_TESTS: ReadonlyMap<string, string> = new Map(
       'behaviours/node-changes',
       'behaviours/sender-disk-full',
       'behaviours/sender-overload',
+      'behaviours/sender-priority',
       'behaviours/serve-terminal',
       'behaviours/state-files',
       'behaviours/token-refusals',

