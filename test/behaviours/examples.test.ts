@@ -97,11 +97,9 @@ describe('the examples, through the gateway with a token', () => {
       const [code] = await running.ended
       assert.equal(code, 0, running.printed.out + running.printed.err)
       const reported = running.printed.out.trim().split('\n')
-      assert.equal(
-        reported.filter((text) => /^slot \d+n? (root|parent) \d+n?$/.test(text)).length,
-        3,
-        running.printed.out,
-      )
+      const slots = reported.filter((text) => /^slot \d+n? (root|parent) \d+n?$/.test(text))
+      // Programs end at the third; where a slot has several banks, another one may arrive with it.
+      assert.ok(slots.length >= 3, running.printed.out)
     })
   }
 
