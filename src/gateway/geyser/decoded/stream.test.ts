@@ -40,7 +40,11 @@ test('a stream that has ended takes and gives nothing, and ends once', () => {
     assert.deepEqual([counts, chunks, stream.isOver], [{ requests: 0, ends: 1, lost: 0 }, [], true], end)
     const ends: number[] = []
     stream.onEnd(({ status }) => void ends.push(status.code))
-    assert.deepEqual(ends, [end === 'finish' ? GrpcCode.unavailable : GrpcCode.cancelled], 'who asks later is informed')
+    assert.deepEqual(
+      ends,
+      [end === 'finish' ? GrpcCode.unavailable : GrpcCode.cancelled],
+      'a listener that is added later is called',
+    )
   }
 })
 
