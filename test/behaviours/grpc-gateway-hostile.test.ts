@@ -99,3 +99,30 @@ describe('the gRPC server with hostile clients', () => {
     assert.match(refused.details, /100 calls cancelled/)
   })
 })
+
+it('a client that leaves while its node is being connected to gives its stream back', async (t) => {
+  await using node = await startFakeNode()
+  await using on = await startGrpcGateway([{ name: 'late', grpc: node.grpc }])
+  const { grpc } = on.upstreams.of(undefined)
+  const connected = Promise.withResolvers<void>()
+  const { open } = grpc
+  const opened: ReturnType<typeof open>[] = []
+  t.mock.method(grpc, 'open', async (...args: Parameters<typeof open>) => {
+    await connected.promise
+    opened.push(open(...args))
+    return opened[0]
+  })
+  const { token, id } = await on.gateway.subscribe({})
+  const permits = () => on.gateway.access.permits.taken(id).grpcStreams
+  const session = connect(`http://127.0.0.1:${on.port}`)
+  const headers = { 'content-type': 'application/grpc', 'x-token': token }
+  const stream = session.request({ ':method': 'POST', ':path': SUBSCRIBE, ...headers })
+  stream.on('error', () => {})
+  await until('it waits for its node', () => permits() === 1)
+  session.destroy()
+  await until('its stream is given back', () => permits() === 0)
+  connected.resolve()
+  await until('the node is connected to', () => opened.length === 1)
+  assert.equal((await opened[0])?.ok, true)
+  assert.deepEqual([permits(), on.server.openCalls], [0, 0])
+})

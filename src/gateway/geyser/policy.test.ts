@@ -14,7 +14,7 @@ const check = (request: Request, limits: Partial<PolicyLimits> = {}) =>
 
 /** A field of bytes with this number. */
 const field = (number: number, bytes: Uint8Array) => Buffer.concat([Buffer.from([number * 8 + 2, bytes.length]), bytes])
-const accountsOf = (count: number) => Buffer.concat(KEYS.slice(0, count).map((key) => field(2, Buffer.from(key))))
+const named = (...bytes: Uint8Array[]) => Buffer.concat([field(1, Buffer.from('n')), ...bytes])
 
 test('counts the accounts of every list of every kind, and names the filter that exceeds the limit', () => {
   const rows: [string, Request, string, string][] = [
@@ -89,97 +89,6 @@ test('accepts requests within the limit and requests without accounts', () => {
   assert.ok(all.ok && all.accounts === 6)
   const replay = check({ fromSlot: 77n })
   assert.ok(replay.ok && replay.fromSlot === 77)
-})
-
-test('refuses a filter sent twice or in two parts, which nodes read differently', () => {
-  const name = field(1, Buffer.from('x'))
-  const halves = field(1, Buffer.concat([name, field(2, accountsOf(1)), field(2, accountsOf(0))]))
-  const entry = field(1, Buffer.concat([name, field(2, accountsOf(1))]))
-  for (const request of [halves, Buffer.concat([entry, entry])]) {
-    const verdict = subscribe(request, LIMIT)
-    assert.ok(!verdict.ok && verdict.rule === 'singleFields')
-    assert.match(verdict.message, /^request refused: field \d of SubscribeRequest.* comes twice; rule singleFields/)
-  }
-  assert.equal(subscribe(entry, LIMIT).ok, true)
-})
-
-/** Plans that decide what may be selected, by the limit that does. */
-const SELECTING: [string, PolicyLimits][] = [
-  ['grpcKinds', { ...LIMIT, grpcKinds: ['slots', 'accounts', 'deshred_transactions'] }],
-  ['grpcBlockedOwners', { ...LIMIT, grpcBlockedOwners: ['b'] }],
-]
-const SLOTS = encodeMessage(SubscribeRequestSchema, { slots: { s: {} } })
-const named = (...bytes: Uint8Array[]) => Buffer.concat([field(1, Buffer.from('n')), ...bytes])
-/** A field of a number with this value: bytes of the wire type varint. */
-const flag = (number: number) => Buffer.from([number * 8, 1])
-
-/** Requests with a field that is not known here. */
-const UNKNOWN: [string, string, Uint8Array, string][] = [
-  ['Subscribe', 'a kind of filter', Buffer.concat([SLOTS, field(13, named())]), 'field 13 of SubscribeRequest'],
-  ['Subscribe', 'a flag', Buffer.concat([SLOTS, flag(14)]), 'field 14 of SubscribeRequest'],
-  ['Subscribe', 'a field of a filter', field(2, named(field(2, flag(9)))), 'field 9 of SubscribeRequestFilterSlots'],
-  ['Subscribe', 'a field of an entry', field(2, named(field(3, named()))), 'field 3 of SubscribeRequest.slots'],
-  [
-    'Subscribe',
-    'a field of a footer filter',
-    field(12, named(field(2, flag(1)))),
-    'field 1 of SubscribeRequestFilterBlockFooter',
-  ],
-  ['SubscribeDeshred', 'a kind of filter', field(9, named()), 'field 9 of SubscribeDeshredRequest'],
-  [
-    'SubscribeDeshred',
-    'a field of a filter',
-    field(1, named(field(2, Buffer.concat([field(2, Buffer.from('a')), flag(8)])))),
-    'field 8 of SubscribeRequestFilterDeshredTransactions',
-  ],
-  ['GetSlot', 'a unary call', flag(7), 'field 7 of GetSlotRequest'],
-  ['Ping', 'a unary call', Buffer.concat([flag(1), field(9, named())]), 'field 9 of PingRequest'],
-]
-
-test('refuses an unknown field by its number where the plan decides what may be selected', () => {
-  for (const [limit, limits] of SELECTING) {
-    for (const [method, what, request, where] of UNKNOWN) {
-      const verdict = (policyOf(method) as Policy)(request, limits)
-      assert.ok(!verdict.ok && verdict.rule === 'knownFields', `${method}: ${what}`)
-      assert.ok(verdict.message.includes(`${where} is not known here and could select updates, which ${limit}`))
-      assert.match(verdict.message, /rule knownFields, leave it out$/)
-    }
-  }
-})
-
-test('passes an unknown field where the plan does not, counting the accounts it could hold', () => {
-  for (const [method, what, request] of UNKNOWN) {
-    const verdict = (policyOf(method) as Policy)(request, LIMIT)
-    assert.ok(verdict.ok && !verdict.isPing, `${method}: ${what}`)
-  }
-  const hidden = (bytes: number) => subscribe(Buffer.concat([SLOTS, field(13, Buffer.alloc(bytes))]), LIMIT)
-  assert.ok(hidden(0).ok)
-  const four = hidden(100)
-  assert.ok(four.ok && four.accounts === 4)
-  // Two unknown fields, one inside a filter: their accounts are added to those that are named.
-  const inFilter = field(1, named(field(2, Buffer.concat([accountsOf(1), field(15, Buffer.alloc(64))]))))
-  const mixed = subscribe(Buffer.concat([inFilter, field(13, Buffer.alloc(64))]), LIMIT)
-  assert.ok(!mixed.ok && mixed.rule === 'grpcAccountsPerStream' && mixed.filter?.kind === 'accounts')
-  const over = subscribe(Buffer.concat([SLOTS, field(13, Buffer.alloc(100)), field(14, Buffer.alloc(100))]), LIMIT)
-  assert.ok(!over.ok && over.rule === 'grpcAccountsPerStream' && over.filter === undefined)
-  assert.match(over.message, /^request refused: fields that are not known here could hold 7 accounts; .* allows 4 /)
-  assert.equal(
-    subscribe(Buffer.concat([SLOTS, field(13, Buffer.alloc(120))]), { ...LIMIT, grpcAccountsPerStream: null }).ok,
-    true,
-  )
-  const ping = subscribe(Buffer.concat([encodeMessage(SubscribeRequestSchema, { ping: { id: 1 } }), flag(14)]), LIMIT)
-  assert.ok(ping.ok && !ping.isPing, 'an unknown field beside a ping is charged')
-})
-
-test('a unary call with known fields passes on every plan', () => {
-  const requests: [string, Uint8Array][] = [
-    ['Ping', flag(1)],
-    ['GetSlot', flag(1)],
-    ['GetVersion', Buffer.alloc(0)],
-    ['IsBlockhashValid', Buffer.concat([field(1, Buffer.from('hash')), flag(2)])],
-  ]
-  for (const [, limits] of [...SELECTING, ['none', LIMIT] as const])
-    for (const [method, request] of requests) assert.ok((policyOf(method) as Policy)(request, limits).ok, method)
 })
 
 test('limits filters and fields, the fields by the accounts of the plan', () => {
@@ -307,13 +216,6 @@ test('refuses blocked accounts in any list, in a filter without accounts, and in
   for (const request of passed) assert.equal(check(request, limits).ok, true, JSON.stringify(request))
 })
 
-test('refuses bytes that are no request', () => {
-  for (const hex of ['ff', '0a', '0aff', '0b0c', '0a03120502', '12020801', '0a041202ffff']) {
-    const verdict = subscribe(Buffer.from(hex, 'hex'), LIMIT)
-    assert.ok(!verdict.ok && verdict.rule === 'readable', hex)
-  }
-})
-
 test('shortens a long filter name', () => {
   const verdict = check({ accounts: { ['n'.repeat(5000)]: { account: KEYS } } })
   assert.ok(!verdict.ok && verdict.message.length < 300)
@@ -336,8 +238,8 @@ test('has a policy for SubscribeDeshred and unary calls, and none for unknown me
   for (const method of ['SubscribeGossip', 'toString']) assert.equal(policyOf(method), undefined)
 })
 
-/** The goal is 50 ms, which `bench/work.ts` measures; processors differ by more than a factor of two. What is broken takes seconds. */
-const CPU_MS_MAX = 150
+/** What a request may take of an event loop; the best of five runs counts. */
+const CPU_MS_MAX = 50
 
 test('checks the largest requests in little CPU time, also with many blocked owners', (t) => {
   const address = (at: number) => `${'1'.repeat(32)}${String(at).padStart(12, '2')}`

@@ -2,6 +2,7 @@ import { type GrpcKind, LIMIT_LABELS, type Limits } from '../../contract/limits.
 import { Geyser } from '../../solana/gen/geyser_pb.ts'
 import { type ScanProblem, scanMessage } from '../../solana/geyser/protobuf-scan.ts'
 import { WireReader } from '../../solana/geyser/wire-reader.ts'
+import { type BlockedOwners, createBlockedOwners } from './blocked-owners.ts'
 import { isUnary } from './methods.ts'
 import { DESHRED, type FilterKind, type MessageSchema, type RequestShape, SUBSCRIBE } from './request-shape.ts'
 
@@ -106,7 +107,7 @@ function check(shape: RequestShape, request: Uint8Array, limits: PolicyLimits): 
   const reader = new WireReader(request)
   const on: Validated = {
     bytes: Buffer.from(request.buffer, request.byteOffset, request.length),
-    blocked: new Set(grpcBlockedOwners),
+    blocked: createBlockedOwners(grpcBlockedOwners),
   }
   const filters: Partial<Record<GrpcKind, number>> = {}
   let accounts = Math.ceil(unknownBytes / ACCOUNT_BYTES_MIN)
@@ -215,7 +216,7 @@ type Blocked =
   | 'holds a set of accounts that cannot be looked into'
 
 type Counted = { readonly accounts: number; readonly blocked: Blocked | undefined }
-type Validated = { readonly bytes: Buffer; readonly blocked: ReadonlySet<string> }
+type Validated = { readonly bytes: Buffer; readonly blocked: BlockedOwners }
 
 /** One entry of a map of filters: its name is field 1, the filter field 2. */
 function readEntry(filter: FilterKind, entry: WireReader, on: Validated): Counted & { readonly name: string } {
@@ -247,8 +248,8 @@ function readFilter(kind: FilterKind, filter: WireReader, { bytes, blocked: bloc
     else if (kind.included.includes(filter.field)) {
       accounts += 1
       isNarrow = true
-      const account = blockedOwners.size === 0 ? undefined : textAt(bytes, filter)
-      if (account !== undefined && blockedOwners.has(account)) blocked ??= `asks for ${account}`
+      const account = blockedOwners.isEmpty ? undefined : blockedOwners.find(bytes, filter.from, filter.to)
+      if (account !== undefined) blocked ??= `asks for ${account}`
     } else if (filter.field === kind.signature) isNarrow ||= filter.to > filter.from
     else if (filter.field === kind.cuckoo) {
       accounts += cuckooCapacity(filter.inside())
@@ -256,7 +257,7 @@ function readFilter(kind: FilterKind, filter: WireReader, { bytes, blocked: bloc
     }
   }
   if (!isNarrow) blocked ??= 'names nothing, so it asks for everything'
-  return { accounts, blocked: blockedOwners.size === 0 ? undefined : blocked }
+  return { accounts, blocked: blockedOwners.isEmpty ? undefined : blocked }
 }
 
 export function textAt(bytes: Buffer, { from, to }: WireReader): string {

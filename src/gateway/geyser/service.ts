@@ -2,7 +2,7 @@ import type { Call, Caller } from '../../access/authorize.ts'
 import type { Access } from '../../access/service.ts'
 import type { ProductKey } from '../../contract/products.ts'
 import type { Clock } from '../../core/clock.ts'
-import type { GrpcCall, MessageLimits } from '../../platform/grpc/call.ts'
+import type { GrpcCall } from '../../platform/grpc/call.ts'
 import { GrpcCode, type GrpcStatus } from '../../platform/grpc/status.ts'
 import type { GrpcEnd, GrpcStream } from '../../platform/grpc/stream.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
@@ -12,12 +12,12 @@ import type { SharedLimits } from '../limits.ts'
 import type { BundleMetrics } from '../metrics.ts'
 import { refuseCaller, refuseOverLimit, refusePermit, refuseUpstream } from '../refusal.ts'
 import { budgetHeaders } from '../rpc/http-response.ts'
-import { checkAddresses } from './addresses.ts'
 import type { DecodedStreams } from './decoded/streams.ts'
-import { type DecodedMethod, isDecodedMethod, isUnary, requestBytesMax } from './methods.ts'
-import { type PolicyPass, policyOf, undecidedBy } from './policy.ts'
+import { type DecodedMethod, isDecodedMethod, isUnary } from './methods.ts'
+import { undecidedBy } from './policy.ts'
 import { endLater, grpcStatusOf } from './refusal.ts'
 import { lostStatus, type Relay, startRelay } from './relay.ts'
+import { createRequestGate } from './request-gate.ts'
 import { createResetFloodGuard, RESET_FLOOD } from './reset-flood-guard.ts'
 import { createResume, type Resume } from './resume.ts'
 
@@ -52,9 +52,12 @@ export type Geyser = {
   endStreams(withinMs: number): void
 }
 
-/** Pings that are not charged within this time; further ones are charged like a request. */
-const FREE_PINGS = 20
-const FREE_PINGS_MS = 10_000
+type Admitted = {
+  /** For the response: what is left of the budget. */
+  readonly budget: Readonly<Record<string, string>>
+  /** Returns the permit. */
+  release(): void
+}
 
 type Open = { caller: Caller; readonly isStream: boolean; readonly relay: Relay; readonly product: ProductKey }
 
@@ -66,7 +69,7 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
   const resetGuard = createResetFloodGuard(clock, deps.limits?.earlyCancels)
   let isEnding = false
 
-  function refuseLater(call: GrpcCall, end: () => void): void {
+  function refuseLater(call: GrpcCall, end: () => void): undefined {
     endLater(call, clock, { delayMs: options.refusalDelayMs }, end)
   }
 
@@ -84,35 +87,45 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
     return undefined
   }
 
+  /** Takes the permit of a stream and charges the call; undefined where it is refused. */
+  function admit(call: GrpcCall, caller: Caller, charged: Call): Admitted | undefined {
+    const { method } = charged
+    const subscription = caller.subscription.id
+    if (resetGuard.isOverLimit(subscription)) {
+      meter.refused('cancelledCalls', { subscription, code: 'rate-limited' })
+      return refuseLater(call, () => call.end({ code: GrpcCode.resourceExhausted, message: RESET_FLOOD }))
+    }
+    const unenforced = undecidedBy(method, caller.limits)
+    if (unenforced !== undefined) {
+      meter.refused(unenforced, { subscription, code: 'invalid-params' })
+      const message = `method refused: ${unenforced} of the plan limits what may be selected, and cannot be checked for this method`
+      return refuseLater(call, () => call.end({ code: GrpcCode.permissionDenied, message }))
+    }
+    const permit = isUnary(method) ? undefined : access.permits.acquire(subscription, 'grpcStreams', caller.limits)
+    if (permit?.ok === false) {
+      meter.refused(permit.limitName)
+      const status = grpcStatusOf(refusePermit(permit), access.quota(caller))
+      return refuseLater(call, () => call.end(status))
+    }
+    const release = () => permit?.release()
+    const admission = charge(caller, charged, (status, isDelayed) => {
+      release()
+      if (isDelayed) refuseLater(call, () => call.end(status))
+      else call.end(status)
+    })
+    if (admission === undefined) return undefined
+    call.onClose(release)
+    return { budget: budgetHeaders(admission, admission.cost), release }
+  }
+
   async function serve(call: GrpcCall, caller: Caller, method: string, remoteAddress: string): Promise<void> {
     const beganMs = clock.monotonicMs()
     const isStream = !isUnary(method)
     const decoded = isDecodedMethod(method) ? deps.decoded : undefined
     const product = decoded === undefined ? 'bundle' : 'shreds-decoded'
     const charged: Call = { interface: 'grpc', method, product }
-    if (resetGuard.isOverLimit(caller.subscription.id)) {
-      meter.refused('cancelledCalls', { subscription: caller.subscription.id, code: 'rate-limited' })
-      return refuseLater(call, () => call.end({ code: GrpcCode.resourceExhausted, message: RESET_FLOOD }))
-    }
-    const unenforced = undecidedBy(method, caller.limits)
-    if (unenforced !== undefined) {
-      meter.refused(unenforced, { subscription: caller.subscription.id, code: 'invalid-params' })
-      const message = `method refused: ${unenforced} of the plan limits what may be selected, and cannot be checked for this method`
-      return refuseLater(call, () => call.end({ code: GrpcCode.permissionDenied, message }))
-    }
-    const permit = isStream ? access.permits.acquire(caller.subscription.id, 'grpcStreams', caller.limits) : undefined
-    if (permit?.ok === false) {
-      meter.refused(permit.limitName)
-      const status = grpcStatusOf(refusePermit(permit), access.quota(caller))
-      return refuseLater(call, () => call.end(status))
-    }
-    const admission = charge(caller, charged, (status, isDelayed) => {
-      permit?.release()
-      if (isDelayed) refuseLater(call, () => call.end(status))
-      else call.end(status)
-    })
-    if (admission === undefined) return
-    call.onClose(() => permit?.release())
+    const admitted = admit(call, caller, charged)
+    if (admitted === undefined) return
 
     const upstream = () => upstreams.of(caller.nodeUser)
     const metadata = singleValues(call.metadata)
@@ -122,7 +135,7 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
         : { ok: true as const, stream: decoded.open(method as DecodedMethod), upstream: undefined }
     if (!opened.ok) {
       access.refund(caller, charged)
-      permit?.release()
+      admitted.release()
       return call.end(grpcStatusOf(refuseUpstream('no-upstream'), access.quota(caller)))
     }
     let openedMs = clock.monotonicMs()
@@ -132,72 +145,31 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
       decoded === undefined ? resetGuard.cancel(stream, openedMs, caller.subscription.id) : stream.cancel()
     if (call.isOver) return cancel(opened.stream)
 
-    const policy = policyOf(method)
     const resume =
       method === 'Subscribe' && caller.limits.grpcResume
         ? createResume({ upstream, path: call.path, metadata, clock })
         : undefined
-    let filters = 0
-    let isFirst = true
-    let pings = 0
-    let pingsSinceMs = clock.monotonicMs()
-
-    function isFreePing(): boolean {
-      const nowMs = clock.monotonicMs()
-      if (nowMs - pingsSinceMs >= FREE_PINGS_MS) {
-        pingsSinceMs = nowMs
-        pings = 0
-      }
-      return ++pings <= FREE_PINGS
-    }
-
-    /** A refused request is not charged: the charge of the call was for its first request. */
-    function refused(limit: string, code: 'invalid-params' | 'too-large'): void {
-      if (isFirst) access.refund(caller, charged)
-      meter.refused(limit, { subscription: caller.subscription.id, code })
-    }
-
-    const messageLimits: MessageLimits = {
-      bytesMax: () => requestBytesMax(method, entry.caller.limits),
-      onRefused: ({ limit }) => refused(limit ?? 'readable', limit === undefined ? 'invalid-params' : 'too-large'),
-    }
-
-    function accepts(message: Uint8Array): boolean {
-      const verdict = policy === undefined ? NOT_LIMITED : policy(message, entry.caller.limits)
-      if (!verdict.ok) {
-        refused(verdict.rule, 'invalid-params')
-        relay.end({ code: GrpcCode.invalidArgument, message: verdict.message })
-        return false
-      }
-      const problem = checkAddresses(method, message) ?? decoded?.check(method as DecodedMethod, message)
-      if (problem !== undefined) {
-        refused(problem.rule, 'invalid-params')
-        relay.end({ code: GrpcCode.invalidArgument, message: problem.message })
-        return false
-      }
-      if (!isStream && !isFirst) {
-        relay.end({ code: GrpcCode.internal, message: 'more than one request for a unary call' })
-        return false
-      }
-      if (verdict.isPing && isFreePing()) return true
-      // The charge of the call covers its first request.
-      if (isFirst && !verdict.isPing) {
-        isFirst = false
-        return passed(message, verdict)
-      }
-      const again = charge(entry.caller, charged, (status, isDelayed) => {
-        if (!isDelayed) return relay.end(status)
-        relay.stopMessages()
-        refuseLater(call, () => relay.end(status))
-      })
-      return again !== undefined && passed(message, verdict)
-    }
-
-    function passed(message: Uint8Array, verdict: PolicyPass): true {
-      if (!verdict.isPing) filters = Object.values(verdict.filters).reduce((sum, count) => sum + count, 0)
-      resume?.onRequest(message, verdict)
-      return true
-    }
+    const gate = createRequestGate({
+      method,
+      isStream,
+      limits: () => entry.caller.limits,
+      monotonicMs: () => clock.monotonicMs(),
+      check: decoded && ((request) => decoded.check(method as DecodedMethod, request)),
+      charge() {
+        const again = charge(entry.caller, charged, (status, isDelayed) => {
+          if (!isDelayed) return relay.end(status)
+          relay.stopMessages()
+          refuseLater(call, () => relay.end(status))
+        })
+        return again !== undefined
+      },
+      onAccepted: (request, verdict) => resume?.onRequest(request, verdict),
+      onRefused({ rule, code, isFirst }) {
+        if (isFirst) access.refund(caller, charged)
+        meter.refused(rule, { subscription: caller.subscription.id, code })
+      },
+      end: (status) => relay.end(status),
+    })
 
     async function continueAtNext({ next }: Resume, lastSlot: number | undefined) {
       // Only calls at nodes are resumed.
@@ -216,17 +188,17 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
     const relay = startRelay({
       call,
       upstream: opened.stream,
-      metadata: budgetHeaders(admission, admission.cost),
+      metadata: admitted.budget,
       monotonicMs: () => clock.monotonicMs(),
       meter,
       onSent: (bytes) => access.countBytes(caller, 'grpc', bytes),
-      messageLimits,
-      accepts,
+      messageLimits: gate.messageLimits,
+      accepts: gate.accepts,
       onUpstreamEnd: (end) => relay.end(statusFor(end, node?.name)),
       resume: resume && { ...resume, next: (lastSlot) => continueAtNext(resume, lastSlot) },
       onEnd(atNode, status) {
         if (atNode !== undefined) cancel(atNode)
-        permit?.release()
+        admitted.release()
         leave?.(status)
         if (isStream) meter.open.dec()
         else meter.tookMs(clock.monotonicMs() - beganMs)
@@ -245,7 +217,7 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
           subscriptionId: caller.subscription.id,
           interface: 'grpc',
           remoteAddress,
-          subscriptions: () => filters,
+          subscriptions: () => gate.filters,
           bytesOut: () => relay.bytesOut,
           moves: () => relay.moves,
           close: () => relay.end(CLOSED_BY_OWNER),
@@ -302,8 +274,6 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
   }
 }
 
-/** The verdict for methods whose messages the plan does not limit. */
-const NOT_LIMITED: PolicyPass = { ok: true, accounts: 0, filters: {}, isPing: false, fromSlot: undefined }
 const CLOSED_BY_OWNER: GrpcStatus = { code: GrpcCode.cancelled, message: 'closed by the owner of the subscription' }
 /** The text of a node's own server. */
 const SHUTTING_DOWN: GrpcStatus = { code: GrpcCode.unavailable, message: 'server is shutting down try again later' }

@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { BUILT_IN_PLANS } from '../../access/plan.ts'
+import type { Limits } from '../../contract/limits.ts'
+import { GrpcCode, type GrpcStatus } from '../../platform/grpc/status.ts'
+import { GetSlotRequestSchema, SubscribeRequestSchema } from '../../solana/gen/geyser_pb.ts'
+import { encodeMessage } from '../../solana/geyser/protobuf.ts'
+import { requestBytesMax } from './methods.ts'
+import { createRequestGate, type RefusedMessage, type RequestGateDeps } from './request-gate.ts'
+
+const PING = encodeMessage(SubscribeRequestSchema, { ping: { id: 1 } })
+const SLOTS = encodeMessage(SubscribeRequestSchema, { slots: { a: {}, b: {} } })
+const NO_ACCOUNT = encodeMessage(SubscribeRequestSchema, { accounts: { a: { account: ['x'] } } })
+const UNARY = encodeMessage(GetSlotRequestSchema, {})
+
+/** A gate with everything that it does to its call. */
+function openGate(given: Partial<RequestGateDeps> = {}) {
+  const on = {
+    limits: BUILT_IN_PLANS.professional as Limits,
+    nowMs: 0,
+    mayCharge: true,
+    charges: 0,
+    accepted: [] as Uint8Array[],
+    refused: [] as RefusedMessage[],
+    ended: [] as GrpcStatus[],
+  }
+  const gate = createRequestGate({
+    method: 'Subscribe',
+    isStream: true,
+    limits: () => on.limits,
+    monotonicMs: () => on.nowMs,
+    charge() {
+      on.charges += 1
+      return on.mayCharge
+    },
+    onAccepted: (request) => on.accepted.push(request),
+    onRefused: (refused) => on.refused.push(refused),
+    end: (status) => on.ended.push(status),
+    ...given,
+  })
+  return { gate, on }
+}
+
+test('the first request is covered by the call, each further one is charged', () => {
+  const { gate, on } = openGate()
+  assert.equal(gate.accepts(SLOTS), true)
+  assert.deepEqual([on.charges, gate.filters, on.accepted], [0, 2, [SLOTS]])
+  assert.equal(gate.accepts(SLOTS), true)
+  assert.equal(on.charges, 1)
+  on.mayCharge = false
+  assert.equal(gate.accepts(encodeMessage(SubscribeRequestSchema, { slots: { c: {} } })), false)
+  assert.deepEqual([on.charges, gate.filters, on.accepted.length], [2, 2, 2])
+})
+
+test('twenty pings in ten seconds are free, further ones are charged; none counts as the first request', () => {
+  const { gate, on } = openGate()
+  for (let ping = 0; ping < 20; ping++) assert.equal(gate.accepts(PING), true)
+  assert.equal(on.charges, 0)
+  gate.accepts(PING)
+  assert.equal(on.charges, 1)
+  on.nowMs = 9999
+  gate.accepts(PING)
+  assert.equal(on.charges, 2)
+  on.nowMs = 10_000
+  gate.accepts(PING)
+  assert.equal(on.charges, 2)
+  gate.accepts(SLOTS)
+  assert.deepEqual([on.charges, gate.filters], [2, 2])
+  for (let ping = 0; ping < 20; ping++) gate.accepts(PING)
+  assert.deepEqual([on.charges, gate.filters], [3, 2], 'a charged ping changes no filter')
+})
+
+test('a refused request ends the call and is not charged; only for the first the charge of the call is due back', () => {
+  const { gate, on } = openGate()
+  assert.equal(gate.accepts(NO_ACCOUNT), false)
+  assert.deepEqual(on.refused, [{ rule: 'readable', code: 'invalid-params', isFirst: true }])
+  gate.accepts(SLOTS)
+  on.limits = { ...on.limits, grpcKinds: ['accounts'] }
+  assert.equal(gate.accepts(SLOTS), false)
+  assert.deepEqual(on.refused.at(-1), { rule: 'grpcKinds', code: 'invalid-params', isFirst: false })
+  assert.deepEqual(
+    on.ended.map(({ code }) => code),
+    [GrpcCode.invalidArgument, GrpcCode.invalidArgument],
+  )
+  assert.deepEqual([on.charges, on.accepted], [0, [SLOTS]])
+})
+
+test('a further check refuses by its own rule', () => {
+  const { gate, on } = openGate({ check: () => ({ rule: 'filtersPerStream', message: 'too many filters' }) })
+  assert.equal(gate.accepts(SLOTS), false)
+  assert.equal(on.refused[0]?.rule, 'filtersPerStream')
+  assert.equal(on.ended[0]?.message, 'too many filters')
+})
+
+test('a unary call has one request; a method that is not known here passes', () => {
+  const unary = openGate({ method: 'GetSlot', isStream: false })
+  assert.equal(unary.gate.accepts(UNARY), true)
+  assert.equal(unary.gate.accepts(UNARY), false)
+  assert.deepEqual([unary.on.charges, unary.on.ended[0]?.code], [0, GrpcCode.internal])
+  const unknown = openGate({ method: 'SubscribeGossip' })
+  assert.equal(unknown.gate.accepts(Buffer.from('anything')), true)
+})
+
+test('a message that the server refuses is reported by its limit, and the size follows the plan', () => {
+  const { gate, on } = openGate()
+  for (const grpcAccountsPerStream of [1, 1000, null]) {
+    on.limits = { ...on.limits, grpcAccountsPerStream }
+    assert.equal(gate.messageLimits.bytesMax(), requestBytesMax('Subscribe', { grpcAccountsPerStream }))
+  }
+  const { onRefused } = gate.messageLimits
+  onRefused?.({ code: GrpcCode.resourceExhausted, limit: 'grpcRequestBytes' })
+  onRefused?.({ code: GrpcCode.invalidArgument })
+  assert.deepEqual(on.refused, [
+    { rule: 'grpcRequestBytes', code: 'too-large', isFirst: true },
+    { rule: 'readable', code: 'invalid-params', isFirst: true },
+  ])
+})
