@@ -6,6 +6,7 @@ import type { ReloadingDeps } from './compose/process/deps.ts'
 import { finishService } from './compose/process/finish-service.ts'
 import { openMemoryGuard } from './compose/process/memory.ts'
 import { openProcess } from './compose/process/open-process.ts'
+import { scheduleNote } from './compose/services/schedule-note.ts'
 import { openSender } from './compose/services/sender.ts'
 import { senderMethods } from './compose/services/service-methods.ts'
 import { openUpstreams, refuseWithoutNode } from './compose/services/upstreams.ts'
@@ -30,7 +31,7 @@ export async function startSenderProcess(settings: Settings, deps: ReloadingDeps
   const reload = await finishService(settings, deps, {
     ...{ command: COMMAND, parts: PARTS, context, opening },
     setNodes: upstreams.reload,
-    operator: { addresses: { sender: sender.address }, upstreams },
+    operator: { addresses: { sender: sender.address }, notes: scheduleNote('sender', sender.schedule), upstreams },
     methods: senderMethods(sender),
     drains: { sender },
   })

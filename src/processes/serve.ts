@@ -20,15 +20,9 @@ import { chainAddresses, isChainEmbedded, nodesOf, openEmbeddedChain } from './c
 import { createLeaderSchedule } from './compose/services/leader-schedule.ts'
 import { localnetMethods } from './compose/services/localnet-methods.ts'
 import { hasReceivers, noticeMethods, openNotices } from './compose/services/notices.ts'
+import { scheduleNote } from './compose/services/schedule-note.ts'
 import { indexerMethods, type SenderDetails, senderMethods } from './compose/services/service-methods.ts'
-import {
-  decodedPartOf,
-  decodesShreds,
-  openShreds,
-  scheduleNote,
-  shredsMethods,
-  tableNodesOf,
-} from './compose/services/shreds.ts'
+import { decodedPartOf, decodesShreds, openShreds, shredsMethods, tableNodesOf } from './compose/services/shreds.ts'
 import { openUpstreams, reloadNodes, upstreamsOfThreads } from './compose/services/upstreams.ts'
 import { openControlPlane } from './compose/threads/control-plane.ts'
 import { methodsOf } from './compose/threads/service-thread.ts'
@@ -120,6 +114,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   const admin = await openIf(config.admin.enabled, async () =>
     openAdmin(settings, context, { store, handlers, oidc, page: (await openConsole({ log: context.log })).page }),
   )
+  const senderDetails = sender?.details as SenderDetails | undefined
   const operator = opening.use(
     await openOperator(settings, {
       ...context,
@@ -137,13 +132,14 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
       },
       notes: {
         ...(executionSource(config) === 'simulated' ? { execution: 'simulated data' } : {}),
-        ...scheduleNote(shreds),
+        ...scheduleNote('shreds', shreds?.status().schedule),
+        ...scheduleNote('sender', senderDetails?.schedule),
       },
       off: isExecutionOff ? { execution: EXECUTION_OFF } : {},
       customers,
       upstreams: allUpstreams,
       slotLength,
-      tipAccounts: (sender?.details as SenderDetails | undefined)?.tipAccounts,
+      tipAccounts: senderDetails?.tipAccounts,
       connectionsOf: (id) => connectionsOf(access.permits.taken(id)),
       threads: threads.all,
       metrics: threads.metrics,

@@ -9,7 +9,8 @@ import { finishStart } from './compose/process/finish-start.ts'
 import { openProcess } from './compose/process/open-process.ts'
 import { openOperator } from './compose/process/operator.ts'
 import { createLeaderSchedule } from './compose/services/leader-schedule.ts'
-import { openShreds, scheduleNote, shredsMethods } from './compose/services/shreds.ts'
+import { scheduleNote } from './compose/services/schedule-note.ts'
+import { openShreds, shredsMethods } from './compose/services/shreds.ts'
 import { openUpstreams } from './compose/services/upstreams.ts'
 
 export type ShredsProcess = { readonly lifecycle: Lifecycle; readonly shreds: Shreds; readonly reload: Reload }
@@ -51,7 +52,7 @@ export async function startShredsProcess(settings: Settings, deps: ReloadingDeps
     await openOperator(settings, {
       ...context,
       addresses: { shreds: shreds.address },
-      notes: scheduleNote(shreds),
+      notes: scheduleNote('shreds', shreds.status().schedule),
       customers,
       slotLength,
       methods: { reload, ...shredsMethods(shreds) },

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { chmodSync, writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { makeTestFolder } from '../../platform/files/test-folder.ts'
+import type { GrantedSchedule } from '../../platform/native/thread-schedule.ts'
 import { openControlSocket } from '../../platform/process/control-socket.ts'
 import { silentLogger } from '../../platform/telemetry/logger.ts'
 import { configSchema } from '../../processes/compose/config/config.ts'
@@ -31,10 +32,11 @@ test('checks tip accounts, the identity file and the paths of a running sender',
   chmodSync(home.file('identity.json'), 0o644)
   assert.match((await look({ quic })).at(-1) ?? '', /^bad sender identity: .*0644/)
 
+  let schedule: GrantedSchedule | undefined
   let ways = [{ path: 'upstreams', isOpen: false, message: '' }]
   await using _socket = await openControlSocket(home.file('control.sock'), {
     log: silentLogger,
-    methods: { 'tip-stats': () => ({ ways }) },
+    methods: { 'tip-stats': () => ({ ways, schedule }) },
   })
   assert.match((await look({})).at(-1) ?? '', /^bad sender paths: no path to a leader is open/)
   ways = [
@@ -47,4 +49,8 @@ test('checks tip accounts, the identity file and the paths of a running sender',
     'warn sender paths: relay is closed',
     'ok sender paths: quic: no QUIC address of a leader is known (closed)',
   ])
+  schedule = { priority: 'raised', core: null, refused: [] }
+  assert.equal((await look({})).at(-1), 'ok sender priority: priority raised')
+  schedule = { priority: 'normal', core: null, refused: ['priority raised: not permitted'] }
+  assert.equal((await look({})).at(-1), 'warn sender priority: priority normal; priority raised: not permitted')
 })

@@ -2,18 +2,25 @@ import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { ServiceError } from '../../core/error.ts'
 import { checkSecretFile } from '../../platform/files/state-folder.ts'
+import type { GrantedSchedule } from '../../platform/native/thread-schedule.ts'
 import { openControlClient } from '../../platform/process/control-client.ts'
 import type { Config } from '../../processes/compose/config/config.ts'
 import { bad, type Finding, ok, warn } from '../../processes/compose/config/finding.ts'
 import { hasTipKeys } from '../../processes/compose/services/tip-keys.ts'
+import { scheduleFinding } from './schedule.ts'
 
+type Running = { readonly ways?: readonly Way[]; readonly schedule?: GrantedSchedule }
 type Way = { readonly path: string; readonly isOpen: boolean; readonly message: string }
 
-/** Tip accounts exist, the identity is readable, and the running sender has an open path. */
+/** Tip accounts exist, the identity is readable, and the running sender has an open path and its priority. */
 export async function checkSender(config: Config, folder: string, stateDir: string): Promise<Finding[]> {
   const { sender } = config
   if (!sender.enabled) return []
-  return [checkTipAccounts(config, stateDir), ...(await checkIdentity(config, folder)), ...(await checkWays(stateDir))]
+  return [
+    checkTipAccounts(config, stateDir),
+    ...(await checkIdentity(config, folder)),
+    ...(await checkRunning(stateDir)),
+  ]
 }
 
 function checkTipAccounts({ sender, access }: Config, stateDir: string): Finding {
@@ -52,18 +59,23 @@ async function checkIdentity({ sender }: Config, folder: string): Promise<Findin
   }
 }
 
-/** Asks the running process, which knows whether leaders are reachable. */
-async function checkWays(stateDir: string): Promise<Finding[]> {
+/** Asks the running process, which knows whether leaders are reachable, and its priority. */
+async function checkRunning(stateDir: string): Promise<Finding[]> {
   const socket = join(stateDir, 'control.sock')
   if (!existsSync(socket)) return []
-  let ways: readonly Way[]
+  let running: Running
   try {
     using client = await openControlClient(socket)
-    ways = ((await client.call('tip-stats')) as { ways?: readonly Way[] }).ways ?? []
+    running = (await client.call('tip-stats')) as Running
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error
     return []
   }
+  const { ways = [], schedule } = running
+  return [...checkWays(ways), ...(schedule === undefined ? [] : [scheduleFinding('sender priority', schedule)])]
+}
+
+function checkWays(ways: readonly Way[]): Finding[] {
   if (ways.length > 0 && ways.every(({ isOpen }) => !isOpen)) {
     return [
       bad(

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { loadConfig } from '../../platform/config/file.ts'
 import { makeTestFolder } from '../../platform/files/test-folder.ts'
 import { configSchema } from '../../processes/compose/config/config.ts'
-import { bufferFinding, checkShreds, scheduleFinding } from './shreds.ts'
+import { bufferFinding, checkShreds } from './shreds.ts'
 
 async function examined(env: Record<string, string>) {
   using folder = makeTestFolder()
@@ -53,15 +53,4 @@ test('a disabled shred service has no checks', async () => {
     findings.map(({ message }) => message),
     ['disabled'],
   )
-})
-
-test('a priority that the kernel did not grant is a warning with its way out', () => {
-  assert.deepEqual(scheduleFinding({ priority: 'realtime', core: 2, refused: [] }).level, 'ok')
-  const finding = scheduleFinding({
-    priority: 'normal',
-    core: null,
-    refused: ['priority raised: not permitted'],
-  })
-  assert.deepEqual([finding.level, finding.message], ['warn', 'priority normal; priority raised: not permitted'])
-  assert.match(JSON.stringify(finding), /relay-priority\.conf/)
 })

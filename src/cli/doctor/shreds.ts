@@ -15,6 +15,7 @@ import { destinationRulesOf } from '../../processes/compose/services/shreds.ts'
 import { refusalOf, refusalReason } from '../../shreds/destinations/rules.ts'
 import { parseListen } from '../../shreds/options.ts'
 import type { ShredsStatus } from '../../shreds/report/status.ts'
+import { scheduleFinding } from './schedule.ts'
 
 type CheckInput = Pick<Settings, 'config' | 'loaded'> & { readonly stateDir: string }
 
@@ -55,16 +56,9 @@ export async function checkShreds(input: CheckInput): Promise<Finding[]> {
   if (status.alarms.length > 0) {
     findings.push(bad('shred alarm', status.alarms.join(', '), 'docs/shreds.md explains each alarm'))
   }
-  findings.push(scheduleFinding(status.schedule))
+  findings.push(scheduleFinding('shred relay', status.schedule))
   findings.push(bufferFinding(status.receiveBufferBytes, shreds.receiveBufferBytes))
   return findings
-}
-
-/** Whether the relay thread has the priority and the processor of the configuration. */
-export function scheduleFinding({ priority, core, refused }: ShredsStatus['schedule']): Finding {
-  const now = `priority ${priority}${core === null ? '' : `, on processor ${core}`}`
-  if (refused.length === 0) return ok('shred relay', now)
-  return warn('shred relay', `${now}; ${refused.join('; ')}`, 'install ops/systemd/relay-priority.conf, then restart')
 }
 
 /** The buffer that the kernel grants. The sysctl limit alone is not enough, because a privileged process may exceed it. */

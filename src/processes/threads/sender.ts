@@ -11,7 +11,7 @@ runServiceThread(['sender'], async (context) => {
   const opened = opening.move()
   return {
     addresses: { sender: sender.address },
-    details: { tipAccounts: sender.tipAccounts } satisfies SenderDetails,
+    details: { tipAccounts: sender.tipAccounts, schedule: sender.schedule } satisfies SenderDetails,
     methods: senderMethods(sender),
     upstreams,
     beginLameDuck: sender.beginLameDuck,

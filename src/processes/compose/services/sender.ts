@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { messageOf } from '../../../core/error.ts'
 import { openAppendFile } from '../../../platform/files/append.ts'
-import { scheduleThisThread } from '../../../platform/native/thread-schedule.ts'
+import { type GrantedSchedule, scheduleThisThread } from '../../../platform/native/thread-schedule.ts'
 import type { MemoryGuard } from '../../../platform/process/memory-guard.ts'
 import { type Sender, startSender } from '../../../sender/service.ts'
 import { TipLedger } from '../../../sender/tips/ledger.ts'
@@ -12,6 +12,11 @@ import { listenerOf } from '../config/listener.ts'
 import type { ServiceContext, ServiceSettings } from '../process/service-context.ts'
 import { VERSION } from '../process/version.ts'
 import { hasTipKeys, openIdentity, openTipAccounts } from './tip-keys.ts'
+
+export type SenderPart = Sender & {
+  /** Of its event loop and the threads that check signatures. */
+  readonly schedule: GrantedSchedule
+}
 
 export type SenderPartDeps = ServiceContext<'sender'> & {
   readonly upstreams: Upstreams
@@ -28,7 +33,7 @@ const KEEP_TIP_KEYS =
   'tip wallets were created: they own every tip that is paid, and cannot be made again; back them up with: sluice backup FILE'
 
 /** TPU Sender as the `sender` section of the configuration sets it up, with its keys and journal in the state folder. */
-export async function openSender({ config, loaded }: ServiceSettings, deps: SenderPartDeps): Promise<Sender> {
+export async function openSender({ config, loaded }: ServiceSettings, deps: SenderPartDeps): Promise<SenderPart> {
   const { state, upstreams, log, clock, random, registry, lifecycle, env, listenerMetrics } = deps
   await using opening = new AsyncDisposableStack()
   const { listen, tls, plaintext, publicUrl: _publicUrl, enabled: _enabled, priority, ...options } = config.sender
@@ -43,7 +48,8 @@ export async function openSender({ config, loaded }: ServiceSettings, deps: Send
   if (tipLedger !== undefined) opening.use(tipLedger)
   const identityFile = options.quic.identity === undefined ? undefined : resolve(loaded.folder, options.quic.identity)
   // After the tip ledger, whose thread is not urgent: threads that are started from here on have the same priority.
-  const { refused } = await scheduleThisThread({ priority }, SENDER_RANK)
+  const schedule = await scheduleThisThread({ priority }, SENDER_RANK)
+  const { refused } = schedule
   if (refused.length > 0) log.warn({ part: 'sender', refused }, 'the sender is not scheduled as configured')
   const sender = opening.use(
     await startSender(
@@ -73,7 +79,7 @@ export async function openSender({ config, loaded }: ServiceSettings, deps: Send
     ),
   )
   const opened = opening.move()
-  return { ...sender, [Symbol.asyncDispose]: () => opened.disposeAsync() }
+  return { ...sender, schedule, [Symbol.asyncDispose]: () => opened.disposeAsync() }
 }
 
 /** The sender runs without its ledger where that cannot be opened, and reports it: transactions are not refused for it. */

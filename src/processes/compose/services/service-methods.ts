@@ -3,7 +3,7 @@ import type { SlotRange } from '../../../indexer/ingest/slot-ranges.ts'
 import { QueryError } from '../../../indexer/query/error.ts'
 import type { Indexer } from '../../../indexer/service.ts'
 import type { ControlMethods } from '../../../platform/process/control-socket.ts'
-import type { Sender } from '../../../sender/service.ts'
+import type { SenderPart } from './sender.ts'
 import { nameParam } from './upstreams.ts'
 
 /*
@@ -53,8 +53,8 @@ export function indexerMethods(indexer: Indexer | undefined): ControlMethods {
 }
 
 /** What the control plane shows of the sender. */
-export type SenderDetails = Pick<Sender, 'tipAccounts'>
+export type SenderDetails = Pick<SenderPart, 'tipAccounts' | 'schedule'>
 
-export function senderMethods(sender: Sender | undefined): ControlMethods {
-  return { 'tip-stats': () => ({ ...sender?.stats(), ways: sender?.paths() ?? [] }) }
+export function senderMethods(sender: SenderPart | undefined): ControlMethods {
+  return { 'tip-stats': () => ({ ...sender?.stats(), ways: sender?.paths() ?? [], schedule: sender?.schedule }) }
 }

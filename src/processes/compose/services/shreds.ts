@@ -68,18 +68,6 @@ export async function openShreds(settings: Settings, deps: ShredsPartDeps): Prom
   )
 }
 
-/** Priority and processor of the relay where they are not the usual ones, and what the system did not permit. */
-export function scheduleNote(shreds: Pick<Shreds, 'status'> | undefined): Readonly<Record<string, string>> {
-  if (shreds === undefined) return {}
-  const { priority, core, refused } = shreds.status().schedule
-  const parts = [
-    ...(priority === 'normal' && refused.length === 0 ? [] : [`priority ${priority}`]),
-    ...(core === null ? [] : [`on processor ${core}`]),
-    ...refused.map((reason) => `not permitted: ${reason}`),
-  ]
-  return parts.length === 0 ? {} : { shreds: parts.join(', ') }
-}
-
 /** Whether ShredStream Decoded is offered and shreds are received. */
 export function decodesShreds({ shreds, products }: Config): boolean {
   return shreds.enabled && offeredProducts(products).has('shreds-decoded')
