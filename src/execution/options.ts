@@ -74,7 +74,7 @@ export const executionOptions = z.strictObject({
     bytesMax: integer(MIB, 4096 * MIB)
       .optional()
       .describe(
-        'The same limit in bytes; the lower one applies (default: 67108864, 64 MiB; 16777216, 16 MiB, where the events are simulated).',
+        'The same limit in bytes; the lower one applies (default: 67108864, 64 MiB; 8388608, 8 MiB, where the events are simulated).',
       ),
     eventsLingerMs: integer(0, 3_600_000)
       .default(300_000)

@@ -37,7 +37,7 @@ const ingest = createIngestActivity()
 /** Share of the memory for rows that are in the write-ahead log and not yet in the file. */
 const LOG_SHARE = 1 / 8
 /** Share of the memory for cached pages of the file while no query runs. */
-const IDLE_SHARE = 1 / 8
+const IDLE_SHARE = 1 / 32
 /**
  * Block size of a new file. Each column of each table with new rows takes at least one block until the checkpoint: 40 MB with the engine's default of
  * 256 KiB.
