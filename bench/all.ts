@@ -5,7 +5,6 @@ import { arch, cpus, loadavg, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { prepareBenchNeeds } from '../scripts/needs.ts'
-import { prepareTestPackages } from '../scripts/test-packages.ts'
 
 /**
  * Runs all benches one after the other, on an otherwise idle machine; their JSON lines go to standard output and, with `--out FILE`, to a
@@ -59,7 +58,6 @@ function report(line: string): void {
 
 const warn = (line: string) => process.stderr.write(`${line}\n`)
 const missing = prepareBenchNeeds(new Set(selected.flatMap(({ needs = [] }) => needs)), warn)
-if (!prepareTestPackages(warn)) process.exit(1)
 
 report(
   JSON.stringify({

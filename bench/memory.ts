@@ -19,7 +19,17 @@ const CHECKOUT = process.argv[3] ?? join(import.meta.dirname, '..')
 const SAMPLE_MS = 30_000
 const SLOPE_MINUTES = Math.min(30, MINUTES / 3)
 const GOAL = { totalMb: 600, slopeMbPerMinute: 0.2 }
-const LISTENERS = ['METRICS', 'BUNDLE__RPC', 'BUNDLE__WS', 'BUNDLE__GRPC', 'SENDER', 'SHREDS', 'EXECUTION', 'INDEXER']
+const LISTENERS = [
+  'METRICS',
+  'ADMIN',
+  'BUNDLE__RPC',
+  'BUNDLE__WS',
+  'BUNDLE__GRPC',
+  'SENDER',
+  'SHREDS',
+  'EXECUTION',
+  'INDEXER',
+]
 const ENV = {
   ...BARE_ENV,
   NODE_COMPILE_CACHE: join(CHECKOUT, 'node_modules/.cache/sluice'),

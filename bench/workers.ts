@@ -15,10 +15,12 @@ import { startWsReaders } from './support/ws-readers.ts'
  * The gateway with one and two threads beside nginx with one and two workers, by turns in one run. Proxy, node and load share the cores of the machine, so
  * the figure to compare is the CPU time per call, delivery or message; the rate is reported. One JSON line per interface with the medians and ratios,
  * and one with the memory of further threads at rest.
- *   node bench/workers.ts [seconds per figure, 5] [rounds, 3] [rpc,ws,grpc,memory]
+ * Streams are measured at a fixed rate, where two threads read half as many messages at a time each, and as fast as they are read (`full`), where
+ * both have more to read than they read at once.
+ *   node bench/workers.ts [seconds per figure, 5] [rounds, 3] [rpc,ws,grpc,ws-full,grpc-full,memory]
  */
 const [seconds = 5, rounds = 3] = process.argv.slice(2, 4).map(Number)
-const wanted = process.argv[4]?.split(',') ?? ['rpc', 'ws', 'grpc', 'memory']
+const wanted = process.argv[4]?.split(',') ?? ['rpc', 'ws', 'grpc', 'ws-full', 'grpc-full', 'memory']
 const ALL_CORES = '0-1'
 /** Two threads compile twice, which counts as CPU time of the process. */
 const WARM_UP_SECONDS = 10
@@ -49,12 +51,12 @@ const PROXIES = [
 ] as const
 type ProxyName = (typeof PROXIES)[number]['name']
 
-async function compare(kind: Interface): Promise<void> {
+async function compare(kind: Interface, isFull: boolean): Promise<void> {
   const runs = new Map<ProxyName, Figures[]>(PROXIES.map(({ name }) => [name, []]))
   for (let round = 0; round < rounds; round++) {
     for (const { name, program, workers } of PROXIES) {
       await using running = new AsyncDisposableStack()
-      const node = running.use(await startNode(kind))
+      const node = running.use(await startNode(kind, isFull))
       const proxy = running.use(
         program === 'sluice'
           ? await startSluice(kind, node.port, workers)
@@ -75,7 +77,7 @@ async function compare(kind: Interface): Promise<void> {
   >
   const { sluice1, sluice2, nginx1, nginx2 } = figures
   report({
-    bench: `workers-${kind}`,
+    bench: `workers-${kind}${isFull ? '-full' : ''}`,
     ...figures,
     cpuTwoToOne: ratio(sluice2.cpuMicros, sluice1.cpuMicros),
     cpuToNginxOne: ratio(sluice1.cpuMicros, nginx1.cpuMicros),
@@ -85,7 +87,7 @@ async function compare(kind: Interface): Promise<void> {
 }
 
 /** The node behind the proxy: nginx with a fixed response, or a process that sends a stream. */
-async function startNode(kind: Interface): Promise<PinnedProcess & { readonly port: number }> {
+async function startNode(kind: Interface, isFull = false): Promise<PinnedProcess & { readonly port: number }> {
   if (kind === 'rpc') {
     const port = await freePort()
     const filler = 'x'.repeat(320)
@@ -100,7 +102,7 @@ async function startNode(kind: Interface): Promise<PinnedProcess & { readonly po
     })
   }
   const script = join(import.meta.dirname, `support/${kind}-node-process.ts`)
-  const args = kind === 'ws' ? [WS_PER_SECOND, 600] : [GRPC_PER_SECOND]
+  const args = kind === 'ws' ? [isFull ? 0 : WS_PER_SECOND, 600] : [isFull ? 0 : GRPC_PER_SECOND]
   const node = startPinned(ALL_CORES, process.execPath, [script, ...args.map(String)])
   const { port } = JSON.parse(await node.firstLine()) as { port: number }
   return { ...node, port }
@@ -158,7 +160,7 @@ const MEASURES: Readonly<Record<Interface, (proxy: Proxy, nodePort: number) => P
   },
   async grpc(proxy) {
     const script = join(import.meta.dirname, 'support/grpc-clients-process.ts')
-    const args = [proxy.port, proxy.token, GRPC_STREAMS, seconds * 1000].map(String)
+    const args = [proxy.port, proxy.token, GRPC_STREAMS, seconds * 1000, WARM_UP_SECONDS * 1000].map(String)
     await using load = startPinned(ALL_CORES, process.execPath, [script, ...args])
     let before = 0
     for await (const line of createInterface({ input: load.child.stdout as NodeJS.ReadableStream })) {
@@ -208,7 +210,8 @@ function report(line: object): void {
 const folder = await mkdtemp(join(tmpdir(), 'sluice-bench-workers-'))
 let started = 0
 try {
-  for (const kind of ['rpc', 'ws', 'grpc'] as const) if (wanted.includes(kind)) await compare(kind)
+  for (const kind of ['rpc', 'ws', 'grpc'] as const) if (wanted.includes(kind)) await compare(kind, false)
+  for (const kind of ['ws', 'grpc'] as const) if (wanted.includes(`${kind}-full`)) await compare(kind, true)
   if (wanted.includes('memory')) await measureMemory()
 } finally {
   await rm(folder, { recursive: true, force: true })

@@ -30,9 +30,27 @@ for (const service of SERVICES)
     assert.equal(pathTo(loaded, 'src/access/store/open.ts'), undefined)
   })
 
+test('a bench needs no package of test/package.json, which are hundreds of megabytes', () => {
+  const { dependencies } = JSON.parse(readFileSync(join(root, 'test/package.json'), 'utf8')) as {
+    dependencies: Record<string, string>
+  }
+  const isOfTests = (loaded: string) => Object.keys(dependencies).some((name) => `${loaded}/`.startsWith(`${name}/`))
+  const benches = [...imports.keys()].filter((path) => path.startsWith('bench/'))
+  assert(benches.includes('bench/work.ts'))
+  for (const bench of benches) {
+    const loaded = loadedBy(bench)
+    assert.deepEqual(
+      [...loaded.keys()].filter(isOfTests).map((name) => pathTo(loaded, name)),
+      [],
+    )
+  }
+})
+
 /** What each file loads before it runs: not types, and not what it imports later. */
 function importsOfSource(): ReadonlyMap<string, readonly string[]> {
-  const paths = globSync('src/**/*.ts', { cwd: root }).filter((path) => !path.endsWith('.test.ts'))
+  const paths = ['src/**/*.ts', 'bench/**/*.ts', 'test/{support,request-cost}/*.ts', 'scripts/*.ts']
+    .flatMap((pattern) => globSync(pattern, { cwd: root }))
+    .filter((path) => !path.endsWith('.test.ts'))
   const files = readSource(new Map(paths.map((path) => [path, readFileSync(join(root, path), 'utf8')])))
   return new Map(
     files.map(({ path, imports }) => [

@@ -5,14 +5,14 @@ import { SubscribeRequestSchema } from '../../src/solana/gen/geyser_pb.ts'
 import { encodeMessage } from '../../src/solana/geyser/protobuf.ts'
 
 /**
- * The clients of the gRPC bench as a process. Arguments: port, token, number of connections with one stream each, duration. They count message
- * bytes; the first message gives the size. Prints `"begin"` when the measurement starts, and the counts when it ends.
+ * The clients of the gRPC bench as a process. Arguments: port, token, number of connections with one stream each, duration, time before it. They
+ * count message bytes; the first message gives the size. Prints `"begin"` when the measurement starts, and the counts when it ends.
  */
-const [port = '0', token = '', count = '0', measureMs = '0'] = process.argv.slice(2)
-const WARM_MS = 1000
+const [port = '0', token = '', count = '0', measureMs = '0', warmMs = '1000'] = process.argv.slice(2)
+const ACCOUNT = '4fYNw3dojWmQ4dXtSGE9epjRGy9pFSx62YypT7avPYvA'
 const WINDOW_BYTES = 16 * 1024 * 1024
 const PREFIX_BYTES = 5
-const request = frameMessage(encodeMessage(SubscribeRequestSchema, { accounts: { a: { account: ['x'] } } }))
+const request = frameMessage(encodeMessage(SubscribeRequestSchema, { accounts: { a: { account: [ACCOUNT] } } }))
 
 let bytes = 0
 let messageBytes = 0
@@ -37,7 +37,8 @@ for (let made = 0; made < Number(count); made++) {
   })
   stream.write(request)
 }
-await pause(WARM_MS)
+await pause(Number(warmMs))
+if (bytes === 0) throw new Error('no message was received')
 bytes = 0
 process.stdout.write('"begin"\n')
 const startMs = performance.now()

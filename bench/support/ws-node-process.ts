@@ -4,12 +4,14 @@ import { WebSocketServer } from 'ws'
 import { encodeTextFrame } from '../../src/platform/ws/frame.ts'
 
 /**
- * A node for the WebSocket bench: sends slots, and to every logs subscription messages at the given rate, each with its creation time. It makes one
- * write per socket and tick, so that the proxy in front of it is measured and not the node.
+ * A node for the WebSocket bench: sends slots, and to every logs subscription messages at the given rate or, with 0, as fast as its client reads, each
+ * with its creation time. It makes one write per socket and tick, so that the proxy in front of it is measured and not the node.
  */
 const [perSecond = 200, payloadBytes = 600] = process.argv.slice(2).map(Number)
 const SLOT_MS = 400
 const BEAT_MS = 5
+/** Messages per write at the maximum rate. */
+const BURST = 16
 const sockets = new Set<Duplex>()
 let slot = 1000
 
@@ -47,13 +49,13 @@ http.on('upgrade', (request, socket, head) => {
 const startMs = performance.now()
 let sent = 0
 setInterval(() => {
-  const due = Math.floor(((performance.now() - startMs) / 1000) * perSecond)
+  const due = perSecond === 0 ? sent + BURST : Math.floor(((performance.now() - startMs) / 1000) * perSecond)
   if (!isStarted) sent = due
   const frames: Buffer[] = []
   for (; sent < due; sent++) frames.push(encodeTextFrame(message()))
   if (frames.length === 0) return
   const bytes = Buffer.concat(frames)
-  for (const socket of sockets) socket.write(bytes)
+  for (const socket of sockets) if (perSecond > 0 || !socket.writableNeedDrain) socket.write(bytes)
 }, BEAT_MS)
 
 function message(): string {
