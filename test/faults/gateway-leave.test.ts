@@ -13,8 +13,8 @@ import { type FakeNode, startFakeNode } from './fake-node.ts'
 import { callGateway } from './gateway-rig.ts'
 
 const IN_FLIGHT = isFull ? 10_000 : 400
-/** The full check uses the default times: the first call may wait ten seconds until the last one is in flight too. */
-const IDLE_TIMEOUT = isFull ? '' : '[upstreams.calls]\ndeadlineMs = 120000\n'
+/** The first call waits until the last one is in flight too, on a slow machine for longer than the default of a call. */
+const CALL_DEADLINE = '[upstreams.calls]\ndeadlineMs = 120000\n'
 const CALL = '{"jsonrpc":"2.0","id":1,"method":"getBalance","params":[]}'
 
 const nodeOf = ({ rpc, ws, grpc }: FakeNode) => ({ name: 'a', rpc, ws, grpc })
@@ -44,7 +44,7 @@ describe('F11: SIGTERM under load, at the gateway', () => {
     const release = Promise.withResolvers<void>()
     node.hold = release.promise
     await using gateway = await startServedGateway([nodeOf(node)], {
-      config: `[upstreams.connections]\nrpcPerNodeMax = 2000\nrpcWaitingMax = 20000\n${IDLE_TIMEOUT}`,
+      config: `[upstreams.connections]\nrpcPerNodeMax = 2000\nrpcWaitingMax = 20000\n${CALL_DEADLINE}`,
       env: { SLUICE_DRAIN__LAME_DUCK_MS: '5000' },
     })
     using long = await openLongLived(gateway, node)

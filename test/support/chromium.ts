@@ -9,11 +9,15 @@ export type Chromium = AsyncDisposable & {
   open(url: string): Promise<{ readonly page: Page; readonly errors: string[] }>
 }
 
+/** Playwright's own 30 s are too few on a machine that others keep busy. */
+const WAIT_MS = 90_000
+
 /** Debian's Chromium, headless, with a temporary profile and without background network requests. */
 export async function startChromium(more: readonly string[] = []): Promise<Chromium> {
   const profile = await mkdtemp(join(tmpdir(), 'sluice-chromium-'))
   const context = await chromium.launchPersistentContext(profile, {
     executablePath: '/usr/bin/chromium',
+    timeout: WAIT_MS,
     headless: true,
     args: [
       '--no-sandbox',
@@ -26,6 +30,7 @@ export async function startChromium(more: readonly string[] = []): Promise<Chrom
       ...more,
     ],
   })
+  context.setDefaultTimeout(WAIT_MS)
   return {
     context,
     async open(url) {

@@ -24,18 +24,23 @@ test('collects garbage also without the foreign-function interface', async () =>
   assert.equal(trim, undefined)
 })
 
-test('threads that load at the same time all get a collection of their own heap', async () => {
+test('threads that load at the same time all get a collection of their own heap, and later ones do not see gc', async () => {
   const url = new URL('./memory-release.ts', import.meta.url).href
   const code = `
     const { loadCollect } = await import(${JSON.stringify(url)})
     const { parentPort } = await import('node:worker_threads')
+    parentPort.postMessage('started')
+    await new Promise((resolve) => parentPort.once('message', resolve))
     for (let at = 0; at < 20; at++) loadCollect()()
-    parentPort.postMessage('gc' in globalThis)`
-  const workers = Array.from(
-    { length: 4 },
-    () => new Worker(new URL(`data:text/javascript,${encodeURIComponent(code)}`)),
-  )
-  const seen = await Promise.all(workers.map(async (worker) => (await once(worker, 'message'))[0] as boolean))
+    parentPort.postMessage('collected')`
+  const start = (source: string) => new Worker(new URL(`data:text/javascript,${encodeURIComponent(source)}`))
+  const workers = Array.from({ length: 4 }, () => start(code))
+  // A thread that starts while another loads has gc from its start.
+  await Promise.all(workers.map((worker) => once(worker, 'message')))
+  for (const worker of workers) worker.postMessage('go')
+  await Promise.all(workers.map((worker) => once(worker, 'message')))
   await Promise.all(workers.map((worker) => worker.terminate()))
-  assert.deepEqual(seen, [false, false, false, false])
+  const later = start(`import { parentPort } from 'node:worker_threads'; parentPort.postMessage('gc' in globalThis)`)
+  assert.deepEqual(await once(later, 'message'), [false])
+  await later.terminate()
 })

@@ -134,7 +134,11 @@ describe('the handlers of the admin API', () => {
       ],
       new Map(),
     )
-    const { items, ...body } = await bodyOf('overviewSeries', { nowMs })
+    let series = await bodyOf('overviewSeries', { nowMs })
+    // A request reads hours for 100 ms, the next one goes on.
+    for (let hours = 1; hours < 48 && series['is_complete'] === false; hours++)
+      series = await bodyOf('overviewSeries', { nowMs })
+    const { items, ...body } = series
     assert.partialDeepStrictEqual(body, {
       from: '2027-03-18T11:00:00.000Z',
       until: '2027-03-20T11:00:00.000Z',
