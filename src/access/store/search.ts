@@ -4,12 +4,14 @@ import type { TimeSlices } from '../../platform/process/time-slices.ts'
 import { allOf, anyOf, type Condition, contentCondition, escapeLike, type Having, listForIn } from './condition.ts'
 import type { Customer, Subscription } from './model.ts'
 import type { TableRows } from './rows.ts'
-import { createScan, DECODED_WORK, endOfSlice, ROW_COSTS, type Scan, type ScanRequest, sliceRowsOf } from './scan.ts'
+import { createScan, DECODED_WORK, endOfSlice, ROW_COSTS, type Scan, type ScanRequest } from './scan.ts'
 import { RECORD_TABLES } from './tables.ts'
 
 const SEARCH_CHARACTERS_MAX = 100
-/** Customers that are given to the database as a list. Of more, it looks at the customer of each subscription. */
+/** Customers that are given to SQLite as a list. Of more, it looks at the customer of each subscription. */
 const CUSTOMERS_MAX = 2048
+/** Subscriptions of these customers that are given to it as a list of names: of more, it reads the row of each. */
+const NAMES_MAX = 2048
 /** An id is searched from so many characters on, its prefix included: fewer would match a large part of all. */
 const ID_CHARACTERS_MIN = 6
 const SUBSCRIPTION_ID = 'sub_'
@@ -52,14 +54,17 @@ export async function searchSubscriptions(
   const isId = text.length >= ID_CHARACTERS_MIN && text.startsWith(SUBSCRIPTION_ID)
   const byName = { sql: "name LIKE ? ESCAPE '!'", values: [`%${escapeLike(text)}%`] }
   const byId = isId ? { sql: "id LIKE ? ESCAPE '!'", values: [`${escapeLike(text)}%`] } : undefined
-  const owners = customerId === undefined ? await matchingCustomers(deps, inContent) : []
-  const byOwner = ownerCondition(on, owners, inContent)
+  const owners = customerId === undefined ? await listedCustomers(deps, inContent) : []
+  const ofOwners = await namesOf(on, owners)
+  const byOwner = ofOwners === undefined ? ownerCondition(on, owners, inContent) : inList('name', ofOwners)
   const found = contentCondition(RECORD_TABLES.subscriptions, having)
-  const isByNameAlone = byId === undefined && byOwner === undefined && found === undefined
+  const isByNameAlone = byId === undefined && ofOwners !== undefined && found === undefined
+  const nameCost = byOwner === undefined ? ROW_COSTS.names : ROW_COSTS.listedNames
   const scan = createScan(on, rows, 'subscriptions', {
     where: customerId === undefined ? {} : { customerId },
     condition: allOf([anyOf([byName, byId, byOwner]), found]),
-    cost: isByNameAlone ? ROW_COSTS.names : costOf(on, owners),
+    cost: isByNameAlone ? nameCost : costOf(on, owners),
+    isLargeAtOnce: owners === undefined,
   })
 
   /** A customer is known to have the text somewhere in its content. */
@@ -84,20 +89,25 @@ export async function searchSubscriptions(
 export async function ofCustomers(
   deps: Deps,
   having: Having<Customer>,
-): Promise<Pick<ScanRequest<Subscription>, 'condition' | 'cost'>> {
+): Promise<Pick<ScanRequest<Subscription>, 'condition' | 'cost' | 'isLargeAtOnce'>> {
   const condition = contentCondition(RECORD_TABLES.customers, having)
   if (condition === undefined) return {}
-  const owners = await matchingCustomers(deps, condition)
+  const owners = await listedCustomers(deps, condition)
   return {
     condition: ownerCondition(deps.on, owners, condition) ?? { sql: '1 = 0', values: [] },
     cost: costOf(deps.on, owners),
+    isLargeAtOnce: owners === undefined,
   }
 }
 
-/** Ids of the customers whose content matches; undefined where there are more than CUSTOMERS_MAX. */
-async function matchingCustomers({ on, slices }: Deps, condition: Condition): Promise<string[] | undefined> {
+/**
+ * Ids of the customers whose content matches. Undefined where there are more than CUSTOMERS_MAX, and of a remote database, which finds them as a part of
+ * its statement.
+ */
+async function listedCustomers({ on, slices }: Deps, condition: Condition): Promise<string[] | undefined> {
+  if (on.isRemote) return undefined
   const ids: string[] = []
-  const sliceRows = sliceRowsOf(on, ROW_COSTS.content, { isFirst: false })
+  const { sliceRows } = ROW_COSTS.content
   let after = ''
   for (;;) {
     const from = { sql: 'name > ?', values: [after] }
@@ -116,6 +126,16 @@ async function matchingCustomers({ on, slices }: Deps, condition: Condition): Pr
   }
 }
 
+/** Names of the subscriptions of customers, from the index of customers alone; undefined where there are more than NAMES_MAX. */
+async function namesOf(on: SqlReader, owners: readonly string[] | undefined): Promise<string[] | undefined> {
+  if (owners === undefined) return undefined
+  const condition = inList('customer_id', owners)
+  if (condition === undefined) return []
+  const statement = `SELECT name FROM subscriptions WHERE ${condition.sql} LIMIT ?`
+  const found = await on.rows(statement, [...condition.values, NAMES_MAX + 1])
+  return found.length > NAMES_MAX ? undefined : found.map(([name]) => String(name))
+}
+
 /** `content` in the condition is that of the customer: the name of a column means the innermost table that has it. */
 function ownerCondition(
   { isRemote }: SqlReader,
@@ -123,15 +143,20 @@ function ownerCondition(
   ofCustomer: Condition,
 ): Condition | undefined {
   if (owners === undefined) {
-    // PostgreSQL compares all customers once in a statement, which pays for its large slices. SQLite looks up the customer of each row.
+    // PostgreSQL compares all customers once in a statement, so its slices are large. SQLite looks up the customer of each row.
     const sql = isRemote
       ? `customer_id IN (SELECT id FROM customers WHERE ${ofCustomer.sql})`
       : `(SELECT CASE WHEN ${ofCustomer.sql} THEN 1 ELSE 0 END FROM customers WHERE customers.id = subscriptions.customer_id) = 1`
     return { sql, values: ofCustomer.values }
   }
-  if (owners.length === 0) return undefined
-  const list = listForIn(owners)
-  return { sql: `customer_id IN ${list.sql}`, values: list.values }
+  return inList('customer_id', owners)
+}
+
+/** Undefined where nothing is in the list. */
+function inList(column: string, values: readonly string[]): Condition | undefined {
+  if (values.length === 0) return undefined
+  const list = listForIn(values)
+  return { sql: `${column} IN ${list.sql}`, values: list.values }
 }
 
 function costOf({ isRemote }: SqlReader, owners: readonly string[] | undefined): ScanRequest<Subscription>['cost'] {
