@@ -3,7 +3,7 @@ import type { Clock } from '../core/clock.ts'
 import { ServiceError } from '../core/error.ts'
 import type { Random } from '../core/random.ts'
 import type { Secret } from '../platform/config/secret-ref.ts'
-import { createHttpPool, type HttpPool } from '../platform/http/client/pool.ts'
+import { createHttpPool, type HttpPool, type HttpPoolOptions } from '../platform/http/client/pool.ts'
 import {
   createPinnedAddress,
   type PinnedAddress,
@@ -58,6 +58,8 @@ export type UpstreamNode = Disposable & {
   /** Its label in metrics. */
   readonly label: string
   readonly http: HttpPool | undefined
+  /** Connections for its probes alone: where calls hold all others, a probe does not wait for them, and the node is not taken for a silent one. */
+  openProbeHttp(): HttpPool | undefined
   readonly ws: Endpoint | undefined
   readonly grpc: Endpoint | undefined
   readonly breaker: Breaker
@@ -95,6 +97,8 @@ export type NodeCandidate = Candidate & { readonly node: UpstreamNode }
 
 const HTTP = ['http:', 'https:']
 const WS = ['ws:', 'wss:']
+/** A probe sends so many requests at a time. */
+const PROBE_CONNECTIONS = { connectionsMax: 3, waitingMax: 3 }
 /** Weight of a new sample in the average. */
 const LATENCY_SHARE = 0.1
 
@@ -102,17 +106,11 @@ export function createNode(spec: NodeSpec, options: UpstreamsOptions, deps: Node
   const { clock, random } = deps
   const headers = credentialHeaders(spec)
   const rpc = openEndpoint(spec.rpc, HTTP)
-  const http =
+  const openHttp = (connections: Pick<HttpPoolOptions, 'connectionsMax' | 'waitingMax'>) =>
     rpc &&
-    (deps.createHttp ?? createHttpPool)(
-      {
-        headers,
-        connectionsMax: options.connections.rpcPerNodeMax,
-        waitingMax: options.connections.rpcWaitingMax,
-        ca: deps.ca,
-      },
-      { clock, address: rpc.address },
-    )
+    (deps.createHttp ?? createHttpPool)({ headers, ca: deps.ca, ...connections }, { clock, address: rpc.address })
+  const { rpcPerNodeMax, rpcWaitingMax } = options.connections
+  const http = openHttp({ connectionsMax: rpcPerNodeMax, waitingMax: rpcWaitingMax })
   const health = createSlotHealth(lagLimitsOf(options.health), deps.slotMs)
   const breaker = createBreaker(options.breaker, {
     clock,
@@ -146,6 +144,7 @@ export function createNode(spec: NodeSpec, options: UpstreamsOptions, deps: Node
     name: spec.name,
     label: spec.label,
     http,
+    openProbeHttp: () => openHttp(PROBE_CONNECTIONS),
     ws,
     grpc,
     breaker,

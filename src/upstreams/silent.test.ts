@@ -111,4 +111,22 @@ describe('a silent node', () => {
     assert.deepEqual([on.stateOf('a')?.state, on.stateOf('b')?.state], ['healthy', 'healthy'])
     await settle(on.clock, reads)
   })
+
+  test('is not one whose connections all have a call that takes long', async () => {
+    await using on = await setUp(['a'], { connections: { rpcPerNodeMax: 2 } })
+    const [node] = on.nodes as [FakeNode]
+    const release = Promise.withResolvers<void>()
+    node.hold = release.promise
+    const reads = Array.from({ length: 6 }, () => on.send('getBalance'))
+    await until('no connection is left', () => node.calls.length === 2)
+    const probes = () => node.requests.filter(({ method }) => method === 'getSlot').length
+    const before = probes()
+    await advanceUntil(on.clock, 'it is probed meanwhile', () => {
+      assert.equal(on.stateOf('a')?.state, 'healthy', on.stateOf('a')?.reason ?? '')
+      return probes() > before + 2
+    })
+    release.resolve()
+    await settle(on.clock, reads)
+    assert.deepEqual(new Set(reads.map(servedBy)), new Set(['a']))
+  })
 })

@@ -62,7 +62,7 @@ export function startProbes(
   options: HealthOptions,
   { clock, random, onSlot, onSlotLength, onProbe, onResult }: ProbeDeps,
 ): Probes {
-  const { http } = node
+  const http = node.openProbeHttp()
   if (http === undefined) return { probe() {}, [Symbol.dispose]() {} }
   let isProbing = false
   let hasSamples = false
@@ -135,6 +135,7 @@ export function startProbes(
       isClosed = true
       silence?.cancel()
       timer.cancel()
+      http[Symbol.dispose]()
     },
   }
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
+import type { Socket } from 'node:net'
 import { test } from 'node:test'
 import { createManualClock } from '../../../core/clock.ts'
 import { createPinnedAddress } from '../../net/pinned-address.ts'
@@ -177,6 +178,26 @@ test('over connectionsMax calls wait in order; over waitingMax they fail', async
   }
   assert.deepEqual((await Promise.all([...first, ...more])).map(textOf), ['1', '2', '3', '4', '5'])
   assert.equal(server.connections(), 2)
+})
+
+test('opens few connections at a time, and as many as calls wait', async () => {
+  const held = new Set<Socket>()
+  await using server = await startResponseServer((socket, { number }) =>
+    number === 1 ? socket.write(ok('done')) : held.add(socket),
+  )
+  using on = openTestPool(server.port, { connectionsMax: 40, connectingMax: 8 })
+  // Its address is known then, and one connection is idle.
+  await on.call()
+  const calls = Array.from({ length: 50 }, () => on.call())
+  assert.equal(on.pool.connections, 1 + 8)
+  await until('all connections are in use', () => held.size === 40)
+  assert.equal(server.connections(), 40)
+  while (held.size > 0 || on.pool.inFlight > 0) {
+    for (const socket of held) socket.write(ok('done'))
+    held.clear()
+    await until('the next are sent', () => held.size > 0 || on.pool.inFlight === 0)
+  }
+  assert.deepEqual(new Set((await Promise.all(calls)).map(textOf)), new Set(['done']))
 })
 
 test('a call that waits until its deadline fails as not-sent', async () => {

@@ -16,8 +16,11 @@ export type HttpPoolOptions = {
   /** Sent with every call beside Host, Content-Type and Content-Length. May contain a credential, so it is never logged. */
   readonly headers?: Readonly<Record<string, string>>
   readonly connectionsMax?: number
+  /** Connections that are opened at a time. More would overflow the queue of a server that does not accept for a moment, and what it drops is late by seconds. */
+  readonly connectingMax?: number
   /** Calls that wait for a connection; one more fails with `busy`. */
   readonly waitingMax?: number
+  /** By default long enough for the third attempt of the system, three seconds after the first: a server that accepts slowly drops some. */
   readonly connectTimeoutMs?: number
   /** Idle connections are closed after this, or a second before the server announced to close them. */
   readonly idleMs?: number
@@ -60,8 +63,9 @@ const SILENT = 'no response'
 
 const DEFAULTS = {
   connectionsMax: 256,
+  connectingMax: 128,
   waitingMax: 1024,
-  connectTimeoutMs: 2000,
+  connectTimeoutMs: 4000,
   idleMs: 30_000,
   bufferedBytesMax: 64 * 1024,
   stallMs: 10_000,
@@ -97,6 +101,7 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
     onReady(connection) {
       connecting -= 1
       assign(connection)
+      openForWaiting()
     },
     onIdle(connection, idleHintMs) {
       busy -= 1
@@ -135,9 +140,11 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
     idle.push(connection)
   }
 
-  /** Opens as many connections as calls wait, within the maximum. */
+  /** Opens as many connections as calls wait, within the limits. */
   function openForWaiting(): void {
-    while (!isClosed && connecting < waiting.size && connections.size + resolving < options.connectionsMax) open()
+    const { connectionsMax, connectingMax } = options
+    const isWanted = () => connecting < Math.min(waiting.size, connectingMax)
+    while (!isClosed && isWanted() && connections.size + resolving < connectionsMax) open()
   }
 
   function open(): void {
