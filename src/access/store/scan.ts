@@ -26,7 +26,7 @@ export const ROW_COSTS = {
   listedNames: { sliceRows: 10_000, work: 0.5 },
   content: { sliceRows: 6000, work: 1 },
   /** With a row of another table. */
-  joined: { sliceRows: 2000, work: 4 },
+  joined: { sliceRows: 2000, work: 5 },
 } as const
 /** Slices of a remote database are larger by this factor, but the first: its statements hold no event loop here, and each costs a round trip. */
 const REMOTE_SLICES = 20

@@ -33,40 +33,48 @@ const COLUMNS = [
 type ExportRow = Readonly<Record<string, string | number | null>>
 
 /**
- * Usage of a period as lines of text, subscription by subscription in the order of their ids: a page of them and the usage of one are in memory. The sums
+ * Usage of a period as lines of text, subscription by subscription in the order of their ids: a page of them and the usage of a few are in memory. The sums
  * are those of the ledger; with `method`, of what was counted by method, which has no bytes.
  */
 export async function* exportUsage(store: AccessStore, given: UsageExport): AsyncGenerator<string> {
   if (given.format === 'csv') yield `${COLUMNS.join(',')}\n`
   const slices = createTimeSlices()
-  for await (const { id, name, customerId: of } of subscriptionsById(store, given.customerId)) {
-    if (slices.isSpent()) await slices.yield()
-    const rows = await readRows(store, given, id)
-    if (rows.length === 0) continue
-    const customer = (await store.get('customers', of))?.name ?? of
-    for (const row of rows)
-      yield printRow(given.format, {
-        customer,
-        customer_id: of,
-        subscription: name,
-        subscription_id: id,
-        ...row,
-      })
+  for await (const page of subscriptionPages(store, given.customerId)) {
+    const customers = await store.getAll('customers', new Set(page.map(({ customerId }) => customerId)))
+    for (let from = 0; from < page.length; from += READ_AT_ONCE) {
+      if (slices.isSpent()) await slices.yield()
+      const some = page.slice(from, from + READ_AT_ONCE)
+      const usage = await Promise.all(some.map(({ id }) => readRows(store, given, id)))
+      for (const [at, { id, name, customerId }] of some.entries()) {
+        const customer = customers.get(customerId)?.name ?? customerId
+        const of = { customer, customer_id: customerId, subscription: name, subscription_id: id }
+        for (const row of usage[at] ?? []) yield printRow(given.format, { ...of, ...row })
+      }
+    }
   }
 }
 
 const PAGE_RECORDS = 500
+/** Statements that a remote database has at a time, so that it does not wait for this process in between. */
+const READ_AT_ONCE = 8
 
 /** All subscriptions, or those of a customer, in the order of their ids: a rename meanwhile neither hides nor repeats one. */
 export async function* subscriptionsById(
   store: AccessStore,
   customerId: string | undefined,
 ): AsyncGenerator<Subscription> {
+  for await (const page of subscriptionPages(store, customerId)) yield* page
+}
+
+async function* subscriptionPages(
+  store: AccessStore,
+  customerId: string | undefined,
+): AsyncGenerator<readonly Subscription[]> {
   const where = customerId === undefined ? undefined : { customerId }
   let after: string | undefined
   do {
     const page = await store.page('subscriptions', { order: 'id', after, limit: PAGE_RECORDS, where })
-    yield* page.items
+    yield page.items
     after = page.next ?? undefined
   } while (after !== undefined)
 }
