@@ -1,7 +1,7 @@
 import type { TestTally } from './run-tests.ts'
 
 /** More failed files than this are not caused by a busy machine. */
-const FILES_MAX = 3
+const FILES_MAX = 6
 const TIMES = 2
 
 /**

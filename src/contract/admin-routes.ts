@@ -277,7 +277,7 @@ export const ADMIN_ROUTES = {
   auditVerify: route('GET /v1/audit/verification', 'read', 'Verifies the chain in the store and in audit.log.', {
     commands: ['audit verify'],
   }),
-  senderStats: route('GET /v1/sender', 'read', 'Tips received, landing rate, time to land and paths.', {
+  senderStats: route('GET /v1/sender', 'read', 'Tips received, landing rate, time to land, paths, priority.', {
     commands: ['tip stats'],
   }),
   adminList: route('GET /v1/admins', 'administer', 'Administrators and their roles.', { commands: ['admin list'] }),

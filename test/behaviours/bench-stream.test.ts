@@ -19,6 +19,8 @@ type Result = {
   failure: string | null
 }
 
+const transactionsOf = (stdout: string) => (JSON.parse(stdout) as Result).transactions
+
 test('sluice bench stream: of the embedded chain both streams have every transaction, and the decoded one is often first', async (t) => {
   await using home = await temporaryFolder()
   writeFileSync(home.file('sluice.toml'), '[products.shreds-decoded]\nstatus = "preview"\n')
@@ -38,18 +40,21 @@ test('sluice bench stream: of the embedded chain both streams have every transac
   const tokens = ['--first-token', 'env:TOKEN', '--second-token', `file:${home.file('token')}`]
   const env = { TOKEN: token }
 
-  // The token is valid within a second, in each thread by itself.
-  let done = await run(['bench', 'stream', '--seconds', '4', '--json', ...tokens], env)
-  await until('both streams are open', async () => {
-    if (!done.stderr.includes('status 7')) return true
-    done = await run(['bench', 'stream', '--seconds', '4', '--json', ...tokens], env)
-    return false
-  })
+  // The token is valid within a second, in each thread by itself. On a machine that stands still the chain does too: few transactions prove nothing.
+  let done = { code: -1 as number | null, stdout: '', stderr: '' }
+  const isEnough = () => !done.stderr.includes('status 7') && (done.code !== 0 || transactionsOf(done.stdout) > 20)
+  await until(
+    'both streams have transactions',
+    async () => {
+      done = await run(['bench', 'stream', '--seconds', '4', '--json', ...tokens], env)
+      return isEnough()
+    },
+    120_000,
+  )
   assert.equal(done.code, 0, done.stderr)
   const result = JSON.parse(done.stdout) as Result
   t.diagnostic(JSON.stringify(result))
   assert.deepEqual([result.first, result.second, result.failure], ['decoded', 'geyser', null])
-  assert.ok(result.transactions > 20)
   assert.equal(result.only_first + result.only_second, 0)
   // The chain gives a block to its nodes and to the shreds at the same time, so on a busy machine the other stream is first now and then.
   assert.ok(result.first_share > 0.3, `${result.first_share}`)
