@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { appendFileSync } from 'node:fs'
 import { arch, cpus, loadavg, totalmem } from 'node:os'
@@ -32,10 +32,10 @@ const BENCHES: readonly Bench[] = [
   { name: 'decoded', args: ['5'] },
   { name: 'sender', needs: ['openssl'] },
   { name: 'isolation', minutesMax: 6, needs: ['util-linux', 'curl', C] },
-  { name: 'indexer', minutesMax: 6, needs: ['postgresql', 'clickhouse-server'] },
-  { name: 'work', args: ['3'], minutesMax: 10 },
+  { name: 'indexer', minutesMax: 12, needs: ['postgresql', 'clickhouse-server'] },
+  { name: 'work', args: ['1'], minutesMax: 12 },
   { name: 'snapshot', needs: ['postgresql'] },
-  { name: 'admin' },
+  { name: 'admin', minutesMax: 6 },
   { name: 'localnet' },
   { name: 'geyser', args: ['100', '2000'] },
 ]
@@ -83,8 +83,15 @@ for (const { name, args = [], minutesMax = MINUTES_MAX, needs = [] } of selected
     stdio: ['ignore', 'pipe', 'inherit'],
     // As the launcher starts every Sluice.
     env: { ...process.env, NODE_OPTIONS: '--max-semi-space-size=4' },
-    timeout: minutesMax * 60_000,
+    // A group of its own, so that what a bench has started ends with it.
+    detached: true,
   })
+  const timer = setTimeout(() => endGroup(child), minutesMax * 60_000)
+  const interrupt = () => {
+    endGroup(child)
+    process.exit(130)
+  }
+  process.once('SIGINT', interrupt)
   let rest = ''
   child.stdout.on('data', (chunk: Buffer) => {
     const lines = (rest + chunk.toString()).split('\n')
@@ -92,7 +99,19 @@ for (const { name, args = [], minutesMax = MINUTES_MAX, needs = [] } of selected
     for (const line of lines) if (line !== '') report(`${name} ${line}`)
   })
   const [code, signal] = (await once(child, 'close')) as [number | null, string | null]
+  clearTimeout(timer)
+  process.off('SIGINT', interrupt)
+  endGroup(child)
   if (code !== 0) process.exitCode = 1
   const seconds = Math.round((performance.now() - startedMs) / 1000)
   report(`${name} ${JSON.stringify({ bench: name, seconds, ended: code === 0 ? 'well' : `with ${code ?? signal}` })}`)
+}
+
+/** Ends a bench and all that it has started and not ended itself. */
+function endGroup({ pid }: ChildProcess): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL')
+  } catch {
+    // All have ended.
+  }
 }
