@@ -28,6 +28,7 @@ export type TestTally = {
   skips: { test: string; reason: string }[]
 }
 
+const EXIT_AT_END = new URL('../test/support/exit-at-end.ts', import.meta.url).href
 const NOTHING_REPORTED = 'reported no test: it has none, or something in it ended the process with exit code 0'
 
 type FileState = {
@@ -69,7 +70,7 @@ export async function runTests(options: TestOptions): Promise<TestTally> {
     concurrency,
     timeout: testTimeoutMs,
     signal: silence.signal,
-    execArgv: ['--disable-warning=ExperimentalWarning'],
+    execArgv: ['--disable-warning=ExperimentalWarning', '--import', EXIT_AT_END],
   })
   for await (const report of reports) {
     clearTimeout(watchdog)

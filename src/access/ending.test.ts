@@ -18,6 +18,7 @@ test('subscriptions that work now and end within seven days are counted and name
   fixture.publish()
   await using watch = startEndingWatch({ clock, snapshot: fixture.snapshot })
   await clock.advanceAsync(0)
+  await until('the first check is complete', () => watch.report().within7d > 0)
   const { within1d, within7d, next } = watch.report()
   assert.deepEqual([within1d, within7d], [1, 2])
   assert.deepEqual(

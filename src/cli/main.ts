@@ -21,3 +21,5 @@ await runCommandLine(argv, context)
 process.exitCode = exitCodeFrom(process.exitCode)
 // An open connection must not keep the command running. Output to files, pipes and terminals is written by now.
 setTimeout(() => process.exit(), 1000).unref()
+// And Node must not wait for a request of a closed handle: where nothing is left to do it frees what it has, and may do that forever.
+process.on('exit', () => process.exit())

@@ -74,9 +74,18 @@ describe('the live page', { timeout: 240_000, ...NEEDS_CHROMIUM }, () => {
 
   test('opens a block from its lane: stages, contended slots, pairs; Escape closes', async () => {
     const card = page.locator('[data-lane="Verified"] .block-card').first()
-    await card.click()
     const drawer = page.locator('.drawer')
-    await drawer.locator('tr.stage-verified').waitFor()
+    // Cards move: on a busy machine another one may be below the pointer.
+    await until('a verified block is open', async () => {
+      await card.click()
+      const verified = drawer.locator('tr.stage-verified').waitFor({ timeout: 10_000 })
+      const isOpen = await verified.then(
+        () => true,
+        () => false,
+      )
+      if (!isOpen) await page.keyboard.press('Escape')
+      return isOpen
+    })
     const number = new URL(page.url()).hash.replace('#block=', '')
     assert.match(await drawer.locator('h2').innerText(), new RegExp(`Block ${number}`))
     assert.ok((await drawer.locator('table').nth(1).locator('tbody tr').count()) > 0, 'contended slots')
