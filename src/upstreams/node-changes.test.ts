@@ -44,6 +44,8 @@ describe('nodes change without a restart', () => {
       { name: 'b', change: 'removed' },
     ])
     assert.deepEqual(names(rig), ['a', 'c'])
+    // Those of its probes too, long before they would be closed as idle.
+    await until('the removed node has no connection', () => b.rpcConnections === 0, 10_000)
     for (let round = 0; round < 8; round++) assert.equal((await call(rig)).kind, 'responded')
     assert.deepEqual([b.calls.length, c.calls.length > 0, a.calls.length > 0], [0, true, true])
     assert.equal(rig.upstreams.of(undefined), shared, 'services keep the same object')

@@ -40,6 +40,8 @@ export type FakeNode = AsyncDisposable & {
   /** Delay of responses to calls; probes get theirs at once. */
   hold: Promise<void> | undefined
   onGrpcCall: (call: GrpcCall) => void
+  /** Open connections for JSON-RPC. */
+  readonly rpcConnections: number
   /** Calls without the probes. */
   readonly calls: SeenRequest[]
   /** All of them. */
@@ -206,6 +208,9 @@ export async function startFakeNode(slot = 1000): Promise<FakeNode> {
     fault: undefined,
     hold: undefined,
     onGrpcCall: (call) => call.end({ code: 12, message: 'nothing here' }),
+    get rpcConnections() {
+      return sockets.size
+    },
     calls: [],
     requests: [],
     handshakes: [],

@@ -52,3 +52,20 @@ for (const engine of ENGINES)
       'two,cus_two,two,sub_two,2027-01-11,ws,,24,168,0,120\n',
     ])
   })
+
+test('every subscription is in an export, however many are read at once', async () => {
+  await using bench = await engines.bench('sqlite')
+  await using store = await bench.open()
+  const names = Array.from({ length: 20 }, (_, at) => `n${String(at).padStart(2, '0')}`)
+  for (const name of names) await addBilledCustomer(store, name)
+  await store.addUsage(
+    names.map((name) => usageOf(name, FROM_MS, 1, 'rpc', 1)),
+    new Map(),
+  )
+  const period = { fromMs: FROM_MS, toMs: FROM_MS + HOUR_MS }
+  const lines = await Array.fromAsync(exportUsage(store, { ...period, by: 'day', format: 'csv' }))
+  assert.deepEqual(
+    lines.slice(1).map((line) => line.split(',').slice(0, 3).join(' ')),
+    names.map((name) => `${name} cus_${name} ${name}`),
+  )
+})
