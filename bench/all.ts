@@ -40,6 +40,8 @@ const BENCHES: readonly Bench[] = [
   { name: 'geyser', args: ['100', '2000'] },
 ]
 const MINUTES_MAX = 3
+/** A bench has a process group of its own, so it does not get them itself. */
+const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 const { values } = parseArgs({ options: { out: { type: 'string' }, only: { type: 'string' } } })
 const only = values.only?.split(',')
@@ -91,7 +93,7 @@ for (const { name, args = [], minutesMax = MINUTES_MAX, needs = [] } of selected
     endGroup(child)
     process.exit(130)
   }
-  process.once('SIGINT', interrupt)
+  for (const signal of ENDING_SIGNALS) process.once(signal, interrupt)
   let rest = ''
   child.stdout.on('data', (chunk: Buffer) => {
     const lines = (rest + chunk.toString()).split('\n')
@@ -100,7 +102,7 @@ for (const { name, args = [], minutesMax = MINUTES_MAX, needs = [] } of selected
   })
   const [code, signal] = (await once(child, 'close')) as [number | null, string | null]
   clearTimeout(timer)
-  process.off('SIGINT', interrupt)
+  for (const signal of ENDING_SIGNALS) process.off(signal, interrupt)
   endGroup(child)
   if (code !== 0) process.exitCode = 1
   const seconds = Math.round((performance.now() - startedMs) / 1000)

@@ -2,7 +2,8 @@ import { type Calendar, HOUR_MS, MINUTE_MS } from '../quota/calendar.ts'
 import type { UsageCounts, UsageInterface } from '../store/model.ts'
 import { OTHER_METHOD } from '../terms.ts'
 import { USAGE_INTERFACES, type UsageCounter, type UsageMeter } from './counter.ts'
-import { EVENT, INTERFACE_INDEX, type UsageEvent } from './event-memory.ts'
+import { EVENT, INTERFACE_INDEX } from './event-memory.ts'
+import type { UsageEventReaderDeps } from './event-reader.ts'
 import type { UsageQueue } from './queue.ts'
 
 /** Per interface: calls, units, refused, bytes. */
@@ -21,21 +22,12 @@ export type CountingMeter = UsageMeter & {
 
 type MethodCounts = { -readonly [Name in keyof UsageCounts]: UsageCounts[Name] }
 
-/** The counters of the main thread: what was counted here, and the events of other threads. */
-export type UsageMeters = UsageCounter & {
-  createMeter(subscriptionId: string, tokenId: string): CountingMeter
-  /** Adds what another thread has counted. */
-  addEvent(
-    meter: CountingMeter,
-    at: UsageInterface,
-    kind: UsageEvent,
-    hour: number,
-    amount: number,
-    method: string,
-  ): void
-  /** Moves all counts to the queue. */
-  collect(): void
-}
+/** The counters of the main thread: what is counted here, and the events of other threads. */
+export type UsageMeters = UsageCounter &
+  UsageEventReaderDeps<CountingMeter> & {
+    /** Moves all counts to the queue. */
+    collect(): void
+  }
 
 /** Counts in memory, without a row for each call: the rows of an hour are made when they are collected. */
 export function createUsageMeters(calendar: Calendar, queue: Pick<UsageQueue, 'add' | 'addUse'>): UsageMeters {
@@ -73,14 +65,7 @@ export function createUsageMeters(calendar: Calendar, queue: Pick<UsageQueue, 'a
     }
   }
 
-  function addEvent(
-    meter: CountingMeter,
-    at: UsageInterface,
-    kind: UsageEvent,
-    hour: number,
-    amount: number,
-    method: string,
-  ): void {
+  const addEvent: UsageMeters['add'] = (meter, at, kind, hour, amount, method) => {
     if (kind === EVENT.bytes) return addBytes(meter, at, hour, amount)
     touch(meter, hour)
     if (kind === EVENT.admitted) add(meter, at, method, 1, amount, 0)
@@ -137,7 +122,7 @@ export function createUsageMeters(calendar: Calendar, queue: Pick<UsageQueue, 'a
       add(meter, at, method, -1, -units, 0)
     },
     countBytes: (meter: CountingMeter, at, bytes) => addBytes(meter, at, calendar.hour, bytes),
-    addEvent,
+    add: addEvent,
     collect() {
       const meters = dirty
       dirty = []

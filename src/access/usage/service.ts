@@ -63,9 +63,7 @@ export function startUsage(deps: UsageDeps): Usage {
   const spoolId = createUlid(clock.nowMs(), random)
   const booking = new UsageBooking({ store, clock, log, spool, spoolId, waitingRowsMax })
   const meters = createUsageMeters(calendar, booking.queue)
-  const readers = (deps.threads ?? []).map(
-    (memory) => new UsageEventReader(memory, { createMeter: meters.createMeter, add: meters.addEvent }),
-  )
+  const readers = (deps.threads ?? []).map((memory) => new UsageEventReader(memory, meters))
   let flushing: Promise<void> | undefined
 
   /** Adds what other threads have counted. */
