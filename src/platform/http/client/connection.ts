@@ -25,7 +25,7 @@ export type HttpConnectionEvents = {
   /** Called once, before the exchange on it fails. */
   onClosed(
     connection: HttpConnection,
-    how: { readonly was: 'connecting' | 'idle' | 'busy'; readonly message: string },
+    how: { readonly was: 'connecting' | 'idle' | 'busy'; readonly cause: HttpCause; readonly message: string },
   ): void
 }
 
@@ -155,7 +155,7 @@ export class HttpConnection implements ExchangeConnection, ResponseSink, BatchWr
     this.#state = 'closed'
     this.#exchange = undefined
     this.#socket.destroy()
-    this.#events.onClosed(this, { was, message })
+    this.#events.onClosed(this, { was, cause, message })
     if (exchange === undefined) return
     const isStale = cause === 'broken' && this.#served > 0 && !exchange.hasReply
     exchange.fail(isUnsent ? 'not-sent' : 'maybe-sent', isStale ? 'stale' : cause, message)

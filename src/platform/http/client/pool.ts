@@ -110,14 +110,16 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
       if (hintMs <= 0 && waiting.size === 0) connection.destroy('closed', 'not kept')
       else assign(connection)
     },
-    onClosed(connection, { was, message }) {
+    onClosed(connection, { was, cause, message }) {
       connections.delete(connection)
       if (was === 'busy') busy -= 1
       else if (was === 'idle') removeIdle(connection)
       else {
         connecting -= 1
         address.lost('unreachable')
-        failOldest('connect', message)
+        // Where other connections are open the server is there, only late: the call waits on, for the next one that is free, until its own deadline.
+        const isOnlyLate = cause === 'deadline' && busy + idle.length > 0
+        if (!isOnlyLate) failOldest('connect', message)
       }
       openForWaiting()
     },
@@ -195,7 +197,7 @@ export function createHttpPool(given: HttpPoolOptions, { clock, address }: HttpP
         if (exchange.deadlineAtMs <= nowMs) connection.destroy('deadline', 'no response in time')
       } else if (connection.isConnecting) {
         if (nowMs - connection.openedAtMs >= options.connectTimeoutMs)
-          connection.destroy('connect', 'no connection in time')
+          connection.destroy('deadline', 'no connection in time')
       } else if (connection.idleUntilMs <= nowMs) connection.destroy('closed', 'idle')
     }
   })
