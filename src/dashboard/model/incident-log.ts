@@ -13,11 +13,13 @@ export type Incident = {
   readonly severity: Severity
   readonly text: string
   readonly block: number | undefined
+  /** Of an incident of the history: its kind and beginning there. The same incident has the same in every response, also when it has ended meanwhile. */
+  readonly historyKey?: string
 }
 
 export type IncidentLog = {
   add(incident: Omit<Incident, 'id' | 'block'> & { readonly block?: number }): void
-  /** Adds incidents of the history, except rejections of blocks that are listed already. */
+  /** Adds incidents of the history. One that is listed already is not added; it gets the newer text. */
   addHistory(incidents: readonly Omit<Incident, 'id'>[]): void
   /** Newest first. */
   list(): readonly Incident[]
@@ -27,6 +29,8 @@ export type IncidentLog = {
 
 /** Older incidents are dropped; the counts stay. */
 const INCIDENTS_MAX = 200
+/** Two incidents of one text are further apart than the clocks of page and service, which are compared over the network. */
+const CLOCKS_APART_MS = 2000
 
 export function createIncidentLog(): IncidentLog {
   let incidents: readonly Incident[] = []
@@ -39,14 +43,18 @@ export function createIncidentLog(): IncidentLog {
       incidents = [{ block: undefined, ...incident, id: total }, ...incidents].slice(0, INCIDENTS_MAX)
     },
     addHistory(history) {
-      const known = new Set(incidents.map(keyOf))
-      const added = history
-        .filter((incident) => !known.has(keyOf(incident)))
-        .map((incident) => {
+      const listed = incidents
+      const added: Incident[] = []
+      for (const incident of history) {
+        const same = listed.find((one) => isSame(one, incident))
+        if (same === undefined) {
           total += 1
           counts.set(incident.kind, (counts.get(incident.kind) ?? 0) + 1)
-          return { ...incident, id: total }
-        })
+          added.push({ ...incident, id: total })
+        } else if (same.text !== incident.text) {
+          incidents = incidents.map((one) => (one === same ? { ...incident, id: same.id } : one))
+        }
+      }
       incidents = [...incidents, ...added].toSorted((a, b) => b.atMs - a.atMs || b.id - a.id).slice(0, INCIDENTS_MAX)
     },
     list: () => incidents,
@@ -54,15 +62,18 @@ export function createIncidentLog(): IncidentLog {
   }
 }
 
-/** Equal for two reports of the same incident. */
-function keyOf({ kind, atMs, block, text }: Omit<Incident, 'id'>): string {
-  return kind === 'rejection' ? `rejection ${block}` : `${kind} ${Math.round(atMs / 1000)} ${text}`
+/** Whether an incident of the history is this one. What the page saw itself has the time of the page, which is not exactly that of the service. */
+function isSame(listed: Incident, { kind, atMs, block, text, historyKey }: Omit<Incident, 'id'>): boolean {
+  if (listed.kind !== kind) return false
+  if (kind === 'rejection') return listed.block === block
+  if (listed.historyKey !== undefined) return listed.historyKey === historyKey
+  return listed.text === text && Math.abs(listed.atMs - atMs) < CLOCKS_APART_MS
 }
 
 /** `aheadMs`: by how much the clock of this device is ahead of the clock of the service. */
 export function historyIncident(incident: HistoryIncident, aheadMs: number): Omit<Incident, 'id'> {
   const { from_ms, to_ms } = incident
-  const base = { atMs: from_ms + aheadMs, block: undefined }
+  const base = { atMs: from_ms + aheadMs, block: undefined, historyKey: `${incident.kind} ${from_ms}` }
   const lasted = to_ms === null ? 'It has not ended.' : `It lasted ${formatAge(to_ms - from_ms)}.`
   switch (incident.kind) {
     case 'source_silent':

@@ -3,7 +3,7 @@ import type { ExecRecorder } from '../../evm/event/recorder.ts'
 import { type Hex, toHex } from '../../evm/hex.ts'
 import { type BlockIdentity, BlockRecorder } from './block.ts'
 import { type Run, runOnLanes } from './lanes.ts'
-import { createEvmState, type EvmState } from './state.ts'
+import type { EvmState } from './state.ts'
 import type { Txn } from './txn.ts'
 import { createWorkload } from './workload.ts'
 
@@ -65,11 +65,14 @@ export class RingChain {
   #retryTxns: Txn[] | undefined
   #isHeadVoted = true
 
-  constructor(options: RingChainOptions, recorder: ExecRecorder, random: Random) {
+  constructor(
+    options: RingChainOptions,
+    { recorder, random, state }: { readonly recorder: ExecRecorder; readonly random: Random; readonly state: EvmState },
+  ) {
     this.#options = options
     this.#random = random
     this.#recorder = recorder
-    this.state = createEvmState(random)
+    this.state = state
     this.#nextTxn = createWorkload(this.state, random, options)
     this.#blocks = new BlockRecorder(recorder, this.state, { chainId: options.chainId, baseFeeGwei: BASE_FEE_GWEI })
     this.#number = options.firstNumber

@@ -8,7 +8,7 @@ export type RingWriterOptions = Partial<Omit<RingChainOptions, 'txnsPerBlock'>> 
   readonly blockMs?: number
   /** Transactions per second: fractions and more than 10,000 are supported. */
   readonly tps?: number
-  /** The same seed and the same times give the same ring. The default is the first block number. */
+  /** The same seed and the same times give the same ring. By default transactions follow from the first block number, and contracts are always the same. */
   readonly seed?: number
   readonly geometry?: RingGeometry
   /** Writes through a memory mapping, as a node does, instead of with positioned writes. A full disk then ends the process. */

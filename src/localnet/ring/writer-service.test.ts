@@ -184,16 +184,18 @@ describe('the ring writer', () => {
     assert.equal(clock.pendingTimers(), 0)
   })
 
-  test('block numbers keep increasing after a restart', async () => {
+  test('block numbers keep increasing after a restart, contracts stay, transactions are others', async () => {
     using folder = makeTestFolder()
     const clock = createManualClock()
     const numbers: number[] = []
+    const contracts: unknown[] = []
     for (let run = 0; run < 2; run++) {
       await using writer = await startRingWriter(
         { path: folder.file('ring'), tps: 1, abandonedShare: 0 },
         { log, clock },
       )
       numbers.push(writer.stats().nextNumber)
+      contracts.push([...writer.labels])
       clock.advance(4000)
       numbers.push(writer.stats().nextNumber)
     }
@@ -202,5 +204,12 @@ describe('the ring writer', () => {
       numbers.toSorted((a, b) => a - b),
     )
     assert((numbers[2] as number) >= (numbers[1] as number))
+    assert.deepEqual(contracts[1], contracts[0])
+    const hashesOf = async (firstNumber: number) => {
+      const { events } = await record(3, { tps: 100, firstNumber })
+      return blocksOf(events).flatMap(({ txns }) => txns.map(({ header }) => header.txn_hash))
+    }
+    const [first, second] = [await hashesOf(1000), await hashesOf(2000)]
+    assert(first.length > 0 && new Set(first).isDisjointFrom(new Set(second)))
   })
 })

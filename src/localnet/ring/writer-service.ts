@@ -10,6 +10,7 @@ import type { Logger } from '../../platform/telemetry/logger.ts'
 import { startTicker } from '../chain/ticker.ts'
 import { RingChain, type RingChainStats } from './chain.ts'
 import { geometryFor, RING_WRITER_DEFAULTS, type RingWriterOptions } from './options.ts'
+import { createEvmState } from './state.ts'
 
 export type RingWriterDeps = { readonly log: Logger; readonly clock: Clock }
 
@@ -33,6 +34,8 @@ export type RingWriterStats = RingChainStats & {
 
 /** Block numbers are counted from this time, so that they keep increasing after a restart. */
 const GENESIS_MS = Date.UTC(2026, 0, 1)
+/** Of the accounts and contracts without a configured seed: they have the same addresses after a restart, so that the history keeps their names. */
+const GENESIS_SEED = 1
 
 /** A simulated node: creates a ring file and records a block into it at every tick. Closing it removes the file, as a node does. */
 export async function startRingWriter(options: RingWriterOptions, deps: RingWriterDeps): Promise<RingWriterService> {
@@ -50,7 +53,11 @@ export async function startRingWriter(options: RingWriterOptions, deps: RingWrit
   const writer = new RingWriter({ geometry }, file)
   const recorder = new ExecRecorder(writer)
   const random = createSeededRandom(settings.seed ?? firstNumber)
-  const chain = new RingChain({ ...settings, firstNumber, txnsPerBlock: (tps * blockMs) / 1000 }, recorder, random)
+  const state = createEvmState(settings.seed === undefined ? createSeededRandom(GENESIS_SEED) : random)
+  const chain = new RingChain(
+    { ...settings, firstNumber, txnsPerBlock: (tps * blockMs) / 1000 },
+    { recorder, random, state },
+  )
   let isPaused = false
   let failedBlocks = 0
   opening.use(startTicker(() => blockMs, { clock, tick }))
