@@ -17,12 +17,13 @@ import {
 } from '../../src/solana/gen/geyser_pb.ts'
 import { decodeMessage, encodeMessage } from '../../src/solana/geyser/protobuf.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
-import { type GrpcGateway, openStream, startGrpcGateway, tokenMetadata } from '../support/grpc-gateway.ts'
+import { type GrpcGateway, openStream, SUBSCRIBE, startGrpcGateway, tokenMetadata } from '../support/grpc-gateway.ts'
 
 const DESHRED = '/geyser.Geyser/SubscribeDeshred'
 const ENTRIES = '/shredstream.ShredstreamProxy/SubscribeEntries'
 const FILTERS_MAX = 4
 const PENDING_BYTES_MAX = 64 * 1024
+const TIMES = { stallMs: 200, sweepMs: 20 }
 type Request = Parameters<typeof encodeMessage<typeof SubscribeDeshredRequestSchema>>[1]
 const request = (init: Request) => Buffer.from(encodeMessage(SubscribeDeshredRequestSchema, init))
 const address = (number: number) => encodeBase58(accountOf(number))
@@ -65,7 +66,7 @@ describe('streams of decoded shreds', () => {
     )
     on = await startGrpcGateway(
       [{ name: 'fake', grpc: `http://127.0.0.1:${node.ports.grpc}` }],
-      { refusalDelayMs: 10 },
+      { refusalDelayMs: 10, ...TIMES },
       undefined,
       streams,
     )
@@ -275,6 +276,24 @@ describe('streams of decoded shreds', () => {
     const expected = Buffer.concat([Buffer.from([0x08, 0xac, 0x02, 0x12, entries.length]), entries])
     assert.deepEqual(messages[0], expected)
     call.cancel()
+    await reached(() => reader === undefined)
+  })
+
+  it('keeps a stream of entries open while no shreds come: no node behind it is silent', async () => {
+    const stream = openStream(on.client, ENTRIES, metadata)
+    stream.send(Buffer.alloc(0))
+    let code: number | undefined
+    void stream.ended.then((ended) => void (code = ended.code))
+    await reached(() => reader !== undefined)
+    // One at a node, opened later and just as silent, is ended.
+    node.onGrpcCall = (call) => call.sendHeaders()
+    assert.equal((await openStream(on.client, SUBSCRIBE, metadata).ended).code, GrpcCode.unavailable)
+    assert.equal(code, undefined)
+    await reached(() => {
+      publish({})
+      return stream.messages.length > 0
+    })
+    stream.call.cancel()
     await reached(() => reader === undefined)
   })
 

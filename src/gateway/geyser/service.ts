@@ -244,9 +244,10 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
     if (!renewed.ok) return
     entry.caller = renewed
     const { lastDataMs } = relay
-    if (isStream && lastDataMs !== undefined && clock.monotonicMs() - lastDataMs > options.stallMs) {
+    // Decoded streams have no node behind them: where no shreds come, entries just do not come either.
+    const mayStall = isStream && product === 'bundle'
+    if (mayStall && lastDataMs !== undefined && clock.monotonicMs() - lastDataMs > options.stallMs)
       relay.loseNode('silent')
-    }
   }
 
   return {
