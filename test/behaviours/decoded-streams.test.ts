@@ -375,6 +375,41 @@ describe('streams of decoded shreds', () => {
     publish({ transactions: [decodedTransaction(1, { fixed: [1] })] })
     await reached(() => stream.messages.length === 1)
     stream.call.cancel()
+    // It has no streams of nodes.
+    const atNode = openStream(on.client, SUBSCRIBE, tokenMetadata(token))
+    assert.equal((await atNode.ended).code, GrpcCode.permissionDenied)
+  })
+
+  it('serves a subscription whose dedicated node is not assigned yet: it needs none', async () => {
+    const { token } = await on.gateway.subscribe({ products: ['shreds-decoded', 'dedicated-node'] })
+    const stream = await subscribed({ deshredTransactions: { all: {} } }, tokenMetadata(token))
+    // It is refused at the node's streams, and at the next sweeps this one stays.
+    const atNode = await openStream(on.client, SUBSCRIBE, tokenMetadata(token)).ended
+    assert.match(atNode.details, /assigned/)
+    let isEnded = false
+    void stream.ended.then(() => (isEnded = true))
+    node.onGrpcCall = (call) => call.sendHeaders()
+    assert.equal((await openStream(on.client, SUBSCRIBE, metadata).ended).code, GrpcCode.unavailable)
+    assert.equal(isEnded, false)
+    stream.call.cancel()
+  })
+
+  it('counts the bytes of messages', async () => {
+    const { token, id: subscriptionId } = await on.gateway.subscribe({ products: ['shreds-decoded'] })
+    const stream = openStream(on.client, DESHRED, tokenMetadata(token))
+    stream.send(ALL)
+    stream.send(request({ ping: { id: 99 } }))
+    await reached(() => stream.messages.length === 2)
+    publish({ transactions: [decodedTransaction(1, { fixed: [1] })] })
+    await reached(() => stream.messages.length === 3)
+    stream.call.cancel()
+    await on.gateway.access.usage.flush()
+    const rows = await on.gateway.on.store.usage({ subscriptionId })
+    const received = stream.messages.reduce((sum, { length }) => sum + length, 0)
+    assert.equal(
+      rows.reduce((sum, { bytes }) => sum + bytes, 0),
+      received,
+    )
   })
 
   it('ends streams when the server drains', async () => {

@@ -136,7 +136,8 @@ const LOOK = `async (root) => {
   const parts = root === 'body' && isStacked ? [...document.querySelectorAll('.live .panel')] : []
   for (const part of [document.body, ...parts]) {
     part.scrollIntoView()
-    await new Promise((resolve) => requestAnimationFrame(resolve))
+    // Charts get their new size after the first frame, by an observer.
+    for (let frame = 0; frame < 2; frame++) await new Promise((resolve) => requestAnimationFrame(resolve))
     const styles = new Map()
     for (const element of (part === document.body ? document.querySelector(root) : part).querySelectorAll('*')) look(element, styleOf)
     function styleOf(element) {
