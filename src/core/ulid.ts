@@ -2,20 +2,24 @@ import type { Random } from './random.ts'
 
 /** Crockford's base 32: no I, L, O, U. */
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
+const TIME_CHARS = 10
+const RANDOM_CHARS = 16
 
 /** 26 characters: 48 bits of time, 80 random bits. Sorts by time. (github.com/ulid/spec) */
 export function createUlid(nowMs: number, random: Random): string {
-  let text = ulidTime(nowMs)
+  // In one piece: a text that is put together letter by letter takes ten times the memory while it is kept.
+  const letters = Buffer.from(ulidTime(nowMs).padEnd(TIME_CHARS + RANDOM_CHARS))
   // 5 bits of each byte are used; 16 bytes give the 80 bits.
-  for (const byte of random.bytes(16)) text += ALPHABET[byte & 31]
-  return text
+  for (const [at, byte] of random.bytes(RANDOM_CHARS).entries())
+    letters[TIME_CHARS + at] = ALPHABET.charCodeAt(byte & 31)
+  return letters.toString('latin1')
 }
 
 /** The time part: 10 characters, which sort by time. */
 export function ulidTime(nowMs: number): string {
   let text = ''
   let time = Math.floor(nowMs)
-  for (let at = 0; at < 10; at++) {
+  for (let at = 0; at < TIME_CHARS; at++) {
     text = ALPHABET[time % 32] + text
     time = Math.floor(time / 32)
   }
@@ -24,7 +28,6 @@ export function ulidTime(nowMs: number): string {
 
 /** Ids whose random part is drawn at once. */
 const BATCH_IDS = 256
-const RANDOM_CHARS = 16
 
 /** Creates many ULIDs: draws the random part of 256 at once and encodes the time once per millisecond. */
 export function createUlidSource(random: Random): (nowMs: number) => string {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { WebSocket } from 'ws'
@@ -9,6 +10,7 @@ import { isFull, seedOf } from '../support/property.ts'
 import { startServedGateway } from '../support/served-gateway.ts'
 import { startFakeNode } from './fake-node.ts'
 
+const LAUNCHER = join(import.meta.dirname, '../../sluice')
 /** Threads of the gateway; each has a subscription of its own at the node. */
 const WORKERS = 2
 const CLIENTS = isFull ? 10_000 : 300
@@ -19,7 +21,10 @@ const RSS_BYTES_MAX = 512 * 1024 * 1024
 test(`F21: ${CLIENTS} clients reconnect at once after a restart: all are served within 30 s, in bounded memory`, async (t) => {
   const random = createSeededRandom(seedOf(t))
   await using node = await startFakeNode()
-  await using gateway = await startServedGateway([{ name: 'a', rpc: node.rpc, ws: node.ws }], { workers: WORKERS })
+  await using gateway = await startServedGateway([{ name: 'a', rpc: node.rpc, ws: node.ws }], {
+    workers: WORKERS,
+    program: LAUNCHER,
+  })
   const pid = gateway.running.child.pid
   const rssBytes = () => Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024
   const sockets: WebSocket[] = []

@@ -39,6 +39,8 @@ export async function startServedGateway(
     tls?: { cert: string; key: string }
     /** Threads of the gateway. */
     workers?: number
+    /** The launcher, for figures that its settings of Node affect; by default Node itself with the source. */
+    program?: string
     /** Its customer, and the beginning of the name of its subscription: several gateways may share a store. */
     customer?: string
   } = {},
@@ -60,6 +62,7 @@ export async function startServedGateway(
       cwd: home.path,
       args: ['--no-demo'],
       workers: given.workers ?? WORKERS,
+      ...(given.program === undefined ? {} : { program: given.program }),
       env: { SLUICE_UPSTREAMS__ALLOW_PRIVATE: 'true', ...given.env },
     }),
   )

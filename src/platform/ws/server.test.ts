@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { test } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { WebSocket } from 'ws'
 import { createManualClock } from '../../core/clock.ts'
 import { startHttpServer } from '../http/server/server.ts'
@@ -56,6 +58,26 @@ async function closeOf(client: WebSocket): Promise<[code: number, reason: string
 
 /** The socket under a client, to write frames that the library does not. */
 const rawSocketOf = (client: WebSocket) => (client as unknown as { _socket: { write(bytes: Buffer): void } })._socket
+
+test('an open connection does not keep the request of its handshake in memory', async () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const requests: WeakRef<object>[] = []
+  await using on = await start({}, { onConnection: (_, request) => void requests.push(new WeakRef(request)) })
+  const client = await open(on.url)
+  await until(
+    'the request is collected',
+    async () => {
+      // A reference that was read is kept until the turn ends.
+      await new Promise((resolve) => setImmediate(resolve))
+      collect()
+      return requests.length === 1 && requests[0]?.deref() === undefined
+    },
+    10_000,
+  )
+  assert.equal(on.ws.connections(), 1)
+  client.terminate()
+})
 
 test('messages of every frame size pass in both directions, without permessage-deflate', async () => {
   await using server = await start()

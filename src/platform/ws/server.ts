@@ -93,22 +93,25 @@ export function createWsServer(given: WsServerOptions, deps: WsServerDeps): WsSe
       return
     }
     if (options.isDeflateOffered === true) declineOtherOffers(request)
-    library.handleUpgrade(request, socket, head, (ws) => {
-      const connection: ServerWsConnection = new ServerWsConnection(options, {
-        ws,
-        socket,
-        remoteAddress: (socket as Socket).remoteAddress ?? '',
-        clock,
-        meter: deps.meter,
-        onDirty: () => flushes.add(connection),
-      })
-      connections.add(connection)
-      connection.onClose(() => {
-        connections.delete(connection)
-        if (connections.size === 0) onAllClosed?.()
-      })
-      onConnection(connection, request)
+    library.handleUpgrade(request, socket, head, (ws) => onConnection(open(ws, socket), request))
+  }
+
+  /** A function of its own: what lives as long as the connection does not hold the handshake's request and headers in memory. */
+  function open(ws: WsSocket, socket: Duplex): ServerWsConnection {
+    const connection: ServerWsConnection = new ServerWsConnection(options, {
+      ws,
+      socket,
+      remoteAddress: (socket as Socket).remoteAddress ?? '',
+      clock,
+      meter: deps.meter,
+      onDirty: () => flushes.add(connection),
     })
+    connections.add(connection)
+    connection.onClose(() => {
+      connections.delete(connection)
+      if (connections.size === 0) onAllClosed?.()
+    })
+    return connection
   }
 
   function refuse(request: IncomingMessage): WsRefusal | undefined {
