@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { Client, credentials, type Metadata } from '@grpc/grpc-js'
-import { CREDENTIAL_SOURCES, collectToken } from '../../src/access/credentials.ts'
 import { removeProduct } from '../../src/access/provisioning/subscriptions.ts'
 import type { DecodedDataSet, DecodedReader } from '../../src/gateway/geyser/decoded/source.ts'
 import { createDecodedStreams } from '../../src/gateway/geyser/decoded/streams.ts'
@@ -10,30 +9,17 @@ import { GrpcCode } from '../../src/platform/grpc/status.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { encodeBase58 } from '../../src/solana/crypto/base58.ts'
-import {
-  SlotStatus,
-  SubscribeDeshredRequestSchema,
-  SubscribeUpdateDeshredSchema,
-} from '../../src/solana/gen/geyser_pb.ts'
-import { decodeMessage, encodeMessage } from '../../src/solana/geyser/protobuf.ts'
+import { SlotStatus } from '../../src/solana/gen/geyser_pb.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
+import { type Request, request, unitsUsed, updateOf } from '../support/deshred.ts'
 import { type GrpcGateway, openStream, SUBSCRIBE, startGrpcGateway, tokenMetadata } from '../support/grpc-gateway.ts'
 
 const DESHRED = '/geyser.Geyser/SubscribeDeshred'
 const ENTRIES = '/shredstream.ShredstreamProxy/SubscribeEntries'
 const FILTERS_MAX = 4
 const PENDING_BYTES_MAX = 64 * 1024
-const TIMES = { stallMs: 200, sweepMs: 20 }
-type Request = Parameters<typeof encodeMessage<typeof SubscribeDeshredRequestSchema>>[1]
-const request = (init: Request) => Buffer.from(encodeMessage(SubscribeDeshredRequestSchema, init))
 const address = (number: number) => encodeBase58(accountOf(number))
 const ALL = request({ deshredTransactions: { all: {} } })
-
-function updateOf(message: Buffer) {
-  const update = decodeMessage(SubscribeUpdateDeshredSchema, Uint8Array.from(message))
-  assert.ok(update !== undefined, 'a message is a SubscribeUpdateDeshred')
-  return update
-}
 
 const reached = (holds: () => boolean) => until('the expected messages', holds)
 
@@ -66,7 +52,7 @@ describe('streams of decoded shreds', () => {
     )
     on = await startGrpcGateway(
       [{ name: 'fake', grpc: `http://127.0.0.1:${node.ports.grpc}` }],
-      { refusalDelayMs: 10, ...TIMES },
+      { refusalDelayMs: 10, stallMs: 200, sweepMs: 20 },
       undefined,
       streams,
     )
@@ -92,16 +78,6 @@ describe('streams of decoded shreds', () => {
     await reached(() => stream.messages.some((message) => updateOf(message).updateOneof.case === 'pong'))
     stream.messages.length = 0
     return stream
-  }
-
-  function unitsUsed(): number {
-    const caller = on.gateway.access.authenticate(
-      collectToken(CREDENTIAL_SOURCES.grpc, ['x-token', token]),
-      'bundle',
-      Date.now(),
-    )
-    assert.ok(caller.ok)
-    return on.gateway.access.quota(caller).month.used
   }
 
   function publish(set: Partial<DecodedDataSet>): void {
@@ -335,7 +311,7 @@ describe('streams of decoded shreds', () => {
   })
 
   it('refuses bad requests with the filter and the reason, and does not charge them', async () => {
-    const usedBefore = unitsUsed()
+    const usedBefore = unitsUsed(on.gateway, token)
     const cases: [Request, RegExp][] = [
       [
         { deshredTransactions: { x: { accountInclude: ['nonsense!'] } } },
@@ -353,7 +329,7 @@ describe('streams of decoded shreds', () => {
       assert.equal(status.code, GrpcCode.invalidArgument)
       assert.match(status.details, message)
     }
-    assert.equal(unitsUsed(), usedBefore)
+    assert.equal(unitsUsed(on.gateway, token), usedBefore)
   })
 
   it('refuses a subscription without the product, ends streams of one that loses it, and forwards nothing to a node', async () => {
