@@ -27,8 +27,6 @@ const WARM_UP_SECONDS = 10
 const RPC_CONNECTIONS = 64
 const WS_CLIENTS = 1000
 const WS_PER_SECOND = 100
-/** Processes of the clients: all writes to one process meet at the lock of its epoll instance, which clients on other machines do not have. */
-const WS_READERS = 2
 const GRPC_STREAMS = 8
 const GRPC_PER_SECOND = 20_000
 const SUBSCRIBE = '{"jsonrpc":"2.0","id":1,"method":"logsSubscribe","params":["all"]}'
@@ -144,29 +142,20 @@ const MEASURES: Readonly<Record<Interface, (proxy: Proxy, nodePort: number) => P
     return figuresOf(perSecond, proxy.cpuMicros() - before, requests)
   },
   async ws(proxy, nodePort) {
-    await using running = new AsyncDisposableStack()
-    const loads = []
-    for (let at = 0; at < WS_READERS; at++)
-      loads.push(
-        running.use(
-          await startWsReaders({
-            program: compileC(folder, 'ws-readers'),
-            core: ALL_CORES,
-            port: proxy.port,
-            path: '/',
-            token: proxy.token,
-            subscribe: SUBSCRIBE,
-            clients: WS_CLIENTS / WS_READERS,
-            measureMs: seconds * 1000,
-          }),
-        ),
-      )
+    await using load = await startWsReaders({
+      program: compileC(folder, 'ws-readers'),
+      core: ALL_CORES,
+      port: proxy.port,
+      path: '/',
+      token: proxy.token,
+      subscribe: SUBSCRIBE,
+      clients: WS_CLIENTS,
+      measureMs: seconds * 1000,
+    })
     await fetch(`http://127.0.0.1:${nodePort}/start`).then((response) => response.text())
     await pause(WARM_UP_SECONDS * 1000)
     const before = proxy.cpuMicros()
-    const counted = await Promise.all(loads.map((load) => load.measure()))
-    const messages = counted.reduce((sum, one) => sum + one.messages, 0)
-    const took = Math.max(...counted.map((one) => one.seconds))
+    const { messages, seconds: took } = await load.measure()
     return figuresOf(messages / took, proxy.cpuMicros() - before, messages)
   },
   async grpc(proxy) {
