@@ -10,22 +10,6 @@ import { UpdateFrames } from './update-frames.ts'
 /** Why a node was given up. */
 export type NodeLoss = 'lost' | 'silent'
 
-/** One call of a customer, joined to one call at a node. */
-export type Relay = {
-  readonly isOver: boolean
-  /** Monotonic time of the last bytes from the node; undefined while the customer does not read. */
-  readonly lastDataMs: number | undefined
-  readonly bytesOut: number
-  /** How often the call has moved to another node. */
-  readonly moves: number
-  /** Ends both sides. */
-  end(status: GrpcStatus): void
-  /** Reads no more messages of the customer. */
-  stopMessages(): void
-  /** Gives the node up; the call continues at another one or ends. */
-  loseNode(loss: NodeLoss): void
-}
-
 export type RelayDeps = {
   readonly call: GrpcCall
   readonly upstream: GrpcStream
@@ -65,196 +49,208 @@ type NextCall = {
 const MOVED_TRAILER = 'x-sluice-resumed-from-slots'
 const MOVED_SLOTS_MAX = 16
 
-/** Relays the node's bytes unchanged, one write for each read. Each side is read only as fast as the other accepts data. */
-export function startRelay(deps: RelayDeps): Relay {
-  const { call, metadata, monotonicMs, resume, meter } = deps
-  let frames = new UpdateFrames(resume?.banks)
-  let upstream = deps.upstream
+/**
+ * One call of a customer, joined to one call at a node. Relays the node's bytes unchanged, one write for each read. Each side is read only as fast as the
+ * other accepts data.
+ */
+export class StreamRelay {
+  readonly #deps: RelayDeps
+  /** Undefined once the node has ended the call or is given up. */
+  #node: GrpcStream | undefined
+  #frames: UpdateFrames
   /** Of the previous nodes. */
-  let lastSlot: number | undefined
-  let encoding: string | undefined
-  let isOver = false
-  let areMessagesStopped = false
-  let isUpstreamPaused = false
-  let isAtNode = true
-  let moves = 0
-  let movedFromSlots: number[] = []
-  let hasHalfClosed = false
-  let lastDataMs = monotonicMs()
-  let bytesOut = 0
+  #lastSlot: number | undefined
+  /** As sent to the customer; undefined before the response headers. */
+  #encoding: string | undefined
+  #lastDataMs: number
+  #movedFromSlots: number[] = []
+  #moves = 0
+  #bytesOut = 0
+  #isOver = false
+  #isNodePaused = false
+  #areMessagesStopped = false
+  #hasHalfClosed = false
 
-  function relayData(bytes: Buffer, release: () => void): void {
-    const before = frames.messages
-    const { held, fresh } = frames.push(bytes)
+  constructor(deps: RelayDeps) {
+    this.#deps = deps
+    this.#frames = new UpdateFrames(deps.resume?.banks)
+    this.#lastDataMs = deps.monotonicMs()
+  }
+
+  /** The call may end within it: its node may be lost by now. */
+  start(): void {
+    const { call, upstream, messageLimits } = this.#deps
+    // Also where the gRPC server ends the call, for a message that is too large or a deadline.
+    call.onClose((status) => this.#finish(status))
+    call.onWritable(() => this.#onCustomerReads())
+    this.#attach(upstream)
+    call.onMessage((message) => this.#onMessage(message), messageLimits)
+    call.onHalfClose(() => {
+      this.#hasHalfClosed = true
+      this.#node?.halfClose()
+    })
+  }
+
+  /** Monotonic time of the last bytes from the node; undefined while the customer does not read. */
+  get lastDataMs(): number | undefined {
+    return this.#isNodePaused || this.#node === undefined ? undefined : this.#lastDataMs
+  }
+
+  get bytesOut(): number {
+    return this.#bytesOut
+  }
+
+  /** How often the call has moved to another node. */
+  get moves(): number {
+    return this.#moves
+  }
+
+  /** Ends both sides. */
+  end(status: GrpcStatus): void {
+    if (this.#isOver) return
+    const moved = this.#moves === 0 ? {} : { [MOVED_TRAILER]: this.#movedFromSlots.join(',') }
+    // Before headers were sent, the status carries their metadata.
+    const trailers = { ...(this.#encoding === undefined ? this.#deps.metadata : {}), ...status.metadata, ...moved }
+    this.#deps.call.end({ ...status, metadata: trailers })
+    this.#finish(status)
+  }
+
+  /** Reads no more messages of the customer. */
+  stopMessages(): void {
+    this.#areMessagesStopped = true
+    this.#deps.call.pauseMessages()
+  }
+
+  /** Gives the node up; the call continues at another one or ends. */
+  loseNode(loss: NodeLoss): void {
+    const lost = this.#node
+    if (this.#isOver || lost === undefined) return
+    this.#node = undefined
+    lost.cancel()
+    this.#onLoss(loss)
+  }
+
+  #finish(status?: GrpcStatus): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#deps.onEnd(this.#node, status)
+  }
+
+  #attach(node: GrpcStream): void {
+    const { resume, monotonicMs } = this.#deps
+    this.#node = node
+    this.#lastDataMs = monotonicMs()
+    const isCurrent = () => this.#node === node && !this.#isOver
+    node.onHeaders((headers) => {
+      if (isCurrent()) this.#onHeaders(headers)
+    })
+    node.onData((bytes, release) => {
+      if (!isCurrent()) return release()
+      this.#lastDataMs = monotonicMs()
+      resume?.onData()
+      this.#relayData(bytes, release)
+    })
+    node.onEnd((end) => {
+      if (this.#node !== node) return
+      this.#node = undefined
+      if (!this.#isOver) this.#onNodeEnd(end)
+    })
+    node.onWritable(() => {
+      if (!this.#areMessagesStopped && isCurrent()) this.#deps.call.resumeMessages()
+    })
+  }
+
+  #onHeaders(headers: GrpcCall['metadata']): void {
+    const { call, metadata } = this.#deps
+    const passed = passedHeaders(headers)
+    // The encoding was sent to the client and cannot change.
+    if (this.#encoding !== undefined && this.#encoding !== passed['grpc-encoding']) return this.loseNode('lost')
+    if (this.#encoding === undefined) call.sendHeaders({ ...passed, ...metadata })
+    this.#encoding = passed['grpc-encoding']
+  }
+
+  #relayData(bytes: Buffer, release: () => void): void {
+    const before = this.#frames.messages
+    const { held, fresh } = this.#frames.push(bytes)
     // Held bytes were copied.
     if (fresh === undefined) release()
     const pieces = [held, fresh].filter((piece) => piece !== undefined)
     if (pieces.length === 0) return
     const written = pieces.reduce((sum, { length }) => sum + length, 0)
-    const messages = frames.messages - before
-    bytesOut += written
-    meter.bytesOut.inc(written)
+    this.#count(written, this.#frames.messages - before)
+    const isWritable = this.#deps.call.writePieces(pieces, fresh === undefined ? NOTHING_TO_RELEASE : release)
+    if (isWritable || this.#isNodePaused) return
+    this.#isNodePaused = true
+    this.#node?.pause()
+  }
+
+  #count(bytes: number, messages: number): void {
+    const { call, meter, onSent } = this.#deps
+    this.#bytesOut += bytes
+    meter.bytesOut.inc(bytes)
     meter.messagesOut.inc(messages)
-    countSent(written, messages)
-    if (call.writePieces(pieces, fresh === undefined ? NOTHING_TO_RELEASE : release) || isUpstreamPaused) return
-    isUpstreamPaused = true
-    upstream.pause()
-  }
-
-  function countSent(bytes: number, messages: number): void {
     // Nothing is written to a call that has ended.
-    if (!call.isOver) deps.onSent(bytes - messages * FRAME_PREFIX_BYTES)
+    if (!call.isOver) onSent(bytes - messages * FRAME_PREFIX_BYTES)
   }
 
-  function finish(status?: GrpcStatus): void {
-    if (isOver) return
-    isOver = true
-    deps.onEnd(isAtNode ? upstream : undefined, status)
+  #onCustomerReads(): void {
+    if (!this.#isNodePaused) return
+    this.#isNodePaused = false
+    this.#lastDataMs = this.#deps.monotonicMs()
+    this.#node?.resume()
   }
 
-  function end(status: GrpcStatus): void {
-    if (isOver) return
-    const moved = moves === 0 ? {} : { [MOVED_TRAILER]: movedFromSlots.join(',') }
-    // Before headers were sent, the status carries their metadata.
-    const trailers = { ...(encoding === undefined ? metadata : {}), ...status.metadata, ...moved }
-    call.end({ ...status, metadata: trailers })
-    finish(status)
+  #onMessage(message: Uint8Array): void {
+    if (this.#isOver || this.#areMessagesStopped || !this.#deps.accepts(message) || this.#isOver) return
+    if (this.#node?.write(frameMessage(message)) === false) this.#deps.call.pauseMessages()
   }
 
-  function seenSlot(): number | undefined {
-    return frames.lastSlot ?? lastSlot
+  #onNodeEnd(end: GrpcEnd): void {
+    const mayMove = this.#deps.resume !== undefined && end.status.code === GrpcCode.unavailable
+    if (!end.isFromServer || mayMove) this.#onLoss('lost')
+    // A refusal of a resumed request is not for the client, which did not send it.
+    else if (this.#moves > 0 && this.#frames.lastSlot === undefined) this.end(lostStatus(this.#seenSlot))
+    else this.#deps.onUpstreamEnd(end)
   }
 
-  function attach(stream: GrpcStream): void {
-    upstream = stream
-    isAtNode = true
-    // The bytes of an incomplete message are dropped with its node.
-    frames = new UpdateFrames(resume?.banks)
-    lastDataMs = monotonicMs()
-    const isCurrent = () => upstream === stream && !isOver
-    stream.onHeaders((headers) => {
-      if (!isCurrent()) return
-      const passed = passedHeaders(headers)
-      // The encoding was sent to the client and cannot change.
-      if (encoding !== undefined && encoding !== passed['grpc-encoding']) return loseNode('lost')
-      if (encoding === undefined) call.sendHeaders({ ...passed, ...metadata })
-      encoding = passed['grpc-encoding']
-    })
-    stream.onData((bytes, release) => {
-      if (!isCurrent()) return release()
-      lastDataMs = monotonicMs()
-      resume?.onData()
-      relayData(bytes, release)
-    })
-    stream.onEnd((ending) => {
-      if (upstream !== stream) return
-      isAtNode = false
-      if (isOver) return
-      const isLost = !ending.isFromServer || (resume !== undefined && ending.status.code === GrpcCode.unavailable)
-      // A refusal of a resumed request is not for the client, which did not send it.
-      if (isLost || (moves > 0 && frames.lastSlot === undefined)) onLoss('lost', !isLost)
-      else deps.onUpstreamEnd(ending)
-    })
-    stream.onWritable(() => {
-      if (!areMessagesStopped && isCurrent()) call.resumeMessages()
-    })
-  }
-
-  function loseNode(loss: NodeLoss): void {
-    if (isOver || !isAtNode) return
-    const lost = upstream
-    isAtNode = false
-    upstream = NO_STREAM
-    lost.cancel()
-    onLoss(loss, false)
-  }
-
-  function onLoss(loss: NodeLoss, isFinal: boolean): void {
-    if (resume === undefined || isFinal || frames.isWithinMessage) return end(lostStatus(seenSlot(), loss))
-    if (frames.lastSlot !== undefined) resume.onLive()
-    lastSlot = seenSlot()
-    upstream = NO_STREAM
+  #onLoss(loss: NodeLoss): void {
+    const { call, resume } = this.#deps
+    if (resume === undefined || this.#frames.isWithinMessage) return this.end(lostStatus(this.#seenSlot, loss))
+    if (this.#frames.lastSlot !== undefined) resume.onLive()
+    this.#lastSlot = this.#seenSlot
     call.pauseMessages()
-    void continueAtNext(resume, loss)
+    void this.#continueAtNext(resume, loss)
   }
 
-  async function continueAtNext({ next }: RelayResume, loss: NodeLoss): Promise<void> {
-    const found = await next(lastSlot)
-    if (found === undefined) return end(lostStatus(lastSlot, loss))
-    if (isOver) return found.stream.cancel()
-    moves += 1
-    movedFromSlots = [...movedFromSlots, found.fromSlot].slice(-MOVED_SLOTS_MAX)
-    attach(found.stream)
-    sendEnded(found.ended)
-    if (isUpstreamPaused) found.stream.pause()
-    found.stream.write(frameMessage(found.request))
-    if (hasHalfClosed) found.stream.halfClose()
-    if (!areMessagesStopped) call.resumeMessages()
+  async #continueAtNext({ next }: RelayResume, loss: NodeLoss): Promise<void> {
+    const found = await next(this.#lastSlot)
+    if (found === undefined) return this.end(lostStatus(this.#lastSlot, loss))
+    const { stream, request, fromSlot, ended } = found
+    if (this.#isOver) return stream.cancel()
+    this.#moves += 1
+    this.#movedFromSlots = [...this.#movedFromSlots, fromSlot].slice(-MOVED_SLOTS_MAX)
+    // The bytes of an incomplete message are dropped with its node.
+    this.#frames = new UpdateFrames(this.#deps.resume?.banks)
+    this.#attach(stream)
+    this.#sendEnded(ended)
+    if (this.#isNodePaused) stream.pause()
+    stream.write(frameMessage(request))
+    if (this.#hasHalfClosed) stream.halfClose()
+    if (!this.#areMessagesStopped) this.#deps.call.resumeMessages()
   }
 
-  function sendEnded({ banks, frames: ended }: NextCall['ended']): void {
+  #sendEnded({ banks, frames }: NextCall['ended']): void {
     if (banks === 0) return
-    bytesOut += ended.length
-    meter.bytesOut.inc(ended.length)
-    meter.messagesOut.inc(banks)
-    countSent(ended.length, banks)
-    if (!call.writeFramed(ended)) isUpstreamPaused = true
+    this.#count(frames.length, banks)
+    if (!this.#deps.call.writeFramed(frames)) this.#isNodePaused = true
   }
 
-  // Also where the gRPC server ends the call, for a message that is too large or a deadline.
-  call.onClose((status) => finish(status))
-  call.onWritable(() => {
-    if (!isUpstreamPaused) return
-    isUpstreamPaused = false
-    lastDataMs = monotonicMs()
-    upstream.resume()
-  })
-  attach(deps.upstream)
-  call.onMessage((message) => {
-    if (isOver || areMessagesStopped || !deps.accepts(message) || isOver) return
-    if (!upstream.write(frameMessage(message))) call.pauseMessages()
-  }, deps.messageLimits)
-  call.onHalfClose(() => {
-    hasHalfClosed = true
-    upstream.halfClose()
-  })
-
-  return {
-    get isOver() {
-      return isOver
-    },
-    get lastDataMs() {
-      return isUpstreamPaused || !isAtNode ? undefined : lastDataMs
-    },
-    get bytesOut() {
-      return bytesOut
-    },
-    get moves() {
-      return moves
-    },
-    end,
-    stopMessages() {
-      areMessagesStopped = true
-      call.pauseMessages()
-    },
-    loseNode,
+  get #seenSlot(): number | undefined {
+    return this.#frames.lastSlot ?? this.#lastSlot
   }
 }
 
 const NOTHING_TO_RELEASE = (): void => {}
-
-/** In place of a node's stream while there is none. */
-const NO_STREAM: GrpcStream = {
-  write: () => true,
-  onWritable() {},
-  halfClose() {},
-  cancel() {},
-  onHeaders() {},
-  onData() {},
-  pause() {},
-  resume() {},
-  onEnd() {},
-}
 
 /** Headers of HTTP or of the gateway are not metadata of the node. */
 const OWN_HEADERS = /^(:|content-|date$|server$|via$|trailer$|alt-svc$|grpc-accept-encoding$|x-ratelimit-)/

@@ -1,0 +1,117 @@
+import type { Call, Caller } from '../../access/authorize.ts'
+import type { Charged } from '../../access/quota/charge.ts'
+import type { Access } from '../../access/service.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { GrpcCall } from '../../platform/grpc/call.ts'
+import { GrpcCode, type GrpcStatus } from '../../platform/grpc/status.ts'
+import type { StreamMeter } from '../metrics.ts'
+import { refuseCaller, refuseOverLimit, refusePermit } from '../refusal.ts'
+import { budgetHeaders } from '../rpc/http-response.ts'
+import { isUnary } from './methods.ts'
+import { undecidedBy } from './policy.ts'
+import { endLater, grpcStatusOf } from './refusal.ts'
+import { RESET_FLOOD, type ResetFloodGuard } from './reset-flood-guard.ts'
+
+export type CallAdmission = {
+  /** Takes the permit of a stream and charges the call; undefined where it is refused, and ends now or after a delay. */
+  admit(call: GrpcCall, caller: Caller, charged: Call): Admitted | undefined
+  /** Charges a further request of an open call; false where it is refused. */
+  chargeAgain(call: OpenEnd, caller: Caller, charged: Call): boolean
+}
+
+export type Admitted = {
+  /** For the response: what is left of the budget. */
+  readonly budget: Readonly<Record<string, string>>
+  /** Returns the permit. */
+  release(): void
+}
+
+/** How a call that is open is ended. */
+export type OpenEnd = {
+  readonly call: GrpcCall
+  stopMessages(): void
+  end(status: GrpcStatus): void
+}
+
+export type CallAdmissionDeps = {
+  readonly access: Pick<Access, 'admit' | 'permits' | 'quota'>
+  readonly clock: Clock
+  readonly meter: Pick<StreamMeter, 'request' | 'refused'>
+  readonly resetGuard: Pick<ResetFloodGuard, 'isOverLimit'>
+}
+
+type RefusedCharge = { readonly ok: false; readonly status: GrpcStatus; readonly isDelayed: boolean }
+
+/** Decides which calls of geyser.Geyser are opened. A refusal by a limit is delayed, because the common client reopens a refused stream at once. */
+export function createCallAdmission(
+  { refusalDelayMs }: { readonly refusalDelayMs: number },
+  { access, clock, meter, resetGuard }: CallAdmissionDeps,
+): CallAdmission {
+  function endAfterDelay(call: GrpcCall, end: () => void): undefined {
+    endLater(call, clock, { delayMs: refusalDelayMs }, end)
+  }
+
+  /** Why the call is refused before it is charged, and the permit otherwise. */
+  function permit(caller: Caller, method: string) {
+    const subscription = caller.subscription.id
+    if (resetGuard.isOverLimit(subscription)) {
+      meter.refused('cancelledCalls', { subscription, code: 'rate-limited' })
+      return { ok: false, status: { code: GrpcCode.resourceExhausted, message: RESET_FLOOD } } as const
+    }
+    const unenforced = undecidedBy(method, caller.limits)
+    if (unenforced !== undefined) {
+      meter.refused(unenforced, { subscription, code: 'invalid-params' })
+      const message = `method refused: ${unenforced} of the plan limits what may be selected, and cannot be checked for this method`
+      return { ok: false, status: { code: GrpcCode.permissionDenied, message } } as const
+    }
+    if (isUnary(method)) return NO_PERMIT
+    const acquired = access.permits.acquire(subscription, 'grpcStreams', caller.limits)
+    if (acquired.ok) return acquired
+    meter.refused(acquired.limitName)
+    return { ok: false, status: grpcStatusOf(refusePermit(acquired), access.quota(caller)) } as const
+  }
+
+  function charge(caller: Caller, charged: Call): Charged | RefusedCharge {
+    const admission = access.admit(caller, charged)
+    if (admission.ok) {
+      meter.request(charged.method)
+      return admission
+    }
+    if (!('limitName' in admission)) {
+      const isDelayed = admission.reason === 'not-assigned'
+      return { ok: false, status: grpcStatusOf(refuseCaller('grpc', admission)), isDelayed }
+    }
+    meter.refused(admission.limitName)
+    const status = grpcStatusOf(refuseOverLimit(admission, charged.method, clock.nowMs()), admission)
+    return { ok: false, status, isDelayed: true }
+  }
+
+  return {
+    admit(call, caller, charged) {
+      const permitted = permit(caller, charged.method)
+      if (!permitted.ok) return endAfterDelay(call, () => call.end(permitted.status))
+      const release = () => permitted.release()
+      const charging = charge(caller, charged)
+      if (charging.ok) {
+        call.onClose(release)
+        return { budget: budgetHeaders(charging, charging.cost), release }
+      }
+      release()
+      if (charging.isDelayed) return endAfterDelay(call, () => call.end(charging.status))
+      call.end(charging.status)
+      return undefined
+    },
+    chargeAgain(open, caller, charged) {
+      const charging = charge(caller, charged)
+      if (charging.ok) return true
+      if (charging.isDelayed) {
+        open.stopMessages()
+        endAfterDelay(open.call, () => open.end(charging.status))
+      } else open.end(charging.status)
+      return false
+    },
+  }
+}
+
+/** Unary calls are limited by their charge alone. */
+const NO_PERMIT = { ok: true, release() {} } as const

@@ -1,0 +1,230 @@
+import type { Call, Caller } from '../../access/authorize.ts'
+import type { Access } from '../../access/service.ts'
+import type { ProductKey } from '../../contract/products.ts'
+import type { Clock, Timer } from '../../core/clock.ts'
+import type { GrpcCall } from '../../platform/grpc/call.ts'
+import { GrpcCode, type GrpcStatus } from '../../platform/grpc/status.ts'
+import type { GrpcEnd, GrpcStream } from '../../platform/grpc/stream.ts'
+import type { Logger } from '../../platform/telemetry/logger.ts'
+import type { UpstreamNode } from '../../upstreams/node.ts'
+import type { Connections } from '../account/connections.ts'
+import type { BundleMetrics } from '../metrics.ts'
+import { refuseCaller, refuseUpstream } from '../refusal.ts'
+import type { Admitted, CallAdmission } from './admission.ts'
+import type { DecodedRefusal } from './decoded/streams.ts'
+import { grpcStatusOf } from './refusal.ts'
+import { lostStatus, StreamRelay } from './relay.ts'
+import { createRequestGate, type RefusedMessage, type RequestGate } from './request-gate.ts'
+import type { ResetFloodGuard } from './reset-flood-guard.ts'
+import type { NextNode, Resume } from './resume.ts'
+
+/** An admitted call and its stream at a node or of decoded shreds. */
+export type OpenedCall = {
+  readonly call: GrpcCall
+  readonly caller: Caller
+  readonly charged: Call & { readonly product: ProductKey }
+  readonly admitted: Admitted
+  readonly isStream: boolean
+  readonly remoteAddress: string
+  /** When the call began. */
+  readonly beganMs: number
+  readonly stream: GrpcStream
+  /** Undefined for decoded shreds. */
+  readonly node: UpstreamNode | undefined
+  /** Set where the call may continue at another node. */
+  readonly resume: Resume | undefined
+  /** What a request must satisfy besides the plan. */
+  readonly check: ((request: Uint8Array) => DecodedRefusal | undefined) | undefined
+}
+
+export type OpenCallOptions = {
+  /** Deadline of a unary call. */
+  readonly unaryDeadlineMs: number
+  /** Nodes ping every ten seconds: one that sends nothing for this time counts as lost. */
+  readonly stallMs: number
+}
+
+export type OpenCallDeps = {
+  readonly access: Access
+  readonly admission: CallAdmission
+  readonly connections: Connections
+  readonly metrics: Pick<BundleMetrics, 'grpc' | 'resumes'>
+  readonly resetGuard: Pick<ResetFloodGuard, 'cancel'>
+  readonly log: Logger
+  readonly clock: Clock
+  /** Called exactly once. */
+  onEnd(call: OpenCall): void
+}
+
+/** A call of geyser.Geyser from its opening to its end: its requests are checked and charged, and its token and node are watched. */
+export class OpenCall {
+  readonly isStream: boolean
+  readonly #opened: OpenedCall
+  readonly #options: OpenCallOptions
+  readonly #deps: OpenCallDeps
+  readonly #relay: StreamRelay
+  readonly #deadline: Timer | undefined
+  readonly #leave: ((status?: GrpcStatus) => void) | undefined
+  /** As the store knew it at the last check. */
+  #caller: Caller
+  /** The node of the call now, and since when. */
+  #node: UpstreamNode | undefined
+  #atNodeSinceMs: number
+
+  constructor(opened: OpenedCall, options: OpenCallOptions, deps: OpenCallDeps) {
+    this.isStream = opened.isStream
+    this.#opened = opened
+    this.#options = options
+    this.#deps = deps
+    this.#caller = opened.caller
+    this.#node = opened.node
+    this.#atNodeSinceMs = deps.clock.monotonicMs()
+    const gate = this.#createGate()
+    this.#relay = this.#createRelay(gate)
+    if (opened.isStream) this.#leave = this.#enter(gate)
+    else this.#deadline = deps.clock.setTimer(options.unaryDeadlineMs, () => this.end(TIMED_OUT))
+  }
+
+  /** The call may end within it: the store may have changed, and the node may be lost, while it was being connected to. */
+  start(): void {
+    this.#relay.start()
+    this.check()
+  }
+
+  end(status: GrpcStatus): void {
+    this.#relay.end(status)
+  }
+
+  /** Ends the call if its token is no longer valid, and gives up a node that has gone silent. */
+  check(): void {
+    const { access, clock } = this.#deps
+    const { product } = this.#opened.charged
+    const isDecoded = product !== 'bundle'
+    const renewed = access.renew(this.#caller.tokenSha256, product, clock.nowMs())
+    const refusal = !renewed.ok ? renewed : isDecoded ? undefined : access.refuseWithoutNode(renewed)
+    if (refusal !== undefined) return this.end(grpcStatusOf(refuseCaller('grpc', refusal)))
+    if (!renewed.ok) return
+    this.#caller = renewed
+    // Decoded streams have no node behind them: where no shreds come, entries just do not come either.
+    if (!this.isStream || isDecoded) return
+    const { lastDataMs } = this.#relay
+    if (lastDataMs !== undefined && clock.monotonicMs() - lastDataMs > this.#options.stallMs)
+      this.#relay.loseNode('silent')
+  }
+
+  #createGate(): RequestGate {
+    const { charged, isStream, check, resume } = this.#opened
+    return createRequestGate({
+      method: charged.method,
+      isStream,
+      limits: () => this.#caller.limits,
+      monotonicMs: () => this.#deps.clock.monotonicMs(),
+      check,
+      charge: () => this.#chargeAgain(),
+      onAccepted: (request, verdict) => resume?.onRequest(request, verdict),
+      onRefused: (refused) => this.#onRefused(refused),
+      end: (status) => this.end(status),
+    })
+  }
+
+  #createRelay({ messageLimits, accepts }: RequestGate): StreamRelay {
+    const { call, caller, stream, admitted, resume } = this.#opened
+    const { access, clock, metrics } = this.#deps
+    return new StreamRelay({
+      call,
+      upstream: stream,
+      metadata: admitted.budget,
+      monotonicMs: () => clock.monotonicMs(),
+      meter: metrics.grpc,
+      onSent: (bytes) => access.countBytes(caller, 'grpc', bytes),
+      messageLimits,
+      accepts,
+      onUpstreamEnd: (end) => this.end(this.#statusFor(end)),
+      resume: resume && { ...resume, next: (lastSlot) => this.#continueAtNext(resume, lastSlot) },
+      onEnd: (atNode, status) => this.#onEnd(atNode, status),
+    })
+  }
+
+  /** Lists the stream among the open connections of its subscription. */
+  #enter(gate: RequestGate): (status?: GrpcStatus) => void {
+    const { caller, remoteAddress } = this.#opened
+    this.#deps.metrics.grpc.open.inc()
+    return this.#deps.connections.enter({
+      subscriptionId: caller.subscription.id,
+      interface: 'grpc',
+      remoteAddress,
+      subscriptions: () => gate.filters,
+      bytesOut: () => this.#relay.bytesOut,
+      moves: () => this.#relay.moves,
+      close: () => this.end(CLOSED_BY_OWNER),
+    })
+  }
+
+  #chargeAgain(): boolean {
+    const { call, charged } = this.#opened
+    const relay = this.#relay
+    const open = { call, stopMessages: () => relay.stopMessages(), end: (status: GrpcStatus) => relay.end(status) }
+    return this.#deps.admission.chargeAgain(open, this.#caller, charged)
+  }
+
+  #onRefused({ rule, code, isFirst }: RefusedMessage): void {
+    const { access, metrics } = this.#deps
+    const { caller, charged } = this.#opened
+    if (isFirst) access.refund(caller, charged)
+    metrics.grpc.refused(rule, { subscription: caller.subscription.id, code })
+  }
+
+  async #continueAtNext({ next }: Resume, lastSlot: number | undefined): Promise<NextNode | undefined> {
+    const { log, metrics, clock } = this.#deps
+    // Only calls at nodes are resumed.
+    if (this.#node === undefined) return undefined
+    const found = await next(this.#node, lastSlot)
+    const fields = {
+      upstream: this.#node.name,
+      next: found?.upstream.name,
+      subscription: this.#opened.caller.subscription.id,
+      fromSlot: found?.fromSlot,
+      endedBanks: found?.ended.banks,
+    }
+    log.info(fields, found === undefined ? 'stream of a lost node ended' : 'stream of a lost node resumed at another')
+    metrics.resumes[found === undefined ? 'ended' : 'resumed'].inc()
+    if (found === undefined) return undefined
+    this.#node = found.upstream
+    this.#atNodeSinceMs = clock.monotonicMs()
+    return found
+  }
+
+  /** The node's status goes to the customer, except where it is about the gateway's own credential. */
+  #statusFor({ status, isFromServer }: GrpcEnd): GrpcStatus {
+    const { log, metrics } = this.#deps
+    if (isLagged(status)) metrics.grpc.slow.inc()
+    if (!isFromServer || status.code !== GrpcCode.unauthenticated) return status
+    log.warn({ upstream: this.#node?.name }, 'the node refuses the configured credential')
+    return lostStatus(undefined)
+  }
+
+  #onEnd(atNode: GrpcStream | undefined, status: GrpcStatus | undefined): void {
+    const { clock, metrics, onEnd } = this.#deps
+    if (atNode !== undefined) this.#cancel(atNode)
+    this.#opened.admitted.release()
+    this.#leave?.(status)
+    if (this.isStream) metrics.grpc.open.dec()
+    else metrics.grpc.tookMs(clock.monotonicMs() - this.#opened.beganMs)
+    this.#deadline?.cancel()
+    onEnd(this)
+  }
+
+  /** The guard protects nodes, which decoded streams do not use. */
+  #cancel(stream: GrpcStream): void {
+    if (this.#node === undefined) return stream.cancel()
+    this.#deps.resetGuard.cancel(stream, this.#atNodeSinceMs, this.#opened.caller.subscription.id)
+  }
+}
+
+const TIMED_OUT = grpcStatusOf(refuseUpstream('upstream-timeout'))
+const CLOSED_BY_OWNER: GrpcStatus = { code: GrpcCode.cancelled, message: 'closed by the owner of the subscription' }
+
+/** A node ends the stream of a client that did not read with INTERNAL and a message that begins with `lagged` (bundle.md section 8). */
+function isLagged({ code, message = '' }: GrpcStatus): boolean {
+  return code === GrpcCode.internal && message.startsWith('lagged')
+}
