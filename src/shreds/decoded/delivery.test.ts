@@ -90,7 +90,7 @@ test('readers learn of a data set that was too large, and of a changed parent', 
   ])
 })
 
-test('the report of a slot has the parent that a block marker has set', () => {
+test('a completed slot and its report have the parent that a block marker has set', () => {
   const { delivery, read } = createOutput()
   const engine = new Engine(ENGINE, (event) => {
     if (event.kind === 'data-set') {
@@ -102,9 +102,25 @@ test('the report of a slot has the parent that a block marker has set', () => {
   const block = makeBlock({ slot: 500, parentSlot: 499, batchBytes: [2000] }, createRandom(4))
   for (const packet of block.fecSets.flat()) engine.push(packet, 0, packet.length, 0, true)
   engine.end()
-  const report = read().at(-1)
-  assert.ok(report?.kind === 'slot-report')
-  assert.equal(report.parentSlot, 495)
+  const [completed, report] = read().slice(-2)
+  assert.ok(completed?.kind === 'slot-completed' && report?.kind === 'slot-report')
+  assert.deepEqual([completed.parentSlot, report.parentSlot], [495, 495])
+})
+
+test('counts the transactions that are delivered without loaded addresses', () => {
+  const { delivery, read } = createOutput()
+  let withTables = 0
+  const engine = new Engine(ENGINE, (event) => {
+    if (event.kind === 'data-set')
+      withTables += event.transactions.filter(({ addressTableLookups }) => addressTableLookups.length > 0).length
+    delivery.deliver(event)
+  })
+  const block = makeBlock({ slot: 500, parentSlot: 499, batchBytes: [20_000] }, createRandom(5))
+  for (const packet of block.fecSets.flat()) engine.push(packet, 0, packet.length, 0, true)
+  const transactions = read().flatMap((message) => (message.kind === 'data-set' ? [...message.transactions] : []))
+  assert.ok(withTables > 0 && withTables < transactions.length)
+  assert.equal(transactions.filter(({ isUnresolved }) => isUnresolved).length, withTables)
+  assert.equal(delivery.unresolved, withTables)
 })
 
 test('a slot is announced as complete once: by the engine, or with its report where nodes have filled its gaps', () => {

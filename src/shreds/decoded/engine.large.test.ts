@@ -153,6 +153,24 @@ test('of a large data set that is not valid to its end nothing is delivered', ()
   }
 })
 
+test('a slot with a large data set that is not valid is not complete, though all others are delivered behind it', () => {
+  const [large] = blockOf(10, 400_000).dataSets
+  const [small] = blockOf(10, 500).dataSets
+  assert.ok(large !== undefined && small !== undefined)
+  const { push, engine, parts, events } = open()
+  const packets = packetsOf(Buffer.concat([large.bytes, Buffer.of(1)]), small.bytes)
+  push(packets.slice(0, -1))
+  while (engine.work());
+  assert.deepEqual([parts().length, engine.counts.dataSetsUndecodable], [0, 1])
+  push(packets.slice(-1))
+  engine.end()
+  assert.deepEqual(
+    events.map(({ kind }) => kind),
+    ['data-set', 'gap', 'slot-report'],
+  )
+  assert.equal(engine.counts.slots.incomplete, 1)
+})
+
 test('a slot that is due stays open until its large data set is delivered, and slots are closed in order', () => {
   const { push, engine, events } = open()
   push(packetsOf(blockOf(10, 400_000).dataSets[0]?.bytes ?? Buffer.of()))
@@ -165,13 +183,13 @@ test('a slot that is due stays open until its large data set is delivered, and s
   assert.equal(engine.counts.slots.complete, 7)
 })
 
-/** The packets of slot 10 with one batch. */
-function packetsOf(bytes: Uint8Array): Uint8Array[] {
+/** The data shreds of slot 10 with these batches. */
+function packetsOf(...batches: readonly Uint8Array[]): Uint8Array[] {
   const { sets } = makeShreds({
     slot: 10,
     parentSlot: 9,
     version: VERSION,
-    batches: [bytes],
+    batches,
     chainedRoot: new Uint8Array(32),
     leader: LEADER,
   })
