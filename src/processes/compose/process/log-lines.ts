@@ -1,6 +1,7 @@
 import type { AccessSnapshot } from '../../../access/snapshot/snapshot.ts'
 import type { Clock } from '../../../core/clock.ts'
 import { ServiceError } from '../../../core/error.ts'
+import { createTimeSlices, type TimeSlices } from '../../../platform/process/time-slices.ts'
 import { followSources, type LogSource } from '../../../platform/telemetry/log-tap.ts'
 import { LOG_LEVELS, type LogLevel } from '../../../platform/telemetry/logger.ts'
 import type { RefusalLog } from '../../../platform/telemetry/refusal-log.ts'
@@ -34,6 +35,8 @@ export type LogSources = {
   readonly clock: Clock
   /** Counters of one subscription. */
   readonly ratesOf: (subscriptionId: string) => SubscriptionRates
+  /** Of the event loop, which the search for a name yields to. */
+  readonly slices?: () => TimeSlices
 }
 
 /** Totals since the subscription was first active. */
@@ -59,13 +62,14 @@ export async function* logLines(
   request: LogRequest,
   sources: LogSources,
 ): AsyncGenerator<string> {
-  const id = request.sub === undefined ? undefined : subscriptionOf(request.sub, sources.snapshot())
-  const select = createLineFilter(request, id, sources.snapshot)
   const read = request.request === undefined || refusals === undefined ? [log] : [log, refusals.of(request.request)]
-  // Followed before the past lines are sent, so that no line is missed.
+  // Followed before the past lines are read, so that no line is missed.
   const following = request.follow ? followSources(read, sources.signal) : undefined
   const first = following?.next()
-  const past = request.lines === 0 ? [] : read.flatMap((source) => source.recent()).flatMap(select)
+  const recent = request.lines === 0 ? [] : read.flatMap((source) => source.recent())
+  const id = request.sub === undefined ? undefined : await subscriptionOf(request.sub, sources)
+  const select = createLineFilter(request, id, sources.snapshot)
+  const past = recent.flatMap(select)
   if (read.length > 1) past.sort((a, b) => timeOf(a).localeCompare(timeOf(b)))
   for (const line of past.slice(-request.lines)) yield line
   if (following === undefined || first === undefined) return
@@ -152,11 +156,19 @@ function createConcern(id: string, snapshot: AccessSnapshot): (record: Record<st
   }
 }
 
-/** Log records contain the id of a subscription. */
-function subscriptionOf(idOrName: string, snapshot: AccessSnapshot): string {
+/** Log records contain the id of a subscription. A name is searched in time slices: there may be very many. */
+async function subscriptionOf(
+  idOrName: string,
+  { snapshot: current, slices: createSlices = createTimeSlices }: Pick<LogSources, 'snapshot' | 'slices'>,
+): Promise<string> {
+  const snapshot = current()
   const byId = snapshot.subscription(idOrName)
   if (byId !== undefined) return byId.id
-  for (const { id, name } of snapshot.subscriptions()) if (name === idOrName) return id
+  const slices = createSlices()
+  for (const { id, name } of snapshot.subscriptions()) {
+    if (name === idOrName) return id
+    if (slices.isSpent()) await slices.yield()
+  }
   throw new ServiceError('not-found', `unknown subscription "${idOrName}"`, {
     fix: 'List them with: sluice sub list',
   })

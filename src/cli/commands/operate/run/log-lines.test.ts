@@ -55,6 +55,24 @@ test('filters by subscription name or id and by level, and returns the newest li
   await assert.rejects(message({ sub: 'nobody' }), (error) => isServiceError(error, 'not-found'))
 })
 
+test('the search for a name yields to the event loop', async () => {
+  const all = Array.from({ length: 20 }, (_, n) => ({ ...acme, id: `sub_${n}`, name: `acme-${n}` }))
+  let turns = 0
+  const lines = logLines(
+    { log: createLogTap({ write() {} }) },
+    { lines: 1, follow: false, sub: 'acme-19' },
+    {
+      snapshot: () => ({ ...snapshot, subscriptions: () => all }),
+      signal: new AbortController().signal,
+      clock: createManualClock(),
+      ratesOf: () => ({ calls: 0, units: 0, refused: 0, streams: 0 }),
+      slices: () => ({ isSpent: () => true, yield: async () => void (turns += 1) }),
+    },
+  )
+  assert.deepEqual(await Array.fromAsync(lines), [])
+  assert.equal(turns, 19)
+})
+
 test('a subscription filter includes its customer and its nodes, and no others', async () => {
   const { log, printed: message } = open()
   log.info({ customer: 'cus_1' }, 'its customer was suspended')
