@@ -31,6 +31,7 @@ const BENCHES: readonly Bench[] = [
   { name: 'shreds', args: ['2', '2'], minutesMax: 5, needs: ['util-linux', C] },
   { name: 'decoded', args: ['5'] },
   { name: 'sender', needs: ['openssl'] },
+  { name: 'quic-loss', args: ['1500'] },
   { name: 'isolation', minutesMax: 6, needs: ['util-linux', 'curl', C] },
   { name: 'indexer', minutesMax: 12, needs: ['postgresql', 'clickhouse-server'] },
   { name: 'work', args: ['1'], minutesMax: 12 },

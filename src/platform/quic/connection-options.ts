@@ -11,6 +11,11 @@ export type QuicOptions = {
   readonly keepAliveMs: number
   readonly handshakeTimeoutMs: number
   readonly initialWindowBytes: number
+  /**
+   * The smallest congestion window: a loss does not make it smaller, only persistent congestion does. RFC 9002 has two datagrams; more is for data whose
+   * rate is limited elsewhere.
+   */
+  readonly windowBytesMin: number
   /** Streams that wait for flow-control credit; another one is refused. */
   readonly streamsQueuedMax: number
   /** Streams open at once on our side, whatever the peer allows. */
@@ -24,6 +29,7 @@ export const QUIC_DEFAULTS = {
   keepAliveMs: 0,
   handshakeTimeoutMs: 5000,
   initialWindowBytes: 12_000,
+  windowBytesMin: 2400,
   streamsQueuedMax: 1024,
   streamsActiveMax: 512,
   keyUpdatePackets: 2 ** 22,

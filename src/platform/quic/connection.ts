@@ -55,6 +55,7 @@ export class QuicConnection {
     this.#keys.installInitial(this.#firstDestination)
     this.#recovery = new Recovery({
       initialWindowBytes: options.initialWindowBytes,
+      windowBytesMin: options.windowBytesMin,
       datagramBytes: Outbox.datagramBytes,
     })
     this.#streams = new SendStreams({

@@ -19,7 +19,12 @@ type Space = {
   lastSentAtMs: number
 }
 
-export type RecoveryOptions = { readonly initialWindowBytes: number; readonly datagramBytes: number }
+export type RecoveryOptions = {
+  readonly initialWindowBytes: number
+  /** Loss does not make the window smaller than this, but for persistent congestion. */
+  readonly windowBytesMin: number
+  readonly datagramBytes: number
+}
 
 /** RFC 9002: constants of section 6 and 7. */
 const PACKET_THRESHOLD = 3
@@ -151,19 +156,15 @@ export class Recovery {
     const newest = lost.at(-1) as SentPacket
     if (newest.sentAtMs > this.#recoveryFromMs) {
       this.#recoveryFromMs = nowMs
-      this.#thresholdBytes = Math.max(this.windowBytes * LOSS_REDUCTION, this.#windowBytesMin)
+      this.#thresholdBytes = Math.max(this.windowBytes * LOSS_REDUCTION, this.#options.windowBytesMin)
       this.windowBytes = this.#thresholdBytes
     }
     const measured = lost.filter((packet) => packet.sentAtMs > this.#firstSampleAtMs)
     const span = (measured.at(-1)?.sentAtMs ?? 0) - (measured[0]?.sentAtMs ?? 0)
     if (span > this.#ptoMs('application') * PERSISTENT_CONGESTION) {
-      this.windowBytes = this.#windowBytesMin
+      this.windowBytes = 2 * this.#options.datagramBytes
       this.#recoveryFromMs = Number.NEGATIVE_INFINITY
     }
-  }
-
-  get #windowBytesMin(): number {
-    return 2 * this.#options.datagramBytes
   }
 
   #ptoMs(level: Level): number {

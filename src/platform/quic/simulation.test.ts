@@ -1,100 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isFull, seedOf } from '../../../test/support/property.ts'
-import { quicIdentity } from '../../../test/support/quic-identity.ts'
-import { createManualClock } from '../../core/clock.ts'
-import { createSeededRandom, type Random } from '../../core/random.ts'
-import { QuicConnection } from './connection.ts'
-import { QUIC_DEFAULTS, type QuicEnd, type QuicOptions } from './connection-options.ts'
-import type { StreamOutcome } from './send-streams.ts'
-import { TestServer, type TestServerOptions } from './test-server.ts'
-
-const SERVER = quicIdentity(1)
-const CLIENT = quicIdentity(2)
-
-type Network = { loss: number; double: number; delayMs: number; jitterMs: number }
-type Given = {
-  random: Random
-  network?: Partial<Network>
-  server?: Partial<TestServerOptions>
-  client?: Partial<QuicOptions>
-  soon?: (run: () => void) => void
-}
-
-/** A client and a server on a random network, all on one manual clock. */
-function simulate({
-  random,
-  network: given = {},
-  server: serverOptions = {},
-  client: clientOptions = {},
-  soon = (run) => run(),
-}: Given) {
-  const clock = createManualClock()
-  const network: Network = { loss: 0, double: 0, delayMs: 10, jitterMs: 0, ...given }
-  const carry = (deliver: (datagram: Uint8Array) => void) => (datagram: Uint8Array) => {
-    const copies = random.float() < network.double ? 2 : 1
-    for (let copy = 0; copy < copies; copy++) {
-      if (random.float() < network.loss) continue
-      clock.setTimer(network.delayMs + random.float() * network.jitterMs, () => deliver(datagram))
-    }
-  }
-  const ends: QuicEnd[] = []
-  const state = { isOpen: false, isGone: false }
-  const server = new TestServer(
-    { ...SERVER, streamsMax: 100_000, ...serverOptions },
-    { clock, send: carry((datagram) => connection.receive(datagram)) },
-  )
-  const connection: QuicConnection = new QuicConnection(
-    {
-      ...QUIC_DEFAULTS,
-      alpn: 'solana-tpu',
-      serverName: 'test',
-      handshakeTimeoutMs: 60_000,
-      certificate: CLIENT,
-      ...clientOptions,
-    },
-    {
-      clock,
-      randomBytes: (count) => random.bytes(count),
-      send: carry((datagram) => server.receive(datagram)),
-      soon,
-      isPeer: (key) => Buffer.compare(key, SERVER.publicKey) === 0,
-      onOpen: () => {
-        state.isOpen = true
-      },
-      onEnd: (end) => ends.push(end),
-      onGone: () => {
-        state.isGone = true
-      },
-    },
-  )
-  const outcomes: StreamOutcome[] = []
-  return {
-    clock,
-    network,
-    server,
-    connection,
-    ends,
-    state,
-    outcomes,
-    send(count: number, bytes = 300): void {
-      for (let n = 0; n < count; n++) {
-        const data = new Uint8Array(bytes).fill(n & 255)
-        assert.ok(connection.send(data, (outcome) => outcomes.push(outcome)))
-      }
-    },
-    until(what: string, holds: () => boolean, withinMs = 300_000): void {
-      const endMs = clock.monotonicMs() + withinMs
-      while (!holds()) {
-        assert.ok(
-          clock.monotonicMs() < endMs,
-          `within ${withinMs} ms of manual time it did not become true that ${what}`,
-        )
-        clock.advance(5)
-      }
-    },
-  }
-}
+import { CLIENT, simulate } from '../../../test/support/quic-simulation.ts'
+import { createSeededRandom } from '../../core/random.ts'
 
 test('on a network that loses, duplicates and reorders, every stream arrives complete and is reported once', (t) => {
   const random = createSeededRandom(seedOf(t))
@@ -269,4 +177,24 @@ test('streams of one event-loop iteration share a packet, which is sent at its e
     assert.equal(sluice.connection.stats.packetsSent, packetsSent + 1)
     sluice.until('they are delivered', () => sluice.outcomes.length === 3 * (turn + 1))
   }
+})
+
+test('data within the smallest window does not wait for the congestion window under loss', (t) => {
+  const windowBytesMin = 128 * 1232
+  const sim = simulate({
+    random: createSeededRandom(seedOf(t)),
+    network: { delayMs: 50, jitterMs: 1 },
+    client: { initialWindowBytes: windowBytesMin, windowBytesMin },
+  })
+  sim.until('the handshake is over', () => sim.state.isOpen && sim.server.isDone)
+  sim.network.loss = 0.05
+  // 100 streams a second. With a window of two datagrams only twenty could leave.
+  for (let n = 0; n < 500; n++) {
+    sim.send(1, 700)
+    sim.clock.advance(10)
+  }
+  sim.clock.advance(1000)
+  assert.deepEqual([sim.outcomes.length, sim.server.whole], [500, 500])
+  assert.ok(sim.connection.stats.lostPackets > 5)
+  assert.ok(sim.connection.stats.windowBytes >= windowBytesMin)
 })

@@ -31,20 +31,35 @@ const WARM_MS = 200
 /** Connections are opened this long before the leader's first slot: a handshake over a lossy path takes several round trips. */
 const WARM_AHEAD_MS = 12_800
 const WARM_LEADERS_MAX = 32
-/** The values of Agave's quic-client; the initial window is 128 packets. */
+/** The values of Agave's quic-client. */
 const CONNECTION = {
   idleTimeoutMs: 10_000,
   keepAliveMs: 1000,
   handshakeTimeoutMs: 4000,
-  initialWindowBytes: 128 * 1232,
   streamsQueuedMax: 512,
 } as const
+/** As Agave's initial window. */
+const WINDOW_BYTES_MIN = 128 * 1232
+/** The largest transaction, in two packets. */
+const TRANSACTION_BYTES = 1400
+/** The longest round trip, with the delay of acknowledgements, over which the whole rate to a leader is in flight. */
+const ROUND_TRIP_MS = 250
+
+/**
+ * The congestion window of a connection, which loss does not make smaller: with every loss it would be halved, and at 1 % over 100 ms transactions would wait
+ * for seconds. What may be sent to a leader is limited by `perLeaderPerSecond` already.
+ */
+export function windowBytesFor({ perLeaderPerSecond }: Pick<QuicOptions, 'perLeaderPerSecond'>): number {
+  return Math.max(WINDOW_BYTES_MIN, (perLeaderPerSecond * TRANSACTION_BYTES * ROUND_TRIP_MS) / 1000)
+}
 
 /** Sends to the current and the following leaders: one stream per transaction, over connections opened in advance. */
 export function startQuicPath(options: QuicOptions, deps: QuicPathDeps): QuicPath {
   const { clock, random, identity, slotMs } = deps
   const warmLeaders = () => options.warmLeaders ?? Math.min(WARM_LEADERS_MAX, leadersWithin(WARM_AHEAD_MS, slotMs()))
   using opening = new DisposableStack()
+  const windowBytes = windowBytesFor(options)
+  const connection = { ...CONNECTION, initialWindowBytes: windowBytes, windowBytesMin: windowBytes }
   const certificate = { der: tpuCertificate(identity.publicKey), privateKey: identity.privateKey }
   const leaders = opening.use(startLeaders({ ...deps, allowPrivate: options.allowPrivate }))
   const connections = opening.use(
@@ -53,7 +68,7 @@ export function startQuicPath(options: QuicOptions, deps: QuicPathDeps): QuicPat
       open(leader, on) {
         const key = decodeBase58(leader.identity)
         return openQuic(
-          { ...CONNECTION, to: leader, alpn: TPU_ALPN, serverName: `${leader.ip}.${leader.port}.sol`, certificate },
+          { ...connection, to: leader, alpn: TPU_ALPN, serverName: `${leader.ip}.${leader.port}.sol`, certificate },
           // Only the leader itself is accepted: its certificate carries its identity key.
           { clock, random, isPeer: (peerKey) => Buffer.compare(peerKey, key) === 0, ...on },
         )
