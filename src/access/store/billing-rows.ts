@@ -10,7 +10,7 @@ import {
   type BillingState,
 } from './billing-tables.ts'
 import type { AddedUsage, UsageRow } from './model.ts'
-import type { TableRows } from './rows.ts'
+import { type TableRows, writeRecords } from './rows.ts'
 import type { AuditEntry, ChangeContext } from './store.ts'
 import { decodeUsage, SELECT_USAGE } from './usage-rows.ts'
 
@@ -51,12 +51,17 @@ export function createBillingRows({ database, rows, change }: BillingRowsDeps): 
     return (await on.rows(events.select(rest), values)).map(events.decode)
   }
 
-  const putEvent = (tx: SqlWriter, event: BillingEvent) => tx.run(events.upsert, events.encode(event))
-
-  async function eventOf(tx: SqlReader, eventKey: string): Promise<BillingEvent> {
-    const [event] = await eventsWhere(tx, 'WHERE event_key = ?', [eventKey])
-    if (event === undefined) throw new ServiceError('not-found', `there is no billing event ${eventKey}`)
-    return event
+  /** Those of the keys, in their order. */
+  async function eventsOf(tx: SqlReader, eventKeys: readonly string[]): Promise<BillingEvent[]> {
+    const found = new Map<string, BillingEvent>()
+    for (const some of inParts(eventKeys))
+      for (const event of await eventsWhere(tx, `WHERE event_key IN (${marksOf(some)})`, some))
+        found.set(event.eventKey, event)
+    return eventKeys.map((eventKey) => {
+      const event = found.get(eventKey)
+      if (event === undefined) throw new ServiceError('not-found', `there is no billing event ${eventKey}`)
+      return event
+    })
   }
 
   return {
@@ -97,7 +102,8 @@ export function createBillingRows({ database, rows, change }: BillingRowsDeps): 
     plan: (sink, page, decide) =>
       database.change(async (tx) => {
         const made = (await balancesOf(tx, sink, page)).map(decide).filter((event) => event !== undefined)
-        for (const event of made) await tx.run(events.insert, events.encode(newEvent(sink, event)))
+        const records = made.map((event) => newEvent(sink, event))
+        await writeRecords(tx, events, records, events.insertOf)
         return made.length
       }),
     openHour: (sink, hour) =>
@@ -122,10 +128,14 @@ export function createBillingRows({ database, rows, change }: BillingRowsDeps): 
       database.change(async (tx) => {
         if ((await state(tx, sink))?.owner !== owner)
           throw new ServiceError('wrong-state', `another process sends the events for ${sink}`)
-        for (const outcome of outcomes) {
-          const event = await eventOf(tx, outcome.eventKey)
-          if (event.state === 'pending') await putEvent(tx, { ...event, ...outcome })
-        }
+        const before = await eventsOf(
+          tx,
+          outcomes.map(({ eventKey }) => eventKey),
+        )
+        const changed = before.flatMap((event, at) =>
+          event.state === 'pending' ? [{ ...event, ...outcomes[at] }] : [],
+        )
+        await writeRecords(tx, events, changed, events.upsertOf)
       }),
 
     async summary(sink) {
@@ -157,7 +167,8 @@ export function createBillingRows({ database, rows, change }: BillingRowsDeps): 
           ({ doubtSince }) => doubtSince === null || which.isUnknownIncluded || which.isMarkedSent,
         )
         const to = { state: which.isMarkedSent ? 'sent' : 'pending', doubtSince: null, reason: null } as const
-        for (const event of ready) await putEvent(tx, { ...event, ...to })
+        const changed = ready.map((event) => ({ ...event, ...to }))
+        await writeRecords(tx, events, changed, events.upsertOf)
         const result = { changed: ready.length, unknown: chosen.length - ready.length }
         const after = { events: ready.length, state: to.state, ids: ready.slice(0, 20).map(({ id }) => id) }
         return { audit: { action: 'billing.retry', subjects: [sink], after }, result }
@@ -214,24 +225,22 @@ export function createBillingRows({ database, rows, change }: BillingRowsDeps): 
         sink,
         RETRY_EVENTS_MAX,
       ])
-    const found: BillingEvent[] = []
-    for (const id of ids) {
-      const event = await eventOf(tx, `${sink}/${id}`)
-      if (event.state !== 'dead')
-        throw new ServiceError('wrong-state', `billing event ${id} is ${event.state}, not a dead letter`, {
-          fix: 'List the dead letters with: sluice billing status',
-        })
-      found.push(event)
-    }
+    const found = await eventsOf(
+      tx,
+      [...new Set(ids)].map((id) => `${sink}/${id}`),
+    )
+    const other = found.find((event) => event.state !== 'dead')
+    if (other !== undefined)
+      throw new ServiceError('wrong-state', `billing event ${other.id} is ${other.state}, not a dead letter`, {
+        fix: 'List the dead letters with: sluice billing status',
+      })
     return found
   }
 
   async function billingIds(on: SqlReader, customerIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
     const found = new Map<string, string>()
-    for (let at = 0; at < customerIds.length; at += VALUES_MAX) {
-      const some = customerIds.slice(at, at + VALUES_MAX)
-      const marks = some.map(() => '?').join(', ')
-      for (const row of await on.rows(customers.select(`WHERE customer_id IN (${marks})`), some)) {
+    for (const some of inParts(customerIds)) {
+      for (const row of await on.rows(customers.select(`WHERE customer_id IN (${marksOf(some)})`), some)) {
         const { customerId, billingId } = customers.decode(row)
         found.set(customerId, billingId)
       }
@@ -265,6 +274,15 @@ export async function markLateHours(tx: SqlWriter, used: readonly AddedUsage[]):
 export async function deleteBillingHour(tx: SqlWriter, hour: number): Promise<void> {
   await tx.run("DELETE FROM billing_events WHERE hour = ? AND state = 'sent'", [hour])
   await tx.run('DELETE FROM billing_hours WHERE hour = ?', [hour])
+}
+
+/** As many values as one statement takes. */
+function* inParts(values: readonly string[]): Generator<readonly string[]> {
+  for (let at = 0; at < values.length; at += VALUES_MAX) yield values.slice(at, at + VALUES_MAX)
+}
+
+function marksOf(values: readonly string[]): string {
+  return values.map(() => '?').join(', ')
 }
 
 function newEvent(sink: string, event: NewBillingEvent): BillingEvent {

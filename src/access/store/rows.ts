@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib'
 import { ServiceError } from '../../core/error.ts'
-import type { SqlRow, SqlValue } from '../../platform/db/sql.ts'
+import type { SqlRow, SqlValue, SqlWriter } from '../../platform/db/sql.ts'
 import { checkField, type Field } from './fields.ts'
 import type { AnyTable, Table } from './tables.ts'
 
@@ -10,7 +10,10 @@ export type Rows<T> = {
   readonly insert: string
   /** Inserts a row, or replaces the one with the same key. */
   readonly upsert: string
-  /** The values of `insert` and `upsert`. */
+  /** The same for several rows, each with a key of its own. */
+  insertOf(rows: number): string
+  upsertOf(rows: number): string
+  /** The values of a row for `insert` and `upsert`. */
   encode(record: T): SqlValue[]
   /** `SELECT` of the columns for `decode`, followed by `rest`. */
   select(rest: string): string
@@ -54,7 +57,10 @@ function createRows<T>(table: Table<T>, store: StoreName): Rows<T> {
   const updates = columns
     .filter((column) => column !== columnName(table.key))
     .map((column) => `${column} = excluded.${column}`)
-  const insert = `INSERT INTO ${name} (${list}) VALUES (${columns.map(() => '?').join(', ')})`
+  const values = `(${columns.map(() => '?').join(', ')})`
+  const replace = `ON CONFLICT (${columnName(table.key)}) DO UPDATE SET ${updates.join(', ')}`
+  const insertOf = (rows: number) => `INSERT INTO ${name} (${list}) VALUES ${Array(rows).fill(values).join(', ')}`
+  const upsertOf = (rows: number) => `${insertOf(rows)} ${replace}`
   const unpack = createUnpacker(table)
 
   function encode(record: T): SqlValue[] {
@@ -73,8 +79,10 @@ function createRows<T>(table: Table<T>, store: StoreName): Rows<T> {
 
   return {
     table,
-    insert,
-    upsert: `${insert} ON CONFLICT (${columnName(table.key)}) DO UPDATE SET ${updates.join(', ')}`,
+    insert: insertOf(1),
+    upsert: upsertOf(1),
+    insertOf,
+    upsertOf,
     encode,
     select: (rest) => `SELECT content, row_check FROM ${name} ${rest}`,
     decode: ([text, check]) => unpack(checked(text, check)),
@@ -97,6 +105,22 @@ function createRows<T>(table: Table<T>, store: StoreName): Rows<T> {
       })
       return { sql: conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`, values }
     },
+  }
+}
+
+/** Records of one statement. Each has a few values: far below the limits of the engines. */
+const RECORDS_PER_STATEMENT = 100
+
+/** Writes many records, each with a key of its own, in few statements: at a database on another machine each one is a round trip. */
+export async function writeRecords<T>(
+  tx: SqlWriter,
+  { encode }: Pick<Rows<T>, 'encode'>,
+  records: readonly T[],
+  statementOf: (rows: number) => string,
+): Promise<void> {
+  for (let from = 0; from < records.length; from += RECORDS_PER_STATEMENT) {
+    const some = records.slice(from, from + RECORDS_PER_STATEMENT)
+    await tx.run(statementOf(some.length), some.flatMap(encode))
   }
 }
 

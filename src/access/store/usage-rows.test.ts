@@ -2,9 +2,11 @@ import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import { addCustomer, ENGINES, startEngines } from '../../../test/support/store-engines.ts'
 import { isServiceError } from '../../core/error.ts'
+import type { SqlValue, SqlWriter } from '../../platform/db/sql.ts'
 import { MIGRATIONS } from './migrations.ts'
 import type { UsageRow } from './model.ts'
-import { textCheck } from './rows.ts'
+import { createTableRows, textCheck } from './rows.ts'
+import { setLastUsed } from './usage-rows.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -138,3 +140,32 @@ for (const engine of ENGINES) {
     })
   })
 }
+
+for (const engine of ENGINES) {
+  test(`last uses of many tokens on ${engine}: the newest stays, whichever was written last`, async () => {
+    await using bench = await engines.bench(engine)
+    await using store = await bench.open()
+    const tokens = Array.from({ length: 250 }, (_, n) => `tok_${n}`)
+    const use = (atMs: (n: number) => number) =>
+      store.addUsage([], new Map(tokens.map((token, n) => [token, atMs(n)] as const)))
+    await use(() => 1000)
+    await use((n) => (n % 2 === 0 ? 2000 : 500))
+    const found = await store.lastUsedOf(tokens)
+    assert.deepEqual(
+      tokens.map((token) => found.get(token)),
+      tokens.map((_, n) => (n % 2 === 0 ? 2000 : 1000)),
+    )
+    assert.deepEqual(await store.integrity(), [])
+  })
+}
+
+test('many records are written in few statements: at a database on another machine each one is a round trip', async () => {
+  const statements: number[] = []
+  const tx = {
+    run: async (_sql: string, values: readonly SqlValue[] = []) => void statements.push(values.length),
+    rows: async () => [],
+  } as unknown as SqlWriter
+  const rows = createTableRows({ name: 'test', restoreAdvice: '' })
+  await setLastUsed(tx, rows, new Map(Array.from({ length: 250 }, (_, n) => [`tok_${n}`, n])))
+  assert.deepEqual(statements, [400, 400, 200])
+})

@@ -2,7 +2,7 @@ import type { SqlReader, SqlRow, SqlValue, SqlWriter } from '../../platform/db/s
 import { createTimeSlices } from '../../platform/process/time-slices.ts'
 import { addCounts, type CountedRow, type CountTable, countMatchesCheck, decodeCounts, selectCounts } from './counts.ts'
 import type { AddedUsage, HourUsage, MethodUsageRow, UsageRow } from './model.ts'
-import type { TableRows } from './rows.ts'
+import { type TableRows, writeRecords } from './rows.ts'
 import { LAST_USED_TABLE } from './tables.ts'
 
 const DAY_MS = 86_400_000
@@ -87,9 +87,14 @@ export async function setLastUsed(
   lastUsed: ReadonlyMap<string, number>,
 ): Promise<void> {
   const of = rows(LAST_USED_TABLE)
-  for (const [tokenId, at] of [...lastUsed].toSorted(([a], [b]) => (a < b ? -1 : Number(a > b)))) {
-    await tx.run(`${of.upsert} WHERE excluded.at > last_used.at`, of.encode({ tokenId, at }))
-  }
+  // Sorted, so that two machines that write at once cannot deadlock.
+  const sorted = [...lastUsed].toSorted(([a], [b]) => (a < b ? -1 : Number(a > b)))
+  await writeRecords(
+    tx,
+    of,
+    sorted.map(([tokenId, at]) => ({ tokenId, at })),
+    (count) => `${of.upsertOf(count)} WHERE excluded.at > last_used.at`,
+  )
 }
 
 export type UsageFilter = { readonly subscriptionId?: string; readonly fromMs?: number; readonly toMs?: number }

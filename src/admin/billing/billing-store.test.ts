@@ -121,7 +121,15 @@ for (const engine of ENGINES)
       assert.match(status.dead[0]?.reason ?? '', /no such subscription/)
       isRefusing = false
       const which = { isUnknownIncluded: false, isMarkedSent: false }
-      assert.deepEqual(await store.billing.retry(CONTEXT, 'lago', which), { changed: 1, unknown: 0 })
+      const id = status.dead[0]?.id ?? ''
+      const named = (...ids: string[]) => store.billing.retry(CONTEXT, 'lago', { ...which, ids })
+      await assert.rejects(named(id, 'nothing'), { code: 'not-found', message: /no billing event lago\/nothing/ })
+      await assert.rejects(named(id, sink.counted[0]?.id ?? ''), {
+        code: 'wrong-state',
+        message: /is sent, not a dead/,
+      })
+      assert.equal((await store.billing.summary('lago')).dead, 1, 'a refused retry changes nothing')
+      assert.deepEqual(await named(id, id), { changed: 1, unknown: 0 })
       await pusher.pass()
       assert.equal(sink.sum(), 3)
       assert.equal(sink.counted[1]?.id, status.dead[0]?.id)
