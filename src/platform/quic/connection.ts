@@ -43,6 +43,8 @@ export class QuicConnection {
   #held: Uint8Array[] = []
   readonly #idleTimeout: IdleTimeout
   #isFlushPlanned = false
+  /** The last flush ended with the burst, not for want of data or window. */
+  #isFlushCut = false
   #ackDueMs = Number.POSITIVE_INFINITY
   #goneAtMs = Number.POSITIVE_INFINITY
   #peerKey: Uint8Array | undefined
@@ -311,6 +313,7 @@ export class QuicConnection {
     const nowMs = this.#deps.clock.monotonicMs()
     const isAckDue = nowMs >= this.#ackDueMs
     const sent = this.#outbox.flush(nowMs, { isAckDue, mayStream: this.#state === 'open' })
+    this.#isFlushCut = sent.isCut
     if (isAckDue || sent.hasAck) this.#ackDueMs = Number.POSITIVE_INFINITY
     if (sent.hasHandshake && this.#keys.has('initial')) this.#discard('initial')
     this.#setTimer(nowMs)
@@ -358,6 +361,7 @@ export class QuicConnection {
           this.#idleAtMs(),
           this.#keepAliveAtMs(),
           handshakeAtMs,
+          this.#isFlushCut ? nowMs : Number.POSITIVE_INFINITY,
         )
     this.#timer.set(atMs, nowMs)
   }

@@ -90,16 +90,18 @@ export class Outbox {
     this.#control.push({ write, isAcked: false, isOnce })
   }
 
+  /** `isCut`: more may be sent, after other connections had their turn. */
   flush(
     nowMs: number,
     { isAckDue, mayStream }: { isAckDue: boolean; mayStream: boolean },
-  ): { hasAck: boolean; hasHandshake: boolean } {
+  ): { hasAck: boolean; hasHandshake: boolean; isCut: boolean } {
     const { ids, keys } = this.#parts
     for (const sequence of ids.retired.splice(0)) this.#addControl((to) => to.u8(0x19).varint(sequence))
     this.#reportBlocked(mayStream)
     let hasAck = false
     let hasHandshake = false
-    for (let burst = 0; burst < BURST; burst++) {
+    let burst = 0
+    for (; burst < BURST; burst++) {
       const drafts: Draft[] = []
       let used = 0
       for (const level of LEVELS) {
@@ -118,7 +120,7 @@ export class Outbox {
       if (isAckDue) hasAck = true
       this.#parts.send(this.#seal(drafts, nowMs))
     }
-    return { hasAck, hasHandshake }
+    return { hasAck, hasHandshake, isCut: burst === BURST }
   }
 
   /** Sent once for each limit: the peer may raise it in response. */

@@ -179,6 +179,24 @@ test('streams of one event-loop iteration share a packet, which is sent at its e
   }
 })
 
+test('what is more than a burst follows at once, not with the first acknowledgement', () => {
+  const planned: (() => void)[] = []
+  const sim = simulate({
+    random: createSeededRandom(1),
+    soon: (run) => planned.push(run),
+    network: { delayMs: 50 },
+    client: { initialWindowBytes: 1_000_000 },
+  })
+  sim.until('it is open', () => sim.state.isOpen && sim.connection.stats.bytesInFlight === 0)
+  const { packetsSent } = sim.connection.stats
+  sim.send(200, 1000)
+  planned.pop()?.()
+  const burst = sim.connection.stats.packetsSent - packetsSent
+  assert.ok(burst < 100, `${burst} packets at once`)
+  sim.clock.advance(10)
+  assert.equal(sim.connection.stats.packetsSent - packetsSent, 200)
+})
+
 test('data within the smallest window does not wait for the congestion window under loss', (t) => {
   const windowBytesMin = 128 * 1232
   const sim = simulate({
