@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { GrpcCall } from '../../platform/grpc/call.ts'
+import { GrpcCode, type GrpcStatus } from '../../platform/grpc/status.ts'
+import { DecodedStream } from './decoded/stream.ts'
+import { StreamRelay } from './relay.ts'
+import { SeenBanks } from './seen-banks.ts'
+
+function openStream(): DecodedStream {
+  return new DecodedStream({
+    pendingBytesMax: 1000,
+    nowMs: () => 0,
+    onRequest() {},
+    onEnd() {},
+    onLost() {},
+    endsOnLoss: false,
+  })
+}
+
+/** A call whose customer the test is. */
+function openCall() {
+  const closed: ((status?: GrpcStatus) => void)[] = []
+  const halfClosed: (() => void)[] = []
+  const call = {
+    isOver: false,
+    ...{ onMessage() {}, onWritable() {}, pauseMessages() {}, resumeMessages() {}, sendHeaders() {}, end() {} },
+    onHalfClose: (listener: () => void) => void halfClosed.push(listener),
+    onClose: (listener: (status?: GrpcStatus) => void) => void closed.push(listener),
+    // The customer does not read.
+    writePieces: () => false,
+  }
+  return {
+    call: call as unknown as GrpcCall,
+    disconnect: () => closed.forEach((listener) => listener()),
+    halfClose: () => halfClosed.forEach((listener) => listener()),
+  }
+}
+
+/** A relay that has lost its first node and waits for `found`. */
+function openRelay() {
+  const { call, disconnect, halfClose } = openCall()
+  const [first, second] = [openStream(), openStream()]
+  const searching = Promise.withResolvers<object>()
+  const ends: unknown[] = []
+  const relay = new StreamRelay({
+    call,
+    upstream: first,
+    metadata: {},
+    monotonicMs: () => 0,
+    meter: { messagesOut: { inc() {} }, bytesOut: { inc() {} } },
+    onSent() {},
+    messageLimits: { bytesMax: () => 1000 },
+    accepts: () => true,
+    onUpstreamEnd: () => assert.fail('it moves to another node'),
+    resume: { banks: new SeenBanks(), onData() {}, onLive() {}, next: async () => (await searching.promise) as never },
+    onEnd: (atNode) => ends.push(atNode),
+  })
+  relay.start()
+  const ended = { banks: 0, frames: new Uint8Array() }
+  const find = async () => {
+    searching.resolve({ stream: second, request: new Uint8Array(), fromSlot: 1, ended })
+    await nextTurn()
+  }
+  return { relay, first, second, ends, disconnect, halfClose, find }
+}
+
+test('a customer who leaves while another node is searched for leaves no call at that node', async () => {
+  const { relay, first, second, ends, disconnect, find } = openRelay()
+  first.finish({ code: GrpcCode.unavailable })
+  disconnect()
+  assert.deepEqual(ends, [undefined], 'there is no call at a node that could be cancelled')
+  await find()
+  assert.deepEqual([second.isOver, relay.moves, ends.length], [true, 0, 1])
+})
+
+test('a call at another node is paused where the customer does not read, and half-closed where the customer has', async () => {
+  const { relay, first, second, halfClose, find } = openRelay()
+  const seen: string[] = []
+  second.pause = () => void seen.push('paused')
+  second.halfClose = () => void seen.push('half-closed')
+  first.add(1, [], Uint8Array.of(1))
+  first.flush()
+  halfClose()
+  first.finish({ code: GrpcCode.unavailable })
+  await find()
+  assert.deepEqual([relay.moves, seen], [1, ['paused', 'half-closed']])
+})
