@@ -43,7 +43,7 @@ async function start() {
 const refusals = ({ registry }: GrpcGateway) =>
   registry.value('sluice_bundle_refused_total', { interface: 'grpc', limit: 'unitsPerMonth' })
 
-test('a stream that is refused by its charge holds no permit until it is told', async () => {
+test('a stream that is refused by its charge holds no permit while the refusal is delayed', async () => {
   await using service = await start()
   const { on } = service
   const { token, id } = await on.gateway.subscribe({ overrides: { unitsPerMonth: 1 } })

@@ -15,7 +15,7 @@ import { hasPeer, startQuicPeer } from '../support/quic-peer.ts'
 
 const withDeno = { skip: hasPeer('deno') ? false : 'no deno for this machine is installed' }
 const TRANSACTIONS = 600
-/** 125 a second; the default of `perLeaderPerSecond` is 180. */
+/** At most 125 a second; the default of `perLeaderPerSecond` is 180. */
 const EVERY_MS = 8
 
 test('a leader 100 ms away gets every transaction in time though 5 % of the packets are lost', withDeno, async (t) => {
@@ -40,13 +40,11 @@ test('a leader 100 ms away gets every transaction in time though 5 % of the pack
   await until('the leader is connected', () => quic.connections === 1)
   proxy.set({ ...faults, lossRate: 0.05 })
   const responses: string[] = []
-  const startedMs = performance.now()
-  for (let sent = 0; sent < TRANSACTIONS; ) {
-    for (; sent < TRANSACTIONS && performance.now() - startedMs >= sent * EVERY_MS; sent++) {
-      const wire = new Uint8Array(700).fill(1)
-      new DataView(wire.buffer).setUint32(0, sent)
-      quic.path.send({ wire } as Job, ({ response }) => responses.push(response))
-    }
+  for (let sent = 0; sent < TRANSACTIONS; sent++) {
+    const wire = new Uint8Array(700).fill(1)
+    new DataView(wire.buffer).setUint32(0, sent)
+    quic.path.send({ wire } as Job, ({ response }) => responses.push(response))
+    // A pause of the machine is not made up for: more at once than a tenth of the rate would be refused.
     await new Promise((resolve) => setTimeout(resolve, EVERY_MS))
   }
   // A loss costs a round trip or two. A window that every loss halves would take ten seconds more.

@@ -65,7 +65,7 @@ function openRelay() {
   return { relay, first, second, ends, disconnect, halfClose, find }
 }
 
-test('a customer who leaves while another node is searched for leaves no call at that node', async () => {
+test('a client that disconnects while another node is searched for has no open call at that node', async () => {
   const { relay, first, second, ends, disconnect, find } = openRelay()
   first.finish({ code: GrpcCode.unavailable })
   disconnect()
