@@ -1,3 +1,4 @@
+import { ROLE_PERMISSIONS } from '../../contract/admin-routes.ts'
 import { ServiceError } from '../../core/error.ts'
 import { isAddressRef } from '../../platform/config/address-ref.ts'
 import type { DedicatedNode, Subscription } from '../store/model.ts'
@@ -13,6 +14,7 @@ export type NodeChanges = { readonly [Field in 'rpc' | 'ws' | 'grpc' | 'credenti
 export async function addNode(on: Provisioning, input: NodeInput): Promise<DedicatedNode> {
   const name = parseName(input.name, 'node')
   const endpoints = parseEndpoints(input)
+  refuseReference(on, endpoints)
   return runChange(on, async (tx) => {
     if ((await tx.find('nodes', { name })).length > 0)
       throw new ServiceError('already-exists', `a node "${name}" already exists`)
@@ -38,6 +40,8 @@ export async function changeNode(
     const node = await findNode(on, tx, input.node)
     const { rpc = node.rpc, ws = node.ws, grpc = node.grpc, credential = node.credential } = input.changes
     const endpoints = parseEndpoints({ rpc, ws, grpc, credential })
+    // Also where only an address changes: what the reference stands for is sent there.
+    refuseReference(on, endpoints)
     const changed: DedicatedNode = { ...node, ...endpoints }
     await tx.put('nodes', changed)
     return {
@@ -154,6 +158,20 @@ function parseEndpoints({ rpc, ws, grpc, credential }: Omit<NodeInput, 'name'>):
     throw new ServiceError('invalid-value', 'the credential of a node is a reference: file:PATH or env:NAME')
   }
   return { ...addresses, credential }
+}
+
+/**
+ * A reference names any file or variable of this machine, and the node gets its content. So over the admin API only those who may administer
+ * choose it, or where it is sent: others could have every secret of the process sent to an address of theirs.
+ */
+function refuseReference({ actor }: Provisioning, { rpc, ws, grpc, credential }: Omit<NodeInput, 'name'>): void {
+  if (actor.admin === undefined || ROLE_PERMISSIONS[actor.admin.role].includes('administer')) return
+  if (credential === null && ![rpc, ws, grpc].some(isAddressRef)) return
+  throw new ServiceError(
+    'forbidden',
+    `the role ${actor.admin.role} may not set up a node with a credential or an address by reference`,
+    { fix: 'Ask an owner, or give addresses without a key.' },
+  )
 }
 
 /** An address, or a reference to one. A literal address has no credentials, query and fragment, which may contain secrets. */
