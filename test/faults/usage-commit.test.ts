@@ -6,10 +6,11 @@ import { test } from 'node:test'
 import { Calendar } from '../../src/access/quota/calendar.ts'
 import { startUsage } from '../../src/access/usage/service.ts'
 import { openUsageSpool } from '../../src/access/usage/spool.ts'
+import { CommitInDoubt } from '../../src/platform/db/sql.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
-import { startEngines } from '../support/store-engines.ts'
+import { addCustomer, startEngines } from '../support/store-engines.ts'
 
 /** What happens to the next commit that is sent to the server. */
 type Fate = 'passes' | 'is-answered-in-vain' | 'never-arrives'
@@ -90,6 +91,28 @@ test('usage is counted once, whether a commit or its reply was lost', async () =
     )
   }
   assert.equal(proxy.cuts, 3)
+})
+
+test('a change whose commit had no reply is in doubt, and made or not as a whole', async () => {
+  await using engines = await startEngines()
+  await using bench = await engines.bench('postgres')
+  await using proxy = await startCuttingProxy(engines.postgres.port)
+  const { location } = bench.options
+  assert.ok(location.engine === 'postgres')
+  const url = location.url.replace(`:${engines.postgres.port}/`, `:${proxy.port}/`)
+  await using store = await bench.open({ location: { ...location, url } })
+  for (const [fate, isMade] of [
+    ['is-answered-in-vain', true],
+    ['never-arrives', false],
+  ] as const) {
+    const { seq } = await store.auditHead()
+    proxy.fate = fate
+    await assert.rejects(addCustomer(store, fate), CommitInDoubt)
+    // The server may still be at work on what it got.
+    if (isMade) await until('the change was made', async () => (await store.auditHead()).seq === seq + 1)
+    assert.equal((await store.find('customers', { name: fate })).length, isMade ? 1 : 0)
+  }
+  await addCustomer(store, 'later')
 })
 
 test('usage is counted once when the process ends after a commit whose reply was lost, or that never arrived', async () => {

@@ -1,5 +1,6 @@
 import { ERRORS, type ErrorContext } from '../../contract/errors.ts'
 import { ServiceError } from '../../core/error.ts'
+import { CommitInDoubt } from '../../platform/db/sql.ts'
 
 /** Refusals of the admin API itself, before a handler runs. */
 export const ADMIN_REFUSALS = [
@@ -81,7 +82,8 @@ export function errorReply(error: unknown, { requestId, docsUrl }: ErrorContext)
   }
   const { code, message } = error
   const entry = Object.hasOwn(ERRORS, code) ? ERRORS[code as keyof typeof ERRORS] : undefined
-  const status = STATUS[code] ?? 500
+  // No 503: a client repeats a request after that, and the change may have been made.
+  const status = error instanceof CommitInDoubt ? 500 : (STATUS[code] ?? 500)
   const fix = error.fix ?? entry?.fix ?? 'See docs/admin-api.md.'
   // Only where a page is about this error; that of `unauthorized` is about tokens of customers.
   const page = entry === undefined || code === 'unauthorized' ? undefined : docsUrl?.(code)

@@ -5,6 +5,7 @@ import { startTestAdmin } from '../../../test/support/admin.ts'
 import { openSqliteStore, type SqliteStore } from '../../../test/support/store-engines.ts'
 import type { AccessStore } from '../../access/store/store.ts'
 import { createManualClock } from '../../core/clock.ts'
+import { CommitInDoubt } from '../../platform/db/sql.ts'
 import type { AdminHandler } from './handler.ts'
 import { createIdempotency, type KeptReply } from './idempotency.ts'
 
@@ -128,6 +129,24 @@ describe('an Idempotency-Key over HTTP', () => {
     assert.equal((await remove()).status, 404)
     await on.add('nobody', 'read-only')
     assert.equal((await remove()).status, 200)
+  })
+
+  test('of a change whose commit had no reply is not performed again, and no client repeats it by itself', async () => {
+    let calls = 0
+    const customerAdd: AdminHandler = async () => {
+      calls += 1
+      throw new CommitInDoubt('the store', new Error('connection lost'))
+    }
+    await using on = await startTestAdmin(store, { handlers: { customerAdd } })
+    const { secret } = await on.add('ida', 'owner')
+    for (const replayed of [null, 'true']) {
+      const response = await on.call('POST', '/v1/customers', secret, { body: { name: 'acme' }, headers: KEY })
+      const { headers } = response
+      assert.deepEqual([response.status, headers.get('retry-after')], [500, null])
+      assert.equal(headers.get('idempotency-replayed'), replayed)
+      assert.match(await response.text(), /Look whether the change was made before you repeat it/)
+    }
+    assert.equal(calls, 1)
   })
 })
 

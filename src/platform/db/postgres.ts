@@ -153,7 +153,9 @@ export async function openPostgres(options: PostgresOptions, deps: PostgresDeps)
     const transaction = {
       client,
       async commit() {
-        const { command } = await translated(() => client.query('COMMIT'))
+        const { command } = await client.query('COMMIT').catch((error: unknown) => {
+          throw new CommitInDoubt(position.name, postgresError(error, position))
+        })
         ended = true
         // The server responds with ROLLBACK when a statement failed before: nothing was committed.
         if (command !== 'COMMIT')
@@ -212,11 +214,7 @@ export async function openPostgres(options: PostgresOptions, deps: PostgresDeps)
         `SET LOCAL synchronous_commit = ${isDurable ? 'on' : 'off'}`,
       ])
       await work(writer(tx.client))
-      try {
-        await tx.commit()
-      } catch (error) {
-        throw new CommitInDoubt(position.name, error)
-      }
+      await tx.commit()
     },
 
     async watch(onStir) {

@@ -42,7 +42,7 @@ export interface SqlDatabase extends SqlReader, AsyncDisposable {
 
   /**
    * Runs `work` as the only writer among all processes and commits it durably, or leaves nothing behind when it throws. Fails with `store-locked`
-   * when another writer does not finish within the lock wait.
+   * when another writer does not finish within the lock wait, and with `CommitInDoubt` when the response to the commit was lost.
    */
   change<T>(work: (tx: SqlWriter) => Promise<T>): Promise<T>
 
@@ -63,6 +63,10 @@ export interface SqlDatabase extends SqlReader, AsyncDisposable {
 /** The response to a commit was lost. Only the server knows whether it committed, so what is repeated must be recognizable as a repetition. */
 export class CommitInDoubt extends ServiceError {
   constructor(store: string, cause: unknown) {
-    super('store-unavailable', `${store} did not respond to a commit`, { fields: { store }, cause })
+    super('store-unavailable', `${store} did not respond to a commit`, {
+      fix: 'Look whether the change was made before you repeat it.',
+      fields: { store },
+      cause,
+    })
   }
 }
