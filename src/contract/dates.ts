@@ -2,24 +2,30 @@ import { parseDuration } from '../core/bytes.ts'
 import { ServiceError } from '../core/error.ts'
 
 const DAY_MS = 86_400_000
+/** Later days have years of five digits, which dates are not written with; `Date` itself ends in the year 275760. */
+const LAST_DAY_MS = Date.UTC(9999, 11, 31)
 
 /** The end of a UTC day, or of the day a time span from now reaches; `never` is null. The last day is always complete. */
 export function parseUntil(text: string, nowMs: number): number | null {
   if (text === 'never') return null
   const spanMs = parseDuration(text)
-  if (spanMs !== undefined && spanMs > 0) return Math.ceil((nowMs + spanMs) / DAY_MS) * DAY_MS
-  const dayMs = parseDay(text)
-  if (dayMs !== undefined) return dayMs + DAY_MS
-  throw new ServiceError(
-    'invalid-value',
-    `"${text}" is not a valid end date: write a day such as 2027-01-31, a time span such as 30d, or never`,
-  )
+  const dayMs = spanMs !== undefined && spanMs > 0 ? nowMs + spanMs - 1 : parseDay(text)
+  if (dayMs === undefined)
+    throw new ServiceError(
+      'invalid-value',
+      `"${text}" is not a valid end date: write a day such as 2027-01-31, a time span such as 30d, or never`,
+    )
+  if (dayMs >= LAST_DAY_MS)
+    throw new ServiceError('invalid-value', `"${text}" is not a valid end date: it is after the year 9999`, {
+      fix: 'Write never for no end.',
+    })
+  return dayStart(dayMs) + DAY_MS
 }
 
 /** The start of a UTC day, or a time span before now. */
 export function parseSince(text: string, nowMs: number): number {
   const spanMs = parseDuration(text)
-  if (spanMs !== undefined && spanMs > 0) return nowMs - spanMs
+  if (spanMs !== undefined && spanMs > 0) return Math.max(nowMs - spanMs, 0)
   const dayMs = parseDay(text)
   if (dayMs !== undefined) return dayMs
   throw new ServiceError(
@@ -31,7 +37,7 @@ export function parseSince(text: string, nowMs: number): number {
 /** The end of a past period: the end of a UTC day, or a time span before now. */
 export function parsePastUntil(text: string, nowMs: number): number {
   const spanMs = parseDuration(text)
-  if (spanMs !== undefined && spanMs > 0) return nowMs - spanMs
+  if (spanMs !== undefined && spanMs > 0) return Math.max(nowMs - spanMs, 0)
   const dayMs = parseDay(text)
   if (dayMs !== undefined) return dayMs + DAY_MS
   throw new ServiceError(
