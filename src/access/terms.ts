@@ -2,6 +2,9 @@ import { BURST_SECONDS, type LimitName, type Limits } from '../contract/limits.t
 import { COUNTED_METHODS, SEND_METHOD } from '../contract/rpc-methods.ts'
 import { highestCost, methodCost } from './plan.ts'
 
+/** 10^12 parts of a unit: the levels of thousands of units stay exact integers. */
+const PARTS_DIGITS_MAX = 12
+
 /** One token bucket of a subscription. */
 export type BucketTerms = {
   /** The limit that a refusal names. */
@@ -61,6 +64,16 @@ export function createTermsTable(): TermsTable {
   }
 }
 
+/**
+ * With 1000 parts per unit an integer rate adds a whole number of parts per millisecond. Fractional rates use parts so fine that a millisecond
+ * adds at least 1,000 of them: rounded, the rate is then right to 0.05 %. Below one call in eleven days it is less exact.
+ */
+function partsPerUnitOf(perSecond: number): number {
+  if (Number.isInteger(perSecond)) return 1000
+  const digits = Math.ceil(6 - Math.log10(perSecond))
+  return 10 ** Math.min(Math.max(digits, 6), PARTS_DIGITS_MAX)
+}
+
 export function compileTerms(limits: Limits): Terms {
   const buckets: BucketTerms[] = []
   const add = (
@@ -72,8 +85,7 @@ export function compileTerms(limits: Limits): Terms {
     if (perSecond === null || perSecond === undefined) return -1
     // Never smaller than the most expensive call, or that call would always be refused; a rate of zero allows no call.
     const capacity = perSecond === 0 ? 0 : Math.max(perSecond * BURST_SECONDS, largestDraw)
-    // With 1000 parts per unit an integer rate adds a whole number of parts per millisecond; fractional rates use a finer unit.
-    const partsPerUnit = Number.isInteger(perSecond) ? 1000 : 1_000_000
+    const partsPerUnit = partsPerUnitOf(perSecond)
     return (
       buckets.push({
         limit,

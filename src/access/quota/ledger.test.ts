@@ -113,6 +113,23 @@ describe('ledger', () => {
     assert.equal(charge('getProgramAccounts').ok, true)
   })
 
+  test('a slow rate admits what it allows in a day', () => {
+    for (const everySeconds of [11, 600, 1200, 1800, 3600, 86_400]) {
+      const perSecond = 1 / everySeconds
+      const { charge, clock } = open(own({ methods: { getProgramAccounts: { perSecond } } }))
+      assert.equal(spend(charge, 'getProgramAccounts'), 1)
+      const refused = charge('getProgramAccounts')
+      assert.ok(!refused.ok && Math.abs(refused.retryAfterMs / (everySeconds * 1000) - 1) < 0.001)
+      let admitted = 0
+      for (let second = 0; second < 86_400; second++) {
+        clock.advance(1000)
+        if (charge('getProgramAccounts').ok) admitted += 1
+      }
+      const allowed = 86_400 / everySeconds
+      assert.ok(Math.abs(admitted - allowed) <= 1 + allowed * 0.001, `${everySeconds} s: ${admitted} of ${allowed}`)
+    }
+  })
+
   test('a rate of zero allows no call, with an infinite retry time', () => {
     const { charge } = open(own({ sendsPerSecond: 0 }))
     const refused = charge('sendTransaction')
