@@ -1,5 +1,6 @@
 import { ServiceError } from '../../core/error.ts'
 import type { SqlDatabase, SqlReader, SqlWriter } from '../../platform/db/sql.ts'
+import { createTimeSlices } from '../../platform/process/time-slices.ts'
 import type { BillingBalance, BillingRetry, BillingStore, LedgerPage, NewBillingEvent } from './billing-store.ts'
 import {
   BILLING_CUSTOMER_TABLE,
@@ -11,7 +12,7 @@ import {
 } from './billing-tables.ts'
 import type { AddedUsage, UsageRow } from './model.ts'
 import { type TableRows, writeRecords } from './rows.ts'
-import type { AuditEntry, ChangeContext } from './store.ts'
+import type { AccessTransaction, AuditEntry, ChangeContext } from './store.ts'
 import { decodeUsage, SELECT_USAGE } from './usage-rows.ts'
 
 const BILLING_QUANTITIES = ['units', 'calls', 'bytes'] as const satisfies BillingQuantity[]
@@ -20,7 +21,10 @@ export type BillingRowsDeps = {
   readonly database: SqlDatabase
   readonly rows: TableRows
   /** A change of the operator, with its audit line. */
-  change<T>(context: ChangeContext, work: (tx: SqlWriter) => Promise<{ audit: AuditEntry; result: T }>): Promise<T>
+  change<T>(
+    context: ChangeContext,
+    work: (tx: SqlWriter, records: AccessTransaction) => Promise<{ audit: AuditEntry; result: T }>,
+  ): Promise<T>
 }
 
 const ADD_MARK = 'ON CONFLICT (sink, hour) DO UPDATE SET marks = billing_hours.marks + 1'
@@ -174,7 +178,8 @@ export function createBillingRows({ database, rows, change }: BillingRowsDeps): 
         return { audit: { action: 'billing.retry', subjects: [sink], after }, result }
       }),
     setBillingId: (context, customerId, billingId) =>
-      change(context, async (tx) => {
+      change(context, async (tx, records) => {
+        await raiseRevision(records, customerId, context.ifRevision)
         const before = await billingIds(tx, [customerId])
         if (billingId === null) await tx.run('DELETE FROM billing_customers WHERE customer_id = ?', [customerId])
         else await tx.run(customers.upsert, customers.encode({ customerId, billingId }))
@@ -249,15 +254,46 @@ export function createBillingRows({ database, rows, change }: BillingRowsDeps): 
   }
 }
 
+/** Who changes the customer next sees that this change came first. */
+async function raiseRevision(
+  records: AccessTransaction,
+  customerId: string,
+  ifRevision: number | undefined,
+): Promise<void> {
+  const customer = await records.get('customers', customerId)
+  if (customer === undefined) return
+  const { name, revision } = customer
+  if (ifRevision !== undefined && ifRevision !== revision)
+    throw new ServiceError('revision-changed', `customer "${name}" has revision ${revision}, not ${ifRevision}`, {
+      fields: { revision, expected: ifRevision },
+    })
+  await records.put('customers', customer)
+}
+
+/** A statement marks the hours of one subscription in so much time: the embedded engine runs on the event loop. */
+const MARKED_AT_ONCE_MS = 30 * 86_400_000
+
 /** Hours that have their events already are compared once more: their usage could not be sent without the billing id. */
 async function markHoursOf(tx: SqlWriter, customerId: string): Promise<void> {
-  await tx.run(
-    `INSERT INTO billing_hours (sink, hour, marks)
-    SELECT DISTINCT s.sink, u.hour, 1 FROM billing_state s, usage_hours u, subscriptions b
-    WHERE b.customer_id = ? AND u.subscription_id = b.id AND u.hour <= s.planned_hour
-    ${ADD_MARK}`,
-    [customerId],
-  )
+  const slices = createTimeSlices()
+  const [planned] = await tx.rows('SELECT MAX(planned_hour) FROM billing_state')
+  const lastMs = (planned?.[0] as number | null | undefined) ?? -1
+  for (const [subscriptionId] of await tx.rows('SELECT id FROM subscriptions WHERE customer_id = ?', [customerId])) {
+    const [first] = await tx.rows('SELECT MIN(hour) FROM usage_hours WHERE subscription_id = ?', [
+      subscriptionId as string,
+    ])
+    const firstMs = (first?.[0] as number | null | undefined) ?? Number.POSITIVE_INFINITY
+    for (let fromMs = firstMs; fromMs <= lastMs; fromMs += MARKED_AT_ONCE_MS) {
+      await tx.run(
+        `INSERT INTO billing_hours (sink, hour, marks)
+        SELECT DISTINCT s.sink, u.hour, 1 FROM billing_state s, usage_hours u
+        WHERE u.subscription_id = ? AND u.hour >= ? AND u.hour < ? AND u.hour <= s.planned_hour
+        ${ADD_MARK}`,
+        [subscriptionId as string, fromMs, fromMs + MARKED_AT_ONCE_MS],
+      )
+      if (slices.isSpent()) await slices.yield()
+    }
+  }
 }
 
 /** Marks hours that have their events already and get more usage: what the events do not contain is sent as a further part. */

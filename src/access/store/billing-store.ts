@@ -81,6 +81,11 @@ export interface BillingStore {
   /** Changes of the operator, each with its audit line. */
   setPaused(context: BillingChange, sink: string, paused: boolean): Promise<void>
   retry(context: BillingChange, sink: string, which: BillingRetry): Promise<{ changed: number; unknown: number }>
-  setBillingId(context: BillingChange, customerId: string, billingId: string | null): Promise<void>
+  /** Raises the revision of the customer; fails with `revision-changed` where it is not the expected one. */
+  setBillingId(
+    context: BillingChange & { readonly ifRevision?: number | undefined },
+    customerId: string,
+    billingId: string | null,
+  ): Promise<void>
   billingIds(customerIds: readonly string[]): Promise<ReadonlyMap<string, string>>
 }

@@ -175,6 +175,9 @@ export type UsageRow = UsageCounts & {
 /** Usage as it is added to the store. Rows of spools and backups that were written before bytes were counted have none. */
 export type AddedUsage = Omit<UsageRow, 'bytes'> & { readonly bytes?: number }
 
+/** Usage of a period, of all subscriptions or of one. */
+export type UsageSelection = { readonly fromMs: number; readonly toMs: number; readonly subscriptionId?: string }
+
 /** Usage of one method on one interface in one UTC day. */
 export type MethodUsageRow = UsageCounts & {
   readonly subscriptionId: string

@@ -90,7 +90,11 @@ export function createSqlStore(options: SqlStoreOptions, { database, rows, rando
     read: (work) => database.read((reader) => work(view(reader))),
 
     change: (context, work) => change(context, (tx) => work(tx)),
-    billing: createBillingRows({ database, rows, change: (context, work) => change(context, (_tx, sql) => work(sql)) }),
+    billing: createBillingRows({
+      database,
+      rows,
+      change: (context, work) => change(context, (tx, sql) => work(sql, tx)),
+    }),
 
     addUsage: (used, lastUsed, mark) =>
       database.count(async (tx) => {

@@ -1,6 +1,15 @@
 import type { BackupFacts, BackupSummary } from '../backup/summary.ts'
 import type { BillingStore } from './billing-store.ts'
-import type { Actor, AddedUsage, HourUsage, MethodUsageRow, RecordKind, Records, UsageRow } from './model.ts'
+import type {
+  Actor,
+  AddedUsage,
+  HourUsage,
+  MethodUsageRow,
+  RecordKind,
+  Records,
+  UsageRow,
+  UsageSelection,
+} from './model.ts'
 import type { Page, PageRequest } from './page.ts'
 
 /** Read access to the store. Inside `AccessStore.read` and a change all reads belong to one revision; on the store itself each reads the newest. */
@@ -69,9 +78,9 @@ export interface AccessStore extends AccessView, AsyncDisposable {
   usage(filter: { subscriptionId?: string; fromMs?: number; toMs?: number }): Promise<UsageRow[]>
   /** The same usage by method, of the UTC days that begin in the period. */
   methodUsage(filter: { subscriptionId?: string; fromMs?: number; toMs?: number }): Promise<MethodUsageRow[]>
-  /** The usage of all subscriptions in the order of its hours, a page at a time: there may be very many rows. */
-  usagePages(filter: { fromMs: number; toMs: number }): AsyncIterable<UsageRow[]>
-  methodUsagePages(filter: { fromMs: number; toMs: number }): AsyncIterable<MethodUsageRow[]>
+  /** Usage in the order of its hours, a page at a time: there may be very many rows. */
+  usagePages(selection: UsageSelection): AsyncIterable<UsageRow[]>
+  methodUsagePages(selection: UsageSelection): AsyncIterable<MethodUsageRow[]>
   /** The sum of all subscriptions in the hour that begins at `hour`, added up in slices of time. */
   hourUsage(hour: number): Promise<HourUsage>
   /** Sum of units since `fromMs` by subscription, the initial value of the monthly quota. */

@@ -84,6 +84,24 @@ for (const engine of ENGINES) {
       assert.deepEqual(await store.hourUsage(DAY - HOUR_MS), { calls: 0, units: 0, refused: 0 })
     })
 
+    test('of one subscription comes in pages, in the order of its hours, with no row of another one', async () => {
+      await using bench = await engines.bench(engine)
+      await using store = await bench.open()
+      const hours = Array.from({ length: 1500 }, (_, hour) => row(hour, { getSlot: 1 }))
+      const other = { ...row(7, { getSlot: 9 }), subscriptionId: 'sub_other' }
+      await store.addUsage([...hours, other], new Map())
+      const selected = { subscriptionId: 'sub_used', fromMs: DAY + HOUR_MS, toMs: DAY + 1400 * HOUR_MS }
+      const pages = await Array.fromAsync(store.usagePages(selected))
+      assert.ok(pages.length > 1 && pages.every(({ length }) => length <= 500))
+      assert.deepEqual(pages.flat(), await store.usage(selected))
+      assert.deepEqual(
+        (await Array.fromAsync(store.methodUsagePages(selected))).flat(),
+        await store.methodUsage(selected),
+      )
+      const all = { fromMs: DAY, toMs: DAY + 1500 * HOUR_MS }
+      assert.equal((await Array.fromAsync(store.usagePages(all))).flat().length, 1501)
+    })
+
     test('is added up by day, with the usage of its hour, and its rows are checked', async () => {
       await using bench = await engines.bench(engine)
       await using store = await bench.open()

@@ -1,7 +1,7 @@
 import type { SqlReader, SqlRow, SqlValue, SqlWriter } from '../../platform/db/sql.ts'
 import { createTimeSlices } from '../../platform/process/time-slices.ts'
 import { addCounts, type CountedRow, type CountTable, countMatchesCheck, decodeCounts, selectCounts } from './counts.ts'
-import type { AddedUsage, HourUsage, MethodUsageRow, UsageRow } from './model.ts'
+import type { AddedUsage, HourUsage, MethodUsageRow, UsageRow, UsageSelection } from './model.ts'
 import { type TableRows, writeRecords } from './rows.ts'
 import { LAST_USED_TABLE } from './tables.ts'
 
@@ -124,20 +124,23 @@ async function readCounts(on: SqlReader, table: CountTable, filter: UsageFilter)
   return on.rows(`${selectCounts(table)} ${where} ORDER BY ${[time, subscription, ...rest].join(', ')}`, values)
 }
 
-type UsagePeriod = { readonly fromMs: number; readonly toMs: number }
-
 /** In the order of an index, so that no statement sorts or reads more than a page. */
-async function* readCountPages(on: SqlReader, table: CountTable, { fromMs, toMs }: UsagePeriod) {
-  const [, time] = table.key
-  yield* on.pages(`${selectCounts(table)} WHERE ${time} >= ? AND ${time} < ? ORDER BY ${time}`, [fromMs, toMs])
+async function* readCountPages(on: SqlReader, table: CountTable, { fromMs, toMs, subscriptionId }: UsageSelection) {
+  const [subscription, time] = table.key
+  const [ofOne, values] = subscriptionId === undefined ? ['', []] : [`${subscription} = ? AND `, [subscriptionId]]
+  const where = `WHERE ${ofOne}${time} >= ? AND ${time} < ?`
+  yield* on.pages(`${selectCounts(table)} ${where} ORDER BY ${time}`, [...values, fromMs, toMs])
 }
 
-export async function* readUsagePages(on: SqlReader, period: UsagePeriod): AsyncGenerator<UsageRow[]> {
-  for await (const page of readCountPages(on, HOURS, period)) yield page.map(decodeUsage)
+export async function* readUsagePages(on: SqlReader, selection: UsageSelection): AsyncGenerator<UsageRow[]> {
+  for await (const page of readCountPages(on, HOURS, selection)) yield page.map(decodeUsage)
 }
 
-export async function* readMethodUsagePages(on: SqlReader, period: UsagePeriod): AsyncGenerator<MethodUsageRow[]> {
-  for await (const page of readCountPages(on, METHODS, period)) yield page.map(decodeMethodUsage)
+export async function* readMethodUsagePages(
+  on: SqlReader,
+  selection: UsageSelection,
+): AsyncGenerator<MethodUsageRow[]> {
+  for await (const page of readCountPages(on, METHODS, selection)) yield page.map(decodeMethodUsage)
 }
 
 /**

@@ -135,6 +135,34 @@ for (const engine of ENGINES)
       assert.equal(sink.counted[1]?.id, status.dead[0]?.id)
     })
 
+    test('every hour of a customer is looked at again when its billing id is set', async () => {
+      await using bench = await engines.bench(engine)
+      await using store = await bench.open()
+      await addBilledCustomer(store, 'one')
+      await addBilledCustomer(store, 'two')
+      const random = createSeededRandom(1)
+      const { billing } = store
+      await beginBilling(billing, 'stripe', { clock: createManualClock(FROM_MS), random, fromMs: FROM_MS })
+      const hours = [0, 29, 30, 31, 45].map((day) => FROM_MS + day * 24 * HOUR_MS)
+      const isPlanned = (hour: number) => hour < (hours.at(-1) as number)
+      await store.addUsage(
+        [usageOf('two', FROM_MS + HOUR_MS, 1), ...hours.map((hour) => usageOf('one', hour, 9))],
+        new Map(),
+      )
+      for (const hour of hours.filter(isPlanned)) await billing.openHour('stripe', hour)
+      const takeMarked = async () => {
+        const taken: number[] = []
+        for (let next = await billing.markedHour('stripe'); next; next = await billing.markedHour('stripe')) {
+          taken.push(next.hour)
+          await billing.unmarkHour('stripe', next)
+        }
+        return taken
+      }
+      await takeMarked()
+      await billing.setBillingId(CONTEXT, 'cus_one', 'cus_AtStripe')
+      assert.deepEqual(await takeMarked(), hours.filter(isPlanned))
+    })
+
     test('Stripe after more than a day without a response: a dead letter, not a second count', async () => {
       await using bench = await engines.bench(engine)
       await using store = await bench.open()

@@ -154,6 +154,14 @@ for (const engine of ENGINES)
       await id(null)
       assert.equal((await store.billing.billingIds(['cus_one'])).size, 0)
       assert.partialDeepStrictEqual(await id('two words'), { error: { code: 'invalid-value' } })
+      const etag = async () => `"${(await store.get('customers', 'cus_one'))?.revision}"`
+      const seen = { 'if-match': await etag() }
+      const put = (billing_id: string) =>
+        admin.call('PUT', '/v1/customers/one/billing-id', secret, { body: { billing_id }, headers: seen })
+      const first = await put('C-8')
+      assert.deepEqual([first.status, (await put('C-9')).status], [200, 412])
+      assert.equal((await store.billing.billingIds(['cus_one'])).get('cus_one'), 'C-8')
+      assert.equal(first.headers.get('etag'), await etag())
       assert.partialDeepStrictEqual(await change('POST', '/v1/billing/pause', { sink: 'mail' }), {
         error: { code: 'invalid-value', message: '"mail" is not a billing system: use one of openmeter, lago, stripe' },
       })
@@ -164,9 +172,12 @@ for (const engine of ENGINES)
         actions
           .filter(({ action }) => /^billing|billing-id/.test(action))
           .map(({ action, actor }) => [action, actor.admin?.name]),
-        ['billing.pause', 'billing.retry', 'billing.resume', 'customer.billing-id', 'customer.billing-id'].map(
-          (action) => [action, 'bill'],
-        ),
+        [
+          'billing.pause',
+          'billing.retry',
+          'billing.resume',
+          ...Array.from({ length: 3 }, () => 'customer.billing-id'),
+        ].map((action) => [action, 'bill']),
       )
     })
   })

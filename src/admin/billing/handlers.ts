@@ -127,8 +127,11 @@ export function billingHandlers(deps: BillingHandlerDeps): BillingHandlers {
       const given = (call.body as AdminBodies['customerBillingId']).billing_id
       const billingId = parseBillingId(given ?? '')
       const { id, name } = await lookUp(store, 'customers', call.params['customer'] ?? '')
-      if (!call.isDryRun) await store.billing.setBillingId(call, id, billingId)
-      return { body: { customer: name, customer_id: id, billing_id: billingId } }
+      const body = { customer: name, customer_id: id, billing_id: billingId }
+      if (call.isDryRun) return { body }
+      await store.billing.setBillingId(call, id, billingId)
+      const { revision } = await lookUp(store, 'customers', id)
+      return { body, revision }
     },
   }
 }

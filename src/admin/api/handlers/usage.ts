@@ -1,10 +1,10 @@
 import { createFirstInOrder } from '../../../access/first-in-order.ts'
 import { lookUp } from '../../../access/provisioning/context.ts'
 import { type Counts, sumCounts } from '../../../access/store/counts.ts'
+import type { UsageSelection } from '../../../access/store/model.ts'
 import {
   addUsageLine,
   groupUsage,
-  readUsageLines,
   USAGE_GROUPINGS,
   type UsageGrouping,
   type UsageLine,
@@ -61,28 +61,27 @@ export function usageHandlers(deps: HandlerDeps): Pick<AdminHandlers, 'usage'> {
     onLine: (line: UsageLine) => void,
   ): Promise<void> {
     const slices = createTimeSlices()
-    if ('ids' in selection) {
-      for (const id of selection.ids) {
-        for (const line of await readUsageLines(store, by, period, id)) onLine(line)
-        if (slices.isSpent()) await slices.yield()
-      }
-      return
-    }
+    const isSelected = 'ids' in selection ? () => true : selection.isSelected
     let rows = 0
-    const pages = by === 'method' ? methodPages(period) : store.usagePages(period)
-    for await (const page of pages) {
+    for await (const page of pagesOf(selection, by, period)) {
       rows += page.length
       if (rows > ROWS_MAX)
         throw new ServiceError('invalid-value', `a report reads at most ${ROWS_MAX} rows of usage`, {
           fix: 'Choose a shorter period, a customer or a subscription.',
         })
-      for (const line of page) if (selection.isSelected(line.subscriptionId)) onLine(line)
+      for (const line of page) if (isSelected(line.subscriptionId)) onLine(line)
       if (slices.isSpent()) await slices.yield()
     }
   }
 
-  async function* methodPages(period: UsagePeriod): AsyncGenerator<UsageLine[]> {
-    for await (const page of store.methodUsagePages(period))
+  async function* pagesOf(selection: Selection, by: UsageGrouping, period: UsagePeriod): AsyncGenerator<UsageLine[]> {
+    const pages = by === 'method' ? methodPages : store.usagePages
+    if (!('ids' in selection)) return yield* pages(period)
+    for (const subscriptionId of selection.ids) yield* pages({ ...period, subscriptionId })
+  }
+
+  async function* methodPages(selected: UsageSelection): AsyncGenerator<UsageLine[]> {
+    for await (const page of store.methodUsagePages(selected))
       yield page.map(({ day, ...row }) => ({ ...row, hour: day }))
   }
 
