@@ -167,6 +167,8 @@ describe('the admin API', () => {
       assert.equal((await errorOf(response)).code, 'token-in-url')
     }
     assert.ok(admin.log().includes('admin request') && !admin.log().includes(secret))
+    for (const name of ['tesla_production', 'visla_analytics', 'sla_platinum01'])
+      assert.notEqual((await errorOf(await fetch(`${admin.url}/v1/customers/${name}`))).code, 'token-in-url', name)
   })
 
   test('responses cannot be framed, sniffed, cached or read by other origins', async () => {

@@ -1,6 +1,7 @@
 import { ServiceError } from '../../core/error.ts'
 import { redactText } from '../../core/redact.ts'
 import type { Note, Refund, Subscription } from '../store/model.ts'
+import type { AccessTransaction } from '../store/store.ts'
 import { lookUp, lookUpToChange, makeId, type Provisioning, runChange } from './context.ts'
 
 const NOTE_CHARACTERS_MAX = 2000
@@ -13,12 +14,22 @@ export async function addNote(on: Provisioning, input: { subject: string; text: 
     throw new ServiceError('invalid-value', `a note has 1 to ${NOTE_CHARACTERS_MAX} characters`)
   }
   return runChange(on, async (tx) => {
-    const [customer] = await tx.find('customers', { name: input.subject })
-    const byCustomer = (await tx.get('customers', input.subject)) ?? customer
-    const subjectId = byCustomer?.id ?? (await lookUp(tx, 'subscriptions', input.subject)).id
+    const subjectId = await subjectOf(tx, input.subject)
     const note: Note = { id: makeId('note', on.random), revision: 0, subjectId, text, createdAt: on.nowMs }
     await tx.put('notes', note)
     return { audit: { action: 'note.add', subjects: [subjectId, note.id], after: { text } }, result: note }
+  })
+}
+
+async function subjectOf(tx: AccessTransaction, subject: string): Promise<string> {
+  const byId = (await tx.get('customers', subject)) ?? (await tx.get('subscriptions', subject))
+  if (byId !== undefined) return byId.id
+  const [customer] = await tx.find('customers', { name: subject })
+  if (customer === undefined) return (await lookUp(tx, 'subscriptions', subject)).id
+  const [subscription] = await tx.find('subscriptions', { name: subject })
+  if (subscription === undefined) return customer.id
+  throw new ServiceError('invalid-value', `"${subject}" is the name of a customer and of a subscription`, {
+    fix: `Give the id: ${customer.id} for the customer, ${subscription.id} for the subscription.`,
   })
 }
 

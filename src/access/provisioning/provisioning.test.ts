@@ -286,6 +286,13 @@ test('notes and refunds are recorded as given', async () => {
   await addNote(on, { subject: 'acme', text: ' paid ' })
   await addNote(on, { subject: 'acme-prod', text: 'moved to build' })
   assert.deepEqual((await on.store.list('notes')).map(({ text }) => text).sort(), ['moved to build', 'paid'])
+  const { subscription } = await createSubscription(on, input({ name: 'acme' }))
+  await assert.rejects(addNote(on, { subject: 'acme', text: 'whose?' }), (error: ServiceError) => {
+    assert.equal(error.code, 'invalid-value')
+    return (error.fix ?? '').includes(`${subscription.id} for the subscription`)
+  })
+  const note = await addNote(on, { subject: subscription.id, text: 'of the subscription' })
+  assert.equal(note.subjectId, subscription.id)
   for (const amount of ['0', '-1', '1e3', '01', '1.', '.5', '1,5', '1000000000000000']) {
     await assert.rejects(
       recordRefund(on, { subscription: 'acme-prod', amount, currency: 'USD', reason: 'x' }),

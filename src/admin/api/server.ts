@@ -44,7 +44,8 @@ export type AdminServerDeps = BaseDeps & {
 
 const PER_ADDRESS = { perSecond: 100, burst: 400 }
 const PER_ADMIN = { perSecond: 50, burst: 200 }
-const TOKEN = /sl[ac](?:_|%5f)[0-9a-z]{8,}/i
+/** Not part of a name such as `tesla_production`: a token is longer, and nothing of a word precedes it. */
+const TOKEN = /(?<![0-9a-z])sl[ac](?:_|%5f)[0-9a-z]{24,}/i
 
 const SECURITY = {
   'content-security-policy':

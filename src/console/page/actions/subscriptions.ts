@@ -208,12 +208,16 @@ export function removeProduct(
   }
 }
 
-export function addNote({ client, report }: Store, subject: string): DialogSpec {
+/** By id: a customer and a subscription may have the same name. */
+export function addNote(
+  { client, report }: Store,
+  { id, name }: { readonly id: string; readonly name: string },
+): DialogSpec {
   return {
-    title: `Note about ${subject}`,
+    title: `Note about ${name}`,
     fields: [{ name: 'text', label: 'Note', kind: 'long-text', isRequired: true, hint: 'Customers never see notes.' }],
     submit: 'Add note',
-    perform: ({ text = '' }, key) => client.call('noteAdd', { body: { subject, text: text.trim() }, key }),
+    perform: ({ text = '' }, key) => client.call('noteAdd', { body: { subject: id, text: text.trim() }, key }),
     done: () => report('Note added'),
   }
 }

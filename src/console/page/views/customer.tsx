@@ -105,7 +105,7 @@ export function CustomerView({ name }: { name: string }) {
                   ]}
                 />
               </Panel>
-              <Notes notes={customer.notes} add={() => addNote(store, customer.name)} />
+              <Notes notes={customer.notes} add={() => addNote(store, customer)} />
             </div>
           </>
         )

@@ -110,7 +110,7 @@ function Details({ sub, revision }: DetailsProps) {
             </ul>
           )}
         </Panel>
-        <Notes notes={sub.notes} add={() => addNote(store, sub.name)} />
+        <Notes notes={sub.notes} add={() => addNote(store, sub)} />
       </div>
     </>
   )
