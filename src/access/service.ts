@@ -12,7 +12,7 @@ import type { AccessOptions, SharedQuotaOptions } from './options.ts'
 import type { Plans } from './plan.ts'
 import { ACCOUNT, createAccountMemory } from './quota/account-layout.ts'
 import { AccountMemory } from './quota/account-memory.ts'
-import { Calendar, monthStartMs } from './quota/calendar.ts'
+import { Calendar, HOUR_MS, monthStartMs } from './quota/calendar.ts'
 import type { QuotaLedger } from './quota/charge.ts'
 import { ACCOUNTS_MAX, createLedger } from './quota/ledger.ts'
 import { createPermits } from './quota/permits.ts'
@@ -200,7 +200,9 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
   let pruning: Promise<void> | undefined
   function pruneUsage(): void {
     if (options.usage === undefined) return
-    const beforeMs = clock.nowMs() - options.usage.keepDays * DAY_MS
+    // Not by the wall clock: one that is set wrong for a moment would delete what is still to be billed.
+    calendar.update(clock.monotonicMs())
+    const beforeMs = calendar.hour * HOUR_MS - options.usage.keepDays * DAY_MS
     pruning ??= store
       .pruneUsage(beforeMs, PRUNE_HOURS_MAX)
       .then(

@@ -84,6 +84,17 @@ test('a running process deletes usage older than keepDays', async () => {
   clock.advance(10 * 60_000)
   await until(async () => (await store.usage({})).length === 1)
   assert.equal((await store.usage({}))[0]?.hour, nowMs - 61 * DAY_MS)
+  // A wall clock that is set wrong for some minutes deletes nothing.
+  const pruned: number[] = []
+  const { pruneUsage } = store
+  store.pruneUsage = async (beforeMs, hoursMax) => {
+    pruned.push(beforeMs)
+    return pruneUsage(beforeMs, hoursMax)
+  }
+  clock.setWallMs(nowMs + 1000 * DAY_MS)
+  clock.advance(10 * 60_000)
+  await until(async () => pruned.length > 0)
+  assert.ok(pruned.every((beforeMs) => beforeMs <= nowMs - 61 * DAY_MS))
 })
 
 test('the rows of the current and the last month are always kept', () => {

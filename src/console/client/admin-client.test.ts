@@ -46,6 +46,21 @@ describe('the client of the console', () => {
     })
   }
 
+  test('a session that could not be ended is still there: its changes are authorized as before', async () => {
+    const client = open()
+    reply = { status: 200, body: JSON.stringify({ csrf_token: 'of-the-session', role: 'owner' }) }
+    assert.ok((await client.session()).ok)
+    reply = { status: 503, body: JSON.stringify({ error: { code: 'store-unavailable', message: 'not now' } }) }
+    const failed = await client.signOut()
+    assert.ok(!failed.ok && failed.error.message === 'not now')
+    reply = { status: 200, body: '{}' }
+    await client.call('customerAdd', { body: { name: 'acme' } })
+    assert.equal(seen.at(-1)?.headers['x-csrf-token'], 'of-the-session')
+    assert.ok((await client.signOut()).ok)
+    await client.call('customerAdd', { body: { name: 'acme' } })
+    assert.equal(seen.at(-1)?.headers['x-csrf-token'], undefined)
+  })
+
   test('a page without items is passed over while more follow; one with items, and the end, are not', async () => {
     const client = open()
     const page = (items: object[], next_cursor: string | null) => JSON.stringify({ items, next_cursor })

@@ -40,7 +40,8 @@ export type AdminClient = {
   signIn(token: string): Promise<AdminResult<SessionRecord>>
   /** The name of the OpenID Connect issuer; undefined where people sign in with tokens only. */
   issuerLabel(): Promise<string | undefined>
-  signOut(): Promise<void>
+  /** The session stays where it fails. */
+  signOut(): Promise<AdminResult<unknown>>
   /** A page of a list that has no items although more follow is passed over. */
   call<Value>(id: AdminRouteId, request?: AdminRequest): Promise<AdminResult<Value>>
 }
@@ -109,8 +110,9 @@ export function createAdminClient({ base, fetch, newKey, onSignedOut }: AdminCli
       return result.ok ? result.value.ways.find(({ path }) => path === OIDC_LOGIN_PATH)?.label : undefined
     },
     async signOut() {
-      await request('DELETE', SESSION_PATH)
-      csrfToken = undefined
+      const result = await request('DELETE', SESSION_PATH)
+      if (result.ok) csrfToken = undefined
+      return result
     },
     async call<Value>(id: AdminRouteId, options: AdminRequest = {}) {
       const { method, path } = ADMIN_ROUTES[id]

@@ -72,6 +72,13 @@ export function createStore(): Store {
     session.value = { kind: 'signed-out', message }
   }
 
+  function report(message: string): void {
+    changes.value += 1
+    done.value = message
+    clearTimeout(doneTimer)
+    doneTimer = setTimeout(() => (done.value = ''), DONE_SHOWN_MS)
+  }
+
   void client.session().then((result) => {
     if (result.ok) session.value = { kind: 'signed-in', session: result.value }
     else leave(result.status === 401 ? '' : result.error.message)
@@ -96,18 +103,14 @@ export function createStore(): Store {
       return undefined
     },
     async signOut() {
-      await client.signOut()
-      leave('')
+      const result = await client.signOut()
+      if (result.ok || result.status === 401) leave('')
+      else report(`Still signed in: ${result.error.message}`)
     },
     may(permission) {
       const current = session.value
       return current.kind === 'signed-in' && mayDo(current.session.role, permission)
     },
-    report(message) {
-      changes.value += 1
-      done.value = message
-      clearTimeout(doneTimer)
-      doneTimer = setTimeout(() => (done.value = ''), DONE_SHOWN_MS)
-    },
+    report,
   }
 }
