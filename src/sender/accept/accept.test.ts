@@ -1,14 +1,22 @@
 import assert from 'node:assert/strict'
 import { beforeEach, describe, test } from 'node:test'
-import { manySigned, signatureOf, TIP_ACCOUNTS, tipped, walletOf } from '../../../test/support/sender.ts'
+import {
+  manySigned,
+  signatureOf,
+  TIP_ACCOUNTS,
+  tipInstruction,
+  tipped,
+  walletOf,
+} from '../../../test/support/sender.ts'
 import { createManualClock, type ManualClock } from '../../core/clock.ts'
-import { encodeBase58 } from '../../solana/crypto/base58.ts'
+import { decodeBase58, encodeBase58 } from '../../solana/crypto/base58.ts'
+import { buildLegacyMessage, signMessage } from '../../solana/transaction/build.ts'
 import { parseSenderOptions, type SenderOptionsInput } from '../options.ts'
 import type { Receipt } from '../receipts/receipt.ts'
 import { createReceipts, type Receipts } from '../receipts/receipts.ts'
 import { type Accept, type Acceptance, createAccept } from './accept.ts'
 import { decodeText, decodeWire } from './decode.ts'
-import { tipTerms } from './tip-terms.ts'
+import { TIP_LAMPORTS_MAX, tipTerms, validateTip } from './tip-terms.ts'
 import type { Verdict } from './verifiers.ts'
 
 const BLOCKHASH = encodeBase58(new Uint8Array(32).fill(3))
@@ -105,6 +113,29 @@ describe('accept, on a manual clock', () => {
     checks[0]?.('good')
     assert.deepEqual([(await first).ok, (await second).ok, (await third).ok, sent.length], [true, true, false, 1])
     assert.equal((await giveChecked(forged, 'bad')).ok, false, 'nor afterwards')
+  })
+
+  test('refuses a tip that is larger than any real one, whichever account pays it', async () => {
+    const largest = tipped(walletOf(0), BLOCKHASH, 'largest', BigInt(TIP_LAMPORTS_MAX))
+    assert.ok((await giveChecked(largest)).ok)
+    for (const lamports of [BigInt(TIP_LAMPORTS_MAX) + 1n, 2n ** 53n, 2n ** 64n - 1n]) {
+      const signers = [walletOf(0), walletOf(1)] as const
+      const message = buildLegacyMessage({
+        feePayer: signers[0].publicKey,
+        recentBlockhash: decodeBase58(BLOCKHASH),
+        instructions: [tipInstruction(signers[1], lamports)],
+      })
+      const tooLarge = signMessage(message, signers)
+      const outcome = giveNow(tooLarge)
+      assert.ok(!outcome.ok)
+      const { code, message: text, data } = outcome.refusal
+      assert.deepEqual([code, data['reason'], limitOf(outcome)], ['invalid-params', 'tip-too-large', 'tipLamportsMax'])
+      assert.match(text, /1000000000000000 lamports/)
+      assert.deepEqual([data['size'], data['foundLamports']], [TIP_LAMPORTS_MAX, Number(lamports)])
+      const validated = validateTip(tooLarge, { tipAccounts: TIP_ACCOUNTS, minTipLamports: 1_000_000 })
+      assert.ok(!validated.ok && validated.refusal.data['reason'] === 'tip-too-large')
+    }
+    assert.equal(sent.length, 1)
   })
 
   for (const [verdict, code, limit] of [

@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock.ts'
 import { createKeyedBuckets } from '../../core/keyed-buckets.ts'
 import { encodeBase58 } from '../../solana/crypto/base58.ts'
 import { nonceAccountIndex } from '../../solana/transaction/durable-nonce.ts'
-import { checkTip, type TipRule } from '../../solana/transaction/tip.ts'
+import type { TipRule } from '../../solana/transaction/tip.ts'
 import { type ParsedTransaction, SIGNATURES_MAX } from '../../solana/transaction/types.ts'
 import { type Dispatch, sendBody } from '../dispatch/dispatch.ts'
 import type { SenderLimits } from '../options.ts'
@@ -12,16 +12,16 @@ import type { Journal } from '../receipts/journal.ts'
 import { isSettled, type Receipt } from '../receipts/receipt.ts'
 import type { Receipts } from '../receipts/receipts.ts'
 import type { Decoded } from './decode.ts'
-import type { Landing, Tip } from './landing.ts'
+import type { Landing } from './landing.ts'
 import {
   type Refusal,
   refuseLimit,
   refuseNotRecorded,
   refusePlain,
-  refuseTip,
   refuseUndecodable,
   type TipTerms,
 } from './refusal.ts'
+import { findTip, type Tip } from './tip-terms.ts'
 import type { Verdict, Verifiers } from './verifiers.ts'
 
 export type Acceptance =
@@ -48,7 +48,7 @@ const DEDUP_MS = 120_000
 const RETRY_MS = 1000
 
 export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
-  const { rule, terms, receipts, dispatch, clock } = deps
+  const { receipts, dispatch, clock } = deps
   const nowMs = () => clock.monotonicMs()
   const addresses = createKeyedBuckets({ perSecond: limits.perAddressPerSecond, burst: limits.perAddressBurst }, nowMs)
   const signatures = createKeyedBuckets(signatureBudget(limits), nowMs)
@@ -65,8 +65,8 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
     const decoded = decode()
     if (!decoded.ok) return refuse(refuseUndecodable(decoded))
     const { wire, transaction, base64 } = decoded
-    const tip = checkTip(transaction, rule)
-    if (!tip.ok) return refuse(refuseTip(tip.fault, tip.foundLamports, terms))
+    const tip = findTip(transaction, deps)
+    if (!tip.ok) return tip
 
     const signature = encodeBase58(transaction.signatures[0] as Uint8Array)
     const wireHash = hash('sha256', wire, 'base64')

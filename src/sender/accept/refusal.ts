@@ -82,6 +82,12 @@ export function refuseTip(fault: TipFault, foundLamports: bigint, terms: TipTerm
   return { code, message: ERRORS[code].sentence, data: { ...tipData(terms, foundLamports), reason: fault } }
 }
 
+export function refuseTipAbove(lamportsMax: number, foundLamports: bigint, terms: TipTerms): Refusal {
+  const limit = { reason: 'tip-too-large', limit: 'tipLamportsMax', size: lamportsMax }
+  const message = `The tip is larger than the maximum of ${lamportsMax} lamports.`
+  return { code: 'invalid-params', message, data: { ...tipData(terms, foundLamports), ...limit } }
+}
+
 export function refuseBlockhash(foundLamports: bigint, terms: TipTerms): Refusal {
   return {
     code: 'blockhash-expired',

@@ -1,4 +1,5 @@
 import type { SqlDatabase, SqlWriter } from '../../platform/db/sql.ts'
+import { LEDGER_LAMPORTS_MAX, saturatedLamports } from './lamports.ts'
 
 /** What became of a transaction. Only `landed` moves its tip. */
 export type TipOutcome = 'accepted' | 'landed' | 'failed' | 'expired'
@@ -151,8 +152,8 @@ function add(
     sums.set(key, sum)
   }
   sum[outcome] += by
-  if (outcome === 'accepted') sum.offeredLamports += by * lamports
-  if (outcome === 'landed') sum.tipLamports += by * lamports
+  if (outcome === 'accepted') sum.offeredLamports = saturatedLamports(sum.offeredLamports + by * lamports)
+  if (outcome === 'landed') sum.tipLamports = saturatedLamports(sum.tipLamports + by * lamports)
 }
 
 async function addToDay(tx: SqlWriter, sum: Sum): Promise<void> {
@@ -161,8 +162,9 @@ async function addToDay(tx: SqlWriter, sum: Sum): Promise<void> {
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT (day, account, payer) DO UPDATE SET
        accepted = accepted + excluded.accepted, landed = landed + excluded.landed, failed = failed + excluded.failed,
-       expired = expired + excluded.expired, offered_lamports = offered_lamports + excluded.offered_lamports,
-       tip_lamports = tip_lamports + excluded.tip_lamports`,
+       expired = expired + excluded.expired,
+       offered_lamports = min(offered_lamports + excluded.offered_lamports, ${LEDGER_LAMPORTS_MAX}),
+       tip_lamports = min(tip_lamports + excluded.tip_lamports, ${LEDGER_LAMPORTS_MAX})`,
     [
       sum.day,
       sum.account,

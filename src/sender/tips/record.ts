@@ -1,6 +1,7 @@
 import type { JournalEntry } from '../receipts/journal.ts'
 import type { Receipt } from '../receipts/receipt.ts'
 import type { TipOutcome } from './counter.ts'
+import { saturatedLamports } from './lamports.ts'
 import type { TipLedger } from './ledger.ts'
 
 /** Records what became of a receipt. */
@@ -12,7 +13,7 @@ export function recordReceipt(
 ): void {
   if (tip === undefined) return
   const { account, lamports } = tip
-  ledger?.record({ outcome, signature, account, payer: feePayer ?? '', lamports: Number(lamports), atMs })
+  ledger?.record({ outcome, signature, account, payer: feePayer ?? '', lamports: saturatedLamports(lamports), atMs })
 }
 
 const OUTCOMES: Readonly<Record<JournalEntry['state'], TipOutcome>> = {
@@ -32,6 +33,6 @@ export function recordFound(ledger: TipLedger | undefined, entries: readonly Jou
   for (const { signature, state, atMs, tip } of entries) {
     if (tip === undefined || atMs < ledger.readBackFromMs) continue
     const { account, payer, lamports } = tip
-    ledger.record({ outcome: OUTCOMES[state], signature, account, payer, lamports: Number(lamports), atMs })
+    ledger.record({ outcome: OUTCOMES[state], signature, account, payer, lamports: saturatedLamports(lamports), atMs })
   }
 }

@@ -1,4 +1,5 @@
 import type { SqlReader } from '../../platform/db/sql.ts'
+import { LEDGER_LAMPORTS_MAX } from './lamports.ts'
 
 export type TipGroup = 'day' | 'account' | 'payer' | 'total'
 
@@ -23,7 +24,7 @@ export async function readTips(
   { fromMs, toMs, by }: { readonly fromMs: number; readonly toMs: number; readonly by: TipGroup },
 ): Promise<TipRow[]> {
   const rows = await database.rows(
-    `SELECT ${COLUMNS[by]}, sum(accepted), sum(landed), sum(failed), sum(expired), sum(offered_lamports), sum(tip_lamports)
+    `SELECT ${COLUMNS[by]}, sum(accepted), sum(landed), sum(failed), sum(expired), ${sumOf('offered_lamports')}, ${sumOf('tip_lamports')}
      FROM days WHERE day >= ? AND day <= ? GROUP BY 1 ORDER BY ${by === 'day' ? '1' : '7 DESC, 1'}`,
     [dayOf(fromMs), dayOf(toMs)],
   )
@@ -31,6 +32,11 @@ export async function readTips(
     const [accepted = 0, landed = 0, failed = 0, expired = 0, offeredLamports = 0, tipLamports = 0] = sums.map(Number)
     return { group: String(group), accepted, landed, failed, expired, offeredLamports, tipLamports }
   })
+}
+
+/** A sum that stops at the limit. `total` is exact up to it, and does not fail above it as `sum` does. */
+function sumOf(column: string): string {
+  return `min(total(min(${column}, ${LEDGER_LAMPORTS_MAX})), ${LEDGER_LAMPORTS_MAX})`
 }
 
 function dayOf(ms: number): string {
