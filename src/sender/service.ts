@@ -78,6 +78,7 @@ export async function startSender(
 ): Promise<Sender> {
   const { upstream, clock, random } = deps
   const slotMs = upstream.slotLength.ms
+  const bestSlot = () => upstream.bestSlot
   const log = deps.log.child({ part: 'sender' })
   const { limits } = options
   const { rule, terms } = tipTerms(options)
@@ -99,7 +100,7 @@ export async function startSender(
           startQuicPath(options.quic, {
             identity: deps.identity,
             ask,
-            slot: () => upstream.bestSlot,
+            slot: bestSlot,
             slotMs,
             clock,
             random,
@@ -179,7 +180,7 @@ export async function startSender(
       },
     ),
   )
-  opening.use(startFollow({ receipts, ask, ws: upstream.ws, clock, onUnlanded: stats.unlanded }))
+  opening.use(startFollow({ receipts, ask, ws: upstream.ws, clock, bestSlot, slotMs, onUnlanded: stats.unlanded }))
   const readAccount = createAccountLookups({ ask, clock })
   const accept = createAccept(limits, {
     rule,
@@ -187,7 +188,7 @@ export async function startSender(
     receipts,
     dispatch,
     landing: createLanding({
-      freshness: opening.use(createFreshness({ ask, clock, slotMs })),
+      freshness: opening.use(createFreshness({ ask, clock, slotMs, bestSlot })),
       payers: createAccountChecks(readAccount, clock),
       nonces: createAccountChecks(readAccount, clock),
       terms,

@@ -1,11 +1,19 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Account, ReadAccount } from './account-lookups.ts'
+import { createRereads } from './rereads.ts'
 import { after, type Soon } from './soon.ts'
 
 /** Checks the state of accounts. An account that no node reports in time passes: availability comes first. */
 export type AccountChecks = {
-  /** The fault that `faultOf` finds in the account, from the cache where the last reading is recent enough. */
-  check<Fault>(address: string, faultOf: (account: Account) => Fault | undefined): Soon<Fault | undefined>
+  /**
+   * The fault that `faultOf` finds in the account, from the cache where the last reading is recent enough. `state` names the state that the account is
+   * expected to be in, where it changes often: a reading that was not made for it may only be outdated, and the account is read again.
+   */
+  check<Fault>(
+    address: string,
+    faultOf: (account: Account) => Fault | undefined,
+    state?: string,
+  ): Soon<Fault | undefined>
 }
 
 /** How long a good reading is used. */
@@ -17,6 +25,7 @@ const BAD_MS = 1000
 
 export function createAccountChecks(read: ReadAccount, clock: Clock): AccountChecks {
   const cache = createAccountCache()
+  const rereads = createRereads(() => clock.monotonicMs())
 
   async function readAndCache(address: string): Promise<Account | undefined> {
     const account = await read(address)
@@ -25,7 +34,7 @@ export function createAccountChecks(read: ReadAccount, clock: Clock): AccountChe
   }
 
   return {
-    check(address, faultOf) {
+    check(address, faultOf, state) {
       const reading = cache.get(address)
       if (reading !== undefined) {
         const { account, readMs, triedMs } = reading
@@ -35,9 +44,11 @@ export function createAccountChecks(read: ReadAccount, clock: Clock): AccountChe
           if (nowMs - triedMs >= RENEW_MS) void readAndCache(address)
           return undefined
         }
+        const isRecent = nowMs - triedMs < BAD_MS
         // After a failed reading the state of the account is unknown, and unknown passes.
-        if (nowMs - triedMs < BAD_MS) return readMs === triedMs ? fault : undefined
-      }
+        if (isRecent && readMs !== triedMs) return undefined
+        if (isRecent && (state === undefined || !rereads.take(address, state))) return fault
+      } else if (state !== undefined) rereads.take(address, state)
       return after(readAndCache(address), (account) => (account === undefined ? undefined : faultOf(account)))
     },
   }

@@ -16,7 +16,7 @@ test('checks polled blockhashes from memory and looks up others once; refuses no
     if (method === 'getLatestBlockhash') return { value: latest }
     return isValid === undefined ? undefined : { value: isValid }
   }
-  using freshness = createFreshness({ ask, clock, slotMs: () => 400 })
+  using freshness = createFreshness({ ask, clock, slotMs: () => 400, bestSlot: () => 0 })
   await clock.advanceAsync(1000)
   assert.deepEqual(asked, [], 'no call to the node without transactions')
   assert.deepEqual(
@@ -48,7 +48,7 @@ test('renews a fresh blockhash in the background', async () => {
     asked += 1
     return { value: isValid }
   }
-  using freshness = createFreshness({ ask, clock, slotMs: () => 400 })
+  using freshness = createFreshness({ ask, clock, slotMs: () => 400, bestSlot: () => 0 })
   const blockhash = encodeBase58(hash(7))
   assert.equal(await freshness.check(blockhash), 'fresh')
   await clock.advanceAsync(2900)
@@ -60,6 +60,19 @@ test('renews a fresh blockhash in the background', async () => {
   assert.equal(freshness.check(blockhash), 'expired')
 })
 
+test('a blockhash that only a node behind the others does not know is unknown, not expired', async () => {
+  const clock = createManualClock()
+  let slot = 997
+  const ask = async (method: string) =>
+    method === 'isBlockhashValid' ? { context: { slot }, value: false } : undefined
+  using freshness = createFreshness({ ask, clock, slotMs: () => 400, bestSlot: () => 1000 })
+  assert.equal(await freshness.check('a'), 'unknown')
+  slot = 998
+  assert.equal(freshness.check('a'), 'unknown', 'for a second')
+  await clock.advanceAsync(1000)
+  assert.equal(await freshness.check('a'), 'expired')
+})
+
 test('limits concurrent lookups of blockhashes; beyond the limit they are unknown', async () => {
   const clock = createManualClock()
   const { promise, resolve } = Promise.withResolvers<unknown>()
@@ -68,7 +81,7 @@ test('limits concurrent lookups of blockhashes; beyond the limit they are unknow
     asked += 1
     return promise
   }
-  using freshness = createFreshness({ ask, clock, slotMs: () => 400 })
+  using freshness = createFreshness({ ask, clock, slotMs: () => 400, bestSlot: () => 0 })
   const checks = Array.from({ length: 300 }, (_, n) => freshness.check(`invented ${n}`))
   assert.deepEqual([asked, checks.at(-1)], [256, 'unknown'])
   resolve({ value: false })
@@ -84,7 +97,7 @@ test('its times are slots of the chain: at 200 ms a blockhash is polled, renewed
     asked[method as keyof typeof asked] += 1
     return method === 'isBlockhashValid' ? { value: isValid } : undefined
   }
-  using freshness = createFreshness({ ask, clock, slotMs: () => slotMs })
+  using freshness = createFreshness({ ask, clock, slotMs: () => slotMs, bestSlot: () => 0 })
   const old = encodeBase58(hash(7))
   for (const [length, renewMs, freshMs, polls] of [
     [400, 3000, 10_000, 5],
@@ -127,7 +140,7 @@ test('the height of the newest blockhash counts for 12.5 slots', async () => {
       asked += 1
       return { value: true }
     }
-    using freshness = createFreshness({ ask, clock, slotMs: () => slotMs })
+    using freshness = createFreshness({ ask, clock, slotMs: () => slotMs, bestSlot: () => 0 })
     await freshness.check('another')
     await clock.advanceAsync(slotMs)
     latest = undefined

@@ -12,6 +12,8 @@ export type FreshnessDeps = {
   readonly clock: Clock
   /** The length of a slot. */
   readonly slotMs: () => number
+  /** The newest slot of any node. */
+  readonly bestSlot: () => number
 }
 
 type Verdict = { readonly at: number; readonly state: 'fresh' | 'expired' | 'unknown' }
@@ -23,6 +25,8 @@ const RENEW_SLOTS = 7.5
 /** Short, because a node that is slightly behind does not know the newest blockhash yet. */
 const EXPIRED_SLOTS = 1
 const UNKNOWN_MS = 1000
+/** A node that is further behind the others may not know a blockhash because it is new. */
+const BEHIND_SLOTS_MAX = 2
 const ASK_MS_MAX = 400
 const KNOWN_MAX = 4096
 /** Concurrent isBlockhashValid calls; beyond them a blockhash is `unknown`. */
@@ -41,7 +45,7 @@ const AGE_BLOCKS_MAX = 150
  * Polls the newest blockhash and records the height up to which it is valid, so that most transactions are checked from memory. A blockhash
  * it has not seen is looked up at a node once, and the result cached for a short time.
  */
-export function createFreshness({ ask, clock, slotMs }: FreshnessDeps): Freshness {
+export function createFreshness({ ask, clock, slotMs, bestSlot }: FreshnessDeps): Freshness {
   const known = new Map<string, Verdict>()
   const asking = new Map<string, Promise<Verdict['state']>>()
   /** Blockhashes that were the newest, with the last height at which they are valid. */
@@ -84,10 +88,16 @@ export function createFreshness({ ask, clock, slotMs }: FreshnessDeps): Freshnes
 
   async function fetchState(key: string): Promise<Verdict['state']> {
     const response = await ask('isBlockhashValid', [key, { commitment: 'processed' }], ASK_MS_MAX)
-    const value = (response as { value?: unknown } | undefined)?.value
-    const state = typeof value === 'boolean' ? (value ? 'fresh' : 'expired') : 'unknown'
+    const state = stateOf(response)
     remember(known, key, { at: clock.monotonicMs(), state })
     return state
+  }
+
+  function stateOf(response: unknown): Verdict['state'] {
+    const { context, value } = (response ?? {}) as { context?: { slot?: unknown }; value?: unknown }
+    if (value === true) return 'fresh'
+    const isBehind = bestSlot() - Number(context?.slot) > BEHIND_SLOTS_MAX
+    return value === false && !isBehind ? 'expired' : 'unknown'
   }
 
   /** Undefined when too many calls are running. */

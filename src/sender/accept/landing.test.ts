@@ -77,7 +77,7 @@ test('refuses nonce data in an account that is owned by another program', async 
   assert.deepEqual([await refusal(SYSTEM), await refusal(BLOCKHASH)], [undefined, 'not-a-nonce'])
 })
 
-test('payers and nonce accounts have separate caches', async () => {
+test('payers and nonce accounts have separate caches, and nonces are checked for the blockhash of the transaction', async () => {
   const keys = { account: OTHER.publicKey, authority: PAYER.publicKey }
   const parsed = parseTransaction(sign(PAYER, BLOCKHASH, [advanceNonce(keys), tipInstruction(PAYER)]))
   assert.ok(parsed.ok)
@@ -85,12 +85,15 @@ test('payers and nonce accounts have separate caches', async () => {
   assert.ok(tip.ok)
   const checked = { payers: [] as string[], nonces: [] as string[] }
   const noting = (kind: keyof typeof checked): AccountChecks => ({
-    check: (address) => void checked[kind].push(address),
+    check: (address, _faultOf, state = 'any state') => void checked[kind].push(`${address} ${state}`),
   })
   const freshness = { check: () => 'expired' as const }
   const landing = createLanding({ freshness, payers: noting('payers'), nonces: noting('nonces'), terms })
   await landing.check(parsed.transaction, tip, { feePayer: 'payer', blockhash: BLOCKHASH })
-  assert.deepEqual(checked, { payers: ['payer'], nonces: [encodeBase58(OTHER.publicKey)] })
+  assert.deepEqual(checked, {
+    payers: ['payer any state'],
+    nonces: [`${encodeBase58(OTHER.publicKey)} ${BLOCKHASH}`],
+  })
 })
 
 test('does not require a tip that an earlier instruction may fund, but always the fee', async () => {

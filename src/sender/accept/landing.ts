@@ -1,13 +1,13 @@
 import { encodeBase58 } from '../../solana/crypto/base58.ts'
 import { isNonceAuthorized, nonceAccountIndex, readNonceAccount } from '../../solana/transaction/durable-nonce.ts'
 import { feeFloor } from '../../solana/transaction/fee-floor.ts'
-import type { TipCheck } from '../../solana/transaction/tip.ts'
 import type { ParsedTransaction } from '../../solana/transaction/types.ts'
 import type { AccountChecks } from './account-checks.ts'
 import type { Account } from './account-lookups.ts'
 import type { Freshness } from './freshness.ts'
 import { type NonceFault, type Refusal, refuseBlockhash, refuseNonce, refusePayer, type TipTerms } from './refusal.ts'
 import { after, type Soon } from './soon.ts'
+import type { Tip } from './tip-terms.ts'
 
 /** Refuses transactions that certainly cannot land, because re-sending them costs their sender nothing. */
 export type Landing = {
@@ -15,7 +15,6 @@ export type Landing = {
   check(transaction: ParsedTransaction, tip: Tip, texts: Texts): Soon<Refusal | undefined>
 }
 
-export type Tip = Extract<TipCheck, { ok: true }>
 type Texts = { readonly feePayer: string; readonly blockhash: string }
 
 const SYSTEM_PROGRAM = encodeBase58(new Uint8Array(32))
@@ -37,7 +36,7 @@ export function createLanding(deps: {
     const address = encodeBase58(transaction.staticKeys[index] as Uint8Array)
     // The runtime accepts a recent blockhash before it checks the nonce.
     return after(
-      nonces.check(address, (account) => nonceFault(transaction, account)),
+      nonces.check(address, (account) => nonceFault(transaction, account), blockhash),
       (fault) => (fault === undefined ? undefined : unlessFresh(() => refuseNonce(address, fault))),
     )
   }

@@ -13,7 +13,16 @@ type Status = { slot: number; err: unknown; confirmationStatus: string } | null
 /** Receipts, dispatch and follow on a manual clock, with a node that responds as the test configures. */
 function rig(options = { resendMs: 2000, endMs: 60_000 }) {
   const clock = createManualClock()
-  const node = { slot: 100, statuses: new Map<string, Status>(), isValid: true, height: 90, isUp: true }
+  const node = {
+    slot: 100,
+    statuses: new Map<string, Status>(),
+    isValid: true,
+    /** The slot of the node that is asked about blockhashes. */
+    validSlot: 100 as number | undefined,
+    height: 90,
+    isUp: true,
+  }
+  const best = { slot: 100 }
   const ask = async (method: string, params: readonly unknown[]) => {
     if (!node.isUp) return undefined
     if (method === 'getSignatureStatuses') {
@@ -22,7 +31,8 @@ function rig(options = { resendMs: 2000, endMs: 60_000 }) {
         value: (params[0] as string[]).map((one) => node.statuses.get(one) ?? null),
       }
     }
-    return method === 'isBlockhashValid' ? { value: node.isValid } : node.height
+    if (method !== 'isBlockhashValid') return node.height
+    return { context: { slot: node.validSlot }, value: node.isValid }
   }
   const finished: string[] = []
   const confirmed: string[] = []
@@ -57,10 +67,19 @@ function rig(options = { resendMs: 2000, endMs: 60_000 }) {
   )
   const unlanded: Receipt[] = []
   const ws = { subscribe: () => undefined } as unknown as Upstream['ws']
-  const follow = startFollow({ receipts, ask, ws, clock, onUnlanded: (receipt) => unlanded.push(receipt) })
+  const follow = startFollow({
+    receipts,
+    ask,
+    ws,
+    clock,
+    bestSlot: () => best.slot,
+    slotMs: () => 400,
+    onUnlanded: (receipt) => unlanded.push(receipt),
+  })
   return {
     clock,
     node,
+    best,
     receipts,
     dispatch,
     sent,
@@ -155,6 +174,37 @@ test('expires only when the blockhash has expired and a later status call does n
   sluice.node.statuses.set('b', { slot: 300, err: { InstructionError: [0, 'x'] }, confirmationStatus: 'confirmed' })
   await sluice.clock.advanceAsync(12_000)
   assert.deepEqual([late.state, late.landed?.error], ['landed', { InstructionError: [0, 'x'] }])
+})
+
+test('a node that is behind the one that found the blockhash expired does not prove that the transaction is in no block', async () => {
+  using sluice = rig()
+  const receipt = sluice.accept('a')
+  Object.assign(sluice.node, { isValid: false, validSlot: 260, height: 250, slot: 259 })
+  sluice.best.slot = 260
+  await sluice.clock.advanceAsync(12_000)
+  assert.equal(receipt.state, 'sent')
+  sluice.node.statuses.set('a', { slot: 255, err: null, confirmationStatus: 'confirmed' })
+  const other = sluice.accept('b')
+  await sluice.clock.advanceAsync(6000)
+  assert.equal(receipt.state, 'landed')
+  sluice.node.slot = 260
+  await sluice.clock.advanceAsync(6000)
+  assert.deepEqual([other.state, other.expiredHeight], ['expired', 250])
+})
+
+test('a node that does not know the blockhash yet does not prove that it has expired', async () => {
+  using sluice = rig()
+  const receipt = sluice.accept('a')
+  // It was accepted 5 seconds before it is asked about: 12.5 slots.
+  Object.assign(sluice.node, { isValid: false, validSlot: 287, slot: 300 })
+  sluice.best.slot = 300
+  await sluice.clock.advanceAsync(12_000)
+  sluice.node.validSlot = undefined
+  await sluice.clock.advanceAsync(6000)
+  assert.equal(receipt.state, 'sent')
+  sluice.node.validSlot = 288
+  await sluice.clock.advanceAsync(6000)
+  assert.equal(receipt.state, 'expired')
 })
 
 test('ends after endMs with state ended when no node responds', async () => {

@@ -9,6 +9,10 @@ export type FollowDeps = {
   readonly ask: AskNode
   readonly ws: Upstream['ws']
   readonly clock: Clock
+  /** The newest slot of any node. */
+  readonly bestSlot: () => number
+  /** The length of a slot. */
+  readonly slotMs: () => number
   /** Called before a landed transaction is reverted, or lands elsewhere, because its block was dropped by a fork. */
   onUnlanded(receipt: Receipt): void
 }
@@ -30,16 +34,19 @@ const BLOCKHASHES_MAX = 256
 /** A landed transaction is reverted when a node does not report it although the node is this many slots past its block. */
 const FORK_SLOTS = 32
 
+/** Where it was found that a blockhash has expired. */
+type Expiry = { readonly height: number; readonly slot: number }
+
 /** Follows sent transactions on the chain: landed, expired, or reverted by a fork. */
-export function startFollow({ receipts, ask, ws, clock, onUnlanded }: FollowDeps): Disposable {
+export function startFollow(deps: FollowDeps): Disposable {
+  const { receipts, ask, ws, clock, onUnlanded } = deps
   let isClosed = false
   let isPolling = false
   let isDue = false
   let polledAtMs = Number.NEGATIVE_INFINITY
   let expiryAtMs = Number.NEGATIVE_INFINITY
   let subscription: ReturnType<typeof ws.subscribe>
-  /** Expired blockhashes with the block height at which that was found. */
-  let expired = new Map<string, number>()
+  let expired = new Map<string, Expiry>()
 
   function subscribe(): void {
     subscription ??= ws.subscribe(
@@ -91,7 +98,7 @@ export function startFollow({ receipts, ask, ws, clock, onUnlanded }: FollowDeps
     }
   }
 
-  async function pollStatuses(batch: readonly Receipt[], expiredBefore: ReadonlyMap<string, number>): Promise<void> {
+  async function pollStatuses(batch: readonly Receipt[], expiredBefore: ReadonlyMap<string, Expiry>): Promise<void> {
     const response = await ask('getSignatureStatuses', [batch.map(({ signature }) => signature)], ASK_MS)
     const { context, value } = (response ?? {}) as { context?: { slot?: unknown }; value?: unknown }
     if (!Array.isArray(value) || value.length !== batch.length || typeof context?.slot !== 'number') return
@@ -106,13 +113,14 @@ export function startFollow({ receipts, ask, ws, clock, onUnlanded }: FollowDeps
         onUnlanded(receipt)
         receipts.unland(receipt)
       } else if (receipt.state !== 'unknown') {
-        const height = expiredBefore.get(receipt.blockhash ?? '')
-        if (height !== undefined) receipts.finish(receipt, 'expired', height)
+        const expiry = expiredBefore.get(receipt.blockhash ?? '')
+        // A node that is further behind may not have the transaction's block yet.
+        if (expiry !== undefined && context.slot >= expiry.slot) receipts.finish(receipt, 'expired', expiry.height)
       }
     }
   }
 
-  async function findExpired(): Promise<Map<string, number>> {
+  async function findExpired(): Promise<Map<string, Expiry>> {
     const nowMs = clock.monotonicMs()
     const blockhashes = new Set<string>()
     for (const { blockhash, acceptedAtMs, landed, state } of receipts.watched) {
@@ -120,14 +128,21 @@ export function startFollow({ receipts, ask, ws, clock, onUnlanded }: FollowDeps
       if (nowMs - acceptedAtMs < EXPIRY_FIRST_MS) continue
       if (blockhashes.size < BLOCKHASHES_MAX) blockhashes.add(blockhash)
     }
-    const found = new Map<string, number>()
+    const found = new Map<string, Expiry>()
     for (const blockhash of blockhashes) {
       const response = await ask('isBlockhashValid', [blockhash, { commitment: 'confirmed' }], ASK_MS)
-      if ((response as { value?: unknown } | undefined)?.value !== false) continue
+      const { context, value } = (response ?? {}) as { context?: { slot?: unknown }; value?: unknown }
+      const slot = context?.slot
+      if (value !== false || typeof slot !== 'number' || !hasSeenAccepted(slot)) continue
       const height = await ask('getBlockHeight', [{ commitment: 'confirmed' }], ASK_MS)
-      if (typeof height === 'number') found.set(blockhash, height)
+      if (typeof height === 'number') found.set(blockhash, { height, slot })
     }
     return found
+  }
+
+  /** Whether a node at this slot knows the blockhashes of transactions that were accepted EXPIRY_FIRST_MS ago: to an earlier one they are new. */
+  function hasSeenAccepted(slot: number): boolean {
+    return (deps.bestSlot() - slot) * deps.slotMs() <= EXPIRY_FIRST_MS
   }
 
   const timers: Timer[] = [

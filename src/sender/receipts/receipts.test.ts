@@ -53,6 +53,23 @@ test('counts pending receipts by address and payer through every change of state
   assert.deepEqual(of(), [2, 2, 2])
 })
 
+test('a pending receipt that was removed is not counted again when its transaction ends', () => {
+  const { receipts, receipt } = openTest()
+  const of = () => [receipts.pending, receipts.pendingOfAddress('address'), receipts.pendingOfPayer('payer')]
+  for (const signature of ['two', 'three', 'four']) receipts.add(receiptOf(signature))
+  assert.deepEqual([receipts.get('one'), ...of()], [undefined, 3, 3, 3])
+  receipts.finish(receipt, 'ended')
+  assert.deepEqual([receipt.state, ...of()], ['ended', 3, 3, 3])
+  const repeated = receiptOf('four')
+  const before = receipts.get('four')
+  receipts.add(repeated)
+  assert.ok(before !== undefined && before !== repeated)
+  receipts.finish(before, 'ended')
+  assert.deepEqual(of(), [3, 3, 3])
+  receipts.finish(repeated, 'expired', 1)
+  assert.deepEqual(of(), [2, 2, 2])
+})
+
 test('a taken attempt changes accepted to sent, and never changes landed', () => {
   const { receipts, receipt } = openTest()
   const report = { path: 'rpc', to: 'node', response: 'taken', message: '' } as const

@@ -73,7 +73,9 @@ export function createReceipts(options: ReceiptsOptions, deps: ReceiptsDeps): Re
   function setState(receipt: Receipt, state: Receipt['state']): void {
     const wasPending = isPending(receipt)
     receipt.state = state
-    if (wasPending !== isPending(receipt)) countPending(receipt, wasPending ? -1 : 1)
+    // One that was removed while it was pending is not counted any more.
+    const isCounted = all.get(receipt.signature) === receipt
+    if (isCounted && wasPending !== isPending(receipt)) countPending(receipt, wasPending ? -1 : 1)
     if (isPending(receipt)) return
     receipt.finishedAtMs = clock.monotonicMs()
     onFinished(receipt)

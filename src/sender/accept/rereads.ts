@@ -1,0 +1,35 @@
+/** Readings of one account in REREAD_MS for states that were not looked for yet. A nonce changes once in a block, and a slot is at least 50 ms. */
+export const REREADS_MAX = 20
+const REREAD_MS = 1000
+/** Accounts; the oldest are removed first. */
+const ACCOUNTS_MAX = 16_384
+
+/** Limits how often an account is read again although its last reading is recent. */
+export type Rereads = {
+  /** Whether to read the account for this state: once in REREAD_MS, and for at most REREADS_MAX states. */
+  take(address: string, state: string): boolean
+}
+
+export function createRereads(nowMs: () => number): Rereads {
+  /** In the order of their first reading. */
+  const accounts = new Map<string, { readonly sinceMs: number; readonly states: Set<string> }>()
+
+  function statesOf(address: string): Set<string> {
+    const known = accounts.get(address)
+    if (known !== undefined && nowMs() - known.sinceMs < REREAD_MS) return known.states
+    const states = new Set<string>()
+    accounts.delete(address)
+    accounts.set(address, { sinceMs: nowMs(), states })
+    if (accounts.size > ACCOUNTS_MAX) accounts.delete(accounts.keys().next().value as string)
+    return states
+  }
+
+  return {
+    take(address, state) {
+      const states = statesOf(address)
+      if (states.has(state) || states.size >= REREADS_MAX) return false
+      states.add(state)
+      return true
+    },
+  }
+}
