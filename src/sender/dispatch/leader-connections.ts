@@ -3,7 +3,7 @@ import { TokenBucket } from '../../core/token-bucket.ts'
 import type { QuicConnection } from '../../platform/quic/connection.ts'
 import type { QuicEnd } from '../../platform/quic/connection-options.ts'
 import type { StreamOutcome } from '../../platform/quic/send-streams.ts'
-import type { Leader } from './leaders.ts'
+import type { Leader } from './contacts.ts'
 
 export type OpenLeader = (
   leader: Leader,

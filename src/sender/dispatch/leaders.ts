@@ -1,14 +1,14 @@
 import type { Clock, Timer } from '../../core/clock.ts'
 import { parseAddressPort } from '../../platform/net/ip-range.ts'
 import { objectToAddress } from '../../platform/net/pinned-address.ts'
+import { type Contacts, type Leader, readContacts } from './contacts.ts'
 import type { AskNode } from './node-call.ts'
-
-export type Leader = { readonly identity: string; readonly ip: string; readonly port: number }
 
 /** The upcoming leaders and their TPU QUIC addresses. */
 export type Leaders = Disposable & {
   /** The current leader and the following ones, each once, without those whose address is unknown. */
   next(count: number): readonly Leader[]
+  /** Nodes with an address, which may not be allowed. */
   readonly known: number
 }
 
@@ -31,7 +31,6 @@ const AHEAD_MS = 80_000
 const REQUESTED_SLOTS_MAX = 5000
 const CONTACTS_EVERY_MS = 60_000
 const RETRY_MS = 2000
-const CONTACTS_MAX = 20_000
 /** Slots that a leader has in a row (agave: NUM_CONSECUTIVE_LEADER_SLOTS). */
 const LEADER_SLOTS = 4
 /** A leader has four slots in a row, so this many slots hold at least 32 leaders. */
@@ -41,7 +40,7 @@ const SEARCH_SLOTS = 256
 export function startLeaders({ ask, slot, slotMs, clock, allowPrivate }: LeadersDeps): Leaders {
   let firstSlot = 0
   let schedule: readonly string[] = []
-  let contacts = new Map<string, Leader>()
+  let contacts: Contacts | undefined
   let scheduleDueMs = 0
   let contactsDueMs = 0
   let isClosed = false
@@ -49,11 +48,19 @@ export function startLeaders({ ask, slot, slotMs, clock, allowPrivate }: Leaders
   /** Cache of `next`, which is called for every transaction and changes once per slot. */
   let found = { slot: -1, byCount: new Map<number, readonly Leader[]>() }
 
+  const known = () => contacts?.size ?? 0
+
+  /** The list comes from a node: it must not direct connections into the operator's own network. */
+  function addressOf(text: string): { ip: string; port: number } | undefined {
+    const address = parseAddressPort(text)
+    return address === undefined || objectToAddress(address.ip, allowPrivate) !== undefined ? undefined : address
+  }
+
   function find(fromSlot: number, count: number): readonly Leader[] {
     const next = new Map<string, Leader>()
     const from = Math.max(0, fromSlot - firstSlot)
     for (let at = from; at < Math.min(schedule.length, from + SEARCH_SLOTS) && next.size < count; at++) {
-      const leader = contacts.get(schedule[at] as string)
+      const leader = contacts?.find(schedule[at] as string)
       if (leader !== undefined) next.set(leader.identity, leader)
     }
     return [...next.values()]
@@ -67,7 +74,7 @@ export function startLeaders({ ask, slot, slotMs, clock, allowPrivate }: Leaders
     try {
       if (nowMs >= contactsDueMs) {
         contactsDueMs = nowMs + RETRY_MS
-        const reported = readContacts(await ask('getClusterNodes', [], ASK_MS), allowPrivate)
+        const reported = readContacts(await ask('getClusterNodes', [], ASK_MS), addressOf)
         if (reported !== undefined) {
           contacts = reported
           found = { slot: -1, byCount: new Map() }
@@ -78,7 +85,7 @@ export function startLeaders({ ask, slot, slotMs, clock, allowPrivate }: Leaders
       const ahead = Math.min(requested / 2, AHEAD_MS / slotMs())
       const isShort = now < firstSlot || now + ahead > firstSlot + schedule.length
       // Without addresses the schedule is not needed.
-      if (isShort && contacts.size > 0 && nowMs >= scheduleDueMs) {
+      if (isShort && known() > 0 && nowMs >= scheduleDueMs) {
         scheduleDueMs = nowMs + RETRY_MS
         const response = await ask('getSlotLeaders', [now, requested], ASK_MS)
         if (Array.isArray(response) && response.every((one) => typeof one === 'string')) {
@@ -101,12 +108,12 @@ export function startLeaders({ ask, slot, slotMs, clock, allowPrivate }: Leaders
     next(count) {
       const now = slot()
       if (found.slot !== now) found = { slot: now, byCount: new Map() }
-      const known = found.byCount.get(count) ?? find(now, count)
-      found.byCount.set(count, known)
-      return known
+      const leaders = found.byCount.get(count) ?? find(now, count)
+      found.byCount.set(count, leaders)
+      return leaders
     },
     get known() {
-      return contacts.size
+      return known()
     },
     [Symbol.dispose]() {
       isClosed = true
@@ -118,19 +125,4 @@ export function startLeaders({ ask, slot, slotMs, clock, allowPrivate }: Leaders
 /** How many leaders have their slots in this time. */
 export function leadersWithin(timeMs: number, slotMs: number): number {
   return Math.ceil(timeMs / (LEADER_SLOTS * slotMs))
-}
-
-/** Nodes with a TPU QUIC port at an allowed address. */
-function readContacts(response: unknown, allowPrivate: boolean): Map<string, Leader> | undefined {
-  if (!Array.isArray(response)) return undefined
-  const found = new Map<string, Leader>()
-  for (const node of response.slice(0, CONTACTS_MAX)) {
-    const { pubkey, tpuQuic } = (node ?? {}) as { pubkey?: unknown; tpuQuic?: unknown }
-    if (typeof pubkey !== 'string' || typeof tpuQuic !== 'string') continue
-    const address = parseAddressPort(tpuQuic)
-    // The list comes from a node: it must not direct connections into the operator's own network.
-    if (address === undefined || objectToAddress(address.ip, allowPrivate) !== undefined) continue
-    found.set(pubkey, { identity: pubkey, ...address })
-  }
-  return found
 }
