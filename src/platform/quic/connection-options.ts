@@ -37,7 +37,7 @@ export const QUIC_DEFAULTS = {
 
 /** How a connection ended. `code` is QUIC's own or, for `application`, the peer's. */
 export type QuicEnd = {
-  readonly by: 'us' | 'peer' | 'idle' | 'handshake-timeout' | 'reset' | 'fault' | 'version'
+  readonly by: 'us' | 'peer' | 'idle' | 'handshake-timeout' | 'reset' | 'fault' | 'version' | 'unreachable'
   readonly code: number
   readonly isApplication: boolean
   readonly message: string
@@ -54,6 +54,7 @@ export const ENDS = {
   handshakeTimeout: { by: 'handshake-timeout', code: 0, isApplication: false, message: 'the handshake took too long' },
   reset: { by: 'reset', code: 0, isApplication: false, message: 'the peer sent a stateless reset' },
   version: { by: 'version', code: 0, isApplication: false, message: 'the peer does not support QUIC version 1' },
+  unreachable: { by: 'unreachable', code: 0, isApplication: false, message: 'the peer cannot be reached' },
 } as const satisfies Record<string, QuicEnd>
 
 export type QuicDeps = {

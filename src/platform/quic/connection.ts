@@ -145,6 +145,11 @@ export class QuicConnection {
     this.#shut({ by: 'us', code, isApplication: true, message })
   }
 
+  /** Ends the connection because no packet can be sent to the peer. */
+  abandon(message: string): void {
+    this.#end('gone', { ...ENDS.unreachable, message })
+  }
+
   receive(datagram: Uint8Array): void {
     if (this.#state === 'gone' || this.#state === 'draining') return
     if (this.#state === 'closing') return this.#outbox.respondWithClose()

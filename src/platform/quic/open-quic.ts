@@ -21,16 +21,19 @@ export type OpenQuicDeps = {
 /** A connection over its own socket, which is closed with the connection. */
 export function openQuic({ to, ...options }: OpenQuicOptions, deps: OpenQuicDeps): QuicConnection {
   const socket = createSocket(isIPv6(to.ip) ? 'udp6' : 'udp4')
-  let isConnected = false
-  let isGone = false
+  let state: 'connecting' | 'connected' | 'over' = 'connecting'
   const early: Uint8Array[] = []
   // A closed port causes an ICMP error. Such errors can be forged, so they are ignored: the timeout decides.
   socket.on('error', () => {})
   socket.on('message', (datagram) => connection.receive(datagram))
   socket.unref()
-  socket.connect(to.port, to.ip, () => {
-    isConnected = true
-    for (const datagram of early.splice(0)) if (!isGone) socket.send(datagram, ignore)
+  // An error of the call itself, such as a missing route, comes to the callback only.
+  socket.connect(to.port, to.ip, (error?: Error | null) => {
+    if (state === 'over') return
+    state = error ? 'over' : 'connected'
+    const datagrams = early.splice(0)
+    if (error) connection.abandon(error.message)
+    else for (const datagram of datagrams) socket.send(datagram, ignore)
   })
   const connection: QuicConnection = new QuicConnection(
     { ...QUIC_DEFAULTS, ...options },
@@ -38,16 +41,15 @@ export function openQuic({ to, ...options }: OpenQuicOptions, deps: OpenQuicDeps
       clock: deps.clock,
       randomBytes: (count) => deps.random.bytes(count),
       send(datagram) {
-        if (isGone) return
-        if (isConnected) socket.send(datagram, ignore)
-        else early.push(datagram)
+        if (state === 'connected') socket.send(datagram, ignore)
+        else if (state === 'connecting') early.push(datagram)
       },
       soon: queueMicrotask,
       isPeer: deps.isPeer,
       onOpen: () => deps.onOpen?.(),
       onEnd: (end) => deps.onEnd?.(end),
       onGone() {
-        isGone = true
+        state = 'over'
         socket.close()
       },
     },

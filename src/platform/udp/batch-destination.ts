@@ -1,7 +1,7 @@
 import { isIPv6 } from 'node:net'
 import type { Clock } from '../../core/clock.ts'
 import type { BatchMemory } from './batch-memory.ts'
-import type { UdpDestination, UdpFault } from './port.ts'
+import { RECONNECT_MS, type UdpDestination, type UdpFault } from './port.ts'
 import { encodeSocketAddress } from './socket-address.ts'
 import { ERRNO, LINUX, type UdpCalls } from './system-calls.ts'
 
@@ -26,18 +26,32 @@ export function openBatchDestination(
   { to, sendBufferBytes }: { to: { readonly ip: string; readonly port: number }; sendBufferBytes: number },
   { calls, clock, memory }: DestinationDeps,
 ): UdpDestination {
-  let fd = calls.socket(isIPv6(to.ip) ? LINUX.AF_INET6 : LINUX.AF_INET)
+  let fd = -1
+  let isConnected = false
+  let isClosed = false
+  let triedMs = Number.NEGATIVE_INFINITY
   let fault: UdpFault | undefined
   let unsegmentedUntilMs = 0
-  if (fd >= 0) {
-    const value = new Uint8Array(Int32Array.of(sendBufferBytes).buffer)
-    calls.setOption(fd, LINUX.SOL_SOCKET, LINUX.SO_SNDBUF, value)
-    calls.setOption(fd, LINUX.SOL_SOCKET, LINUX.SO_SNDBUFFORCE, value)
-    const connected = calls.connect(fd, encodeSocketAddress(to))
-    if (connected < 0) {
-      // No route now. The next send fails as well, until there is one.
-      fault = faultOf(-connected)
+
+  /** There may be no free descriptor or no route now. A socket that is not connected cannot send, even when there is a route. */
+  function connect(): boolean {
+    const nowMs = clock.monotonicMs()
+    if (!isClosed && nowMs - triedMs >= RECONNECT_MS) {
+      triedMs = nowMs
+      if (fd < 0) fd = openSocket()
+      isConnected = fd >= 0 && calls.connect(fd, encodeSocketAddress(to)) >= 0
     }
+    if (!isConnected) fault = fd < 0 ? 'other' : 'unreachable'
+    return isConnected
+  }
+
+  function openSocket(): number {
+    const opened = calls.socket(isIPv6(to.ip) ? LINUX.AF_INET6 : LINUX.AF_INET)
+    if (opened < 0) return opened
+    const value = new Uint8Array(Int32Array.of(sendBufferBytes).buffer)
+    calls.setOption(opened, LINUX.SOL_SOCKET, LINUX.SO_SNDBUF, value)
+    calls.setOption(opened, LINUX.SOL_SOCKET, LINUX.SO_SNDBUFFORCE, value)
+    return opened
   }
 
   function sendSegments(first: number, second: number): number {
@@ -79,13 +93,11 @@ export function openBatchDestination(
     return sent
   }
 
+  connect()
   return {
     send(first, second) {
-      if (fd < 0) {
-        fault = 'other'
-        return 0
-      }
       if (first + second === 0) return 0
+      if (!isConnected && !connect()) return 0
       if (unsegmentedUntilMs === 0) return sendSegments(first, second)
       if (clock.monotonicMs() >= unsegmentedUntilMs) {
         unsegmentedUntilMs = 0
@@ -106,6 +118,8 @@ export function openBatchDestination(
     close() {
       if (fd >= 0) calls.close(fd)
       fd = -1
+      isConnected = false
+      isClosed = true
     },
   }
 }

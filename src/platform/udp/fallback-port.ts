@@ -4,6 +4,7 @@ import type { Clock } from '../../core/clock.ts'
 import {
   BATCH_PACKETS,
   CELL_BYTES,
+  RECONNECT_MS,
   TICK_MS,
   type UdpDestination,
   type UdpFault,
@@ -101,7 +102,7 @@ export async function openUdpFallbackPort(
     },
     hasKernelTimes: false,
     readTime,
-    connect: (to) => openFallbackDestination(to, options.sendBufferBytes, staged),
+    connect: (to) => openFallbackDestination(to, options.sendBufferBytes, { staged, clock }),
     overruns: () => 0,
     [Symbol.dispose]: () => void socket.close(),
   }
@@ -113,23 +114,42 @@ type Staged = { readonly packets: Buffer[]; first: number }
 function openFallbackDestination(
   to: { readonly ip: string; readonly port: number },
   sendBufferBytes: number,
-  staged: Staged,
+  { staged, clock }: { readonly staged: Staged; readonly clock: Pick<Clock, 'monotonicMs'> },
 ): UdpDestination {
-  const socket: Socket = createSocket(isIPv6(to.ip) ? 'udp6' : 'udp4')
+  let state: 'connecting' | 'connected' | 'failed' | 'closed' = 'connecting'
+  let triedMs = 0
   let fault: UdpFault | undefined
-  let isConnected = false
-  let isClosed = false
-  socket.on('error', (error: NodeJS.ErrnoException) => {
-    fault = faultOf(error.code)
-  })
-  socket.connect(to.port, to.ip, () => {
-    if (isClosed) return
-    isConnected = true
-    setBuffer(() => socket.setSendBufferSize(sendBufferBytes))
-  })
+  let socket = connect()
+
+  function connect(): Socket {
+    state = 'connecting'
+    triedMs = clock.monotonicMs()
+    const opened = createSocket(isIPv6(to.ip) ? 'udp6' : 'udp4')
+    opened.on('error', (error: NodeJS.ErrnoException) => {
+      fault = faultOf(error.code)
+      if (state === 'connecting') state = 'failed'
+    })
+    // An error of the call itself, such as a missing route, comes to the callback only.
+    opened.connect(to.port, to.ip, (error?: Error | null) => {
+      if (state === 'closed') return
+      state = error ? 'failed' : 'connected'
+      if (error) fault = 'unreachable'
+      else setBuffer(() => opened.setSendBufferSize(sendBufferBytes))
+    })
+    return opened
+  }
+
+  function reconnect(): void {
+    fault = 'unreachable'
+    if (clock.monotonicMs() - triedMs < RECONNECT_MS) return
+    socket.close()
+    socket = connect()
+  }
+
   return {
     send(first, second) {
-      if (!isConnected) {
+      if (state === 'failed') reconnect()
+      if (state !== 'connected') {
         fault ??= 'buffer-full'
         return 0
       }
@@ -150,9 +170,8 @@ function openFallbackDestination(
     // Node emits errors itself.
     poll() {},
     close() {
-      if (isClosed) return
-      isClosed = true
-      isConnected = false
+      if (state === 'closed') return
+      state = 'closed'
       socket.close()
     },
   }

@@ -98,5 +98,7 @@ export type UdpPortOptions = {
 export const BATCH_PACKETS = 48
 /** Space for one packet. A longer one is truncated, which no shred is. */
 export const CELL_BYTES = 2048
+/** How often a destination that could not be connected is tried again. */
+export const RECONNECT_MS = 1000
 /** How long a port without traffic sleeps between two ticks. */
 export const TICK_MS = 10

@@ -64,6 +64,7 @@ export const ERRNO = {
   ENOMEM: 12,
   EACCES: 13,
   EINVAL: 22,
+  EMFILE: 24,
   ENOPROTOOPT: 92,
   EMSGSIZE: 90,
   EADDRINUSE: 98,
