@@ -6,7 +6,7 @@ import { makeTestFolder } from '../../platform/files/test-folder.ts'
 import { silentLogger } from '../../platform/telemetry/logger.ts'
 import type { Destination } from '../store/model.ts'
 import { openStore } from '../store/open.ts'
-import type { Provisioning } from './context.ts'
+import { type Provisioning, runChange } from './context.ts'
 import { addCustomer } from './customers.ts'
 import {
   CHALLENGE_AGAIN_MS,
@@ -62,6 +62,29 @@ async function openRig() {
     },
   }
 }
+
+test('another spelling of an IPv6 address is the same address, also of one that was stored as it was typed', async () => {
+  await using rig = await openRig()
+  const { store, at, set } = rig
+  const id = await rig.subscribe('first')
+  await rig.subscribe('second')
+  const { destination } = await set(0, 'first', '[2A00:0:0::5]:20001', true)
+  assert.equal(destination.ip, '2a00::5')
+  const taken = { code: 'already-exists', message: '[2a00::5]:20001 is the destination of another subscription' }
+  await assert.rejects(set(0, 'second', '[2a00:0::0:5]:20001', true), taken)
+  await runChange(at(0), async (tx) => {
+    await tx.put('destinations', { ...destination, ip: '2A00:0:0::5' })
+    return { audit: { action: 'test', subjects: [id] }, result: undefined }
+  })
+  assert.equal((await store.get('destinations', id))?.ip, '2A00:0:0::5')
+  await assert.rejects(set(0, 'second', '[2a00::5]:20001', true), taken)
+  for (let n = 1; n < DESTINATIONS_PER_IP_MAX; n++) {
+    await rig.subscribe(`near-${n}`)
+    await set(0, `near-${n}`, `[2a00::5]:${30_000 + n}`, true)
+  }
+  await assert.rejects(set(0, 'second', '[2a00::5]:40000', true), { code: 'invalid-value', message: /the most/ })
+  await set(0, 'second', '[2a00::6]:20001', true)
+})
 
 test('a new destination is pending beside the active one until it is proven, and then replaces it', async () => {
   await using rig = await openRig()

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { ServiceError } from '../../core/error.ts'
-import { addressKind, parseAddressPort, printAddressPort } from '../../platform/net/ip-range.ts'
+import { addressKind, canonicalIp, parseAddressPort, printAddressPort } from '../../platform/net/ip-range.ts'
 import { REFLECTOR_PORTS } from '../../platform/net/reflector-ports.ts'
 import type { Destination, Subscription } from '../store/model.ts'
 import type { AccessTransaction } from '../store/store.ts'
@@ -247,14 +247,18 @@ const NEAR_PAGE = 100
 export async function checkAddressFree(
   tx: AccessTransaction,
   subscriptionId: string,
-  { ip, port }: { readonly ip: string; readonly port: number },
+  address: { readonly ip: string; readonly port: number },
 ): Promise<void> {
+  const { port } = address
+  const ip = canonicalIp(address.ip)
+  // An IPv6 address of an earlier version is stored as it was typed, so all of them are compared.
+  const having = ip.includes(':') ? {} : { ip: [ip] }
   const isOther = (each: Destination) =>
-    each.ip === ip && subscriptionIdOf(each) !== subscriptionId && !(each.id.includes('/') && each.paused)
+    canonicalIp(each.ip) === ip && subscriptionIdOf(each) !== subscriptionId && !(each.id.includes('/') && each.paused)
   let near = 0
   let after: string | undefined
   do {
-    const request = { after, limit: NEAR_PAGE, having: { ip: [ip] }, isIncluded: isOther }
+    const request = { after, limit: NEAR_PAGE, having, isIncluded: isOther }
     const { items, next } = await tx.page('destinations', request)
     for (const other of items) {
       const owner = await tx.get('subscriptions', subscriptionIdOf(other))

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { addressKind, parseAddressPort, printAddressPort } from './ip-range.ts'
+import { addressKind, canonicalIp, parseAddressPort, printAddressPort } from './ip-range.ts'
 
 test('classifies literal addresses', () => {
   const cases: Record<string, string | undefined> = {
@@ -51,4 +51,26 @@ test('parses an address with a port, and nothing else', () => {
   }
   assert.equal(printAddressPort('2606:4700::1', 5), '[2606:4700::1]:5')
   assert.equal(printAddressPort('1.2.3.4', 5), '1.2.3.4:5')
+})
+
+test('an address has one spelling (RFC 5952)', () => {
+  for (const [ip, canonical] of [
+    ['1.2.3.4', '1.2.3.4'],
+    ['2A00:0:0::5', '2a00::5'],
+    ['2a00:0000:0000:0000:0000:0000:0000:0005', '2a00::5'],
+    ['1:0:0:2:0:0:0:3', '1:0:0:2::3'],
+    ['1:0:0:2:3:0:0:4', '1::2:3:0:0:4'],
+    ['1:2:3:4:5:6::8', '1:2:3:4:5:6:0:8'],
+    ['0:0:0:0:0:0:0:1', '::1'],
+    // It stays an address of IPv6, which no destination may be.
+    ['::FFFF:102:304', '::ffff:1.2.3.4'],
+    ['::ffff:1.2.3.4', '::ffff:1.2.3.4'],
+    ['fe80::1%eth0', 'fe80::1%eth0'],
+    ['not an address', 'not an address'],
+  ] as const) {
+    assert.equal(canonicalIp(ip), canonical, ip)
+    assert.equal(addressKind(canonical), addressKind(ip), ip)
+  }
+  assert.deepEqual(parseAddressPort('[2A00:0:0::5]:20001'), { ip: '2a00::5', port: 20001 })
+  assert.deepEqual(parseAddressPort('[::FFFF:102:304]:20001'), { ip: '::ffff:1.2.3.4', port: 20001 })
 })

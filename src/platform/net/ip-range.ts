@@ -1,4 +1,4 @@
-import { BlockList, isIPv4, isIPv6 } from 'node:net'
+import { BlockList, isIPv4, isIPv6, SocketAddress } from 'node:net'
 
 /** The kind of a literal address. IPv4 and IPv6 have separate lists: `::ffff:0:0/96` in one list would match every IPv4 address. */
 export type AddressKind =
@@ -68,13 +68,18 @@ export function addressKind(ip: string): AddressKind | undefined {
   return undefined
 }
 
-/** `1.2.3.4:5` or `[::1]:5`; undefined when it is neither. */
+/** `1.2.3.4:5` or `[::1]:5`, with the address in its canonical form; undefined when it is neither. */
 export function parseAddressPort(text: string): { ip: string; port: number } | undefined {
   const match = /^(?:\[([0-9a-fA-F:.]{2,45})\]|([0-9.]{7,15})):([1-9][0-9]{0,4})$/.exec(text)
   const ip = match?.[1] ?? match?.[2]
   const port = Number(match?.[3])
   if (ip === undefined || addressKind(ip) === undefined || port > 65535) return undefined
-  return match?.[1] !== undefined && isIPv4(ip) ? undefined : { ip, port }
+  return match?.[1] !== undefined && isIPv4(ip) ? undefined : { ip: canonicalIp(ip), port }
+}
+
+/** One spelling for each address, that of the system (RFC 5952): texts can be compared. Unchanged where it is no address. */
+export function canonicalIp(ip: string): string {
+  return isIPv6(ip) && !ip.includes('%') ? new SocketAddress({ address: ip, family: 'ipv6' }).address : ip
 }
 
 export function printAddressPort(ip: string, port: number): string {

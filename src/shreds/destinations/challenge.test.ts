@@ -101,3 +101,13 @@ test('the code depends on the key and on every field of the challenge', () => {
   assert.equal(readChallenge(Buffer.from(`sluice-challenge 1 ${code}`)), code)
   assert.equal(readChallenge(Buffer.from(`sluice-challenge 2 ${code}`)), undefined)
 })
+
+test('the echo of an address that is stored in another spelling proves it', () => {
+  const { challenger, proven } = start()
+  const destination = { ...DESTINATION, ip: '2A00:0:0::5' }
+  challenger.setChallenges([{ subscriptionId: 'sub_1', destination }])
+  const code = challengeCodeOf(KEY, destination)
+  challenger.receive(challengePacket(code), { ip: '2a00::6', port: destination.port })
+  challenger.receive(challengePacket(code), { ip: '2a00::5', port: destination.port })
+  assert.deepEqual(proven, [`sub_1 ${code}`])
+})

@@ -1,5 +1,6 @@
 import { challengeCodeOf } from '../../access/provisioning/destinations.ts'
 import { messageOf } from '../../core/error.ts'
+import { canonicalIp } from '../../platform/net/ip-range.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { LeaseDecisions } from './leases.ts'
 
@@ -72,7 +73,9 @@ export function createChallenger({ log, key, send, prove, onSent }: ChallengerDe
     setChallenges(challenges) {
       const next = new Map<string, OpenChallenge>()
       for (const { subscriptionId, destination } of challenges) {
-        const { ip, port, setAt } = destination
+        const { port, setAt } = destination
+        // As the system reports the source of a packet.
+        const ip = canonicalIp(destination.ip)
         const code = challengeCodeOf(key, destination)
         next.set(code, open.get(code) ?? { subscriptionId, ip, port, setAt, probesSent: 0, isProving: false })
       }

@@ -91,6 +91,14 @@ test('gives an address only to the first subscription that set it, and no more l
   assert.equal(refusals.get(others[2]?.subscription.id ?? ''), 'too-many')
 })
 
+test('two spellings of one address are one address', () => {
+  const [long, short] = [candidate({ ip: '2A00:0:0::5' }), candidate({ ip: '2a00::5' })]
+  assert.deepEqual([...decide(long, short).refusals.values()], ['taken'])
+  const waiting = { proof: 'unproven', setAt: NOW - 1000 } as const
+  const { challenges } = decide(candidate({ ...waiting, ip: '2A00:0:0::5' }), candidate({ ...waiting, ip: '2a00::5' }))
+  assert.equal(challenges.length, 1)
+})
+
 test('challenges an address once, however many subscriptions set it', () => {
   const waiting = { proof: 'unproven', setAt: NOW - 1000 } as const
   const first = candidate(waiting, { id: 'first' })

@@ -2,6 +2,7 @@ import { isOpenChallenge, pendingId } from '../../access/provisioning/destinatio
 import type { AccessSnapshot } from '../../access/snapshot/snapshot.ts'
 import type { Customer, Destination, Subscription } from '../../access/store/model.ts'
 import { SKEW_MS } from '../../access/validity.ts'
+import { canonicalIp } from '../../platform/net/ip-range.ts'
 import type { Lease } from '../relay/protocol.ts'
 import { type DestinationRefusal, type DestinationRules, refusalOf } from './rules.ts'
 
@@ -98,7 +99,7 @@ export function decideLeases(
 }
 
 function addressOf({ ip, port }: Destination): string {
-  return `${ip} ${port}`
+  return `${canonicalIp(ip)} ${port}`
 }
 
 function stateOf({ subscription, customerState }: Candidate, nowMs: number): LeaseRefusal | undefined {

@@ -1,4 +1,4 @@
-import { type AddressKind, addressKind } from '../../platform/net/ip-range.ts'
+import { type AddressKind, addressKind, canonicalIp } from '../../platform/net/ip-range.ts'
 import { REFLECTOR_PORTS } from '../../platform/net/reflector-ports.ts'
 
 /** Which addresses may receive shreds. Checked when a destination is set and again whenever leases are decided. */
@@ -27,7 +27,7 @@ export function refusalOf(
 ): DestinationRefusal | undefined {
   const kind = addressKind(ip)
   if (kind === undefined) return 'not-literal'
-  const isOwn = kind === 'loopback' || rules.ownAddresses.has(ip)
+  const isOwn = kind === 'loopback' || isOwnAddress(ip, rules)
   if (isOwn && port === rules.sourcePort) return 'source-port'
   if (port < PORT_MIN || port > 65_535) return 'low-port'
   if (REFLECTOR_PORTS.has(port)) return 'reflector-port'
@@ -36,8 +36,13 @@ export function refusalOf(
   return kind === 'public' ? ownRefusal(ip, rules) : kind
 }
 
-function ownRefusal(ip: string, { ownAddresses, allowLoopback }: DestinationRules): DestinationRefusal | undefined {
-  return ownAddresses.has(ip) && !allowLoopback ? 'own-address' : undefined
+function ownRefusal(ip: string, rules: DestinationRules): DestinationRefusal | undefined {
+  return isOwnAddress(ip, rules) && !rules.allowLoopback ? 'own-address' : undefined
+}
+
+/** A destination of an earlier version is stored as it was typed. */
+function isOwnAddress(ip: string, { ownAddresses }: DestinationRules): boolean {
+  return ownAddresses.has(canonicalIp(ip))
 }
 
 /** The refusal as a sentence for the operator. */

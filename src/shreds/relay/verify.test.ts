@@ -8,6 +8,7 @@ import { createSigningKey } from '../../solana/crypto/ed25519.ts'
 import { createNodeSha256 } from '../../solana/crypto/node-sha256.ts'
 import { createFecSetProofs, rootOfPacket } from '../../solana/shred/fec-set-proofs.ts'
 import { createShredHead, scanShred } from '../../solana/shred/shred.ts'
+import { createCheckMemory, openCheckAsker, openCheckReader } from './checks.ts'
 import { createVerifier, type Verdict, type Verifier } from './verify.ts'
 
 const MALLORY = createSigningKey(new Uint8Array(32).fill(66))
@@ -94,4 +95,43 @@ test('with part of the tree known, detects any changed byte covered by the signa
       assert.equal(proofs.isUnder(packet, 0, head), expected, `byte ${isChanged ? at : 'none'}`)
     }
   }
+})
+
+test('a set that is checked here while its check waits in the other thread is settled once', () => {
+  const memory = createCheckMemory()
+  const reader = openCheckReader(memory)
+  reader.setAlive(true)
+  const checks = openCheckAsker(memory)
+  const verifier = createVerifier({ failuresPerSecond: 1000 }, { sha256: createNodeSha256(), checks })
+  verifier.setLeaders([{ fromSlot: 0, toSlot: 1000, identities: [LEADER_ID] }])
+  const takeDecided = () => {
+    const decided: number[] = []
+    for (let set = verifier.nextDecided(); set >= 0; set = verifier.nextDecided()) decided.push(set)
+    return decided
+  }
+  for (const [slot, leader, isProven] of [
+    [10, undefined, true],
+    [11, MALLORY, false],
+  ] as const) {
+    const packets = blockPackets(slot, leader === undefined ? {} : { leader })
+    assert.equal(check(verifier, packets[0] as Uint8Array), 'waiting')
+    const set = verifier.waitsFor()
+    assert.equal(verifier.waiting(), 1)
+    verifier.decideHere(set)
+    assert.deepEqual([verifier.waiting(), takeDecided(), verifier.isProven(set)], [0, [set], isProven])
+    // The verdict of the other thread comes later.
+    assert.equal(
+      reader.read(
+        () => isProven,
+        () => {},
+      ),
+      1,
+    )
+    verifier.takeVerdicts(0)
+    assert.deepEqual([verifier.waiting(), takeDecided(), verifier.isProven(set)], [0, [], isProven])
+  }
+  // Later sets wait as before.
+  assert.equal(check(verifier, blockPackets(12)[0] as Uint8Array), 'waiting')
+  assert.equal(check(verifier, blockPackets(12)[1] as Uint8Array), 'waiting')
+  assert.equal(verifier.waiting(), 1)
 })

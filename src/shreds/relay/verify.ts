@@ -60,6 +60,8 @@ export function createVerifier({ failuresPerSecond }: VerifierOptions, { sha256,
   // By number of the check: its set, and when it was passed on.
   const setOf = new Int32Array(CHECKS_MAX).fill(-1)
   const askedMs = new Float64Array(CHECKS_MAX)
+  /** The number of the check of each set that waits. */
+  const numberOf = new Int32Array(FEC_SETS_MAX)
   /** The oldest check that may have no verdict yet, and how many there are from it on; numbers are in order and begin again after the last. */
   const open = { first: 0, count: 0 }
   const leaderOf: (Leader | undefined)[] = Array.from({ length: FEC_SETS_MAX }, () => undefined)
@@ -108,6 +110,8 @@ export function createVerifier({ failuresPerSecond }: VerifierOptions, { sha256,
   function decideHere(set: number): void {
     if (states[set] !== SET_STATE.waiting) return
     checkedHere += 1
+    // The verdict that comes later is not for this set any more.
+    close(numberOf[set] as number)
     settle(set, verifyHere(set))
   }
 
@@ -119,6 +123,7 @@ export function createVerifier({ failuresPerSecond }: VerifierOptions, { sha256,
     const number = checks.ask(request)
     if (number < 0) return false
     setOf[number] = set
+    numberOf[set] = number
     askedMs[number] = nowMs
     if (open.count === 0) open.first = number
     open.count += 1
@@ -141,7 +146,7 @@ export function createVerifier({ failuresPerSecond }: VerifierOptions, { sha256,
         if (!isDead && nowMs - (askedMs[number] as number) < CHECK_LATE_MS) return
         isStopped = true
         made += 1
-        decideHere(close(number))
+        decideHere(setOf[number] as number)
       }
       open.first = (number + 1) % CHECKS_MAX
       open.count -= 1
