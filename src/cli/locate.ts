@@ -24,16 +24,17 @@ type Located = {
 
 /**
  * Finds the state folder: the one that `--state` or `SLUICE_STATE` names; else the one of the process that runs here or on the config file that is named or
- * here; else the one here; else the one of the only process of this user that runs on this machine; else the one of /etc/sluice/sluice.toml. Creates
- * nothing. Prints what it chose when the command line and the present folder do not show it.
+ * here; else the one here; else the one of the only process of this user that runs on this machine, or of several the one on the state folder that
+ * /etc/sluice/sluice.toml names; else the one of that file. Creates nothing. Prints what it chose when the command line and the present folder do not show it.
  */
-export function locate(context: CliContext, flags: CommonFlags): Located {
+export function locate(context: CliContext, flags: CommonFlags, machineConfig = SYSTEM_CONFIG): Located {
   const named = namedConfigOf(context, flags)
   const here = existsSync(DEFAULT_CONFIG) ? DEFAULT_CONFIG : undefined
   const config = named ?? here
+  const ofMachine = existsSync(machineConfig) ? machineConfig : undefined
   const isConfigNamed = named !== undefined
   const namedState = namedStateOf(context, flags)
-  if (namedState !== undefined) return { stateDir: namedState, configFile: config ?? systemConfig(), isConfigNamed }
+  if (namedState !== undefined) return { stateDir: namedState, configFile: config ?? ofMachine, isConfigNamed }
 
   const running = runningProcesses(context.process.env)
   const local = defaultState()
@@ -49,15 +50,15 @@ export function locate(context: CliContext, flags: CommonFlags): Located {
         flags,
         `this uses ${local}; running now: ${others.map(describe).join(', ')}; choose with --state DIR`,
       )
-    return { stateDir: local, configFile: systemConfig(), isConfigNamed }
+    return { stateDir: local, configFile: ofMachine, isConfigNamed }
   }
-  const process = onlyOne(running)
+  const stateOfMachine = ofMachine && stateNamedIn(ofMachine)
+  const process = running.find(({ state }) => state === stateOfMachine) ?? onlyOne(running)
   if (process !== undefined) {
     note(context, flags, `using ${describe(process)}`)
     return { stateDir: process.state, configFile: process.config ?? undefined, isConfigNamed }
   }
-  const ofMachine = systemConfig()
-  const stateDir = (ofMachine && stateNamedIn(ofMachine)) ?? local
+  const stateDir = stateOfMachine ?? local
   if (ofMachine !== undefined) note(context, flags, `using ${ofMachine} and the state folder ${stateDir}`)
   return { stateDir, configFile: ofMachine, isConfigNamed }
 }
@@ -65,10 +66,6 @@ export function locate(context: CliContext, flags: CommonFlags): Located {
 /** The control socket of the process that a command is about. */
 export function controlPath(context: CliContext, flags: CommonFlags): string {
   return join(locate(context, flags).stateDir, 'control.sock')
-}
-
-function systemConfig(): string | undefined {
-  return existsSync(SYSTEM_CONFIG) ? SYSTEM_CONFIG : undefined
 }
 
 /** The state folder of the process that runs on a config file; of several, the one of the present folder. */

@@ -6,11 +6,17 @@ import { takeInstanceLock } from '../platform/files/instance-lock.ts'
 import { openStateFolder } from '../platform/files/state-folder.ts'
 import { openControlSocket } from '../platform/process/control-socket.ts'
 import { createLifecycle, type Lifecycle } from '../platform/process/lifecycle.ts'
+import { announceProcess } from '../platform/process/running-processes.ts'
 import type { Logger } from '../platform/telemetry/logger.ts'
 import { openUdpSender } from '../platform/udp/sender.ts'
 import { localnetMethods } from './compose/services/localnet-methods.ts'
 
-export type LocalnetProcessDeps = { readonly log: Logger; readonly clock: Clock; readonly random: Random }
+export type LocalnetProcessDeps = {
+  readonly log: Logger
+  readonly clock: Clock
+  readonly random: Random
+  readonly env: NodeJS.ProcessEnv
+}
 
 export type LocalnetProcess = { readonly lifecycle: Lifecycle; readonly localnet: Localnet }
 
@@ -22,7 +28,7 @@ export async function startLocalnetProcess(
   input: LocalnetOptionsInput & { readonly stateDir?: string | undefined },
   deps: LocalnetProcessDeps,
 ): Promise<LocalnetProcess> {
-  const { log, clock, random } = deps
+  const { log, clock, random, env } = deps
   // A development chain has no load balancer in front, so it skips the lame-duck time.
   const lifecycle = createLifecycle({ lameDuckMs: 0, deadlineMs: 10_000 }, { clock, log })
   await using opening = new AsyncDisposableStack()
@@ -34,6 +40,8 @@ export async function startLocalnetProcess(
   if (state) {
     const methods = localnetMethods(localnet)
     opening.use(await openControlSocket(state.file('control.sock'), { log: log.child({ part: 'control' }), methods }))
+    // Without a config file: a command about the file means the process that serves it.
+    opening.use(announceProcess({ pid: process.pid, state: state.path, config: null }, env))
   }
 
   const opened = opening.move()

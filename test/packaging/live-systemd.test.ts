@@ -6,7 +6,7 @@ import { type LiveSystemd, startLiveSystemd } from '../support/live-systemd.ts'
 import { isFull } from '../support/property.ts'
 
 const root = join(import.meta.dirname, '../..')
-/** Generous: a process restarts after two seconds, and a busy machine is slow. */
+/** Generous: a process restarts after five seconds, and a busy machine is slow. */
 const START_MS = 120_000
 const CONFIG = '/etc/sluice/sluice.toml'
 const UNITS = [

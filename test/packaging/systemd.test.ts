@@ -14,6 +14,8 @@ const root = join(import.meta.dirname, '../..')
 const folder = join(root, 'ops/systemd')
 const units = globSync(join(folder, '*.service')).toSorted()
 const EXPOSURE_MAX = 3.0
+/** DefaultStartLimitBurst= of systemd-system.conf(5). */
+const SYSTEMD_START_LIMIT_BURST = 5
 
 describe('systemd units', () => {
   test('there is one unit for all services and one for each standalone service', () => {
@@ -126,6 +128,29 @@ describe('systemd units', () => {
       assert.equal(valuesOf(path, 'Restart')[0], 'on-failure')
     })
   }
+
+  test('a start that fails is retried for as long as it fails', () => {
+    for (const path of units) {
+      const [restartSec = 0, intervalSec, burst = SYSTEMD_START_LIMIT_BURST] = [
+        'RestartSec',
+        'StartLimitIntervalSec',
+        'StartLimitBurst',
+      ].map((key) => valuesOf(path, key).map(Number)[0])
+      assert.ok(intervalSec !== undefined, `${basename(path)}: systemd has a limit by default`)
+      assert.ok(restartSec * burst > intervalSec, `${basename(path)}: ${burst} starts fit into ${intervalSec} s`)
+      // A crash is not a long outage, and failing starts leave the processor to the database they wait for.
+      assert.ok(restartSec >= 5 && restartSec <= 10, `${basename(path)}: ${restartSec} s`)
+    }
+  })
+
+  test('all announce their process in one folder that no unit removes, where the commands of their user look', () => {
+    for (const path of units)
+      assert.deepEqual(
+        ['RuntimeDirectory', 'RuntimeDirectoryMode', 'RuntimeDirectoryPreserve'].map((key) => valuesOf(path, key)),
+        [['sluice'], ['0700'], ['yes']],
+        basename(path),
+      )
+  })
 
   test('the environment variables of units are options, and no two units share a metrics port', async () => {
     const { stdout } = await sluice(['config', 'schema'])
