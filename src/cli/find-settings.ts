@@ -21,7 +21,10 @@ export type SettingsSource = {
 
 /** The configuration of the running process, if one runs on the state folder; else the one that a process started here would have. */
 export async function findSettings(context: CliContext, flags: CommonFlags): Promise<Settings> {
-  const source = await findSettingsSource(context, flags)
+  return settingsFrom(await findSettingsSource(context, flags))
+}
+
+export async function settingsFrom(source: SettingsSource): Promise<Settings> {
   const loaded = await loadConfig({ schema: configSchema, env: source.env, file: source.configFile })
   const settings = settingsOf(loaded, source.stateDir)
   if (source.running === undefined) return settings

@@ -4,18 +4,21 @@ import { isSecretRef, resolveSecret } from '../../platform/config/secret-ref.ts'
 import type { Config } from '../../processes/compose/config/config.ts'
 import { bad, type Finding, ok } from '../../processes/compose/config/finding.ts'
 
+/** The end of the finding about a variable that only the running process has. */
+export const IN_PROCESS = 'in the environment of the running process'
+
 /** Every secret reference of the config resolves, and its file is private. The environment of a running process is its own: it checked it when it started. */
 export async function checkSecrets(
   loaded: LoadedConfig<Config>,
   env: NodeJS.ProcessEnv,
-  { isRunning }: { readonly isRunning: boolean } = { isRunning: false },
+  { isRunning }: { readonly isRunning: boolean },
 ): Promise<Finding[]> {
   const references = loaded.entries().filter(({ value }) => typeof value === 'string' && isSecretRef(value))
   const findings: Finding[] = []
   for (const { path, value } of references) {
     const key = path.join('.')
     if (isRunning && (value as string).startsWith('env:') && env[(value as string).slice(4)] === undefined) {
-      findings.push(ok('secret', `${key}: in the environment of the running process`))
+      findings.push(ok('secret', `${key}: ${IN_PROCESS}`))
       continue
     }
     try {

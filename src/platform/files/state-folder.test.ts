@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { isServiceError } from '../../core/error.ts'
 import { createFileExclusive, writeFileAtomic } from './atomic.ts'
@@ -96,4 +97,31 @@ test('a systemd credential may be owned by root and readable by the group', asyn
   await assert.rejects(checkSecretFile(position.file('credentials/../beside')), (error) =>
     isServiceError(error, 'file-mode'),
   )
+})
+
+test('a credential of a unit is accepted outside of the unit too, where no other user can put or read one', async () => {
+  using position = makeTestFolder()
+  const unit = position.file('credentials/sluice.service')
+  mkdirSync(unit, { recursive: true })
+  for (const folder of [position.file('credentials'), unit]) writeFileSync(join(folder, 'key'), 'x', { mode: 0o440 })
+  const credentials = position.file('credentials')
+  const check = async (path: string, modes: { readonly all: number; readonly unit: number }) => {
+    chmodSync(credentials, modes.all)
+    chmodSync(unit, modes.unit)
+    return checkSecretFile(path, { credentials }).then(
+      () => 'accepted',
+      (error: { code: string }) => error.code,
+    )
+  }
+  const key = join(unit, 'key')
+  assert.equal(await check(key, { all: 0o755, unit: 0o500 }), 'accepted')
+  assert.equal(await check(key, { all: 0o755, unit: 0o550 }), 'accepted', 'an ACL shows as rights of the group')
+  assert.equal(await check(key, { all: 0o755, unit: 0o755 }), 'file-mode')
+  assert.equal(await check(key, { all: 0o755, unit: 0o770 }), 'file-mode')
+  assert.equal(await check(key, { all: 0o777, unit: 0o500 }), 'file-mode')
+  assert.equal(await check(position.file('credentials/key'), { all: 0o755, unit: 0o500 }), 'file-mode')
+  assert.equal(await check(join(unit, '../key'), { all: 0o755, unit: 0o500 }), 'file-mode')
+  if (process.getuid?.() !== 0) return
+  chownSync(unit, 12345, 12345)
+  assert.equal(await check(key, { all: 0o755, unit: 0o500 }), 'file-mode', 'the folder of another user')
 })

@@ -1,5 +1,5 @@
-import { constants, existsSync } from 'node:fs'
-import { access, chmod, mkdir, stat } from 'node:fs/promises'
+import { constants, existsSync, type Stats } from 'node:fs'
+import { access, chmod, lstat, mkdir, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { messageOf, ServiceError } from '../../core/error.ts'
 
@@ -10,6 +10,9 @@ export type StateFolder = {
   /** A folder inside the folder, created with mode 0700 if needed. */
   folder(...parts: string[]): Promise<string>
 }
+
+/** Where systemd shows the credentials of its units (systemd.exec(5)). */
+const CREDENTIALS = '/run/credentials'
 
 /** Creates the folder (0700), or checks an existing one: owned by this user, closed to all others, writable. */
 export async function openStateFolder(path: string): Promise<StateFolder> {
@@ -28,7 +31,7 @@ export async function openStateFolder(path: string): Promise<StateFolder> {
 }
 
 /** A file that holds a secret must be readable by its owner only, and the owner must be the user of this process. */
-export async function checkSecretFile(path: string): Promise<void> {
+export async function checkSecretFile(path: string, { credentials = CREDENTIALS } = {}): Promise<void> {
   const found = await stat(path).catch((error: unknown) => {
     throw new ServiceError('secret-invalid', `secret file cannot be read: ${messageOf(error)}`, {
       fields: { path },
@@ -36,7 +39,7 @@ export async function checkSecretFile(path: string): Promise<void> {
       cause: error,
     })
   })
-  if (isCredential(path) && found.isFile()) return
+  if (found.isFile() && (isOwnCredential(path) || (await isCredentialOfUnit(path, credentials)))) return
   checkOwner(path, found.uid)
   const open = found.mode & 0o077
   if (!found.isFile() || open !== 0) {
@@ -49,9 +52,21 @@ export async function checkSecretFile(path: string): Promise<void> {
 }
 
 /** systemd puts the credentials of a service in a folder that no other user can enter. In newer versions root owns the files and an ACL admits the service. */
-function isCredential(path: string): boolean {
+function isOwnCredential(path: string): boolean {
   const folder = process.env['CREDENTIALS_DIRECTORY']
   return folder !== undefined && dirname(resolve(path)) === resolve(folder)
+}
+
+/**
+ * The same for a command that the service user runs outside of the unit: the file is in `/run/credentials/UNIT`. Root or this user owns both folders, no other
+ * user writes to them, and none but those that the ACL admits, which shows as the rights of the group, enters that of the unit.
+ */
+async function isCredentialOfUnit(path: string, credentials: string): Promise<boolean> {
+  const unit = dirname(resolve(path))
+  if (dirname(unit) !== credentials) return false
+  const [all, own] = await Promise.all([lstat(credentials), lstat(unit)])
+  const isTrusted = ({ uid }: Stats) => uid === 0 || uid === process.geteuid?.()
+  return isTrusted(all) && isTrusted(own) && (all.mode & 0o022) === 0 && (own.mode & 0o027) === 0
 }
 
 async function makeFolder(path: string): Promise<void> {

@@ -5,15 +5,16 @@ import { isSecretRef } from '../../../../platform/config/secret-ref.ts'
 import { checkListenerFiles } from '../../../../processes/compose/config/check-listeners.ts'
 import { configJsonSchema } from '../../../../processes/compose/config/config.ts'
 import type { CliContext, CommonFlags } from '../../../define.ts'
-import { checkSecrets } from '../../../doctor/secrets.ts'
+import { checkSecrets, IN_PROCESS } from '../../../doctor/secrets.ts'
 import { checkNodeAddresses } from '../../../doctor/upstreams.ts'
-import { findSettings } from '../../../find-settings.ts'
+import { findSettings, findSettingsSource, settingsFrom } from '../../../find-settings.ts'
 import { alignColumns, printJson, write } from '../../../output/print.ts'
 
 export async function checkConfig(this: CliContext, flags: CommonFlags): Promise<void> {
-  const { config, loaded } = await findSettings(this, flags)
+  const source = await findSettingsSource(this, flags)
+  const { config, loaded } = await settingsFrom(source)
   const findings = [
-    ...(await checkSecrets(loaded, this.process.env)),
+    ...(await checkSecrets(loaded, source.env, { isRunning: source.running !== undefined })),
     ...(await checkListenerFiles(config, loaded.folder)),
     ...checkNodeAddresses(config),
   ]
@@ -23,8 +24,9 @@ export async function checkConfig(this: CliContext, flags: CommonFlags): Promise
       fix: faults.map(({ fix }) => fix).join('\n       '),
     })
   }
-  if (flags.json === true) printJson(this, { ok: true, file: loaded.file ?? null })
-  else write(this, loaded.file === undefined ? 'no config file: all defaults apply' : `${loaded.file} is valid`)
+  if (flags.json === true) return printJson(this, { ok: true, file: loaded.file ?? null })
+  for (const { message } of findings) if (message.endsWith(IN_PROCESS)) write(this, `not checked: ${message}`)
+  write(this, loaded.file === undefined ? 'no config file: all defaults apply' : `${loaded.file} is valid`)
 }
 
 export async function showConfig(this: CliContext, flags: CommonFlags): Promise<void> {
