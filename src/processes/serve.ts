@@ -109,6 +109,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   const started: { operator?: Operator } = {}
   const handlers = openAdminHandlers(settings, {
     ...{ random: context.random, store, access, notices, billing },
+    nodesOptions: threads.nodesOptions,
     operator: () => started.operator,
   })
   const admin = await openIf(config.admin.enabled, async () =>

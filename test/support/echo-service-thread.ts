@@ -20,6 +20,12 @@ runServiceThread(['sender'], async ({ log, lifecycle, settings, start, refusals 
       echo: (params) => params,
       'lame-duck': () => isLameDuck,
       level: () => log.level,
+      upstreams: () => ({
+        names: start.nodes.map(({ name }) => name),
+        allowPrivate: settings.config.upstreams.allowPrivate,
+        credentialHeader: settings.config.upstreams.dedicatedCredentialHeader,
+        drained: start.drainedNodes,
+      }),
       degrade: () => lifecycle.degraded('sender', 'asked to'),
       refuse: () => refusals.note({ requestId: 'r1', interface: 'sender', error: 'rate-limited' }),
       'throw-in-drain': () => void (isToThrow = true),

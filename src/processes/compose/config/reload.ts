@@ -5,6 +5,7 @@ import type { NodeChange } from '../../../upstreams/started-pool.ts'
 import { refuseNewPorts } from './check-listeners.ts'
 import type { Config, ConfigPart } from './config.ts'
 import { refuseFaults } from './faults.ts'
+import { mergedNames } from './merged-nodes.ts'
 import type { Settings } from './settings.ts'
 
 export type Reload = () => Promise<{ changed: string[]; needRestart: string[]; message: string[] }>
@@ -27,6 +28,8 @@ type ReloadDeps = {
 }
 
 const NODES = /^upstreams\.(nodes|allowPrivate|dedicatedCredentialHeader)(\.|$)/
+/** The list has the values of a node by its position; whether its stream is merged is compared by its name. */
+const DECODED = /^upstreams\.nodes\.\d+\.decoded$/
 const SIGN_IN = /^admin\.oidc(\.|$)/
 /** Values that a reload applies. All others need a restart. */
 const LIVE = [/^log\.level$/, /^plans\./, NODES, SIGN_IN]
@@ -44,6 +47,7 @@ const CHANGES: Readonly<Record<NodeChange['change'], string>> = {
  */
 export function reloadFrom(started: Settings, deps: ReloadDeps): Reload {
   const inForce = valuesOf(started)
+  const merged = mergedOf(started)
   const isUsed = (key: string) => deps.sections?.includes(key.slice(0, key.indexOf('.'))) ?? true
   return async () => {
     const { next, nodes } = await readAndApplyNodes(started, deps).catch((error: unknown) => {
@@ -54,7 +58,7 @@ export function reloadFrom(started: Settings, deps: ReloadDeps): Reload {
     })
     const given = valuesOf(next)
     const differing = [...new Set([...inForce.keys(), ...given.keys()])].filter(
-      (key) => inForce.get(key) !== given.get(key) && isUsed(key),
+      (key) => inForce.get(key) !== given.get(key) && isUsed(key) && !DECODED.test(key),
     )
     const isLive = (key: string) =>
       LIVE.some((pattern) => pattern.test(key)) &&
@@ -72,6 +76,7 @@ export function reloadFrom(started: Settings, deps: ReloadDeps): Reload {
     }
     const changed = namesOf(live)
     const needRestart = namesOf(differing.filter((key) => !isLive(key)))
+    if (isUsed('upstreams.nodes') && mergedOf(next) !== merged) needRestart.push('upstreams.nodes[].decoded')
     deps.log.info({ changed, needRestart, nodes }, 'configuration reloaded')
     const lines = [
       ...changed.filter((key) => key !== 'upstreams.nodes').map((key) => `${key} is in effect`),
@@ -97,6 +102,11 @@ async function readAndApplyNodes(started: Settings, { readSettings, setNodes, en
 /** The list of nodes is one value: a node more or less moves the values of all that follow. */
 function namesOf(keys: readonly string[]): string[] {
   return [...new Set(keys.map((key) => (key.startsWith('upstreams.nodes') ? 'upstreams.nodes' : key)))]
+}
+
+/** The nodes whose decoded streams are merged: a thread of its own follows them from the start of the process on. */
+function mergedOf({ config }: Settings): string {
+  return mergedNames(config.upstreams.nodes).toSorted().join()
 }
 
 /** Every value by its path, as comparable text. */

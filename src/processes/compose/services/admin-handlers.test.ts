@@ -37,10 +37,12 @@ test('the handlers of a process show its handover card once, its control methods
     upstreams: [{ name: 'n1', state: 'healthy', slot: 9, lagSlots: 0, owner: null }],
     refusals: [],
   }
+  let allowPrivate = false
   const handlers = openAdminHandlers(settings, {
     store: part.store,
     access: part.access,
     random: secureRandom,
+    nodesOptions: () => ({ allowPrivate }),
     operator: () => ({
       endpoints: { rpc: 'http://rpc.example:8899', missing: [] },
       methods: {
@@ -68,6 +70,12 @@ test('the handlers of a process show its handover card once, its control methods
   await assert.rejects(handlers.nodeAdd(callOf({ body: { name: 'n', rpc: 'http://224.0.0.1' } })), {
     code: 'invalid-value',
   })
+  const addPrivate = async (name: string) =>
+    JSON.stringify((await handlers.nodeAdd(callOf({ body: { name, rpc: 'http://10.0.0.7' } }))).body)
+  assert.match(await addPrivate('n1'), /upstreams\.allowPrivate = true/)
+  // As a reload sets it.
+  allowPrivate = true
+  assert.doesNotMatch(await addPrivate('n2'), /allowPrivate/)
 
   const until = systemClock.nowMs() + 10_000
   let caller = part.enter(created.body.token)

@@ -11,6 +11,7 @@ import { ServiceError } from '../../../core/error.ts'
 import type { Random } from '../../../core/random.ts'
 import { objectToAddress, SET_ALLOW_PRIVATE } from '../../../platform/net/pinned-address.ts'
 import type { ControlMethods } from '../../../platform/process/control-socket.ts'
+import type { NodesOptions } from '../../../upstreams/node-spec.ts'
 import type { Endpoints } from '../access/endpoints.ts'
 import { handoverCard } from '../access/handover-card.ts'
 import type { Settings } from '../config/settings.ts'
@@ -21,6 +22,8 @@ type AdminHandlerDeps = {
   readonly store: AccessStore
   readonly access: Pick<AccessService, 'snapshot' | 'plans' | 'monthUnits'>
   readonly random: Random
+  /** As of the last reload. */
+  readonly nodesOptions: () => Pick<NodesOptions, 'allowPrivate'>
   /** Undefined where no billing system is configured. */
   readonly billing?: Pick<Billing, 'status'> | undefined
   /** Undefined where notices have no receiver. */
@@ -31,7 +34,7 @@ type AdminHandlerDeps = {
 
 /** The handlers of the admin API, on what this process has. */
 export function openAdminHandlers(settings: Settings, deps: AdminHandlerDeps) {
-  const { store, access, random, operator, notices, billing } = deps
+  const { store, access, random, nodesOptions, operator, notices, billing } = deps
   const { config } = settings
   const { sink, settleMs, prices } = config.billing
   const handlers = createHandlers({
@@ -50,7 +53,7 @@ export function openAdminHandlers(settings: Settings, deps: AdminHandlerDeps) {
       })
     },
     checkDestination: (address) => checkDestination(address, settings),
-    checkNodeAddresses: (addresses) => checkNodeAddresses(addresses, config.upstreams.allowPrivate),
+    checkNodeAddresses: (addresses) => checkNodeAddresses(addresses, nodesOptions().allowPrivate),
     running: {
       async call(method, params) {
         const opened = operator()

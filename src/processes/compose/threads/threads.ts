@@ -46,6 +46,8 @@ export type Threads = Disposable & {
   namesOf(service: string): readonly string[]
   /** The nodes as each thread sees them, at most a second old. */
   nodes(): readonly (readonly NodeStatus[])[]
+  /** The nodes and their options, as of the last reload. */
+  nodesOptions(): NodesOptions
   refreshNodes(): Promise<void>
   reloadNodes(options: NodesOptions): Promise<void>
   drainNode(node: string, isDrained: boolean): void
@@ -95,12 +97,21 @@ export function createThreads(settings: Settings, plan: ThreadPlan, deps: Thread
 
   const merged = createMergedMetrics(registry, () => metrics.values())
   const watching = access.onChange(() => {
+    forgetRemoved()
     const update = access.update()
     for (const thread of threads) thread.notify('access-update', update)
   })
   const probing = probes.onResult((key, result) => {
     for (const thread of threads) thread.notify('node-probed', { key, result } satisfies ProbeNotice)
   })
+
+  /** A node that is added again under the same name is not drained, in no thread. */
+  function forgetRemoved(): void {
+    if (drained.size === 0) return
+    const dedicated = [...access.snapshot().nodes()].filter(({ subscriptionId }) => subscriptionId !== null)
+    const known = new Set([...nodes.nodes, ...dedicated].map(({ name }) => name))
+    for (const name of drained) if (!known.has(name)) drained.delete(name)
+  }
 
   return {
     metrics: {
@@ -132,7 +143,7 @@ export function createThreads(settings: Settings, plan: ThreadPlan, deps: Thread
               name,
               index,
               settings: {
-                config: { ...config(settings.config, ready), log: { level: logLevel as Config['log']['level'] } },
+                config: withReloaded(config(settings.config, ready), nodes, logLevel),
                 stateDir: settings.stateDir,
                 loaded: { folder: settings.loaded.folder, file: settings.loaded.file },
               },
@@ -187,9 +198,11 @@ export function createThreads(settings: Settings, plan: ThreadPlan, deps: Thread
     all: () => threads.toSorted((a, b) => names.indexOf(a.name) - names.indexOf(b.name)),
     namesOf: (service) => plan.filter(({ name }) => name === service).flatMap(namesOf),
     nodes: () => threads.map((thread) => thread.nodes()),
+    nodesOptions: () => nodes,
     refreshNodes: async () => void (await Promise.allSettled(threads.map((thread) => thread.refreshNodes()))),
     async reloadNodes(next) {
       nodes = next
+      forgetRemoved()
       const reload = async (thread: ServiceThread) => {
         try {
           await thread.reloadNodes(next)
@@ -212,6 +225,16 @@ export function createThreads(settings: Settings, plan: ThreadPlan, deps: Thread
     publishDocuments(rendered) {
       for (const thread of threads) thread.publishDocuments(rendered)
     },
+  }
+}
+
+/** The configuration of the start, with what a reload has applied since; the nodes themselves are passed beside it. */
+function withReloaded(started: Config, nodes: NodesOptions, logLevel: string): Config {
+  const { allowPrivate, dedicatedCredentialHeader } = nodes
+  return {
+    ...started,
+    log: { level: logLevel as Config['log']['level'] },
+    upstreams: { ...started.upstreams, allowPrivate, dedicatedCredentialHeader },
   }
 }
 

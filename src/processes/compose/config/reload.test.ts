@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { temporaryFolder } from '../../../../test/support/cli.ts'
+import { silentLogger } from '../../../platform/telemetry/logger.ts'
+import { reloadFrom } from './reload.ts'
+import { loadSettings } from './settings.ts'
+
+const node = (name: string, more = '') =>
+  `[[upstreams.nodes]]\nname = "${name}"\nrpc = "http://192.0.2.1:8899"\ngrpc = "http://192.0.2.1:10000"\n${more}\n`
+
+/** A process on a configuration of these nodes, as `sluice serve` reloads it. */
+async function start(text: string) {
+  const home = await temporaryFolder()
+  const file = home.file('sluice.toml')
+  writeFileSync(file, text)
+  const readSettings = () => loadSettings({ process: { env: {} } }, { config: file, state: home.path })
+  const reload = reloadFrom(await readSettings(), {
+    log: { ...silentLogger },
+    readSettings,
+    env: {},
+    partsOf: () => ['upstreams'],
+    setNodes: () => Promise.resolve([]),
+  })
+  return {
+    reload(next: string) {
+      writeFileSync(file, next)
+      return reload()
+    },
+    [Symbol.asyncDispose]: () => home[Symbol.asyncDispose](),
+  }
+}
+
+test('a node whose decoded stream is to be merged needs a restart, at every reload until then', async () => {
+  await using on = await start(node('a') + node('b', 'decoded = true'))
+  const expected = {
+    changed: [],
+    needRestart: ['upstreams.nodes[].decoded'],
+    message: ['upstreams.nodes[].decoded needs a restart'],
+  }
+  const next = node('a', 'decoded = true') + node('b', 'decoded = true')
+  assert.deepEqual(await on.reload(next), expected)
+  assert.deepEqual(await on.reload(next), expected)
+  assert.deepEqual(await on.reload(node('a') + node('b')), expected)
+  const nothing = { changed: [], needRestart: [], message: ['nothing changed'] }
+  assert.deepEqual(await on.reload(node('a') + node('b', 'decoded = true')), nothing)
+})
+
+test('the nodes in another order need no restart for their decoded streams', async () => {
+  await using on = await start(node('a') + node('b', 'decoded = true'))
+  const { changed, needRestart } = await on.reload(node('b', 'decoded = true') + node('a'))
+  assert.deepEqual([changed, needRestart], [['upstreams.nodes'], []])
+})
+
+test('a value that needs a restart is reported at every reload', async () => {
+  await using on = await start(node('a'))
+  for (let at = 0; at < 2; at++) {
+    const { changed, needRestart } = await on.reload(`${node('a')}[upstreams.calls]\nretryShare = 0.5\n`)
+    assert.deepEqual([changed, needRestart], [[], ['upstreams.calls.retryShare']])
+  }
+})
