@@ -1,4 +1,5 @@
 import type { ApplicationContext } from '@stricli/core'
+import { endOnClosedPipe } from './closed-pipe.ts'
 import type { CliContext } from './define.ts'
 import { exitCodeFrom } from './errors.ts'
 import { runCommandLine } from './run-command-line.ts'
@@ -6,12 +7,7 @@ import { runCommandLine } from './run-command-line.ts'
 /** The operator's command line. Data goes to standard output, messages to standard error; exit codes are in `contract/exit-codes.ts`. */
 const argv = process.argv.slice(2)
 
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  // A reader such as `head` closed the pipe: not an error.
-  if (error.code === 'EPIPE') return
-  process.stderr.write(`error: standard output cannot be written: ${error.code}\n`)
-  process.exitCode = 1
-})
+endOnClosedPipe(process)
 
 // stricli types `process.exitCode` without undefined, which Node allows.
 const context = { process } as unknown as ApplicationContext & CliContext

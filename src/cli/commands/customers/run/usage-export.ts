@@ -1,6 +1,7 @@
-import { createWriteStream } from 'node:fs'
+import { existsSync } from 'node:fs'
 import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { alreadyExists, createFileAtomic } from '../../../../platform/files/atomic.ts'
 import type { CliContext, CommonFlags } from '../../../define.ts'
 import { openOperations } from '../../../operations/open.ts'
 import { usageGroup } from '../../../operations/usage.ts'
@@ -17,14 +18,22 @@ export type UsageExportFlags = CommonFlags & {
 export async function usageExport(this: CliContext, flags: UsageExportFlags): Promise<void> {
   await using on = await openOperations(usageGroup, this, flags, 'read')
   const { month, customer, by = 'day', format = flags.json === true ? 'jsonl' : 'csv', out } = flags
+  // An existing file is not overwritten: it may be an invoice that was sent.
+  if (out !== undefined && existsSync(out)) throw alreadyExists(out)
   const lines = await on.export({ month, customer, by, format })
   if (out === undefined) {
     await writeLines(lines, this.process.stdout as unknown as Writable)
     return
   }
-  // An existing file is not overwritten: it may be an invoice that was sent.
-  await pipeline(lines, createWriteStream(out, { flags: 'wx', mode: 0o600 }))
+  await writeNewFile(out, lines)
   write(this, `usage of ${flags.month} is in ${out}`)
+}
+
+/** An export that breaks off leaves no file: it would look complete. */
+export async function writeNewFile(file: string, lines: AsyncIterable<string>): Promise<void> {
+  await createFileAtomic(file, async (put) => {
+    for await (const line of lines) await put(line)
+  })
 }
 
 /** Reads on only as fast as standard output is read. A reader such as `head` may close it. */

@@ -5,6 +5,9 @@ import { startLocalnetProcess } from '../../../../processes/localnet.ts'
 import type { CliContext, ServiceFlags } from '../../../define.ts'
 import { serveUntilSignal } from './serve-until-signal.ts'
 
+/** Of `localnet.traffic.tps`. */
+const TPS_MAX = 1000
+
 export type LocalnetFlags = ServiceFlags & {
   readonly rpcPort?: string
   readonly wsPort?: string
@@ -17,30 +20,30 @@ export type LocalnetFlags = ServiceFlags & {
   readonly tps?: string
 }
 
-export function localnet(this: CliContext, flags: LocalnetFlags): Promise<void> {
+export async function localnet(this: CliContext, flags: LocalnetFlags): Promise<void> {
+  // Before anything is opened: a mistake is reported as one.
+  const { traffic: givenTraffic, ...given } = givenOf(flags)
   return serveUntilSignal(this, flags, ({ config, stateDir }, deps) => {
-    const { enabled: _enabled, ...options } = config.localnet
-    return startLocalnetProcess(
-      {
-        ...options,
-        stateDir,
-        rpc: { port: portOf(flags.rpcPort, 8899) },
-        ws: { port: portOf(flags.wsPort, 8900) },
-        grpc: { port: portOf(flags.grpcPort, 10_000) },
-        ...(flags.shreds === undefined ? {} : { shreds: { to: destinationOf(flags.shreds) } }),
-        ...(flags.accounts === undefined ? {} : { accountsDir: flags.accounts }),
-        ...(flags.slotMs === undefined
-          ? {}
-          : { slotMs: numberOf(flags.slotMs, 'a slot length', SLOT_MS_MIN, SLOT_MS_MAX) }),
-        ...(flags.consensus === undefined ? {} : { consensus: flags.consensus }),
-        traffic: {
-          enabled: flags.traffic === undefined ? options.traffic.enabled : flags.traffic === 'on',
-          tps: flags.tps === undefined ? options.traffic.tps : numberOf(flags.tps, 'a rate', 0, 1000),
-        },
-      },
-      deps,
-    )
+    const { enabled: _enabled, traffic, ...options } = config.localnet
+    return startLocalnetProcess({ ...options, stateDir, ...given, traffic: { ...traffic, ...givenTraffic } }, deps)
   })
+}
+
+/** The options that flags set. */
+function givenOf({ rpcPort, wsPort, grpcPort, shreds, accounts, slotMs, consensus, traffic, tps }: LocalnetFlags) {
+  return {
+    rpc: { port: portOf(rpcPort, 8899) },
+    ws: { port: portOf(wsPort, 8900) },
+    grpc: { port: portOf(grpcPort, 10_000) },
+    ...(shreds === undefined ? {} : { shreds: { to: destinationOf(shreds) } }),
+    ...(accounts === undefined ? {} : { accountsDir: accounts }),
+    ...(slotMs === undefined ? {} : { slotMs: integerOf(slotMs, 'a slot length', SLOT_MS_MIN, SLOT_MS_MAX) }),
+    ...(consensus === undefined ? {} : { consensus }),
+    traffic: {
+      ...(traffic === undefined ? {} : { enabled: traffic === 'on' }),
+      ...(tps === undefined ? {} : { tps: rateOf(tps) }),
+    },
+  }
 }
 
 function destinationOf(given: string): string {
@@ -49,11 +52,17 @@ function destinationOf(given: string): string {
 }
 
 function portOf(given: string | undefined, byDefault: number): number {
-  return given === undefined ? byDefault : numberOf(given, 'a port', 0, 65_535)
+  return given === undefined ? byDefault : integerOf(given, 'a port', 0, 65_535)
 }
 
-function numberOf(given: string, what: string, min: number, max: number): number {
+function integerOf(given: string, what: string, min: number, max: number): number {
   const value = Number(given)
-  if (given.trim() !== '' && value >= min && value <= max) return value
-  throw new ServiceError('invalid-value', `"${given}" is not ${what}: give a number from ${min} to ${max}`)
+  if (given.trim() !== '' && Number.isInteger(value) && value >= min && value <= max) return value
+  throw new ServiceError('invalid-value', `"${given}" is not ${what}: give a whole number from ${min} to ${max}`)
+}
+
+function rateOf(given: string): number {
+  const value = Number(given)
+  if (given.trim() !== '' && value >= 0 && value <= TPS_MAX) return value
+  throw new ServiceError('invalid-value', `"${given}" is not a rate: give a number from 0 to ${TPS_MAX}`)
 }

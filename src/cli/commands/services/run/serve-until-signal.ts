@@ -6,6 +6,7 @@ import { createLogger } from '../../../../platform/telemetry/logger.ts'
 import { loadSettings, type Settings } from '../../../../processes/compose/config/settings.ts'
 import type { ReloadingDeps } from '../../../../processes/compose/process/deps.ts'
 import { runUntilSignal, type Started } from '../../../../processes/compose/process/run-until-signal.ts'
+import { outliveClosedPipe } from '../../../closed-pipe.ts'
 import type { CliContext, ServiceFlags } from '../../../define.ts'
 import { terminalLine } from '../../../output/log-line.ts'
 
@@ -25,6 +26,7 @@ export function runnerOf(start: StartProcess) {
 export async function serveUntilSignal(context: CliContext, flags: ServiceFlags, start: StartProcess): Promise<void> {
   const { process } = context
   process.umask(0o077)
+  outliveClosedPipe(process)
   const settings = await loadSettings(context, flags)
   const { stdout } = process
   const sink = createLogSink({ fd: 1 })
