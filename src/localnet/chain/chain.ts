@@ -26,6 +26,7 @@ import type {
   Simulation,
   SubmitOutcome,
   TransactionError,
+  TransactionPosition,
   TransactionRecord,
 } from './model.ts'
 import { failedSimulation, toSimulation } from './simulate.ts'
@@ -329,8 +330,8 @@ export class LocalChain implements Chain, AsyncDisposable {
     return this.#state.ledger.transaction(signature)
   }
 
-  signaturesOf(address: string): Iterable<TransactionRecord> {
-    return this.#state.ledger.signaturesOf(address)
+  signaturesOf(address: string, before?: TransactionPosition): Iterable<TransactionRecord> {
+    return this.#state.ledger.signaturesOf(address, before)
   }
 
   account(address: string, commitment: Commitment): Account | null {

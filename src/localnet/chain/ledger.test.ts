@@ -181,3 +181,44 @@ test('evicts the oldest blocks and their index entries above bytesMax or blocksM
   const slots = [...ledger.signaturesOf(payerText)].map(({ slot }) => slot)
   assert.deepEqual([slots[0], slots.at(-1), slots.length], [600, ledger.firstSlot, 601 - ledger.firstSlot])
 })
+
+test('the signatures of an address before a transaction are found without reading the newer blocks', () => {
+  const ledger = new Ledger({ bytesMax: 1 << 30, blocksMax: 1 << 30 })
+  for (let slot = 1; slot <= 400; slot++) {
+    const { block, head } = makeBlock(slot)
+    ledger.add(block, packBlock(block, head, 4).core)
+  }
+  const read: number[] = []
+  const block = ledger.block.bind(ledger)
+  ledger.block = (slot) => {
+    read.push(slot)
+    return block(slot)
+  }
+  const [newest] = ledger.signaturesOf(payerText, { slot: 10, index: 1 })
+  assert.deepEqual([newest?.slot, newest?.index], [10, 0])
+  assert.deepEqual(read, [10])
+  const slots = [...ledger.signaturesOf(payerText, { slot: 10, index: 0 })].map(({ slot }) => slot)
+  assert.deepEqual(slots, [9, 8, 7, 6, 5, 4, 3, 2, 1])
+  assert.deepEqual([...ledger.signaturesOf(payerText, { slot: 1, index: 0 })], [])
+})
+
+test('a walk over the signatures of an address goes on while blocks are added and evicted', () => {
+  const ledger = new Ledger({ bytesMax: 1 << 30, blocksMax: 1000 })
+  const add = (from: number, to: number) => {
+    for (let slot = from; slot <= to; slot++) {
+      const { block, head } = makeBlock(slot)
+      ledger.add(block, packBlock(block, head, 4).core)
+    }
+  }
+  add(1, 1900)
+  const walk = ledger.signaturesOf(payerText)
+  const slots: number[] = []
+  for (let at = 0; at < 100; at++) slots.push(walk.next().value?.slot ?? 0)
+  // The list of the address, of which more than half is evicted now, is compacted.
+  add(1901, 2040)
+  slots.push(...[...walk].map(({ slot }) => slot))
+  assert.deepEqual(
+    slots,
+    Array.from({ length: 1900 - ledger.firstSlot + 1 }, (_, at) => 1900 - at),
+  )
+})

@@ -1,6 +1,6 @@
 import { isSimpleVote } from '../../solana/transaction/simple-vote.ts'
 import { unpackCore } from './block-codec.ts'
-import type { Block, TransactionRecord } from './model.ts'
+import type { Block, TransactionPosition, TransactionRecord } from './model.ts'
 import { PerformanceSamples } from './performance-samples.ts'
 import { keysOf, parseRecorded } from './transaction-facts.ts'
 
@@ -87,13 +87,32 @@ export class Ledger {
     return this.#bySignature.has(signature)
   }
 
-  *signaturesOf(address: string): Generator<TransactionRecord> {
-    const history = this.#byAddress.get(address)
-    if (!history) return
-    for (let i = history.positions.length - 1; i >= history.dropped; i--) {
-      const record = this.#recordAt(history.positions[i] as Position)
+  /**
+   * The transactions of an address before this one, or all, newest first. Blocks may be added and evicted between two of them: the position in the list is
+   * looked up again each time.
+   */
+  *signaturesOf(address: string, before?: TransactionPosition): Generator<TransactionRecord> {
+    let end = before === undefined ? Number.POSITIVE_INFINITY : positionOf(before)
+    for (;;) {
+      const position = this.#newestBefore(address, end)
+      if (position === undefined) return
+      const record = this.#recordAt(position)
       if (record) yield record
+      end = position
     }
+  }
+
+  #newestBefore(address: string, end: Position): Position | undefined {
+    const history = this.#byAddress.get(address)
+    if (!history) return undefined
+    const { positions, dropped } = history
+    let [low, high] = [dropped, positions.length]
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((positions[middle] as Position) < end) low = middle + 1
+      else high = middle
+    }
+    return low === dropped ? undefined : positions[low - 1]
   }
 
   #recordAt(position: Position): TransactionRecord | undefined {
@@ -149,7 +168,7 @@ export class Ledger {
 type Position = number
 const POSITIONS_PER_BLOCK = 65_536
 
-function positionOf({ slot, index }: TransactionRecord): Position {
+function positionOf({ slot, index }: TransactionPosition): Position {
   return slot * POSITIONS_PER_BLOCK + index
 }
 

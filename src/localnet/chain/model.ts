@@ -44,6 +44,9 @@ export type TransactionMeta = {
   readonly returnData: { readonly programId: string; readonly data: Uint8Array } | null
 }
 
+/** The position of a transaction on the chain. */
+export type TransactionPosition = { readonly slot: number; readonly index: number }
+
 export type TransactionRecord = {
   readonly signature: string
   readonly slot: number
@@ -168,8 +171,8 @@ export interface Chain {
 
   block(slot: number): Block | undefined
   transaction(signature: string): TransactionRecord | undefined
-  /** Newest first, including failed ones. */
-  signaturesOf(address: string): Iterable<TransactionRecord>
+  /** Those before this position, or all: newest first, including failed ones. May be read on while the chain goes on. */
+  signaturesOf(address: string, before?: TransactionPosition): Iterable<TransactionRecord>
 
   account(address: string, commitment: Commitment): Account | null
   accountsOwnedBy(owner: string, commitment: Commitment): Iterable<readonly [string, Account]>

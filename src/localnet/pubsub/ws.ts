@@ -5,9 +5,9 @@ import type { ListenerOptions } from '../../platform/net/listener.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import { createWsServer } from '../../platform/ws/server.ts'
 import type { Chain } from '../chain/model.ts'
+import { createRpcContext } from '../rpc/context.ts'
 import type { Json } from '../rpc/json.ts'
 import { clusterMethods } from '../rpc/methods/cluster.ts'
-import { createPrioritizationFees } from '../rpc/methods/prioritization-fees.ts'
 import { createAnnouncer } from './announce.ts'
 import { servePubSub } from './connection.ts'
 import { Registry, SUBSCRIPTIONS_MAX } from './registry.ts'
@@ -54,7 +54,7 @@ export async function startPubSubServer(overrides: PubSubServerOptions, deps: Pu
   const registry = new Registry(options.subscriptionsMax)
   const { announce, announcePast } = createAnnouncer({ chain, registry, nowMs: () => clock.nowMs() })
 
-  const context = { chain, clock, log, addresses: {}, prioritizationFees: createPrioritizationFees() }
+  const context = createRpcContext({ chain, clock, log })
   // The only method of the HTTP server that is also served here; it returns synchronously.
   const getVersion = (params: string | undefined) => clusterMethods['getVersion']?.(context, params) as Json
 

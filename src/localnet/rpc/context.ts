@@ -1,9 +1,11 @@
 import type { Clock } from '../../core/clock.ts'
+import { createTimeSlices, type TimeSlices } from '../../platform/process/time-slices.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { Account, Block, Chain, Commitment } from '../chain/model.ts'
 import { minContextSlotNotReached } from './errors.ts'
 import type { Json } from './json.ts'
-import type { PrioritizationFees } from './methods/prioritization-fees.ts'
+import { createLeaderSchedules, type LeaderSchedules } from './methods/leader-schedules.ts'
+import { createPrioritizationFees, type PrioritizationFees } from './methods/prioritization-fees.ts'
 import type { ContextConfig } from './request-shapes.ts'
 
 /** The Agave release whose behaviour is implemented, that of the engine's crates. */
@@ -22,6 +24,20 @@ export type RpcContext = RpcDeps & {
   readonly addresses: NodeAddresses
   /** Caches the fees of recent blocks. */
   readonly prioritizationFees: PrioritizationFees
+  /** Caches the schedules of epochs. */
+  readonly leaderSchedules: LeaderSchedules
+  /** Splits long work: the chain may share its event loop with the control plane of `sluice serve`. */
+  readonly createSlices: () => TimeSlices
+}
+
+export function createRpcContext(deps: RpcDeps, addresses: NodeAddresses = {}): RpcContext {
+  return {
+    ...deps,
+    addresses,
+    prioritizationFees: createPrioritizationFees(),
+    leaderSchedules: createLeaderSchedules(),
+    createSlices: createTimeSlices,
+  }
 }
 
 /** A JSON-RPC method: takes the raw text of its params, returns the result or throws RpcError. */

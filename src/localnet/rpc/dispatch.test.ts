@@ -4,9 +4,8 @@ import { startTestServer, type TestServer } from '../../../test/support/rpc-serv
 import { base64, openRpcWallet, type RpcWallet } from '../../../test/support/rpc-wallet.ts'
 import { silentLogger } from '../../platform/telemetry/logger.ts'
 import type { Chain } from '../chain/model.ts'
-import type { RpcContext } from './context.ts'
+import { createRpcContext, type RpcContext } from './context.ts'
 import { responseBody } from './dispatch.ts'
-import { createPrioritizationFees } from './methods/prioritization-fees.ts'
 
 describe('responseBody with a failing chain', () => {
   let server: TestServer
@@ -26,7 +25,7 @@ describe('responseBody with a failing chain', () => {
       },
     })
     const log = { ...silentLogger, error: onError }
-    return { chain, clock: server.clock, log, addresses: {}, prioritizationFees: createPrioritizationFees() }
+    return createRpcContext({ chain, clock: server.clock, log })
   }
 
   async function errorOf(context: RpcContext, method: string, ...params: unknown[]): Promise<unknown> {
@@ -91,5 +90,70 @@ describe('responseBody with a failing chain', () => {
     const notification = '{"jsonrpc":"2.0","method":"getHealth"}'
     const batch = `[${call(1)},${call(2)},${notification},${call(3)}]`
     assert.equal(await responseBody(contextWith({}), batch, ok(1).length + 1), `[${ok(1)},${ok(2)},${over(3)}]`)
+  })
+
+  /** With slices that are spent at every look, and a count of the turns. */
+  function slicedContext(members: Partial<Chain>): { context: RpcContext; turns: () => number } {
+    let turns = 0
+    const slices = { isSpent: () => true, yield: () => Promise.resolve(void (turns += 1)) }
+    return { context: { ...contextWith(members), createSlices: () => slices }, turns: () => turns }
+  }
+
+  it('serves other connections between the items of a batch', async () => {
+    const { context, turns } = slicedContext({})
+    const call = (id: number) => `{"jsonrpc":"2.0","id":${id},"method":"getHealth"}`
+    await responseBody(context, `[${Array.from({ length: 20 }, (_, id) => call(id)).join()}]`)
+    assert.ok(turns() >= 19, `${turns()} turns`)
+  })
+
+  it('makes the leader schedule of an epoch once, with turns of the event loop between its parts', async () => {
+    let calls = 0
+    const [slotsPerEpoch, leaders] = [10_000, ['A', 'B']] as const
+    const leaderOf = (slot: number) => {
+      calls += 1
+      return leaders[Math.floor(slot / 4) % 2] as string
+    }
+    const { context, turns } = slicedContext({ slotsPerEpoch, leaderOf })
+    const schedule = async (...params: unknown[]) => {
+      const request = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'getLeaderSchedule', params })
+      return (JSON.parse((await responseBody(context, request)) ?? '') as { result: Record<string, number[]> }).result
+    }
+    const expected = (leader: string) =>
+      Array.from({ length: slotsPerEpoch }, (_, index) => index).filter(
+        (index) => leaders[Math.floor(index / 4) % 2] === leader,
+      )
+    assert.deepEqual(await schedule(), { A: expected('A'), B: expected('B') })
+    assert.ok(turns() >= 2, `${turns()} turns`)
+    await schedule()
+    assert.deepEqual(await schedule({ identity: wallet.payer.publicKey.toBase58() }), {})
+    assert.equal(calls, slotsPerEpoch)
+    await schedule(slotsPerEpoch)
+    assert.equal(calls, 2 * slotsPerEpoch)
+    assert.equal(await schedule(2 * slotsPerEpoch), null)
+  })
+
+  it('counts the blocks of an epoch with turns of the event loop between them', async () => {
+    const { context, turns } = slicedContext({})
+    await responseBody(context, '{"jsonrpc":"2.0","id":1,"method":"getBlockProduction"}')
+    assert.ok(turns() > server.chain.slot('finalized') / 2, `${turns()} turns`)
+  })
+
+  it('reads the page of an address from its first signature on, with turns of the event loop between them', async () => {
+    const [first] = server.chain.signaturesOf(wallet.payer.publicKey.toBase58())
+    assert.ok(first !== undefined)
+    const records = Array.from({ length: 1000 }, (_, at) => ({ ...first, slot: first.slot - 1, index: 1000 - at }))
+    const from: (object | undefined)[] = []
+    const { context, turns } = slicedContext({
+      signaturesOf(_address, before) {
+        from.push(before)
+        return records
+      },
+    })
+    const params = [wallet.payer.publicKey.toBase58(), { before: first.signature }]
+    const request = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'getSignaturesForAddress', params })
+    const { result } = JSON.parse((await responseBody(context, request)) ?? '') as { result: unknown[] }
+    assert.equal(result.length, 1000)
+    assert.ok(turns() >= 999, `${turns()} turns`)
+    assert.partialDeepStrictEqual(from, [{ slot: first.slot, index: first.index }])
   })
 })

@@ -26,8 +26,11 @@ export const RPC_METHODS: RpcMethods = {
 const DEPTH_MAX = 127
 /** More items than fit into the largest body. */
 const BATCH_ITEMS_MAX = 25_600
-/** Maximum size of one response body; the items of a batch beyond it are refused one by one. */
-const RESPONSE_CHARS_MAX = 256 * 1024 * 1024
+/**
+ * Maximum size of the response to a batch; the items beyond it are refused one by one. The body is written in one step, which holds the event loop for some
+ * milliseconds at this size.
+ */
+const RESPONSE_CHARS_MAX = 32 * 1024 * 1024
 
 /** The response to a request body as jsonrpc-core makes it. Undefined where there is none: notifications only, or an empty batch. */
 export async function responseBody(
@@ -39,8 +42,10 @@ export async function responseBody(
   if (!body.ok || !body.items.every(isReadable)) return fail('null', parseError())
   if (!body.batch) return respondToItem(context, body.items[0] as RequestItem)
   const responses: string[] = []
+  const slices = context.createSlices()
   let chars = 0
   for (const item of body.items) {
+    if (slices.isSpent()) await slices.yield()
     const response = chars < responseCharsMax ? await respondToItem(context, item) : refuseItem(item)
     if (response === undefined) continue
     responses.push(response)

@@ -7,9 +7,8 @@ import { printAddressPort } from '../../platform/net/ip-range.ts'
 import type { ListenerOptions } from '../../platform/net/listener.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { Chain } from '../chain/model.ts'
-import type { NodeAddresses, RpcContext } from './context.ts'
+import { createRpcContext, type NodeAddresses, type RpcContext } from './context.ts'
 import { responseBody } from './dispatch.ts'
-import { createPrioritizationFees } from './methods/prioritization-fees.ts'
 
 export type RpcServerOptions = {
   readonly listen: ListenerOptions
@@ -35,7 +34,7 @@ export async function startRpcServer(
   { chain, log, clock }: RpcServerDeps,
 ): Promise<RpcServer> {
   const addresses: { -readonly [K in keyof NodeAddresses]: NodeAddresses[K] } = { pubsub: options.pubsub }
-  const context: RpcContext = { chain, clock, log, addresses, prioritizationFees: createPrioritizationFees() }
+  const context = createRpcContext({ chain, clock, log }, addresses)
   const server = await startHttpServer(
     { listen: options.listen },
     { log, clock, onRequest: (request, response) => respondToRequest(context, request, response) },

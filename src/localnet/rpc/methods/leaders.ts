@@ -2,7 +2,7 @@ import { VOTE_PROGRAM } from '../../chain/addresses.ts'
 import type { Chain } from '../../chain/model.ts'
 import { type BankView, openBank, type RpcMethods, withContext } from '../context.ts'
 import { invalidParams } from '../errors.ts'
-import { type Json, JsonText } from '../json.ts'
+import type { Json } from '../json.ts'
 import { readArguments, u64 } from '../params.ts'
 import { parsable } from '../parsed/byte-reader.ts'
 import { commissionPercent, readVoteState, type VoteState } from '../parsed/vote.ts'
@@ -17,14 +17,15 @@ const CREDITS_SHOWN = 5
 const SLOT_HISTORY_SLOTS = 1024 * 1024
 
 export const leaderMethods: RpcMethods = {
-  getLeaderSchedule({ chain }, params) {
+  async getLeaderSchedule({ chain, leaderSchedules, createSlices }, params) {
     const [wrapper, last] = readArguments(params, [], [shape.leaderScheduleWrapper, shape.leaderScheduleConfig])
     const config = typeof wrapper === 'object' ? wrapper : last
     if (config?.identity !== undefined) shape.checkAddress(config.identity)
     const bank = openBank(chain, config)
     const slot = typeof wrapper === 'bigint' ? wrapper : BigInt(bank.slot)
     const epoch = slot / BigInt(chain.slotsPerEpoch)
-    return isScheduled(chain, bank.slot, epoch) ? scheduleOf(chain, Number(epoch), config?.identity) : null
+    if (!isScheduled(chain, bank.slot, epoch)) return null
+    return leaderSchedules({ chain, epoch: Number(epoch), identity: config?.identity }, createSlices())
   },
 
   getSlotLeader({ chain }, params) {
@@ -38,13 +39,15 @@ export const leaderMethods: RpcMethods = {
     return listLeaders(chain, openBank(chain), start, Number(limit))
   },
 
-  getBlockProduction({ chain }, params) {
+  async getBlockProduction({ chain, createSlices }, params) {
     const [config] = readArguments(params, [], [shape.blockProductionConfig])
     if (config?.identity !== undefined) shape.checkAddress(config.identity)
     const bank = openBank(chain, config)
     const { firstSlot, lastSlot } = checkRange(chain, bank, config?.range)
     const byIdentity: { [identity: string]: [number, number] } = {}
+    const slices = createSlices()
     for (let slot = firstSlot; slot <= lastSlot; slot++) {
+      if (slices.isSpent()) await slices.yield()
       const leader = chain.leaderOf(slot)
       if (config?.identity !== undefined && config.identity !== leader) continue
       const counts = (byIdentity[leader] ??= [0, 0])
@@ -81,19 +84,6 @@ export const leaderMethods: RpcMethods = {
 /** Schedules are known for the bank's epoch, the epochs before it, and the next one. */
 function isScheduled(chain: Chain, bankSlot: number, epoch: bigint): boolean {
   return epoch <= BigInt(Math.floor(bankSlot / chain.slotsPerEpoch) + 1)
-}
-
-function scheduleOf(chain: Chain, epoch: number, identity: string | undefined): Json {
-  const schedule: { [identity: string]: number[] } = {}
-  const firstSlot = epoch * chain.slotsPerEpoch
-  for (let index = 0; index < chain.slotsPerEpoch; index++) {
-    const leader = chain.leaderOf(firstSlot + index)
-    if (identity === undefined || identity === leader) (schedule[leader] ??= []).push(index)
-  }
-  // Serialized once, because an epoch has half a million slots.
-  return Object.fromEntries(
-    Object.entries(schedule).map(([leader, slots]) => [leader, new JsonText(`[${slots.join()}]`)]),
-  )
 }
 
 function listLeaders(chain: Chain, bank: BankView, start: bigint, limit: number): string[] {

@@ -1,3 +1,4 @@
+import type { TimeSlices } from '../../../platform/process/time-slices.ts'
 import { encodeBase58 } from '../../../solana/crypto/base58.ts'
 import { parseTransaction } from '../../../solana/transaction/transaction.ts'
 import type { Chain, TransactionRecord } from '../../chain/model.ts'
@@ -32,7 +33,7 @@ export const transactionMethods: RpcMethods = {
     return withContext(slot, statuses)
   },
 
-  getSignaturesForAddress({ chain }, params) {
+  async getSignaturesForAddress({ chain, createSlices }, params) {
     const [text, config] = readArguments(params, [string], [shape.signaturesForAddressConfig])
     const address = shape.checkAddress(text)
     const before = config?.before === undefined ? undefined : shape.checkSignature(config.before)
@@ -41,8 +42,7 @@ export const transactionMethods: RpcMethods = {
     if (limit === 0n || limit > SIGNATURES_FOR_ADDRESS_MAX)
       throw invalidParams(`Invalid limit; max ${SIGNATURES_FOR_ADDRESS_MAX}`)
     const top = rootedSlot(chain, config ?? {})
-    const found = pageSignatures(chain, { address, before, until, limit: Number(limit), top })
-    const value = found.map((record) => encodeSignature(chain, record))
+    const value = await pageSignatures(chain, { address, before, until, limit: Number(limit), top }, createSlices())
     return config?.withContext ? withContext(top, value) : value
   },
 
@@ -89,17 +89,21 @@ function confirmationStatusOf(chain: Chain, { slot }: TransactionRecord): 'proce
 
 type Page = { address: string; before: string | undefined; until: string | undefined; limit: number; top: number }
 
-/** Newest first, from just before `before` down to just after `until`. An unknown `before` gives an empty page. */
-function pageSignatures(chain: Chain, { address, before, until, limit, top }: Page): TransactionRecord[] {
+/** Newest first, from just before `before` down to just after `until`. An unknown `before` gives an empty page. In slices: old blocks are unpacked. */
+async function pageSignatures(
+  chain: Chain,
+  { address, before, until, limit, top }: Page,
+  slices: TimeSlices,
+): Promise<Json[]> {
   const first = before === undefined ? undefined : chain.transaction(before)
   if (before !== undefined && (!first || first.slot > top)) return []
   const last = until === undefined ? undefined : chain.transaction(until)
-  const page: TransactionRecord[] = []
-  for (const record of chain.signaturesOf(address)) {
-    if (record.slot > top || (first && !isOlder(record, first))) continue
+  const page: Json[] = []
+  for (const record of chain.signaturesOf(address, first ?? { slot: top + 1, index: 0 })) {
     if (last && !isOlder(last, record)) break
-    page.push(record)
+    page.push(encodeSignature(chain, record))
     if (page.length >= limit) break
+    if (slices.isSpent()) await slices.yield()
   }
   return page
 }
