@@ -15,15 +15,16 @@ import type { LocalnetOptionsInput } from '../localnet/options.ts'
 import { makeTestFolder } from '../platform/files/test-folder.ts'
 import { systemClock } from '../platform/process/clock.ts'
 import { secureRandom } from '../platform/process/random.ts'
+import { runningProcesses } from '../platform/process/running-processes.ts'
 import { until } from '../platform/process/test-wait.ts'
 import { silentLogger } from '../platform/telemetry/logger.ts'
 import { startLocalnetProcess } from './localnet.ts'
 
 const anyPort = { host: '127.0.0.1', port: 0 }
 
-async function start(input: LocalnetOptionsInput) {
+async function start(input: LocalnetOptionsInput, env: Record<string, string> = { XDG_RUNTIME_DIR: '/dev/null' }) {
   const ports = { rpc: anyPort, ws: anyPort, grpc: anyPort, slotMs: 50 }
-  const deps = { log: silentLogger, clock: systemClock, random: secureRandom }
+  const deps = { log: silentLogger, clock: systemClock, random: secureRandom, env }
   const { lifecycle, localnet } = await startLocalnetProcess({ ...ports, ...input }, deps)
   const stop = async () => {
     lifecycle.stop('test')
@@ -97,4 +98,14 @@ test('a second chain on the same state folder is refused', async () => {
 test('a port in use prevents the start and leaves nothing running', async () => {
   await using host = await start({})
   await assert.rejects(start({ grpc: host.localnet.grpc }), { code: 'address-in-use' })
+})
+
+test('a chain with a state folder is found by the commands of its user while it runs', async () => {
+  using folder = makeTestFolder()
+  const env = { XDG_RUNTIME_DIR: folder.path }
+  {
+    await using _host = await start({ stateDir: folder.file('state'), traffic: { enabled: false } }, env)
+    assert.deepEqual(runningProcesses(env), [{ pid: process.pid, state: folder.file('state'), config: null }])
+  }
+  assert.deepEqual(runningProcesses(env), [])
 })

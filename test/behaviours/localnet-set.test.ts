@@ -5,7 +5,7 @@ import { secureRandom } from '../../src/platform/process/random.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import { startLocalnetProcess } from '../../src/processes/localnet.ts'
-import { sluice, temporaryFolder } from '../support/cli.ts'
+import { ALONE, sluice, temporaryFolder } from '../support/cli.ts'
 import { sluiceHere } from '../support/cli-in-process.ts'
 import { serve } from '../support/serve.ts'
 
@@ -24,7 +24,7 @@ test('localnet set changes slot length and consensus of a running sluice localne
   await using home = await temporaryFolder()
   const { lifecycle, localnet } = await startLocalnetProcess(
     { stateDir: home.path, rpc: anyPort, ws: anyPort, grpc: anyPort, slotMs: 100 },
-    { log: silentLogger, clock: systemClock, random: secureRandom },
+    { log: silentLogger, clock: systemClock, random: secureRandom, env: ALONE },
   )
   try {
     const { chain } = localnet

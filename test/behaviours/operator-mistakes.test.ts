@@ -77,6 +77,36 @@ const MISTAKES: readonly Mistake[] = [
     fix: /Nothing was changed/,
   },
   { typed: 'backup FOLDER/none/b.jsonl', code: 1, wrong: /there is no folder/, fix: /mkdir -p/ },
+  {
+    typed: 'usage export --month 2027-01 --out FOLDER/not-a-backup',
+    code: 1,
+    wrong: /not-a-backup already exists/,
+    fix: /Name a new file/,
+  },
+  {
+    typed: 'usage export --month 2027-01 --out FOLDER/none/u.csv',
+    code: 1,
+    wrong: /there is no folder/,
+    fix: /mkdir -p/,
+  },
+  {
+    typed: 'localnet run --rpc-port 8899.5',
+    code: 2,
+    wrong: /"8899\.5" is not a port: give a whole number from 0 to 65535/,
+    fix: /Correct the value named in the message/,
+  },
+  {
+    typed: 'localnet run --slot-ms 200.5',
+    code: 2,
+    wrong: /"200\.5" is not a slot length: give a whole number from/,
+    fix: /Correct the value named in the message/,
+  },
+  {
+    typed: 'localnet run --tps many',
+    code: 2,
+    wrong: /"many" is not a rate: give a number from 0 to 1000/,
+    fix: /Correct the value named in the message/,
+  },
   { typed: 'config check --config FOLDER/none.toml', code: 78, wrong: /cannot be read/, fix: /sluice init --config/ },
   {
     typed: 'config check --config FOLDER/quotes.toml',
