@@ -109,8 +109,8 @@ describe('blocks on disk', () => {
     {
       await using archive = await open(folder.path)
       for (const variant of [1, 2, 3]) add(archive, proposal(7, variant))
-      archive.markFinal(idOf(7, 2))
-      archive.markFinal(idOf(7, 2))
+      archive.settle(idOf(7, 2), 'final')
+      archive.settle(idOf(7, 2), 'final')
       await archive.flushed()
       assert.equal(archive.byNumber(7)?.facts.id, idOf(7, 2))
     }
@@ -141,7 +141,7 @@ describe('blocks on disk', () => {
       using folder = makeTestFolder()
       await using archive = await open(folder.path)
       for (const number of [4, 5, 6]) add(archive, block(number))
-      archive.markFinal(idOf(5))
+      archive.settle(idOf(5), 'final')
       await archive.flushed()
       add(archive, other)
       await archive.flushed()

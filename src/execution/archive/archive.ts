@@ -5,6 +5,7 @@ import type { NumberRange, NumberRanges } from '../../core/number-ranges.ts'
 import type { WaitingWork, Work } from '../../core/work.ts'
 import { openRecordLog, type RecordLog } from '../../platform/files/record-log.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
+import type { BlockOutcome } from '../rpc/block-store.ts'
 import { HeldBlock } from '../rpc/held-block.ts'
 import type { BlockContent } from '../source/message.ts'
 import { type ArchivedEntry, ArchiveIndex } from './archive-index.ts'
@@ -15,7 +16,7 @@ import {
   decodeHead,
   encodeBlockHead,
   encodeBody,
-  encodeFinalHead,
+  encodeOutcomeHead,
 } from './archived-record.ts'
 
 export type BlockArchiveOptions = {
@@ -37,6 +38,7 @@ const CACHE_BYTES_MAX = 32 * 1024 * 1024
 const RETRY_MS = 10_000
 /** A read that takes longer counts as failed, so that a stalled disk does not stop other requests. */
 const READ_MS = 5000
+const NO_BYTES = new Uint8Array()
 
 /**
  * The last blocks on disk, abandoned proposals included, bounded in number and bytes, over restarts of the process. Writing and reading
@@ -52,9 +54,8 @@ export class BlockArchive implements AsyncDisposable {
   readonly #cache = new Map<Hex, HeldBlock>()
   #cacheBytes = 0
   #segmentBlocks = 0
-  /** Blocks that wait to be written, and those to be marked as final. */
+  /** Blocks that wait to be written. */
   readonly #waiting = new Set<Hex>()
-  readonly #waitingFinal = new Set<Hex>()
   #waitingBytes = 0
   #written: Promise<void> = Promise.resolve()
   #pausedUntilMs = Number.NEGATIVE_INFINITY
@@ -71,9 +72,8 @@ export class BlockArchive implements AsyncDisposable {
       },
       ({ head, place }) => {
         const decoded = decodeHead(head)
-        if (decoded?.kind === 'block') index.add({ facts: decoded.facts, place, isFinal: false })
-        const entry = decoded?.kind === 'final' ? index.byId(decoded.id) : undefined
-        if (entry !== undefined) entry.isFinal = true
+        if (decoded?.kind === 'block') index.add({ facts: decoded.facts, place, outcome: undefined })
+        else if (decoded !== undefined) index.settle(decoded.id, decoded.kind)
       },
     )
     const archive = new BlockArchive(options, deps, log, index)
@@ -143,17 +143,12 @@ export class BlockArchive implements AsyncDisposable {
     })
   }
 
-  /** A block is final: other proposals of its number are not served by number. */
-  markFinal(id: Hex): void {
-    const isKnown = this.#waiting.has(id) || this.#index.byId(id)?.isFinal === false
-    if (!isKnown || this.#waitingFinal.has(id)) return
-    this.#waitingFinal.add(id)
+  /** A block is final, or abandoned. Known at once, unless the block is still to be written. */
+  settle(id: Hex, outcome: BlockOutcome): void {
+    const isNews = this.#index.settle(id, outcome)
+    if (!isNews && !this.#waiting.has(id)) return
     this.#enqueue(async () => {
-      this.#waitingFinal.delete(id)
-      const entry = this.#index.byId(id)
-      if (entry === undefined || entry.isFinal) return
-      entry.isFinal = true
-      await this.#log.append(encodeFinalHead(id), new Uint8Array())
+      if (isNews || this.#index.settle(id, outcome)) await this.#log.append(encodeOutcomeHead(id, outcome), NO_BYTES)
     })
   }
 
@@ -189,7 +184,7 @@ export class BlockArchive implements AsyncDisposable {
     const decoded = decodeHead(head)
     assert(decoded?.kind === 'block', 'the head of a block can be decoded')
     const place = await this.#log.append(head, await encodeBody(content))
-    this.#index.add({ facts: decoded.facts, place, isFinal: false })
+    this.#index.add({ facts: decoded.facts, place, outcome: undefined })
     this.#segmentBlocks += 1
     await this.#trim()
   }
@@ -221,11 +216,12 @@ export class BlockArchive implements AsyncDisposable {
    * one, or blocks below all that are held.
    */
   #isOfAnotherChain({ number, id, chainId }: BlockContent): boolean {
-    const { range } = this
-    if (range === undefined) return false
+    const lowest = this.#index.recorded.at(0)?.from
+    if (lowest === undefined) return false
     const same = this.#index.byNumber(number)
-    if (same !== undefined) return same.facts.chainId !== chainId || (same.isFinal && same.facts.id !== id)
-    return number < range.from || this.#index.byNumber(range.to)?.facts.chainId !== chainId
+    if (same !== undefined) return same.facts.chainId !== chainId || (same.outcome === 'final' && same.facts.id !== id)
+    const newest = this.#index.byNumber(this.range?.to ?? -1)
+    return number < lowest || (newest !== undefined && newest.facts.chainId !== chainId)
   }
 
   async #removeAll({ number, chainId }: BlockContent): Promise<void> {

@@ -2,6 +2,7 @@ import { promisify } from 'node:util'
 import { constants, deflateRaw, inflateRaw } from 'node:zlib'
 import type { Hex } from '../../contract/stream-events.ts'
 import { BLOOM_BYTES } from '../../evm/logs-bloom.ts'
+import type { BlockOutcome } from '../rpc/block-store.ts'
 import type { HeldBlock } from '../rpc/held-block.ts'
 import type { BlockContent } from '../source/message.ts'
 
@@ -22,10 +23,10 @@ export type ArchivedFacts = {
   readonly sizes: readonly [number, number, number]
 }
 
-/** The head of a record: a block, or that a block of an earlier record became final. */
+/** The head of a record: a block, or what became of a block of an earlier record. */
 export type ArchivedHead =
   | { readonly kind: 'block'; readonly facts: ArchivedFacts }
-  | { readonly kind: 'final'; readonly id: Hex }
+  | { readonly kind: BlockOutcome; readonly id: Hex }
 
 export const ARCHIVED_HEAD_BYTES_MAX = 16 * 1024 * 1024
 /** Of the events of a block, before compression. */
@@ -53,8 +54,8 @@ export function encodeBlockHead(content: BlockContent, held: HeldBlock): Buffer 
   return Buffer.concat([lengthAndJson(fields), held.bloom ?? Buffer.alloc(0), Buffer.from(prefixes.buffer)])
 }
 
-export function encodeFinalHead(id: Hex): Buffer {
-  return lengthAndJson({ kind: 'final', id })
+export function encodeOutcomeHead(id: Hex, outcome: BlockOutcome): Buffer {
+  return lengthAndJson({ kind: outcome, id })
 }
 
 /** Undefined for a head of another version. */
@@ -64,7 +65,7 @@ export function decodeHead(head: Buffer): ArchivedHead | undefined {
   if (fields === undefined || jsonEnd > head.length) return undefined
   const { kind, number, id, hash, chainId, txns, bloom, sizes } = fields
   if (!isHex32(id)) return undefined
-  if (kind === 'final') return { kind, id }
+  if (kind === 'final' || kind === 'rejected') return { kind, id }
   const isBlock =
     kind === 'block' && isCount(number) && isHex32(hash) && isCount(txns) && (chainId === null || isCount(chainId))
   if (!isBlock || !Array.isArray(sizes) || sizes.length !== 3 || !sizes.every(isCount)) return undefined

@@ -44,7 +44,7 @@ function findNumber(text: string, { blocks, history }: SearchDeps): SearchResult
   const held = blocks.byNumber(number)
   if (held !== undefined) return [{ kind: 'block', number, id: held.id, hash: held.hash }]
   const proposal = history.proposals.byNumber(number)
-  return proposal === undefined ? [] : [blockResult(proposal)]
+  return proposal === undefined || proposal.record?.current_stage === 'Rejected' ? [] : [blockResult(proposal)]
 }
 
 function* findHash(text: string, { blocks, history }: SearchDeps, meter: CallMeter): WaitingWork<SearchResult[]> {

@@ -3,11 +3,14 @@ import { NumberRanges } from '../../core/number-ranges.ts'
 import type { BlockContent } from '../source/message.ts'
 import { HeldBlock } from './held-block.ts'
 
+/** What consensus decided about a block; nothing before that. */
+export type BlockOutcome = 'final' | 'rejected'
+
 export type BlockStoreOptions = { readonly blocksMax: number; readonly bytesMax: number }
 
 /** The last executed blocks, abandoned proposals included, bounded in number and bytes. */
 export class BlockStore {
-  /** The numbers held. */
+  /** The numbers that have a block other than abandoned ones. */
   readonly numbers = new NumberRanges()
   readonly #options: BlockStoreOptions
   readonly #stageOf: (id: Hex) => Stage | undefined
@@ -15,7 +18,10 @@ export class BlockStore {
   readonly #blocks = new Map<Hex, HeldBlock>()
   readonly #byHash = new Map<Hex, HeldBlock>()
   readonly #byNumber = new Map<number, HeldBlock[]>()
-  readonly #byTxn = new Map<Hex, HeldBlock>()
+  /** In order of execution: a transaction may be in several proposals. */
+  readonly #byTxn = new Map<Hex, HeldBlock[]>()
+  /** Of the blocks held. Kept here because stages are forgotten earlier than blocks. */
+  readonly #outcomes = new Map<Hex, BlockOutcome>()
   /** Sorted by number; recomputed after a change. */
   #inOrder: readonly HeldBlock[] | undefined
   #latest: HeldBlock | undefined
@@ -32,13 +38,19 @@ export class BlockStore {
   }
 
   add(content: BlockContent): HeldBlock {
+    const outcome = this.#outcomes.get(content.id) ?? outcomeOf(this.#stageOf(content.id))
     this.#remove(content.id)
     const held = new HeldBlock(content, ++this.#added)
     this.#blocks.set(held.id, held)
     this.#byHash.set(held.hash, held)
     this.#byNumber.set(held.number, [...(this.#byNumber.get(held.number) ?? []), held])
-    this.numbers.add(held.number)
-    for (const txnHash of held.txnHashes) this.#byTxn.set(txnHash, held)
+    if (outcome !== undefined) this.#outcomes.set(held.id, outcome)
+    this.#updateNumber(held.number)
+    for (const txnHash of held.txnHashes) {
+      const holders = this.#byTxn.get(txnHash)
+      if (holders === undefined) this.#byTxn.set(txnHash, [held])
+      else holders.push(held)
+    }
     this.#bytes += held.bytes
     this.#latest = held
     this.#inOrder = undefined
@@ -46,13 +58,23 @@ export class BlockStore {
     return held
   }
 
-  isFinal({ id }: HeldBlock): boolean {
-    return isFinal(this.#stageOf(id))
+  /** A block is final, or abandoned. */
+  settle(id: Hex, outcome: BlockOutcome): void {
+    const held = this.#blocks.get(id)
+    if (held === undefined) return
+    this.#outcomes.set(id, outcome)
+    this.#updateNumber(held.number)
   }
 
-  /** The last executed block. */
+  isFinal({ id }: HeldBlock): boolean {
+    return this.#outcomes.get(id) === 'final'
+  }
+
+  /** The last executed block; if that was abandoned, the highest other one. */
   get latest(): HeldBlock | undefined {
-    return this.#latest
+    const latest = this.#latest
+    if (latest === undefined || !this.#isAbandoned(latest)) return latest
+    return this.#sorted().findLast((held) => !this.#isAbandoned(held))
   }
 
   /** The highest block in one of these stages. */
@@ -60,10 +82,12 @@ export class BlockStore {
     return this.#sorted().findLast(({ id }) => stages.includes(this.#stageOf(id) as Stage))
   }
 
-  /** The finalized block of a number, else the newest proposal. */
+  /** The finalized block of a number, else the newest proposal that is not abandoned. */
   byNumber(number: number): HeldBlock | undefined {
     const held = this.#byNumber.get(number)
-    return held?.find((block) => this.isFinal(block)) ?? held?.at(-1)
+    return (
+      held?.find((block) => this.isFinal(block)) ?? held?.findLast(({ id }) => this.#outcomes.get(id) !== 'rejected')
+    )
   }
 
   /** By Ethereum hash or by consensus id. */
@@ -71,15 +95,24 @@ export class BlockStore {
     return this.#blocks.get(hash) ?? this.#byHash.get(hash)
   }
 
-  /** The block of a transaction; the finalized one where several proposals include it. */
+  /** The block of a transaction: the finalized one where several include it, else the newest one that is not abandoned. */
   byTxn(hash: Hex): { held: HeldBlock; index: number } | undefined {
-    const newest = this.#byTxn.get(hash)
-    if (newest === undefined) return undefined
-    const chosen = this.byNumber(newest.number)
-    const index = chosen?.txnHashes.indexOf(hash) ?? -1
-    return chosen === undefined || index === -1
-      ? { held: newest, index: newest.txnHashes.indexOf(hash) }
-      : { held: chosen, index }
+    const holders = this.#byTxn.get(hash)
+    const held =
+      holders?.find((block) => this.isFinal(block)) ?? holders?.findLast((block) => !this.#isAbandoned(block))
+    return held && { held, index: held.txnHashes.indexOf(hash) }
+  }
+
+  /** Rejected, or another block of its number is final. */
+  #isAbandoned(held: HeldBlock): boolean {
+    const outcome = this.#outcomes.get(held.id)
+    if (outcome !== undefined) return outcome === 'rejected'
+    return this.#byNumber.get(held.number)?.some((block) => this.isFinal(block)) ?? false
+  }
+
+  #updateNumber(number: number): void {
+    if (this.byNumber(number) === undefined) this.numbers.remove(number)
+    else this.numbers.add(number)
   }
 
   #sorted(): readonly HeldBlock[] {
@@ -98,16 +131,20 @@ export class BlockStore {
     if (this.#byHash.get(held.hash) === held) this.#byHash.delete(held.hash)
     const others = this.#byNumber.get(held.number)?.filter((block) => block !== held) ?? []
     if (others.length > 0) this.#byNumber.set(held.number, others)
-    else {
-      this.#byNumber.delete(held.number)
-      this.numbers.remove(held.number)
+    else this.#byNumber.delete(held.number)
+    this.#outcomes.delete(id)
+    this.#updateNumber(held.number)
+    for (const txnHash of held.txnHashes) {
+      const holders = this.#byTxn.get(txnHash)?.filter((block) => block !== held) ?? []
+      if (holders.length > 0) this.#byTxn.set(txnHash, holders)
+      else this.#byTxn.delete(txnHash)
     }
-    for (const txnHash of held.txnHashes) if (this.#byTxn.get(txnHash) === held) this.#byTxn.delete(txnHash)
     this.#bytes -= held.bytes
     this.#inOrder = undefined
   }
 }
 
-function isFinal(stage: Stage | undefined): boolean {
-  return stage === 'Finalized' || stage === 'Verified'
+export function outcomeOf(stage: Stage | undefined): BlockOutcome | undefined {
+  if (stage === 'Rejected') return 'rejected'
+  return stage === 'Finalized' || stage === 'Verified' ? 'final' : undefined
 }

@@ -5,7 +5,7 @@ import { UNIT } from '../api/work-budget.ts'
 import type { BlockArchive } from '../archive/archive.ts'
 import type { ArchivedEntry } from '../archive/archive-index.ts'
 import type { BlockContent } from '../source/message.ts'
-import type { BlockStore } from './block-store.ts'
+import type { BlockOutcome, BlockStore } from './block-store.ts'
 import type { CallMeter } from './call-meter.ts'
 import { RpcFailure } from './failure.ts'
 import type { HeldBlock } from './held-block.ts'
@@ -43,8 +43,10 @@ export class Blocks {
     return held
   }
 
-  markFinal(id: Hex): void {
-    this.#archive?.markFinal(id)
+  /** A block is final, or abandoned: then it is served by its hash only. */
+  settle(id: Hex, outcome: BlockOutcome): void {
+    this.#memory.settle(id, outcome)
+    this.#archive?.settle(id, outcome)
   }
 
   /** The numbers held, as ranges without gaps, oldest first; of many only the newest. */
@@ -82,13 +84,10 @@ export class Blocks {
     return held === undefined ? this.#archived(this.#archive?.highestFinal()) : inMemory(held)
   }
 
-  /** The finalized block of a number, else the newest proposal. */
+  /** The finalized block of a number, else the newest proposal that is not abandoned. */
   byNumber(number: number): BlockHandle | undefined {
     const held = this.#memory.byNumber(number)
-    const entry = this.#archive?.byNumber(number)
-    // After a restart memory may have only an abandoned proposal of the number.
-    if (held === undefined || (entry?.isFinal === true && entry.facts.id !== held.id && !this.#memory.isFinal(held)))
-      return this.#archived(entry)
+    if (held === undefined || this.#isReplacedOnDisk(held)) return this.#archived(this.#archive?.byNumber(number))
     return inMemory(held)
   }
 
@@ -98,16 +97,28 @@ export class Blocks {
     return held === undefined ? this.#archived(this.#archive?.byHash(hash)) : inMemory(held)
   }
 
-  /** A transaction and its block; the finalized one where several proposals include it. */
+  /** A transaction and its block; the finalized one where several proposals include it, never an abandoned one. */
   *byTxn(hash: Hex, meter: CallMeter): WaitingWork<FoundTxn | undefined> {
     const found = this.#memory.byTxn(hash)
-    if (found !== undefined || this.#archive === undefined) return found
-    for (const entry of yield* this.#archive.byTxn(hash)) {
+    if (found !== undefined && !this.#isReplacedOnDisk(found.held)) return found
+    for (const entry of this.#archive === undefined ? [] : yield* this.#archive.byTxn(hash)) {
+      if (this.#isReplacedInMemory(entry)) continue
       const held = yield* this.#load(entry, meter)
       const index = held.txnHashes.indexOf(hash)
       if (index !== -1) return { held, index }
     }
     return undefined
+  }
+
+  /** Another block of its number is final. After a restart memory may have only an abandoned proposal. */
+  #isReplacedOnDisk(held: HeldBlock): boolean {
+    const entry = this.#archive?.byNumber(held.number)
+    return entry?.outcome === 'final' && entry.facts.id !== held.id && !this.#memory.isFinal(held)
+  }
+
+  #isReplacedInMemory({ facts, outcome }: ArchivedEntry): boolean {
+    const held = this.#memory.byNumber(facts.number)
+    return held !== undefined && held.id !== facts.id && this.#memory.isFinal(held) && outcome !== 'final'
   }
 
   #archived(entry: ArchivedEntry | undefined): BlockHandle | undefined {

@@ -9,7 +9,7 @@ import { EventBatch, u64At } from '../../evm/ring/event-batch.ts'
 import type { BlockContent } from '../source/message.ts'
 
 /** Approximate size of the index entry of one transaction. */
-const TXN_INDEX_BYTES = 160
+const TXN_INDEX_BYTES = 216
 const TXN_HASH_OFFSET = PAYLOADS.TXN_HEADER_START.fields.txn_hash[1]
 
 /** One recorded block in memory. */

@@ -3,6 +3,7 @@ import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { Views } from '../api/views.ts'
 import type { History } from '../history/history.ts'
 import type { ExecutionMetrics } from '../metrics.ts'
+import { outcomeOf } from '../rpc/block-store.ts'
 import type { Blocks } from '../rpc/blocks.ts'
 import type { Liveness } from '../source/liveness.ts'
 import { NO_STATS, type SourceFailure, type SourceMessage, type SourcePosition } from '../source/message.ts'
@@ -11,7 +12,7 @@ import type { StreamHub } from './hub.ts'
 export type TakeMessagesDeps = {
   readonly hub: Pick<StreamHub, 'publish' | 'publishEvents' | 'publishWarning' | 'recording'>
   readonly views: Views
-  readonly blocks: Pick<Blocks, 'add' | 'markFinal'>
+  readonly blocks: Pick<Blocks, 'add' | 'settle'>
   readonly history: History
   readonly liveness: Pick<Liveness, 'beat'>
   readonly metrics: Pick<ExecutionMetrics, 'publish' | 'finalize' | 'ringRestarts'>
@@ -48,7 +49,8 @@ export class MessageIntake {
           views.blockFinalized(change.block_number, change.block_hash)
           metrics.finalize.observe(change.block_age_ms / 1000)
         }
-        if (change.to_stage === 'Finalized' || change.to_stage === 'Verified') blocks.markFinal(change.block_hash)
+        const outcome = outcomeOf(change.to_stage)
+        if (outcome !== undefined) blocks.settle(change.block_hash, outcome)
         return hub.publish('Lifecycle', JSON.stringify(change))
       }
       case 'record':
