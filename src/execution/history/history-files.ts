@@ -97,8 +97,10 @@ export class HistoryFiles implements AsyncDisposable {
       await openRecordLog(logOptions(options, 'blocks'), ({ head, place }) => {
         const record = decodeProposals(head)
         if (record === undefined || record.isSimulated !== isSimulated) return
-        for (const { id, number, timeMs, ...more } of record.proposals)
-          Object.assign(target.proposals.obtain(id, number, timeMs), { timeMs, ...more })
+        for (const { id, number, timeMs, ...more } of record.proposals) {
+          const proposal = target.proposals.obtain(id, number, timeMs)
+          if (proposal !== undefined) Object.assign(proposal, { timeMs, ...more })
+        }
         for (const id of record.withFigures) places.set(id, place)
       }),
     )

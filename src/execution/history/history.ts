@@ -49,6 +49,8 @@ export class History implements AsyncDisposable {
   #files: HistoryFiles | undefined
   #changed = new Set<Hex>()
   #chainId: number | null = null
+  /** When the newest proposal was proposed. */
+  #newestMs = Number.NEGATIVE_INFINITY
   #ticker: Disposable | undefined
 
   /** A damaged or unreadable history is logged and starts again; it never stops the service. */
@@ -80,17 +82,20 @@ export class History implements AsyncDisposable {
   lifecycle(change: Lifecycle, record: LifecycleRecord, recordedMs: number | undefined): void {
     const { block_hash: id, block_number: number, to_stage } = change
     const timeMs = this.#timeOf(recordedMs)
-    if (to_stage === 'Proposed' && this.#isOfAnotherChain(number, id)) this.#forget(number)
-    const isKnown = this.proposals.byId(id)?.record !== undefined
+    const isReadAgain = recordedMs !== undefined && recordedMs <= this.#newestMs && number <= this.proposals.floor
+    if (to_stage === 'Proposed' && !isReadAgain && this.#isOfAnotherChain(number, id)) this.#forget(number)
+    const before = this.proposals.byId(id)?.record
     const proposal = this.proposals.obtain(id, number, timeMs)
-    if (to_stage === 'Proposed' && !isKnown) {
+    if (proposal === undefined) return
+    if (to_stage === 'Proposed' && before === undefined) {
       proposal.timeMs = timeMs
-      const before = this.proposals.byNumber(number - 1)
-      const blockTimeMs = before === undefined ? -1 : timeMs - before.timeMs
+      this.#newestMs = Math.max(this.#newestMs, timeMs)
+      const parent = this.proposals.byNumber(number - 1)
+      const blockTimeMs = parent === undefined ? -1 : timeMs - parent.timeMs
       if (blockTimeMs >= 0) proposal.blockTimeMs = blockTimeMs
     }
     this.record(record)
-    if (to_stage === 'Rejected')
+    if (to_stage === 'Rejected' && before?.current_stage !== 'Rejected')
       this.#happened({ from_ms: timeMs, to_ms: timeMs, kind: 'rejection', block_number: number })
   }
 
@@ -116,7 +121,7 @@ export class History implements AsyncDisposable {
     const endedMs = this.#timeOf(block.recordedMs)
     const proposal = this.proposals.obtain(id, number, endedMs)
     // Blocks that were read before are read again after a restart.
-    if (proposal.endedMs !== undefined) return
+    if (proposal === undefined || proposal.endedMs !== undefined) return
     proposal.endedMs = endedMs
     proposal.tps = tps ?? undefined
     if (tps !== null) this.seconds.addTps(endedMs, tps)
@@ -125,7 +130,9 @@ export class History implements AsyncDisposable {
 
   blockFolded(figures: ProposalFigures): void {
     const { block_id: id, block_number: number } = figures.contention
-    this.proposals.setFigures(this.proposals.obtain(id, number, this.#deps.clock.nowMs()), figures)
+    const proposal = this.proposals.obtain(id, number, this.#deps.clock.nowMs())
+    if (proposal === undefined) return
+    this.proposals.setFigures(proposal, figures)
     this.#changed.add(id)
   }
 
@@ -134,7 +141,9 @@ export class History implements AsyncDisposable {
     if (this.#chainId !== null && chainId !== null && chainId !== this.#chainId) this.#forget(number)
     this.#chainId = chainId ?? this.#chainId
     if (gasLimit === undefined) return
-    this.proposals.obtain(id, number, this.#deps.clock.nowMs()).gasLimit = gasLimit
+    const proposal = this.proposals.obtain(id, number, this.#deps.clock.nowMs())
+    if (proposal === undefined) return
+    proposal.gasLimit = gasLimit
     this.#changed.add(id)
   }
 
@@ -205,6 +214,7 @@ export class History implements AsyncDisposable {
     this.#changed.clear()
     this.incidents.forgetBlocks()
     this.topAccesses = undefined
+    this.#newestMs = Number.NEGATIVE_INFINITY
     this.#files?.removeAll()
   }
 
@@ -239,6 +249,10 @@ export class History implements AsyncDisposable {
       const restored = await HistoryFiles.open(options, { log, clock, target: this })
       this.#files = restored.files
       this.#chainId = restored.chainId
+      // Older blocks were counted: a ring that is read from its oldest block has them again.
+      const { first } = this.proposals
+      if (first !== undefined) this.proposals.raiseFloor(first.number)
+      for (const { timeMs } of this.proposals.values()) this.#newestMs = Math.max(this.#newestMs, timeMs)
       const { lastMs } = restored
       if (lastMs === undefined || lastMs > this.#openedMs) return
       this.incidents.end('source_silent', lastMs)

@@ -37,6 +37,7 @@ export class Proposals {
   readonly #deps: ProposalsDeps
   readonly #byId = new Map<Hex, Proposal>()
   readonly #byNumber = new Map<number, Proposal[]>()
+  #floor = Number.NEGATIVE_INFINITY
 
   constructor(options: { readonly proposalsMax: number }, deps: ProposalsDeps) {
     this.#max = options.proposalsMax
@@ -49,6 +50,15 @@ export class Proposals {
 
   get first(): Proposal | undefined {
     return this.#byId.values().next().value
+  }
+
+  /** Proposals up to this number were kept before. One that is not kept any more is not added again, in the place of a newer one. */
+  get floor(): number {
+    return this.#floor
+  }
+
+  raiseFloor(number: number): void {
+    this.#floor = Math.max(this.#floor, number)
   }
 
   values(): Iterable<Proposal> {
@@ -74,10 +84,11 @@ export class Proposals {
     return this.#byNumber.get(number)?.find(isFinalized)
   }
 
-  /** The proposal with this id; added where it is new, in the place of the oldest one. */
-  obtain(id: Hex, number: number, timeMs: number): Proposal {
+  /** The proposal with this id; added where it is new, in the place of the oldest one. Undefined where it is older than those. */
+  obtain(id: Hex, number: number, timeMs: number): Proposal | undefined {
     const known = this.#byId.get(id)
     if (known !== undefined) return known
+    if (number <= this.#floor) return undefined
     const proposal: Proposal = {
       id,
       number,
@@ -92,7 +103,11 @@ export class Proposals {
     }
     this.#byId.set(id, proposal)
     this.#byNumber.set(number, [...(this.#byNumber.get(number) ?? []), proposal])
-    if (this.#byId.size > this.#max) this.#remove(this.first as Proposal)
+    if (this.#byId.size > this.#max) {
+      const oldest = this.first as Proposal
+      this.#remove(oldest)
+      this.raiseFloor(oldest.number)
+    }
     return proposal
   }
 
@@ -114,6 +129,7 @@ export class Proposals {
 
   clear(): void {
     while (this.first !== undefined) this.#remove(this.first)
+    this.#floor = Number.NEGATIVE_INFINITY
   }
 
   #remove(proposal: Proposal): void {

@@ -89,6 +89,16 @@ describe('reading a ring', () => {
     assert.equal(of(step(20_000), 'top-accesses').length, 0, 'nothing has changed')
   })
 
+  test('a block after one without an end is passed on', () => {
+    const { recorder, step } = createRig()
+    recordOpenBlock(recorder, block(1))
+    recordBlock(recorder, block(2))
+    assert.deepEqual(
+      of(step(), 'block').map(({ block: { number } }) => number),
+      [2],
+    )
+  })
+
   test('events that were in the ring before it was opened are reported with the time of their recording, later ones without', () => {
     const { recorder, step } = createRig()
     recordBlock(recorder, block(1))

@@ -86,8 +86,9 @@ export class ReadRing {
         },
         contention: (data, conflicts, accesses) =>
           void this.#messages.push({ kind: 'contention', data, conflicts, accesses }),
-        dropped: () => {
-          this.#recorder.forget()
+        dropped: ({ reason }) => {
+          // Unterminated: the recorder has begun the next block already.
+          if (reason !== 'unterminated') this.#recorder.forget()
           this.#droppedBlocks += 1
         },
         incomplete: () => {},
