@@ -178,14 +178,11 @@ describe('an EVM node as a source', () => {
       [2, 3, 2],
     )
     // This node reports its newest block as final at once, possibly also one of the abandoned branch.
-    await until(
-      'the new branch is final',
-      () =>
-        poll() &&
-        reader.log.lifecycle.some(
-          ({ block_hash, to_stage }) => block_hash === next?.end.eth_block_hash && to_stage === 'Finalized',
-        ),
-    )
+    const stagesOf = (hash: string | undefined) =>
+      reader.log.lifecycle.filter(({ block_hash }) => block_hash === hash).map(({ to_stage }) => to_stage)
+    await until('the new branch is final', () => poll() && stagesOf(next?.end.eth_block_hash).includes('Finalized'))
+    // The node verifies what it finalizes, so a final block is complete and no longer tracked as active.
+    assert.equal(stagesOf(next?.end.eth_block_hash).at(-1), 'Verified')
   })
 
   test('retries an unreachable node, and reports skipped blocks as a ring restart', async () => {

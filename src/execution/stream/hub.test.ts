@@ -1,14 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createManualClock } from '../../core/clock.ts'
+import type { MetricKind } from '../../contract/stream-events.ts'
+import { createManualClock, type ManualClock } from '../../core/clock.ts'
 import { StreamHub } from './hub.ts'
 import { createSeqCounter } from './seq-counter.ts'
 import { StreamSession } from './session.ts'
+import { parseSubscribeQuery } from './subscription.ts'
 
-test('frames in the resume buffer hold little more memory than it reports, whatever else is allocated meanwhile', () => {
-  const clock = createManualClock()
-  let flush = () => {}
-  using hub = new StreamHub(
+function createHub(
+  clock: ManualClock,
+  given: { defer?: (run: () => void) => void; snapshot?: (kind: MetricKind) => string[] } = {},
+): StreamHub {
+  return new StreamHub(
     {
       buffer: { entriesMax: 10_000, bytesMax: 2 ** 20 },
       client: { framesMax: 100, bytesMax: 2 ** 20, dropsMax: 100 },
@@ -22,13 +25,38 @@ test('frames in the resume buffer hold little more memory than it reports, whate
         nowMs: clock.nowMs,
         onFault: () => assert.fail('the store failed'),
       }),
-      defer: (run) => (flush = run),
+      defer: given.defer ?? (() => {}),
       hello: () => ({}) as never,
-      snapshot: () => [],
+      snapshot: given.snapshot ?? (() => []),
       onWanted() {},
       count: { published() {}, delivered() {}, dropped() {}, joined() {}, refused() {} },
     },
   )
+}
+
+test('a snapshot of many frames is written at once', () => {
+  const payloads = Array.from({ length: 4096 }, (_, at) => `{"block_number":${at}}`)
+  using hub = createHub(createManualClock(), { snapshot: (kind) => (kind === 'Lifecycle' ? payloads : []) })
+  const written: Buffer[] = []
+  const socket = {
+    isClear: true,
+    write: (bytes: Buffer) => void written.push(bytes),
+    close: () => assert.fail('closed'),
+  }
+  const rules = { itemsMax: 8, blocked: new Set<never>() }
+  const session = new StreamSession(hub, socket, { subscribe: parseSubscribeQuery('Lifecycle', rules) })
+  assert.equal(written.length, 2, 'Hello, and all frames of the snapshot')
+  assert.equal(written[1]?.toString('latin1').split('"Lifecycle"').length, 1 + payloads.length)
+  written.length = 0
+  session.message('{"subscribe":["TPS"]}')
+  session.message('{"subscribe":["TPS","Lifecycle"]}')
+  assert.equal(written.length, 3, 'Subscribed twice, and all frames of the snapshot')
+})
+
+test('frames in the resume buffer hold little more memory than it reports, whatever else is allocated meanwhile', () => {
+  const clock = createManualClock()
+  let flush = () => {}
+  using hub = createHub(clock, { defer: (run) => (flush = run) })
   const written: Buffer[] = []
   new StreamSession(hub, { isClear: true, write: (bytes) => written.push(bytes), close: () => assert.fail('closed') })
   written.length = 0

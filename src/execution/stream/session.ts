@@ -113,7 +113,7 @@ export class StreamSession {
         controlFrame('Warning', { type: 'resume_out_of_window', requested, oldest_seqno, newest_seqno, reason }),
       )
     }
-    for (const frame of snapshot) this.#client.send(frame)
+    this.#sendSnapshot(snapshot)
     if (isResumed) this.#client.replayAfter(cursor.seq)
     else this.#client.group.goLive(this.#client)
   }
@@ -137,7 +137,12 @@ export class StreamSession {
     group.goLive(client)
     const snapshot = this.#snapshot(subscription.events.filter((item) => !before.has(item)))
     client.send(controlFrame('Subscribed', { ...subscription, snapshot: snapshot.length }))
-    for (const frame of snapshot) client.send(frame)
+    this.#sendSnapshot(snapshot)
+  }
+
+  /** In one write: a source with many active blocks has thousands of frames. */
+  #sendSnapshot(frames: readonly Buffer[]): void {
+    if (frames.length > 0) this.#client.send(Buffer.concat(frames))
   }
 
   #refuse(error: StreamError): void {

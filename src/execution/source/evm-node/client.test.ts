@@ -45,7 +45,10 @@ async function slotsOf(client: EvmNodeClient): Promise<(string | undefined)[]> {
 describe('an EVM node is asked for what it has:', () => {
   test('the prestate tracer for whole blocks', async () => {
     const { client, asked } = createNode({
-      debug_traceBlockByHash: (params) => [1, 2].map(() => ({ result: isDifferences(params) ? changed : touched })),
+      debug_traceBlockByHash: (params) => {
+        assert(JSON.stringify(params).includes('"disableCode":true'), 'the code of contracts is not used')
+        return [1, 2].map(() => ({ result: isDifferences(params) ? changed : touched }))
+      },
     })
     assert.deepEqual(await slotsOf(client), ['2>3', '2>3'])
     assert.equal(client.traceForm, 'prestate')
@@ -104,4 +107,86 @@ describe('an EVM node is asked for what it has:', () => {
     assert.equal(await client.headOf('finalized'), undefined)
     await assert.rejects(client.headOf(7), JsonRpcFailure)
   })
+})
+
+describe('an error of an EVM node', () => {
+  const overloaded = (method: string) => new JsonRpcFailure(method, -32_005, 'limit exceeded')
+
+  test('that may pass is retried, and the form of tracing stays', async () => {
+    let failing = 2
+    const { client, asked } = createNode({
+      eth_getBlockReceipts: () => [1, 2].map(() => ({ blockHash: hash('f'), status: '0x1', logs: [], gasUsed: '0x1' })),
+      debug_traceBlockByHash: (params) => {
+        if (failing-- > 0) throw overloaded('debug_traceBlockByHash')
+        return [1, 2].map(() => ({ result: isDifferences(params) ? changed : touched }))
+      },
+    })
+    for (let attempt = 0; attempt < 2; attempt++) await assert.rejects(client.block(5), JsonRpcFailure)
+    assert.deepEqual(await slotsOf(client), ['2>3', '2>3'])
+    assert.equal(client.traceForm, 'prestate')
+    assert(!asked.includes('debug_traceTransaction'))
+    assert(!asked.includes('eth_getTransactionReceipt'))
+  })
+
+  test('that does not pass soon costs the block its accesses, not the later ones', async () => {
+    let isDown = true
+    const { client } = createNode({
+      debug_traceTransaction: (params) => {
+        if (isDown) throw overloaded('debug_traceTransaction')
+        return isDifferences(params) ? changed : touched
+      },
+    })
+    let rejections = 0
+    let slots: (string | undefined)[] | undefined
+    while (slots === undefined && rejections < 10) slots = await slotsOf(client).catch(() => void (rejections += 1))
+    assert.deepEqual([slots, rejections > 0], [[undefined, undefined], true])
+    assert.deepEqual(await slotsOf(client), [undefined, undefined], 'without further attempts')
+    assert.equal(client.traceForm, undefined)
+    isDown = false
+    assert.deepEqual(await slotsOf(client), ['2>3', '2>3'])
+    isDown = true
+    await assert.rejects(client.block(5), JsonRpcFailure, 'a later error is retried again')
+  })
+
+  test('that may pass does not turn off the receipts of a block', async () => {
+    let isDown = true
+    const receipts = [1, 2].map(() => ({ blockHash: hash('f'), status: '0x1', logs: [], gasUsed: '0x1' }))
+    const { client, asked } = createNode({
+      eth_getBlockReceipts: () => {
+        if (isDown) throw overloaded('eth_getBlockReceipts')
+        return receipts
+      },
+    })
+    await assert.rejects(client.block(5), JsonRpcFailure)
+    isDown = false
+    await client.block(5)
+    assert(!asked.includes('eth_getTransactionReceipt'))
+  })
+
+  for (const [code, message] of [
+    [-32_601, 'the method debug_traceTransaction does not exist'],
+    [-32_004, 'Method debug_traceTransaction is not supported'],
+    [-32_600, 'debug_traceTransaction is not available on the Free tier - upgrade'],
+    [-32_000, 'ReferenceError: prestateTracer is not defined'],
+  ] as const) {
+    test(`means that it does not trace: ${message}`, async () => {
+      const refuse = () => {
+        throw new JsonRpcFailure('debug_traceTransaction', code, message)
+      }
+      const { client } = createNode({ debug_traceTransaction: refuse, debug_traceBlockByHash: refuse })
+      assert.deepEqual(await slotsOf(client), [undefined, undefined])
+      assert.equal(client.traceForm, 'none')
+    })
+  }
+
+  for (const message of ['header not found', 'historical state is not available', 'execution timeout'])
+    test(`does not mean that it does not trace: ${message}`, async () => {
+      const { client } = createNode({
+        debug_traceTransaction: () => {
+          throw new JsonRpcFailure('debug_traceTransaction', -32_000, message)
+        },
+      })
+      await assert.rejects(client.block(5), JsonRpcFailure)
+      assert.equal(client.traceForm, undefined)
+    })
 })

@@ -13,10 +13,17 @@ export type NodeTxn = { txn: Json; receipt: Json; accesses: AccountAccess[] | un
 
 export type BlockHead = { number: number; hash: Hex; parentHash: Hex }
 
-const PRESTATE = { tracer: 'prestateTracer' }
-const DIFFERENCES = { tracer: 'prestateTracer', tracerConfig: { diffMode: true } }
+/** Without the code of contracts, which is most of a trace and not used. */
+const PRESTATE = { tracer: 'prestateTracer', tracerConfig: { disableCode: true } }
+const DIFFERENCES = { tracer: 'prestateTracer', tracerConfig: { diffMode: true, disableCode: true } }
 /** Without memory and storage at every step: the stack shows which slots are accessed. */
 const STRUCT_LOGS = { disableMemory: true, disableStorage: true, enableMemory: false, enableReturnData: false }
+
+/** What a node may not support, each with a fallback. */
+type Optional = 'block receipts' | 'block traces' | 'traces'
+
+/** A block is requested so often before it is recorded without what fails. */
+const ATTEMPTS = 4
 
 /** Requests blocks and traces from a node, in the trace form that the node supports. */
 export class EvmNodeClient {
@@ -24,6 +31,8 @@ export class EvmNodeClient {
   #form: TraceForm | undefined
   #hasBlockReceipts = true
   #hasBlockTraces = true
+  /** Failures in a row that may pass. */
+  readonly #failures = new Map<Optional, number>()
 
   constructor(rpc: JsonRpcClient) {
     this.#rpc = rpc
@@ -73,7 +82,7 @@ export class EvmNodeClient {
   }
 
   /** Traces all transactions of a block in two calls, where the node supports the prestate tracer for blocks. */
-  async #tracedBlock({ hash }: BlockHead, txns: number): Promise<AccountAccess[][] | undefined> {
+  async #tracedBlock({ hash }: BlockHead, txns: number): Promise<(AccountAccess[] | undefined)[] | undefined> {
     if (txns === 0) return []
     if (!this.#hasBlockTraces) return undefined
     try {
@@ -81,10 +90,12 @@ export class EvmNodeClient {
       if (touched.length === txns && !touched.some(isStructLogs)) {
         const changed = resultsOf(await this.#rpc.call('debug_traceBlockByHash', [hash, DIFFERENCES]))
         this.#form = 'prestate'
+        this.#failures.delete('block traces')
         return touched.map((one, at) => accessesOfPrestate(one, changed[at]))
       }
     } catch (error) {
-      if (!(error instanceof JsonRpcFailure)) throw error
+      // A node that is overloaded is not asked for every transaction instead.
+      if (!this.#isUnsupported(error, 'block traces')) return Array.from({ length: txns }, () => undefined)
     }
     this.#hasBlockTraces = false
     return undefined
@@ -104,10 +115,10 @@ export class EvmNodeClient {
     if (!this.#hasBlockReceipts) return undefined
     try {
       const response = await this.#rpc.call('eth_getBlockReceipts', [blockParam(number)])
+      this.#failures.delete('block receipts')
       return listOf(response, 'receipts').map((receipt) => objectOf(receipt, 'a receipt'))
     } catch (error) {
-      if (!(error instanceof JsonRpcFailure)) throw error
-      this.#hasBlockReceipts = false
+      if (this.#isUnsupported(error, 'block receipts')) this.#hasBlockReceipts = false
       return undefined
     }
   }
@@ -123,31 +134,29 @@ export class EvmNodeClient {
     const hash = bytesOf(txn['hash'], 32, 'a transaction hash')
     if (this.#form === 'none') return undefined
     try {
-      if (this.#form !== 'struct-logs') {
-        const touched = await this.#rpc.call('debug_traceTransaction', [hash, PRESTATE])
-        // A node without tracers ignores the option and returns struct logs.
-        if (!isStructLogs(touched)) {
-          const changed = await this.#rpc.call('debug_traceTransaction', [hash, DIFFERENCES])
-          this.#form = 'prestate'
-          return accessesOfPrestate(touched, changed)
-        }
-      }
-      return await this.#structLogs(hash, txn, receipt, beneficiary)
+      const accesses = await this.#traceTxn(hash, txn, receipt, beneficiary)
+      this.#failures.delete('traces')
+      return accesses
     } catch (error) {
-      if (!(error instanceof JsonRpcFailure)) throw error
-      return this.#form === undefined ? await this.#tryStructLogs(hash, txn, receipt, beneficiary) : undefined
+      if (this.#isUnsupported(error, 'traces') && this.#form === undefined) this.#form = 'none'
+      return undefined
     }
   }
 
-  /** The node refused the tracer: tries struct logs. If those are refused too, the node does not trace. */
-  async #tryStructLogs(hash: Hex, txn: Json, receipt: Json, beneficiary: Hex): Promise<AccountAccess[] | undefined> {
-    try {
-      return await this.#structLogs(hash, txn, receipt, beneficiary)
-    } catch (error) {
-      if (!(error instanceof JsonRpcFailure)) throw error
-      this.#form = 'none'
-      return undefined
+  /** In the form that the node supports. One that refuses the tracer, or ignores it, has struct logs or does not trace. */
+  async #traceTxn(hash: Hex, txn: Json, receipt: Json, beneficiary: Hex): Promise<AccountAccess[]> {
+    if (this.#form !== 'struct-logs') {
+      const touched = await this.#rpc.call('debug_traceTransaction', [hash, PRESTATE]).catch((error: unknown) => {
+        if (this.#form !== undefined || !isUnsupported(error)) throw error
+        return NO_TRACER
+      })
+      if (!isStructLogs(touched)) {
+        const changed = await this.#rpc.call('debug_traceTransaction', [hash, DIFFERENCES])
+        this.#form = 'prestate'
+        return accessesOfPrestate(touched, changed)
+      }
     }
+    return await this.#structLogs(hash, txn, receipt, beneficiary)
   }
 
   async #structLogs(hash: Hex, txn: Json, receipt: Json, beneficiary: Hex): Promise<AccountAccess[]> {
@@ -162,6 +171,52 @@ export class EvmNodeClient {
     }
     return accessesOfStructLogs(trace, traced)
   }
+
+  /**
+   * Whether the node will never do it. Throws an error that may pass, so that the block is requested again; false once it did not pass in several
+   * attempts. Then the next blocks get one attempt each until one succeeds.
+   */
+  #isUnsupported(error: unknown, what: Optional): boolean {
+    if (isUnsupported(error)) return true
+    if (!(error instanceof JsonRpcFailure)) throw error
+    const failures = (this.#failures.get(what) ?? 0) + 1
+    this.#failures.set(what, failures)
+    if (failures < ATTEMPTS) throw error
+    return false
+  }
+}
+
+/** In the place of a response: the node has no tracer, so struct logs are requested. */
+const NO_TRACER = { structLogs: [] }
+
+/** Method not found, invalid parameters (EIP-1474), method not supported. */
+const UNSUPPORTED_CODES: readonly number[] = [-32_601, -32_602, -32_004]
+/** Some nodes and providers use a general code. Two parts of the message, in this order; other things that are not found or available may be later. */
+const UNSUPPORTED_MESSAGES: readonly (readonly [string, string])[] = [
+  ['method', 'not found'],
+  ['method', 'not supported'],
+  ['method', 'not available'],
+  ['method', 'does not exist'],
+  ['method', 'disabled'],
+  ['unsupported', 'method'],
+  ['tracer', 'not found'],
+  ['tracer', 'not supported'],
+  ['tracer', 'not defined'],
+  ['unsupported', 'tracer'],
+  ['not available on', 'tier'],
+  ['not available on', 'plan'],
+]
+
+function isUnsupported(error: unknown): boolean {
+  if (!(error instanceof JsonRpcFailure)) return false
+  const message = error.message.toLowerCase()
+  return (
+    UNSUPPORTED_CODES.includes(error.code) ||
+    UNSUPPORTED_MESSAGES.some(([first, second]) => {
+      const at = message.indexOf(first)
+      return at !== -1 && message.includes(second, at)
+    })
+  )
 }
 
 const blockParam = (block: number | string): string => (typeof block === 'number' ? `0x${block.toString(16)}` : block)

@@ -2,8 +2,8 @@ import { type Backoff, createBackoff } from '../../../core/backoff.ts'
 import type { Clock, Timer } from '../../../core/clock.ts'
 import { messageOf } from '../../../core/error.ts'
 import type { Random } from '../../../core/random.ts'
-import type { Hex } from '../../../evm/hex.ts'
 import type { BlockHead, EvmNodeClient, NodeBlock } from './client.ts'
+import { RecordedHeads } from './recorded-heads.ts'
 
 export type FollowOptions = {
   /** How often the node is polled for its head. */
@@ -45,6 +45,8 @@ export function followNode(options: FollowOptions, { client, clock, random, sink
   const backoff: Backoff = createBackoff(RETRY, random)
   /** The recorded branch, oldest first, without gaps. */
   const branch: BlockHead[] = []
+  /** For the stages of blocks that are older than the branch. */
+  const heads = new RecordedHeads()
   /** Where to continue when no block of the branch is canonical any more. */
   let lowestRemoved: number | undefined
   let votedNumber = -1
@@ -85,7 +87,9 @@ export function followNode(options: FollowOptions, { client, clock, random, sink
       // The chain was reorganised during this poll: the next poll finds the fork.
       if (branch.length > 0 && block.parentHash !== branch.at(-1)?.hash) return
       sink.block(block)
-      branch.push({ number: block.number, hash: block.hash, parentHash: block.parentHash })
+      const recorded = { number: block.number, hash: block.hash, parentHash: block.parentHash }
+      branch.push(recorded)
+      heads.add(recorded)
       if (branch.length > options.reorgMax) branch.shift()
     }
     await reportStages()
@@ -99,23 +103,24 @@ export function followNode(options: FollowOptions, { client, clock, random, sink
       if (now?.hash === last.hash) return last.number + 1
       lowestRemoved = last.number
       branch.pop()
+      heads.remove(last)
     }
     // The fork is older than the recorded branch, or nothing was recorded yet.
     return lowestRemoved ?? head
   }
 
   async function reportStages(): Promise<void> {
-    const isKnown = (hash: Hex): boolean => branch.some((block) => block.hash === hash)
     const safe = await client.headOf('safe')
-    if (safe !== undefined && isKnown(safe.hash)) {
-      for (const block of branch) if (block.number > votedNumber && block.number <= safe.number) sink.voted(block)
-      votedNumber = Math.max(votedNumber, safe.number)
+    for (const block of safe === undefined ? [] : heads.branchOf(safe.hash, votedNumber)) {
+      sink.voted(block)
+      votedNumber = block.number
     }
     const finalized = await client.headOf('finalized')
-    if (finalized === undefined || !isKnown(finalized.hash)) return
-    for (const block of branch)
-      if (block.number > finalizedNumber && block.number <= finalized.number) sink.finalized(block)
-    finalizedNumber = Math.max(finalizedNumber, finalized.number)
+    for (const block of finalized === undefined ? [] : heads.branchOf(finalized.hash, finalizedNumber)) {
+      sink.finalized(block)
+      finalizedNumber = block.number
+    }
+    heads.removeUpTo(finalizedNumber)
   }
 
   arm(0)

@@ -96,8 +96,12 @@ export async function startEvmNodeSource(options: EvmNodeOptions, deps: EvmNodeD
       record((recorder, timeNs) => void recorder.add('BLOCK_QC', id, { timeNs }))
     },
     finalized({ number, hash }: BlockHead): void {
-      const id = { id: hash, block_number: BigInt(number) }
-      record((recorder, timeNs) => void recorder.add('BLOCK_FINALIZED', id, { timeNs }))
+      const block_number = BigInt(number)
+      record((recorder, timeNs) => {
+        recorder.add('BLOCK_FINALIZED', { id: hash, block_number }, { timeNs })
+        // The node has executed the block and reports no later stage, so this one completes it.
+        recorder.add('BLOCK_VERIFIED', { block_number }, { timeNs })
+      })
     },
     /** A new ring replaces the old one, so that readers report a gap to their clients. */
     skipped(from: number, to: number): void {

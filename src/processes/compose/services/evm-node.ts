@@ -1,6 +1,6 @@
 import { ServiceError } from '../../../core/error.ts'
 import type { ExecutionOptions } from '../../../execution/options.ts'
-import { type EvmNodeSource, startEvmNodeSource } from '../../../execution/source/evm-node/source.ts'
+import { startEvmNodeWorker } from '../../../execution/source/evm-node/source-in-worker.ts'
 import { isSecretRef, resolveSecret, type SecretSources } from '../../../platform/config/secret-ref.ts'
 import type { BaseDeps } from '../../../platform/process/base-deps.ts'
 
@@ -10,12 +10,12 @@ export type EvmNodeDeps = BaseDeps &
     readonly ring: string | undefined
   }
 
-/** Writes the traces of the configured EVM node to a ring at `path`. */
+/** Writes the traces of the configured EVM node to a ring at `path`, in a thread. */
 export async function startEvmNode(
   node: NonNullable<ExecutionOptions['node']>,
   path: string,
   { log, clock, random, ring, ...secrets }: EvmNodeDeps,
-): Promise<EvmNodeSource> {
+): Promise<AsyncDisposable> {
   if (ring !== undefined) {
     throw new ServiceError('config-invalid', 'execution.ring and execution.node are both set', {
       fix: 'Set only one of them. A ring has execution durations, a node has none.',
@@ -24,5 +24,5 @@ export async function startEvmNode(
   const url = isSecretRef(node.rpc) ? (await resolveSecret(node.rpc, secrets)).reveal().trim() : node.rpc
   const credential = node.credential === undefined ? undefined : await resolveSecret(node.credential, secrets)
   const headers = credential === undefined ? {} : { authorization: `Bearer ${credential.reveal().trim()}` }
-  return await startEvmNodeSource({ url, headers, path, pollMs: node.pollMs }, { log, clock, random })
+  return await startEvmNodeWorker({ url, headers, path, pollMs: node.pollMs }, { log, clock, random })
 }
