@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Hello } from '../../contract/stream-events.ts'
+import type { Hello, StreamItem } from '../../contract/stream-events.ts'
 import { openExecutionStream } from './stream-client.ts'
 import type { StreamEvent } from './stream-event.ts'
 import type { Socket, StreamOptions } from './stream-options.ts'
@@ -130,7 +130,7 @@ describe('the stream client', () => {
     assert.deepEqual(events[0]?.kind === 'gap' ? events[0].warning : undefined, away)
   })
 
-  test('reconnect delays grow to the maximum, half of each random, and are reset by data', async () => {
+  test('reconnect delays grow to the maximum, half of each random, and are reset by Hello', async () => {
     const world = createWorld({ random: 0.5 })
     world.open({ firstDelayMs: 100, maxDelayMs: 400 })
     const delays: number[] = []
@@ -139,15 +139,33 @@ describe('the stream client', () => {
       delays.push(await world.passDelay())
     }
     assert.deepEqual(delays, [75, 150, 300, 300])
+    // A subscription may have no frame for hours.
     world.hello({ newest_seqno: 1 })
-    world.frame(2, { TPS: 1 })
     world.drop(1012)
     assert.equal(await world.passDelay(), 75)
   })
 
+  test('a subscription without a kind that comes with every block may be silent', async () => {
+    const world = createWorld()
+    world.open({ subscribe: ['TxnLog', 'ContentionData'] })
+    assert.equal(world.timers(), 1, 'Hello has to come in time')
+    world.hello({ newest_seqno: 1, subscribed: subscribed('TxnLog', 'ContentionData') })
+    assert.equal(world.timers(), 0)
+    world.frame(2, { Events: [] })
+    assert.equal(world.timers(), 0)
+  })
+
+  test('a limit of silence that is given applies to every subscription', () => {
+    const world = createWorld()
+    world.open({ subscribe: ['TxnLog'], silenceMs: 5000 })
+    world.hello({ newest_seqno: 1, subscribed: subscribed('TxnLog') })
+    world.runTimer(5000)
+    assert.deepEqual(world.closes, [4002])
+  })
+
   test('closes a silent connection', async () => {
     const world = createWorld()
-    const { read } = world.open({ silenceMs: 60_000 })
+    const { read } = world.open()
     world.hello({ newest_seqno: 1 })
     world.runTimer(60_000)
     assert.deepEqual(world.closes, [4002])
@@ -286,7 +304,8 @@ function createWorld({ random = 0 }: { random?: number } = {}) {
     text,
     frame,
     timers: () => timers.size,
-    hello: (hello: Partial<Hello>) => frame(0, { Hello: { resumed: false, snapshot: 0, ...hello } }),
+    hello: (hello: Partial<Hello>) =>
+      frame(0, { Hello: { resumed: false, snapshot: 0, subscribed: subscribed('TPS', 'Lifecycle'), ...hello } }),
     fail: () => socket?.onerror?.({} as never),
     drop: (code: number) => socket?.onclose?.({ code, reason: '' }),
     runTimer(delayMs: number): void {
@@ -321,6 +340,10 @@ function createWorld({ random = 0 }: { random?: number } = {}) {
       }
     },
   }
+}
+
+function subscribed(...events: StreamItem[]): Hello['subscribed'] {
+  return { events, filters: [], correlate: false, min_stage: 'Proposed' }
 }
 
 function nameOf(event: StreamEvent): string {

@@ -39,6 +39,8 @@ const DATA_KINDS: ReadonlySet<string> = new Set<DataEvent['kind']>([
   'Lifecycle',
   'Events',
 ])
+/** At least one frame per block, whatever the chain does: silence means that the connection is lost. */
+const EVERY_BLOCK: ReadonlySet<string> = new Set(['TPS', 'Lifecycle'])
 const GAP_OF_WARNING: Readonly<Record<string, GapEvent['reason']>> = {
   ring_gap: 'source',
   ring_restart: 'restart',
@@ -66,6 +68,8 @@ type Connection = {
   dropped: number
   /** The cursor was refused, and the warning about it has not arrived yet. */
   awaitsWindowWarning: boolean
+  /** Its subscription has no kind of every block. */
+  mayBeSilent: boolean
 }
 
 class StreamClient implements ExecutionStream {
@@ -162,15 +166,22 @@ class StreamClient implements ExecutionStream {
     if (this.#isClosed) return
     const { url: base, subscribe } = this.#options
     const socket = this.#deps.connect(streamUrl({ base, subscribe, resumeFrom: this.#takenSeq, ticket }))
-    const connection = { socket, newestSeq: 0, snapshotLeft: 0, dropped: 0, awaitsWindowWarning: false }
+    const connection: Connection = {
+      socket,
+      newestSeq: 0,
+      snapshotLeft: 0,
+      dropped: 0,
+      awaitsWindowWarning: false,
+      mayBeSilent: false,
+    }
     this.#connection = connection
     this.#watchSilence(connection)
     socket.onmessage = ({ data }) => {
       if (this.#connection !== connection) return
-      this.#watchSilence(connection)
       const frame = readFrame(data)
-      if (frame === undefined) this.#disconnect(CLOSE_BROKEN, 'not a frame of this protocol')
-      else this.#handle(frame, connection)
+      if (frame === undefined) return this.#disconnect(CLOSE_BROKEN, 'not a frame of this protocol')
+      this.#handle(frame, connection)
+      if (this.#connection === connection) this.#watchSilence(connection)
     }
     socket.onclose = ({ code, reason }) => {
       if (this.#connection === connection) this.#reconnectLater(code, reason)
@@ -195,6 +206,9 @@ class StreamClient implements ExecutionStream {
   }
 
   #handleHello(hello: Hello, connection: Connection): void {
+    this.#attempt = 0
+    this.#delayMaxMs = this.#firstDelayMs
+    connection.mayBeSilent = !hello.subscribed.events.some((item) => EVERY_BLOCK.has(item))
     this.#take({ kind: 'connection', state: 'open', resumed: hello.resumed, hello })
     connection.newestSeq = hello.newest_seqno
     if (!hello.resumed) {
@@ -244,8 +258,6 @@ class StreamClient implements ExecutionStream {
       if (!this.#take(event)) return
       this.#takenSeq = seq
     }
-    this.#attempt = 0
-    this.#delayMaxMs = this.#firstDelayMs
   }
 
   #takeGap(reason: GapEvent['reason'], warning: Warning | undefined, frames: number | undefined): void {
@@ -306,7 +318,10 @@ class StreamClient implements ExecutionStream {
 
   #watchSilence(connection: Connection): void {
     this.#silenceTimer?.cancel()
-    this.#silenceTimer = this.#deps.setTimer(this.#options.silenceMs ?? SILENCE_MS, () => {
+    const { silenceMs } = this.#options
+    // Pings of the service are not visible here, so an open connection without frames looks like a lost one.
+    if (connection.mayBeSilent && silenceMs === undefined) return
+    this.#silenceTimer = this.#deps.setTimer(silenceMs ?? SILENCE_MS, () => {
       if (this.#connection === connection) this.#disconnect(CLOSE_SILENT, 'silent for too long')
     })
   }

@@ -16,7 +16,10 @@ export type StreamOptions = {
   readonly whenFull?: 'resume' | 'drop-oldest'
   readonly firstDelayMs?: number
   readonly maxDelayMs?: number
-  /** A connection without a message for this long is closed. The service itself closes 35 s after the last event of the chain. */
+  /**
+   * A connection without a message for this long is closed. The default is 60 s for subscriptions with TPS or Lifecycle, which come with every
+   * block, and no limit for others, which may have nothing to send. The service itself closes 35 s after the last event of the chain.
+   */
   readonly silenceMs?: number
   /** Returns a ticket for services that require a token; called before each connection. */
   readonly ticket?: () => Promise<string>
