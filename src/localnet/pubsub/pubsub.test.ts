@@ -350,7 +350,10 @@ test('closes a slow client with 1013, and all clients with 1012 on drain', async
   const slow = await node.open()
   await slow.call('accountSubscribe', [ALICE, { commitment: 'processed', encoding: 'base64' }])
   const closed = once(slow.socket, 'close')
-  node.produce({ systemWrites: [node.write(ALICE, account({ data: new Uint8Array(200_000) }))] })
+  // The client cannot read within this turn. The buffers of both kernels take some megabytes.
+  for (let blocks = 0; blocks < 100 && node.server.subscriptions > 0; blocks++) {
+    node.produce({ systemWrites: [node.write(ALICE, account({ data: new Uint8Array(200_000) }))] })
+  }
   assert.equal((await closed)[0], 1013)
   const other = await node.open()
   const drained = node.server.drain(10_000)

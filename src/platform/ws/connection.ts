@@ -5,6 +5,7 @@ import { closeCodeOf, violationReason, WsCloseCode } from './close-codes.ts'
 import { ControlRate } from './control-rate.ts'
 import { encodeTextFrame, type JoinedFrames } from './frame.ts'
 import { OutgoingFrames } from './outgoing-frames.ts'
+import { PieceWriter } from './piece-writer.ts'
 import type { WsSocket } from './socket.ts'
 
 export type WsConnection = {
@@ -47,7 +48,10 @@ type CloseListener = (code: number, reason: string) => void
 export type WsConnectionOptions = {
   /** Of one message, in one or several frames; more closes with 1009. */
   readonly messageBytesMax: number
-  /** A client for which more than this waits is too slow: it is closed with 1013. */
+  /**
+   * A client for which more than this waits behind what is being sent is too slow: it is closed with 1013. What is being sent was waiting before, so a
+   * client holds at most twice this and one message.
+   */
   readonly pendingBytesMax: number
   /** The same for a client that reads nothing for so long. */
   readonly stallMs: number
@@ -101,6 +105,7 @@ export class ServerWsConnection implements WsConnection {
   readonly #meter: WsMeter | undefined
   readonly #onDirty: () => void
   readonly #frames = new OutgoingFrames(() => this.#onQueued())
+  readonly #writer: PieceWriter
   readonly #controls: ControlRate
   readonly #drainListeners: (() => void)[] = []
   readonly #closeListeners: CloseListener[] = []
@@ -115,6 +120,8 @@ export class ServerWsConnection implements WsConnection {
   /** Anything came from the peer since the last ping. */
   #isAlive = true
   #misses = 0
+  /** Payload of the most recent ping that came while a large message was being sent. */
+  #pongDue: Buffer | undefined
   #stallTimer: Timer | undefined
   #closeTimer: Timer | undefined
   #responseTimer: Timer | undefined
@@ -124,6 +131,7 @@ export class ServerWsConnection implements WsConnection {
     this.#options = options
     this.#ws = ws
     this.#socket = socket
+    this.#writer = new PieceWriter(socket)
     this.#clock = clock
     this.#meter = meter
     this.#onDirty = onDirty
@@ -131,7 +139,9 @@ export class ServerWsConnection implements WsConnection {
     ws.on('pong', () => this.#onControl())
     ws.on('ping', (data) => {
       // The library would queue pongs without a limit for a client that does not read them.
-      if (this.#onControl() && this.isOpen && !this.#closeIfTooSlow()) ws.pong(data)
+      if (!this.#onControl() || !this.isOpen || this.#closeIfTooSlow()) return
+      if (this.#writer.isSending) this.#pongDue = data
+      else ws.pong(data)
     })
     ws.on('message', () => {
       this.#isAlive = true
@@ -144,13 +154,11 @@ export class ServerWsConnection implements WsConnection {
     })
     ws.on('close', (code: number) => this.#onClosed(code))
     ws.onPeerClose(() => this.#onPeerClose())
-    ws.explainViolations((code) => violationReason(code, options.messageBytesMax))
-    socket.on('drain', () => {
-      this.#stallTimer?.cancel()
-      this.#stallTimer = undefined
-      this.flush()
-      for (const listener of this.#drainListeners) listener()
+    ws.onViolation((code) => {
+      this.#writer.finish()
+      return violationReason(code, options.messageBytesMax)
     })
+    socket.on('drain', () => this.#onDrain())
   }
 
   /** The library may close before this side notices, so its state is the one that counts. */
@@ -159,7 +167,7 @@ export class ServerWsConnection implements WsConnection {
   }
 
   get pendingBytes(): number {
-    return this.#frames.byteLength + this.#socket.writableLength
+    return this.#frames.byteLength + this.#writer.restBytes + this.#socket.writableLength
   }
 
   get bytesOut(): number {
@@ -208,7 +216,7 @@ export class ServerWsConnection implements WsConnection {
     else listener(closed.code, closed.reason)
   }
 
-  /** Writes the frames that wait, in one write. */
+  /** Writes the frames that wait, in one write unless they are large. */
   flush(joined?: JoinedFrames): void {
     this.#isDirty = false
     if (!this.isOpen || this.#socket.writableNeedDrain) return
@@ -217,13 +225,13 @@ export class ServerWsConnection implements WsConnection {
     this.#bytesOut += bytes.length
     this.#meter?.written(this.#frames.takenCount, bytes.length)
     this.#onSent?.(this.#frames.takenPayloadBytes)
-    if (!this.#socket.write(bytes)) {
-      this.#stallTimer ??= this.#clock.setTimer(this.#options.stallMs, () => this.#closeSlow())
-    }
+    if (!this.#writer.write(bytes)) this.#watchStall()
   }
 
   /** Called once a ping period. Terminates the connection and returns false when nothing came from the peer for `missesMax` periods. */
   ping(missesMax: number): boolean {
+    // A ping must not come within a frame. Until its end the stall timer watches the peer.
+    if (this.#writer.isSending) return true
     this.#misses = this.#isAlive ? 0 : this.#misses + 1
     if (this.#misses >= missesMax) {
       this.terminate()
@@ -254,6 +262,25 @@ export class ServerWsConnection implements WsConnection {
     this.#onDirty()
   }
 
+  #onDrain(): void {
+    this.#stallTimer?.cancel()
+    this.#stallTimer = undefined
+    const isClear = this.#writer.writeNext()
+    if (this.#pongDue !== undefined && !this.#writer.isSending) {
+      const data = this.#pongDue
+      this.#pongDue = undefined
+      if (this.isOpen) this.#ws.pong(data)
+    }
+    if (!isClear) return this.#watchStall()
+    this.flush()
+    for (const listener of this.#drainListeners) listener()
+  }
+
+  /** Until the socket drains, and from then on again: every piece that leaves is progress. */
+  #watchStall(): void {
+    this.#stallTimer ??= this.#clock.setTimer(this.#options.stallMs, () => this.#closeSlow())
+  }
+
   #receive(data: Buffer, isBinary: boolean, listener: MessageListener): void {
     let text: string
     try {
@@ -281,9 +308,16 @@ export class ServerWsConnection implements WsConnection {
   }
 
   #closeIfTooSlow(): boolean {
-    if (this.pendingBytes <= this.#options.pendingBytesMax) return false
-    this.#closeSlow()
-    return true
+    const { pendingBytesMax } = this.#options
+    // The socket has a piece of what is being sent, and the pongs that the library has written.
+    if (this.#frames.byteLength <= pendingBytesMax && this.#socket.writableLength <= pendingBytesMax) return false
+    if (this.#socket.writableNeedDrain) {
+      this.#closeSlow()
+      return true
+    }
+    // Nothing is being sent: the client has not had the chance to read.
+    this.flush()
+    return false
   }
 
   #closeSlow(): void {
@@ -310,6 +344,7 @@ export class ServerWsConnection implements WsConnection {
   #flushLast(): void {
     this.#enterClosing()
     this.flush()
+    this.#writer.finish()
     this.#frames.clear()
   }
 
@@ -328,6 +363,7 @@ export class ServerWsConnection implements WsConnection {
     this.#responseTimer?.cancel()
     this.#frames.close()
     this.#frames.clear()
+    this.#writer.clear()
     for (const listener of this.#closeListeners.splice(0)) listener(this.#closedWith.code, this.#closedWith.reason)
   }
 }

@@ -150,15 +150,13 @@ test('connections beyond the maximum are refused', async () => {
   ;(await open(server.url)).terminate()
 })
 
-test('closes a client with more than pendingBytesMax waiting with 1013 and drops its backlog', async () => {
+test('closes a client with more than pendingBytesMax behind what is being sent with 1013 and drops its backlog', async () => {
   await using server = await start({ pendingBytesMax: 100_000 })
   const client = await open(server.url)
   const connection = server.connections[0] as WsConnection
   const frame = encodeTextFrame('a'.repeat(40_000))
-  connection.sendFrame(frame)
-  connection.sendFrame(frame)
-  assert.ok(connection.isOpen)
-  connection.sendFrame(frame)
+  // The client cannot read within this turn. The buffers of both kernels take some megabytes.
+  for (let sent = 0; sent < 1000 && connection.isOpen; sent++) connection.sendFrame(frame)
   assert.ok(!connection.isOpen)
   assert.equal((await once(client, 'close'))[0], 1013)
 })

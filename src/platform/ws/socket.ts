@@ -6,7 +6,7 @@ import { WebSocket } from 'ws'
  */
 export class WsSocket extends WebSocket {
   #onPeerClose: (() => void) | undefined
-  #explainViolation: (code: number) => string = () => ''
+  #onViolation: (code: number) => string = () => ''
   #reply: { readonly code?: number | undefined; readonly reason?: string | Buffer | undefined } = {}
 
   /** Called when the peer's close frame has come. No message follows it; `replyToClose` completes the closing handshake. */
@@ -14,9 +14,9 @@ export class WsSocket extends WebSocket {
     this.#onPeerClose = listener
   }
 
-  /** Sets what is sent as the reason when the library closes because the peer broke the protocol or a limit. */
-  explainViolations(reasonOf: (code: number) => string): void {
-    this.#explainViolation = reasonOf
+  /** Called before the library closes because the peer broke the protocol or a limit. Returns the reason that is sent. */
+  onViolation(listener: (code: number) => string): void {
+    this.#onViolation = listener
   }
 
   /** Replies to the peer's close frame, or ends the socket where that frame was itself the reply. */
@@ -32,7 +32,7 @@ export class WsSocket extends WebSocket {
   /** Called by the library only: for the peer's close frame with its code and reason, or neither; for a violation with a code only. */
   override close(code?: number, reason?: string | Buffer): void {
     const isViolation = code !== undefined && reason === undefined
-    if (isViolation) return super.close(code, this.#explainViolation(code))
+    if (isViolation) return super.close(code, this.#onViolation(code))
     if (this.#onPeerClose === undefined) return super.close(code, reason)
     this.#reply = { code, reason }
     this.#onPeerClose()
