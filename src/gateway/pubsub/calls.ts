@@ -1,9 +1,9 @@
 import type { Caller } from '../../access/authorize.ts'
 import type { Access } from '../../access/service.ts'
-import type { HeldBytesLimit, ResponseBudget } from '../../platform/http/response-budget.ts'
+import type { ResponseBudget } from '../../platform/http/response-budget.ts'
 import { type RpcCall, writeCall } from '../../solana/json/json-rpc.ts'
 import { readCompleteResponse } from '../../upstreams/complete-response.ts'
-import type { UpstreamResponse } from '../../upstreams/http-call.ts'
+import type { NodeResponse, UpstreamResponse } from '../../upstreams/http-call.ts'
 import type { ListenerMeter } from '../metrics.ts'
 import {
   errorResponse,
@@ -16,17 +16,18 @@ import {
 import type { Forward } from '../rpc/forward.ts'
 import { isFastPathId } from '../rpc/request.ts'
 import { replaceId } from '../rpc/response-id.ts'
+import { type HeldResponses, RESPONSE_BYTES_MAX, type ResponseLimit } from './held-responses.ts'
 import { refuseLargeResponse, refuseOnConnection } from './refusal.ts'
 
 /** Forwarded calls of one connection without a response yet. */
 const IN_FLIGHT_MAX = 64
-/** Less than the send buffer of a client: one response alone must not make it a slow client. */
-const RESPONSE_BYTES_MAX = 2 * 1024 * 1024
 
 export type WsCalls = {
-  /** Forwards a call that has an id and was charged; resolves to the complete response. */
-  forward(caller: Caller, call: RpcCall & { readonly id: string }): Promise<string | Buffer>
+  /** Forwards a call that has an id and was charged; resolves to the complete response, whose bytes `held` counts. */
+  forward(caller: Caller, call: CallWithId, held: HeldResponses): Promise<string | Buffer>
 }
+
+type CallWithId = RpcCall & { readonly id: string }
 
 export type WsCallsDeps = {
   readonly access: Pick<Access, 'refund'>
@@ -36,8 +37,7 @@ export type WsCallsDeps = {
   /** Identifies the client: the slot it sees never goes back. */
   readonly connection: object
   readonly meter: Pick<ListenerMeter, 'refused'>
-  /** A response is held until it has arrived completely. */
-  readonly budget: ResponseBudget
+  readonly budget: Pick<ResponseBudget, 'limits'>
 }
 
 /** Ordinary JSON-RPC calls over a WebSocket. */
@@ -45,7 +45,7 @@ export function createWsCalls(deps: WsCallsDeps): WsCalls {
   const { access, request, connection, meter, budget } = deps
   let inFlight = 0
 
-  async function forward(caller: Caller, call: RpcCall & { readonly id: string }): Promise<string | Buffer> {
+  async function forward(caller: Caller, call: CallWithId, held: HeldResponses): Promise<string | Buffer> {
     const refuse = (refusal: Refusal) => errorResponse(refusal, request, call.id)
     const sentId = isFastPathId(call.id) ? call.id : '0'
     const outgoing = {
@@ -60,34 +60,20 @@ export function createWsCalls(deps: WsCallsDeps): WsCalls {
       if (!response.isSent) access.refund(caller, { interface: 'ws', method: call.method })
       return refuse(refuseFailure(response))
     }
-    const { id: owner } = caller.subscription
-    let heldBytes = 0
-    let limit: HeldBytesLimit | undefined
-    const hold = (bytes: number): boolean => {
-      if (!budget.acquire(owner, bytes)) {
-        limit = budget.exceeded(owner, bytes) ?? 'heldBytes'
-        return false
-      }
-      heldBytes += bytes
-      return true
-    }
-    const body = await readCompleteResponse(response, { bytesMax: RESPONSE_BYTES_MAX, hold })
-    budget.release(owner, heldBytes)
-    if (body === 'over-budget' && limit !== undefined) {
-      meter.refused(limit, { subscription: owner, code: 'overloaded' })
+    const { body, limit } = await readHeldResponse(response, held)
+    if (limit !== undefined) {
+      const code = limit === 'answerBytes' ? 'too-large' : 'overloaded'
+      meter.refused(limit, { subscription: caller.subscription.id, code })
+      if (limit === 'answerBytes') return refuse(refuseLargeResponse(RESPONSE_BYTES_MAX, held.isBatch))
       return refuse(refuseHeldBytes(limit, budget.limits[limit]))
     }
-    if (body === 'too-large') {
-      meter.refused('answerBytes', { subscription: caller.subscription.id, code: 'too-large' })
-      return refuse(refuseLargeResponse(RESPONSE_BYTES_MAX))
-    }
-    if (typeof body === 'string') return refuse(refuseUpstream('no-upstream'))
+    if (body === undefined) return refuse(refuseUpstream('no-upstream'))
     if (sentId === call.id) return body
     return replaceId(body, call.id) ?? refuse(refuseUpstream('no-upstream'))
   }
 
   return {
-    async forward(caller, call) {
+    async forward(caller, call, held) {
       if (inFlight >= IN_FLIGHT_MAX) {
         meter.refused('callsInFlight', { subscription: caller.subscription.id, code: 'rate-limited' })
         access.refund(caller, { interface: 'ws', method: call.method })
@@ -95,10 +81,35 @@ export function createWsCalls(deps: WsCallsDeps): WsCalls {
       }
       inFlight += 1
       try {
-        return await forward(caller, call)
+        return await forward(caller, call, held)
       } finally {
         inFlight -= 1
       }
     },
   }
+}
+
+/** The complete response, or the limit that it exceeds; neither where it broke off. What it held of a dropped one is released. */
+async function readHeldResponse(
+  response: NodeResponse,
+  held: HeldResponses,
+): Promise<{ readonly body?: Buffer; readonly limit?: ResponseLimit }> {
+  let heldBytes = 0
+  let limit: ResponseLimit | undefined
+  const hold = (bytes: number): boolean => {
+    limit ??= held.hold(bytes)
+    if (limit === undefined) heldBytes += bytes
+    return limit === undefined
+  }
+  const read = await readCompleteResponse(response, { bytesMax: RESPONSE_BYTES_MAX, hold })
+  if (read === 'too-large') limit = 'answerBytes'
+  if (typeof read !== 'string') {
+    if (response.rest !== undefined || !held.isBatch) return { body: read }
+    // A small response that waits for others: a copy, since its pooled memory may be many times its size.
+    const body = Buffer.from(read)
+    response.pooled?.release()
+    if (hold(body.length)) return { body }
+  }
+  held.release(heldBytes)
+  return limit === undefined ? {} : { limit }
 }

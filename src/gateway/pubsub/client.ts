@@ -16,6 +16,7 @@ import type { Forward } from '../rpc/forward.ts'
 import { type RpcItem, readRpcBody } from '../rpc/request.ts'
 import { replaceId } from '../rpc/response-id.ts'
 import { createWsCalls } from './calls.ts'
+import { HeldResponses } from './held-responses.ts'
 import { invalidSubscription } from './refusal.ts'
 import { type PubSubKind, pubSubMethod, unsubscribedId } from './request.ts'
 import { bytesFrame } from './splice.ts'
@@ -104,7 +105,9 @@ export function serveWsClient(connection: WsConnection, handshake: WsHandshake, 
       if (takeFree()) connection.send(errorResponse(refuseSize('batchItems', body.limit), request, 'null'))
       return
     }
-    const replies = (await Promise.all(body.items.map(respondToItem))).filter((reply) => reply !== undefined)
+    using held = new HeldResponses(budget, { owner: caller.subscription.id, isBatch: body.batch })
+    const responding = body.items.map((item) => respondToItem(item, held))
+    const replies = (await Promise.all(responding)).filter((reply) => reply !== undefined)
     const [first] = replies
     if (first === undefined || !connection.isOpen) return
     if (!body.batch) connection.sendFrame(bytesFrame(bytesOf(first.text)))
@@ -113,7 +116,7 @@ export function serveWsClient(connection: WsConnection, handshake: WsHandshake, 
   }
 
   /** Runs synchronously up to its first await, so that requests are charged in the order of arrival. */
-  async function respondToItem(item: RpcItem): Promise<Reply | undefined> {
+  async function respondToItem(item: RpcItem, held: HeldResponses): Promise<Reply | undefined> {
     if ('refusal' in item) return takeFree() ? { text: item.refusal } : undefined
     const { call } = item
     // Clients keep the connection alive with a `ping` notification; a node ignores other notifications too.
@@ -129,7 +132,7 @@ export function serveWsClient(connection: WsConnection, handshake: WsHandshake, 
     const admission = access.admit(caller, { interface: 'ws', method: call.method })
     if (!admission.ok) return refused(admission, withId)
     meter.request(call.method)
-    if (method === undefined) return { text: await calls.forward(caller, withId) }
+    if (method === undefined) return { text: await calls.forward(caller, withId, held) }
     const id = unsubscribedId(call.paramsText)
     const isEnded = id !== undefined && subscriptions.unsubscribe(id)
     return { text: isEnded ? writeResult(withId.id, 'true') : invalidSubscription(withId.id) }

@@ -16,10 +16,12 @@ export function refuseOnConnection(limit: string, size: number, label: string): 
   }
 }
 
-export function refuseLargeResponse(size: number): Refusal {
+/** The limit applies to all responses of a batch together. */
+export function refuseLargeResponse(size: number, isBatch: boolean): Refusal {
+  const what = isBatch ? 'the responses of the batch have' : 'the response has'
   return {
     code: 'too-large',
-    message: `the response has more than ${size} bytes: request it over HTTP`,
+    message: `${what} more than ${size} bytes: request it over HTTP`,
     data: { limit: 'answerBytes', size },
   }
 }

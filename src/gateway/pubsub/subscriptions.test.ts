@@ -58,6 +58,26 @@ describe('createWsSubscriptions', () => {
     assert.deepEqual(sent, ['1', '2', 'shared', 'gap 1'])
   })
 
+  it('reports a gap in its place among the notifications that wait for the response', async () => {
+    const { subscriptions, sent, subscribers, permit } = start()
+    const subscribing = subscriptions.subscribe(TOPIC, permit())
+    subscribers[0]?.onResponse({ kind: 'ready' })
+    subscribers[0]?.onFrame(Buffer.from('1'))
+    subscribers[0]?.onGap({ fromSlot: 1, toSlot: 2, reason: 'closed' })
+    subscribers[0]?.onFrame(Buffer.from('2'))
+    const { start: startDelivery } = await subscribing
+    assert.deepEqual(sent, [])
+    startDelivery()
+    assert.deepEqual(sent, ['1', 'gap 1', '2', 'shared'])
+  })
+
+  it('counts gaps that wait for a response against the same limit', () => {
+    const { subscriptions, subscribers, permit, overflows } = start()
+    void subscriptions.subscribe(TOPIC, permit())
+    for (let gaps = 0; gaps < 10_000; gaps++) subscribers[0]?.onGap({ fromSlot: 1, toSlot: 2, reason: 'closed' })
+    assert.ok(overflows() > 0)
+  })
+
   it('delivers a last notification that came before the response, then releases the permit', async () => {
     const { subscriptions, sent, subscribers, permits, permit } = start()
     const subscribing = subscriptions.subscribe(TOPIC, permit())

@@ -42,11 +42,14 @@ export type WsSubscriptionsDeps = {
 
 /** Bytes of notifications that wait for the response to their subscribe, which in a batch may take a while. */
 const EARLY_BYTES_MAX = 1024 * 1024
+/** A gap notification counts as so many of them. */
+const GAP_BYTES = 256
 
 type Entry = {
   readonly permit: Permit
   share: SubscriptionShare | undefined
-  early: Buffer[] | undefined
+  /** Notifications and gaps before the response was sent, in order. */
+  early: (Buffer | Gap)[] | undefined
   earlyBytes: number
   hasEnded: boolean
 }
@@ -70,17 +73,22 @@ export function createWsSubscriptions(deps: WsSubscriptionsDeps): WsSubscription
     entry: Entry,
     onResponse: (response: SubscribeResponse) => void,
   ): UpstreamSubscriber {
+    const holdEarly = (early: (Buffer | Gap)[], item: Buffer | Gap, bytes: number) => {
+      early.push(item)
+      entry.earlyBytes += bytes
+      if (entry.earlyBytes > EARLY_BYTES_MAX) deps.onOverflow()
+    }
     return {
       id,
       onResponse,
       onFrame(frame) {
-        if (entry.early === undefined) return connection.sendFrame(frame)
-        entry.early.push(frame)
-        entry.earlyBytes += frame.length
-        if (entry.earlyBytes > EARLY_BYTES_MAX) deps.onOverflow()
+        if (entry.early === undefined) connection.sendFrame(frame)
+        else holdEarly(entry.early, frame, frame.length)
       },
-      onGap: (gap) => {
-        if (entry.early === undefined) sendGap?.(id, gap)
+      onGap(gap) {
+        if (sendGap === undefined) return
+        if (entry.early === undefined) sendGap(id, gap)
+        else holdEarly(entry.early, gap, GAP_BYTES)
       },
       onEnd() {
         entry.hasEnded = true
@@ -120,7 +128,10 @@ export function createWsSubscriptions(deps: WsSubscriptionsDeps): WsSubscription
               entry.early = undefined
               // Unsubscribed or disconnected in the meantime.
               if (!entries.has(id)) return
-              for (const frame of early) connection.sendFrame(frame)
+              for (const item of early) {
+                if (Buffer.isBuffer(item)) connection.sendFrame(item)
+                else sendGap?.(id, item)
+              }
               if (entry.hasEnded) drop(id)
               // From now on frames go to the connection without passing through here.
               else entry.share?.deliverTo(connection.consumer)

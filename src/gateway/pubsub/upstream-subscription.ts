@@ -86,7 +86,7 @@ export class UpstreamSubscription {
   #lastSlot: number | undefined
   #lastAccount: string | undefined
   #lost: { readonly fromSlot: number; readonly reason: LossReason } | undefined
-  /** The last slot delivered before a loss, until the new node has reached it. */
+  /** The last slot delivered before a loss, or read after it, until the new node has reached it. */
   #minSlot: number | undefined
 
   constructor(
@@ -257,6 +257,8 @@ export class UpstreamSubscription {
       this.#lastAccount = digest
     }
     this.#lastSlot = slot
+    // The node that was read may be ahead of the one that notifies.
+    if (INCREASING.has(this.#topic.kind)) this.#minSlot = slot
     const head = `{"jsonrpc":"2.0","method":"${this.#topic.kind}Notification","params":{"result":${result},"subscription":`
     const payload = Buffer.from(`${head}0}}`)
     const idFrom = payload.length - 3

@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import type { Caller } from '../../access/authorize.ts'
+import { BUILT_IN_PLANS } from '../../access/plan.ts'
+import type { Access } from '../../access/service.ts'
+import { createManualClock } from '../../core/clock.ts'
+import { createResponseBudget } from '../../platform/http/response-budget.ts'
+import { silentLogger } from '../../platform/telemetry/logger.ts'
+import type { WsConnection } from '../../platform/ws/connection.ts'
+import { framePayload } from '../../platform/ws/frame.ts'
+import type { UpstreamResponse } from '../../upstreams/http-call.ts'
+import type { ForwardRequest } from '../rpc/forward.ts'
+import { serveWsClient } from './client.ts'
+import { RESPONSE_BYTES_MAX } from './held-responses.ts'
+import type { UpstreamSubscriptions } from './upstream-subscriptions.ts'
+
+const CALLER = {
+  subscription: { id: 'sub' },
+  limits: BUILT_IN_PLANS.starter,
+  nodeUser: { subscriptionId: 'sub', mayUseShared: true },
+} as unknown as Caller
+const CHARGED = { ok: true, cost: 1, limit: null, remaining: null, resetMs: 0 }
+
+type Item = {
+  readonly id: number
+  readonly result?: string
+  readonly error?: { code: number; data: { limit: string } }
+}
+
+/** One client whose calls are responded to by the test, in any order. */
+function serve(budgetBytes = 1e9) {
+  const clock = createManualClock()
+  const budget = createResponseBudget({ bytesMax: 1e9, ownerBytesMax: budgetBytes, waitMs: 1000 }, clock)
+  const frames: Buffer[] = []
+  const refused: string[] = []
+  const waiting = new Map<string, (response: UpstreamResponse) => void>()
+  let refunds = 0
+  let onMessage: ((text: string) => void | Promise<void>) | undefined
+  const connection = {
+    isOpen: true,
+    close() {},
+    sendFrame: (frame: Buffer) => void frames.push(frame),
+    onMessage: (listener: typeof onMessage) => void (onMessage = listener),
+    onClose() {},
+  } as unknown as WsConnection
+  serveWsClient(
+    connection,
+    { caller: CALLER, wantsGaps: false, requestId: 'r' },
+    {
+      access: { admit: () => CHARGED, refund: () => void refunds++ } as unknown as Access,
+      upstreamSubscriptions: {} as UpstreamSubscriptions,
+      forward: ({ methods: [method = ''] }: ForwardRequest, done) => void waiting.set(method, done),
+      budget,
+      clock,
+      log: silentLogger,
+      meter: { request() {}, refused: (limit) => void refused.push(limit) },
+      gapsReported: { inc() {} },
+    },
+  )
+  return {
+    budget,
+    frames,
+    refused,
+    refunds: () => refunds,
+    send: (methods: readonly string[]) =>
+      onMessage?.(JSON.stringify(methods.map((method, id) => ({ jsonrpc: '2.0', id, method, params: [] })))),
+    /** Responds to the call of this method: with so many bytes, in pieces where they are many. */
+    async respond(method: string, id: number, bytes: number) {
+      const text = `{"jsonrpc":"2.0","result":"${'a'.repeat(Math.max(0, bytes - 36))}","id":${id}}`
+      waiting.get(method)?.(nodeResponse(Buffer.from(text)))
+      await turn()
+    },
+    /** Its response cannot be read. */
+    async failNext(method: string) {
+      const unreadable = {
+        kind: 'responded',
+        get rest() {
+          throw new Error('unreadable')
+        },
+      }
+      waiting.get(method)?.(unreadable as unknown as UpstreamResponse)
+      await turn()
+    },
+    items: () => JSON.parse(framePayload(frames[0] as Buffer).toString()) as Item[],
+  }
+}
+
+function nodeResponse(body: Buffer): UpstreamResponse {
+  const whole = { kind: 'responded', status: 200, body, rest: undefined, upstream: 'a' } as const
+  if (body.length <= 64 * 1024) return whole
+  let isAborted = false
+  const rest = {
+    start(listener: { onData(piece: Buffer): void; onEnd(): void }) {
+      for (let at = 0; at < body.length && !isAborted; at += 64 * 1024)
+        listener.onData(body.subarray(at, at + 64 * 1024))
+      if (!isAborted) listener.onEnd()
+    },
+    pause() {},
+    resume() {},
+    abort: () => void (isAborted = true),
+  }
+  return { ...whole, body: Buffer.alloc(0), rest }
+}
+
+describe('serveWsClient', () => {
+  it('charges the responses of a batch to the memory budget until the reply is sent', async () => {
+    const { budget, frames, send, respond } = serve()
+    const sending = send(['getAccountInfo', 'getBalance', 'getProgramAccounts'])
+    await respond('getAccountInfo', 0, 300_000)
+    await respond('getBalance', 1, 5000)
+    assert.equal(budget.heldBytes, 305_000)
+    assert.equal(frames.length, 0)
+    await respond('getProgramAccounts', 2, 100)
+    await sending
+    assert.equal(frames.length, 1)
+    assert.equal(budget.heldBytes, 0)
+  })
+
+  it('holds nothing more of a batch that has failed', async () => {
+    const { budget, send, respond, failNext } = serve()
+    const sending = send(['getAccountInfo', 'getBalance', 'getProgramAccounts'])
+    await respond('getAccountInfo', 0, 300_000)
+    await failNext('getBalance')
+    await sending
+    assert.equal(budget.heldBytes, 0)
+    await respond('getProgramAccounts', 2, 300_000)
+    assert.equal(budget.heldBytes, 0)
+  })
+
+  it('refuses the responses of a batch that exceed the size of one response together', async () => {
+    const { budget, items, refused, refunds, send, respond } = serve()
+    const sending = send(['getAccountInfo', 'getBlock', 'getBalance', 'getTransaction', 'getSlot'])
+    await respond('getAccountInfo', 0, RESPONSE_BYTES_MAX - 10_000)
+    await respond('getBlock', 1, 1_900_000)
+    await respond('getBalance', 2, 10_000)
+    await respond('getTransaction', 3, 100)
+    assert.equal(budget.heldBytes, RESPONSE_BYTES_MAX)
+    await respond('getSlot', 4, 100)
+    await sending
+    assert.deepEqual(
+      items().map(({ id, result, error }) => [id, result === undefined ? error?.data.limit : 'result']),
+      [
+        [0, 'result'],
+        [1, 'answerBytes'],
+        [2, 'result'],
+        [3, 'answerBytes'],
+        [4, 'answerBytes'],
+      ],
+    )
+    assert.equal(items()[1]?.error?.code, -32413)
+    assert.deepEqual([refused, refunds(), budget.heldBytes], [['answerBytes', 'answerBytes', 'answerBytes'], 0, 0])
+  })
+
+  it('refuses a response of a batch that exceeds the memory budget, and releases what it held of it', async () => {
+    const { budget, items, refused, send, respond } = serve(400_000)
+    const sending = send(['getAccountInfo', 'getBlock', 'getSlot'])
+    await respond('getAccountInfo', 0, 300_000)
+    await respond('getBlock', 1, 200_000)
+    assert.equal(budget.heldBytes, 300_000)
+    await respond('getSlot', 2, 100)
+    await sending
+    assert.deepEqual(
+      items().map(({ error }) => error?.data.limit),
+      [undefined, 'heldBytesPerSubscription', undefined],
+    )
+    assert.deepEqual([refused, budget.heldBytes], [['heldBytesPerSubscription'], 0])
+  })
+})

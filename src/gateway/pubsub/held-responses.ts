@@ -1,0 +1,47 @@
+import type { HeldBytesLimit, ResponseBudget } from '../../platform/http/response-budget.ts'
+
+/** Of all responses to one message together. Less than the send buffer of a client: one reply alone must not make it a slow client. */
+export const RESPONSE_BYTES_MAX = 2 * 1024 * 1024
+
+export type ResponseLimit = 'answerBytes' | HeldBytesLimit
+
+/**
+ * The responses to the calls of one message. Those of a batch stay in memory until the slowest has arrived, so the memory budget is charged until the
+ * reply is handed to the connection.
+ */
+export class HeldResponses implements Disposable {
+  /** The reply waits for several responses. */
+  readonly isBatch: boolean
+  readonly #budget: ResponseBudget
+  readonly #owner: string
+  #bytes = 0
+  /** Calls of a batch that has failed may still be under way. */
+  #isOver = false
+
+  constructor(budget: ResponseBudget, { owner, isBatch }: { readonly owner: string; readonly isBatch: boolean }) {
+    this.isBatch = isBatch
+    this.#budget = budget
+    this.#owner = owner
+  }
+
+  /** Undefined where the bytes are held now; else the limit that they would exceed. */
+  hold(bytes: number): ResponseLimit | undefined {
+    if (this.#isOver || this.#bytes + bytes > RESPONSE_BYTES_MAX) return 'answerBytes'
+    if (!this.#budget.acquire(this.#owner, bytes)) return this.#budget.exceeded(this.#owner, bytes) ?? 'heldBytes'
+    this.#bytes += bytes
+    return undefined
+  }
+
+  /** Releases bytes of a response that was dropped. */
+  release(bytes: number): void {
+    if (this.#isOver || bytes === 0) return
+    this.#bytes -= bytes
+    this.#budget.release(this.#owner, bytes)
+  }
+
+  /** Releases all; nothing is held from now on. */
+  [Symbol.dispose](): void {
+    this.release(this.#bytes)
+    this.#isOver = true
+  }
+}

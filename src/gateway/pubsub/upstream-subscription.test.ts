@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createManualClock } from '../../core/clock.ts'
+import { createSeededRandom } from '../../core/random.ts'
+import { framePayload } from '../../platform/ws/frame.ts'
+import type { Upstreams } from '../../upstreams/service.ts'
+import { readNotification } from '../../upstreams/ws-frame-id.ts'
+import type { WsSubscriptionEvents } from '../../upstreams/ws-link.ts'
+import type { CatchUpRequest } from './catch-up.ts'
+import { createDeliveries } from './deliveries.ts'
+import { UpstreamSubscription } from './upstream-subscription.ts'
+
+const resultAt = (slot: number) => `{"context":{"slot":${slot}},"value":{"lamports":${slot}}}`
+
+/** An account subscription with one subscriber, at a node that the test plays; `slots` are those it has delivered. */
+function open() {
+  const clock = createManualClock()
+  const nodes: WsSubscriptionEvents[] = []
+  const reads: CatchUpRequest[] = []
+  const slots: number[] = []
+  const upstream = {
+    bestSlot: 1000,
+    slotLength: { inSlots: (ms: number) => Math.ceil(ms / 400) },
+    ws: {
+      subscribe(_request: object, events: WsSubscriptionEvents) {
+        nodes.push(events)
+        return { upstream: 'a', isSent: true, close() {} }
+      },
+    },
+  }
+  const subscription = new UpstreamSubscription(
+    { owner: undefined, kind: 'account', params: '["x"]' },
+    {
+      upstreams: { of: () => upstream } as unknown as Pick<Upstreams, 'of'>,
+      clock,
+      random: createSeededRandom(1),
+      catchUp: { start: (_subscription, request) => void reads.push(request) },
+      deliveries: createDeliveries(clock, { defer: (run) => run() }),
+      onEnd() {},
+    },
+  )
+  subscription.join({
+    id: 1,
+    onResponse() {},
+    onFrame: (frame) => void slots.push(Number(/"slot":(\d+)/.exec(framePayload(frame).toString())?.[1])),
+    onGap() {},
+    onEnd() {},
+  })
+  return {
+    clock,
+    slots,
+    ready: () => nodes.at(-1)?.onReady(),
+    lose: () => nodes.at(-1)?.onLost('closed'),
+    /** What was missed according to the read that the last loss started. */
+    missed: (slot: number) => reads.at(-1)?.onMissed({ result: resultAt(slot), slot, isLast: false }),
+    notify(slot: number) {
+      const text = `{"jsonrpc":"2.0","method":"accountNotification","params":{"result":${resultAt(slot)},"subscription":7}}`
+      const frame = Buffer.from(text)
+      const at = readNotification(frame)
+      assert.ok(at)
+      nodes.at(-1)?.onNotification(frame, at)
+    },
+  }
+}
+
+// bundle.md section 6: notifications whose slot is older than the last slot delivered are dropped.
+test('after a loss an account does not go back behind the state that was read in the meantime', () => {
+  const on = open()
+  on.ready()
+  on.notify(100)
+  on.lose()
+  on.clock.advance(1000)
+  on.ready()
+  // The read was served by a node that is ahead of the new one.
+  on.missed(120)
+  on.notify(110)
+  on.notify(119)
+  on.notify(120)
+  // A lower slot of the same node is on another fork.
+  on.notify(115)
+  assert.deepEqual(on.slots, [100, 120, 120, 115])
+})
+
+test('the same where the new node has notified before the read ends', () => {
+  const on = open()
+  on.ready()
+  on.notify(100)
+  on.lose()
+  on.clock.advance(1000)
+  on.ready()
+  on.notify(105)
+  on.missed(120)
+  on.notify(110)
+  on.notify(121)
+  assert.deepEqual(on.slots, [100, 105, 120, 121])
+})
+
+test('a chain that was reset is followed after such a read too', () => {
+  const on = open()
+  on.ready()
+  on.notify(10_000)
+  on.lose()
+  on.clock.advance(1000)
+  on.ready()
+  on.missed(10_020)
+  on.notify(5)
+  assert.deepEqual(on.slots, [10_000, 10_020, 5])
+})
