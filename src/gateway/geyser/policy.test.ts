@@ -110,15 +110,16 @@ test('limits filters and fields, the fields by the accounts of the plan', () => 
   assert.equal(check({ accounts: own }, { grpcAccountsPerStream: 2000 }).ok, true)
 })
 
-test('counts a request as a ping only where it changes no filter', () => {
+test('counts a request with a ping as one that changes no filter, whatever it carries', () => {
   const isPing = (request: Request) => {
     const verdict = check(request)
     return verdict.ok && verdict.isPing
   }
   assert.equal(isPing({ ping: { id: 1 } }), true)
   assert.equal(isPing({ ping: { id: 1 }, commitment: 1 }), true)
-  assert.equal(isPing({ ping: { id: 1 }, slots: { s: {} } }), false)
-  assert.equal(isPing({ ping: { id: 1 }, fromSlot: 5n }), false)
+  assert.equal(isPing({ ping: { id: 1 }, slots: { s: {} } }), true)
+  assert.equal(isPing({ ping: { id: 1 }, fromSlot: 5n }), true)
+  assert.equal(check({ ping: { id: 1 }, slots: { s: {} } }, { grpcKinds: ['accounts'] }).ok, false, 'limits apply')
   assert.equal(isPing({}), false)
 })
 
@@ -230,6 +231,8 @@ test('has a policy for SubscribeDeshred and unary calls, and none for unknown me
   assert.ok(!verdict.ok && verdict.filter?.kind === 'deshred_transactions')
   const ping = policy(encodeMessage(SubscribeDeshredRequestSchema, { ping: { id: 1 } }), LIMIT)
   assert.ok(ping.ok && ping.isPing)
+  const both = policy(encodeMessage(SubscribeDeshredRequestSchema, { ping: { id: 1 }, slots: { s: {} } }), LIMIT)
+  assert.ok(both.ok && !both.isPing, 'decoded streams take the filters of a request with a ping')
   const slots = policy(encodeMessage(SubscribeDeshredRequestSchema, { slots: { s: {} } }), {
     ...LIMIT,
     grpcKinds: ['accounts'],

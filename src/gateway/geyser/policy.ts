@@ -14,7 +14,7 @@ export type PolicyPass = {
   readonly accounts: number
   /** How many filters of each kind it has. */
   readonly filters: Readonly<Partial<Record<GrpcKind, number>>>
-  /** Only a ping, which changes no filter. */
+  /** A ping, which changes no filter. */
   readonly isPing: boolean
   /** The slot from which the stream is to start. */
   readonly fromSlot: number | undefined
@@ -117,7 +117,7 @@ function check(shape: RequestShape, request: Uint8Array, limits: PolicyLimits): 
   let fromSlot: number | undefined
   while (reader.next()) {
     if (reader.field === shape.ping) hasPing = true
-    else if (!shape.besidePing.includes(reader.field)) isMore = true
+    else if (shape.besidePing?.includes(reader.field) === false) isMore = true
     if (reader.field === shape.fromSlot) fromSlot = reader.value
     const filter = shape.filters[reader.field]
     if (filter === undefined) continue

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { createManualClock } from '../../core/clock.ts'
 import type { GrpcCall } from '../../platform/grpc/call.ts'
 import { GrpcCode, type GrpcStatus } from '../../platform/grpc/status.ts'
 import { DecodedStream } from './decoded/stream.ts'
@@ -10,7 +11,7 @@ import { SeenBanks } from './seen-banks.ts'
 function openStream(): DecodedStream {
   return new DecodedStream({
     pendingBytesMax: 1000,
-    nowMs: () => 0,
+    clock: createManualClock(),
     onRequest() {},
     onEnd() {},
     onLost() {},

@@ -22,8 +22,11 @@ export type RequestShape = {
   readonly filters: Readonly<Record<number, FilterKind>>
   readonly ping: number
   readonly fromSlot?: number
-  /** Fields that may accompany a ping without changing the filters. */
-  readonly besidePing: readonly number[]
+  /**
+   * Fields of a request that is still a ping alone; with any other field it sets the filters too. Undefined where a node takes no filter from a request
+   * with a ping (bundle.md section 7.4).
+   */
+  readonly besidePing?: readonly number[]
 }
 
 const NO_ACCOUNTS = { included: [], excluded: [] }
@@ -44,7 +47,6 @@ export const SUBSCRIBE: RequestShape = {
   },
   ping: 9,
   fromSlot: 11,
-  besidePing: [6],
 }
 export const DESHRED: RequestShape = {
   schema: SubscribeDeshredRequestSchema,

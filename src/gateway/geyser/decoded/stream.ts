@@ -1,3 +1,4 @@
+import type { Clock, Timer } from '../../../core/clock.ts'
 import { FrameBatch } from '../../../platform/grpc/framing.ts'
 import { GrpcCode, type GrpcStatus } from '../../../platform/grpc/status.ts'
 import type { GrpcEnd, GrpcStream } from '../../../platform/grpc/stream.ts'
@@ -8,7 +9,7 @@ import type { SlotFilter } from './filters.ts'
 export type DecodedStreamDeps = {
   /** Bytes that wait for a client that does not read; what comes beyond them is lost to it. */
   readonly pendingBytesMax: number
-  readonly nowMs: () => number
+  readonly clock: Pick<Clock, 'nowMs' | 'setTimer'>
   /** A request of the client, without its prefix. */
   readonly onRequest: (stream: DecodedStream, message: Uint8Array) => void
   readonly onEnd: (stream: DecodedStream) => void
@@ -19,7 +20,11 @@ export type DecodedStreamDeps = {
 
 /** Before the message: compression flag and length. */
 const PREFIX_BYTES = 5
+/** A client that reads nothing for so long loses what waits for it when its stream ends. */
+const END_STALL_MS = 10_000
 const NOTHING_TO_RELEASE = (): void => {}
+
+type Pending = { readonly frames: Uint8Array; readonly slot: number }
 
 /**
  * One stream of decoded transactions or entries, in the form of a call at a node: the gateway relays it like any other. Messages are collected and
@@ -28,11 +33,16 @@ const NOTHING_TO_RELEASE = (): void => {}
 export class DecodedStream implements GrpcStream {
   readonly #deps: DecodedStreamDeps
   readonly #batch = new FrameBatch('identity')
-  #pending: Uint8Array[] = []
+  /** Slot of the first message in the batch. */
+  #batchSlot = 0
+  /** What waits for the client, with the slot of its first message. */
+  #pending: Pending[] = []
   #pendingBytes = 0
   #onData: ((bytes: Buffer, release: () => void) => void) | undefined
   #onEnd: ((end: GrpcEnd) => void) | undefined
+  /** Set from when on nothing is added. The listener is called after what waits was read. */
   #end: GrpcEnd | undefined
+  #endTimer: Timer | undefined
   #isPaused = false
   #lost: { messages: number; fromSlot: number; toSlot: number } | undefined
   /** Set by the owner of the filters. */
@@ -54,7 +64,7 @@ export class DecodedStream implements GrpcStream {
     if (this.#end !== undefined) return
     if (this.#isPaused && (this.#lost !== undefined || this.#pendingBytes >= this.#deps.pendingBytesMax))
       return this.#lose(slot)
-    this.#batch.add(head, body)
+    this.#collect(slot, head, body)
     if (this.#batch.isFull) this.flush()
   }
 
@@ -62,19 +72,21 @@ export class DecodedStream implements GrpcStream {
   flush(): void {
     if (this.#batch.isEmpty || this.#end !== undefined) return
     const frames = this.#batch.take()
-    this.#pending.push(frames)
+    this.#pending.push({ frames, slot: this.#batchSlot })
     this.#pendingBytes += frames.length
     this.#drain()
   }
 
-  /** Ends the stream after what was delivered. */
+  /** Ends the stream after what was added. */
   finish(status: GrpcStatus): void {
+    if (this.isOver) return
+    this.#reportLoss()
     this.flush()
     // The client may have cancelled, also with what it just got.
     if (this.isOver) return
     this.#end = { status, isFromServer: true }
     this.#deps.onEnd(this)
-    this.#onEnd?.(this.#end)
+    this.#endWhenRead()
   }
 
   write(frames: Uint8Array): boolean {
@@ -91,9 +103,11 @@ export class DecodedStream implements GrpcStream {
   }
 
   cancel(): void {
+    this.#endTimer?.cancel()
+    this.#pending = []
+    this.#onEnd = undefined
     if (this.#end !== undefined) return
     this.#end = { status: { code: GrpcCode.cancelled, message: 'cancelled' }, isFromServer: false }
-    this.#pending = []
     this.#deps.onEnd(this)
   }
 
@@ -114,29 +128,62 @@ export class DecodedStream implements GrpcStream {
     this.#isPaused = false
     this.#drain()
     if (this.#isPaused || this.#lost === undefined) return
-    const { messages, fromSlot, toSlot } = this.#lost
-    this.#lost = undefined
-    const reason = `${messages} messages of slots ${fromSlot} to ${toSlot} lost: the client did not read; limit: decodedPendingBytes`
-    this.add(
-      toSlot,
-      this.slots.map(({ name }) => name),
-      encodeSlotUpdate({ kind: 'lost', slot: toSlot, parentSlot: undefined, reason }, this.#deps.nowMs()),
-    )
+    this.#reportLoss()
     this.flush()
   }
 
   onEnd(listener: (end: GrpcEnd) => void): void {
-    if (this.#end === undefined) this.#onEnd = listener
+    if (this.#end === undefined || this.#pending.length > 0) this.#onEnd = listener
     else listener(this.#end)
   }
 
+  #collect(slot: number, head: readonly Uint8Array[], body: Uint8Array): void {
+    if (this.#batch.isEmpty) this.#batchSlot = slot
+    this.#batch.add(head, body)
+  }
+
   #drain(): void {
-    if (this.#onData === undefined) return
+    if (this.#onData === undefined || this.#isPaused || this.#pending.length === 0) return
     while (!this.#isPaused && this.#pending.length > 0) {
-      const frames = this.#pending.shift() as Uint8Array
+      const { frames } = this.#pending.shift() as Pending
       this.#pendingBytes -= frames.length
       this.#onData(Buffer.from(frames.buffer, frames.byteOffset, frames.length), NOTHING_TO_RELEASE)
     }
+    if (this.#end !== undefined) this.#endWhenRead()
+  }
+
+  /** Calls the listener when nothing waits. A client that stops reading delays it by `END_STALL_MS`. */
+  #endWhenRead(): void {
+    this.#endTimer?.cancel()
+    if (this.#pending.length === 0) return this.#notifyEnd()
+    this.#endTimer = this.#deps.clock.setTimer(END_STALL_MS, () => this.#dropUnread())
+    this.#endTimer.unref?.()
+  }
+
+  #dropUnread(): void {
+    const slot = this.#pending[0]?.slot ?? 0
+    this.#pending = []
+    const message = `messages from slot ${slot} on lost: the client did not read; limit: decodedPendingBytes`
+    this.#end = { status: { code: GrpcCode.dataLoss, message }, isFromServer: true }
+    this.#notifyEnd()
+  }
+
+  #notifyEnd(): void {
+    const listener = this.#onEnd
+    this.#onEnd = undefined
+    if (this.#end !== undefined) listener?.(this.#end)
+  }
+
+  #reportLoss(): void {
+    if (this.#lost === undefined) return
+    const { messages, fromSlot, toSlot } = this.#lost
+    this.#lost = undefined
+    const reason = `${messages} messages of slots ${fromSlot} to ${toSlot} lost: the client did not read; limit: decodedPendingBytes`
+    this.#collect(
+      toSlot,
+      this.slots.map(({ name }) => name),
+      encodeSlotUpdate({ kind: 'lost', slot: toSlot, parentSlot: undefined, reason }, this.#deps.clock.nowMs()),
+    )
   }
 
   #lose(slot: number): void {

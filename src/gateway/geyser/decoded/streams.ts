@@ -175,7 +175,7 @@ export function createDecodedStreams(
     open(method) {
       const stream = new DecodedStream({
         pendingBytesMax: options.pendingBytesMax,
-        nowMs: () => clock.nowMs(),
+        clock,
         onRequest,
         onEnd,
         onLost: (messages) => meter.lost('client', messages),
