@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { createServer, type ServerHttp2Session } from 'node:http2'
+import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { startFakeNode } from '../../test/faults/fake-node.ts'
 import { startFaultProxy } from '../../test/faults/fault-proxy.ts'
@@ -93,4 +95,53 @@ test('spreads streams over nodes, shares connections, and uses another node when
   }
   rig.upstreams.drain('b')
   assert.deepEqual(await grpc.open('/a/b', {}), { ok: false, reason: 'no-upstream' })
+})
+
+/** A node behind a proxy that ends each connection gracefully (GOAWAY without an error) as soon as it carries a call, which stays open. */
+async function startDrainingNode() {
+  const sessions = new Set<ServerHttp2Session>()
+  const server = createServer()
+  server.on('session', (session) => {
+    sessions.add(session)
+    session.on('close', () => sessions.delete(session))
+    session.on('stream', (stream) => {
+      stream.on('error', () => {})
+      stream.respond({ ':status': 200, 'content-type': 'application/grpc' })
+      session.goaway()
+      // After the GOAWAY on the same connection.
+      stream.write('x')
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    sessions,
+    [Symbol.dispose]() {
+      for (const session of sessions) session.destroy()
+      server.close()
+    },
+  }
+}
+
+test('connections that their node has gracefully closed do not count against grpcPerNodeMax', async () => {
+  using node = await startDrainingNode()
+  await using rig = await startRig({
+    clock: systemClock,
+    nodes: [{ name: 'a', grpc: node.url }],
+    connections: { grpcPerNodeMax: 1 },
+  })
+  const { grpc } = rig.upstreams.of(undefined)
+  let ended = 0
+  const openNext = async () => {
+    const opened = await grpc.open('/a/b', {})
+    assert.ok(opened.ok, 'the node takes the call')
+    opened.stream.onEnd(() => void ended++)
+    await new Promise<void>((resolve) => opened.stream.onData(() => resolve()))
+  }
+  for (let at = 0; at < 3; at++) await openNext()
+  assert.deepEqual([node.sessions.size, ended], [3, 0])
+  // They are bounded too: the oldest is closed.
+  for (let at = 3; at < 65; at++) await openNext()
+  await until('the oldest is closed', () => node.sessions.size === 64)
+  assert.equal(ended, 1)
 })

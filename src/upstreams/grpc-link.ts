@@ -55,6 +55,12 @@ export function forwardedMetadata(metadata: Readonly<Record<string, string | und
   return passed
 }
 
+/**
+ * Connections to one node that it has gracefully closed, as a proxy does after some time or number of calls, and that still carry streams. They take
+ * no new calls, so they do not count against `grpcPerNodeMax`. At this number the oldest is closed: its streams end as with a lost node.
+ */
+const DRAINING_PER_NODE_MAX = 64
+
 type NodeSessions = {
   readonly open: Set<GrpcSession>
   opening: Promise<GrpcSession | undefined> | undefined
@@ -102,7 +108,9 @@ export function createGrpcLinks(
       const usable = [...ofNode.open].filter(({ isUsable }) => isUsable)
       const [least] = usable.toSorted((a, b) => a.openStreams - b.openStreams)
       if (least !== undefined) return least
-      if (ofNode.open.size >= options.grpcPerNodeMax) return undefined
+      const draining = [...ofNode.open].filter(({ isDraining }) => isDraining)
+      if (ofNode.open.size - draining.length >= options.grpcPerNodeMax) return undefined
+      if (draining.length >= DRAINING_PER_NODE_MAX) draining[0]?.[Symbol.dispose]()
       ofNode.opening ??= connect(node, ofNode).finally(() => {
         ofNode.opening = undefined
       })

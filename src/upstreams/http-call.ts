@@ -47,6 +47,8 @@ export type UpstreamFailure =
   /** Not sent when no connection became free before the deadline. */
   | { readonly kind: 'timeout'; readonly isSent: boolean }
   | { readonly kind: 'failed-not-sent'; readonly isSent: false; readonly message: string }
+  /** The node does not accept a request of this size, and has not processed it. */
+  | { readonly kind: 'too-large'; readonly isSent: false; readonly message: string }
   | { readonly kind: 'failed-maybe-sent'; readonly isSent: true; readonly message: string }
 
 export type ForwardDeps = {
@@ -72,9 +74,18 @@ const ELSEWHERE_CODES: ReadonlySet<number | undefined> = new Set([-32004, -32005
 const REFUSED_STATUSES: ReadonlySet<number> = new Set([401, 403, 404, 405, 407, 429])
 
 const METHOD_NOT_FOUND = -32601
+/** RFC 9110 section 15.5.14. Agave reads at most 50 KiB unless configured otherwise, and responds with text. */
+const CONTENT_TOO_LARGE = 413
 
 type Reply = Extract<HttpOutcome, { kind: 'reply' }>
-type Verdict = 'good' | 'elsewhere' | 'refused' | 'broken'
+type Verdict =
+  | 'good'
+  | 'elsewhere'
+  /** The node did not process the call, because of its content: no fault of the node. */
+  | 'declined'
+  | 'too-large'
+  | 'refused'
+  | 'broken'
 
 const NO_UPSTREAM: UpstreamFailure = { kind: 'no-upstream', isSent: false }
 
@@ -170,15 +181,16 @@ class ForwardedCall {
     node.heard(nowMs)
     const verdict = classify(reply)
     const isGood = verdict === 'good' || verdict === 'elsewhere'
-    if (!isGood) node.lastFailure = `HTTP ${reply.head.status}`
-    node.breaker.record(isGood, nowMs)
-    this.#meter.call(isGood ? 'answered' : 'failed', tookMs)
+    const isFault = verdict === 'refused' || verdict === 'broken'
+    if (isFault) node.lastFailure = `HTTP ${reply.head.status}`
+    node.breaker.record(!isFault, nowMs)
+    this.#meter.call(isFault ? 'failed' : 'answered', tookMs)
     if (isGood) {
       node.responded(tookMs)
       this.#extractSlot(reply.body)
     }
     const result = responseOf(reply, verdict, node.name)
-    if (verdict === 'good') return this.#finish(result)
+    if (verdict === 'good' || verdict === 'too-large') return this.#finish(result)
     const reason = verdict === 'elsewhere' ? 'answer' : 'status'
     if (this.#request.kind === 'read' && this.#retry(result, reason)) return
     this.#finish(isGood ? result : this.#betterOf(result))
@@ -265,7 +277,14 @@ function classify({ head: { status }, body }: Reply): Verdict {
   // Servers of JSON-RPC over HTTP may send this error with 404. It is a response to the call, and other nodes may respond otherwise.
   if (errorCodeOf(body) === METHOD_NOT_FOUND && isJsonRpcBody(body)) return 'good'
   if (REFUSED_STATUSES.has(status) || (status >= 300 && status < 400)) return 'refused'
-  return status >= 500 ? 'broken' : 'good'
+  if (status >= 500) return 'broken'
+  if (isJsonRpcText(body)) return 'good'
+  return status === CONTENT_TOO_LARGE ? 'too-large' : 'declined'
+}
+
+/** Whether the beginning of a response is that of JSON-RPC, for a call or a batch, and not a text of the server. */
+function isJsonRpcText(body: Buffer): boolean {
+  return mayBeJson(body) && body.includes('"jsonrpc"')
 }
 
 /** Judged by the first byte; the response to a notification is empty. */
@@ -276,13 +295,14 @@ function mayBeJson(body: Buffer): boolean {
 
 /**
  * A response to the customer's request is passed on. One about the gateway itself (its credential, its rate limit, an error page of a
- * proxy) is not: the customer would take it for a response about its own token.
+ * proxy) is not: the customer would take it for a response about its own token. Nor is one that is no JSON-RPC: its client could not read it.
  */
 function responseOf(reply: Reply, verdict: Verdict, upstream: string): UpstreamResponse {
   const { head, body, pooled, rest } = reply
-  if (verdict === 'refused') {
+  if (verdict === 'refused' || verdict === 'declined' || verdict === 'too-large') {
     rest?.abort()
-    return { kind: 'failed-not-sent', isSent: false, message: `the node responded with HTTP ${head.status}` }
+    const kind = verdict === 'too-large' ? verdict : 'failed-not-sent'
+    return { kind, isSent: false, message: `the node responded with HTTP ${head.status}` }
   }
   if (verdict === 'broken' && (rest !== undefined || !isJsonRpcBody(body))) {
     rest?.abort()

@@ -83,6 +83,13 @@ describe('retries on a second node', () => {
       'returned',
     ],
     ['HTTP 413 about the request', { status: 413, body: 'too large' }, 'returned'],
+    ['HTTP 400 without a JSON-RPC response', { status: 400, body: 'bad request' }, 'retried'],
+    ['HTTP 400 with another JSON', { status: 400, body: '{"error":"bad request"}' }, 'retried'],
+    [
+      'HTTP 400 with a JSON-RPC response',
+      { status: 400, body: '{"jsonrpc":"2.0","error":{"code":-32602,"message":"x"},"id":1}' },
+      'returned',
+    ],
   ]
   for (const [name, response, read] of faults) {
     test(`${name}: a read is ${read}, a write never repeated`, async () => {
@@ -154,7 +161,7 @@ describe('retries on a second node', () => {
   test('does not pass on a response about the gateway itself', async () => {
     await using on = await twoNodes()
     const outcomes: UpstreamResponse[] = []
-    for (const status of [401, 403, 404, 429, 302, 500, 502]) {
+    for (const status of [401, 403, 404, 429, 302, 400, 415, 413, 500, 502]) {
       const script = () => ({ status, body: 'secret words of a proxy' })
       on.a.respond = script
       on.b.respond = script
@@ -168,9 +175,28 @@ describe('retries on a second node', () => {
     }
     assert.deepEqual(
       outcomes.map(({ kind }) => kind),
-      [...Array.from({ length: 5 }, () => 'failed-not-sent'), 'failed-maybe-sent', 'failed-maybe-sent'],
+      [...Array.from({ length: 7 }, () => 'failed-not-sent'), 'too-large', 'failed-maybe-sent', 'failed-maybe-sent'],
     )
     assert.ok(!JSON.stringify(outcomes).includes('secret words'))
+  })
+
+  test('a request that its nodes refuse for its content does not count against them', async () => {
+    await using on = await twoNodes()
+    for (const status of [400, 413, 415]) {
+      on.a.respond = () => ({ status, body: 'no' })
+      on.b.respond = () => ({ status, body: 'no' })
+      // More than the breaker needs to open if these were failures.
+      for (let call = 0; call < 30; call++) {
+        await on.shared.forwardAsync(upstreamRequest('sendTransaction', rpcBody('sendTransaction')))
+      }
+    }
+    assert.deepEqual(
+      on.upstreams.status().map(({ state, recentFailures }) => [state, recentFailures]),
+      [
+        ['healthy', 0],
+        ['healthy', 0],
+      ],
+    )
   })
 
   test('passes on a JSON-RPC error with HTTP 500 where no node has a better response', async () => {

@@ -30,6 +30,8 @@ export type GrpcLoss = {
 export type GrpcSession = Disposable & {
   /** Accepts a new call: the session is open, the server has sent no GOAWAY, and its stream limit allows one more. */
   readonly isUsable: boolean
+  /** Accepts no new call ever, because the server has sent GOAWAY; its open calls continue. */
+  readonly isDraining: boolean
   readonly openStreams: number
   /** A bidirectional call as bytes; the path is for example `/geyser.Geyser/Subscribe`. */
   open(path: string, metadata: Readonly<Record<string, string>>): GrpcStream
@@ -130,6 +132,9 @@ function wrap(
     get isUsable() {
       const allowed = session.remoteSettings.maxConcurrentStreams ?? STREAMS_MAX
       return isUsable() && openStreams < Math.min(allowed, STREAMS_MAX)
+    },
+    get isDraining() {
+      return session.closed
     },
     get openStreams() {
       return openStreams

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Caller } from '../../access/authorize.ts'
+import { BUILT_IN_PLANS } from '../../access/plan.ts'
+import type { Access } from '../../access/service.ts'
+import { createManualClock } from '../../core/clock.ts'
+import { createResponseBudget } from '../../platform/http/response-budget.ts'
+import type { HttpResponse } from '../../platform/http/server/post.ts'
+import type { UpstreamFailure } from '../../upstreams/http-call.ts'
+import type { AuthTarpit } from '../auth-tarpit.ts'
+import type { ListenerMeter } from '../metrics.ts'
+import { createRpc } from './rpc.ts'
+
+const CALLER = {
+  subscription: { id: 'sub' },
+  limits: BUILT_IN_PLANS.professional,
+  nodeUser: { subscriptionId: 'sub', mayUseShared: true },
+} as unknown as Caller
+const BUDGET = { limit: 100, remaining: 50, resetMs: 1000 }
+const CALL = (id: number) => `{"jsonrpc":"2.0","id":${id},"method":"getMultipleAccounts","params":[["a"]]}`
+
+/** Responses to bodies where every forwarded request ends in this failure. */
+function open(failure: UpstreamFailure) {
+  const clock = createManualClock()
+  let charges = 0
+  const access = {
+    admit: () => ({ ok: true, cost: 5, ...BUDGET, charged: ++charges }),
+    refund: () => void charges--,
+    quota: () => BUDGET,
+  } as unknown as Access
+  const rpc = createRpc({
+    access,
+    forward: (_request, done) => done(failure),
+    clock,
+    meter: { request() {}, refused() {} } as unknown as ListenerMeter,
+    tarpit: {} as AuthTarpit,
+    budget: createResponseBudget({ bytesMax: 1e9, ownerBytesMax: 1e9, waitMs: 1000 }, clock),
+  })
+  return {
+    charges: () => charges,
+    respond(body: string): HttpResponse {
+      let response: HttpResponse | undefined
+      const responder = {
+        respond: (sent: HttpResponse) => void (response = sent),
+        fail: (error: unknown) => assert.fail(String(error)),
+      }
+      rpc.forward(CALLER, Buffer.from(body), { requestId: 'r', connection: {} }, responder)
+      assert.ok(response)
+      return response
+    },
+  }
+}
+
+const errorOf = (text: string | Buffer) => JSON.parse(String(text)) as { id: number; error: { code: number } }
+
+test('a request that is too large for its node is refused as too large and not charged, alone and in a batch', () => {
+  const on = open({ kind: 'too-large', isSent: false, message: 'the node responded with HTTP 413' })
+  const single = on.respond(CALL(7))
+  assert.equal(single.status, 413)
+  const { id, error } = errorOf(single.body)
+  assert.deepEqual([id, error.code, on.charges()], [7, -32413, 0])
+  const batch = on.respond(`[${CALL(1)},${CALL(2)}]`)
+  assert.equal(batch.status, 200)
+  assert.deepEqual(
+    (JSON.parse(String(batch.body)) as { id: number; error: { code: number } }[]).map((item) => [
+      item.id,
+      item.error.code,
+    ]),
+    [
+      [1, -32413],
+      [2, -32413],
+    ],
+  )
+  assert.equal(on.charges(), 0)
+})
+
+test('a request that its node refused without processing it is not charged', () => {
+  const on = open({ kind: 'failed-not-sent', isSent: false, message: 'the node responded with HTTP 400' })
+  const single = on.respond(CALL(7))
+  assert.equal(single.status, 503)
+  assert.deepEqual([errorOf(single.body).id, on.charges()], [7, 0])
+})
