@@ -36,7 +36,7 @@ export function schemaPage(): string {
     ]),
     `**Table functions**: ${OFFERED_TABLE_FUNCTIONS.map((each) => `\`${each}\``).join(', ')}`,
     `**Types**: ${TYPE_NAMES.map((each) => `\`${each}\``).join(', ')}`,
-    'Limits: 1,000 characters of a padded text (`pad_length`), 1,000 characters of a random text (`random_length`), 1,000 rows of `values` (`values_rows`), 100,000 elements of a list made from a number (`list_length`), 100,000 rows of WITH FILL (`fill_rows`), 5 levels of lambdas (`lambda_nesting`), 1,048,576 characters (`translation_length`) and 40,000 steps (`translation_steps`) of the translated statement, and the nesting of aliases that stand for each other (`translation_nesting`); 250 levels and 10,000 parts, and 100,000 levels of all parts together beyond the first 25 of each (`depth_sum`).',
+    'Limits: 1,000 characters of a padded text (`pad_length`), 1,000 characters of a random text (`random_length`), 1,000 rows of `values` (`values_rows`), 100,000 elements of a list made from a number (`list_length`), 100,000 rows of WITH FILL (`fill_rows`), 5 levels of lambdas (`lambda_nesting`), 1,048,576 characters (`translation_length`) and 20,000 steps (`translation_steps`) of the translated statement, and the nesting of aliases that stand for each other (`translation_nesting`); 250 levels and 10,000 parts, and 100,000 levels of all parts together beyond the first 25 of each (`depth_sum`).',
     '## Where the engines differ',
     'A test runs 633 statements on the embedded engine and on ClickHouse 26.5 over the same blocks and compares rows and types. These differ:',
     DIALECT_DIFFERENCES.map(({ text }) => `- ${text}`).join('\n'),

@@ -29,7 +29,7 @@ import { type QueryContext, type QueryLimits, type QueryRequest, readQueryReques
 import { chooseEncoding } from './query/response-encoding.ts'
 import { type QueryResult, sendResult } from './query/result.ts'
 import { parseStatement } from './query/statement.ts'
-import { header, readQuery } from './read-query.ts'
+import { header, QUERY_BYTES_MAX, readQuery } from './read-query.ts'
 import { DATABASE } from './schema.ts'
 import { readSessionStatement } from './session/session-statement.ts'
 import { createSessions, type OpenSession, type SessionsOptions } from './session/sessions.ts'
@@ -61,6 +61,12 @@ export type IndexerServerDeps = BaseDeps &
 
 /** The official client closes idle sockets after 2.5 s, or as the server's keep-alive header states. */
 const KEEP_ALIVE_MS = 10_000
+/** Clients send the parameters of a query in the URL: as much as a statement may have, and the header fields. */
+const HEAD_BYTES_MAX = QUERY_BYTES_MAX + 32 * 1024
+const HEAD_TOO_LARGE = new QueryError(
+  'QUERY_IS_TOO_LARGE',
+  `The URL is too long. Maximum: ${HEAD_BYTES_MAX} bytes with the header fields.`,
+)
 
 /** Serves ClickHouse's HTTP interface to clients that have both the database login and the token. */
 export function startIndexerServer(options: IndexerServerOptions, deps: IndexerServerDeps): Promise<HttpServer> {
@@ -231,8 +237,7 @@ export function startIndexerServer(options: IndexerServerOptions, deps: IndexerS
   function sendError(response: ServerResponse, error: QueryError, queryId: string): void {
     sendText(response, error.httpStatus, error.body, {
       ...commonHeaders(queryId),
-      'content-type': 'text/plain; charset=UTF-8',
-      'x-clickhouse-exception-code': String(error.code),
+      ...errorHeaders(error),
       ...(error.type === 'AUTHENTICATION_FAILED' ? { 'www-authenticate': 'Basic realm="sluice"' } : {}),
       ...(error.retryAfterSeconds === undefined ? {} : { 'retry-after': String(error.retryAfterSeconds) }),
     })
@@ -246,9 +251,19 @@ export function startIndexerServer(options: IndexerServerOptions, deps: IndexerS
     }
   }
 
+  const { httpStatus: status, body } = HEAD_TOO_LARGE
   return startHttpServer(
-    { listen: options.listen, keepAliveMs: KEEP_ALIVE_MS },
-    { log, clock, onRequest, onRefused: deps.onRefused, onNotAfter: deps.onNotAfter },
+    {
+      listen: options.listen,
+      keepAliveMs: KEEP_ALIVE_MS,
+      headerBytesMax: HEAD_BYTES_MAX,
+      // A pause of the client is limited by the time for which its result waits.
+      stallMs: options.readSecondsMax * 1000,
+    },
+    {
+      ...{ log, clock, onRequest, onRefused: deps.onRefused, onNotAfter: deps.onNotAfter },
+      headTooLarge: { status, body, headers: errorHeaders(HEAD_TOO_LARGE) },
+    },
   )
 }
 
@@ -273,6 +288,10 @@ const SESSIONS: SessionsOptions = { sessionsPerSubscription: 64, sessionsMax: 40
 const PROXIED_DATABASES: ReadonlySet<string> = new Set([DATABASE])
 const CALL = { interface: 'indexer', method: 'query' } as const
 const UNCHARGED: ReadonlySet<string> = new Set(['TOO_MANY_SIMULTANEOUS_QUERIES', 'SOCKET_TIMEOUT'])
+
+function errorHeaders({ code }: QueryError): Record<string, string> {
+  return { 'content-type': 'text/plain; charset=UTF-8', 'x-clickhouse-exception-code': String(code) }
+}
 
 function authenticationFailed(refused: Refused, head?: RefusedHead): QueryError {
   return new QueryError(

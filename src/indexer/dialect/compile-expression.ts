@@ -2,14 +2,14 @@ import { QueryError, type QueryErrorName } from '../query/error.ts'
 import { foldName, shownName } from '../query/sql-tokens.ts'
 import { compileAggregate, compileWindowCall } from './compile-aggregate.ts'
 import type { Context } from './context.ts'
-import { displayName } from './display-name.ts'
+import { textOf } from './expression/text.ts'
 import { WINDOW_FUNCTIONS } from './functions/aggregates.ts'
 import { LAMBDA_FUNCTIONS } from './functions/arrays.ts'
 import { type Input, withNulls } from './functions/definition.ts'
 import { castValue, comparable, NULL_VALUE } from './functions/values.ts'
 import { aggregateNamed, functionNotOffered, scalarNamed } from './offered.ts'
 import { parseType } from './parse-type.ts'
-import { type Found, findName, type Scope } from './scope.ts'
+import { findName } from './scope.ts'
 import type { Call, Expression, Identifier, Query } from './syntax.ts'
 import { BOOL, duckType, FLOAT64, int, nullable, type Type, UINT64, UNKNOWN } from './types.ts'
 import { condition, convert, isAnyNullable, plainSql, textConstant, type Value, value } from './value.ts'
@@ -30,42 +30,6 @@ export function compile(expression: Expression, context: Context): Value {
   return result
 }
 
-/** Identifies an expression: aliases are replaced by what they stand for, columns by their SQL. */
-export function textOf(expression: Expression, context: Context): string {
-  const { scope, lambdas } = context
-  context.statement.step()
-  if (expression.kind === 'alias') return resolving(scope, expression.name, () => textOf(expression.of, context))
-  return displayName(expression, (identifier): string => {
-    const [first = ''] = identifier.path
-    const parameter = identifier.path.length === 1 ? lambdas.get(first) : undefined
-    if (parameter !== undefined) return parameter.sql
-    const found = nameIn(scope, identifier)
-    if (found === undefined) return identifier.path.join('.')
-    if ('column' in found) return found.column.value.sql
-    return resolving(scope, found.alias, () => textOf(found.of, context))
-  })
-}
-
-/** Undefined for a name that does not exist or is ambiguous. */
-function nameIn(scope: Scope, identifier: Identifier): Found | undefined {
-  try {
-    return findName(scope, identifier)
-  } catch {
-    return undefined
-  }
-}
-
-/** Inside of its own definition an alias is a column. */
-function resolving<T>(scope: Scope, alias: string, run: () => T): T {
-  if (scope.resolving.has(alias)) return run()
-  scope.resolving.add(alias)
-  try {
-    return run()
-  } finally {
-    scope.resolving.delete(alias)
-  }
-}
-
 function compileKind(expression: Expression, context: Context): Value {
   switch (expression.kind) {
     case 'number':
@@ -82,7 +46,7 @@ function compileKind(expression: Expression, context: Context): Value {
       if (context.grouped !== undefined) throw notGrouped(expression.name, expression.at)
       return expression.value
     case 'alias':
-      return resolving(context.scope, expression.name, () => compile(expression.of, context))
+      return context.scope.resolving.run(expression.name, () => compile(expression.of, context))
     case 'cast':
       return withNulls(
         castValue(compile(expression.of, context), parseType(expression.type), failOf('CAST', expression.at)),
@@ -147,7 +111,7 @@ function compileName(identifier: Identifier, context: Context): Value {
     if (grouped !== undefined && found.isOuter !== true) throw notGrouped(found.column.name, identifier.at)
     return found.column.value
   }
-  return resolving(scope, found.alias, () => compile(found.of, context))
+  return scope.resolving.run(found.alias, () => compile(found.of, context))
 }
 
 function elementOf(of: Value, field: string, at: number): Value {
@@ -336,16 +300,19 @@ function compileIn({ value: of, isNot, set, at }: Extract<Expression, { kind: 'i
   // A set in a variable: `x IN array`.
   if (items.length === 1 && only?.type.kind === 'array' && left.type.kind !== 'array')
     return result(`(${not}list_contains(${only.sql}, ${convert(left, only.type.of)}))`)
-  if (items.length === 0) return result(isNot ? 'true' : 'false')
+  if (only === undefined) return result(String(isNot))
   if (left.type.kind === 'tuple' && items.some(({ type }) => type.kind !== 'tuple' && type.kind !== 'unknown'))
     throw new QueryError(
       'INCORRECT_ELEMENT_OF_SET',
       `IN at position ${at} compares a tuple with values that are not tuples; write (…, …) around the elements of each.`,
     )
-  const tuples = left.type.kind === 'tuple' ? items.map((each) => comparable(each, left)[0]) : undefined
-  const shown = tuples ?? items.map((each) => (each.type.kind === 'nothing' ? 'NULL' : comparable(each, left)[0]))
-  const subject = left.type.kind === 'tuple' && only !== undefined ? comparable(left, only)[0] : plainSql(left)
-  return result(`(${subject} ${not}IN (${shown.join(', ')}))`)
+  const shown = items.map((each) => (each.type.kind === 'nothing' ? 'NULL' : comparable(each, left)[0]))
+  const subject = left.type.kind === 'tuple' ? comparable(left, only)[0] : plainSql(left)
+  const sql = `(${subject} ${not}IN (${shown.join(', ')}))`
+  if (!isAnyNullable(items)) return result(sql)
+  // ClickHouse ignores NULL in a set (transform_null_in = 0); in the engine it makes the result NULL.
+  const known = `coalesce(${sql}, ${isNot})`
+  return result(isAnyNullable([left]) ? `(CASE WHEN ${plainSql(left)} IS NULL THEN NULL ELSE ${known} END)` : known)
 }
 
 function inSubquery(left: Value, query: Query, not: string, { statement, scope }: Context, at: number): string {
@@ -366,5 +333,7 @@ function inSubquery(left: Value, query: Query, not: string, { statement, scope }
       'NUMBER_OF_COLUMNS_DOESNT_MATCH',
       `IN at position ${at} compares one column with ${columns.length}.`,
     )
-  return `${plainSql(left)} ${not}IN (SELECT ${name}.o1 FROM (${sql}) AS ${name})`
+  // NULL in a set is ignored, as above.
+  const where = columns.some(({ type }) => isAnyNullable([value('', type)])) ? ` WHERE ${name}.o1 IS NOT NULL` : ''
+  return `${plainSql(left)} ${not}IN (SELECT ${name}.o1 FROM (${sql}) AS ${name}${where})`
 }

@@ -1,7 +1,8 @@
 import { QueryError } from '../query/error.ts'
-import { compile, textOf } from './compile-expression.ts'
+import { compile } from './compile-expression.ts'
 import { fillSql, type Item } from './compile-fill.ts'
 import type { Context } from './context.ts'
+import { textOf } from './expression/text.ts'
 import type { Expression, OrderItem, Select } from './syntax.ts'
 import { conditionSql, constantNumber, plainSql } from './value.ts'
 

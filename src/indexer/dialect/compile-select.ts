@@ -1,12 +1,14 @@
 import { QueryError } from '../query/error.ts'
 import { foldName, shownName } from '../query/sql-tokens.ts'
 import { columnPattern } from './column-pattern.ts'
-import { compile, textOf } from './compile-expression.ts'
+import { compile } from './compile-expression.ts'
 import type { Item } from './compile-fill.ts'
 import { finishRows } from './compile-rows.ts'
 import { compileSource, type SourceOptions } from './compile-source.ts'
 import type { Context, Grouped, Statement } from './context.ts'
 import { displayName } from './display-name.ts'
+import { Resolving } from './expression/resolving.ts'
+import { textOf } from './expression/text.ts'
 import { aggregateNamed } from './offered.ts'
 import {
   Aliases,
@@ -80,7 +82,7 @@ function compileOne(select: Select, outer: Scope | undefined, options: SelectOpt
   const scopeOf = (columns: readonly Column[], around?: Scope): Scope => ({
     columns,
     aliases,
-    resolving: new Set(),
+    resolving: new Resolving(),
     commons,
     windows,
     outer: around,
@@ -211,20 +213,22 @@ function group(select: Select, items: readonly Expression[], source: Context): G
       value: { ...value(sql, of.type), isBytes: of.isBytes ?? false },
     }
   })
+  // Of equal keys the first one counts.
+  const byText = new Map(keys.toReversed().map((key) => [key.text, key]))
   const aggregates = new Map<string, { readonly sql: string; readonly value: Value }>()
   let isTotals = false
   const grouped: Grouped = {
     inner: source,
     mayBeEmpty: keys.length === 0 || isSubtotal,
     key(text) {
-      const found = keys.find((each) => each.text === text)
+      const found = byText.get(text)
       return found === undefined
         ? undefined
         : isTotals
           ? { ...found.value, sql: `CAST(${defaultOf(found.value.type)} AS ${duckType(found.value.type)})` }
           : found.value
     },
-    keySql: (text) => keys.find((each) => each.text === text)?.sql,
+    keySql: (text) => byText.get(text)?.sql,
     aggregate(text, make) {
       const known = aggregates.get(text)
       if (known !== undefined) return known.value
@@ -241,7 +245,7 @@ function group(select: Select, items: readonly Expression[], source: Context): G
     },
   }
   const indexes = (set: readonly Expression[]): string =>
-    `(${set.map((each) => keys.find(({ text }) => text === textOf(each, source))?.sql ?? '').join(', ')})`
+    `(${set.map((each) => byText.get(textOf(each, source))?.sql ?? '').join(', ')})`
   return {
     name,
     grouped,

@@ -37,7 +37,7 @@ export type CompileOptions = {
 /** The engine parses and checks the result, so its length is bounded before. */
 const SQL_LENGTH_MAX = 1024 * 1024
 /** An alias is translated again wherever it is used, so a short statement can mean much work. The policy allows 10,000 nodes. */
-const STEPS_MAX = 40_000
+const STEPS_MAX = 20_000
 
 /** The tables that a statement may name, by database and name in lower case. */
 const TABLES: ReadonlyMap<string, ReadonlyMap<string, KnownTable>> = new Map([
@@ -81,8 +81,9 @@ export function compileStatement(
     throw new QueryError('SYNTAX_ERROR', 'Syntax error: a NUL character in quotes; give it as a parameter.')
   const end = tokens.findLastIndex(({ text }) => text !== ';') + 1
   const query = parseSelect(tokens.slice(0, end))
-  const binding: Binding = { given, used: {} }
+  const binding: Binding = { given, used: {}, names: new Map() }
   const commons: string[] = []
+  const shortTexts = new Map<string, string>()
   let names = 0
   let steps = 0
   const statement: Statement = {
@@ -96,6 +97,12 @@ export function compileStatement(
           'TOO_BIG_AST',
           `The statement is too big: its translation takes more than ${STEPS_MAX} steps (translation_steps). Use an alias less often.`,
         )
+    },
+    shortText(text) {
+      // No other text contains a NUL.
+      const short = shortTexts.get(text) ?? `\0${shortTexts.size}`
+      shortTexts.set(text, short)
+      return short
     },
     checkZone(type) {
       if (timezone === 'UTC' || !isZoneless(type)) return

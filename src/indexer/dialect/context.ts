@@ -14,6 +14,8 @@ export type Statement = {
   number(name: string, at: number): number
   /** Counts a step of the translation. Throws QueryError when there are too many. */
   step(): void
+  /** A text of a few characters in the place of this one: the same for equal texts. */
+  shortText(text: string): string
   /** Throws QueryError for a time whose zone would be that of the session. */
   checkZone(type: Type): void
   /** Throws QueryError when the SQL becomes too long. */

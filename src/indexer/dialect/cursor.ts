@@ -1,5 +1,6 @@
 import { QueryError } from '../query/error.ts'
 import { isSymbol, STATEMENT_NESTING_MAX, shownName, type Token, tooDeep } from '../query/sql-tokens.ts'
+import { TABLES_MAX, tooManyTables } from '../query/tree-limits.ts'
 import type { Expression, Query } from './syntax.ts'
 
 /** Rules of the grammar that contain each other; the files of the grammar call them through the cursor. */
@@ -11,6 +12,7 @@ export class Cursor {
   readonly #rules: Rules
   #at = 0
   #depth = 0
+  #tables = 0
 
   constructor(tokens: readonly Token[], rules: Rules) {
     this.#tokens = tokens
@@ -137,6 +139,20 @@ export class Cursor {
     this.expectSymbol('(')
     const value = this.nested(read)
     this.expectSymbol(')')
+    return value
+  }
+
+  /** Many tables are refused here: the translation of their joins takes time with the square of their number. */
+  countTable(): void {
+    if (++this.#tables > TABLES_MAX) throw tooManyTables()
+  }
+
+  /** Counts the tables of this part on their own: those of WITH count again where they are used. */
+  countingTables<T>(read: () => T): T {
+    const before = this.#tables
+    this.#tables = 0
+    const value = read()
+    this.#tables = before
     return value
   }
 

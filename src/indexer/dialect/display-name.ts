@@ -1,11 +1,10 @@
-import type { Expression, Identifier, OrderItem, Window } from './syntax.ts'
+import type { Expression, OrderItem, Window } from './syntax.ts'
 
 /**
- * The text that ClickHouse gives a column without an alias, such as `plus(fee, 1)`. With `resolve` aliases are replaced by what they stand for, and the
- * text identifies the expression.
+ * The text that ClickHouse gives a column without an alias, such as `plus(fee, 1)`. With `partName` the parts of the expression are named by it.
  */
-export function displayName(expression: Expression, resolve?: (identifier: Identifier) => string): string {
-  const name = (each: Expression): string => displayName(each, resolve)
+export function displayName(expression: Expression, partName?: (part: Expression) => string): string {
+  const name = partName ?? ((each: Expression): string => displayName(each))
   const list = (items: readonly Expression[]): string => items.map(name).join(', ')
   switch (expression.kind) {
     case 'number':
@@ -17,11 +16,10 @@ export function displayName(expression: Expression, resolve?: (identifier: Ident
     case 'bool':
       return expression.text
     case 'identifier':
-      return resolve === undefined ? (expression.path.at(-1) ?? '') : resolve(expression)
+      return expression.path.at(-1) ?? ''
     case 'resolved':
-      return resolve === undefined ? expression.name : expression.value.sql
     case 'alias':
-      return resolve === undefined ? expression.name : name(expression.of)
+      return expression.name
     case 'lambda':
       return `lambda(tuple(${expression.names.join(', ')}), ${name(expression.body)})`
     case 'cast':

@@ -18,8 +18,8 @@ test('parameters are bound, and lists are written into the statement value by va
     a: 'x',
     b: '[1, 2]',
   })
-  assert.match(sql, /CAST\(\$a AS TIMESTAMP\).*CAST\(\[1 , 2\] AS UBIGINT\[\]\)/)
-  assert.deepEqual(parameters, { a: 'x' })
+  assert.match(sql, /CAST\(\$p1 AS TIMESTAMP\).*CAST\(\[1, 2\] AS UBIGINT\[\]\)/)
+  assert.deepEqual(parameters, { p1: 'x' })
 })
 
 test('T14: a list parameter that contains more than values is refused', () => {
@@ -34,6 +34,11 @@ test('T14: a list parameter that contains more than values is refused', () => {
     '[[1]]',
     '[getenv(1)]',
     '[-1, {a:String}]',
+    '[-]',
+    '[- -1]',
+    "[-'a']",
+    '[1,]',
+    '[*1]',
   ])
     refuses('SELECT {a:Array(String)}', { a: list }, 'TYPE_MISMATCH')
 })

@@ -1,23 +1,48 @@
 import { QueryError } from '../query/error.ts'
-import { shownName, tokenize } from '../query/sql-tokens.ts'
+import { shownName, type Token, tokenize } from '../query/sql-tokens.ts'
 import { parseType } from './parse-type.ts'
 import { duckType, type Type, unknownType } from './types.ts'
 import { quoteText, type Value, value } from './value.ts'
 
 /** Values given with the query, by name, escaped as in a tab-separated file. */
 export type Given = Readonly<Record<string, string>>
-export type Binding = { readonly given: Given; readonly used: Record<string, string | null> }
+export type Binding = {
+  readonly given: Given
+  /** Values to bind, by the names that the statement uses. */
+  readonly used: Record<string, string | null>
+  /** These names, by value. They are not those of the customer: for the engine `a` and `A` are one parameter. */
+  readonly names: Map<string | null, string>
+}
 
 /** A single value is bound. A list, which cannot be bound as text, is written into the statement value by value. */
-export function parameterValue(name: string, typeText: string, { given, used }: Binding): Value {
+export function parameterValue(name: string, typeText: string, { given, used, names }: Binding): Value {
   const text = givenText(name, given)
   if (typeText === 'Identifier') throw unknownType(`${typeText} here: it names a table after FROM or a column`)
   const type = parseType(typeText)
-  if (type.kind === 'array') return value(`CAST(${listText(name, text)} AS ${duckType(type)})`, type)
+  if (type.kind === 'array') return value(`CAST(${listText(name, text, type.of)} AS ${duckType(type)})`, type)
   if (type.kind === 'tuple' || type.kind === 'map') throw unknownType(typeText)
-  used[name] = unescapeTsv(text)
-  const sql = `CAST($${name} AS ${type.kind === 'datetime' || type.kind === 'datetime64' ? 'TIMESTAMP' : duckType(type)})`
-  return { ...value(sql, type), isConstant: true, constant: constantOf(type, used[name] ?? null) }
+  const plain = unescapeTsv(text)
+  if (plain !== null) checkWhole(name, type, plain)
+  const bound = plain === null ? null : readTime(type, plain)
+  const boundName = names.get(bound) ?? `p${names.size + 1}`
+  names.set(bound, boundName)
+  used[boundName] = bound
+  const sql = `CAST($${boundName} AS ${type.kind === 'datetime' || type.kind === 'datetime64' ? 'TIMESTAMP' : duckType(type)})`
+  return { ...value(sql, type), isConstant: true, constant: constantOf(type, plain) }
+}
+
+/** The engine would round a number with a fraction. */
+function checkWhole(name: string, type: Type, text: string): void {
+  if (type.kind !== 'int' || /^[+-]?\d+$/.test(text)) return
+  throw new QueryError('CANNOT_PARSE_TEXT', `The value of param_${shownName(name)} is not a whole number.`)
+}
+
+/** ClickHouse reads a number as seconds since 1970, and its official client sends every Date so. */
+function readTime({ kind }: Type, text: string): string {
+  const pattern = kind === 'datetime' ? /^(\d{5,10})$/ : kind === 'datetime64' ? /^(\d{5,10})(\.\d+)?$/ : undefined
+  const [, seconds, fraction = ''] = pattern?.exec(text) ?? []
+  if (seconds === undefined) return text
+  return `${new Date(Number(seconds) * 1000).toISOString().slice(0, 19)}${fraction}`
 }
 
 function constantOf(type: Type, text: string | null): Value['constant'] {
@@ -76,14 +101,31 @@ function unescapeTsv(text: string): string | null {
   return text.replaceAll(/\\(.)/gs, (escape, char: string) => UNESCAPED[char] ?? escape)
 }
 
-function listText(name: string, text: string): string {
+function listText(name: string, text: string, of: Type): string {
   const tokens = tokenize(text)
-  const items = tokens.slice(1, -1)
   const isList = tokens[0]?.text === '[' && tokens.at(-1)?.text === ']'
-  const isOfValues = items.every(({ kind, text: shown }, at) =>
-    at % 2 === 1 ? shown === ',' : kind === 'string' || kind === 'number' || /^(true|false|NULL)$/i.test(shown),
-  )
-  if (!isList || !isOfValues)
+  const items: Token[][] = tokens.length > 2 ? [[]] : []
+  for (const token of tokens.slice(1, -1)) {
+    if (token.text === ',') items.push([])
+    else items.at(-1)?.push(token)
+  }
+  const values = items.map((item) => itemSql(name, item, of))
+  if (!isList || values.includes(undefined))
     throw new QueryError('TYPE_MISMATCH', `The value of param_${shownName(name)} is not a list.`)
-  return `[${items.map((item) => (item.kind === 'string' ? quoteText(item.value) : item.text)).join(' ')}]`
+  return `[${values.join(', ')}]`
+}
+
+/** One value of a list, of which a number may have a sign; undefined for anything else. */
+function itemSql(name: string, tokens: readonly Token[], of: Type): string | undefined {
+  const [first, second] = tokens
+  const item = second ?? first
+  if (item?.kind === 'number' && (second === undefined || /^[+-]$/.test(first?.text ?? '')) && tokens.length <= 2) {
+    const number = tokens.map((each) => each.text).join('')
+    checkWhole(name, of, number)
+    const time = readTime(of, number)
+    return time === number ? number : quoteText(time)
+  }
+  if (first === undefined || tokens.length > 1) return undefined
+  if (first.kind === 'string') return quoteText(first.value)
+  return /^(true|false|NULL)$/i.test(first.text) ? first.text : undefined
 }

@@ -1,11 +1,16 @@
 import { QueryError } from '../query/error.ts'
 import { shownName } from '../query/sql-tokens.ts'
 import { type Cursor, qualifiedFunction } from './cursor.ts'
+import { limitDepth } from './expression/depth.ts'
 import { parseCallEnd, parseStarEnd } from './parse-call.ts'
-import { type Call, call, type Expression, type Identifier, type Literal, type Query } from './syntax.ts'
+import { call, type Expression, type Identifier, type Literal, type Query } from './syntax.ts'
 
 /** Binary operators, loosest first; each is a call of the function that ClickHouse writes for it. */
-const LEVELS: readonly Readonly<Record<string, string>>[] = [{ OR: 'or' }, { XOR: 'xor' }, { AND: 'and' }]
+const LEVELS = [
+  { word: 'OR', name: 'or' },
+  { word: 'XOR', name: 'xor' },
+  { word: 'AND', name: 'and' },
+]
 const COMPARISONS: Readonly<Record<string, string>> = {
   '=': 'equals',
   '==': 'equals',
@@ -75,21 +80,26 @@ function parseTernary(cursor: Cursor): Expression {
 }
 
 function parseLevel(cursor: Cursor, level: number): Expression {
-  const operators = LEVELS[level]
-  if (operators === undefined) return parseNot(cursor)
+  const operator = LEVELS[level]
+  if (operator === undefined) return parseNot(cursor)
   let left = parseLevel(cursor, level + 1)
-  for (;;) {
-    const { position: at } = cursor
-    const word = cursor.takeOneOf(...Object.keys(operators))
-    if (word === undefined) return left
+  const rest: Expression[] = []
+  const { position: first } = cursor
+  for (let at = first; cursor.takeWords(operator.word); at = cursor.position) {
     const right = parseLevel(cursor, level + 1)
-    const name = operators[word] as string
-    // `a AND b AND c` is one call in ClickHouse.
-    const isChain = name !== 'xor' && left.kind === 'call' && left.name === name && chained.has(left)
-    const joined = call(name, isChain ? [...(left as Call).args, right] : [left, right], isChain ? left.at : at)
-    chained.add(joined)
-    left = joined
+    if (operator.name === 'xor') left = limitDepth(call('xor', [left, right], at))
+    else rest.push(right)
   }
+  return joined(operator.name, left, rest, first)
+}
+
+/** `a AND b AND c` is one call in ClickHouse, also with parentheses around the first two. */
+function joined(name: string, left: Expression, rest: readonly Expression[], at: number): Expression {
+  if (rest.length === 0) return left
+  const isChain = left.kind === 'call' && left.name === name && chained.has(left)
+  const made = limitDepth(call(name, [...(isChain ? left.args : [left]), ...rest], isChain ? left.at : at))
+  chained.add(made)
+  return made
 }
 
 /** Calls that were written as operators, not as functions. */
@@ -113,20 +123,20 @@ function parseComparison(cursor: Cursor): Expression {
     const key = token.kind === 'symbol' ? token.text : token.upper
     if (key !== '' && Object.hasOwn(COMPARISONS, key)) {
       cursor.take()
-      left = call(COMPARISONS[key] as string, [left, parseChain(cursor, SUMS_THEN_CONCAT)], at)
+      left = limitDepth(call(COMPARISONS[key] as string, [left, parseChain(cursor, SUMS_THEN_CONCAT)], at))
     } else if (cursor.takeWords('IS')) {
       const isNot = cursor.takeWords('NOT')
       if (cursor.takeWords('DISTINCT', 'FROM')) {
         const right = parseChain(cursor, SUMS_THEN_CONCAT)
-        left = call(isNot ? 'isNotDistinctFrom' : 'isDistinctFrom', [left, right], at)
+        left = limitDepth(call(isNot ? 'isNotDistinctFrom' : 'isDistinctFrom', [left, right], at))
       } else {
         cursor.expectWord('NULL')
-        left = call(isNot ? 'isNotNull' : 'isNull', [left], at)
+        left = limitDepth(call(isNot ? 'isNotNull' : 'isNull', [left], at))
       }
     } else {
       const next = parseNegatable(cursor, left, at)
       if (next === undefined) return left
-      left = next
+      left = limitDepth(next)
     }
   }
 }
@@ -185,16 +195,18 @@ const SUMS_THEN_CONCAT: Chain = { operators: { '||': 'concat' }, next: (cursor) 
 
 function parseChain(cursor: Cursor, chain: Chain): Expression {
   let left = chain.next(cursor)
-  for (;;) {
+  const rest: Expression[] = []
+  for (let at = 0; ; ) {
     const token = cursor.peek()
     const key = token?.kind === 'symbol' ? token.text : token?.upper
-    if (token === undefined || key === undefined || key === '' || !Object.hasOwn(chain.operators, key)) return left
+    if (token === undefined || key === undefined || key === '' || !Object.hasOwn(chain.operators, key))
+      return joined('concat', left, rest, at)
     cursor.take()
+    at = token.at
     const name = chain.operators[key] as string
     const right = chain.next(cursor)
-    const isConcat = name === 'concat' && left.kind === 'call' && left.name === 'concat' && chained.has(left)
-    left = call(name, isConcat ? [...(left as Call).args, right] : [left, right], token.at)
-    chained.add(left)
+    if (name === 'concat') rest.push(right)
+    else left = limitDepth(call(name, [left, right], at))
   }
 }
 
@@ -214,6 +226,7 @@ function parseUnary(cursor: Cursor): Expression {
 function parsePostfix(cursor: Cursor, first: Expression): Expression {
   let of = first
   for (;;) {
+    limitDepth(of)
     const { position: at } = cursor
     if (cursor.takeSymbol('[')) {
       of = call('arrayElement', [of, cursor.nested(() => parseOperation(cursor))], at)

@@ -1,5 +1,6 @@
 import { QueryError } from '../query/error.ts'
 import type { Token } from '../query/sql-tokens.ts'
+import { TREE_DEPTH_MAX, treeTooDeep } from '../query/tree-limits.ts'
 import { Cursor, clauseNotOffered } from './cursor.ts'
 import { parseExpression } from './parse-expression.ts'
 import { parseSource } from './parse-source.ts'
@@ -21,7 +22,8 @@ function parseQuery(cursor: Cursor): Query {
   return cursor.nested(() => {
     const isBare = !cursor.isSymbol('(')
     let left = parseTerm(cursor)
-    for (;;) {
+    for (let terms = 1; ; terms++) {
+      if (terms > TREE_DEPTH_MAX) throw treeTooDeep()
       const { position: at } = cursor
       const word = cursor.takeOneOf(...OPERATORS)
       if (word === undefined) return left
@@ -52,6 +54,7 @@ function parseTerm(cursor: Cursor): Query {
 function parseValues(cursor: Cursor): Query {
   const { at } = cursor.take()
   const rows = cursor.list(() => cursor.inParentheses(() => cursor.list(() => parseExpression(cursor))))
+  if (rows.length > TREE_DEPTH_MAX) throw treeTooDeep()
   const [first, ...rest] = rows.map((items): Query => plainSelect(items, at))
   return rest.reduce<Query>((left, right) => ({ kind: 'set', operator: 'UNION ALL', left, right, at }), first as Query)
 }
@@ -119,19 +122,21 @@ function parseItem(cursor: Cursor): Expression {
 }
 
 function parseWith(cursor: Cursor): With[] {
-  return cursor.list((): With => {
-    const { position: at } = cursor
-    if (cursor.isWord('RECURSIVE')) throw cursor.unexpected()
-    const name = cursor.peek()
-    if ((name?.kind === 'word' || name?.kind === 'name') && cursor.peek(1)?.upper === 'AS' && cursor.isSymbol('(', 2)) {
-      cursor.take()
-      cursor.take()
-      return { name: name.value, query: cursor.inParentheses(() => parseQuery(cursor)), at }
-    }
-    const of = parseItem(cursor)
-    if (of.kind !== 'alias') throw cursor.unexpected('AS and a name')
-    return { name: of.name, of: of.of, at }
-  })
+  return cursor.list(() => cursor.countingTables(() => parseCommon(cursor)))
+}
+
+function parseCommon(cursor: Cursor): With {
+  const { position: at } = cursor
+  if (cursor.isWord('RECURSIVE')) throw cursor.unexpected()
+  const name = cursor.peek()
+  if ((name?.kind === 'word' || name?.kind === 'name') && cursor.peek(1)?.upper === 'AS' && cursor.isSymbol('(', 2)) {
+    cursor.take()
+    cursor.take()
+    return { name: name.value, query: cursor.inParentheses(() => parseQuery(cursor)), at }
+  }
+  const of = parseItem(cursor)
+  if (of.kind !== 'alias') throw cursor.unexpected('AS and a name')
+  return { name: of.name, of: of.of, at }
 }
 
 function parseClauses(cursor: Cursor, head: Select): Select {

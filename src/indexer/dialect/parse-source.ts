@@ -1,10 +1,12 @@
+import { TREE_DEPTH_MAX, treeTooDeep } from '../query/tree-limits.ts'
 import { type Cursor, clauseNotOffered, qualifiedFunction } from './cursor.ts'
 import type { Expression, Join, Source } from './syntax.ts'
 
 /** Tables, subqueries, their joins and ARRAY JOIN. */
 export function parseSource(cursor: Cursor): Source {
   let left = parseTable(cursor)
-  for (;;) {
+  for (let joins = 0; ; joins++) {
+    if (joins > TREE_DEPTH_MAX) throw treeTooDeep()
     const { position: at } = cursor
     if (cursor.takeSymbol(','))
       left = { kind: 'join', left, right: parseTable(cursor), side: 'CROSS', strictness: 'ALL', at }
@@ -89,19 +91,23 @@ function parseTable(cursor: Cursor): Source {
   const token = cursor.peek()
   if (token?.kind === 'parameter') {
     cursor.take()
+    cursor.countTable()
     return { kind: 'table', path: [token.text], at, ...parseAlias(cursor) }
   }
   if (token?.kind === 'string') {
     cursor.take()
+    cursor.countTable()
     return { kind: 'table', path: [token.value], at, ...parseAlias(cursor) }
   }
   const path = [cursor.expectName()]
   if (cursor.isSymbol('(')) {
     const args = cursor.inParentheses(() => (cursor.isSymbol(')') ? [] : cursor.list(() => cursor.expression())))
+    if (path[0]?.toLowerCase() !== 'values') cursor.countTable()
     return { kind: 'function', name: path[0] as string, args, at, ...parseAlias(cursor) }
   }
   while (cursor.takeSymbol('.')) path.push(nameAfterPoint(cursor))
   if (cursor.isSymbol('(')) throw qualifiedFunction(path, at)
+  cursor.countTable()
   return { kind: 'table', path, at, ...parseAlias(cursor) }
 }
 

@@ -1,6 +1,7 @@
 import { QueryError } from '../query/error.ts'
 import { nearNames } from '../query/near-names.ts'
 import { foldName, shownName } from '../query/sql-tokens.ts'
+import type { Resolving } from './expression/resolving.ts'
 import type { Expression, Identifier, Window } from './syntax.ts'
 import type { Type } from './types.ts'
 import type { Value } from './value.ts'
@@ -85,8 +86,7 @@ export type Scope = {
   readonly columns: readonly Column[]
   /** Expressions by alias, anywhere in the SELECT and after its WITH. */
   readonly aliases: Aliases
-  /** Aliases that are being resolved: inside of its own definition an alias is a column. */
-  readonly resolving: Set<string>
+  readonly resolving: Resolving
   readonly commons: CommonTables
   readonly windows: ReadonlyMap<string, Window>
   /** With one join a name that both sides have is the column of the left one, as in ClickHouse. */

@@ -1,5 +1,6 @@
 import { QueryError, unknownTable } from '../query/error.ts'
 import { foldName, shownName } from '../query/sql-tokens.ts'
+import { TABLES_MAX, TREE_DEPTH_MAX, tooManyTables, treeTooDeep } from '../query/tree-limits.ts'
 import { ALLOWED_FUNCTIONS } from './functions.ts'
 import { asList, asNode, asText, readParseTree, type TreeNode } from './parse-tree.ts'
 
@@ -12,11 +13,6 @@ export type SqlPolicyOptions = {
   readonly schemas?: ReadonlyMap<string, ReadonlySet<string>> | undefined
 }
 
-/**
- * Limits that hold before the engine plans the statement: planning a deep expression cannot be interrupted, and a query of less than 2 KB can
- * take half a minute. The values are a hundred times below those that do harm (indexer.md section 7.2, trap 5).
- */
-const DEPTH_MAX = 250
 const NODES_MAX = 10_000
 /**
  * Planning an expression takes time with the square of its depth, so the depths of all parts below the first levels are limited together. At the limit
@@ -24,8 +20,6 @@ const NODES_MAX = 10_000
  */
 const DEPTH_SUM_MAX = 100_000
 const DEPTH_FREE = 25
-/** Counted after common table expressions are expanded: each counts as often as it is used. */
-const TABLES_MAX = 20
 
 const QUERY_NODES = new Set(['SELECT_NODE', 'SET_OPERATION_NODE'])
 const TABLE_REFS = new Set([
@@ -107,8 +101,7 @@ export function applySqlPolicy(serialized: string, options: SqlPolicyOptions): A
     const node = value as TreeNode
     nodes++
     if (nodes > NODES_MAX) throw new QueryError('TOO_BIG_AST', `The query is too big. Maximum: ${NODES_MAX} parts.`)
-    if (depth > DEPTH_MAX)
-      throw new QueryError('TOO_DEEP_AST', `The query is nested too deeply. Maximum: ${DEPTH_MAX} levels.`)
+    if (depth > TREE_DEPTH_MAX) throw treeTooDeep()
     depthSum += Math.max(0, depth - DEPTH_FREE)
     if (depthSum > DEPTH_SUM_MAX)
       throw new QueryError(
@@ -193,8 +186,7 @@ export function applySqlPolicy(serialized: string, options: SqlPolicyOptions): A
 }
 
 function limited(count: number): number {
-  if (count > TABLES_MAX)
-    throw new QueryError('TOO_BIG_AST', `The query reads too many tables. Maximum: ${TABLES_MAX}, each use counted.`)
+  if (count > TABLES_MAX) throw tooManyTables()
   return count
 }
 

@@ -47,6 +47,28 @@ test('the time for which a client waits for its result is not the time for which
   assert.equal(waits.at(-1), false)
 })
 
+test('large parts are written in small pieces, since a client makes progress piece by piece', async () => {
+  const sizes: number[] = []
+  async function* two(): AsyncGenerator<Uint8Array> {
+    yield MIB
+    yield Buffer.from('end')
+  }
+  const { response, sent, end } = await serve(two, {
+    encoders: [],
+    exceptionTag: undefined,
+    onSent: (bytes) => sizes.push(bytes),
+  })
+  using _ = end
+  const parts = (await Array.fromAsync(response as AsyncIterable<Buffer>)) as Buffer[]
+  await sent
+  assert.ok(Buffer.concat(parts).equals(Buffer.concat([MIB, Buffer.from('end')])))
+  assert.ok(Math.max(...sizes) <= 64 * 1024)
+  assert.equal(
+    sizes.reduce((sum, size) => sum + size, 0),
+    MIB.length + 3,
+  )
+})
+
 test('an error after the first part is complete inside of the compressed body, which has no end', async () => {
   async function* failing(): AsyncGenerator<Uint8Array> {
     yield Buffer.from('rows')

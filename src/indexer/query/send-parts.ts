@@ -47,6 +47,9 @@ function exceptionTrailer(error: QueryError, tag: string): Buffer {
   return Buffer.from(`\r\n__exception__\r\n${tag}\r\n${body}${Buffer.byteLength(body)} ${tag}\r\n__exception__\r\n`)
 }
 
+/** A client makes progress when a piece has left completely (`platform/net/write-stall.ts`). */
+const PIECE_BYTES = 64 * 1024
+
 type Body = Disposable & {
   /** Resolves when there is room for more; with false when the client has disconnected. */
   write(bytes: Uint8Array): Promise<boolean>
@@ -95,11 +98,15 @@ function openBody(
 
   return {
     async write(bytes) {
-      if (isGone()) return false
-      if (target === response) onSent?.(bytes.length)
-      if (target.write(bytes)) return true
-      const drained = new Promise<true>((resolve) => target.once('drain', () => resolve(true)))
-      return waitFor(drained)
+      for (let from = 0; from < bytes.length; from += PIECE_BYTES) {
+        if (isGone()) return false
+        const piece = bytes.subarray(from, from + PIECE_BYTES)
+        if (target === response) onSent?.(piece.length)
+        if (target.write(piece)) continue
+        const drained = new Promise<true>((resolve) => target.once('drain', () => resolve(true)))
+        if (!(await waitFor(drained))) return false
+      }
+      return !isGone()
     },
     finishEncoding,
     async end() {

@@ -301,3 +301,8 @@ SELECT slot FROM blocks WHERE block_time > toDateTime('2023-11-14 22:20:03') ORD
 SELECT if(empty(err), 'none', JSONExtractString(err, 'InstructionError', 2)) AS e, count() AS c FROM transactions GROUP BY e ORDER BY e
 SELECT JSONExtractInt(err, 'InstructionError', 2, 'Custom') AS code, count() AS c FROM transactions WHERE NOT success GROUP BY code
 SELECT JSON_VALUE('{"a":{"b":"c"}}', '$.a.b') AS v, simpleJSONExtractUInt('{"n":7}', 'n') AS n, toJSONString([1, 2]) AS j
+SELECT count() AS c FROM transactions WHERE tx_index NOT IN (NULL, 2)
+SELECT count() AS c FROM transactions WHERE tx_index NOT IN (SELECT nullIf(tx_index, 1) FROM transactions WHERE tx_index < 3)
+SELECT 1 NOT IN (NULL) AS a, 1 IN (nullIf(1, 1), 2) AS b, nullIf(1, 1) NOT IN (NULL, 2) AS c
+SELECT has([1, NULL], NULL) AS a, has([1], NULL) AS b, indexOf([1, NULL], NULL) AS c
+SELECT substring('hello', 0) AS a, substring('hello', 2, -1) AS b, substring('hello', -4, -1) AS c

@@ -17,8 +17,18 @@ import {
   UINT64,
   UNKNOWN,
 } from '../types.ts'
-import { conditionSql, constantNumber, convert, numberSql, plainSql, toText, type Value, value } from '../value.ts'
-import { define, defineAll, type FunctionDefinition, type Input, test, text, u64 } from './definition.ts'
+import {
+  conditionSql,
+  constantNumber,
+  convert,
+  isAnyNullable,
+  numberSql,
+  plainSql,
+  toText,
+  type Value,
+  value,
+} from '../value.ts'
+import { define, defineAll, type FunctionDefinition, type Input, test, text, u64, withNulls } from './definition.ts'
 import { guarded } from './numbers.ts'
 
 /** Longest list that a function makes out of a number. */
@@ -314,11 +324,19 @@ export const ARRAY_FUNCTIONS: readonly FunctionDefinition[] = [
   define('arrayPopFront', 1, (input) =>
     array(`list_slice(${input.arg(0).sql}, 2, len(${input.arg(0).sql}))`, own(input)),
   ),
-  define('has', 2, (input) => {
-    if (input.arg(0).type.kind === 'map')
-      return test(`list_contains(map_keys(${input.arg(0).sql}), ${plainSql(input.arg(1))})`)
-    return test(`list_contains(${listAndValue(input).join(', ')})`)
-  }),
+  define(
+    'has',
+    2,
+    (input) => {
+      if (input.arg(0).type.kind === 'map')
+        return withNulls(test(`list_contains(map_keys(${input.arg(0).sql}), ${plainSql(input.arg(1))})`), input.args)
+      // Only the position of NULL is found by the engine.
+      return isAnyNullable([input.arg(1)])
+        ? test(`(list_position(${listAndValue(input).join(', ')}) IS NOT NULL)`)
+        : test(`list_contains(${listAndValue(input).join(', ')})`)
+    },
+    { nulls: false },
+  ),
   define('hasAny', 2, (input) => test(twoLists('list_has_any', input))),
   define('hasAll', 2, (input) => test(twoLists('list_has_all', input))),
   define('arrayIntersect', [1, 20], (input) => {
@@ -328,7 +346,9 @@ export const ARRAY_FUNCTIONS: readonly FunctionDefinition[] = [
     const isIn = rest.map((each) => `list_contains(${each}, e_) AND `).join('')
     return array(`list_filter(${first}, lambda e_, i_: ${isIn}list_position(${first}, e_) = i_)`, of)
   }),
-  define('indexOf', 2, (input) => u64(`coalesce(list_position(${listAndValue(input).join(', ')}), 0)`)),
+  define('indexOf', 2, (input) => u64(`coalesce(list_position(${listAndValue(input).join(', ')}), 0)`), {
+    nulls: false,
+  }),
   define('countEqual', 2, (input) => {
     const [list, x] = listAndValue(input)
     return u64(`len(list_filter(${list}, lambda e_: e_ = ${x}))`)

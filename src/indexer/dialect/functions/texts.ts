@@ -44,15 +44,28 @@ function isEmpty(input: Input, operator: '=' | '<>'): Value {
 function substring(input: Input): Value {
   const given = input.arg(0)
   const of = given.isBytes === true ? given.sql : t(input, 0)
-  const from = whole(input, 1)
-  const count = input.args.length > 2 ? `, ${whole(input, 2)}` : ''
+  const [from, length] = substringPlace(input, of)
+  const count = length === undefined ? '' : `, ${length}`
   // The engine has no substring of bytes: two hexadecimal digits stand for each.
   if (given.isBytes === true)
     return {
-      ...text(`unhex(substring(hex(${of}), (${from}) * 2 - 1${count === '' ? '' : `, (${whole(input, 2)}) * 2`}))`),
+      ...text(`unhex(substring(hex(${of}), (${from}) * 2 - 1${length === undefined ? '' : `, (${length}) * 2`}))`),
       isBytes: true,
     }
   return text(`substring(${of}, ${from}${count})`)
+}
+
+/** Position and length for the engine, which reads 0 and negative lengths in another way: those of constants are translated. */
+function substringPlace(input: Input, of: string): readonly [from: string, length?: string] {
+  const [from, length] = [constantNumber(input.arg(1)), constantNumber(input.args[2])]
+  // Nothing is at position 0.
+  if (from === 0) return ['1', '0']
+  if (input.args.length < 3) return [whole(input, 1)]
+  if (from === undefined || length === undefined || length >= 0) return [whole(input, 1), whole(input, 2)]
+  // A negative length ends so many characters before the end, from which a negative position counts, too.
+  if (from < 0) return [whole(input, 1), String(Math.max(0, length - from))]
+  const characters = input.arg(0).isBytes === true ? `octet_length(${of})` : `length(${of})`
+  return [whole(input, 1), `greatest(0, CAST(${characters} AS BIGINT) + (${length - from + 1}))`]
 }
 
 function concat(input: Input): Value {

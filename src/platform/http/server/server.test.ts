@@ -70,6 +70,14 @@ test('refuses two Hosts and too many fields on an upgrade too', async () => {
   assert.equal(statusOf(await raw(server, `${upgrade}${fields(70)}\r\n`)), 431)
 })
 
+test('an upgrade to another protocol than WebSocket is ignored', async () => {
+  await using server = await start({ onUpgrade: (_request, socket) => sendRaw(socket, 426, '{}') })
+  const offer = 'Connection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQ\r\n'
+  assert.equal(statusOf(await raw(server, `GET / HTTP/1.1\r\nHost: a\r\n${offer}\r\n`)), 200)
+  const both = 'Connection: upgrade\r\nUpgrade: h2c, websocket\r\n'
+  assert.equal(statusOf(await raw(server, `GET / HTTP/1.1\r\nHost: a\r\n${both}\r\n`)), 426)
+})
+
 test('responds 408 to a slow head, a silent socket and a slow body', async () => {
   const onRequest = async (request: IncomingMessage, response: ServerResponse) => {
     const body = await readBody(request, { bodyBytesMax: 100 })

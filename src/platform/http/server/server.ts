@@ -20,7 +20,10 @@ export type HttpServerOptions = {
   requestTimeoutMs?: number
   /** How long a connection may stay idle between two requests. */
   keepAliveMs?: number
+  /** Of the head: its URL and its header fields. */
   headerBytesMax?: number
+  /** Of the header fields alone, where the URL may be longer than they. */
+  fieldBytesMax?: number
   headerFieldsMax?: number
   requestsPerConnectionMax?: number
   /** A peer that reads nothing of a response for so long is closed. */
@@ -42,6 +45,8 @@ export type HttpServerDeps = {
   fastPathPosts?: PostHandler | undefined
   /** Headers of every response to this URL, for instance that its version is retired. */
   headersFor?: ((url: string) => Readonly<Record<string, string>> | undefined) | undefined
+  /** The response to a head above `headerBytesMax`, for clients that expect errors in a form of their own. */
+  headTooLarge?: { status: number; body: string; headers: Readonly<Record<string, string>> } | undefined
   onUpgrade?: ((request: IncomingMessage, socket: Duplex, head: Buffer) => void) | undefined
   /**
    * Receives each new connection before HTTP does, for an endpoint with a parser of its own. It passes other connections to
@@ -75,6 +80,7 @@ const DEFAULTS = {
   requestTimeoutMs: 15_000,
   keepAliveMs: 65_000,
   headerBytesMax: 16 * 1024,
+  fieldBytesMax: 16 * 1024,
   headerFieldsMax: 64,
   requestsPerConnectionMax: 10_000,
   stallMs: 10_000,
@@ -96,10 +102,7 @@ export async function startHttpServer(given: HttpServerOptions, deps: HttpServer
   const http = createHttp(options, deps)
   // Upgraded connections have their own rules for slow readers. Only with a handler: a listener alone makes the runtime accept upgrades.
   if (deps.onUpgrade) http.on('upgrade', (_request, socket: Duplex) => stalls.forget(socket))
-  continueInTurn(
-    http,
-    (request) => refused.has(request.socket) || refuseHead(request, options.headerFieldsMax) !== undefined,
-  )
+  continueInTurn(http, (request) => refused.has(request.socket) || refuseHead(request, options) !== undefined)
   const fastPath = createFastPath(http, () => draining, options, { ...deps, clock })
   http.on('request', (request: IncomingMessage, response: ServerResponse) => {
     if (refused.has(request.socket)) return
@@ -109,7 +112,7 @@ export async function startHttpServer(given: HttpServerOptions, deps: HttpServer
       responses.delete(response)
       if (draining) http.closeIdleConnections()
     })
-    const refusal = refuseHead(request, options.headerFieldsMax)
+    const refusal = refuseHead(request, options)
     if (refusal) {
       refused.add(request.socket)
       response.shouldKeepAlive = false
@@ -223,6 +226,9 @@ function createHttp(options: typeof DEFAULTS, deps: HttpServerDeps): Server {
     joinDuplicateHeaders: false,
     // Checked by `refuseHead`: after its own refusal the runtime would go on with the next requests.
     requireHostHeader: false,
+    // Other protocols, such as the h2c that some clients offer with every request, are ignored (RFC 9110 section 7.8).
+    shouldUpgradeCallback: ({ headers }) =>
+      deps.onUpgrade !== undefined && /\bwebsocket\b/i.test(headers.upgrade ?? ''),
   })
   http.maxHeadersCount = options.headerFieldsMax
   http.maxRequestsPerSocket = options.requestsPerConnectionMax
@@ -231,12 +237,14 @@ function createHttp(options: typeof DEFAULTS, deps: HttpServerDeps): Server {
   const { onUpgrade } = deps
   if (onUpgrade) {
     upgradeInTurn(http, (request, socket, head) => {
-      const refusal = refuseHead(request, options.headerFieldsMax)
+      const refusal = refuseHead(request, options)
       if (refusal) sendRaw(socket, refusal.status, JSON.stringify(refusal.body))
       else onUpgrade(request, socket, head)
     })
   }
   http.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
+    const { headTooLarge: own } = deps
+    if (own && error.code === 'HPE_HEADER_OVERFLOW') return sendRaw(socket, own.status, own.body, own.headers)
     const [status, reason] = CLIENT_ERRORS[error.code ?? ''] ?? [400, 'malformed-request']
     // The parser's error message is not sent: it may quote the request.
     sendRaw(socket, status, JSON.stringify({ error: reason }))
@@ -253,15 +261,19 @@ const CLIENT_ERRORS: Readonly<Record<string, readonly [number, string]>> = {
 }
 
 type HeadRefusal = { status: number; body: { error: string } }
+type HeadLimits = { readonly headerFieldsMax: number; readonly fieldBytesMax: number }
 
 /** Refuses heads that node:http accepts and other parsers may read differently (T5). */
-function refuseHead(request: IncomingMessage, headerFieldsMax: number): HeadRefusal | undefined {
+function refuseHead(request: IncomingMessage, limits: HeadLimits): HeadRefusal | undefined {
   const { rawHeaders: fields, httpVersion } = request
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return { status: 505, body: { error: 'http-version' } }
-  if (fields.length / 2 > headerFieldsMax) return { status: 431, body: { error: 'too-many-headers' } }
+  if (fields.length / 2 > limits.headerFieldsMax) return { status: 431, body: { error: 'too-many-headers' } }
   let hosts = 0
+  let bytes = 0
   for (let i = 0; i < fields.length; i += 2) {
     const name = fields[i] as string
+    bytes += name.length + (fields[i + 1] as string).length
+    if (bytes > limits.fieldBytesMax) return { status: 431, body: { error: 'headers-too-large' } }
     if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1
     // Parsers disagree on codings other than chunked, and on chunked over HTTP/1.0 (RFC 9112 sections 6.1 and 7).
     if (name.length === 17 && name.toLowerCase() === 'transfer-encoding') {

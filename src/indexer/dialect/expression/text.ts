@@ -1,0 +1,49 @@
+import type { Context } from '../context.ts'
+import { displayName } from '../display-name.ts'
+import { type Found, findName, type Scope } from '../scope.ts'
+import type { Expression, Identifier } from '../syntax.ts'
+
+/**
+ * A short text that identifies an expression within its statement: aliases are replaced by what they stand for, columns by their SQL, and the parts of an
+ * expression by their own short texts. Each expression is visited once, so the work does not grow with its depth.
+ */
+export function textOf(expression: Expression, context: Context): string {
+  // A constant is no step of its own: a list may have thousands.
+  if (expression.kind === 'number' || expression.kind === 'string')
+    return context.statement.shortText(displayName(expression))
+  const known = context.scope.resolving.textsOf(context.lambdas)
+  const found = known.get(expression)
+  if (found !== undefined) return found
+  context.statement.step()
+  const text = newText(expression, context)
+  known.set(expression, text)
+  return text
+}
+
+function newText(expression: Expression, context: Context): string {
+  const { scope, statement } = context
+  if (expression.kind === 'alias') return scope.resolving.run(expression.name, () => textOf(expression.of, context))
+  if (expression.kind === 'identifier') return nameText(expression, context)
+  if (expression.kind === 'resolved') return statement.shortText(expression.value.sql)
+  return statement.shortText(displayName(expression, (part) => textOf(part, context)))
+}
+
+function nameText(identifier: Identifier, context: Context): string {
+  const { scope, statement, lambdas } = context
+  const [first = ''] = identifier.path
+  const parameter = identifier.path.length === 1 ? lambdas.get(first) : undefined
+  if (parameter !== undefined) return statement.shortText(parameter.sql)
+  const found = nameIn(scope, identifier)
+  if (found === undefined) return statement.shortText(identifier.path.join('.'))
+  if ('column' in found) return statement.shortText(found.column.value.sql)
+  return scope.resolving.run(found.alias, () => textOf(found.of, context))
+}
+
+/** Undefined for a name that does not exist or is ambiguous. */
+function nameIn(scope: Scope, identifier: Identifier): Found | undefined {
+  try {
+    return findName(scope, identifier)
+  } catch {
+    return undefined
+  }
+}

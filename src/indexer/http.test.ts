@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import { test } from 'node:test'
+import type { Access } from '../access/service.ts'
+import { createManualClock } from '../core/clock.ts'
+import { createSeededRandom } from '../core/random.ts'
+import { until } from '../platform/process/test-wait.ts'
+import { silentLogger } from '../platform/telemetry/logger.ts'
+import { createMetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
+import { startIndexerServer } from './http.ts'
+import { indexerMetrics } from './metrics.ts'
+import type { QueryExecutor } from './query/executor.ts'
+import type { QueryJob } from './query/request.ts'
+import type { QueryResult } from './query/result.ts'
+
+const PART = Buffer.alloc(256 * 1024, 7)
+const READ_SECONDS_MAX = 60
+const LOGIN = { authorization: `Basic ${Buffer.from('user:password').toString('base64')}`, 'x-token': 'token' }
+
+/** The SQL endpoint for one customer, whose queries all have the same result of many parts. */
+async function openServer() {
+  const clock = createManualClock()
+  const jobs: QueryJob[] = []
+  let taken = 0
+  async function* parts(): AsyncGenerator<Uint8Array> {
+    for (; taken < 400; taken++) yield PART
+  }
+  const end = { rows: 1, bytes: 400 * PART.length, elapsedSeconds: 0 }
+  const head = { format: 'RowBinary', contentType: 'application/octet-stream', coverageSlot: 1, end }
+  const result: QueryResult = { ...head, parts, [Symbol.dispose]() {} }
+  const executor = { run: async (_: string, job: QueryJob) => (jobs.push(job), result) } as unknown as QueryExecutor
+  const caller = { ok: true, subscription: { id: 'sub' } }
+  const access = { authenticateIndexer: () => caller, admit: () => ({ ok: true }), countBytes() {}, refund() {} }
+  const server = await startIndexerServer(
+    {
+      listen: { host: '127.0.0.1', port: 0 },
+      limits: { secondsMax: 10, rowsMax: 1000, bytesMax: 1e9 },
+      readSecondsMax: READ_SECONDS_MAX,
+      displayName: 'test',
+    },
+    {
+      access: access as unknown as Access,
+      engine: { executor },
+      coverageSlot: () => 1,
+      metrics: indexerMetrics(createMetricsRegistry()),
+      ...{ clock, log: silentLogger, random: createSeededRandom(1) },
+      onRefused() {},
+      onNotAfter() {},
+    },
+  )
+  async function get(path: string, headers: Record<string, string> = {}): Promise<IncomingMessage> {
+    const sent = request({ host: '127.0.0.1', port: server.address.port, path, headers: { ...LOGIN, ...headers } })
+    sent.on('error', () => {})
+    const [response] = (await once(sent.end(), 'response')) as [IncomingMessage]
+    response.on('error', () => {})
+    return response
+  }
+  return { clock, jobs, get, taken: () => taken, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() }
+}
+
+/** Waits until the server has written all that the connection takes without a reader. */
+async function untilFull(taken: () => number): Promise<void> {
+  for (let before = -1; before !== taken(); ) {
+    before = taken()
+    for (let turns = 0; turns < 50; turns++) await new Promise(setImmediate)
+  }
+}
+
+test('a client that pauses for less than readSecondsMax gets its whole result', async () => {
+  await using on = await openServer()
+  const response = await on.get('/?query=select%201')
+  response.pause()
+  await untilFull(on.taken)
+  for (let seconds = 0; seconds < READ_SECONDS_MAX - 5; seconds++) await on.clock.advanceAsync(1000)
+  let bytes = 0
+  for await (const part of response) bytes += (part as Buffer).length
+  assert.equal(bytes, 400 * PART.length)
+})
+
+test('a client that reads nothing for readSecondsMax loses its connection', async () => {
+  await using on = await openServer()
+  const response = await on.get('/?query=select%201')
+  response.pause()
+  await untilFull(on.taken)
+  for (let seconds = 0; seconds < READ_SECONDS_MAX + 2; seconds++) await on.clock.advanceAsync(1000)
+  response.resume()
+  await until('the connection is closed', () => response.destroyed)
+  assert.ok(!response.complete)
+})
+
+test('a URL takes the parameters of the largest request, and header fields only their own bytes', async () => {
+  await using on = await openServer()
+  const ids = 'a'.repeat(260_000)
+  const accepted = await on.get(`/?query=select%201&param_ids=${ids}`)
+  assert.equal(accepted.statusCode, 200)
+  assert.equal(on.jobs[0]?.parameters['ids'], ids)
+  accepted.destroy()
+  const fields = await on.get('/?query=select%201', { 'x-other': 'b'.repeat(20_000) })
+  assert.equal(fields.statusCode, 431)
+  fields.resume()
+  assert.equal(on.jobs.length, 1)
+})
+
+test('a URL that is too long has an error that clients of ClickHouse read', async () => {
+  await using on = await openServer()
+  const response = await on.get(`/?query=select%201&param_ids=${'a'.repeat(300_000)}`)
+  assert.equal(response.statusCode, 413)
+  assert.equal(response.headers['x-clickhouse-exception-code'], '229')
+  const parts = await Array.fromAsync(response as AsyncIterable<Buffer>)
+  assert.match(Buffer.concat(parts).toString(), /^Code: 229\. DB::Exception: .*294912 bytes.*\(QUERY_IS_TOO_LARGE\)\n$/)
+})
