@@ -36,7 +36,7 @@ export function apiPage(): string {
     '## Rules of every HTTP listener',
     'Paths match exactly, a slash at the end included: an unknown path is 404 `{"error":"not-found","message","paths"}`, where `paths` lists those that exist. A method that a path does not take is 405 `{"error":"method-not-allowed","message","methods"}` with `Allow`; `OPTIONS` is 204 on every path. JSON bodies need `Content-Type: application/json` or `application/json-rpc`, with or without parameters; the header may be missing unless the request has an `Origin`. Another content type, or a content encoding that is not supported, is 415 with -32415. A batch of too many calls is 413 with -32413; `data.limit` is `batchItems` and `data.size` its size.',
     '## Bundle: RPC (8899)',
-    'JSON-RPC 2.0 in a POST to `/`, `Content-Type: application/json`. The token goes in `x-token`, `Authorization: Bearer`, `x-api-key`, or the query as `api-key` or `api_key` (prefer headers: proxies log queries). Every response has `x-ratelimit-limit`, `-remaining`, `-reset` (seconds) and `-cost` in units, and `x-request-id`.',
+    'JSON-RPC 2.0 in a POST to `/`, `Content-Type: application/json`. The token goes in `x-token`, `Authorization: Bearer`, `x-api-key`, or the query as `api-key` or `api_key` (prefer headers: proxies log queries). Every response has `x-request-id`; to a valid token also `x-ratelimit-limit`, `-remaining`, `-reset` (seconds) and `-cost`, the units that stay charged. `"params":null` is the same as no parameters.',
     table(
       ['method', 'path', 'token', 'response'],
       [

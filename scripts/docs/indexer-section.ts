@@ -33,7 +33,7 @@ const MEANINGS: Partial<Record<keyof typeof QUERY_ERRORS, string>> = {
 export function indexerSection(): string[] {
   return [
     '## Indexer (8123)',
-    "ClickHouse's HTTP interface, for `@clickhouse/client`, curl and other clients. Every query needs the database user and password (`Authorization: Basic`, or `X-ClickHouse-User` and `X-ClickHouse-Key`) **and** the token of the same subscription in `x-token`. If either is missing or wrong, the response is the same 401. Credentials in the URL are ignored. Web pages of other origins may query only if `indexer.corsOrigins` lists their origin. Tables: [schema.md](schema.md).",
+    "ClickHouse's HTTP interface, for `@clickhouse/client`, curl and other clients. Every query needs the database user and password (`Authorization: Basic`, or `X-ClickHouse-User` and `X-ClickHouse-Key`) **and** the token of the same subscription in `x-token`. If either is missing or wrong, the response is the same 401. Credentials in the URL are refused: proxies log URLs. Web pages of other origins may query only if `indexer.corsOrigins` lists their origin. Tables: [schema.md](schema.md).",
     table(
       ['method', 'path', 'credentials', 'response'],
       [

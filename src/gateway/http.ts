@@ -4,7 +4,14 @@ import type { Caller } from '../access/authorize.ts'
 import { CREDENTIAL_SOURCES, collectToken } from '../access/credentials.ts'
 import type { DocsUrl } from '../contract/errors.ts'
 import { versionHeaders } from '../contract/versions.ts'
-import { contentFieldsOf, isJsonRequest, JSON_REQUIRED, splitTarget } from '../platform/http/request-headers.ts'
+import {
+  contentFieldsOf,
+  ENCODING_REFUSED,
+  isEncoded,
+  isJsonRequest,
+  JSON_REQUIRED,
+  splitTarget,
+} from '../platform/http/request-headers.ts'
 import type { ResponseBudget } from '../platform/http/response-budget.ts'
 import { createPathRules, type PathRefusal, sendPathRefusal } from '../platform/http/server/path-rules.ts'
 import type { HttpResponse } from '../platform/http/server/post.ts'
@@ -13,6 +20,7 @@ import { sendJson, sendText } from '../platform/http/server/reply.ts'
 import { requestIdOf } from '../platform/http/server/request-id.ts'
 import { type HttpServer, readBody, startHttpServer } from '../platform/http/server/server.ts'
 import type { StaticFiles } from '../platform/http/server/static-file.ts'
+import type { AuthTarpit } from '../platform/net/auth-tarpit.ts'
 import type { ListenerOptions } from '../platform/net/listener.ts'
 import type { ListenerMetrics } from '../platform/net/listener-metrics.ts'
 import type { BaseDeps } from '../platform/process/base-deps.ts'
@@ -21,13 +29,12 @@ import type { AccountEndpoint } from './account/endpoint.ts'
 import { ACCOUNT_PATHS, type AccountEndpoints } from './account/endpoints.ts'
 import { ACCOUNT_PAGE_HEADERS, type AccountPage, isAccountPagePath } from './account/page.ts'
 import { createAddressBudget } from './address-limit.ts'
-import type { AuthTarpit } from './auth-tarpit.ts'
 import { createDocumentEndpoint, isDocumentPath } from './document-endpoint.ts'
 import type { SharedLimits } from './limits.ts'
 import type { ListenerMeter } from './metrics.ts'
 import { recordRefusals, refuseMediaType, refuseSize } from './refusal.ts'
 import { createRpcPosts } from './rpc/http.ts'
-import { refuse } from './rpc/http-response.ts'
+import { budgetHeaders, refuse } from './rpc/http-response.ts'
 import type { Rpc } from './rpc/rpc.ts'
 
 export type RpcServerDeps = BaseDeps &
@@ -121,7 +128,7 @@ export function startRpcServer(options: { listen: ListenerOptions }, deps: RpcSe
       const presented = collectToken(CREDENTIAL_SOURCES.rpc, head.headers, query)
       const caller = rpc.authenticate(head, presented, clock.nowMs(), endpoint.product)
       if (!('subscription' in caller)) return send(response, await caller.response)
-      const context = { request, response, requestId, query, meter, docsUrl, refusals: deps.refusals }
+      const context = { request, response, requestId, query, meter, docsUrl, refusals: deps.refusals, quota: rpc.quota }
       return serveEndpoint(endpoint, caller, context)
     },
   })
@@ -142,27 +149,33 @@ type EndpointContext = Pick<RpcServerDeps, 'meter' | 'docsUrl' | 'refusals'> & {
   readonly response: ServerResponse
   readonly requestId: string
   readonly query: string
+  readonly quota: Rpc['quota']
 }
 
 async function serveEndpoint(
   endpoint: AccountEndpoint,
   caller: Caller,
-  { request, response, requestId, query, meter, docsUrl, refusals }: EndpointContext,
+  { request, response, requestId, query, meter, docsUrl, refusals, quota }: EndpointContext,
 ): Promise<void> {
   const subscription = caller.subscription.id
   const refusable = { requestId, docsUrl, onRefused: recordRefusals(refusals, 'rpc', subscription) }
+  const budget = quota(caller)
   if (endpoint.takesBody && !isJsonRequest(contentFieldsOf(request)))
-    return send(response, refuse(refuseMediaType(JSON_REQUIRED), refusable))
+    return send(response, refuse(refuseMediaType(JSON_REQUIRED), refusable, { budget }))
+  if (endpoint.takesBody && isEncoded(request)) {
+    const refused = refuse(refuseMediaType(ENCODING_REFUSED), refusable, { budget })
+    return send(response, { ...refused, headers: { ...refused.headers, 'accept-encoding': 'identity' } })
+  }
   const bodyBytesMax = Math.min(caller.limits.requestBytes, endpoint.bodyBytesMax ?? Number.POSITIVE_INFINITY)
   const read = endpoint.takesBody ? await readBody(request, { bodyBytesMax }) : NO_BODY
   if (!read.ok) {
     if (read.reason !== 'too-large') return
     meter.refused('requestBytes', { subscription, code: 'too-large' })
-    return send(response, refuse(refuseSize('requestBytes', bodyBytesMax), refusable))
+    return send(response, refuse(refuseSize('requestBytes', bodyBytesMax), refusable, { budget }))
   }
   const { accept } = request.headers
   const { status, body, headers } = await endpoint.respond(caller, { body: read.body, requestId, query, accept })
-  const all = { ...CORS, 'cache-control': 'no-store', ...headers }
+  const all = { ...CORS, 'cache-control': 'no-store', ...budgetHeaders(budget, 0), ...headers }
   if (typeof body === 'string') return sendText(response, status, body, all)
   if (status >= 400) refusals?.note({ requestId, interface: 'rpc', subscription, status, ...refusedFields(body) })
   sendJson(response, status, body, all)

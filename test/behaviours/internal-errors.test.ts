@@ -44,6 +44,7 @@ const LISTENERS: readonly {
           rpc: {
             authenticate: () => ({ ok: true, limits: { requestBytes: 1000 }, subscription: { id: 's' } }) as never,
             forward: broken,
+            quota: () => ({ limit: null, remaining: null, resetMs: 0 }),
             countSent: () => {},
           },
           budget: createResponseBudget({ bytesMax: 1e6, ownerBytesMax: 1e6, waitMs: 0 }, common.clock),

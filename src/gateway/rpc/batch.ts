@@ -37,7 +37,9 @@ export function createForwardBatch({ access, forward, meter, budget, refusalOf }
     const limit = budget.exceeded(caller.subscription.id, PIECE_BYTES)
     if (limit !== undefined) {
       meter.refused(limit, { subscription: caller.subscription.id, code: 'overloaded' })
-      return responder.respond(refuse(refuseHeldBytes(limit, budget.limits[limit]), request))
+      return responder.respond(
+        refuse(refuseHeldBytes(limit, budget.limits[limit]), request, { budget: access.quota(caller) }),
+      )
     }
     const { parts, calls, cost, lastLimit } = admit(request, caller, items)
     if (calls.length === 0) return responder.respond(ownResponse(caller, parts, cost, lastLimit))
@@ -49,10 +51,9 @@ export function createForwardBatch({ access, forward, meter, budget, refusalOf }
     }
     forward(outgoing, (upstream) => {
       try {
-        if (upstream.kind !== 'responded' && !upstream.isSent) {
-          for (const { method } of calls) access.refund(caller, { interface: 'rpc', method })
-        }
-        responder.respond(forwardedResponse(request, caller, parts, cost, upstream))
+        const isRefunded = upstream.kind !== 'responded' && !upstream.isSent
+        if (isRefunded) for (const { method } of calls) access.refund(caller, { interface: 'rpc', method })
+        responder.respond(forwardedResponse(request, caller, parts, isRefunded ? 0 : cost, upstream))
       } catch (error) {
         responder.fail(error)
       }

@@ -53,11 +53,23 @@ export class ForwardedResponse implements HttpResponse {
   }
 }
 
+type RefusedCall = {
+  readonly id?: string | undefined
+  /** Of the caller, where the token is valid. */
+  readonly budget?: Budget | undefined
+  /** Units that stay charged. */
+  readonly cost?: number
+}
+
 /** Refuses a request as a whole, in the status too. */
-export function refuse(refusal: Refusal, request: RefusableRequest, id = 'null', budget?: Budget): HttpResponse {
+export function refuse(
+  refusal: Refusal,
+  request: RefusableRequest,
+  { id = 'null', budget, cost = 0 }: RefusedCall = {},
+): HttpResponse {
   const headers: Record<string, string> = { ...JSON_TYPE }
   if (refusal.code === 'unauthorized') headers['www-authenticate'] = 'Bearer'
   if (refusal.retryAfterSeconds !== undefined) headers['retry-after'] = String(refusal.retryAfterSeconds)
-  if (budget !== undefined) Object.assign(headers, budgetHeaders(budget, 0))
+  if (budget !== undefined) budgetHeaders(budget, cost, headers)
   return { status: httpStatusOf(refusal), headers, body: errorResponse(refusal, request, id) }
 }

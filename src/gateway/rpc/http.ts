@@ -1,5 +1,6 @@
 import type { Caller } from '../../access/authorize.ts'
 import { CREDENTIAL_SOURCES, collectToken, type PresentedToken } from '../../access/credentials.ts'
+import type { Budget } from '../../access/quota/charge.ts'
 import type { DocsUrl } from '../../contract/errors.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Random } from '../../core/random.ts'
@@ -55,7 +56,7 @@ export function createRpcPosts(
       const caller = rpc.authenticate(request, reading.presented, nowMs)
       if (!caller.ok) return { requestId, response: caller.response }
       if (reading.fault !== undefined)
-        return { requestId, response: refuseContent(reading.fault, { requestId, docsUrl }) }
+        return { requestId, response: refuseContent(reading.fault, { requestId, docsUrl }, rpc.quota(caller)) }
       const post = new RpcPost(deps, caller, requestId, connection, reading)
       return (head.bodyBytes ?? 0) > post.bodyBytesMax ? { requestId, response: post.tooLarge() } : post
     },
@@ -90,14 +91,18 @@ class RpcPost implements Responder {
     recordRefusals(this.#deps.refusals, 'rpc', this.#caller.subscription.id)?.(refusal, this.requestId)
   }
 
+  #refuse(refusal: Refusal): HttpResponse {
+    return refuse(refusal, this, { budget: this.#deps.rpc.quota(this.#caller) })
+  }
+
   tooLarge(): HttpResponse {
     this.#deps.meter.refused('requestBytes', { subscription: this.#caller.subscription.id, code: 'too-large' })
-    return refuse(refuseSize('requestBytes', this.bodyBytesMax), this)
+    return this.#refuse(refuseSize('requestBytes', this.bodyBytesMax))
   }
 
   #overRatio(): HttpResponse {
     this.#deps.meter.refused('inflateRatio', { subscription: this.#caller.subscription.id, code: 'too-large' })
-    return refuse(refuseRatio(INFLATE_RATIO_MAX), this)
+    return this.#refuse(refuseRatio(INFLATE_RATIO_MAX))
   }
 
   holdBody(bytes: number): HttpResponse | undefined {
@@ -106,7 +111,7 @@ class RpcPost implements Responder {
     if (budget.acquire(id, bytes)) return undefined
     const limit = budget.exceeded(id, bytes) ?? 'heldBytes'
     meter.refused(limit, { subscription: id, code: 'overloaded' })
-    return refuse(refuseHeldBytes(limit, budget.limits[limit]), this)
+    return this.#refuse(refuseHeldBytes(limit, budget.limits[limit]))
   }
 
   releaseBody(bytes: number): void {
@@ -156,9 +161,9 @@ class RpcPost implements Responder {
 const NOTHING = Buffer.alloc(0)
 
 /** RFC 9110 section 15.5.16: a refused encoding names those that are accepted. */
-function refuseContent(fault: ContentFault, request: RefusableRequest): HttpResponse {
-  if (fault === 'type') return refuse(refuseMediaType(JSON_REQUIRED), request)
-  const response = refuse(refuseMediaType('Content-Encoding: only gzip is supported'), request)
+function refuseContent(fault: ContentFault, request: RefusableRequest, budget: Budget): HttpResponse {
+  if (fault === 'type') return refuse(refuseMediaType(JSON_REQUIRED), request, { budget })
+  const response = refuse(refuseMediaType('Content-Encoding: only gzip is supported'), request, { budget })
   return { ...response, headers: { ...response.headers, 'accept-encoding': 'gzip' } }
 }
 

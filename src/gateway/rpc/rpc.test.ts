@@ -6,8 +6,8 @@ import type { Access } from '../../access/service.ts'
 import { createManualClock } from '../../core/clock.ts'
 import { createResponseBudget } from '../../platform/http/response-budget.ts'
 import type { HttpResponse } from '../../platform/http/server/post.ts'
+import type { AuthTarpit } from '../../platform/net/auth-tarpit.ts'
 import type { UpstreamFailure } from '../../upstreams/http-call.ts'
-import type { AuthTarpit } from '../auth-tarpit.ts'
 import type { ListenerMeter } from '../metrics.ts'
 import { createRpc } from './rpc.ts'
 
@@ -23,6 +23,7 @@ const CALL = (id: number) => `{"jsonrpc":"2.0","id":${id},"method":"getMultipleA
 function open(failure: UpstreamFailure) {
   const clock = createManualClock()
   let charges = 0
+  const sent: string[] = []
   const access = {
     admit: () => ({ ok: true, cost: 5, ...BUDGET, charged: ++charges }),
     refund: () => void charges--,
@@ -30,7 +31,10 @@ function open(failure: UpstreamFailure) {
   } as unknown as Access
   const rpc = createRpc({
     access,
-    forward: (_request, done) => done(failure),
+    forward(request, done) {
+      sent.push(String(request.body))
+      done(failure)
+    },
     clock,
     meter: { request() {}, refused() {} } as unknown as ListenerMeter,
     tarpit: {} as AuthTarpit,
@@ -38,6 +42,7 @@ function open(failure: UpstreamFailure) {
   })
   return {
     charges: () => charges,
+    sent,
     respond(body: string): HttpResponse {
       let response: HttpResponse | undefined
       const responder = {
@@ -79,4 +84,31 @@ test('a request that its node refused without processing it is not charged', () 
   const single = on.respond(CALL(7))
   assert.equal(single.status, 503)
   assert.deepEqual([errorOf(single.body).id, on.charges()], [7, 0])
+})
+
+test('a refusal has the budget of its caller, and what stays charged', () => {
+  const headersOf = ({ headers }: HttpResponse) =>
+    ['limit', 'remaining', 'reset', 'cost'].map((name) => headers[`x-ratelimit-${name}`])
+  const charged = ['100', '50', '1', '5']
+  const free = ['100', '50', '1', '0']
+  const timeout = open({ kind: 'timeout', isSent: true })
+  assert.equal(timeout.respond(CALL(1)).status, 504)
+  assert.deepEqual(headersOf(timeout.respond(CALL(1))), charged)
+  assert.deepEqual(headersOf(timeout.respond(`[${CALL(1)},${CALL(2)}]`)).at(-1), '10')
+  const unsent = open({ kind: 'no-upstream', isSent: false })
+  assert.deepEqual(headersOf(unsent.respond(CALL(1))), free)
+  assert.deepEqual(headersOf(unsent.respond(`[${CALL(1)},${CALL(2)}]`)), free)
+  const long = `[${Array.from({ length: 1001 }, (_, id) => CALL(id)).join(',')}]`
+  const refused = unsent.respond(long)
+  assert.deepEqual([refused.status, ...headersOf(refused)], [413, ...free])
+})
+
+test("null parameters are none, as Solana's Rust clients send them", () => {
+  const on = open({ kind: 'no-upstream', isSent: false })
+  for (const method of ['getVersion', 'getGenesisHash', 'getHealth'])
+    assert.equal(on.respond(`{"jsonrpc":"2.0","id":0,"method":"${method}","params":null}`).status, 503)
+  const [sent] = on.sent
+  assert.equal(sent, '{"jsonrpc":"2.0","id":0,"method":"getVersion"}')
+  assert.equal(on.respond('{"jsonrpc":"2.0","id":0,"method":"getVersion","params":7}').status, 200)
+  assert.match(String(on.respond('{"jsonrpc":"2.0","id":0,"method":"getVersion","params":7}').body), /-32600/)
 })

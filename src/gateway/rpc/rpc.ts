@@ -2,16 +2,16 @@ import { isUtf8 } from 'node:buffer'
 import type { Caller } from '../../access/authorize.ts'
 import type { PresentedToken } from '../../access/credentials.ts'
 import { explainRefusal } from '../../access/explain-refusal.ts'
-import type { Charged } from '../../access/quota/charge.ts'
+import type { Budget, Charged } from '../../access/quota/charge.ts'
 import type { Access } from '../../access/service.ts'
 import type { ProductKey } from '../../contract/products.ts'
 import type { Clock } from '../../core/clock.ts'
 import { splitTarget } from '../../platform/http/request-headers.ts'
 import type { ResponseBudget } from '../../platform/http/response-budget.ts'
 import type { HttpResponse, Responder } from '../../platform/http/server/post.ts'
+import type { AuthTarpit } from '../../platform/net/auth-tarpit.ts'
 import { type RpcCall, writeCall } from '../../solana/json/json-rpc.ts'
 import type { NodeResponse } from '../../upstreams/http-call.ts'
-import type { AuthTarpit } from '../auth-tarpit.ts'
 import type { ListenerMeter } from '../metrics.ts'
 import {
   type RefusableRequest,
@@ -49,6 +49,8 @@ export type Rpc = {
   ): Caller | { readonly ok: false; readonly response: HttpResponse | Promise<HttpResponse> }
   /** Forwards the calls of a body and sends the response. The bytes are valid only until this returns. */
   forward(caller: Caller, body: Buffer, request: RpcRequest, responder: Responder): void
+  /** What is left of the caller's budget. */
+  quota(caller: Caller): Budget
   /** Counts bytes of a response's body that were sent to the caller. */
   countSent(caller: Caller, bytes: number): void
 }
@@ -90,12 +92,15 @@ export function createRpc({ access, forward, clock, meter, tarpit, budget }: Rpc
       if (body.kind === 'refused') return responder.respond(freeResponse(caller, body.response))
       if (body.kind === 'too-many') {
         meter.refused('batchItems', { subscription: caller.subscription.id, code: 'too-large' })
-        return responder.respond(refuse(refuseSize('batchItems', body.limit), request))
+        return responder.respond(
+          refuse(refuseSize('batchItems', body.limit), request, { budget: access.quota(caller) }),
+        )
       }
       if (!body.batch) return forwardItem(request, caller, body.items[0] as RpcItem, responder)
       forwardBatch(request, caller, body.items, responder)
     },
 
+    quota: access.quota,
     countSent: (caller, bytes) => access.countBytes(caller, 'rpc', bytes),
   }
 
@@ -123,8 +128,8 @@ export function createRpc({ access, forward, clock, meter, tarpit, budget }: Rpc
     const charged = { interface: 'rpc', method } as const
     const admission = access.admit(caller, charged)
     if (!admission.ok) {
-      const left = 'limit' in admission ? admission : undefined
-      return responder.respond(refuse(refusalOf(admission, method), request, id, left))
+      const budget = 'limit' in admission ? admission : access.quota(caller)
+      return responder.respond(refuse(refusalOf(admission, method), request, { id, budget }))
     }
     meter.request(method)
     const outgoing = {
@@ -141,7 +146,8 @@ export function createRpc({ access, forward, clock, meter, tarpit, budget }: Rpc
           return responder.respond(responseFor(request, { id, sentId: sent.id }, upstream, admission))
         }
         if (!upstream.isSent) access.refund(caller, charged)
-        responder.respond(refuse(refuseFailure(upstream), request, id))
+        const cost = upstream.isSent ? admission.cost : 0
+        responder.respond(refuse(refuseFailure(upstream), request, { id, budget: access.quota(caller), cost }))
       } catch (error) {
         responder.fail(error)
       }
@@ -164,7 +170,8 @@ export function createRpc({ access, forward, clock, meter, tarpit, budget }: Rpc
     const headers = jsonHeaders(admission, admission.cost)
     if (rest !== undefined) return { status: 200, headers, body: '', rest: replaceIdInStream({ body, rest }, id) }
     const replaced = replaceId(body, id)
-    if (replaced === undefined) return refuse(refuseUpstream('no-upstream'), request, id)
+    const { cost } = admission
+    if (replaced === undefined) return refuse(refuseUpstream('no-upstream'), request, { id, budget: admission, cost })
     return { status: 200, headers, body: replaced }
   }
 

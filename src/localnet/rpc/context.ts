@@ -1,15 +1,13 @@
 import type { Clock } from '../../core/clock.ts'
 import { createTimeSlices, type TimeSlices } from '../../platform/process/time-slices.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
+import { AGAVE_VERSION } from '../../solana/agave-version.ts'
 import type { Account, Block, Chain, Commitment } from '../chain/model.ts'
 import { minContextSlotNotReached } from './errors.ts'
 import type { Json } from './json.ts'
 import { createLeaderSchedules, type LeaderSchedules } from './methods/leader-schedules.ts'
 import { createPrioritizationFees, type PrioritizationFees } from './methods/prioritization-fees.ts'
 import type { ContextConfig } from './request-shapes.ts'
-
-/** The Agave release whose behaviour is implemented, that of the engine's crates. */
-export const API_VERSION = '4.2.1'
 
 export type RpcDeps = {
   readonly chain: Chain
@@ -63,7 +61,7 @@ export function openBank(chain: Chain, config: ContextConfig = {}): BankView {
 
 /** The `{context, value}` of most responses. */
 export function withContext(slot: number, value: Json): Json {
-  return { context: { apiVersion: API_VERSION, slot }, value }
+  return { context: { apiVersion: AGAVE_VERSION, slot }, value }
 }
 
 /** The height of the block at a commitment's slot; the ledger never evicts these blocks. */

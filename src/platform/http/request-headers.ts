@@ -40,7 +40,14 @@ export function contentFieldsOf({ headers }: Pick<IncomingMessage, 'headers'>): 
   return { contentType: headers['content-type'], origin: headers.origin }
 }
 
+/** Whether the body is compressed, where none may be. */
+export function isEncoded({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
+  const encoding = headers['content-encoding']?.trim().toLowerCase()
+  return encoding !== undefined && encoding !== '' && encoding !== 'identity'
+}
+
 /** The message of a 415. */
+export const ENCODING_REFUSED = 'Content-Encoding: send the body uncompressed'
 export const JSON_REQUIRED = 'Content-Type: application/json is required'
 
 /** Path and query of a request target (RFC 9112 section 3.2), the query without its question mark; scheme and host of the absolute form are dropped. */

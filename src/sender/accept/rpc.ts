@@ -1,4 +1,5 @@
 import { ERRORS, type ErrorContext } from '../../contract/errors.ts'
+import { AGAVE_VERSION } from '../../solana/agave-version.ts'
 import { type CheckedItem, readCalls, writeError, writeResult } from '../../solana/json/json-rpc.ts'
 import type { TransactionLimits } from '../../solana/transaction/types.ts'
 import type { Accept, Acceptance } from './accept.ts'
@@ -93,7 +94,10 @@ export function createRpc(deps: RpcDeps): (body: string, caller: Caller) => Soon
       case 'getHealth':
         return deps.isHealthy() ? { result: '"ok"' } : { refusal: refusePlain('no-path') }
       case 'getVersion':
-        return { result: JSON.stringify({ 'solana-core': `sluice-${deps.version}`, 'feature-set': 0 }) }
+        // A semantic version: clients parse it before they send a transaction.
+        return {
+          result: JSON.stringify({ 'solana-core': `${AGAVE_VERSION}+sluice.${deps.version}`, 'feature-set': 0 }),
+        }
       default:
         return { refusal: BUNDLE_METHODS.has(method) ? refuseBundles(method) : refusePlain('method-not-found') }
     }

@@ -140,8 +140,11 @@ describe('readCalls', () => {
   })
 
   it('refuses other params unless anyParams is set', () => {
-    for (const params of ['"x"', 'null', '1', 'true']) {
-      const text = `{"jsonrpc":"2.0","id":7,"method":"m","params":${params}}`
+    const textOf = (params: string) => `{"jsonrpc":"2.0","id":7,"method":"m","params":${params}}`
+    assert.deepEqual(item(textOf('null')), { call: { method: 'm', paramsText: undefined, id: '7' } })
+    assert.deepEqual(item(textOf('null'), true), { call: { method: 'm', paramsText: 'null', id: '7' } })
+    for (const params of ['"x"', '1', 'true']) {
+      const text = textOf(params)
       assert.deepEqual(item(text), { invalidId: '7' })
       assert.deepEqual(item(text, true), { call: { method: 'm', paramsText: params, id: '7' } })
     }

@@ -78,7 +78,9 @@ export function readCalls(text: string, limits: CallLimits): CheckedBody {
 }
 
 function checkItem(item: RequestItem, { anyParams = false }: CallLimits): CheckedItem {
-  const { isObject, jsonrpc, id, params, methodName, duplicate } = item
+  const { isObject, jsonrpc, id, methodName, duplicate } = item
+  // Solana's Rust clients send null where a method has no parameters, and nodes accept it.
+  const params = item.params === 'null' && !anyParams ? undefined : item.params
   const isIdValid = id === undefined || (idKind(id) !== 'other' && duplicate !== 'id')
   const isValid =
     isObject &&

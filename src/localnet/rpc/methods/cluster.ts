@@ -1,8 +1,9 @@
+import { AGAVE_VERSION } from '../../../solana/agave-version.ts'
 import { decodeBase58 } from '../../../solana/crypto/base58.ts'
 import { shredVersionOf } from '../../../solana/shred/version.ts'
 import type { Chain } from '../../chain/model.ts'
 import { SAMPLE_SECONDS, SAMPLES_MAX } from '../../chain/performance-samples.ts'
-import { API_VERSION, blockAt, blockHeightAt, openBank, type RpcMethods, withContext } from '../context.ts'
+import { blockAt, blockHeightAt, openBank, type RpcMethods, withContext } from '../context.ts'
 import { blockCleanedUp, blockNotAvailable, invalidParams, noSnapshot } from '../errors.ts'
 import { type Json, jsonFloat } from '../json.ts'
 import { listOf, optional, readArguments, string, usize } from '../params.ts'
@@ -27,7 +28,7 @@ export const clusterMethods: RpcMethods = {
 
   getVersion(_context, params) {
     readArguments(params, [])
-    return { 'solana-core': API_VERSION, 'feature-set': FEATURE_SET }
+    return { 'solana-core': AGAVE_VERSION, 'feature-set': FEATURE_SET }
   },
 
   getIdentity({ chain }, params) {
@@ -54,7 +55,7 @@ export const clusterMethods: RpcMethods = {
       serveRepair: null,
       rpc: addresses.rpc ?? null,
       pubsub: addresses.pubsub ?? null,
-      version: API_VERSION,
+      version: AGAVE_VERSION,
       clientId: 'Sluice',
       featureSet: FEATURE_SET,
       shredVersion: shredVersionOf(decodeBase58(chain.genesisHash)),
