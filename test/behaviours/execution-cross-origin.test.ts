@@ -50,6 +50,11 @@ test('a content type that a browser sends without a preflight is refused with 41
     assert.match(await refused.text(), /"code":-32415,"message":"Content-Type: application\/json is required"/)
     assert.equal((await post(service, { 'content-type': type })).status, 415, type)
   }
+  for (const encoding of ['gzip', 'br']) {
+    const refused = await post(service, { 'content-type': 'application/json', 'content-encoding': encoding })
+    assert.deepEqual([refused.status, refused.headers.get('accept-encoding')], [415, 'identity'])
+    assert.match(await refused.text(), /"code":-32415,"message":"Content-Encoding: send the body uncompressed"/)
+  }
   const json = await post(service, { origin: GRANTED, 'content-type': 'application/json; charset=utf-8' })
   assert.equal(json.status, 200)
   assert.deepEqual(await json.json(), { jsonrpc: '2.0', result: false, id: 1 })

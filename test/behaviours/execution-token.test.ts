@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { revokeTokens } from '../../src/access/provisioning/tokens.ts'
+import { createManualClock } from '../../src/core/clock.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { reportTps, startTestExecution } from '../support/execution.ts'
@@ -64,6 +65,30 @@ test('auth = "token" accepts any token of the operator; the page and /health sta
   await revokeTokens(gateway.on, { subscription: caller.subscription.name })
   assert.equal((await byHeader.untilClosed()).code, 4401)
   assert.equal((await byTicket.untilClosed()).code, 4401)
+})
+
+test('auth = "token": refused tokens, unknown paths and preflights use up the budget of their address only', async () => {
+  await using gateway = await startGateway([])
+  const { access } = gateway
+  const { token } = await gateway.subscribe({ products: ['indexer'] })
+  await until('the store has reached the process', () => access.authenticate({ token }, 'execution', Date.now()).ok)
+  for (const [path, method, status] of [
+    ['/v1/tps', 'GET', 401],
+    ['/v1/nothing', 'GET', 404],
+    ['/v1/tps', 'OPTIONS', 204],
+  ] as const) {
+    const work = { unitsPerSecond: 10, burstUnits: 20 }
+    await using service = await startTestExecution({
+      clock: createManualClock(Date.now()),
+      settings: { auth: 'token', work },
+      deps: { access },
+    })
+    const statuses: number[] = []
+    for (let at = 0; at < 30; at++) statuses.push((await fetch(`${service.http}${path}`, { method })).status)
+    assert.deepEqual([...new Set(statuses)], [status, 429], path)
+    assert.equal(statuses.filter((each) => each === status).length, 20)
+    assert.equal((await fetch(`${service.http}/v1/tps`, { headers: { 'x-token': token } })).status, 200)
+  }
 })
 
 test('auth = "token": a subscription has one budget across addresses and protocols', async () => {

@@ -6,7 +6,13 @@ import { STREAM_PATHS } from '../../contract/stream-events.ts'
 import { versionHeaders } from '../../contract/versions.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Random } from '../../core/random.ts'
-import { contentFieldsOf, isJsonRequest, JSON_REQUIRED } from '../../platform/http/request-headers.ts'
+import {
+  contentFieldsOf,
+  ENCODING_REFUSED,
+  isEncoded,
+  isJsonRequest,
+  JSON_REQUIRED,
+} from '../../platform/http/request-headers.ts'
 import { isGzipped, sendTextGzipped, withEncodingVariants } from '../../platform/http/server/gzip-reply.ts'
 import { createPathRules, type Paths, sendPathRefusal } from '../../platform/http/server/path-rules.ts'
 import { sendJson, sendText } from '../../platform/http/server/reply.ts'
@@ -86,10 +92,15 @@ export function startHttpEndpoint(options: { listen: ListenerOptions }, deps: Ht
       for (const [name, value] of Object.entries(SECURITY)) response.setHeader(name, value)
       const { path, query } = requestTarget(request)
       const isTicket = path === EXECUTION_TICKET_PATH && deps.access !== undefined
-      if (request.method === 'OPTIONS')
+      if (request.method === 'OPTIONS') {
+        if (!pays(addressOwner(request, deps), PRICE.call, response, deps)) return
         return sendText(response, 204, '', deps.crossOrigin.preflight(request, path === '/' || isTicket))
+      }
       const refusal = refusePath(request.method, path, (deps.documents?.(path) ?? pageFile(path, deps.page)) && ['GET'])
-      if (refusal !== undefined) return sendPathRefusal(response, refusal, deps.crossOrigin.headersFor(request))
+      if (refusal !== undefined) {
+        if (!pays(addressOwner(request, deps), PRICE.call, response, deps)) return
+        return sendPathRefusal(response, refusal, deps.crossOrigin.headersFor(request))
+      }
       if (path === '/' && request.method === 'POST') return respondToRpc(request, response, deps)
       if (isTicket) return respondWithTicket(request, response, deps)
       return respondToRead({ request, response, path, query }, deps)
@@ -171,19 +182,16 @@ async function respondToRpc(request: IncomingMessage, response: ServerResponse, 
   const headers = { ...deps.crossOrigin.headersFor(request), 'cache-control': 'no-store' }
   const owner = authorized(request, response, deps)
   if (owner === undefined) return
-  if (!isJsonRequest(contentFieldsOf(request))) return refuseMediaType(response, headers)
+  if (!isJsonRequest(contentFieldsOf(request))) return refuseMediaType(response, JSON_REQUIRED, headers)
+  if (isEncoded(request))
+    return refuseMediaType(response, ENCODING_REFUSED, { ...headers, 'accept-encoding': 'identity' })
   await deps.rpcPost({ request, response, owner, headers })
 }
 
-function refuseMediaType(response: ServerResponse, headers: OutgoingHttpHeaders): void {
+function refuseMediaType(response: ServerResponse, message: string, headers: OutgoingHttpHeaders): void {
   const { http, jsonRpc, fix } = ERRORS['unsupported-media-type']
   const data = { fix, request_id: response.getHeader('x-request-id') }
-  sendJson(
-    response,
-    http,
-    { jsonrpc: '2.0', error: { code: jsonRpc, message: JSON_REQUIRED, data }, id: null },
-    headers,
-  )
+  sendJson(response, http, { jsonrpc: '2.0', error: { code: jsonRpc, message, data }, id: null }, headers)
 }
 
 /** A browser cannot set headers on a WebSocket; it exchanges its token for a ticket that can be part of a URL. */
@@ -228,7 +236,9 @@ function refuseLimit(failure: LimitFailure, response: ServerResponse, deps: Http
   sendJson(response, 429, { error: message, ...data, docs_url: deps.docsUrl?.('rate-limited') }, headers)
 }
 
+/** A refused token costs its address as much as a call. */
 function refuse(request: IncomingMessage, response: ServerResponse, refused: Refused, deps: HttpServerDeps): void {
+  if (!pays(addressOwner(request, deps), PRICE.call, response, deps)) return
   const headers = { ...deps.crossOrigin.headersFor(request), ...UNAUTHORIZED_HEADERS }
   sendJson(response, 401, unauthorizedBody('execution', refused, request, deps.docsUrl), headers)
 }

@@ -28,6 +28,15 @@ const deps: JsonRpcDeps = {
 const respond = (body: string, more: Parameters<typeof responseBody>[2] = {}) =>
   responseBody(Buffer.from(body), deps, more)
 
+test('no parameters, null and an empty list are the same', () => {
+  for (const params of ['', ',"params":null', ',"params":[]'])
+    assert.equal(
+      respond(`{"jsonrpc":"2.0","id":1,"method":"ok"${params}}`).text,
+      '{"jsonrpc":"2.0","result":"yes","id":1}',
+    )
+  assert.match(respond('{"jsonrpc":"2.0","id":1,"method":"ok","params":{}}').text, /-32602/)
+})
+
 describe('ids of JSON-RPC', () => {
   const table = ['12345678901234567890', '1.0', '1e2', '-0', '9007199254740993', '"\\u0041"', '"ü\\/"', 'null', '1E400']
   for (const id of table) {

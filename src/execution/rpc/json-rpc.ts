@@ -82,7 +82,9 @@ function* respondToCall(
     return responded
   }
   if (typeof call !== 'object' || call === null || Array.isArray(call)) return invalid('a call is an object')
-  const { jsonrpc, method, params = [], id: given } = call as Record<string, unknown>
+  const { jsonrpc, method, params: givenParams, id: given } = call as Record<string, unknown>
+  // Nodes accept null where a method has no parameters.
+  const params = givenParams ?? []
   if (given !== undefined && given !== null && typeof given !== 'string' && typeof given !== 'number')
     return invalid('id is a string, a number or null')
   const known = id ?? 'null'
