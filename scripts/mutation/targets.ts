@@ -37,7 +37,7 @@ export const TARGETS: readonly { readonly file: string; readonly tests: readonly
     tests: ['src/gateway/geyser/policy.test.ts', 'src/gateway/geyser/policy.property.test.ts'],
   },
   { file: 'src/gateway/geyser/health.ts', tests: ['src/gateway/geyser/health.test.ts'] },
-  { file: 'src/gateway/auth-tarpit.ts', tests: ['src/gateway/auth-tarpit.test.ts'] },
+  { file: 'src/platform/net/auth-tarpit.ts', tests: ['src/platform/net/auth-tarpit.test.ts'] },
   {
     file: 'src/gateway/rpc/request.ts',
     tests: ['src/gateway/rpc/request.test.ts', 'src/gateway/rpc/fast-path-call.test.ts'],

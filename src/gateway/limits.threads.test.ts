@@ -7,9 +7,9 @@ import { createManualClock } from '../core/clock.ts'
 import { createKeyedBuckets } from '../core/keyed-buckets.ts'
 import { createWindowCounts } from '../core/window-counts.ts'
 import { createResponseBudget } from '../platform/http/response-budget.ts'
+import { FAILURES_MAX } from '../platform/net/auth-tarpit.ts'
 import { createConnectionCaps } from '../platform/net/connection-caps.ts'
 import { until } from '../platform/process/test-wait.ts'
-import { FAILURES_MAX } from './auth-tarpit.ts'
 import { createSharedLimits, openSharedLimits } from './limits.ts'
 
 const THREADS = 4

@@ -2,13 +2,13 @@ import { createHeldMemory, HeldAmounts, type HeldMemory } from '../core/held-amo
 import { createBucketMemory } from '../core/keyed-buckets.ts'
 import { SharedTable } from '../core/shared-table.ts'
 import { createWindowMemory } from '../core/window-counts.ts'
+import { createFailureMemory } from '../platform/net/auth-tarpit.ts'
 import {
   type ConnectionCounts,
   type ConnectionMemory,
   createConnectionMemory,
   openConnectionCounts,
 } from '../platform/net/connection-caps.ts'
-import { createFailureMemory } from './auth-tarpit.ts'
 
 /**
  * What the gateway counts against limits that are not part of a plan, in memory that its threads share: a limit holds for the process, however

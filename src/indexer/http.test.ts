@@ -31,7 +31,13 @@ async function openServer() {
   const result: QueryResult = { ...head, parts, [Symbol.dispose]() {} }
   const executor = { run: async (_: string, job: QueryJob) => (jobs.push(job), result) } as unknown as QueryExecutor
   const caller = { ok: true, subscription: { id: 'sub' } }
-  const access = { authenticateIndexer: () => caller, admit: () => ({ ok: true }), countBytes() {}, refund() {} }
+  const refused = { ok: false, reason: 'unknown' }
+  const access = {
+    authenticateIndexer: ({ token }: { token?: string }) => (token === 'token' ? caller : refused),
+    admit: () => ({ ok: true }),
+    countBytes() {},
+    refund() {},
+  }
   const server = await startIndexerServer(
     {
       listen: { host: '127.0.0.1', port: 0 },
@@ -109,4 +115,41 @@ test('a URL that is too long has an error that clients of ClickHouse read', asyn
   assert.equal(response.headers['x-clickhouse-exception-code'], '229')
   const parts = await Array.fromAsync(response as AsyncIterable<Buffer>)
   assert.match(Buffer.concat(parts).toString(), /^Code: 229\. DB::Exception: .*294912 bytes.*\(QUERY_IS_TOO_LARGE\)\n$/)
+})
+
+test('requests without a login have a budget for each address, and a query is not part of it', async () => {
+  await using on = await openServer()
+  const statuses = async (path: string, count: number) => {
+    const counts: Record<string, number> = {}
+    for (let left = count; left > 0; left--) {
+      const { statusCode = 0 } = (await on.get(path)).resume()
+      counts[statusCode] = (counts[statusCode] ?? 0) + 1
+    }
+    return counts
+  }
+  assert.deepEqual(await statuses('/ping', 1000), { 200: 1000 })
+  assert.deepEqual(await statuses('/nothing', 1100), { 404: 1000, 429: 100 })
+  const limited = await on.get('/ping')
+  const [headers, text] = [limited.headers, String((await Array.fromAsync(limited as AsyncIterable<Buffer>))[0])]
+  assert.deepEqual([headers['x-clickhouse-exception-code'], headers['retry-after']], ['201', '1'])
+  assert.match(text, /openRequests/)
+  const query = await on.get('/?query=select%201')
+  assert.equal(query.statusCode, 200)
+  query.destroy()
+  await on.clock.advanceAsync(1000)
+  assert.deepEqual(await statuses('/ping', 201), { 200: 200, 429: 1 })
+})
+
+test('after twenty wrong logins of an address the next ones wait a second, and a right one does not', async () => {
+  await using on = await openServer()
+  const wrong = { 'x-token': 'wrong' }
+  for (let count = 0; count < 20; count++) assert.equal((await on.get('/?query=1', wrong)).resume().statusCode, 401)
+  const late = on.get('/?query=1', wrong)
+  const right = await on.get('/?query=select%201')
+  assert.equal(right.statusCode, 200)
+  right.destroy()
+  assert.equal(await Promise.race([late, Promise.resolve('waits')]), 'waits')
+  await on.clock.advanceAsync(1000)
+  const { statusCode, headers } = (await late).resume()
+  assert.deepEqual([statusCode, headers.connection], [401, 'close'])
 })

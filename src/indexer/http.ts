@@ -4,6 +4,7 @@ import type { Caller, Refused } from '../access/authorize.ts'
 import { CREDENTIAL_SOURCES, collectLogin, collectToken, splitTokenInPassword } from '../access/credentials.ts'
 import { explainRefusal, type RefusedHead } from '../access/explain-refusal.ts'
 import type { Access } from '../access/service.ts'
+import { createKeyedBuckets } from '../core/keyed-buckets.ts'
 import { createUlid } from '../core/ulid.ts'
 import { splitTarget } from '../platform/http/request-headers.ts'
 import { createOriginGrants } from '../platform/http/server/origin-grants.ts'
@@ -11,6 +12,8 @@ import { createPathRules, sendPathRefusal } from '../platform/http/server/path-r
 import { sendText } from '../platform/http/server/reply.ts'
 import { requestIdOf } from '../platform/http/server/request-id.ts'
 import { type HttpServer, startHttpServer } from '../platform/http/server/server.ts'
+import { createAuthTarpit } from '../platform/net/auth-tarpit.ts'
+import { peerKey } from '../platform/net/connection-caps.ts'
 import type { ListenerOptions } from '../platform/net/listener.ts'
 import type { ListenerMetrics } from '../platform/net/listener-metrics.ts'
 import { isPrivateConnection } from '../platform/net/private-connection.ts'
@@ -68,6 +71,16 @@ const HEAD_TOO_LARGE = new QueryError(
   `The URL is too long. Maximum: ${HEAD_BYTES_MAX} bytes with the header fields.`,
 )
 
+/** Pings, preflights and unknown paths of one address: what needs no token. */
+const OPEN_REQUESTS = { perSecond: 200, burst: 2000 }
+const NOT_COUNTED = { inc() {} }
+
+function tooManyOpen(retryAfterMs: number): QueryError {
+  const seconds = Math.max(1, Math.ceil(retryAfterMs / 1000))
+  const message = `Limit openRequests reached: ${OPEN_REQUESTS.perSecond} requests without a login per second of one address.`
+  return new QueryError('QUOTA_EXPIRED', message, seconds)
+}
+
 /** Serves ClickHouse's HTTP interface to clients that have both the database login and the token. */
 export function startIndexerServer(options: IndexerServerOptions, deps: IndexerServerDeps): Promise<HttpServer> {
   const { access, engine, metrics, log, clock, random } = deps
@@ -75,21 +88,27 @@ export function startIndexerServer(options: IndexerServerOptions, deps: IndexerS
   const grantOrigin = createOriginGrants(corsOrigins, EXPOSED_HEADERS)
   const sessions = createSessions(options.sessions ?? SESSIONS, clock)
   const serverStartedMs = clock.monotonicMs()
+  const openRequests = createKeyedBuckets(OPEN_REQUESTS, () => clock.monotonicMs())
+  const tarpit = createAuthTarpit({}, clock)
 
   async function onRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const requestId = requestIdOf(request, deps)
     response.setHeader('x-request-id', requestId)
     const { path, query: search } = splitTarget(request.url)
+    const isRead = request.method === 'GET' || request.method === 'HEAD'
+    const isPing =
+      isRead && (path === '/ping' || path === '/replicas_status' || (path === '/' && !search.includes('query=')))
+    const refusal = refusePath(request.method, path)
+    if (isPing || refusal !== undefined || request.method === 'OPTIONS') {
+      const taken = openRequests.take(peerKey(request.socket.remoteAddress ?? ''))
+      if (!taken.ok) return sendError(response, tooManyOpen(taken.retryAfterMs), createUlid(clock.nowMs(), random))
+    }
     const crossOrigin = corsOrigins.length === 0 ? {} : grantOrigin(request)
     if (request.method === 'OPTIONS') return sendText(response, 204, '', preflightHeaders(crossOrigin))
     // Set here, because they belong to every response, results and errors alike.
     for (const [name, value] of Object.entries(crossOrigin)) response.setHeader(name, value as string)
-    const refusal = refusePath(request.method, path)
     if (refusal !== undefined) return sendPathRefusal(response, refusal)
-    const isRead = request.method === 'GET' || request.method === 'HEAD'
-    if (isRead && (path === '/ping' || path === '/replicas_status' || (path === '/' && !search.includes('query=')))) {
-      return sendText(response, 200, 'Ok.\n', { 'x-clickhouse-server-display-name': options.displayName })
-    }
+    if (isPing) return sendText(response, 200, 'Ok.\n', { 'x-clickhouse-server-display-name': options.displayName })
     const startedMs = clock.monotonicMs()
     const seconds = (): number => (clock.monotonicMs() - startedMs) / 1000
     let queryId = createUlid(clock.nowMs(), random)
@@ -117,7 +136,12 @@ export function startIndexerServer(options: IndexerServerOptions, deps: IndexerS
       metrics.query(outcomeOf(error), seconds())
       const { type, httpStatus, message } = error
       deps.refusals?.note({ requestId, interface: 'indexer', subscription, error: type, status: httpStatus, message })
-      sendError(response, error, queryId)
+      if (type !== 'AUTHENTICATION_FAILED') return sendError(response, error, queryId)
+      const peer = { remoteAddress: request.socket.remoteAddress ?? '', headers: [] }
+      tarpit.refuse(peer, NOT_COUNTED, (closes) => {
+        if (closes) response.shouldKeepAlive = false
+        sendError(response, error, queryId)
+      })
     }
   }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createManualClock } from '../core/clock.ts'
+import { createManualClock } from '../../core/clock.ts'
 import { createAuthTarpit, FAILURES_MAX } from './auth-tarpit.ts'
 
 function setUp(trustedProxies: string[] = []) {

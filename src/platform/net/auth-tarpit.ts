@@ -1,8 +1,8 @@
-import type { Clock } from '../core/clock.ts'
-import type { SharedTable } from '../core/shared-table.ts'
-import { createWindowCounts, createWindowMemory, createWindowTable } from '../core/window-counts.ts'
-import { createClientAddress } from '../platform/net/client-address.ts'
-import { peerKey } from '../platform/net/connection-caps.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { SharedTable } from '../../core/shared-table.ts'
+import { createWindowCounts, createWindowMemory, createWindowTable } from '../../core/window-counts.ts'
+import { createClientAddress } from './client-address.ts'
+import { peerKey } from './connection-caps.ts'
 
 /** The client of a connection. */
 export type Peer = {
