@@ -33,24 +33,41 @@ export function startDelivery(options: { readonly reportDays: number }, { store,
   let writing: Promise<void> = Promise.resolve()
   let prunedHour = 0
   let isFailing = false
+  let isPruneFailing = false
 
   async function write(): Promise<void> {
+    await writePending()
+    await prune()
+  }
+
+  async function writePending(): Promise<void> {
     const rows = [...pending.values()]
     const delays = [...pendingDelays].map(([hour, packets]) => ({ hour, packets }))
-    const hour = hourOf(clock.nowMs())
-    if (rows.length + delays.length === 0 && prunedHour === hour) return
+    if (rows.length + delays.length === 0) return
     pending.clear()
     pendingDelays.clear()
     try {
-      if (rows.length + delays.length > 0) await store.add(rows, delays)
-      if (prunedHour !== hour) await store.prune(hour - options.reportDays * DAY_MS)
-      prunedHour = hour
+      await store.add(rows, delays)
       isFailing = false
     } catch (error) {
       for (const row of rows) add(row)
-      for (const { hour: from, packets } of delays) addDelays(from, packets)
+      for (const { hour, packets } of delays) addDelays(hour, packets)
       if (!isFailing) log.warn({ reason: messageOf(error) }, 'delivery reports cannot be written: held in memory')
       isFailing = true
+    }
+  }
+
+  /** Once an hour. Apart from the rows: those that were written are not written again when this fails. */
+  async function prune(): Promise<void> {
+    const hour = hourOf(clock.nowMs())
+    if (prunedHour === hour) return
+    try {
+      await store.prune(hour - options.reportDays * DAY_MS)
+      prunedHour = hour
+      isPruneFailing = false
+    } catch (error) {
+      if (!isPruneFailing) log.warn({ reason: messageOf(error) }, 'old delivery reports cannot be deleted')
+      isPruneFailing = true
     }
   }
 

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createManualClock } from '../../core/clock.ts'
+import { makeTestFolder } from '../../platform/files/test-folder.ts'
+import { systemClock } from '../../platform/process/clock.ts'
+import { secureRandom } from '../../platform/process/random.ts'
+import { silentLogger } from '../../platform/telemetry/logger.ts'
+import { DELAY_BOUNDS_MICROS, type DestinationReport } from '../relay/protocol.ts'
+import { startDelivery } from './delivery.ts'
+import { openReportStore, type ReportStore } from './store.ts'
+
+const DAY_MS = 24 * 3_600_000
+const deps = { clock: systemClock, random: secureRandom }
+const PACKETS = 100
+
+const destination = {
+  lease: { subscriptionId: 'sub' },
+  ...{ packets: PACKETS, bytes: 1, refusals: 0, slots: 1, firstSlot: 1, lastSlot: 1, duplicates: 0 },
+  unsent: { rate: 0, 'total-rate': 0, buffer: 0, paused: 0, error: 0 },
+} as unknown as DestinationReport
+
+test('packets are counted once where the rows are written and old rows cannot be deleted', async () => {
+  using folder = makeTestFolder()
+  await using store = await openReportStore(folder.file('report.db'), { ...deps, create: true })
+  let prunes = 0
+  const onFullDisk: ReportStore = {
+    ...store,
+    prune: async (beforeMs) => {
+      prunes += 1
+      if (prunes <= 3) throw new Error('database or disk is full')
+      await store.prune(beforeMs)
+    },
+  }
+  const warnings: unknown[] = []
+  const log = { ...silentLogger, warn: (...given: unknown[]) => void warnings.push(given.at(-1)) }
+  const clock = createManualClock(10 * DAY_MS)
+  await using delivery = startDelivery({ reportDays: 30 }, { store: onFullDisk, clock, log })
+  const packets = [...DELAY_BOUNDS_MICROS, 0].map((_, at) => (at === 0 ? PACKETS : 0))
+  const flushes = 5
+  for (let n = 0; n < flushes; n++) {
+    delivery.record({ destinations: [destination], delays: { packets, sumMicros: 0 } })
+    await delivery.flush()
+  }
+  const [row] = await store.list({})
+  assert.equal(row?.packets, flushes * PACKETS)
+  const [delays] = await store.delays({ fromMs: 0 })
+  assert.equal(delays?.packets[0], flushes * PACKETS)
+  assert.equal(prunes, 4, 'repeated until it succeeds, then once an hour')
+  assert.deepEqual(warnings, ['old delivery reports cannot be deleted'])
+})
