@@ -28,7 +28,7 @@ function createRig(window = { slotsMax: 64, bytesMax: 32 * 1024 * 1024 }) {
   const engine = new Engine(ENGINE, (event) => delivery.deliver(event))
   const merge = new UpstreamMerge(records, window, {
     newestSlot: () => engine.newestSlot,
-    deliver: (place, update) => void writer.write(encodeUpstreamDelivery(place, update)),
+    deliver: (place, update, hasUnknownTable) => delivery.deliverUpstream(place, update, hasUnknownTable),
   })
   delivery.merge = merge
   const sets: DecodedDataSet[] = []

@@ -21,7 +21,7 @@ export function deshredUpdate(
 export function deshredTransaction(
   place: Parameters<typeof deshredUpdate>[0],
   wire: Uint8Array,
-): { readonly update: Uint8Array; readonly signature: Uint8Array } {
+): { readonly update: Uint8Array; readonly signature: Uint8Array; readonly hasUnknownTable: boolean } {
   const message = deshredUpdate(place, wire)
   const reader = new WireReader(message)
   while (reader.next() && reader.field !== 2);
@@ -30,5 +30,6 @@ export function deshredTransaction(
   return {
     update: Uint8Array.from(message.subarray(reader.from, reader.to)),
     signature: parse.transaction.signatures[0] as Uint8Array,
+    hasUnknownTable: parse.transaction.addressTableLookups.length > 0,
   }
 }

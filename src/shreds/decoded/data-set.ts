@@ -33,7 +33,7 @@ export function decodeDataSet(
   return {
     kind: 'data-set',
     ...place,
-    entriesBytes: bytes,
+    entriesBytes: bytes.subarray(0, decoded.length),
     entries: decoded.entries.length,
     transactions,
     part: undefined,

@@ -1,4 +1,5 @@
 import { decodeBlockMarker } from '../../solana/shred/block-marker.ts'
+import { ACCOUNT_INDEXES } from '../../solana/transaction/types.ts'
 import type {
   DataSet,
   DecodedEvent,
@@ -9,14 +10,19 @@ import type {
   SlotCompleted,
   SlotReport,
 } from './events.ts'
-import type { LookupTables } from './lookup-tables.ts'
-import { encodeEvent } from './messages.ts'
+import type { LoadedAddresses, LookupTables } from './lookup-tables.ts'
+import { dataSetLength, encodeEvent, encodeUpstreamDelivery } from './messages.ts'
 import type { OutputWriter } from './output-ring.ts'
 import type { UpstreamMerge } from './upstream/merge.ts'
+import type { UpstreamPlace } from './upstream/records.ts'
+import { readUpstreamTransaction } from './upstream/transaction.ts'
 
-/** Data sets of a slot that were decoded and not delivered, by their first shred; `markers` of them are markers, which are no data sets of the report. */
-type LostSets = { readonly starts: Set<number>; markers: number }
-const NONE_LOST: LostSets = { starts: new Set(), markers: 0 }
+/**
+ * Data sets of a slot that were decoded and not delivered, by their first shred, and their transactions; `markers` of them are markers, which are no
+ * data sets of the report.
+ */
+type LostSets = { readonly starts: Set<number>; markers: number; transactions: number }
+const NONE_LOST: LostSets = { starts: new Set(), markers: 0, transactions: 0 }
 
 /**
  * Writes what the engine emits for the readers. A data set that no record can hold is reported as a gap in its place, and the report of its slot
@@ -57,10 +63,18 @@ export class Delivery {
     if (event.kind === 'data-set' && this.merge?.isForgotten(event.slot) === true) {
       // The parts of a large one are one data set.
       if (event.part === undefined || event.part.isLast) this.#lose(event, 'too-late')
+      else this.#lostOf(event.slot).transactions += event.transactions.length
       return
     }
     if (this.#write(event) || event.kind === 'started' || event.kind === 'gap') return
     if (this.#lose(event, 'too-large')) this.dataSetsTooLarge += 1
+  }
+
+  /** Delivers a transaction that a node had first. Addresses that the node could not load come from the tables that are known here. */
+  deliverUpstream(place: UpstreamPlace, update: Uint8Array, hasUnknownTable: boolean): void {
+    const loaded = hasUnknownTable ? this.#loadFor(update) : undefined
+    if (hasUnknownTable && loaded === undefined) this.unresolved += 1
+    this.#output.write(encodeUpstreamDelivery(place, update, loaded))
   }
 
   /** Reports of slots since the last call. */
@@ -98,7 +112,7 @@ export class Delivery {
     const delivered: SlotReport = {
       ...report,
       parentSlot: this.#parents.get(slot) ?? report.parentSlot,
-      transactions: report.transactions + (this.merge?.transactionsOf(slot) ?? 0),
+      transactions: report.transactions - lost.transactions + (this.merge?.transactionsOf(slot) ?? 0),
       dataSets: report.dataSets - (lost.starts.size - lost.markers),
       dataSetsLost,
       ...(filled === 0 ? {} : { dataSetsFromUpstream: filled }),
@@ -121,15 +135,25 @@ export class Delivery {
   }
 
   /** False for a further part of a data set that is lost already. */
-  #lose({ kind, slot, startIndex, endIndex }: DataSet | MarkerSet, reason: 'too-large' | 'too-late'): boolean {
-    const lost = this.#lost.get(slot) ?? { starts: new Set(), markers: 0 }
+  #lose(set: DataSet | MarkerSet, reason: 'too-large' | 'too-late'): boolean {
+    const { slot, startIndex, endIndex } = set
+    const lost = this.#lostOf(slot)
     const isNew = !lost.starts.has(startIndex)
     lost.starts.add(startIndex)
-    if (kind === 'marker') lost.markers += 1
-    this.#lost.set(slot, lost)
+    if (set.kind === 'marker') lost.markers += 1
+    else lost.transactions += set.transactions.length
     // Every lost part is reported, because those around it cannot be joined.
     this.#write({ kind: 'gap', slot, startIndex, endIndex, reason, dataSets: isNew ? 1 : 0 })
     return isNew
+  }
+
+  #lostOf(slot: number): LostSets {
+    let lost = this.#lost.get(slot)
+    if (lost === undefined) {
+      lost = { starts: new Set(), markers: 0, transactions: 0 }
+      this.#lost.set(slot, lost)
+    }
+    return lost
   }
 
   #noteParent({ slot, bytes }: MarkerSet): void {
@@ -138,17 +162,31 @@ export class Delivery {
   }
 
   #write(event: DecodedEvent | EngineStarted): boolean {
-    const wasDelivered = event.kind === 'data-set' ? this.merge?.takeOwn(event) : undefined
-    const resolve = (at: number) => {
-      if (event.kind !== 'data-set') throw new TypeError('only a data set has transactions')
-      const loaded = this.#tables.resolve(event.transactions[at] as (typeof event.transactions)[number])
-      if (!loaded.ok) this.unresolved += 1
-      return loaded
-    }
-    const parts = encodeEvent(event, resolve, wasDelivered)
-    return this.#output.write(parts)
+    if (event.kind === 'data-set') return this.#writeDataSet(event)
+    return this.#output.write(encodeEvent(event, () => NO_TABLES))
+  }
+
+  #writeDataSet(set: DataSet): boolean {
+    const loaded = set.transactions.map((transaction) => this.#tables.resolve(transaction))
+    // Before they are taken: what is not delivered here is still taken from a node.
+    if (!this.#output.fits(dataSetLength(set, loaded))) return false
+    const wasDelivered = this.merge?.takeOwn(set)
+    for (const [at, { ok }] of loaded.entries()) if (!ok && wasDelivered?.[at] !== true) this.unresolved += 1
+    return this.#output.write(encodeEvent(set, (at) => loaded[at] as LoadedAddresses, wasDelivered))
+  }
+
+  /** Undefined where a table is not known. */
+  #loadFor(update: Uint8Array): Extract<LoadedAddresses, { ok: true }> | undefined {
+    const parsed = readUpstreamTransaction(update)?.parsed
+    const loaded = parsed && this.#tables.resolve(parsed)
+    if (parsed === undefined || loaded?.ok !== true) return undefined
+    const { writable, readonly } = loaded
+    // The message of a node can have more indexes than a transaction.
+    return parsed.staticKeys.length + writable.length + readonly.length > ACCOUNT_INDEXES ? undefined : loaded
   }
 }
+
+const NO_TABLES: LoadedAddresses = { ok: true, writable: [], readonly: [] }
 
 /** Reports of slots kept for the next message. */
 const SLOT_REPORTS_MAX = 1024

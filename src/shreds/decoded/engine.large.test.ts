@@ -138,7 +138,7 @@ test('of a large data set that is not valid to its end nothing is delivered', ()
   const moreEntries = Uint8Array.from(made.bytes)
   moreEntries[0] = (moreEntries[0] as number) + 1
   const marker = new Uint8Array(400_000)
-  for (const bytes of [moreEntries, marker, Buffer.concat([made.bytes, Buffer.of(1)])]) {
+  for (const bytes of [moreEntries, marker, made.bytes.subarray(0, -1)]) {
     const { push, engine, parts, events } = open()
     push(packetsOf(bytes))
     engine.end()
@@ -153,12 +153,28 @@ test('of a large data set that is not valid to its end nothing is delivered', ()
   }
 })
 
+test('what follows the last entry of a data set is left out, and the slot is complete', () => {
+  for (const bytes of [500, 400_000]) {
+    const [made] = blockOf(10, bytes).dataSets
+    assert.ok(made !== undefined)
+    const { push, engine, parts } = open()
+    push(packetsOf(Buffer.concat([made.bytes, Buffer.of(1, 2, 3)])))
+    engine.end()
+    const { batches, transactions } = contentOf(parts())
+    assert.equal(Buffer.compare(entriesOf(batches), made.bytes.subarray(8)), 0, `${bytes} bytes`)
+    assert.equal(transactions.length, made.transactions.length)
+    const last = parts().map(({ part }) => part?.isLast ?? true)
+    assert.deepEqual([last.at(-1), last.filter(Boolean).length], [true, 1])
+    assert.deepEqual([engine.counts.dataSets, engine.counts.slots.complete], [1, 1])
+  }
+})
+
 test('a slot with a large data set that is not valid is not complete, though all others are delivered behind it', () => {
   const [large] = blockOf(10, 400_000).dataSets
   const [small] = blockOf(10, 500).dataSets
   assert.ok(large !== undefined && small !== undefined)
   const { push, engine, parts, events } = open()
-  const packets = packetsOf(Buffer.concat([large.bytes, Buffer.of(1)]), small.bytes)
+  const packets = packetsOf(large.bytes.subarray(0, -1), small.bytes)
   push(packets.slice(0, -1))
   while (engine.work());
   assert.deepEqual([parts().length, engine.counts.dataSetsUndecodable], [0, 1])

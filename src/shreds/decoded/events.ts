@@ -17,7 +17,7 @@ export type DataSet = {
   readonly startIndex: number
   /** Exclusive. */
   readonly endIndex: number
-  /** The batch as it stands in the shreds: bincode of a vector of entries. */
+  /** The batch as it stands in the shreds, up to the end of its last entry: bincode of a vector of entries. */
   readonly entriesBytes: Uint8Array
   readonly entries: number
   /** In order. Their arrays are views of `entriesBytes`. */

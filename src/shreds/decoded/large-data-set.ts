@@ -53,7 +53,7 @@ export function* decodeLargeDataSet(
   if (isMarker(bytes)) return false
   const parts = yield* findParts(bytes)
   if (parts === undefined) return false
-  for (const part of parts) yield readPart(part, bytes, place)
+  for (const part of parts) yield readPart(part, bytes, place, part === parts.at(-1))
   return true
 }
 
@@ -96,11 +96,12 @@ function* findParts(bytes: Uint8Array): Generator<undefined, Part[] | undefined>
     }
     if (left === 1 || isContinuation || at - from >= PART_BYTES) yield cut(false)
   }
-  return at === bytes.length ? parts : undefined
+  // Bytes after the last entry are ignored, as by decodeBatch.
+  return parts
 }
 
 /** A part is a batch of its own, with the number of its entries. One that continues an entry has no such number. */
-function readPart(part: Part, batch: Uint8Array, place: Omit<LargeDataSet, 'sets'>): DataSet {
+function readPart(part: Part, batch: Uint8Array, place: Omit<LargeDataSet, 'sets'>, isLast: boolean): DataSet {
   const { from, to, entries, isContinuation, isContinued } = part
   const headBytes = isContinuation ? 0 : COUNT_BYTES
   const bytes = new Uint8Array(headBytes + to - from)
@@ -116,6 +117,6 @@ function readPart(part: Part, batch: Uint8Array, place: Omit<LargeDataSet, 'sets
     entriesBytes: bytes,
     entries,
     transactions,
-    part: { isContinuation, isContinued, isLast: to === batch.length },
+    part: { isContinuation, isContinued, isLast },
   }
 }

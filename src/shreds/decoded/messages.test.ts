@@ -6,7 +6,7 @@ import { createRandom, seedOf } from '../../../test/support/property.ts'
 import { Engine } from './engine.ts'
 import type { DecodedEvent } from './events.ts'
 import type { LoadedAddresses } from './lookup-tables.ts'
-import { decodeMessage, encodeEvent } from './messages.ts'
+import { dataSetLength, decodeMessage, encodeEvent } from './messages.ts'
 
 test('every event comes out of the output ring as it went in, with loaded addresses or the note that they are missing', (t) => {
   const random = createRandom(seedOf(t))
@@ -26,7 +26,8 @@ test('every event comes out of the output ring as it went in, with loaded addres
     return { ok: true, writable: some(i % 3, 1 + (i % 200)), readonly: some(i % 2, 50) }
   }
   for (const event of events) {
-    const message = decodeMessage(Uint8Array.from(Buffer.concat(encodeEvent(event, loadedOf))))
+    const record = Buffer.concat(encodeEvent(event, loadedOf))
+    const message = decodeMessage(Uint8Array.from(record))
     if (event.kind !== 'data-set') {
       // JSON has no undefined.
       assert.deepEqual(JSON.parse(JSON.stringify(message)), JSON.parse(JSON.stringify(event)))
@@ -35,6 +36,8 @@ test('every event comes out of the output ring as it went in, with loaded addres
     assert.ok(message.kind === 'data-set')
     const { transactions, ...rest } = message
     const { transactions: parsed, ...expected } = event
+    const loadedOfAll = parsed.map((_, i) => loadedOf(i))
+    assert.equal(dataSetLength(event, loadedOfAll), record.length)
     assert.deepEqual(
       { ...rest, entriesBytes: Buffer.from(rest.entriesBytes) },
       { ...expected, entriesBytes: Buffer.from(expected.entriesBytes) },

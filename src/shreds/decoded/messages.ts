@@ -20,6 +20,7 @@ import type { UpstreamPlace } from './upstream/records.ts'
  *     the loaded addresses, 32 bytes each, in the order of the transactions: writable, then readonly
  *     the batch
  *
+ * A transaction of a node has the same head, with the numbers of loaded writable and readonly addresses at its end, those addresses, and the update.
  * The others, of which there are few, are JSON behind the kind.
  */
 export type DecodedMessage =
@@ -34,9 +35,13 @@ export type DecodedMessage =
 /** A transaction that a node's own stream had before the shreds. */
 export type UpstreamDelivery = UpstreamPlace & {
   readonly kind: 'upstream-transaction'
+  /** Addresses that the node could not load, where the tables of the engine have them. */
+  readonly loaded: KnownAddresses | undefined
   /** SubscribeUpdateDeshredTransaction as it came. */
   readonly update: Uint8Array
 }
+
+type KnownAddresses = Pick<Extract<LoadedAddresses, { ok: true }>, 'writable' | 'readonly'>
 
 export type DeliveredSet = Omit<DataSet, 'transactions'> & { readonly transactions: readonly DeliveredTransaction[] }
 
@@ -89,8 +94,24 @@ export function encodeEvent(
 }
 
 /** The same for a transaction of a node. */
-export function encodeUpstreamDelivery(place: UpstreamPlace, update: Uint8Array): Uint8Array[] {
-  return [encodeHead({ kind: 'upstream-transaction', ...place }, 0), update]
+export function encodeUpstreamDelivery(
+  place: UpstreamPlace,
+  update: Uint8Array,
+  loaded?: KnownAddresses,
+): Uint8Array[] {
+  const head = encodeHead({ kind: 'upstream-transaction', ...place }, 0)
+  if (loaded === undefined) return [head, update]
+  const view = new DataView(head.buffer)
+  view.setUint32(32, loaded.writable.length, true)
+  view.setUint32(36, loaded.readonly.length, true)
+  return [head, ...loaded.writable, ...loaded.readonly, update]
+}
+
+/** The length of the record of a data set. */
+export function dataSetLength({ transactions, entriesBytes }: DataSet, loaded: readonly LoadedAddresses[]): number {
+  let length = HEAD_BYTES + TRANSACTION_BYTES * transactions.length + entriesBytes.length
+  for (const each of loaded) if (each.ok) length += ADDRESS_BYTES * (each.writable.length + each.readonly.length)
+  return length
 }
 
 function encodeDataSet(
@@ -176,7 +197,7 @@ export function decodeMessage(record: Uint8Array): DecodedMessage {
     arrivalNanos: view.getFloat64(24, true),
   }
   if (kind === KIND['upstream-transaction'])
-    return { kind: 'upstream-transaction', ...place, update: record.subarray(HEAD_BYTES) }
+    return { kind: 'upstream-transaction', ...place, ...decodeUpstream(record, view) }
   if (kind === KIND.marker) {
     const isParentUpdate = (flags & FLAG.parentUpdate) !== 0
     return { kind: 'marker', ...place, bytes: record.subarray(HEAD_BYTES), isParentUpdate }
@@ -187,9 +208,8 @@ export function decodeMessage(record: Uint8Array): DecodedMessage {
   const transactions: DeliveredTransaction[] = []
   let next = addressesAt
   const takeAddresses = (some: number): readonly Uint8Array[] => {
-    if (some === 0) return NO_ADDRESSES
-    const taken: Uint8Array[] = []
-    for (let i = 0; i < some; i++) taken.push(record.subarray(next, (next += ADDRESS_BYTES)))
+    const taken = readAddresses(record, next, some)
+    next += some * ADDRESS_BYTES
     return taken
   }
   for (let i = 0; i < count; i++) {
@@ -213,4 +233,23 @@ export function decodeMessage(record: Uint8Array): DecodedMessage {
     isVerified: (flags & FLAG.verified) !== 0,
     part: partOf(flags),
   }
+}
+
+function decodeUpstream(record: Uint8Array, view: DataView): Pick<UpstreamDelivery, 'loaded' | 'update'> {
+  const [writable, readonly] = [view.getUint32(32, true), view.getUint32(36, true)]
+  const readonlyAt = HEAD_BYTES + writable * ADDRESS_BYTES
+  const update = record.subarray(readonlyAt + readonly * ADDRESS_BYTES)
+  if (writable + readonly === 0) return { loaded: undefined, update }
+  const loaded = {
+    writable: readAddresses(record, HEAD_BYTES, writable),
+    readonly: readAddresses(record, readonlyAt, readonly),
+  }
+  return { loaded, update }
+}
+
+function readAddresses(record: Uint8Array, at: number, count: number): readonly Uint8Array[] {
+  if (count === 0) return NO_ADDRESSES
+  const addresses: Uint8Array[] = []
+  for (let i = 0; i < count; i++) addresses.push(record.subarray(at + i * ADDRESS_BYTES, at + (i + 1) * ADDRESS_BYTES))
+  return addresses
 }

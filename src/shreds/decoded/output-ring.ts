@@ -10,6 +10,8 @@
  * beyond it.
  */
 export type OutputWriter = {
+  /** Whether a record of this length can be written. */
+  fits(length: number): boolean
   /** Appends a record of these parts. False when it is longer than a quarter of the memory: it is not written then, and readers do not learn of it. */
   write(parts: readonly Uint8Array[]): boolean
 }
@@ -106,12 +108,15 @@ export function openOutputWriter(memory: SharedArrayBuffer): OutputWriter {
     return at + RECORD_HEAD_BYTES
   }
 
+  const fits = (length: number) => RECORD_HEAD_BYTES + alignedTo(length) <= capacity / 4
+
   return {
+    fits,
     write(parts) {
       let length = 0
       for (const part of parts) length += part.length
+      if (!fits(length)) return false
       const bytes = RECORD_HEAD_BYTES + alignedTo(length)
-      if (bytes > capacity / 4) return false
       const rest = capacity - (head % capacity)
       if (bytes > rest) append(rest - RECORD_HEAD_BYTES, true)
       let at = append(length, false)

@@ -3,7 +3,6 @@ import { Delivery } from './delivery.ts'
 import { Engine } from './engine.ts'
 import { openInputReader } from './input-ring.ts'
 import { createLookupTables } from './lookup-tables.ts'
-import { encodeUpstreamDelivery } from './messages.ts'
 import { openOutputWriter } from './output-ring.ts'
 import type { DecodedThreadOptions, FromDecoded, ToDecoded } from './protocol.ts'
 import { FEC_SET_BYTES } from './shred-cells.ts'
@@ -36,7 +35,7 @@ export function runDecoded(options: DecodedThreadOptions, { clock, post, poll }:
     upstream &&
     new UpstreamMerge(upstream.records, upstream, {
       newestSlot: () => engine.newestSlot,
-      deliver: (place, update) => void output.write(encodeUpstreamDelivery(place, update)),
+      deliver: (place, update, hasUnknownTable) => delivery.deliverUpstream(place, update, hasUnknownTable),
     })
   delivery.merge = merge
   let reportedMs = clock.monotonicMs()

@@ -152,10 +152,18 @@ function dataSetOf(set: DeliveredSet, entries: Uint8Array | undefined): DecodedD
 }
 
 /** One transaction of a data set, without its entries. */
-function upstreamSetOf({ slot, startIndex, endIndex, arrivalNanos, update }: UpstreamDelivery): DecodedDataSet {
+function upstreamSetOf({ slot, startIndex, endIndex, arrivalNanos, loaded, update }: UpstreamDelivery): DecodedDataSet {
   const transaction = readUpstreamTransaction(update)
-  const transactions = transaction === undefined ? [] : [transaction]
+  const transactions =
+    transaction === undefined ? [] : [loaded === undefined ? transaction : withLoaded(transaction, loaded)]
   return { slot, startIndex, endIndex, arrivalNanos, entries: undefined, transactions }
+}
+
+function withLoaded(
+  transaction: DecodedTransaction,
+  { writable, readonly }: NonNullable<UpstreamDelivery['loaded']>,
+): DecodedTransaction {
+  return { ...transaction, loadedWritable: writable, loadedReadonly: readonly, hasUnknownTable: false }
 }
 
 const fields = createWireFields()

@@ -84,7 +84,8 @@ export function rebuildBlock(
       if (options.verifyTransactions === true)
         bad += entry.transactions.filter((transaction) => !verifySignatures(transaction)).length
     }
-    blockhash = encodeBase58(decoded.entries.at(-1)?.hash ?? new Uint8Array())
+    const last = decoded.entries.at(-1)
+    if (last !== undefined) blockhash = encodeBase58(last.hash)
   }
   const digest = createHash('sha256')
   for (const bytes of batches) digest.update(bytes)

@@ -17,7 +17,8 @@ export type EntryToEncode = {
 }
 
 export type BatchDecode =
-  | { readonly ok: true; readonly kind: 'entries'; readonly entries: readonly Entry[] }
+  /** `length`: where the last entry ends. */
+  | { readonly ok: true; readonly kind: 'entries'; readonly entries: readonly Entry[]; readonly length: number }
   | { readonly ok: true; readonly kind: 'marker'; readonly marker: BlockMarker }
   | { readonly ok: false; readonly reason: TransactionFault }
 
@@ -48,11 +49,15 @@ export function encodeEntries(entries: readonly EntryToEncode[]): Uint8Array {
   return bytes
 }
 
-/** Decodes one batch, which must fill `bytes`. Never throws. The arrays of the result are views into `bytes`. */
+/**
+ * Decodes one batch. Never throws. The arrays of the result are views into `bytes`. As in Agave, bytes after the last entry are ignored, and a count of
+ * zero alone is a batch without entries, with which a leader ends a block that it aborts; a marker must fill `bytes`.
+ */
 export function decodeBatch(bytes: Uint8Array): BatchDecode {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
   if (bytes.length < 8) return { ok: false, reason: 'truncated' }
   const count = view.getBigUint64(0, true)
+  if (count === 0n && bytes.length === 8) return { ok: true, kind: 'entries', entries: [], length: 8 }
   if (count === 0n) {
     const decoded = decodeBlockMarker(bytes)
     return decoded.ok ? { ok: true, kind: 'marker', marker: decoded.marker } : decoded
@@ -79,5 +84,5 @@ export function decodeBatch(bytes: Uint8Array): BatchDecode {
     }
     entries.push({ ...head, transactions })
   }
-  return at === bytes.length ? { ok: true, kind: 'entries', entries } : { ok: false, reason: 'trailing-bytes' }
+  return { ok: true, kind: 'entries', entries, length: at }
 }

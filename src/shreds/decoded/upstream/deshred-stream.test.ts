@@ -11,6 +11,7 @@ import type { GrpcEnd, GrpcStream } from '../../../platform/grpc/stream.ts'
 import { silentLogger } from '../../../platform/telemetry/logger.ts'
 import { SlotStatus, SubscribeUpdateDeshredSchema } from '../../../solana/gen/geyser_pb.ts'
 import { encodeMessage } from '../../../solana/geyser/protobuf.ts'
+import { parseTransaction } from '../../../solana/transaction/transaction.ts'
 import { createOutputMemory, openOutputReader, openOutputWriter } from '../output-ring.ts'
 import { followDeshred } from './deshred-stream.ts'
 import { decodeRecord, type UpstreamRecord } from './records.ts'
@@ -98,6 +99,22 @@ test('transactions and the ends of slots of a node become records of its stream,
     [['completed'], ['incomplete'], []],
   )
   assert.ok(node.counts.woken >= 4)
+})
+
+test('the record of a transaction notes whether addresses of lookup tables are missing', async () => {
+  using node = await follow()
+  node.send(PING)
+  const block = makeBlock({ slot: 77, parentSlot: 76, batchBytes: [20_000] }, createRandom(1))
+  const seen = new Set<boolean>()
+  for (const wire of block.dataSets[0]?.transactions ?? []) {
+    const parse = parseTransaction(wire)
+    const [record] = node.send(deshredUpdate({ slot: 77, startIndex: 32, endIndex: 64 }, wire))
+    assert.ok(parse.ok && record?.kind === 'transaction')
+    const hasLookups = parse.transaction.addressTableLookups.length > 0
+    assert.equal(record.hasUnknownTable, hasLookups, 'the node has sent no loaded address')
+    seen.add(hasLookups)
+  }
+  assert.equal(seen.size, 2)
 })
 
 test('a message that cannot be read as a transaction is counted, and the node has not delivered all: the record says so', async () => {

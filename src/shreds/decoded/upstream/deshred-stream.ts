@@ -57,10 +57,11 @@ export function followDeshred({ name, source }: DeshredStreamOptions, deps: Desh
   function onTransaction(update: Uint8Array): void {
     const transaction = readUpstreamTransaction(update)
     if (transaction === undefined) return onInvalid()
-    const { slot, startIndex, endIndex, parsed } = transaction
+    const { slot, startIndex, endIndex, parsed, hasUnknownTable } = transaction
     const signature = parsed.signatures[0] as Uint8Array
     const arrivalNanos = clock.monotonicMs() * 1e6
-    write({ kind: 'transaction', source, stream, slot, startIndex, endIndex, arrivalNanos, signature, update })
+    const place = { slot, startIndex, endIndex, arrivalNanos }
+    write({ kind: 'transaction', source, stream, ...place, signature, hasUnknownTable, update })
   }
 
   function onSlot(update: WireReader): void {

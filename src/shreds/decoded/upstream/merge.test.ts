@@ -22,7 +22,8 @@ function open(newestSlot: number | undefined = 99) {
     const signature = new Uint8Array(64)
     new DataView(signature.buffer).setUint32(0, ++signatures)
     const place = { slot, startIndex: 0, endIndex: 32, arrivalNanos: 1 }
-    return { kind: 'transaction', source: 0, stream, ...place, signature, update: new Uint8Array(200) }
+    const update = new Uint8Array(200)
+    return { kind: 'transaction', source: 0, stream, ...place, signature, hasUnknownTable: false, update }
   }
   return {
     ...{ merge, delivered, write, transaction },

@@ -8,7 +8,7 @@ export type UpstreamMergeDeps = {
   /** The newest slot of the engine. */
   newestSlot(): number | undefined
   /** Delivers a transaction that a node had first. */
-  deliver(place: UpstreamPlace, update: Uint8Array): void
+  deliver(place: UpstreamPlace, update: Uint8Array, hasUnknownTable: boolean): void
 }
 
 /** Since the thread started. */
@@ -108,7 +108,7 @@ export class UpstreamMerge {
   }
 
   #takeTransaction(record: Extract<UpstreamRecord, { kind: 'transaction' }>): void {
-    const { source, slot, startIndex, endIndex, arrivalNanos, signature, update } = record
+    const { source, slot, startIndex, endIndex, arrivalNanos, signature } = record
     const from = this.#believe(source, slot)
     if (from === undefined) {
       this.counts.upstream.late += 1
@@ -120,7 +120,7 @@ export class UpstreamMerge {
     this.counts.upstream[outcome] += 1
     if (outcome === 'first') {
       this.counts.first.upstream += 1
-      this.#deps.deliver({ slot, startIndex, endIndex, arrivalNanos }, update)
+      this.#deps.deliver({ slot, startIndex, endIndex, arrivalNanos }, record.update, record.hasUnknownTable)
     }
     // What was not taken was not delivered.
     if (outcome === 'late' || outcome === 'full') this.#coverage.broken(source)

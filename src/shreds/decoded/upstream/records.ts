@@ -3,7 +3,7 @@ import { Buffer } from 'node:buffer'
 /**
  * What a node's own SubscribeDeshred sends, on its way to the engine's thread, as records of a ring of output-ring.ts:
  *
- *     kind u8, source u8, u16 0, stream u32, slot f64, arrival f64, start index u32, end index u32
+ *     kind u8, source u8, flags u8, 0, stream u32, slot f64, arrival f64, start index u32, end index u32
  *     of a transaction: its first signature, 64 bytes; then SubscribeUpdateDeshredTransaction as it came
  */
 export type UpstreamRecord =
@@ -11,6 +11,8 @@ export type UpstreamRecord =
   | { readonly kind: 'opened' | 'ended'; readonly source: number; readonly stream: number }
   | ({ readonly kind: 'transaction'; readonly source: number; readonly stream: number } & UpstreamPlace & {
         readonly signature: Uint8Array
+        /** Addresses that it loads from lookup tables are missing in the update. */
+        readonly hasUnknownTable: boolean
         readonly update: Uint8Array
       })
   /** All of a slot was sent; or the node has reported a loss. */
@@ -31,6 +33,7 @@ export type UpstreamPlace = {
 
 const KINDS = ['opened', 'ended', 'transaction', 'completed', 'incomplete'] as const
 const HEAD_BYTES = 32
+const FLAG = { unknownTable: 1 } as const
 export const SIGNATURE_BYTES = 64
 
 /** The parts of the record, to be written one after the other. */
@@ -42,6 +45,7 @@ export function encodeRecord(record: UpstreamRecord): Uint8Array[] {
   view.setUint32(4, record.stream, true)
   if ('slot' in record) view.setFloat64(8, record.slot, true)
   if (record.kind !== 'transaction') return [head]
+  if (record.hasUnknownTable) head[2] = FLAG.unknownTable
   view.setFloat64(16, record.arrivalNanos, true)
   view.setUint32(24, record.startIndex, true)
   view.setUint32(28, record.endIndex, true)
@@ -69,6 +73,7 @@ export function decodeRecord(bytes: Uint8Array): UpstreamRecord {
         arrivalNanos: view.getFloat64(16, true),
         startIndex: view.getUint32(24, true),
         endIndex: view.getUint32(28, true),
+        hasUnknownTable: bytes[2] === FLAG.unknownTable,
         signature: bytes.subarray(HEAD_BYTES, HEAD_BYTES + SIGNATURE_BYTES),
         update: bytes.subarray(HEAD_BYTES + SIGNATURE_BYTES),
       }
