@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
-import { connect } from 'node:net'
+import { connect, type Server } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { createManualClock } from '../../core/clock.ts'
@@ -138,4 +139,22 @@ test('lines that are not requests, are too long or too many at once get an error
     2,
   )
   assert.match(responses[0] ?? '', /"id":16.*busy/)
+})
+
+test('errors while connections are accepted are logged, and the socket stays open', async () => {
+  using position = makeTestFolder()
+  const path = position.file('control.sock')
+  const servers: Server[] = []
+  const onListen = (message: unknown) => void servers.push((message as { server: Server }).server)
+  subscribe('tracing:net.server.listen:asyncStart', onListen)
+  const warnings: unknown[] = []
+  const log = { ...silentLogger, warn: (...given: unknown[]) => void warnings.push(given.at(-1)) }
+  await using _control = await openControlSocket(path, { log, methods })
+  unsubscribe('tracing:net.server.listen:asyncStart', onListen)
+  const [server] = servers
+  // As Node emits it when the process has no file descriptor for a connection.
+  for (let n = 0; n < 2; n++) server?.emit('error', Object.assign(new Error('accept EMFILE'), { code: 'EMFILE' }))
+  assert.deepEqual(warnings, Array(2).fill('control connection cannot be accepted'))
+  using client = await openControlClient(path)
+  assert.deepEqual(await client.call('status'), { state: 'ok' })
 })

@@ -53,10 +53,14 @@ export async function openControlSocket(
   await unlink(path).catch(() => {})
   using bound = socketPath(path)
   await new Promise<void>((resolve, reject) => {
-    server.once('error', (error) => reject(unavailable(path, error)))
+    const onListenError = (error: Error) => reject(unavailable(path, error))
+    server.once('error', onListenError)
     // The folder is closed to other users already; the mode is a second protection.
     server.listen(bound.path, () => {
       chmodSync(path, 0o600)
+      server.off('error', onListenError)
+      // Such as too many open files. The server goes on listening, and without a listener every such event would end the process.
+      server.on('error', (error) => log.warn({ err: error }, 'control connection cannot be accepted'))
       resolve()
     })
   })
