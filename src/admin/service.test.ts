@@ -162,7 +162,7 @@ describe('the admin API', () => {
   test('a token in the URL is refused and not logged', async () => {
     await using admin = await startTestAdmin(store)
     const { secret } = await admin.add('in-url', 'owner')
-    for (const path of [`/v1/me?token=${secret}`, `/v1/customers/${secret}`]) {
+    for (const path of [`/v1/me?token=${secret}`, `/v1/customers/${secret}`, `/v1/me?search=Bearer%20${secret}`]) {
       const response = await fetch(`${admin.url}${path}`)
       assert.equal((await errorOf(response)).code, 'token-in-url')
     }

@@ -27,7 +27,7 @@ const SERVER_ERRORS = {
     grpc: 8,
     close: 1009,
     sentence: 'The request is larger than the limit.',
-    fix: 'Send a smaller request; data names the limit and its size.',
+    fix: 'Send a smaller request; data names the limit and its size, which is null for the limit of a node (nodeRequestBytes).',
     retryable: false,
   },
   'parse-error': {

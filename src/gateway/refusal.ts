@@ -144,8 +144,8 @@ export function refuseUpstream(code: 'no-upstream' | 'upstream-timeout' | 'drain
 /** A call without a response from a node. */
 export function refuseFailure({ kind }: UpstreamFailure): Refusal {
   if (kind === 'too-large') {
-    const message = 'the request is larger than a node accepts: split it'
-    return { code: kind, message, data: { limit: 'nodeRequestBytes' } }
+    const message = 'the request is larger than a node accepts, by default 51200 bytes: split it'
+    return { code: kind, message, data: { limit: 'nodeRequestBytes', size: null } }
   }
   return refuseUpstream(kind === 'timeout' ? 'upstream-timeout' : 'no-upstream')
 }

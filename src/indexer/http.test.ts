@@ -19,7 +19,13 @@ const READ_SECONDS_MAX = 60
 const LOGIN = { authorization: `Basic ${Buffer.from('user:password').toString('base64')}`, 'x-token': 'token' }
 
 /** The SQL endpoint for one customer, whose queries all have the same result of many parts. */
-async function openServer() {
+async function openServer({
+  trustedProxies,
+  plaintext,
+}: {
+  trustedProxies?: string[]
+  plaintext?: 'behind-proxy'
+} = {}) {
   const clock = createManualClock()
   const jobs: QueryJob[] = []
   let taken = 0
@@ -40,7 +46,8 @@ async function openServer() {
   }
   const server = await startIndexerServer(
     {
-      listen: { host: '127.0.0.1', port: 0 },
+      listen: { host: '127.0.0.1', port: 0, plaintext },
+      trustedProxies,
       limits: { secondsMax: 10, rowsMax: 1000, bytesMax: 1e9 },
       readSecondsMax: READ_SECONDS_MAX,
       displayName: 'test',
@@ -152,4 +159,16 @@ test('after twenty wrong logins of an address the next ones wait a second, and a
   await on.clock.advanceAsync(1000)
   const { statusCode, headers } = (await late).resume()
   assert.deepEqual([statusCode, headers.connection], [401, 'close'])
+})
+
+test('behind a proxy the limits are those of the client, or none where the client is not known', async () => {
+  for (const [trustedProxies, statuses] of [
+    [['127.0.0.1'], [429, 200]],
+    [[], [200, 200]],
+  ] as const) {
+    await using on = await openServer({ plaintext: 'behind-proxy', trustedProxies: [...trustedProxies] })
+    const ping = async (from: string) => (await on.get('/ping', { 'x-forwarded-for': from })).resume().statusCode
+    for (let count = 0; count < 2000; count++) await ping('192.0.2.1')
+    assert.deepEqual([await ping('192.0.2.1'), await ping('192.0.2.2')], statuses)
+  }
 })

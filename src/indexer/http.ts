@@ -49,6 +49,7 @@ export type IndexerServerOptions = {
   readonly tokenInPassword?: boolean | undefined
   /** Origins of web pages that may query; none by default. */
   readonly corsOrigins?: readonly string[] | undefined
+  readonly trustedProxies?: readonly string[] | undefined
 }
 
 export type IndexerServerDeps = BaseDeps &
@@ -75,6 +76,11 @@ const HEAD_TOO_LARGE = new QueryError(
 const OPEN_REQUESTS = { perSecond: 200, burst: 2000 }
 const NOT_COUNTED = { inc() {} }
 
+function isPing({ method }: IncomingMessage, path: string, query: string): boolean {
+  if (method !== 'GET' && method !== 'HEAD') return false
+  return path === '/ping' || path === '/replicas_status' || (path === '/' && !query.includes('query='))
+}
+
 function tooManyOpen(retryAfterMs: number): QueryError {
   const seconds = Math.max(1, Math.ceil(retryAfterMs / 1000))
   const message = `Limit openRequests reached: ${OPEN_REQUESTS.perSecond} requests without a login per second of one address.`
@@ -84,31 +90,33 @@ function tooManyOpen(retryAfterMs: number): QueryError {
 /** Serves ClickHouse's HTTP interface to clients that have both the database login and the token. */
 export function startIndexerServer(options: IndexerServerOptions, deps: IndexerServerDeps): Promise<HttpServer> {
   const { access, engine, metrics, log, clock, random } = deps
-  const { corsOrigins = [] } = options
+  const { corsOrigins = [], trustedProxies = [] } = options
   const grantOrigin = createOriginGrants(corsOrigins, EXPOSED_HEADERS)
   const sessions = createSessions(options.sessions ?? SESSIONS, clock)
   const serverStartedMs = clock.monotonicMs()
   const openRequests = createKeyedBuckets(OPEN_REQUESTS, () => clock.monotonicMs())
-  const tarpit = createAuthTarpit({}, clock)
+  const tarpit = createAuthTarpit({ trustedProxies }, clock)
+  // Behind a proxy that is not trusted every client has the address of the proxy: a stranger would use up the limits of all.
+  const isAddressKnown = options.listen.plaintext !== 'behind-proxy' || trustedProxies.length > 0
 
   async function onRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const requestId = requestIdOf(request, deps)
     response.setHeader('x-request-id', requestId)
     const { path, query: search } = splitTarget(request.url)
-    const isRead = request.method === 'GET' || request.method === 'HEAD'
-    const isPing =
-      isRead && (path === '/ping' || path === '/replicas_status' || (path === '/' && !search.includes('query=')))
+    const crossOrigin = corsOrigins.length === 0 ? {} : grantOrigin(request)
+    const isPreflight = request.method === 'OPTIONS'
     const refusal = refusePath(request.method, path)
-    if (isPing || refusal !== undefined || request.method === 'OPTIONS') {
-      const taken = openRequests.take(peerKey(request.socket.remoteAddress ?? ''))
+    // Set here, because they belong to every response, results and errors alike. A preflight has its own.
+    if (!isPreflight) for (const [name, value] of Object.entries(crossOrigin)) response.setHeader(name, value as string)
+    const peer = { remoteAddress: request.socket.remoteAddress ?? '', headers: request.rawHeaders }
+    if (isAddressKnown && (isPreflight || refusal !== undefined || isPing(request, path, search))) {
+      const taken = openRequests.take(peerKey(tarpit.addressOf(peer)))
       if (!taken.ok) return sendError(response, tooManyOpen(taken.retryAfterMs), createUlid(clock.nowMs(), random))
     }
-    const crossOrigin = corsOrigins.length === 0 ? {} : grantOrigin(request)
-    if (request.method === 'OPTIONS') return sendText(response, 204, '', preflightHeaders(crossOrigin))
-    // Set here, because they belong to every response, results and errors alike.
-    for (const [name, value] of Object.entries(crossOrigin)) response.setHeader(name, value as string)
+    if (isPreflight) return sendText(response, 204, '', preflightHeaders(crossOrigin))
     if (refusal !== undefined) return sendPathRefusal(response, refusal)
-    if (isPing) return sendText(response, 200, 'Ok.\n', { 'x-clickhouse-server-display-name': options.displayName })
+    if (isPing(request, path, search))
+      return sendText(response, 200, 'Ok.\n', { 'x-clickhouse-server-display-name': options.displayName })
     const startedMs = clock.monotonicMs()
     const seconds = (): number => (clock.monotonicMs() - startedMs) / 1000
     let queryId = createUlid(clock.nowMs(), random)
@@ -136,8 +144,7 @@ export function startIndexerServer(options: IndexerServerOptions, deps: IndexerS
       metrics.query(outcomeOf(error), seconds())
       const { type, httpStatus, message } = error
       deps.refusals?.note({ requestId, interface: 'indexer', subscription, error: type, status: httpStatus, message })
-      if (type !== 'AUTHENTICATION_FAILED') return sendError(response, error, queryId)
-      const peer = { remoteAddress: request.socket.remoteAddress ?? '', headers: [] }
+      if (type !== 'AUTHENTICATION_FAILED' || !isAddressKnown) return sendError(response, error, queryId)
       tarpit.refuse(peer, NOT_COUNTED, (closes) => {
         if (closes) response.shouldKeepAlive = false
         sendError(response, error, queryId)

@@ -59,6 +59,13 @@ export const indexerOptions = z
     enabled: z.boolean().default(true).describe('Whether the indexer runs in this process.'),
     ...listenerOption('127.0.0.1:8123'),
     ...publicUrlOption('http'),
+    trustedProxies: z
+      .array(z.string())
+      .max(64)
+      .default([])
+      .describe(
+        'Addresses or networks of proxies whose x-forwarded-for header is trusted. Behind a proxy that is not listed the limits by address do not apply.',
+      ),
     corsOrigins: originsOption('Origins of web pages that may query. Default: none, so no CORS header is sent.'),
     tokenInPassword: z
       .boolean()

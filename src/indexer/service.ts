@@ -91,6 +91,7 @@ export async function startIndexer(
         displayName: environment.displayName,
         tokenInPassword: options.tokenInPassword,
         corsOrigins: options.corsOrigins,
+        trustedProxies: options.trustedProxies,
       },
       {
         access,

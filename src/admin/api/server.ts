@@ -45,7 +45,7 @@ export type AdminServerDeps = BaseDeps & {
 const PER_ADDRESS = { perSecond: 100, burst: 400 }
 const PER_ADMIN = { perSecond: 50, burst: 200 }
 /** Not part of a name such as `tesla_production`: a token is longer, and nothing of a word precedes it. */
-const TOKEN = /(?<![0-9a-z])sl[ac](?:_|%5f)[0-9a-z]{24,}/i
+const TOKEN = /(?:(?<![0-9a-z])|(?<=%[0-9a-f]{2}))sl[ac](?:_|%5f)[0-9a-z]{24,}/i
 
 const SECURITY = {
   'content-security-policy':

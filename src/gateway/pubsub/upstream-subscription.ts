@@ -257,8 +257,8 @@ export class UpstreamSubscription {
       this.#lastAccount = digest
     }
     this.#lastSlot = slot
-    // The node that was read may be ahead of the one that notifies.
-    if (INCREASING.has(this.#topic.kind)) this.#minSlot = slot
+    // The node that was read may be ahead of the one that notifies. Processed state may be of a fork that is dropped: then the other node is right.
+    if (INCREASING.has(this.#topic.kind) && !this.#topic.params.includes('"processed"')) this.#minSlot = slot
     const head = `{"jsonrpc":"2.0","method":"${this.#topic.kind}Notification","params":{"result":${result},"subscription":`
     const payload = Buffer.from(`${head}0}}`)
     const idFrom = payload.length - 3

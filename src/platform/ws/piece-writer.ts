@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream'
  * Of what is written at once. A socket reports a write only when all of its bytes have left, so this is also the least that a client must read within
  * the stall time.
  */
-const PIECE_BYTES = 64 * 1024
+const PIECE_BYTES = 256 * 1024
 
 /** Writes to a socket in pieces, so that it is visible that a client reads a large message slowly. */
 export class PieceWriter {
