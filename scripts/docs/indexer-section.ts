@@ -25,7 +25,8 @@ const MEANINGS: Partial<Record<keyof typeof QUERY_ERRORS, string>> = {
   TOO_MANY_BYTES: 'more bytes than `indexer.query.bytesMax`',
   MEMORY_LIMIT_EXCEEDED: 'more memory than a query may use',
   TOO_MANY_SIMULTANEOUS_QUERIES: 'too many concurrent queries, or after a query that was killed; see `Retry-After`',
-  QUOTA_EXPIRED: 'the budget of the token is used up; see `Retry-After`',
+  QUOTA_EXPIRED:
+    'the budget of the token is used up, or without a login 200 requests a second of one address (`openRequests`); see `Retry-After`',
   SOCKET_TIMEOUT: 'the database restarts, or the ClickHouse server is unreachable; see `Retry-After`',
 }
 

@@ -24,8 +24,8 @@ type Located = {
 
 /**
  * Finds the state folder: the one that `--state` or `SLUICE_STATE` names; else the one of the process that runs here or on the config file that is named or
- * here; else the one here; else the one of the only process of this user that runs on this machine, or of several the one on the state folder that
- * /etc/sluice/sluice.toml names; else the one of that file. Creates nothing. Prints what it chose when the command line and the present folder do not show it.
+ * here; else the one here; else the one of the process on the state folder that /etc/sluice/sluice.toml names; else the one of the only other process of this
+ * user, without units beside that folder; else the one of that file. Creates nothing. Prints what it chose when the command line and the present folder do not show it.
  */
 export function locate(context: CliContext, flags: CommonFlags, machineConfig = SYSTEM_CONFIG): Located {
   const named = namedConfigOf(context, flags)
@@ -53,7 +53,8 @@ export function locate(context: CliContext, flags: CommonFlags, machineConfig = 
     return { stateDir: local, configFile: ofMachine, isConfigNamed }
   }
   const stateOfMachine = ofMachine && stateNamedIn(ofMachine)
-  const process = running.find(({ state }) => state === stateOfMachine) ?? onlyOne(running)
+  const process =
+    running.find(({ state }) => state === stateOfMachine) ?? chooseProcess(running, ofMachine, stateOfMachine)
   if (process !== undefined) {
     note(context, flags, `using ${describe(process)}`)
     return { stateDir: process.state, configFile: process.config ?? undefined, isConfigNamed }
@@ -61,6 +62,21 @@ export function locate(context: CliContext, flags: CommonFlags, machineConfig = 
   const stateDir = stateOfMachine ?? local
   if (ofMachine !== undefined) note(context, flags, `using ${ofMachine} and the state folder ${stateDir}`)
   return { stateDir, configFile: ofMachine, isConfigNamed }
+}
+
+/**
+ * The only process, apart from chains. Where the file of the machine names a state folder that is there, its service is stopped, and commands are about
+ * that folder: the units beside it, which have the same file and folders of their own, are not chosen in its place.
+ */
+function chooseProcess(
+  running: readonly RunningProcess[],
+  machineConfig: string | undefined,
+  machineState: string | undefined,
+): RunningProcess | undefined {
+  const isInstalled = machineState !== undefined && existsSync(machineState)
+  const isBeside = ({ config }: RunningProcess) => isInstalled && config === machineConfig
+  const chosen = onlyOne(running.filter((process) => process.isChain !== true && !isBeside(process)))
+  return chosen ?? (isInstalled ? undefined : onlyOne(running))
 }
 
 /** The control socket of the process that a command is about. */

@@ -172,3 +172,12 @@ test('behind a proxy the limits are those of the client, or none where the clien
     assert.deepEqual([await ping('192.0.2.1'), await ping('192.0.2.2')], statuses)
   }
 })
+
+test('very many fields in the URL are refused before they are parsed', async () => {
+  await using on = await openServer()
+  const response = await on.get(`/?query=1${'&a'.repeat(130_000)}`)
+  assert.equal(response.statusCode, 400)
+  const parts = await Array.fromAsync(response as AsyncIterable<Buffer>)
+  assert.match(Buffer.concat(parts).toString(), /Too many fields in the URL\. Maximum: 256/)
+  assert.equal((await on.get(`/?query=1${'&param_a=1'.repeat(255)}`)).resume().statusCode, 200)
+})

@@ -105,7 +105,9 @@ test('a chain with a state folder is found by the commands of its user while it 
   const env = { XDG_RUNTIME_DIR: folder.path }
   {
     await using _host = await start({ stateDir: folder.file('state'), traffic: { enabled: false } }, env)
-    assert.deepEqual(runningProcesses(env), [{ pid: process.pid, state: folder.file('state'), config: null }])
+    assert.deepEqual(runningProcesses(env), [
+      { pid: process.pid, state: folder.file('state'), config: null, isChain: true },
+    ])
   }
   assert.deepEqual(runningProcesses(env), [])
 })

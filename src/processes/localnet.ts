@@ -41,7 +41,7 @@ export async function startLocalnetProcess(
     const methods = localnetMethods(localnet)
     opening.use(await openControlSocket(state.file('control.sock'), { log: log.child({ part: 'control' }), methods }))
     // Without a config file: a command about the file means the process that serves it.
-    opening.use(announceProcess({ pid: process.pid, state: state.path, config: null }, env))
+    opening.use(announceProcess({ pid: process.pid, state: state.path, config: null, isChain: true }, env))
   }
 
   const opened = opening.move()

@@ -71,6 +71,13 @@ function tableOf(schema: string, columns: readonly { readonly name: string; read
   return { schema, columns: columns.map(({ name, type }) => ({ name, type: parseType(type) })) }
 }
 
+function translationTooLong(): QueryError {
+  return new QueryError(
+    'TOO_BIG_AST',
+    `The statement is too big: its translation has more than ${SQL_LENGTH_MAX} characters (translation_length).`,
+  )
+}
+
 /** Translates one SELECT of ClickHouse. Throws QueryError with the name and position of what is not offered. */
 export function compileStatement(
   { tokens }: Pick<Tokens, 'tokens'>,
@@ -81,7 +88,17 @@ export function compileStatement(
     throw new QueryError('SYNTAX_ERROR', 'Syntax error: a NUL character in quotes; give it as a parameter.')
   const end = tokens.findLastIndex(({ text }) => text !== ';') + 1
   const query = parseSelect(tokens.slice(0, end))
-  const binding: Binding = { given, used: {}, names: new Map() }
+  let listLength = 0
+  const binding: Binding = {
+    given,
+    used: {},
+    names: new Map(),
+    lists: new Map(),
+    onList(sql) {
+      listLength += sql.length
+      if (listLength > SQL_LENGTH_MAX) throw translationTooLong()
+    },
+  }
   const commons: string[] = []
   const shortTexts = new Map<string, string>()
   let names = 0
@@ -112,11 +129,7 @@ export function compileStatement(
       )
     },
     measure(sql) {
-      if (sql.length > SQL_LENGTH_MAX)
-        throw new QueryError(
-          'TOO_BIG_AST',
-          `The statement is too big: its translation has more than ${SQL_LENGTH_MAX} characters (translation_length).`,
-        )
+      if (sql.length > SQL_LENGTH_MAX) throw translationTooLong()
     },
   }
   const options = {

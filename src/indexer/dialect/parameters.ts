@@ -12,14 +12,25 @@ export type Binding = {
   readonly used: Record<string, string | null>
   /** These names, by value. They are not those of the customer: for the engine `a` and `A` are one parameter. */
   readonly names: Map<string | null, string>
+  /** The SQL of lists, by name and type: a list may be long, and used often. */
+  readonly lists: Map<string, string>
+  /** Called with each list that is written into the statement. */
+  onList(sql: string): void
 }
 
 /** A single value is bound. A list, which cannot be bound as text, is written into the statement value by value. */
-export function parameterValue(name: string, typeText: string, { given, used, names }: Binding): Value {
+export function parameterValue(name: string, typeText: string, binding: Binding): Value {
+  const { given, used, names } = binding
   const text = givenText(name, given)
   if (typeText === 'Identifier') throw unknownType(`${typeText} here: it names a table after FROM or a column`)
   const type = parseType(typeText)
-  if (type.kind === 'array') return value(`CAST(${listText(name, text, type.of)} AS ${duckType(type)})`, type)
+  if (type.kind === 'array') {
+    const key = `${name} ${typeText}`
+    const sql = binding.lists.get(key) ?? `CAST(${listText(name, text, type.of)} AS ${duckType(type)})`
+    binding.lists.set(key, sql)
+    binding.onList(sql)
+    return value(sql, type)
+  }
   if (type.kind === 'tuple' || type.kind === 'map') throw unknownType(typeText)
   const plain = unescapeTsv(text)
   if (plain !== null) checkWhole(name, type, plain)

@@ -37,6 +37,20 @@ describe('statements that are short and take long', () => {
     assert.throws(() => compiled(`SELECT 1 FROM ${times(260, (at) => `(SELECT 1 AS a${at})`)}`), tooDeep)
   })
 
+  test('a long list parameter is read once, and its uses count together', () => {
+    const list = `[${times(9000, () => "'abcdefghijklmnopqrstuvw'")}]`
+    const uses = (count: number) => {
+      let reads = 0
+      const given = Object.defineProperty({}, 'a', { enumerable: true, get: () => (reads++, list) })
+      const statement = parseStatement(`SELECT ${times(count, () => '{a:Array(String)}')}`)
+      return { compile: () => compileStatement(statement, { given: given as { a: string } }), reads: () => reads }
+    }
+    assert.ok(uses(3).compile())
+    const many = uses(9000)
+    assert.throws(many.compile, { type: 'TOO_BIG_AST', message: /translation_length/ })
+    assert.ok(many.reads() < 20)
+  })
+
   test('AND, OR and || are one call of all their parts', () => {
     for (const operator of [' AND ', ' OR ']) assert.ok(compiled(`SELECT ${times(900, () => '1', operator)}`))
     assert.ok(compiled(`SELECT ${times(90, () => "'a'", '||')}`))

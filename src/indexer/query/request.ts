@@ -72,10 +72,10 @@ export function readQueryRequest(
   const session: Record<string, string> = {}
   let isNativeCompressed = false
   let database = headers.database
-  const fields = [...new URLSearchParams(search)]
-  if (fields.length > FIELDS_MAX)
+  // Before they are parsed: a long URL has a hundred thousand of them.
+  if (search.split('&', FIELDS_MAX + 1).length > FIELDS_MAX)
     throw new QueryError('BAD_ARGUMENTS', `Too many fields in the URL. Maximum: ${FIELDS_MAX}.`)
-  for (const [name, value] of fields) {
+  for (const [name, value] of new URLSearchParams(search)) {
     const refusal = Object.hasOwn(REFUSED, name) ? REFUSED[name] : undefined
     if (refusal !== undefined) throw new QueryError('BAD_ARGUMENTS', refusal)
     if (name === 'query') query = value

@@ -14,6 +14,8 @@ export type RunningProcess = {
   readonly state: string
   /** The config file, absolute; null without one. */
   readonly config: string | null
+  /** A chain alone: commands about other services do not choose it where there is another process. */
+  readonly isChain?: true
 }
 
 type Announcement = RunningProcess & { readonly start: string | null }
@@ -45,8 +47,9 @@ export function announceProcess(process: RunningProcess, env: Env): Disposable {
 export function runningProcesses(env: Env): RunningProcess[] {
   const folders = new Set([ownFolder(env), SYSTEM_FOLDER])
   const found = [...folders].flatMap((folder) => readFolder(folder)).filter(isRunning)
-  return [...new Map(found.map(({ pid, state, config }) => [state, { pid, state, config }])).values()].toSorted(
-    (a, b) => (a.state < b.state ? -1 : 1),
+  const processes = found.map(({ start: _start, ...process }) => process)
+  return [...new Map(processes.map((process) => [process.state, process])).values()].toSorted((a, b) =>
+    a.state < b.state ? -1 : 1,
   )
 }
 
@@ -84,10 +87,11 @@ function readFolder(folder: string): Announcement[] {
 function parse(file: string): Announcement | undefined {
   try {
     if (lstatSync(file).size > FILE_BYTES_MAX) return undefined
-    const { pid, state, config, start } = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>
+    const { pid, state, config, start, isChain } = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>
     const isPath = (value: unknown): value is string => typeof value === 'string' && isAbsolute(value)
     if (!Number.isSafeInteger(pid) || !isPath(state) || !(config === null || isPath(config))) return undefined
-    return { pid: pid as number, state, config, start: typeof start === 'string' ? start : null }
+    const process = { pid: pid as number, state, config, start: typeof start === 'string' ? start : null }
+    return isChain === true ? { ...process, isChain } : process
   } catch {
     return undefined
   }

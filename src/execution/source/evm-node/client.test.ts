@@ -148,6 +148,18 @@ describe('an error of an EVM node', () => {
     await assert.rejects(client.block(5), JsonRpcFailure, 'a later error is retried again')
   })
 
+  test('of one transaction only costs that one its accesses, in the fourth attempt', async () => {
+    const { client } = createNode({
+      debug_traceTransaction(params) {
+        if (params[0] === hash('2')) throw new JsonRpcFailure('debug_traceTransaction', -32_000, 'execution timeout')
+        return isDifferences(params) ? changed : touched
+      },
+    })
+    for (let attempt = 1; attempt < 4; attempt++) await assert.rejects(client.block(5), /execution timeout/)
+    assert.deepEqual(await slotsOf(client), ['2>3', undefined])
+    assert.deepEqual(await slotsOf(client), ['2>3', undefined], 'the next block has one attempt')
+  })
+
   test('that may pass does not turn off the receipts of a block', async () => {
     let isDown = true
     const receipts = [1, 2].map(() => ({ blockHash: hash('f'), status: '0x1', logs: [], gasUsed: '0x1' }))

@@ -78,6 +78,8 @@ export class EvmNodeClient {
       const accesses = traced === undefined ? await this.#accesses(txn, receipt, beneficiary) : traced[at]
       done.push({ txn, receipt, accesses })
     }
+    // Not with each transaction: one that always fails would be tried for ever.
+    if (traced === undefined && done.every(({ accesses }) => accesses !== undefined)) this.#failures.delete('traces')
     return { ...head, block, txns: done }
   }
 
@@ -134,9 +136,7 @@ export class EvmNodeClient {
     const hash = bytesOf(txn['hash'], 32, 'a transaction hash')
     if (this.#form === 'none') return undefined
     try {
-      const accesses = await this.#traceTxn(hash, txn, receipt, beneficiary)
-      this.#failures.delete('traces')
-      return accesses
+      return await this.#traceTxn(hash, txn, receipt, beneficiary)
     } catch (error) {
       if (this.#isUnsupported(error, 'traces') && this.#form === undefined) this.#form = 'none'
       return undefined
