@@ -60,6 +60,7 @@ export function clickHouseTarget(request: QueryRequest, { queryId, database, lim
   if (settings.dateTimeFormat !== 'simple') fields.set('date_time_output_format', settings.dateTimeFormat)
   if (settings.timezone !== 'UTC') fields.set('session_timezone', settings.timezone)
   if (!settings.joinUsesNulls) fields.set('join_use_nulls', '0')
+  if (settings.revision > 0) fields.set('client_protocol_version', String(settings.revision))
   if (request.isNativeCompressed) fields.set('compress', '1')
   if (settings.isCompressed) fields.set('enable_http_compression', '1')
   for (const [name, value] of Object.entries(request.buffering)) fields.set(name, bufferingValue(name, value))

@@ -64,12 +64,12 @@ export async function runQuery(connection: DuckConnection, job: QueryJob, deps: 
       return { rows: rowCount, bytes: result.totalBytes, elapsedSeconds: (nowMs() - startedMs) / 1000 }
     }
     if (sessionChange !== undefined) return end()
-    const { timezone, joinUsesNulls, quote64, dateTimeFormat } = settings
+    const { timezone, joinUsesNulls, quote64, dateTimeFormat, revision } = settings
     const source = { ...job, context, timezone, joinUsesNulls, limit: endsAtRowsMax ? rowsMax : rowsMax + 1 }
     await using rows = await streamRows(connection, statement, source)
     const engineTypes = rows.columns.map(({ engine }) => engine)
     const times = { format: dateTimeFormat, zone: 'UTC' }
-    const writer = createResultWriter(rows.columns.map(typedColumn), engineTypes, { format, quote64, times })
+    const writer = createResultWriter(rows.columns.map(typedColumn), engineTypes, { format, quote64, times, revision })
     await write(writer.head(), deps)
     for (let chunk = await rows.next(); chunk !== undefined; chunk = await rows.next()) {
       rowCount += chunk.rowCount

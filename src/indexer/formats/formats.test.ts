@@ -28,6 +28,22 @@ describe('formats', () => {
     database?.[Symbol.dispose]()
   })
 
+  test('Native in the revision of a client: each block has a head, and from 54454 on each column a sign', async () => {
+    const rows = await readRows(connection, 'SELECT 7::UTINYINT AS a', { isNullable: false })
+    const column = (sign: number[], value: number[]) => [1, 97, 5, ...Buffer.from('UInt8'), ...sign, ...value]
+    const info = [1, 0, 2, 0xff, 0xff, 0xff, 0xff, 0]
+    for (const [revision, head, sign] of [
+      [0, [], []],
+      [54_405, info, []],
+      [54_460, info, [0]],
+    ] as const)
+      assert.deepEqual(
+        [...rows.write('Native', revision)],
+        [...head, 1, 0, ...column([...sign], []), ...head, 1, 1, ...column([...sign], [7])],
+        `${revision}`,
+      )
+  })
+
   test('no step of a format takes long, also not within one long list', async () => {
     const sql =
       "SELECT list(i::VARCHAR || ' a text of some length') AS texts, [list(i)] AS nested, histogram(i % 3000) AS map FROM range(60000) t(i)"

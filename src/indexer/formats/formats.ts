@@ -123,6 +123,6 @@ function columnar(form: 'names' | 'none' | 'metadata'): Format {
   }
 }
 
-function binary(limits: BatchLimits, create: (columns: readonly TypedColumn[]) => BatchFormat): Format {
+function binary(limits: BatchLimits, create: Format['create']): Format {
   return { contentType: BINARY_TYPE, limits, create }
 }

@@ -6,16 +6,27 @@ import type { BatchFormat, Piece } from './writer.ts'
 const PIECE_BYTES = 64 * 1024
 const STEP = 512
 
-/** ClickHouse's Native: blocks of columns. LowCardinality columns are written as plain strings, which every reader converts. */
-export function native(columns: readonly TypedColumn[]): BatchFormat {
+/** Of ClickHouse's own protocol, DBMS_MIN_REVISION_WITH_CUSTOM_SERIALIZATION: from it on a column states whether it is written in a special form. */
+const CUSTOM_SERIALIZATION_REVISION = 54_454
+
+/**
+ * ClickHouse's Native: blocks of columns. LowCardinality columns are written as plain strings, which every reader converts. With a `revision`, that of
+ * `client_protocol_version`, blocks are those of the protocol between servers and clients, which have a head of their own.
+ */
+export function native(
+  columns: readonly TypedColumn[],
+  { revision = 0 }: { readonly revision?: number } = {},
+): BatchFormat {
   const out = new ByteWriter(PIECE_BYTES)
   const types = columns.map(({ type }) => typeName(type, { isPlain: true }))
   function* block(batches: readonly ColumnBatch[], rowCount: number): Generator<Piece> {
+    if (revision > 0) writeBlockInfo(out)
     out.varint(columns.length)
     out.varint(rowCount)
     for (const [at, { name }] of columns.entries()) {
       out.text(name)
       out.text(types[at] as string)
+      if (revision >= CUSTOM_SERIALIZATION_REVISION) out.u8(0)
       if (rowCount > 0) yield* writeColumn(batches[at] as ColumnBatch, out)
     }
     yield out.take()
@@ -25,6 +36,15 @@ export function native(columns: readonly TypedColumn[]): BatchFormat {
     head: () => block([], 0),
     batch: block,
   }
+}
+
+/** Numbered fields up to a zero: 1, that the block has no overflows; 2, that it belongs to no bucket. */
+function writeBlockInfo(out: ByteWriter): void {
+  out.u8(1)
+  out.u8(0)
+  out.u8(2)
+  out.i32(-1)
+  out.u8(0)
 }
 
 function* writeColumn(batch: ColumnBatch, out: ByteWriter): Generator<Piece> {

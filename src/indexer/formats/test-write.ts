@@ -10,7 +10,7 @@ export type TestRows = {
   readonly columns: readonly TypedColumn[]
   /** The columns as ClickHouse's table functions take them. */
   readonly structure: string
-  write(format: string): Buffer
+  write(format: string, revision?: number): Buffer
   pieces(format: string): Generator<Piece>
 }
 
@@ -25,13 +25,14 @@ export async function readRows(connection: DuckConnection, sql: string, { isNull
   return {
     columns,
     structure: columns.map(({ name, type }) => `\`${name}\` ${typeName(type)}`).join(', '),
-    write: (format) => Buffer.concat(Array.from(pieces(format), (piece) => Buffer.from(piece ?? ''))),
+    write: (format, revision) =>
+      Buffer.concat(Array.from(pieces(format, revision), (piece) => Buffer.from(piece ?? ''))),
     pieces,
   }
 
-  function* pieces(format: string): Generator<Piece> {
+  function* pieces(format: string, revision = 0): Generator<Piece> {
     const engineTypes = rows.columns.map(({ type }) => type)
-    const writer = createResultWriter(columns, engineTypes, { format, quote64: true })
+    const writer = createResultWriter(columns, engineTypes, { format, quote64: true, revision })
     yield* writer.head()
     for (const chunk of chunks) yield* writer.rows(chunk)
     yield* writer.tail(STATISTICS)

@@ -6,7 +6,12 @@ import { type TypedColumn, typeName, type ValueType } from './value-type.ts'
 import type { QueryStatistics } from './writer.ts'
 
 /** What a request can choose about text formats. */
-export type TextOptions = { readonly quote64: boolean; readonly times?: TimeStyle | undefined }
+export type TextOptions = {
+  readonly quote64: boolean
+  readonly times?: TimeStyle | undefined
+  /** Of the protocol that blocks of Native are written in; 0 is that of files. */
+  readonly revision?: number
+}
 
 /** Makes a row-wise text format for the columns of a result. */
 export type MakeTextFormat = (columns: readonly TypedColumn[], options: TextOptions) => TextFormat

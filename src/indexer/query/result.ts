@@ -86,9 +86,6 @@ export async function collectResult(result: QueryResult): Promise<Uint8Array> {
   return Buffer.concat(await Array.fromAsync(result.parts()))
 }
 
-/** Below this size compression costs more than it saves. */
-const COMPRESSED_BYTES_MIN = 1024
-
 export type ResponseOptions = {
   readonly headers: Readonly<Record<string, string>>
   /** Marks an error at the end of the body. */
@@ -113,9 +110,9 @@ export async function sendResult(
 ): Promise<QueryError | undefined> {
   if (response.headersSent || response.destroyed) return undefined
   const { end } = result
-  const isLarge = end === undefined || end.bytes >= COMPRESSED_BYTES_MIN
-  const encoding = isLarge ? requested.encoding : undefined
-  const encoders = encodersOf({ ...requested, encoding })
+  // Small results too: some clients decode by what they requested, not by the header.
+  const { encoding } = requested
+  const encoders = encodersOf(requested)
   if (leavesMuchUnread(response)) response.shouldKeepAlive = false
   response.writeHead(200, {
     ...headers,

@@ -51,12 +51,16 @@ test('one statement at a time; a session in use does not end', () => {
 
 test('the number of sessions is limited, and the refusal names the limit', () => {
   const { enter, pass, sessions } = open()
-  for (const id of ['1', '2']) enter('a', id)[Symbol.dispose]()
+  const fill = (subscription: string, id: string) => {
+    using session = enter(subscription, id)
+    session.apply({ settings: { max_threads: '1' }, database: undefined })
+  }
+  for (const id of ['1', '2']) fill('a', id)
   assert.throws(() => enter('a', '3'), {
     type: 'USER_SESSION_LIMIT_EXCEEDED',
     message: /^Too many sessions: indexer\.query\.sessionsPerSubscription is 2\./,
   })
-  enter('b', '1')[Symbol.dispose]()
+  fill('b', '1')
   assert.throws(() => enter('c', '1'), { message: /indexer\.query\.sessionsMax is 3\./ })
   assert.throws(() => enter('c', '1', { mustExist: true }), { type: 'SESSION_NOT_FOUND' })
   assert.equal(sessions.size, 3)
@@ -64,4 +68,18 @@ test('the number of sessions is limited, and the refusal names the limit', () =>
   pass(60_000)
   enter('c', '1')[Symbol.dispose]()
   assert.equal(sessions.size, 1)
+})
+
+test('a session that holds nothing makes space for a new one of its subscription, the oldest first', () => {
+  const { enter, sessions } = open({ sessionsPerSubscription: 3, sessionsMax: 10 })
+  {
+    using kept = enter('a', 'kept')
+    kept.apply({ settings: {}, database: 'system' })
+  }
+  using _used = enter('a', 'used')
+  for (let id = 0; id < 100; id++) enter('a', `of-connection-${id}`)[Symbol.dispose]()
+  assert.equal(sessions.size, 3)
+  using again = enter('a', 'kept', { mustExist: true })
+  assert.equal(again.database, 'system')
+  assert.throws(() => enter('a', 'of-connection-98', { mustExist: true }), { type: 'SESSION_NOT_FOUND' })
 })

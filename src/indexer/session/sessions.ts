@@ -50,9 +50,20 @@ export function createSessions(options: SessionsOptions, clock: Pick<Clock, 'mon
     if (sessions?.size === 0) bySubscription.delete(subscriptionId)
   }
 
+  /** Ends the oldest session that holds nothing. Some libraries begin one with every connection, and never set anything in it. */
+  function evictEmpty(sessions: Map<string, Session> | undefined): void {
+    for (const [id, { isInUse, state }] of sessions ?? []) {
+      if (isInUse || state.database !== undefined || Object.keys(state.settings).length > 0) continue
+      sessions?.delete(id)
+      size--
+      return
+    }
+  }
+
   function create(subscriptionId: string): Session {
     if (size >= options.sessionsMax) for (const each of bySubscription.keys()) sweep(each)
     const own = bySubscription.get(subscriptionId)
+    if ((own?.size ?? 0) >= options.sessionsPerSubscription) evictEmpty(own)
     if ((own?.size ?? 0) >= options.sessionsPerSubscription)
       throw tooMany('sessionsPerSubscription', options.sessionsPerSubscription)
     if (size >= options.sessionsMax) throw tooMany('sessionsMax', options.sessionsMax)

@@ -43,6 +43,7 @@ const HONOURED: readonly Row[] = [
     'the side of an outer join without a match is NULL; with 0 it has the defaults of its types',
   ],
   ['send_progress_in_http_headers', 'Bool', '0', 'adds X-ClickHouse-Progress to the response'],
+  ['client_protocol_version', 'UInt64', '0', 'revision of the protocol in which blocks of Native are written'],
 ]
 
 const FIXED: readonly (readonly [...Row, readonly string[]])[] = [
@@ -96,7 +97,6 @@ const WITHOUT_EFFECT: Readonly<
     ['log_query_threads', 'Bool', '0'],
     ['send_logs_level', 'String', 'fatal'],
     ['skip_unavailable_shards', 'Bool', '0'],
-    ['client_protocol_version', 'UInt64', '0'],
   ],
   'statements that write, which are refused': [
     ['date_time_input_format', 'String', 'basic'],

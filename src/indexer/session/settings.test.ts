@@ -18,7 +18,9 @@ test('settings that are honoured', () => {
     timezone: 'UTC',
     dateTimeFormat: 'simple',
     joinUsesNulls: true,
+    revision: 0,
   })
+  assert.equal(read({ client_protocol_version: '54460' }).revision, 54_460)
   assert.equal(read({ max_execution_time: '2.5' }).secondsMax, 2.5)
   assert.equal(read({ max_result_rows: '0' }).rowsMax, undefined)
   assert.equal(read({ output_format_json_quote_64bit_integers: 'false' }).quote64, false)

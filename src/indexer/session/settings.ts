@@ -19,6 +19,8 @@ export type QuerySettings = {
   readonly dateTimeFormat: DateTimeFormat
   /** NULL, not the default of the type, where an outer join has no row. */
   readonly joinUsesNulls: boolean
+  /** Of the protocol in which the client reads blocks of Native; 0 is that of files. */
+  readonly revision: number
 }
 
 export type DateTimeFormat = (typeof DATE_TIME_FORMATS)[number]
@@ -44,6 +46,7 @@ export function readSettings(given: Iterable<readonly [name: string, value: stri
     timezone: values.get('session_timezone') || 'UTC',
     dateTimeFormat: (values.get('date_time_output_format') ?? 'simple') as DateTimeFormat,
     joinUsesNulls: flag('join_use_nulls'),
+    revision: Math.floor(number('client_protocol_version') ?? 0),
   }
 }
 
