@@ -97,6 +97,9 @@ describe('the blocks that JSON-RPC serves', () => {
     await using service = await start(archive)
     report(service, 1, 2)
     const fresh = await asked(service, 1)
+    // EIP-1898: the block as an object.
+    for (const block of [{ blockHash: fresh.block.hash }, { blockNumber: hex(1) }])
+      assert.deepEqual((await call(service, 'eth_getBlockReceipts', block)).result, fresh.receipts)
     for (const [name, value] of Object.entries(fresh)) assert.ok(value, name)
     assert.equal((fresh.logs as unknown[]).length, 8)
     report(service, 3, 20)

@@ -109,14 +109,22 @@ export function createEthMethods(deps: EthMethodDeps): Record<ExecutionRpcMethod
       yield* writeReceipt(block, found.index, context.out)
     },
     eth_getBlockReceipts([block], context) {
-      const isHash = typeof block === 'string' && block.length === 66
-      return rendered.writeReceipts(isHash ? byHash(block) : byRef(block), context)
+      const ref = blockOf(block)
+      const isHash = typeof ref === 'string' && ref.length === 66
+      return rendered.writeReceipts(isHash ? byHash(ref) : byRef(ref), context)
     },
     eth_getLogs([given], context) {
       const filter = logFilter(given)
       return findLogs(filter, chosenBlocks(filter), context)
     },
   }
+}
+
+/** The block of EIP-1898, an object with its hash or number; others are as they are. */
+function blockOf(given: unknown): unknown {
+  if (typeof given !== 'object' || given === null) return given
+  const { blockHash, blockNumber } = given as { blockHash?: unknown; blockNumber?: unknown }
+  return blockHash ?? blockNumber ?? given
 }
 
 function result(read: (params: readonly unknown[]) => unknown): EthMethod {

@@ -59,14 +59,23 @@ export function logFilter(given: unknown): LogFilter {
     ...(isGiven(blockHash) ? { blockHash: hash32(blockHash, 'blockHash') } : {}),
     from: blockRef(fromBlock ?? 'latest', 'fromBlock'),
     to: blockRef(toBlock ?? 'latest', 'toBlock'),
-    addresses: isGiven(address) ? choice(address, 20, 'address') : undefined,
+    addresses: isGiven(address) && !isEmptyList(address) ? choice(address, 20, 'address') : undefined,
     topics: isGiven(topics) ? topicList(topics) : [],
   }
 }
 
 function topicList(given: unknown): (ReadonlySet<string> | undefined)[] {
   if (!Array.isArray(given) || given.length > TOPICS_MAX) throw invalid(`topics is a list of up to ${TOPICS_MAX}`)
-  return given.map((topic) => (topic === null ? undefined : choice(topic, 32, 'a topic')))
+  return given.map((topic) => (isAnyTopic(topic) ? undefined : choice(topic, 32, 'a topic')))
+}
+
+/** As geth reads a filter: null matches any topic, and so does a list without a topic, or with null among its topics. */
+function isAnyTopic(given: unknown): boolean {
+  return given === null || isEmptyList(given) || (Array.isArray(given) && given.includes(null))
+}
+
+function isEmptyList(given: unknown): boolean {
+  return Array.isArray(given) && given.length === 0
 }
 
 function choice(given: unknown, bytes: number, name: string): ReadonlySet<string> {
