@@ -67,7 +67,7 @@ const PREFLIGHT = {
   ...CORS,
   'access-control-allow-methods': 'POST, GET, OPTIONS',
   'access-control-allow-headers':
-    'content-type, content-encoding, x-token, x-api-key, authorization, solana-client, x-request-id',
+    'content-type, content-encoding, x-token, x-api-key, authorization, solana-client, x-request-id, *',
   'access-control-max-age': '86400',
 }
 

@@ -53,7 +53,7 @@ const CORS = { 'access-control-allow-origin': '*', 'access-control-expose-header
 const PREFLIGHT = {
   ...CORS,
   'access-control-allow-methods': 'POST, GET, OPTIONS',
-  'access-control-allow-headers': 'content-type, solana-client, x-request-id',
+  'access-control-allow-headers': 'content-type, solana-client, x-request-id, authorization, *',
   'access-control-max-age': '86400',
 }
 const PATHS = {

@@ -104,10 +104,10 @@ describe('TLS on the three servers', () => {
     const socket = await openWs()
     socket.send('{"jsonrpc":"2.0","id":1,"method":"rootSubscribe"}')
     const [response] = (await once(socket, 'message')) as [Buffer]
-    assert.equal(response.toString(), '{"jsonrpc":"2.0","result":1,"id":1}')
+    assert.equal(response.toString(), '{"jsonrpc":"2.0","result":1000000001,"id":1}')
     node.notify('rootSubscribe', '42')
     const [reported] = (await once(socket, 'message')) as [Buffer]
-    assert.match(reported.toString(), /"result":42,"subscription":1/)
+    assert.match(reported.toString(), /"result":42,"subscription":1000000001/)
     socket.terminate()
 
     const client = grpcClient()

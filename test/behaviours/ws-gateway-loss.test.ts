@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { describe, it } from 'node:test'
+import { FIRST_ID } from '../../src/gateway/pubsub/subscriptions.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
 import { startWsGateway } from '../support/ws-gateway.ts'
@@ -30,8 +31,8 @@ describe('the WebSocket server when a node is lost', () => {
     await reported.call('logsSubscribe', ['allWithVotes'])
     const { result: reportedId } = (await reported.call('logsSubscribe', ['all'])) as Response
     const { result: unreportedId } = (await unreported.call('logsSubscribe', ['all'])) as Response
-    await reported.call('logsUnsubscribe', [1])
-    assert.deepEqual([reportedId, unreportedId], [2, 1])
+    await reported.call('logsUnsubscribe', [FIRST_ID])
+    assert.deepEqual([reportedId, unreportedId], [FIRST_ID + 1, FIRST_ID])
     const [from, to] = held(first, 'logsSubscribe') === 1 ? [first, second] : [second, first]
     const logs = (slot: number) => `{"context":{"slot":${slot}},"value":{"signature":"s${slot}"}}`
     from.notify('logsSubscribe', logs(2000))
@@ -42,7 +43,7 @@ describe('the WebSocket server when a node is lost', () => {
     await until('the other node has it', () => held(to, 'logsSubscribe') === 1, BACK_WITHIN_MS)
     assert.ok(performance.now() - fromMs < BACK_WITHIN_MS)
     const gap = (await reported.next()) as Reported
-    assert.deepEqual([gap.method, gap.params.subscription], ['gapNotification', 2])
+    assert.deepEqual([gap.method, gap.params.subscription], ['gapNotification', FIRST_ID + 1])
     const { fromSlot, toSlot, reason } = gap.params.result
     assert.deepEqual([fromSlot, reason], [2000, 'closed'])
     assert.ok(Number(toSlot) >= 2000)
@@ -52,8 +53,8 @@ describe('the WebSocket server when a node is lost', () => {
     to.notify('logsSubscribe', logs(2000))
     to.notify('logsSubscribe', logs(2001))
     for (const [client, own] of [
-      [reported, 2],
-      [unreported, 1],
+      [reported, FIRST_ID + 1],
+      [unreported, FIRST_ID],
     ] as const) {
       for (const slot of [2000, 2001]) {
         const { params } = (await client.next()) as Reported
@@ -120,13 +121,13 @@ describe('the WebSocket server when a node is lost', () => {
     await until('the node has all', () => held(node, 'accountSubscribe') === 2, BACK_WITHIN_MS)
     const both = [(await client.next()) as Reported, (await client.next()) as Reported]
     const byId = new Map(both.map(({ method, params }) => [params.subscription, { method, result: params.result }]))
-    assert.deepEqual(byId.get(1), { method: 'accountNotification', result: JSON.parse(account(1005, 6)) })
-    assert.deepEqual(byId.get(3), {
+    assert.deepEqual(byId.get(FIRST_ID), { method: 'accountNotification', result: JSON.parse(account(1005, 6)) })
+    assert.deepEqual(byId.get(FIRST_ID + 2), {
       method: 'signatureNotification',
       result: { context: { slot: 1006 }, value: { err: null } },
     })
-    assert.equal(((await client.call('signatureUnsubscribe', [3])) as Response).error.code, -32602)
-    assert.equal(((await client.call('signatureUnsubscribe', [4])) as Response).result, true)
+    assert.equal(((await client.call('signatureUnsubscribe', [FIRST_ID + 2])) as Response).error.code, -32602)
+    assert.equal(((await client.call('signatureUnsubscribe', [FIRST_ID + 3])) as Response).result, true)
     const asked = node.calls.find(({ body }) => body.includes('changed'))?.body ?? ''
     assert.deepEqual((JSON.parse(asked) as { params: unknown }).params, ['changed', { encoding: 'base64' }])
     await until('the landed one is over at the node too', () => held(node, 'signatureSubscribe') === 0)
@@ -140,7 +141,7 @@ describe('the WebSocket server when a node is lost', () => {
     await using ws = await startWsGateway([optionsOf('first', first), optionsOf('second', second)])
     const client = await ws.open((await ws.gateway.subscribe({})).token)
     for (let at = 0; at < COUNT; at++) {
-      assert.equal(((await client.call('logsSubscribe', [{ mentions: [`m${at}`] }])) as Response).result, at + 1)
+      assert.equal(((await client.call('logsSubscribe', [{ mentions: [`m${at}`] }])) as Response).result, FIRST_ID + at)
     }
     const nodes = [first, second]
     const live = () => nodes.reduce((sum, node) => sum + held(node, 'logsSubscribe'), 0)
@@ -157,7 +158,7 @@ describe('the WebSocket server when a node is lost', () => {
         for (const text of client.texts.splice(0)) seen.add((JSON.parse(text) as Reported).params.subscription)
         return seen.size === COUNT
       })
-      assert.deepEqual([Math.min(...seen), Math.max(...seen)], [1, COUNT])
+      assert.deepEqual([Math.min(...seen), Math.max(...seen)], [FIRST_ID, FIRST_ID + COUNT - 1])
       await until('none is held twice', () => live() === COUNT)
     }
     assert.equal(ws.server.upstreamSubscriptions, COUNT)
@@ -215,7 +216,7 @@ describe('a subscription with dedicated nodes', () => {
     ])
     assert.equal((await before.closed()).code, 1012)
     const client = await ws.open(token)
-    assert.equal(((await client.call('rootSubscribe')) as Response).result, 1)
+    assert.equal(((await client.call('rootSubscribe')) as Response).result, FIRST_ID)
     assert.deepEqual([held(own, 'rootSubscribe'), held(shared, 'rootSubscribe')], [1, 1])
     shared.notify('rootSubscribe', '1')
     own.notify('rootSubscribe', '2')

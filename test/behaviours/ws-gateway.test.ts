@@ -5,6 +5,7 @@ import { after, before, describe, it } from 'node:test'
 import { WebSocket } from 'ws'
 import { BUILT_IN_PLANS } from '../../src/access/plan.ts'
 import { revokeTokens } from '../../src/access/provisioning/tokens.ts'
+import { FIRST_ID } from '../../src/gateway/pubsub/subscriptions.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
 import { startWsGateway, type WsGateway } from '../support/ws-gateway.ts'
@@ -118,19 +119,19 @@ describe('the WebSocket server', () => {
     await a.call('slotSubscribe')
     const one = (await a.call('accountSubscribe', [KEY, { commitment: 'finalized', encoding: 'binary' }])) as Response
     const two = (await b.call('accountSubscribe', [KEY, { encoding: 'binary', commitment: 'finalized' }])) as Response
-    assert.deepEqual([one.result, two.result], [2, 1])
+    assert.deepEqual([one.result, two.result], [FIRST_ID + 1, FIRST_ID])
     assert.equal(atNode('accountSubscribe').length, 1)
     assert.equal(node.texts.filter((text) => text.includes('accountSubscribe')).length, 1)
     const value = '{"context":{"slot":1001},"value":{"lamports": 18446744073709551615,"rentEpoch":1.0e2,"owner":"ü"}}'
     node.notify('accountSubscribe', value)
     const frame = (own: number) =>
       `{"jsonrpc":"2.0","method":"accountNotification","params":{"result":${value},"subscription":${own}}}`
-    assert.deepEqual([await a.text(), await b.text()], [frame(2), frame(1)])
+    assert.deepEqual([await a.text(), await b.text()], [frame(FIRST_ID + 1), frame(FIRST_ID)])
 
-    assert.equal(((await a.call('accountUnsubscribe', [2])) as Response).result, true)
+    assert.equal(((await a.call('accountUnsubscribe', [FIRST_ID + 1])) as Response).result, true)
     assert.equal(ws.gateway.access.permits.taken(id).wsSubscriptions, 1)
     node.notify('accountSubscribe', value)
-    assert.equal(await b.text(), frame(1))
+    assert.equal(await b.text(), frame(FIRST_ID))
     assert.deepEqual(a.texts, [])
     b.socket.close()
     await until('the node has none left', () => atNode('accountSubscribe').length === 0)
@@ -149,9 +150,9 @@ describe('the WebSocket server', () => {
     node.notify('rootSubscribe', '7')
     assert.match(
       await client.text(),
-      /^\[\{"jsonrpc":"2.0","result":1,"id":1.50\},\{"jsonrpc":"2.0","result":.*"id":"g"\}\s*,\{"jsonrpc":"2.0","error":\{"code":-32600.*\]$/,
+      /^\[\{"jsonrpc":"2.0","result":1000000001,"id":1.50\},\{"jsonrpc":"2.0","result":.*"id":"g"\}\s*,\{"jsonrpc":"2.0","error":\{"code":-32600.*\]$/,
     )
-    assert.equal(((await client.next()) as { params: { subscription: number } }).params.subscription, 1)
+    assert.equal(((await client.next()) as { params: { subscription: number } }).params.subscription, FIRST_ID)
     client.socket.close()
   })
 
@@ -254,8 +255,8 @@ describe('the WebSocket server', () => {
     await b.call('rootSubscribe')
     const { error } = (await b.call('slotSubscribe', [], 'x')) as Response
     assert.deepEqual([error.code, error.data['limit'], error.data['size']], [-32429, 'wsSubscriptions', 2])
-    await b.call('rootUnsubscribe', [1])
-    assert.equal(((await b.call('slotSubscribe')) as Response).result, 2)
+    await b.call('rootUnsubscribe', [FIRST_ID])
+    assert.equal(((await b.call('slotSubscribe')) as Response).result, FIRST_ID + 1)
     a.socket.close()
     b.socket.close()
     await until('all are free', () => ws.gateway.access.permits.taken(id).wsSubscriptions === 0)
@@ -292,7 +293,7 @@ describe('the WebSocket server', () => {
     node.notify('signatureSubscribe', '{"context":{"slot":5},"value":{"err":null}}')
     await client.next()
     assert.equal(ws.gateway.access.permits.taken(id).wsSubscriptions, 0)
-    const { error } = (await client.call('signatureUnsubscribe', [1])) as Response
+    const { error } = (await client.call('signatureUnsubscribe', [FIRST_ID])) as Response
     assert.equal(error.code, -32602)
     client.socket.close()
   })
@@ -306,7 +307,7 @@ describe('the WebSocket server', () => {
     await revokeTokens(ws.gateway.on, { subscription: id })
     assert.deepEqual(await client.closed(), { code: 4401, reason: 'token revoked' })
     assert.ok(performance.now() - fromMs < 5000)
-    assert.equal(((await stays.call('rootSubscribe')) as Response).result, 1)
+    assert.equal(((await stays.call('rootSubscribe')) as Response).result, FIRST_ID)
     assert.equal((await ws.refusal('', { 'x-token': token })).status, 401)
     stays.socket.close()
   })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { BUILT_IN_PLANS } from '../../src/access/plan.ts'
+import { FIRST_ID } from '../../src/gateway/pubsub/subscriptions.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
 import { type FakeNode, startFakeNode } from '../faults/fake-node.ts'
 import { startGateway } from '../support/gateway.ts'
@@ -84,7 +85,7 @@ for (const [which, parse] of NODES) {
         assert.ok(((await attacker.next()) as Response).result)
       }
       const { result } = (await victim.call('accountSubscribe', [KEY, { commitment: 'processed' }])) as Response
-      assert.equal(result, 1)
+      assert.equal(result, FIRST_ID)
       notifyEach(node)
       const reported = (await victim.next()) as { params: { result: { value: string } } }
       assert.equal(reported.params.result.value, 'processed')
@@ -162,7 +163,7 @@ describe('work shared between customers', () => {
     }
     hold.resolve()
     assert.equal(((await refused) as Response).error.message, 'too many subscriptions')
-    for (const client of [second, third]) assert.equal(((await client.next()) as Response).result, 1)
+    for (const client of [second, third]) assert.equal(((await client.next()) as Response).result, FIRST_ID)
     assert.equal(asked, 2)
     node.notify('rootSubscribe', '7')
     for (const client of [second, third]) assert.match(await client.text(), /rootNotification/)

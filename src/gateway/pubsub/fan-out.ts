@@ -18,7 +18,7 @@ export class FanOut {
   /** Subscribers that get each frame separately. */
   readonly #unshared = new Set<FanOutSubscriber>()
   readonly #consumers = new Map<FanOutSubscriber, FrameConsumer<Buffer>>()
-  /** By subscription id: connections number their subscriptions from 1, so many have the same id and share frames. */
+  /** By subscription id: connections number their subscriptions from the same id on, so many share frames. */
   readonly #shared = new Map<number, SharedFrames<Buffer>>()
   /** Who has not yet got the notification that is being delivered. */
   #dueIds = new Set<number>()

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import type { Caller } from '../../access/authorize.ts'
 import { BUILT_IN_PLANS } from '../../access/plan.ts'
 import { createPermits } from '../../access/quota/permits.ts'
-import { createWsSubscriptions } from './subscriptions.ts'
+import { createWsSubscriptions, FIRST_ID } from './subscriptions.ts'
 import type { UpstreamSubscriber } from './upstream-subscription.ts'
 
 const TOPIC = { nodeUser: { subscriptionId: 'sub', mayUseShared: true }, kind: 'logs', params: '["all"]' } as const
@@ -55,7 +55,7 @@ describe('createWsSubscriptions', () => {
     assert.deepEqual(sent, [])
     subscribed.start()
     subscribers[0]?.onGap({ fromSlot: 1, toSlot: 2, reason: 'closed' })
-    assert.deepEqual(sent, ['1', '2', 'shared', 'gap 1'])
+    assert.deepEqual(sent, ['1', '2', 'shared', `gap ${FIRST_ID}`])
   })
 
   it('reports a gap in its place among the notifications that wait for the response', async () => {
@@ -68,7 +68,7 @@ describe('createWsSubscriptions', () => {
     const { start: startDelivery } = await subscribing
     assert.deepEqual(sent, [])
     startDelivery()
-    assert.deepEqual(sent, ['1', 'gap 1', '2', 'shared'])
+    assert.deepEqual(sent, ['1', `gap ${FIRST_ID}`, '2', 'shared'])
   })
 
   it('counts gaps that wait for a response against the same limit', () => {
@@ -107,8 +107,8 @@ describe('createWsSubscriptions', () => {
     assert.equal((await refused).response.kind, 'refused')
     void subscriptions.subscribe(TOPIC, permit())
     void subscriptions.subscribe(TOPIC, permit())
-    assert.equal(subscriptions.unsubscribe(2), true)
-    assert.equal(subscriptions.unsubscribe(2), false)
+    assert.equal(subscriptions.unsubscribe(FIRST_ID + 1), true)
+    assert.equal(subscriptions.unsubscribe(FIRST_ID + 1), false)
     subscriptions[Symbol.dispose]()
     assert.deepEqual([left(), permits.total().wsSubscriptions, subscriptions.size], [3, 0, 0])
   })

@@ -17,7 +17,7 @@ export type Subscribed = {
   start(): void
 }
 
-/** The subscriptions of one connection, numbered from 1. */
+/** The subscriptions of one connection, numbered from FIRST_ID. */
 export type WsSubscriptions = Disposable & {
   readonly size: number
   /** A permit for one more subscription; to be released where it is not used. */
@@ -42,6 +42,11 @@ export type WsSubscriptionsDeps = {
 
 /** Bytes of notifications that wait for the response to their subscribe, which in a batch may take a while. */
 const EARLY_BYTES_MAX = 1024 * 1024
+/**
+ * Far from the ids of requests, as with a node that serves many clients: solana-py takes both for the same subscription in its unsubscribe methods. The
+ * same on every connection, since connections with equal ids share frames.
+ */
+export const FIRST_ID = 1_000_000_001
 /** A gap notification counts as so many of them. */
 const GAP_BYTES = 256
 
@@ -57,7 +62,7 @@ type Entry = {
 export function createWsSubscriptions(deps: WsSubscriptionsDeps): WsSubscriptions {
   const { access, upstreamSubscriptions, connection, sendGap } = deps
   const entries = new Map<number, Entry>()
-  let nextId = 1
+  let nextId = FIRST_ID
 
   function drop(id: number): boolean {
     const entry = entries.get(id)

@@ -102,6 +102,7 @@ export class ServerWsConnection implements WsConnection {
   readonly #ws: WsSocket
   readonly #socket: Duplex
   readonly #clock: Clock
+  readonly openedMs: number
   readonly #meter: WsMeter | undefined
   readonly #onDirty: () => void
   readonly #frames = new OutgoingFrames(() => this.#onQueued())
@@ -133,6 +134,7 @@ export class ServerWsConnection implements WsConnection {
     this.#socket = socket
     this.#writer = new PieceWriter(socket)
     this.#clock = clock
+    this.openedMs = clock.monotonicMs()
     this.#meter = meter
     this.#onDirty = onDirty
     this.#controls = new ControlRate(options.controlPerSecondMax, clock.monotonicMs())
@@ -230,8 +232,9 @@ export class ServerWsConnection implements WsConnection {
 
   /** Called once a ping period. Terminates the connection and returns false when nothing came from the peer for `missesMax` periods. */
   ping(missesMax: number): boolean {
-    // A ping must not come within a frame. Until its end the stall timer watches the peer.
-    if (this.#writer.isSending) return true
+    // A ping must not come within a frame. Until its end the stall timer watches the peer. Nor before the response to a request: Solana's blocking Rust
+    // client takes the first frame after a subscribe for its response.
+    if (this.#writer.isSending || this.#responsesDue > 0) return true
     this.#misses = this.#isAlive ? 0 : this.#misses + 1
     if (this.#misses >= missesMax) {
       this.terminate()

@@ -202,6 +202,50 @@ test('terminates a peer that does not reply to pings and keeps one that does', a
   dead.destroy()
 })
 
+test('a connection that was opened just before is not pinged', async () => {
+  await using server = await start({ pingMs: 1000 })
+  server.clock.advance(900)
+  const young = await open(server.url)
+  let pings = 0
+  young.on('ping', () => (pings += 1))
+  server.clock.advance(100)
+  young.send('a message')
+  await once(young, 'message')
+  assert.equal(pings, 0)
+  server.clock.advance(1000)
+  await once(young, 'ping')
+  young.terminate()
+})
+
+test('no ping comes between a request and its response', async () => {
+  const { promise: responds, resolve: respond } = Promise.withResolvers<void>()
+  const received = Promise.withResolvers<void>()
+  await using server = await start(
+    { pingMs: 1000 },
+    {
+      onConnection: (connection) =>
+        connection.onMessage(async () => {
+          received.resolve()
+          await responds
+          connection.send('response')
+        }),
+    },
+  )
+  const client = await open(server.url)
+  const frames: string[] = []
+  client.on('ping', () => frames.push('ping'))
+  client.on('message', (data) => frames.push(String(data)))
+  client.send('request')
+  await received.promise
+  for (let period = 0; period < 3; period++) server.clock.advance(1000)
+  respond()
+  await until('the response came', () => frames.length > 0)
+  assert.deepEqual(frames, ['response'])
+  server.clock.advance(1000)
+  await until('the ping came', () => frames.length > 1)
+  client.terminate()
+})
+
 test('replies to pings', async () => {
   await using server = await start()
   const client = await open(server.url)

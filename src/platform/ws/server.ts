@@ -46,6 +46,8 @@ export type WsServer = AsyncDisposable & {
   drain(deadlineMs: number, spreadMs?: number): Promise<void>
 }
 
+/** A connection is pinged only after its first request could have its response: see `ping`. */
+const FIRST_REQUEST_MS = 5000
 const DEFAULTS = {
   pendingBytesMax: 4 * 1024 * 1024,
   stallMs: 5000,
@@ -82,7 +84,9 @@ export function createWsServer(given: WsServerOptions, deps: WsServerDeps): WsSe
     })
   }
   const heartbeat = clock.setRepeating(options.pingMs, () => {
-    for (const connection of connections) if (!connection.ping(options.missesMax)) onDead?.(connection)
+    const newestMs = clock.monotonicMs() - Math.min(FIRST_REQUEST_MS, options.pingMs / 2)
+    for (const connection of connections)
+      if (connection.openedMs <= newestMs && !connection.ping(options.missesMax)) onDead?.(connection)
   })
   heartbeat.unref?.()
 
