@@ -234,7 +234,7 @@ test('no ping comes between a request and its response', async () => {
   const client = await open(server.url)
   const frames: string[] = []
   client.on('ping', () => frames.push('ping'))
-  client.on('message', (data) => frames.push(String(data)))
+  client.on('message', (data: Buffer) => frames.push(data.toString()))
   client.send('request')
   await received.promise
   for (let period = 0; period < 3; period++) server.clock.advance(1000)
