@@ -170,6 +170,10 @@ test('behind a proxy the limits are those of the client, or none where the clien
     const ping = async (from: string) => (await on.get('/ping', { 'x-forwarded-for': from })).resume().statusCode
     for (let count = 0; count < 2000; count++) await ping('192.0.2.1')
     assert.deepEqual([await ping('192.0.2.1'), await ping('192.0.2.2')], statuses)
+    const wrong = (from: string) => on.get('/?query=1', { 'x-token': 'wrong', 'x-forwarded-for': from })
+    for (let count = 0; count < 20; count++) (await wrong('192.0.2.1')).resume()
+    assert.equal((await wrong('192.0.2.2')).resume().statusCode, 401)
+    if (trustedProxies.length === 0) assert.equal((await wrong('192.0.2.1')).resume().statusCode, 401)
   }
 })
 

@@ -4,7 +4,6 @@ import type { Caller, Refused } from '../access/authorize.ts'
 import { CREDENTIAL_SOURCES, collectLogin, collectToken, splitTokenInPassword } from '../access/credentials.ts'
 import { explainRefusal, type RefusedHead } from '../access/explain-refusal.ts'
 import type { Access } from '../access/service.ts'
-import { createKeyedBuckets } from '../core/keyed-buckets.ts'
 import { createUlid } from '../core/ulid.ts'
 import { splitTarget } from '../platform/http/request-headers.ts'
 import { createOriginGrants } from '../platform/http/server/origin-grants.ts'
@@ -12,13 +11,12 @@ import { createPathRules, sendPathRefusal } from '../platform/http/server/path-r
 import { sendText } from '../platform/http/server/reply.ts'
 import { requestIdOf } from '../platform/http/server/request-id.ts'
 import { type HttpServer, startHttpServer } from '../platform/http/server/server.ts'
-import { createAuthTarpit } from '../platform/net/auth-tarpit.ts'
-import { peerKey } from '../platform/net/connection-caps.ts'
 import type { ListenerOptions } from '../platform/net/listener.ts'
 import type { ListenerMetrics } from '../platform/net/listener-metrics.ts'
 import { isPrivateConnection } from '../platform/net/private-connection.ts'
 import type { BaseDeps } from '../platform/process/base-deps.ts'
 import type { RefusalRecorder } from '../platform/telemetry/refusal-log.ts'
+import { createAddressLimits } from './address-limits.ts'
 import { DATABASES } from './catalogue/catalogue.ts'
 import { replaceConnectionFunctions } from './catalogue/connection-functions.ts'
 import type { ClickHouseProxy } from './clickhouse/proxy.ts'
@@ -72,19 +70,9 @@ const HEAD_TOO_LARGE = new QueryError(
   `The URL is too long. Maximum: ${HEAD_BYTES_MAX} bytes with the header fields.`,
 )
 
-/** Pings, preflights and unknown paths of one address: what needs no token. */
-const OPEN_REQUESTS = { perSecond: 200, burst: 2000 }
-const NOT_COUNTED = { inc() {} }
-
 function isPing({ method }: IncomingMessage, path: string, query: string): boolean {
   if (method !== 'GET' && method !== 'HEAD') return false
   return path === '/ping' || path === '/replicas_status' || (path === '/' && !query.includes('query='))
-}
-
-function tooManyOpen(retryAfterMs: number): QueryError {
-  const seconds = Math.max(1, Math.ceil(retryAfterMs / 1000))
-  const message = `Limit openRequests reached: ${OPEN_REQUESTS.perSecond} requests without a login per second of one address.`
-  return new QueryError('QUOTA_EXPIRED', message, seconds)
 }
 
 /** Serves ClickHouse's HTTP interface to clients that have both the database login and the token. */
@@ -94,10 +82,7 @@ export function startIndexerServer(options: IndexerServerOptions, deps: IndexerS
   const grantOrigin = createOriginGrants(corsOrigins, EXPOSED_HEADERS)
   const sessions = createSessions(options.sessions ?? SESSIONS, clock)
   const serverStartedMs = clock.monotonicMs()
-  const openRequests = createKeyedBuckets(OPEN_REQUESTS, () => clock.monotonicMs())
-  const tarpit = createAuthTarpit({ trustedProxies }, clock)
-  // Behind a proxy that is not trusted every client has the address of the proxy: a stranger would use up the limits of all.
-  const isAddressKnown = options.listen.plaintext !== 'behind-proxy' || trustedProxies.length > 0
+  const addresses = createAddressLimits({ listen: options.listen, trustedProxies }, clock)
 
   async function onRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const requestId = requestIdOf(request, deps)
@@ -108,11 +93,9 @@ export function startIndexerServer(options: IndexerServerOptions, deps: IndexerS
     const refusal = refusePath(request.method, path)
     // Set here, because they belong to every response, results and errors alike. A preflight has its own.
     if (!isPreflight) for (const [name, value] of Object.entries(crossOrigin)) response.setHeader(name, value as string)
-    const peer = { remoteAddress: request.socket.remoteAddress ?? '', headers: request.rawHeaders }
-    if (isAddressKnown && (isPreflight || refusal !== undefined || isPing(request, path, search))) {
-      const taken = openRequests.take(peerKey(tarpit.addressOf(peer)))
-      if (!taken.ok) return sendError(response, tooManyOpen(taken.retryAfterMs), createUlid(clock.nowMs(), random))
-    }
+    const isOpen = isPreflight || refusal !== undefined || isPing(request, path, search)
+    const tooMany = isOpen ? addresses.refuseOpen(request) : undefined
+    if (tooMany !== undefined) return sendError(response, tooMany, createUlid(clock.nowMs(), random))
     if (isPreflight) return sendText(response, 204, '', preflightHeaders(crossOrigin))
     if (refusal !== undefined) return sendPathRefusal(response, refusal)
     if (isPing(request, path, search))
@@ -144,8 +127,8 @@ export function startIndexerServer(options: IndexerServerOptions, deps: IndexerS
       metrics.query(outcomeOf(error), seconds())
       const { type, httpStatus, message } = error
       deps.refusals?.note({ requestId, interface: 'indexer', subscription, error: type, status: httpStatus, message })
-      if (type !== 'AUTHENTICATION_FAILED' || !isAddressKnown) return sendError(response, error, queryId)
-      tarpit.refuse(peer, NOT_COUNTED, (closes) => {
+      if (type !== 'AUTHENTICATION_FAILED') return sendError(response, error, queryId)
+      addresses.refuseLogin(request, (closes) => {
         if (closes) response.shouldKeepAlive = false
         sendError(response, error, queryId)
       })

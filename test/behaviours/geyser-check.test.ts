@@ -63,6 +63,22 @@ describe('POST /v1/geyser/check', () => {
     return { status: response.status, body: verdict as Verdict }
   }
 
+  it('a compressed body is refused with 415; every response has the budget of the token', async () => {
+    const { token } = await gateway.subscribe({})
+    const ask = (headers: Record<string, string>) =>
+      fetch(`${gateway.url}/v1/geyser/check`, {
+        method: 'POST',
+        headers: { 'x-token': token, 'content-type': 'application/json', ...headers },
+        body: '{}',
+      })
+    const refused = await ask({ 'content-encoding': 'gzip' })
+    assert.deepEqual([refused.status, refused.headers.get('accept-encoding')], [415, 'identity'])
+    for (const { headers } of [refused, await ask({})]) {
+      assert.equal(headers.get('x-ratelimit-cost'), '0')
+      assert.ok(Number(headers.get('x-ratelimit-remaining')) > 0)
+    }
+  })
+
   const overrides = {
     grpcAccountsPerStream: 2,
     grpcKinds: ['accounts', 'slots', 'transactions'] as const,

@@ -66,6 +66,14 @@ describe('tools that connect to the query interface', () => {
     await second.close()
   })
 
+  test('Native has the head of the protocol that client_protocol_version names, as clickhouse-go reads it', async () => {
+    const fields = { default_format: 'Native', client_protocol_version: '54460' }
+    const url = `${rig.url}/?${new URLSearchParams(fields).toString()}`
+    const response = await fetch(url, { method: 'POST', headers: account.headers, body: 'SELECT version()' })
+    const bytes = Buffer.from(await response.arrayBuffer())
+    assert.deepEqual([...bytes.subarray(0, 10)], [1, 0, 2, 0xff, 0xff, 0xff, 0xff, 0, 1, 0])
+  })
+
   test('session_check, session_timeout and the number of sessions', async () => {
     assert.equal(
       (await ask('SELECT 1', { session_id: 'new', session_check: '1' })).headers.get('x-clickhouse-exception-code'),

@@ -193,7 +193,13 @@ describe('the RPC server', () => {
     assert.ok(!JSON.stringify(me).includes('slc_'))
     const ticket = await fetch(`${gateway.url}/v1/ws-ticket`, { method: 'POST', headers: { 'x-token': token } })
     assert.match(((await ticket.json()) as { ticket: string }).ticket, /^wst_/)
-    assert.equal((await fetch(gateway.url, { method: 'OPTIONS' })).headers.get('access-control-allow-origin'), '*')
+    const { headers } = await fetch(gateway.url, { method: 'OPTIONS' })
+    assert.equal(headers.get('access-control-allow-origin'), '*')
+    assert.match(
+      headers.get('access-control-allow-headers') ?? '',
+      /authorization.*, \*$/,
+      'headers of tracing libraries',
+    )
     assert.equal((await get('/nowhere')).status, 404)
     assert.equal((await get('/')).status, 405)
     const plain = await fetch(gateway.url, { method: 'POST', body: '{}', headers: { 'x-token': token } })

@@ -116,6 +116,7 @@ describe('refusals of the public endpoint', () => {
     const large = await post(url, `"${'x'.repeat(8200)}"`)
     assert.deepEqual([large.status, large.error?.code], [413, -32413])
     const preflight = await fetch(url, { method: 'OPTIONS' })
+    assert.match(preflight.headers.get('access-control-allow-headers') ?? '', /authorization, \*$/)
     assert.deepEqual([preflight.status, preflight.headers.get('access-control-allow-origin')], [204, '*'])
   })
 

@@ -13,7 +13,7 @@ import { UpstreamSubscription } from './upstream-subscription.ts'
 const resultAt = (slot: number) => `{"context":{"slot":${slot}},"value":{"lamports":${slot}}}`
 
 /** An account subscription with one subscriber, at a node that the test plays; `slots` are those it has delivered. */
-function open() {
+function open(params = '["x"]') {
   const clock = createManualClock()
   const nodes: WsSubscriptionEvents[] = []
   const reads: CatchUpRequest[] = []
@@ -29,7 +29,7 @@ function open() {
     },
   }
   const subscription = new UpstreamSubscription(
-    { owner: undefined, kind: 'account', params: '["x"]' },
+    { owner: undefined, kind: 'account', params },
     {
       upstreams: { of: () => upstream } as unknown as Pick<Upstreams, 'of'>,
       clock,
@@ -50,7 +50,14 @@ function open() {
     clock,
     slots,
     ready: () => nodes.at(-1)?.onReady(),
-    lose: () => nodes.at(-1)?.onLost('closed'),
+    /** The node is lost after a notification of this slot, and another one has taken its place. */
+    moveAfter(slot: number) {
+      this.ready()
+      this.notify(slot)
+      nodes.at(-1)?.onLost('closed')
+      clock.advance(1000)
+      this.ready()
+    },
     /** What was missed according to the read that the last loss started. */
     missed: (slot: number) => reads.at(-1)?.onMissed({ result: resultAt(slot), slot, isLast: false }),
     notify(slot: number) {
@@ -66,11 +73,7 @@ function open() {
 // bundle.md section 6: notifications whose slot is older than the last slot delivered are dropped.
 test('after a loss an account does not go back behind the state that was read in the meantime', () => {
   const on = open()
-  on.ready()
-  on.notify(100)
-  on.lose()
-  on.clock.advance(1000)
-  on.ready()
+  on.moveAfter(100)
   // The read was served by a node that is ahead of the new one.
   on.missed(120)
   on.notify(110)
@@ -83,11 +86,7 @@ test('after a loss an account does not go back behind the state that was read in
 
 test('the same where the new node has notified before the read ends', () => {
   const on = open()
-  on.ready()
-  on.notify(100)
-  on.lose()
-  on.clock.advance(1000)
-  on.ready()
+  on.moveAfter(100)
   on.notify(105)
   on.missed(120)
   on.notify(110)
@@ -97,12 +96,16 @@ test('the same where the new node has notified before the read ends', () => {
 
 test('a chain that was reset is followed after such a read too', () => {
   const on = open()
-  on.ready()
-  on.notify(10_000)
-  on.lose()
-  on.clock.advance(1000)
-  on.ready()
+  on.moveAfter(10_000)
   on.missed(10_020)
   on.notify(5)
   assert.deepEqual(on.slots, [10_000, 10_020, 5])
+})
+
+test('processed state that was read may be of a dropped fork: the node that notifies is believed', () => {
+  const on = open('["x",{"commitment":"processed"}]')
+  on.moveAfter(100)
+  on.missed(120)
+  on.notify(118)
+  assert.deepEqual(on.slots, [100, 120, 118])
 })
