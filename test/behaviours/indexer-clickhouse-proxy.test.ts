@@ -147,7 +147,6 @@ describe('the proxy in front of a current ClickHouse', () => {
       'readonly_=0',
       'max_memory_usage=1',
       'database=system',
-      'result_overflow_mode=break',
       'max_execution_time=0x',
     ]) {
       const refused = await ask(field)
@@ -158,6 +157,18 @@ describe('the proxy in front of a current ClickHouse', () => {
     // 0 means no limit of its own: the limit of the plan holds.
     await (await ask('max_execution_time=0&max_result_rows=0')).text()
     assert.equal((seen[0] as Seen | undefined)?.url.searchParams.get('max_execution_time'), '30')
+  })
+
+  test('a result may be cut at the number of rows that the client sets, and not at that of the plan', async () => {
+    for (const [rows, expected] of [
+      ['&max_result_rows=10', ['break', '10']],
+      ['&max_result_rows=1001', ['throw', '1000']],
+      ['', ['throw', '1000']],
+    ] as const) {
+      await (await ask(`result_overflow_mode=break${rows}`)).text()
+      const fields = (seen.at(-1) as Seen).url.searchParams
+      assert.deepEqual([fields.get('result_overflow_mode'), fields.get('max_result_rows')], expected, rows)
+    }
   })
 
   test('sessions are held by the gateway: the server gets their settings, within the limits, and not their names', async () => {

@@ -185,6 +185,7 @@ export function createChainDouble(
     firstAvailableSlot: () => firstSlot - 1,
     transactionCount: () => records.size,
     performanceSamples: () => [],
+    hasBlock: (slot) => blocks.has(slot),
     block: (slot) => blocks.get(slot),
     transaction: (signature) => records.get(signature),
     signaturesOf: () => [],

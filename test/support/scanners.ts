@@ -112,7 +112,7 @@ export const SCANNERS: readonly Scanner[] = [
   {
     name: 'queries about the tables',
     sizeMax: STATEMENT_CHARS,
-    scan: (text) => readShow(parseStatement(text).tokens, { database: 'solana', settings: {}, hasCatalogue: true }),
+    scan: (text) => readShow(parseStatement(text).tokens, { database: 'solana', settings: {} }),
     inputs: STATEMENTS,
   },
   {

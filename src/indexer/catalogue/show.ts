@@ -19,8 +19,6 @@ export type ShowContext = {
   readonly database: string
   /** Settings of the session and the request. */
   readonly settings: Readonly<Record<string, string>>
-  /** Whether the engine has the databases `system` and `information_schema`: the embedded one does. */
-  readonly hasCatalogue: boolean
 }
 
 /** The rows of SHOW, DESCRIBE and EXISTS; undefined for every other statement. Throws QueryError for a table that is not published. */
@@ -41,10 +39,9 @@ function show(words: Words, context: ShowContext): CatalogueRows {
   words.take('EXTENDED')
   const isFull = words.take('FULL')
   if (words.take('DATABASES', 'SCHEMAS')) {
-    const names = context.hasCatalogue ? DATABASE_NAMES : [DATABASE]
     return oneColumn(
       'name',
-      words.filtered(names, (name) => name),
+      words.filtered(DATABASE_NAMES, (name) => name),
     )
   }
   if (words.take('TABLES')) {
@@ -165,9 +162,9 @@ function oneColumn(name: string, values: readonly string[]): CatalogueRows {
 type Words = ReturnType<typeof createWords>
 
 /** Reads the words of a statement in order. */
-function createWords(tokens: readonly Token[], { database: current, hasCatalogue }: ShowContext) {
+function createWords(tokens: readonly Token[], { database: current }: ShowContext) {
   let at = 0
-  const isDatabase = (name: string): boolean => name === DATABASE || (hasCatalogue && DATABASES.has(name))
+  const isDatabase = (name: string): boolean => DATABASES.has(name)
   const unexpected = (): QueryError =>
     new QueryError(
       'SYNTAX_ERROR',

@@ -6,6 +6,7 @@ import { QueryError } from '../query/error.ts'
 import { RETRY_SECONDS } from '../query/permits.ts'
 import type { QueryLimits } from '../query/request.ts'
 import { PUBLISHED_NAMES } from '../schema.ts'
+import { CATALOGUE_VIEWS } from './catalogue-views.ts'
 import { type ClickHouseAccount, type ClickHouseLink, ClickHouseRefusal, createClickHouseLink } from './link.ts'
 import { type ProvisionedPlan, planStatements, revokeStatements, userStatements } from './provision.ts'
 
@@ -124,7 +125,7 @@ export function openClickHouseAccounts(
       hosts: source.gateways,
       limits: {
         database: granted.database,
-        tables: [...PUBLISHED_NAMES],
+        tables: [...PUBLISHED_NAMES, ...CATALOGUE_VIEWS],
         secondsMax,
         rowsMax,
         bytesMax,

@@ -77,13 +77,16 @@ export function viewDdl(
     if (!tables.includes(table.name)) continue
     const select =
       table.name === 'coverage' ? coverageSelect(base, dialect) : tableSelect(table as Table, base, dialect)
-    if (dialect === 'current')
-      statements.push(
-        `CREATE OR REPLACE VIEW ${views}.${table.name} DEFINER = CURRENT_USER SQL SECURITY DEFINER AS ${select}`,
-      )
-    else statements.push(`CREATE VIEW IF NOT EXISTS ${views}.${table.name} AS ${select}`)
+    statements.push(createView(`${views}.${table.name}`, select, dialect))
   }
   return statements
+}
+
+/** A view that a customer may read without rights on what it reads. Old servers cannot replace one. */
+export function createView(name: string, select: string, dialect: ClickHouseDialect): string {
+  return dialect === 'current'
+    ? `CREATE OR REPLACE VIEW ${name} DEFINER = CURRENT_USER SQL SECURITY DEFINER AS ${select}`
+    : `CREATE VIEW IF NOT EXISTS ${name} AS ${select}`
 }
 
 function createTable({ name, columns, key }: Table, base: string, dialect: ClickHouseDialect): string {

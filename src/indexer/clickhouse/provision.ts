@@ -71,7 +71,7 @@ export function planStatements(plan: ProvisionedPlan): readonly string[] {
     'readonly = 1',
     `max_execution_time = ${seconds} MIN 1 MAX ${seconds} CHANGEABLE_IN_READONLY`,
     `max_result_rows = ${rows} MIN 1 MAX ${rows} CHANGEABLE_IN_READONLY`,
-    "result_overflow_mode = 'throw'",
+    "result_overflow_mode = 'throw' CHANGEABLE_IN_READONLY",
     `max_result_bytes = ${positiveInteger(plan.bytesMax)} CONST`,
     `max_memory_usage = ${positiveInteger(plan.memoryBytesMax)} CONST`,
     `max_rows_to_read = ${positiveInteger(plan.readRowsMax)} CONST`,

@@ -4,7 +4,9 @@ import type { QueryLimits, QueryRequest } from '../query/request.ts'
 import type { Statement } from '../query/statement.ts'
 import { PUBLISHED_NAMES } from '../schema.ts'
 import { readSettings } from '../session/settings.ts'
+import { CATALOGUE_VIEWS } from './catalogue-views.ts'
 import { applyClickHousePolicy } from './policy/policy.ts'
+import { replaceCatalogueNames } from './replace-catalogue-names.ts'
 
 /** Fields that the gateway sets, whatever the customer requested. */
 export type ForcedFields = {
@@ -26,9 +28,13 @@ const FORMATS: ReadonlySet<string> = new Set([
   PrettySpace Vertical Values XML Markdown`.split(/\s+/),
 ])
 
+/** What a statement may name after the names of catalogue tables are replaced. */
+const TABLES: ReadonlySet<string> = new Set([...PUBLISHED_NAMES, ...CATALOGUE_VIEWS])
+
 /** Applies the SQL policy. Returns the request with the statement that the server gets; throws QueryError for a statement that it must not get. */
 export function validateRequest(request: QueryRequest, statement: Statement, database: string): QueryRequest {
-  const { sql } = applyClickHousePolicy(statement, { tables: PUBLISHED_NAMES, database })
+  const tokens = replaceCatalogueNames(statement.tokens, database)
+  const { sql } = applyClickHousePolicy({ tokens }, { tables: TABLES, database })
   const named = statement.format ?? request.defaultFormat
   if (!FORMATS.has(named))
     throw new QueryError('UNKNOWN_FORMAT', `Format ${named.replaceAll(/\W/g, '?').slice(0, 60)} is not supported.`)
@@ -46,17 +52,17 @@ export function validateRequest(request: QueryRequest, statement: Statement, dat
  */
 export function clickHouseTarget(request: QueryRequest, { queryId, database, limits }: ForcedFields): string {
   const settings = readSettings(Object.entries(request.settings))
+  // A client may cut its result at its own number of rows; at the limit of the plan it is an error.
+  const isCutAtRows = settings.endsAtRowsMax && (settings.rowsMax ?? Infinity) <= limits.rowsMax
   const fields = new URLSearchParams({
     query_id: queryId,
     database,
     default_format: request.defaultFormat,
     max_execution_time: String(Math.max(1, Math.ceil(Math.min(settings.secondsMax ?? Infinity, limits.secondsMax)))),
     max_result_rows: String(Math.max(1, Math.min(Math.floor(settings.rowsMax ?? Infinity), limits.rowsMax))),
-    result_overflow_mode: 'throw',
+    result_overflow_mode: isCutAtRows ? 'break' : 'throw',
     output_format_json_quote_64bit_integers: settings.quote64 ? '1' : '0',
   })
-  if (settings.endsAtRowsMax)
-    throw new QueryError('BAD_ARGUMENTS', 'result_overflow_mode can only be throw: a result is never truncated here.')
   if (settings.dateTimeFormat !== 'simple') fields.set('date_time_output_format', settings.dateTimeFormat)
   if (settings.timezone !== 'UTC') fields.set('session_timezone', settings.timezone)
   if (!settings.joinUsesNulls) fields.set('join_use_nulls', '0')

@@ -4,6 +4,7 @@ import { type Row, rowsIn } from '../ingest/batch-rows.ts'
 import { addRange, cutFrom, overlaps, type SlotRange, withoutRange } from '../ingest/slot-ranges.ts'
 import { TABLES, type Table } from '../schema.ts'
 import { RECENT_BLOCKS, type Store, type StoreProgress, type WriteBatch } from '../store.ts'
+import { catalogueViewDdl } from './catalogue-views.ts'
 import { baseDatabase, type ClickHouseDialect, dialectOf, tableDdl, viewDdl } from './ddl.ts'
 import { type ClickHouseAccount, createClickHouseLink } from './link.ts'
 import { type ClickHouseState, readClickHouseState, saveClickHouseState } from './state.ts'
@@ -46,6 +47,7 @@ export async function openClickHouseStore(
   const base = baseDatabase(options.database)
   for (const statement of tableDdl(options.database, dialect)) await link.run(statement)
   for (const statement of viewDdl(options.database, options.database, dialect)) await link.run(statement)
+  for (const statement of catalogueViewDdl(options.database, dialect)) await link.run(statement)
   const insertIds = `sluice-ingest-${options.database}-`
   let inserts = 0
   await settled()

@@ -130,7 +130,7 @@ type Source = Pick<QueryJob, 'parameters' | 'settings'> & {
 /** The rows of a statement: of the catalogue, of EXPLAIN and DESCRIBE, or of the engine. */
 async function streamRows(connection: DuckConnection, { tokens }: Statement, source: Source): Promise<RowStream> {
   const { database } = source.context
-  const catalogue = readShow(tokens, { database, settings: source.settings, hasCatalogue: true })
+  const catalogue = readShow(tokens, { database, settings: source.settings })
   if (catalogue !== undefined) return streamCatalogue(catalogue)
   const explained = readExplain(tokens)
   const described = readDescribedQuery(tokens)

@@ -15,7 +15,7 @@ export function catalogueResult(
   limits: Pick<QueryLimits, 'bytesMax'>,
   coverageSlot: number,
 ): QueryResult | undefined {
-  const found = readShow(statement.tokens, { ...request, hasCatalogue: false })
+  const found = readShow(statement.tokens, { ...request })
   return found && resultOf(found, statement, request, limits, coverageSlot)
 }
 

@@ -1,4 +1,5 @@
 import { notReading, QueryError } from '../../query/error.ts'
+import { isSymbol } from '../../query/sql-tokens.ts'
 import type { Statement } from '../../query/statement.ts'
 import { readExpression, readOperation } from './expression.ts'
 import { createCursor, type Reader, type Scope, syntaxError } from './reader.ts'
@@ -15,7 +16,7 @@ export type AllowedStatement = {
 }
 
 /**
- * Checks a customer's statement with its own grammar: it is one SELECT, calls only listed functions and names only published tables. Throws
+ * Checks a customer's statement with its own grammar: it is one SELECT or describes one, calls only listed functions and names only published tables. Throws
  * QueryError; constructs that the grammar does not know are refused.
  */
 export function applyClickHousePolicy(
@@ -33,6 +34,11 @@ export function applyClickHousePolicy(
     operation: (scope: Scope) => readOperation(reader, scope),
     tableName: (scope: Scope) => readTableName(reader, scope),
   })
+  // What JDBC drivers send to learn the columns of a prepared statement.
+  if (reader.takeWord('DESCRIBE', 'DESC') !== undefined) {
+    reader.takeWord('TABLE')
+    if (!isSymbol(reader.peek(), '(')) throw notReading()
+  }
   if (!reader.beginsQuery()) throw notReading()
   readQuery(reader, new Set())
   if (reader.peek() !== undefined) throw reader.unexpected()

@@ -2,7 +2,7 @@
  * Statements that reach a hidden table by ambiguity: a word that one version of the server reads as a clause and another as a name, a comma that
  * continues another list, quotes that end elsewhere, a name that is in scope only elsewhere.
  */
-const HIDDEN = 'system.tables'
+const HIDDEN = 'system.processes'
 
 /** Keywords that some server versions read as an alias. */
 const WORDS =
