@@ -26,6 +26,7 @@ import type { IndexerMetrics, QueryOutcome } from './metrics.ts'
 import { catalogueResult, NO_ROWS, resultOf } from './query/catalogue.ts'
 import { QueryError } from './query/error.ts'
 import type { QueryExecutor } from './query/executor.ts'
+import { toNativeBlock } from './query/native-blocks.ts'
 import { type QueryContext, type QueryLimits, type QueryRequest, readQueryRequest } from './query/request.ts'
 import { chooseEncoding } from './query/response-encoding.ts'
 import { type QueryResult, sendResult } from './query/result.ts'
@@ -104,6 +105,7 @@ export function startIndexerServer(options: IndexerServerOptions, deps: IndexerS
     const seconds = (): number => (clock.monotonicMs() - startedMs) / 1000
     let queryId = createUlid(clock.nowMs(), random)
     let subscription: string | undefined
+    let isNativeCompressed = false
     try {
       const { caller, login } = authenticate(request, search)
       subscription = caller.subscription.id
@@ -113,6 +115,7 @@ export function startIndexerServer(options: IndexerServerOptions, deps: IndexerS
         'executor' in engine ? DATABASES : PROXIED_DATABASES,
       )
       queryId = received.queryId ?? queryId
+      isNativeCompressed = received.isNativeCompressed
       using session = received.session && sessions.open(subscription, received.session)
       const query = {
         ...received,
@@ -127,7 +130,7 @@ export function startIndexerServer(options: IndexerServerOptions, deps: IndexerS
       metrics.query(outcomeOf(error), seconds())
       const { type, httpStatus, message } = error
       deps.refusals?.note({ requestId, interface: 'indexer', subscription, error: type, status: httpStatus, message })
-      if (type !== 'AUTHENTICATION_FAILED') return sendError(response, error, queryId)
+      if (type !== 'AUTHENTICATION_FAILED') return sendError(response, error, queryId, isNativeCompressed)
       addresses.refuseLogin(request, (closes) => {
         if (closes) response.shouldKeepAlive = false
         sendError(response, error, queryId)
@@ -248,8 +251,10 @@ export function startIndexerServer(options: IndexerServerOptions, deps: IndexerS
     if (!wasComplete) metrics.query('ok', seconds())
   }
 
-  function sendError(response: ServerResponse, error: QueryError, queryId: string): void {
-    sendText(response, error.httpStatus, error.body, {
+  /** As ClickHouse does, an error is compressed where the result would have been; clients expand it without a look at the status. */
+  function sendError(response: ServerResponse, error: QueryError, queryId: string, isNativeCompressed = false): void {
+    const body = isNativeCompressed ? toNativeBlock(Buffer.from(error.body)) : error.body
+    sendText(response, error.httpStatus, body, {
       ...commonHeaders(queryId),
       ...errorHeaders(error),
       ...(error.type === 'AUTHENTICATION_FAILED' ? { 'www-authenticate': 'Basic realm="sluice"' } : {}),

@@ -5,6 +5,7 @@ import { after, before, describe, test } from 'node:test'
 import { createNativeBlockStream } from '../../src/indexer/query/native-blocks.ts'
 import { cityHash128 } from '../../src/platform/compression/city-hash.ts'
 import { CLICKHOUSE_ADMIN, type ClickHouseServer, startClickHouse } from '../support/clickhouse.ts'
+import { expandNativeBlocks } from '../support/lz4.ts'
 
 /** ClickHouse itself writes and reads the compressed blocks that `compress=1` and `decompress=1` mean. */
 describe('compressed blocks of ClickHouse', () => {
@@ -34,6 +35,12 @@ describe('compressed blocks of ClickHouse', () => {
       }
     }
     assert.ok(blocks >= 4, `${blocks} blocks`)
+  })
+
+  test('the server compresses errors too', async () => {
+    const response = await fetch(`${server.url}/?compress=1`, { method: 'POST', headers, body: 'SELECT nosuch' })
+    assert.ok(response.status >= 400)
+    assert.match(expandNativeBlocks(Buffer.from(await response.arrayBuffer())).toString(), /^Code: 47, .*nosuch/)
   })
 
   test('the server reads blocks of every size that we write', async () => {

@@ -151,6 +151,10 @@ describe('tools that connect to the query interface', () => {
     const block = Buffer.from(await native.response.arrayBuffer())
     assert.equal(expandNativeBlocks(block).toString(), plain)
     assert.match((await ask('SELECT 1', { compress: 'x' })).text, /BAD_ARGUMENTS/)
+    const failed = await fetch(`${rig.url}/?compress=1`, { method: 'POST', headers: account.headers, body: 'SELECT x' })
+    assert.equal(failed.status, 404)
+    const error = expandNativeBlocks(Buffer.from(await failed.arrayBuffer())).toString()
+    assert.match(error, /^Code: 47\. DB::Exception: .*\n$/)
   })
 
   test('a client as the JDBC driver: one session, compressed blocks, parameters, types with the rows', async () => {

@@ -18,6 +18,11 @@ export function createNativeBlockStream(): Transform {
 
 const NONE = Buffer.alloc(0)
 
+/** One block of a short content, such as the text of an error. */
+export function toNativeBlock(content: Uint8Array): Buffer {
+  return nativeBlock(content, createLz4Table())
+}
+
 function nativeBlock(content: Uint8Array, table: Int32Array): Buffer {
   const packed = compressLz4Block(content, table)
   const block = Buffer.allocUnsafe(HEAD_BYTES + packed.length)
