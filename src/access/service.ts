@@ -196,26 +196,35 @@ export async function startAccess(options: StartAccessOptions, deps: AccessDeps)
   }
   opening.defer(() => responded(probing))
 
-  /** Deletes few hours at a time, so that a store with many old rows is not locked for long. */
+  /** Deletes few hours at a time, so that a store with many old rows is not busy with it for long. */
   let pruning: Promise<void> | undefined
+  let isPruneFailing = false
+  const pruneStop = new AbortController()
   function pruneUsage(): void {
     if (options.usage === undefined) return
     // Not by the wall clock: one that is set wrong for a moment would delete what is still to be billed.
     calendar.update(clock.monotonicMs())
     const beforeMs = calendar.hour * HOUR_MS - options.usage.keepDays * DAY_MS
     pruning ??= store
-      .pruneUsage(beforeMs, PRUNE_HOURS_MAX)
+      .pruneUsage(beforeMs, PRUNE_HOURS_MAX, pruneStop.signal)
       .then(
         (hours) => {
+          isPruneFailing = false
           if (hours > 0) log.info({ hours, keepDays: options.usage?.keepDays }, 'old usage deleted')
         },
-        (error: unknown) => log.debug({ reason: messageOf(error) }, 'old usage could not be deleted'),
+        (error: unknown) => {
+          log[isPruneFailing ? 'debug' : 'warn']({ reason: messageOf(error) }, 'old usage could not be deleted')
+          isPruneFailing = true
+        },
       )
       .finally(() => {
         pruning = undefined
       })
   }
-  opening.defer(() => responded(pruning))
+  opening.defer(() => {
+    pruneStop.abort()
+    return responded(pruning)
+  })
 
   /** Waits for a call of the store, but not for a store that does not respond. */
   async function responded(call: Promise<void> | undefined): Promise<void> {

@@ -53,10 +53,15 @@ export function makeId(prefix: string, random: Random): string {
   return `${prefix}_${id}`
 }
 
+/** Whether the text begins like an id of a record. No name does. */
+export function hasIdPrefix(text: string): boolean {
+  return /^(cus|sub|tok|idx|node|note|ref|adm)_/.test(text)
+}
+
 const NAME = /^[a-z0-9](?:[a-z0-9._-]{0,61}[a-z0-9])?$/
 
 export function parseName(text: string, what: string): string {
-  if (NAME.test(text) && !/^(cus|sub|tok|idx|node|note|ref|adm)_/.test(text)) return text
+  if (NAME.test(text) && !hasIdPrefix(text)) return text
   throw new ServiceError(
     'invalid-value',
     `"${text}" is not a ${what} name: use 1 to 63 of a-z, 0-9, dot, dash and underscore, beginning and ending with a letter or digit`,

@@ -53,7 +53,8 @@ for i = 5, #ARGV, 5 do
   local level = tonumber(redis.call('HGET', KEYS[1], ARGV[i])) or capacity
   level = math.min(capacity, level + elapsed * tonumber(ARGV[i + 1]) / 1000)
   level = math.min(capacity, level - unbooked(ARGV[i], ARGV[i + 3], ARGV[i + 4]))
-  local text = string.format('%.6f', level)
+  -- All digits of a number: a slow rate adds less than a millionth of a unit between two bookings.
+  local text = string.format('%.17g', level)
   table.insert(writes, ARGV[i])
   table.insert(writes, text)
   table.insert(answer, text)

@@ -66,6 +66,34 @@ describe('the scripts on a real server', () => {
     assert.equal((await book(booking(60, 60, { booked: 50 }), 'c')).used, 460)
   })
 
+  test('a slow rate refills by the time that has passed, however often it is booked, also a very large bucket', async () => {
+    await using server = await startRedis()
+    await using redis = link(server.url)
+    await redis.tried
+    // The same script with given times instead of the server's clock.
+    const text = BOOK_SCRIPT.text.replace("redis.call('TIME')", '{ KEYS[3], KEYS[4] }')
+    const month = { number: monthNumber, spent: 0, booked: 0, usedKnown: 0 }
+    for (const { gapMs, capacity, perSecond } of [
+      { gapMs: 50, capacity: 1, perSecond: 1 / 3600 },
+      { gapMs: 5, capacity: 1, perSecond: 1 / 86_400 },
+      { gapMs: 5, capacity: 1e12, perSecond: 1 / 3600 },
+    ]) {
+      const buckets = [{ key: 'units', perSecond, capacity, spent: capacity, booked: 0 }]
+      const args = bookingArgs({ month, buckets })
+      const keys = [`slow-${gapMs}-${capacity}`, `spender-${gapMs}-${capacity}`]
+      let level: number | undefined
+      for (let step = 0; step <= 400; step++) {
+        const atMs = 1_800_000_000_000 + step * gapMs
+        const time = [String(Math.floor(atMs / 1000)), String((atMs % 1000) * 1000)]
+        const outcome = await redis.run({ text, sha1: '0'.repeat(40) }, [...keys, ...time], args)
+        assert.ok(outcome.ok, JSON.stringify(outcome))
+        level = parseBooked(outcome.reply, 1)?.levels[0]
+      }
+      const expected = (400 * gapMs * perSecond) / 1000
+      assert.ok(level !== undefined && Math.abs(level / expected - 1) < 1e-9, `${level} of ${expected} units`)
+    }
+  })
+
   test("the server's calendar agrees with ours on any day", async () => {
     await using server = await startRedis()
     await using redis = link(server.url)

@@ -28,7 +28,7 @@ export type BillingRowsDeps = {
 }
 
 const ADD_MARK = 'ON CONFLICT (sink, hour) DO UPDATE SET marks = billing_hours.marks + 1'
-/** Values of one statement: far below the limits of the engines. */
+/** Values of one statement: far below the limits of the engines. Events of one turn of the event loop, on which the embedded engine runs. */
 const VALUES_MAX = 200
 /** Dead letters that one retry changes, so that the store is not locked for long. */
 const RETRY_EVENTS_MAX = 5000
@@ -166,13 +166,21 @@ export function createBillingRows({ database, rows, change }: BillingRowsDeps): 
       }),
     retry: (context, sink, which) =>
       change(context, async (tx) => {
+        const slices = createTimeSlices()
         const chosen = await chosenDead(tx, sink, which)
         const ready = chosen.filter(
           ({ doubtSince }) => doubtSince === null || which.isUnknownIncluded || which.isMarkedSent,
         )
         const to = { state: which.isMarkedSent ? 'sent' : 'pending', doubtSince: null, reason: null } as const
-        const changed = ready.map((event) => ({ ...event, ...to }))
-        await writeRecords(tx, events, changed, events.upsertOf)
+        for (const some of inParts(ready)) {
+          await writeRecords(
+            tx,
+            events,
+            some.map((event) => ({ ...event, ...to })),
+            events.upsertOf,
+          )
+          await slices.yield()
+        }
         const result = { changed: ready.length, unknown: chosen.length - ready.length }
         const after = { events: ready.length, state: to.state, ids: ready.slice(0, 20).map(({ id }) => id) }
         return { audit: { action: 'billing.retry', subjects: [sink], after }, result }
@@ -225,11 +233,16 @@ export function createBillingRows({ database, rows, change }: BillingRowsDeps): 
   }
 
   async function chosenDead(tx: SqlReader, sink: string, { ids }: BillingRetry): Promise<BillingEvent[]> {
-    if (ids === undefined)
-      return eventsWhere(tx, "WHERE sink = ? AND state = 'dead' ORDER BY hour, event_key LIMIT ?", [
-        sink,
-        RETRY_EVENTS_MAX,
-      ])
+    if (ids === undefined) {
+      const slices = createTimeSlices()
+      const dead: BillingEvent[] = []
+      const all = events.select("WHERE sink = ? AND state = 'dead' ORDER BY hour, event_key LIMIT ?")
+      for await (const page of tx.pages(all, [sink, RETRY_EVENTS_MAX])) {
+        dead.push(...page.map(events.decode))
+        await slices.yield()
+      }
+      return dead
+    }
     const found = await eventsOf(
       tx,
       [...new Set(ids)].map((id) => `${sink}/${id}`),
@@ -306,14 +319,8 @@ export async function markLateHours(tx: SqlWriter, used: readonly AddedUsage[]):
     )
 }
 
-/** The events of an hour whose usage is deleted. Those that were not sent stay. */
-export async function deleteBillingHour(tx: SqlWriter, hour: number): Promise<void> {
-  await tx.run("DELETE FROM billing_events WHERE hour = ? AND state = 'sent'", [hour])
-  await tx.run('DELETE FROM billing_hours WHERE hour = ?', [hour])
-}
-
 /** As many values as one statement takes. */
-function* inParts(values: readonly string[]): Generator<readonly string[]> {
+function* inParts<T>(values: readonly T[]): Generator<readonly T[]> {
   for (let at = 0; at < values.length; at += VALUES_MAX) yield values.slice(at, at + VALUES_MAX)
 }
 

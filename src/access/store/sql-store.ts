@@ -8,24 +8,23 @@ import { type Chain, confirmMirror, extendMirror, MIRROR_START, type MirrorPosit
 import { createAuditLine, headAfter } from '../audit/line.ts'
 import { insertAuditLine, readAuditLines, readAuditPage } from '../audit/rows.ts'
 import { writeBackup } from '../backup/backup.ts'
-import { createBillingRows, deleteBillingHour, markLateHours } from './billing-rows.ts'
+import { createBillingRows, markLateHours } from './billing-rows.ts'
 import { findRowDamage } from './check.ts'
 import { readMeta, writeMeta } from './meta.ts'
 import { readRowsOf } from './page.ts'
+import { pruneUsage } from './prune-usage.ts'
 import { createRecordReader, createRecordWriter } from './record-access.ts'
 import type { TableRows } from './rows.ts'
 import type { AccessStore, AccessTransaction, AccessView, AuditEntry, ChangeContext } from './store.ts'
 import { LAST_USED_TABLE, MIRROR_TABLE, type MirrorRow, SHARED_KEY_TABLE } from './tables.ts'
-import { advanceUsageMark, deleteUsageMarks } from './usage-marks.ts'
+import { advanceUsageMark } from './usage-marks.ts'
 import {
   addUsage,
-  deleteUsageHour,
   readHourUsage,
   readMethodUsage,
   readMethodUsagePages,
   readUnitsSince,
   readUsage,
-  readUsageHours,
   readUsagePages,
   setLastUsed,
 } from './usage-rows.ts'
@@ -109,17 +108,8 @@ export function createSqlStore(options: SqlStoreOptions, { database, rows, rando
     methodUsagePages: (filter) => readMethodUsagePages(database, filter),
     hourUsage: (hour) => readHourUsage(database, hour),
     unitsSince: (fromMs) => readUnitsSince(database, fromMs),
-    async pruneUsage(beforeMs, hoursMax) {
-      await database.count((tx) => deleteUsageMarks(tx, beforeMs))
-      const hours = await readUsageHours(database, beforeMs, hoursMax)
-      // One hour per transaction, so that writers of usage do not wait long.
-      for (const hour of hours)
-        await database.count(async (tx) => {
-          await deleteUsageHour(tx, hour)
-          if (options.schemaVersion >= BILLING_VERSION) await deleteBillingHour(tx, hour)
-        })
-      return hours.length
-    },
+    pruneUsage: (beforeMs, hoursMax, signal) =>
+      pruneUsage(database, { beforeMs, hoursMax, signal, hasBilling: options.schemaVersion >= BILLING_VERSION }),
     async lastUsed(tokenId) {
       const of = rows(LAST_USED_TABLE)
       const [row] = await database.rows(of.select('WHERE token_id = ?'), [tokenId])

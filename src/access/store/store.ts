@@ -88,8 +88,11 @@ export interface AccessStore extends AccessView, AsyncDisposable {
   lastUsed(tokenId: string): Promise<number | undefined>
   /** The same of many tokens, by id, where they were used. */
   lastUsedOf(tokenIds: Iterable<string>): Promise<Map<string, number>>
-  /** Deletes the usage of hours before `beforeMs`, at most `hoursMax` of them, oldest first. Returns the number of hours deleted. */
-  pruneUsage(beforeMs: number, hoursMax: number): Promise<number>
+  /**
+   * Deletes the usage of hours before `beforeMs`, at most `hoursMax` of them, oldest first, in parts between which the event loop runs. Returns the
+   * number of hours deleted.
+   */
+  pruneUsage(beforeMs: number, hoursMax: number, signal?: AbortSignal): Promise<number>
 
   /** The events for a billing system. Except for the changes of the operator, no revision and no audit line. */
   readonly billing: BillingStore

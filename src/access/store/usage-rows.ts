@@ -77,7 +77,7 @@ function methodsOf({ subscriptionId, hour, interface: interfaceName, methods = {
 }
 
 /** The start of the UTC day. */
-function dayOf(ms: number): number {
+export function dayOf(ms: number): number {
   return Math.floor(ms / DAY_MS) * DAY_MS
 }
 
@@ -167,21 +167,6 @@ export async function readUnitsSince(on: SqlReader, fromMs: number): Promise<Map
     [fromMs],
   )
   return new Map(found.map(([id, units]) => [id as string, units as number]))
-}
-
-/** Hours before `beforeMs` that have usage, oldest first. */
-export async function readUsageHours(on: SqlReader, beforeMs: number, hoursMax: number): Promise<number[]> {
-  const found = await on.rows('SELECT DISTINCT hour FROM usage_hours WHERE hour < ? ORDER BY hour LIMIT ?', [
-    beforeMs,
-    hoursMax,
-  ])
-  return found.map(([hour]) => hour as number)
-}
-
-/** Deletes one hour and the methods of earlier days. Hours are deleted oldest first, so those days have no hours any more. */
-export async function deleteUsageHour(tx: SqlWriter, hour: number): Promise<void> {
-  await tx.run('DELETE FROM usage_hours WHERE hour = ?', [hour])
-  await tx.run('DELETE FROM usage_methods WHERE day < ?', [dayOf(hour)])
 }
 
 export function decodeUsage(row: SqlRow): UsageRow {

@@ -4,6 +4,7 @@ import { addCustomer, ENGINES, STORE_DEPS, startEngines, until } from '../../../
 import { createManualClock } from '../../core/clock.ts'
 import { createUlid } from '../../core/ulid.ts'
 import { secureRandom } from '../../platform/process/random.ts'
+import { createLogger } from '../../platform/telemetry/logger.ts'
 import { createMetricsRegistry } from '../../platform/telemetry/metrics-registry.ts'
 import { parseAccessOptions } from '../options.ts'
 import { startAccess } from '../service.ts'
@@ -92,9 +93,49 @@ test('a running process deletes usage older than keepDays', async () => {
     return pruneUsage(beforeMs, hoursMax)
   }
   clock.setWallMs(nowMs + 1000 * DAY_MS)
-  clock.advance(10 * 60_000)
-  await until(async () => pruned.length > 0)
+  // More than once: the first deletion may still be under way.
+  await until(() => {
+    clock.advance(10 * 60_000)
+    return pruned.length > 0
+  })
   assert.ok(pruned.every((beforeMs) => beforeMs <= nowMs - 61 * DAY_MS))
+})
+
+test('usage that cannot be deleted is warned about once, until it could be deleted again; a close stops the deletion', async () => {
+  await using bench = await engines.bench('sqlite')
+  await using store = await bench.open()
+  const outcomes = ['failing', 'failing', 'done', 'failing', 'endless']
+  let calls = 0
+  let stopped: unknown
+  store.pruneUsage = async (_beforeMs, _hoursMax, signal) => {
+    const outcome = outcomes[calls++]
+    if (outcome === 'endless') {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      signal?.addEventListener('abort', () => resolve())
+      await promise
+      stopped = 'stopped'
+    }
+    if (outcome === 'failing') throw new Error('no such index')
+    return 0
+  }
+  const clock = createManualClock(Date.UTC(2027, 5, 1))
+  const lines: string[] = []
+  const log = createLogger({ level: 'warn', destination: { write: (line: string) => lines.push(line) } })
+  using registry = createMetricsRegistry()
+  const lifecycle = { degraded() {}, recovered() {} }
+  {
+    const deps = { ...STORE_DEPS, log, store, clock, registry, lifecycle, env: {} }
+    await using _access = await startAccess(parseAccessOptions(), deps)
+    for (const at of outcomes.keys()) {
+      clock.advance(10 * 60_000)
+      await until(() => calls === at + 1)
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  }
+  assert.equal(stopped, 'stopped')
+  const warned = lines.filter((line) => line.includes('old usage could not be deleted'))
+  assert.equal(warned.length, 2, lines.join(''))
+  assert.match(warned[0] ?? '', /"level":"warn".*no such index/)
 })
 
 test('the rows of the current and the last month are always kept', () => {

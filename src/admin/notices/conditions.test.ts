@@ -15,27 +15,30 @@ const QUIET: Observed = {
   backupAtMs: NOW,
 }
 
+/** Without the conditions that are undecided. */
 function setUp() {
   const options = { nodeDownSeconds: 60, destinationSilentSeconds: 300, certificateDays: 14, backupDays: 7 }
   const conditions = createProcessConditions(options, (id) => `name-of-${id}`)
   return (observed: Partial<Observed>, seconds: number) =>
-    conditions({ ...QUIET, ...observed }, NOW + seconds * 1000, seconds * 1000)
+    conditions({ ...QUIET, ...observed }, NOW + seconds * 1000, seconds * 1000).filter(
+      ({ isUndecided = false }) => !isUndecided,
+    )
 }
 
 test('a node counts as down after its time, and begins anew after it was healthy', () => {
   const at = setUp()
-  const failing = { nodes: [{ name: 'fra-1', state: 'failing', reason: 'refused' }] }
+  const failing = { nodes: [{ name: 'fra-1', state: 'failing', reason: 'refused', slot: 0 }] }
   assert.deepEqual(at(failing, 0), [])
   assert.deepEqual(at(failing, 59), [])
   assert.deepEqual(
     at(failing, 60).map(({ key, message }) => [key, message]),
     [['node.down fra-1', 'node fra-1 is failing: refused']],
   )
-  assert.deepEqual(at({ nodes: [{ name: 'fra-1', state: 'healthy', reason: '' }] }, 61), [])
+  assert.deepEqual(at({ nodes: [{ name: 'fra-1', state: 'healthy', reason: '', slot: 9 }] }, 61), [])
   assert.deepEqual(at(failing, 62), [])
   assert.deepEqual(at(failing, 121), [])
   assert.equal(at(failing, 122).length, 1)
-  assert.deepEqual(at({ nodes: [{ name: 'fra-1', state: 'drained', reason: 'by the operator' }] }, 500), [])
+  assert.deepEqual(at({ nodes: [{ name: 'fra-1', state: 'drained', reason: 'by the operator', slot: 9 }] }, 500), [])
 })
 
 test('a destination is silent when nothing could be sent while shreds arrive', () => {
@@ -80,7 +83,7 @@ test('certificates and backups', () => {
 
 test('a lagging node counts as down; what is removed and comes back begins anew', () => {
   const at = setUp()
-  const lagging = { nodes: [{ name: 'fra-1', state: 'lagging', reason: '300 slots' }] }
+  const lagging = { nodes: [{ name: 'fra-1', state: 'lagging', reason: '300 slots', slot: 9 }] }
   const silent = { destinations: [{ subscriptionId: 'sub_1', packets: 5, lastFault: null }] }
   at({ ...lagging, ...silent }, 0)
   assert.deepEqual(

@@ -9,7 +9,13 @@ import { CONDITIONS_MAX } from './outbox.ts'
 
 /** What the process knows about itself; undefined for a service that it does not run. */
 export type Observed = {
-  readonly nodes: readonly { readonly name: string; readonly state: string; readonly reason: string }[]
+  readonly nodes: readonly {
+    readonly name: string
+    readonly state: string
+    readonly reason: string
+    /** 0 for a node that has not responded yet; until then its state is not known. */
+    readonly slot: number
+  }[]
   /** Destinations that shreds should be sent to, with the packets sent since the start. */
   readonly destinations:
     | readonly { readonly subscriptionId: string; readonly packets: number; readonly lastFault: string | null }[]
@@ -30,45 +36,57 @@ export type ProcessConditionsOptions = Pick<
   'nodeDownSeconds' | 'destinationSilentSeconds' | 'certificateDays' | 'backupDays'
 >
 
-/** The conditions of nodes, destinations, certificates and backups. It remembers since when a node or destination is in its state. */
+/**
+ * The conditions of nodes, destinations, certificates and backups. It remembers since when a node or destination is in its state. After a start that is
+ * not known: until a node or destination was seen to work, or its time has passed, its condition is undecided.
+ */
 export function createProcessConditions(
   options: ProcessConditionsOptions,
   nameOf: (subscriptionId: string) => string,
 ): (observed: Observed, nowMs: number, monotonicMs: number) => Condition[] {
   const downSince = new Map<string, number>()
   const lastSent = new Map<string, { packets: number; atMs: number }>()
+  const nodesSeen = new Set<string>()
+  const destinationsSeen = new Set<string>()
+  const downMs = options.nodeDownSeconds * 1000
+  const silentMs = options.destinationSilentSeconds * 1000
+  let firstMs: number | undefined
 
-  function* nodes(observed: Observed, monotonicMs: number): Generator<Condition> {
+  function* nodes(observed: Observed, { monotonicMs, sinceStartMs }: Times): Generator<Condition> {
     const names = new Set(observed.nodes.map(({ name }) => name))
     for (const name of downSince.keys()) if (!names.has(name)) downSince.delete(name)
-    for (const { name, state, reason } of observed.nodes) {
-      if (!NODE_DOWN.has(state)) {
-        downSince.delete(name)
-        continue
-      }
+    for (const name of nodesSeen) if (!names.has(name)) nodesSeen.delete(name)
+    for (const { name, state, reason, slot } of observed.nodes) {
+      const isDown = NODE_DOWN.has(state)
+      if (!isDown && (slot > 0 || state !== 'healthy' || sinceStartMs >= downMs)) nodesSeen.add(name)
+      if (!isDown) downSince.delete(name)
       const since = downSince.get(name) ?? monotonicMs
-      downSince.set(name, since)
-      if (monotonicMs - since < options.nodeDownSeconds * 1000) continue
+      if (isDown) downSince.set(name, since)
+      const isUndecided = !isDown || monotonicMs - since < downMs
+      if (isUndecided && nodesSeen.has(name)) continue
       yield {
         key: `node.down ${name}`,
         kind: 'node.down',
         message: `node ${name} is ${state}: ${reason}`,
         data: { node: name, state, reason },
+        isUndecided,
       }
     }
   }
 
-  function* destinations(observed: Observed, monotonicMs: number): Generator<Condition> {
+  function* destinations(observed: Observed, { monotonicMs, sinceStartMs }: Times): Generator<Condition> {
     const current = observed.destinations ?? []
     const ids = new Set(current.map(({ subscriptionId }) => subscriptionId))
     for (const id of lastSent.keys()) if (!ids.has(id)) lastSent.delete(id)
+    for (const id of destinationsSeen) if (!ids.has(id)) destinationsSeen.delete(id)
     for (const { subscriptionId, packets, lastFault } of current) {
-      const last = lastSent.get(subscriptionId)
-      if (last === undefined || last.packets !== packets || !observed.hasShreds) {
-        lastSent.set(subscriptionId, { packets, atMs: monotonicMs })
-        continue
-      }
-      if (monotonicMs - last.atMs < options.destinationSilentSeconds * 1000) continue
+      const before = lastSent.get(subscriptionId)
+      if (packets !== (before?.packets ?? 0)) destinationsSeen.add(subscriptionId)
+      const isSilent = before?.packets === packets && observed.hasShreds
+      const last = isSilent ? before : { packets, atMs: monotonicMs }
+      lastSent.set(subscriptionId, last)
+      const isUndecided = !isSilent || monotonicMs - last.atMs < silentMs
+      if (isUndecided && (destinationsSeen.has(subscriptionId) || sinceStartMs >= silentMs)) continue
       const name = nameOf(subscriptionId)
       const cause = lastFault === null ? '' : `: ${lastFault}`
       yield {
@@ -76,6 +94,7 @@ export function createProcessConditions(
         kind: 'shreds.destination-silent',
         message: `no shred could be sent to the destination of ${name} for ${options.destinationSilentSeconds} s${cause}`,
         data: { subscription: name, subscription_id: subscriptionId, last_fault: lastFault },
+        isUndecided,
       }
     }
   }
@@ -104,13 +123,20 @@ export function createProcessConditions(
     }
   }
 
-  return (observed, nowMs, monotonicMs) => [
-    ...nodes(observed, monotonicMs),
-    ...destinations(observed, monotonicMs),
-    ...certificates(observed, nowMs),
-    ...backup(observed, nowMs),
-  ]
+  return (observed, nowMs, monotonicMs) => {
+    firstMs ??= monotonicMs
+    const times = { monotonicMs, sinceStartMs: monotonicMs - firstMs }
+    return [
+      ...nodes(observed, times),
+      ...destinations(observed, times),
+      ...certificates(observed, nowMs),
+      ...backup(observed, nowMs),
+    ]
+  }
 }
+
+/** `sinceStartMs` is the time since the first observation. */
+type Times = { readonly monotonicMs: number; readonly sinceStartMs: number }
 
 export type CustomerFacts = {
   snapshot(): AccessSnapshot

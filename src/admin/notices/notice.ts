@@ -20,9 +20,11 @@ export type Condition = {
   readonly message: string
   /** The same for a program, in the names of the API. */
   readonly data: NoticeWire['data']
+  /** Not known since the start of the process: it causes no notice, but one that was caused before the start stays the only one. */
+  readonly isUndecided?: boolean
 }
 
-export type Notice = Omit<Condition, 'key'> & {
+export type Notice = Omit<Condition, 'key' | 'isUndecided'> & {
   /** `ntc_` and a ULID; the id of the webhook message, so that a receiver recognises a repeated one. */
   readonly id: string
   /** Unix ms. */

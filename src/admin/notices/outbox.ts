@@ -78,10 +78,14 @@ export class Outbox {
     return this.#notices.toReversed()
   }
 
-  /** Takes the conditions that hold now: a new one causes a notice, one that is gone may cause another later. Returns the notices on the disk. */
+  /**
+   * Takes the conditions that hold now: a new one causes a notice, one that is gone may cause another later, and one that is undecided stays as it
+   * was. Returns the notices on the disk.
+   */
   async observe(conditions: readonly Condition[], nowMs: number): Promise<readonly NoticeRecord[]> {
-    const kept = conditions.slice(0, this.#options.conditionsMax)
-    this.#isFull = kept.length < conditions.length
+    const holding = conditions.filter(({ key, isUndecided = false }) => !isUndecided || this.#active.has(key))
+    const kept = holding.slice(0, this.#options.conditionsMax)
+    this.#isFull = kept.length < holding.length
     const fresh = kept.filter(({ key }) => !this.#active.has(key))
     const isChanged = fresh.length > 0 || this.#active.size !== kept.length
     const before = this.#active

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { test } from 'node:test'
+import { BARE_ENV } from '../../../test/support/cli.ts'
 import { createManualClock } from '../../core/clock.ts'
 import { makeTestFolder } from '../files/test-folder.ts'
 import { runCommand } from './run-command.ts'
@@ -55,4 +57,27 @@ test('a program that does not exist, and one that does not read its input', asyn
   const missing = await run(['/nonexistent/program'])
   assert.match(missing.ok ? '' : missing.reason, /^\/nonexistent\/program could not be started: .*ENOENT/)
   assert.deepEqual(await run(node('process.stdin.destroy()'), { input: 'x'.repeat(1_000_000) }), { ok: true })
+})
+
+test('without a free file descriptor, and with arguments that are too long, it fails and the process continues', () => {
+  const script = `
+    import { closeSync, openSync } from 'node:fs'
+    import { runCommand } from ${JSON.stringify(import.meta.resolve('./run-command.ts'))}
+    import { systemClock } from ${JSON.stringify(import.meta.resolve('./clock.ts'))}
+    const run = (command) => runCommand({ command, input: 'x', timeoutMs: 15000, env: {} }, { clock: systemClock })
+    const held = []
+    try {
+      for (;;) held.push(openSync('/dev/null'))
+    } catch {}
+    const starved = await run(['/bin/true'])
+    held.forEach(closeSync)
+    const tooLong = await run(['/bin/true', 'x'.repeat(10_000_000)])
+    process.stdout.write(JSON.stringify([starved, tooLong, await run(['/bin/true'])]))`
+  const line = 'ulimit -n 64; exec "$0" --input-type=module -e "$1"'
+  const done = spawnSync('/bin/sh', ['-c', line, process.execPath, script], { encoding: 'utf8', env: BARE_ENV })
+  assert.equal(done.status, 0, done.stderr)
+  const [starved, tooLong, after] = JSON.parse(done.stdout)
+  assert.match(starved.reason, /^\/bin\/true could not be started: .*EMFILE/)
+  assert.match(tooLong.reason, /^\/bin\/true could not be started: .*E2BIG/)
+  assert.deepEqual(after, { ok: true })
 })

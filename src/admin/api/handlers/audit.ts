@@ -1,6 +1,6 @@
 import { namesOf } from '../../../access/audit/subject-names.ts'
 import { type AuditReport, verifyAudit } from '../../../access/audit/verify.ts'
-import { lookUp } from '../../../access/provisioning/context.ts'
+import { hasIdPrefix, lookUp } from '../../../access/provisioning/context.ts'
 import { isServiceError, ServiceError } from '../../../core/error.ts'
 import { mapInSlices } from '../../../platform/process/time-slices.ts'
 import type { AdminHandlers } from '../handler.ts'
@@ -13,7 +13,7 @@ export function auditHandlers({ store }: HandlerDeps): Pick<AdminHandlers, 'audi
 
   /** The id of a customer or subscription that is given by its name; any other id as it is. */
   async function subjectOf(text: string): Promise<string> {
-    if (/^[a-z]+_/.test(text)) return text
+    if (hasIdPrefix(text)) return text
     try {
       return (await lookUp(store, 'subscriptions', text)).id
     } catch (error) {

@@ -85,6 +85,18 @@ describe('the handlers of the admin API', () => {
     assert.deepEqual([(await bodyOf('auditVerify'))['ok'], ofC.next_cursor], [true, null])
   })
 
+  test('the subject of audit lines is a name, also one that looks like an id, or an id; an unknown name is not found', async () => {
+    const subjects = async (subject: string) =>
+      (await bodyOf('audit', { query: { subject } })).items.map(({ action }) => action)
+    await api.call('customerAdd', { body: { name: 'beta_prod', contact: '' } })
+    await api.call('subCreate', { body: { name: 'beta_main', customer: 'beta_prod' } })
+    assert.deepEqual(await subjects('beta_prod'), ['sub.create', 'customer.add'])
+    const { id } = (await bodyOf('subShow', { params: { subscription: 'beta_main' } })) as unknown as { id: string }
+    assert.deepEqual([await subjects('beta_main'), await subjects(id)], [['sub.create'], ['sub.create']])
+    assert.deepEqual(await subjects('tok_0000000000000000'), [], 'the id of a record that may have been removed')
+    await assert.rejects(subjects('no_such_name'), { code: 'not-found' })
+  })
+
   test('usage has the sums of a period, of a subscription and of all', async () => {
     const { id } = (await bodyOf('subShow', { params: { subscription: 'a' } })) as unknown as { id: string }
     const other = (await bodyOf('subShow', { params: { subscription: 'b' } })) as unknown as { id: string }

@@ -35,8 +35,10 @@ export function processHandlers({ running, store, snapshot }: HandlerDeps): Proc
     return { body: { upstream: name, done: !call.isDryRun } }
   }
 
-  async function connections(): Promise<ConnectionList> {
-    return ((await running.call('connections')) as ConnectionList | null) ?? { total: 0, connections: [] }
+  /** Those of one subscription, or of all. */
+  async function connections(subscription: string | undefined): Promise<ConnectionList> {
+    const listed = await running.call('connections', subscription === undefined ? undefined : { subscription })
+    return (listed as ConnectionList | null) ?? { total: 0, connections: [] }
   }
 
   return {
@@ -52,10 +54,11 @@ export function processHandlers({ running, store, snapshot }: HandlerDeps): Proc
     async connectionList(call) {
       const name = textOf(call, 'subscription')
       const only = name === undefined ? undefined : (await lookUp(store, 'subscriptions', name)).id
-      const { total, connections: all } = await connections()
-      const items = all
-        .filter((each) => only === undefined || each.subscription_id === only)
-        .map((each) => ({ ...each, subscription: snapshot().subscription(each.subscription_id)?.name ?? null }))
+      const { total, connections: listed } = await connections(only)
+      const items = listed.map((each) => ({
+        ...each,
+        subscription: snapshot().subscription(each.subscription_id)?.name ?? null,
+      }))
       return { body: { items, next_cursor: null, total } }
     },
 

@@ -24,6 +24,8 @@ const SUBSCRIPTIONS_SHOWN = 100
 const LINES_MAX = 10_000
 /** Rows of the store that one report reads. */
 const ROWS_MAX = 2_000_000
+/** Reports of more than one subscription at a time: each holds a connection to a remote store, of which a process has few. */
+const REPORTS_MAX = 2
 const NO_COUNTS: Counts = { calls: 0, units: 0, refused: 0 }
 /** In the place of the subscription, for the sum of the others. */
 const OTHERS = ''
@@ -31,9 +33,27 @@ const OTHERS = ''
 type Grouping = UsageGrouping | 'interface'
 /** The ids of few subscriptions, or a condition on all. */
 type Selection = { readonly ids: readonly string[] } | { readonly isSelected: (subscriptionId: string) => boolean }
+/** What a report reads, until its client is gone. */
+type ReportRange = UsagePeriod & Pick<AdminCall, 'signal'>
 
 export function usageHandlers(deps: HandlerDeps): Pick<AdminHandlers, 'usage'> {
   const { store, snapshot } = deps
+  let reports = 0
+
+  /** Runs a report unless too many are under way. One of a single subscription is short. */
+  async function limited<T>(selection: Selection, report: () => Promise<T>): Promise<T> {
+    if ('ids' in selection && selection.ids.length <= 1) return report()
+    if (reports >= REPORTS_MAX)
+      throw new ServiceError('busy', `${REPORTS_MAX} reports of usage are under way (limit: reports)`, {
+        fix: 'Retry later, or choose a subscription.',
+      })
+    reports += 1
+    try {
+      return await report()
+    } finally {
+      reports -= 1
+    }
+  }
 
   async function selectionOf(call: AdminCall): Promise<Selection> {
     const subName = textOf(call, 'subscription')
@@ -57,13 +77,14 @@ export function usageHandlers(deps: HandlerDeps): Pick<AdminHandlers, 'usage'> {
   async function eachLine(
     selection: Selection,
     by: UsageGrouping,
-    period: UsagePeriod,
+    { signal, ...period }: ReportRange,
     onLine: (line: UsageLine) => void,
   ): Promise<void> {
     const slices = createTimeSlices()
     const isSelected = 'ids' in selection ? () => true : selection.isSelected
     let rows = 0
     for await (const page of pagesOf(selection, by, period)) {
+      if (signal.aborted) throw new ServiceError('wrong-state', 'the client has closed the connection')
       rows += page.length
       // Those of a few subscriptions are bounded by what is kept.
       if (rows > ROWS_MAX && !('ids' in selection))
@@ -87,13 +108,13 @@ export function usageHandlers(deps: HandlerDeps): Pick<AdminHandlers, 'usage'> {
   }
 
   /** The subscriptions that get lines of their own, and how many there are. */
-  async function topOf(selection: Selection, period: UsagePeriod): Promise<{ top: ReadonlySet<string>; all: number }> {
+  async function topOf(selection: Selection, range: ReportRange): Promise<{ top: ReadonlySet<string>; all: number }> {
     if ('ids' in selection) return { top: new Set(selection.ids), all: selection.ids.length }
     const units = new Map<string, number>()
     await eachLine(
       selection,
       'total',
-      period,
+      range,
       (line) => void units.set(line.subscriptionId, (units.get(line.subscriptionId) ?? 0) + line.units),
     )
     const top = createFirstInOrder<readonly [string, number]>(SUBSCRIPTIONS_SHOWN, ([, a], [, b]) => b - a)
@@ -125,40 +146,42 @@ export function usageHandlers(deps: HandlerDeps): Pick<AdminHandlers, 'usage'> {
     }
   }
 
+  async function report(selection: Selection, by: Grouping, range: ReportRange): Promise<object> {
+    const grouping: UsageGrouping = by === 'interface' ? 'total' : by
+    const { top, all } = by === 'interface' ? { top: new Set<string>(), all: 0 } : await topOf(selection, range)
+    const sums: UsageSums = new Map()
+    let total: Counts = by === 'method' ? NO_COUNTS : { ...NO_COUNTS, bytes: 0 }
+    let rest = total
+    await eachLine(selection, grouping, range, (line) => {
+      const isShown = top.has(line.subscriptionId)
+      total = sumCounts(total, line)
+      if (!isShown) rest = sumCounts(rest, line)
+      addUsageLine(sums, isShown ? line : { ...line, subscriptionId: OTHERS }, grouping)
+      if (sums.size > LINES_MAX)
+        throw new ServiceError('invalid-value', `a report has at most ${LINES_MAX} lines`, {
+          fix: 'Choose a shorter period, a subscription, or by=day.',
+        })
+    })
+    const lines = groupUsage([...sums.values()], grouping).toSorted((a, b) => a.hour - b.hour || b.units - a.units)
+    const others = Math.max(0, all - top.size)
+    return {
+      from: isoTime(range.fromMs),
+      until: isoTime(range.toMs),
+      by,
+      items: await mapInSlices(lines, (line) => wireOf(line, by)),
+      next_cursor: null,
+      total: toWireJson(total),
+      rest: others === 0 ? null : { subscriptions: others, ...(toWireJson(rest) as object) },
+    }
+  }
+
   return {
     async usage(call) {
       const by = groupingOf(textOf(call, 'by') ?? 'total')
-      const grouping: UsageGrouping = by === 'interface' ? 'total' : by
       const request = { month: textOf(call, 'month'), since: textOf(call, 'since'), until: textOf(call, 'until'), by }
-      const period = usagePeriodOf(request, call.nowMs, '')
+      const range = { ...usagePeriodOf(request, call.nowMs, ''), signal: call.signal }
       const selection = await selectionOf(call)
-      const { top, all } = by === 'interface' ? { top: new Set<string>(), all: 0 } : await topOf(selection, period)
-      const sums: UsageSums = new Map()
-      let total: Counts = by === 'method' ? NO_COUNTS : { ...NO_COUNTS, bytes: 0 }
-      let rest = total
-      await eachLine(selection, grouping, period, (line) => {
-        const isShown = top.has(line.subscriptionId)
-        total = sumCounts(total, line)
-        if (!isShown) rest = sumCounts(rest, line)
-        addUsageLine(sums, isShown ? line : { ...line, subscriptionId: OTHERS }, grouping)
-        if (sums.size > LINES_MAX)
-          throw new ServiceError('invalid-value', `a report has at most ${LINES_MAX} lines`, {
-            fix: 'Choose a shorter period, a subscription, or by=day.',
-          })
-      })
-      const lines = groupUsage([...sums.values()], grouping).toSorted((a, b) => a.hour - b.hour || b.units - a.units)
-      const others = Math.max(0, all - top.size)
-      return {
-        body: {
-          from: isoTime(period.fromMs),
-          until: isoTime(period.toMs),
-          by,
-          items: await mapInSlices(lines, (line) => wireOf(line, by)),
-          next_cursor: null,
-          total: toWireJson(total),
-          rest: others === 0 ? null : { subscriptions: others, ...(toWireJson(rest) as object) },
-        },
-      }
+      return { body: await limited(selection, () => report(selection, by, range)) }
     },
   }
 }

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { openHandlers } from '../../../../test/support/admin-handlers.ts'
+import { makeTestFolder } from '../../../platform/files/test-folder.ts'
+import type { AdminCall } from '../handler.ts'
+
+const HOUR = Date.UTC(2027, 0, 20, 10)
+const COUNTS = { calls: 2, units: 5, refused: 1 }
+const CALL = { nowMs: HOUR + 3_600_000 }
+
+async function openReports(folder: string) {
+  const api = await openHandlers(folder)
+  await api.call('customerAdd', { body: { name: 'acme', contact: '' } })
+  for (const name of ['a', 'b']) {
+    const { body } = await api.call('subCreate', { body: { name, customer: 'acme' } })
+    const { id: subscriptionId } = body as { id: string }
+    await api.store.addUsage([{ subscriptionId, hour: HOUR, interface: 'rpc', ...COUNTS, bytes: 0 }], new Map())
+  }
+  return api
+}
+
+const unitsOf = (reply: { body: unknown }) => (reply.body as { total: { units: number } }).total.units
+
+describe('reports of usage', () => {
+  test('two reports of several subscriptions run at the same time; one of a single subscription is not refused', async () => {
+    using folder = makeTestFolder()
+    await using api = await openReports(folder.path)
+    const { store } = api
+    const { usagePages } = store
+    const released = Promise.withResolvers<void>()
+    store.usagePages = async function* (selection) {
+      if (selection.subscriptionId === undefined) await released.promise
+      yield* usagePages(selection)
+    }
+    const report = (query: Record<string, string>) => api.call('usage', { ...CALL, query })
+    const running = [report({ by: 'interface' }), report({})]
+    await assert.rejects(report({ by: 'day' }), { code: 'busy', message: /2 reports/ })
+    await assert.rejects(report({ customer: 'acme' }), { code: 'busy' })
+    assert.equal(unitsOf(await report({ subscription: 'a' })), 5)
+    released.resolve()
+    assert.deepEqual((await Promise.all(running)).map(unitsOf), [10, 10])
+    assert.equal(unitsOf(await report({ customer: 'acme' })), 10)
+    await assert.rejects(report({ by: 'year' }), { code: 'invalid-value' })
+    for (const _ of [1, 2, 3]) await assert.rejects(report({ customer: 'unknown' }), { code: 'not-found' })
+    assert.equal(unitsOf(await report({})), 10, 'a report that failed is not counted any more')
+  })
+
+  test('a report ends when its client is gone, and releases the connection to the store', async () => {
+    using folder = makeTestFolder()
+    await using api = await openReports(folder.path)
+    const client = new AbortController()
+    let pages = 0
+    let isReleased = false
+    api.store.usagePages = async function* () {
+      try {
+        for (; pages < 1000; pages++) {
+          if (pages === 2) client.abort()
+          yield [{ subscriptionId: 'sub_x', hour: HOUR, interface: 'rpc' as const, ...COUNTS, bytes: 0 }]
+        }
+      } finally {
+        isReleased = true
+      }
+    }
+    const query = new URLSearchParams()
+    const call = { ...CALL, query, params: {}, signal: client.signal } as unknown as AdminCall
+    await assert.rejects(api.handlers.usage(call), /the client has closed the connection/)
+    assert.deepEqual([pages, isReleased], [2, true])
+  })
+})
