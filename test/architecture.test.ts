@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { globSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { findObjections, findRefusedWords, type Plan } from './architecture.ts'
@@ -145,6 +145,19 @@ describe('the source', () => {
       refused.map(({ at, message }) => `${at}: ${message}`),
       [],
     )
+  })
+
+  test('cites only documents that exist', () => {
+    const missing: string[] = []
+    for (const [path, text] of readFiles('{src,bench}/**/*.{ts,tsx}')) {
+      for (const line of text.split('\n')) {
+        const comment = /^\s*(?:\/\*\*|\*|\/\/)(.*)/.exec(line)?.[1]
+        // A document of another project has its folder there.
+        for (const [, name = ''] of comment?.matchAll(/([\w./-]+\.md)\b/g) ?? [])
+          if (!name.startsWith('doc/') && !existsSync(join(root, name))) missing.push(`${path}: ${name}`)
+      }
+    }
+    assert.deepEqual(missing, [])
   })
 
   test('uses every package that package.json lists as a dependency', () => {

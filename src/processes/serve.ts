@@ -25,20 +25,20 @@ import { indexerMethods, type SenderDetails, senderMethods } from './compose/ser
 import { decodedPartOf, decodesShreds, openShreds, shredsMethods, tableNodesOf } from './compose/services/shreds.ts'
 import { openUpstreams, reloadNodes, upstreamsOfThreads } from './compose/services/upstreams.ts'
 import { openControlPlane } from './compose/threads/control-plane.ts'
-import { methodsOf } from './compose/threads/service-thread.ts'
-import { openServiceThreads, threadPlanOf } from './compose/threads/service-threads.ts'
+import { startServices, threadPlanOf } from './compose/threads/start-services.ts'
+import { methodsOf } from './compose/threads/supervised-thread.ts'
 
-export type AllDeps = ReloadingDeps & {
+export type ServeDeps = ReloadingDeps & {
   /** Prints the handover card of the demo subscription, or at a later start where the services are. */
   readonly showCard: (card: string) => void
 }
 
-export type AllOptions = { readonly demo: boolean }
+export type ServeOptions = { readonly demo: boolean }
 
-export type All = { readonly lifecycle: Lifecycle; readonly reload: Reload }
+export type Serving = { readonly lifecycle: Lifecycle; readonly reload: Reload }
 
 /** All enabled services in one process, started in this order and closed in reverse. */
-export async function startAll(settings: Settings, options: AllOptions, deps: AllDeps): Promise<All> {
+export async function startServe(settings: Settings, options: ServeOptions, deps: ServeDeps): Promise<Serving> {
   const { config } = settings
   await using opening = new AsyncDisposableStack()
   const openIf = async <T extends AsyncDisposable>(enabled: boolean, open: () => Promise<T>) => {
@@ -81,7 +81,7 @@ export async function startAll(settings: Settings, options: AllOptions, deps: Al
   deps.starting?.throwIfAborted()
   const threads = opening.use(plane.threadsOn({ ...config.upstreams, nodes }))
   const { gateway, sender, execution, indexer } = opening.use(
-    await openServiceThreads(settings, threads, {
+    await startServices(settings, threads, {
       decoded: decodedPartOf(shreds),
       accountMethods: accountMethodsOf({ ...context, store, stateDir: settings.stateDir, shreds }),
     }),

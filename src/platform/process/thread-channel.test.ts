@@ -2,22 +2,17 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createManualClock } from '../../core/clock.ts'
 import { isServiceError, ServiceError } from '../../core/error.ts'
-import {
-  type ChannelListeners,
-  type ChannelMessage,
-  type ChannelMethods,
-  createThreadChannel,
-  type ThreadChannel,
-} from './thread-channel.ts'
+import { type ChannelMessage, type ChannelSide, createThreadChannel, type ThreadChannel } from './thread-channel.ts'
 
 /** Two channels that post clones to each other, as two threads do. */
-function pairOf(methods: ChannelMethods, listeners: ChannelListeners = {}) {
+function pairOf<Methods extends ChannelSide['methods']>(methods: Methods, notices: ChannelSide['notices'] = {}) {
+  type Theirs = { methods: Methods & { unknown(): void }; notices: Record<string, (value: string) => void> }
   const clock = createManualClock()
   const posted: ChannelMessage[] = []
-  const ours: ThreadChannel = createThreadChannel({
+  const ours: ThreadChannel<Theirs> = createThreadChannel<Theirs>({
     clock,
     methods: {},
-    listeners: {},
+    notices: {},
     post(message) {
       posted.push(message)
       theirs.receive(structuredClone(message))
@@ -26,7 +21,7 @@ function pairOf(methods: ChannelMethods, listeners: ChannelListeners = {}) {
   const theirs = createThreadChannel({
     clock,
     methods,
-    listeners,
+    notices,
     post: (message) => ours.receive(structuredClone(message)),
   })
   return { clock, ours, theirs, posted }
@@ -35,7 +30,7 @@ function pairOf(methods: ChannelMethods, listeners: ChannelListeners = {}) {
 test('a call returns the result of the other thread, also where calls overlap', async () => {
   const first = Promise.withResolvers<number>()
   const { ours } = pairOf({ wait: () => first.promise, double: (value: number) => value * 2 })
-  const waiting = ours.call('wait')
+  const waiting = ours.call('wait', undefined)
   assert.equal(await ours.call('double', 21), 42)
   first.resolve(7)
   assert.equal(await waiting, 7)
@@ -48,15 +43,15 @@ test('an error keeps its code, fix and fields; another error keeps its message',
     },
     fail: () => Promise.reject(new TypeError('no')),
   })
-  await assert.rejects(ours.call('refuse'), (error) => {
+  await assert.rejects(ours.call('refuse', undefined), (error) => {
     assert(isServiceError(error, 'address-in-use'))
     assert.equal(error.message, 'port 1 is in use')
     assert.equal(error.fix, 'stop it')
     assert.deepEqual(error.fields, { port: 1 })
     return true
   })
-  await assert.rejects(ours.call('fail'), { message: 'no' })
-  await assert.rejects(ours.call('unknown'), /has no method unknown/)
+  await assert.rejects(ours.call('fail', undefined), { message: 'no' })
+  await assert.rejects(ours.call('unknown', undefined), /has no method unknown/)
 })
 
 test('a call ends after its time and when the other thread ends; a late result is ignored', async () => {
@@ -64,12 +59,12 @@ test('a call ends after its time and when the other thread ends; a late result i
   const { clock, ours } = pairOf({ wait: () => late.promise })
   const timedOut = ours.call('wait', undefined, 100)
   clock.advance(99)
-  const open = ours.call('wait')
+  const open = ours.call('wait', undefined)
   clock.advance(1)
   await assert.rejects(timedOut, /did not reply to wait in 100 ms/)
   ours.end(new Error('the thread has ended'))
   await assert.rejects(open, /has ended/)
-  await assert.rejects(ours.call('wait'), /has ended/)
+  await assert.rejects(ours.call('wait', undefined), /has ended/)
   late.resolve(1)
   await late.promise
   assert.equal(clock.pendingTimers(), 0)

@@ -17,16 +17,31 @@ export type PostedError = {
   readonly stack: string | undefined
 }
 
-/** What the other thread may call. */
-export type ChannelMethods = Readonly<Record<string, (params: never) => unknown>>
-/** What the other thread may notify; a notice has no reply. */
-export type ChannelListeners = Readonly<Record<string, (value: never) => void>>
+/** What one thread offers to the other: methods to call, and notices, which have no reply. Every function takes at most one value, which is posted. */
+export type ChannelSide = {
+  readonly methods: Readonly<Record<string, (params: never) => unknown>>
+  readonly notices: Readonly<Record<string, (value: never) => void>>
+}
 
-/** Calls and notices between two threads, in both directions. */
-export type ThreadChannel = {
+/** How a side is implemented: a method may take its time. */
+export type Offered<Side extends ChannelSide> = {
+  readonly methods: {
+    readonly [Name in keyof Side['methods']]: (
+      ...params: Parameters<Side['methods'][Name]>
+    ) => ReturnType<Side['methods'][Name]> | Promise<ReturnType<Side['methods'][Name]>>
+  }
+  readonly notices: Side['notices']
+}
+
+/** Calls and notices to a thread that offers `Remote`. */
+export type ThreadChannel<Remote extends ChannelSide> = {
   /** Rejects with the error of the other thread, and where that does not reply in time or has ended. */
-  call(method: string, params?: unknown, timeoutMs?: number): Promise<unknown>
-  notify(name: string, value?: unknown): void
+  call<Name extends keyof Remote['methods'] & string>(
+    method: Name,
+    params: Parameters<Remote['methods'][Name]>[0],
+    timeoutMs?: number,
+  ): Promise<ReturnType<Remote['methods'][Name]>>
+  notify<Name extends keyof Remote['notices'] & string>(name: Name, ...value: Parameters<Remote['notices'][Name]>): void
   receive(message: ChannelMessage): void
   /** Rejects all open calls: the other thread has ended. */
   end(error: Error): void
@@ -35,15 +50,21 @@ export type ThreadChannel = {
 export type ThreadChannelDeps = {
   post(message: ChannelMessage): void
   readonly clock: Pick<Clock, 'setTimer'>
-  readonly methods: ChannelMethods
-  readonly listeners: ChannelListeners
+  readonly methods: ChannelSide['methods']
+  readonly notices: ChannelSide['notices']
 }
 
 const CALL_MS = 5000
 
-type OpenCall = { resolve(value: unknown): void; reject(error: Error): void; readonly timer: Timer }
+type OpenCall = { resolve(value: never): void; reject(error: Error): void; readonly timer: Timer }
 
-export function createThreadChannel({ post, clock, methods, listeners }: ThreadChannelDeps): ThreadChannel {
+/** A channel to a thread that offers `Remote`; `methods` and `notices` are what this thread offers. */
+export function createThreadChannel<Remote extends ChannelSide>({
+  post,
+  clock,
+  methods,
+  notices,
+}: ThreadChannelDeps): ThreadChannel<Remote> {
   const calls = new Map<number, OpenCall>()
   let lastId = 0
   let ended: Error | undefined
@@ -69,7 +90,7 @@ export function createThreadChannel({ post, clock, methods, listeners }: ThreadC
   return {
     call(method, params, timeoutMs = CALL_MS) {
       if (ended !== undefined) return Promise.reject(ended)
-      const { promise, resolve, reject } = Promise.withResolvers<unknown>()
+      const { promise, resolve, reject } = Promise.withResolvers<never>()
       const id = ++lastId
       const timer = clock.setTimer(timeoutMs, () =>
         settle(id, (call) => call.reject(new Error(`the thread did not reply to ${method} in ${timeoutMs} ms`))),
@@ -78,11 +99,11 @@ export function createThreadChannel({ post, clock, methods, listeners }: ThreadC
       post({ kind: 'call', id, method, params })
       return promise
     },
-    notify: (name, value) => post({ kind: 'notice', name, value }),
+    notify: (name, ...[value]: readonly unknown[]) => post({ kind: 'notice', name, value }),
     receive(message) {
-      if (message.kind === 'notice') listeners[message.name]?.(message.value as never)
+      if (message.kind === 'notice') notices[message.name]?.(message.value as never)
       else if (message.kind === 'call') void respond(message.id, message.method, message.params)
-      else if (message.kind === 'result') settle(message.id, (call) => call.resolve(message.value))
+      else if (message.kind === 'result') settle(message.id, (call) => call.resolve(message.value as never))
       else settle(message.id, (call) => call.reject(errorFrom(message.error)))
     },
     end(error) {

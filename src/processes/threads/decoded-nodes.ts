@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { followNodes } from '../../shreds/decoded/upstream/follow-nodes.ts'
 import { mergedNames } from '../compose/config/merged-nodes.ts'
 import { openThreadUpstreams } from '../compose/services/upstreams.ts'
-import { runServiceThread } from '../compose/threads/run-service-thread.ts'
+import { runThread } from '../compose/threads/thread-main.ts'
 
 /** Follows the decoded streams of nodes, which the engine of ShredStream Decoded merges with what it decodes itself. */
-runServiceThread([], async (context) => {
+runThread([], async (context) => {
   const { decodedUpstream } = context.start
   assert(decodedUpstream !== undefined, 'started only where nodes are merged')
   await using opening = new AsyncDisposableStack()

@@ -1,9 +1,9 @@
 import { openExecution } from '../compose/services/execution.ts'
 import { superviseExecution } from '../compose/services/supervise-execution.ts'
-import { runServiceThread } from '../compose/threads/run-service-thread.ts'
+import { runThread } from '../compose/threads/thread-main.ts'
 
 /** The execution service in a thread of `sluice serve`: the stream to its clients, REST, JSON-RPC and the page. */
-runServiceThread(['execution'], async (context) => {
+runThread(['execution'], async (context) => {
   await using opening = new AsyncDisposableStack()
   const access = opening.use(context.openAccess())
   const ring = opening.use(await openExecution(context.settings, { ...context, access }))

@@ -4,10 +4,10 @@ import { accountPageOver, accountReportsOver } from '../compose/account/over-cha
 import { openGateway, otherConnections } from '../compose/services/gateway.ts'
 import { gatewayMethods } from '../compose/services/service-methods.ts'
 import { openThreadUpstreams } from '../compose/services/upstreams.ts'
-import { runServiceThread } from '../compose/threads/run-service-thread.ts'
+import { runThread } from '../compose/threads/thread-main.ts'
 
 /** One gateway thread: its own listeners on the ports that all gateway threads share, and its own connections to the nodes. */
-runServiceThread(['rpc', 'ws', 'grpc', 'entries'], async (context) => {
+runThread(['rpc', 'ws', 'grpc', 'entries'], async (context) => {
   await using opening = new AsyncDisposableStack()
   const access = opening.use(context.openAccess())
   const upstreams = opening.use(await openThreadUpstreams(context))
@@ -21,7 +21,7 @@ runServiceThread(['rpc', 'ws', 'grpc', 'entries'], async (context) => {
       isPortShared: true,
       otherConnections: otherConnections(context.channel),
       decoded: context.start.decodedOutput && createDecodedSource(context.start.decodedOutput),
-      decodedReport: async () => (await context.channel.call('decoded-report', undefined)) as object | undefined,
+      decodedReport: () => context.channel.call('decoded-report', undefined),
       accountReports: accountReportsOver(context.channel),
       accountPage: accountPageOver(context.channel),
     }),

@@ -1,10 +1,10 @@
 import { openIndexer } from '../compose/services/indexer.ts'
 import { indexerMethods } from '../compose/services/service-methods.ts'
 import { openThreadUpstreams } from '../compose/services/upstreams.ts'
-import { runServiceThread } from '../compose/threads/run-service-thread.ts'
+import { runThread } from '../compose/threads/thread-main.ts'
 
 /** The indexer in a thread of `sluice serve`: it writes blocks, and formats the results of queries. */
-runServiceThread(['indexer'], async (context) => {
+runThread(['indexer'], async (context) => {
   await using opening = new AsyncDisposableStack()
   const access = opening.use(context.openAccess())
   const upstreams = opening.use(await openThreadUpstreams(context))

@@ -1,10 +1,10 @@
 import { openSender } from '../compose/services/sender.ts'
 import { type SenderDetails, senderMethods } from '../compose/services/service-methods.ts'
 import { openThreadUpstreams } from '../compose/services/upstreams.ts'
-import { runServiceThread } from '../compose/threads/run-service-thread.ts'
+import { runThread } from '../compose/threads/thread-main.ts'
 
 /** TPU Sender in a thread of `sluice serve`. */
-runServiceThread(['sender'], async (context) => {
+runThread(['sender'], async (context) => {
   await using opening = new AsyncDisposableStack()
   const upstreams = opening.use(await openThreadUpstreams(context))
   const sender = opening.use(await openSender(context.settings, { ...context, upstreams }))

@@ -2,8 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { silentLogger } from '../../../platform/telemetry/logger.ts'
 import { accountPageOver } from '../account/over-channel.ts'
+import type { ControlPlaneChannel } from '../threads/protocol.ts'
 import { accountPageMethods } from './account.ts'
-import { jsonFile } from './bundle.ts'
+import { jsonFile, type PageFile } from './bundle.ts'
+
+const pageOver = (call: () => Promise<readonly PageFile[]>) =>
+  accountPageOver({ call: call as ControlPlaneChannel['call'] })
 
 test('the page is opened with the first request, once for all threads, and is at /account', async () => {
   let opened = 0
@@ -11,7 +15,7 @@ test('the page is opened with the first request, once for all threads, and is at
     opened += 1
     return { files: [jsonFile('/', 'page'), jsonFile('/account/a.js', 'script')], built: true }
   })
-  const threads = [1, 2].map(() => accountPageOver({ call: async () => methods['account-page']() }))
+  const threads = [1, 2].map(() => pageOver(methods['account-page']))
   assert.equal(opened, 0)
   for (const page of threads) {
     const files = await page()
@@ -26,12 +30,10 @@ test('a page that cannot be built is none; a control plane that did not reply is
   const methods = accountPageMethods(silentLogger, () => Promise.reject(new Error('no source')))
   assert.deepEqual(await methods['account-page'](), [])
   let calls = 0
-  const page = accountPageOver({
-    async call() {
-      calls += 1
-      if (calls === 1) throw new Error('late')
-      return [jsonFile('/account', 'page')]
-    },
+  const page = pageOver(async () => {
+    calls += 1
+    if (calls === 1) throw new Error('late')
+    return [jsonFile('/account', 'page')]
   })
   assert.equal((await page())('/account'), undefined)
   assert.ok((await page())('/account') !== undefined)

@@ -5,8 +5,9 @@ import { test } from 'node:test'
 import { isServiceError, ServiceError } from '../../../core/error.ts'
 import { configSchema } from '../config/config.ts'
 import type { Settings } from '../config/settings.ts'
-import type { ServiceThread } from '../threads/service-thread.ts'
-import type { Threads } from '../threads/threads.ts'
+import type { AccountMethods } from '../threads/protocol.ts'
+import type { SupervisedThread } from '../threads/supervised-thread.ts'
+import type { ThreadHost } from '../threads/thread-host.ts'
 import { createPortReserve, openGatewayThreads } from './gateway-threads.ts'
 
 const HOST = '127.0.0.1'
@@ -17,12 +18,15 @@ function settingsOn(...ports: [rpc: number, ws: number, grpc: number]): Settings
   return { config, stateDir: '/nowhere', loaded: { folder: '/nowhere', file: undefined } } as unknown as Settings
 }
 
+/** The threads of these tests call nothing. */
+const PARTS = { accountMethods: {} as AccountMethods }
+
 /** Threads of which the first so many find a port taken. */
 function threadsWithTaken(taken: number) {
   const starts: string[] = []
   const threads = {
     namesOf: () => ['gateway-1'],
-    async start({ config }: Parameters<Threads['start']>[0]) {
+    async start({ config }: Parameters<ThreadHost['start']>[0]) {
       const { rpc, ws, grpc } = config(settingsOn(0, 0, 0).config, undefined).bundle
       starts.push([rpc, ws, grpc].map(({ listen }) => listen).join(' '))
       if (starts.length <= taken) throw new ServiceError('address-in-use', `${rpc.listen} is in use`)
@@ -31,15 +35,15 @@ function threadsWithTaken(taken: number) {
         name: 'gateway-1',
         addresses: { rpc: address, ws: address, grpc: address },
         async [Symbol.asyncDispose]() {},
-      } as unknown as ServiceThread
+      } as unknown as SupervisedThread
     },
-  } as unknown as Threads
+  } as unknown as ThreadHost
   return { threads, starts }
 }
 
 test('a port that the system has chosen and that is taken before the threads listen is replaced by another', async () => {
   const { threads, starts } = threadsWithTaken(2)
-  await using opened = await openGatewayThreads(settingsOn(0, 0, 0), threads)
+  await using opened = await openGatewayThreads(settingsOn(0, 0, 0), threads, PARTS)
   assert.equal(starts.length, 3)
   assert.ok(starts.every((ports) => !/:0\b/.test(ports)))
   assert.ok(starts[2]?.startsWith(`${HOST}:${opened.rpc.port} `))
@@ -48,12 +52,12 @@ test('a port that the system has chosen and that is taken before the threads lis
 test('after three of them, and for a configured port at the first, the error is that of a port in use', async () => {
   const isTaken = (error: unknown) => isServiceError(error, 'address-in-use')
   const chosen = threadsWithTaken(3)
-  await assert.rejects(openGatewayThreads(settingsOn(0, 0, 0), chosen.threads), isTaken)
+  await assert.rejects(openGatewayThreads(settingsOn(0, 0, 0), chosen.threads, PARTS), isTaken)
   assert.equal(chosen.starts.length, 3)
   const [rpc, ws, grpc] = await Promise.all([listen(0), listen(0), listen(0)])
   for (const { server } of [rpc, ws, grpc]) server.close()
   const configured = threadsWithTaken(1)
-  await assert.rejects(openGatewayThreads(settingsOn(rpc.port, ws.port, grpc.port), configured.threads), isTaken)
+  await assert.rejects(openGatewayThreads(settingsOn(rpc.port, ws.port, grpc.port), configured.threads, PARTS), isTaken)
   assert.equal(configured.starts.length, 1)
 })
 

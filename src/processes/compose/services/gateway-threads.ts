@@ -4,14 +4,14 @@ import { isServiceError } from '../../../core/error.ts'
 import type { ConnectionReport, OperatorConnectionReport } from '../../../gateway/account/connections.ts'
 import { reservePort } from '../../../platform/net/reserve-port.ts'
 import type { ControlMethods } from '../../../platform/process/control-socket.ts'
-import type { ChannelMethods } from '../../../platform/process/thread-channel.ts'
 import type { UpstreamMemory } from '../../../shreds/decoded/upstream/follow-nodes.ts'
 import type { Config } from '../config/config.ts'
 import { listenerOf, withPort } from '../config/listener.ts'
 import type { Settings } from '../config/settings.ts'
-import type { ServiceThread } from '../threads/service-thread.ts'
+import type { AccountMethods } from '../threads/protocol.ts'
 import type { Address } from '../threads/start-data.ts'
-import type { ThreadPlan, Threads } from '../threads/threads.ts'
+import type { SupervisedThread } from '../threads/supervised-thread.ts'
+import type { ThreadHost, ThreadPlan } from '../threads/thread-host.ts'
 import { CONNECTIONS_LISTED_MAX } from './service-methods.ts'
 
 /** The gateway as its control plane sees it: several threads that serve the same ports. */
@@ -38,7 +38,7 @@ export type DecodedPart = {
 export type GatewayParts = {
   readonly decoded?: DecodedPart | undefined
   /** The account endpoints and the account page. */
-  readonly accountMethods?: ChannelMethods
+  readonly accountMethods: AccountMethods
 }
 
 const ATTEMPTS_MAX = 3
@@ -63,8 +63,8 @@ export function gatewayPlan(
  */
 export async function openGatewayThreads(
   settings: Settings,
-  threads: Threads,
-  parts: GatewayParts = {},
+  threads: ThreadHost,
+  parts: GatewayParts,
 ): Promise<GatewayThreads> {
   const isChosenBySystem = listenersOf(settings.config.bundle).some((option) => portOf(option.listen) === 0)
   for (let attempt = 1; ; attempt++) {
@@ -82,7 +82,7 @@ function listenersOf({ rpc, ws, grpc, entries }: Config['bundle']): Config['bund
 
 async function openOnPorts(
   settings: Settings,
-  threads: Threads,
+  threads: ThreadHost,
   { decoded, accountMethods }: GatewayParts,
 ): Promise<GatewayThreads> {
   const { config, loaded } = settings
@@ -102,7 +102,7 @@ async function openOnPorts(
     entries: config.bundle.entries.enabled ? await reserve(config.bundle.entries) : config.bundle.entries,
   }
 
-  const started: ServiceThread[] = []
+  const started: SupervisedThread[] = []
   const othersOf = (name: string) => started.filter((thread) => thread.name !== name && thread.isRunning)
   const ports = listenersOf(bundle).map((option) => listenerOf(option, loaded.folder))
   const reserveAgain = createPortReserve(ports)
@@ -118,10 +118,9 @@ async function openOnPorts(
         methods: {
           ...accountMethods,
           'decoded-report': () => decoded?.report(),
-          'connections-of': (subscription: string) =>
+          'connections-in-other-threads': (subscription) =>
             collect<ConnectionReport>(othersOf(name), 'connections-of', { subscription }),
-          'close-connection-of': (params: { subscription: string; id: string }) =>
-            isFound(othersOf(name), 'close-connection-of', params),
+          'close-in-other-threads': (connection) => isFound(othersOf(name), 'close-connection-of', connection),
         },
       })
       opening.use(thread)
@@ -136,12 +135,7 @@ async function openOnPorts(
     ws: addressOf('ws'),
     grpc: addressOf('grpc'),
     entries: started[0]?.addresses['entries'],
-    methods: {
-      connections: async () => mergeConnections(await gather<ConnectionList>(started, 'connections', undefined)),
-      'connection-close': async (params) => ({
-        found: (await gather<{ found: boolean }>(started, 'connection-close', params)).some(({ found }) => found),
-      }),
-    },
+    methods: connectionMethods(started),
     beginLameDuck() {
       for (const thread of started) thread.beginLameDuck()
     },
@@ -173,6 +167,17 @@ export function createPortReserve(
   }
 }
 
+/** What the operator does with the connections of all gateway threads. */
+export function connectionMethods(threads: readonly CalledThread[]): ControlMethods {
+  return {
+    connections: async (params) => mergeConnections(await gather<ConnectionList>(threads, 'connections', params)),
+    'connection-close': async (params) => ({
+      found: (await gather<{ found: boolean }>(threads, 'connection-close', params)).some(({ found }) => found),
+    }),
+  }
+}
+
+type CalledThread = Pick<SupervisedThread, 'isRunning' | 'call'>
 type ConnectionList = { readonly total: number; readonly connections: readonly OperatorConnectionReport[] }
 
 /** The oldest first, and the total. */
@@ -185,7 +190,7 @@ function mergeConnections(lists: readonly ConnectionList[]): ConnectionList {
 }
 
 /** The results of the threads that reply. One that is being restarted has no connections. */
-async function gather<Result>(threads: readonly ServiceThread[], method: string, params: unknown): Promise<Result[]> {
+async function gather<Result>(threads: readonly CalledThread[], method: string, params: unknown): Promise<Result[]> {
   const results = await Promise.allSettled(
     threads
       .filter(({ isRunning }) => isRunning)
@@ -194,10 +199,10 @@ async function gather<Result>(threads: readonly ServiceThread[], method: string,
   return results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
 }
 
-async function collect<Item>(threads: readonly ServiceThread[], method: string, params: unknown): Promise<Item[]> {
+async function collect<Item>(threads: readonly SupervisedThread[], method: string, params: unknown): Promise<Item[]> {
   return (await gather<Item[]>(threads, method, params)).flat()
 }
 
-async function isFound(threads: readonly ServiceThread[], method: string, params: unknown): Promise<boolean> {
+async function isFound(threads: readonly SupervisedThread[], method: string, params: unknown): Promise<boolean> {
   return (await gather<boolean>(threads, method, params)).includes(true)
 }

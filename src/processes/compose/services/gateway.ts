@@ -1,18 +1,17 @@
 import type { Access } from '../../../access/service.ts'
 import type { OtherConnections } from '../../../gateway/account/all-connections.ts'
-import type { ConnectionReport } from '../../../gateway/account/connections.ts'
 import type { AccountPage } from '../../../gateway/account/page.ts'
 import type { AccountReports } from '../../../gateway/account/reports.ts'
 import type { DecodedSource } from '../../../gateway/geyser/decoded/source.ts'
 import type { SharedLimits } from '../../../gateway/limits.ts'
 import { type Bundle, startBundle } from '../../../gateway/service.ts'
 import type { MemoryGuard } from '../../../platform/process/memory-guard.ts'
-import type { ThreadChannel } from '../../../platform/process/thread-channel.ts'
 import type { Upstreams } from '../../../upstreams/service.ts'
 import { ENDPOINT_NAMES, type Endpoints, endpointsOf } from '../access/endpoints.ts'
 import { listenerOf } from '../config/listener.ts'
 import { openResponseBudget } from '../process/memory.ts'
 import type { ServiceContext, ServiceSettings } from '../process/service-context.ts'
+import type { ControlPlaneChannel } from '../threads/protocol.ts'
 
 export type GatewayPartDeps = ServiceContext<'rpc' | 'ws' | 'grpc' | 'entries'> & {
   readonly access: Access
@@ -75,10 +74,10 @@ export function openGateway({ config, loaded }: ServiceSettings, deps: GatewayPa
 }
 
 /** The connections of the other gateway threads, which the control plane asks. */
-export function otherConnections(channel: Pick<ThreadChannel, 'call'>): OtherConnections {
+export function otherConnections(channel: Pick<ControlPlaneChannel, 'call'>): OtherConnections {
   return {
-    of: (subscriptionId) => channel.call('connections-of', subscriptionId) as Promise<ConnectionReport[]>,
-    close: (subscription, id) => channel.call('close-connection-of', { subscription, id }) as Promise<boolean>,
+    of: (subscriptionId) => channel.call('connections-in-other-threads', subscriptionId),
+    close: (subscription, id) => channel.call('close-in-other-threads', { subscription, id }),
   }
 }
 

@@ -16,7 +16,14 @@ export const CONNECTIONS_LISTED_MAX = 1000
 
 export function gatewayMethods({ connections }: Bundle): ControlMethods {
   return {
-    connections: () => connections.all(CONNECTIONS_LISTED_MAX),
+    // Those of one subscription are selected before the list is cut: others may have more than it holds.
+    connections: (params) => {
+      const { subscription } = (params ?? {}) as { subscription?: string }
+      if (subscription === undefined) return connections.all(CONNECTIONS_LISTED_MAX)
+      const own = connections.of(subscription)
+      const listed = own.slice(0, CONNECTIONS_LISTED_MAX)
+      return { total: own.length, connections: listed.map((each) => ({ ...each, subscription_id: subscription })) }
+    },
     'connection-close': (params) => ({ found: connections.closeAny(nameParam(params)) }),
     // Requested by another gateway thread, for a customer.
     'connections-of': (params) => connections.of((params as { subscription: string }).subscription),

@@ -9,8 +9,8 @@ import type { NodeChange } from '../../../upstreams/started-pool.ts'
 import type { Config } from '../config/config.ts'
 import type { Settings } from '../config/settings.ts'
 import type { ServiceContext, ServiceSettings } from '../process/service-context.ts'
-import type { ThreadContext } from '../threads/run-service-thread.ts'
-import type { Threads } from '../threads/threads.ts'
+import type { ThreadHost } from '../threads/thread-host.ts'
+import type { ThreadContext } from '../threads/thread-main.ts'
 import { isChainEmbedded, nodesOf } from './embedded-chain.ts'
 import { mergeNodeStatus } from './node-status.ts'
 
@@ -55,7 +55,7 @@ export function reloadNodes(
   started: Config,
   upstreams: Upstreams,
   chain: Localnet | undefined,
-  threads: Pick<Threads, 'reloadNodes'>,
+  threads: Pick<ThreadHost, 'reloadNodes'>,
 ): (next: Settings) => Promise<NodeChange[]> | undefined {
   return ({ config: next }) =>
     isChainEmbedded(next) === isChainEmbedded(started)
@@ -67,7 +67,7 @@ export function reloadNodes(
 export async function reloadAll(
   options: NodesOptions,
   upstreams: Upstreams,
-  threads: Pick<Threads, 'reloadNodes'>,
+  threads: Pick<ThreadHost, 'reloadNodes'>,
 ): Promise<NodeChange[]> {
   const changes = await upstreams.reload(options)
   await threads.reloadNodes(options)
@@ -83,7 +83,7 @@ export type OperatorUpstreams = Pick<Upstreams, 'status' | 'drain' | 'undrain' |
 /** The nodes over all threads of the process. */
 export function upstreamsOfThreads(
   own: Upstreams,
-  threads: Pick<Threads, 'nodes' | 'drainNode' | 'refreshNodes'>,
+  threads: Pick<ThreadHost, 'nodes' | 'drainNode' | 'refreshNodes'>,
 ): OperatorUpstreams {
   return {
     refresh: threads.refreshNodes,

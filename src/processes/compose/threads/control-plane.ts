@@ -5,7 +5,7 @@ import { type AccessPart, openAccess } from '../access/open-access.ts'
 import type { Settings } from '../config/settings.ts'
 import { openMemoryGuard } from '../process/memory.ts'
 import type { ProcessContext } from '../process/open-process.ts'
-import { createThreads, type ThreadPlan, type Threads, threadNames } from './threads.ts'
+import { createThreadHost, type ThreadHost, type ThreadPlan, threadNames } from './thread-host.ts'
 
 /** What the main thread opens before its threads: access and the memory guard, in memory that the threads of the plan share. */
 export type ControlPlane = AsyncDisposable & {
@@ -13,7 +13,7 @@ export type ControlPlane = AsyncDisposable & {
   /** The control plane probes the nodes for all threads. */
   readonly probes: ProbePublisher
   /** The threads can start as soon as the nodes are known. */
-  threadsOn(nodes: NodesOptions): Threads
+  threadsOn(nodes: NodesOptions): ThreadHost
 }
 
 export async function openControlPlane(
@@ -32,7 +32,7 @@ export async function openControlPlane(
   return {
     customers,
     probes,
-    threadsOn: (nodes) => createThreads(settings, plan, { ...context, access, memory, memoryCells, probes, nodes }),
+    threadsOn: (nodes) => createThreadHost(settings, plan, { ...context, access, memory, memoryCells, probes, nodes }),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
 }

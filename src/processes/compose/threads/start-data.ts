@@ -3,7 +3,6 @@ import type { LimitMemory } from '../../../gateway/limits.ts'
 import type { SharedFamily } from '../../../platform/telemetry/metric-memory.ts'
 import type { UpstreamMemory } from '../../../shreds/decoded/upstream/follow-nodes.ts'
 import type { NodeOptions } from '../../../upstreams/options.ts'
-import type { ProbeResult } from '../../../upstreams/probes/probe.ts'
 import type { NodeStatus } from '../../../upstreams/status.ts'
 import type { ServiceSettings } from '../process/service-context.ts'
 
@@ -41,6 +40,3 @@ export type ThreadReady = {
 
 /** Posted every second: a sign of life with the state of the nodes as this thread sees them. */
 export type ThreadReport = { readonly nodes: readonly NodeStatus[] }
-
-/** Posted to all threads when the control plane has probed a node. */
-export type ProbeNotice = { readonly key: string; readonly result: ProbeResult }

@@ -1,10 +1,10 @@
-import { startAll } from '../../../../processes/serve.ts'
+import { startServe } from '../../../../processes/serve.ts'
 import type { CliContext, ServiceFlags } from '../../../define.ts'
 import { serveUntilSignal } from './serve-until-signal.ts'
 
 export function serve(this: CliContext, flags: ServiceFlags & { demo?: boolean }): Promise<void> {
   return serveUntilSignal(this, flags, (settings, deps) =>
-    startAll(
+    startServe(
       settings,
       { demo: flags.demo ?? settings.loaded.file === undefined },
       {

@@ -4,23 +4,21 @@ import type { ControlMethods } from '../../../platform/process/control-socket.ts
 import type { Lifecycle } from '../../../platform/process/lifecycle.ts'
 import { type InstanceEvents, supervise } from '../../../platform/process/supervise.ts'
 import {
-  type ChannelListeners,
   type ChannelMessage,
-  type ChannelMethods,
   createThreadChannel,
   errorFrom,
-  type PostedError,
-  type ThreadChannel,
+  type Offered,
 } from '../../../platform/process/thread-channel.ts'
 import { startWorker, type WorkerThread } from '../../../platform/process/worker.ts'
-import type { RefusalLog, RefusedRequest } from '../../../platform/telemetry/refusal-log.ts'
+import type { RefusalLog } from '../../../platform/telemetry/refusal-log.ts'
 import type { NodesOptions } from '../../../upstreams/node-spec.ts'
 import type { NodeStatus } from '../../../upstreams/status.ts'
 import type { Rendered } from '../documents/documents.ts'
 import type { HealthReports } from './health-reports.ts'
+import type { ControlPlaneSide, GatewayMethods, ServiceChannel, ThreadSide } from './protocol.ts'
 import type { Address, ThreadReady, ThreadReport, ThreadStart } from './start-data.ts'
 
-export type ServiceThreadOptions = {
+export type SupervisedThreadOptions = {
   readonly name: string
   readonly entry: URL
   /** The data of the next instance; `ready` is that of the instance before, whose ports it takes again. */
@@ -29,25 +27,24 @@ export type ServiceThreadOptions = {
   reserve?: (() => Promise<AsyncDisposable>) | undefined
 }
 
-export type ServiceThreadDeps = BaseDeps & {
+export type SupervisedThreadDeps = BaseDeps & {
   readonly lifecycle: Pick<Lifecycle, 'degraded' | 'recovered'>
   readonly health: HealthReports
   readonly refusals: Pick<RefusalLog, 'note'>
   /** Writes a line of the thread's log. */
   readonly writeLog: (line: string) => void
-  /** Methods of the control plane that the thread may call, besides those of every thread. */
-  readonly methods?: ChannelMethods | undefined
-  /** Notices of the thread that the control plane handles, besides those of every thread. */
-  readonly listeners?: ChannelListeners | undefined
+  readonly methods: Offered<ControlPlaneSide>['methods'] & Partial<GatewayMethods>
+  /** Those that are not about this instance of the thread. */
+  readonly notices: Omit<ControlPlaneSide['notices'], InstanceNotice>
   /** The thread serves: the moment to send what has changed since its start data was made. */
-  readonly onReady?: (channel: ThreadChannel) => void
+  readonly onReady?: (channel: ServiceChannel) => void
   readonly onRestart?: () => void
   /** The thread has ended, by itself or on request: what it held in shared memory can be reclaimed. */
   readonly onEnd?: () => void
 }
 
 /** A service in a thread of its own, seen from the control plane. It is restarted when it dies. */
-export type ServiceThread = AsyncDisposable & {
+export type SupervisedThread = AsyncDisposable & {
   readonly name: string
   readonly addresses: Readonly<Record<string, Address>>
   readonly details: unknown
@@ -58,9 +55,9 @@ export type ServiceThread = AsyncDisposable & {
   refreshNodes(): Promise<void>
   /** Calls a method of the control socket that the service implements. */
   control(method: string, params: unknown): Promise<unknown>
-  call: ThreadChannel['call']
+  call: ServiceChannel['call']
   /** Nothing happens while the thread is being restarted; its next start data has what changed. */
-  notify: ThreadChannel['notify']
+  notify: ServiceChannel['notify']
   publishDocuments(rendered: Rendered): void
   reloadNodes(options: NodesOptions): Promise<void>
   /** Also for the instances that follow. */
@@ -82,13 +79,15 @@ const MIB = 2 ** 20
 /** Beyond the time that the service itself has. */
 const DRAIN_MORE_MS = 1000
 
-type Instance = AsyncDisposable & { readonly channel: ThreadChannel }
+type InstanceNotice = 'log' | 'degraded' | 'recovered' | 'refused' | 'ready' | 'report' | 'failed'
+
+type Instance = AsyncDisposable & { readonly channel: ServiceChannel }
 
 /** Starts the thread and waits until its service serves. Throws what the service throws at its first start. */
-export async function startServiceThread(
-  options: ServiceThreadOptions,
-  deps: ServiceThreadDeps,
-): Promise<ServiceThread> {
+export async function startSupervisedThread(
+  options: SupervisedThreadOptions,
+  deps: SupervisedThreadDeps,
+): Promise<SupervisedThread> {
   const { name, entry } = options
   const { clock, random, health, lifecycle } = deps
   const log = deps.log.child({ thread: name })
@@ -100,13 +99,13 @@ export async function startServiceThread(
   let isDrained = false
 
   function open(events: InstanceEvents): Instance {
-    const listeners = {
-      ...deps.listeners,
+    const notices: ControlPlaneSide['notices'] = {
+      ...deps.notices,
       log: deps.writeLog,
-      degraded: ({ part, reason }: { part: string; reason: string }) => health.degraded(name, part, reason),
-      recovered: (part: string) => health.recovered(name, part),
-      refused: (refused: RefusedRequest) => deps.refusals.note(refused),
-      ready(now: ThreadReady) {
+      degraded: ({ part, reason }) => health.degraded(name, part, reason),
+      recovered: (part) => health.recovered(name, part),
+      refused: (refused) => deps.refusals.note(refused),
+      ready(now) {
         ready = now
         void reserved.disposeAsync()
         if (documents !== undefined) channel.notify('documents', documents)
@@ -115,17 +114,17 @@ export async function startServiceThread(
         deps.onReady?.(channel)
         events.ready()
       },
-      report(now: ThreadReport) {
+      report(now) {
         report = now
         events.alive()
       },
-      failed: (error: PostedError) => events.failed(errorFrom(error)),
-    } satisfies ChannelListeners
+      failed: (error) => events.failed(errorFrom(error)),
+    }
     const reserved = new AsyncDisposableStack()
     let thread: WorkerThread<ChannelMessage> | undefined
     let isClosed = false
     const post = (message: ChannelMessage) => thread?.post(message)
-    const channel = createThreadChannel({ post, clock, methods: deps.methods ?? {}, listeners })
+    const channel = createThreadChannel<ThreadSide>({ post, clock, methods: deps.methods, notices })
 
     function startThread(): void {
       const data = options.start(ready)
@@ -189,8 +188,8 @@ export async function startServiceThread(
   }
 
   await supervised.started
-  const channelOf = (): ThreadChannel | undefined => supervised.instance?.channel
-  const call: ThreadChannel['call'] = async (method, params, timeoutMs) => {
+  const channelOf = (): ServiceChannel | undefined => supervised.instance?.channel
+  const call: ServiceChannel['call'] = async (method, params, timeoutMs) => {
     const channel = channelOf()
     if (channel === undefined) throw new Error(`the thread ${name} is being restarted`)
     return channel.call(method, params, timeoutMs)
@@ -211,16 +210,16 @@ export async function startServiceThread(
     },
     nodes: () => report.nodes,
     async refreshNodes() {
-      report = (await call('report', undefined, REFRESH_MS)) as ThreadReport
+      report = await call('report', undefined, REFRESH_MS)
     },
     control: (method, params) => call('control', { method, params }),
     call,
-    notify: (notice, value) => channelOf()?.notify(notice, value),
+    notify: (notice, ...value) => channelOf()?.notify(notice, ...value),
     publishDocuments(rendered) {
       documents = rendered
       channelOf()?.notify('documents', rendered)
     },
-    reloadNodes: async (nodes) => void (await call('reload-nodes', nodes)),
+    reloadNodes: (nodes) => call('reload-nodes', nodes),
     beginLameDuck() {
       isLameDuck = true
       channelOf()?.notify('lame-duck')
@@ -246,7 +245,7 @@ export async function startServiceThread(
 }
 
 /** The control methods of a service, run in its thread. `local` are the methods without the service, used where it does not run. */
-export function methodsOf(thread: ServiceThread | undefined, local: ControlMethods): ControlMethods {
+export function methodsOf(thread: SupervisedThread | undefined, local: ControlMethods): ControlMethods {
   if (thread === undefined) return local
   return Object.fromEntries(
     Object.keys(local).map((method) => [method, (params: unknown) => thread.control(method, params)]),

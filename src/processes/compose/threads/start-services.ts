@@ -5,9 +5,9 @@ import { servesExecution } from '../config/served.ts'
 import type { Settings } from '../config/settings.ts'
 import { type GatewayParts, type GatewayThreads, gatewayPlan, openGatewayThreads } from '../services/gateway-threads.ts'
 import { mergesNodes } from '../services/shreds.ts'
-import type { ServiceThread } from './service-thread.ts'
 import type { ThreadReady } from './start-data.ts'
-import type { ThreadPlan, Threads } from './threads.ts'
+import type { SupervisedThread } from './supervised-thread.ts'
+import type { ThreadHost, ThreadPlan } from './thread-host.ts'
 
 /** The services with one thread each. */
 const ENTRIES = {
@@ -34,23 +34,23 @@ export function threadPlanOf(config: Config): ThreadPlan {
 }
 
 /** The services of `sluice serve` in their threads; undefined for those that do not run. */
-export type ServiceThreads = AsyncDisposable & {
+export type Services = AsyncDisposable & {
   readonly gateway: GatewayThreads
-  readonly sender: ServiceThread | undefined
-  readonly execution: ServiceThread | undefined
-  readonly indexer: ServiceThread | undefined
+  readonly sender: SupervisedThread | undefined
+  readonly execution: SupervisedThread | undefined
+  readonly indexer: SupervisedThread | undefined
 }
 
 /** Starts all at the same time: each loads its own code. Closed in reverse, also where one of them cannot be started. */
-export async function openServiceThreads(
+export async function startServices(
   settings: Settings,
-  threads: Threads,
+  threads: ThreadHost,
   gatewayParts: GatewayParts,
-): Promise<ServiceThreads> {
+): Promise<Services> {
   const { config } = settings
   await using opening = new AsyncDisposableStack()
   const openIf = async (isEnabled: boolean, name: SingleService) =>
-    isEnabled ? openServiceThread(name, threads) : undefined
+    isEnabled ? startService(name, threads) : undefined
   const starting = [
     openGatewayThreads(settings, threads, gatewayParts),
     openIf(config.sender.enabled, 'sender'),
@@ -68,15 +68,15 @@ export async function openServiceThreads(
 
 /** Follows the decoded streams of nodes, where they are merged. */
 async function openDecodedNodes(
-  threads: Threads,
+  threads: ThreadHost,
   decodedUpstream: UpstreamMemory | undefined,
-): Promise<ServiceThread | undefined> {
+): Promise<SupervisedThread | undefined> {
   const name = 'decoded-nodes'
   if (decodedUpstream === undefined) return undefined
   return threads.start({ name, entry: ENTRIES[name], config: (config) => config, decodedUpstream })
 }
 
-function openServiceThread(name: SingleService, threads: Threads): Promise<ServiceThread> {
+function startService(name: SingleService, threads: ThreadHost): Promise<SupervisedThread> {
   return threads.start({ name, entry: ENTRIES[name], config: (config, ready) => onSamePort(name, config, ready) })
 }
 

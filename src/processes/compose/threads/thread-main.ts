@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { type AccessUpdate, openThreadAccess, type ThreadAccess } from '../../../access/thread-access.ts'
+import { openThreadAccess, type ThreadAccess } from '../../../access/thread-access.ts'
 import { openSharedLimits, type SharedLimits } from '../../../gateway/limits.ts'
 import { openStateFolder } from '../../../platform/files/state-folder.ts'
 import { createListenerMetrics } from '../../../platform/net/listener-metrics.ts'
@@ -10,25 +10,22 @@ import { MemoryCells } from '../../../platform/process/memory-cells.ts'
 import type { MemoryGuard } from '../../../platform/process/memory-guard.ts'
 import { secureRandom } from '../../../platform/process/random.ts'
 import {
-  type ChannelListeners,
   type ChannelMessage,
-  type ChannelMethods,
   createThreadChannel,
+  type Offered,
   postedError,
-  type ThreadChannel,
 } from '../../../platform/process/thread-channel.ts'
 import { openWorkerPort } from '../../../platform/process/worker.ts'
 import { createLogger } from '../../../platform/telemetry/logger.ts'
 import { createThreadRegistry } from '../../../platform/telemetry/process-metrics.ts'
-import type { NodesOptions } from '../../../upstreams/node-spec.ts'
-import type { ProbeResult } from '../../../upstreams/probes/probe.ts'
 import { createProbeReceiver, type ProbeReceiver } from '../../../upstreams/probes/shared-probes.ts'
 import type { Upstreams } from '../../../upstreams/service.ts'
-import { createDocuments, type Rendered } from '../documents/documents.ts'
+import { createDocuments } from '../documents/documents.ts'
 import { openThreadMemoryGuard } from '../process/memory.ts'
 import type { ServiceContext, ServiceSettings } from '../process/service-context.ts'
 import { forwardRefusals } from './forward-refusals.ts'
-import type { Address, ProbeNotice, ThreadReady, ThreadReport, ThreadStart } from './start-data.ts'
+import type { ControlPlaneChannel, ControlPlaneSide, GatewayThreadSide, ThreadSide } from './protocol.ts'
+import type { Address, ThreadReady, ThreadReport, ThreadStart } from './start-data.ts'
 
 /** What runs in a thread, as its entry opens it. */
 export type ThreadService = AsyncDisposable & {
@@ -46,7 +43,7 @@ export type ThreadContext<Listener extends string> = ServiceContext<Listener> & 
   readonly settings: ServiceSettings
   readonly start: ThreadStart
   /** To the control plane. */
-  readonly channel: ThreadChannel
+  readonly channel: ControlPlaneChannel
   readonly memory: MemoryGuard
   readonly limits: SharedLimits
   /** The control plane probes the nodes for all threads. */
@@ -60,7 +57,7 @@ export type ThreadContext<Listener extends string> = ServiceContext<Listener> & 
 const REPORT_MS = 1000
 
 /** The body of a thread's entry: opens the service with a context whose log, health and metrics are those of the process, and serves the control plane. */
-export function runServiceThread<const Listener extends string>(
+export function runThread<const Listener extends string>(
   listeners: readonly Listener[],
   open: (context: ThreadContext<Listener>) => Promise<ThreadService>,
 ): void {
@@ -75,28 +72,32 @@ export function runServiceThread<const Listener extends string>(
   opened.promise.catch(() => {})
 
   let refreshMetrics = () => {}
-  const methods = {
+  const methods: Offered<ThreadSide>['methods'] = {
     'refresh-metrics': () => refreshMetrics(),
     report: async () => reportOf(await opened.promise),
-    control: async ({ method, params }: { method: string; params: unknown }) =>
-      (await opened.promise).methods?.[method]?.(params, { signal: NEVER }),
-    drain: async (deadlineMs: number) => (await opened.promise).drain(deadlineMs),
+    control: async ({ method, params }) => (await opened.promise).methods?.[method]?.(params, { signal: NEVER }),
+    drain: async (deadlineMs) => (await opened.promise).drain(deadlineMs),
     close: async () => (await opened.promise)[Symbol.asyncDispose](),
-    'reload-nodes': async (options: NodesOptions) => (await opened.promise).upstreams?.reload(options),
-  } satisfies ChannelMethods
-  const received = {
+    'reload-nodes': async (options) => void (await (await opened.promise).upstreams?.reload(options)),
+  }
+  const notices: ThreadSide['notices'] = {
     'lame-duck': () => void opened.promise.then((service) => service.beginLameDuck()),
     // What arrives before the access is opened arrives again when the thread is ready.
-    'access-update': (update: AccessUpdate) => access?.apply(update),
-    'log-level': (level: string) => void (log.level = level),
-    documents: (rendered: Rendered) => documents.adopt(rendered),
-    'drain-node': ({ node, isDrained }: { node: string; isDrained: boolean }) =>
+    'access-update': (update) => access?.apply(update),
+    'log-level': (level) => void (log.level = level),
+    documents: (rendered) => documents.adopt(rendered),
+    'drain-node': ({ node, isDrained }) =>
       void opened.promise.then(({ upstreams }) => (isDrained ? upstreams?.drain(node) : upstreams?.undrain(node))),
-    'node-probed': ({ key, result }: ProbeNotice) => probes.receive(key, result),
-  } satisfies ChannelListeners
-  const channel = createThreadChannel({ post: port.post, clock, methods, listeners: received })
+    'node-probed': ({ key, result }) => probes.receive(key, result),
+  }
+  const channel: ControlPlaneChannel = createThreadChannel<ControlPlaneSide & GatewayThreadSide>({
+    post: port.post,
+    clock,
+    methods,
+    notices,
+  })
   const probes = createProbeReceiver({
-    known: (key) => channel.call('node-health', key) as Promise<ProbeResult | undefined>,
+    known: (key) => channel.call('node-health', key),
     request: (key) => channel.notify('probe-requested', key),
   })
   const log = createLogger({

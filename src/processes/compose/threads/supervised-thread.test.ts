@@ -14,10 +14,10 @@ import { createThreadMetrics } from '../../../platform/telemetry/merged-metrics.
 import { configSchema } from '../config/config.ts'
 import { withPort } from '../config/listener.ts'
 import { createHealthReports } from './health-reports.ts'
-import { methodsOf, startServiceThread } from './service-thread.ts'
 import type { ThreadReady } from './start-data.ts'
+import { methodsOf, startSupervisedThread } from './supervised-thread.ts'
 
-const ENTRY = new URL('../../../../test/support/echo-service-thread.ts', import.meta.url)
+const ENTRY = new URL('../../../../test/support/echo-thread.ts', import.meta.url)
 
 async function start(t: TestContext, listen = '127.0.0.1:0') {
   const stateDir = await mkdtemp(join(tmpdir(), 'sluice-thread-'))
@@ -39,7 +39,7 @@ async function start(t: TestContext, listen = '127.0.0.1:0') {
       if (part === 'thread sender') for (const one of waiting) if (one.message === 'ready') one.found()
     },
   }
-  const thread = await startServiceThread(
+  const thread = await startSupervisedThread(
     {
       name: 'sender',
       entry: ENTRY,
@@ -68,7 +68,14 @@ async function start(t: TestContext, listen = '127.0.0.1:0') {
         lines.push(record)
         for (const one of waiting) if (one.message === record['msg']) one.found()
       },
-      listeners: { metric: metrics.add },
+      methods: { 'node-health': () => undefined },
+      notices: {
+        metric: metrics.add,
+        'book-requested'() {},
+        'probe-requested'() {},
+        'child-started'() {},
+        'child-ended'() {},
+      },
       onEnd: () => void (ends += 1),
     },
   )

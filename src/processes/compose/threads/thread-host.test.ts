@@ -10,9 +10,9 @@ import { until } from '../../../platform/process/test-wait.ts'
 import { silentLogger } from '../../../platform/telemetry/logger.ts'
 import { createProbePublisher } from '../../../upstreams/probes/shared-probes.ts'
 import { loadSettings } from '../config/settings.ts'
-import { createThreads, type ThreadsDeps } from './threads.ts'
+import { createThreadHost, type ThreadHostDeps } from './thread-host.ts'
 
-const ENTRY = new URL('../../../../test/support/echo-service-thread.ts', import.meta.url)
+const ENTRY = new URL('../../../../test/support/echo-thread.ts', import.meta.url)
 
 async function start(t: TestContext) {
   const folder = await openAccessFolder()
@@ -20,7 +20,7 @@ async function start(t: TestContext) {
   const part = await folder.start({}, 2)
   t.after(() => part.close())
   const settings = await loadSettings({ process: { env: {} } }, { state: folder.folder })
-  const threads = createThreads(settings, [{ name: 'sender', threads: 1, isSingle: true }], {
+  const threads = createThreadHost(settings, [{ name: 'sender', threads: 1, isSingle: true }], {
     ...{ log: silentLogger, clock: systemClock, random: secureRandom, env: {}, access: part.access },
     registry: part.registry,
     lifecycle: { degraded() {}, recovered() {} },
@@ -29,7 +29,7 @@ async function start(t: TestContext) {
     memoryCells: createMemoryCells({ threads: 2 }),
     probes: createProbePublisher(),
     nodes: settings.config.upstreams,
-  } as unknown as ThreadsDeps)
+  } as unknown as ThreadHostDeps)
   t.after(() => threads[Symbol.dispose]())
   const thread = await threads.start({
     name: 'sender',

@@ -3,7 +3,6 @@ import type { AccessService } from '../../../access/service.ts'
 import { createSharedLimits, openSharedLimits } from '../../../gateway/limits.ts'
 import { reapChildren } from '../../../platform/process/child.ts'
 import type { ProcessMemoryGuard } from '../../../platform/process/memory-guard.ts'
-import type { ChannelListeners, ChannelMethods } from '../../../platform/process/thread-channel.ts'
 import { createLogTap } from '../../../platform/telemetry/log-tap.ts'
 import { createMergedMetrics, createThreadMetrics } from '../../../platform/telemetry/merged-metrics.ts'
 import type { MetricsView } from '../../../platform/telemetry/metrics-view.ts'
@@ -17,8 +16,9 @@ import type { Settings } from '../config/settings.ts'
 import type { Rendered } from '../documents/documents.ts'
 import type { ProcessContext } from '../process/open-process.ts'
 import { createHealthReports } from './health-reports.ts'
-import { type ServiceThread, startServiceThread } from './service-thread.ts'
-import type { ProbeNotice, ThreadReady } from './start-data.ts'
+import type { GatewayMethods } from './protocol.ts'
+import type { ThreadReady } from './start-data.ts'
+import { type SupervisedThread, startSupervisedThread } from './supervised-thread.ts'
 
 /** The services that run in threads, and how many threads each has. */
 export type ThreadPlan = readonly { readonly name: string; readonly threads: number; readonly isSingle?: boolean }[]
@@ -33,15 +33,15 @@ export type ThreadSpec = {
   reserve?(): Promise<AsyncDisposable>
   readonly decodedOutput?: SharedArrayBuffer | undefined
   readonly decodedUpstream?: UpstreamMemory | undefined
-  readonly methods?: ChannelMethods
-  readonly listeners?: ChannelListeners
+  /** Of a gateway thread: what it may call in the control plane besides what every thread may. */
+  readonly methods?: GatewayMethods
 }
 
 /** The threads of a process, and what its control plane does with all of them. */
-export type Threads = Disposable & {
-  start(spec: ThreadSpec): Promise<ServiceThread>
+export type ThreadHost = Disposable & {
+  start(spec: ThreadSpec): Promise<SupervisedThread>
   /** In the order of the plan. */
-  all(): readonly ServiceThread[]
+  all(): readonly SupervisedThread[]
   /** The names of a service's threads in the plan. */
   namesOf(service: string): readonly string[]
   /** The nodes as each thread sees them, at most a second old. */
@@ -57,7 +57,7 @@ export type Threads = Disposable & {
   readonly metrics: MetricsView
 }
 
-export type ThreadsDeps = ProcessContext<never> & {
+export type ThreadHostDeps = ProcessContext<never> & {
   readonly nodes: NodesOptions
   readonly access: AccessService
   readonly memory: ProcessMemoryGuard
@@ -80,7 +80,7 @@ function namesOf({ name, threads, isSingle = false }: ThreadPlan[number]): strin
   return Array.from({ length: threads }, (_, at) => (isSingle ? name : `${name}-${at + 1}`))
 }
 
-export function createThreads(settings: Settings, plan: ThreadPlan, deps: ThreadsDeps): Threads {
+export function createThreadHost(settings: Settings, plan: ThreadPlan, deps: ThreadHostDeps): ThreadHost {
   const { log, lifecycle } = deps
   const { access, memory, registry, probes } = deps
   const names = threadNames(plan)
@@ -90,7 +90,7 @@ export function createThreads(settings: Settings, plan: ThreadPlan, deps: Thread
   const supervision = threadSupervisionMetrics(registry, names)
   const health = createHealthReports(lifecycle)
   const tap = deps.logTap ?? createLogTap({ write() {} })
-  const threads: ServiceThread[] = []
+  const threads: SupervisedThread[] = []
   const drained = new Set<string>()
   let { nodes } = deps
   let logLevel = log.level
@@ -102,7 +102,7 @@ export function createThreads(settings: Settings, plan: ThreadPlan, deps: Thread
     for (const thread of threads) thread.notify('access-update', update)
   })
   const probing = probes.onResult((key, result) => {
-    for (const thread of threads) thread.notify('node-probed', { key, result } satisfies ProbeNotice)
+    for (const thread of threads) thread.notify('node-probed', { key, result })
   })
 
   /** A node that is added again under the same name is not drained, in no thread. */
@@ -126,13 +126,13 @@ export function createThreads(settings: Settings, plan: ThreadPlan, deps: Thread
       watching[Symbol.dispose]()
       probing[Symbol.dispose]()
     },
-    async start({ name, entry, config, reserve, decodedOutput, decodedUpstream, methods, listeners }) {
+    async start({ name, entry, config, reserve, decodedOutput, decodedUpstream, methods }) {
       const index = names.indexOf(name)
       let startedWith = nodes
       const children = new Set<number>()
       const own = metrics.get(name)
       assert(own !== undefined, `${name} is in the plan`)
-      const thread = await startServiceThread(
+      const thread = await startSupervisedThread(
         {
           name,
           entry,
@@ -163,8 +163,7 @@ export function createThreads(settings: Settings, plan: ThreadPlan, deps: Thread
           health,
           writeLog: (line) => tap.write(line),
           methods: { ...methods, 'node-health': probes.known },
-          listeners: {
-            ...listeners,
+          notices: {
             metric: own.add,
             'book-requested': access.bookRequested,
             'probe-requested': probes.request,
@@ -203,7 +202,7 @@ export function createThreads(settings: Settings, plan: ThreadPlan, deps: Thread
     async reloadNodes(next) {
       nodes = next
       forgetRemoved()
-      const reload = async (thread: ServiceThread) => {
+      const reload = async (thread: SupervisedThread) => {
         try {
           await thread.reloadNodes(next)
         } catch (error) {

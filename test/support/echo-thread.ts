@@ -1,9 +1,9 @@
 import { createServer } from 'node:net'
 import { ServiceError } from '../../src/core/error.ts'
-import { runServiceThread } from '../../src/processes/compose/threads/run-service-thread.ts'
+import { runThread } from '../../src/processes/compose/threads/thread-main.ts'
 
 /** A service that runs in a thread and fails on request: for the tests of how threads are started, called, restarted and ended. */
-runServiceThread(['sender'], async ({ log, lifecycle, settings, start, refusals }) => {
+runThread(['sender'], async ({ log, lifecycle, settings, start, refusals }) => {
   if (settings.config.sender.listen === 'refused:1')
     throw new ServiceError('address-in-use', 'port 1 is in use', { fix: 'choose another' })
   const port = Number(settings.config.sender.listen.split(':')[1])
