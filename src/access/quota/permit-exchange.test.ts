@@ -16,7 +16,7 @@ const SILENT_MS = 6100
 
 async function startTwo(options: Parameters<typeof createSharedPermits>[0] = {}) {
   const shared = createSharedPermits(options)
-  const [a, b] = (await shared.startServe(2)) as [PermitMember, PermitMember]
+  const [a, b] = (await shared.startAll(2)) as [PermitMember, PermitMember]
   return { ...shared, a, b }
 }
 
