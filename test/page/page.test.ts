@@ -96,6 +96,31 @@ describe('the live page', { timeout: 240_000, ...NEEDS_CHROMIUM }, () => {
     assert.equal(new URL(page.url()).hash, '')
   })
 
+  test('the next block shows nothing of the previous one while it loads, and keeps the focus', async () => {
+    const number = Number(await statOf(page, 'block').then((text) => text.replace(/\D/g, ''))) - 4
+    const next = `**/v1/blocks/${number + 1}/**`
+    const { promise: released, resolve: release } = Promise.withResolvers<undefined>()
+    await page.route(next, async (route) => {
+      await released
+      await route.continue()
+    })
+    await page.goto(`${rig.url}#block=${number}`)
+    const drawer = page.locator('.drawer')
+    await drawer.locator('.ids').waitFor()
+    await drawer.locator('nav.steps button').nth(1).click()
+    await drawer.locator('h2', { hasText: `Block ${number + 1}` }).waitFor()
+    assert.deepEqual(
+      await Promise.all(['.ids', 'tr.stage-proposed'].map((part) => drawer.locator(part).count())),
+      [0, 0],
+    )
+    release(undefined)
+    await drawer.locator('.ids').waitFor()
+    assert.equal(await page.evaluate('document.activeElement.textContent'), `${number + 2} →`)
+    await page.unroute(next)
+    await page.keyboard.press('Escape')
+    await drawer.waitFor({ state: 'detached' })
+  })
+
   test('a drawer has the focus when it appears, and takes it from nothing later', async () => {
     await page.evaluate(FOCUS_WHEN_OPENED)
     await page.fill('#search', await statOf(page, 'block'))

@@ -7,6 +7,8 @@ import type { Socket, StreamOptions } from './stream-options.ts'
 
 const URL_OF_SERVICE = 'http://service.test:8443'
 
+const ringGap = (from_seqno: number) => ({ Warning: { type: 'ring_gap', from_seqno, to_seqno: 9, blocks_dropped: 1 } })
+
 describe('the stream client', () => {
   test('returns connection, snapshot and live events, and updates the cursor', async () => {
     const world = createWorld()
@@ -49,6 +51,27 @@ describe('the stream client', () => {
       'TPS replay 12',
       'TPS live 14',
     ])
+  })
+
+  test('a resumed connection does not report a gap of the source again, but a new one', async () => {
+    const world = createWorld()
+    const { stream } = world.open()
+    world.hello({ newest_seqno: 10 })
+    world.frame(11, { TPS: 1 })
+    for (const from_seqno of [1, 5]) world.frame(0, ringGap(from_seqno))
+    const resume = async (...gaps: number[]) => {
+      world.drop(1006)
+      await world.passDelay()
+      world.hello({ resumed: true, newest_seqno: 13 })
+      for (const from_seqno of gaps) world.frame(0, ringGap(from_seqno))
+    }
+    await resume(1, 5)
+    await resume(1, 5, 8)
+    world.frame(15, { TPS: 2 })
+    await resume(1)
+    stream.close()
+    const names = (await Array.fromAsync(stream)).map(nameOf).filter((name) => /gap|TPS/.test(name))
+    assert.deepEqual(names, ['TPS live 11', 'gap source', 'gap source', 'gap source', 'TPS live 15', 'gap source'])
   })
 
   test('a connection that fails is tried again, with and without the close event that Node 22 does not send', async () => {
@@ -115,7 +138,7 @@ describe('the stream client', () => {
     world.hello({ newest_seqno: 90 })
     const away = { type: 'resume_out_of_window', requested: '5', oldest_seqno: 50, newest_seqno: 90, reason: 'too_old' }
     world.frame(0, { Warning: away })
-    world.frame(0, { Warning: { type: 'ring_gap', from_seqno: 1, to_seqno: 9, blocks_dropped: 1 } })
+    world.frame(0, ringGap(1))
     world.frame(0, { Warning: { type: 'backpressure', dropped: 1000, drop_limit: 10_000, from_seq: 91, to_seq: 1090 } })
     world.frame(0, {
       Warning: { type: 'backpressure', dropped: 1200, drop_limit: 10_000, from_seq: 1091, to_seq: 1290 },

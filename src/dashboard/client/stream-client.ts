@@ -1,6 +1,7 @@
 import type { Hello, StreamError, Warning } from '../../contract/stream-events.ts'
 import { createEventBuffer } from './event-buffer.ts'
 import { type Frame, readFrame, streamUrl } from './protocol.ts'
+import { ReportedGaps } from './reported-gaps.ts'
 import type { DataEvent, FrameOrigin, GapEvent, StreamEvent } from './stream-event.ts'
 import {
   BUFFERED_EVENTS_MAX,
@@ -90,6 +91,7 @@ class StreamClient implements ExecutionStream {
   /** The newest sequence number in the buffer, and the newest one read. */
   #takenSeq: number | undefined
   #readSeq: number | undefined
+  readonly #reportedGaps = new ReportedGaps()
   /** Frames dropped from the front of the buffer, reported before the next read. */
   #droppedGap: GapEvent | undefined
 
@@ -211,6 +213,7 @@ class StreamClient implements ExecutionStream {
     connection.mayBeSilent = !hello.subscribed.events.some((item) => EVERY_BLOCK.has(item))
     this.#take({ kind: 'connection', state: 'open', resumed: hello.resumed, hello })
     connection.newestSeq = hello.newest_seqno
+    this.#reportedGaps.connected({ isResumed: hello.resumed })
     if (!hello.resumed) {
       connection.snapshotLeft = Math.min(hello.snapshot, SNAPSHOT_EVENTS_MAX)
       if (this.#takenSeq !== undefined) connection.awaitsWindowWarning = true
@@ -222,7 +225,7 @@ class StreamClient implements ExecutionStream {
 
   /** The old cursor stays until the snapshot is complete and its gap is reported, so that a connection lost in between hides nothing. */
   #settleCursor({ snapshotLeft, awaitsWindowWarning, newestSeq }: Connection): void {
-    if (snapshotLeft === 0 && !awaitsWindowWarning) this.#takenSeq = newestSeq
+    if (snapshotLeft === 0 && !awaitsWindowWarning) this.#advanceCursor(newestSeq)
   }
 
   #reportWindow(warning: Warning | undefined, connection: Connection): void {
@@ -235,7 +238,10 @@ class StreamClient implements ExecutionStream {
     const reason = GAP_OF_WARNING[warning.type]
     if (reason === undefined) return void this.#take({ kind: 'warning', warning })
     if (reason === 'window') return this.#reportWindow(warning, connection)
-    if (warning.type !== 'backpressure') return this.#takeGap(reason, warning, undefined)
+    if (warning.type !== 'backpressure') {
+      if (this.#reportedGaps.add(warning)) this.#takeGap(reason, warning, undefined)
+      return
+    }
     this.#takeGap(reason, warning, warning.dropped - connection.dropped)
     connection.dropped = warning.dropped
   }
@@ -256,8 +262,13 @@ class StreamClient implements ExecutionStream {
       this.#settleCursor(connection)
     } else {
       if (!this.#take(event)) return
-      this.#takenSeq = seq
+      this.#advanceCursor(seq)
     }
+  }
+
+  #advanceCursor(seq: number): void {
+    this.#takenSeq = seq
+    this.#reportedGaps.clear()
   }
 
   #takeGap(reason: GapEvent['reason'], warning: Warning | undefined, frames: number | undefined): void {

@@ -93,8 +93,8 @@ export function historyIncident(incident: HistoryIncident, aheadMs: number): Omi
   }
 }
 
-/** The number of the block follows. */
-export const REJECTED_TEXT = 'Rejected, another proposal won: block'
+/** The number of the block follows. Another proposal was finalized, or the block is invalid: Lifecycle frames have no reason. */
+export const REJECTED_TEXT = 'A proposal was rejected: block'
 const RESTART_TEXT = 'The node was restarted: counters start again.'
 
 function lostText(events: number, blocks: number): string {

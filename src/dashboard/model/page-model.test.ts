@@ -212,7 +212,7 @@ describe('the history', () => {
     const stopped = { from_ms: nowMs - 30_000, to_ms: nowMs - 20_000, kind: 'service_stopped' } as const
     model.addHistory(history({ nowMs, incidents: [stopped, rejection] }), nowMs, nowMs)
     const texts = () => model.incidents.list().map(({ text, block }) => `${text} ${block ?? ''}`.trim())
-    assert.deepEqual(texts(), ['Rejected, another proposal won: block 5', 'The service did not run. It lasted 10 s.'])
+    assert.deepEqual(texts(), ['A proposal was rejected: block 5', 'The service did not run. It lasted 10 s.'])
     model.apply({ kind: 'connection', state: 'open', resumed: false, hello: HELLO }, nowMs)
     const rejected = { ...step('Rejected', 'Proposed', 1), block_hash: '0x8', block_number: 8 }
     model.apply(data(2, 'Lifecycle', rejected), nowMs + 5000)

@@ -48,8 +48,14 @@ export class ExecRecorder {
     this.#blockSeqno = 0
   }
 
+  /** Writes the events. Those of a failed write are discarded: their sequence numbers are taken, and later ones would refer to the wrong block. */
   flush(): void {
-    this.#writer.recordAll(this.#pending)
+    try {
+      this.#writer.recordAll(this.#pending)
+    } catch (error) {
+      this.discard()
+      throw error
+    }
     this.#pending.length = 0
   }
 }

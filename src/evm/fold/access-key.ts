@@ -24,33 +24,69 @@ export function isTransient(flags: number): boolean {
   return (flags & 0xff00) !== 0
 }
 
+/** Multipliers are 1 … 2^18: 13 products with signed 32-bit words then add up to less than 2^53, which a Number holds exactly. */
+const MULTIPLIER_BITS = 18
+
 /**
- * Hashes keys for `KeyTable`. The multipliers depend on a secret seed, so that addresses cannot be chosen to collide. The results of the
- * folds do not depend on the seed.
+ * Hashes keys for `KeyTable`. Contracts choose their addresses and storage keys, so the hash has to spread chosen keys too: it sums the
+ * words times secret multipliers, without overflow. Two keys that differ in a word have equal sums for at most one of its 2^18
+ * multipliers, whatever the other words are. (A sum modulo 2^32 is no such hash: it loses the high bits of every product.) The results of
+ * the folds do not depend on the seed.
  */
 export class KeyHasher {
-  readonly #multipliers: Int32Array
+  readonly #multipliers: Float64Array
+  /** Odd. Multiplies the high bits of a sum, see `reduce`. */
+  readonly #highMultiplier: number
 
   constructor(words: number, seed: number) {
-    this.#multipliers = Int32Array.from({ length: words }, (_, word) => mix(seed + Math.imul(word + 1, 0x9e3779b9)) | 1)
+    const secret = (index: number) => mix(seed + Math.imul(index, 0x9e3779b9))
+    this.#highMultiplier = secret(0) | 1
+    this.#multipliers = Float64Array.from(
+      { length: words },
+      (_, word) => (secret(word + 1) >>> (32 - MULTIPLIER_BITS)) + 1,
+    )
   }
 
   hash(keys: Uint32Array, at: number): number {
     const multipliers = this.#multipliers
     let sum = 0
     for (let word = 0; word < multipliers.length; word++) {
-      sum = (sum + spread(keys[at + word] as number, multipliers[word] as number)) | 0
+      sum += multiply(keys[at + word] as number, multipliers[word] as number)
     }
-    return mix(sum)
+    return reduce(sum, this.#highMultiplier)
   }
 
-  /** Reads and hashes the keys of a run of ACCOUNT_ACCESS. */
-  takeAccounts(words: Uint32Array, run: AccessRun): void {
-    const { count, payloadAt, keys, hashes } = run
+  /** Reads and hashes the keys of a run of ACCOUNT_ACCESS. Unrolled, like `takeSlots`. */
+  takeAccounts(words: Uint32Array, { count, payloadAt, keys, hashes }: AccessRun): void {
+    const high = this.#highMultiplier
+    const multipliers = this.#multipliers
+    const m0 = multipliers[0] as number
+    const m1 = multipliers[1] as number
+    const m2 = multipliers[2] as number
+    const m3 = multipliers[3] as number
+    const m4 = multipliers[4] as number
     for (let at = 0; at < count; at++) {
-      hashes[at] = mix(
-        this.#takeAddress(words, ((payloadAt[at] as number) >>> 2) + ACCOUNT_ADDRESS, keys, at * ACCOUNT_KEY_WORDS),
-      )
+      const from = ((payloadAt[at] as number) >>> 2) + ACCOUNT_ADDRESS
+      const address0 = words[from] as number
+      const address1 = words[from + 1] as number
+      const address2 = words[from + 2] as number
+      const address3 = words[from + 3] as number
+      const address4 = words[from + 4] as number
+
+      const to = at * ACCOUNT_KEY_WORDS
+      keys[to + 0] = address0
+      keys[to + 1] = address1
+      keys[to + 2] = address2
+      keys[to + 3] = address3
+      keys[to + 4] = address4
+
+      const ofAddress =
+        multiply(address0, m0) +
+        multiply(address1, m1) +
+        multiply(address2, m2) +
+        multiply(address3, m3) +
+        multiply(address4, m4)
+      hashes[at] = reduce(ofAddress, high)
     }
   }
 
@@ -59,6 +95,7 @@ export class KeyHasher {
    * time of a loop over the words.
    */
   takeSlots(words: Uint32Array, { count, payloadAt, keys, hashes, contractHashes, flags }: AccessRun): void {
+    const high = this.#highMultiplier
     const multipliers = this.#multipliers
     const m0 = multipliers[0] as number
     const m1 = multipliers[1] as number
@@ -115,30 +152,23 @@ export class KeyHasher {
       keys[to + 12] = slot7
 
       const ofAddress =
-        spread(address0, m0) + spread(address1, m1) + spread(address2, m2) + spread(address3, m3) + spread(address4, m4)
+        multiply(address0, m0) +
+        multiply(address1, m1) +
+        multiply(address2, m2) +
+        multiply(address3, m3) +
+        multiply(address4, m4)
       const ofSlot =
-        spread(slot0, m5) +
-        spread(slot1, m6) +
-        spread(slot2, m7) +
-        spread(slot3, m8) +
-        spread(slot4, m9) +
-        spread(slot5, m10) +
-        spread(slot6, m11) +
-        spread(slot7, m12)
-      contractHashes[at] = mix(ofAddress | 0)
-      hashes[at] = mix((ofAddress + ofSlot) | 0)
+        multiply(slot0, m5) +
+        multiply(slot1, m6) +
+        multiply(slot2, m7) +
+        multiply(slot3, m8) +
+        multiply(slot4, m9) +
+        multiply(slot5, m10) +
+        multiply(slot6, m11) +
+        multiply(slot7, m12)
+      contractHashes[at] = reduce(ofAddress, high)
+      hashes[at] = reduce(ofAddress + ofSlot, high)
     }
-  }
-
-  #takeAddress(words: Uint32Array, from: number, keys: Uint32Array, to: number): number {
-    const multipliers = this.#multipliers
-    let sum = 0
-    for (let word = 0; word < ACCOUNT_KEY_WORDS; word++) {
-      const value = words[from + word] as number
-      keys[to + word] = value
-      sum = (sum + spread(value, multipliers[word] as number)) | 0
-    }
-    return sum
   }
 }
 
@@ -147,9 +177,17 @@ function straddle(left: number, right: number): number {
   return (left >>> 24) | (right << 8)
 }
 
-/** Small numbers differ in the last byte of a key, the high byte of a word; a product alone would keep the difference there. */
-function spread(value: number, multiplier: number): number {
-  return Math.imul(value ^ (value >>> 15), multiplier)
+/** Exact. The word counts as signed, which is the cheaper conversion. */
+function multiply(word: number, multiplier: number): number {
+  return (word | 0) * multiplier
+}
+
+/**
+ * 32 bits of a sum. Both parts of it, the low 32 bits and those from bit 21 on, are needed: differences in the high bits of words change
+ * only the second.
+ */
+function reduce(sum: number, highMultiplier: number): number {
+  return mix((Math.imul((sum * 2 ** -21) | 0, highMultiplier) + (sum | 0)) | 0)
 }
 
 /** Finalizer of the `lowbias32` family: every bit of the input reaches every bit of the result. */

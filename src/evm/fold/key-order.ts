@@ -14,7 +14,7 @@ export function compareKeys({ keys, words }: Keys, a: number, b: number): number
   return 0
 }
 
-/** The entries in key order: sorts by first word and entry number, then orders keys with equal first words by insertion sort. */
+/** The entries in key order: sorts by first word and entry number, then each run of keys with equal first words. */
 export function sortByKey(table: Keys, entries: Uint32Array): Uint32Array {
   const count = entries.length
   const sortable = new Float64Array(count)
@@ -25,16 +25,17 @@ export function sortByKey(table: Keys, entries: Uint32Array): Uint32Array {
   sortable.sort()
   const sorted = new Uint32Array(count)
   for (let at = 0; at < count; at++) sorted[at] = (sortable[at] as number) % ENTRIES_MAX
-  for (let at = 1; at < count; at++) {
-    const entry = sorted[at] as number
-    let position = at
-    while (position > 0 && compareKeys(table, sorted[position - 1] as number, entry) > 0) {
-      sorted[position] = sorted[position - 1] as number
-      position -= 1
-    }
-    sorted[position] = entry
+  for (let from = 0, to = 1; to <= count; to++) {
+    if (to < count && firstWord(table, sorted[to] as number) === firstWord(table, sorted[from] as number)) continue
+    // Contracts with chosen addresses can make a run long.
+    if (to - from > 1) sorted.subarray(from, to).sort((a, b) => compareKeys(table, a, b))
+    from = to
   }
   return sorted
+}
+
+function firstWord({ keys, words }: Keys, entry: number): number {
+  return keys[entry * words] as number
 }
 
 /** A first word (32 bits) and an entry number (21 bits) together fit a Number. */

@@ -20,6 +20,21 @@ const step = fc.record({
   what: fc.nat({ max: 9 }),
 })
 
+/** Families of 4,096 keys that differ where a product modulo 2^32 loses bits: in the high bits, or in the same bit of many words. */
+function* chosenKeys(): Generator<[string, Uint32Array[]]> {
+  const family = (word: (n: number, at: number) => number) =>
+    Array.from({ length: 4096 }, (_, n) => Uint32Array.from({ length: STORAGE_KEY_WORDS }, (_, at) => word(n, at)))
+  const digit = (n: number, at: number, bits: number) => (n >>> (bits * at)) & (2 ** bits - 1)
+  // The inverse of x ^ (x >>> 15), so that a hash that begins with this step is no better.
+  const unshift = (x: number) => x ^ (x >>> 15) ^ (x >>> 30)
+  yield ['high bits of the slot', family((n, at) => (at < 5 ? 7 : digit(n, at - 5, 2) << 30))]
+  yield ['shifted high bits of the slot', family((n, at) => (at < 5 ? 7 : unshift((digit(n, at - 5, 2) << 30) >>> 0)))]
+  yield ['all bits of words', family((n, at) => -digit(n, at, 1))]
+  for (const bit of [0, 7, 8, 15, 16, 24, 30, 31]) yield [`bit ${bit}`, family((n, at) => digit(n, at, 1) << bit)]
+  for (let bit = 0; bit <= 20; bit += 4)
+    yield [`one word from bit ${bit}`, family((n, at) => (at === 9 ? n << bit : 0))]
+}
+
 describe('key table', () => {
   test('behaves like a Map through collisions, growth, trimming and clearing', () => {
     fc.assert(
@@ -87,6 +102,24 @@ describe('key table', () => {
     assert(positions.size > 2900, `only ${positions.size} places`)
   })
 
+  test('spreads chosen keys, whatever the seed', () => {
+    const seeds = Array.from({ length: 8 }, (_, index) => Math.imul(index + 1, 0x2545f491) >>> 0)
+    for (const [name, keys] of chosenKeys()) {
+      for (const seed of seeds) {
+        const hasher = new KeyHasher(STORAGE_KEY_WORDS, seed)
+        const sharing = new Map<number, number>()
+        for (const key of keys) {
+          const hash = hasher.hash(key, 0)
+          sharing.set(hash, (sharing.get(hash) ?? 0) + 1)
+        }
+        const label = `${name}, seed ${seed}`
+        assert(sharing.size > keys.length * 0.8, `${label}: ${keys.length} keys have ${sharing.size} hashes`)
+        const most = Math.max(...sharing.values())
+        assert(most <= 8, `${label}: ${most} keys share a hash`)
+      }
+    }
+  })
+
   test('entering a run equals adding its keys one by one', () => {
     const id = fc.nat({ max: 12 })
     fc.assert(
@@ -152,6 +185,28 @@ describe('key table', () => {
 })
 
 describe('key order', () => {
+  test('takes n log n steps for keys with equal first words', () => {
+    const count = 2000
+    // The second word takes each value twice, and the last one decides.
+    const key = (n: number) => [0x01020304, Math.imul(n >>> 1, 0x9e3779b1) >>> 0, 1 - (n & 1)]
+    const keys = Uint32Array.from(Array.from({ length: count }, (_, n) => key(n)).flat())
+    let reads = 0
+    const counted = new Proxy(keys, {
+      get: (target, index) => {
+        reads += 1
+        return Reflect.get(target, index)
+      },
+    })
+    const sorted = sortByKey(
+      { keys: counted, words: 3 },
+      Uint32Array.from({ length: count }, (_, n) => n),
+    )
+    const hex = [...sorted].map((entry) => hexOf(keys.subarray(entry * 3, entry * 3 + 3)))
+    assert.deepEqual(hex, hex.toSorted())
+    // Each of about 11 comparisons per key reads at most 6 words.
+    assert(reads < count * 100, `${reads} reads`)
+  })
+
   test('equals the order of the hex strings', () => {
     const near = fc.tuple(words(3), fc.nat({ max: 2 })).map(([key, alike]) => key.fill(0x01020304, 0, alike))
     fc.assert(

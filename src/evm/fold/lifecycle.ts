@@ -16,8 +16,8 @@ export type LifecycleOptions = {
 
 const LIFECYCLE_DEFAULTS: LifecycleOptions = { completedMax: 128, activeMax: 4096 }
 
-/** Maximum number of ids held for `takeDropped`; far more than one batch of events can drop. */
-const DROPPED_MAX = 8192
+/** Maximum number of ids held for `takeDropped`; more than one event can drop: all active blocks of a ring that is followed. */
+const DROPPED_MAX = 16_384
 
 export type LifecycleStats = {
   /** Events about a block that was never seen: normal after a gap or a restart. */

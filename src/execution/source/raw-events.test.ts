@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { RawEvent } from '../../contract/stream-events.ts'
 import { ExecRecorder } from '../../evm/event/recorder.ts'
+import { PAYLOAD_LOST } from '../../evm/ring/event-batch.ts'
 import { createSmallRing, openReader } from '../../evm/ring/test-ring.ts'
 import { RawEvents } from './raw-events.ts'
 
@@ -36,4 +37,27 @@ test('block numbers above 2^53 - 1 are strings in raw events, inside and outside
       ],
     )
   }
+})
+
+test('events of a block whose BLOCK_START payload has expired have no block number', () => {
+  const ring = createSmallRing({ capacity: 64 })
+  const recorder = new ExecRecorder(ring.writer)
+  recorder.add('BLOCK_START', { block_number: 812n }, { timeNs: 1n })
+  recorder.add('BLOCK_END', {}, { timeNs: 2n })
+  recorder.add('BLOCK_START', { block_number: 813n }, { timeNs: 3n })
+  recorder.add('BLOCK_END', {}, { timeNs: 4n })
+  recorder.flush()
+  const raw = new RawEvents()
+  raw.setWanted({ names: ['BlockEnd'], version: 1 })
+  raw.applyWanted()
+  const reader = openReader(ring.source)
+  assert.equal(reader.poll(0).kind, 'events')
+  const { batch } = reader
+  assert.equal(batch.count, 4)
+  batch.payloadAt[0] = PAYLOAD_LOST
+  for (let at = 0; at < batch.count; at++) raw.add(batch, at)
+  assert.deepEqual(
+    raw.takeFrame()?.map(({ json }) => (JSON.parse(json) as RawEvent).block_number),
+    [null, 813],
+  )
 })

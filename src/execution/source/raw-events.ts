@@ -23,7 +23,8 @@ export class RawEvents {
   readonly #wanted = new Set<RawEventName>()
   #next: Wanted | undefined
   #blockSeqno = 0
-  #blockNumber: number | string = 0
+  /** Null when the payload of its BLOCK_START has expired. */
+  #blockNumber: number | string | null = null
   readonly #txns = new Map<number, TxnHeader>()
   /** Elements of the next frame. */
   #parts: RawEventPart[] = []
@@ -103,7 +104,8 @@ export class RawEvents {
     this.#txns.clear()
     this.#blockSeqno = batch.seqno(at)
     const payload = batch.payload(at)
-    this.#blockNumber = payload === undefined ? 0 : integerJson(viewOf(payload).getBigUint64(BLOCK_NUMBER_OFFSET, true))
+    this.#blockNumber =
+      payload === undefined ? null : integerJson(viewOf(payload).getBigUint64(BLOCK_NUMBER_OFFSET, true))
   }
 }
 

@@ -12,8 +12,9 @@ import { idOf, recordBlock, recordOpenBlock, type TestBlock } from '../../evm/te
 import { openRingFile } from '../../platform/ring-file/reader.ts'
 import { BlockStore } from '../rpc/block-store.ts'
 import { callMethod, testMethods } from '../rpc/test-rpc.ts'
+import { HEADS_MAX } from './evm-node/recorded-heads.ts'
 import type { SourceMessage } from './message.ts'
-import { ReadRing, type ReadRingOptions } from './read-ring.ts'
+import { type OnBlock, ReadRing, type ReadRingOptions } from './read-ring.ts'
 
 const OPTIONS: ReadRingOptions = {
   path: 'ring',
@@ -25,7 +26,9 @@ const OPTIONS: ReadRingOptions = {
 
 type Rig = { ring: SmallRing; recorder: ExecRecorder; read: ReadRing; step(nowMs?: number): SourceMessage[] }
 
-function createRig(options: { large?: boolean; open?: () => OpenedRing | undefined } = {}): Rig {
+type RigOptions = { large?: boolean; open?: () => OpenedRing | undefined; isOwnRing?: boolean }
+
+function createRig(options: RigOptions = {}): Rig {
   const ring = createSmallRing(
     options.large === true
       ? { capacity: 2 ** 18, payloadBytes: 2 ** 26, windowStepBytes: 2 ** 20 }
@@ -35,7 +38,9 @@ function createRig(options: { large?: boolean; open?: () => OpenedRing | undefin
   const open = options.open ?? (() => ({ ...ring.source, isReplaced: () => false, close() {} }))
   const follower = new RingFollower(open, { start: 'oldest', reader: { limits: SMALL_LIMITS } })
   let messages: SourceMessage[] = []
-  const read = new ReadRing(follower, OPTIONS, (content) => void messages.push({ kind: 'block', block: content }))
+  const { isOwnRing = false } = options
+  const onBlock: OnBlock = (content) => void messages.push({ kind: 'block', block: content })
+  const read = new ReadRing(follower, { ...OPTIONS, isOwnRing }, onBlock)
   const step = (nowMs = 0): SourceMessage[] => {
     recorder.flush()
     messages = []
@@ -290,6 +295,35 @@ describe('reading a ring', () => {
       ],
     )
     assert.equal(of(reported, 'contention').length, 2, 'the block that was open is folded to its end')
+  })
+})
+
+describe('a ring that follows a node', () => {
+  test('finalizes every block that the recorder of the node still keeps, also with blocks of other branches', () => {
+    const { recorder, step } = createRig({ isOwnRing: true })
+    const propose = (number: number, fork = 0) => {
+      const block_number = BigInt(number)
+      recorder.add('BLOCK_START', { id: idOf(number, fork), block_number }, { timeNs: block_number })
+      recorder.add('BLOCK_END', {}, { timeNs: block_number })
+    }
+    for (let number = 1; number <= HEADS_MAX; number++) {
+      propose(number)
+      if (number % 100 === 0) propose(number, 1)
+      if (number % 500 === 0) step()
+    }
+    step()
+    recorder.add('BLOCK_FINALIZED', { id: idOf(1), block_number: 1n }, { timeNs: 10_000n })
+    recorder.add('BLOCK_VERIFIED', { block_number: 1n }, { timeNs: 10_000n })
+    assert.deepEqual(
+      kindsOf(step()).filter((kind) => kind !== 'progress'),
+      ['Finalized 1', 'Verified 1'],
+    )
+    // The chain moves past all others at once: each is reported, so that no copy keeps them.
+    const last = { id: idOf(HEADS_MAX), block_number: BigInt(HEADS_MAX) }
+    recorder.add('BLOCK_FINALIZED', last, { timeNs: 20_000n })
+    recorder.add('BLOCK_VERIFIED', last, { timeNs: 20_000n })
+    const forgotten = of(step(), 'forgotten').flatMap(({ ids }) => ids)
+    assert.equal(new Set(forgotten).size, HEADS_MAX - 2 + Math.floor(HEADS_MAX / 100))
   })
 })
 

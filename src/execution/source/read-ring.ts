@@ -2,6 +2,7 @@ import { EVENT, eventSet } from '../../evm/event/type.ts'
 import { BlockFold } from '../../evm/fold/block.ts'
 import { type EventBatch, PAYLOAD_LOST } from '../../evm/ring/event-batch.ts'
 import type { FollowResult, RingFollower } from '../../evm/ring/follow.ts'
+import { HEADS_MAX } from './evm-node/recorded-heads.ts'
 import type { BlockContent, SourceFailure, SourceMessage, SourceStats } from './message.ts'
 import { RawEvents } from './raw-events.ts'
 import { BlockRecorder } from './record-block.ts'
@@ -18,7 +19,10 @@ export type ReadRingOptions = {
   topAccessesResetMs: number
   /** A larger block is folded but not stored for JSON-RPC. */
   blockBytesMax: number
-  /** Sluice writes the ring, on the same clock: the time of a recording is used for all events, since an old block may be written late. */
+  /**
+   * Sluice writes the ring from the blocks of a node, on the same clock: the time of a recording is used for all events, since an old block
+   * may be written late.
+   */
   isOwnRing?: boolean
 }
 
@@ -31,6 +35,12 @@ type Polled = FollowResult | { kind: 'unreadable'; message: string }
 const PROGRESS_MS = 100
 /** Computing TopAccesses takes as long as the figures of a block, so it is delayed up to this long until no other message is due. */
 const TOP_WAIT_MS = 200
+
+/**
+ * Blocks of our own ring that are not completed: more than its recorder can still finalize, because blocks of other branches stay active
+ * until their number is final.
+ */
+const OWN_ACTIVE_MAX = HEADS_MAX + 1024
 
 /** Events that produce messages or begin a block: raw events before them are sent first. */
 const BOUNDARY = eventSet([
@@ -73,7 +83,7 @@ export class ReadRing {
     this.#options = options
     this.#recorder = new BlockRecorder(options)
     this.#fold = new BlockFold(
-      { seed: options.seed },
+      { seed: options.seed, ...(options.isOwnRing === true ? { lifecycle: { activeMax: OWN_ACTIVE_MAX } } : {}) },
       {
         lifecycle: (change) => {
           const record = this.#fold.lifecycle.recordOf(change.block_hash)

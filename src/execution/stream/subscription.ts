@@ -48,11 +48,19 @@ export function rawNamesOf({ events, correlate }: AcceptedSubscription, offered:
 export function parseSubscribeMessage(text: string, rules: SubscriptionRules): ParsedSubscription {
   const message = parseJson(text)
   if (message === undefined) return invalid('The message is not JSON.')
+  if (isJsonRpc(message))
+    return invalid('This is the event stream: it takes no JSON-RPC. Send JSON-RPC as POST / over HTTP.')
   if (!isObject(message) || !('subscribe' in message))
     return invalid('Send {"subscribe":["TPS","Lifecycle"]} or {"subscribe":{"events":[…],"filters":[…]}}.')
   const unknown = Object.keys(message).filter((key) => key !== 'subscribe')
   if (unknown.length > 0) return invalid(`A message has the key subscribe alone, not ${listOf(unknown)}.`)
   return parseSubscription(message['subscribe'], rules)
+}
+
+/** A call or a batch of calls. Every frame of the stream has `seq` and one kind, so there is no JSON-RPC error for it. */
+function isJsonRpc(message: unknown): boolean {
+  const call = Array.isArray(message) ? message[0] : message
+  return isObject(call) && 'jsonrpc' in call
 }
 
 /** The value of `?subscribe=`: names with commas, or one of the two forms as JSON. */

@@ -13,6 +13,7 @@ import {
   WINDOW_STEP_BYTES,
 } from '../../evm/ring/layout.ts'
 import { createRingReader } from '../../evm/ring/reader.ts'
+import { loadFileMapper } from '../../platform/files/mapped.ts'
 import { openRingFile } from '../../platform/ring-file/reader.ts'
 import { createRecordingFile, type RecordingFile } from '../../platform/ring-file/recording.ts'
 import { refusalError } from './open-ring.ts'
@@ -56,7 +57,7 @@ export async function recordRing(options: RecordRingOptions, deps: RecordDeps): 
   const created = createRingReader(source, options.start)
   if (!created.ok) throw refusalError(options.ring, created)
   const { reader } = created
-  await using file = createRecordingFile(options.file)
+  await using file = createRecordingFile(options.file, await loadFileMapper())
   const recording = new Recording(file, reader.cursor)
   const endMs = clock.monotonicMs() + options.durationMs
   let ended: RecordSummary['ended'] = 'time'

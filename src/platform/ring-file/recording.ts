@@ -1,7 +1,19 @@
-import { closeSync, createWriteStream, ftruncateSync, openSync, readSync, renameSync, rmSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  createWriteStream,
+  existsSync,
+  constants as fsConstants,
+  ftruncateSync,
+  openSync,
+  readSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { constants, createZstdCompress } from 'node:zlib'
+import type { FileMapper } from '../files/mapped.ts'
 
 /** A section of a recording; sections follow each other, and unwritten parts are zero. */
 export type RecordingSection = { readonly bytes: number; readonly content: Uint8Array | 'slots' | 'payloads' }
@@ -10,37 +22,65 @@ export type RecordingSection = { readonly bytes: number; readonly content: Uint8
 export type RecordingFile = AsyncDisposable & {
   writeSlots(position: number, bytes: Uint8Array): void
   writePayloads(position: number, bytes: Uint8Array): void
-  /** Joins the sections under the final name, which is created at the start. Compressed where the name ends in `.zst`. */
+  /** Joins the sections under the final name, which exists from here on. Compressed where the name ends in `.zst`. */
   finish(sections: readonly RecordingSection[]): Promise<void>
 }
 
 const COPY_BYTES = 2 ** 20
+const { O_CREAT, O_EXCL, O_NOFOLLOW, O_RDWR } = fsConstants
 /** A fast level with a long window: a ring repeats over blocks, not over bytes. */
 const PACKING = { [constants.ZSTD_c_compressionLevel]: 6, [constants.ZSTD_c_windowLog]: 24 }
 
-export function createRecordingFile(path: string): RecordingFile {
-  // Created at once, so that an existing name is refused at the start and not at the end.
-  closeSync(openSync(path, 'wx'))
-  let isFinished = false
+/** Throws EEXIST where the file exists or is being recorded. The partial files of a recording that was killed are used again. */
+export function createRecordingFile(path: string, mapper: FileMapper): RecordingFile {
   const partPath = (part: string): string => `${path}.${part}.partial`
-  const parts = { slots: openSync(partPath('slots'), 'wx+'), payloads: openSync(partPath('payloads'), 'wx+') }
+  const parts = openParts()
+  let hasName = false
+  let isFinished = false
   return {
     writeSlots: (position, bytes) => writeAll(parts.slots, bytes, position),
     writePayloads: (position, bytes) => writeAll(parts.payloads, bytes, position),
     async finish(sections) {
       const whole = partPath('whole')
+      rmSync(whole, { force: true })
       if (path.endsWith('.zst')) {
         const packed = createZstdCompress({ params: PACKING })
         await pipeline(Readable.from(contentOf(sections)), packed, createWriteStream(whole, { flags: 'wx' }))
       } else writePlain(whole, sections)
+      // Taken first, because a rename would replace a file that another process has created meanwhile.
+      closeSync(openSync(path, 'wx'))
+      hasName = true
       renameSync(whole, path)
       isFinished = true
     },
     async [Symbol.asyncDispose]() {
-      for (const descriptor of Object.values(parts)) closeSync(descriptor)
       for (const part of ['slots', 'payloads', 'whole']) rmSync(partPath(part), { force: true })
-      if (!isFinished) rmSync(path, { force: true })
+      // Last, because closing them releases the lock.
+      for (const descriptor of Object.values(parts)) closeSync(descriptor)
+      if (hasName && !isFinished) rmSync(path, { force: true })
     },
+  }
+
+  /** The lock of the first part shows that the recording runs. The final name is checked after it: a recording that has just ended has it. */
+  function openParts(): { slots: number; payloads: number } {
+    // Without locks a recording that was killed looks like one that runs.
+    const slots = openSync(partPath('slots'), O_RDWR | O_CREAT | (mapper.ok ? O_NOFOLLOW : O_EXCL))
+    try {
+      if (mapper.ok && !mapper.tryLock(slots)) throw existsError(path, 'is being recorded')
+    } catch (error) {
+      closeSync(slots)
+      throw error
+    }
+    try {
+      if (existsSync(path)) throw existsError(path, 'exists')
+      ftruncateSync(slots, 0)
+      rmSync(partPath('payloads'), { force: true })
+      return { slots, payloads: openSync(partPath('payloads'), 'wx+') }
+    } catch (error) {
+      rmSync(partPath('slots'), { force: true })
+      closeSync(slots)
+      throw error
+    }
   }
 
   function* contentOf(sections: readonly RecordingSection[]): Generator<Buffer> {
@@ -86,6 +126,10 @@ export function createRecordingFile(path: string): RecordingFile {
       position += count
     }
   }
+}
+
+function existsError(path: string, state: string): NodeJS.ErrnoException {
+  return Object.assign(new Error(`${path} ${state}`), { code: 'EEXIST' })
 }
 
 const ZEROS = Buffer.alloc(COPY_BYTES)

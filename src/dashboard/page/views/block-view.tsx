@@ -19,8 +19,33 @@ import { StageBar } from '../ui/stage-bar.tsx'
 import { Drawer } from './drawer.tsx'
 import { Transactions } from './transactions.tsx'
 
+type BlockProps = { number: number; txn: number | undefined }
+
 /** One block: its stages, contended slots and contract pairs. */
-export function BlockView({ number, txn }: { number: number; txn: number | undefined }) {
+export function BlockView({ number, txn }: BlockProps) {
+  return (
+    <Drawer
+      title={
+        <>
+          Block <span class="number">{number}</span>
+        </>
+      }
+    >
+      <nav class="steps" aria-label="Neighbouring blocks">
+        <button type="button" onClick={() => goTo({ view: 'block', number: Math.max(0, number - 1) })}>
+          ← {Math.max(0, number - 1)}
+        </button>
+        <button type="button" onClick={() => goTo({ view: 'block', number: number + 1 })}>
+          {number + 1} →
+        </button>
+      </nav>
+      {/* The key discards what was loaded for another block. The buttons above stay, and keep the focus. */}
+      <Details key={number} number={number} txn={txn} />
+    </Drawer>
+  )
+}
+
+function Details({ number, txn }: BlockProps) {
   const { model, service, version } = useStore()
   const record = useSignal<Response<LifecycleRecord> | undefined>(undefined)
   const held = useSignal<RecentBlocks['held']>([])
@@ -39,13 +64,12 @@ export function BlockView({ number, txn }: { number: number; txn: number | undef
     let left = false
     void service.get<LifecycleRecord>(`v1/blocks/${number}/lifecycle`).then((response) => {
       // Stages that were shown stay when the service no longer holds them.
-      const isShown = record.value?.ok === true && record.value.value.block_number === number
-      if (!left && (response.ok || !isShown)) record.value = response
+      if (!left && (response.ok || record.value?.ok !== true)) record.value = response
     })
     return () => {
       left = true
     }
-  }, [number, latest?.stage, latest?.gasUsed])
+  }, [latest?.stage, latest?.gasUsed])
 
   // Transactions are held longer than stages.
   const isHeld = held.value.some(({ from, to }) => from <= number && number <= to)
@@ -58,7 +82,7 @@ export function BlockView({ number, txn }: { number: number; txn: number | undef
     void service.get<RecentBlocks>('v1/blocks?count=1').then((response) => {
       if (response.ok) held.value = response.value.held
     })
-  }, [number, isUnknown])
+  }, [isUnknown])
 
   useEffect(() => {
     older.value = undefined
@@ -66,24 +90,10 @@ export function BlockView({ number, txn }: { number: number; txn: number | undef
     void service.get<ContentionData>(`v1/blocks/${number}/contention`).then((response) => {
       if (response.ok && response.value.block_number === number) older.value = response.value
     })
-  }, [number, known === undefined])
+  }, [known === undefined])
 
   return (
-    <Drawer
-      title={
-        <>
-          Block <span class="number">{number}</span>
-        </>
-      }
-    >
-      <nav class="steps" aria-label="Neighbouring blocks">
-        <button type="button" onClick={() => goTo({ view: 'block', number: Math.max(0, number - 1) })}>
-          ← {Math.max(0, number - 1)}
-        </button>
-        <button type="button" onClick={() => goTo({ view: 'block', number: number + 1 })}>
-          {number + 1} →
-        </button>
-      </nav>
+    <>
       <Lifecycle response={record.value} timeMs={model.blocks.timeMs(number)} notice={notice} />
       {contention === undefined ? (
         <p class="dim">No contention figures: the block is not executed yet, lost events, or is no longer kept.</p>
@@ -96,7 +106,7 @@ export function BlockView({ number, txn }: { number: number; txn: number | undef
       {(record.value?.ok === true || isHeld) && (
         <Transactions number={number} selected={txn} revision={`${shownId} ${latest?.gasUsed}`} />
       )}
-    </Drawer>
+    </>
   )
 }
 

@@ -5,7 +5,7 @@ import type { BlockHead } from './client.ts'
  * The finalized block of some chains is thousands of blocks behind the head: 20 minutes are 4,800 blocks of 250 ms. Above this number the
  * oldest heads are dropped, and those blocks do not become final.
  */
-const HEADS_MAX = 8192
+export const HEADS_MAX = 8192
 
 /** The recorded blocks that are not final yet. */
 export class RecordedHeads {
