@@ -14,7 +14,7 @@ import { parseListen, type ShredsOptions } from './options.ts'
 import type { LeaderRange } from './relay/leaders.ts'
 import { startRelayLink } from './relay/link.ts'
 import type { Lease, RelayReport } from './relay/protocol.ts'
-import { slotLimitsMax, slotLimitsOf } from './relay/slot-limits.ts'
+import { decodedLimitsOf, slotLimitsMax, slotLimitsOf } from './relay/slot-limits.ts'
 import { createAlarms } from './report/alarms.ts'
 import { startDelivery } from './report/delivery.ts'
 import { createShredsStatus, type ShredsStatus } from './report/status.ts'
@@ -107,11 +107,7 @@ export async function startShreds(
   const decoded = options.isDecoding
     ? opening.use(
         await startDecoded(
-          {
-            ...options.decoded,
-            shredsPerSlotMax: slotLimitsMax(options).shredsPerSlotMax,
-            isMerging: options.isMerging,
-          },
+          { ...options.decoded, ...decodedLimitsOf(options), isMerging: options.isMerging },
           {
             clock,
             random,

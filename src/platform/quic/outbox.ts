@@ -20,7 +20,13 @@ export type OutboxParts = {
   send(datagram: Uint8Array): void
 }
 
-type ControlFrame = { write(to: ByteWriter): void; isAcked: boolean; readonly isOnce: boolean }
+type ControlFrame = {
+  write(to: ByteWriter): void
+  isAcked: boolean
+  /** Not sent again when it is lost. */
+  readonly isOnce: boolean
+  onAcked?(): void
+}
 
 type Draft = {
   readonly level: Level
@@ -85,6 +91,15 @@ export class Outbox {
     this.#addControl((to) => to.u8(0x1b).put(copy), true)
   }
 
+  #retire(sequence: number): void {
+    this.#control.push({
+      write: (to) => to.u8(0x19).varint(sequence),
+      isAcked: false,
+      isOnce: false,
+      onAcked: () => this.#parts.ids.retireAcked(sequence),
+    })
+  }
+
   #addControl(write: (to: ByteWriter) => void, isOnce = false): void {
     if (isOnce && this.#control.length >= CONTROL_MAX) return
     this.#control.push({ write, isAcked: false, isOnce })
@@ -96,7 +111,7 @@ export class Outbox {
     { isAckDue, mayStream }: { isAckDue: boolean; mayStream: boolean },
   ): { hasAck: boolean; hasHandshake: boolean; isCut: boolean } {
     const { ids, keys } = this.#parts
-    for (const sequence of ids.retired.splice(0)) this.#addControl((to) => to.u8(0x19).varint(sequence))
+    for (const sequence of ids.retired.splice(0)) this.#retire(sequence)
     this.#reportBlocked(mayStream)
     let hasAck = false
     let hasHandshake = false
@@ -192,6 +207,7 @@ export class Outbox {
       carried.push({
         acked: () => {
           frame.isAcked = true
+          frame.onAcked?.()
         },
         lost: () => {
           if (!frame.isAcked && !this.#control.includes(frame)) this.#control.push(frame)

@@ -6,15 +6,17 @@ type PeerId = { readonly sequence: number; readonly id: Uint8Array; readonly res
 
 /** Spare connection ids of the peer, sent as active_connection_id_limit. */
 export const IDS_MAX = 4
-/** Retired ids without RETIRE_CONNECTION_ID sent; more means that the peer retires ids faster than it acknowledges. */
+/** Retired ids whose RETIRE_CONNECTION_ID is not acknowledged; at the limit the connection is closed (RFC 9000 section 5.1.2). */
 const RETIRED_MAX = 64
 
 /** The connection ids of the peer and their stateless reset tokens. */
 export class PeerIds {
   #ids: PeerId[]
   #retirePrior = 0
-  /** Sequence numbers for RETIRE_CONNECTION_ID. */
+  /** Sequence numbers for RETIRE_CONNECTION_ID, until they are sent. */
   readonly retired: number[] = []
+  /** Until they are acknowledged. */
+  readonly #unacked = new Set<number>()
 
   constructor(first: Uint8Array) {
     this.#ids = [{ sequence: 0, id: first, resetToken: undefined }]
@@ -57,10 +59,16 @@ export class PeerIds {
   }
 
   #retire(sequence: number): void {
-    if (this.retired.includes(sequence)) return
-    if (this.retired.length >= RETIRED_MAX)
-      throw new QuicError(CODES.connectionIdLimit, 'connection ids are retired too fast')
+    if (this.#unacked.has(sequence)) return
+    if (this.#unacked.size >= RETIRED_MAX)
+      throw new QuicError(CODES.connectionIdLimit, 'connection ids are retired faster than acknowledged')
+    this.#unacked.add(sequence)
     this.retired.push(sequence)
+  }
+
+  /** The peer has acknowledged RETIRE_CONNECTION_ID. */
+  retireAcked(sequence: number): void {
+    this.#unacked.delete(sequence)
   }
 
   /** Whether an undecryptable datagram ends in one of the peer's reset tokens (RFC 9000 section 10.3.1). */

@@ -10,8 +10,10 @@ import { receiptOf } from './test-receipt.ts'
 
 type Status = { slot: number; err: unknown; confirmationStatus: string } | null
 
+type RigOptions = { readonly resendMs: number; readonly endMs: number; readonly receiptsMax?: number }
+
 /** Receipts, dispatch and follow on a manual clock, with a node that responds as the test configures. */
-function rig(options = { resendMs: 2000, endMs: 60_000 }) {
+function rig(options: RigOptions = { resendMs: 2000, endMs: 60_000 }) {
   const clock = createManualClock()
   const node = {
     slot: 100,
@@ -21,10 +23,17 @@ function rig(options = { resendMs: 2000, endMs: 60_000 }) {
     validSlot: 100 as number | undefined,
     height: 90,
     isUp: true,
+    /** How long a response about a blockhash takes. */
+    validMs: 0,
   }
+  /** The calls of the node, and how many about blockhashes ran at once. */
+  const calls: Record<string, number> = {}
+  let checking = 0
+  let checkingMax = 0
   const best = { slot: 100 }
   const ask = async (method: string, params: readonly unknown[]) => {
     if (!node.isUp) return undefined
+    calls[method] = (calls[method] ?? 0) + 1
     if (method === 'getSignatureStatuses') {
       return {
         context: { slot: node.slot },
@@ -32,12 +41,17 @@ function rig(options = { resendMs: 2000, endMs: 60_000 }) {
       }
     }
     if (method !== 'isBlockhashValid') return node.height
+    if (node.validMs > 0) {
+      checkingMax = Math.max(checkingMax, ++checking)
+      await new Promise<void>((resolve) => clock.setTimer(node.validMs, resolve))
+      checking -= 1
+    }
     return { context: { slot: node.validSlot }, value: node.isValid }
   }
   const finished: string[] = []
   const confirmed: string[] = []
   const receipts = createReceipts(
-    { receiptsMax: 10, keepMs: 600_000, waitersMax: 2, waitersPerAddressMax: 2 },
+    { receiptsMax: options.receiptsMax ?? 10, keepMs: 600_000, waitersMax: 2, waitersPerAddressMax: 2 },
     {
       clock,
       onFinished: (receipt) => finished.push(`${receipt.signature} ${receipt.state}`),
@@ -56,7 +70,7 @@ function rig(options = { resendMs: 2000, endMs: 60_000 }) {
   }
   const attempts: AttemptReport[] = []
   const dispatch = createDispatch(
-    { ...options, resendsPerSecond: 1000 },
+    { resendMs: options.resendMs, endMs: options.endMs, resendsPerSecond: 1000 },
     {
       paths: [path],
       receipts,
@@ -80,6 +94,8 @@ function rig(options = { resendMs: 2000, endMs: 60_000 }) {
     clock,
     node,
     best,
+    calls,
+    checkingMax: () => checkingMax,
     receipts,
     dispatch,
     sent,
@@ -205,6 +221,23 @@ test('a node that does not know the blockhash yet does not prove that it has exp
   sluice.node.validSlot = 288
   await sluice.clock.advanceAsync(6000)
   assert.equal(receipt.state, 'expired')
+})
+
+test('a hundred blockhashes that a node responds to slowly do not delay the statuses of other transactions', async () => {
+  using sluice = rig({ resendMs: 2000, endMs: 60_000, receiptsMax: 200 })
+  for (let n = 0; n < 100; n++) sluice.accept(`never ${n}`, `blockhash ${n}`)
+  sluice.node.validMs = 100
+  await sluice.clock.advanceAsync(8000)
+  assert.ok(sluice.checkingMax() > 1 && sluice.checkingMax() <= 4, `${sluice.checkingMax()} calls at once`)
+  const before = sluice.calls['getSignatureStatuses'] ?? 0
+  await sluice.clock.advanceAsync(10_000)
+  const polls = (sluice.calls['getSignatureStatuses'] ?? 0) - before
+  assert.ok(polls >= 9, `${polls} polls in 10 s`)
+  assert.equal(sluice.calls['getBlockHeight'], undefined)
+  Object.assign(sluice.node, { isValid: false, height: 260 })
+  await sluice.clock.advanceAsync(10_000)
+  assert.deepEqual([sluice.receipts.pending, sluice.receipts.get('never 7')?.expiredHeight], [0, 260])
+  assert.ok((sluice.calls['getBlockHeight'] ?? 0) <= 3, 'one for each round')
 })
 
 test('ends after endMs with state ended when no node responds', async () => {

@@ -1,18 +1,12 @@
-import type { Clock, Timer } from '../../core/clock.ts'
+import type { Timer } from '../../core/clock.ts'
 import type { Upstream } from '../../upstreams/started-pool.ts'
-import type { AskNode } from '../dispatch/node-call.ts'
+import { createExpiry, type Expiry, type ExpiryDeps } from './expiry.ts'
 import { isSameLanding, type Landed, type Receipt } from './receipt.ts'
 import type { Receipts } from './receipts.ts'
 
-export type FollowDeps = {
+export type FollowDeps = ExpiryDeps & {
   readonly receipts: Receipts
-  readonly ask: AskNode
   readonly ws: Upstream['ws']
-  readonly clock: Clock
-  /** The newest slot of any node. */
-  readonly bestSlot: () => number
-  /** The length of a slot. */
-  readonly slotMs: () => number
   /** Called before a landed transaction is reverted, or lands elsewhere, because its block was dropped by a fork. */
   onUnlanded(receipt: Receipt): void
 }
@@ -27,15 +21,8 @@ const POLL_MS_MIN = 150
 /** and at least this often, when the slot subscription is lost. */
 const POLL_MS_MAX = 1000
 const RESUBSCRIBE_MS = 1000
-/** A blockhash stays valid for a while after its transaction was accepted, so expiry is not checked earlier. */
-const EXPIRY_FIRST_MS = 5000
-const EXPIRY_EVERY_MS = 2000
-const BLOCKHASHES_MAX = 256
 /** A landed transaction is reverted when a node does not report it although the node is this many slots past its block. */
 const FORK_SLOTS = 32
-
-/** Where it was found that a blockhash has expired. */
-type Expiry = { readonly height: number; readonly slot: number }
 
 /** Follows sent transactions on the chain: landed, expired, or reverted by a fork. */
 export function startFollow(deps: FollowDeps): Disposable {
@@ -44,9 +31,8 @@ export function startFollow(deps: FollowDeps): Disposable {
   let isPolling = false
   let isDue = false
   let polledAtMs = Number.NEGATIVE_INFINITY
-  let expiryAtMs = Number.NEGATIVE_INFINITY
   let subscription: ReturnType<typeof ws.subscribe>
-  let expired = new Map<string, Expiry>()
+  const expiry = createExpiry(deps)
 
   function subscribe(): void {
     subscription ??= ws.subscribe(
@@ -80,7 +66,7 @@ export function startFollow(deps: FollowDeps): Disposable {
 
   async function pollOnce(): Promise<void> {
     // Taken before the status calls: a transaction that is in no block after its blockhash has expired never will be.
-    const expiredBefore = expired
+    const expiredBefore = expiry.expired()
     const batches: Receipt[][] = []
     for (const receipt of receipts.watched) {
       const last = batches.at(-1)
@@ -92,10 +78,7 @@ export function startFollow(deps: FollowDeps): Disposable {
       for (const batch of work) await pollStatuses(batch, expiredBefore)
     }
     await Promise.all(Array.from({ length: PARALLEL }, worker))
-    if (clock.monotonicMs() - expiryAtMs >= EXPIRY_EVERY_MS) {
-      expiryAtMs = clock.monotonicMs()
-      expired = await findExpired()
-    }
+    expiry.poll()
   }
 
   async function pollStatuses(batch: readonly Receipt[], expiredBefore: ReadonlyMap<string, Expiry>): Promise<void> {
@@ -113,36 +96,11 @@ export function startFollow(deps: FollowDeps): Disposable {
         onUnlanded(receipt)
         receipts.unland(receipt)
       } else if (receipt.state !== 'unknown') {
-        const expiry = expiredBefore.get(receipt.blockhash ?? '')
+        const found = expiredBefore.get(receipt.blockhash ?? '')
         // A node that is further behind may not have the transaction's block yet.
-        if (expiry !== undefined && context.slot >= expiry.slot) receipts.finish(receipt, 'expired', expiry.height)
+        if (found !== undefined && context.slot >= found.slot) receipts.finish(receipt, 'expired', found.height)
       }
     }
-  }
-
-  async function findExpired(): Promise<Map<string, Expiry>> {
-    const nowMs = clock.monotonicMs()
-    const blockhashes = new Set<string>()
-    for (const { blockhash, acceptedAtMs, landed, state } of receipts.watched) {
-      if (blockhash === undefined || landed !== undefined || state === 'unknown') continue
-      if (nowMs - acceptedAtMs < EXPIRY_FIRST_MS) continue
-      if (blockhashes.size < BLOCKHASHES_MAX) blockhashes.add(blockhash)
-    }
-    const found = new Map<string, Expiry>()
-    for (const blockhash of blockhashes) {
-      const response = await ask('isBlockhashValid', [blockhash, { commitment: 'confirmed' }], ASK_MS)
-      const { context, value } = (response ?? {}) as { context?: { slot?: unknown }; value?: unknown }
-      const slot = context?.slot
-      if (value !== false || typeof slot !== 'number' || !hasSeenAccepted(slot)) continue
-      const height = await ask('getBlockHeight', [{ commitment: 'confirmed' }], ASK_MS)
-      if (typeof height === 'number') found.set(blockhash, { height, slot })
-    }
-    return found
-  }
-
-  /** Whether a node at this slot knows the blockhashes of transactions that were accepted EXPIRY_FIRST_MS ago: to an earlier one they are new. */
-  function hasSeenAccepted(slot: number): boolean {
-    return (deps.bestSlot() - slot) * deps.slotMs() <= EXPIRY_FIRST_MS
   }
 
   const timers: Timer[] = [

@@ -107,6 +107,34 @@ test('a completed slot and its report have the parent that a block marker has se
   assert.deepEqual([completed.parentSlot, report.parentSlot], [495, 495])
 })
 
+test('a changed parent is announced whatever its length field and trailing bytes, and without a parent where its form is not known', async () => {
+  const exact = encodeBlockMarker({ variant: 'update-parent', parentSlot: 495, parentBlockId: new Uint8Array(32) })
+  const otherLength = exact.with(11, 42)
+  const trailing = Uint8Array.of(...exact, 0)
+  const otherVersion = exact.with(13, 2)
+  for (const [bytes, parentSlot] of [
+    [exact, 495],
+    [otherLength, 495],
+    [trailing, 495],
+    [otherVersion, undefined],
+  ] as const) {
+    const { memory, delivery, read } = createOutput()
+    const slots: DecodedSlot[] = []
+    using _reading = createDecodedSource(memory).read({
+      ...{ onDataSet: () => undefined, onLost: () => undefined, onBatchEnd: () => undefined },
+      onSlot: (slot) => void slots.push(slot),
+    })
+    const place = { slot: 500, startIndex: 0, endIndex: 32, arrivalNanos: 0 }
+    delivery.deliver({ kind: 'marker', ...place, bytes, isParentUpdate: true })
+    delivery.deliver({ kind: 'slot-completed', slot: 500, parentSlot: 499, transactions: 0 })
+    const completed = read().at(-1)
+    assert.ok(completed?.kind === 'slot-completed')
+    assert.equal(completed.parentSlot, parentSlot)
+    await until('both are read', () => slots.length === 2)
+    assert.deepEqual(slots[0], { kind: 'parent-changed', slot: 500, parentSlot })
+  }
+})
+
 test('counts the transactions that are delivered without loaded addresses', () => {
   const { delivery, read } = createOutput()
   let withTables = 0
@@ -193,6 +221,7 @@ test('parts of one data set that come too late are one loss, and a missing slot 
   delivery.deliver({ kind: 'slot-report', ...report } as unknown as Parameters<typeof delivery.deliver>[0])
   const gap = { kind: 'gap', startIndex: 0, endIndex: undefined, dataSets: 1 } as const
   delivery.deliver({ ...gap, slot: 501, reason: 'slot-missing' })
+  delivery.deliver({ ...gap, slot: 502, reason: 'slot-unknown' })
   const [lost, reported, ...others] = read()
   assert.deepEqual([lost?.kind, others], ['gap', []])
   assert.ok(lost?.kind === 'gap' && reported?.kind === 'slot-report')
@@ -203,6 +232,10 @@ test('parts of one data set that come too late are one loss, and a missing slot 
   counts.slots.missing = 1
   const { complete, incomplete, missing } = delivery.countsOf(counts).slots
   assert.deepEqual([complete, incomplete, missing], [0, 1, 0])
+  // What a node has delivered of a single slot is not known for a range of them.
+  delivery.deliver({ ...gap, firstSlot: 510, slot: 600, reason: 'slot-unknown' })
+  const [range] = read()
+  assert.ok(range?.kind === 'gap' && range.firstSlot === 510 && range.slot === 600)
   // Nothing is kept of a slot behind its report, and a limited number of reports for the next message.
   for (let n = 0; n < 1100; n++)
     delivery.deliver({ kind: 'slot-report', ...report } as unknown as Parameters<typeof delivery.deliver>[0])

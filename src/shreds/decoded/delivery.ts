@@ -35,7 +35,8 @@ export class Delivery {
   /** Of open slots. The engine reports every slot that it opens, and holds a limited number of them. */
   readonly #lost = new Map<number, LostSets>()
   readonly #filled = new Map<number, number>()
-  readonly #parents = new Map<number, number>()
+  /** As block markers have set them; undefined where the form of the marker is not known. */
+  readonly #parents = new Map<number, number | undefined>()
   /** Announced as complete. */
   readonly #completed = new Set<number>()
   #slots: SlotReport[] = []
@@ -59,7 +60,8 @@ export class Delivery {
     if (event.kind === 'slot-report') return this.#deliverReport(event)
     if (event.kind === 'slot-completed') return this.#deliverCompleted(event)
     if (event.kind === 'marker' && event.isParentUpdate) this.#noteParent(event)
-    if (event.kind === 'gap' && this.merge?.fills(event) === true) return this.#noteFilled(event)
+    if (event.kind === 'gap' && event.firstSlot === undefined && this.merge?.fills(event) === true)
+      return this.#noteFilled(event)
     if (event.kind === 'data-set' && this.merge?.isForgotten(event.slot) === true) {
       // The parts of a large one are one data set.
       if (event.part === undefined || event.part.isLast) this.#lose(event, 'too-late')
@@ -101,7 +103,7 @@ export class Delivery {
     const { slot } = completed
     if (this.#lost.has(slot)) return
     this.#completed.add(slot)
-    this.#write({ ...completed, parentSlot: this.#parents.get(slot) ?? completed.parentSlot })
+    this.#write({ ...completed, parentSlot: this.#parentOf(completed) })
   }
 
   #deliverReport(report: SlotReport): void {
@@ -111,7 +113,7 @@ export class Delivery {
     const dataSetsLost = report.dataSetsLost + lost.starts.size - filled
     const delivered: SlotReport = {
       ...report,
-      parentSlot: this.#parents.get(slot) ?? report.parentSlot,
+      parentSlot: this.#parentOf(report),
       transactions: report.transactions - lost.transactions + (this.merge?.transactionsOf(slot) ?? 0),
       dataSets: report.dataSets - (lost.starts.size - lost.markers),
       dataSetsLost,
@@ -129,9 +131,9 @@ export class Delivery {
 
   /** Shreds of a slot were lost, and a node has delivered what they contain. */
   #noteFilled({ slot, dataSets, reason }: Gap): void {
-    // Such a slot has no report.
+    // Such slots have no report.
     if (reason === 'slot-missing') this.#slotsMissingFilled += 1
-    else this.#filled.set(slot, (this.#filled.get(slot) ?? 0) + dataSets)
+    else if (reason !== 'slot-unknown') this.#filled.set(slot, (this.#filled.get(slot) ?? 0) + dataSets)
   }
 
   /** False for a further part of a data set that is lost already. */
@@ -157,8 +159,11 @@ export class Delivery {
   }
 
   #noteParent({ slot, bytes }: MarkerSet): void {
-    const parentSlot = parentOf(bytes)
-    if (parentSlot !== undefined) this.#parents.set(slot, parentSlot)
+    this.#parents.set(slot, parentOf(bytes))
+  }
+
+  #parentOf({ slot, parentSlot }: SlotCompleted | SlotReport): number | undefined {
+    return this.#parents.has(slot) ? this.#parents.get(slot) : parentSlot
   }
 
   #write(event: DecodedEvent | EngineStarted): boolean {

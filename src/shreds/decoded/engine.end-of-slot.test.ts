@@ -131,3 +131,17 @@ test('without any shred the time alone closes slots, of the learned length, but 
   assert.deepEqual(kinds(40), [])
   assert.notEqual(push(blockOf(11).fecSets[0]?.slice(0, 1) ?? [], 100)[0], 'late')
 })
+
+test('a slot that came early is not silent before its time, so a pause of the chain closes no slot before it', () => {
+  const { push, engine, kinds } = open()
+  push(blockOf(10).fecSets.flat(), 0)
+  push(blockOf(40).fecSets[0] ?? [], 0)
+  engine.advance(11 * SLOT_NANOS)
+  assert.equal(kinds(10).at(-1), 'slot-report')
+  assert.notEqual(push(blockOf(22).fecSets.flat(), 12)[0], 'late')
+  engine.advance(29 * SLOT_NANOS)
+  assert.equal(kinds(22).at(-1), 'slot-report')
+  assert.deepEqual(kinds(40), ['data-set'])
+  engine.advance(31 * SLOT_NANOS)
+  assert.deepEqual(kinds(40), ['data-set', 'gap', 'slot-report'])
+})

@@ -9,6 +9,8 @@ import { createNodeSha256 } from '../../solana/crypto/node-sha256.ts'
 import { buildTree, hashLeaf, writeProof } from '../../solana/shred/merkle.ts'
 import { encodeShards } from '../../solana/shred/reed-solomon.ts'
 import { createShredHead, LAYOUTS, type ShredLayout, scanShred } from '../../solana/shred/shred.ts'
+import { parseShredsOptions } from '../options.ts'
+import { decodedLimitsOf, slotLimitsOf } from '../relay/slot-limits.ts'
 import { createSlotWindow } from '../relay/slot-window.ts'
 import { createVerifier } from '../relay/verify.ts'
 import { Engine } from './engine.ts'
@@ -22,13 +24,18 @@ const STRANGER = createSigningKey(new Uint8Array(32).fill(8))
 type Below = (below: number) => number
 
 test(`${MUTATIONS} mutated shreds, of the leader and of a stranger, change nothing that is delivered`, (t) => {
-  for (const mode of ['verified by the relay', 'not verified'] as const) {
+  for (const [mode, aheadSlots] of [
+    ['verified by the relay', 32],
+    ['verified by the relay', 64],
+    ['not verified', 32],
+    ['not verified', 64],
+  ] as const) {
     const random = createRandom(seedOf(t))
     const verifier = createVerifier({ failuresPerSecond: 1e9 }, { sha256: createNodeSha256() })
     verifier.setLeaders([{ fromSlot: 0, toSlot: Number.MAX_SAFE_INTEGER, identities: [LEADER_ID] }])
     const events: DecodedEvent[] = []
-    const engine = new Engine(OPTIONS, (event) => events.push(event))
-    const window = createSlotWindow({ backSlots: 64, aheadSlots: 32, version: VERSION })
+    const engine = new Engine({ ...OPTIONS, slotsBehindMax: aheadSlots }, (event) => events.push(event))
+    const window = createSlotWindow({ backSlots: 2 * aheadSlots, aheadSlots, version: VERSION })
     const head = createShredHead()
     const made = new Map<number, MadeBlock>()
     let slot = 1000
@@ -54,7 +61,7 @@ test(`${MUTATIONS} mutated shreds, of the leader and of a stranger, change nothi
     // The relay's window starts with a true packet.
     push(makeBlock({ slot, parentSlot: slot - 1, batchBytes: [500] }, random).fecSets.flat()[0] as Uint8Array)
     slot += 1
-    for (let mutations = 0; mutations < MUTATIONS; slot++) {
+    for (let mutations = 0; mutations < MUTATIONS / 2; slot++) {
       const block = makeBlock({ slot, parentSlot: slot - 1, batchBytes: [500, 35_000] }, random)
       const fake = makeBlock({ slot, parentSlot: slot - 1, batchBytes: [500, 35_000], leader: STRANGER }, random)
       made.set(slot, block)
@@ -77,7 +84,7 @@ test(`${MUTATIONS} mutated shreds, of the leader and of a stranger, change nothi
     assert.ok(heldMax * FEC_SET_BYTES <= OPTIONS.bytesMax)
     const { dataSets, shreds } = engine.counts
     t.diagnostic(
-      `${mode}: ${dataSets} data sets of ${2 * made.size}, ${refused} refused before, ${JSON.stringify(shreds)}`,
+      `${mode}, ${aheadSlots} slots ahead: ${dataSets} data sets of ${2 * made.size}, ${refused} refused before, ${JSON.stringify(shreds)}`,
     )
     assert.ok(dataSets > made.size * (mode === 'not verified' ? 0.5 : 1.8))
   }
@@ -107,6 +114,27 @@ test('a leader that signs wrong coding shreds or headers makes its own FEC set u
     if (victim >= 32) assert.equal(sets.length, 1, `run ${run}`)
   }
   assert.ok(recoveryFailed > 0)
+})
+
+test('a complete FEC set as early as the relay takes it closes no other slot, whatever the length of a slot', () => {
+  const random = createRandom(1)
+  for (const options of [parseShredsOptions(), parseShredsOptions({ window: { aheadMs: 30_000 } })]) {
+    const limits = decodedLimitsOf(options)
+    for (const slotMs of [400, 350, 300, 250, 200]) {
+      const { aheadSlots } = slotLimitsOf(options, slotMs).window
+      const engine = new Engine({ ...OPTIONS, ...limits, silentSlotsMax: 8 }, () => undefined)
+      engine.setSlotMs(slotMs)
+      const push = (slot: number, atSlot: number): void => {
+        const block = makeBlock({ slot, parentSlot: slot - 1, batchBytes: [100] }, random).fecSets.flat()
+        for (const packet of block.slice(0, 32)) engine.push(packet, 0, packet.length, atSlot * slotMs * 1e6, true)
+      }
+      push(1000, 1000)
+      push(1000 + aheadSlots, 1000)
+      for (let slot = 1001; slot < 1000 + aheadSlots; slot++) push(slot, slot)
+      const { late, accepted } = engine.counts.shreds
+      assert.deepEqual({ late, accepted }, { late: 0, accepted: 32 * (aheadSlots + 1) }, `${slotMs} ms`)
+    }
+  }
 })
 
 /** A set of the leader with a coding shred that does not match, in an engine that holds the shreds of another set too. */

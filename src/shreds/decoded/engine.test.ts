@@ -178,6 +178,56 @@ test('a slot of which nothing arrived is a gap, once its child names it', () => 
   )
 })
 
+test('an outage of many slots is a gap for each slot of it, in order', () => {
+  const { push, engine, gaps } = open()
+  push(packetsOf(blockOf(10, [500])))
+  push(packetsOf(blockOf(40, [500])))
+  engine.end()
+  assert.deepEqual(
+    gaps().map(({ slot, reason }) => [slot, reason]),
+    [...Array.from({ length: 28 }, (_, i) => [11 + i, 'slot-unknown']), [39, 'slot-missing']],
+  )
+  assert.deepEqual([engine.counts.gaps, engine.counts.slots.missing], [29, 1])
+})
+
+test('slots between a slot and the parent that it names are skipped: they are no gap', () => {
+  const { push, engine, gaps } = open()
+  push(packetsOf(blockOf(10, [500])))
+  push(packetsOf(blockOf(20, [500], { parentSlot: 10 })))
+  push(packetsOf(blockOf(30, [500], { parentSlot: 25 })))
+  engine.end()
+  assert.deepEqual(
+    gaps().map(({ slot, reason }) => [slot, reason]),
+    [...[21, 22, 23, 24].map((slot) => [slot, 'slot-unknown']), [25, 'slot-missing']],
+  )
+})
+
+test('an outage before a slot whose parent is not known is reported too', () => {
+  const { push, engine, gaps } = open()
+  push(packetsOf(blockOf(10, [500])))
+  // A coding shred does not name the parent.
+  push(blockOf(13, [500]).fecSets[0]?.slice(40, 41) ?? [])
+  engine.end()
+  assert.deepEqual(
+    gaps().map(({ slot, reason }) => [slot, reason]),
+    [
+      [11, 'slot-unknown'],
+      [12, 'slot-unknown'],
+      [13, 'missing'],
+    ],
+  )
+})
+
+test('of an outage of any length a limited number of slots is listed, the older ones as one range', () => {
+  const { push, engine, gaps } = open()
+  push(packetsOf(blockOf(10, [500])))
+  push(packetsOf(blockOf(1_000_000, [500])))
+  engine.end()
+  const [range, next] = gaps()
+  assert.deepEqual([range?.firstSlot, range?.slot, range?.reason], [11, 999_870, 'slot-unknown'])
+  assert.deepEqual([next?.firstSlot, next?.slot, gaps().length], [undefined, 999_871, 1 + 128 + 1])
+})
+
 test('a batch that is not made of entries is reported as undecodable and not delivered', () => {
   const { push, engine, dataSets, gaps } = open()
   const block = makeBlock({ slot: 10, parentSlot: 9, batchBytes: [500, 500] }, createRandom(1))

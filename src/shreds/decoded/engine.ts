@@ -69,6 +69,7 @@ export class Engine {
   /** The highest slot with a complete FEC set: a single shred whose signature could not be checked does not close other slots. */
   #newest = -1
   #lastClosed: number | undefined
+  #lastClosedShredNanos = 0
   readonly #knownSetsMax: number
   #knownSets = 0
   readonly #large: LargeDataSets
@@ -126,9 +127,15 @@ export class Engine {
     const { silentSlotsMax } = this.#options
     const silentNanos = (silentSlotsMax ?? Number.POSITIVE_INFINITY) * this.#slotNanos
     const isSilent = ({ slot, lastShredNanos }: OpenSlot) =>
-      slot <= this.#newest && nowNanos - lastShredNanos >= silentNanos
+      slot <= this.#newest && nowNanos - lastShredNanos >= silentNanos && this.#isTimeOf(slot, nowNanos)
     const hasMore = this.#closeWhile('silence', isSilent)
     this.#checkAtNanos = hasMore ? nowNanos : nowNanos + CHECK_NANOS
+  }
+
+  /** Whether the chain can have come to this slot: one that a leader has sent early waits for those before it. */
+  #isTimeOf(slot: number, nowNanos: number): boolean {
+    if (this.#lastClosed === undefined) return true
+    return (slot - this.#lastClosed) * this.#slotNanos <= nowNanos - this.#lastClosedShredNanos
   }
 
   /** The length of a slot of the chain, as far as it is known. */
@@ -335,24 +342,19 @@ export class Engine {
     this.#open.removeOldest()
     this.#floor = Math.max(this.#floor, number + 1)
     this.#lastClosed = number
+    this.#lastClosedShredNanos = slot.lastShredNanos
     this.#forget(slot)
     return true
   }
 
-  /** Emits what the slot lacks, and its report. */
+  /** Emits which slots before it are missing, what the slot lacks, and its report. */
   #report(slot: OpenSlot, closedBy: ClosedBy): void {
-    const { parentSlot } = slot
-    if (this.#lastClosed !== undefined && parentSlot !== undefined && parentSlot > this.#lastClosed) {
-      this.counts.slots.missing += 1
-      this.counts.gaps += 1
-      this.#emit({
-        kind: 'gap',
-        slot: parentSlot,
-        startIndex: 0,
-        endIndex: undefined,
-        reason: 'slot-missing',
-        dataSets: 1,
-      })
+    if (this.#lastClosed !== undefined) {
+      for (const gap of slot.gapsBefore(this.#lastClosed)) {
+        if (gap.reason === 'slot-missing') this.counts.slots.missing += 1
+        this.counts.gaps += 1
+        this.#emit(gap)
+      }
     }
     let dataSetsLost = 0
     for (const gap of slot.gaps()) {

@@ -65,6 +65,8 @@ export type SlotCompleted = {
 export type Gap = {
   readonly kind: 'gap'
   readonly slot: number
+  /** Set where the gap is that of several slots, from this one to `slot`. */
+  readonly firstSlot?: number
   readonly startIndex: number
   /** Exclusive; undefined where the last shred of the slot is not known. */
   readonly endIndex: number | undefined
@@ -80,6 +82,8 @@ export type GapReason =
   | 'undecodable'
   /** Another slot names this one as its parent, and no shred of it arrived. */
   | 'slot-missing'
+  /** No shred of it arrived in time, and no slot is known that names it or leaves it out: it is lost, or its leader skipped it. */
+  | 'slot-unknown'
   /** Decoded, and larger than what one record for the readers holds. */
   | 'too-large'
   /** Decoded so late that it is not known what a node's own stream has delivered of the slot. */
@@ -89,7 +93,7 @@ export type GapReason =
 export type SlotReport = {
   readonly kind: 'slot-report'
   readonly slot: number
-  /** As the first data shred names it, or as a block marker has set it; undefined where none arrived. */
+  /** As the first data shred names it, or as a block marker has set it; undefined where none arrived, or the form of the marker is not known. */
   readonly parentSlot: number | undefined
   /** Transactions delivered. */
   readonly transactions: number

@@ -11,7 +11,11 @@ export const decodedOptions = section(
     slotsMax: integer(2, 4096)
       .default(128)
       .describe('Slots open at once; beyond it the oldest one is closed and what it lacks is reported as lost.'),
-    slotsBehindMax: integer(1, 4096).default(32).describe('A slot this far behind the newest one is closed.'),
+    slotsBehindMax: integer(1, 4096)
+      .default(32)
+      .describe(
+        'A slot this far behind the newest one is closed; it counts where it is more than a packet may be ahead (window.aheadMs, in slots of 200 ms).',
+      ),
     silentSlotsMax: integer(1, 4096)
       .default(8)
       .describe(

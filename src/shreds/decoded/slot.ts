@@ -5,6 +5,9 @@ import { ENDING, type FecSet } from './fec-set.ts'
 /** What is known of the indexes of one FEC set. */
 const OUTCOME = { open: 0, delivered: 1, undecodable: 2 } as const
 
+/** Slots of an outage that are gaps of their own: as many as can be compared with the streams of nodes. Those before are one gap. */
+const UNKNOWN_SLOTS_MAX = 128
+
 /** An open slot. Objects are reused. */
 export class OpenSlot {
   slot = 0
@@ -94,6 +97,16 @@ export class OpenSlot {
     return this.pending === 0 && this.#delivered === this.lastSetCount
   }
 
+  /** The slots of which nothing was decoded, behind the one that was closed before this one. Those between this one and its parent are skipped. */
+  *gapsBefore(lastClosed: number): Generator<Gap> {
+    const { parentSlot } = this
+    const end = parentSlot ?? this.slot
+    const listedFrom = Math.max(lastClosed + 1, end - UNKNOWN_SLOTS_MAX)
+    if (listedFrom > lastClosed + 1) yield { ...wholeSlot(listedFrom - 1, 'slot-unknown'), firstSlot: lastClosed + 1 }
+    for (let slot = listedFrom; slot < end; slot++) yield wholeSlot(slot, 'slot-unknown')
+    if (parentSlot !== undefined && parentSlot > lastClosed) yield wholeSlot(parentSlot, 'slot-missing')
+  }
+
   /** The indexes that were not delivered, as few ranges as possible. */
   *gaps(): Generator<Gap> {
     const end = this.lastSetCount ?? this.setCount
@@ -171,6 +184,10 @@ export class OpenSlot {
     }
     return false
   }
+}
+
+function wholeSlot(slot: number, reason: GapReason): Gap {
+  return { kind: 'gap', slot, startIndex: 0, endIndex: undefined, reason, dataSets: 1 }
 }
 
 function isAnyVersion(first: FecSet | undefined, holds: (set: FecSet) => boolean): boolean {

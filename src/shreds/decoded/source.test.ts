@@ -165,3 +165,20 @@ test('a transaction that no packet could carry is passed on: only the format lim
     ],
   )
 })
+
+test('a reader is informed of each slot of an outage, and of the slots before them as a range', async () => {
+  const gap = { kind: 'gap', startIndex: 0, endIndex: undefined, reason: 'slot-unknown', dataSets: 1 } as const
+  using reading = open()
+  reading.write({ ...gap, firstSlot: 11, slot: 38 })
+  reading.write({ ...gap, slot: 39 })
+  reading.write({ ...gap, slot: 40, reason: 'slot-missing' })
+  await until('all are read', () => reading.slots.length === 3)
+  assert.deepEqual(
+    reading.slots.map((slot) => [slot.kind, slot.slot, slot.kind === 'lost' && slot.reason]),
+    [
+      ['lost', 38, 'slot-unknown: no shred of slots 11 to 38 arrived in time; skipped slots have none'],
+      ['lost', 39, 'slot-unknown: no shred of slot 39 arrived in time; skipped slots have none'],
+      ['lost', 40, 'slot-missing: at least 1 data sets from shred 0 on were not decoded'],
+    ],
+  )
+})

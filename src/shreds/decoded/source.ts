@@ -4,6 +4,7 @@ import { parseTransaction } from '../../solana/transaction/transaction.ts'
 import { FORMAT_LIMITS, type ParsedTransaction } from '../../solana/transaction/types.ts'
 import { createWireFields, hasWireFields, locateFields } from '../../solana/transaction/wire-fields.ts'
 import { parentOf } from './delivery.ts'
+import type { Gap } from './events.ts'
 import {
   type DecodedMessage,
   type DeliveredSet,
@@ -52,8 +53,11 @@ export type DecodedTransaction = {
 }
 
 export type DecodedSlot =
-  | { readonly kind: 'first-shred' | 'completed'; readonly slot: number; readonly parentSlot: number | undefined }
-  | { readonly kind: 'parent-changed'; readonly slot: number; readonly parentSlot: number }
+  | {
+      readonly kind: 'first-shred' | 'completed' | 'parent-changed'
+      readonly slot: number
+      readonly parentSlot: number | undefined
+    }
   | {
       readonly kind: 'lost'
       readonly slot: number
@@ -220,6 +224,10 @@ function slotOf(
         const text = `${reason}: the data set of shreds ${startIndex} to ${endIndex} was not delivered; limit: ${limit}`
         return { kind: 'lost', slot, parentSlot: undefined, reason: text, isDecoded: true }
       }
+      if (reason === 'slot-unknown') {
+        const text = `${reason}: no shred of ${slotsText(message)} arrived in time; skipped slots have none`
+        return { kind: 'lost', slot, parentSlot: undefined, reason: text }
+      }
       const until = endIndex === undefined ? 'on' : `to ${endIndex}`
       const text = `${reason}: at least ${dataSets} data sets from shred ${startIndex} ${until} were not decoded`
       return { kind: 'lost', slot, parentSlot: undefined, reason: text }
@@ -237,10 +245,15 @@ function slotOf(
       }
     }
     case 'marker': {
-      const parentSlot = message.isParentUpdate ? parentOf(message.bytes) : undefined
-      return parentSlot === undefined ? undefined : { kind: 'parent-changed', slot: message.slot, parentSlot }
+      if (!message.isParentUpdate) return undefined
+      // Also where the new parent is not known: what was delivered of the slot is void.
+      return { kind: 'parent-changed', slot: message.slot, parentSlot: parentOf(message.bytes) }
     }
     case 'slot-report':
       return undefined
   }
+}
+
+function slotsText({ firstSlot, slot }: Gap): string {
+  return firstSlot === undefined ? `slot ${slot}` : `slots ${firstSlot} to ${slot}`
 }

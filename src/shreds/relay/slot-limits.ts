@@ -1,12 +1,13 @@
 import { INDEX_MAX } from '../../solana/shred/shred.ts'
 import { SLOT_MS_DEFAULT } from '../../solana/slot-pace.ts'
 import type { ShredsOptions } from '../options.ts'
+import type { WindowLength } from './slot-window.ts'
 
 /** Limits of the relay that depend on the length of a slot. */
 export type SlotLimits = {
   readonly shredsPerSlotMax: number
   /** Slots behind the newest that are still relayed, and slots that a packet may be ahead of it. */
-  readonly window: { readonly backSlots: number; readonly aheadSlots: number }
+  readonly window: WindowLength
 }
 
 type LimitOptions = Pick<ShredsOptions, 'shredsPerSlotMax' | 'window'>
@@ -26,13 +27,25 @@ export function slotLimitsOf(options: LimitOptions, slotMs: number): SlotLimits 
     Math.ceil((slots === undefined ? timeMs : slots * SLOT_MS_DEFAULT) / lengthMs)
   return {
     shredsPerSlotMax: options.shredsPerSlotMax ?? defaultShredsPerSlot(lengthMs),
-    window: { backSlots: inSlots(backSlots, backMs), aheadSlots: inSlots(aheadSlots, aheadMs) },
+    window: { backSlots: inSlots(backSlots, backMs), aheadSlots: inSlots(aheadSlots, aheadMs), slotMs },
   }
 }
 
 /** The largest limits that any length of a slot gives: what the relay allots memory for. */
 export function slotLimitsMax(options: LimitOptions): SlotLimits {
   return { ...slotLimitsOf(options, SLOT_MS_MIN), shredsPerSlotMax: options.shredsPerSlotMax ?? INDEX_MAX }
+}
+
+/**
+ * The limits of the engine of Decoded that depend on those of the relay. The newest slot of the engine may be as far ahead of the chain as the relay
+ * lets a packet be: the slots up to there must stay open.
+ */
+export function decodedLimitsOf(options: LimitOptions & Pick<ShredsOptions, 'decoded'>): {
+  readonly shredsPerSlotMax: number
+  readonly slotsBehindMax: number
+} {
+  const { shredsPerSlotMax, window } = slotLimitsMax(options)
+  return { shredsPerSlotMax, slotsBehindMax: Math.max(options.decoded.slotsBehindMax, window.aheadSlots) }
 }
 
 /** Rounded up to the next step, since a limit below that of the chain would drop valid shreds. */

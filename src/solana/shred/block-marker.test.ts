@@ -29,14 +29,15 @@ const reasonOf = (bytes: Uint8Array): string => {
   return result.ok ? 'ok' : result.reason
 }
 
-test('the layout is a zero count, version, kind, length, body', () => {
+test('the layout is a zero count, version, kind, length, body with a version of its own', () => {
   const bytes = encodeBlockMarker({ variant: 'update-parent', parentSlot: 0x0102_0304_0506, parentBlockId: hash(9) })
-  const head = [0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 2, 40, 0]
-  assert.deepEqual([...bytes], [...head, 6, 5, 4, 3, 2, 1, 0, 0, ...hash(9)])
+  const head = [0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 2, 41, 0]
+  assert.deepEqual([...bytes], [...head, 1, 6, 5, 4, 3, 2, 1, 0, 0, ...hash(9)])
   const footer = encodeBlockMarker({ ...FOOTER, producerTimeNanos: 258n, userAgent: 'ab' })
+  // No certificate: three tags.
   assert.deepEqual(
     [...footer],
-    [0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 43, 0, ...hash(7), 2, 1, 0, 0, 0, 0, 0, 0, 2, 0x61, 0x62],
+    [0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 47, 0, 1, ...hash(7), 2, 1, 0, 0, 0, 0, 0, 0, 2, 0x61, 0x62, 0, 0, 0],
   )
 })
 
@@ -103,30 +104,52 @@ test('a known kind whose body has another form is kept without content', () => {
   }
 })
 
-test('a body with a version byte and certificates is read too', (t) => {
-  const parent = encodeBlockMarker({ variant: 'update-parent', parentSlot: 77, parentBlockId: hash(3) }).subarray(13)
-  const update = decoded(encodeOpaqueMarker({ version: 1, kind: 2, body: Uint8Array.of(1, ...parent) }))
-  assert.deepEqual(update.content, { variant: 'update-parent', parentSlot: 77, parentBlockId: hash(3) })
-  const random = createRandom(seedOf(t))
+test('bodies without a version byte are read too', () => {
+  const parent = encodeBlockMarker({ variant: 'update-parent', parentSlot: 257, parentBlockId: hash(3) }).subarray(14)
+  const update = decoded(encodeOpaqueMarker({ version: 1, kind: 2, body: parent }))
+  assert.deepEqual(update.content, { variant: 'update-parent', parentSlot: 257, parentBlockId: hash(3) })
   for (let length = 0; length < 60; length++) {
     const content: MarkerContent = { ...FOOTER, userAgent: 'x'.repeat(length) }
-    const body = encodeBlockMarker(content).subarray(13)
-    const certificates = random(2) === 0 ? [0, 0, 0] : [1, ...randomBytesOf(random, 120), 0, 0]
-    const marker = decoded(
-      encodeOpaqueMarker({ version: 1, kind: 0, body: Uint8Array.of(1, ...body, ...certificates) }),
-    )
+    const body = encodeBlockMarker(content).subarray(14, -3)
+    const marker = decoded(encodeOpaqueMarker({ version: 1, kind: 0, body }))
     assert.deepEqual(marker.content, content, `user agent of ${length}`)
   }
 })
 
-test('refuses a damaged marker: every truncation, and trailing bytes', () => {
-  const bytes = encodeBlockMarker(FOOTER)
-  for (let length = 0; length < bytes.length; length++)
-    assert.equal(reasonOf(bytes.subarray(0, length)), 'truncated', `cut at ${length}`)
-  assert.equal(reasonOf(Uint8Array.of(...bytes, 0)), 'trailing-bytes')
+test('a footer with certificates is read', (t) => {
+  const random = createRandom(seedOf(t))
+  for (let length = 0; length < 60; length++) {
+    const content: MarkerContent = { ...FOOTER, userAgent: 'x'.repeat(length) }
+    const head = encodeBlockMarker(content).subarray(13, -3)
+    const body = Uint8Array.of(...head, 1, ...randomBytesOf(random, 120), 0, 0)
+    assert.deepEqual(decoded(encodeOpaqueMarker({ version: 1, kind: 0, body })).content, content, `agent of ${length}`)
+  }
 })
 
-test('mutated markers never throw, and what is decoded encodes to the same bytes', (t) => {
+test('as in Agave, the length field and the bytes behind a body change nothing', (t) => {
+  const anyForm = fc.tuple(
+    anyContent.filter(({ variant }) => variant !== 'genesis-certificate'),
+    fc.nat(0xffff),
+    fc.uint8Array({ maxLength: 40 }),
+  )
+  const same = fc.property(anyForm, ([content, length, trailing]) => {
+    const bytes = Uint8Array.of(...encodeBlockMarker(content), ...trailing)
+    new DataView(bytes.buffer).setUint16(11, length, true)
+    assert.deepEqual(decoded(bytes).content, { ...content })
+  })
+  checkProperty(t, same, 1000, 100_000)
+})
+
+test('refuses a marker that is cut', () => {
+  const update = { variant: 'update-parent', parentSlot: 300, parentBlockId: hash(3) } as const
+  for (const content of [FOOTER, update]) {
+    const bytes = encodeBlockMarker(content)
+    for (let length = 0; length < bytes.length; length++)
+      assert.equal(reasonOf(bytes.subarray(0, length)), 'truncated', `cut at ${length}`)
+  }
+})
+
+test('mutated markers never throw, and what is decoded has the bytes of the marker', (t) => {
   const random = createRandom(seedOf(t))
   const bytes = encodeBlockMarker(FOOTER)
   let accepted = 0
@@ -136,7 +159,10 @@ test('mutated markers never throw, and what is decoded encodes to the same bytes
     const result = decodeBlockMarker(mutant)
     if (!result.ok) continue
     accepted += 1
-    assert.deepEqual(encodeOpaqueMarker(result.marker), mutant)
+    const { version, kind, body } = result.marker
+    const bodyAt = version === 1 ? 13 : 10
+    assert.deepEqual([version, kind], [Buffer.from(mutant).readUInt16LE(8), version === 1 ? mutant[10] : undefined])
+    assert.deepEqual(body, mutant.subarray(bodyAt, bodyAt + body.length))
   }
   assert.ok(accepted > 100)
 })

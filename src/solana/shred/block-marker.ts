@@ -1,14 +1,15 @@
 /**
  * A block marker, which Alpenglow puts between the entry batches of a slot (SIMD-0307, SIMD-0337): a batch with an entry count of zero.
  *
- * u64 0, u16 version, and in version 1: u8 kind, u16 length, body of that length. A later version may have another layout.
+ * u64 0, u16 version, and in version 1: u8 kind, u16 length, body. A later version may have another layout. A body is written with a version byte in
+ * front, a genesis certificate without. Validators read a body by its own fields: the length and the bytes behind the body have no meaning to them.
  */
 export type BlockMarker = {
   readonly version: number
   /** The kind byte; undefined in a version whose layout is not known. */
   readonly kind: number | undefined
   readonly variant: MarkerVariant | 'unknown'
-  /** The bytes after the length; after the version where the layout is not known. */
+  /** As many bytes after the length as it names, or as there are; all after the version where the layout is not known. */
   readonly body: Uint8Array
   /** The decoded body; undefined where its form is not known. */
   readonly content: MarkerContent | undefined
@@ -34,7 +35,7 @@ export type MarkerContent =
 
 export type MarkerDecode =
   | { readonly ok: true; readonly marker: BlockMarker }
-  | { readonly ok: false; readonly reason: 'truncated' | 'trailing-bytes' }
+  | { readonly ok: false; readonly reason: 'truncated' }
 
 /** By the kind byte. */
 const VARIANTS = ['block-footer', 'block-header', 'update-parent', 'genesis-certificate'] as const
@@ -49,9 +50,9 @@ const PARENT_BYTES = 8 + HASH_BYTES
 /** Bank hash and time, before the length of the user agent. */
 const FOOTER_HEAD_BYTES = HASH_BYTES + 8
 const USER_AGENT_BYTES_MAX = 255
-/** The first byte of a body with a version of its own. */
+/** The first byte of a body. */
 const BODY_VERSION = 1
-/** A footer with a version ends with three optional certificates; each takes at least its tag. */
+/** A footer ends with three optional certificates; each takes at least its tag. */
 const FOOTER_OPTIONS_BYTES = 3
 
 /** The bytes of a batch that is a marker. */
@@ -80,8 +81,8 @@ export function encodeOpaqueMarker({
 }
 
 /**
- * Decodes a batch whose entry count is zero; it must fill `bytes`. Never throws. A marker of an unknown version or kind, or with a body of
- * an unknown form, has no content; only a damaged one is not decoded. The arrays of the result are views into `bytes`.
+ * Decodes a batch whose entry count is zero. Never throws. A marker of an unknown version or kind, or with a body of an unknown form, has no content;
+ * only one that is cut is not decoded. The arrays of the result are views into `bytes`.
  */
 export function decodeBlockMarker(bytes: Uint8Array): MarkerDecode {
   if (bytes.length < KIND_AT) return { ok: false, reason: 'truncated' }
@@ -92,14 +93,16 @@ export function decodeBlockMarker(bytes: Uint8Array): MarkerDecode {
     return { ok: true, marker: { version, kind: undefined, variant: 'unknown', body, content: undefined } }
   }
   if (bytes.length < BODY_AT) return { ok: false, reason: 'truncated' }
-  const end = BODY_AT + view.getUint16(LENGTH_AT, true)
-  if (end > bytes.length) return { ok: false, reason: 'truncated' }
-  if (end < bytes.length) return { ok: false, reason: 'trailing-bytes' }
+  const length = view.getUint16(LENGTH_AT, true)
+  const rest = bytes.subarray(BODY_AT)
   const kind = bytes[KIND_AT] as number
   const variant = VARIANTS[kind]
-  const body = bytes.subarray(BODY_AT, end)
-  const content = variant === undefined ? undefined : contentOf(variant, body)
-  return { ok: true, marker: { version, kind, variant: variant ?? 'unknown', body, content } }
+  const content = variant === undefined ? undefined : contentOf(variant, rest, length)
+  if (content === undefined && length > rest.length) return { ok: false, reason: 'truncated' }
+  return {
+    ok: true,
+    marker: { version, kind, variant: variant ?? 'unknown', body: rest.subarray(0, length), content },
+  }
 }
 
 function bodyOf(content: MarkerContent): Uint8Array {
@@ -108,57 +111,60 @@ function bodyOf(content: MarkerContent): Uint8Array {
       return content.certificate
     case 'block-header':
     case 'update-parent': {
-      const body = new Uint8Array(PARENT_BYTES)
-      new DataView(body.buffer).setBigUint64(0, BigInt(content.parentSlot), true)
-      body.set(hashOf(content.parentBlockId), 8)
+      const body = new Uint8Array(1 + PARENT_BYTES)
+      body[0] = BODY_VERSION
+      viewOf(body).setBigUint64(1, BigInt(content.parentSlot), true)
+      body.set(hashOf(content.parentBlockId), 9)
       return body
     }
     case 'block-footer': {
       const agent = Buffer.from(content.userAgent)
       if (agent.length > USER_AGENT_BYTES_MAX || !isPrintable(content.userAgent))
         throw new RangeError(`a user agent is printable text of at most ${USER_AGENT_BYTES_MAX} bytes`)
-      const body = new Uint8Array(FOOTER_HEAD_BYTES + 1 + agent.length)
-      body.set(hashOf(content.bankHash))
-      new DataView(body.buffer).setBigUint64(HASH_BYTES, content.producerTimeNanos, true)
-      body[FOOTER_HEAD_BYTES] = agent.length
-      body.set(agent, FOOTER_HEAD_BYTES + 1)
+      const agentAt = 1 + FOOTER_HEAD_BYTES + 1
+      const body = new Uint8Array(agentAt + agent.length + FOOTER_OPTIONS_BYTES)
+      body[0] = BODY_VERSION
+      body.set(hashOf(content.bankHash), 1)
+      viewOf(body).setBigUint64(1 + HASH_BYTES, content.producerTimeNanos, true)
+      body[agentAt - 1] = agent.length
+      body.set(agent, agentAt)
       return body
     }
   }
 }
 
-/** Bodies are written with and without a version byte in front; both are read. */
-function contentOf(variant: MarkerVariant, body: Uint8Array): MarkerContent | undefined {
-  const versioned = body[0] === BODY_VERSION ? body.subarray(1) : undefined
+/** Earlier localnets wrote bodies without a version byte. These are read too, where nothing follows them. */
+function contentOf(variant: MarkerVariant, rest: Uint8Array, length: number): MarkerContent | undefined {
+  const versioned = rest[0] === BODY_VERSION ? rest.subarray(1) : undefined
+  const unversioned = rest.length === length ? rest : undefined
   switch (variant) {
     case 'genesis-certificate':
-      return { variant, certificate: body }
+      return rest.length < length ? undefined : { variant, certificate: rest.subarray(0, length) }
     case 'block-header':
-    case 'update-parent': {
-      const parent = body.length === PARENT_BYTES ? body : versioned
-      return parent?.length === PARENT_BYTES ? readParent(variant, parent) : undefined
-    }
+    case 'update-parent':
+      if (versioned !== undefined && versioned.length >= PARENT_BYTES) return readParent(variant, versioned)
+      return unversioned?.length === PARENT_BYTES ? readParent(variant, unversioned) : undefined
     case 'block-footer':
-      return readFooter(body, 0) ?? (versioned && readFooter(versioned, FOOTER_OPTIONS_BYTES))
+      return (versioned && readFooter(versioned, true)) ?? (unversioned && readFooter(unversioned, false))
   }
 }
 
 function readParent(variant: 'block-header' | 'update-parent', body: Uint8Array): MarkerContent | undefined {
   const slot = viewOf(body).getBigUint64(0, true)
   if (slot > BigInt(Number.MAX_SAFE_INTEGER)) return undefined
-  return { variant, parentSlot: Number(slot), parentBlockId: body.subarray(8) }
+  return { variant, parentSlot: Number(slot), parentBlockId: body.subarray(8, PARENT_BYTES) }
 }
 
 /**
- * Without options the user agent ends the body, otherwise at least `optionsBytesMin` follow it. A body with a version read as one without
- * has a length and binary certificates where its user agent would be, so it is not printable.
+ * With options their tags follow the user agent, otherwise it ends the body. A body without options has text where a tag would be, so it is not read as
+ * one with them.
  */
-function readFooter(body: Uint8Array, optionsBytesMin: number): MarkerContent | undefined {
+function readFooter(body: Uint8Array, hasOptions: boolean): MarkerContent | undefined {
   const agentAt = FOOTER_HEAD_BYTES + 1
   if (body.length < agentAt) return undefined
   const agentEnd = agentAt + (body[FOOTER_HEAD_BYTES] as number)
   const after = body.length - agentEnd
-  if (optionsBytesMin === 0 ? after !== 0 : after < optionsBytesMin) return undefined
+  if (hasOptions ? after < FOOTER_OPTIONS_BYTES || (body[agentEnd] as number) > 1 : after !== 0) return undefined
   const userAgent = printableText(body.subarray(agentAt, agentEnd))
   if (userAgent === undefined) return undefined
   return {

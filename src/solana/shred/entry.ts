@@ -51,7 +51,7 @@ export function encodeEntries(entries: readonly EntryToEncode[]): Uint8Array {
 
 /**
  * Decodes one batch. Never throws. The arrays of the result are views into `bytes`. As in Agave, bytes after the last entry are ignored, and a count of
- * zero alone is a batch without entries, with which a leader ends a block that it aborts; a marker must fill `bytes`.
+ * zero alone is a batch without entries, with which a leader ends a block that it aborts; bytes after the body of a marker are ignored too.
  */
 export function decodeBatch(bytes: Uint8Array): BatchDecode {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)

@@ -48,8 +48,8 @@ export type DecodedSlot =
   | { readonly kind: 'first-shred'; readonly slot: number; readonly parentSlot: number | undefined }
   /** All its data sets were delivered. */
   | { readonly kind: 'completed'; readonly slot: number; readonly parentSlot: number | undefined }
-  /** The leader has changed the parent: what was delivered of the slot before is void. */
-  | { readonly kind: 'parent-changed'; readonly slot: number; readonly parentSlot: number }
+  /** The leader has changed the parent, if it is known to this one: what was delivered of the slot before is void. */
+  | { readonly kind: 'parent-changed'; readonly slot: number; readonly parentSlot: number | undefined }
   /** Part of it is lost; the reason is a text for the client. */
   | {
       readonly kind: 'lost'
