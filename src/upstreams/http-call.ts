@@ -68,7 +68,7 @@ export function upstreamRequest(method: string, body: Uint8Array, view?: ClientV
   return { body, kind, isHeavy: heavy === true, method, view }
 }
 
-/** Errors of one node that another node may not have (bundle.md section 13). */
+/** Errors of one node that another node may not have: it is behind, has no such block, or serves no history. */
 const ELSEWHERE_CODES: ReadonlySet<number | undefined> = new Set([-32004, -32005, -32014, -32016, -32019])
 /** Statuses that refuse the gateway rather than the customer: the node did not process the call. */
 const REFUSED_STATUSES: ReadonlySet<number> = new Set([401, 403, 404, 405, 407, 429])

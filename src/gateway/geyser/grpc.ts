@@ -46,7 +46,7 @@ const DEFAULTS = {
 }
 /** The header limit of RPC: an 8 KB value is refused as an invalid token, as on the other servers. */
 const METADATA_BYTES_MAX = 16 * 1024
-/** Streams are ended over this time at a shutdown (robustness.md, fault F11). */
+/** Streams are ended over this time at a shutdown: clients that all come back at once would overload the next process (fault F11). */
 const SPREAD_MS = 5000
 const GEYSER_PATH = /^\/geyser\.Geyser\/(\w{1,64})$/
 const ENTRIES_PATH = '/shredstream.ShredstreamProxy/SubscribeEntries'

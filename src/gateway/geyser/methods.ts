@@ -1,7 +1,7 @@
 import type { Limits } from '../../contract/limits.ts'
 import { GEYSER_UNARY } from '../../contract/rpc-methods.ts'
 
-/** The largest message a node accepts by default (bundle.md section 9). */
+/** The largest message a node accepts by default: `max_decoding_message_size` of Yellowstone's plugin. */
 const MESSAGE_BYTES_MAX = 4 * 1024 * 1024
 /** Room for many block hashes and commitments. */
 const UNARY_BYTES_MAX = 4096

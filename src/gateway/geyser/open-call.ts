@@ -140,7 +140,7 @@ export class OpenCall {
       messageLimits,
       accepts,
       onUpstreamEnd: (end) => this.end(this.#statusFor(end)),
-      resume: resume && { ...resume, next: (lastSlot) => this.#continueAtNext(resume, lastSlot) },
+      resume: resume && { ...resume, next: () => this.#continueAtNext(resume) },
       onEnd: (atNode, status) => this.#onEnd(atNode, status),
     })
   }
@@ -174,11 +174,11 @@ export class OpenCall {
     metrics.grpc.refused(rule, { subscription: caller.subscription.id, code })
   }
 
-  async #continueAtNext({ next }: Resume, lastSlot: number | undefined): Promise<NextNode | undefined> {
+  async #continueAtNext({ next }: Resume): Promise<NextNode | undefined> {
     const { log, metrics, clock } = this.#deps
     // Only calls at nodes are resumed.
     if (this.#node === undefined) return undefined
-    const found = await next(this.#node, lastSlot)
+    const found = await next()
     const fields = {
       upstream: this.#node.name,
       next: found?.upstream.name,
@@ -224,7 +224,7 @@ export class OpenCall {
 const TIMED_OUT = grpcStatusOf(refuseUpstream('upstream-timeout'))
 const CLOSED_BY_OWNER: GrpcStatus = { code: GrpcCode.cancelled, message: 'closed by the owner of the subscription' }
 
-/** A node ends the stream of a client that did not read with INTERNAL and a message that begins with `lagged` (bundle.md section 8). */
+/** A node ends the stream of a client that did not read with INTERNAL and a message that begins with `lagged`. */
 function isLagged({ code, message = '' }: GrpcStatus): boolean {
   return code === GrpcCode.internal && message.startsWith('lagged')
 }

@@ -137,7 +137,7 @@ const OTHER_FIELDS_MAX = 16_384
 /** The fields of a 4 MiB message that lists only accounts. */
 const FIELDS_MAX = 100_000
 
-/** Filters of all kinds in one request: the default limit of names in a node (bundle.md section 9). */
+/** Filters of all kinds in one request: the default limit of names in Yellowstone's plugin. */
 const FILTERS_MAX = 4096
 
 /** Fields of one request, over all its filters. */

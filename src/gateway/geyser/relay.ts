@@ -5,6 +5,7 @@ import { GrpcCode, type GrpcStatus } from '../../platform/grpc/status.ts'
 import type { GrpcEnd, GrpcStream } from '../../platform/grpc/stream.ts'
 import type { StreamMeter } from '../metrics.ts'
 import type { SeenBanks } from './seen-banks.ts'
+import type { StreamPiece } from './stream-position.ts'
 import { UpdateFrames } from './update-frames.ts'
 
 /** Why a node was given up. */
@@ -32,10 +33,10 @@ export type RelayDeps = {
 
 export type RelayResume = {
   readonly banks: SeenBanks
-  onData(): void
+  onData(piece: StreamPiece): void
   onLive(): void
   /** Another node, and its first request; undefined where there is none. `ended` is for the customer, before the first bytes of the node. */
-  next(lastSlot: number | undefined): Promise<NextCall | undefined>
+  next(): Promise<NextCall | undefined>
 }
 
 type NextCall = {
@@ -137,7 +138,7 @@ export class StreamRelay {
   }
 
   #attach(node: GrpcStream): void {
-    const { resume, monotonicMs } = this.#deps
+    const { monotonicMs } = this.#deps
     this.#node = node
     this.#lastDataMs = monotonicMs()
     const isCurrent = () => this.#node === node && !this.#isOver
@@ -147,7 +148,6 @@ export class StreamRelay {
     node.onData((bytes, release) => {
       if (!isCurrent()) return release()
       this.#lastDataMs = monotonicMs()
-      resume?.onData()
       this.#relayData(bytes, release)
     })
     node.onEnd((end) => {
@@ -172,12 +172,14 @@ export class StreamRelay {
   #relayData(bytes: Buffer, release: () => void): void {
     const before = this.#frames.messages
     const { held, fresh } = this.#frames.push(bytes)
+    const messages = this.#frames.messages - before
+    this.#deps.resume?.onData({ slot: this.#frames.pieceSlot, messages })
     // Held bytes were copied.
     if (fresh === undefined) release()
     const pieces = [held, fresh].filter((piece) => piece !== undefined)
     if (pieces.length === 0) return
     const written = pieces.reduce((sum, { length }) => sum + length, 0)
-    this.#count(written, this.#frames.messages - before)
+    this.#count(written, messages)
     const isWritable = this.#deps.call.writePieces(pieces, fresh === undefined ? NOTHING_TO_RELEASE : release)
     if (isWritable || this.#isNodePaused) return
     this.#isNodePaused = true
@@ -223,7 +225,7 @@ export class StreamRelay {
   }
 
   async #continueAtNext({ next }: RelayResume, loss: NodeLoss): Promise<void> {
-    const found = await next(this.#lastSlot)
+    const found = await next()
     if (found === undefined) return this.end(lostStatus(this.#lastSlot, loss))
     const { stream, request, fromSlot, ended } = found
     if (this.#isOver) return stream.cancel()

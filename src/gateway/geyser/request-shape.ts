@@ -24,7 +24,7 @@ export type RequestShape = {
   readonly fromSlot?: number
   /**
    * Fields of a request that is still a ping alone; with any other field it sets the filters too. Undefined where a node takes no filter from a request
-   * with a ping (bundle.md section 7.4).
+   * with a ping, as Yellowstone's plugin does.
    */
   readonly besidePing?: readonly number[]
 }

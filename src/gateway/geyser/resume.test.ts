@@ -14,11 +14,19 @@ const PATH = '/geyser.Geyser/Subscribe'
 const ACCOUNT = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
 const FILTERS = { transactions: { t: { accountInclude: [ACCOUNT], accountExclude: [], accountRequired: [] } } }
 
-/** The gate and the resumption of one stream, at nodes that take every call. */
-function open() {
-  const opened = { ok: true, stream: {}, upstream: { name: 'b' } } as unknown as GrpcOpened
-  const upstream = { bestSlot: 1000, grpc: { open: () => Promise.resolve(opened) } } as unknown as Upstream
-  const resume = createResume({ upstream: () => upstream, path: PATH, metadata: {}, clock: createManualClock() })
+/** The gate and the resumption of one stream, at nodes that take every call. The slots are those of the nodes a, b and c. */
+function open(...slots: number[]) {
+  const nodes = ['a', 'b', 'c'].map((name, at) => ({ name, health: { slot: slots[at] ?? 1000 } }))
+  let at = 0
+  const take = () => ({ ok: true, stream: {}, upstream: nodes[++at] }) as unknown as GrpcOpened
+  const upstream = { bestSlot: 1000, grpc: { open: () => Promise.resolve(take()) } } as unknown as Upstream
+  const resume = createResume({
+    node: nodes[0] as UpstreamNode,
+    upstream: () => upstream,
+    path: PATH,
+    metadata: {},
+    clock: createManualClock(),
+  })
   let charges = 0
   const gate = createRequestGate({
     method: 'Subscribe',
@@ -33,14 +41,16 @@ function open() {
   return {
     charges: () => charges,
     send: (request: object) => gate.accepts(encodeMessage(SubscribeRequestSchema, request)),
+    onData: resume.onData,
+    onLive: resume.onLive,
     async requestAtNextNode() {
-      const next = await resume.next({ name: 'a' } as UpstreamNode, 990)
+      const next = await resume.next()
       return next && decodeMessage(SubscribeRequestSchema, next.request)
     },
   }
 }
 
-// A node replies to it with a pong and keeps its filters (bundle.md section 7.4): as the first request, the stream would be silent.
+// A node replies to it with a pong and keeps its filters: as the first request, the stream would be silent.
 test('a ping that carries filters is not the request that the next node gets, and is not charged as one', async () => {
   const { send, charges, requestAtNextNode } = open()
   assert.ok(send(FILTERS))
@@ -61,4 +71,40 @@ test('after a first request with a ping the call still covers the first request 
   assert.ok(send(FILTERS))
   assert.equal(charges(), 0)
   assert.deepEqual(Object.keys((await requestAtNextNode())?.transactions ?? {}), ['t'])
+})
+
+test('continues where the stream was at its own node, which may be behind the best', async () => {
+  for (const [slot, expected] of [
+    [800, 760n],
+    [0, 960n],
+  ] as const) {
+    const { send, onData, requestAtNextNode } = open(slot)
+    assert.ok(send(FILTERS))
+    onData({ slot: undefined, messages: 1 })
+    assert.equal((await requestAtNextNode())?.fromSlot, expected)
+  }
+})
+
+test('a node that is lost while it sends past slots again does not shorten them', async () => {
+  const { send, onData, onLive, requestAtNextNode } = open(800)
+  assert.ok(send(FILTERS))
+  onData({ slot: 800, messages: 1 })
+  assert.equal((await requestAtNextNode())?.fromSlot, 760n)
+  onLive()
+  onData({ slot: 765, messages: 5 })
+  onData({ slot: undefined, messages: 1 })
+  assert.equal((await requestAtNextNode())?.fromSlot, 760n)
+})
+
+test('a change of the filters keeps the position; one with from_slot replays', async () => {
+  const changed = open()
+  assert.ok(changed.send(FILTERS))
+  changed.onData({ slot: 900, messages: 3 })
+  assert.ok(changed.send({ slots: { s: {} } }))
+  assert.equal((await changed.requestAtNextNode())?.fromSlot, 860n)
+  const replaying = open()
+  assert.ok(replaying.send(FILTERS))
+  replaying.onData({ slot: 999, messages: 3 })
+  assert.ok(replaying.send({ ...FILTERS, fromSlot: 500n }))
+  assert.equal((await replaying.requestAtNextNode())?.fromSlot, 500n)
 })

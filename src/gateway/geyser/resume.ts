@@ -6,6 +6,7 @@ import type { UpstreamNode } from '../../upstreams/node.ts'
 import type { Upstream } from '../../upstreams/started-pool.ts'
 import type { PolicyPass } from './policy.ts'
 import { SeenBanks } from './seen-banks.ts'
+import { type StreamPiece, StreamPosition } from './stream-position.ts'
 
 /** Another node for a lost stream: the new call, and its first request. */
 export type NextNode = {
@@ -33,21 +34,21 @@ export type Resume = {
   /** Keeps the last accepted request, for the next node. */
   onRequest(message: Uint8Array, verdict: PolicyPass): void
   /** Bytes have arrived from the node. */
-  onData(): void
+  onData(piece: StreamPiece): void
   /** Updates of a slot have arrived: the stream is live. */
   onLive(): void
-  next(lost: UpstreamNode, lastSlot: number | undefined): Promise<NextNode | undefined>
+  next(): Promise<NextNode | undefined>
 }
 
 export type ResumeDeps = {
+  /** The first node of the stream. */
+  readonly node: UpstreamNode
   readonly upstream: () => Pick<Upstream, 'grpc' | 'bestSlot'>
   readonly path: string
   readonly metadata: Readonly<Record<string, string>>
   readonly clock: Clock
 }
 
-/** A slot has updates until it is finalized, 32 slots later; a node may be a few slots behind the best. */
-const SET_BACK_SLOTS = 40
 /** Larger requests are not kept, and their stream cannot be resumed. */
 const REQUEST_BYTES_MAX = 256 * 1024
 /** Attempts to find a node, with doubling delays; then the stream ends. */
@@ -57,45 +58,44 @@ const FIRST_WAIT_MS = 50
 /** Field 11, a varint (geyser.proto). */
 const FROM_SLOT_TAG = 0x58
 
-type KeptRequest = { readonly message: Uint8Array; readonly fromSlot: number | undefined; readonly bestSlot: number }
-
-export function createResume({ upstream, path, metadata, clock }: ResumeDeps): Resume {
-  let last: KeptRequest | undefined
-  let lastDataSlot = upstream().bestSlot
+export function createResume({ node: first, upstream, path, metadata, clock }: ResumeDeps): Resume {
+  let node = first
+  let last: Uint8Array | undefined
   let attempts = 0
   const banks = new SeenBanks()
+  const position = new StreamPosition(nodeSlot())
 
-  function fromSlot({ fromSlot: requested, bestSlot }: KeptRequest, lastSlot: number | undefined): number {
-    // The node was still replaying past slots, in order.
-    if (requested !== undefined && (lastSlot ?? 0) < bestSlot) return Math.max(requested, lastSlot ?? 0)
-    return Math.max(0, Math.max(lastDataSlot, lastSlot ?? 0) - SET_BACK_SLOTS)
+  /** Not the best slot: a node in rotation may be seconds behind it. */
+  function nodeSlot(): number {
+    return node.health.slot === 0 ? upstream().bestSlot : node.health.slot
   }
 
   return {
     banks,
-    onRequest(message, { isPing, fromSlot: requested }) {
+    onRequest(message, { isPing, fromSlot }) {
       if (isPing) return
-      const isKept = message.length <= REQUEST_BYTES_MAX
-      last = isKept ? { message: Buffer.from(message), fromSlot: requested, bestSlot: upstream().bestSlot } : undefined
+      // A request without it changes the filters and not the position.
+      if (last === undefined || fromSlot !== undefined) position.open(fromSlot, nodeSlot())
+      last = message.length <= REQUEST_BYTES_MAX ? Buffer.from(message) : undefined
     },
-    onData() {
-      lastDataSlot = upstream().bestSlot
-    },
+    onData: (piece) => position.onPiece(piece, nodeSlot()),
     onLive() {
       attempts = 0
     },
-    async next(lost, lastSlot) {
+    async next() {
       while (last !== undefined && attempts < ATTEMPTS_MAX) {
         attempts += 1
         if (attempts > 1) await wait(clock, FIRST_WAIT_MS * 2 ** (attempts - 1))
         const opened = await upstream().grpc.open(path, metadata, {
           isStream: true,
-          except: attempts === ATTEMPTS_MAX ? undefined : lost,
+          except: attempts === ATTEMPTS_MAX ? undefined : node,
         })
         if (!opened.ok) continue
-        const from = fromSlot(last, lastSlot)
-        const ended = banks.endAll(slotFiltersOf(last.message), from)
-        return { ...opened, request: withFromSlot(last.message, from), fromSlot: from, ended }
+        node = opened.upstream
+        const fromSlot = position.nextFromSlot
+        position.open(fromSlot, nodeSlot())
+        const ended = banks.endAll(slotFiltersOf(last), fromSlot)
+        return { ...opened, request: withFromSlot(last, fromSlot), fromSlot, ended }
       }
       return undefined
     },

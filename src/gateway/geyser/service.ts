@@ -76,8 +76,8 @@ export function createGeyser(options: GeyserOptions, deps: GeyserDeps): Geyser {
     if (call.isOver && node === undefined) return stream.cancel()
     if (call.isOver) return resetGuard.cancel(stream, clock.monotonicMs(), caller.subscription.id)
 
-    const isResumed = method === 'Subscribe' && caller.limits.grpcResume
-    const resume = isResumed ? createResume({ upstream, path: call.path, metadata, clock }) : undefined
+    const isResumed = method === 'Subscribe' && caller.limits.grpcResume && node !== undefined
+    const resume = isResumed ? createResume({ node, upstream, path: call.path, metadata, clock }) : undefined
     const check = decoded && ((request: Uint8Array) => decoded.check(method as DecodedMethod, request))
     const admittedCall = { call, caller, charged, admitted, isStream, remoteAddress, beganMs }
     const entry = new OpenCall({ ...admittedCall, stream, node, resume, check }, options, {

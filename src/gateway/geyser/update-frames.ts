@@ -19,6 +19,7 @@ export class UpdateFrames {
   /** Bytes of a streamed message that are still to come. */
   #streaming = 0
   #lastSlot: number | undefined
+  #pieceSlot: number | undefined
   #messages = 0
   /** Set where the stream may move to another node. Streamed and compressed messages are not read. */
   readonly #banks: SeenBanks | undefined
@@ -32,6 +33,11 @@ export class UpdateFrames {
     return this.#lastSlot
   }
 
+  /** The slot that was read in the last piece. */
+  get pieceSlot(): number | undefined {
+    return this.#pieceSlot
+  }
+
   /** Messages released; a streamed one counts at its beginning. */
   get messages(): number {
     return this.#messages
@@ -43,6 +49,7 @@ export class UpdateFrames {
   }
 
   push(bytes: Uint8Array): PassedBytes {
+    this.#pieceSlot = undefined
     const { held, from } = this.#complete(bytes)
     const to = this.#releasedTo(bytes, from)
     if (to < bytes.length) this.#held = Buffer.concat([this.#held, bytes.subarray(to)])
@@ -115,7 +122,8 @@ export class UpdateFrames {
     if (bytes[at] !== 0) return
     const from = at + PREFIX_BYTES
     const to = from + lengthAt(bytes, at + 1)
-    this.#lastSlot = slotOf(bytes, from, to) ?? this.#lastSlot
+    this.#pieceSlot = slotOf(bytes, from, to) ?? this.#pieceSlot
+    this.#lastSlot = this.#pieceSlot ?? this.#lastSlot
     this.#banks?.note(bytes, from, to)
   }
 }

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { createManualClock } from '../../core/clock.ts'
+import type { ClientView } from '../../upstreams/pool.ts'
 import type { Upstream } from '../../upstreams/started-pool.ts'
 import { createCatchUp, type Missed } from './catch-up.ts'
 
@@ -8,26 +10,31 @@ type Response = Awaited<ReturnType<ForwardAsync>>
 
 /** Forwarded calls wait until `respond` gives an account at a slot. */
 function setUp(threads?: number) {
-  const forwarded: { body: string; respond: (slot: number) => void }[] = []
-  const forwardAsync = ((request: { body: Buffer | string }) =>
+  const clock = createManualClock()
+  const forwarded: { body: string; viewSlot: number | undefined; respond: (slot: number, value?: unknown) => void }[] =
+    []
+  const forwardAsync = ((request: { body: Buffer | string; view?: ClientView }) =>
     new Promise<Response>((resolve) => {
-      const respond = (slot: number) => {
-        const result = `{"context":{"slot":${slot}},"value":{"lamports":1}}`
+      const respond = (slot: number, value: unknown = { lamports: 1 }) => {
+        const result = `{"context":{"slot":${slot}},"value":${JSON.stringify(value)}}`
         resolve({ kind: 'responded', body: Buffer.from(`{"jsonrpc":"2.0","result":${result},"id":1}`) } as Response)
       }
-      forwarded.push({ body: String(request.body), respond })
+      forwarded.push({ body: String(request.body), viewSlot: request.view?.slot, respond })
     })) as ForwardAsync
   const missed: Missed[] = []
-  const catchUp = createCatchUp(threads)
-  const start = (subscription: object, params = '["k"]', isNeeded = () => true) =>
+  const catchUp = createCatchUp(clock, threads)
+  const start = (
+    subscription: object,
+    params = '["k"]',
+    isNeeded = () => true,
+    { minSlot = 0, deliveredSlot = 0, kind = 'account' as 'account' | 'signature' } = {},
+  ) =>
     catchUp.start(subscription, {
-      upstream: { forwardAsync },
-      kind: 'account',
-      params,
-      isNeeded,
-      onMissed: (one) => missed.push(one),
+      ...{ upstream: { forwardAsync }, kind, params, minSlot, isNeeded },
+      // State below this slot is older than what the subscribers have.
+      onMissed: (one) => one.slot >= deliveredSlot && missed.push(one) > 0,
     })
-  return { forwarded, missed, start }
+  return { clock, forwarded, missed, start }
 }
 
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
@@ -87,14 +94,18 @@ test('a signature is missed when its status has reached the commitment, whicheve
     const { promise, resolve } = Promise.withResolvers<boolean>()
     const result = { context: { slot: 9 }, value: [{ slot: 9, err: null, confirmationStatus }] }
     const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', result, id: 1 }))
-    createCatchUp().start(
+    createCatchUp(createManualClock()).start(
       {},
       {
         upstream: { forwardAsync: (async () => ({ kind: 'responded', body })) as unknown as ForwardAsync },
         kind: 'signature',
         params: JSON.stringify(commitment === undefined ? ['s'] : ['s', { commitment }]),
+        minSlot: 0,
         isNeeded: () => true,
-        onMissed: ({ isLast, slot }) => resolve(isLast && slot === 9),
+        onMissed({ isLast, slot }) {
+          resolve(isLast && slot === 9)
+          return true
+        },
       },
     )
     for (let turns = 0; turns < 5; turns++) await nextTurn()
@@ -112,4 +123,121 @@ test('a signature is missed when its status has reached the commitment, whicheve
     [false, false, true, false],
   ])
   assert.equal(await isMissed('max', 'processed'), false, 'a level that is not known is not guessed')
+})
+
+test('a missing account is reported as nodes notify a deleted one, in the encoding of the subscription', async () => {
+  const data = [
+    [undefined, ''],
+    ['base58', ['', 'base58']],
+    ['base64', ['', 'base64']],
+    ['base64+zstd', ['KLUv/QBYAQAA', 'base64+zstd']],
+    ['jsonParsed', ['', 'base64']],
+  ] as const
+  for (const [encoding, empty] of data) {
+    const { forwarded, missed, start } = setUp()
+    start({}, JSON.stringify(['k', { encoding }]))
+    forwarded[0]?.respond(9, null)
+    await nextTurn()
+    const [one] = missed
+    assert.deepEqual([one?.isDeleted, one?.slot], [true, 9])
+    assert.deepEqual(JSON.parse(one?.result ?? ''), {
+      context: { slot: 9 },
+      value: { lamports: 0, data: empty, owner: '1'.repeat(32), executable: false, rentEpoch: 0, space: 0 },
+    })
+  }
+  const unknown = setUp()
+  unknown.start({}, '["k",{"encoding":"later"}]')
+  unknown.forwarded[0]?.respond(9, null)
+  await nextTurn()
+  assert.deepEqual(unknown.missed, [])
+})
+
+test('reads at a node that has reached the slot, and again while the state is older, up to five times', async () => {
+  const { clock, forwarded, missed, start } = setUp()
+  start({}, '["k",{"commitment":"confirmed"}]', () => true, { minSlot: 100 })
+  assert.equal(forwarded[0]?.viewSlot, 100)
+  forwarded[0]?.respond(98)
+  await nextTurn()
+  assert.equal(missed.length, 1, 'what is known is not held back')
+  clock.advance(1000)
+  forwarded[1]?.respond(99)
+  await nextTurn()
+  assert.equal(missed.length, 1, 'the same state again')
+  clock.advance(2000)
+  forwarded[2]?.respond(100, { lamports: 2 })
+  await nextTurn()
+  assert.deepEqual(
+    missed.map(({ slot }) => slot),
+    [98, 100],
+  )
+  clock.advance(60_000)
+  assert.deepEqual([forwarded.length, clock.pendingTimers()], [3, 0])
+
+  const stuck = setUp()
+  stuck.start({}, '["k"]', () => true, { minSlot: 100 })
+  for (let reads = 0; reads < 10; reads++) {
+    stuck.forwarded[reads]?.respond(1)
+    await nextTurn()
+    stuck.clock.advance(60_000)
+  }
+  assert.deepEqual([stuck.forwarded.length, stuck.clock.pendingTimers()], [5, 0])
+})
+
+test('finalized state is as old as it may be; a signature is read until its status is of the slot', async () => {
+  const finalized = setUp()
+  finalized.start({}, '["k"]', () => true, { minSlot: 100 })
+  finalized.forwarded[0]?.respond(68)
+  await nextTurn()
+  assert.equal(finalized.clock.pendingTimers(), 0)
+
+  const signature = setUp()
+  signature.start({}, '["s"]', () => true, { minSlot: 100, kind: 'signature' })
+  signature.forwarded[0]?.respond(99, [null])
+  await nextTurn()
+  signature.clock.advance(1000)
+  signature.forwarded[1]?.respond(100, [{ slot: 90, err: null, confirmationStatus: 'finalized' }])
+  await nextTurn()
+  assert.deepEqual(
+    [signature.missed.length, signature.missed[0]?.isLast, signature.clock.pendingTimers()],
+    [1, true, 0],
+  )
+})
+
+test('a waiting repetition ends with its subscription and with the next loss', async () => {
+  const { clock, forwarded, start } = setUp()
+  const subscription = {}
+  let isNeeded = true
+  start(subscription, '["k"]', () => isNeeded, { minSlot: 100 })
+  forwarded[0]?.respond(1)
+  await nextTurn()
+  isNeeded = false
+  clock.advance(60_000)
+  assert.equal(forwarded.length, 1)
+  isNeeded = true
+  start(subscription, '["k"]', () => isNeeded, { minSlot: 100 })
+  forwarded[1]?.respond(1)
+  await nextTurn()
+  isNeeded = false
+  let isSecondNeeded = true
+  start(subscription, '["k"]', () => isSecondNeeded, { minSlot: 100 })
+  assert.equal(clock.pendingTimers(), 0)
+  forwarded[2]?.respond(100)
+  await nextTurn()
+  clock.advance(60_000)
+  isSecondNeeded = false
+  assert.equal(forwarded.length, 3)
+})
+
+test('state that was too old to deliver is delivered when it is read at a newer slot', async () => {
+  const { clock, forwarded, missed, start } = setUp()
+  start({}, '["k",{"commitment":"confirmed"}]', () => true, { minSlot: 100, deliveredSlot: 100 })
+  forwarded[0]?.respond(98)
+  await nextTurn()
+  clock.advance(1000)
+  forwarded[1]?.respond(101)
+  await nextTurn()
+  assert.deepEqual(
+    missed.map(({ slot }) => slot),
+    [101],
+  )
 })

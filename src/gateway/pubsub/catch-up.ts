@@ -1,28 +1,43 @@
 import { hash } from 'node:crypto'
+import type { Clock, Timer } from '../../core/clock.ts'
 import { JsonScanner } from '../../solana/json/scan.ts'
 import { upstreamRequest } from '../../upstreams/http-call.ts'
 import type { Upstream } from '../../upstreams/started-pool.ts'
+import { deletedAccount } from './deleted-account.ts'
 import { canonicalParams, type PubSubKind } from './request.ts'
 
 /** A change that a subscription missed while it had no node: the `result` of a notification to send now, as text. */
-export type Missed = { readonly result: string; readonly slot: number; readonly isLast: boolean }
+export type Missed = {
+  readonly result: string
+  readonly slot: number
+  readonly isLast: boolean
+  /** An account that does not exist, in the form in which nodes notify that. */
+  readonly isDeleted?: boolean | undefined
+}
 
 /** Larger accounts are not read again; their subscribers only get the gap notification. */
 const RESPONSE_BYTES_MAX = 2 * 1024 * 1024
 const DEPTH_MAX = 256
 const LEVELS = ['processed', 'confirmed', 'finalized']
+/** Finalized state is about this much older than processed state. */
+const FINALIZED_SLOTS = 32
 
 /** Thousands of subscriptions lose a node at once; this many reads of a process run at the same time. */
 const CONCURRENT_MAX = 32
+/** A node may be behind the one of the new subscription, and confirmed state behind both: it is read again, after doubling delays. */
+const READS_MAX = 5
+const REPEAT_MS = 1000
 
 export type CatchUpRequest = {
   readonly upstream: Pick<Upstream, 'forwardAsync'>
   readonly kind: PubSubKind
   readonly params: string
+  /** The new subscription reports changes after this slot: older state may lack some. */
+  readonly minSlot: number
   /** Whether the result is still needed when the read starts and when it ends. */
   isNeeded(): boolean
-  /** Called later, only where something was missed. */
-  onMissed(missed: Missed): void
+  /** Called later, for each state that may have been missed. False where it is older than what the subscribers have. */
+  onMissed(missed: Missed): boolean
 }
 
 export type CatchUp = {
@@ -30,69 +45,119 @@ export type CatchUp = {
   start(subscription: object, request: CatchUpRequest): void
 }
 
+type Task = { readonly request: CatchUpRequest; reads: number; lastDigest: string | undefined }
+
 /** `threads`: the gateway threads of the process, of which each runs its share of the reads. */
-export function createCatchUp(threads = 1): CatchUp {
+export function createCatchUp(clock: Clock, threads = 1): CatchUp {
   const concurrentMax = Math.max(1, Math.floor(CONCURRENT_MAX / threads))
-  const waiting = new Map<object, CatchUpRequest>()
+  const waiting = new Map<object, Task>()
+  const repeating = new Map<object, Timer>()
   let running = 0
 
   function next(): void {
-    for (const [subscription, request] of waiting) {
+    for (const [subscription, task] of waiting) {
       if (running >= concurrentMax) return
       waiting.delete(subscription)
-      if (!request.isNeeded()) continue
-      running += 1
-      void run(request).finally(() => {
-        running -= 1
-        next()
-      })
+      if (!task.request.isNeeded()) continue
+      void runOne(subscription, task)
     }
+  }
+
+  async function runOne(subscription: object, task: Task): Promise<void> {
+    running += 1
+    const isCurrent = await run(task)
+    running -= 1
+    if (!isCurrent) repeat(subscription, task)
+    next()
+  }
+
+  function repeat(subscription: object, task: Task): void {
+    // Another loss has started a read of its own.
+    if (task.reads >= READS_MAX || !task.request.isNeeded() || waiting.has(subscription)) return
+    const timer = clock.setTimer(REPEAT_MS * 2 ** (task.reads - 1), () => {
+      repeating.delete(subscription)
+      waiting.set(subscription, task)
+      next()
+    })
+    timer.unref?.()
+    repeating.set(subscription, timer)
   }
 
   return {
     start(subscription, request) {
       if (request.kind !== 'account' && request.kind !== 'signature') return
+      repeating.get(subscription)?.cancel()
+      repeating.delete(subscription)
       waiting.delete(subscription)
-      waiting.set(subscription, request)
+      waiting.set(subscription, { request, reads: 0, lastDigest: undefined })
       next()
     },
   }
 }
 
-async function run({ upstream, kind, params, isNeeded, onMissed }: CatchUpRequest): Promise<void> {
+/** False where the state that was read is older than that of the new subscription. */
+async function run(task: Task): Promise<boolean> {
+  const { request } = task
+  task.reads += 1
   try {
-    const missed = await findMissed(upstream, kind as 'account' | 'signature', params)
-    if (missed !== undefined && isNeeded()) onMissed(missed)
+    const state = await readState(request)
+    if (state === undefined || !request.isNeeded()) return true
+    const { missed } = state
+    const digest = missed && hash('sha1', missed.result.slice(missed.result.indexOf('"value"')))
+    if (missed !== undefined && digest !== task.lastDigest && request.onMissed(missed)) task.lastDigest = digest
+    return state.slot >= state.neededSlot
   } catch {
     // The response is not JSON. The gap was reported already.
+    return true
   }
 }
 
-/** Only the state of accounts and signatures can be read afterwards. Undefined where nothing is known to be missed. */
-async function findMissed(
-  upstream: Pick<Upstream, 'forwardAsync'>,
-  kind: 'account' | 'signature',
-  paramsText: string,
-): Promise<Missed | undefined> {
-  const [target, options] = readParams(paramsText)
+type State = {
+  readonly slot: number
+  readonly neededSlot: number
+  /** Undefined where nothing is known to be missed. */
+  readonly missed: Missed | undefined
+}
+
+/** Only the state of accounts and signatures can be read afterwards. Undefined where it cannot be. */
+async function readState({ upstream, kind, params, minSlot }: CatchUpRequest): Promise<State | undefined> {
+  const [target, options] = readParams(params)
   if (target === undefined) return undefined
   const config = (options ?? {}) as Readonly<Record<string, unknown>>
+  const commitment = config['commitment'] ?? 'finalized'
   if (kind === 'account') {
-    const { encoding, commitment, dataSlice } = config
-    const result = await read(upstream, 'getAccountInfo', [target, { encoding, commitment, dataSlice }])
-    return result && { ...result, isLast: false }
+    const { encoding, dataSlice } = config
+    const account = [target, { encoding, commitment: config['commitment'], dataSlice }]
+    const response = await read(upstream, 'getAccountInfo', account, minSlot)
+    if (response === undefined) return undefined
+    const neededSlot = commitment === 'finalized' ? minSlot - FINALIZED_SLOTS : minSlot
+    return { slot: response.slot, neededSlot, missed: accountMissed(response, encoding) }
   }
-  const response = await read(upstream, 'getSignatureStatuses', [[target]])
-  if (response === undefined) return undefined
-  const { context, value } = JSON.parse(response.result) as {
+  const response = await read(upstream, 'getSignatureStatuses', [[target]], minSlot)
+  return response && { slot: response.slot, neededSlot: minSlot, missed: signatureMissed(response, commitment) }
+}
+
+type ReadResult = { readonly result: string; readonly slot: number }
+
+const NO_VALUE = /"value":\s*null\s*\}$/
+
+function accountMissed({ result, slot }: ReadResult, encoding: unknown): Missed | undefined {
+  if (!NO_VALUE.test(result)) return { result, slot, isLast: false }
+  const value = deletedAccount(encoding)
+  const { context } = JSON.parse(result) as { context: unknown }
+  return value && { result: JSON.stringify({ context, value }), slot, isLast: false, isDeleted: true }
+}
+
+function signatureMissed({ result, slot }: ReadResult, commitment: unknown): Missed | undefined {
+  const { context, value } = JSON.parse(result) as {
     context: unknown
     value: ({ confirmationStatus?: string; err: unknown } | null)[]
   }
   const status = value[0]
-  const level = levelOf(config['commitment'] ?? 'finalized')
+  const level = levelOf(commitment)
   // A level includes those below it: the node may report a transaction as finalized that was never reported as confirmed.
   if (!status || level === -1 || levelOf(status.confirmationStatus) < level) return undefined
-  return { result: JSON.stringify({ context, value: { err: status.err } }), slot: response.slot, isLast: true }
+  return { result: JSON.stringify({ context, value: { err: status.err } }), slot, isLast: true }
 }
 
 /** Params that JSON.parse and JSON.stringify would change cannot be used in another call: returns an empty list for them. */
@@ -110,9 +175,11 @@ async function read(
   upstream: Pick<Upstream, 'forwardAsync'>,
   method: string,
   params: unknown,
-): Promise<{ result: string; slot: number } | undefined> {
+  minSlot: number,
+): Promise<ReadResult | undefined> {
   const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }))
-  const response = await upstream.forwardAsync(upstreamRequest(method, body))
+  // A node that has reached the slot is preferred.
+  const response = await upstream.forwardAsync(upstreamRequest(method, body, { slot: minSlot }))
   if (response.kind !== 'responded') return undefined
   if (response.rest !== undefined || response.body.length > RESPONSE_BYTES_MAX) {
     response.rest?.abort()

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createManualClock } from '../../core/clock.ts'
 import type { FrameConsumer, SharedPart } from '../../platform/net/shared-frames.ts'
+import { loadCollect } from '../../platform/process/memory-release.ts'
 import { createDeliveries } from './deliveries.ts'
 import { FanOut, type FanOutSubscriber } from './fan-out.ts'
 
@@ -61,6 +62,33 @@ test('refuses a delivery beyond the limit of waiting bytes', () => {
   for (let turns = 0; turns < 10; turns++) turn()
   assert.equal(steps, 20)
   assert.equal(add(), true)
+})
+
+test('frees what was delivered while more always waits', async () => {
+  const { clock, deliveries, turn } = setUp()
+  const collect = loadCollect()
+  const payloads: WeakRef<object>[] = []
+  let delivered = 0
+  function add(): void {
+    const payload = { share: 0.5 }
+    payloads.push(new WeakRef(payload))
+    deliveries.add(delivery(clock, 2, () => void (delivered += payload.share)))
+  }
+  for (let waiting = 0; waiting < 10; waiting++) add()
+  // As many are added as are delivered in a turn.
+  for (let turns = 0; turns < 2000; turns++) {
+    for (let added = 0; added < 2 + (turns % 2); added++) add()
+    turn()
+  }
+  const waiting = payloads.length - delivered
+  assert.ok(waiting > 0)
+  // A reference is strong in the turn that made it.
+  await new Promise((resolve) => setImmediate(resolve))
+  collect()
+  const held = payloads.filter((payload) => payload.deref() !== undefined).length
+  assert.ok(held <= waiting + 1, `${held} are held, ${waiting} wait`)
+  for (let turns = 0; turns < 20; turns++) turn()
+  assert.equal(delivered, payloads.length, 'none is skipped')
 })
 
 /** A subscriber and its consumer, with every text it got. */

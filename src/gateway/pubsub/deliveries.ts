@@ -15,6 +15,8 @@ export type Deliveries = {
 
 /** Time for deliveries in one turn of the event loop, whatever the number of subscribers. */
 const SLICE_MS = 5
+/** Entries of done deliveries are removed this many at a time. */
+const DONE_MAX = 1024
 /** Bytes of all waiting notifications of a process. */
 export const WAITING_BYTES_MAX = 64 * 1024 * 1024
 
@@ -26,7 +28,8 @@ export function createDeliveries(
   clock: Clock,
   { defer = setImmediate, bytesMax = WAITING_BYTES_MAX }: { defer?: (run: () => void) => void; bytesMax?: number } = {},
 ): Deliveries {
-  const waiting: Delivery[] = []
+  /** Done up to `at`. */
+  const waiting: (Delivery | undefined)[] = []
   let at = 0
   let bytes = 0
   let spentMs = 0
@@ -39,13 +42,15 @@ export function createDeliveries(
       const delivery = waiting[at] as Delivery
       if (!delivery.step()) {
         bytes -= delivery.bytes
+        // More may wait always, so the entry is freed now.
+        waiting[at] = undefined
         at += 1
       }
       isSpent = spentMs + clock.monotonicMs() - startedMs >= SLICE_MS
     }
     spentMs += clock.monotonicMs() - startedMs
-    if (at === waiting.length) {
-      waiting.length = 0
+    if (at === waiting.length || at >= DONE_MAX) {
+      waiting.splice(0, at)
       at = 0
     }
     deferNext()

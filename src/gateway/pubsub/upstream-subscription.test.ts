@@ -11,6 +11,7 @@ import { createDeliveries } from './deliveries.ts'
 import { UpstreamSubscription } from './upstream-subscription.ts'
 
 const resultAt = (slot: number) => `{"context":{"slot":${slot}},"value":{"lamports":${slot}}}`
+const deletedAt = (slot: number) => `{"context":{"slot":${slot}},"value":{"lamports":0,"data":["","base64"]}}`
 
 /** An account subscription with one subscriber, at a node that the test plays; `slots` are those it has delivered. */
 function open(params = '["x"]') {
@@ -18,6 +19,7 @@ function open(params = '["x"]') {
   const nodes: WsSubscriptionEvents[] = []
   const reads: CatchUpRequest[] = []
   const slots: number[] = []
+  const texts: string[] = []
   const upstream = {
     bestSlot: 1000,
     slotLength: { inSlots: (ms: number) => Math.ceil(ms / 400) },
@@ -42,26 +44,34 @@ function open(params = '["x"]') {
   subscription.join({
     id: 1,
     onResponse() {},
-    onFrame: (frame) => void slots.push(Number(/"slot":(\d+)/.exec(framePayload(frame).toString())?.[1])),
+    onFrame(frame) {
+      const text = framePayload(frame).toString()
+      texts.push(text)
+      slots.push(Number(/"slot":(\d+)/.exec(text)?.[1]))
+    },
     onGap() {},
     onEnd() {},
   })
   return {
     clock,
     slots,
+    texts,
+    reads,
     ready: () => nodes.at(-1)?.onReady(),
     /** The node is lost after a notification of this slot, and another one has taken its place. */
-    moveAfter(slot: number) {
+    moveAfter(slot?: number, result?: string) {
       this.ready()
-      this.notify(slot)
+      if (slot !== undefined) this.notify(slot, result)
       nodes.at(-1)?.onLost('closed')
       clock.advance(1000)
       this.ready()
     },
     /** What was missed according to the read that the last loss started. */
     missed: (slot: number) => reads.at(-1)?.onMissed({ result: resultAt(slot), slot, isLast: false }),
-    notify(slot: number) {
-      const text = `{"jsonrpc":"2.0","method":"accountNotification","params":{"result":${resultAt(slot)},"subscription":7}}`
+    missedDeletion: (slot: number) =>
+      reads.at(-1)?.onMissed({ result: deletedAt(slot), slot, isLast: false, isDeleted: true }),
+    notify(slot: number, result = resultAt(slot)) {
+      const text = `{"jsonrpc":"2.0","method":"accountNotification","params":{"result":${result},"subscription":7}}`
       const frame = Buffer.from(text)
       const at = readNotification(frame)
       assert.ok(at)
@@ -70,7 +80,7 @@ function open(params = '["x"]') {
   }
 }
 
-// bundle.md section 6: notifications whose slot is older than the last slot delivered are dropped.
+// Notifications whose slot is older than the last slot delivered are dropped.
 test('after a loss an account does not go back behind the state that was read in the meantime', () => {
   const on = open()
   on.moveAfter(100)
@@ -108,4 +118,40 @@ test('processed state that was read may be of a dropped fork: the node that noti
   on.missed(120)
   on.notify(118)
   assert.deepEqual(on.slots, [100, 120, 118])
+})
+
+test('a deletion is reported after a loss only of an account that was notified and is not known to be deleted', () => {
+  const never = open()
+  never.moveAfter()
+  never.missedDeletion(120)
+  assert.deepEqual(never.slots, [])
+  never.notify(121)
+  assert.deepEqual(never.slots, [121])
+
+  const deleted = open()
+  deleted.moveAfter(100)
+  deleted.missedDeletion(120)
+  assert.match(deleted.texts.at(-1) ?? '', /"value":\{"lamports":0,"data":\["","base64"\]\}\},"subscription":1\}\}$/)
+  deleted.missedDeletion(130)
+  assert.deepEqual(deleted.slots, [100, 120])
+  deleted.missed(140)
+  deleted.missedDeletion(150)
+  assert.deepEqual(deleted.slots, [100, 120, 140, 150])
+
+  const known = open()
+  // As nodes order the members.
+  known.moveAfter(100, '{"context":{"slot":100},"value":{"data":["","base64"],"lamports":0,"space":0}}')
+  known.missedDeletion(120)
+  assert.deepEqual(known.slots, [100])
+
+  const parsed = open()
+  parsed.moveAfter(100, '{"context":{"slot":100},"value":{"data":{"parsed":{"lamports":0}},"lamports":5}}')
+  parsed.missedDeletion(120)
+  assert.deepEqual(parsed.slots, [100, 120])
+})
+
+test('the state after a loss is read at the slot to which the gap is reported', () => {
+  const on = open()
+  on.moveAfter(100)
+  assert.equal(on.reads.at(-1)?.minSlot, 1000)
 })

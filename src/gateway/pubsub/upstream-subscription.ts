@@ -7,6 +7,7 @@ import type { Upstreams } from '../../upstreams/service.ts'
 import type { Notification } from '../../upstreams/ws-frame-id.ts'
 import type { WsUpstreamSubscription } from '../../upstreams/ws-link.ts'
 import { accountDigest, type CatchUp, type Missed, resultDigest } from './catch-up.ts'
+import { isOfDeletedAccount } from './deleted-account.ts'
 import type { Deliveries } from './deliveries.ts'
 import { FanOut, type FanOutSubscriber } from './fan-out.ts'
 import type { PubSubKind } from './request.ts'
@@ -85,6 +86,8 @@ export class UpstreamSubscription {
   #hasEnded = false
   #lastSlot: number | undefined
   #lastAccount: string | undefined
+  /** The last notification was of an account that exists. */
+  #hasAccount = false
   #lost: { readonly fromSlot: number; readonly reason: LossReason } | undefined
   /** The last slot delivered before a loss, or read after it, until the new node has reached it. */
   #minSlot: number | undefined
@@ -244,16 +247,21 @@ export class UpstreamSubscription {
       upstream,
       kind,
       params,
+      minSlot: gap.toSlot,
       isNeeded: () => this.#current === attempt,
       onMissed: (missed) => this.#deliverMissed(missed),
     })
   }
 
-  #deliverMissed({ result, slot, isLast }: Missed): void {
-    if (this.#lastSlot !== undefined && slot < this.#lastSlot) return
+  /** False where the state is older than what was delivered. */
+  #deliverMissed({ result, slot, isLast, isDeleted = false }: Missed): boolean {
+    if (this.#lastSlot !== undefined && slot < this.#lastSlot) return false
+    // Nodes do not notify that an account never existed.
+    if (isDeleted && !this.#hasAccount) return true
     if (!isLast) {
+      this.#hasAccount = !isDeleted
       const digest = resultDigest(result)
-      if (digest !== undefined && digest === this.#lastAccount) return
+      if (digest !== undefined && digest === this.#lastAccount) return true
       this.#lastAccount = digest
     }
     this.#lastSlot = slot
@@ -263,6 +271,7 @@ export class UpstreamSubscription {
     const payload = Buffer.from(`${head}0}}`)
     const idFrom = payload.length - 3
     this.#deliver({ bytes: payload, idFrom, idTo: idFrom + 1 }, isLast ? 'ended-here' : undefined)
+    return true
   }
 
   #onNotification(frame: Buffer, { idFrom, idTo }: Notification): void {
@@ -273,7 +282,10 @@ export class UpstreamSubscription {
       this.#minSlot = undefined
       this.#lastSlot = slot
     }
-    if (kind === 'account') this.#lastAccount = accountDigest(frame, idFrom)
+    if (kind === 'account') {
+      this.#lastAccount = accountDigest(frame, idFrom)
+      this.#hasAccount = !isOfDeletedAccount(frame)
+    }
     const isLast = kind === 'signature' && !frame.includes(RECEIVED)
     this.#deliver({ bytes: frame, idFrom, idTo }, isLast ? 'ended-by-node' : undefined)
   }

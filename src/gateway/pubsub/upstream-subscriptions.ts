@@ -36,7 +36,7 @@ export function createUpstreamSubscriptions(deps: UpstreamSubscriptionsDeps): Up
   const { upstreams, threads = 1 } = deps
   const upstreamSubscriptions = new Set<UpstreamSubscription>()
   const shared = new Map<string, UpstreamSubscription>()
-  const catchUp = createCatchUp(threads)
+  const catchUp = createCatchUp(deps.clock, threads)
   const deliveries = createDeliveries(deps.clock, { bytesMax: WAITING_BYTES_MAX / threads })
 
   return {

@@ -76,7 +76,7 @@ export type WsServer = AsyncDisposable & {
 export const MESSAGE_BYTES_MAX = 4096
 /** How often tokens are checked for expiry; a change of the store is seen at once. */
 const RENEW_MS = 2000
-/** Connections are closed over this time at a shutdown (robustness.md, fault F11). */
+/** Connections are closed over this time at a shutdown: clients that all come back at once would overload the next process (fault F11). */
 const SPREAD_MS = 5000
 
 type Admitted = {

@@ -8,7 +8,7 @@ type Opened = Awaited<ReturnType<typeof openQueryDatabase>>
 const nest = (count: number, open: string, inner: string, close: string): string =>
   open.repeat(count) + inner + close.repeat(count)
 
-/** Hostile statements with the errors that they may give (indexer.md section 9). */
+/** Hostile statements with the errors that they may give. */
 const HOSTILE: Readonly<Record<string, readonly (readonly [sql: string, ...errors: QueryErrorName[]])[]>> = {
   'not a SELECT': [
     ...[

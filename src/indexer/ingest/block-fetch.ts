@@ -36,7 +36,7 @@ const GET_BLOCKS_SLOTS_MAX = 500_000
 const BLOCK_BYTES_MAX = 128 * 1024 * 1024
 const SLOTS_BYTES_MAX = 16 * 1024 * 1024
 
-/** Error codes of a node (bundle.md): slot skipped or missing (-32007, -32009), pruned (-32001). */
+/** Error codes of a node: slot skipped or missing (-32007, -32009), pruned (-32001). */
 const NO_BLOCK = new Set([-32007, -32009])
 const PRUNED = -32001
 /** A provider of nodes sends -32007 for its rate limit, with another text. */

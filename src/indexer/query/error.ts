@@ -1,4 +1,4 @@
-/** ClickHouse errors that the query interface returns, by name: code and HTTP status (indexer.md section 5). */
+/** ClickHouse errors that the query interface returns, by name: code and HTTP status. */
 export const QUERY_ERRORS = {
   CANNOT_PARSE_TEXT: [6, 400],
   DUPLICATE_COLUMN: [15, 400],
@@ -28,6 +28,7 @@ export const QUERY_ERRORS = {
   READONLY: [164, 400],
   TOO_DEEP_AST: [167, 400],
   TOO_BIG_AST: [168, 400],
+  SIZES_OF_ARRAYS_DONT_MATCH: [190, 400],
   QUOTA_EXPIRED: [201, 429],
   TOO_MANY_SIMULTANEOUS_QUERIES: [202, 429],
   AMBIGUOUS_IDENTIFIER: [207, 400],

@@ -2,7 +2,7 @@ import { QueryError } from './error.ts'
 
 /**
  * Limits that hold before the engine plans the statement: planning a deep expression cannot be interrupted, and a query of less than 2 KB can
- * take half a minute. The values are a hundred times below those that do harm (indexer.md section 7.2, trap 5).
+ * take half a minute. The values are a hundred times below those that do harm.
  */
 export const TREE_DEPTH_MAX = 250
 /** Counted after common table expressions are expanded: each counts as often as it is used. */

@@ -135,6 +135,28 @@ test('a cancelled call ends as CANCELLED and resets the stream', async () => {
   assert.equal(seen.end?.status.code, GrpcCode.cancelled)
 })
 
+test('a call that is cancelled after the server has ended it, with data unread, ends once and is no longer open', async () => {
+  await using server = await startServer((call) => {
+    call.writeFramed(frameMessage(Buffer.from('unread')))
+    call.end({ code: GrpcCode.internal, message: 'lagged' })
+  })
+  using session = await openTo(server.address.port)
+  const stream = session.open('/a/b', {})
+  stream.pause()
+  const seen = watch(stream)
+  // The frames of one connection come in order: when the second call has ended, so has the first at the server.
+  const second = watch(session.open('/a/b', {}))
+  await until('the second call has ended', () => second.end !== undefined)
+  assert.deepEqual([seen.end, session.openStreams], [undefined, 1])
+  stream.cancel()
+  // Not the server's status: the data before it was dropped.
+  assert.deepEqual(seen.end, { isFromServer: false, status: { code: GrpcCode.cancelled, message: 'cancelled' } })
+  assert.deepEqual([seen.bytes.length, session.openStreams], [0, 0])
+  stream.cancel()
+  stream.resume()
+  assert.equal(session.openStreams, 0)
+})
+
 test('a lost connection ends all calls as UNAVAILABLE, then closes the session', async () => {
   await using server = await startServer((call) => call.sendHeaders())
   await using proxy = await startFaultProxy({ target: { host: '127.0.0.1', port: server.address.port } })

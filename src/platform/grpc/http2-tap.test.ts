@@ -187,3 +187,23 @@ test('destroys a connection that exceeds the window; a closed stream drops its d
   assert.deepEqual(await other.passed(), late)
   assert.equal(stream.waitingBytes > 0, true)
 })
+
+test('a stream that is closed with data unread is empty: its listener is called once', () => {
+  const on = setUp()
+  const stream = on.tap.open(1)
+  let empties = 0
+  stream.onData((_bytes, release) => release())
+  stream.pause()
+  stream.start()
+  on.arrive(frame(DATA, END_STREAM, 1, Buffer.from('unread')))
+  stream.whenEmpty(() => {
+    empties += 1
+    stream.close()
+  })
+  assert.equal(empties, 0)
+  stream.close()
+  assert.deepEqual([empties, stream.waitingBytes], [1, 0])
+  stream.close()
+  stream.resume()
+  assert.equal(empties, 1)
+})

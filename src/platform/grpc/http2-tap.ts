@@ -25,7 +25,7 @@ export type TappedStream = {
   start(): void
   pause(): void
   resume(): void
-  /** Called once when no data waits; at once when none does. */
+  /** Called once when no data waits, also because the stream was closed; at once when none does. */
   whenEmpty(listener: () => void): void
   close(): void
 }
@@ -187,6 +187,8 @@ export function createHttp2Tap(open: OpenSocket, options: Http2TapOptions): Http
       this.#waitingBytes = 0
       streams.delete(this.#id)
       if (streams.size === 0) pool.clear()
+      // The data that the listener waits for is dropped.
+      this.#notifyEmpty()
     }
   }
 

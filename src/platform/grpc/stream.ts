@@ -56,14 +56,15 @@ export function openGrpcStream(
       isLost: session?.destroyed ?? true,
       resetCode: stream?.rstCode,
     })
-    const notify = () => {
+    const notify = (how: GrpcEnd) => {
       tapped?.close()
-      end = ended
-      for (const listener of endListeners.splice(0)) listener(ended)
+      end = how
+      for (const listener of endListeners.splice(0)) listener(how)
     }
-    // The end follows the last data, also when that still waits to be read.
-    if (tapped === undefined || isCancelled) notify()
-    else tapped.whenEmpty(notify)
+    // The end follows the last data, also when that still waits to be read. If the call is cancelled by then, the data was dropped, and the end is not
+    // the server's.
+    if (tapped === undefined || isCancelled) notify(ended)
+    else tapped.whenEmpty(() => notify(isCancelled ? CANCELLED : ended))
   }
 
   let stream: ClientHttp2Stream | undefined
@@ -136,7 +137,7 @@ function endOf({ response, trailers, isCancelled, isLost, resetCode }: Ending): 
   if (trailers !== undefined && typeof code === 'string' && /^\d{1,3}$/.test(code)) {
     return { status: statusOf(Number(code), trailers), isFromServer: true }
   }
-  if (isCancelled) return localEnd(GrpcCode.cancelled, 'cancelled')
+  if (isCancelled) return CANCELLED
   const httpStatus = Number(response?.[':status'] ?? 200)
   if (httpStatus !== 200) {
     return localEnd(HTTP_CODES[httpStatus] ?? GrpcCode.unknown, `the node responded with HTTP ${httpStatus}`)
@@ -150,6 +151,8 @@ function endOf({ response, trailers, isCancelled, isLost, resetCode }: Ending): 
 function localEnd(code: number, message: string): GrpcEnd {
   return { status: { code, message }, isFromServer: false }
 }
+
+const CANCELLED = localEnd(GrpcCode.cancelled, 'cancelled')
 
 /** Trailers of gRPC itself or of HTTP, which are not metadata. */
 const OWN_TRAILERS = /^(:|grpc-|content-type$|date$|server$)/

@@ -6,6 +6,8 @@ import type { DecodedTransaction } from './source.ts'
 export type IndexedFilters<Owner> = {
   readonly owner: Owner
   readonly entries: readonly Entry<Owner>[]
+  /** Only these match. */
+  isActive: boolean
   /** Names of the filters that match the current transaction. */
   readonly names: Uint8Array[]
 }
@@ -19,6 +21,8 @@ type Entry<Owner> = {
 
 const PREFIXES = 65_536
 const KEY_BYTES = 32
+/** Accounts between two steps of `add` and `remove`. */
+const STEP_ACCOUNTS = 256
 const fields = createWireFields()
 
 /**
@@ -34,42 +38,56 @@ export class FilterIndex<Owner> {
   #transactions = 0
   #size = 0
 
-  /** Number of filters. */
+  /** Number of active filters. */
   get size(): number {
     return this.#size
   }
 
-  add(owner: Owner, filters: readonly TransactionFilter[]): IndexedFilters<Owner> {
+  /** The filters of a stream, not in the index yet. */
+  create(owner: Owner, filters: readonly TransactionFilter[]): IndexedFilters<Owner> {
     const entries: Entry<Owner>[] = []
-    const indexed: IndexedFilters<Owner> = { owner, entries, names: [] }
-    for (const filter of filters) {
-      const entry: Entry<Owner> = { filter, filters: indexed, comparedWith: 0 }
-      entries.push(entry)
-      const accounts = accountsOf(filter)
-      if (accounts.length === 0) this.#unselective.add(entry)
-      for (const account of accounts) {
+    const created: IndexedFilters<Owner> = { owner, entries, isActive: false, names: [] }
+    for (const filter of filters) entries.push({ filter, filters: created, comparedWith: 0 })
+    return created
+  }
+
+  /** Adds filters in short steps. They match once they are active. */
+  *add({ entries }: IndexedFilters<Owner>): Generator<void, void> {
+    for (const entry of entries) {
+      yield
+      if (isUnselective(entry.filter)) this.#unselective.add(entry)
+      let accounts = 0
+      for (const account of accountsOf(entry.filter)) {
         const same = this.#byAccount.get(account)
         if (same === undefined) {
           this.#byAccount.set(account, new Set([entry]))
           this.#countPrefix(account, 1)
         } else same.add(entry)
+        if (++accounts % STEP_ACCOUNTS === 0) yield
       }
     }
-    this.#size += entries.length
-    return indexed
   }
 
-  remove({ entries }: IndexedFilters<Owner>): void {
+  /** Removes filters in short steps, also those of which only a part was added. They are not active. */
+  *remove({ entries }: IndexedFilters<Owner>): Generator<void, void> {
     for (const entry of entries) {
+      yield
       this.#unselective.delete(entry)
+      let accounts = 0
       for (const account of accountsOf(entry.filter)) {
+        if (++accounts % STEP_ACCOUNTS === 0) yield
         const same = this.#byAccount.get(account)
         if (!same?.delete(entry) || same.size > 0) continue
         this.#byAccount.delete(account)
         this.#countPrefix(account, -1)
       }
     }
-    this.#size -= entries.length
+  }
+
+  setActive(filters: IndexedFilters<Owner>, isActive: boolean): void {
+    if (filters.isActive === isActive) return
+    filters.isActive = isActive
+    this.#size += isActive ? filters.entries.length : -filters.entries.length
   }
 
   /** Calls `deliver` once for each owner with a filter that matches, with the names of those filters. */
@@ -78,7 +96,7 @@ export class FilterIndex<Owner> {
     const matched: IndexedFilters<Owner>[] = []
     const accounts = new TransactionAccounts(transaction)
     const compare = (entry: Entry<Owner>) => {
-      if (entry.comparedWith === number) return
+      if (entry.comparedWith === number || !entry.filters.isActive) return
       entry.comparedWith = number
       if (!matches(entry.filter, transaction, accounts)) return
       if (entry.filters.names.length === 0) matched.push(entry.filters)
@@ -104,9 +122,13 @@ export class FilterIndex<Owner> {
   }
 }
 
+function isUnselective({ include, required }: TransactionFilter): boolean {
+  return include.size === 0 && required.size === 0
+}
+
 /** The accounts under which a filter is found. */
-function accountsOf({ include, required }: TransactionFilter): readonly string[] {
-  return include.size > 0 ? [...include] : [...required].slice(0, 1)
+function accountsOf({ include, required }: TransactionFilter): Iterable<string> {
+  return include.size > 0 ? include : required.values().take(1)
 }
 
 function prefixOf(first: number, second: number): number {

@@ -1,7 +1,10 @@
 import { Buffer } from 'node:buffer'
 import { decodeBase58 } from '../../../solana/crypto/base58.ts'
-import type { SubscribeDeshredRequest } from '../../../solana/gen/geyser_pb.ts'
+import { SubscribeRequestFilterSlotsSchema } from '../../../solana/gen/geyser_pb.ts'
+import { decodeMessage } from '../../../solana/geyser/protobuf.ts'
 import { encodeFilterName } from '../../../solana/geyser/update-envelope.ts'
+import { WIRE_BYTES, WIRE_VARINT, WireReader } from '../../../solana/geyser/wire-reader.ts'
+import type { DeshredRequest, FilterRange } from './request.ts'
 
 /** One filter of `deshred_transactions`. Accounts are texts of `keyText`. */
 export type TransactionFilter = {
@@ -25,23 +28,67 @@ export type CompiledFilters =
   /** The sentence names the filter and the account. */
   | { readonly ok: false; readonly message: string }
 
-/** Compiles a request that the policy of the plan has accepted. */
-export function compileFilters({ deshredTransactions, slots }: SubscribeDeshredRequest): CompiledFilters {
-  const transactions: TransactionFilter[] = []
-  for (const [name, filter] of Object.entries(deshredTransactions)) {
-    const lists = [filter.accountInclude, filter.accountRequired, filter.accountExclude].map(compileAccounts)
-    const invalid = lists.find((list) => typeof list === 'string')
-    if (invalid !== undefined)
-      return { ok: false, message: `filter refused: deshred_transactions "${shown(name)}" ${invalid}` }
-    const [include, required, exclude] = lists as [Set<string>, Set<string>, Set<string>]
-    transactions.push({ name: encodeFilterName(name), vote: filter.vote, include, required, exclude })
+/** Fields of SubscribeRequestFilterDeshredTransactions (geyser.proto). */
+const VOTE = 1
+const INCLUDE = 2
+const EXCLUDE = 3
+const REQUIRED = 4
+
+/** Accounts between two steps, which take well below a millisecond. */
+const STEP_ACCOUNTS = 64
+
+/** Compiles the filters of a request, in short steps. */
+export function* compileFilters({ message, transactions, slots }: DeshredRequest): Generator<void, CompiledFilters> {
+  const bytes = Buffer.from(message.buffer, message.byteOffset, message.length)
+  const compiled: TransactionFilter[] = []
+  for (const [name, range] of transactions) {
+    const filter = yield* compileFilter(bytes, range)
+    if (typeof filter === 'string')
+      return { ok: false, message: `filter refused: deshred_transactions "${shown(name)}" ${filter}` }
+    compiled.push({ name: encodeFilterName(name), ...filter })
+    yield
   }
-  const slotFilters = Object.entries(slots).map(([name, { interslotUpdates = false }]) => ({
-    name: encodeFilterName(name),
-    hasInterslotUpdates: interslotUpdates,
-  }))
-  return { ok: true, filters: { transactions, slots: slotFilters } }
+  const slotFilters: SlotFilter[] = []
+  for (const [name, { from, to }] of slots) {
+    const filter = decodeMessage(SubscribeRequestFilterSlotsSchema, message.subarray(from, to))
+    if (filter === undefined) return { ok: false, message: `filter refused: slots "${shown(name)}" cannot be read` }
+    slotFilters.push({ name: encodeFilterName(name), hasInterslotUpdates: filter.interslotUpdates ?? false })
+    yield
+  }
+  return { ok: true, filters: { transactions: compiled, slots: slotFilters } }
 }
+
+/** The filter, or what is wrong with it. */
+function* compileFilter(
+  bytes: Buffer,
+  { from, to }: FilterRange,
+): Generator<void, Omit<TransactionFilter, 'name'> | string> {
+  const lists: Readonly<Record<number, Set<string>>> = {
+    [INCLUDE]: new Set(),
+    [EXCLUDE]: new Set(),
+    [REQUIRED]: new Set(),
+  }
+  let vote: boolean | undefined
+  let accounts = 0
+  const reader = new WireReader(bytes, from, to)
+  while (reader.next()) {
+    if (reader.field === VOTE && reader.wireType === WIRE_VARINT) vote = reader.value !== 0
+    const list = lists[reader.field]
+    if (list === undefined) continue
+    const key = keyAt(bytes, reader)
+    if (key === undefined) {
+      const text = shown(bytes.toString('utf8', reader.from, Math.min(reader.to, reader.from + SHOWN_BYTES_MAX)))
+      return `contains "${text}", which is not an address of 32 bytes in base58`
+    }
+    list.add(key)
+    if (++accounts % STEP_ACCOUNTS === 0) yield
+  }
+  if (reader.isBroken) return 'cannot be read'
+  const [include, required, exclude] = [lists[INCLUDE], lists[REQUIRED], lists[EXCLUDE]] as [Keys, Keys, Keys]
+  return { vote, include, required, exclude }
+}
+
+type Keys = ReadonlySet<string>
 
 /** The 32 bytes of the account at `at` as a text of 32 characters, which maps and sets compare faster than bytes. */
 export function keyText(bytes: Uint8Array, at = 0): string {
@@ -52,29 +99,21 @@ export function keyText(bytes: Uint8Array, at = 0): string {
 const KEY_BYTES = 32
 const scratch = Buffer.alloc(KEY_BYTES)
 
-/** The accounts of a list, or what is wrong with one of them. */
-function compileAccounts(texts: readonly string[]): Set<string> | string {
-  const keys = new Set<string>()
-  for (const text of texts) {
-    const bytes = decoded(text)
-    if (bytes?.length !== KEY_BYTES) return `contains "${shown(text)}", which is not an address of 32 bytes in base58`
-    keys.add(keyText(bytes))
-  }
-  return keys
-}
-
 const ADDRESS_CHARACTERS_MAX = 44
 
-function decoded(text: string): Uint8Array | undefined {
-  if (text.length > ADDRESS_CHARACTERS_MAX) return undefined
+function keyAt(bytes: Buffer, { wireType, from, to }: WireReader): string | undefined {
+  if (wireType !== WIRE_BYTES || to - from > ADDRESS_CHARACTERS_MAX) return undefined
   try {
-    return decodeBase58(text)
+    const key = decodeBase58(bytes.toString('latin1', from, to))
+    return key.length === KEY_BYTES ? keyText(key) : undefined
   } catch {
     return undefined
   }
 }
 
 const SHOWN_MAX = 64
+/** Of characters with four bytes. */
+const SHOWN_BYTES_MAX = 4 * (SHOWN_MAX + 1)
 
 function shown(text: string): string {
   return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}…` : text

@@ -1,12 +1,12 @@
 import type { Clock } from '../../../core/clock.ts'
 import { GrpcCode } from '../../../platform/grpc/status.ts'
 import type { GrpcStream } from '../../../platform/grpc/stream.ts'
-import { SubscribeDeshredRequestSchema } from '../../../solana/gen/geyser_pb.ts'
-import { decodeMessage } from '../../../solana/geyser/protobuf.ts'
+import { createTimeSlices, type TimeSlices } from '../../../platform/process/time-slices.ts'
 import type { DecodedMethod } from '../methods.ts'
 import { encodeEntries, encodePing, encodePong, encodeSlotUpdate, encodeTransactionUpdate } from './encode.ts'
 import { FilterIndex } from './filter-index.ts'
-import { compileFilters, type StreamFilters } from './filters.ts'
+import { FilterUpdates } from './filter-updates.ts'
+import { type DeshredRequest, readDeshredRequest } from './request.ts'
 import type { DecodedDataSet, DecodedSlot, DecodedSource } from './source.ts'
 import { DecodedStream } from './stream.ts'
 
@@ -21,6 +21,7 @@ export type DecodedStreamsDeps = {
   readonly source: DecodedSource
   readonly clock: Clock
   readonly meter: DecodedMeter
+  readonly slices?: TimeSlices
 }
 
 export type DecodedMeter = {
@@ -39,19 +40,16 @@ export type DecodedStreams = Disposable & {
 
 export type DecodedRefusal = { readonly rule: string; readonly message: string }
 
-type CompiledRequest =
-  | { readonly ok: true; readonly ping: number | undefined; readonly filters: StreamFilters | undefined }
-  | ({ readonly ok: false } & DecodedRefusal)
-
 /** As nodes do. */
 const PING_MS = 10_000
 
 /** The streams of decoded transactions and entries of one gateway thread. The source is read while there are any. */
 export function createDecodedStreams(
   options: DecodedStreamsOptions,
-  { source, clock, meter }: DecodedStreamsDeps,
+  { source, clock, meter, slices = createTimeSlices() }: DecodedStreamsDeps,
 ): DecodedStreams {
   const index = new FilterIndex<DecodedStream>()
+  const updates = new FilterUpdates(index, slices)
   const transactionStreams = new Set<DecodedStream>()
   const entryStreams = new Set<DecodedStream>()
   /** Of the current batch. */
@@ -122,21 +120,13 @@ export function createDecodedStreams(
     arrivals.length = 0
   }
 
-  /** A ping alone keeps the filters. */
-  function compile(message: Uint8Array): CompiledRequest {
-    const request = decodeMessage(SubscribeDeshredRequestSchema, message)
-    if (request === undefined) return { ok: false, rule: 'readable', message: 'not a SubscribeDeshredRequest' }
-    const ping = request.ping?.id
-    const count = Object.keys(request.deshredTransactions).length + Object.keys(request.slots).length
-    if (ping !== undefined && count === 0) return { ok: true, ping, filters: undefined }
-    if (count > options.filtersMax) {
-      const refusal = `request refused: it has ${count} filters; decodedFiltersPerStream allows ${options.filtersMax}`
-      return { ok: false, rule: 'decodedFiltersPerStream', message: refusal }
-    }
-    const compiled = compileFilters(request)
-    return compiled.ok
-      ? { ok: true, ping, filters: compiled.filters }
-      : { ok: false, rule: 'readable', message: compiled.message }
+  /** The addresses are not checked here: the gate has done it, and `updates` does it again when it decodes them. */
+  function refuse(request: DeshredRequest | undefined): DecodedRefusal | undefined {
+    if (request === undefined) return { rule: 'readable', message: 'not a SubscribeDeshredRequest' }
+    const count = request.transactions.size + request.slots.size
+    if (count <= options.filtersMax) return undefined
+    const message = `request refused: it has ${count} filters; decodedFiltersPerStream allows ${options.filtersMax}`
+    return { rule: 'decodedFiltersPerStream', message }
   }
 
   function onRequest(stream: DecodedStream, message: Uint8Array): void {
@@ -144,21 +134,22 @@ export function createDecodedStreams(
       stream.isStarted = true
       return
     }
-    const compiled = compile(message)
-    if (!compiled.ok) return stream.finish({ code: GrpcCode.invalidArgument, message: compiled.message })
-    if (compiled.ping !== undefined) {
-      stream.add(lastSlot, [], encodePong(compiled.ping, clock.nowMs()))
+    const request = readDeshredRequest(message)
+    const refusal = refuse(request)
+    if (refusal !== undefined) return stream.finish({ code: GrpcCode.invalidArgument, message: refusal.message })
+    if (request === undefined) return
+    const { ping, transactions, slots } = request
+    if (ping !== undefined) {
+      stream.add(lastSlot, [], encodePong(ping, clock.nowMs()))
       stream.flush()
     }
-    // The client may cancel with the pong.
-    if (compiled.filters === undefined || stream.isOver) return
-    if (stream.filters !== undefined) index.remove(stream.filters)
-    stream.filters = index.add(stream, compiled.filters.transactions)
-    stream.slots = compiled.filters.slots
+    // A ping alone keeps the filters, and the client may cancel with the pong.
+    const isPingAlone = ping !== undefined && transactions.size + slots.size === 0
+    if (!isPingAlone && !stream.isOver) updates.apply(stream, request)
   }
 
   function onEnd(stream: DecodedStream): void {
-    if (stream.filters !== undefined) index.remove(stream.filters)
+    updates.end(stream)
     transactionStreams.delete(stream)
     entryStreams.delete(stream)
     if (transactionStreams.size + entryStreams.size > 0) return
@@ -169,8 +160,7 @@ export function createDecodedStreams(
   return {
     check(method, message) {
       if (method === 'SubscribeEntries') return undefined
-      const compiled = compile(message)
-      return compiled.ok ? undefined : compiled
+      return refuse(readDeshredRequest(message))
     },
     open(method) {
       const stream = new DecodedStream({
