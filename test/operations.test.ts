@@ -69,6 +69,50 @@ test('every metric, label and value in a query exists', () => {
   }
 })
 
+/** Gauges that a panel combines over processes in another way than a process does over its threads, each with the reason. */
+const COMBINED_OTHERWISE: Readonly<Record<string, string>> = {
+  sluice_build_info: 'the sum is the number of processes',
+  sluice_access_ws_connections: 'the threads of a process count in shared memory, processes do not',
+  sluice_access_ws_subscriptions: 'the threads of a process count in shared memory, processes do not',
+  sluice_access_grpc_streams: 'the threads of a process count in shared memory, processes do not',
+  sluice_decoded_upstream_streams: 'processes read the same upstreams',
+  sluice_execution_blocks_held: 'processes hold the same blocks',
+}
+
+test('a panel combines a gauge over processes as a process does over its threads', () => {
+  const otherwise = new Set<string>()
+  for (const { title, queries } of panels) {
+    for (const { expr } of queries) {
+      for (const [, rule, by = '', name = ''] of expr.matchAll(
+        /\b(\w+)(?: by \(([^)]*)\))? \((sluice_[a-z0-9_]+)\{/g,
+      )) {
+        if (by.split(', ').includes('instance') || METRICS.get(name)?.merge === rule) continue
+        assert.ok(
+          Object.hasOwn(COMBINED_OTHERWISE, name),
+          `${title}: ${METRICS.get(name)?.merge} of ${name}, not ${rule}`,
+        )
+        otherwise.add(name)
+      }
+    }
+  }
+  assert.deepEqual([...otherwise].sort(), Object.keys(COMBINED_OTHERWISE).sort())
+})
+
+test('the process selector of a board lists the processes that serve its metrics', () => {
+  for (const board of BOARDS) {
+    const { templating } = JSON.parse(grafanaJson(board)) as {
+      templating: { list: { name: string; query: unknown }[] }
+    }
+    const selector = templating.list.find(({ name }) => name === 'instance')
+    const [metric = ''] = namesIn(JSON.stringify(selector?.query))
+    const shown = board.rows.flatMap(({ panels: inRow }) => inRow.flatMap(({ queries }) => queries))
+    assert.ok(
+      shown.some(({ expr }) => namesIn(expr).includes(metric)),
+      `${board.title}: ${metric} is in none of its panels`,
+    )
+  }
+})
+
 test('promtool accepts every expression of the dashboards', () => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-rules-'))
   try {

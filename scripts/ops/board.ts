@@ -2,6 +2,8 @@
 export type Board = {
   readonly uid: string
   readonly title: string
+  /** A metric that every process of the board has: the choices of the process selector. */
+  readonly processes: string
   readonly rows: readonly { readonly title: string; readonly panels: readonly Panel[] }[]
 }
 
@@ -52,9 +54,12 @@ export function worst(metric: string, by = '', labels = ''): Query {
   }
 }
 
-/** Minimum of a gauge that is 1 while all is well. */
-export function least(metric: string): Query {
-  return { expr: `min (${selector(metric)})`, legend: nameOf(metric) }
+/** Minimum of a gauge, such as one that is 1 while all is well. */
+export function least(metric: string, by = ''): Query {
+  return {
+    expr: `min${grouping(by)} (${selector(metric)})`,
+    legend: by === '' ? nameOf(metric) : legendOf(by),
+  }
 }
 
 /** Increase of a counter in the selected time range. */

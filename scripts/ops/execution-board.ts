@@ -3,6 +3,8 @@ import { type Board, counted, gauge, least, quantiles, rate, worst } from './boa
 export const EXECUTION_BOARD: Board = {
   uid: 'sluice-execution',
   title: 'Sluice: execution service',
+  // The endpoint of the service has no series of the process.
+  processes: 'sluice_execution_healthy',
   rows: [
     {
       title: 'Chain',
@@ -30,8 +32,8 @@ export const EXECUTION_BOARD: Board = {
           how: 'Lowest and highest number held, blocks on disk, and those that were not written to disk.',
           unit: 'short',
           queries: [
-            gauge('sluice_execution_blocks_held_from'),
-            gauge('sluice_execution_blocks_held_to'),
+            least('sluice_execution_blocks_held_from'),
+            worst('sluice_execution_blocks_held_to'),
             gauge('sluice_execution_archive_blocks'),
             counted('sluice_execution_archive_skipped_total'),
           ],

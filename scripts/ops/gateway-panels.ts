@@ -1,4 +1,4 @@
-import { counted, gauge, type Panel, quantiles, rate, worst } from './board.ts'
+import { counted, gauge, least, type Panel, quantiles, rate, worst } from './board.ts'
 
 export const OVERVIEW_PANELS: readonly Panel[] = [
   {
@@ -100,9 +100,9 @@ export const ACCESS_PANELS: readonly Panel[] = [
     how: 'Events for the billing system that wait, dead letters, and how many seconds the oldest is behind; sent events and failed attempts per second.',
     unit: 'short',
     queries: [
-      gauge('sluice_billing_waiting_events'),
-      gauge('sluice_billing_dead_letters'),
-      gauge('sluice_billing_behind_seconds'),
+      worst('sluice_billing_waiting_events'),
+      worst('sluice_billing_dead_letters'),
+      worst('sluice_billing_behind_seconds'),
       rate('sluice_billing_sent_total'),
       counted('sluice_billing_dead_total'),
       rate('sluice_billing_failures_total'),
@@ -110,10 +110,10 @@ export const ACCESS_PANELS: readonly Panel[] = [
   },
   {
     title: 'Shared quota',
-    how: 'Whether the shared quota store responds, processes that share it, and syncs per second.',
+    how: 'Whether the shared quota store responds to every process, processes that share it, and syncs per second.',
     unit: 'short',
     queries: [
-      worst('sluice_access_quota_shared_up'),
+      least('sluice_access_quota_shared_up'),
       worst('sluice_access_quota_processes'),
       rate('sluice_access_quota_syncs_total', 'result'),
     ],
@@ -219,7 +219,7 @@ export const UPSTREAMS_PANELS: readonly Panel[] = [
     title: 'Dedicated nodes',
     how: 'Dedicated nodes that are assigned to a subscription, and those of them that are failing.',
     unit: 'short',
-    queries: [gauge('sluice_upstreams_dedicated_nodes'), worst('sluice_upstreams_dedicated_failing')],
+    queries: [worst('sluice_upstreams_dedicated_nodes'), worst('sluice_upstreams_dedicated_failing')],
   },
   {
     title: 'Newest slot',
@@ -321,13 +321,13 @@ export const PROCESS_PANELS: readonly Panel[] = [
   },
   {
     title: 'Certificate expiry',
-    how: 'Expiry of the certificate of each listener.',
+    how: 'Expiry of the certificate of each listener; with several processes, of the first that expires.',
     unit: 'dateTimeFromNow',
     kind: 'stat',
     queries: [
       {
-        ...worst('sluice_tls_not_after_timestamp_seconds', 'door'),
-        expr: `${worst('sluice_tls_not_after_timestamp_seconds', 'door').expr} * 1000`,
+        ...least('sluice_tls_not_after_timestamp_seconds', 'door'),
+        expr: `${least('sluice_tls_not_after_timestamp_seconds', 'door').expr} * 1000`,
       },
     ],
   },

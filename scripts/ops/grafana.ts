@@ -6,7 +6,7 @@ const HEIGHT = 8
 const SOURCE = { type: 'prometheus', uid: '${datasource}' }
 
 /** The JSON that Grafana imports (schema version 39, Grafana 11 and later). Ids and positions follow from the order, so that diffs stay small. */
-export function grafanaJson({ uid, title, rows }: Board): string {
+export function grafanaJson({ uid, title, processes, rows }: Board): string {
   const panels: object[] = []
   let y = 0
   for (const row of rows) {
@@ -36,21 +36,21 @@ export function grafanaJson({ uid, title, rows }: Board): string {
     editable: true,
     refresh: '10s',
     time: { from: 'now-1h', to: 'now' },
-    templating: { list: VARIABLES },
+    templating: { list: variables(processes) },
     annotations: { list: [] },
     panels,
   }
   return `${JSON.stringify(board, null, 2)}\n`
 }
 
-const VARIABLES = [
+const variables = (processes: string) => [
   { name: 'datasource', type: 'datasource', query: 'prometheus', label: 'Data source' },
   {
     name: 'instance',
     type: 'query',
     label: 'Process',
     datasource: SOURCE,
-    query: { query: 'label_values(sluice_build_info, instance)', refId: 'instance' },
+    query: { query: `label_values(${processes}, instance)`, refId: 'instance' },
     refresh: 2,
     multi: true,
     includeAll: true,

@@ -6,6 +6,7 @@ import { THREAD_PANELS } from './thread-panels.ts'
 export const OPERATOR_BOARD: Board = {
   uid: 'sluice-operator',
   title: 'Sluice: operator',
+  processes: 'sluice_build_info',
   rows: [
     { title: 'Overview', panels: OVERVIEW_PANELS },
     { title: 'Access', panels: ACCESS_PANELS },

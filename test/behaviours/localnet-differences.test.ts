@@ -135,6 +135,16 @@ describe('where localnet differs from a test validator', () => {
       })
       assert.equal(value.executable, true)
     },
+    async simulation() {
+      const poor = web3.Keypair.fromSeed(new Uint8Array(32).fill(77))
+      const finalized = server.chain.slot('finalized')
+      await server.chain.airdrop(poor.publicKey.toBase58(), BigInt(web3.LAMPORTS_PER_SOL))
+      assert.equal(server.chain.account(poor.publicKey.toBase58(), 'processed'), null)
+      const wire = base64(wallet.sign([wallet.transfer(web3.LAMPORTS_PER_SOL / 2, 1, poor)], poor))
+      const config = { encoding: 'base64', commitment: 'finalized' }
+      const { context, value } = await server.call<Context<{ err: unknown }>>('simulateTransaction', wire, config)
+      assert.deepEqual([context.slot, value.err], [finalized, null])
+    },
     async 'v1 transactions'() {
       const message = Buffer.concat([
         Buffer.of(0x81, 1, 0, 1, 0, 0, 0, 0),

@@ -183,6 +183,7 @@ export function createChainDouble(
     openBanks: () => [{ kind: 'opened', slot: openSlot, parentSlot: openSlot - 1 }],
     alpenglowGenesis: () => undefined,
     firstAvailableSlot: () => firstSlot - 1,
+    firstSlotWithWrites: () => firstSlot - 1,
     transactionCount: () => records.size,
     performanceSamples: () => [],
     hasBlock: (slot) => blocks.has(slot),

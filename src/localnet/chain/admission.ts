@@ -22,19 +22,21 @@ export type AdmissionView = {
   isKnown(signature: string): boolean
 }
 
-/** Checks a transaction without executing it. The strict parser also rejects bytes that would abort the engine. */
+/** Checks a transaction without executing it: as in Agave the age of its blockhash first, then whether it has landed. The strict parser also rejects bytes that would abort the engine. */
 export function admit(wire: Uint8Array, view: AdmissionView, { replaceBlockhash = false } = {}): Admission {
   const parsed = parseTransaction(wire)
   if (!parsed.ok) return { ok: false, err: 'SanitizeFailure' }
   const { transaction } = parsed
   if (!hasRequiredConfig(transaction)) return { ok: false, err: 'SanitizeFailure' }
   const signature = encodeBase58(transaction.signatures[0] as Uint8Array)
-  if (view.isKnown(signature)) return { ok: false, err: 'AlreadyProcessed' }
+  // With another blockhash it is another transaction than one that has landed.
   if (replaceBlockhash) return { ok: true, signature, transaction, nonce: false }
 
   const height = view.blockhashes.heightOf(encodeBase58(transaction.recentBlockhash))
-  if (height !== undefined && isRecent(height, view.headHeight))
+  if (height !== undefined && isRecent(height, view.headHeight)) {
+    if (view.isKnown(signature)) return { ok: false, err: 'AlreadyProcessed' }
     return { ok: true, signature, transaction, nonce: false }
+  }
   if (nonceAccountIndex(transaction) === undefined) return { ok: false, err: 'BlockhashNotFound' }
   return { ok: true, signature, transaction, nonce: true }
 }

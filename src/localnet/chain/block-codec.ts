@@ -43,19 +43,68 @@ export function packBlock(block: Block, head: Head, ticks: number): PackedBlock 
       : undefined,
   ]
   const kept = block.systemWrites.filter(({ address }) => !SLOT_SYSVARS.has(address))
-  const writes = [...block.transactions.flatMap((record) => record.writes), ...kept].map(packWrite)
+  const writes = [
+    ...block.transactions.flatMap((record, index) => record.writes.map((write) => packWrite(write, index))),
+    ...kept.map((write) => packWrite(write)),
+  ]
   // Copied, because the serializer's buffer is up to twice as long.
   return { core: new Uint8Array(serialize(core)), writes: new Uint8Array(serialize(writes)) }
 }
 
-/** The block without its writes, and the head it left. */
-export function unpackCore(bytes: Uint8Array): { block: Block; head: Head } {
+export type UnpackedBlock = { readonly block: Block; readonly head: Head }
+
+/**
+ * The block with its writes, which are unpacked on first access: of a stored chain only the newest ones are read. `slotSysvars` are the writes that are not
+ * stored. Writes of an earlier version, of which the transaction is not known, become writes of the block.
+ */
+export function unpackBlock(
+  { slot, core, writes }: PackedBlock & { readonly slot: number },
+  slotSysvars: (head: Head) => readonly AccountWrite[],
+): UnpackedBlock {
+  let unpacked: Map<number | undefined, AccountWrite[]> | undefined
+  const writesOf = (transaction: number | undefined): readonly AccountWrite[] => {
+    unpacked ??= groupWrites(writes, block)
+    return unpacked.get(transaction) ?? []
+  }
+  const { block, head } = unpackCore(core, {
+    ofTransaction: (index) => writesOf(index),
+    ofBlock: () => [...writesOf(undefined), ...slotSysvars(head)].sort(byVersion),
+  })
+  return { block, head }
+
+  function groupWrites(bytes: Uint8Array, { transactions }: Block): Map<number | undefined, AccountWrite[]> {
+    const groups = new Map<number | undefined, AccountWrite[]>()
+    for (const packed of deserialize(bytes) as PackedWrite[]) {
+      const index = packed[3]
+      const signature = index === undefined ? undefined : transactions[index]?.signature
+      const write = unpackWrite(packed, slot)
+      const group = groups.get(index) ?? []
+      group.push(signature === undefined ? write : { ...write, signature })
+      groups.set(index, group)
+    }
+    return groups
+  }
+}
+
+function byVersion(a: AccountWrite, b: AccountWrite): number {
+  return a.writeVersion < b.writeVersion ? -1 : 1
+}
+
+type BlockWrites = {
+  readonly ofTransaction: (index: number) => readonly AccountWrite[]
+  readonly ofBlock: () => readonly AccountWrite[]
+}
+
+const NO_WRITES: BlockWrites = { ofTransaction: () => [], ofBlock: () => [] }
+
+/** The block, by default without its writes, and the head it left. */
+export function unpackCore(bytes: Uint8Array, writes: BlockWrites = NO_WRITES): UnpackedBlock {
   const core = deserialize(bytes) as PackedCore
   const [slot, parentSlot, height, blockhash, previous, time, leader, ticks, rewards] = core
   const [, , , , , , , , , hash, epochStartTimestamp, transactionCount, writeVersion, packed, alpenglow] = core
   const bankHash = new Uint8Array(hash)
   const transactions = packed.map(([wire, meta], index) =>
-    unpackTransaction({ slot, index, wire: new Uint8Array(wire), meta: unpackMeta(meta) }),
+    unpackTransaction({ slot, index, wire: new Uint8Array(wire), meta: unpackMeta(meta) }, writes),
   )
   const block: Block = {
     slot,
@@ -70,7 +119,9 @@ export function unpackCore(bytes: Uint8Array): { block: Block; head: Head } {
       return entriesOf(first, transactions, ticks)
     },
     transactions,
-    systemWrites: [],
+    get systemWrites() {
+      return writes.ofBlock()
+    },
     rewards,
     ...(alpenglow ? { footer: { bankHash, producerTimeNanos: alpenglow[0], userAgent: alpenglow[1] } } : {}),
   }
@@ -89,7 +140,11 @@ export function unpackCore(bytes: Uint8Array): { block: Block; head: Head } {
 }
 
 export function unpackWrites(bytes: Uint8Array, slot: number): AccountWrite[] {
-  return (deserialize(bytes) as PackedWrite[]).map(([address, writeVersion, account]) => ({
+  return (deserialize(bytes) as PackedWrite[]).map((packed) => unpackWrite(packed, slot))
+}
+
+function unpackWrite([address, writeVersion, account]: PackedWrite, slot: number): AccountWrite {
+  return {
     address,
     slot,
     writeVersion,
@@ -100,7 +155,7 @@ export function unpackWrites(bytes: Uint8Array, slot: number): AccountWrite[] {
       executable: account[3],
       rentEpoch: RENT_EXEMPT_EPOCH,
     },
-  }))
+  }
 }
 
 /** Every transaction has its own entry. */
@@ -136,6 +191,8 @@ type PackedWrite = [
   writeVersion: bigint,
   /** Data without the zeros at its end, and its size. Earlier versions wrote all of it, without the size. */
   account: [lamports: bigint, owner: string, data: Uint8Array, executable: boolean, space?: number] | null,
+  /** The index of the transaction; undefined for a write outside transactions. Earlier versions wrote none. */
+  transaction?: number,
 ]
 
 /** The members of the meta in a fixed order; member names in every record would take more bytes than the values. */
@@ -187,18 +244,31 @@ function unpackMeta(packed: PackedMeta): TransactionMeta {
   }
 }
 
-function unpackTransaction(record: Omit<TransactionRecord, 'signature' | 'writes'>): TransactionRecord {
+function unpackTransaction(
+  record: Omit<TransactionRecord, 'signature' | 'writes'>,
+  writes: BlockWrites,
+): TransactionRecord {
   const parsed = parseTransaction(record.wire)
   const signature = parsed.ok ? encodeBase58(parsed.transaction.signatures[0] as Uint8Array) : ''
-  return { signature, ...record, writes: [] }
+  return {
+    signature,
+    ...record,
+    get writes() {
+      return writes.ofTransaction(record.index)
+    },
+  }
 }
 
 const SLOT_SYSVARS = new Set([CLOCK_SYSVAR, SLOT_HASHES_SYSVAR, SLOT_HISTORY_SYSVAR, RECENT_BLOCKHASHES_SYSVAR])
 
-function packWrite({ address, writeVersion, account }: AccountWrite): PackedWrite {
-  if (!account) return [address, writeVersion, null]
-  const { lamports, owner, data, executable } = account
-  return [address, writeVersion, [lamports, owner, withoutTrailingZeros(data), executable, data.length]]
+function packWrite({ address, writeVersion, account }: AccountWrite, transaction?: number): PackedWrite {
+  const packed: PackedWrite = [address, writeVersion, null]
+  if (account) {
+    const { lamports, owner, data, executable } = account
+    packed[2] = [lamports, owner, withoutTrailingZeros(data), executable, data.length]
+  }
+  if (transaction !== undefined) packed.push(transaction)
+  return packed
 }
 
 /** Each vote writes the vote account, and most of its data is not used. */

@@ -155,6 +155,18 @@ describe('submit refuses', () => {
     assert.deepEqual(second, { ok: false, reason: 'rejected', err: 'AlreadyProcessed' })
     await chain.produceBlock()
     assert.deepEqual(await chain.submit(wire), { ok: false, reason: 'rejected', err: 'AlreadyProcessed' })
+    const simulate = async (replaceBlockhash: boolean) => {
+      const run = await chain.simulate(wire, { verifySignatures: false, replaceBlockhash })
+      return run === 'engine-down' ? run : run.err
+    }
+    assert.equal(await simulate(false), 'AlreadyProcessed')
+    // With another blockhash it is another transaction.
+    assert.equal(await simulate(true), null)
+    // The age of the blockhash is checked first.
+    host.clock.advance(400 * 151)
+    assert.deepEqual(await chain.submit(wire), { ok: false, reason: 'rejected', err: 'BlockhashNotFound' })
+    assert.equal(await simulate(false), 'BlockhashNotFound')
+    assert.equal(await simulate(true), null)
   })
 
   test('a blockhash 151 blocks old, but not one 150 blocks old', async () => {
@@ -227,8 +239,20 @@ describe('durable nonces', () => {
     // The new nonce is derived from the blockhash of the parent of the block it was advanced in.
     const parent = new PublicKey(chain.block(record.slot)?.previousBlockhash as string).toBytes()
     assert.equal(nonceOf(chain), encodeBase58(sha256(Buffer.from('DURABLE_NONCE'), parent)))
-    const again = await chain.submit(build(chain, [advance, pay(2_000_000)], { blockhash: before }))
-    assert.deepEqual(again, { ok: false, reason: 'rejected', err: 'BlockhashNotFound' })
+    for (const late of [wire, build(chain, [advance, pay(2_000_000)], { blockhash: before })]) {
+      assert.deepEqual(await chain.submit(late), { ok: false, reason: 'rejected', err: 'BlockhashNotFound' })
+    }
+  })
+
+  test('a nonce transaction is executed once in the open slot', async () => {
+    await using host = await startWithNonce()
+    const { chain } = host
+    const wire = build(chain, [advance, pay(1_000_000)], { blockhash: nonceOf(chain) })
+    const repeated = { ok: false, reason: 'rejected', err: 'AlreadyProcessed' }
+    const [first, second] = await Promise.all([chain.submit(wire), chain.submit(wire)])
+    assert.deepEqual([first.ok, second, await chain.submit(wire)], [true, repeated, repeated])
+    const { transactions } = await chain.produceBlock()
+    assert.equal(transactions.length, 1)
   })
 
   test('a failing transaction advances the nonce and pays the fee', async () => {

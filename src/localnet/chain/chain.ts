@@ -237,6 +237,7 @@ export class LocalChain implements Chain, AsyncDisposable {
     if (!admission.ok) return Promise.resolve(rejected(admission.err))
     if (this.#isQueueFull || this.#bank.isFull) return Promise.resolve({ ok: false, reason: 'queue-full' })
     const { signature, transaction, nonce } = admission
+    if (this.#unfrozen.has(signature)) return Promise.resolve(rejected('AlreadyProcessed'))
     this.#unfrozen.add(signature)
     this.#pending++
     const { promise, resolve } = Promise.withResolvers<SubmitOutcome>()
@@ -310,6 +311,10 @@ export class LocalChain implements Chain, AsyncDisposable {
     return this.#state.ledger.firstSlot
   }
 
+  firstSlotWithWrites(): number {
+    return this.#state.ledger.firstSlotWithWrites
+  }
+
   transactionCount(commitment: Commitment): number {
     const { head } = this.#bank
     let count = head.transactionCount
@@ -320,6 +325,10 @@ export class LocalChain implements Chain, AsyncDisposable {
 
   performanceSamples(limit: number): readonly PerformanceSample[] {
     return this.#state.ledger.samples.newest(limit)
+  }
+
+  hasBlock(slot: number): boolean {
+    return slot <= this.#bank.head.slot && this.#state.ledger.hasBlock(slot)
   }
 
   block(slot: number): Block | undefined {

@@ -5,7 +5,7 @@ import { encodeBase58 } from '../../solana/crypto/base58.ts'
 import { createSigningKey } from '../../solana/crypto/ed25519.ts'
 import { buildLegacyMessage, signMessage, transferInstruction } from '../../solana/transaction/build.ts'
 import type { Head } from './bank.ts'
-import { packBlock, unpackCore, unpackWrites } from './block-codec.ts'
+import { packBlock, unpackBlock, unpackCore, unpackWrites } from './block-codec.ts'
 import { Ledger } from './ledger.ts'
 import type { AccountWrite, Block, TransactionRecord } from './model.ts'
 import { recordEntries } from './poh.ts'
@@ -132,6 +132,31 @@ test('the zeros at the end of account data take no bytes, and are there again af
   assert.deepEqual(unpackWrites(writes, 5), systemWrites)
 })
 
+test('writes are unpacked with the transaction that made them', () => {
+  const { block, head } = makeBlock(5, 3)
+  const packed = packBlock(block, head, 4)
+  const sysvar = { address: hash(9), account: null, slot: 5, writeVersion: 8n }
+  const back = unpackBlock({ slot: 5, ...packed }, (of) => (assert.deepEqual(of, head), [sysvar]))
+  assert.deepEqual(back.head, head)
+  assert.deepEqual(back.block.transactions, block.transactions)
+  assert.deepEqual(back.block.systemWrites, [...block.systemWrites, sysvar])
+})
+
+test('writes of an earlier version, which have no transaction, are those of the block', () => {
+  const { block, head } = makeBlock(5, 1)
+  const packed = packBlock(block, head, 4)
+  const writes = serialize([
+    [hash(7), 9n, null],
+    [hash(8), 7n, null],
+  ])
+  const back = unpackBlock({ slot: 5, core: packed.core, writes }, () => [])
+  assert.deepEqual(back.block.transactions[0]?.writes, [])
+  assert.deepEqual(
+    back.block.systemWrites.map(({ address }) => address),
+    [hash(8), hash(7)],
+  )
+})
+
 test('writes of an earlier version, which have all their data and no size, can be read', () => {
   const packed = serialize([[hash(8), 7n, [1n, hash(8), new Uint8Array([1, 0]), false]]])
   assert.deepEqual(unpackWrites(packed, 5)[0]?.account?.data, new Uint8Array([1, 0]))
@@ -151,6 +176,8 @@ test('finds blocks by slot, signature and address, including old ones', () => {
   // The newest blocks keep their writes for subscribers; older ones do not.
   assert.equal(ledger.block(400)?.transactions[0]?.writes.length, 1)
   assert.equal(ledger.block(1)?.transactions[0]?.writes.length, 0)
+  assert.equal(ledger.block(ledger.firstSlotWithWrites)?.systemWrites.length, 1)
+  assert.equal(ledger.block(ledger.firstSlotWithWrites - 1)?.systemWrites.length, 0)
   assert.deepEqual(
     [...ledger.signaturesOf(payerText)].map(({ signature }) => signature),
     signatures.toReversed(),
@@ -162,6 +189,19 @@ test('finds blocks by slot, signature and address, including old ones', () => {
   assert.deepEqual([...ledger.signaturesOf(hash(6))].length, 400)
 })
 
+test('blocks with many transactions keep their writes until they are finalized, and a while longer', () => {
+  for (const finalizedSlots of [0, 31, 150]) {
+    const ledger = new Ledger({ bytesMax: 1 << 30, blocksMax: 1 << 30, finalizedSlots })
+    const kept = Math.max(finalizedSlots, 31) + 9
+    for (let slot = 1; slot <= kept + 5; slot++) {
+      const { block, head } = makeBlock(slot)
+      const many = Array.from({ length: Math.ceil(20_001 / kept) }, () => block.transactions[0] as TransactionRecord)
+      ledger.add({ ...block, transactions: many }, packBlock(block, head, 4).core)
+    }
+    assert.equal(ledger.firstSlotWithWrites, 6)
+  }
+})
+
 test('evicts the oldest blocks and their index entries above bytesMax or blocksMax', () => {
   const bytesMax = 400_000
   const ledger = new Ledger({ bytesMax, blocksMax: 300 })
@@ -170,6 +210,10 @@ test('evicts the oldest blocks and their index entries above bytesMax or blocksM
     ledger.add(block, packBlock(block, head, 4).core)
   }
   assert.equal(ledger.firstSlot, 21)
+  assert.deepEqual(
+    [20, 21, 320, 321].map((slot) => ledger.hasBlock(slot)),
+    [false, true, true, false],
+  )
   for (let slot = 321; slot <= 600; slot++) {
     const { block, head } = makeBlock(slot)
     ledger.add(block, packBlock(block, head, 4).core)

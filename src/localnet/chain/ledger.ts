@@ -8,13 +8,17 @@ export type LedgerOptions = {
   /** Bytes of packed blocks kept; the oldest blocks are evicted first. */
   readonly bytesMax: number
   readonly blocksMax: number
+  /** How far the finalized block is behind the newest one at most. */
+  readonly finalizedSlots?: number
 }
 
 /** Bytes of index entries that a block takes beside its packed form. */
 const BLOCK_BYTES = 256
 const TRANSACTION_BYTES = 512
-/** Blocks kept as objects with all their writes: at least this many, for listeners of finalized blocks; */
-const WARM_BLOCKS_MIN = 32
+/** The finality of the tower. */
+const FINALIZED_SLOTS_MIN = 31
+/** Blocks kept as objects with all their writes: those that are not finalized, and this many more for listeners that lag; */
+const WARM_FINALIZED_BLOCKS = 9
 /** at most this many, which covers a Geyser replay and the slots up to finality; */
 const WARM_BLOCKS_MAX = 190
 /** and fewer when together they hold more than this many transactions. */
@@ -29,6 +33,7 @@ const READ_CACHE_BLOCKS = 8
 export class Ledger {
   readonly samples = new PerformanceSamples()
   readonly #options: LedgerOptions
+  readonly #warmBlocksMin: number
   readonly #packed = new Map<number, Uint8Array>()
   readonly #warm = new Map<number, Block>()
   readonly #read = new Map<number, Block>()
@@ -39,10 +44,16 @@ export class Ledger {
 
   constructor(options: LedgerOptions) {
     this.#options = options
+    this.#warmBlocksMin = Math.max(options.finalizedSlots ?? 0, FINALIZED_SLOTS_MIN) + WARM_FINALIZED_BLOCKS
   }
 
   get firstSlot(): number {
     return this.#packed.keys().next().value ?? 0
+  }
+
+  /** The oldest block with its writes; older ones are read without them. */
+  get firstSlotWithWrites(): number {
+    return this.#warm.keys().next().value ?? this.firstSlot
   }
 
   get bytes(): number {
@@ -65,6 +76,11 @@ export class Ledger {
     this.samples.add(block, block.transactions.length, votes)
     this.#coolDown()
     while (this.#packed.size > WARM_BLOCKS_MAX && this.#isOverfull()) this.#dropOldest()
+  }
+
+  /** Without unpacking the block. */
+  hasBlock(slot: number): boolean {
+    return this.#packed.has(slot)
   }
 
   block(slot: number): Block | undefined {
@@ -132,7 +148,7 @@ export class Ledger {
   #coolDown(): void {
     while (
       this.#warm.size > WARM_BLOCKS_MAX ||
-      (this.#warm.size > WARM_BLOCKS_MIN && this.#warmTransactions > WARM_TRANSACTIONS_MAX)
+      (this.#warm.size > this.#warmBlocksMin && this.#warmTransactions > WARM_TRANSACTIONS_MAX)
     ) {
       const [slot, block] = this.#warm.entries().next().value as [number, Block]
       this.#warm.delete(slot)

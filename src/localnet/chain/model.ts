@@ -165,10 +165,14 @@ export interface Chain {
   /** Undefined while the newest block is one of the tower. */
   alpenglowGenesis(): AlpenglowGenesis | undefined
   firstAvailableSlot(): number
+  /** Blocks from this slot on have their account writes. Never above the oldest block that is not finalized. */
+  firstSlotWithWrites(): number
   transactionCount(commitment: Commitment): number
   /** Of complete minutes, newest first. */
   performanceSamples(limit: number): readonly PerformanceSample[]
 
+  /** Cheaper than `block`, which unpacks older blocks. */
+  hasBlock(slot: number): boolean
   block(slot: number): Block | undefined
   transaction(signature: string): TransactionRecord | undefined
   /** Those before this position, or all: newest first, including failed ones. May be read on while the chain goes on. */

@@ -27,7 +27,7 @@ import type { Head } from './bank.ts'
 import { packBlock } from './block-codec.ts'
 import { type BlockhashQueue, createBlockhashQueue } from './blockhash-queue.ts'
 import { Ledger } from './ledger.ts'
-import type { Account, Block } from './model.ts'
+import type { Account, AccountWrite, Block } from './model.ts'
 import { recordEntries, sha256 } from './poh.ts'
 import { createSlotHashes, type SlotHashes } from './slot-hashes.ts'
 
@@ -86,7 +86,8 @@ export async function createGenesisState(
     transactionCount: 0,
     writeVersion: BigInt(genesis.accounts.size),
   }
-  const ledger = new Ledger({ bytesMax: limits.ledgerBytesMax, blocksMax: limits.ledgerBlocksMax })
+  const { finalizedSlots } = options.commitment
+  const ledger = new Ledger({ bytesMax: limits.ledgerBytesMax, blocksMax: limits.ledgerBlocksMax, finalizedSlots })
   ledger.add(block, packBlock(block, head, ticksPerSlot).core)
   const slotHashes = createSlotHashes()
   slotHashes.push(0, bankHash)
@@ -105,6 +106,23 @@ export function rootFinalized({ head, ledger, accounts }: ChainState, slots: num
   if (slot <= head.slot - slots) return -1
   for (let rooted = head.slot - slots + 1; rooted <= slot; rooted++) accounts.root(rooted)
   return slot
+}
+
+/** The writes of the sysvars in the block `head`, with the versions that the bank gave them: two when it opened the slot, two when it froze the block. */
+export function slotSysvarWrites(head: Head, parent: Head, chain: Parameters<typeof sysvarsOf>[1]): AccountWrite[] {
+  const sysvars = new Map(sysvarsOf(head, chain))
+  const versions: [string, bigint][] = [
+    [CLOCK_SYSVAR, parent.writeVersion + 1n],
+    [SLOT_HASHES_SYSVAR, parent.writeVersion + 2n],
+    [RECENT_BLOCKHASHES_SYSVAR, head.writeVersion - 1n],
+    [SLOT_HISTORY_SYSVAR, head.writeVersion],
+  ]
+  return versions.map(([address, writeVersion]) => ({
+    address,
+    account: sysvars.get(address) as Account,
+    slot: head.slot,
+    writeVersion,
+  }))
 }
 
 /** The sysvars that change with every slot, as of the end of the frozen block `head`. */

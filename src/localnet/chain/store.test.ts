@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import {
   appendFileSync,
   cpSync,
@@ -22,6 +23,7 @@ import { AccountStore } from './accounts.ts'
 import type { Head } from './bank.ts'
 import type { LocalChain } from './chain.ts'
 import { LedgerFile } from './ledger-file.ts'
+import type { AccountWrite, Block } from './model.ts'
 import { openChain } from './open.ts'
 import type { ChainState } from './state.ts'
 import { ChainStore } from './store.ts'
@@ -114,6 +116,42 @@ for (const consensus of CONSENSUS_NAMES) {
     await using second = await open(image.path, { consensus })
     assert.deepEqual(readVisibleState(second.chain), before)
   })
+
+  test(`blocks have the same account writes after a restart, also when they are finalized: ${consensus}`, async () => {
+    using folder = makeTestFolder()
+    using image = makeTestFolder()
+    const options = { consensus, candidateBanksPercent: 50 }
+    await using first = await open(folder.path, options)
+    await run(first.chain, 40)
+    const [finalized, head] = [first.chain.slot('finalized'), first.chain.slot('processed')]
+    const before = readWrites(first.chain, head)
+    cpSync(folder.path, image.path, { recursive: true })
+
+    await using second = await open(image.path, options)
+    assert.deepEqual(readWrites(second.chain, head), before)
+    assert.equal(second.chain.firstSlotWithWrites(), 0)
+    const reported: unknown[] = []
+    second.chain.subscribe((event) => {
+      if (event.kind === 'finalized' && event.block.slot <= head) reported.push(writesOf(event.block))
+    })
+    await run(second.chain, 32)
+    // Under Alpenglow a chain that continues takes its head for finalized.
+    assert.deepEqual(reported, consensus === 'tower' ? before.slice(finalized + 1) : [])
+  })
+}
+
+function readWrites(chain: LocalChain, last: number) {
+  return Array.from({ length: last + 1 }, (_, slot) => writesOf(chain.block(slot) as Block))
+}
+
+/** One line per write, with the hash of the data, so that a difference is readable. */
+function writesOf({ slot, transactions, systemWrites }: Block): string[] {
+  const line = ({ address, account, slot: at, writeVersion, signature }: AccountWrite) => {
+    const { data = '', ...rest } = account ?? {}
+    const hash = createHash('sha256').update(data).digest('hex')
+    return [slot, at, writeVersion, address, signature, hash, Object.values(rest)].join(' ')
+  }
+  return [...transactions.flatMap(({ writes }) => writes.map(line)), ...systemWrites.map(line)]
 }
 
 test('a chain that changed its consensus continues, and no block is less finalized than before', async () => {

@@ -4,14 +4,14 @@ import { ServiceError } from '../../core/error.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import { AccountStore } from './accounts.ts'
 import type { Head } from './bank.ts'
-import { type PackedBlock, packBlock, unpackCore, unpackWrites } from './block-codec.ts'
+import { type PackedBlock, packBlock, unpackBlock, unpackWrites } from './block-codec.ts'
 import { createBlockhashQueue } from './blockhash-queue.ts'
 import { Ledger, type LedgerOptions } from './ledger.ts'
 import { LedgerFile, type StoredBlock } from './ledger-file.ts'
 import type { Block } from './model.ts'
 import { createSlotHashes } from './slot-hashes.ts'
 import { readSnapshot, writeSnapshot } from './snapshot.ts'
-import { type ChainState, sysvarsOf } from './state.ts'
+import { type ChainState, slotSysvarWrites, sysvarsOf } from './state.ts'
 
 /** A snapshot is written after this many slots or this many bytes of writes since the last one. */
 const SLOTS_PER_SNAPSHOT = 1500
@@ -53,13 +53,16 @@ export class ChainStore implements AsyncDisposable {
   recover(options: RecoverOptions): ChainState | undefined {
     const snapshot = this.#readSnapshot()
     const accounts = new AccountStore()
-    const ledger = new Ledger(options.ledger)
+    const ledger = new Ledger({ ...options.ledger, finalizedSlots: options.finalizedSlots })
     const blockhashes = createBlockhashQueue()
     const slotHashes = createSlotHashes()
+    const chain = { slotHashes, blockhashes, slotsPerEpoch: options.slotsPerEpoch }
     let head: Head | undefined
     for (const [address, account] of snapshot?.accounts ?? []) accounts.load(address, account)
-    for (const { slot, core, writes } of this.#blocks.readAll()) {
-      const unpacked = unpackCore(core)
+    for (const stored of this.#blocks.readAll()) {
+      const { slot, core, writes } = stored
+      const parent = head
+      const unpacked = unpackBlock(stored, (own) => (parent ? slotSysvarWrites(own, parent, chain) : []))
       ledger.add(unpacked.block, core)
       head = unpacked.head
       blockhashes.push(head.blockhash, head.height)
@@ -80,7 +83,6 @@ export class ChainStore implements AsyncDisposable {
       )
     }
     this.#snapshotSlot = snapshot.head.slot
-    const chain = { slotHashes, blockhashes, slotsPerEpoch: options.slotsPerEpoch }
     for (const [address, account] of sysvarsOf(head, chain)) accounts.load(address, account)
     return { genesisHash: snapshot.genesisHash, accounts, ledger, blockhashes, slotHashes, head }
   }

@@ -9,7 +9,9 @@ import {
   Transaction,
   TransactionInstruction,
 } from '@solana/web3.js'
+import { decodeBase58 } from '../../solana/crypto/base58.ts'
 import { packAccounts } from '../chain/account-codec.ts'
+import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../chain/addresses.ts'
 import { Engine } from './engine.ts'
 import type { ExecuteReply, ForkReply, SimulateReply } from './protocol.ts'
 
@@ -47,6 +49,36 @@ function call(program: string, data: Uint8Array = Buffer.from('hi')): Transactio
 const price = ComputeBudgetProgram.setComputeUnitPrice({ microLamports: 1_000_000 })
 const transfer = (lamports: number) =>
   SystemProgram.transfer({ fromPubkey: payer.publicKey, toPubkey: other.publicKey, lamports })
+
+describe('token balances', () => {
+  const [token, mint] = [5, 6].map((byte) => new PublicKey(new Uint8Array(32).fill(byte))) as [PublicKey, PublicKey]
+
+  function balancesOf(...programs: string[]) {
+    const { engine, execute } = openEngine()
+    const owner = decodeBase58(TOKEN_PROGRAM)
+    const tokenData = new Uint8Array(165).fill(6, 0, 32).fill(7, 64, 65).fill(1, 108, 109)
+    const mintData = new Uint8Array(82).fill(3, 44, 45).fill(1, 45, 46)
+    const accounts = packAccounts([
+      [token.toBytes(), { ...wallet(10n ** 9n), owner, data: tokenData }],
+      [mint.toBytes(), { ...wallet(10n ** 9n), owner, data: mintData }],
+    ])
+    engine.handle({ op: 'load', accounts })
+    const instruction = transfer(10 ** 9)
+    for (const pubkey of [token, ...programs.map((program) => new PublicKey(program))])
+      instruction.keys.push({ pubkey, isSigner: false, isWritable: false })
+    const reply = execute(build(instruction))
+    assert(reply.landed && reply.meta.err === null)
+    const { preTokenBalances, postTokenBalances } = reply.meta
+    return [preTokenBalances, postTokenBalances].map((balances) => balances.map(({ amount }) => amount))
+  }
+
+  test('are listed only where a token program is among the accounts, as in Agave', () => {
+    assert.deepEqual(balancesOf(), [[], []])
+    assert.deepEqual(balancesOf(MEMO), [[], []])
+    assert.deepEqual(balancesOf(TOKEN_PROGRAM), [[7n], [7n]])
+    assert.deepEqual(balancesOf(TOKEN_2022_PROGRAM), [[7n], [7n]])
+  })
+})
 
 describe('fees', () => {
   const cases: [string, TransactionInstruction[], bigint][] = [

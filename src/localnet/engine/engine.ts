@@ -216,8 +216,8 @@ export class Engine {
       priorityFee: run.fee.priority,
       preBalances: prepared.pre.map(lamportsOf),
       postBalances: post.map(lamportsOf),
-      preTokenBalances: this.#tokenBalances(prepared.pre),
-      postTokenBalances: this.#tokenBalances(post),
+      preTokenBalances: this.#tokenBalances(prepared.keys, prepared.pre),
+      postTokenBalances: this.#tokenBalances(prepared.keys, post),
       innerInstructions: innerInstructionsOf(native),
       logMessages: native.logs(),
       loadedWritable: prepared.loaded.writable,
@@ -227,10 +227,11 @@ export class Engine {
     }
   }
 
-  #tokenBalances(accounts: readonly (EngineAccount | null)[]) {
+  #tokenBalances(keys: readonly Uint8Array[], accounts: readonly (EngineAccount | null)[]) {
     return tokenBalancesOf({
+      keys,
       accounts,
-      isTokenProgram: (owner) => this.#tokenPrograms.some((program) => Buffer.compare(program, owner) === 0),
+      isTokenProgram: (address) => this.#tokenPrograms.some((program) => Buffer.compare(program, address) === 0),
       readMint: this.#svm.read,
     })
   }

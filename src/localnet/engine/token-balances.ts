@@ -6,13 +6,16 @@ const MINT_BYTES = 82
 const DECIMALS_OFFSET = 44
 
 export type TokenBalanceSource = {
+  /** All keys of the transaction, and the account of each. */
+  readonly keys: readonly Uint8Array[]
   readonly accounts: readonly (EngineAccount | null)[]
-  isTokenProgram(owner: Uint8Array): boolean
+  isTokenProgram(address: Uint8Array): boolean
   readMint(address: Uint8Array): EngineAccount | null
 }
 
-/** The balances of every token account among the transaction's accounts, as a node lists them. */
+/** The balances of every token account among the transaction's accounts, as a node lists them: none without the key of a token program. */
 export function tokenBalancesOf(source: TokenBalanceSource): EngineTokenBalance[] {
+  if (!source.keys.some((key) => source.isTokenProgram(key))) return []
   const balances: EngineTokenBalance[] = []
   source.accounts.forEach((account, accountIndex) => {
     if (!account || !isTokenAccountData(account.data) || !source.isTokenProgram(account.owner)) return

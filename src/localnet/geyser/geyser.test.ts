@@ -174,6 +174,19 @@ test('from_slot in the future starts at that slot or earlier; too old is OUT_OF_
   assert.equal((await future.rest())[0], 's: processed 30<29')
 })
 
+test('no slot is sent of which the account writes are gone: replay is OUT_OF_RANGE, a stream that lags is ended', async () => {
+  await using node = await start()
+  for (let i = 0; i < 20; i++) node.produce(content(node))
+  node.chain.firstSlotWithWrites = () => 25
+  const old = await node.subscribe({ ...EVERYTHING, fromSlot: 24n })
+  assert.deepEqual(pick(await old.status), [11, 'broadcast from 24 is not available, last available: 25'])
+  const oldest = await node.subscribe({ ...EVERYTHING, commitment: 2, fromSlot: 25n })
+  assert.ok((await oldest.rest()).length > 0)
+  node.chain.firstSlotWithWrites = () => 29
+  node.produce(content(node))
+  assert.deepEqual(pick(await oldest.status), [13, 'lagged to receive geyser messages'])
+})
+
 test('without replay from_slot is refused', async () => {
   await using node = await start({ replay: false })
   const stream = await node.subscribe({ fromSlot: 10n })

@@ -56,14 +56,18 @@ export async function startGeyserServer(overrides: GeyserServerOptions, deps: Ge
 
   const slotLog = new SlotLog(
     { slotsMax: options.replaySlots },
-    { nowMs: () => clock.nowMs(), block: (slot) => chain.block(slot) },
+    {
+      nowMs: () => clock.nowMs(),
+      // Without its writes a block would be sent as one that changed no account.
+      block: (slot) => (slot < chain.firstSlotWithWrites() ? undefined : chain.block(slot)),
+    },
   )
   // The banks of the open slot were opened before this server started.
   for (const event of chain.openBanks()) slotLog.append(event)
 
   const firstReplaySlot = () => {
     const first = slotLog.firstSlot()
-    return first === undefined ? undefined : Math.max(first, chain.firstAvailableSlot())
+    return first === undefined ? undefined : Math.max(first, chain.firstSlotWithWrites())
   }
 
   function onCall(call: GrpcCall): void {

@@ -11,7 +11,7 @@ export type SlotLogOptions = {
 
 export type SlotLogDeps = {
   readonly nowMs: () => number
-  /** Reads a block that the log no longer holds. */
+  /** Reads a block with its writes; undefined if they are gone. */
   readonly block: (slot: number) => Block | undefined
 }
 
@@ -86,7 +86,7 @@ export class SlotLog {
   }
 
   /**
-   * The updates of one record for streams of this commitment. Undefined when the block was evicted from the ledger: the
+   * The updates of one record for streams of this commitment. Undefined when the writes of the block are gone: the
    * stream is too far behind.
    */
   updatesAt(position: number, commitment: Commitment): readonly Update[] | undefined {

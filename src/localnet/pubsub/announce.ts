@@ -1,7 +1,7 @@
 import { SYSTEM_PROGRAM } from '../chain/addresses.ts'
 import type { Account, AccountWrite, Block, Chain, ChainEvent, Commitment, TransactionRecord } from '../chain/model.ts'
 import { factsOf, type TransactionFacts } from '../chain/transaction-facts.ts'
-import { encodeAccount } from '../rpc/encode-account.ts'
+import { createAccountEncoder } from '../rpc/account-encoder.ts'
 import { encodeBlock } from '../rpc/encode-transaction.ts'
 import { createMatcher } from '../rpc/filters.ts'
 import { type Json, writeJson } from '../rpc/json.ts'
@@ -122,18 +122,16 @@ export function createAnnouncer({ chain, registry, nowMs }: AnnounceDeps) {
 
   function notifyWrite({ address, account }: AccountWrite, slot: number, commitment: Commitment): void {
     const readAccount = (other: string) => chain.account(other, commitment)
+    const encode = createAccountEncoder(address, account ?? DELETED_ACCOUNT, readAccount)
     for (const subscription of registry.watching('account', address)) {
-      const { encoding, dataSlice, commitment: wanted } = subscription.request
-      if (wanted !== commitment) continue
-      const value = encodeAccount(address, account ?? DELETED_ACCOUNT, { encoding, dataSlice, readAccount })
-      registry.notify(subscription, writeJson(withSlot(slot, value)))
+      const { request } = subscription
+      if (request.commitment === commitment) registry.notify(subscription, writeJson(withSlot(slot, encode(request))))
     }
     if (!account) return
     for (const subscription of registry.watching('program', account.owner)) {
-      const { encoding, dataSlice, commitment: wanted } = subscription.request
-      if (wanted !== commitment || !matcherOf(subscription)(account)) continue
-      const value = { pubkey: address, account: encodeAccount(address, account, { encoding, dataSlice, readAccount }) }
-      registry.notify(subscription, writeJson(withSlot(slot, value)))
+      const { request } = subscription
+      if (request.commitment !== commitment || !matcherOf(subscription)(account)) continue
+      registry.notify(subscription, writeJson(withSlot(slot, { pubkey: address, account: encode(request) })))
     }
   }
 

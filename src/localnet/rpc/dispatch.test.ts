@@ -3,7 +3,9 @@ import { after, before, describe, it } from 'node:test'
 import { startTestServer, type TestServer } from '../../../test/support/rpc-server.ts'
 import { base64, openRpcWallet, type RpcWallet } from '../../../test/support/rpc-wallet.ts'
 import { silentLogger } from '../../platform/telemetry/logger.ts'
-import type { Chain } from '../chain/model.ts'
+import { encodeBase58 } from '../../solana/crypto/base58.ts'
+import { TOKEN_PROGRAM } from '../chain/addresses.ts'
+import type { Account, Chain } from '../chain/model.ts'
 import { createRpcContext, type RpcContext } from './context.ts'
 import { responseBody } from './dispatch.ts'
 
@@ -59,7 +61,10 @@ describe('responseBody with a failing chain', () => {
   })
 
   it('responds with -32007 for a slot without a block', async () => {
-    const gap = contextWith({ block: (slot) => (slot === 2 ? undefined : server.chain.block(slot)) })
+    const gap = contextWith({
+      block: (slot) => (slot === 2 ? undefined : server.chain.block(slot)),
+      hasBlock: (slot) => slot !== 2 && server.chain.hasBlock(slot),
+    })
     const skipped = { code: -32007, message: 'Slot 2 was skipped, or missing due to ledger jump to recent snapshot' }
     assert.deepEqual(await errorOf(gap, 'getBlock', 2), skipped)
     assert.deepEqual(await errorOf(gap, 'getBlockTime', 2), skipped)
@@ -136,6 +141,71 @@ describe('responseBody with a failing chain', () => {
     const { context, turns } = slicedContext({})
     await responseBody(context, '{"jsonrpc":"2.0","id":1,"method":"getBlockProduction"}')
     assert.ok(turns() > server.chain.slot('finalized') / 2, `${turns()} turns`)
+  })
+
+  it('lists and counts blocks without reading them, with turns of the event loop between the parts of a list', async () => {
+    const last = 20_000
+    const { context, turns } = slicedContext({
+      slot: () => last,
+      firstAvailableSlot: () => 10,
+      hasBlock: (slot) => slot % 3 > 0,
+      block: () => assert.fail('a block was read'),
+    })
+    const result = async (method: string, ...params: unknown[]) => {
+      const request = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
+      return (JSON.parse((await responseBody(context, request)) ?? '') as { result: unknown }).result
+    }
+    const slots = Array.from({ length: last + 1 }, (_, slot) => slot).filter((slot) => slot >= 10 && slot % 3 > 0)
+    assert.deepEqual(await result('getBlocks', 0), slots)
+    assert.ok(turns() >= 4, `${turns()} turns`)
+    assert.deepEqual(await result('getBlocks', 9, 9), [])
+    assert.deepEqual(await result('getBlocksWithLimit', 12, 5000), slots.slice(2, 5002))
+    assert.deepEqual(await result('getBlocksWithLimit', 12, 0), [])
+    const identity = server.chain.identity
+    assert.partialDeepStrictEqual(await result('getBlockProduction', { range: { firstSlot: 8, lastSlot: 14 } }), {
+      value: { byIdentity: { [identity]: [7, 6] } },
+    })
+  })
+
+  it('encodes each of several accounts once, at one slot, with turns of the event loop between them', async () => {
+    const mint = encodeBase58(new Uint8Array(32).fill(2))
+    const [token, other] = [1, 3].map((fill) => encodeBase58(new Uint8Array(32).fill(fill))) as [string, string]
+    const tokenData = new Uint8Array(165).fill(2, 0, 32).fill(5, 64, 65).fill(1, 108, 109)
+    const base = { lamports: 1n, owner: TOKEN_PROGRAM, executable: false, rentEpoch: 0n }
+    let reads = 0
+    const accounts: Record<string, () => Account> = {
+      [token]: () => ({ ...base, data: tokenData }),
+      // Another one after each turn.
+      [mint]: () => ({ ...base, data: new Uint8Array(82).fill(3 + turns(), 44, 45).fill(1, 45, 46) }),
+      [other]: () => ({
+        ...base,
+        get data() {
+          reads += 1
+          return new Uint8Array(1)
+        },
+      }),
+    }
+    const { context, turns } = slicedContext({ account: (address) => accounts[address]?.() ?? null })
+    const result = async (addresses: string[]) => {
+      const params = [addresses, { encoding: 'jsonParsed' }]
+      const request = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'getMultipleAccounts', params })
+      return (JSON.parse((await responseBody(context, request)) ?? '') as { result: { value: unknown[] } }).result.value
+    }
+    await result([other])
+    const readsOnce = reads
+    const [missing, repeated] = [encodeBase58(new Uint8Array(32)), Array.from({ length: 90 }, () => other)]
+    const before = turns()
+    const value = await result([other, missing, token, ...repeated])
+    assert.ok(turns() - before >= 2, `${turns()} turns`)
+    assert.equal(reads, 2 * readsOnce)
+    assert.deepEqual(
+      value.slice(3),
+      Array.from({ length: 90 }, () => value[0]),
+    )
+    assert.equal(value[1], null)
+    assert.partialDeepStrictEqual(value[2], {
+      data: { parsed: { info: { tokenAmount: { amount: '5', decimals: 3 + before } } } },
+    })
   })
 
   it('reads the page of an address from its first signature on, with turns of the event loop between them', async () => {

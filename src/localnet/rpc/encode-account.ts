@@ -28,8 +28,13 @@ export const BASE58_ACCOUNT_BYTES_MAX = 128
 
 /** The JSON of an account in every method and notification. Never throws: data too long for base58 is replaced by an error text. */
 export function encodeAccount(address: string, account: Account, options: AccountEncodingOptions): Json {
+  return withData(account, encodeData(address, account, options))
+}
+
+/** The JSON of an account around its encoded data. */
+export function withData(account: Account, data: Json): Json {
   return {
-    data: encodeData(address, account, options),
+    data,
     executable: account.executable,
     lamports: account.lamports,
     owner: account.owner,
@@ -62,19 +67,20 @@ function encodeData(
       return [base64Text(sliced), 'base64']
     case 'base64+zstd':
       return [base64Text(compress(sliced)), 'base64+zstd']
-    case 'jsonParsed': {
-      const display = isTokenProgram(account.owner) ? displayOfAccount(account, readAccount) : undefined
-      return (
-        parseAccountData({ address, owner: account.owner, data: account.data, display }) ?? [
-          base64Text(sliced),
-          'base64',
-        ]
-      )
-    }
+    case 'jsonParsed':
+      return parseAccount(address, account, readAccount) ?? [base64Text(sliced), 'base64']
   }
 }
 
-function displayOfAccount(account: Account, readAccount: ReadAccount): TokenDisplay | undefined {
+/** The data in encoding `jsonParsed`, or undefined where it cannot be parsed and is written as base64. */
+export function parseAccount(address: string, account: Account, readAccount: ReadAccount): Json | undefined {
+  const display = displayOfAccount(account, readAccount)
+  return parseAccountData({ address, owner: account.owner, data: account.data, display })
+}
+
+/** How the amounts of a token account are displayed. Reads all accounts that its encoding needs. */
+export function displayOfAccount(account: Account, readAccount: ReadAccount): TokenDisplay | undefined {
+  if (!isTokenProgram(account.owner)) return undefined
   const mint = parseTokenAccount(account.data)?.mint
   return mint === undefined ? undefined : displayOfMint(readAccount(mint), readAccount)
 }

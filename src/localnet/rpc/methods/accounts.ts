@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer'
+import { mapInSlices } from '../../../platform/process/time-slices.ts'
 import { decodeBase58 } from '../../../solana/crypto/base58.ts'
 import { STAKE_PROGRAM } from '../../chain/addresses.ts'
 import type { Account, Chain } from '../../chain/model.ts'
@@ -7,12 +8,13 @@ import {
   type AccountEncoding,
   BASE58_ACCOUNT_BYTES_MAX,
   type DataSlice,
+  displayOfAccount,
   encodeAccount,
   isTooLongForBase58,
 } from '../encode-account.ts'
 import { invalidParams, invalidRequest } from '../errors.ts'
 import { createMatcher } from '../filters.ts'
-import type { Json } from '../json.ts'
+import { type Json, JsonText, writeJson } from '../json.ts'
 import { listOf, readArguments, string, usize } from '../params.ts'
 import { parsable } from '../parsed/byte-reader.ts'
 import { SYSVAR } from '../parsed/program-ids.ts'
@@ -37,18 +39,26 @@ export const accountMethods: RpcMethods = {
     )
   },
 
-  getMultipleAccounts({ chain }, params) {
+  async getMultipleAccounts({ chain, createSlices }, params) {
     const [texts, config] = readArguments(params, [listOf(string)], [shape.accountConfig])
     if (texts.length > MULTIPLE_ACCOUNTS_MAX)
       throw invalidParams(`Too many inputs provided; max ${MULTIPLE_ACCOUNTS_MAX}`)
     const addresses = texts.map(shape.checkAddress)
     const bank = openBank(chain, config)
     const slice = shape.toDataSlice(config?.dataSlice)
-    const accounts = addresses.map((address) => {
-      const account = bank.readAccount(address)
-      return account && encodeRead(bank, address, account, config?.encoding ?? 'base64', slice)
-    })
-    return withContext(bank.slot, accounts)
+    const encoding = config?.encoding ?? 'base64'
+    const distinct = [...new Set(addresses)]
+    const reads = pinReads(bank, distinct, encoding)
+    const encoded = await mapInSlices(
+      distinct,
+      (address) => [address, encodeText(reads, address, encoding, slice)] as const,
+      createSlices(),
+    )
+    const byAddress = new Map(encoded)
+    return withContext(
+      bank.slot,
+      addresses.map((address) => byAddress.get(address) ?? null),
+    )
   },
 
   getProgramAccounts({ chain }, params) {
@@ -107,9 +117,42 @@ export const accountMethods: RpcMethods = {
   },
 }
 
+type AccountReads = Pick<BankView, 'readAccount'>
+
+/** The accounts as they are now, with those that their encoding needs: work in slices continues at a later slot. */
+function pinReads(
+  { readAccount }: AccountReads,
+  addresses: readonly string[],
+  encoding: AccountEncoding,
+): AccountReads {
+  const pinned = new Map<string, Account | null>()
+  const pin = (address: string) => {
+    const known = pinned.get(address)
+    if (known !== undefined) return known
+    const account = readAccount(address)
+    pinned.set(address, account)
+    return account
+  }
+  for (const address of addresses) {
+    const account = pin(address)
+    if (account && encoding === 'jsonParsed') displayOfAccount(account, pin)
+  }
+  return { readAccount: pin }
+}
+
+function encodeText(
+  reads: AccountReads,
+  address: string,
+  encoding: AccountEncoding,
+  dataSlice: DataSlice | undefined,
+): JsonText | null {
+  const account = reads.readAccount(address)
+  return account && new JsonText(writeJson(encodeRead(reads, address, account, encoding, dataSlice)))
+}
+
 /** Throws -32600 for data too long for base58. */
 function encodeRead(
-  bank: BankView,
+  { readAccount }: AccountReads,
   address: string,
   account: Account,
   encoding: AccountEncoding,
@@ -120,7 +163,7 @@ function encodeRead(
       `Encoded binary (base 58) data should be less than ${BASE58_ACCOUNT_BYTES_MAX} bytes, please use Base64 encoding.`,
     )
   }
-  return encodeAccount(address, account, { encoding, dataSlice, readAccount: bank.readAccount })
+  return encodeAccount(address, account, { encoding, dataSlice, readAccount })
 }
 
 export function encodeKeyed(

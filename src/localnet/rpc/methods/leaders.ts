@@ -53,7 +53,7 @@ export const leaderMethods: RpcMethods = {
       const counts = (byIdentity[leader] ??= [0, 0])
       counts[0] += 1
       // Every slot has a block, including those evicted from the ledger.
-      if (slot < chain.firstAvailableSlot() || chain.block(slot)) counts[1] += 1
+      if (slot < chain.firstAvailableSlot() || chain.hasBlock(slot)) counts[1] += 1
     }
     return withContext(bank.slot, { byIdentity, range: { firstSlot, lastSlot } })
   },

@@ -1,4 +1,5 @@
-import { type Json, jsonFloat } from '../json.ts'
+import { Buffer } from 'node:buffer'
+import { type Json, JsonText, jsonFloat } from '../json.ts'
 import { ByteReader, BytesError } from './byte-reader.ts'
 import type { AccountToParse, ParsedState } from './parser.ts'
 import { SYSVAR } from './program-ids.ts'
@@ -82,13 +83,21 @@ function readEpochRewards(read: ByteReader): Json {
 
 /** A vector of 64-bit words behind an option tag, its length in bits, and the next slot; printed as one digit per slot. */
 function readSlotHistory(read: ByteReader): Json {
-  const words = read.option(() => read.list64(8, () => read.u64())) ?? []
+  const words = read.option(() => read.bytes(read.length64(8) * 8)) ?? new Uint8Array(0)
   const bitCount = Number(read.u64())
-  const bits = words
-    .map((word) => word.toString(2).padStart(64, '0').split('').reverse().join(''))
-    .join('')
-    .slice(0, bitCount)
-  return { bits, nextSlot: read.u64() }
+  return { bits: new JsonText(`"${bitText(words).slice(0, bitCount)}"`), nextSlot: read.u64() }
+}
+
+/** The lowest bit first. The text of a slot history has a million digits, so its bytes are copied from a table. */
+function bitText(bytes: Uint8Array): string {
+  const digits = new BigUint64Array(256)
+  const table = Buffer.from(digits.buffer)
+  for (let byte = 0; byte < 256; byte++) {
+    for (let bit = 0; bit < 8; bit++) table[byte * 8 + bit] = 0x30 + ((byte >> bit) & 1)
+  }
+  const text = new BigUint64Array(bytes.length)
+  for (let at = 0; at < bytes.length; at++) text[at] = digits[bytes[at] as number] as bigint
+  return Buffer.from(text.buffer).toString('latin1')
 }
 
 /** Unix seconds of a clock sysvar account. */
