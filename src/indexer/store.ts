@@ -11,6 +11,8 @@ export type WriteBatch = {
   readonly rewindFrom?: number | undefined
   /** Pieces of the batch, in order. */
   readonly rows: readonly BatchRows[]
+  /** States of accounts that a later block of the batch replaced, in case that block is replaced itself. */
+  readonly overwritten?: BatchRows | undefined
   /** Blocks up to this slot are finalized. */
   readonly finalizedSlot: number
   readonly tipSlot: number

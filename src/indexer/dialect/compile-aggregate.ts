@@ -7,7 +7,7 @@ import { reduced } from './functions/array-reduce.ts'
 import type { Input } from './functions/definition.ts'
 import { aggregateNamed, type FoundAggregate, functionNotOffered } from './offered.ts'
 import type { Bound, Call, Expression, Frame, Window } from './syntax.ts'
-import { defaultOf, duckType, isTime, notNull, nullable, plain, type Type } from './types.ts'
+import { asInt, defaultOf, duckType, isTime, notNull, nullable, plain, type Type } from './types.ts'
 import { conditionSql, constantNumber, convert, plainSql, type Value, value } from './value.ts'
 
 /** The functions of the expression compiler that aggregates need; they are mutually recursive. */
@@ -99,10 +99,12 @@ export function compileWindowCall(call: Call, context: Context, recursion: Recur
   const ordered = first === undefined ? undefined : recursion.compile(first.of, context).type
   const frame = frameOf(window.frame, context, recursion, ordered)
   const partition = window.partition.map((each) => plainSql(recursion.compile(each, context)))
-  const order = window.order.map(
-    (item) =>
-      `${plainSql(recursion.compile(item.of, context))} ${item.isDescending ? 'DESC' : 'ASC'} NULLS ${item.nulls}`,
-  )
+  const isWide = ordered !== undefined && asInt(ordered) !== undefined && isRangeWithOffset(window.frame)
+  const order = window.order.map((item) => {
+    const sql = plainSql(recursion.compile(item.of, context))
+    // The engine computes the bounds of the frame in the type of the column: 0 - 1 would be out of the range of UInt64.
+    return `${isWide ? `CAST(${sql} AS HUGEINT)` : sql} ${item.isDescending ? 'DESC' : 'ASC'} NULLS ${item.nulls}`
+  })
   const spec = [
     partition.length === 0 ? '' : `PARTITION BY ${partition.join(', ')}`,
     order.length === 0 ? '' : `ORDER BY ${order.join(', ')}`,
@@ -203,6 +205,11 @@ function resolveWindow(over: Window | string, { scope }: Context, at: number): W
       throw new QueryError('BAD_ARGUMENTS', `Window ${name} at position ${at} is not defined.`)
     return found
   }
+}
+
+/** `RANGE BETWEEN 5 PRECEDING AND …`, which has one column in ORDER BY. */
+function isRangeWithOffset(frame: Frame | undefined): boolean {
+  return frame?.mode === 'RANGE' && (frame.from.offset ?? frame.to.offset) !== undefined
 }
 
 function frameOf(frame: Frame | undefined, context: Context, recursion: Recursion, ordered: Type | undefined): string {

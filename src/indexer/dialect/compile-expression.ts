@@ -9,12 +9,12 @@ import { type Input, withNulls } from './functions/definition.ts'
 import { castValue, comparable, NULL_VALUE } from './functions/values.ts'
 import { aggregateNamed, functionNotOffered, scalarNamed } from './offered.ts'
 import { parseType } from './parse-type.ts'
-import { findName } from './scope.ts'
+import { type Compiled, findName } from './scope.ts'
 import type { Call, Expression, Identifier, Query } from './syntax.ts'
 import { BOOL, duckType, FLOAT64, int, nullable, type Type, UINT64, UNKNOWN } from './types.ts'
-import { condition, convert, isAnyNullable, plainSql, textConstant, type Value, value } from './value.ts'
+import { bytesSql, condition, convert, isAnyNullable, plainSql, textConstant, type Value, value } from './value.ts'
 
-/** Planning lambdas inside each other grows steeply, and cannot be interrupted (indexer.md section 7.2). */
+/** Planning lambdas inside each other grows steeply, and cannot be interrupted. */
 const LAMBDAS_MAX = 5
 
 export function compile(expression: Expression, context: Context): Value {
@@ -273,7 +273,6 @@ function compileSubquery({ query, isExists, at }: Extract<Expression, { kind: 's
   if (others.length === 0)
     return {
       ...value(`(SELECT ${name}.o1 FROM (${sql}) AS ${name})`, nullable({ ...only.type, isLowCardinality: false })),
-      isBytes: only.isBytes,
       isConstant: true,
     }
   const fields = columns.map((_, index) => `"${index + 1}" := ${name}.o${index + 1}`)
@@ -295,7 +294,13 @@ function compileIn({ value: of, isNot, set, at }: Extract<Expression, { kind: 'i
     return isLow ? { ...made, type: { ...made.type, isLowCardinality: true } } : made
   }
   if ('kind' in set) return result(`(${inSubquery(left, set, not, context, at)})`)
-  const items = set.map((each) => compile(each, context))
+  const given = set.map((each) => compile(each, context))
+  // The parentheses around a single tuple do not count: `(a, b) IN ((1, 2))`.
+  const isOneTuple =
+    left.type.kind === 'tuple' &&
+    left.type.items.length === given.length &&
+    given.some(({ type }) => type.kind !== 'tuple' && type.kind !== 'unknown')
+  const items = isOneTuple ? [compile({ kind: 'call', name: 'tuple', args: set, at }, context)] : given
   const [only] = items
   // A set in a variable: `x IN array`.
   if (items.length === 1 && only?.type.kind === 'array' && left.type.kind !== 'array')
@@ -335,5 +340,8 @@ function inSubquery(left: Value, query: Query, not: string, { statement, scope }
     )
   // NULL in a set is ignored, as above.
   const where = columns.some(({ type }) => isAnyNullable([value('', type)])) ? ` WHERE ${name}.o1 IS NOT NULL` : ''
-  return `${plainSql(left)} ${not}IN (SELECT ${name}.o1 FROM (${sql}) AS ${name}${where})`
+  const found = value(`${name}.o1`, (columns[0] as Compiled['columns'][number]).type)
+  const [subject, item] =
+    left.isBytes === true || found.isBytes === true ? [left, found].map(bytesSql) : [plainSql(left), found.sql]
+  return `${subject} ${not}IN (SELECT ${item} FROM (${sql}) AS ${name}${where})`
 }

@@ -57,10 +57,7 @@ export function finishRows(select: Select, items: readonly Item[], context: Cont
   const on = select.distinctOn?.map(columnOf)
   const limit = select.limit === undefined ? undefined : rowCount(select.limit, context)
   const offset = select.offset === undefined ? 0 : rowCount(select.offset, context)
-  const filled = order.find(({ item }) => item.fill !== undefined)
-  const fill = filled === undefined ? undefined : fillSql(filled.item, filled.column, items, context)
-  if (fill !== undefined && order.filter(({ item }) => item.fill !== undefined).length > 1)
-    throw new QueryError('NOT_IMPLEMENTED', 'Clause WITH FILL is offered for one column of ORDER BY.')
+  const fill = fillSql(order, items, context)
   const names = items.map((_, at) => `o${at + 1}`).join(', ')
   return {
     sql(base, conditions) {

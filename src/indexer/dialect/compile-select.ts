@@ -22,7 +22,7 @@ import {
 } from './scope.ts'
 import { type Call, call, type Expression, type Query, type Select, type SetOperation, type Star } from './syntax.ts'
 import { defaultOf, duckType, supertype, type Type, typeName } from './types.ts'
-import { conditionSql, plainSql, type Value, value } from './value.ts'
+import { conditionSql, convert, plainSql, type Value, value } from './value.ts'
 
 export type SelectOptions = SourceOptions & {
   readonly statement: Statement
@@ -62,15 +62,22 @@ function compileSet(
       )
     return { ...column, type }
   })
-  const side = ({ sql }: Compiled): string => {
+  const side = ({ sql, columns: given }: Compiled): string => {
     const name = options.statement.fresh('q')
-    const list = columns.map(
-      ({ type }, index) =>
-        `${type.kind === 'unknown' ? `${name}.o${index + 1}` : `CAST(${name}.o${index + 1} AS ${duckType(type)})`} AS o${index + 1}`,
-    )
+    const list = columns.map(({ type }, index) => {
+      const column = value(`${name}.o${index + 1}`, (given[index] as Compiled['columns'][number]).type)
+      return `${converted(column, type)} AS o${index + 1}`
+    })
     return `SELECT ${list.join(', ')} FROM (${sql}) AS ${name}`
   }
   return { sql: `${side(a)} ${operator} ${side(b)}`, columns }
+}
+
+/** A column in the common type of both sides. */
+function converted(column: Value, type: Type): string {
+  if (type.kind === 'unknown') return column.sql
+  if (type.kind === 'string' && type.isBytes === true) return convert(column, type)
+  return `CAST(${column.sql} AS ${duckType(type)})`
 }
 
 function compileOne(select: Select, outer: Scope | undefined, options: SelectOptions, isCorrelated: boolean): Compiled {
@@ -152,7 +159,7 @@ function compileOne(select: Select, outer: Scope | undefined, options: SelectOpt
     const base = baseSql(from.sql, where, laterals, state, isTotals)
     return {
       sql: rows.sql(base, state === undefined ? where : []),
-      columns: compiled.map(({ name, value: of }) => ({ name, type: of.type, isBytes: of.isBytes === true })),
+      columns: compiled.map(({ name, value: of }) => ({ name, type: of.type })),
     }
   }
   const main = build(false)
@@ -210,7 +217,7 @@ function group(select: Select, items: readonly Expression[], source: Context): G
     return {
       text: textOf(each, source),
       sql: plainSql(of),
-      value: { ...value(sql, of.type), isBytes: of.isBytes ?? false },
+      value: value(sql, of.type),
     }
   })
   // Of equal keys the first one counts.

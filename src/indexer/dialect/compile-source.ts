@@ -54,7 +54,7 @@ function outputs(name: string, columns: CommonTable['columns'], table: string): 
   return columns.map((each, at) => ({
     name: each.name,
     table,
-    value: { ...value(`${name}.o${at + 1}`, each.type), isBytes: each.isBytes },
+    value: value(`${name}.o${at + 1}`, each.type),
   }))
 }
 
@@ -233,7 +233,7 @@ function halfJoin(
   return { sql, columns: side === 'RIGHT' ? [...gone, ...kept.columns] : [...kept.columns, ...gone] }
 }
 
-/** At most one match for each row: the first of the equal keys on the side that may repeat. */
+/** At most one match for each row: the first of the equal keys on the side that may repeat, of INNER JOIN on both. */
 function anyJoin({ side, on, using }: Join, left: From, right: From, condition: string, contextOf: ContextOf): string {
   const keysOf = (from: From): readonly string[] =>
     (using ?? []).map((name) => plainSql((findColumn(from.columns, [name], 0) as Column).value))
@@ -243,7 +243,7 @@ function anyJoin({ side, on, using }: Join, left: From, right: From, condition: 
     `(SELECT * FROM ${from.sql} QUALIFY row_number() OVER (PARTITION BY ${list.join(', ')}) = 1)`
   const renamed = (from: From, list: readonly string[]): string => `${once(from, list)} AS ${aliasOf(from)}`
   if (side === 'RIGHT') return `${renamed(left, keys.left)} RIGHT JOIN ${right.sql} ON ${condition}`
-  if (side === 'INNER') return `${left.sql} INNER JOIN ${renamed(right, keys.right)} ON ${condition}`
+  if (side === 'INNER') return `${renamed(left, keys.left)} INNER JOIN ${renamed(right, keys.right)} ON ${condition}`
   return `${left.sql} ${KEYWORDS[side]} ${renamed(right, keys.right)} ON ${condition}`
 }
 

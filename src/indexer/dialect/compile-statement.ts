@@ -190,9 +190,9 @@ function hasNames(type: Type): boolean {
 }
 
 /** Each column in the engine's type for its ClickHouse type. Times are UTC; formats that print them use the zone of the type. */
-function outputSql({ type, isBytes }: Compiled['columns'][number], at: number): string {
+function outputSql({ type }: Compiled['columns'][number], at: number): string {
   const name = `final.o${at + 1}`
-  if (type.kind === 'unknown' || isBytes) return `${name} AS o${at + 1}`
+  if (type.kind === 'unknown') return `${name} AS o${at + 1}`
   if (type.kind === 'interval') return `CAST(${name} AS BIGINT) AS o${at + 1}`
   return `CAST(${name} AS ${duckType(type)}) AS o${at + 1}`
 }

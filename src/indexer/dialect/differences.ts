@@ -14,8 +14,9 @@ export const DIALECT_DIFFERENCES: readonly { readonly text: string; readonly exa
   },
   { text: '`histogram` returns buckets of equal width.' },
   {
-    text: 'A conversion of a fraction to a whole number, or a product of more than 64 bits, is an error when the value does not fit.',
+    text: 'A conversion of a fraction to a whole number, a product of more than 64 bits, or a whole number that is rounded, is an error when the value does not fit.',
   },
+  { text: 'The modes of weeks are 0 to 9. `toStartOfInterval` takes no origin.' },
   { text: '`base58Encode` takes at most 66 bytes and `base58Decode` 90 characters (`base58_length`).' },
   {
     text: '`MD5`, `SHA1` and `SHA256` return `String`, not `FixedString`; `FixedString` and `toFixedString` are not offered.',

@@ -6,7 +6,6 @@ import { ARRAY_POSITION_FUNCTIONS } from './functions/array-positions.ts'
 import { ARRAY_REDUCE_FUNCTIONS } from './functions/array-reduce.ts'
 import { ARRAY_FUNCTIONS } from './functions/arrays.ts'
 import { BIT_FUNCTIONS } from './functions/bits.ts'
-import { CALENDAR_FUNCTIONS } from './functions/calendar.ts'
 import { CONVERSION_FUNCTIONS } from './functions/conversions.ts'
 import type { FunctionDefinition } from './functions/definition.ts'
 import { JSON_FUNCTIONS } from './functions/json.ts'
@@ -18,7 +17,10 @@ import { STATISTICS } from './functions/statistics.ts'
 import { TEXT_CODE_FUNCTIONS } from './functions/text-codes.ts'
 import { TEXT_SEARCH_FUNCTIONS } from './functions/text-search.ts'
 import { TEXT_FUNCTIONS } from './functions/texts.ts'
-import { TIME_FUNCTIONS } from './functions/times.ts'
+import { CALENDAR_FUNCTIONS } from './functions/time/calendar.ts'
+import { TIME_TEXT_FUNCTIONS } from './functions/time/texts.ts'
+import { TIME_FUNCTIONS } from './functions/time/times.ts'
+import { WEEK_FUNCTIONS } from './functions/time/weeks.ts'
 import { TUPLE_FUNCTIONS } from './functions/tuples.ts'
 import { URL_FUNCTIONS } from './functions/urls.ts'
 import { VALUE_FUNCTIONS } from './functions/values.ts'
@@ -32,7 +34,7 @@ const SCALAR_GROUPS: readonly (readonly [string, readonly FunctionDefinition[]])
   ['Conditions, comparison and conversion', [...VALUE_FUNCTIONS, ...CONVERSION_FUNCTIONS]],
   ['Text', [...TEXT_FUNCTIONS, ...TEXT_SEARCH_FUNCTIONS, ...TEXT_CODE_FUNCTIONS]],
   ['URLs and addresses', URL_FUNCTIONS],
-  ['Time', [...TIME_FUNCTIONS, ...CALENDAR_FUNCTIONS]],
+  ['Time', [...TIME_FUNCTIONS, ...WEEK_FUNCTIONS, ...CALENDAR_FUNCTIONS, ...TIME_TEXT_FUNCTIONS]],
   ['Arrays', [...ARRAY_FUNCTIONS, ...ARRAY_REDUCE_FUNCTIONS, ...ARRAY_POSITION_FUNCTIONS]],
   ['Tuples', TUPLE_FUNCTIONS],
   ['Maps', MAP_FUNCTIONS],

@@ -16,32 +16,45 @@ export function parseSelect(tokens: readonly Token[]): Query {
   return query
 }
 
-const OPERATORS = ['UNION', 'EXCEPT', 'INTERSECT'] as const
-
+/** INTERSECT binds tighter than UNION and EXCEPT. */
 function parseQuery(cursor: Cursor): Query {
   return cursor.nested(() => {
     const isBare = !cursor.isSymbol('(')
-    let left = parseTerm(cursor)
-    for (let terms = 1; ; terms++) {
-      if (terms > TREE_DEPTH_MAX) throw treeTooDeep()
-      const { position: at } = cursor
-      const word = cursor.takeOneOf(...OPERATORS)
-      if (word === undefined) return left
-      const kind = cursor.takeOneOf('ALL', 'DISTINCT')
-      if (word === 'UNION' && kind === undefined)
-        throw new QueryError('SYNTAX_ERROR', `Syntax error at position ${at}: write UNION ALL or UNION DISTINCT.`)
-      const operator = `${word}${kind === 'ALL' ? ' ALL' : ''}` as SetOperation['operator']
-      const right = parseTerm(cursor)
-      left = { kind: 'set', operator, left, right: isBare ? shareWith(left, right) : right, at }
+    let commons: readonly With[] | undefined
+    let terms = 0
+    const term = (): Query => {
+      if (++terms > TREE_DEPTH_MAX) throw treeTooDeep()
+      const query = parseTerm(cursor)
+      if (commons !== undefined) return shareWith(commons, query)
+      commons = isBare && query.kind === 'select' ? query.with : []
+      return query
     }
+    return parseOperators(cursor, ['UNION', 'EXCEPT'], () => parseOperators(cursor, ['INTERSECT'], term))
   })
 }
 
+type Operator = 'UNION' | 'EXCEPT' | 'INTERSECT'
+
+function parseOperators(cursor: Cursor, operators: readonly Operator[], operand: () => Query): Query {
+  let left = operand()
+  for (;;) {
+    const { position: at } = cursor
+    const word = cursor.takeOneOf(...operators)
+    if (word === undefined) return left
+    const kind = cursor.takeOneOf('ALL', 'DISTINCT')
+    if (word === 'UNION' && kind === undefined)
+      throw new QueryError('SYNTAX_ERROR', `Syntax error at position ${at}: write UNION ALL or UNION DISTINCT.`)
+    // EXCEPT and INTERSECT keep repeated rows unless DISTINCT is written (except_default_mode, intersect_default_mode).
+    const operator = `${word}${kind === 'DISTINCT' ? '' : ' ALL'}` as SetOperation['operator']
+    left = { kind: 'set', operator, left, right: operand(), at }
+  }
+}
+
 /** Common table expressions of the first SELECT are in scope for the others. */
-function shareWith(left: Query, right: Query): Query {
-  const [first] = left.kind === 'select' ? left.with : []
-  if (first === undefined || left.kind !== 'select' || right.kind !== 'select') return right
-  return { ...right, with: [...left.with, ...right.with] }
+function shareWith(commons: readonly With[], query: Query): Query {
+  if (commons.length === 0) return query
+  if (query.kind === 'select') return { ...query, with: [...commons, ...query.with] }
+  return { ...query, left: shareWith(commons, query.left), right: shareWith(commons, query.right) }
 }
 
 function parseTerm(cursor: Cursor): Query {

@@ -23,7 +23,7 @@ export type Column = {
 /** A compiled query: its rows are `sql`, its columns are named o1, o2 and so on there. */
 export type Compiled = {
   readonly sql: string
-  readonly columns: readonly { readonly name: string; readonly type: Type; readonly isBytes: boolean }[]
+  readonly columns: readonly { readonly name: string; readonly type: Type }[]
   /** The row of WITH TOTALS. */
   readonly totals?: string | undefined
 }

@@ -6,7 +6,8 @@ export type Type = (
   | { readonly kind: 'int'; readonly bits: number; readonly isSigned: boolean }
   | { readonly kind: 'float'; readonly bits: number }
   | { readonly kind: 'bool' }
-  | { readonly kind: 'string' }
+  /** With `isBytes` a BLOB of the engine, whose texts must be UTF-8. */
+  | { readonly kind: 'string'; readonly isBytes?: boolean }
   | { readonly kind: 'date' }
   | { readonly kind: 'datetime'; readonly zone?: string | undefined }
   | { readonly kind: 'datetime64'; readonly scale: number; readonly zone?: string | undefined }
@@ -34,6 +35,8 @@ export const INT64: Type = int(64, true)
 export const FLOAT64: Type = { kind: 'float', bits: 64 }
 export const FLOAT32: Type = { kind: 'float', bits: 32 }
 export const STRING: Type = { kind: 'string' }
+/** A String of any bytes. */
+export const BYTES: Type = { kind: 'string', isBytes: true }
 export const BOOL: Type = { kind: 'bool' }
 export const DATE: Type = { kind: 'date' }
 export const DATETIME: Type = { kind: 'datetime' }
@@ -133,6 +136,8 @@ export function duckType(type: Type): string {
       return 'UUID'
     case 'nothing':
       return 'INTEGER'
+    case 'string':
+      return type.isBytes === true ? 'BLOB' : 'VARCHAR'
     default:
       return 'VARCHAR'
   }
@@ -143,7 +148,7 @@ export function defaultOf(type: Type): string {
   if (type.isNullable === true) return 'NULL'
   switch (type.kind) {
     case 'string':
-      return "''"
+      return type.isBytes === true ? "encode('')" : "''"
     case 'bool':
       return 'false'
     case 'date':
@@ -195,7 +200,10 @@ export function supertype(types: readonly Type[]): Type | undefined {
 function common(a: Type, b: Type): Type | undefined {
   if (a.kind === 'unknown' || b.kind === 'unknown') return UNKNOWN
   const isLowCardinality = a.isLowCardinality === true && b.isLowCardinality === true
-  if (a.kind === 'string' && b.kind === 'string') return isLowCardinality ? a : plain(a)
+  if (a.kind === 'string' && b.kind === 'string') {
+    const text = isLowCardinality ? a : plain(a)
+    return a.isBytes === true || b.isBytes === true ? { ...text, ...BYTES } : text
+  }
   if (a.kind === 'bool' && b.kind === 'bool') return BOOL
   if (isNumber(a) && isNumber(b)) return commonNumber(a, b)
   if (isTime(a) && isTime(b)) return commonTime(a, b)

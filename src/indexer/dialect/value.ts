@@ -7,7 +7,7 @@ export type Value = {
   readonly type: Type
   /** The expression is a BOOLEAN of the engine, and UInt8 in ClickHouse. */
   readonly isCondition?: boolean
-  /** The expression is a BLOB of the engine, and String in ClickHouse. */
+  /** The expression is a BLOB of the engine, and String in ClickHouse: as its type has it. */
   readonly isBytes?: boolean
   /** The value, where the statement itself gives it. */
   readonly constant?: string | number | bigint | boolean | null | undefined
@@ -18,7 +18,7 @@ export type Value = {
 }
 
 export function value(sql: string, type: Type): Value {
-  return { sql, type }
+  return type.kind === 'string' && type.isBytes === true ? { sql, type, isBytes: true } : { sql, type }
 }
 
 /** A BOOLEAN of the engine, reported as UInt8. */
@@ -72,7 +72,8 @@ export function toText(given: Value): string {
   const { type, sql } = given
   switch (type.kind) {
     case 'string':
-      return sql
+      // The engine would print bytes as `\xFF`; it has no text that is not UTF-8.
+      return type.isBytes === true ? `decode(${sql})` : sql
     case 'date':
       return `strftime(${sql}, '%Y-%m-%d')`
     case 'datetime':
@@ -130,10 +131,14 @@ export function convert(given: Value, type: Type): string {
   if (given.type.kind === 'nothing') return `CAST(NULL AS ${duckType(type)})`
   if (
     typeName({ ...given.type, isNullable: false }) === typeName({ ...type, isNullable: false }) &&
-    given.isCondition !== true
+    given.isCondition !== true &&
+    duckType(given.type) === duckType(type)
   )
     return given.sql
-  if (given.type.kind === 'string' && type.kind === 'string') return given.sql
+  if (given.type.kind === 'string' && type.kind === 'string') return type.isBytes === true ? bytesSql(given) : given.sql
+  // Before a cast to bytes the engine would read `\x41` in a text as one byte.
+  if (given.type.kind === 'array' && type.kind === 'array' && duckType(type).includes('BLOB'))
+    return `list_transform(${given.sql}, lambda e_: ${convert(value('e_', given.type.of), type.of)})`
   if (isTime(given.type) && isTime(type) && given.type.kind !== 'date' && type.kind !== 'date') return given.sql
   return `CAST(${plainSql(given)} AS ${duckType(type)})`
 }

@@ -3,10 +3,9 @@ import { keepCompiledSource } from '../../platform/process/child.ts'
 import { delay, systemClock } from '../../platform/process/clock.ts'
 import { loadMemoryRelease } from '../../platform/process/memory-release.ts'
 import { BlockFault } from '../../solana/chain-block.ts'
-import type { GeyserAccount } from '../../solana/geyser/block.ts'
 import { openClickHouseStore } from '../clickhouse/store.ts'
 import { BatchRows } from '../ingest/batch-rows.ts'
-import { addAccountRow, addBlockRow, addTransactionRows, type BlockHead } from '../ingest/block-rows.ts'
+import { addAccountRows, addBlockRow, addTransactionRows, type BlockHead } from '../ingest/block-rows.ts'
 import { type DecodedBlock, decodeRawBlock, type RawBlock } from '../ingest/raw-block.ts'
 import type { Store } from '../store.ts'
 import { createCacheRelease, mebibytes } from './cache-release.ts'
@@ -139,21 +138,21 @@ function decode(id: number, raw: RawBlock): DecodeResponse {
 async function write(request: Extract<StoreRequest, { kind: 'write' }>): Promise<void> {
   const pieces: BatchRows[] = []
   /** Rows that are known only now: the blocks with their commitment, and the last write of each account. */
-  const last = new BatchRows()
-  const accounts = new Map<string, { slot: number; account: GeyserAccount }>()
+  const [last, overwritten] = [new BatchRows(), new BatchRows()]
+  const blocks: { slot: number; accounts: DecodedBlock['accounts'] }[] = []
   for (const id of request.ids) {
     const one = decoded.get(id)
     if (one === undefined) throw new Error(`block ${id} is not decoded`)
     const { slot } = one.head
     const commitment = slot <= request.finalizedSlot ? 'finalized' : 'confirmed'
     addBlockRow(last, one.head, { commitment, source: one.source })
-    for (const [key, account] of one.accounts) accounts.set(key, { slot, account })
+    blocks.push({ slot, accounts: one.accounts })
     pieces.push(one.rows)
   }
-  for (const [key, { slot, account }] of accounts) addAccountRow(last, key, slot, account)
-  const rows = [...pieces, last]
   const { name, range, rewindFrom, finalizedSlot, tipSlot } = request
-  await opened().write({ name, range, rewindFrom, rows, finalizedSlot, tipSlot })
+  addAccountRows({ rows: last, overwritten }, blocks, finalizedSlot)
+  const rows = [...pieces, last]
+  await opened().write({ name, range, rewindFrom, rows, overwritten, finalizedSlot, tipSlot })
   for (const id of request.ids) decoded.delete(id)
 }
 

@@ -142,3 +142,102 @@ describe('parameters as the official client sends them', () => {
     assert.deepEqual(row, ['18446744073709551615', -7, null])
   })
 })
+
+describe('a number compared with a text', () => {
+  const [low, high] = ['16927863322537952870', '16927863322537952871']
+
+  test('is compared exactly', async () => {
+    await haveValues({
+      [`materialize(${high}) = '${low}'`]: 0,
+      [`materialize(${high}) = '${high}'`]: 1,
+      [`materialize(${high}) > '${low}'`]: 1,
+      [`materialize(${high}) IN ('${low}', '1')`]: 0,
+      [`nullIf(materialize(${high}), '${low}')`]: high,
+      [`CASE materialize(${high}) WHEN '${low}' THEN 1 ELSE 2 END`]: 2,
+      [`materialize(${high}) = concat('${low}', '')`]: 0,
+      [`materialize(toUInt64(18446744073709551615)) < '18446744073709551616'`]: 1,
+      [`materialize(toUInt8(5)) > '-1'`]: 1,
+    })
+    assert.deepEqual((await rowOf(`SELECT materialize(${high}) = {x:String} AS x`, { x: low })).row, [0])
+  })
+
+  test('is refused where the text is not a whole number', async () => {
+    for (const sql of ["slot = '5.5'", "slot IN ('5.5')", "slot IN ('a')", "slot < 'inf'"])
+      await assert.rejects(opened.ask(`SELECT slot FROM blocks WHERE ${sql}`), { code: 53 }, sql)
+  })
+})
+
+describe('bytes', () => {
+  test('stay bytes in unions, conditions and containers', async () => {
+    await haveValues({
+      "hex(coalesce(NULL, unhex('ff')))": 'FF',
+      "hex((unhex('ff'), 1).1)": 'FF',
+      "hex([unhex('ff'), 'a'][1])": 'FF',
+      "startsWith(unhex('f002'), unhex('f0'))": 1,
+      "startsWith(unhex('f002'), unhex('0f'))": 0,
+    })
+    for (const operator of ['UNION ALL', 'UNION DISTINCT']) {
+      const sql = `SELECT groupArray(hex(a)) FROM (SELECT a FROM (SELECT unhex('ff') AS a ${operator} SELECT '\\\\x41') ORDER BY a)`
+      assert.deepEqual((await rowOf(sql)).row, [['5C783431', 'FF']])
+    }
+  })
+
+  test('are an error where the engine needs a text and they are not one', async () => {
+    await assert.rejects(opened.ask("SELECT format('{}', unhex('ff'))"), { code: 53 })
+    assert.deepEqual((await rowOf("SELECT format('{}', unhex('61'))")).row, ['a'])
+  })
+})
+
+describe('rows', () => {
+  async function haveRows(statements: Readonly<Record<string, readonly unknown[]>>): Promise<void> {
+    for (const [sql, expected] of Object.entries(statements)) {
+      const lines = (await opened.ask(sql)).body.toString().trim().split('\n')
+      assert.deepEqual(
+        lines.map((line) => JSON.parse(line) as unknown),
+        expected,
+        sql,
+      )
+    }
+  }
+
+  test('EXCEPT and INTERSECT keep repeated rows, and INTERSECT binds tighter', async () => {
+    await haveRows({
+      'SELECT x FROM (SELECT arrayJoin([1, 1, 2]) AS x EXCEPT SELECT 1) ORDER BY x': [[1], [2]],
+      'SELECT x FROM (SELECT arrayJoin([1, 1, 2]) AS x EXCEPT DISTINCT SELECT 1) ORDER BY x': [[2]],
+      'SELECT x FROM (SELECT arrayJoin([1, 1]) AS x INTERSECT SELECT arrayJoin([1, 1, 1])) ORDER BY x': [[1], [1]],
+      'SELECT x FROM (SELECT 1 AS x UNION ALL SELECT 2 INTERSECT SELECT 3) ORDER BY x': [[1]],
+      'WITH t AS (SELECT 1 AS a) SELECT a FROM t UNION ALL SELECT a FROM t UNION ALL SELECT a FROM t': [[1], [1], [1]],
+    })
+  })
+
+  test('ANY INNER JOIN has one row for each key', async () => {
+    await haveRows({
+      'SELECT a.k FROM (SELECT number % 2 AS k FROM numbers(4)) AS a ANY INNER JOIN (SELECT number % 2 AS k FROM numbers(6)) AS b USING k ORDER BY a.k':
+        [[0], [1]],
+    })
+  })
+
+  test('WITH FILL fills each group of the columns before it', async () => {
+    await haveRows({
+      'SELECT number % 2 AS a, number AS b FROM numbers(4) ORDER BY a, b WITH FILL': [
+        [0, '0'],
+        [0, '1'],
+        [0, '2'],
+        [1, '1'],
+        [1, '2'],
+        [1, '3'],
+      ],
+    })
+    // The limit holds for all groups together.
+    const many = 'SELECT number AS a, number * 2 AS b FROM numbers(60) ORDER BY a, b WITH FILL FROM 0 TO 2000'
+    await assert.rejects(opened.ask(many), /fill_rows/)
+    await assert.rejects(opened.ask('SELECT slot FROM blocks ORDER BY leader, slot WITH FILL'), /in the SELECT list/)
+  })
+
+  test('a RANGE may begin below the smallest value of the type', async () => {
+    await haveRows({
+      'SELECT count() OVER (ORDER BY number RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) AS c FROM numbers(3) ORDER BY number':
+        [['1'], ['2'], ['2']],
+    })
+  })
+})

@@ -1,7 +1,9 @@
-import { type Column, type ColumnType, DECODER_VERSION, TABLES, type Table } from '../schema.ts'
+import { type Column, type ColumnType, DECODER_VERSION, TABLES, tableOf } from '../schema.ts'
 
 /** Schema of the data file that holds the tables; customers see views of them. */
 export const BASE_SCHEMA = 'base'
+/** States of accounts before blocks that are not final. */
+export const ACCOUNTS_BEFORE = '_accounts_before'
 
 const TYPES: Readonly<Record<ColumnType, string>> = {
   u64: 'UBIGINT',
@@ -23,6 +25,10 @@ export function duckDdl(): readonly string[] {
   return [
     `CREATE SCHEMA IF NOT EXISTS ${BASE_SCHEMA}`,
     ...TABLES.map((table) => createTable(table)),
+    createTable({
+      name: ACCOUNTS_BEFORE,
+      columns: [...tableOf('accounts').columns, { name: 'replaced_slot', type: 'u64', help: '' }],
+    }),
     `CREATE TABLE IF NOT EXISTS ${BASE_SCHEMA}._ranges (from_slot UBIGINT NOT NULL, to_slot UBIGINT NOT NULL)`,
     `CREATE TABLE IF NOT EXISTS ${BASE_SCHEMA}._faults (slot UBIGINT PRIMARY KEY, reason VARCHAR NOT NULL, since TIMESTAMP_S NOT NULL)`,
     // One row. `last_batch` shows after a failed COMMIT whether it took effect.
@@ -33,7 +39,7 @@ export function duckDdl(): readonly string[] {
   ]
 }
 
-function createTable({ name, columns }: Table): string {
+function createTable({ name, columns }: { readonly name: string; readonly columns: readonly Column[] }): string {
   return `CREATE TABLE IF NOT EXISTS ${BASE_SCHEMA}.${name} (${columns.map(column).join(', ')})`
 }
 

@@ -5,8 +5,9 @@ import { QueryError, unknownTable } from '../query/error.ts'
 const ENGINE_ERRORS: readonly (readonly [RegExp, (found: RegExpExecArray) => QueryError])[] = [
   // Written by the dialect into the statement: a value that ClickHouse refuses, too, or a limit with its name.
   [
-    /^Invalid Input Error: sluice (ILLEGAL_DIVISION|CANNOT_CONVERT_TYPE): ([\x20-\x7e]{1,200})/,
-    ([, type, message]) => new QueryError(type as 'ILLEGAL_DIVISION' | 'CANNOT_CONVERT_TYPE', `${message}.`),
+    /^Invalid Input Error: sluice (ILLEGAL_DIVISION|CANNOT_CONVERT_TYPE|SIZES_OF_ARRAYS_DONT_MATCH): ([\x20-\x7e]{1,200})/,
+    ([, type, message]) =>
+      new QueryError(type as 'ILLEGAL_DIVISION' | 'CANNOT_CONVERT_TYPE' | 'SIZES_OF_ARRAYS_DONT_MATCH', `${message}.`),
   ],
   [
     /^Invalid Input Error: sluice: ([\x20-\x7e]{1,200})/,

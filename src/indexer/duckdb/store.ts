@@ -1,10 +1,10 @@
 import type { DuckConnection, DuckDatabase } from '../../platform/db/duckdb.ts'
 import type { DuckAppender } from '../../platform/db/duckdb-appender.ts'
 import { positionTexts } from '../../platform/db/duckdb-texts.ts'
-import { type BatchRows, columnAt, rowsIn } from '../ingest/batch-rows.ts'
 import { addRange, cutFrom, overlaps, type SlotRange } from '../ingest/slot-ranges.ts'
 import { TABLES } from '../schema.ts'
 import { RECENT_BLOCKS, type Store, type StoreProgress, type WriteBatch } from '../store.ts'
+import { appendBefore, deleteRepeated, forgetAccounts, replaceAccounts, restoreAccounts } from './accounts-before.ts'
 import { BASE_SCHEMA, duckDdl } from './ddl.ts'
 
 /**
@@ -14,7 +14,6 @@ import { BASE_SCHEMA, duckDdl } from './ddl.ts'
 const CHECKPOINT_BATCHES = 128
 /** Attempts to roll back a failed transaction before the error is thrown. */
 const ROLLBACK_TRIES = 5
-const PUBKEY_AT = columnAt('accounts', 'pubkey')
 
 /**
  * The writer of the embedded database: a dedicated connection, and one transaction for each batch. `onCheckpoint` is called when the rows of the log
@@ -65,19 +64,20 @@ export async function openDuckStore(
   }
 
   async function write(batch: WriteBatch): Promise<void> {
-    const { range, rewindFrom, rows, name, finalizedSlot, tipSlot } = batch
+    const { range, rewindFrom, rows, overwritten, name, finalizedSlot, tipSlot } = batch
     try {
       ranges ??= await readRanges(connection)
       const kept = rewindFrom === undefined ? ranges : cutFrom(ranges, rewindFrom)
       const after = addRange(kept, range)
       const first = [
         ...(rewindFrom === undefined ? [] : deleteFrom(rewindFrom)),
-        ...(overlaps(kept, range) ? deleteSlots(range) : []),
-        ...deleteAccounts(rows),
+        ...(overlaps(kept, range) ? [...deleteSlots(range), ...deleteRepeated(batch)] : []),
       ]
       const last = [
         `UPDATE ${BASE_SCHEMA}.blocks SET commitment = 'finalized' WHERE commitment <> 'finalized'
            AND slot <= ${finalizedSlot} AND slot > (SELECT finalized_slot FROM ${BASE_SCHEMA}._progress)`,
+        ...replaceAccounts(batch),
+        forgetAccounts(finalizedSlot),
         ...saveRanges(after),
         `UPDATE ${BASE_SCHEMA}._progress SET last_batch = ${quoted(name)}, finalized_slot = greatest(finalized_slot, ${finalizedSlot}),
            tip_slot = greatest(tip_slot, ${tipSlot}), written_at = make_timestamp(${nowMs()} * 1000)::TIMESTAMP_S`,
@@ -91,6 +91,7 @@ export async function openDuckStore(
             if (count > 0) appenders[at]?.append(columns, count, placed)
           })
         }
+        if (overwritten !== undefined) appenders.push(await appendBefore(connection, overwritten, range))
       })
       ranges = after
       if (++batchesInLog >= CHECKPOINT_BATCHES) await checkpoint()
@@ -142,7 +143,10 @@ export async function openDuckStore(
 }
 
 function deleteFrom(slot: number): string[] {
-  return TABLES.map(({ name }) => `DELETE FROM ${BASE_SCHEMA}.${name} WHERE slot >= ${slot}`)
+  return [
+    ...restoreAccounts(slot),
+    ...TABLES.map(({ name }) => `DELETE FROM ${BASE_SCHEMA}.${name} WHERE slot >= ${slot}`),
+  ]
 }
 
 /** Rows and ranges change in one transaction, so there are no rows outside the ranges. */
@@ -150,16 +154,6 @@ function deleteSlots({ from, to }: SlotRange): string[] {
   return TABLES.filter(({ name }) => name !== 'accounts').map(
     ({ name }) => `DELETE FROM ${BASE_SCHEMA}.${name} WHERE slot BETWEEN ${from} AND ${to}`,
   )
-}
-
-/** The accounts table has one row for each account: the new row replaces the old one. */
-function deleteAccounts(rows: readonly BatchRows[]): string[] {
-  const keys = Array.from(rowsIn(rows, 'accounts'), (row) => quoted(String(row[PUBKEY_AT])))
-  const statements: string[] = []
-  // In pieces, to keep the statements small.
-  for (let from = 0; from < keys.length; from += 1000)
-    statements.push(`DELETE FROM ${BASE_SCHEMA}.accounts WHERE pubkey IN (${keys.slice(from, from + 1000).join(',')})`)
-  return statements
 }
 
 function saveRanges(ranges: readonly SlotRange[]): string[] {

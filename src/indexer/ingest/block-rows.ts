@@ -58,7 +58,7 @@ export function addBlockRow({ texts, tables }: BatchRows, head: BlockHead, origi
   )
 }
 
-export function addAccountRow({ texts, tables }: BatchRows, key: string, slot: number, account: GeyserAccount): void {
+function addAccountRow({ texts, tables }: BatchRows, key: string, slot: number, account: GeyserAccount): void {
   const { owner, writeVersion, lamports, executable, rentEpoch, data, txnSignature } = account
   tables.accounts.add(
     texts.add(key),
@@ -71,6 +71,26 @@ export function addAccountRow({ texts, tables }: BatchRows, key: string, slot: n
     texts.add(Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString('base64')),
     texts.add(txnSignature === undefined ? '' : encodeBase58(txnSignature)),
   )
+}
+
+/**
+ * Adds the last state of each account in these blocks to `rows`, and to `overwritten` the states that a later block replaces: where that block is above
+ * `finalizedSlot`, it may be replaced itself.
+ */
+export function addAccountRows(
+  { rows, overwritten }: { readonly rows: BatchRows; readonly overwritten: BatchRows },
+  blocks: Iterable<{ readonly slot: number; readonly accounts: ReadonlyMap<string, GeyserAccount> }>,
+  finalizedSlot: number,
+): void {
+  const last = new Map<string, { readonly slot: number; readonly account: GeyserAccount }>()
+  for (const { slot, accounts } of blocks) {
+    for (const [key, account] of accounts) {
+      const before = last.get(key)
+      if (before !== undefined && slot > finalizedSlot) addAccountRow(overwritten, key, before.slot, before.account)
+      last.set(key, { slot, account })
+    }
+  }
+  for (const [key, { slot, account }] of last) addAccountRow(rows, key, slot, account)
 }
 
 /** The block of a transaction: the first values of most rows. */

@@ -212,8 +212,38 @@ SELECT DISTINCT version, success FROM transactions ORDER BY version, success
 SELECT DISTINCT ON (version) version, slot, tx_index FROM transactions ORDER BY version, slot, tx_index
 SELECT slot AS s FROM blocks UNION ALL SELECT slot AS s FROM rewards ORDER BY s LIMIT 4
 SELECT * FROM (SELECT slot FROM blocks UNION DISTINCT SELECT slot FROM rewards) ORDER BY slot LIMIT 4
-SELECT slot FROM blocks EXCEPT SELECT slot FROM blocks WHERE slot > 1003
+SELECT slot FROM (SELECT slot FROM blocks EXCEPT SELECT slot FROM blocks WHERE slot > 1003) ORDER BY slot
 SELECT count() AS c, max(slot) AS newest FROM (SELECT slot FROM blocks INTERSECT SELECT slot FROM rewards WHERE slot < 1004)
+SELECT arrayJoin([16927863322537952870, 16927863322537952871]) AS x WHERE x = '16927863322537952870'
+SELECT arrayJoin([16927863322537952870, 16927863322537952871]) AS x WHERE x IN ('16927863322537952870')
+SELECT arrayJoin([16927863322537952870, 16927863322537952871]) AS x, CASE x WHEN '16927863322537952870' THEN 1 ELSE 2 END AS c, nullIf(x, '16927863322537952871') AS n
+SELECT arrayJoin([16927863322537952870, 16927863322537952871]) AS x, x > '16927863322537952870' AS g, '16927863322537952871' <= x AS l
+SELECT materialize(toInt64(-9007199254740993)) = '-9007199254740992' AS a, materialize(toInt128('170141183460469231731687303715884105727')) = '170141183460469231731687303715884105726' AS b
+SELECT (1, 'a') IN ((1, 'a')) AS a, ((1, 2), 3) NOT IN (((1, 2), 3)) AS b
+SELECT hex(a) AS h FROM (SELECT unhex('ff00') AS a UNION ALL SELECT 'x' UNION ALL SELECT NULL) ORDER BY h
+SELECT hex(a) AS h FROM (SELECT 'x' AS a UNION DISTINCT SELECT unhex('ff00') UNION DISTINCT SELECT unhex('ff00')) ORDER BY h
+SELECT hex(coalesce(NULL, unhex('ff'))) AS a, hex(ifNull(nullIf('a', 'a'), unhex('ff'))) AS b, length(ifNull(base58Decode('2'), '')) AS c
+SELECT startsWith(base58Decode('3Bxs411Dtc7pkFQj'), unhex('02')) AS a, startsWith(unhex('f002'), unhex('0f')) AS b, endsWith(unhex('ff02'), unhex('02')) AS c, endsWith('', unhex('ff')) AS d
+SELECT hex((unhex('ff'), 1).1) AS a, hex([unhex('ff'), 'a'][1]) AS b, hex(map('k', unhex('ff'))['k']) AS c, hex(left(unhex('ff0203'), 2)) AS d, hex(right(unhex('ff0203'), 1)) AS e
+SELECT hex(argMax(k, n)) AS a, hex(argMin(k, n)) AS b, hex(groupArray(k)[1]) AS c, hex(any(k)) AS d FROM (SELECT unhex('ff00') AS k, 1 AS n)
+SELECT unhex('61') IN (SELECT 'a') AS a, 'a' IN (SELECT unhex('61')) AS b, hex(transform(1, [1], [unhex('ff')], 'z')) AS c
+SELECT hex(substring(base58Decode(data), 1, 1)) AS first, countIf(startsWith(base58Decode(data), unhex('02'))) AS n FROM instructions WHERE data != '' GROUP BY first ORDER BY first LIMIT 3
+SELECT x FROM (SELECT arrayJoin([1, 1, 2]) AS x EXCEPT SELECT 1) ORDER BY x
+SELECT x FROM (SELECT arrayJoin([1, 1, 2]) AS x EXCEPT DISTINCT SELECT 1) ORDER BY x
+SELECT x FROM (SELECT arrayJoin([1, 1, 2, 2]) AS x INTERSECT SELECT arrayJoin([1, 2, 2, 2])) ORDER BY x
+SELECT x FROM (SELECT 1 AS x UNION ALL SELECT 2 INTERSECT SELECT 3) ORDER BY x
+SELECT x FROM (SELECT 1 AS x EXCEPT SELECT 1 INTERSECT SELECT 2) ORDER BY x
+SELECT x FROM (SELECT 2 AS x INTERSECT SELECT 2 UNION ALL SELECT 3 INTERSECT SELECT 3) ORDER BY x
+WITH t AS (SELECT 1 AS a) SELECT a FROM t UNION ALL SELECT a FROM t UNION ALL (SELECT a FROM t UNION ALL SELECT a FROM t)
+WITH t AS (SELECT 1 AS a), 5 AS c SELECT a FROM t EXCEPT SELECT c INTERSECT SELECT a FROM t
+SELECT a.k AS k, b.v AS v FROM (SELECT number % 3 AS k FROM numbers(9)) AS a ANY INNER JOIN (SELECT 1 AS k, 7 AS v UNION ALL SELECT 1, 7 UNION ALL SELECT 2, 8) AS b ON a.k = b.k ORDER BY k
+SELECT count() AS n FROM transactions AS t ANY INNER JOIN instructions AS i ON t.slot = i.slot
+SELECT number % 2 AS a, number AS b FROM numbers(5) ORDER BY a, b WITH FILL
+SELECT number % 2 AS a, number * 2 AS b, 'x' AS c FROM numbers(5) ORDER BY a DESC, b WITH FILL FROM 0 TO 12 STEP 2
+SELECT number % 2 AS a, number % 3 AS d, number * 2 AS b FROM numbers(8) ORDER BY a, d, b DESC WITH FILL
+SELECT toString(number % 2) AS a, toDateTime('2026-01-01 00:00:00') + number * 60 AS d, count() AS n FROM numbers(5) GROUP BY a, d ORDER BY a, d WITH FILL STEP INTERVAL 1 MINUTE
+SELECT number, sum(number) OVER (ORDER BY number RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) AS s FROM numbers(4) ORDER BY number
+SELECT x, count() OVER (ORDER BY x DESC RANGE BETWEEN 3 PRECEDING AND 1 FOLLOWING) AS s FROM (SELECT toUInt8(number + 252) AS x FROM numbers(4)) ORDER BY x
 SELECT a FROM (SELECT 1 AS a UNION ALL SELECT 300 UNION ALL SELECT -5) ORDER BY a
 SELECT s.slot, s.n FROM (SELECT slot, count() AS n FROM transactions GROUP BY slot) AS s WHERE s.n > 1 ORDER BY s.slot LIMIT 3
 SELECT max(n) AS m, min(n) AS l, avg(n) AS a FROM (SELECT fee_payer, count() AS n FROM transactions GROUP BY fee_payer)
@@ -306,3 +336,33 @@ SELECT count() AS c FROM transactions WHERE tx_index NOT IN (SELECT nullIf(tx_in
 SELECT 1 NOT IN (NULL) AS a, 1 IN (nullIf(1, 1), 2) AS b, nullIf(1, 1) NOT IN (NULL, 2) AS c
 SELECT has([1, NULL], NULL) AS a, has([1], NULL) AS b, indexOf([1, NULL], NULL) AS c
 SELECT substring('hello', 0) AS a, substring('hello', 2, -1) AS b, substring('hello', -4, -1) AS c
+SELECT toHour(block_time, 'Asia/Tokyo') AS h, toDayOfMonth(block_time, 'Asia/Tokyo') AS d, toMinute(block_time, 'Asia/Kolkata') AS m, toYear(block_time, 'Asia/Tokyo') AS y FROM blocks ORDER BY slot LIMIT 3
+SELECT toDate(block_time, 'Asia/Tokyo') AS d, count() AS c FROM transactions GROUP BY d ORDER BY d
+SELECT toStartOfDay(block_time, 'America/New_York') AS d, toStartOfHour(block_time, 'Asia/Kolkata') AS h, toStartOfMinute(block_time, 'Asia/Kathmandu') AS m FROM blocks ORDER BY slot LIMIT 2
+SELECT toStartOfInterval(block_time, INTERVAL 6 HOUR, 'America/New_York') AS t, toStartOfInterval(block_time, INTERVAL 5 HOUR) AS u, date_trunc('day', block_time, 'Asia/Tokyo') AS d FROM blocks ORDER BY slot LIMIT 1
+SELECT toStartOfMonth(toDateTime('2026-11-01 03:00:00'), 'America/New_York') AS a, toMonday(toDateTime('2026-11-09 03:00:00'), 'America/New_York') AS b, toLastDayOfMonth(toDateTime('2026-11-01 03:00:00'), 'America/New_York') AS c
+SELECT toYYYYMM(block_time, 'Asia/Tokyo') AS a, toYYYYMMDD(block_time, 'Asia/Tokyo') AS b, toYYYYMMDDhhmmss(block_time, 'Asia/Tokyo') AS c, toUnixTimestamp(block_time, 'Asia/Tokyo') AS d FROM blocks ORDER BY slot LIMIT 1
+SELECT dateDiff('day', toDateTime('2026-11-11 14:00:00'), toDateTime('2026-11-11 16:00:00'), 'Asia/Tokyo') AS a, dateDiff('hour', toDateTime('2026-11-11 14:10:00'), toDateTime('2026-11-11 14:40:00'), 'Asia/Kolkata') AS b, age('day', toDateTime('2026-03-08 04:00:00'), toDateTime('2026-03-09 03:30:00'), 'America/New_York') AS c
+SELECT dateDiff('hour', toDateTime('2026-11-01 00:07:00'), toDateTime('2026-11-01 00:00:00') + number * 600, 'America/New_York') AS a, toUnixTimestamp(toStartOfHour(toDateTime('2026-11-01 00:00:00') + number * 600, 'America/New_York')) AS b FROM numbers(100)
+SELECT dateDiff('week', toDate('2026-11-01'), toDate('2026-10-01') + number) AS a FROM numbers(60)
+SELECT parseDateTimeBestEffort('2026-11-11 00:00:00', 'Asia/Tokyo') AS a, parseDateTimeBestEffort('2026-11-11T00:00:00Z', 'Asia/Tokyo') AS b, parseDateTimeBestEffort('20261111') AS c, parseDateTimeBestEffortOrNull('nonsense', 'Asia/Tokyo') AS d, toDateTimeOrZero('2026-11-11 00:00:00', 'Asia/Tokyo') AS e
+SELECT YYYYMMDDhhmmssToDateTime(20261111101112, 'Asia/Tokyo') AS a, fromUnixTimestamp(1700000000, '%Y-%m-%d %H:%i:%S', 'Asia/Tokyo') AS b, toTypeName(now64(6, 'Asia/Tokyo')) AS c, formatDateTime(toDate('2026-11-11'), '%d %H', 'America/New_York') AS d
+SELECT toUnixTimestamp(toDateTime('2026-11-11 22:00:00', 'Asia/Tokyo')) AS a, toRelativeHourNum(toDateTime('2026-11-11 22:00:00'), 'Asia/Kolkata') AS b, addHours(toDateTime('2026-03-07 23:00:00', 'America/New_York'), 12) AS c, toTime(toDateTime('2026-11-11 03:00:00'), 'Asia/Tokyo') AS d
+SELECT toWeek(toDate('2015-12-20') + number, 0) AS a, toWeek(toDate('2015-12-20') + number, 1) AS b, toWeek(toDate('2015-12-20') + number, 2) AS c, toWeek(toDate('2015-12-20') + number, 3) AS d, toWeek(toDate('2015-12-20') + number, 4) AS e FROM numbers(3000)
+SELECT toWeek(toDate('2015-12-20') + number, 5) AS a, toWeek(toDate('2015-12-20') + number, 6) AS b, toWeek(toDate('2015-12-20') + number, 7) AS c, toWeek(toDate('2015-12-20') + number, 8) AS d, toWeek(toDate('2015-12-20') + number, 9) AS e FROM numbers(3000)
+SELECT toYearWeek(toDate('2015-12-20') + number) AS a, toYearWeek(toDate('2015-12-20') + number, 1) AS b, toYearWeek(toDate('2015-12-20') + number, 5) AS c, toYearWeek(toDate('2015-12-20') + number, 6) AS d, toYearWeek(toDate('2015-12-20') + number, 8) AS e FROM numbers(3000)
+SELECT toStartOfWeek(block_time, 0, 'Asia/Tokyo') AS a, toStartOfWeek(block_time, 3) AS b, toLastDayOfWeek(block_time, 4) AS c, toDayOfWeek(block_time, 1, 'Asia/Tokyo') AS d, toDayOfWeek(block_time, 3) AS e FROM blocks ORDER BY slot LIMIT 1
+SELECT program_ids[length(program_ids)] AS last, program_ids[indexOf(program_ids, program_ids[1])] AS same, program_ids[tx_index + 1] AS other FROM transactions ORDER BY slot, tx_index LIMIT 5
+SELECT [10, 20, 30][number + 1] AS a, arrayElementOrNull([10, 20, 30], number) AS b, [10, 20][nullIf(number, 2)] AS c FROM numbers(5)
+SELECT [1, 2, 3][18446744073709551615] AS a, arrayElementOrNull([1, 2, 3], 18446744073709551615) AS b
+SELECT first_value(nullIf(number, 0)) AS a, anyLast(nullIf(number, 2)) AS b, anyLastIf(nullIf(number, 1), number < 2) AS c FROM numbers(3)
+SELECT first_value(nullIf(number, 0)) OVER (ORDER BY number) AS a, last_value(nullIf(number, 2)) OVER (ORDER BY number) AS b FROM numbers(4) ORDER BY number
+SELECT quantileExact(0.5)(nullIf(number, 0)) AS a, quantileExactLow(0.5)(nullIf(number, 0)) AS b, quantileExactHigh(0.5)(nullIf(number, 0)) AS c, quantilesExact(0.1, 0.9)(nullIf(number, 0)) AS d, quantileExactWeighted(0.5)(nullIf(number, 0), 1) AS e FROM numbers(10)
+SELECT avg(log(nullIf(number, 0))) AS a, max(log2(nullIf(number, 2))) AS b, argMax(number, nullIf(number, 2)) AS c FROM numbers(3)
+SELECT groupConcat(',', 2)(number) AS a, groupConcat(',', 2)(nullIf(number, 0)) AS b, groupConcatIf(',', 3)(number, number > 1) AS c FROM numbers(9)
+SELECT round(toInt64(number) * 5 - 250, -1) AS a, floor(toInt64(number) * 5 - 250, -1) AS b, ceil(toInt64(number) * 5 - 250, -1) AS c, trunc(toInt64(number) * 5 - 250, -1) AS d, roundBankers(toInt64(number) * 5 - 250, -1) AS e FROM numbers(100)
+SELECT round(5000, -4) AS a, round(25000, -4) AS b, floor(18446744073709551615, -3) AS c, ceil(5, -20) AS d, floor(-5, -3) AS e
+SELECT arrayFold((acc, x) -> acc + arrayFold((b, y) -> b + x * y, [1, 2], toInt64(0)), [1, 2, 3], toInt64(0)) AS a, arrayFold((acc, x) -> acc + countEqual([1, 2, 2], x), [1, 2, 3], toUInt64(0)) AS b
+SELECT arrayFold((a, x) -> a + length(x), ['xx', 'yyy'], toUInt64(0)) AS a, arrayFold((a, x, y) -> a + x * y, [1, 2, 3], [4, 5, 6], toInt64(0)) AS b, arrayFold((a, x) -> arrayPushBack(a, x), [1, 2], emptyArrayUInt64()) AS c
+SELECT mapFilter((k, v) -> mapExists((k2, v2) -> v2 > v, map('a', 1, 'b', 2)), map('x', 0, 'z', 5)) AS a
+SELECT isNaN(sqrt(-1)) AS a, isNaN(asin(2)) AS b, sqrt(nullIf(4, 4)) AS c

@@ -112,10 +112,31 @@ const same =
     return { ...filled(input.engine(engine, plainSql(given)), resultOf(given), input), isBytes: given.isBytes ?? false }
   }
 
+const CONDITION = ' FILTER (WHERE '
+
+/** The last value that is not NULL. */
+function last(input: AggregateInput): Value {
+  const given = input.arg(0)
+  if (given.type.isNullable !== true) return same('last')(input)
+  const of = plainSql(given)
+  const rest = input.engine('last', of).slice(`last(${of})`.length)
+  // The engine takes IGNORE NULLS only with a window, and a condition only without one.
+  const sql = rest.startsWith(CONDITION)
+    ? `last(${of})${CONDITION}${of} IS NOT NULL AND ${rest.slice(CONDITION.length)}`
+    : rest === ''
+      ? `last(${of})${CONDITION}${of} IS NOT NULL)`
+      : `last(${of} IGNORE NULLS)${rest}`
+  return { ...filled(sql, resultOf(given), input), isBytes: given.isBytes ?? false }
+}
+
 const argument =
   (engine: string) =>
   (input: AggregateInput): Value =>
-    filled(input.engine(engine, `${plainSql(input.arg(0))}, ${plainSql(input.arg(1))}`), resultOf(input.arg(0)), input)
+    filled(
+      input.engine(engine, `${plainSql(input.arg(0))}, ${plainSql(input.arg(1))}`),
+      input.arg(1).type.isNullable === true ? nullable(resultOf(input.arg(0))) : resultOf(input.arg(0)),
+      input,
+    )
 
 export function levels(input: AggregateInput): readonly number[] {
   const given = input.parameters.map(constantNumber)
@@ -132,10 +153,17 @@ function quantile(input: AggregateInput, type: Type = FLOAT64): Value {
   return floating(input.engine('quantile_cont', `${double(given)}, ${level}`), input, type)
 }
 
+/** All values in their order, without NULL. */
+export function sortedValues(input: AggregateInput, sql: string): string {
+  const all = input.engine('list', sql)
+  const isNullable = input.arg(0).type.isNullable === true
+  return `list_sort(${isNullable ? `list_filter(${all}, lambda e_: e_ IS NOT NULL)` : all})`
+}
+
 /** The value at an index of the sorted values, as ClickHouse counts it. */
 function quantileExact(input: AggregateInput, at: (level: number, list: string) => string): Value {
   const [level = 0.5] = levels(input)
-  const list = `list_sort(${input.engine('list', plainSql(input.arg(0)))})`
+  const list = sortedValues(input, plainSql(input.arg(0)))
   return filled(`list_extract(${list}, ${at(level, list)})`, resultOf(input.arg(0)), input)
 }
 
@@ -182,7 +210,17 @@ const float2 =
 
 function groupConcat(input: AggregateInput): Value {
   const separator = constantText(input.parameters[0]) ?? ''
-  return filled(input.engine('string_agg', `${toText(input.arg(0))}, ${quoteText(separator)}`), STRING, input)
+  const isNullable = input.arg(0).type.isNullable === true
+  const type = isNullable ? nullable(STRING) : STRING
+  const [, limit] = input.parameters
+  if (limit === undefined)
+    return filled(input.engine('string_agg', `${toText(input.arg(0))}, ${quoteText(separator)}`), type, input)
+  const max = constantNumber(limit)
+  if (max === undefined || max < 1 || !Number.isInteger(max)) throw input.fail('takes a positive number of elements')
+  const all = input.engine('list', toText(input.arg(0)))
+  const texts = isNullable ? `list_filter(${all}, lambda e_: e_ IS NOT NULL)` : all
+  const joined = `array_to_string(list_slice(${texts}, 1, ${max}), ${quoteText(separator)})`
+  return filled(isNullable ? `(CASE WHEN len(${texts}) > 0 THEN ${joined} END)` : joined, type, input)
 }
 
 /** Buckets of equal width between the smallest and the largest value: lower bound, upper bound, number of values. */
@@ -190,7 +228,7 @@ function histogram(input: AggregateInput): Value {
   const bins = constantNumber(input.parameters[0])
   if (bins === undefined || bins < 1 || bins > 250 || !Number.isInteger(bins))
     throw input.wrongType('takes a number of buckets up to 250')
-  const values_ = `list_sort(${input.engine('list', double(input.arg(0)))})`
+  const values_ = sortedValues(input, double(input.arg(0)))
   const [from, to] = [`list_extract(${values_}, 1)`, `list_extract(${values_}, -1)`]
   const edge = (at: string): string => `(${from} + (${to} - ${from}) * ${at} / ${bins})`
   const inside = `len(list_filter(${values_}, lambda v_: v_ >= ${edge('b_')} AND (v_ < ${edge('(b_ + 1)')} OR b_ = ${bins - 1})))`
@@ -214,9 +252,8 @@ export const AGGREGATES: readonly AggregateDefinition[] = [
   }),
   ...defineAggregate('min', 1, same('min')),
   ...defineAggregate('max', 1, same('max')),
-  ...defineAggregate('any any_value', 1, same('any_value')),
-  ...defineAggregate('first_value', 1, same('first')),
-  ...defineAggregate('anyLast last_value', 1, same('last')),
+  ...defineAggregate('any any_value first_value', 1, same('any_value')),
+  ...defineAggregate('anyLast last_value', 1, last),
   ...defineAggregate('argMax', 2, argument('arg_max')),
   ...defineAggregate('argMin', 2, argument('arg_min')),
   ...defineAggregate('uniq uniqExact uniqHLL12 uniqTheta countDistinct', [1, 10], distinct),
@@ -249,8 +286,8 @@ export const AGGREGATES: readonly AggregateDefinition[] = [
     'quantilesExact',
     1,
     (input) => {
-      const sorted = `list_sort(${input.engine('list', plainSql(input.arg(0)))})`
-      const type = resultOf(input.arg(0))
+      const sorted = sortedValues(input, plainSql(input.arg(0)))
+      const type = notNull(resultOf(input.arg(0)))
       return value(
         `[${levels(input)
           .map((level) => `coalesce(list_extract(${sorted}, ${exactly(level, sorted)}), ${defaultOf(type)})`)

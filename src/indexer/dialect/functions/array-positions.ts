@@ -1,6 +1,6 @@
 import { arrayOf, asInt, defaultOf, duckType, FLOAT64, int, nullable, supertype, UINT32 } from '../types.ts'
 import { conditionSql, convert, numberSql, type Value, value } from '../value.ts'
-import { elements, filtered, index, items, mapped, sumType } from './arrays.ts'
+import { elements, filtered, index, indexSql, items, mapped, sameSizes, sumType } from './arrays.ts'
 import { bound, define, defineAll, type FunctionDefinition, type Input, test } from './definition.ts'
 
 /** Functions of arrays that compare or move elements by their positions. */
@@ -125,7 +125,7 @@ export const ARRAY_POSITION_FUNCTIONS: readonly FunctionDefinition[] = [
   orNull('arrayFirstOrNull', 1),
   orNull('arrayLastOrNull', -1),
   define('arrayElementOrNull', 2, (input) =>
-    value(`list_extract(${input.arg(0).sql}, ${numberSql(input.arg(1))})`, nullable(items(input.arg(0), input))),
+    value(`list_extract(${input.arg(0).sql}, ${indexSql(input.arg(1))})`, nullable(items(input.arg(0), input))),
   ),
   define('arrayCumSumNonNegative', [1, 10], (input) => {
     const { sql, of } = elements(input)
@@ -180,7 +180,7 @@ export const ARRAY_POSITION_FUNCTIONS: readonly FunctionDefinition[] = [
     const whole = asInt(of)
     const type = whole === undefined ? FLOAT64 : int(Math.min(64, whole.bits * 2), whole.isSigned)
     return value(
-      `coalesce(CAST(list_sum(list_transform(range(1, len(${a}) + 1), lambda i_: CAST(list_extract(${a}, i_) AS ${duckType(type)}) * list_extract(${b}, i_))) AS ${duckType(type)}), 0)`,
+      `coalesce(CAST(list_sum(list_transform(${sameSizes(input, input.args, `range(1, len(${a}) + 1)`)}, lambda i_: CAST(list_extract(${a}, i_) AS ${duckType(type)}) * list_extract(${b}, i_))) AS ${duckType(type)}), 0)`,
       type,
     )
   }),

@@ -1,6 +1,6 @@
-import { arrayOf, duckType, FLOAT64, type Type } from '../types.ts'
-import { constantText, type Value, value } from '../value.ts'
-import { items, orDefault, sumType } from './arrays.ts'
+import { arrayOf, duckType, FLOAT64, plain, type Type } from '../types.ts'
+import { constantText, plainSql, type Value, value } from '../value.ts'
+import { items, orDefault, sameSizes, sumType } from './arrays.ts'
 import { define, type FunctionDefinition, type Input, u64 } from './definition.ts'
 
 /** Aggregates of the elements of one array, with the list functions of the engine that compute them. */
@@ -43,4 +43,26 @@ function reduce(input: Input): Value {
   return made
 }
 
-export const ARRAY_REDUCE_FUNCTIONS: readonly FunctionDefinition[] = [define('arrayReduce', 2, reduce)]
+/** One value of all elements. The list of the engine has the value with the elements, because both must be of one type. */
+function fold(input: Input): Value {
+  const [head, start] = [input.arg(0), input.arg(input.args.length - 1)]
+  const arrays = input.args.slice(1, -1)
+  if (head.lambda === undefined) throw input.fail('takes a lambda, arrays and a start value')
+  const type = plain(start.type)
+  const [last, next, at] = [input.fresh(), input.fresh(), input.fresh()]
+  const accumulated = value(`struct_extract(${last}, 'a')`, type)
+  const given = arrays.map((each, i) => value(`struct_extract(${next}, 'e${i}')`, items(each, input)))
+  const step = (a: string, element: (i: number) => string): string =>
+    `struct_pack(a := CAST(${a} AS ${duckType(type)}), ${arrays.map((_, i) => `e${i} := ${element(i)}`).join(', ')})`
+  const body = plainSql(head.lambda([accumulated, ...given]))
+  const positions = sameSizes(input, arrays, `range(1, len(${arrays[0]?.sql}) + 1)`)
+  const steps = `list_transform(${positions}, lambda ${at}: ${step('NULL', (i) => `list_extract(${arrays[i]?.sql}, ${at})`)})`
+  const all = `list_concat([${step(plainSql(start), () => 'NULL')}], ${steps})`
+  const folded = `list_reduce(${all}, lambda ${last}, ${next}: ${step(body, (i) => `struct_extract(${next}, 'e${i}')`)})`
+  return value(`struct_extract(${folded}, 'a')`, type)
+}
+
+export const ARRAY_REDUCE_FUNCTIONS: readonly FunctionDefinition[] = [
+  define('arrayReduce', 2, reduce),
+  define('arrayFold', [3, 10], fold),
+]

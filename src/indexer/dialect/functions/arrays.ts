@@ -74,8 +74,16 @@ export function mapped(input: Input, fromAt = 0): Mapped | undefined {
     return { list: first.sql, body: head.lambda([value(name, of)]), name, first, of }
   }
   const elements = arrays.map((array) => value(`list_extract(${array.sql}, ${name})`, items(array, input)))
-  const list = `range(1, len(${first.sql}) + 1)`
+  const list = sameSizes(input, arrays, `range(1, len(${first.sql}) + 1)`)
   return { list, body: head.lambda(elements), name, first, of: items(first, input) }
+}
+
+/** Positions in arrays that must have one length. */
+export function sameSizes(input: Input, arrays: readonly Value[], sql: string): string {
+  const [first, ...rest] = arrays
+  if (rest.length === 0) return sql
+  const isOther = rest.map((each) => `len(${each.sql}) <> len(${first?.sql})`).join(' OR ')
+  return `(CASE WHEN ${isOther} THEN error('sluice SIZES_OF_ARRAYS_DONT_MATCH: Arrays passed to ${input.name} must have equal size') ELSE ${sql} END)`
 }
 
 const transformed = ({ list, body, name }: Mapped): string =>
@@ -124,7 +132,15 @@ function arrayElement(input: Input): Value {
     return orDefault(`map_extract_value(${of.sql}, ${convert(at, of.type.key)})`, of.type.value)
   if (asInt(at.type) === undefined && at.type.kind !== 'unknown')
     throw input.wrongType(`takes a whole number as the index, not ${typeName(at.type)}`)
-  return orDefault(`list_extract(${of.sql}, ${numberSql(at)})`, items(of, input))
+  const element = orDefault(`list_extract(${of.sql}, ${indexSql(at)})`, items(of, input))
+  if (at.type.isNullable !== true) return element
+  return value(`(CASE WHEN ${numberSql(at)} IS NOT NULL THEN ${element.sql} END)`, element.type)
+}
+
+/** An index as the engine takes it. Numbers that are too large for it are behind the end of every array. */
+export function indexSql(at: Value): string {
+  const bits = asInt(at.type)?.bits ?? 64
+  return bits < 64 ? numberSql(at) : `TRY_CAST(${numberSql(at)} AS BIGINT)`
 }
 
 function slice(input: Input): Value {
@@ -257,7 +273,7 @@ export const ARRAY_FUNCTIONS: readonly FunctionDefinition[] = [
     const list =
       input.args.length === 1
         ? input.arg(0).sql
-        : `list_transform(range(1, len(${input.arg(0).sql}) + 1), lambda i_: struct_pack(${rows}))`
+        : `list_transform(${sameSizes(input, input.args, `range(1, len(${input.arg(0).sql}) + 1)`)}, lambda i_: struct_pack(${rows}))`
     return value(`CAST(list_unique(${list}) AS UINTEGER)`, UINT32)
   }),
   define('arrayConcat', [1, 20], (input) => {
@@ -286,7 +302,7 @@ export const ARRAY_FUNCTIONS: readonly FunctionDefinition[] = [
   define('arrayZip', [2, 10], (input) => {
     const names_ = input.args.map((each, at) => `"${at + 1}" := list_extract(${each.sql}, i_)`)
     return array(
-      `list_transform(range(1, len(${input.arg(0).sql}) + 1), lambda i_: struct_pack(${names_.join(', ')}))`,
+      `list_transform(${sameSizes(input, input.args, `range(1, len(${input.arg(0).sql}) + 1)`)}, lambda i_: struct_pack(${names_.join(', ')}))`,
       tupleOf(input.args.map((each) => items(each, input))),
     )
   }),
@@ -352,17 +368,6 @@ export const ARRAY_FUNCTIONS: readonly FunctionDefinition[] = [
   define('countEqual', 2, (input) => {
     const [list, x] = listAndValue(input)
     return u64(`len(list_filter(${list}, lambda e_: e_ = ${x}))`)
-  }),
-  define('arrayFold', [3, 10], (input) => {
-    const [head, list, start] = [input.arg(0), input.arg(1), input.arg(2)]
-    if (head.lambda === undefined) throw input.fail('takes a lambda, an array and a start value')
-    const type = plain(start.type)
-    const body = head.lambda([value('a_', type), value('e_', items(list, input))])
-    const wide = `list_transform(${list.sql}, lambda w_: CAST(w_ AS ${duckType(type)}))`
-    return value(
-      `list_reduce(${wide}, lambda a_, e_: CAST(${plainSql(body)} AS ${duckType(type)}), CAST(${plainSql(start)} AS ${duckType(type)}))`,
-      type,
-    )
   }),
   define('arrayResize', [2, 3], (input) => {
     const count = constantNumber(input.arg(1))

@@ -5,8 +5,6 @@ import { bound, define, defineAll, type FunctionDefinition, type Input, test } f
 type MapType = Extract<Type, { kind: 'map' }>
 
 const array = (sql: string, of: Type): Value => value(sql, arrayOf(of))
-const KEY = "struct_extract(e_, 'key')"
-const VALUE = "struct_extract(e_, 'value')"
 
 function elementType(given: Value, input: Input): Type {
   if (given.type.kind !== 'array') throw input.wrongType('takes two arrays')
@@ -19,29 +17,42 @@ function mapOf(input: Input, at = 0): MapType {
   return type
 }
 
-/** The body of a lambda over the keys and values of a map, which is the last argument; entries are named e_. */
-function overEntries(input: Input): { readonly body: Value; readonly entries: string; readonly type: MapType } {
+type Entries = {
+  readonly body: Value
+  readonly entries: string
+  /** The entry in the body. */
+  readonly name: string
+  readonly type: MapType
+}
+
+/** The body of a lambda over the keys and values of a map, which is the last argument. */
+function overEntries(input: Input): Entries {
   const { lambda } = input.arg(0)
   if (lambda === undefined) throw input.fail('takes a lambda of a key and a value, and a map')
   const type = mapOf(input, 1)
+  const name = input.fresh()
   return {
-    body: lambda([value(KEY, type.key), value(VALUE, type.value)]),
+    body: lambda([
+      value(`struct_extract(${name}, 'key')`, type.key),
+      value(`struct_extract(${name}, 'value')`, type.value),
+    ]),
     entries: `map_entries(${input.arg(1).sql})`,
+    name,
     type,
   }
 }
 
 const matching = (input: Input): string => {
-  const { body, entries } = overEntries(input)
-  return `list_filter(${entries}, lambda e_: ${conditionSql(body)})`
+  const { body, entries, name } = overEntries(input)
+  return `list_filter(${entries}, lambda ${name}: ${conditionSql(body)})`
 }
 
 function apply(input: Input): Value {
-  const { body, entries } = overEntries(input)
+  const { body, entries, name } = overEntries(input)
   if (body.type.kind !== 'tuple' || body.type.items.length !== 2)
     throw input.fail('takes a lambda that returns a tuple of a key and a value')
   const [key, of] = body.type.items as readonly [Type, Type]
-  const pairs = `list_transform(${entries}, lambda e_: ${body.sql})`
+  const pairs = `list_transform(${entries}, lambda ${name}: ${body.sql})`
   return value(
     `map(list_transform(${pairs}, lambda p_: struct_extract(p_, '1')), list_transform(${pairs}, lambda p_: struct_extract(p_, '2')))`,
     { kind: 'map', key, value: of },
@@ -50,13 +61,16 @@ function apply(input: Input): Value {
 
 /** Sorted by its keys, or by what a lambda makes of each entry. */
 function sorted(input: Input, isReverse: boolean): Value {
-  const isPlain = input.arg(0).lambda === undefined
-  const { body, entries, type } = isPlain
-    ? { body: value(KEY, mapOf(input).key), entries: `map_entries(${input.arg(0).sql})`, type: mapOf(input) }
-    : overEntries(input)
-  const keyed = `list_transform(${entries}, lambda e_: struct_pack(o := ${plainSql(body)}, e := e_))`
+  const { body, entries, name, type } = input.arg(0).lambda === undefined ? ownEntries(input) : overEntries(input)
+  const keyed = `list_transform(${entries}, lambda ${name}: struct_pack(o := ${plainSql(body)}, e := ${name}))`
   const order = `list_sort(${keyed}, '${isReverse ? 'DESC' : 'ASC'}')`
   return value(`map_from_entries(list_transform(${order}, lambda s_: struct_extract(s_, 'e')))`, type)
+}
+
+function ownEntries(input: Input): Entries {
+  const [type, name] = [mapOf(input), input.fresh()]
+  const body = value(`struct_extract(${name}, 'key')`, type.key)
+  return { body, entries: `map_entries(${input.arg(0).sql})`, name, type }
 }
 
 /** The entries of both maps; of a key that both have, the second value. */

@@ -4,6 +4,7 @@ import {
   duckType,
   FLOAT64,
   INT64,
+  type IntType,
   int,
   isNumber,
   isTime,
@@ -163,45 +164,79 @@ function numberArgument(input: Input, at: number): string {
   return numberSql(given)
 }
 
-/** round, floor, ceil and trunc keep the type of a number; the second argument is the number of digits. */
-function rounding(name: 'round_even' | 'floor' | 'ceil' | 'trunc', input: Input): Value {
+type Rounding = 'round' | 'bankers' | 'floor' | 'ceil' | 'trunc'
+
+/** Functions that round keep the type of a number; the second argument is the number of digits. */
+function rounding(mode: Rounding, input: Input): Value {
   const a = input.arg(0)
   const digits = input.args.length > 1 ? constantNumber(input.arg(1)) : 0
-  if (digits === undefined) throw input.fail('takes a constant number of digits')
+  if (digits === undefined || !Number.isInteger(digits)) throw input.fail('takes a constant number of digits')
   const type = plain(a.type)
   const of = numberArgument(input, 0)
-  if (asInt(a.type) !== undefined && digits >= 0) return value(of, type)
+  const whole = asInt(a.type)
+  if (whole !== undefined) return value(digits >= 0 ? of : roundedWhole(mode, of, digits, whole), type)
   if (a.type.kind === 'unknown') return value(`round(${of}, ${digits})`, type)
   const cast = (sql: string): string => `CAST(${sql} AS ${duckType(type)})`
-  if (name === 'round_even') {
-    if (a.type.kind === 'decimal') return value(cast(`round(${of}, ${digits})`), type)
-  }
-  const whole = (sql: string): string => (name === 'round_even' ? `round_even(${sql}, 0)` : `${name}(${sql})`)
-  if (digits === 0) return value(cast(whole(`CAST(${of} AS DOUBLE)`)), type)
+  if (mode === 'round' && a.type.kind === 'decimal') return value(cast(`round(${of}, ${digits})`), type)
+  // ClickHouse rounds the half of a fraction to the even number.
+  const rounded = (sql: string): string =>
+    mode === 'round' || mode === 'bankers' ? `round_even(${sql}, 0)` : `${mode}(${sql})`
+  if (digits === 0) return value(cast(rounded(`CAST(${of} AS DOUBLE)`)), type)
   const factor = `CAST(${10 ** Math.abs(digits)} AS DOUBLE)`
   const scaled =
     digits > 0
-      ? `${whole(`CAST(${of} AS DOUBLE) * ${factor}`)} / ${factor}`
-      : `${whole(`CAST(${of} AS DOUBLE) / ${factor}`)} * ${factor}`
+      ? `${rounded(`CAST(${of} AS DOUBLE) * ${factor}`)} / ${factor}`
+      : `${rounded(`CAST(${of} AS DOUBLE) / ${factor}`)} * ${factor}`
   return value(cast(scaled), type)
+}
+
+/** A whole number, rounded to a multiple of a power of ten without a fraction: half of it is rounded away from zero. */
+function roundedWhole(mode: Rounding, sql: string, digits: number, type: IntType): string {
+  const cast = (of: string): string => `CAST(${of} AS ${duckType(type)})`
+  const scale = 10n ** BigInt(Math.min(-digits, 39))
+  // As in ClickHouse: the type has no such power.
+  if (scale >= 2n ** BigInt(type.isSigned ? type.bits - 1 : type.bits)) return cast(`(${sql} * 0)`)
+  const x = `CAST(${sql} AS HUGEINT)`
+  const half = `(abs(${x}) + ${scale / 2n})`
+  switch (mode) {
+    case 'trunc':
+      return cast(`${x} // ${scale} * ${scale}`)
+    case 'floor':
+      return cast(`(CASE WHEN ${x} < 0 THEN ${x} - ${scale - 1n} ELSE ${x} END) // ${scale} * ${scale}`)
+    case 'ceil':
+      return cast(`(CASE WHEN ${x} > 0 THEN ${x} + ${scale - 1n} ELSE ${x} END) // ${scale} * ${scale}`)
+    case 'round':
+      return cast(`sign(${x}) * (${half} // ${scale} * ${scale})`)
+    case 'bankers': {
+      const count = `${half} // ${scale}`
+      return cast(`sign(${x}) * (CASE WHEN ${half} % ${scale} = 0 THEN ${count} // 2 * 2 ELSE ${count} END * ${scale})`)
+    }
+  }
 }
 
 const float =
   (name: string) =>
   (input: Input): Value =>
     value(`${name}(CAST(${numberArgument(input, 0)} AS DOUBLE))`, FLOAT64)
+/** ClickHouse has not a number where the engine has an error. */
+const floatWithin =
+  (name: string, isOutside: (x: string) => string) =>
+  (input: Input): Value => {
+    const x = `CAST(${numberArgument(input, 0)} AS DOUBLE)`
+    return value(`(CASE WHEN ${isOutside(x)} THEN CAST('nan' AS DOUBLE) ELSE ${name}(${x}) END)`, FLOAT64)
+  }
 const float2 =
   (name: string) =>
   (input: Input): Value =>
     value(`${name}(CAST(${numberArgument(input, 0)} AS DOUBLE), CAST(${numberArgument(input, 1)} AS DOUBLE))`, FLOAT64)
 
-/** ClickHouse has not a number where the engine has an error. */
+/** Of numbers that are not positive -inf or not a number. */
 const logarithm =
   (name: string) =>
   (input: Input): Value => {
     const x = `CAST(${numberArgument(input, 0)} AS DOUBLE)`
     return value(
-      `(CASE WHEN ${x} > 0 THEN ${name}(${x}) WHEN ${x} = 0 THEN CAST('-inf' AS DOUBLE) ELSE CAST('nan' AS DOUBLE) END)`,
+      `(CASE WHEN ${x} > 0 THEN ${name}(${x}) WHEN ${x} = 0 THEN CAST('-inf' AS DOUBLE) WHEN ${x} < 0 THEN CAST('nan' AS DOUBLE) END)`,
       FLOAT64,
     )
   }
@@ -247,30 +282,24 @@ export const NUMBER_FUNCTIONS: readonly FunctionDefinition[] = [
   define('negate', 1, negate),
   define('abs', 1, abs),
   define('sign', 1, (input) => value(`CAST(sign(${numberSql(input.arg(0))}) AS TINYINT)`, int(8, true))),
-  define('round', [1, 2], (input) => rounding('round_even', input)),
-  define('roundBankers', [1, 2], (input) => {
-    const digits = input.args.length > 1 ? constantNumber(input.arg(1)) : 0
-    return value(`round_even(CAST(${numberSql(input.arg(0))} AS DOUBLE), ${digits ?? 0})`, FLOAT64)
-  }),
+  define('round', [1, 2], (input) => rounding('round', input)),
+  define('roundBankers', [1, 2], (input) => rounding('bankers', input)),
   define('floor', [1, 2], (input) => rounding('floor', input)),
   ...defineAll('ceil ceiling', [1, 2], (input) => rounding('ceil', input)),
   ...defineAll('trunc truncate', [1, 2], (input) => rounding('trunc', input)),
-  ...[
+  define(
     'sqrt',
-    'cbrt',
-    'exp',
-    'sin',
-    'cos',
-    'tan',
-    'asin',
-    'acos',
-    'atan',
-    'sinh',
-    'cosh',
-    'tanh',
-    'degrees',
-    'radians',
-  ].map((name) => define(name, 1, float(name))),
+    1,
+    floatWithin('sqrt', (x) => `${x} < 0`),
+  ),
+  ...['asin', 'acos'].map((name) =>
+    define(
+      name,
+      1,
+      floatWithin(name, (x) => `abs(${x}) > 1`),
+    ),
+  ),
+  ...'cbrt exp sin cos tan atan sinh cosh tanh degrees radians'.split(' ').map((name) => define(name, 1, float(name))),
   ...defineAll('log ln', 1, logarithm('ln')),
   define('log2', 1, logarithm('log2')),
   define('log10', 1, logarithm('log10')),

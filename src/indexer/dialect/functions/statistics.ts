@@ -7,6 +7,7 @@ import {
   filled,
   floating,
   levels,
+  sortedValues,
 } from './aggregates.ts'
 import { bound } from './definition.ts'
 
@@ -46,7 +47,7 @@ function regression(input: AggregateInput): Value {
   )
 }
 
-const sorted = (input: AggregateInput): string => `list_sort(${input.engine('list', plainSql(input.arg(0)))})`
+const sorted = (input: AggregateInput): string => sortedValues(input, plainSql(input.arg(0)))
 
 /** The value at an index of the sorted values. */
 function at(input: AggregateInput, index: (list: string, level: number) => string): Value {
@@ -72,7 +73,11 @@ function interpolated(input: AggregateInput, level: number): string {
 
 /** The first value at which the running sum of weights reaches the level. */
 function weighted(input: AggregateInput, level: number): string {
-  const pairs = `list_sort(${input.engine('list', `struct_pack(v := ${plainSql(input.arg(0))}, w := CAST(${numberSql(input.arg(1))} AS BIGINT))`)})`
+  const all = input.engine(
+    'list',
+    `struct_pack(v := ${plainSql(input.arg(0))}, w := CAST(${numberSql(input.arg(1))} AS BIGINT))`,
+  )
+  const pairs = `list_sort(list_filter(${all}, lambda p_: struct_extract(p_, 'v') IS NOT NULL))`
   const weights = (list: string, to: string): string =>
     `list_sum(list_transform(list_slice(${list}, 1, ${to}), lambda p_: struct_extract(p_, 'w')))`
   return bound(

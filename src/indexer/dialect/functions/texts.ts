@@ -1,4 +1,4 @@
-import { arrayOf, int, STRING, type Type } from '../types.ts'
+import { arrayOf, BYTES, int, STRING, type Type } from '../types.ts'
 import {
   bytesSql,
   constantNumber,
@@ -12,7 +12,7 @@ import {
 } from '../value.ts'
 import { define, defineAll, type FunctionDefinition, type Input, test, text, u64 } from './definition.ts'
 
-/** A text argument. Bytes that a function decoded before are printed as text. */
+/** A text argument. Bytes that a function decoded before are an error here unless they are UTF-8. */
 export function t(input: Input, at: number): string {
   const given = input.arg(at)
   if (given.isBytes === true) return `decode(${given.sql})`
@@ -48,11 +48,14 @@ function substring(input: Input): Value {
   const count = length === undefined ? '' : `, ${length}`
   // The engine has no substring of bytes: two hexadecimal digits stand for each.
   if (given.isBytes === true)
-    return {
-      ...text(`unhex(substring(hex(${of}), (${from}) * 2 - 1${length === undefined ? '' : `, (${length}) * 2`}))`),
-      isBytes: true,
-    }
+    return bytes(`unhex(substring(hex(${of}), (${from}) * 2 - 1${length === undefined ? '' : `, (${length}) * 2`}))`)
   return text(`substring(${of}, ${from}${count})`)
+}
+
+function cut(input: Input, name: 'left' | 'right'): Value {
+  const given = input.arg(0)
+  if (given.isBytes === true) return bytes(`unhex(${name}(hex(${given.sql}), (${whole(input, 1)}) * 2))`)
+  return text(`${name}(${t(input, 0)}, ${whole(input, 1)})`)
 }
 
 /** Position and length for the engine, which reads 0 and negative lengths in another way: those of constants are translated. */
@@ -69,8 +72,7 @@ function substringPlace(input: Input, of: string): readonly [from: string, lengt
 }
 
 function concat(input: Input): Value {
-  if (input.args.some(({ isBytes }) => isBytes === true))
-    return { ...text(`(${input.args.map(bytesSql).join(' || ')})`), isBytes: true }
+  if (input.args.some(({ isBytes }) => isBytes === true)) return bytes(`(${input.args.map(bytesSql).join(' || ')})`)
   if (input.args.every(({ type }) => type.kind === 'array') && input.args.length > 0) {
     const [first] = input.args
     return value(`list_concat(${input.args.map(plainSql).join(', ')})`, (first as Value).type)
@@ -120,7 +122,7 @@ function hex(input: Input): Value {
   return text(`hex(${given.isBytes === true ? given.sql : t(input, 0)})`)
 }
 
-export const bytes = (sql: string): Value => ({ ...text(sql), isBytes: true })
+export const bytes = (sql: string): Value => value(sql, BYTES)
 
 /** A whole number from the first bytes of a text, the lowest first. */
 const reinterpret = (name: string, bits: number, isSigned: boolean): FunctionDefinition =>
@@ -151,6 +153,15 @@ const like =
   (operator: string) =>
   (input: Input): Value =>
     test(`(${t(input, 0)} ${operator} ${t(input, 1)} ESCAPE '\\')`)
+
+/** Whether a text begins or ends with another one; bytes are compared by their hexadecimal digits, two for each. */
+function edge(input: Input, name: 'starts_with' | 'ends_with'): Value {
+  const isBytes = input.args.some((each) => each.isBytes === true)
+  const [of, part] = isBytes
+    ? input.args.map((each) => `hex(${bytesSql(each)})`)
+    : input.args.map((_, at) => t(input, at))
+  return test(`${name}(${of}, ${part})`)
+}
 
 function trimmed(name: 'trim' | 'ltrim' | 'rtrim') {
   return (input: Input): Value => text(`${name}(${t(input, 0)}${input.args.length > 1 ? `, ${t(input, 1)}` : ", ' '"})`)
@@ -194,13 +205,13 @@ export const TEXT_FUNCTIONS: readonly FunctionDefinition[] = [
     text(`concat_ws(${t(input, 0)}, ${input.args.slice(1).map(toText).join(', ')})`),
   ),
   ...defineAll('substring substr mid substringUTF8', [2, 3], substring),
-  ...defineAll('left leftUTF8', 2, (input) => text(`left(${t(input, 0)}, ${whole(input, 1)})`)),
-  ...defineAll('right rightUTF8', 2, (input) => text(`right(${t(input, 0)}, ${whole(input, 1)})`)),
+  ...defineAll('left leftUTF8', 2, (input) => cut(input, 'left')),
+  ...defineAll('right rightUTF8', 2, (input) => cut(input, 'right')),
   ...defineAll('trim trimBoth', [1, 2], trimmed('trim')),
   ...defineAll('trimLeft ltrim', [1, 2], trimmed('ltrim')),
   ...defineAll('trimRight rtrim', [1, 2], trimmed('rtrim')),
-  ...defineAll('startsWith startsWithUTF8', 2, (input) => test(`starts_with(${t(input, 0)}, ${t(input, 1)})`)),
-  ...defineAll('endsWith endsWithUTF8', 2, (input) => test(`ends_with(${t(input, 0)}, ${t(input, 1)})`)),
+  ...defineAll('startsWith startsWithUTF8', 2, (input) => edge(input, 'starts_with')),
+  ...defineAll('endsWith endsWithUTF8', 2, (input) => edge(input, 'ends_with')),
   ...defineAll('position strpos instr', 2, (input) => bytePosition(t(input, 0), t(input, 1))),
   define('positionUTF8', 2, (input) => u64(`strpos(${t(input, 0)}, ${t(input, 1)})`)),
   define('locate', 2, (input) => bytePosition(t(input, 1), t(input, 0))),

@@ -1,8 +1,8 @@
-import { asInt, DATE, DATETIME, int, isTime, type Type, UNKNOWN } from '../types.ts'
+import { asInt, DATE, DATETIME, int, isTime, type Type, UNKNOWN, zoneOf } from '../types.ts'
 import { localSql, numberSql, plainSql, utcSql, type Value, value } from '../value.ts'
 import type { Input } from './definition.ts'
 
-const SECONDS: Readonly<Record<string, number>> = { Second: 1, Minute: 60, Hour: 3600, Day: 86_400, Week: 604_800 }
+const SECONDS: Readonly<Record<string, number>> = { Second: 1, Minute: 60 }
 const MAKERS: Readonly<Record<string, string>> = {
   Second: 'to_seconds',
   Minute: 'to_minutes',
@@ -40,8 +40,11 @@ export function addInterval(time: Value, step: Value, sign: 1 | -1, input: Input
 export function shift(time: Value, unit: string, count: string): Value {
   const isFine = unit === 'Hour' || unit === 'Minute' || unit === 'Second' || unit.endsWith('second')
   const type: Type = time.type.kind === 'date' ? (isFine ? DATETIME : DATE) : withScale(time.type, unit)
-  const later = `${localSql({ ...time, sql: `CAST(${time.sql} AS TIMESTAMP)` })} + ${intervalSql(unit, count)}`
-  const sql = utcSql(later, 'zone' in time.type ? time.type.zone : undefined)
+  const moment = `CAST(${time.sql} AS TIMESTAMP)`
+  // Days and longer units move the calendar of the zone; a change of its offset is no part of shorter ones.
+  const sql = isFine
+    ? `${moment} + ${intervalSql(unit, count)}`
+    : utcSql(`${localSql({ ...time, sql: moment })} + ${intervalSql(unit, count)}`, zoneOf(time.type))
   return value(type.kind === 'date' ? `CAST(${sql} AS DATE)` : `(${sql})`, { ...type, isLowCardinality: false })
 }
 
@@ -64,7 +67,7 @@ export function timeDifference(a: Value, b: Value): Value {
 /** The start of the interval of `count` units that contains the time. */
 export function startOfInterval(time: Value, unit: string, count: number): Value {
   const local = localSql({ ...time, sql: `CAST(${time.sql} AS TIMESTAMP)` })
-  const zone = 'zone' in time.type ? time.type.zone : undefined
+  const zone = zoneOf(time.type)
   const type: Type = { kind: 'datetime', zone }
   if (unit === 'Week')
     return value(
@@ -87,12 +90,22 @@ export function startOfInterval(time: Value, unit: string, count: number): Value
   }
   if (unit === 'Millisecond' || unit === 'Microsecond') {
     const step = count * (unit === 'Millisecond' ? 1000 : 1)
-    const scale = Math.max(unit === 'Millisecond' ? 3 : 6, time.type.kind === 'datetime64' ? time.type.scale : 0)
     const micros = `epoch_us(CAST(${time.sql} AS TIMESTAMP))`
-    return value(`make_timestamp(${micros} - ${micros} % ${step})`, { kind: 'datetime64', scale, zone })
+    return value(`make_timestamp(${micros} - ${micros} % ${step})`, {
+      kind: 'datetime64',
+      scale: unit === 'Millisecond' ? 3 : 6,
+      zone,
+    })
+  }
+  const moment = `CAST(floor(epoch(CAST(${time.sql} AS TIMESTAMP))) AS BIGINT)`
+  if (unit === 'Hour') {
+    const inZone = `CAST(floor(epoch(${local})) AS BIGINT)`
+    // Not from the time in the zone, which exists twice where its offset decreases.
+    if (count === 1) return value(`make_timestamp((${moment} - ${inZone} % 3600) * 1000000)`, type)
+    // Hours are counted from midnight: the last interval of a day may be shorter.
+    const start = `make_timestamp((${inZone} - ${inZone} % 86400 % ${count * 3600}) * 1000000)`
+    return value(utcSql(start, zone), type)
   }
   const seconds = (SECONDS[unit] ?? 1) * count
-  const epoch = `CAST(floor(epoch(${unit === 'Hour' ? local : `CAST(${time.sql} AS TIMESTAMP)`})) AS BIGINT)`
-  const start = `make_timestamp((${epoch} - ${epoch} % ${seconds}) * 1000000)`
-  return value(unit === 'Hour' ? utcSql(start, zone) : start, type)
+  return value(`make_timestamp((${moment} - ${moment} % ${seconds}) * 1000000)`, type)
 }

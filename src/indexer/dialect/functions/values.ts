@@ -53,8 +53,27 @@ export function comparable(a: Value, b: Value): readonly [string, string] {
   return [plainSql(a), plainSql(b)]
 }
 
-function castTo({ sql }: Value, type: Type): string {
-  return `CAST(${sql} AS ${type.kind === 'datetime' || type.kind === 'datetime64' ? 'TIMESTAMP' : isNumber(type) ? 'DOUBLE' : duckType(type)})`
+function castTo(given: Value, type: Type): string {
+  if (type.kind === 'int') return wholeSql(given, type)
+  return `CAST(${given.sql} AS ${type.kind === 'datetime' || type.kind === 'datetime64' ? 'TIMESTAMP' : isNumber(type) ? 'DOUBLE' : duckType(type)})`
+}
+
+const HUGE: IntType = { kind: 'int', bits: 128, isSigned: true }
+
+/** A text as a whole number to compare with numbers of a type: exactly, also where it is out of the range of the type. */
+function wholeSql(given: Value, type: IntType): string {
+  const text_ = constantText(given)
+  if (text_ === undefined) return toNumber(given, HUGE, 'CAST')
+  if (!/^[+-]?\d+$/.test(text_))
+    throw new QueryError('TYPE_MISMATCH', `Cannot convert a text to ${typeName(type)}, with which it is compared.`)
+  const number = BigInt(text_.replace('+', ''))
+  const fitting = [type, HUGE].find((each) => isInRange(number, each))
+  return `CAST(${given.sql} AS ${fitting === undefined ? 'DOUBLE' : duckType(fitting)})`
+}
+
+function isInRange(number: bigint, { bits, isSigned }: IntType): boolean {
+  const half = isSigned ? 2n ** BigInt(bits - 1) : 0n
+  return number >= -half && number < 2n ** BigInt(bits) - half
 }
 
 const COMPARISONS: Readonly<Record<string, string>> = {
@@ -107,13 +126,10 @@ function multiIf(input: Input): Value {
     throw input.fail('takes pairs of a condition and a value, then a value for all other rows')
   const results = input.args.filter((_, at) => at % 2 === 1 || at === input.args.length - 1)
   const type = branchType(results, input)
-  const isBytes = results.some((each) => each.isBytes === true)
-  const shown = (given: Value): string =>
-    isBytes ? (given.isBytes === true ? given.sql : `encode(${given.sql})`) : convert(given, type)
   const cases: string[] = []
   for (let at = 0; at + 1 < input.args.length; at += 2)
-    cases.push(`WHEN ${conditionSql(input.arg(at))} THEN ${shown(input.arg(at + 1))}`)
-  return { ...value(`(CASE ${cases.join(' ')} ELSE ${shown(input.arg(input.args.length - 1))} END)`, type), isBytes }
+    cases.push(`WHEN ${conditionSql(input.arg(at))} THEN ${convert(input.arg(at + 1), type)}`)
+  return value(`(CASE ${cases.join(' ')} ELSE ${convert(input.arg(input.args.length - 1), type)} END)`, type)
 }
 
 function caseWithExpression(input: Input): Value {
@@ -146,9 +162,10 @@ function transform(input: Input): Value {
   if (type === undefined) throw input.fail('takes results of one type')
   const key = supertype([plain(x.type), plain(from.type.of)])
   if (key === undefined) throw input.fail('takes keys of the type of the value')
-  const place = `list_position(CAST(${from.sql} AS ${duckType(key)}[]), ${convert(x, key)})`
+  const place = `list_position(${convert(from, arrayOf(key))}, ${convert(x, key)})`
+  const found = value(`list_extract(${to.sql}, ${place})`, to.type.of)
   return value(
-    `(CASE WHEN coalesce(${place}, 0) > 0 THEN CAST(list_extract(${to.sql}, ${place}) AS ${duckType(type)}) ELSE CAST(${plainSql(fallback)} AS ${duckType(type)}) END)`,
+    `(CASE WHEN coalesce(${place}, 0) > 0 THEN ${convert(found, type)} ELSE ${convert(fallback, type)} END)`,
     type,
   )
 }
@@ -321,7 +338,7 @@ function elementOf(input: Input): Value {
 export function castValue(given: Value, type: Type, fail: Input['fail']): Value {
   if (type.kind === 'string')
     return given.type.kind === 'string'
-      ? { ...given, type }
+      ? { ...given, type: given.isBytes === true ? { ...type, isBytes: true } : type }
       : value(toText(given), isAnyNullable([given]) ? nullable(type) : type)
   const isNullable = type.isNullable === true || given.type.isNullable === true
   const result = isNullable ? nullable(type) : type
@@ -346,6 +363,7 @@ export function castValue(given: Value, type: Type, fail: Input['fail']): Value 
       `CAST(map(struct_extract(${given.sql}, '1'), struct_extract(${given.sql}, '2')) AS ${duckType(type)})`,
       result,
     )
+  if (type.kind === 'array' && typeName(given.type) === typeName(type)) return given
   const isList = type.kind === 'array' && isNumber(type.of)
   if (given.type.kind === 'string' && type.kind !== 'uuid' && !isList)
     throw fail(`cannot convert ${typeName(given.type)} to ${typeName(type)}`)

@@ -1,4 +1,4 @@
-import type { Input } from './definition.ts'
+import type { Input } from '../definition.ts'
 
 /** Letters of formatDateTime in the engine's patterns. */
 const LETTERS: Readonly<Record<string, string>> = {

@@ -1,0 +1,39 @@
+import { DATETIME, isTime, type Type, typeName } from '../../types.ts'
+import { constantText, localSql, utcSql, type Value, value } from '../../value.ts'
+import type { Input } from '../definition.ts'
+import { isTimeZone } from '../time-zone.ts'
+
+/** The time of a call, in the zone of argument `zoneAt` if the call has one. */
+export function timeIn(input: Input, zoneAt: number, timeAt = 0): Value {
+  const time = timeOf(input.arg(timeAt), input)
+  const zone = zoneFrom(input.args[zoneAt], input)
+  return zone === undefined ? time : inZone(time, zone)
+}
+
+/** A time as TIMESTAMP of the engine; a text has `textType` where the function takes one. */
+export function timeOf(given: Value, input: Input, textType?: Type): Value {
+  if (isTime(given.type)) return given
+  if (given.type.kind === 'string' && textType !== undefined) return value(`CAST(${given.sql} AS TIMESTAMP)`, textType)
+  if (given.type.kind === 'unknown') return value(`CAST(${given.sql} AS TIMESTAMP)`, DATETIME)
+  throw input.wrongType(`takes a time, not ${typeName(given.type)}`)
+}
+
+/** The same moment in another zone. A date is its midnight there. */
+export function inZone(time: Value, zone: string): Value {
+  const type: Type = { kind: 'datetime', zone }
+  if (time.type.kind === 'date') return value(utcSql(`CAST(${time.sql} AS TIMESTAMP)`, zone), type)
+  return { ...time, type: time.type.kind === 'datetime64' ? { ...time.type, zone } : type }
+}
+
+export function zoneFrom(given: Value | undefined, input: Input): string | undefined {
+  if (given === undefined) return undefined
+  const zone = constantText(given)
+  if (zone === undefined || !isTimeZone(zone))
+    throw input.fail('takes the name of a time zone that exists, such as Europe/Berlin')
+  return zone
+}
+
+/** Date and time of day in the zone of the time. */
+export const local = (given: Value): string => localSql({ ...given, sql: utc(given) })
+
+export const utc = (given: Value): string => `CAST(${given.sql} AS TIMESTAMP)`

@@ -1,0 +1,205 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { createRandom, seedsOf } from '../../../test/support/property.ts'
+import { type DuckDatabase, openDuckDatabase } from '../../platform/db/duckdb.ts'
+import type { GeyserAccount } from '../../solana/geyser/block.ts'
+import { BatchRows } from '../ingest/batch-rows.ts'
+import { addAccountRows } from '../ingest/block-rows.ts'
+import { brokenRows } from '../ingest/test-rows.ts'
+import type { WriteBatch } from '../store.ts'
+import { openDuckStore } from './store.ts'
+import { openQueryDatabase } from './test-queries.ts'
+
+/** Balances by key, of one block. */
+type Block = { readonly slot: number; readonly balances: Readonly<Record<string, number>> }
+
+let batches = 0
+
+function batchOf(blocks: readonly Block[], given: Partial<WriteBatch> = {}): WriteBatch {
+  const { finalizedSlot = 0 } = given
+  const [rows, overwritten] = [new BatchRows(), new BatchRows()]
+  const written = blocks.map(({ slot, balances }) => ({
+    slot,
+    accounts: new Map(Object.entries(balances).map(([key, lamports]) => [key, accountOf(lamports)])),
+  }))
+  addAccountRows({ rows, overwritten }, written, finalizedSlot)
+  const [from = 0, to = 0] = [blocks[0]?.slot, blocks.at(-1)?.slot]
+  return {
+    name: `batch ${++batches}`,
+    range: { from, to },
+    rows: [rows],
+    overwritten,
+    finalizedSlot,
+    tipSlot: to,
+    ...given,
+  }
+}
+
+function accountOf(lamports: number): GeyserAccount {
+  const none = new Uint8Array(32)
+  const rest = { executable: false, rentEpoch: 0n, data: new Uint8Array([1]), txnSignature: undefined }
+  return { pubkey: none, owner: none, writeVersion: BigInt(lamports), lamports: BigInt(lamports), ...rest }
+}
+
+async function read(database: DuckDatabase, sql: string): Promise<unknown[][]> {
+  using connection = await database.connect()
+  const rows: unknown[][] = []
+  for (const columns of (await connection.run(sql)).pieces())
+    columns[0]?.forEach((_, at) => rows.push(columns.map((column) => column[at])))
+  return rows
+}
+
+/** Slot and balance by key. */
+async function stateOf(database: DuckDatabase): Promise<Record<string, readonly [slot: number, balance: number]>> {
+  const rows = await read(database, 'SELECT pubkey, slot, lamports FROM base.accounts ORDER BY pubkey, slot')
+  const state: Record<string, readonly [number, number]> = {}
+  for (const [key, slot, balance] of rows) state[String(key)] = [Number(slot), Number(balance)]
+  assert.equal(Object.keys(state).length, rows.length, 'an account has one row')
+  return state
+}
+
+async function keptIn(database: DuckDatabase): Promise<number> {
+  return Number((await read(database, 'SELECT count(*) FROM base._accounts_before'))[0]?.[0])
+}
+
+async function openMemory() {
+  const database = await openDuckDatabase(':memory:')
+  return { database, store: await openDuckStore(database, () => 0) }
+}
+
+describe('accounts of a block that is replaced', () => {
+  test('have the state of the blocks before it', async () => {
+    const { database, store } = await openMemory()
+    using _ = database
+    await store.write(batchOf([{ slot: 10, balances: { a: 100, b: 1 } }]))
+    await store.write(batchOf([{ slot: 11, balances: { a: 50, c: 5 } }]))
+    await store.write(batchOf([{ slot: 11, balances: { b: 2 } }], { rewindFrom: 11 }))
+    assert.deepEqual(await stateOf(database), { a: [10, 100], b: [11, 2] })
+  })
+
+  test('have it after a dead slot, and after several slots', async () => {
+    const { database, store } = await openMemory()
+    using _ = database
+    for (const slot of [10, 11, 12, 13]) await store.write(batchOf([{ slot, balances: { a: slot * 10 } }]))
+    await store.rewind(13)
+    assert.deepEqual(await stateOf(database), { a: [12, 120] })
+    await store.write(batchOf([{ slot: 14, balances: { a: 7 } }]))
+    await store.rewind(11)
+    assert.deepEqual(await stateOf(database), { a: [10, 100] })
+    await store.rewind(10)
+    assert.deepEqual(await stateOf(database), {})
+  })
+
+  test('have it where the blocks are parts of one batch', async () => {
+    const { database, store } = await openMemory()
+    using _ = database
+    await store.write(batchOf([{ slot: 9, balances: { a: 9 } }]))
+    await store.write(batchOf([10, 11, 12].map((slot) => ({ slot, balances: { a: slot * 10, [`only${slot}`]: 1 } }))))
+    await store.write(batchOf([{ slot: 12, balances: {} }], { rewindFrom: 12 }))
+    assert.deepEqual(await stateOf(database), { a: [11, 110], only10: [10, 1], only11: [11, 1] })
+    await store.rewind(10)
+    assert.deepEqual(await stateOf(database), { a: [9, 9] })
+  })
+
+  test('have it after a restart, and in a file of a version that had no earlier states', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'sluice-accounts-'))
+    try {
+      const file = join(folder, 'data.duckdb')
+      {
+        using database = await openDuckDatabase(file)
+        await using store = await openDuckStore(database, () => 0)
+        await store.write(batchOf([{ slot: 10, balances: { a: 100 } }]))
+        using connection = await database.connect()
+        await connection.run('DROP TABLE base._accounts_before')
+      }
+      {
+        using database = await openDuckDatabase(file)
+        await using store = await openDuckStore(database, () => 0)
+        await store.write(batchOf([{ slot: 11, balances: { a: 50 } }]))
+      }
+      using database = await openDuckDatabase(file)
+      await using store = await openDuckStore(database, () => 0)
+      await store.rewind(11)
+      assert.deepEqual(await stateOf(database), { a: [10, 100] })
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+
+  test('have it after a batch that failed, and one that was written twice', async () => {
+    const { database, store } = await openMemory()
+    using _ = database
+    await store.write(batchOf([{ slot: 10, balances: { a: 100 } }]))
+    const next = batchOf([11, 12].map((slot) => ({ slot, balances: { a: slot } })))
+    await assert.rejects(store.write({ ...next, rows: [...next.rows, brokenRows()] }))
+    assert.equal(await keptIn(database), 0)
+    await store.write(next)
+    await store.write(next)
+    assert.equal(await keptIn(database), 2)
+    await store.rewind(12)
+    assert.deepEqual(await stateOf(database), { a: [11, 11] })
+    await store.rewind(11)
+    assert.deepEqual(await stateOf(database), { a: [10, 100] })
+    assert.equal(await keptIn(database), 0)
+  })
+})
+
+describe('earlier states of accounts', () => {
+  test('are kept until the block that replaced them is final', async () => {
+    const { database, store } = await openMemory()
+    using _ = database
+    for (let slot = 10; slot < 60; slot++)
+      await store.write(batchOf([{ slot, balances: { a: slot } }], { finalizedSlot: slot - 5 }))
+    assert.equal(await keptIn(database), 5)
+    await store.write(batchOf([{ slot: 60, balances: { a: 60 } }], { finalizedSlot: 60 }))
+    assert.equal(await keptIn(database), 0)
+    assert.deepEqual(await stateOf(database), { a: [60, 60] })
+  })
+
+  test('are not visible to customers', async () => {
+    using opened = await openQueryDatabase()
+    for (const table of ['_accounts_before', 'base._accounts_before', 'solana._accounts_before'])
+      await assert.rejects(opened.ask(`SELECT * FROM ${table}`), { name: 'QueryError' })
+    const { body } = await opened.ask("SELECT count() FROM system.tables WHERE name LIKE '%before%'")
+    assert.equal(body.toString(), '["0"]\n')
+  })
+
+  test('after any history the accounts are those of the blocks that remain', async (t) => {
+    for (const seed of seedsOf(t, { short: 6, full: 200 })) {
+      const random = createRandom(seed)
+      const { database, store } = await openMemory()
+      using _ = database
+      let chain: Block[] = []
+      let [next, finalizedSlot] = [1, 0]
+      for (let step = 0; step < 25; step++) {
+        const lowest = finalizedSlot + 1
+        const cut = next > lowest && random(3) === 0 ? lowest + random(next - lowest) : undefined
+        if (cut !== undefined) {
+          chain = chain.filter(({ slot }) => slot < cut)
+          next = cut
+        }
+        if (cut !== undefined && random(2) === 0) await store.rewind(cut)
+        else {
+          const added = Array.from({ length: 1 + random(4) }, (): Block => {
+            const keys = Array.from({ length: random(4) }, () => `k${random(5)}`)
+            return { slot: next++, balances: Object.fromEntries(keys.map((key) => [key, random(1000)])) }
+          })
+          chain.push(...added)
+          finalizedSlot = Math.max(finalizedSlot, next - 1 - random(8))
+          await store.write(batchOf(added, { rewindFrom: cut, finalizedSlot }))
+        }
+        const expected = new Map<string, readonly [number, number]>()
+        for (const { slot, balances } of chain)
+          for (const [key, balance] of Object.entries(balances)) expected.set(key, [slot, balance])
+        assert.deepEqual(
+          await stateOf(database),
+          Object.fromEntries([...expected].toSorted(([a], [b]) => (a < b ? -1 : 1))),
+          `SLUICE_SEEDS=${seed}-${seed}, step ${step}`,
+        )
+      }
+    }
+  })
+})

@@ -1,0 +1,70 @@
+import type { DuckConnection } from '../../platform/db/duckdb.ts'
+import type { DuckAppender } from '../../platform/db/duckdb-appender.ts'
+import { positionTexts } from '../../platform/db/duckdb-texts.ts'
+import { type BatchRows, columnAt, rowsIn } from '../ingest/batch-rows.ts'
+import type { SlotRange } from '../ingest/slot-ranges.ts'
+import { tableOf } from '../schema.ts'
+import type { WriteBatch } from '../store.ts'
+import { ACCOUNTS_BEFORE, BASE_SCHEMA } from './ddl.ts'
+
+/**
+ * The accounts table has one row for each account. A block that is not final may be replaced, and with it the rows that it wrote: the states before
+ * them are kept until it is final. All statements run in the transaction of the write.
+ */
+
+const PUBKEY_AT = columnAt('accounts', 'pubkey')
+const [ACCOUNTS, BEFORE] = [`${BASE_SCHEMA}.accounts`, `${BASE_SCHEMA}.${ACCOUNTS_BEFORE}`]
+const COLUMNS = tableOf('accounts').columns.map(({ name }) => name)
+/** Keys of one statement, to keep the statements small. */
+const KEYS_MAX = 1000
+
+/** Before the rows of slots are written again: deletes what the first write left, of the accounts that come again. */
+export function deleteRepeated({ rows, range }: WriteBatch): string[] {
+  const keys = Array.from(rowsIn(rows, 'accounts'), (row) => `'${String(row[PUBKEY_AT]).replaceAll("'", "''")}'`)
+  const statements: string[] = []
+  for (let from = 0; from < keys.length; from += KEYS_MAX) {
+    const among = `pubkey IN (${keys.slice(from, from + KEYS_MAX).join(',')})`
+    for (const table of [ACCOUNTS, BEFORE])
+      statements.push(`DELETE FROM ${table} WHERE slot BETWEEN ${range.from} AND ${range.to} AND ${among}`)
+  }
+  return statements
+}
+
+/** After the rows of a batch are appended: removes the states that they replace, which are kept as long as a block of the batch may be replaced. */
+export function replaceAccounts({ rows, range, finalizedSlot }: WriteBatch): string[] {
+  if (rows.every(({ tables }) => tables.accounts.count === 0)) return []
+  const written = `slot BETWEEN ${range.from} AND ${range.to}`
+  const among = `pubkey IN (SELECT pubkey FROM ${ACCOUNTS} WHERE ${written})`
+  const keep = `INSERT INTO ${BEFORE} SELECT ${COLUMNS.join(', ')}, ${range.to} FROM ${ACCOUNTS} WHERE slot < ${range.from} AND ${among}`
+  return [...(finalizedSlot < range.to ? [keep] : []), `DELETE FROM ${ACCOUNTS} WHERE NOT (${written}) AND ${among}`]
+}
+
+/** Appends the states that a later block of the batch replaced. Returns the appender, which the caller closes. */
+export async function appendBefore(
+  connection: DuckConnection,
+  { texts, tables }: BatchRows,
+  { to }: SlotRange,
+): Promise<DuckAppender> {
+  const appender = await connection.appendTo(BASE_SCHEMA, ACCOUNTS_BEFORE)
+  const { columns, count } = tables.accounts
+  if (count === 0) return appender
+  const replaced = { kind: 'u64', values: () => new BigUint64Array(count).fill(BigInt(to)) } as const
+  using placed = positionTexts(texts.packed())
+  appender.append([...columns, replaced], count, placed)
+  return appender
+}
+
+/** Before the accounts from a slot on are deleted: writes the newest state before the slot of each of them. */
+export function restoreAccounts(fromSlot: number): string[] {
+  const deleted = `pubkey IN (SELECT pubkey FROM ${ACCOUNTS} WHERE slot >= ${fromSlot})`
+  const newest = 'row_number() OVER (PARTITION BY pubkey ORDER BY slot DESC, replaced_slot DESC) = 1'
+  return [
+    `INSERT INTO ${ACCOUNTS} SELECT ${COLUMNS.join(', ')} FROM ${BEFORE} WHERE slot < ${fromSlot} AND ${deleted} QUALIFY ${newest}`,
+    `DELETE FROM ${BEFORE} WHERE slot >= ${fromSlot} OR (pubkey, slot) IN (SELECT (pubkey, slot) FROM ${ACCOUNTS})`,
+  ]
+}
+
+/** States that a final block replaced are not needed again. */
+export function forgetAccounts(finalizedSlot: number): string {
+  return `DELETE FROM ${BEFORE} WHERE replaced_slot <= ${finalizedSlot}`
+}
