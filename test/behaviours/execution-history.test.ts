@@ -24,7 +24,7 @@ function blockMessages(number: number): SourceMessage[] {
     { kind: 'lifecycle', change: proposed, record: proposed },
     { kind: 'tps', tps: 900, blockNumber: number, id: idOf(number, VARIANT) },
     { kind: 'contention', data, conflicts, ...(accesses === undefined ? {} : { accesses }) },
-    { kind: 'record', record: executed },
+    { kind: 'lifecycle-record', record: executed },
   ]
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { AcceptedSubscription, EventFilter, Hex, RawEventName } from '../../src/contract/stream-events.ts'
 import { createManualClock } from '../../src/core/clock.ts'
 import type { RawEventPart } from '../../src/execution/source/message.ts'
-import type { Wanted } from '../../src/execution/source/wanted-events.ts'
+import type { RawEventSelection } from '../../src/execution/source/raw-event-demand.ts'
 import { StreamHub } from '../../src/execution/stream/hub.ts'
 import { createSeqCounter } from '../../src/execution/stream/seq-counter.ts'
 import { StreamSession } from '../../src/execution/stream/session.ts'
@@ -49,8 +49,8 @@ class World {
   readonly clients = new Set<Client>()
   /** Cursors of disconnected clients, with their subscription. */
   readonly gone: { cursor: string; subscribe: string }[] = []
-  recorded: readonly RawEventName[] = []
-  #recordings: Wanted[] = []
+  active: readonly RawEventName[] = []
+  #selections: RawEventSelection[] = []
   readonly #asked = new Map<RawEventName, number>()
   #version = 0
   #deferred: (() => void)[] = []
@@ -82,10 +82,10 @@ class World {
         defer: (run) => void this.#deferred.push(run),
         hello: () => ({}) as never,
         snapshot: (kind) => (kind === 'TPS' && this.#value > 0 ? [String(this.#value)] : []),
-        onWanted: (wanted) => {
-          this.#recordings.push(wanted)
-          for (const name of RAW) if (!wanted.names.includes(name)) this.#asked.delete(name)
-          for (const name of wanted.names) if (!this.#asked.has(name)) this.#asked.set(name, wanted.version)
+        onRawEventSelection: (selection) => {
+          this.#selections.push(selection)
+          for (const name of RAW) if (!selection.names.includes(name)) this.#asked.delete(name)
+          for (const name of selection.names) if (!this.#asked.has(name)) this.#asked.set(name, selection.version)
         },
         count: { published() {}, delivered() {}, dropped() {}, joined() {}, refused() {} },
       },
@@ -94,16 +94,16 @@ class World {
 
   /** Whether the event was requested without interruption since a version that the source has received. */
   #isReported(name: RawEventName): boolean {
-    return this.recorded.includes(name) && this.#version >= (this.#asked.get(name) ?? Number.POSITIVE_INFINITY)
+    return this.active.includes(name) && this.#version >= (this.#asked.get(name) ?? Number.POSITIVE_INFINITY)
   }
 
   /** The source receives the requested events later, as a thread does. */
   turnSource(): void {
-    const wanted = this.#recordings.shift()
-    if (wanted === undefined) return
-    this.recorded = wanted.names
-    this.#version = wanted.version
-    this.hub.recording(wanted)
+    const selection = this.#selections.shift()
+    if (selection === undefined) return
+    this.active = selection.names
+    this.#version = selection.version
+    this.hub.onRawEventsActive(selection)
   }
 
   publish(): void {
@@ -120,7 +120,7 @@ class World {
       )
     } else if (choice < 5) {
       const made = Array.from({ length: 1 + random(4) }, () => this.#event())
-      this.hub.publishEvents(made.filter(({ name }) => this.recorded.includes(name)))
+      this.hub.publishEvents(made.filter(({ name }) => this.active.includes(name)))
       const parts = made.filter(({ name }) => this.#isReported(name))
       const hidden = made.filter(({ name }) => !this.#isReported(name))
       if (parts.length > 0) {
@@ -166,8 +166,8 @@ class World {
     for (const client of [...this.clients]) client.leave()
     this.hub[Symbol.dispose]()
     this.#deferred = []
-    this.#recordings = []
-    this.recorded = []
+    this.#selections = []
+    this.active = []
     this.#asked.clear()
     this.#version = 0
     this.clock.advance(5000)

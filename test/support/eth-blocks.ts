@@ -4,8 +4,8 @@ import type { Hex } from '../../src/evm/hex.ts'
 import { BLOOM_BYTES, bloomBits, setBloomBits } from '../../src/evm/logs-bloom.ts'
 import { createSmallRing, openReader } from '../../src/evm/ring/test-ring.ts'
 import { addressOf, idOf, slotOf } from '../../src/evm/test-block.ts'
+import { BlockCapture } from '../../src/execution/source/block-capture.ts'
 import type { SourceMessage } from '../../src/execution/source/message.ts'
-import { BlockRecorder } from '../../src/execution/source/record-block.ts'
 
 export type EthBlockShape = {
   readonly number: number
@@ -51,11 +51,10 @@ export function ethBlock(shape: EthBlockShape): SourceMessage & { kind: 'block' 
   const logs_bloom: Hex = `0x${Buffer.from(bloom).toString('hex')}`
   recorder.add('BLOCK_END', { eth_block_hash: idOf(number, 0xe), logs_bloom }, position())
   recorder.flush()
-  const supervisor = new BlockRecorder({ blockBytesMax: 2 ** 26 })
+  const capture = new BlockCapture({ blockBytesMax: 2 ** 26 })
   const reader = openReader(ring.source)
-  while (reader.poll(0).kind === 'events')
-    for (let at = 0; at < reader.batch.count; at++) supervisor.add(reader.batch, at)
-  return { kind: 'block', block: supervisor.take() ?? assert.fail('the block is not complete') }
+  while (reader.poll(0).kind === 'events') for (let at = 0; at < reader.batch.count; at++) capture.add(reader.batch, at)
+  return { kind: 'block', block: capture.take() ?? assert.fail('the block is not complete') }
 }
 
 export function rpcCall(method: string, params: readonly unknown[] = [], id: unknown = 1) {

@@ -1,17 +1,13 @@
 import assert from 'node:assert/strict'
-import type { Access } from '../../src/access/service.ts'
+import type { Access } from '../../src/access/call-access.ts'
 import type { StatusRecord } from '../../src/contract/execution-routes.ts'
 import { type Clock, createManualClock } from '../../src/core/clock.ts'
 import { createSeededRandom } from '../../src/core/random.ts'
+import type { ExecutionDeps, ExecutionSettings } from '../../src/execution/deps.ts'
 import { History } from '../../src/execution/history/history.ts'
 import { executionMetrics } from '../../src/execution/metrics.ts'
 import { executionOptions } from '../../src/execution/options.ts'
-import {
-  type Execution,
-  type ExecutionDeps,
-  type ExecutionSettings,
-  startExecution,
-} from '../../src/execution/service.ts'
+import { type Execution, startExecution } from '../../src/execution/service.ts'
 import { type LastEvent, type LastEventStore, openLastEvent } from '../../src/execution/source/last-event.ts'
 import { SILENT_MS } from '../../src/execution/source/liveness.ts'
 import { NO_STATS, type Source, type SourceMessage } from '../../src/execution/source/message.ts'
@@ -103,10 +99,10 @@ export async function startTestExecution(given: TestExecutionOptions = {}): Prom
         kind: 'ring',
         timings: true,
         isSimulated: given.isSimulated ?? false,
-        setWanted({ names, version }) {
+        selectRawEvents({ names, version }) {
           wanted = names
           // Answered at once, as a source without a block open does.
-          listener([{ kind: 'recording', names: [...names], version }])
+          listener([{ kind: 'raw-events-active', names: [...names], version }])
         },
         [Symbol.asyncDispose]: async () => {},
       }

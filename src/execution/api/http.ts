@@ -1,5 +1,5 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
-import type { Refused } from '../../access/authorize.ts'
+import type { Refused } from '../../access/callers.ts'
 import { ERRORS } from '../../contract/errors.ts'
 import { EXECUTION_ROUTES, EXECUTION_TICKET_PATH } from '../../contract/execution-routes.ts'
 import { STREAM_PATHS } from '../../contract/stream-events.ts'

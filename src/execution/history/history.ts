@@ -94,13 +94,13 @@ export class History implements AsyncDisposable {
       const blockTimeMs = parent === undefined ? -1 : timeMs - parent.timeMs
       if (blockTimeMs >= 0) proposal.blockTimeMs = blockTimeMs
     }
-    this.record(record)
+    this.lifecycleRecord(record)
     if (to_stage === 'Rejected' && before?.current_stage !== 'Rejected')
       this.#happened({ from_ms: timeMs, to_ms: timeMs, kind: 'rejection', block_number: number })
   }
 
   /** A block has a newer record. */
-  record(record: LifecycleRecord): void {
+  lifecycleRecord(record: LifecycleRecord): void {
     const { block_hash: id, block_number: number } = record
     const proposal = this.proposals.byId(id)
     if (proposal === undefined) return

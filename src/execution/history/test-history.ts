@@ -116,7 +116,7 @@ export function feedBlock(
   enter('Proposed', null)
   history.blockEnded({ id: idOf(number, variant), number, tps, recordedMs: timeMs })
   history.blockFolded(figuresOf(number, variant))
-  history.record(recordOf(number, 'Proposed', variant, 1_000_000 + number))
+  history.lifecycleRecord(recordOf(number, 'Proposed', variant, 1_000_000 + number))
   if (stage !== 'Proposed') enter(stage, 1_000_000 + number)
 }
 
@@ -131,7 +131,7 @@ export function feedHour(history: History, clock: ManualClock): void {
     history.lifecycle(record, record, undefined)
     history.blockEnded({ id: idOf(number), number, tps: (number * 7919) % 5000, recordedMs: undefined })
     if (number > HOUR_BLOCKS - HOUR_FIGURES) history.blockFolded(figuresOf(number))
-    history.record(recordOf(number, 'Verified', 1, (number * 104_729) % 30_000_000))
+    history.lifecycleRecord(recordOf(number, 'Verified', 1, (number * 104_729) % 30_000_000))
     clock.advance(400)
   }
 }

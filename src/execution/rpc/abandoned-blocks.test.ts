@@ -11,15 +11,15 @@ import { Views } from '../api/views.ts'
 import { BlockArchive } from '../archive/archive.ts'
 import { search } from '../history/search.ts'
 import { openTestHistory, recordOf } from '../history/test-history.ts'
-import { MessageIntake, type TakeMessagesDeps } from '../stream/take-messages.ts'
+import { MessageIntake, type MessageIntakeDeps } from '../stream/message-intake.ts'
 import { BlockStore } from './block-store.ts'
 import { Blocks } from './blocks.ts'
 import { countingMeter } from './test-rpc.ts'
 
-type Hub = TakeMessagesDeps['hub']
+type Hub = MessageIntakeDeps['hub']
 
 const ignore = (): void => {}
-const hub: Hub = { publish: ignore, publishEvents: ignore, publishWarning: ignore, recording: ignore }
+const hub: Hub = { publish: ignore, publishEvents: ignore, publishWarning: ignore, onRawEventsActive: ignore }
 
 /** The views, memory and archive of the service, fed with messages of a source. */
 async function createRig(archive?: BlockArchive, blocksMax = 64) {
@@ -34,7 +34,7 @@ async function createRig(archive?: BlockArchive, blocksMax = 64) {
     blocks,
     history,
     liveness: { beat: ignore },
-    metrics: metrics as unknown as TakeMessagesDeps['metrics'],
+    metrics: metrics as unknown as MessageIntakeDeps['metrics'],
     log: silentLogger,
   })
   const enter = (number: number, variant: number, stage: Stage): void => {

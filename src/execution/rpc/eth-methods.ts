@@ -4,9 +4,10 @@ import type { WaitingWork } from '../../core/work.ts'
 import { toQuantity } from '../../evm/hex.ts'
 import type { BlockHandle, Blocks } from './blocks.ts'
 import type { CallContext } from './call-meter.ts'
-import { LimitFailure, RpcFailure } from './failure.ts'
+import { RpcFailure } from './failure.ts'
+import { findBlock, findLogBlocks } from './find-blocks.ts'
 import { findLogs } from './log-search.ts'
-import { type BlockRef, blockRef, flag, hash32, type LogFilter, logFilter, quantity } from './params.ts'
+import { blockRef, flag, hash32, logFilter, quantity } from './params.ts'
 import { type RenderedBlocks, writeReceipt, writeTransaction } from './rendered-blocks.ts'
 
 /** Writes the result as JSON; throws RpcFailure where there is none. */
@@ -25,21 +26,7 @@ export type EthMethodDeps = {
 export function createEthMethods(deps: EthMethodDeps): Record<ExecutionRpcMethod, EthMethod> {
   const { blocks, rendered, chainId, clientVersion } = deps
 
-  function find(ref: BlockRef): BlockHandle | undefined {
-    if ('number' in ref) return blocks.byNumber(ref.number)
-    switch (ref.tag) {
-      case 'safe':
-        return blocks.highest(['Voted', 'Finalized', 'Verified'])
-      case 'finalized':
-        return blocks.highest(['Finalized', 'Verified'])
-      case 'earliest':
-        return blocks.earliest
-      default:
-        return blocks.latest
-    }
-  }
-
-  const byRef = (given: unknown): BlockHandle | undefined => find(blockRef(given, 'the block'))
+  const byRef = (given: unknown): BlockHandle | undefined => findBlock(blocks, blockRef(given, 'the block'))
   const byHash = (given: unknown): BlockHandle | undefined => blocks.byHash(hash32(given, 'the block hash'))
   const byTxn = (given: unknown, { meter }: CallContext) => blocks.byTxn(hash32(given, 'the transaction hash'), meter)
 
@@ -47,30 +34,6 @@ export function createEthMethods(deps: EthMethodDeps): Record<ExecutionRpcMethod
     const known = chainId()
     if (known === null) throw new RpcFailure('blocks-not-held', 'no block was seen yet')
     return known
-  }
-
-  function chosenBlocks({ blockHash, from, to }: LogFilter): BlockHandle[] {
-    if (blockHash !== undefined) return [blocks.byHash(blockHash) ?? notHeld()]
-    const first = 'number' in from ? from.number : (find(from)?.number ?? notHeld())
-    const last = 'number' in to ? to.number : (find(to)?.number ?? notHeld())
-    if (first > last) throw new RpcFailure('invalid-params', 'fromBlock is above toBlock')
-    const { range } = blocks
-    if (range === undefined || first < range.from || last > range.to) return notHeld()
-    const { logBlocksMax: size } = deps
-    if (last - first >= size)
-      throw new LimitFailure(`eth_getLogs covers at most ${size} blocks`, { limit: 'logBlocks', size })
-    const chosen: BlockHandle[] = []
-    for (let number = first; number <= last; number++) chosen.push(blocks.byNumber(number) ?? notHeld())
-    return chosen
-  }
-
-  /** Never an empty list instead: it would mean that there are no logs. */
-  function notHeld(): never {
-    const { range } = blocks
-    if (range === undefined) throw new RpcFailure('blocks-not-held', 'no block was seen yet')
-    const held = { oldest: toQuantity(range.from), newest: toQuantity(range.to) }
-    const ranges = blocks.ranges.map(({ from, to }) => `${from} to ${to}`)
-    throw new RpcFailure('blocks-not-held', `held are blocks ${ranges.join(', ')}`, held)
   }
 
   function* writeTxnAt(handle: BlockHandle | undefined, index: number, context: CallContext): WaitingWork<void> {
@@ -115,7 +78,7 @@ export function createEthMethods(deps: EthMethodDeps): Record<ExecutionRpcMethod
     },
     eth_getLogs([given], context) {
       const filter = logFilter(given)
-      return findLogs(filter, chosenBlocks(filter), context)
+      return findLogs(filter, findLogBlocks(blocks, filter, deps.logBlocksMax), context)
     },
   }
 }

@@ -8,6 +8,7 @@ import type {
   TopAccesses,
 } from '../../contract/stream-events.ts'
 import type { ContractAccesses } from '../../evm/fold/contention.ts'
+import type { RawEventSelection } from './raw-event-demand.ts'
 
 /**
  * The messages of a source of execution data, in the order in which they are published. A source may run in another thread, so they
@@ -16,10 +17,10 @@ import type { ContractAccesses } from '../../evm/fold/contention.ts'
 export type SourceMessage =
   /** Events were read: the source is alive. The last message of a batch. */
   | { kind: 'progress'; position: SourcePosition }
-  /** A block entered a stage; `record` is its complete record. `timeMs`: when its event was recorded (unix ms). */
+  /** A block entered a stage; `record` is its complete lifecycle record. `timeMs`: when its event was recorded (unix ms). */
   | { kind: 'lifecycle'; change: Lifecycle; record: LifecycleRecord; timeMs?: number }
-  /** A block was executed: its record has more fields, its stage is the same. */
-  | { kind: 'record'; record: LifecycleRecord }
+  /** A block was executed: its lifecycle record has more fields, its stage is the same. */
+  | { kind: 'lifecycle-record'; record: LifecycleRecord }
   /** Blocks that are no longer tracked. */
   | { kind: 'forgotten'; ids: Hex[] | 'all' }
   /** A block has ended. `tps` is null where its window is not whole. */
@@ -30,7 +31,7 @@ export type SourceMessage =
   /** A complete block, for JSON-RPC. */
   | { kind: 'block'; block: BlockContent }
   /** From here on all raw events of these names are sent, and no others. */
-  | { kind: 'recording'; names: RawEventName[]; version: number }
+  | { kind: 'raw-events-active'; names: RawEventName[]; version: number }
   | { kind: 'events'; events: RawEventPart[] }
   /** Source events were lost. */
   | { kind: 'gap'; fromSeqno: number; toSeqno: number; blocksDropped: number }
@@ -108,8 +109,8 @@ export type Source = AsyncDisposable & {
   readonly timings: boolean
   /** The data is made up. */
   readonly isSimulated: boolean
-  /** Sets the raw events to produce. A `recording` message confirms it once it is in effect. */
-  setWanted(wanted: { readonly names: readonly RawEventName[]; readonly version: number }): void
+  /** Sets the raw events to produce. The message `raw-events-active` confirms it once it is in effect. */
+  selectRawEvents(selection: RawEventSelection): void
 }
 
 /** Starts a source. `onMessages` may be called until the source is closed. */

@@ -22,8 +22,8 @@ test('block numbers above 2^53 - 1 are strings in raw events, inside and outside
     qc.add('BLOCK_QC', { block_number }, { timeNs: 3n })
     qc.flush()
     const raw = new RawEvents()
-    raw.setWanted({ names: ['BlockStart', 'BlockEnd', 'BlockQC'], version: 1 })
-    raw.applyWanted()
+    raw.select({ names: ['BlockStart', 'BlockEnd', 'BlockQC'], version: 1 })
+    raw.applySelection()
     const reader = openReader(ring.source)
     const events: RawEvent[] = []
     while (reader.poll(0).kind === 'events') for (let at = 0; at < reader.batch.count; at++) raw.add(reader.batch, at)
@@ -48,8 +48,8 @@ test('events of a block whose BLOCK_START payload has expired have no block numb
   recorder.add('BLOCK_END', {}, { timeNs: 4n })
   recorder.flush()
   const raw = new RawEvents()
-  raw.setWanted({ names: ['BlockEnd'], version: 1 })
-  raw.applyWanted()
+  raw.select({ names: ['BlockEnd'], version: 1 })
+  raw.applySelection()
   const reader = openReader(ring.source)
   assert.equal(reader.poll(0).kind, 'events')
   const { batch } = reader

@@ -5,7 +5,7 @@ import { PAYLOADS } from '../../evm/event/payloads.ts'
 import { EVENT, EVENT_CODES, type EventName, eventName } from '../../evm/event/type.ts'
 import type { EventBatch } from '../../evm/ring/event-batch.ts'
 import type { FilterFields, RawEventPart } from './message.ts'
-import type { Wanted } from './wanted-events.ts'
+import type { RawEventSelection } from './raw-event-demand.ts'
 
 type TxnHeader = { hash: Hex; fields: FilterFields }
 
@@ -16,12 +16,12 @@ const BYTES_PER_FRAME = 128 * 1024
 const BLOCK_NUMBER_OFFSET = PAYLOADS.BLOCK_START.fields.block_number[1]
 
 /**
- * Encodes the wanted ring events as elements of `Events` frames. The set of wanted events changes only between blocks, so that the events
+ * Encodes the selected ring events as elements of `Events` frames. The selection changes only between blocks, so that the events
  * of a block are complete and have the hash of their transaction.
  */
 export class RawEvents {
-  readonly #wanted = new Set<RawEventName>()
-  #next: Wanted | undefined
+  readonly #selected = new Set<RawEventName>()
+  #next: RawEventSelection | undefined
   #blockSeqno = 0
   /** Null when the payload of its BLOCK_START has expired. */
   #blockNumber: number | string | null = null
@@ -30,23 +30,23 @@ export class RawEvents {
   #parts: RawEventPart[] = []
   #partBytes = 0
 
-  /** Takes effect with `applyWanted`. */
-  setWanted(wanted: Wanted): void {
-    this.#next = wanted
+  /** Takes effect with `applySelection`. */
+  select(selection: RawEventSelection): void {
+    this.#next = selection
   }
 
-  /** Called between two blocks: applies and returns the new set, if there is one. */
-  applyWanted(): { names: RawEventName[]; version: number } | undefined {
+  /** Called between two blocks: applies and returns the new selection, if there is one. */
+  applySelection(): { names: RawEventName[]; version: number } | undefined {
     if (this.#next === undefined) return undefined
     const { names, version } = this.#next
-    this.#wanted.clear()
-    for (const name of names) this.#wanted.add(name)
+    this.#selected.clear()
+    for (const name of names) this.#selected.add(name)
     this.#next = undefined
     return { names: [...names], version }
   }
 
   get isIdle(): boolean {
-    return this.#wanted.size === 0
+    return this.#selected.size === 0
   }
 
   /** After a gap or in another ring the open block is unknown. */
@@ -55,7 +55,7 @@ export class RawEvents {
     this.#txns.clear()
   }
 
-  /** Adds an event if it is wanted; returns true when the frame is full. Must be called for every event in order unless idle. */
+  /** Adds an event if it is selected; returns true when the frame is full. Must be called for every event in order unless idle. */
   add(batch: EventBatch, at: number): boolean {
     const part = this.#encode(batch, at)
     if (part === undefined) return false
@@ -77,7 +77,7 @@ export class RawEvents {
     const code = batch.type(at)
     if (code === EVENT.BLOCK_START) this.#beginBlock(batch, at)
     const name = PUBLISHED_NAMES[code]
-    if (name === undefined || (!this.#wanted.has(name) && code !== EVENT.TXN_HEADER_START)) return undefined
+    if (name === undefined || (!this.#selected.has(name) && code !== EVENT.TXN_HEADER_START)) return undefined
     const decoded = decodeEvent(batch, at)
     if (!decoded.ok) return undefined
     const { event } = decoded
@@ -85,7 +85,7 @@ export class RawEvents {
     const isInBlock = event.blockSeqno !== null && event.blockSeqno === this.#blockSeqno
     if (isInBlock && event.name === 'TXN_HEADER_START' && event.txnIndex !== null)
       this.#txns.set(event.txnIndex, { hash: event.payload.txn_hash, fields })
-    if (!this.#wanted.has(name)) return undefined
+    if (!this.#selected.has(name)) return undefined
     const txn = isInBlock && event.txnIndex !== null ? this.#txns.get(event.txnIndex) : undefined
     const element: RawEvent = {
       event_name: name,

@@ -81,12 +81,12 @@ describe('reading a ring', () => {
       'Proposed 1',
       'tps',
       'contention',
-      'record',
+      'lifecycle-record',
       'Voted 1',
       'top-accesses',
       'progress',
     ])
-    const { record } = of(reported, 'record')[0] ?? assert.fail()
+    const { record } = of(reported, 'lifecycle-record')[0] ?? assert.fail()
     assert.deepEqual([record.gas_used, record.eth_block_hash], [42_000, idOf(1, 0xe)])
     recordBlock(recorder, block(2))
     assert.equal(of(step(4999), 'top-accesses').length, 0)
@@ -119,11 +119,11 @@ describe('reading a ring', () => {
     const header = { txn_hash: `0x${'5'.repeat(64)}`, sender: `0x${'6'.repeat(40)}` } as const
     recordOpenBlock(recorder, block(1))
     step()
-    read.setWanted({ names: ['TxnLog', 'BlockEnd', 'BlockFinalized'], version: 1 })
+    read.selectRawEvents({ names: ['TxnLog', 'BlockEnd', 'BlockFinalized'], version: 1 })
     recorder.add('BLOCK_END', { eth_block_hash: idOf(1), gas_used: 1n }, { timeNs: 3n })
     const during = step()
     assert.equal(of(during, 'events').length, 0, 'an incomplete block is not reported')
-    assert.deepEqual(of(during, 'recording')[0]?.names, ['TxnLog', 'BlockEnd', 'BlockFinalized'])
+    assert.deepEqual(of(during, 'raw-events-active')[0]?.names, ['TxnLog', 'BlockEnd', 'BlockFinalized'])
     recordBlock(recorder, block(2, { txns: [{ accesses: [], logs: 2, header }] }))
     recorder.add('BLOCK_FINALIZED', { id: idOf(2), block_number: 2n }, { timeNs: 4n })
     const reported = step()

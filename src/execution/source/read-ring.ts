@@ -2,11 +2,11 @@ import { EVENT, eventSet } from '../../evm/event/type.ts'
 import { BlockFold } from '../../evm/fold/block.ts'
 import { type EventBatch, PAYLOAD_LOST } from '../../evm/ring/event-batch.ts'
 import type { FollowResult, RingFollower } from '../../evm/ring/follow.ts'
+import { BlockCapture } from './block-capture.ts'
 import { HEADS_MAX } from './evm-node/recorded-heads.ts'
 import type { BlockContent, SourceFailure, SourceMessage, SourceStats } from './message.ts'
+import type { RawEventSelection } from './raw-event-demand.ts'
 import { RawEvents } from './raw-events.ts'
-import { BlockRecorder } from './record-block.ts'
-import type { Wanted } from './wanted-events.ts'
 
 export type ReadRingOptions = {
   /** For failure messages; the follower opens the file. */
@@ -62,7 +62,7 @@ export class ReadRing {
   readonly #follower: RingFollower
   readonly #options: ReadRingOptions
   readonly #fold: BlockFold
-  readonly #recorder: BlockRecorder
+  readonly #capture: BlockCapture
   readonly #raw = new RawEvents()
   #messages: SourceMessage[] = []
   #failure: SourceFailure | undefined
@@ -81,7 +81,7 @@ export class ReadRing {
   constructor(follower: RingFollower, options: ReadRingOptions, onBlock: OnBlock) {
     this.#follower = follower
     this.#options = options
-    this.#recorder = new BlockRecorder(options)
+    this.#capture = new BlockCapture(options)
     this.#fold = new BlockFold(
       { seed: options.seed, ...(options.isOwnRing === true ? { lifecycle: { activeMax: OWN_ACTIVE_MAX } } : {}) },
       {
@@ -90,15 +90,15 @@ export class ReadRing {
           if (record !== undefined) this.#messages.push({ kind: 'lifecycle', change, record, timeMs: this.#eventMs })
         },
         tps: (tps, blockNumber, id) => {
-          const block = this.#recorder.take()
+          const block = this.#capture.take()
           if (block !== undefined) onBlock(block)
           this.#messages.push({ kind: 'tps', tps: tps ?? null, blockNumber, id, timeMs: this.#eventMs })
         },
         contention: (data, conflicts, accesses) =>
           void this.#messages.push({ kind: 'contention', data, conflicts, accesses }),
         dropped: ({ reason }) => {
-          // Unterminated: the recorder has begun the next block already.
-          if (reason !== 'unterminated') this.#recorder.forget()
+          // Unterminated: the capture has begun the next block already.
+          if (reason !== 'unterminated') this.#capture.forget()
           this.#droppedBlocks += 1
         },
         incomplete: () => {},
@@ -106,15 +106,15 @@ export class ReadRing {
     )
   }
 
-  setWanted(wanted: Wanted): void {
-    this.#raw.setWanted(wanted)
+  selectRawEvents(selection: RawEventSelection): void {
+    this.#raw.select(selection)
   }
 
   /** Polls the ring once. `isIdle` when it had no events; there may be messages even so. */
   step(nowMs: number, readMs = 0): { messages: SourceMessage[]; isIdle: boolean } {
     const result = this.#poll(nowMs)
     this.#take(result)
-    if (!this.#isInBlock) this.#applyWanted()
+    if (!this.#isInBlock) this.#applySelection()
     this.#publishTopAccesses(nowMs)
     const hasMessages = this.#messages.length > 0
     if (this.#hasProgress && (hasMessages || nowMs >= this.#progressAtMs)) {
@@ -149,7 +149,7 @@ export class ReadRing {
       case 'gap': {
         this.#hasProgress = true
         this.#flushRaw()
-        this.#recorder.forget()
+        this.#capture.forget()
         this.#raw.forgetBlock()
         this.#isInBlock = false
         const blocksDropped = this.#fold.gap()
@@ -174,7 +174,7 @@ export class ReadRing {
   #restart(previousSeqno: number): void {
     this.#flushRaw()
     this.#fold.restart()
-    this.#recorder.forget()
+    this.#capture.forget()
     this.#raw.forgetBlock()
     this.#isInBlock = false
     this.#topSeen = 0
@@ -191,7 +191,7 @@ export class ReadRing {
       if (batch.payloadAt[at] === PAYLOAD_LOST)
         lost = { fromSeqno: lost?.fromSeqno ?? batch.seqno(at), toSeqno: batch.seqno(at) }
       if (type === EVENT.BLOCK_START) this.#beginBlock()
-      this.#recorder.add(batch, at)
+      this.#capture.add(batch, at)
       if (!this.#raw.isIdle && this.#raw.add(batch, at)) this.#flushRaw()
       if (BOUNDARY[type] !== 1) continue
       this.#flushRaw()
@@ -210,7 +210,7 @@ export class ReadRing {
 
   #beginBlock(): void {
     this.#flushRaw()
-    this.#applyWanted()
+    this.#applySelection()
     this.#isInBlock = true
   }
 
@@ -218,12 +218,12 @@ export class ReadRing {
   #endBlock(batch: EventBatch, at: number): void {
     this.#isInBlock = false
     const record = this.#fold.lifecycle.recordAt(batch.blockSeqno(at))
-    if (record !== undefined) this.#messages.push({ kind: 'record', record })
+    if (record !== undefined) this.#messages.push({ kind: 'lifecycle-record', record })
   }
 
-  #applyWanted(): void {
-    const applied = this.#raw.applyWanted()
-    if (applied !== undefined) this.#messages.push({ kind: 'recording', ...applied })
+  #applySelection(): void {
+    const applied = this.#raw.applySelection()
+    if (applied !== undefined) this.#messages.push({ kind: 'raw-events-active', ...applied })
   }
 
   #flushRaw(): void {

@@ -3,8 +3,8 @@ import { supervise } from '../../platform/process/supervise.ts'
 import { startWorker, type WorkerThread } from '../../platform/process/worker.ts'
 import type { RingMode } from '../../platform/ring-file/reader.ts'
 import type { Source, SourceMessage } from './message.ts'
+import type { RawEventSelection } from './raw-event-demand.ts'
 import type { RingThreadOptions, ToRingThread } from './ring-thread.ts'
-import type { Wanted } from './wanted-events.ts'
 
 export type RingSourceOptions = {
   /** The writer of the ring: a node, or Sluice itself from a node's RPC, which gives no timings. */
@@ -39,7 +39,7 @@ const THREAD = new URL('./ring-thread.ts', import.meta.url)
  */
 export function startRingSource(options: RingSourceOptions, deps: RingSourceDeps): Source {
   const { log, clock, random, onMessages } = deps
-  let wanted: Wanted = { names: [], version: 0 }
+  let selection: RawEventSelection = { names: [], version: 0 }
   let lastSeqno = 0
   let startSeqno = 0
 
@@ -73,7 +73,7 @@ export function startRingSource(options: RingSourceOptions, deps: RingSourceDeps
           onDeath: events.failed,
           endMs: END_MS,
         })
-        thread.post({ kind: 'wanted', ...wanted })
+        thread.post({ kind: 'select-raw-events', ...selection })
         return thread
       },
       onRestart({ error, delayMs }) {
@@ -89,9 +89,9 @@ export function startRingSource(options: RingSourceOptions, deps: RingSourceDeps
     kind: options.kind,
     timings: options.kind === 'ring',
     isSimulated: options.isSimulated ?? false,
-    setWanted(now) {
-      wanted = now
-      supervised.instance?.post({ kind: 'wanted', ...now })
+    selectRawEvents(now) {
+      selection = now
+      supervised.instance?.post({ kind: 'select-raw-events', ...now })
     },
     [Symbol.asyncDispose]: () => supervised[Symbol.asyncDispose](),
   }

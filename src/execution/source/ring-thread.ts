@@ -3,8 +3,8 @@ import { systemClock } from '../../platform/process/clock.ts'
 import { openWorkerPort, processTimeMs } from '../../platform/process/worker.ts'
 import { loadRingMapper, openLiveRing, type RingMode } from '../../platform/ring-file/reader.ts'
 import type { BlockContent, SourceMessage } from './message.ts'
+import type { RawEventSelection } from './raw-event-demand.ts'
 import { ReadRing, type ReadRingOptions } from './read-ring.ts'
-import type { Wanted } from './wanted-events.ts'
 
 export type RingThreadOptions = ReadRingOptions & {
   start: 'newest-block' | 'oldest' | { seqno: number }
@@ -13,7 +13,7 @@ export type RingThreadOptions = ReadRingOptions & {
   checkMs: number
 }
 
-export type ToRingThread = ({ kind: 'wanted' } & Wanted) | { kind: 'taken'; posts: number }
+export type ToRingThread = ({ kind: 'select-raw-events' } & RawEventSelection) | { kind: 'taken'; posts: number }
 
 /** Sleep when there are no events, as in the node's own reader. */
 const IDLE_MS = 1
@@ -24,8 +24,8 @@ const IDLE_MS = 1
 const WAIT_MS = 0.2
 const ACTIVE_MS = 50
 /**
- * Posts that the main thread has not taken yet. When it is too busy, reading stops and the ring itself is the queue: it holds minutes,
- * and events that it overwrites are reported as a gap. Memory stays bounded and no loss is hidden.
+ * Posts that the thread of the execution service has not taken yet. When it is too busy, reading stops and the ring itself is the queue:
+ * it holds minutes, and events that it overwrites are reported as a gap. Memory stays bounded and no loss is hidden.
  */
 const POSTS_MAX = 16
 const BACKPRESSURE_MS = 2
@@ -43,7 +43,7 @@ if (port !== undefined) {
   let lastEventsMs = Number.NEGATIVE_INFINITY
 
   port.onMessage((message) => {
-    if (message.kind === 'wanted') ring.setWanted(message)
+    if (message.kind === 'select-raw-events') ring.selectRawEvents(message)
     else posts -= message.posts
   })
   port.onEnd(() => {
@@ -70,7 +70,7 @@ if (port !== undefined) {
   run()
 }
 
-/** These are transferred to the main thread, not copied. */
+/** These are transferred to the thread of the execution service, not copied. */
 function buffersOf(block: BlockContent): ArrayBuffer[] {
   return [block.descriptors, block.payloads, block.payloadAt].map(({ buffer }) => buffer as ArrayBuffer)
 }

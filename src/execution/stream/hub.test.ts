@@ -28,7 +28,7 @@ function createHub(
       defer: given.defer ?? (() => {}),
       hello: () => ({}) as never,
       snapshot: given.snapshot ?? (() => []),
-      onWanted() {},
+      onRawEventSelection() {},
       count: { published() {}, delivered() {}, dropped() {}, joined() {}, refused() {} },
     },
   )

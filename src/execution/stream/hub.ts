@@ -13,7 +13,7 @@ import { createSlabAllocator } from '../../core/slab-allocator.ts'
 import { createFairFlushScheduler } from '../../platform/net/fair-flush-scheduler.ts'
 import { encodeTextFrame } from '../../platform/ws/frame.ts'
 import type { RawEventPart } from '../source/message.ts'
-import { type Wanted, WantedEvents } from '../source/wanted-events.ts'
+import { RawEventDemand, type RawEventSelection } from '../source/raw-event-demand.ts'
 import type { ClientStream, StreamClient } from './client.ts'
 import { createDeflatedFrames, type DeflatedFrames } from './deflated-frames.ts'
 import { StreamGroup } from './group.ts'
@@ -51,7 +51,8 @@ export type HubDeps = {
   readonly hello: () => HelloFacts
   /** Current payloads of a kind, as JSON. */
   readonly snapshot: (kind: MetricKind) => readonly string[]
-  readonly onWanted: (wanted: Wanted) => void
+  /** The raw events that clients subscribe to have changed; `onRawEventsActive` confirms them. */
+  readonly onRawEventSelection: (selection: RawEventSelection) => void
   readonly count: HubCounts
 }
 
@@ -67,7 +68,7 @@ export class StreamHub implements Disposable {
   /** By subscription key and encoding. */
   readonly #groups = new Map<string, StreamGroup>()
   readonly #offered: readonly RawEventName[]
-  readonly #wanted: WantedEvents
+  readonly #demand: RawEventDemand
   /** Memory of frames that stay in the resume buffer. */
   readonly #frameMemory = createSlabAllocator()
   readonly #deflated: DeflatedFrames
@@ -78,7 +79,7 @@ export class StreamHub implements Disposable {
     this.#buffer = new ResumeBuffer(options.buffer)
     this.#deflated = createDeflatedFrames(deps.count.deflated)
     this.#offered = RAW_EVENTS.filter((name) => !options.rules.blocked.has(name))
-    this.#wanted = new WantedEvents({ lingerMs: options.lingerMs }, deps)
+    this.#demand = new RawEventDemand({ lingerMs: options.lingerMs }, deps)
     const buffer = this.#buffer
     const scheduler = createFairFlushScheduler(deps.clock, deps.defer)
     this.clientStream = {
@@ -113,15 +114,15 @@ export class StreamHub implements Disposable {
   }
 
   publishEvents(parts: readonly RawEventPart[]): void {
-    const events = parts.filter(({ name }) => this.#wanted.isRecorded(name))
+    const events = parts.filter(({ name }) => this.#demand.isActive(name))
     if (events.length === 0) return
     const bytes = events.reduce((sum, { json }) => sum + json.length, 0)
     this.#append({ seq: this.deps.seq.next(), kind: 'Events', events, bytes })
   }
 
   /** The source produces these raw events from here on. */
-  recording(wanted: Wanted): void {
-    this.#wanted.recording(wanted, this.deps.seq.upcoming)
+  onRawEventsActive(selection: RawEventSelection): void {
+    this.#demand.onActive(selection, this.deps.seq.upcoming)
   }
 
   /** For sessions: adds a client to the group of a subscription. */
@@ -136,7 +137,7 @@ export class StreamHub implements Disposable {
       this.#groups.set(groupKey, group)
     }
     group.members += 1
-    this.#wanted.enter(rawNamesOf(subscription, this.#offered))
+    this.#demand.enter(rawNamesOf(subscription, this.#offered))
     return group
   }
 
@@ -146,7 +147,7 @@ export class StreamHub implements Disposable {
     group.leave(client)
     group.members -= 1
     if (group.members === 0) this.#groups.delete(group.groupKey)
-    this.#wanted.leave(rawNamesOf(group.subscription, this.#offered))
+    this.#demand.leave(rawNamesOf(group.subscription, this.#offered))
   }
 
   /** For sessions: whether a subscription can resume after a cursor without missing anything. */
@@ -155,11 +156,11 @@ export class StreamHub implements Disposable {
     const cursor = checkCursor(resumeFrom, { oldestSeq, newestSeq, upcomingSeq: this.deps.seq.upcoming })
     if (!cursor.ok) return cursor
     const names = rawNamesOf(subscription, this.#offered)
-    return this.#wanted.isComplete(names, cursor.seq) ? cursor : { ok: false, reason: 'not_recorded' }
+    return this.#demand.isComplete(names, cursor.seq) ? cursor : { ok: false, reason: 'not_recorded' }
   }
 
   [Symbol.dispose](): void {
-    this.#wanted[Symbol.dispose]()
+    this.#demand[Symbol.dispose]()
   }
 
   #append(entry: StreamEntry): void {

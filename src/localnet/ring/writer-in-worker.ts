@@ -1,8 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
-import { ServiceError } from '../../core/error.ts'
 import type { Random } from '../../core/random.ts'
-import { type InstanceEvents, supervise } from '../../platform/process/supervise.ts'
-import { startWorker, type WorkerThread } from '../../platform/process/worker.ts'
+import { startWriterThread } from '../../platform/ring-file/writer-thread.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { RingWriterOptions } from './options.ts'
 import type { RingWriterService, RingWriterStats } from './writer-service.ts'
@@ -10,7 +8,6 @@ import type { FromWriterThread, ToWriterThread } from './writer-thread.ts'
 
 export type RingWriterWorkerDeps = { readonly log: Logger; readonly clock: Clock; readonly random: Random }
 
-const RESTART = { firstMs: 500, maxMs: 30_000 }
 const RESET_AFTER_MS = 1000
 /** What a block takes is garbage with the next one; a trial has no use for larger portions. */
 const YOUNG_MIB = 3
@@ -36,34 +33,24 @@ export async function startRingWriterWorker(
   let stats = NO_STATS
   let isPaused = false
 
-  function start(events: InstanceEvents): WorkerThread<ToWriterThread> {
-    const thread = startWorker<ToWriterThread, FromWriterThread>(THREAD, options, {
-      onMessage(message) {
-        if (message.kind === 'stats') stats = message.stats
-        else if (message.kind === 'failed') events.failed(new ServiceError('ring-unwritable', message.message))
-        else {
-          labels = new Map(message.labels)
-          if (isPaused) thread.post({ kind: 'pause' })
-          events.ready()
-        }
-      },
-      onDeath: events.failed,
-      youngMib: YOUNG_MIB,
-    })
-    return thread
-  }
-
-  const supervised = supervise(
-    { backoff: RESTART, resetAfterMs: RESET_AFTER_MS, firstStartsMax: 1 },
+  const supervised = await startWriterThread<ToWriterThread, FromWriterThread>(
+    { entry: THREAD, data: options, resetAfterMs: RESET_AFTER_MS, youngMib: YOUNG_MIB },
     {
       clock,
       random,
-      start,
+      onMessage(message, thread, ready) {
+        if (message.kind === 'stats') {
+          stats = message.stats
+          return
+        }
+        labels = new Map(message.labels)
+        if (isPaused) thread.post({ kind: 'pause' })
+        ready()
+      },
       onRestart: ({ error, delayMs }) =>
         log.error({ reason: error.message, delayMs }, 'the simulated chain stopped and is restarted'),
     },
   )
-  await supervised.started
   log.info({ path: options.path, tps: options.tps }, 'a simulated chain writes the event ring')
   return {
     path: options.path,

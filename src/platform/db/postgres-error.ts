@@ -26,8 +26,19 @@ const WORDS: Readonly<Record<string, string>> = {
   'store-corrupt': 'is damaged',
 }
 
+/** The name of a database in messages, and the advice for a damaged one. */
+export type StorePosition = { readonly name: string; readonly restoreAdvice: string }
+
+export async function translatePostgresErrors<T>(position: StorePosition, call: () => Promise<T>): Promise<T> {
+  try {
+    return await call()
+  } catch (error) {
+    throw postgresError(error, position)
+  }
+}
+
 /** Translates errors of the driver and the server to ServiceError; returns a mistake in a statement unchanged. */
-export function postgresError(error: unknown, position: { name: string; restoreAdvice: string }): unknown {
+export function postgresError(error: unknown, position: StorePosition): unknown {
   const code = codeOf(error)
   if (code === undefined) return error
   const message = messageOf(error)

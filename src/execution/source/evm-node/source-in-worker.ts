@@ -1,13 +1,9 @@
-import { ServiceError } from '../../../core/error.ts'
 import type { BaseDeps } from '../../../platform/process/base-deps.ts'
-import { type InstanceEvents, supervise } from '../../../platform/process/supervise.ts'
-import { startWorker, type WorkerThread } from '../../../platform/process/worker.ts'
+import { startWriterThread } from '../../../platform/ring-file/writer-thread.ts'
 import type { Logger, LogLevel } from '../../../platform/telemetry/logger.ts'
 import type { EvmNodeOptions } from './source.ts'
 import type { FromSourceThread } from './source-thread.ts'
 
-const RESTART = { firstMs: 500, maxMs: 30_000 }
-/** A thread that ended sooner counts as one that cannot start. */
 const RESET_AFTER_MS = 60_000
 /** A request may be under way. Terminating the thread while it loads the native library for mapping would crash the process. */
 const END_MS = 10_000
@@ -16,35 +12,23 @@ const YOUNG_MIB = 32
 const THREAD = new URL('./source-thread.ts', import.meta.url)
 
 /** Runs the source of an EVM node in a worker thread, on the system's clock. A restarted thread begins a new ring, which readers report. */
-export async function startEvmNodeWorker(
+export function startEvmNodeWorker(
   options: EvmNodeOptions,
   { log, clock, random }: BaseDeps,
 ): Promise<AsyncDisposable> {
-  function start(events: InstanceEvents): WorkerThread<never> {
-    return startWorker<never, FromSourceThread>(THREAD, options, {
-      onMessage(message) {
-        if (message.kind === 'log') relay(message.line, log)
-        else if (message.kind === 'failed') events.failed(new ServiceError('ring-unwritable', message.message))
-        else events.ready()
-      },
-      onDeath: events.failed,
-      endMs: END_MS,
-      youngMib: YOUNG_MIB,
-    })
-  }
-
-  const supervised = supervise(
-    { backoff: RESTART, resetAfterMs: RESET_AFTER_MS, firstStartsMax: 1 },
+  return startWriterThread<never, FromSourceThread>(
+    { entry: THREAD, data: options, resetAfterMs: RESET_AFTER_MS, endMs: END_MS, youngMib: YOUNG_MIB },
     {
       clock,
       random,
-      start,
+      onMessage(message, _thread, ready) {
+        if (message.kind === 'log') relay(message.line, log)
+        else ready()
+      },
       onRestart: ({ error, delayMs }) =>
         log.error({ reason: error.message, delayMs }, 'the thread that follows the EVM node stopped and is restarted'),
     },
   )
-  await supervised.started
-  return supervised
 }
 
 /** The record gets the time and the level filter of this thread. */

@@ -2,6 +2,7 @@ import { messageOf } from '../../../core/error.ts'
 import { systemClock } from '../../../platform/process/clock.ts'
 import { secureRandom } from '../../../platform/process/random.ts'
 import { openWorkerPort } from '../../../platform/process/worker.ts'
+import type { WriterFailed } from '../../../platform/ring-file/writer-thread.ts'
 import { createLogger } from '../../../platform/telemetry/logger.ts'
 import { type EvmNodeOptions, startEvmNodeSource } from './source.ts'
 
@@ -9,7 +10,7 @@ export type FromSourceThread =
   | { kind: 'started' }
   /** A record of the log, as JSON. */
   | { kind: 'log'; line: string }
-  | { kind: 'failed'; message: string }
+  | WriterFailed
 
 /** Entry point of the thread that follows an EVM node. Parsing the traces of a block takes up to seconds. */
 const port = openWorkerPort<never, FromSourceThread>()

@@ -1,15 +1,12 @@
 import type { Clock } from '../../../core/clock.ts'
 import type { Random } from '../../../core/random.ts'
-import { ExecRecorder } from '../../../evm/event/recorder.ts'
-import { encodeRingHeader, type RingGeometry, ringFileBytes } from '../../../evm/ring/layout.ts'
-import { RingWriter } from '../../../evm/ring/writer.ts'
 import { loadFileMapper } from '../../../platform/files/mapped.ts'
 import { createJsonRpcClient } from '../../../platform/http/client/json-rpc.ts'
-import { createRingFile, type RingFileWriter } from '../../../platform/ring-file/writer.ts'
 import type { Logger } from '../../../platform/telemetry/logger.ts'
 import { type BlockHead, EvmNodeClient, type NodeBlock, type TraceForm } from './client.ts'
 import { FOLLOW_DEFAULTS, type FollowOptions, followNode } from './follow.ts'
 import { recordNodeBlock } from './record.ts'
+import { NodeRing } from './ring.ts'
 import { quantityOf } from './values.ts'
 
 export type EvmNodeOptions = Partial<FollowOptions> & {
@@ -41,8 +38,6 @@ export type EvmNodeStatus = {
 const TIMEOUT_MS = 30_000
 /** Struct logs of a large transaction are tens of megabytes. */
 const RESPONSE_BYTES_MAX = 256 * 1024 * 1024
-/** Holds several of the largest blocks of today's chains; the file is sparse. */
-const GEOMETRY: RingGeometry = { capacity: 2 ** 18, payloadBytes: 2 ** 28, contextBytes: 0 }
 
 /**
  * Follows an EVM node over JSON-RPC and writes the accesses of its blocks into a ring, which is read like the ring of a node. The node
@@ -55,7 +50,7 @@ export async function startEvmNodeSource(options: EvmNodeOptions, deps: EvmNodeD
   const mapper = await loadFileMapper()
   const rpc = createJsonRpcClient({ url, timeoutMs, answerBytesMax, ...(headers === undefined ? {} : { headers }) })
   const client = new EvmNodeClient(rpc)
-  let ring = openRing()
+  const ring = new NodeRing(path, { mapper, clock })
   let chainId: bigint | undefined
   let trace: TraceForm | undefined
   let blocks = 0
@@ -64,28 +59,10 @@ export async function startEvmNodeSource(options: EvmNodeOptions, deps: EvmNodeD
   let skippedBlocks = 0
   let failure: string | undefined
 
-  function openRing(): { file: RingFileWriter; recorder: ExecRecorder } {
-    const file = createRingFile(path, { bytes: ringFileBytes(GEOMETRY), header: encodeRingHeader(GEOMETRY), mapper })
-    return { file, recorder: new ExecRecorder(new RingWriter({ geometry: GEOMETRY }, file)) }
-  }
-
-  function record(add: (recorder: ExecRecorder, timeNs: bigint) => void): void {
-    const { recorder } = ring
-    try {
-      const nowNs = BigInt(Math.floor(clock.nowMs() * 1000)) * 1000n
-      add(recorder, firstNs !== undefined && firstNs < nowNs ? firstNs : nowNs)
-    } catch (error) {
-      // A block that cannot be decoded is requested again, so its events are discarded.
-      recorder.discard()
-      throw error
-    }
-    recorder.flush()
-  }
-
   const sink = {
     block(block: NodeBlock): void {
       firstNs = blocks === 0 ? timestampNs(block) : undefined
-      record((recorder, timeNs) => recordNodeBlock(recorder, block, chainId ?? 0n, timeNs))
+      ring.record((recorder, timeNs) => recordNodeBlock(recorder, block, chainId ?? 0n, timeNs), firstNs)
       blocks += 1
       if (client.traceForm === trace) return
       trace = client.traceForm
@@ -93,22 +70,20 @@ export async function startEvmNodeSource(options: EvmNodeOptions, deps: EvmNodeD
     },
     voted({ number, hash }: BlockHead): void {
       const id = { id: hash, block_number: BigInt(number), round: BigInt(number) }
-      record((recorder, timeNs) => void recorder.add('BLOCK_QC', id, { timeNs }))
+      ring.record((recorder, timeNs) => void recorder.add('BLOCK_QC', id, { timeNs }), firstNs)
     },
     finalized({ number, hash }: BlockHead): void {
       const block_number = BigInt(number)
-      record((recorder, timeNs) => {
+      ring.record((recorder, timeNs) => {
         recorder.add('BLOCK_FINALIZED', { id: hash, block_number }, { timeNs })
         // The node has executed the block and reports no later stage, so this one completes it.
         recorder.add('BLOCK_VERIFIED', { block_number }, { timeNs })
-      })
+      }, firstNs)
     },
-    /** A new ring replaces the old one, so that readers report a gap to their clients. */
     skipped(from: number, to: number): void {
       skippedBlocks += to - from + 1
       log.warn({ from, to }, 'too far behind the node: skipping blocks')
-      ring.file[Symbol.dispose]()
-      ring = openRing()
+      ring.replace()
     },
     failure(message: string | undefined): void {
       if (message === failure) return
@@ -133,7 +108,7 @@ export async function startEvmNodeSource(options: EvmNodeOptions, deps: EvmNodeD
     status: () => ({ trace: client.traceForm, blocks, skippedBlocks, failure }),
     async [Symbol.asyncDispose]() {
       await following[Symbol.asyncDispose]()
-      ring.file[Symbol.dispose]()
+      ring[Symbol.dispose]()
     },
   }
 }

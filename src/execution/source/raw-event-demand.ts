@@ -2,28 +2,31 @@ import type { RawEventName } from '../../contract/stream-events.ts'
 import type { Clock, Timer } from '../../core/clock.ts'
 
 /** The raw events that a source must produce. A later version replaces an earlier one. */
-export type Wanted = { readonly names: readonly RawEventName[]; readonly version: number }
+export type RawEventSelection = { readonly names: readonly RawEventName[]; readonly version: number }
 
 /**
  * The raw events that clients subscribe to. Only those are produced, because most services have no such client and a ring is mostly raw
- * events. A name stays wanted for a while after its last subscriber has left, so that a disconnected client can resume without a gap.
+ * events. A name stays selected for a while after its last subscriber has left, so that a disconnected client can resume without a gap.
  */
-export class WantedEvents implements Disposable {
+export class RawEventDemand implements Disposable {
   readonly #lingerMs: number
   readonly #clock: Clock
-  readonly #onWanted: (wanted: Wanted) => void
+  readonly #onRawEventSelection: (selection: RawEventSelection) => void
   readonly #subscribers = new Map<RawEventName, number>()
   readonly #lingering = new Map<RawEventName, Timer>()
-  /** For each name, the version since which it is wanted without interruption. */
-  readonly #wantedSince = new Map<RawEventName, number>()
+  /** For each name, the version since which it is selected without interruption. */
+  readonly #selectedSince = new Map<RawEventName, number>()
   /** For each name, the sequence number from which on its events are complete. */
   readonly #completeSince = new Map<RawEventName, number>()
   #version = 0
 
-  constructor(options: { lingerMs: number }, deps: { clock: Clock; onWanted: (wanted: Wanted) => void }) {
+  constructor(
+    options: { lingerMs: number },
+    deps: { clock: Clock; onRawEventSelection: (selection: RawEventSelection) => void },
+  ) {
     this.#lingerMs = options.lingerMs
     this.#clock = deps.clock
-    this.#onWanted = deps.onWanted
+    this.#onRawEventSelection = deps.onRawEventSelection
   }
 
   enter(names: readonly RawEventName[]): void {
@@ -53,17 +56,17 @@ export class WantedEvents implements Disposable {
     }
   }
 
-  /** The source produces these names from `seq` on. A reply to an older version does not cover names wanted since. */
-  recording({ names, version }: Wanted, seq: number): void {
+  /** The source produces these names from `seq` on. The confirmation of an older version does not cover names selected since. */
+  onActive({ names, version }: RawEventSelection, seq: number): void {
     for (const name of names) {
-      const wantedSince = this.#wantedSince.get(name)
-      if (wantedSince !== undefined && version >= wantedSince && !this.#completeSince.has(name))
+      const selectedSince = this.#selectedSince.get(name)
+      if (selectedSince !== undefined && version >= selectedSince && !this.#completeSince.has(name))
         this.#completeSince.set(name, seq)
     }
   }
 
   /** Whether events of this name are currently complete; others may still arrive from an earlier subscription. */
-  isRecorded(name: RawEventName): boolean {
+  isActive(name: RawEventName): boolean {
     return this.#completeSince.has(name)
   }
 
@@ -80,12 +83,12 @@ export class WantedEvents implements Disposable {
   #notify(): void {
     const names = [...new Set([...this.#subscribers.keys(), ...this.#lingering.keys()])]
     this.#version += 1
-    for (const name of [...this.#wantedSince.keys()]) {
+    for (const name of [...this.#selectedSince.keys()]) {
       if (names.includes(name)) continue
-      this.#wantedSince.delete(name)
+      this.#selectedSince.delete(name)
       this.#completeSince.delete(name)
     }
-    for (const name of names) if (!this.#wantedSince.has(name)) this.#wantedSince.set(name, this.#version)
-    this.#onWanted({ names, version: this.#version })
+    for (const name of names) if (!this.#selectedSince.has(name)) this.#selectedSince.set(name, this.#version)
+    this.#onRawEventSelection({ names, version: this.#version })
   }
 }

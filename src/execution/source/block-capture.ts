@@ -8,7 +8,7 @@ import { DESCRIPTOR_BYTES, PAYLOAD_ALIGN } from '../../evm/ring/layout.ts'
 import type { BlockContent } from './message.ts'
 
 /** The events that JSON-RPC responses are made from, and the times of transactions. */
-const RECORDED = eventSet([
+const CAPTURED = eventSet([
   EVENT.BLOCK_START,
   EVENT.TXN_HEADER_START,
   EVENT.TXN_ACCESS_LIST_ENTRY,
@@ -29,10 +29,10 @@ const DESCRIPTOR_WORDS = DESCRIPTOR_BYTES / 4
 const FEW_WORDS = 128
 
 /**
- * Records the bytes of the open block's events without decoding them: copying costs a fraction of decoding, and most blocks are never
+ * Copies the bytes of the open block's events without decoding them: copying costs a fraction of decoding, and most blocks are never
  * requested. A block with a lost payload or too many bytes is discarded.
  */
-export class BlockRecorder {
+export class BlockCapture {
   readonly #bytesMax: number
   #blockSeqno = 0
   #events = 0
@@ -51,7 +51,7 @@ export class BlockRecorder {
 
   add(batch: EventBatch, at: number): void {
     const type = batch.type(at)
-    if (RECORDED[type] !== 1) return
+    if (CAPTURED[type] !== 1) return
     if (type === EVENT.BLOCK_START) {
       this.#blockSeqno = batch.seqno(at)
       this.#events = 0
@@ -77,7 +77,7 @@ export class BlockRecorder {
   }
 
   /**
-   * The block that has just ended, in the memory in which it was recorded: a copy here would delay its figures. The next block gets new
+   * The block that has just ended, in the memory into which it was copied: a copy here would delay its figures. The next block gets new
    * memory.
    */
   take(): BlockContent | undefined {

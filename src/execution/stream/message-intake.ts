@@ -9,8 +9,8 @@ import type { Liveness } from '../source/liveness.ts'
 import { NO_STATS, type SourceFailure, type SourceMessage, type SourcePosition } from '../source/message.ts'
 import type { StreamHub } from './hub.ts'
 
-export type TakeMessagesDeps = {
-  readonly hub: Pick<StreamHub, 'publish' | 'publishEvents' | 'publishWarning' | 'recording'>
+export type MessageIntakeDeps = {
+  readonly hub: Pick<StreamHub, 'publish' | 'publishEvents' | 'publishWarning' | 'onRawEventsActive'>
   readonly views: Views
   readonly blocks: Pick<Blocks, 'add' | 'settle'>
   readonly history: History
@@ -27,9 +27,9 @@ export class MessageIntake {
   position: SourcePosition = { seqno: 0, lagEvents: 0, readMs: 0, stats: NO_STATS }
   /** Why the source cannot be read; undefined while it can. */
   failure: SourceFailure | undefined
-  readonly #deps: TakeMessagesDeps
+  readonly #deps: MessageIntakeDeps
 
-  constructor(deps: TakeMessagesDeps) {
+  constructor(deps: MessageIntakeDeps) {
     this.#deps = deps
   }
 
@@ -53,8 +53,8 @@ export class MessageIntake {
         if (outcome !== undefined) blocks.settle(change.block_hash, outcome)
         return hub.publish('Lifecycle', JSON.stringify(change))
       }
-      case 'record':
-        history.record(message.record)
+      case 'lifecycle-record':
+        history.lifecycleRecord(message.record)
         return views.lifecycle.update(message.record)
       case 'forgotten':
         return views.lifecycle.forget(message.ids)
@@ -80,8 +80,8 @@ export class MessageIntake {
       case 'block':
         views.chainId = message.block.chainId ?? views.chainId
         return history.block(blocks.add(message.block), message.block.chainId)
-      case 'recording':
-        return hub.recording(message)
+      case 'raw-events-active':
+        return hub.onRawEventsActive(message)
       case 'events':
         return hub.publishEvents(message.events)
       case 'gap': {

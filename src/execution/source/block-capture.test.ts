@@ -8,8 +8,8 @@ import { createSmallRing, openReader } from '../../evm/ring/test-ring.ts'
 import { recordBlock, TIMES } from '../../evm/test-block.ts'
 import { blockTransactions } from '../rpc/block-transactions.ts'
 import { HeldBlock } from '../rpc/held-block.ts'
+import { BlockCapture } from './block-capture.ts'
 import type { BlockContent } from './message.ts'
-import { BlockRecorder } from './record-block.ts'
 
 const KEPT: readonly number[] = [
   EVENT.BLOCK_START,
@@ -24,15 +24,15 @@ const KEPT: readonly number[] = [
 type Held = BlockContent
 type Event = { seqno: number; payload: string }
 
-/** Blocks with so many logs each, written and recorded one after the other. */
-function recordAll(
+/** Blocks with so many logs each, written and captured one after the other. */
+function captureAll(
   logsOfBlocks: readonly number[],
   blockBytesMax = 2 ** 26,
 ): { held: (Held | undefined)[]; wanted: Event[][] } {
   const ring = createSmallRing({ capacity: 2 ** 15, payloadBytes: 2 ** 25, windowStepBytes: 2 ** 20 })
   const writer = new ExecRecorder(ring.writer)
   const reader = openReader(ring.source, { seqno: 1 }, { eventsMax: 100 })
-  const recorder = new BlockRecorder({ blockBytesMax })
+  const capture = new BlockCapture({ blockBytesMax })
   const held: (Held | undefined)[] = []
   const wanted: Event[][] = []
   for (const [at, logs] of logsOfBlocks.entries()) {
@@ -42,12 +42,12 @@ function recordAll(
     while (reader.poll(0).kind === 'events') {
       const { batch } = reader
       for (let event = 0; event < batch.count; event++) {
-        recorder.add(batch, event)
+        capture.add(batch, event)
         if (KEPT.includes(batch.type(event))) events.push(eventAt(batch, event))
       }
     }
     wanted.push(events)
-    held.push(recorder.take() as Held | undefined)
+    held.push(capture.take() as Held | undefined)
   }
   return { held, wanted }
 }
@@ -63,7 +63,7 @@ function eventAt(batch: EventBatch, at: number): Event {
 
 test('a recorded block keeps its events when later blocks are recorded', () => {
   // Growing in the middle of a block, shrinking from one to the next, and back.
-  const { held, wanted } = recordAll([1, 3000, 2, 2, 5000, 4900, 700, 3, 9000, 5])
+  const { held, wanted } = captureAll([1, 3000, 2, 2, 5000, 4900, 700, 3, 9000, 5])
   for (const [at, block] of held.entries()) {
     assert.ok(block !== undefined)
     assert.equal(block.number, at + 1)
@@ -73,7 +73,7 @@ test('a recorded block keeps its events when later blocks are recorded', () => {
 })
 
 test('a small block does not hold the memory of a large one, and no two blocks share memory', () => {
-  const { held } = recordAll([9000, 5000, 4900, 4800])
+  const { held } = captureAll([9000, 5000, 4900, 4800])
   const parts = held.flatMap((block) =>
     block === undefined ? [] : [block.descriptors, block.payloads, block.payloadAt],
   )
@@ -86,13 +86,13 @@ test('a small block does not hold the memory of a large one, and no two blocks s
 })
 
 test('a block above blockBytesMax is discarded, the next one is recorded', () => {
-  const { held, wanted } = recordAll([3000, 1], 50_000)
+  const { held, wanted } = captureAll([3000, 1], 50_000)
   assert.ok(held[0] === undefined)
   assert.deepEqual(eventsOf(held[1] ?? assert.fail()), wanted[1])
 })
 
 test('the transactions of a recorded block have the times of their perf markers', () => {
-  const [content = assert.fail()] = recordAll([2]).held
+  const [content = assert.fail()] = captureAll([2]).held
   const held = new HeldBlock(content, 1)
   const { number, id, hash, bloom } = held
   const handle = {
