@@ -18,6 +18,7 @@ import type { TransactionLimits } from '../solana/transaction/types.ts'
 import type { Accept } from './accept/accept.ts'
 import { type Decoded, decodeText, decodeWire } from './accept/decode.ts'
 import { type Refusal, refuseLimit, retryAfterOf, type TipTerms } from './accept/refusal.ts'
+import type { RefusalReporter } from './accept/refusal-reporter.ts'
 import { bodyBytesMaxOf, createRpcPosts, ENCODED, responseTooLarge } from './accept/rpc-post.ts'
 import { isSettled, printReceipt } from './receipts/receipt.ts'
 import type { Receipts } from './receipts/receipts.ts'
@@ -37,8 +38,7 @@ export type ServerDeps = BaseDeps &
     readonly terms: TipTerms
     readonly version: string
     readonly isHealthy: () => boolean
-    onDenied(refusal: Refusal): void
-    recordRefusal?: ((refusal: Refusal, requestId: string) => void) | undefined
+    readonly refusals: RefusalReporter
     onDuplicate(): void
     readonly docsUrl?: DocsUrl | undefined
   }
@@ -153,7 +153,7 @@ export function startSenderServer(options: ServerOptions, deps: ServerDeps): Pro
   function takeTransaction(call: HttpCall): Promise<void> {
     const bundleOnly = call.query.get('bundleOnly')
     if (bundleOnly !== null && bundleOnly !== 'false') return refuseBundleOnly(call)
-    const { contentType, origin } = contentFieldsOf(call.request)
+    const { contentType, origin } = contentFieldsOf(call.request.rawHeaders)
     return contentType !== undefined && isJsonRequest({ contentType, origin }) ? respondToRpc(call) : takeRaw(call)
   }
 
@@ -164,12 +164,16 @@ export function startSenderServer(options: ServerOptions, deps: ServerDeps): Pro
     return refusal !== undefined
   }
 
-  /** A transaction that may only be in a bundle would be sent on its own here, which its sender does not want. */
+  /** A transaction that may only be in a bundle would be sent on its own here, which its sender does not want. Not reported: no transaction was read. */
   async function refuseBundleOnly(call: HttpCall): Promise<void> {
     if (isOverReads(call)) return
     const { response, requestId } = call
     const message = 'bundleOnly is not offered: transactions are sent on their own, and nothing was sent'
-    deny(response, { code: 'invalid-params', message, data: { parameter: 'bundleOnly' } }, { requestId, docsUrl })
+    writeRefusal(
+      response,
+      { code: 'invalid-params', message, data: { parameter: 'bundleOnly' } },
+      { requestId, docsUrl },
+    )
   }
 
   /** Takes the transaction as raw bytes or as encoded text; responds with the signature, or with nothing for `?response=none`. */
@@ -219,14 +223,13 @@ export function startSenderServer(options: ServerOptions, deps: ServerDeps): Pro
   }
 
   function refuse(response: ServerResponse, refusal: Refusal, requestId: string): void {
-    deps.onDenied(refusal)
-    deps.recordRefusal?.(refusal, requestId)
-    deny(response, refusal, { requestId, docsUrl })
+    deps.refusals.report(refusal, requestId)
+    writeRefusal(response, refusal, { requestId, docsUrl })
   }
 }
 
 /** Responds with a refusal outside JSON-RPC: 429 for a rate limit, 503 when nothing can be sent, 400 when the transaction must change. */
-function deny(response: ServerResponse, refusal: Refusal, { requestId, docsUrl }: ErrorContext): void {
+function writeRefusal(response: ServerResponse, refusal: Refusal, { requestId, docsUrl }: ErrorContext): void {
   const { code, message, data } = refusal
   const status = code === 'rate-limited' ? 429 : code === 'no-path' || code === 'not-recorded' ? 503 : 400
   const retry = status === 400 ? {} : { 'retry-after': String(retryAfterOf(refusal)) }
@@ -250,6 +253,7 @@ function refuseMediaType(request: IncomingMessage, response: ServerResponse, req
 const RAW_TYPES =
   'Content-Type: application/octet-stream (the bytes), text/plain (base64 or base58) or application/json (a JSON-RPC call) is required'
 
+/** Undefined for a body that could not be read; it is not reported as a refusal, since no transaction was read. */
 async function readAll(
   request: IncomingMessage,
   response: ServerResponse,

@@ -35,6 +35,8 @@ const RESPONSES = ['taken', 'refused', 'failed', 'busy'] as const
 const DISPATCH_BUCKETS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1]
 const LAND_BUCKETS = [0.1, 0.2, 0.4, 0.8, 1.2, 2, 3, 5, 8, 13, 20, 30, 60]
 
+export type SenderMetrics = ReturnType<typeof senderMetrics>
+
 /** The metrics of the sender. The values of the label `path` are the path names of the configuration. */
 export function senderMetrics(
   registry: MetricsRegistry,

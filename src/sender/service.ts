@@ -10,17 +10,18 @@ import type { BaseDeps } from '../platform/process/base-deps.ts'
 import type { Lifecycle } from '../platform/process/lifecycle.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import type { RefusalRecorder } from '../platform/telemetry/refusal-log.ts'
-import type { Upstream } from '../upstreams/started-pool.ts'
+import { createCallNode } from '../upstreams/call-node.ts'
+import type { Upstream } from '../upstreams/upstream.ts'
 import { createAccept } from './accept/accept.ts'
 import { createAccountChecks } from './accept/account-checks.ts'
 import { createAccountLookups } from './accept/account-lookups.ts'
 import { createFreshness } from './accept/freshness.ts'
 import { createLanding } from './accept/landing.ts'
+import { createRefusalReporter } from './accept/refusal-reporter.ts'
 import { tipTerms } from './accept/tip-terms.ts'
 import { startVerifiers } from './accept/verifiers.ts'
 import { createDispatch, type Path } from './dispatch/dispatch.ts'
 import { createHttpPath, createUpstreamPath } from './dispatch/http-paths.ts'
-import { createAskNode } from './dispatch/node-call.ts'
 import { startQuicPath } from './dispatch/quic-path.ts'
 import { startSenderServer } from './http.ts'
 import { senderMetrics } from './metrics.ts'
@@ -82,7 +83,7 @@ export async function startSender(
   const log = deps.log.child({ part: 'sender' })
   const { limits } = options
   const { rule, terms } = tipTerms(options)
-  const ask = createAskNode(upstream, clock)
+  const callNode = createCallNode(upstream, clock)
   await using opening = new AsyncDisposableStack()
 
   const httpPaths: Path[] = []
@@ -99,7 +100,7 @@ export async function startSender(
       ? opening.use(
           startQuicPath(options.quic, {
             identity: deps.identity,
-            ask,
+            callNode,
             slot: bestSlot,
             slotMs,
             clock,
@@ -180,15 +181,15 @@ export async function startSender(
       },
     ),
   )
-  opening.use(startFollow({ receipts, ask, ws: upstream.ws, clock, bestSlot, slotMs, onUnlanded: stats.unlanded }))
-  const readAccount = createAccountLookups({ ask, clock })
+  opening.use(startFollow({ receipts, callNode, ws: upstream.ws, clock, bestSlot, slotMs, onUnlanded: stats.unlanded }))
+  const readAccount = createAccountLookups({ callNode, clock })
   const accept = createAccept(limits, {
     rule,
     terms,
     receipts,
     dispatch,
     landing: createLanding({
-      freshness: opening.use(createFreshness({ ask, clock, slotMs, bestSlot })),
+      freshness: opening.use(createFreshness({ callNode, clock, slotMs, bestSlot })),
       payers: createAccountChecks(readAccount, clock),
       nonces: createAccountChecks(readAccount, clock),
       terms,
@@ -222,12 +223,7 @@ export async function startSender(
         version: deps.version,
         isHealthy: () => dispatch.isOpen,
         onDuplicate: () => metrics.received('duplicate'),
-        onDenied({ code, limit }) {
-          metrics.received(code)
-          if (limit !== undefined) metrics.limited(limit)
-        },
-        recordRefusal: ({ code: error, limit, message }, requestId) =>
-          deps.refusals?.note({ requestId, interface: 'sender', error, limit, message }),
+        refusals: createRefusalReporter(metrics, deps.refusals),
         log,
         clock,
         random,

@@ -73,9 +73,9 @@ test('a lookup table of a real chain is loaded once, and its extension arrives b
   using _following = source.follow(
     {
       ...nodes,
-      ask(...args) {
+      callNode(...args) {
         asked += 1
-        return nodes.ask(...args)
+        return nodes.callNode(...args)
       },
     },
     { ...deps, log },

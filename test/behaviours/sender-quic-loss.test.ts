@@ -30,7 +30,7 @@ test('a leader 100 ms away gets every transaction in time though 5 % of the pack
   }
   const { quic: options } = parseSenderOptions({ quic: { allowPrivate: true, leaders: 1 } })
   using quic = startQuicPath(options, {
-    ask: async (method) => results[method],
+    callNode: async (method) => results[method],
     slot: () => 100,
     slotMs: () => 400,
     identity: QUIC_CLIENT,

@@ -1,32 +1,28 @@
 import { applyFrame } from './apply-frame.ts'
 import { ENDS, type QuicDeps, type QuicEnd, type QuicOptions, type QuicState } from './connection-options.ts'
 import { CryptoStream } from './crypto-stream.ts'
+import { Deadlines } from './deadlines.ts'
 import { type Frame, isAckEliciting, readFrames } from './frames.ts'
+import { Handshake } from './handshake.ts'
 import { IdleTimeout } from './idle-timeout.ts'
 import { KeyRing } from './key-ring.ts'
-import { retryTag } from './keys.ts'
 import { OneTimer } from './one-timer.ts'
 import { Outbox } from './outbox.ts'
-import { isSame, type Level, type OpenedPacket, type PacketHead, readPacketHeads, VERSION_1 } from './packet.ts'
+import { type Level, type OpenedPacket, type PacketHead, readPacketHeads } from './packet.ts'
 import { IDS_MAX, PeerIds } from './peer-ids.ts'
 import { ReceivedPackets } from './received-packets.ts'
 import { LEVELS, Recovery } from './recovery.ts'
 import { SendStreams, type StreamOutcome } from './send-streams.ts'
 import { createTlsClient, type TlsClient } from './tls-client.ts'
-import { checkIds, type PeerParameters, readPeerParameters, writeOwnParameters } from './transport-parameters.ts'
+import { type PeerParameters, readPeerParameters, writeOwnParameters } from './transport-parameters.ts'
 import { CODES, QuicError } from './wire.ts'
 
 const ID_BYTES = 8
-const HELD_MAX = 8
-/** Acknowledgements of application data are delayed by this, or until two packets came (RFC 9000 section 13.2). */
-const ACK_DELAY_MS = 20
-const ACK_EVERY = 2
 
 /** A QUIC version 1 client connection that sends one-way streams and takes none (RFC 9000, 9001, 9002). */
 export class QuicConnection {
   readonly #deps: QuicDeps
   readonly #source: Uint8Array
-  readonly #firstDestination: Uint8Array
   readonly #ids: PeerIds
   readonly #keys = new KeyRing()
   readonly #recovery: Recovery
@@ -36,25 +32,22 @@ export class QuicConnection {
   readonly #timer: OneTimer
   readonly #received = forLevels(() => new ReceivedPackets())
   readonly #crypto = forLevels(() => new CryptoStream())
-  #state: QuicState = 'handshaking'
-  #retrySource: Uint8Array | undefined
-  #hasServerId = false
-  #peer: PeerParameters | undefined
-  #held: Uint8Array[] = []
+  readonly #handshake: Handshake
   readonly #idleTimeout: IdleTimeout
+  readonly #deadlines: Deadlines
+  #state: QuicState = 'handshaking'
+  #peer: PeerParameters | undefined
   #isFlushPlanned = false
-  /** The last flush ended with the burst, not for want of data or window. */
-  #isFlushCut = false
-  #ackDueMs = Number.POSITIVE_INFINITY
+  /** When a connection that has ended may be forgotten. */
   #goneAtMs = Number.POSITIVE_INFINITY
   #peerKey: Uint8Array | undefined
 
   constructor(options: QuicOptions, deps: QuicDeps) {
     this.#deps = deps
     this.#source = deps.randomBytes(ID_BYTES)
-    this.#firstDestination = deps.randomBytes(ID_BYTES)
-    this.#ids = new PeerIds(this.#firstDestination)
-    this.#keys.installInitial(this.#firstDestination)
+    const firstDestination = deps.randomBytes(ID_BYTES)
+    this.#ids = new PeerIds(firstDestination)
+    this.#keys.installInitial(firstDestination)
     this.#recovery = new Recovery({
       initialWindowBytes: options.initialWindowBytes,
       windowBytesMin: options.windowBytesMin,
@@ -76,8 +69,21 @@ export class QuicConnection {
       keyUpdatePackets: options.keyUpdatePackets,
       send: (datagram) => deps.send(datagram),
     })
+    this.#handshake = new Handshake(firstDestination, {
+      ids: this.#ids,
+      keys: this.#keys,
+      recovery: this.#recovery,
+      outbox: this.#outbox,
+      crypto: this.#crypto.initial,
+    })
     this.#timer = new OneTimer(deps.clock, () => this.#onTimer())
     this.#idleTimeout = new IdleTimeout(options, deps.clock.monotonicMs())
+    this.#deadlines = new Deadlines({
+      idleTimeout: this.#idleTimeout,
+      recovery: this.#recovery,
+      keys: this.#keys,
+      outbox: this.#outbox,
+    })
     this.#tls = createTlsClient(options, {
       randomBytes: deps.randomBytes,
       onSend: (level, bytes) => this.#crypto[level].write(bytes, Outbox.pieceBytes),
@@ -114,7 +120,7 @@ export class QuicConnection {
       windowBytes,
       bytesInFlight,
       keyUpdates: this.#keys.updates,
-      hasRetried: this.#retrySource !== undefined,
+      hasRetried: this.#handshake.hasRetried,
       queued: this.#streams.queued,
       active: this.#streams.active,
     }
@@ -165,11 +171,14 @@ export class QuicConnection {
   #readDatagram(datagram: Uint8Array): void {
     let isOurs = false
     for (const head of readPacketHeads(datagram, this.#source)) {
-      if (head.kind === 'retry') return this.#onRetry(datagram, head)
-      if (head.kind === 'version-negotiation') return this.#onVersions(head.versions)
+      if (head.kind === 'retry') return this.#handshake.retry(datagram, head)
+      if (head.kind === 'version-negotiation') {
+        if (this.#handshake.isVersionRefused(head.versions)) this.#end('draining', ENDS.version)
+        return
+      }
       if (head.kind === 'skipped') continue
       if (!this.#keys.has(head.level)) {
-        this.#hold(datagram.subarray(head.from, head.to), head.level)
+        if (this.#state === 'handshaking') this.#handshake.hold(datagram.subarray(head.from, head.to), head.level)
         continue
       }
       if (this.#readPacket(datagram, head)) isOurs = true
@@ -184,12 +193,6 @@ export class QuicConnection {
     return this.#state !== 'handshaking' && this.#state !== 'open'
   }
 
-  /** A packet that arrives before its keys is buffered: networks reorder packets. */
-  #hold(packet: Uint8Array, level: Level): void {
-    if (level !== 'initial' && this.#state === 'handshaking' && this.#held.length < HELD_MAX)
-      this.#held.push(Uint8Array.from(packet))
-  }
-
   #readPacket(datagram: Uint8Array, head: Extract<PacketHead, { kind: 'protected' }>): boolean {
     const nowMs = this.#deps.clock.monotonicMs()
     const received = this.#received[head.level]
@@ -200,33 +203,23 @@ export class QuicConnection {
     })
     if (opened === undefined) return false
     if (!received.add(opened.packetNumber, nowMs)) return true
-    if (head.level !== 'application' && !this.#takeServerId(head.source)) return true
+    // Packets of the handshake with another id belong to another connection.
+    if (head.level !== 'application' && !this.#handshake.takeServerId(head.source) && this.#state !== 'open')
+      return true
     this.#idleTimeout.heardAtMs = nowMs
     this.#outbox.isSilentSince = false
     this.#onFrames(head.level, opened, nowMs)
     return true
   }
 
-  /** The first packet of the server sets its connection id; later packets with another id belong to another connection. */
-  #takeServerId(source: Uint8Array): boolean {
-    if (this.#hasServerId) return isSame(source, this.#ids.current) || this.#state === 'open'
-    this.#hasServerId = true
-    this.#ids.replaceFirst(Uint8Array.from(source))
-    return true
-  }
-
   #onFrames(level: Level, { payload }: OpenedPacket, nowMs: number): void {
-    const received = this.#received[level]
     let wantsAck = false
     for (const frame of readFrames(payload)) {
       if (isAckEliciting(frame)) wantsAck = true
       this.#onFrame(level, frame, nowMs)
       if (this.#isOver()) return
     }
-    if (!wantsAck) return
-    received.unacked += 1
-    const isLate = level !== 'application' || received.unacked >= ACK_EVERY
-    this.#ackDueMs = Math.min(this.#ackDueMs, isLate ? nowMs : nowMs + ACK_DELAY_MS)
+    if (wantsAck) this.#deadlines.planAck(level, this.#received[level], nowMs)
   }
 
   #onFrame(level: Level, frame: Frame, nowMs: number): void {
@@ -246,7 +239,8 @@ export class QuicConnection {
       case 'crypto':
         for (const { type, message } of this.#crypto[level].receive(frame.offset, frame.data))
           this.#tls.receive(level, type, message)
-        return this.#replayHeld()
+        for (const packet of this.#handshake.takeHeld()) this.#readDatagram(packet)
+        return
       case 'close':
         return this.#end('draining', {
           by: 'peer',
@@ -269,36 +263,8 @@ export class QuicConnection {
     this.#discard('handshake')
   }
 
-  #replayHeld(): void {
-    if (this.#held.length === 0 || !this.#keys.has('handshake')) return
-    const held = this.#held
-    this.#held = []
-    for (const packet of held) this.#readDatagram(packet)
-  }
-
-  #onRetry(datagram: Uint8Array, head: Extract<PacketHead, { kind: 'retry' }>): void {
-    const isLate = this.#hasServerId || this.#retrySource !== undefined || head.token.length === 0
-    const body = datagram.subarray(head.from, head.to - 16)
-    if (isLate || !isSame(retryTag(this.#firstDestination, body), datagram.subarray(head.to - 16, head.to))) return
-    this.#retrySource = Uint8Array.from(head.source)
-    this.#ids.replaceFirst(this.#retrySource)
-    this.#keys.installInitial(this.#retrySource)
-    this.#outbox.token = Uint8Array.from(head.token)
-    this.#recovery.discard('initial')
-    this.#crypto.initial.resendAll()
-  }
-
-  #onVersions(versions: readonly number[]): void {
-    if (this.#hasServerId || this.#retrySource !== undefined || versions.includes(VERSION_1)) return
-    this.#end('draining', ENDS.version)
-  }
-
   #takeParameters(peer: PeerParameters): void {
-    checkIds(peer, {
-      originalDestination: this.#firstDestination,
-      initialSource: this.#ids.current,
-      retrySource: this.#retrySource,
-    })
+    this.#handshake.checkParameters(peer)
     this.#peer = peer
     this.#idleTimeout.peerIdleMs = peer.idleTimeoutMs
     this.#recovery.peerAckDelayMsMax = peer.ackDelayMsMax
@@ -316,26 +282,25 @@ export class QuicConnection {
   #work(): void {
     if (this.#isOver()) return
     const nowMs = this.#deps.clock.monotonicMs()
-    const isAckDue = nowMs >= this.#ackDueMs
+    const isAckDue = this.#deadlines.isAckDue(nowMs)
     const sent = this.#outbox.flush(nowMs, { isAckDue, mayStream: this.#state === 'open' })
-    this.#isFlushCut = sent.isCut
-    if (isAckDue || sent.hasAck) this.#ackDueMs = Number.POSITIVE_INFINITY
+    this.#deadlines.isFlushCut = sent.isCut
+    if (isAckDue || sent.hasAck) this.#deadlines.clearAck()
     if (sent.hasHandshake && this.#keys.has('initial')) this.#discard('initial')
     this.#setTimer(nowMs)
   }
 
   #onTimer(): void {
     const nowMs = this.#deps.clock.monotonicMs()
-    if (this.#isOver()) {
+    const state = this.#state
+    if (state !== 'handshaking' && state !== 'open') {
       if (nowMs < this.#goneAtMs) return this.#setTimer(nowMs)
       this.#state = 'gone'
       return this.#deps.onGone()
     }
-    if (nowMs >= this.#idleAtMs()) return this.#end('gone', ENDS.idle)
-    if (this.#state === 'handshaking' && nowMs >= this.#idleTimeout.handshakeAtMs) {
-      return this.#end('gone', ENDS.handshakeTimeout)
-    }
-    const due = this.#recovery.deadlineMs((level) => this.#keys.has(level), nowMs)
+    if (nowMs >= this.#deadlines.idleAtMs) return this.#end('gone', ENDS.idle)
+    if (nowMs >= this.#deadlines.handshakeAtMs(state)) return this.#end('gone', ENDS.handshakeTimeout)
+    const due = this.#deadlines.recovery(nowMs)
     if (nowMs >= due.atMs) {
       if (due.kind === 'loss') this.#recovery.detectLost(due.level, nowMs)
       else {
@@ -344,31 +309,14 @@ export class QuicConnection {
         this.#outbox.probe(due.level, 2)
       }
     }
-    if (nowMs >= this.#keepAliveAtMs()) this.#outbox.probe('application', 1)
+    if (nowMs >= this.#deadlines.keepAliveAtMs(state)) this.#outbox.probe('application', 1)
     this.#work()
   }
 
-  #idleAtMs(): number {
-    return this.#idleTimeout.idleAtMs(this.#outbox, this.#recovery.ptoMs)
-  }
-
-  #keepAliveAtMs(): number {
-    return this.#state === 'open' ? this.#idleTimeout.keepAliveAtMs(this.#outbox) : Number.POSITIVE_INFINITY
-  }
-
   #setTimer(nowMs: number): void {
-    const handshakeAtMs = this.#state === 'handshaking' ? this.#idleTimeout.handshakeAtMs : Number.POSITIVE_INFINITY
-    const atMs = this.#isOver()
-      ? this.#goneAtMs
-      : Math.min(
-          this.#recovery.deadlineMs((level) => this.#keys.has(level), nowMs).atMs,
-          this.#ackDueMs,
-          this.#idleAtMs(),
-          this.#keepAliveAtMs(),
-          handshakeAtMs,
-          this.#isFlushCut ? nowMs : Number.POSITIVE_INFINITY,
-        )
-    this.#timer.set(atMs, nowMs)
+    const state = this.#state
+    const isRunning = state === 'handshaking' || state === 'open'
+    this.#timer.set(isRunning ? this.#deadlines.nextMs(state, nowMs) : this.#goneAtMs, nowMs)
   }
 
   /** Sends CONNECTION_CLOSE and stays in the closing state, to repeat it when the peer continues to send. */

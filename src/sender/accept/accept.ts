@@ -11,6 +11,7 @@ import { createCounts } from '../receipts/counts.ts'
 import type { Journal } from '../receipts/journal.ts'
 import { isSettled, type Receipt } from '../receipts/receipt.ts'
 import type { Receipts } from '../receipts/receipts.ts'
+import { createBase58Cache } from './base58-cache.ts'
 import type { Decoded } from './decode.ts'
 import type { Landing } from './landing.ts'
 import {
@@ -40,7 +41,11 @@ export type AcceptDeps = {
   readonly clock: Clock
 }
 
-/** Accepts and sends one transaction of one address, recognizes a duplicate, or refuses it. Synchronous when nothing has to be waited for. */
+/**
+ * Accepts and sends one transaction of one address, recognizes a duplicate, or refuses it. Synchronous when nothing has to be waited for.
+ *
+ * `decode` is called after the address was found to be within its limit, and not at all beyond it: decoding costs more than refusing.
+ */
 export type Accept = (decode: () => Decoded, address: string) => Acceptance | Promise<Acceptance>
 
 /** Within this time the same signature is a duplicate; afterwards a transaction that did not land may be sent again. */
@@ -124,10 +129,8 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
   }
 
   async function sendChecked(job: CheckJob, verdict: Verdict | 'full'): Promise<Acceptance> {
-    const { signature, wire, wireHash, transaction, tip, startedMs } = job
-    if (verdict === 'full') return refuse(refuseLimit('checkingMax', limits.checkingMax, RETRY_MS))
-    if (verdict === 'late') return refuse(refuseLimit('checkDelayMsMax', limits.checkDelayMsMax, RETRY_MS))
-    if (verdict === 'bad') return refuse(refusePlain('signature-invalid'))
+    const { signature, transaction, tip } = job
+    if (verdict !== 'good') return refuse(refuseVerdict(verdict))
     const feePayer = textOf(transaction.staticKeys[0] as Uint8Array)
     const blockhash = textOf(transaction.recentBlockhash)
     const cannotLand = deps.landing.check(transaction, tip, { feePayer, blockhash })
@@ -135,13 +138,29 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
     if (refusal !== undefined) return refuse(refusal)
     const known = receipts.get(signature)
     if (known !== undefined && !mayRepeat(known)) return { ok: true, signature, isNew: false }
-    const { pendingPerPayerMax } = limits
+    const overLimit = chargePayer(feePayer)
+    if (overLimit !== undefined) return refuse(overLimit)
+    return recordAndDispatch(createReceipt(job, { feePayer, blockhash }), job.startedMs)
+  }
+
+  function refuseVerdict(verdict: Exclude<Verdict | 'full', 'good'>): Refusal {
+    if (verdict === 'full') return refuseLimit('checkingMax', limits.checkingMax, RETRY_MS)
+    if (verdict === 'late') return refuseLimit('checkDelayMsMax', limits.checkDelayMsMax, RETRY_MS)
+    return refusePlain('signature-invalid')
+  }
+
+  /** After the signature check, so that a client cannot use up the budget of another payer. */
+  function chargePayer(feePayer: string): Refusal | undefined {
+    const { pendingPerPayerMax, perPayerPerSecond } = limits
     if (receipts.pendingOfPayer(feePayer) >= pendingPerPayerMax)
-      return refuse(refuseLimit('pendingPerPayerMax', pendingPerPayerMax, RETRY_MS))
-    // Charged after the signature check, so that a client cannot use up the budget of another payer.
+      return refuseLimit('pendingPerPayerMax', pendingPerPayerMax, RETRY_MS)
     const taken = payers.take(feePayer)
-    if (!taken.ok) return refuse(refuseLimit('perPayerPerSecond', limits.perPayerPerSecond, taken.retryAfterMs))
-    const receipt: Receipt = {
+    return taken.ok ? undefined : refuseLimit('perPayerPerSecond', perPayerPerSecond, taken.retryAfterMs)
+  }
+
+  function createReceipt(job: CheckJob, { feePayer, blockhash }: { feePayer: string; blockhash: string }): Receipt {
+    const { signature, wire, wireHash, transaction, tip } = job
+    return {
       signature,
       state: 'accepted',
       acceptedMs: clock.nowMs(),
@@ -159,6 +178,9 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
       landed: undefined,
       expiredHeight: undefined,
     }
+  }
+
+  async function recordAndDispatch(receipt: Receipt, startedMs: number): Promise<Acceptance> {
     // A slow disk delays the response, not the transaction; but after a failed write the journal must succeed before anything is sent.
     const { isDoubtful } = deps.journal
     const recorded = deps.journal.accepted(receipt)
@@ -166,7 +188,7 @@ export function createAccept(limits: SenderLimits, deps: AcceptDeps): Accept {
     receipts.add(receipt)
     dispatch.start(receipt)
     deps.onDispatched(nowMs() - startedMs, receipt)
-    return (await recorded) ? { ok: true, signature, isNew: true } : refuse(refuseNotRecorded(true))
+    return (await recorded) ? { ok: true, signature: receipt.signature, isNew: true } : refuse(refuseNotRecorded(true))
   }
 
   /** A transaction that did not land may be sent again after DEDUP_MS. */
@@ -193,23 +215,6 @@ type CheckJob = {
   readonly base64: string | undefined
   readonly tip: Tip
   readonly startedMs: number
-}
-
-/** Entries of the base58 cache; beyond it the oldest is removed. */
-const BASE58_CACHE_MAX = 4096
-
-/** Base58 of public keys and blockhashes, cached because the same few repeat and encoding costs more than a lookup. */
-function createBase58Cache(): (bytes: Uint8Array) => string {
-  const texts = new Map<string, string>()
-  return (bytes) => {
-    const key = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
-    const cached = texts.get(key)
-    if (cached !== undefined) return cached
-    const text = encodeBase58(bytes)
-    texts.set(key, text)
-    if (texts.size > BASE58_CACHE_MAX) texts.delete(texts.keys().next().value as string)
-    return text
-  }
 }
 
 function base64Of(wire: Uint8Array): string {

@@ -15,12 +15,12 @@ describe('account checks of payers', () => {
   beforeEach(() => {
     clock = createManualClock()
     calls = 0
-    const ask = async () => {
+    const callNode = async () => {
       calls += 1
       if (lamports === undefined) return undefined
       return { value: [lamports === null ? null : { lamports, owner: OWNER, data: ['', 'base64'] }] }
     }
-    checks = createAccountChecks(createAccountLookups({ ask, clock }), clock)
+    checks = createAccountChecks(createAccountLookups({ callNode, clock }), clock)
   })
 
   const check = () =>

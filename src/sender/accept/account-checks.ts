@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Account, ReadAccount } from './account-lookups.ts'
+import { type Awaitable, mapAwaitable } from './awaitable.ts'
 import { createRereads } from './rereads.ts'
-import { after, type Soon } from './soon.ts'
 
 /** Checks the state of accounts. An account that no node reports in time passes: availability comes first. */
 export type AccountChecks = {
@@ -13,7 +13,7 @@ export type AccountChecks = {
     address: string,
     faultOf: (account: Account) => Fault | undefined,
     state?: string,
-  ): Soon<Fault | undefined>
+  ): Awaitable<Fault | undefined>
 }
 
 /** How long a good reading is used. */
@@ -49,7 +49,7 @@ export function createAccountChecks(read: ReadAccount, clock: Clock): AccountChe
         if (isRecent && readMs !== triedMs) return undefined
         if (isRecent && (state === undefined || !rereads.take(address, state))) return fault
       } else if (state !== undefined) rereads.take(address, state)
-      return after(readAndCache(address), (account) => (account === undefined ? undefined : faultOf(account)))
+      return mapAwaitable(readAndCache(address), (account) => (account === undefined ? undefined : faultOf(account)))
     },
   }
 }

@@ -18,7 +18,7 @@ describe('accounts read from a node', () => {
     calls = []
     read = createAccountLookups({
       clock,
-      ask: (method, [addresses], withinMs) => {
+      callNode: (method, [addresses], withinMs) => {
         assert.equal(method, 'getMultipleAccounts')
         const { promise, resolve } = Promise.withResolvers<unknown>()
         clock.setTimer(withinMs, () => resolve(undefined))

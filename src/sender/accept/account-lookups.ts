@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
 import { NONCE_ACCOUNT_BYTES } from '../../solana/transaction/durable-nonce.ts'
-import type { AskNode } from '../dispatch/node-call.ts'
+import type { CallNode } from '../../upstreams/call-node.ts'
 
 /** An account as a node reports it, with at most NONCE_ACCOUNT_BYTES of its data; null when it does not exist. */
 export type Account = { readonly lamports: bigint; readonly owner: string; readonly data: Uint8Array } | null
@@ -19,7 +19,13 @@ const CALLS_MAX = 4
 const WAITING_MAX = 1000
 type Waiting = { readonly sinceMs: number; readonly result: PromiseWithResolvers<Account | undefined> }
 
-export function createAccountLookups({ ask, clock }: { readonly ask: AskNode; readonly clock: Clock }): ReadAccount {
+export function createAccountLookups({
+  callNode,
+  clock,
+}: {
+  readonly callNode: CallNode
+  readonly clock: Clock
+}): ReadAccount {
   /** Not yet in a call, in order. */
   const waiting = new Map<string, Waiting>()
   const reading = new Map<string, Promise<Account | undefined>>()
@@ -48,7 +54,7 @@ export function createAccountLookups({ ask, clock }: { readonly ask: AskNode; re
       commitment: 'processed',
       dataSlice: { offset: 0, length: NONCE_ACCOUNT_BYTES },
     }
-    const response = await ask('getMultipleAccounts', [batch.map(([address]) => address), config], withinMs)
+    const response = await callNode('getMultipleAccounts', [batch.map(([address]) => address), config], withinMs)
     calls -= 1
     const value = (response as { value?: unknown } | null | undefined)?.value
     const values: unknown[] = Array.isArray(value) && value.length === batch.length ? value : []

@@ -11,12 +11,12 @@ test('checks polled blockhashes from memory and looks up others once; refuses no
   const asked: string[] = []
   let latest = { blockhash: encodeBase58(hash(1)), lastValidBlockHeight: 250 }
   let isValid: boolean | undefined = true
-  const ask = async (method: string) => {
+  const callNode = async (method: string) => {
     asked.push(method)
     if (method === 'getLatestBlockhash') return { value: latest }
     return isValid === undefined ? undefined : { value: isValid }
   }
-  using freshness = createFreshness({ ask, clock, slotMs: () => 400, bestSlot: () => 0 })
+  using freshness = createFreshness({ callNode, clock, slotMs: () => 400, bestSlot: () => 0 })
   await clock.advanceAsync(1000)
   assert.deepEqual(asked, [], 'no call to the node without transactions')
   assert.deepEqual(
@@ -43,12 +43,12 @@ test('renews a fresh blockhash in the background', async () => {
   const clock = createManualClock()
   let isValid = true
   let asked = 0
-  const ask = async (method: string) => {
+  const callNode = async (method: string) => {
     if (method === 'getLatestBlockhash') return undefined
     asked += 1
     return { value: isValid }
   }
-  using freshness = createFreshness({ ask, clock, slotMs: () => 400, bestSlot: () => 0 })
+  using freshness = createFreshness({ callNode, clock, slotMs: () => 400, bestSlot: () => 0 })
   const blockhash = encodeBase58(hash(7))
   assert.equal(await freshness.check(blockhash), 'fresh')
   await clock.advanceAsync(2900)
@@ -63,9 +63,9 @@ test('renews a fresh blockhash in the background', async () => {
 test('a blockhash that only a node behind the others does not know is unknown, not expired', async () => {
   const clock = createManualClock()
   let slot = 997
-  const ask = async (method: string) =>
+  const callNode = async (method: string) =>
     method === 'isBlockhashValid' ? { context: { slot }, value: false } : undefined
-  using freshness = createFreshness({ ask, clock, slotMs: () => 400, bestSlot: () => 1000 })
+  using freshness = createFreshness({ callNode, clock, slotMs: () => 400, bestSlot: () => 1000 })
   assert.equal(await freshness.check('a'), 'unknown')
   slot = 998
   assert.equal(freshness.check('a'), 'unknown', 'for a second')
@@ -77,11 +77,11 @@ test('limits concurrent lookups of blockhashes; beyond the limit they are unknow
   const clock = createManualClock()
   const { promise, resolve } = Promise.withResolvers<unknown>()
   let asked = 0
-  const ask = () => {
+  const callNode = () => {
     asked += 1
     return promise
   }
-  using freshness = createFreshness({ ask, clock, slotMs: () => 400, bestSlot: () => 0 })
+  using freshness = createFreshness({ callNode, clock, slotMs: () => 400, bestSlot: () => 0 })
   const checks = Array.from({ length: 300 }, (_, n) => freshness.check(`invented ${n}`))
   assert.deepEqual([asked, checks.at(-1)], [256, 'unknown'])
   resolve({ value: false })
@@ -93,11 +93,11 @@ test('its times are slots of the chain: at 200 ms a blockhash is polled, renewed
   let slotMs = 400
   let isValid = true
   const asked = { getLatestBlockhash: 0, isBlockhashValid: 0 }
-  const ask = async (method: string) => {
+  const callNode = async (method: string) => {
     asked[method as keyof typeof asked] += 1
     return method === 'isBlockhashValid' ? { value: isValid } : undefined
   }
-  using freshness = createFreshness({ ask, clock, slotMs: () => slotMs, bestSlot: () => 0 })
+  using freshness = createFreshness({ callNode, clock, slotMs: () => slotMs, bestSlot: () => 0 })
   const old = encodeBase58(hash(7))
   for (const [length, renewMs, freshMs, polls] of [
     [400, 3000, 10_000, 5],
@@ -135,12 +135,12 @@ test('the height of the newest blockhash counts for 12.5 slots', async () => {
     const clock = createManualClock()
     let latest: unknown = { value: { blockhash: encodeBase58(hash(1)), lastValidBlockHeight: 250 } }
     let asked = 0
-    const ask = async (method: string) => {
+    const callNode = async (method: string) => {
       if (method === 'getLatestBlockhash') return latest
       asked += 1
       return { value: true }
     }
-    using freshness = createFreshness({ ask, clock, slotMs: () => slotMs, bestSlot: () => 0 })
+    using freshness = createFreshness({ callNode, clock, slotMs: () => slotMs, bestSlot: () => 0 })
     await freshness.check('another')
     await clock.advanceAsync(slotMs)
     latest = undefined

@@ -1,5 +1,5 @@
 import type { Clock, Timer } from '../../core/clock.ts'
-import type { AskNode } from '../dispatch/node-call.ts'
+import type { CallNode } from '../../upstreams/call-node.ts'
 
 /** Whether a transaction with this blockhash can still land. `unknown` when no node responds in time; the transaction is then accepted. */
 export type Freshness = Disposable & {
@@ -8,7 +8,7 @@ export type Freshness = Disposable & {
 }
 
 export type FreshnessDeps = {
-  readonly ask: AskNode
+  readonly callNode: CallNode
   readonly clock: Clock
   /** The length of a slot. */
   readonly slotMs: () => number
@@ -27,7 +27,7 @@ const EXPIRED_SLOTS = 1
 const UNKNOWN_MS = 1000
 /** A node that is further behind the others may not know a blockhash because it is new. */
 const BEHIND_SLOTS_MAX = 2
-const ASK_MS_MAX = 400
+const CALL_MS_MAX = 400
 const KNOWN_MAX = 4096
 /** Concurrent isBlockhashValid calls; beyond them a blockhash is `unknown`. */
 const ASKING_MAX = 256
@@ -45,7 +45,7 @@ const AGE_BLOCKS_MAX = 150
  * Polls the newest blockhash and records the height up to which it is valid, so that most transactions are checked from memory. A blockhash
  * it has not seen is looked up at a node once, and the result cached for a short time.
  */
-export function createFreshness({ ask, clock, slotMs, bestSlot }: FreshnessDeps): Freshness {
+export function createFreshness({ callNode, clock, slotMs, bestSlot }: FreshnessDeps): Freshness {
   const known = new Map<string, Verdict>()
   const asking = new Map<string, Promise<Verdict['state']>>()
   /** Blockhashes that were the newest, with the last height at which they are valid. */
@@ -58,7 +58,7 @@ export function createFreshness({ ask, clock, slotMs, bestSlot }: FreshnessDeps)
     const nowMs = clock.monotonicMs()
     if (isPolling || nowMs - usedAtMs > POLL_FOR_MS) return
     isPolling = true
-    const response = await ask('getLatestBlockhash', [{ commitment: 'processed' }], ASK_MS_MAX)
+    const response = await callNode('getLatestBlockhash', [{ commitment: 'processed' }], CALL_MS_MAX)
     isPolling = false
     const { blockhash, lastValidBlockHeight } = ((response as { value?: object } | undefined)?.value ?? {}) as {
       blockhash?: unknown
@@ -87,7 +87,7 @@ export function createFreshness({ ask, clock, slotMs, bestSlot }: FreshnessDeps)
   }
 
   async function fetchState(key: string): Promise<Verdict['state']> {
-    const response = await ask('isBlockhashValid', [key, { commitment: 'processed' }], ASK_MS_MAX)
+    const response = await callNode('isBlockhashValid', [key, { commitment: 'processed' }], CALL_MS_MAX)
     const state = stateOf(response)
     remember(known, key, { at: clock.monotonicMs(), state })
     return state

@@ -4,15 +4,15 @@ import { feeFloor } from '../../solana/transaction/fee-floor.ts'
 import type { ParsedTransaction } from '../../solana/transaction/types.ts'
 import type { AccountChecks } from './account-checks.ts'
 import type { Account } from './account-lookups.ts'
+import { type Awaitable, mapAwaitable } from './awaitable.ts'
 import type { Freshness } from './freshness.ts'
 import { type NonceFault, type Refusal, refuseBlockhash, refuseNonce, refusePayer, type TipTerms } from './refusal.ts'
-import { after, type Soon } from './soon.ts'
 import type { Tip } from './tip-terms.ts'
 
 /** Refuses transactions that certainly cannot land, because re-sending them costs their sender nothing. */
 export type Landing = {
   /** `feePayer` and `blockhash` are the transaction's, in base58. */
-  check(transaction: ParsedTransaction, tip: Tip, texts: Texts): Soon<Refusal | undefined>
+  check(transaction: ParsedTransaction, tip: Tip, texts: Texts): Awaitable<Refusal | undefined>
 }
 
 type Texts = { readonly feePayer: string; readonly blockhash: string }
@@ -28,20 +28,24 @@ export function createLanding(deps: {
 }): Landing {
   const { freshness, payers, nonces, terms } = deps
 
-  function checkLifetime(transaction: ParsedTransaction, tip: Tip, { blockhash }: Texts): Soon<Refusal | undefined> {
+  function checkLifetime(
+    transaction: ParsedTransaction,
+    tip: Tip,
+    { blockhash }: Texts,
+  ): Awaitable<Refusal | undefined> {
     const unlessFresh = (refusal: () => Refusal) =>
-      after(freshness.check(blockhash), (age) => (age === 'expired' ? refusal() : undefined))
+      mapAwaitable(freshness.check(blockhash), (age) => (age === 'expired' ? refusal() : undefined))
     const index = nonceAccountIndex(transaction)
     if (index === undefined) return unlessFresh(() => refuseBlockhash(tip.lamports, terms))
     const address = encodeBase58(transaction.staticKeys[index] as Uint8Array)
     // The runtime accepts a recent blockhash before it checks the nonce.
-    return after(
+    return mapAwaitable(
       nonces.check(address, (account) => nonceFault(transaction, account), blockhash),
       (fault) => (fault === undefined ? undefined : unlessFresh(() => refuseNonce(address, fault))),
     )
   }
 
-  function checkPayer(transaction: ParsedTransaction, tip: Tip, { feePayer }: Texts): Soon<Refusal | undefined> {
+  function checkPayer(transaction: ParsedTransaction, tip: Tip, { feePayer }: Texts): Awaitable<Refusal | undefined> {
     const required = feeFloor(transaction) + (paysTipFromBalance(transaction, tip) ? tip.lamports : 0n)
     return payers.check(feePayer, (account) => {
       const lamports = account?.lamports ?? 0n
@@ -55,7 +59,7 @@ export function createLanding(deps: {
     check(transaction, tip, texts) {
       const lifetime = checkLifetime(transaction, tip, texts)
       const payer = checkPayer(transaction, tip, texts)
-      return after(lifetime, (refusal) => refusal ?? payer)
+      return mapAwaitable(lifetime, (refusal) => refusal ?? payer)
     },
   }
 }

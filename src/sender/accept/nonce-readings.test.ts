@@ -14,12 +14,12 @@ describe('account checks of nonces', () => {
   beforeEach(() => {
     clock = createManualClock()
     calls = 0
-    const ask = async () => {
+    const callNode = async () => {
       calls += 1
       const data = Buffer.from(nonce ?? '').toString('base64')
       return nonce === undefined ? undefined : { value: [{ lamports: 1, owner: 'owner', data: [data, 'base64'] }] }
     }
-    checks = createAccountChecks(createAccountLookups({ ask, clock }), clock)
+    checks = createAccountChecks(createAccountLookups({ callNode, clock }), clock)
   })
 
   const check = (blockhash: string) => {

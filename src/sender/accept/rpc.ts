@@ -3,6 +3,7 @@ import { AGAVE_VERSION } from '../../solana/agave-version.ts'
 import { type CheckedItem, readCalls, writeError, writeResult } from '../../solana/json/json-rpc.ts'
 import type { TransactionLimits } from '../../solana/transaction/types.ts'
 import type { Accept, Acceptance } from './accept.ts'
+import { type Awaitable, mapAwaitable } from './awaitable.ts'
 import { type Decoded, decodeText, type Encoding } from './decode.ts'
 import {
   errorOf,
@@ -14,7 +15,7 @@ import {
   retryAfterOf,
   type TipTerms,
 } from './refusal.ts'
-import { after, type Soon } from './soon.ts'
+import type { RefusalReporter } from './refusal-reporter.ts'
 
 export type RpcResponse = { readonly status: number; readonly body: string; readonly retryAfterSeconds?: number }
 
@@ -27,9 +28,7 @@ export type RpcDeps = {
   readonly isHealthy: () => boolean
   /** Charges a call that is not a transaction; the refusal when its address has made too many. */
   takeRead(address: string): Refusal | undefined
-  onDenied(refusal: Refusal): void
-  /** Records a refusal under the id of its request. */
-  recordRefusal?: ((refusal: Refusal, requestId: string) => void) | undefined
+  readonly refusals: RefusalReporter
   onDuplicate(): void
 }
 
@@ -40,10 +39,11 @@ const DEPTH_MAX = 16
 type Caller = ErrorContext & { readonly address: string }
 type Responded = { readonly text: string | undefined; readonly limited?: Refusal | undefined }
 
-type Outcome = { readonly result: string } | { readonly refusal: Refusal }
+/** `isCounted`: the refusal of a transaction or of a call over its limit, which is counted. */
+type Outcome = { readonly result: string } | { readonly refusal: Refusal; readonly isCounted: boolean }
 
 /** JSON-RPC with the responses of a Solana node, for the methods that the sender supports. */
-export function createRpc(deps: RpcDeps): (body: string, caller: Caller) => Soon<RpcResponse> {
+export function createRpc(deps: RpcDeps): (body: string, caller: Caller) => Awaitable<RpcResponse> {
   return (text, caller) => {
     const body = readCalls(text, { depthMax: DEPTH_MAX, batchItemsMax: BATCH_MAX, anyParams: true })
     if (body.kind !== 'calls') {
@@ -56,66 +56,69 @@ export function createRpc(deps: RpcDeps): (body: string, caller: Caller) => Soon
       return join([refused('null', refuseBody(body.kind), caller)], false)
     }
     if (!body.batch) {
-      return after(respond(body.items[0] as CheckedItem, caller), (responded) => join([responded], false))
+      return mapAwaitable(respond(body.items[0] as CheckedItem, caller), (responded) => join([responded], false))
     }
     return Promise.all(body.items.map(async (item) => respond(item, caller))).then((responses) => join(responses, true))
   }
 
-  function respond(item: CheckedItem, caller: Caller): Soon<Responded> {
+  function respond(item: CheckedItem, caller: Caller): Awaitable<Responded> {
     if ('invalidId' in item) {
       const { invalidId: id } = item
       const refusal = deps.takeRead(caller.address)
       return refused(id, refusal ?? refuseBody('invalid-request'), caller)
     }
     const { method, paramsText, id = 'null' } = item.call
-    return after(call(method, paramsText, caller), (outcome) => {
+    return mapAwaitable(call(method, paramsText, caller), (outcome) => {
       const responded: Responded =
-        'result' in outcome ? { text: writeResult(id, outcome.result) } : refused(id, outcome.refusal, caller)
+        'result' in outcome
+          ? { text: writeResult(id, outcome.result) }
+          : refused(id, outcome.refusal, caller, outcome.isCounted)
       // A call without an id is a notification: executed, without a response.
       return item.call.id === undefined ? { ...responded, text: undefined } : responded
     })
   }
 
-  function call(method: string, params: string | undefined, caller: Caller): Soon<Outcome> {
+  function call(method: string, params: string | undefined, caller: Caller): Awaitable<Outcome> {
     if (method === 'sendTransaction') {
-      return after(
+      return mapAwaitable(
         deps.accept(() => readSend(params, deps.transactionLimits), caller.address),
-        report,
+        outcomeOf,
       )
     }
     const refusal = deps.takeRead(caller.address)
-    if (refusal !== undefined) {
-      deps.onDenied(refusal)
-      return { refusal }
-    }
+    if (refusal !== undefined) return { refusal, isCounted: true }
     switch (method) {
       case 'getTipAccounts':
         return { result: JSON.stringify(deps.terms.tipAccounts) }
       case 'getHealth':
-        return deps.isHealthy() ? { result: '"ok"' } : { refusal: refusePlain('no-path') }
+        return deps.isHealthy() ? { result: '"ok"' } : { refusal: refusePlain('no-path'), isCounted: false }
       case 'getVersion':
         // A semantic version: clients parse it before they send a transaction.
         return {
           result: JSON.stringify({ 'solana-core': `${AGAVE_VERSION}+sluice.${deps.version}`, 'feature-set': 0 }),
         }
       default:
-        return { refusal: BUNDLE_METHODS.has(method) ? refuseBundles(method) : refusePlain('method-not-found') }
+        return {
+          refusal: BUNDLE_METHODS.has(method) ? refuseBundles(method) : refusePlain('method-not-found'),
+          isCounted: false,
+        }
     }
   }
 
-  function refused(id: string, refusal: Refusal, caller: Caller): Responded {
-    deps.recordRefusal?.(refusal, caller.requestId)
+  /** A body that is no call is recorded and not counted, also when its address is over the limit of reads. */
+  function refused(id: string, refusal: Refusal, caller: Caller, isCounted = false): Responded {
+    if (isCounted) deps.refusals.report(refusal, caller.requestId)
+    else deps.refusals.record(refusal, caller.requestId)
     const limited = refusal.code === 'rate-limited' ? refusal : undefined
     return { text: writeError(id, errorOf(refusal, caller)), limited }
   }
 
-  function report(outcome: Acceptance): Outcome {
+  function outcomeOf(outcome: Acceptance): Outcome {
     if (outcome.ok) {
       if (!outcome.isNew) deps.onDuplicate()
       return { result: JSON.stringify(outcome.signature) }
     }
-    deps.onDenied(outcome.refusal)
-    return { refusal: outcome.refusal }
+    return { refusal: outcome.refusal, isCounted: true }
   }
 }
 

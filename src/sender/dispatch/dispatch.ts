@@ -66,29 +66,42 @@ export function createDispatch(
         onAttempt(report, receipt)
       })
     }
-    waiting.add({ receipt, dueMs: clock.monotonicMs() + resendMs() })
+    wait(receipt, clock.monotonicMs())
+  }
+
+  function wait(receipt: Receipt, nowMs: number): void {
+    waiting.add({ receipt, dueMs: nowMs + resendMs() })
+  }
+
+  /** Handles a receipt that is due. False when it has to wait for the rate of re-sends. */
+  function handleDue(receipt: Receipt, nowMs: number): boolean {
+    const isOver = nowMs - receipt.acceptedAtMs >= options.endMs
+    if (isSettled(receipt)) {
+      if (!isOver && mayRevert(receipt)) wait(receipt, nowMs)
+      else receipt.job = undefined
+      return true
+    }
+    if (isOver) {
+      receipts.finish(receipt, 'ended')
+      receipt.job = undefined
+      return true
+    }
+    if (!resends.take(1, nowMs)) return false
+    send(receipt, true)
+    return true
+  }
+
+  /** A landed transaction keeps its job until its block is confirmed: after a fork it is sent again. */
+  function mayRevert(receipt: Receipt): boolean {
+    return receipt.state === 'landed' && receipts.watched.has(receipt)
   }
 
   const timer = clock.setRepeating(TICK_MS, () => {
     const nowMs = clock.monotonicMs()
     for (const entry of waiting) {
       if (entry.dueMs > nowMs) return
-      const { receipt } = entry
-      const isOver = nowMs - receipt.acceptedAtMs >= options.endMs
       // Receipts over the rate stay at the head; the loop continues, so that settled and ended ones are still removed in time.
-      if (!isSettled(receipt) && !isOver && !resends.take(1, nowMs)) continue
-      waiting.delete(entry)
-      if (!isSettled(receipt)) {
-        if (!isOver) {
-          send(receipt, true)
-          continue
-        }
-        receipts.finish(receipt, 'ended')
-      }
-      // A landed transaction keeps its job until its block is confirmed: after a fork it is sent again.
-      const mayRevert = !isOver && receipt.state === 'landed' && receipts.watched.has(receipt)
-      if (mayRevert) waiting.add({ receipt, dueMs: nowMs + resendMs() })
-      else receipt.job = undefined
+      if (handleDue(entry.receipt, nowMs)) waiting.delete(entry)
     }
   })
   timer.unref?.()

@@ -11,7 +11,7 @@ test('returns the current and following leaders that have an allowed address', a
   const clock = createManualClock()
   let slot = 0
   const asked: string[] = []
-  const ask = async (method: string, params: readonly unknown[]) => {
+  const callNode = async (method: string, params: readonly unknown[]) => {
     asked.push(method)
     if (method === 'getClusterNodes') {
       return [
@@ -25,7 +25,7 @@ test('returns the current and following leaders that have an allowed address', a
     const from = params[0] as number
     return Array.from({ length: 1000 }, (_, at) => 'abcde'[Math.floor((from + at) / 4) % 5])
   }
-  using leaders = startLeaders({ ask, slot: () => slot, slotMs: () => 400, clock, allowPrivate: false })
+  using leaders = startLeaders({ callNode, slot: () => slot, slotMs: () => 400, clock, allowPrivate: false })
   await clock.advanceAsync(2000)
   assert.deepEqual([leaders.next(3), asked], [[], []], 'no call before the slot is known')
   slot = 40
@@ -49,11 +49,11 @@ test('caches the leaders until the slot, the schedule or the addresses change', 
   const clock = createManualClock()
   let slot = 4
   let port = 8009
-  const ask = async (method: string, params: readonly unknown[]) => {
+  const callNode = async (method: string, params: readonly unknown[]) => {
     if (method === 'getClusterNodes') return ['a', 'b', 'c'].map((pubkey) => ({ pubkey, tpuQuic: `10.0.0.1:${port}` }))
     return Array.from({ length: 1000 }, (_, at) => 'abc'[Math.floor(((params[0] as number) + at) / 4) % 3])
   }
-  using leaders = startLeaders({ ask, slot: () => slot, slotMs: () => 400, clock, allowPrivate: true })
+  using leaders = startLeaders({ callNode, slot: () => slot, slotMs: () => 400, clock, allowPrivate: true })
   const names = (count: number) => leaders.next(count).map(({ identity }) => identity)
   assert.deepEqual(names(2), [])
   await clock.advanceAsync(1000)
@@ -151,12 +151,12 @@ test('the schedule is known for the same time ahead at any length of a slot', as
     const clock = createManualClock()
     let slot = 1000
     const asked: number[] = []
-    const ask = async (method: string, params: readonly unknown[]) => {
+    const callNode = async (method: string, params: readonly unknown[]) => {
       if (method === 'getClusterNodes') return [{ pubkey: 'a', tpuQuic: '10.0.0.1:8009' }]
       asked.push(params[1] as number)
       return Array.from({ length: params[1] as number }, () => 'a')
     }
-    using _leaders = startLeaders({ ask, slot: () => slot, slotMs: () => slotMs, clock, allowPrivate: true })
+    using _leaders = startLeaders({ callNode, slot: () => slot, slotMs: () => slotMs, clock, allowPrivate: true })
     await clock.advanceAsync(5000)
     assert.deepEqual(asked, [requested])
     slot = 1000 + requested - ahead

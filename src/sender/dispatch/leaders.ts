@@ -1,8 +1,8 @@
 import type { Clock, Timer } from '../../core/clock.ts'
 import { parseAddressPort } from '../../platform/net/ip-range.ts'
 import { objectToAddress } from '../../platform/net/pinned-address.ts'
+import type { CallNode } from '../../upstreams/call-node.ts'
 import { type Contacts, type Leader, readContacts } from './contacts.ts'
-import type { AskNode } from './node-call.ts'
 
 /** The upcoming leaders and their TPU QUIC addresses. */
 export type Leaders = Disposable & {
@@ -13,7 +13,7 @@ export type Leaders = Disposable & {
 }
 
 export type LeadersDeps = {
-  readonly ask: AskNode
+  readonly callNode: CallNode
   /** The newest slot that any node has reported. */
   slot(): number
   /** The length of a slot. */
@@ -23,7 +23,7 @@ export type LeadersDeps = {
 }
 
 const POLL_MS = 400
-const ASK_MS = 5000
+const CALL_MS = 5000
 /** The slots of this time are requested at once, and those of the second are always known ahead. */
 const REQUESTED_MS = 400_000
 const AHEAD_MS = 80_000
@@ -37,7 +37,7 @@ const LEADER_SLOTS = 4
 const SEARCH_SLOTS = 256
 
 /** Polls a part of the leader schedule and the addresses of the cluster from an upstream node. */
-export function startLeaders({ ask, slot, slotMs, clock, allowPrivate }: LeadersDeps): Leaders {
+export function startLeaders({ callNode, slot, slotMs, clock, allowPrivate }: LeadersDeps): Leaders {
   let firstSlot = 0
   let schedule: readonly string[] = []
   let contacts: Contacts | undefined
@@ -74,7 +74,7 @@ export function startLeaders({ ask, slot, slotMs, clock, allowPrivate }: Leaders
     try {
       if (nowMs >= contactsDueMs) {
         contactsDueMs = nowMs + RETRY_MS
-        const reported = readContacts(await ask('getClusterNodes', [], ASK_MS), addressOf)
+        const reported = readContacts(await callNode('getClusterNodes', [], CALL_MS), addressOf)
         if (reported !== undefined) {
           contacts = reported
           found = { slot: -1, byCount: new Map() }
@@ -87,7 +87,7 @@ export function startLeaders({ ask, slot, slotMs, clock, allowPrivate }: Leaders
       // Without addresses the schedule is not needed.
       if (isShort && known() > 0 && nowMs >= scheduleDueMs) {
         scheduleDueMs = nowMs + RETRY_MS
-        const response = await ask('getSlotLeaders', [now, requested], ASK_MS)
+        const response = await callNode('getSlotLeaders', [now, requested], CALL_MS)
         if (Array.isArray(response) && response.every((one) => typeof one === 'string')) {
           firstSlot = now
           schedule = response as string[]

@@ -4,15 +4,15 @@ import type { Random } from '../../core/random.ts'
 import { openQuic } from '../../platform/quic/open-quic.ts'
 import { decodeBase58 } from '../../solana/crypto/base58.ts'
 import { TPU_ALPN, tpuCertificate } from '../../solana/crypto/tpu-certificate.ts'
+import type { CallNode } from '../../upstreams/call-node.ts'
 import type { QuicOptions } from '../options.ts'
 import type { Path } from './dispatch.ts'
 import { createLeaderConnections } from './leader-connections.ts'
 import { leadersWithin, startLeaders } from './leaders.ts'
-import type { AskNode } from './node-call.ts'
 
 export type QuicPathDeps = {
   readonly identity: { readonly publicKey: Uint8Array; readonly privateKey: KeyObject }
-  readonly ask: AskNode
+  readonly callNode: CallNode
   slot(): number
   /** The length of a slot. */
   readonly slotMs: () => number

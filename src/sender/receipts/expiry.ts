@@ -1,10 +1,10 @@
 import type { Clock } from '../../core/clock.ts'
-import type { AskNode } from '../dispatch/node-call.ts'
+import type { CallNode } from '../../upstreams/call-node.ts'
 import type { Receipts } from './receipts.ts'
 
 export type ExpiryDeps = {
   readonly receipts: Pick<Receipts, 'watched'>
-  readonly ask: AskNode
+  readonly callNode: CallNode
   readonly clock: Clock
   /** The newest slot of any node. */
   readonly bestSlot: () => number
@@ -21,13 +21,13 @@ const EVERY_MS = 2000
 const BLOCKHASHES_MAX = 256
 /** Concurrent calls. */
 const PARALLEL = 4
-const ASK_MS = 3000
+const CALL_MS = 3000
 
 /**
  * Finds which blockhashes of sent transactions have expired. A round takes a call for each blockhash, so it runs beside the polling of statuses:
  * transactions that never land do not delay the receipts of others.
  */
-export function createExpiry({ receipts, ask, clock, bestSlot, slotMs }: ExpiryDeps) {
+export function createExpiry({ receipts, callNode, clock, bestSlot, slotMs }: ExpiryDeps) {
   let isChecking = false
   let checkedAtMs = Number.NEGATIVE_INFINITY
   let expired: ReadonlyMap<string, Expiry> = new Map()
@@ -42,7 +42,8 @@ export function createExpiry({ receipts, ask, clock, bestSlot, slotMs }: ExpiryD
       }
     }
     await Promise.all(Array.from({ length: PARALLEL }, worker))
-    const height = slots.size === 0 ? undefined : await ask('getBlockHeight', [{ commitment: 'confirmed' }], ASK_MS)
+    const height =
+      slots.size === 0 ? undefined : await callNode('getBlockHeight', [{ commitment: 'confirmed' }], CALL_MS)
     const found = new Map<string, Expiry>()
     if (typeof height === 'number') for (const [blockhash, slot] of slots) found.set(blockhash, { height, slot })
     expired = found
@@ -61,7 +62,7 @@ export function createExpiry({ receipts, ask, clock, bestSlot, slotMs }: ExpiryD
 
   /** The slot at which a node finds the blockhash expired. */
   async function expiredAt(blockhash: string): Promise<number | undefined> {
-    const response = await ask('isBlockhashValid', [blockhash, { commitment: 'confirmed' }], ASK_MS)
+    const response = await callNode('isBlockhashValid', [blockhash, { commitment: 'confirmed' }], CALL_MS)
     const { context, value } = (response ?? {}) as { context?: { slot?: unknown }; value?: unknown }
     const slot = context?.slot
     return value === false && typeof slot === 'number' && hasSeenAccepted(slot) ? slot : undefined

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createManualClock } from '../../core/clock.ts'
-import type { Upstream } from '../../upstreams/started-pool.ts'
+import type { Upstream } from '../../upstreams/upstream.ts'
 import { createDispatch, type Path } from '../dispatch/dispatch.ts'
 import { startFollow } from './follow.ts'
 import type { AttemptReport, Receipt } from './receipt.ts'
@@ -31,7 +31,7 @@ function rig(options: RigOptions = { resendMs: 2000, endMs: 60_000 }) {
   let checking = 0
   let checkingMax = 0
   const best = { slot: 100 }
-  const ask = async (method: string, params: readonly unknown[]) => {
+  const callNode = async (method: string, params: readonly unknown[]) => {
     if (!node.isUp) return undefined
     calls[method] = (calls[method] ?? 0) + 1
     if (method === 'getSignatureStatuses') {
@@ -83,7 +83,7 @@ function rig(options: RigOptions = { resendMs: 2000, endMs: 60_000 }) {
   const ws = { subscribe: () => undefined } as unknown as Upstream['ws']
   const follow = startFollow({
     receipts,
-    ask,
+    callNode,
     ws,
     clock,
     bestSlot: () => best.slot,

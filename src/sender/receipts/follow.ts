@@ -1,5 +1,5 @@
 import type { Timer } from '../../core/clock.ts'
-import type { Upstream } from '../../upstreams/started-pool.ts'
+import type { Upstream } from '../../upstreams/upstream.ts'
 import { createExpiry, type Expiry, type ExpiryDeps } from './expiry.ts'
 import { isSameLanding, type Landed, type Receipt } from './receipt.ts'
 import type { Receipts } from './receipts.ts'
@@ -15,7 +15,7 @@ export type FollowDeps = ExpiryDeps & {
 const BATCH = 256
 /** Concurrent calls. */
 const PARALLEL = 4
-const ASK_MS = 3000
+const CALL_MS = 3000
 /** The statuses are polled with each slot notification, but not more often than this, */
 const POLL_MS_MIN = 150
 /** and at least this often, when the slot subscription is lost. */
@@ -26,7 +26,7 @@ const FORK_SLOTS = 32
 
 /** Follows sent transactions on the chain: landed, expired, or reverted by a fork. */
 export function startFollow(deps: FollowDeps): Disposable {
-  const { receipts, ask, ws, clock, onUnlanded } = deps
+  const { receipts, callNode, ws, clock, onUnlanded } = deps
   let isClosed = false
   let isPolling = false
   let isDue = false
@@ -82,7 +82,7 @@ export function startFollow(deps: FollowDeps): Disposable {
   }
 
   async function pollStatuses(batch: readonly Receipt[], expiredBefore: ReadonlyMap<string, Expiry>): Promise<void> {
-    const response = await ask('getSignatureStatuses', [batch.map(({ signature }) => signature)], ASK_MS)
+    const response = await callNode('getSignatureStatuses', [batch.map(({ signature }) => signature)], CALL_MS)
     const { context, value } = (response ?? {}) as { context?: { slot?: unknown }; value?: unknown }
     if (!Array.isArray(value) || value.length !== batch.length || typeof context?.slot !== 'number') return
     for (const [at, receipt] of batch.entries()) {

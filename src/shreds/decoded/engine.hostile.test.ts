@@ -47,7 +47,7 @@ test(`${MUTATIONS} mutated shreds, of the leader and of a stranger, change nothi
       if (window.classify(head.slot, head.version, 0) !== 'current') return
       let isVerified = false
       if (mode === 'verified by the relay') {
-        if (verifier.check(packet, 0, head, 0) !== 'signed') {
+        if (verifier.verify(packet, 0, head, 0) !== 'signed') {
           refused += 1
           return
         }

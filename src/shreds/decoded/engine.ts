@@ -1,4 +1,4 @@
-import { createShredHead, FEC_SET_DATA_SHREDS, type ShredHead, scanShred } from '../../solana/shred/shred.ts'
+import { createShredHead, FEC_SET_DATA_SHREDS, scanShred } from '../../solana/shred/shred.ts'
 import { SLOT_MS_DEFAULT } from '../../solana/slot-pace.ts'
 import { decodeDataSet } from './data-set.ts'
 import {
@@ -9,7 +9,7 @@ import {
   type EngineCounts,
   type ShredOutcome,
 } from './events.ts'
-import { FecSet } from './fec-set.ts'
+import { FecSet, type ReceivedShred } from './fec-set.ts'
 import { findCompleteDataSets } from './find-data-sets.ts'
 import { DIRECT_FEC_SETS_MAX } from './large-data-set.ts'
 import { LargeDataSets } from './large-data-sets.ts'
@@ -31,8 +31,6 @@ export type EngineOptions = {
   readonly shredsPerSlotMax: number
 }
 
-/** Second and further versions of FEC sets in one slot. */
-const CONFLICTING_VERSIONS_MAX = 64
 /**
  * FEC sets known at once, held or finished, for each one that can be held: finished ones are remembered until their slot is closed. Beyond it the
  * oldest slot is closed.
@@ -62,7 +60,8 @@ export class Engine {
   readonly #emit: (event: DecodedEvent) => void
   readonly #cells: ShredCells
   readonly #recovery: SetRecovery
-  readonly #head = createShredHead()
+  /** The shred that is pushed; reused. */
+  readonly #shred: ReceivedShred = { bytes: new Uint8Array(0), at: 0, head: createShredHead(), isVerified: false }
   readonly #open: OpenSlots
   /** No shred of a slot below is taken: it is closed, or it will be by the next steps. */
   #floor = 0
@@ -110,7 +109,12 @@ export class Engine {
    */
   push(bytes: Uint8Array, at: number, length: number, arrivalNanos: number, isVerified: boolean): ShredOutcome {
     if (arrivalNanos >= this.#checkAtNanos) this.advance(arrivalNanos)
-    const outcome = this.#take(bytes, at, length, arrivalNanos, isVerified)
+    const shred = this.#shred
+    shred.bytes = bytes
+    shred.at = at
+    shred.isVerified = isVerified
+    const isWellFormed = scanShred(bytes, at, length, shred.head, this.#options.shredsPerSlotMax) === undefined
+    const outcome = isWellFormed ? this.#take(shred, arrivalNanos) : 'malformed'
     this.counts.shreds[outcome] += 1
     return outcome
   }
@@ -148,26 +152,24 @@ export class Engine {
     while (this.#open.size > 0) this.#closeOldest('end')
   }
 
-  #take(bytes: Uint8Array, at: number, length: number, arrivalNanos: number, isVerified: boolean): ShredOutcome {
-    const head = this.#head
-    if (scanShred(bytes, at, length, head, this.#options.shredsPerSlotMax) !== undefined) return 'malformed'
-    const slot = this.#slotOf(head.slot, arrivalNanos)
+  #take(shred: ReceivedShred, arrivalNanos: number): ShredOutcome {
+    const slot = this.#slotOf(shred.head.slot, arrivalNanos)
     if (typeof slot === 'string') return slot
-    const set = this.#setOf(slot, bytes, at, head, isVerified)
+    const set = this.#setOf(slot, shred)
     if (typeof set === 'string') return set
-    if (!set.isConsistent(bytes, at, head)) return 'inconsistent'
-    if (set.has(head)) {
-      slot.duplicates += 1
+    if (!set.isConsistent(shred)) return 'inconsistent'
+    if (set.has(shred)) {
+      slot.counts.duplicates += 1
       return 'duplicate'
     }
-    if (!set.isComplete && !this.#hold(slot, set, bytes, at, head)) return 'memory-full'
+    if (!set.isComplete && !this.#hold(slot, set, shred)) return 'memory-full'
     const endingBefore = set.ending
-    set.mark(bytes, at, head)
-    slot.shreds += 1
+    set.mark(shred)
+    slot.counts.shreds += 1
     slot.lastShredNanos = arrivalNanos
     if (set.isComplete) return 'accepted'
     if (set.hasAllData || (set.held === FEC_SET_DATA_SHREDS && !set.isCodeBad)) this.#complete(slot, set)
-    this.#learn(slot, set)
+    if (!slot.learn(set)) this.counts.parentsConflicting += 1
     if (set.isComplete || set.ending !== endingBefore)
       for (const last of findCompleteDataSets(slot, set)) this.#finish(slot, last, arrivalNanos)
     return 'accepted'
@@ -186,36 +188,29 @@ export class Engine {
   }
 
   /** The version of the FEC set that the shred belongs to, or why there is none. */
-  #setOf(
-    slot: OpenSlot,
-    bytes: Uint8Array,
-    at: number,
-    head: ShredHead,
-    isVerified: boolean,
-  ): FecSet | 'too-many-versions' | 'memory-full' {
-    const first = slot.sets[head.fecSetIndex / FEC_SET_DATA_SHREDS]
+  #setOf(slot: OpenSlot, shred: ReceivedShred): FecSet | 'too-many-versions' | 'memory-full' {
+    const first = slot.sets[shred.head.fecSetIndex / FEC_SET_DATA_SHREDS]
     for (let set = first; set !== undefined; set = set.other) {
-      if (!set.owns(bytes, at, head, isVerified)) continue
+      if (!set.owns(shred)) continue
       // The root is signed, if it is that of a signed shred.
-      if (isVerified) set.isVerified = true
+      if (shred.isVerified) set.isVerified = true
       return set
     }
     if (first !== undefined) {
-      slot.isConflicting = true
-      if (slot.versionsConflicting >= CONFLICTING_VERSIONS_MAX) return 'too-many-versions'
-      slot.versionsConflicting += 1
+      if (!slot.addVersion()) return 'too-many-versions'
       this.counts.fecSetsConflicting += 1
     }
     if (!this.#makeRoom('memory', () => this.#knownSets < this.#knownSetsMax, slot)) return 'memory-full'
     const set = this.#freeSets.pop() ?? new FecSet()
     this.#knownSets += 1
-    set.begin(bytes, at, head, isVerified)
+    set.begin(shred)
     slot.add(set)
     return set
   }
 
   /** Stores the shred. False when there is no memory for it. */
-  #hold(slot: OpenSlot, set: FecSet, bytes: Uint8Array, at: number, head: ShredHead): boolean {
+  #hold(slot: OpenSlot, set: FecSet, shred: ReceivedShred): boolean {
+    const { bytes, at, head } = shred
     const position = head.index - head.fecSetIndex
     const isData = head.layout.kind === 'data'
     if (set.isCodeBad) {
@@ -240,7 +235,7 @@ export class Engine {
         return
       }
       set.wasRecovered = true
-      slot.fecSetsRecovered += 1
+      slot.counts.fecSetsRecovered += 1
       this.counts.fecSetsRecovered += 1
     }
     set.isComplete = true
@@ -248,13 +243,6 @@ export class Engine {
     this.#newest = slot.slot
     this.#floor = Math.max(this.#floor, slot.slot - this.#options.slotsBehindMax)
     this.#closeWhile('age', ({ slot: number }) => number < this.#floor)
-  }
-
-  #learn(slot: OpenSlot, set: FecSet): void {
-    if (slot.learn(set)) return
-    if (!slot.isParentConflicting) this.counts.parentsConflicting += 1
-    slot.isParentConflicting = true
-    slot.isConflicting = true
   }
 
   /** Emits the data set that ends with this FEC set, unless another version of it was emitted. */
@@ -270,8 +258,8 @@ export class Engine {
       else {
         slot.setDelivered(from, to)
         if (decoded.kind === 'marker') {
-          slot.markers += 1
-          if (decoded.isParentUpdate) slot.parentUpdates += 1
+          slot.counts.markers += 1
+          if (decoded.isParentUpdate) slot.counts.parentUpdates += 1
           this.counts.markers += 1
           this.#emit(decoded)
         } else this.#deliver(slot, decoded)
@@ -283,10 +271,10 @@ export class Engine {
 
   #deliver(slot: OpenSlot, set: DataSet): void {
     if (set.part?.isLast !== false) {
-      slot.dataSets += 1
+      slot.counts.dataSets += 1
       this.counts.dataSets += 1
     }
-    slot.transactions += set.transactions.length
+    slot.counts.transactions += set.transactions.length
     this.counts.transactions += set.transactions.length
     this.#emit(set)
   }
@@ -297,10 +285,9 @@ export class Engine {
   }
 
   #emitIfComplete(slot: OpenSlot): void {
-    if (slot.isCompleteEmitted || !slot.isComplete) return
-    slot.isCompleteEmitted = true
-    const { slot: number, parentSlot, transactions } = slot
-    this.#emit({ kind: 'slot-completed', slot: number, parentSlot, transactions })
+    if (!slot.takeCompleted()) return
+    const { slot: number, parentSlot, counts } = slot
+    this.#emit({ kind: 'slot-completed', slot: number, parentSlot, transactions: counts.transactions })
   }
 
   #release(set: FecSet): void {

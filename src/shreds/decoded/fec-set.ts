@@ -14,6 +14,16 @@ import {
 export const ENDING = { unknown: 0, continues: 1, ends: 2, endsSlot: 3 } as const
 export type Ending = (typeof ENDING)[keyof typeof ENDING]
 
+/** A shred as it arrived. */
+export type ReceivedShred = {
+  /** The packet is at `at`. */
+  bytes: Uint8Array
+  at: number
+  readonly head: ShredHead
+  /** It is proven that the leader signed it. */
+  isVerified: boolean
+}
+
 const ALL_DATA = -1
 const ROOT_AT = SIGNATURE_BYTES
 const CHAINED_ROOT_AT = ROOT_AT + ROOT_BYTES
@@ -58,7 +68,7 @@ export class FecSet {
   #proofs: FecSetProofs | undefined
 
   /** Begins with the first shred of a version. */
-  begin(bytes: Uint8Array, at: number, head: ShredHead, isVerified: boolean): void {
+  begin({ bytes, at, head, isVerified }: ReceivedShred): void {
     const identity = this.#identity
     const { layout } = head
     this.index = head.fecSetIndex / FEC_SET_DATA_SHREDS
@@ -71,7 +81,7 @@ export class FecSet {
   }
 
   /** Whether the packet belongs to this version. What the relay has not verified is proven to be under the root. */
-  owns(bytes: Uint8Array, at: number, head: ShredHead, isVerified: boolean): boolean {
+  owns({ bytes, at, head, isVerified }: ReceivedShred): boolean {
     if (!isEqual(bytes, at, this.#identity, 0, SIGNATURE_BYTES)) return false
     if (isVerified && this.isVerified) return true
     this.#proofs ??= createFecSetProofs(this.#identity.slice(ROOT_AT, ROOT_AT + ROOT_BYTES))
@@ -79,7 +89,8 @@ export class FecSet {
   }
 
   /** A leader can sign a tree of shreds that contradict each other. */
-  isConsistent(bytes: Uint8Array, at: number, { layout, version, parentOffset }: ShredHead): boolean {
+  isConsistent({ bytes, at, head }: ReceivedShred): boolean {
+    const { layout, version, parentOffset } = head
     return (
       layout.resigned === this.isResigned &&
       version === this.version &&
@@ -88,12 +99,14 @@ export class FecSet {
     )
   }
 
-  has({ layout, index, fecSetIndex }: ShredHead): boolean {
+  has({ head }: ReceivedShred): boolean {
+    const { layout, index, fecSetIndex } = head
     return ((layout.kind === 'data' ? this.data : this.code) & (1 << (index - fecSetIndex))) !== 0
   }
 
   /** Notes that the shred has arrived. */
-  mark(bytes: Uint8Array, at: number, { layout, index, fecSetIndex, parentOffset, flags }: ShredHead): void {
+  mark({ bytes, at, head }: ReceivedShred): void {
+    const { layout, index, fecSetIndex, parentOffset, flags } = head
     const position = index - fecSetIndex
     if (layout.kind === 'data') {
       this.data |= 1 << position

@@ -74,7 +74,7 @@ function createNode() {
   source.onAccounts((some) => void accounts.push(...some))
   const following = source.follow(
     {
-      async ask(method, params) {
+      async callNode(method, params) {
         assert.equal(method, 'getMultipleAccounts')
         const [addresses] = params as [string[]]
         asked.push(addresses)

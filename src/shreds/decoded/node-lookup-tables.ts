@@ -6,8 +6,8 @@ import type { LookupTableSource } from './service.ts'
 import type { OpenStream } from './upstream/followed-stream.ts'
 import { type AccountUpdate, subscribeTables } from './upstream/table-subscription.ts'
 
-/** Calls a JSON-RPC method at a node; undefined when no node responds with a result in time. */
-type AskNode = (method: string, params: readonly unknown[], withinMs: number) => Promise<unknown>
+/** Calls a JSON-RPC method at a node; undefined when no node responds with a result in time. A function of `upstreams`, which this module does not import. */
+type CallNode = (method: string, params: readonly unknown[], withinMs: number) => Promise<unknown>
 
 /** Address lookup tables from the upstream nodes, for ShredStream Decoded. Until nodes are followed none is loaded. */
 export type FollowedLookupTables = LookupTableSource & {
@@ -15,7 +15,7 @@ export type FollowedLookupTables = LookupTableSource & {
 }
 
 export type TableNodes = {
-  readonly ask: AskNode
+  readonly callNode: CallNode
   /** Opens a stream at a node with gRPC. */
   readonly open: OpenStream
 }
@@ -75,7 +75,7 @@ type Following = Disposable & { changed(wanted: readonly Uint8Array[]): void }
 
 function startFollowing(
   followed: ReadonlyMap<string, Uint8Array>,
-  { ask, open }: TableNodes,
+  { callNode, open }: TableNodes,
   deps: BaseDeps,
   publish: (accounts: readonly TableAccount[]) => void,
 ): Following {
@@ -92,7 +92,7 @@ function startFollowing(
     for (let at = 0; at < keys.length && !isClosed; at += ACCOUNTS_PER_CALL) {
       const some = keys.slice(at, at + ACCOUNTS_PER_CALL)
       const options = { encoding: 'base64', commitment: 'processed' }
-      const response = await ask('getMultipleAccounts', [some.map(encodeBase58), options], RESPONSE_MS)
+      const response = await callNode('getMultipleAccounts', [some.map(encodeBase58), options], RESPONSE_MS)
       if (!isClosed) publish(accountsOf(response, some))
     }
   }

@@ -17,12 +17,12 @@ test('slots are in the order of their numbers, and one that was removed is not f
 test('the object of a closed slot is used again, as another slot', () => {
   const slots = new OpenSlots(4)
   const first = slots.open(10, 5)
-  first.duplicates = 3
+  first.counts.duplicates = 3
   slots.removeOldest()
   slots.reuse(first)
   const second = slots.open(20, 7)
   assert.equal(second, first)
-  assert.deepEqual([second.slot, second.duplicates, second.firstShredNanos], [20, 0, 7])
+  assert.deepEqual([second.slot, second.counts.duplicates, second.firstShredNanos], [20, 0, 7])
   slots.removeOldest()
   assert.deepEqual([slots.size, slots.oldest], [0, undefined])
   slots.removeOldest()

@@ -8,6 +8,14 @@ const OUTCOME = { open: 0, delivered: 1, undecodable: 2 } as const
 /** Slots of an outage that are gaps of their own: as many as can be compared with the streams of nodes. Those before are one gap. */
 const UNKNOWN_SLOTS_MAX = 128
 
+/** Second and further versions of FEC sets in one slot. */
+const CONFLICTING_VERSIONS_MAX = 64
+
+/** What the report of a slot counts. */
+function newSlotCounts() {
+  return { transactions: 0, dataSets: 0, markers: 0, parentUpdates: 0, fecSetsRecovered: 0, shreds: 0, duplicates: 0 }
+}
+
 /** An open slot. Objects are reused. */
 export class OpenSlot {
   slot = 0
@@ -16,26 +24,20 @@ export class OpenSlot {
   readonly #outcomes: Uint8Array
   /** FEC sets from 0 up to the last one of which anything is known. */
   setCount = 0
-  /** FEC sets of the slot, once LAST_IN_SLOT is known. */
-  lastSetCount: number | undefined
-  parentOffset = -1
-  versionsConflicting = 0
-  isConflicting = false
-  isParentConflicting = false
-  /** FEC sets whose data sets were delivered. */
-  #delivered = 0
+  counts: ReturnType<typeof newSlotCounts> = newSlotCounts()
   /** Large data sets that are being decoded. */
   pending = 0
-  isCompleteEmitted = false
-  transactions = 0
-  dataSets = 0
-  markers = 0
-  parentUpdates = 0
-  fecSetsRecovered = 0
-  shreds = 0
-  duplicates = 0
   firstShredNanos = 0
   lastShredNanos = 0
+  /** FEC sets of the slot, once LAST_IN_SLOT is known. */
+  #lastSetCount: number | undefined
+  #parentOffset = -1
+  #versionsConflicting = 0
+  #isConflicting = false
+  #isParentConflicting = false
+  /** FEC sets whose data sets were delivered. */
+  #delivered = 0
+  #wasCompleteTaken = false
 
   constructor(setsMax: number) {
     this.sets = Array.from({ length: setsMax }, () => undefined)
@@ -47,27 +49,29 @@ export class OpenSlot {
     this.sets.fill(undefined, 0, this.setCount)
     this.#outcomes.fill(OUTCOME.open, 0, this.setCount)
     this.setCount = 0
-    this.lastSetCount = undefined
-    this.parentOffset = -1
-    this.versionsConflicting = 0
-    this.isConflicting = false
-    this.isParentConflicting = false
-    this.#delivered = 0
+    this.counts = newSlotCounts()
     this.pending = 0
-    this.isCompleteEmitted = false
-    this.transactions = 0
-    this.dataSets = 0
-    this.markers = 0
-    this.parentUpdates = 0
-    this.fecSetsRecovered = 0
-    this.shreds = 0
-    this.duplicates = 0
     this.firstShredNanos = arrivalNanos
     this.lastShredNanos = arrivalNanos
+    this.#lastSetCount = undefined
+    this.#parentOffset = -1
+    this.#versionsConflicting = 0
+    this.#isConflicting = false
+    this.#isParentConflicting = false
+    this.#delivered = 0
+    this.#wasCompleteTaken = false
   }
 
   get parentSlot(): number | undefined {
-    return this.parentOffset === -1 ? undefined : this.slot - this.parentOffset
+    return this.#parentOffset === -1 ? undefined : this.slot - this.#parentOffset
+  }
+
+  /** Notes that a FEC set has another version. False when the slot has too many of them. */
+  addVersion(): boolean {
+    this.#isConflicting = true
+    if (this.#versionsConflicting >= CONFLICTING_VERSIONS_MAX) return false
+    this.#versionsConflicting += 1
+    return true
   }
 
   add(set: FecSet): void {
@@ -92,9 +96,11 @@ export class OpenSlot {
     this.#outcomes.fill(OUTCOME.undecodable, from, to)
   }
 
-  /** Whether LAST_IN_SLOT is known and every data set up to it was delivered. */
-  get isComplete(): boolean {
-    return this.pending === 0 && this.#delivered === this.lastSetCount
+  /** Whether LAST_IN_SLOT is known and every data set up to it was delivered; true once. */
+  takeCompleted(): boolean {
+    if (this.#wasCompleteTaken || this.pending > 0 || this.#delivered !== this.#lastSetCount) return false
+    this.#wasCompleteTaken = true
+    return true
   }
 
   /** The slots of which nothing was decoded, behind the one that was closed before this one. Those between this one and its parent are skipped. */
@@ -109,12 +115,12 @@ export class OpenSlot {
 
   /** The indexes that were not delivered, as few ranges as possible. */
   *gaps(): Generator<Gap> {
-    const end = this.lastSetCount ?? this.setCount
+    const end = this.#lastSetCount ?? this.setCount
     for (let from = 0; from < end; ) {
       const outcome = this.#outcomes[from] as number
       let to = from + 1
       while (to < end && this.#outcomes[to] === outcome) to += 1
-      const isTail = to === end && this.lastSetCount === undefined
+      const isTail = to === end && this.#lastSetCount === undefined
       if (outcome === OUTCOME.undecodable) yield this.#gap(from, to, 'undecodable')
       else if (outcome === OUTCOME.open) yield this.#gap(from, isTail ? undefined : to, 'missing')
       if (isTail && outcome !== OUTCOME.open) yield this.#gap(to, undefined, 'missing')
@@ -143,7 +149,7 @@ export class OpenSlot {
   /** FEC sets whose data shreds are not all known, in any version. */
   #notRecoverable(): number {
     let count = 0
-    for (let i = 0; i < (this.lastSetCount ?? this.setCount); i++)
+    for (let i = 0; i < (this.#lastSetCount ?? this.setCount); i++)
       if (!isAnyVersion(this.sets[i], ({ isComplete }) => isComplete)) count += 1
     return count
   }
@@ -153,35 +159,32 @@ export class OpenSlot {
       kind: 'slot-report',
       slot: this.slot,
       parentSlot: this.parentSlot,
-      transactions: this.transactions,
-      dataSets: this.dataSets,
-      markers: this.markers,
-      parentUpdates: this.parentUpdates,
+      ...this.counts,
       dataSetsLost,
-      fecSets: this.lastSetCount ?? this.setCount,
-      fecSetsRecovered: this.fecSetsRecovered,
+      fecSets: this.#lastSetCount ?? this.setCount,
       fecSetsNotRecoverable: this.#notRecoverable(),
-      shreds: this.shreds,
-      duplicates: this.duplicates,
       firstShredNanos: this.firstShredNanos,
       lastShredNanos: this.lastShredNanos,
       isComplete: dataSetsLost === 0,
-      isConflicting: this.isConflicting || this.setCount > (this.lastSetCount ?? this.setCount),
+      isConflicting: this.#isConflicting || this.setCount > (this.#lastSetCount ?? this.setCount),
       closedBy,
     }
   }
 
-  /** Notes the parent and the end of the slot as this set has them. False when the parent contradicts another set. */
+  /** Notes the parent and the end of the slot as this set has them. False when its parent is the first that contradicts another set. */
   learn(set: FecSet): boolean {
     if (set.ending === ENDING.endsSlot) {
-      if (this.lastSetCount !== undefined && this.lastSetCount !== set.index + 1) this.isConflicting = true
-      this.lastSetCount = Math.max(this.lastSetCount ?? 0, set.index + 1)
+      if (this.#lastSetCount !== undefined && this.#lastSetCount !== set.index + 1) this.#isConflicting = true
+      this.#lastSetCount = Math.max(this.#lastSetCount ?? 0, set.index + 1)
     }
-    if (set.parentOffset === -1 || set.parentOffset === this.parentOffset) return true
-    if (this.parentOffset === -1) {
-      this.parentOffset = set.parentOffset
+    if (set.parentOffset === -1 || set.parentOffset === this.#parentOffset) return true
+    if (this.#parentOffset === -1) {
+      this.#parentOffset = set.parentOffset
       return true
     }
+    this.#isConflicting = true
+    if (this.#isParentConflicting) return true
+    this.#isParentConflicting = true
     return false
   }
 }

@@ -23,7 +23,7 @@ test('a shred has the time at which the kernel received it, on the monotonic clo
   // Two milliseconds ago, one ago, in the future, long ago.
   arrivals.set([49_998_000, 49_999_000, 60_000_000, 0])
   const order = Uint16Array.of(0, 1, 2, 3)
-  feed.offer({ order, data: 3, code: 1, slots: new Float64Array(1), slotCount: 0, duplicates: 0 })
+  feed.offer({ order, data: 3, coding: 1, slots: new Float64Array(1), slotCount: 0, duplicates: 0 })
   const read: [number, boolean][] = []
   openInputReader(memory).read(16, (_bytes, _at, _length, arrivalNanos, isVerified) => {
     read.push([arrivalNanos / 1e6, isVerified])
@@ -57,7 +57,7 @@ test('packets are visible at once; an engine that sleeps is woken at the end of 
     feed.offer({
       order: Uint16Array.from({ length: 64 }, (_, i) => i),
       data,
-      code: 0,
+      coding: 0,
       slots: new Float64Array(1),
       slotCount: 0,
       duplicates: 0,

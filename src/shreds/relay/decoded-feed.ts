@@ -36,19 +36,19 @@ export function createDecodedFeed(unchecked: Uint8Array, { port, clock, input }:
   }
 
   return {
-    offer({ order, data, code }) {
-      if (data + code === 0) return
+    offer({ order, data, coding }) {
+      if (data + coding === 0) return
       port.readTime()
       const nowMicros = timeMicros[0] as number
       const nowNanos = clock.monotonicMs() * 1e6
-      for (let i = 0; i < data + code; i++) {
+      for (let i = 0; i < data + coding; i++) {
         const cell = order[i] as number
         const length = i < data ? DATA_SHRED_BYTES : CODING_SHRED_BYTES
         const ageMicros = Math.min(Math.max(0, nowMicros - (arrivals[cell] as number)), AGE_MICROS_MAX)
         input.offer(bytes, cell * CELL_BYTES, length, nowNanos - ageMicros * 1000, unchecked[cell] === 0)
       }
       input.publish()
-      waiting += data + code
+      waiting += data + coding
       if (waiting >= WAKE_SHREDS) wake()
     },
     isWakeDue: () => waiting > 0,

@@ -16,11 +16,11 @@ export function createDelays({ arena, readTime }: Pick<UdpPort, 'arena' | 'readT
   const packets = new Uint32Array(bounds.length + 1)
   const sumMicros = new Float64Array(1)
   return {
-    record({ order, data, code }) {
-      if (data + code === 0) return
+    record({ order, data, coding }) {
+      if (data + coding === 0) return
       readTime()
       const now = timeMicros[0] as number
-      for (let i = 0; i < data + code; i++) {
+      for (let i = 0; i < data + coding; i++) {
         // The wall clock, which the kernel uses, can be set back.
         const micros = Math.max(0, now - (arrivals[order[i] as number] as number))
         let bucket = 0

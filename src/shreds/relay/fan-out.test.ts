@@ -47,10 +47,10 @@ function startFanOut(caps: Partial<typeof CAPS> = {}) {
 }
 
 const lease = (port: number): Lease => ({ subscriptionId: `sub_${port}`, ip: '127.0.0.1', port })
-const batch = (data: number, code: number, slot = 1, duplicates = 0): Batch => ({
+const batch = (data: number, coding: number, slot = 1, duplicates = 0): Batch => ({
   order: new Uint16Array(32),
   data,
-  code,
+  coding,
   slots: Float64Array.of(slot),
   slotCount: 1,
   duplicates,

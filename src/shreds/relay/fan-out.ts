@@ -9,7 +9,7 @@ export type Batch = {
   /** Cells of the packet arena: data shreds first, then coding shreds. */
   readonly order: Uint16Array
   data: number
-  code: number
+  coding: number
   /** The distinct slots of the packets. */
   readonly slots: Float64Array
   slotCount: number
@@ -50,11 +50,11 @@ export function createFanOut(port: Pick<UdpPort, 'connect' | 'stage'>, caps: Cap
     send(batch, atMs) {
       const { length } = destinations
       if (length === 0) return
-      if (batch.data + batch.code > 0) {
+      if (batch.data + batch.coding > 0) {
         port.stage(
           batch.order,
           { count: batch.data, bytes: DATA_SHRED_BYTES },
-          { count: batch.code, bytes: CODING_SHRED_BYTES },
+          { count: batch.coding, bytes: CODING_SHRED_BYTES },
         )
       }
       // Starts with another destination for each batch, so that the total rate cap is shared fairly.
@@ -136,7 +136,7 @@ function openDestination(
     key,
     send(batch, total, nowMs) {
       report.duplicates += batch.duplicates
-      const offered = batch.data + batch.code
+      const offered = batch.data + batch.coding
       if (offered === 0) return
       const allowance = health.allowance(nowMs)
       if (allowance === 'none') {

@@ -10,19 +10,19 @@ const signatureOf = (number: number) => {
   return bytes
 }
 
-test('a full ring replaces the oldest proven set, and never one that waits', () => {
+test('a full ring replaces the oldest signed set, and never a pending one', () => {
   const sets = new FecSets(createNodeSha256())
   const add = (number: number) => sets.add(number, 0, signatureOf(number), 0)
   const find = (number: number, state: number) => sets.find(number, 0, signatureOf(number), 0, state)
-  const waiting = add(0)
-  for (let number = 1; number < FEC_SETS_MAX; number++) sets.states[add(number)] = SET_STATE.proven
-  assert.notEqual(find(1, SET_STATE.proven), -1)
+  const pending = add(0)
+  for (let number = 1; number < FEC_SETS_MAX; number++) sets.states[add(number)] = SET_STATE.signed
+  assert.notEqual(find(1, SET_STATE.signed), -1)
   const more = 10
-  for (let number = 0; number < more; number++) sets.states[add(FEC_SETS_MAX + number)] = SET_STATE.proven
-  assert.equal(find(0, SET_STATE.waiting), waiting)
-  for (let number = 1; number <= more; number++) assert.equal(find(number, SET_STATE.proven), -1)
-  assert.notEqual(find(more + 1, SET_STATE.proven), -1)
-  assert.notEqual(find(FEC_SETS_MAX + more - 1, SET_STATE.proven), -1)
+  for (let number = 0; number < more; number++) sets.states[add(FEC_SETS_MAX + number)] = SET_STATE.signed
+  assert.equal(find(0, SET_STATE.pending), pending)
+  for (let number = 1; number <= more; number++) assert.equal(find(number, SET_STATE.signed), -1)
+  assert.notEqual(find(more + 1, SET_STATE.signed), -1)
+  assert.notEqual(find(FEC_SETS_MAX + more - 1, SET_STATE.signed), -1)
 })
 
 test('a set is found by slot, index and signature together, among others of its chain', () => {
@@ -31,9 +31,9 @@ test('a set is found by slot, index and signature together, among others of its 
   const second = sets.add(5, 1, signatureOf(2), 0)
   // Slots this far apart share a chain.
   const far = sets.add(5 + FEC_SETS_MAX, 1, signatureOf(1), 0)
-  assert.equal(sets.find(5, 1, signatureOf(1), 0, SET_STATE.waiting), first)
-  assert.equal(sets.find(5 + FEC_SETS_MAX, 1, signatureOf(1), 0, SET_STATE.waiting), far)
+  assert.equal(sets.find(5, 1, signatureOf(1), 0, SET_STATE.pending), first)
+  assert.equal(sets.find(5 + FEC_SETS_MAX, 1, signatureOf(1), 0, SET_STATE.pending), far)
   sets.remove(second)
-  assert.equal(sets.find(5, 1, signatureOf(2), 0, SET_STATE.waiting), -1)
-  assert.equal(sets.find(5, 1, signatureOf(1), 0, SET_STATE.waiting), first)
+  assert.equal(sets.find(5, 1, signatureOf(2), 0, SET_STATE.pending), -1)
+  assert.equal(sets.find(5, 1, signatureOf(1), 0, SET_STATE.pending), first)
 })

@@ -6,11 +6,11 @@ import { SIGNATURE_BYTES } from '../../solana/shred/shred.ts'
 /** FEC sets that are held: about thirty slots of full blocks, at most 12 MB. The oldest are replaced. */
 export const FEC_SETS_MAX = 4096
 
-/** `waiting`: the signature over its root is not checked yet. */
-export const SET_STATE = { none: 0, waiting: 1, proven: 2 } as const
+/** `pending`: the signature over its root is being checked. */
+export const SET_STATE = { none: 0, pending: 1, signed: 2 } as const
 
 /**
- * The FEC sets whose signature is checked or being checked, found by slot, index in the slot and signature. A set that waits is one claimed root: several
+ * The FEC sets whose signature is checked or being checked, found by slot, index in the slot and signature. A pending set is one claimed root: several
  * can have the same signature until it is known which of them the leader signed. All memory is allocated once.
  */
 export class FecSets {
@@ -39,13 +39,13 @@ export class FecSets {
     return this.#search(this.#nexts[set] as number, slot, this.#indexes[set] as number, bytes, at, state)
   }
 
-  /** Replaces the oldest set that does not wait. */
+  /** Replaces the oldest set that is not pending. */
   add(slot: number, index: number, bytes: Uint8Array, at: number): number {
-    while (this.states[this.#oldest] === SET_STATE.waiting) this.#oldest = (this.#oldest + 1) % FEC_SETS_MAX
+    while (this.states[this.#oldest] === SET_STATE.pending) this.#oldest = (this.#oldest + 1) % FEC_SETS_MAX
     const set = this.#oldest
     this.#oldest = (set + 1) % FEC_SETS_MAX
     this.remove(set)
-    this.states[set] = SET_STATE.waiting
+    this.states[set] = SET_STATE.pending
     this.slots[set] = slot
     this.#indexes[set] = index
     copyBytes(bytes, at, at + SIGNATURE_BYTES, this.signatures, set * SIGNATURE_BYTES)
@@ -73,12 +73,12 @@ export class FecSets {
     let set = from
     for (; set >= 0; set = this.#nexts[set] as number) {
       if (this.states[set] !== state || this.slots[set] !== slot || this.#indexes[set] !== index) continue
-      if (this.#isSigned(set, bytes, at)) return set
+      if (this.#hasSignature(set, bytes, at)) return set
     }
     return -1
   }
 
-  #isSigned(set: number, bytes: Uint8Array, at: number): boolean {
+  #hasSignature(set: number, bytes: Uint8Array, at: number): boolean {
     const from = set * SIGNATURE_BYTES
     for (let i = 0; i < SIGNATURE_BYTES; i++) if (this.signatures[from + i] !== bytes[at + i]) return false
     return true

@@ -2,14 +2,14 @@ import { ServiceError } from '../../core/error.ts'
 import type { BaseDeps } from '../../platform/process/base-deps.ts'
 import { type InstanceEvents, supervise } from '../../platform/process/supervise.ts'
 import { startWorker, type WorkerThread } from '../../platform/process/worker.ts'
-import { type Checker, startChecker } from './checker.ts'
 import type { FromRelay, RelayOptions, RelayReport, ToRelay } from './protocol.ts'
+import { type SignatureLink, startSignatureLink } from './signature-link.ts'
 
 export type RelayLinkDeps = BaseDeps & {
   onReport(report: RelayReport): void
   onState(isUp: boolean): void
   /** The file of the checking thread; tests pass one that can die. */
-  readonly checkEntry?: URL | undefined
+  readonly signatureEntry?: URL | undefined
 }
 
 export type RelayReady = Extract<FromRelay, { kind: 'ready' }>
@@ -35,13 +35,13 @@ const THREAD = new URL('./thread.ts', import.meta.url)
 export async function startRelayLink(options: RelayOptions, deps: RelayLinkDeps): Promise<RelayLink> {
   const { clock, random, log } = deps
   await using opening = new AsyncDisposableStack()
-  let checker: Checker | undefined
+  let signatures: SignatureLink | undefined
   if (options.signatures === 'auto' && options.port.engine !== 'dgram') {
-    checker = await startChecker(
+    signatures = await startSignatureLink(
       { priority: options.schedule.priority },
-      { clock, random, log, entry: deps.checkEntry },
+      { clock, random, log, entry: deps.signatureEntry },
     )
-    if (checker !== undefined) opening.use(checker)
+    if (signatures !== undefined) opening.use(signatures)
   }
   const opened = Promise.withResolvers<RelayReady>()
   const settling = new Map<number, () => void>()
@@ -61,8 +61,8 @@ export async function startRelayLink(options: RelayOptions, deps: RelayLinkDeps)
       THREAD,
       {
         ...options,
-        port: { ...options.port, listen, wakeFd: checker?.wakeFd },
-        checks: checker?.memory,
+        port: { ...options.port, listen, wakeFd: signatures?.wakeFd },
+        signatureMemory: signatures?.memory,
         destinations,
         leaders,
         limits,

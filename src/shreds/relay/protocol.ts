@@ -1,6 +1,7 @@
+import { recordOf } from '../../core/record-of.ts'
 import type { GrantedSchedule, ThreadSchedule } from '../../platform/native/thread-schedule.ts'
 import type { UdpEngine, UdpPortOptions } from '../../platform/udp/port.ts'
-import type { SHRED_FAULTS } from '../../solana/shred/shred.ts'
+import { SHRED_FAULTS } from '../../solana/shred/shred.ts'
 import type { LeaderRange } from './leaders.ts'
 import type { SlotLimits } from './slot-limits.ts'
 
@@ -24,8 +25,8 @@ export type RelayOptions = {
   readonly destinations: readonly Lease[]
   /** Ring to the engine of ShredStream Decoded, when it is on (decoded/input-ring.ts). */
   readonly decodedInput?: SharedArrayBuffer | undefined
-  /** Memory shared with the checking thread (checks.ts). Without it, the relay checks signatures itself. */
-  readonly checks?: SharedArrayBuffer | undefined
+  /** Memory shared with the checking thread (signature-ring.ts). Without it, the relay checks signatures itself. */
+  readonly signatureMemory?: SharedArrayBuffer | undefined
   readonly schedule: ThreadSchedule
 }
 
@@ -105,6 +106,17 @@ export type RelayCounts = {
   readonly dropped: Record<DropReason, number>
   /** The `malformed` drops by the rule that was broken. */
   readonly faults: Record<(typeof SHRED_FAULTS)[number], number>
+}
+
+export function newRelayCounts(): RelayCounts {
+  return {
+    received: 0,
+    relayed: 0,
+    unchecked: 0,
+    checkedHere: 0,
+    dropped: recordOf(DROP_REASONS, () => 0),
+    faults: recordOf(SHRED_FAULTS, () => 0),
+  }
 }
 
 /** Why a relayed packet was not sent to one destination. */

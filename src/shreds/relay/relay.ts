@@ -2,12 +2,12 @@ import type { Clock } from '../../core/clock.ts'
 import type { Sha256 } from '../../core/sha256.ts'
 import type { UdpPort } from '../../platform/udp/port.ts'
 import { openInputWriter } from '../decoded/input-ring.ts'
-import { openCheckAsker } from './checks.ts'
 import { createDecodedFeed } from './decoded-feed.ts'
 import { createDelays } from './delays.ts'
 import { type Batch, createFanOut } from './fan-out.ts'
 import type { FromRelay, RelayOptions, ToRelay } from './protocol.ts'
-import { createReceiver } from './receive.ts'
+import { createSelector } from './select.ts'
+import { openSignatureSubmitter } from './signature-ring.ts'
 import { createVerifier } from './verify.ts'
 
 export type RelayDeps = {
@@ -24,26 +24,26 @@ const REPORT_MS = 200
 /** Runs in its own thread: receives packets, drops duplicates, verifies signatures and fans out. Returns after a `stop` message. */
 export async function runRelay(options: RelayOptions, deps: RelayDeps): Promise<void> {
   const { port, clock, sha256, post, poll } = deps
-  const checks = options.checks && openCheckAsker(options.checks)
-  const verifier = createVerifier({ failuresPerSecond: options.signatureFailuresPerSecond }, { sha256, checks })
+  const ring = options.signatureMemory && openSignatureSubmitter(options.signatureMemory)
+  const verifier = createVerifier({ failuresPerSecond: options.signatureFailuresPerSecond }, { sha256, ring })
   verifier.setLeaders(options.leaders)
-  const receiver = createReceiver(port.arena, { ...options, sources: options.port.sources.length }, verifier)
+  const selector = createSelector(port.arena, { ...options, sources: options.port.sources.length }, verifier)
   using fanOut = createFanOut(port, options.caps, clock.monotonicMs())
   fanOut.setDestinations(options.destinations)
   const decoded =
     options.decodedInput &&
-    createDecodedFeed(receiver.unchecked, { port, clock, input: openInputWriter(options.decodedInput) })
+    createDecodedFeed(selector.unchecked, { port, clock, input: openInputWriter(options.decodedInput) })
   const delays = createDelays(port)
   let reportedMs = clock.monotonicMs()
 
   function report(): void {
     post({
       kind: 'report',
-      ...receiver.takeCounts(),
+      ...selector.takeCounts(),
       destinations: fanOut.takeReports(),
-      newestSlot: receiver.window.newest(),
-      version: receiver.window.version(),
-      windowResets: receiver.window.resets(),
+      newestSlot: selector.window.newest(),
+      version: selector.window.version(),
+      windowResets: selector.window.resets(),
       overruns: port.overruns(),
       delays: delays.take(),
     })
@@ -60,7 +60,7 @@ export async function runRelay(options: RelayOptions, deps: RelayDeps): Promise<
         verifier.setLeaders(message.ranges)
         return true
       case 'limits':
-        receiver.setLimits(message.limits)
+        selector.setLimits(message.limits)
         return true
       case 'stop':
         return false
@@ -76,22 +76,22 @@ export async function runRelay(options: RelayOptions, deps: RelayDeps): Promise<
 
   function sendHeld(): void {
     const nowMs = clock.monotonicMs()
-    for (let batch = receiver.release(nowMs); batch !== undefined; batch = receiver.release(nowMs)) send(batch, nowMs)
+    for (let batch = selector.release(nowMs); batch !== undefined; batch = selector.release(nowMs)) send(batch, nowMs)
   }
 
   await port.run({
     onBatch(count) {
       const nowMs = clock.monotonicMs()
-      send(receiver.select(count, nowMs), nowMs)
-      if (receiver.isHolding()) sendHeld()
+      send(selector.select(count, nowMs), nowMs)
+      if (selector.isHolding()) sendHeld()
     },
-    isWaiting: receiver.isHolding,
+    isWaiting: selector.isHolding,
     onWake: sendHeld,
     isIdleDue: decoded?.isWakeDue,
     onIdle: decoded?.wake,
     onTick() {
       for (let message = poll(); message !== undefined; message = poll()) if (!apply(message)) return false
-      if (receiver.isHolding()) sendHeld()
+      if (selector.isHolding()) sendHeld()
       const nowMs = clock.monotonicMs()
       fanOut.tick(nowMs)
       if (nowMs - reportedMs >= REPORT_MS) {

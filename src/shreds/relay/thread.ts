@@ -18,7 +18,7 @@ try {
   const sha256 = (await loadNativeSha256()) ?? createNodeSha256()
   await warmUp(options, { sha256, clock: systemClock })
   const { port, note } = await openUdpPort(
-    { ...options.port, spareCells: options.checks === undefined ? 0 : HELD_PACKETS_MAX },
+    { ...options.port, spareCells: options.signatureMemory === undefined ? 0 : HELD_PACKETS_MAX },
     { clock: systemClock },
   )
   using _open = port
@@ -27,8 +27,11 @@ try {
   const { engine, address, receiveBufferBytes, hasKernelTimes } = port
   link.post({ kind: 'ready', engine, note, address, receiveBufferBytes, schedule, hasKernelTimes })
   // Node's own sockets need the event loop, which nothing wakes for a verdict.
-  const checks = engine === 'sendmmsg' ? options.checks : undefined
-  await runRelay({ ...options, checks }, { port, clock: systemClock, sha256, post: link.post, poll: link.poll })
+  const signatureMemory = engine === 'sendmmsg' ? options.signatureMemory : undefined
+  await runRelay(
+    { ...options, signatureMemory },
+    { port, clock: systemClock, sha256, post: link.post, poll: link.poll },
+  )
 } catch (error) {
   const known = error instanceof ServiceError ? error : undefined
   link.post({ kind: 'failed', code: known?.code ?? 'internal', message: messageOf(error), fix: known?.fix })

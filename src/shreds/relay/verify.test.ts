@@ -8,7 +8,7 @@ import { createSigningKey } from '../../solana/crypto/ed25519.ts'
 import { createNodeSha256 } from '../../solana/crypto/node-sha256.ts'
 import { createFecSetProofs, rootOfPacket } from '../../solana/shred/fec-set-proofs.ts'
 import { createShredHead, scanShred } from '../../solana/shred/shred.ts'
-import { createCheckMemory, openCheckAsker, openCheckReader } from './checks.ts'
+import { createSignatureMemory, openSignatureReader, openSignatureSubmitter } from './signature-ring.ts'
 import { createVerifier, type Verdict, type Verifier } from './verify.ts'
 
 const MALLORY = createSigningKey(new Uint8Array(32).fill(66))
@@ -16,7 +16,7 @@ const MALLORY = createSigningKey(new Uint8Array(32).fill(66))
 function check(verifier: Verifier, packet: Uint8Array, nowMs = 0): Verdict {
   const head = createShredHead()
   assert.equal(scanShred(packet, 0, packet.length, head), undefined)
-  return verifier.check(packet, 0, head, nowMs)
+  return verifier.verify(packet, 0, head, nowMs)
 }
 
 function newVerifier(failuresPerSecond = 1000): Verifier {
@@ -60,7 +60,7 @@ test('a damaged shred that arrives first does not affect its FEC set', () => {
   assert.equal(check(verifier, damaged), 'forged')
 })
 
-test('limits failed checks per second; FEC sets that are proven are not affected', () => {
+test('limits failed checks per second; signed FEC sets are not affected', () => {
   const verifier = newVerifier(5)
   const [known, ...others] = blockPackets(10) as [Uint8Array, ...Uint8Array[]]
   assert.equal(check(verifier, known), 'signed')
@@ -97,41 +97,41 @@ test('with part of the tree known, detects any changed byte covered by the signa
   }
 })
 
-test('a set that is checked here while its check waits in the other thread is settled once', () => {
-  const memory = createCheckMemory()
-  const reader = openCheckReader(memory)
+test('a set that is checked here while its check waits in the other thread is decided once', () => {
+  const memory = createSignatureMemory()
+  const reader = openSignatureReader(memory)
   reader.setAlive(true)
-  const checks = openCheckAsker(memory)
-  const verifier = createVerifier({ failuresPerSecond: 1000 }, { sha256: createNodeSha256(), checks })
+  const ring = openSignatureSubmitter(memory)
+  const verifier = createVerifier({ failuresPerSecond: 1000 }, { sha256: createNodeSha256(), ring })
   verifier.setLeaders([{ fromSlot: 0, toSlot: 1000, identities: [LEADER_ID] }])
   const takeDecided = () => {
     const decided: number[] = []
-    for (let set = verifier.nextDecided(); set >= 0; set = verifier.nextDecided()) decided.push(set)
+    for (let set = verifier.takeDecided(); set >= 0; set = verifier.takeDecided()) decided.push(set)
     return decided
   }
-  for (const [slot, leader, isProven] of [
+  for (const [slot, leader, isSigned] of [
     [10, undefined, true],
     [11, MALLORY, false],
   ] as const) {
     const packets = blockPackets(slot, leader === undefined ? {} : { leader })
-    assert.equal(check(verifier, packets[0] as Uint8Array), 'waiting')
-    const set = verifier.waitsFor()
-    assert.equal(verifier.waiting(), 1)
+    assert.equal(check(verifier, packets[0] as Uint8Array), 'pending')
+    const set = verifier.pendingSet()
+    assert.equal(verifier.pending(), 1)
     verifier.decideHere(set)
-    assert.deepEqual([verifier.waiting(), takeDecided(), verifier.isProven(set)], [0, [set], isProven])
+    assert.deepEqual([verifier.pending(), takeDecided(), verifier.isSigned(set)], [0, [set], isSigned])
     // The verdict of the other thread comes later.
     assert.equal(
       reader.read(
-        () => isProven,
+        () => isSigned,
         () => {},
       ),
       1,
     )
     verifier.takeVerdicts(0)
-    assert.deepEqual([verifier.waiting(), takeDecided(), verifier.isProven(set)], [0, [], isProven])
+    assert.deepEqual([verifier.pending(), takeDecided(), verifier.isSigned(set)], [0, [], isSigned])
   }
-  // Later sets wait as before.
-  assert.equal(check(verifier, blockPackets(12)[0] as Uint8Array), 'waiting')
-  assert.equal(check(verifier, blockPackets(12)[1] as Uint8Array), 'waiting')
-  assert.equal(verifier.waiting(), 1)
+  // Later sets are pending as before.
+  assert.equal(check(verifier, blockPackets(12)[0] as Uint8Array), 'pending')
+  assert.equal(check(verifier, blockPackets(12)[1] as Uint8Array), 'pending')
+  assert.equal(verifier.pending(), 1)
 })

@@ -6,10 +6,10 @@ import { createSigningKey } from '../../solana/crypto/ed25519.ts'
 import { makeShreds } from '../../solana/shred/make.ts'
 import { SLOT_AT } from '../../solana/shred/shred.ts'
 import { createInputMemory, openInputReader } from '../decoded/input-ring.ts'
-import { createCheckMemory, openCheckReader } from './checks.ts'
 import { HELD_PACKETS_MAX } from './held-packets.ts'
 import type { RelayOptions } from './protocol.ts'
 import { runRelay } from './relay.ts'
+import { createSignatureMemory, openSignatureReader } from './signature-ring.ts'
 
 export type WarmUpDeps = { readonly sha256: Sha256; readonly clock: Pick<Clock, 'monotonicMs'> }
 
@@ -48,8 +48,8 @@ export async function warmUp(options: RelayOptions, { sha256, clock }: WarmUpDep
   async function rehearse(signatures: RelayOptions['signatures'], count: number, round: number): Promise<void> {
     let given = 0
     // In the first rehearsal the relay checks signatures itself, then as with a checking thread, which is this one.
-    const checks = signatures === 'auto' && round > 0 ? createCheckMemory() : undefined
-    const reader = checks && openCheckReader(checks)
+    const signatureMemory = signatures === 'auto' && round > 0 ? createSignatureMemory() : undefined
+    const reader = signatureMemory && openSignatureReader(signatureMemory)
     reader?.setAlive(true)
     // As with an engine that has read everything, where there is one.
     const decodedInput = options.decodedInput && createInputMemory(DECODED_SHREDS)
@@ -67,7 +67,7 @@ export async function warmUp(options: RelayOptions, { sha256, clock }: WarmUpDep
       return batch
     }
     using port = openUdpRehearsalPort(
-      { ...options.port, listen: { host: '0.0.0.0', port: 0 }, spareCells: checks && HELD_PACKETS_MAX },
+      { ...options.port, listen: { host: '0.0.0.0', port: 0 }, spareCells: signatureMemory && HELD_PACKETS_MAX },
       { clock, next, isSecondKind: round % 2 === 1 },
     )
     await runRelay(
@@ -81,7 +81,7 @@ export async function warmUp(options: RelayOptions, { sha256, clock }: WarmUpDep
           ip: '127.0.0.1',
           port: 1 + at,
         })),
-        checks,
+        signatureMemory,
         decodedInput,
       },
       {

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { silentLogger } from '../../platform/telemetry/logger.ts'
-import type { DropReason, RelayReport } from '../relay/protocol.ts'
-import { newRelayCounts } from '../relay/receive.ts'
+import { type DropReason, newRelayCounts, type RelayReport } from '../relay/protocol.ts'
 import { type Alarm, createAlarms } from './alarms.ts'
 
 function report(received: number, dropped: Partial<Record<DropReason, number>> = {}, overruns = 0): RelayReport {

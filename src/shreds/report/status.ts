@@ -2,8 +2,13 @@ import type { GrantedSchedule } from '../../platform/native/thread-schedule.ts'
 import type { LeaseDecisions, LeaseRefusal } from '../destinations/leases.ts'
 import { keyOf } from '../relay/fan-out.ts'
 import type { RelayReady } from '../relay/link.ts'
-import type { DestinationState, Lease, RelayCounts, RelayReport } from '../relay/protocol.ts'
-import { newRelayCounts } from '../relay/receive.ts'
+import {
+  type DestinationState,
+  type Lease,
+  newRelayCounts,
+  type RelayCounts,
+  type RelayReport,
+} from '../relay/protocol.ts'
 import type { Alarm } from './alarms.ts'
 
 /** The `shreds` response of the control socket. */

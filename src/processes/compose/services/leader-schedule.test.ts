@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createManualClock } from '../../../core/clock.ts'
 import { silentLogger } from '../../../platform/telemetry/logger.ts'
-import type { Upstream } from '../../../upstreams/started-pool.ts'
+import type { Upstream } from '../../../upstreams/upstream.ts'
 import { createLeaderSchedule } from './leader-schedule.ts'
 
 /** A node that responds from a table; other calls get no response. */

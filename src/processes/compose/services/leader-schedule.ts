@@ -1,9 +1,9 @@
 import type { Clock, Timer } from '../../../core/clock.ts'
 import type { Logger } from '../../../platform/telemetry/logger.ts'
-import { createAskNode } from '../../../sender/dispatch/node-call.ts'
 import type { LeaderRange } from '../../../shreds/relay/leaders.ts'
 import type { LeaderSchedule } from '../../../shreds/service.ts'
-import type { Upstream } from '../../../upstreams/started-pool.ts'
+import { createCallNode } from '../../../upstreams/call-node.ts'
+import type { Upstream } from '../../../upstreams/upstream.ts'
 
 /** The leader schedule from the upstream nodes: this epoch, and the next one when it is available. */
 export type FollowedLeaders = LeaderSchedule & {
@@ -35,15 +35,15 @@ export function createLeaderSchedule(): FollowedLeaders {
       return { [Symbol.dispose]: () => void listeners.delete(listener) }
     },
     follow(upstream, { clock, log }) {
-      const ask = createAskNode(upstream, clock)
+      const callNode = createCallNode(upstream, clock)
       let timer: Timer | undefined
       let isClosed = false
 
       async function look(): Promise<void> {
-        const info = epochOf(await ask('getEpochInfo', [{ commitment: 'processed' }], RESPONSE_MS))
+        const info = epochOf(await callNode('getEpochInfo', [{ commitment: 'processed' }], RESPONSE_MS))
         for (const fromSlot of info === undefined ? [] : [info.firstSlot, info.firstSlot + info.slots]) {
           if (info === undefined || known.has(fromSlot)) continue
-          const range = rangeOf(await ask('getLeaderSchedule', [fromSlot], RESPONSE_MS), fromSlot, info.slots)
+          const range = rangeOf(await callNode('getLeaderSchedule', [fromSlot], RESPONSE_MS), fromSlot, info.slots)
           if (range === undefined || isClosed) continue
           keep(range)
           log.info({ fromSlot, toSlot: range.toSlot, leaders: range.identities.length }, 'leader schedule loaded')

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
+import type { Access } from '../../../access/call-access.ts'
 import { proveDestination } from '../../../access/provisioning/destinations.ts'
-import type { Access } from '../../../access/service.ts'
 import type { AccessStore } from '../../../access/store/store.ts'
 import { offeredProducts } from '../../../contract/product-options.ts'
 import type { Clock } from '../../../core/clock.ts'
@@ -8,14 +8,14 @@ import { ServiceError } from '../../../core/error.ts'
 import { parseAddressPort } from '../../../platform/net/ip-range.ts'
 import type { ControlMethods } from '../../../platform/process/control-socket.ts'
 import { ownAddresses } from '../../../platform/udp/socket.ts'
-import { createAskNode } from '../../../sender/dispatch/node-call.ts'
 import type { TableNodes } from '../../../shreds/decoded/node-lookup-tables.ts'
 import type { LookupTableSource } from '../../../shreds/decoded/service.ts'
 import { type DestinationRules, refusalOf, refusalReason } from '../../../shreds/destinations/rules.ts'
 import { parseListen } from '../../../shreds/options.ts'
 import { type LeaderSchedule, type Shreds, startShreds } from '../../../shreds/service.ts'
+import { createCallNode } from '../../../upstreams/call-node.ts'
 import type { SlotLengthLearner } from '../../../upstreams/slot-length.ts'
-import type { Upstream } from '../../../upstreams/started-pool.ts'
+import type { Upstream } from '../../../upstreams/upstream.ts'
 import type { Config } from '../config/config.ts'
 import { mergedNames } from '../config/merged-nodes.ts'
 import type { Settings } from '../config/settings.ts'
@@ -87,7 +87,7 @@ export function decodedPartOf(shreds: Shreds | undefined): DecodedPart | undefin
 /** Where the lookup tables of decoded transactions are read and followed. */
 export function tableNodesOf(upstream: Upstream, clock: Clock): TableNodes {
   return {
-    ask: createAskNode(upstream, clock),
+    callNode: createCallNode(upstream, clock),
     async open(path) {
       if (!upstream.grpc.hasNodes) return undefined
       const opened = await upstream.grpc.open(path, {}, { isStream: true })

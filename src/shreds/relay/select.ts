@@ -1,19 +1,18 @@
-import { recordOf } from '../../core/record-of.ts'
 import { BATCH_PACKETS, CELL_BYTES, type PacketArena } from '../../platform/udp/port.ts'
-import { createShredHead, SHRED_FAULTS, scanShred } from '../../solana/shred/shred.ts'
+import { createShredHead, scanShred } from '../../solana/shred/shred.ts'
 import { createDedupe } from './dedupe.ts'
 import type { Batch } from './fan-out.ts'
 import { createHeldPackets } from './held-packets.ts'
-import { DROP_REASONS, type DropReason, type RelayCounts, type RelayOptions } from './protocol.ts'
+import { type DropReason, newRelayCounts, type RelayCounts, type RelayOptions } from './protocol.ts'
 import type { SlotLimits } from './slot-limits.ts'
 import { createSlotWindow, type SlotWindow } from './slot-window.ts'
 import type { Verifier } from './verify.ts'
 
 /** Selects the packets to relay: from an allowed source, well-formed, current, not a duplicate, and signed by the leader, checked in this order. */
-export type Receiver = {
+export type Selector = {
   /** Checks the first `count` packets of the arena. The result is valid until the next call. A packet whose FEC set is being checked is held. */
   select(count: number, nowMs: number): Batch
-  /** Held packets whose FEC set is proven by now; undefined without one. The result is valid until the next call. */
+  /** Held packets whose FEC set is known to be signed by now; undefined without one. The result is valid until the next call. */
   release(nowMs: number): Batch | undefined
   /** Whether packets are held. */
   isHolding(): boolean
@@ -26,11 +25,14 @@ export type Receiver = {
   takeCounts(): { readonly counts: RelayCounts; readonly perSource: number[] }
 }
 
-type ReceiverOptions = Pick<RelayOptions, 'version' | 'signatures' | 'limits' | 'limitsMax'> & {
+type SelectorOptions = Pick<RelayOptions, 'version' | 'signatures' | 'limits' | 'limitsMax'> & {
   readonly sources: number
 }
 
-export function createReceiver(arena: PacketArena, options: ReceiverOptions, verifier: Verifier): Receiver {
+/** What happens to a packet: it is relayed, held until its FEC set is checked, or dropped. */
+type Outcome = 'relay' | 'held' | DropReason
+
+export function createSelector(arena: PacketArena, options: SelectorOptions, verifier: Verifier): Selector {
   const { bytes, words, lengths, sources } = arena
   const { limitsMax } = options
   let { shredsPerSlotMax } = options.limits
@@ -48,7 +50,7 @@ export function createReceiver(arena: PacketArena, options: ReceiverOptions, ver
   const batch: Batch = {
     order: new Uint16Array(BATCH_PACKETS),
     data: 0,
-    code: 0,
+    coding: 0,
     slots: new Float64Array(BATCH_PACKETS),
     slotCount: 0,
     duplicates: 0,
@@ -56,8 +58,8 @@ export function createReceiver(arena: PacketArena, options: ReceiverOptions, ver
   let counts = newRelayCounts()
   let perSource = Array.from({ length: options.sources }, () => 0)
 
-  /** What happens to the packet in this arena cell: why it is dropped, `held`, or undefined when it is relayed. */
-  function dropReasonOf(cell: number, nowMs: number): DropReason | 'held' | undefined {
+  /** Checks the packet in this arena cell, which the port has received. */
+  function processPacket(cell: number, nowMs: number): Outcome {
     const source = sources[cell] as number
     if (source < 0) return 'source'
     perSource[source] = (perSource[source] as number) + 1
@@ -72,8 +74,8 @@ export function createReceiver(arena: PacketArena, options: ReceiverOptions, ver
     if (dedupe.has(words, at >> 2, head)) return 'duplicate'
     unchecked[cell] = 1
     if (isChecking) {
-      const verdict = verifier.check(bytes, at, head, nowMs)
-      if (verdict === 'waiting') return hold(cell, verifier.waitsFor(), nowMs)
+      const verdict = verifier.verify(bytes, at, head, nowMs)
+      if (verdict === 'pending') return hold(cell, verifier.pendingSet(), nowMs)
       if (verdict === 'unchecked') counts.unchecked += 1
       else if (verdict !== 'signed') return verdict
       else unchecked[cell] = 0
@@ -81,34 +83,33 @@ export function createReceiver(arena: PacketArena, options: ReceiverOptions, ver
     return record(cell, nowMs)
   }
 
-  function hold(cell: number, set: number, nowMs: number): DropReason | 'held' | undefined {
+  function hold(cell: number, set: number, nowMs: number): Outcome {
     if (held.hold(cell, set)) return 'held'
     // All cells are taken: the checking thread does not keep up, and this one helps.
     verifier.decideHere(set)
-    const isProven = verifier.isProven(set)
-    settle()
-    if (!isProven) return 'forged'
+    releaseDecided()
+    if (!verifier.isSigned(set)) return 'forged'
     unchecked[cell] = 0
     return record(cell, nowMs)
   }
 
-  /** Records a packet that passed every check; returns a reason when it is not relayed all the same. */
-  function record(cell: number, nowMs: number): DropReason | undefined {
+  /** Records a packet that passed every other check. */
+  function record(cell: number, nowMs: number): 'relay' | 'conflicting' {
     if (!dedupe.add(words, (cell * CELL_BYTES) >> 2, head)) return 'conflicting'
     window.advance(head.slot, head.version, nowMs)
-    return undefined
+    return 'relay'
   }
 
-  /** Sorts the packets of FEC sets that are no longer waiting. */
-  function settle(): void {
-    for (let set = verifier.nextDecided(); set >= 0; set = verifier.nextDecided()) {
-      if (verifier.isProven(set)) held.release(set)
+  /** Releases or drops the held packets of FEC sets that are no longer pending. */
+  function releaseDecided(): void {
+    for (let set = verifier.takeDecided(); set >= 0; set = verifier.takeDecided()) {
+      if (verifier.isSigned(set)) held.release(set)
       else counts.dropped.forged += held.drop(set)
     }
   }
 
-  /** Why a held packet of a proven FEC set is not relayed: another copy of it may have been held, too. */
-  function heldDropReasonOf(cell: number, nowMs: number): DropReason | undefined {
+  /** Checks a held packet whose FEC set is signed: another copy of it may have been held, too. */
+  function processReleasedPacket(cell: number, nowMs: number): Outcome {
     const at = cell * CELL_BYTES
     if (scanShred(bytes, at, lengths[cell] as number, head, shredsPerSlotMax) !== undefined) return 'malformed'
     if (dedupe.has(words, at >> 2, head)) return 'duplicate'
@@ -118,26 +119,27 @@ export function createReceiver(arena: PacketArena, options: ReceiverOptions, ver
 
   function beginBatch(): void {
     batch.data = 0
-    batch.code = 0
+    batch.coding = 0
     batch.slotCount = 0
     batch.duplicates = 0
   }
 
-  function addPacket(cell: number, reason: DropReason | 'held' | undefined): void {
-    if (reason === 'held') return
-    if (reason !== undefined) {
-      counts.dropped[reason] += 1
-      if (reason === 'duplicate') batch.duplicates += 1
+  /** Counts a packet, and adds it to the batch when it is relayed. */
+  function addPacket(cell: number, outcome: Outcome): void {
+    if (outcome === 'held') return
+    if (outcome !== 'relay') {
+      counts.dropped[outcome] += 1
+      if (outcome === 'duplicate') batch.duplicates += 1
       return
     }
     counts.relayed += 1
     addSlot(head.slot)
     if (head.layout.kind === 'data') batch.order[batch.data++] = cell
-    else codingCells[batch.code++] = cell
+    else codingCells[batch.coding++] = cell
   }
 
   function endBatch(): Batch {
-    for (let i = 0; i < batch.code; i++) batch.order[batch.data + i] = codingCells[i] as number
+    for (let i = 0; i < batch.coding; i++) batch.order[batch.data + i] = codingCells[i] as number
     return batch
   }
 
@@ -156,18 +158,18 @@ export function createReceiver(arena: PacketArena, options: ReceiverOptions, ver
     select(count, nowMs) {
       beginBatch()
       counts.received += count
-      for (let cell = 0; cell < count; cell++) addPacket(cell, dropReasonOf(cell, nowMs))
+      for (let cell = 0; cell < count; cell++) addPacket(cell, processPacket(cell, nowMs))
       return endBatch()
     },
     release(nowMs) {
       held.freeTaken()
       if (!isChecking) return undefined
       verifier.takeVerdicts(nowMs)
-      settle()
+      releaseDecided()
       beginBatch()
       let taken = 0
       for (let cell = held.take(); cell >= 0; cell = held.take()) {
-        addPacket(cell, heldDropReasonOf(cell, nowMs))
+        addPacket(cell, processReleasedPacket(cell, nowMs))
         taken += 1
         if (taken === BATCH_PACKETS) break
       }
@@ -181,16 +183,5 @@ export function createReceiver(arena: PacketArena, options: ReceiverOptions, ver
       perSource = perSource.map(() => 0)
       return taken
     },
-  }
-}
-
-export function newRelayCounts(): RelayCounts {
-  return {
-    received: 0,
-    relayed: 0,
-    unchecked: 0,
-    checkedHere: 0,
-    dropped: recordOf(DROP_REASONS, () => 0),
-    faults: recordOf(SHRED_FAULTS, () => 0),
   }
 }

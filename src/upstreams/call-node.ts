@@ -1,15 +1,15 @@
-import type { Clock } from '../../core/clock.ts'
-import { readCompleteResponse } from '../../upstreams/complete-response.ts'
-import { upstreamRequest } from '../../upstreams/http-call.ts'
-import type { Upstream } from '../../upstreams/started-pool.ts'
+import type { Clock } from '../core/clock.ts'
+import { readCompleteResponse } from './complete-response.ts'
+import { upstreamRequest } from './http-call.ts'
+import type { Upstream } from './upstream.ts'
 
 /** Calls a JSON-RPC method at an upstream node; undefined when no node responds with a result in time. */
-export type AskNode = (method: string, params: readonly unknown[], withinMs: number) => Promise<unknown>
+export type CallNode = (method: string, params: readonly unknown[], withinMs: number) => Promise<unknown>
 
-/** Larger responses are dropped; the largest that the sender requests are the leader schedule and the cluster nodes. */
+/** Larger responses are dropped; the largest that are requested are the leader schedule and the cluster nodes. */
 const RESPONSE_BYTES_MAX = 64 * 1024 * 1024
 
-export function createAskNode(upstream: Pick<Upstream, 'forward'>, clock: Clock): AskNode {
+export function createCallNode(upstream: Pick<Upstream, 'forward'>, clock: Clock): CallNode {
   return (method, params, withinMs) =>
     new Promise((resolve) => {
       const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }))

@@ -3,45 +3,45 @@ import type { BaseDeps } from '../../platform/process/base-deps.ts'
 import { type InstanceEvents, supervise } from '../../platform/process/supervise.ts'
 import { startWorker, type WorkerThread } from '../../platform/process/worker.ts'
 import { openWakeEvent } from '../../platform/udp/wake-event.ts'
-import { createCheckMemory, openCheckReader } from './checks.ts'
+import { createSignatureMemory, openSignatureReader } from './signature-ring.ts'
 
 /** What the checking thread is started with. */
-export type CheckerOptions = {
+export type SignatureThreadOptions = {
   readonly memory: SharedArrayBuffer
   /** Wakes the relay after each verdict. */
   readonly wakeFd: number
   readonly priority: ThreadPriority
 }
 
-export type ToChecker = { readonly kind: 'stop' }
-export type FromChecker = { readonly kind: 'ready' } | { readonly kind: 'alive' }
+export type ToSignatureThread = { readonly kind: 'stop' }
+export type FromSignatureThread = { readonly kind: 'ready' } | { readonly kind: 'alive' }
 
 /** The thread that checks signatures for the relay. One that dies is restarted; the relay checks signatures itself meanwhile. */
-export type Checker = AsyncDisposable & Pick<CheckerOptions, 'memory' | 'wakeFd'>
+export type SignatureLink = AsyncDisposable & Pick<SignatureThreadOptions, 'memory' | 'wakeFd'>
 
-export type CheckerDeps = BaseDeps & {
+export type SignatureLinkDeps = BaseDeps & {
   /** The file of the thread; tests pass one that can die. */
   readonly entry?: URL | undefined
 }
 
 const RESTART = { firstMs: 200, maxMs: 30_000 }
 const LIVENESS_MS = 30_000
-const THREAD = new URL('./check-thread.ts', import.meta.url)
+const THREAD = new URL('./signature-thread.ts', import.meta.url)
 
 /** Undefined where the relay cannot be woken: without the system calls of the engine `sendmmsg`. Does not wait until the thread runs. */
-export async function startChecker(
-  { priority }: Pick<CheckerOptions, 'priority'>,
-  { clock, random, log, entry = THREAD }: CheckerDeps,
-): Promise<Checker | undefined> {
+export async function startSignatureLink(
+  { priority }: Pick<SignatureThreadOptions, 'priority'>,
+  { clock, random, log, entry = THREAD }: SignatureLinkDeps,
+): Promise<SignatureLink | undefined> {
   const wakeEvent = await openWakeEvent()
   if (wakeEvent === undefined) return undefined
-  const memory = createCheckMemory()
-  const state = openCheckReader(memory)
+  const memory = createSignatureMemory()
+  const state = openSignatureReader(memory)
 
-  function start(events: InstanceEvents): WorkerThread<ToChecker> {
-    const thread = startWorker<ToChecker, FromChecker>(
+  function start(events: InstanceEvents): WorkerThread<ToSignatureThread> {
+    const thread = startWorker<ToSignatureThread, FromSignatureThread>(
       entry,
-      { memory, wakeFd: wakeEvent?.fd ?? -1, priority } satisfies CheckerOptions,
+      { memory, wakeFd: wakeEvent?.fd ?? -1, priority } satisfies SignatureThreadOptions,
       {
         onMessage: ({ kind }) => (kind === 'ready' ? events.ready() : events.alive()),
         onDeath: events.failed,

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { blockPackets, LEADER_ID, VERSION } from '../../../test/support/shreds.ts'
 import { CELL_BYTES, type PacketArena } from '../../platform/udp/port.ts'
 import { createNodeSha256 } from '../../solana/crypto/node-sha256.ts'
-import { createReceiver } from './receive.ts'
+import { createSelector } from './select.ts'
 import { createVerifier } from './verify.ts'
 
 const CELLS = 4
@@ -26,60 +26,60 @@ function start(signatures: 'auto' | 'off') {
   const arena = createArena()
   const verifier = createVerifier({ failuresPerSecond: 5 }, { sha256: createNodeSha256() })
   verifier.setLeaders([{ fromSlot: 0, toSlot: 10_000, identities: [LEADER_ID] }])
-  const receiver = createReceiver(arena, { ...OPTIONS, signatures }, verifier)
+  const selector = createSelector(arena, { ...OPTIONS, signatures }, verifier)
   return {
-    receiver,
+    selector,
     take(packets: readonly Uint8Array[], source = 0) {
       packets.forEach((packet, cell) => {
         arena.bytes.set(packet, cell * CELL_BYTES)
         arena.lengths[cell] = packet.length
         arena.sources[cell] = source
       })
-      const { data, code, duplicates, slotCount, order } = receiver.select(packets.length, 1000)
-      return { data, code, duplicates, slotCount, order: [...order.subarray(0, data + code)] }
+      const { data, coding, duplicates, slotCount, order } = selector.select(packets.length, 1000)
+      return { data, coding, duplicates, slotCount, order: [...order.subarray(0, data + coding)] }
     },
   }
 }
 
 test('selects data shreds before coding shreds, lists each slot once, and leaves out duplicates and disallowed sources', () => {
-  const { receiver, take } = start('auto')
+  const { selector, take } = start('auto')
   const first = blockPackets(500)
   const second = blockPackets(501)
-  const [data, code, next] = [first[0], first[40], second[3]] as [Uint8Array, Uint8Array, Uint8Array]
-  assert.deepEqual(take([code, data, code, next]), {
+  const [data, coding, next] = [first[0], first[40], second[3]] as [Uint8Array, Uint8Array, Uint8Array]
+  assert.deepEqual(take([coding, data, coding, next]), {
     data: 2,
-    code: 1,
+    coding: 1,
     duplicates: 1,
     slotCount: 2,
     order: [1, 3, 0],
   })
   assert.deepEqual(take([first[1] as Uint8Array], -1), {
     data: 0,
-    code: 0,
+    coding: 0,
     duplicates: 0,
     slotCount: 0,
     order: [],
   })
   assert.equal(take([first[1] as Uint8Array], 1).data, 1)
-  const { counts, perSource } = receiver.takeCounts()
+  const { counts, perSource } = selector.takeCounts()
   assert.deepEqual([counts.received, counts.relayed], [6, 4])
   assert.deepEqual([counts.dropped.source, counts.dropped.duplicate], [1, 1])
   assert.deepEqual(perSource, [4, 1])
-  assert.deepEqual(receiver.takeCounts().perSource, [0, 0])
+  assert.deepEqual(selector.takeCounts().perSource, [0, 0])
 })
 
 test('does not record a forged shred as relayed, so the genuine one passes after it', () => {
-  const { receiver, take } = start('auto')
+  const { selector, take } = start('auto')
   const good = blockPackets(500)[0] as Uint8Array
   const forged = Uint8Array.from(good)
   forged[200] = (forged[200] as number) ^ 1
   assert.equal(take([forged]).data, 0)
   assert.equal(take([good]).data, 1)
-  assert.equal(receiver.takeCounts().counts.dropped.forged, 1)
+  assert.equal(selector.takeCounts().counts.dropped.forged, 1)
 })
 
 test('without signature checks, drops and counts shreds of a FEC set with too many signatures', () => {
-  const { receiver, take } = start('off')
+  const { selector, take } = start('off')
   const packet = blockPackets(500)[0] as Uint8Array
   for (let version = 0; version < 300; version++) {
     const other = Uint8Array.from(packet)
@@ -87,19 +87,19 @@ test('without signature checks, drops and counts shreds of a FEC set with too ma
     other[1] = version >> 8
     take([other])
   }
-  const { counts } = receiver.takeCounts()
+  const { counts } = selector.takeCounts()
   assert.deepEqual([counts.relayed, counts.dropped.conflicting], [257, 43])
 })
 
 test('takes limits of another slot length while it runs', () => {
-  const { receiver, take } = start('off')
+  const { selector, take } = start('off')
   take(blockPackets(1000).slice(0, 1))
   const ahead = blockPackets(1040).slice(0, 1)
   assert.equal(take(ahead).data, 0, '32 slots ahead are allowed')
-  receiver.setLimits({ shredsPerSlotMax: 32, window: { backSlots: 64, aheadSlots: 40 } })
+  selector.setLimits({ shredsPerSlotMax: 32, window: { backSlots: 64, aheadSlots: 40 } })
   assert.equal(take(ahead).data, 1)
   const second = blockPackets(1041, { sets: 2 }).filter((packet) => Buffer.from(packet).readUInt32LE(79) === 32)
   take(second.slice(0, 1))
-  const { counts } = receiver.takeCounts()
+  const { counts } = selector.takeCounts()
   assert.deepEqual([counts.dropped.ahead, counts.faults['index-too-large']], [1, 1])
 })

@@ -3,13 +3,13 @@ import { scheduleThisThread } from '../../platform/native/thread-schedule.ts'
 import { openWorkerPort } from '../../platform/process/worker.ts'
 import { wake } from '../../platform/udp/wake-event.ts'
 import { importPublicKey, verifyEd25519 } from '../../solana/crypto/ed25519.ts'
-import type { CheckerOptions, FromChecker, ToChecker } from './checker.ts'
-import { openCheckReader } from './checks.ts'
+import type { FromSignatureThread, SignatureThreadOptions, ToSignatureThread } from './signature-link.ts'
+import { openSignatureReader } from './signature-ring.ts'
 
-/** Entry file of the thread that checks signatures for the relay. Started by `checker.ts`; ends after a `stop` message. */
-const link = openWorkerPort<ToChecker, FromChecker>()
+/** Entry file of the thread that checks signatures for the relay. Started by `signature-link.ts`; ends after a `stop` message. */
+const link = openWorkerPort<ToSignatureThread, FromSignatureThread>()
 if (link === undefined) throw new Error('this file runs only as a worker thread')
-const { memory, wakeFd, priority } = link.data as CheckerOptions
+const { memory, wakeFd, priority } = link.data as SignatureThreadOptions
 
 /** How long it sleeps before it looks for messages and reports that it runs. */
 const SLEEP_MS = 250
@@ -26,17 +26,17 @@ function keyOf(bytes: Uint8Array): KeyObject | undefined {
   return key
 }
 
-function check(root: Uint8Array, signature: Uint8Array, key: Uint8Array): boolean {
+function isSigned(root: Uint8Array, signature: Uint8Array, key: Uint8Array): boolean {
   const imported = keyOf(key)
   return imported !== undefined && verifyEd25519(root, signature, imported)
 }
 
-const reader = openCheckReader(memory)
+const reader = openSignatureReader(memory)
 await scheduleThisThread({ priority }, 1)
 reader.setAlive(true)
 link.post({ kind: 'ready' })
 for (;;) {
-  reader.read(check, () => wake(wakeFd))
+  reader.read(isSigned, () => wake(wakeFd))
   if (link.poll()?.kind === 'stop') break
   link.post({ kind: 'alive' })
   reader.wait(SLEEP_MS)

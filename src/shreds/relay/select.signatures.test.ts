@@ -5,10 +5,17 @@ import { blockPackets, LEADER_ID, VERSION } from '../../../test/support/shreds.t
 import { BATCH_PACKETS, CELL_BYTES, type PacketArena } from '../../platform/udp/port.ts'
 import { createSigningKey, importPublicKey, verifyEd25519 } from '../../solana/crypto/ed25519.ts'
 import { createNodeSha256 } from '../../solana/crypto/node-sha256.ts'
-import { CHECKS_MAX, type CheckReader, createCheckMemory, openCheckAsker, openCheckReader } from './checks.ts'
 import type { Batch } from './fan-out.ts'
-import { createReceiver } from './receive.ts'
-import { CHECK_LATE_MS, createVerifier } from './verify.ts'
+import { CHECK_LATE_MS } from './pending-checks.ts'
+import { createSelector } from './select.ts'
+import {
+  CHECKS_MAX,
+  createSignatureMemory,
+  openSignatureReader,
+  openSignatureSubmitter,
+  type SignatureReader,
+} from './signature-ring.ts'
+import { createVerifier } from './verify.ts'
 
 const LIMITS = { shredsPerSlotMax: 32_768, window: { backSlots: 64, aheadSlots: 32 } }
 const MALLORY = createSigningKey(new Uint8Array(32).fill(66))
@@ -26,42 +33,42 @@ function createArena(spare: number): PacketArena {
   }
 }
 
-/** A receiver whose checking thread is the test. */
+/** A selector whose checking thread is the test. */
 function start(spare = 128) {
-  const memory = createCheckMemory()
+  const memory = createSignatureMemory()
   const arena = createArena(spare)
   const verifier = createVerifier(
     { failuresPerSecond: 100_000 },
-    { sha256: createNodeSha256(), checks: openCheckAsker(memory) },
+    { sha256: createNodeSha256(), ring: openSignatureSubmitter(memory) },
   )
   verifier.setLeaders([{ fromSlot: 0, toSlot: 10_000, identities: [LEADER_ID] }])
   const options = { version: VERSION, signatures: 'auto', limits: LIMITS, limitsMax: LIMITS, sources: 1 } as const
-  const receiver = createReceiver(arena, options, verifier)
+  const selector = createSelector(arena, options, verifier)
   const sent: string[] = []
-  const note = ({ order, data, code }: Batch): void => {
-    for (const cell of order.subarray(0, data + code))
+  const note = ({ order, data, coding }: Batch): void => {
+    for (const cell of order.subarray(0, data + coding))
       sent.push(textOf(arena.bytes.subarray(cell * CELL_BYTES), arena.lengths[cell] as number))
   }
   return {
     sent,
-    receiver,
-    openReader: () => openCheckReader(memory),
+    selector,
+    openReader: () => openSignatureReader(memory),
     receive(packets: readonly Uint8Array[], nowMs: number) {
       packets.forEach((packet, cell) => {
         arena.bytes.set(packet, cell * CELL_BYTES)
         arena.lengths[cell] = packet.length
       })
-      note(receiver.select(packets.length, nowMs))
+      note(selector.select(packets.length, nowMs))
     },
     release(nowMs: number) {
-      for (let batch = receiver.release(nowMs); batch !== undefined; batch = receiver.release(nowMs)) note(batch)
+      for (let batch = selector.release(nowMs); batch !== undefined; batch = selector.release(nowMs)) note(batch)
     },
   }
 }
 
 const textOf = (bytes: Uint8Array, length: number): string => Buffer.from(bytes.subarray(0, length)).toString('latin1')
 
-function check(reader: CheckReader): number {
+function check(reader: SignatureReader): number {
   return reader.read(
     (root, signature, key) =>
       verifyEd25519(root, signature, importPublicKey(key) as NonNullable<ReturnType<typeof importPublicKey>>),
@@ -70,7 +77,7 @@ function check(reader: CheckReader): number {
 }
 
 describe('with a checking thread', () => {
-  test('the first shreds of a set wait for its verdict, those of a proven set pass at once', () => {
+  test('the first shreds of a set wait for its verdict, those of a signed set pass at once', () => {
     const { sent, receive, release, openReader } = start()
     const reader = openReader()
     reader.setAlive(true)
@@ -89,7 +96,7 @@ describe('with a checking thread', () => {
   })
 
   test('a thread that sets no verdict is replaced by the relay after CHECK_LATE_MS, until it sets one', () => {
-    const { sent, receive, release, openReader, receiver } = start()
+    const { sent, receive, release, openReader, selector } = start()
     const reader = openReader()
     reader.setAlive(true)
     receive(blockPackets(500).slice(0, 3), 0)
@@ -100,7 +107,7 @@ describe('with a checking thread', () => {
     // The next set does not wait any more.
     receive(blockPackets(501).slice(0, 3), CHECK_LATE_MS + 1)
     assert.equal(sent.length, 6)
-    assert.equal(receiver.takeCounts().counts.checkedHere, 2)
+    assert.equal(selector.takeCounts().counts.checkedHere, 2)
     // A verdict that comes late changes nothing, and the thread is used again.
     check(reader)
     release(CHECK_LATE_MS + 2)
@@ -109,7 +116,7 @@ describe('with a checking thread', () => {
     check(reader)
     release(CHECK_LATE_MS + 3)
     assert.equal(sent.length, 9)
-    assert.equal(receiver.takeCounts().counts.checkedHere, 0)
+    assert.equal(selector.takeCounts().counts.checkedHere, 0)
   })
 
   test('a thread that is known to be dead is not waited for, and no forged set passes', () => {
