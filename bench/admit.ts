@@ -1,4 +1,4 @@
-import { createAdmission } from '../src/access/authorize.ts'
+import { createAdmission } from '../src/access/admission.ts'
 import { CREDENTIAL_SOURCES, collectToken, type PresentedToken } from '../src/access/credentials.ts'
 import { accessMetrics } from '../src/access/metrics.ts'
 import { BUILT_IN_PLANS, createPlanTable } from '../src/access/plan.ts'

@@ -1,4 +1,4 @@
-import { createAdmission } from '../../src/access/authorize.ts'
+import { createAdmission } from '../../src/access/admission.ts'
 import { callMetrics } from '../../src/access/metrics.ts'
 import { BUILT_IN_PLANS, createPlanTable } from '../../src/access/plan.ts'
 import { AccountMemory } from '../../src/access/quota/account-memory.ts'

@@ -1,5 +1,5 @@
 import { ERRORS, type TokenRefusal } from '../contract/errors.ts'
-import type { Refused } from './authorize.ts'
+import type { Refused } from './callers.ts'
 import { bearerOf, CREDENTIAL_SOURCES, queryFields, type TokenInterface } from './credentials.ts'
 import { REFUSAL_FIXES, type RefusalCause } from './refusal-fixes.ts'
 

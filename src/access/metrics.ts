@@ -7,7 +7,7 @@ import type { EndingReport } from './ending.ts'
 import { PERMIT_NAMES, type PermitCounts } from './quota/permits.ts'
 import type { UsageInterface } from './store/model.ts'
 import { USAGE_INTERFACES } from './usage/counter.ts'
-import type { UsageState } from './usage/service.ts'
+import type { UsageState } from './usage/writer.ts'
 
 const LIMITS = Object.keys(LIMIT_LABELS) as LimitName[]
 const SYNC_RESULTS = ['booked', 'failed'] as const

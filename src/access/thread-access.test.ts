@@ -12,7 +12,7 @@ import { lockCell } from '../core/spin-lock.ts'
 import { until } from '../platform/process/test-wait.ts'
 import { silentLogger } from '../platform/telemetry/logger.ts'
 import { createMetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
-import type { Call } from './authorize.ts'
+import type { Call } from './admission.ts'
 import { BUILT_IN_PLANS } from './plan.ts'
 import { suspendSubscription } from './provisioning/subscriptions.ts'
 import { rotateToken } from './provisioning/tokens.ts'
@@ -67,7 +67,7 @@ describe('a thread with access of its own', () => {
     const fresh = await threads.admit(1, secret, RPC, 1)
     assert.deepEqual([fresh.limit, fresh.units], [200, 1])
     const stale = openThreadAccess(
-      { ...access.share(2), ...old },
+      { ...access.startDataOf(2), ...old },
       { ...deps(time.clock), lifecycle: { degraded() {}, recovered() {} }, wakeMain() {} },
     )
     const caller = stale.authenticate({ token: secret }, 'bundle', time.clock.nowMs())
@@ -126,7 +126,7 @@ describe('a thread with access of its own', () => {
     await using threads = await startAccessThreads(running.access, { threads: 1, subscriptions: 1, clock: time.memory })
     assert.equal((await threads.admit(1, secret, RPC, 5)).used, 5)
     time.set(Date.parse('2026-11-15T12:01:00Z'))
-    const { accounts } = running.access.share(1)
+    const { accounts } = running.access.startDataOf(1)
     const memory = new AccountMemory(accounts, 0)
     assert.equal(memory.openAccounts, 1)
     createLedger({ memory, calendar: new Calendar(time.clock) }).sweep(time.clock.monotonicMs())
@@ -140,7 +140,7 @@ describe('a thread with access of its own', () => {
     await using running = await folder.start({}, 3)
     await using threads = await startAccessThreads(running.access, { threads: 1, subscriptions: 1 })
     await threads.admit(1, secret, RPC)
-    const { accounts } = running.access.share(2)
+    const { accounts } = running.access.startDataOf(2)
     const dead = new AccountMemory(accounts, 2)
     const cells = Array.from({ length: dead.cellsEnd - 1 }, (_, at) => at + 1).filter((cell) => dead.isAccount(cell))
     assert.ok(cells.length > 0)
@@ -161,7 +161,7 @@ describe('a thread with access of its own', () => {
     const { secret, id } = await folder.subscribe('first')
     await using running = await folder.start({}, 3)
     const [one, other] = [1, 2].map((thread) =>
-      openThreadAccess(structuredClone(running.access.share(thread)), {
+      openThreadAccess(structuredClone(running.access.startDataOf(thread)), {
         ...deps(threadClock),
         lifecycle: { degraded() {}, recovered() {} },
         wakeMain() {},
@@ -178,7 +178,7 @@ describe('a thread with access of its own', () => {
       const found = access.authenticateTicket(ticket, 'bundle', nowMs)
       assert.equal(found.ok && found.subscription.id, id)
     }
-    assert.throws(() => running.access.share(3), /fewer threads/)
+    assert.throws(() => running.access.startDataOf(3), /fewer threads/)
   })
 
   test('has its bookings sent by the main thread, at once and in few messages', async (t) => {
@@ -212,7 +212,7 @@ describe('a thread with access of its own', () => {
     const clock = createManualClock(threadClock.nowMs())
     let wakes = 0
     using access = openThreadAccess(
-      { ...running.access.share(1), isQuotaShared: true },
+      { ...running.access.startDataOf(1), isQuotaShared: true },
       { ...deps(clock), lifecycle: { degraded() {}, recovered() {} }, wakeMain: () => (wakes += 1) },
     )
     const caller = access.authenticate({ token: secret }, 'bundle', clock.nowMs())

@@ -26,7 +26,7 @@ export type AccessUpdate = {
 }
 
 /** What a thread needs to start, as it is posted to it. */
-export type AccessShare = AccessUpdate & {
+export type ThreadAccessStart = AccessUpdate & {
   readonly thread: number
   readonly accounts: SharedArrayBuffer
   readonly calendar: SharedArrayBuffer
@@ -39,7 +39,7 @@ export type AccessShare = AccessUpdate & {
 export type ThreadAccessDeps = Pick<BaseDeps, 'log' | 'clock'> & {
   readonly registry: MetricsRegistry
   readonly lifecycle: Pick<Lifecycle, 'degraded' | 'recovered'>
-  /** Has the main thread call `bookRequested`. */
+  /** Has the main thread call `sendRequestedBookings`. */
   wakeMain(): void
 }
 
@@ -51,32 +51,32 @@ export type ThreadAccess = Access &
 
 /**
  * Access in a thread of its own. It charges the same accounts and counts the same permits as the other threads, reads the same snapshot, and counts
- * usage as events for the main thread, which alone reads the store, books usage, and exchanges quota with other processes. The clocks of all threads
+ * usage as events for the main thread, which alone reads the store, writes usage, and exchanges quota with other processes. The clocks of all threads
  * must have the same scale.
  */
-export function openThreadAccess(share: AccessShare, deps: ThreadAccessDeps): ThreadAccess {
+export function openThreadAccess(start: ThreadAccessStart, deps: ThreadAccessDeps): ThreadAccess {
   const { clock } = deps
   const log = deps.log.child({ part: 'access' })
   using opening = new DisposableStack()
-  let { configuration, plansNumber } = share
-  let snapshot = Snapshot.fromShared(share.snapshot)
-  const plans = createReportedPlans(share.plans, deps.lifecycle)
-  const calendar = new Calendar(share.calendar)
+  let { configuration, plansNumber } = start
+  let snapshot = Snapshot.fromShared(start.snapshot)
+  const plans = createReportedPlans(start.plans, deps.lifecycle)
+  const calendar = new Calendar(start.calendar)
   calendar.update(clock.monotonicMs())
-  const memory = new AccountMemory(share.accounts, share.thread)
-  const requestMain = share.isQuotaShared ? createRequest(clock, deps.wakeMain) : undefined
+  const memory = new AccountMemory(start.accounts, start.thread)
+  const requestMain = start.isQuotaShared ? createRequest(clock, deps.wakeMain) : undefined
   const ledger = createLedger({
     memory,
     calendar,
     configuration: () => configuration,
     requestBookings: requestMain,
   })
-  const usage = opening.use(new UsageEventWriter(share.usage, { calendar, clock }))
+  const usage = opening.use(new UsageEventWriter(start.usage, { calendar, clock }))
   const access = opening.use(
     createCallAccess({
       ...{ log, clock, memory, ledger, usage },
       metrics: callMetrics(deps.registry),
-      ticketKey: share.ticketKey,
+      ticketKey: start.ticketKey,
       requestPermits: () => requestMain?.(),
       snapshot: () => snapshot,
       plans: plans.current,

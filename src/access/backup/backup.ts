@@ -1,6 +1,6 @@
 import type { SqlReader } from '../../platform/db/sql.ts'
 import { readAuditLines } from '../audit/rows.ts'
-import { BILLING_TABLES, type BillingRow } from '../store/billing-tables.ts'
+import { BILLING_TABLES, type BillingRow } from '../store/billing/tables.ts'
 import { readMeta } from '../store/meta.ts'
 import type { StoreName, TableRows } from '../store/rows.ts'
 import { LAST_USED_TABLE, RECORD_KINDS, RECORD_TABLES, SHARED_KEY_TABLE, type Table } from '../store/tables.ts'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { ServiceError } from '../../core/error.ts'
 import { AUDIT_LINE_BYTES_MAX, CHAIN_START, chainsOn, headAfter } from '../audit/line.ts'
-import { type BillingRow, billingTable } from '../store/billing-tables.ts'
+import { type BillingRow, billingTable } from '../store/billing/tables.ts'
 import type { AddedUsage, MethodUsageRow, RecordKind, Records } from '../store/model.ts'
 import { type LastUsedRow, RECORD_KINDS } from '../store/tables.ts'
 import { type BackupExtra, type BackupHeader, type BackupSummary, isExtraKind } from './summary.ts'

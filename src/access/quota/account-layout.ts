@@ -14,6 +14,17 @@ import { SHARING_INTS } from './permit-sharing.ts'
  *     permits  Int32 per cell, thread and kind of permit: how many the thread holds for the account of the cell
  *     totals   Int32 per thread and kind of permit
  *     sharing  permits of several processes: see `permit-sharing.ts`
+ *
+ * The words of quota:
+ *
+ *     unit     what a call costs; the limits of plans are in units
+ *     part     a fraction of a unit, `partsPerUnit` of them: levels are whole parts, so that rounding errors do not add up
+ *     draw     the amount that one call takes from one bucket
+ *     chunk    the units that a process may spend of a shared quota before they are booked
+ *     booked   known to the shared ledger; `spent` less `booked` is still to be sent
+ *     share    the fraction of rate and capacity that this process uses while the shared ledger is unreachable, else 1
+ *     resting  closed: only the units of the month and permits are kept, in the cell of the account
+ *     opening  the number of one time that an account is open; the shared ledger keeps the bookings of each apart
  */
 export const CELL_BYTES = 192
 export const CELL_INTS = CELL_BYTES / 4
@@ -48,8 +59,9 @@ export const FIELD = {
   /** The next bucket of the account, or the next free cell. */
   next: 3,
   nameBytes: 4,
-  /** Bits of FLAG. Of a bucket: the number of the configuration that set its limits. */
+  /** The same field: of an account the bits of FLAG, of a bucket the number of the configuration that set its limits. */
   flags: 5,
+  limitsNumber: 5,
 } as const
 
 /** Float64 fields of an account. What every charge reads is in the first 64 bytes of a cell, a line of the processor's cache. */

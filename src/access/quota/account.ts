@@ -4,7 +4,14 @@ import { ACCOUNT, BUCKET, FIELD, FLAG, MARK } from './account-layout.ts'
 import type { AccountMemory } from './account-memory.ts'
 import { capacityOf, refill, refillAll, rollMonth, setCeiling, unbooked } from './account-rules.ts'
 import type { Calendar } from './calendar.ts'
-import { type Budget, type Charge, type OverLimit, type QuotaAccount, type QuotaView, wholeUnits } from './charge.ts'
+import {
+  type Charge,
+  type OverLimit,
+  type QuotaAccount,
+  type QuotaView,
+  type RemainingQuota,
+  wholeUnits,
+} from './charge.ts'
 
 /** The shortest interval between bookings that only refresh the level, and the retry time of a call that waits for a booking. */
 const REBOOK_MS = 50
@@ -48,7 +55,7 @@ export class Account implements QuotaAccount {
   charge(terms: Terms, call: CallTerms, monotonicMs: number): Charge {
     const { draws, cost } = call
     const nowMs = Math.floor(monotonicMs)
-    this.#enter(terms, draws, nowMs)
+    this.#lockCurrent(terms, draws, nowMs)
     const memory = this.#memory
     const account = this.#cell
     const { requestBookings } = this.#context
@@ -58,19 +65,19 @@ export class Account implements QuotaAccount {
       const cell = this.#cells[bucket] as number
       if (amount * memory.float(cell, BUCKET.partsPerUnit) > memory.float(cell, BUCKET.level)) isShort = true
     }
-    const isAhead = requestBookings !== undefined && this.#aheadBy(call, 1)
+    const isAhead = requestBookings !== undefined && this.#wouldExceedChunk(call)
     if (isShort || isAhead) return this.#refuse(call, nowMs, isAhead)
     for (const { bucket, amount } of draws) this.#draw(bucket, amount)
     memory.setFloat(account, ACCOUNT.used, used + cost)
     const charged = { ok: true as const, cost, limit: null, remaining: null, resetMs: 0 }
     if (requestBookings === undefined) {
-      this.#leave(charged, nowMs)
+      this.#unlockWithQuota(charged, nowMs)
       return charged
     }
     memory.setFloat(account, ACCOUNT.spent, memory.float(account, ACCOUNT.spent) + cost)
     const isFirst = memory.float(account, ACCOUNT.bookedAtMs) === Number.NEGATIVE_INFINITY
-    const isDue = isFirst || this.#aheadBy(call, 0.5)
-    this.#leave(charged, nowMs)
+    const isDue = isFirst || this.#hasSpentHalfChunk(call)
+    this.#unlockWithQuota(charged, nowMs)
     memory.mark(MARK.unbooked, account)
     if (isDue) this.#requestBooking()
     return charged
@@ -81,7 +88,7 @@ export class Account implements QuotaAccount {
     const memory = this.#memory
     // After a change of limits the bucket may be a different one, so only the units of the month are refunded.
     const refunded = terms === this.#terms ? draws : NO_DRAWS
-    this.#enter(this.#terms, refunded, nowMs)
+    this.#lockCurrent(this.#terms, refunded, nowMs)
     const account = this.#cell
     memory.setFloat(account, ACCOUNT.used, Math.max(0, memory.float(account, ACCOUNT.used) - cost))
     memory.setFloat(account, ACCOUNT.spent, memory.float(account, ACCOUNT.spent) - cost)
@@ -101,7 +108,7 @@ export class Account implements QuotaAccount {
     // A bucket that was never drawn from is full here, but not necessarily in the shared ledger: it gets a cell, so that bookings include it.
     const isLeased = this.#context.requestBookings !== undefined
     const shown = isLeased ? terms.buckets.map((_, bucket) => ({ bucket, amount: 0 })) : NO_DRAWS
-    this.#enter(terms, shown, nowMs)
+    this.#lockCurrent(terms, shown, nowMs)
     const account = this.#cell
     refillAll(memory, account, nowMs)
     const used = memory.float(account, ACCOUNT.used)
@@ -121,14 +128,14 @@ export class Account implements QuotaAccount {
       }
     })
     const budget = { limit: null, remaining: null, resetMs: 0 }
-    this.#leave(budget, nowMs)
+    this.#unlockWithQuota(budget, nowMs)
     if (isOld && isLeased) this.#requestBooking()
     const resetMs = this.#context.calendar.untilNextMonthMs(monotonicMs)
     return { ...budget, month: { limit: terms.unitsPerMonth, used, resetMs }, buckets }
   }
 
   /** Locks the account with these terms, a cell for each draw, and the month and the drawn buckets as of now. */
-  #enter(terms: Terms, draws: readonly Draw[], nowMs: number): void {
+  #lockCurrent(terms: Terms, draws: readonly Draw[], nowMs: number): void {
     const memory = this.#memory
     const { calendar } = this.#context
     calendar.update(nowMs)
@@ -218,7 +225,7 @@ export class Account implements QuotaAccount {
         const known = memory.findBucket(this.#cell, terms.key)
         this.#cells[bucket] = known === 0 ? this.#addBucket(spare.pop() as number, terms, nowMs) : known
         // A thread that does not know the newest limits yet may have added it.
-        if (known !== 0 && memory.int(known, FIELD.flags) < this.#context.configuration()) {
+        if (known !== 0 && memory.int(known, FIELD.limitsNumber) < this.#context.configuration()) {
           refill(memory, this.#cell, known, nowMs)
           this.#changeBucket(known, terms)
         }
@@ -241,7 +248,7 @@ export class Account implements QuotaAccount {
 
   #setBucket(cell: number, terms: BucketTerms): void {
     const memory = this.#memory
-    memory.setInt(cell, FIELD.flags, this.#context.configuration())
+    memory.setInt(cell, FIELD.limitsNumber, this.#context.configuration())
     memory.setFloat(cell, BUCKET.capacity, terms.capacityParts)
     memory.setFloat(cell, BUCKET.partsPerUnit, terms.partsPerUnit)
     memory.setFloat(cell, BUCKET.partsPerMs, terms.partsPerMs)
@@ -259,20 +266,39 @@ export class Account implements QuotaAccount {
     memory.setFloat(cell, BUCKET.spent, memory.float(cell, BUCKET.spent) + parts)
   }
 
-  /** Whether the call, or where `part` is below 1 what is spent already, is more than this part of a chunk ahead of its booking. */
-  #aheadBy({ draws, cost }: CallTerms, part: number): boolean {
-    const memory = this.#memory
-    if ((memory.int(this.#cell, FIELD.flags) & FLAG.local) !== 0) return false
-    const more = part === 1 ? 1 : 0
-    const monthly = memory.float(this.#cell, ACCOUNT.spent) - memory.float(this.#cell, ACCOUNT.booked)
-    if (isBeyond(monthly + more * cost, part * this.#terms.monthChunk, part)) return true
+  /** Whether this process would have spent more than a chunk ahead of its booking with this call. */
+  #wouldExceedChunk({ draws, cost }: CallTerms): boolean {
+    if (this.#isLocal()) return false
+    if (this.#unbookedMonth() + cost > this.#terms.monthChunk) return true
     for (const { bucket, amount } of draws) {
-      const cell = this.#cells[bucket] as number
       const { chunk } = this.#terms.buckets[bucket] as BucketTerms
-      const ahead = unbooked(memory, cell) / memory.float(cell, BUCKET.partsPerUnit) + more * amount
-      if (isBeyond(ahead, part * chunk, part)) return true
+      if (this.#unbookedUnits(bucket) + amount > chunk) return true
     }
     return false
+  }
+
+  /** Whether half a chunk is spent of anything that the call draws from: a booking now is back before the other half is spent. */
+  #hasSpentHalfChunk({ draws }: CallTerms): boolean {
+    if (this.#isLocal()) return false
+    if (this.#unbookedMonth() >= this.#terms.monthChunk / 2) return true
+    for (const { bucket } of draws) {
+      const { chunk } = this.#terms.buckets[bucket] as BucketTerms
+      if (this.#unbookedUnits(bucket) >= chunk / 2) return true
+    }
+    return false
+  }
+
+  #isLocal(): boolean {
+    return (this.#memory.int(this.#cell, FIELD.flags) & FLAG.local) !== 0
+  }
+
+  #unbookedMonth(): number {
+    return this.#memory.float(this.#cell, ACCOUNT.spent) - this.#memory.float(this.#cell, ACCOUNT.booked)
+  }
+
+  #unbookedUnits(bucket: number): number {
+    const cell = this.#cells[bucket] as number
+    return unbooked(this.#memory, cell) / this.#memory.float(cell, BUCKET.partsPerUnit)
   }
 
   #requestBooking(): void {
@@ -312,7 +338,7 @@ export class Account implements QuotaAccount {
     const isOld = nowMs - memory.float(account, ACCOUNT.bookedAtMs) >= REBOOK_MS
     const refused = { ok: false, reason: 'over-limit', limitName, limitSize, cost, retryAfterMs } as const
     const outcome = { ...refused, limit: null, remaining: null, resetMs: 0 }
-    this.#leave(outcome, nowMs)
+    this.#unlockWithQuota(outcome, nowMs)
     if (isLeased && (isAhead || isOld)) this.#requestBooking()
     return outcome
   }
@@ -328,7 +354,7 @@ export class Account implements QuotaAccount {
   }
 
   /** Fills in the tighter of units bucket and month, and unlocks the account. In place, because every call has one. */
-  #leave(response: Writable<Budget>, nowMs: number): void {
+  #unlockWithQuota(response: Writable<RemainingQuota>, nowMs: number): void {
     const memory = this.#memory
     const account = this.#cell
     const { unitsBucket, buckets } = this.#terms
@@ -362,10 +388,6 @@ export class Account implements QuotaAccount {
 
 function noCells({ buckets }: Terms): number[] {
   return new Array<number>(buckets.length).fill(0)
-}
-
-function isBeyond(ahead: number, limit: number, part: number): boolean {
-  return part === 1 ? ahead > limit : ahead >= limit
 }
 
 type Writable<T> = { -readonly [Name in keyof T]: T[Name] }

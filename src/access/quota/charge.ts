@@ -2,7 +2,7 @@ import type { LimitName } from '../../contract/limits.ts'
 import type { CallTerms, Terms } from '../terms.ts'
 
 /** The rate-limit headers of a response. All null when units are unlimited. */
-export type Budget = {
+export type RemainingQuota = {
   /** The size of the tighter limit: the units bucket or the units of the month. */
   readonly limit: number | null
   /** Units remaining, rounded down. */
@@ -11,10 +11,10 @@ export type Budget = {
   readonly resetMs: number
 }
 
-export type Charged = Budget & { readonly ok: true; readonly cost: number }
+export type Charged = RemainingQuota & { readonly ok: true; readonly cost: number }
 
 /** Refused; nothing was charged. */
-export type OverLimit = Budget & {
+export type OverLimit = RemainingQuota & {
   readonly ok: false
   readonly reason: 'over-limit'
   readonly limitName: LimitName
@@ -28,7 +28,7 @@ export type OverLimit = Budget & {
 export type Charge = Charged | OverLimit
 
 /** The remaining quota of a subscription. */
-export type QuotaView = Budget & {
+export type QuotaView = RemainingQuota & {
   readonly month: { readonly limit: number | null; readonly used: number; readonly resetMs: number }
   readonly buckets: readonly {
     readonly limit: LimitName

@@ -23,6 +23,8 @@ export type LedgerOptions = {
   readonly accountsMax?: number | undefined
 }
 
+export type MonthUnits = { readonly subscriptionId: string; readonly units: number }
+
 export type Ledger = QuotaLedger & { accounts(): number }
 
 /** The ledger of a process, as one of its threads uses it. Exact: units charged equal units admitted, by all threads together. */
@@ -60,5 +62,14 @@ export function createLedger(options: LedgerOptions): Ledger {
       }
     },
     accounts: () => memory.openAccounts,
+  }
+}
+
+/** Units of this month by subscription, of those that have used some. */
+export function* monthUnits(memory: AccountMemory, { month }: Calendar): Generator<MonthUnits> {
+  for (let cell = 1; cell < memory.cellsEnd; cell++) {
+    if (!memory.isAccount(cell) || memory.float(cell, ACCOUNT.month) !== month) continue
+    const units = memory.float(cell, ACCOUNT.used)
+    if (units > 0) yield { subscriptionId: memory.nameOf(cell), units }
   }
 }

@@ -115,7 +115,8 @@ for (const engine of ENGINES) {
       await using other = await bench.open({ check: 'quick' })
       await provision(store)
       const swaps: AccessSnapshot[] = []
-      await using follower = await followStore(other, { ...STORE_DEPS, onSwap: (snapshot) => swaps.push(snapshot) })
+      await using follower = await followStore(other, STORE_DEPS)
+      follower.onSwap((snapshot) => swaps.push(snapshot))
       const old = follower.current()
       await store.change(CONTEXT, async (tx) => {
         await tx.put('tokens', { ...token, state: 'revoked' })
@@ -138,17 +139,15 @@ for (const engine of ENGINES) {
       await provision(store)
       const torn: string[] = []
       let swaps = 0
-      await using follower = await followStore(other, {
-        ...STORE_DEPS,
-        onSwap(snapshot) {
-          swaps += 1
-          const marks = [
-            snapshot.customer('cus_acme')?.contact,
-            snapshot.subscription('sub_1')?.plan,
-            snapshot.byDigest(token.sha256)?.token.createdBy,
-          ]
-          if (new Set(marks).size !== 1) torn.push(marks.join())
-        },
+      await using follower = await followStore(other, STORE_DEPS)
+      follower.onSwap((snapshot) => {
+        swaps += 1
+        const marks = [
+          snapshot.customer('cus_acme')?.contact,
+          snapshot.subscription('sub_1')?.plan,
+          snapshot.byDigest(token.sha256)?.token.createdBy,
+        ]
+        if (new Set(marks).size !== 1) torn.push(marks.join())
       })
       const changes = isFull ? 500 : 60
       for (let at = 1; at <= changes; at++) {

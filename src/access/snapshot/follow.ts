@@ -6,20 +6,20 @@ import { SNAPSHOT_KEYS, SNAPSHOT_KINDS, Snapshot } from './snapshot.ts'
 export type FollowDeps = {
   readonly log: Logger
   readonly clock: Clock
-  /** Called with each new snapshot once it is the current one. */
-  onSwap?(snapshot: Snapshot): void
 }
 
 export type StoreFollower = AsyncDisposable & {
   current(): Snapshot
+  /** Calls the listener with each new snapshot once it is the current one. There is one listener. */
+  onSwap(listener: (snapshot: Snapshot) => void): void
 }
 
 /** Retry interval while the store cannot be read; the last snapshot stays in use. */
 const RETRY_MS = 500
 
 /** Loads the store into a snapshot and replaces it after each change of the store, reading only the changed records. */
-export async function followStore(store: AccessStore, deps: FollowDeps): Promise<StoreFollower> {
-  const { log, clock } = deps
+export async function followStore(store: AccessStore, { log, clock }: FollowDeps): Promise<StoreFollower> {
+  let notifySwap: ((snapshot: Snapshot) => void) | undefined
   let current = await loadSince(store, Snapshot.empty())
   let hasMoved = false
   let refreshing: Promise<void> | undefined
@@ -36,7 +36,7 @@ export async function followStore(store: AccessStore, deps: FollowDeps): Promise
         if (next.revision < current.revision)
           log.warn({ revision: next.revision }, 'the revision of the store went back: reloaded')
         current = next
-        deps.onSwap?.(next)
+        notifySwap?.(next)
       }
       if (failing) log.info({ revision: current.revision }, 'the store is followed again')
       failing = false
@@ -61,6 +61,9 @@ export async function followStore(store: AccessStore, deps: FollowDeps): Promise
   })
   return {
     current: () => current,
+    onSwap(listener) {
+      notifySwap = listener
+    },
     async [Symbol.asyncDispose]() {
       closed = true
       retry?.cancel()

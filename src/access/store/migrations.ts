@@ -1,7 +1,7 @@
 import { ServiceError } from '../../core/error.ts'
 import type { SqlDatabase, SqlWriter } from '../../platform/db/sql.ts'
 import { CREATE_AUDIT } from '../audit/rows.ts'
-import { CREATE_BILLING } from './billing-tables.ts'
+import { CREATE_BILLING } from './billing/tables.ts'
 import { NEW_META, newerStore, readSchemaVersion, writeMeta } from './meta.ts'
 import { createTable, type TableRows } from './rows.ts'
 import { type AnyTable, META_TABLE, RECORD_TABLES, TABLES } from './tables.ts'

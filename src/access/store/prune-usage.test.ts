@@ -4,7 +4,7 @@ import { setImmediate as immediate } from 'node:timers/promises'
 import { CONTEXT, ENGINES, STORE_DEPS, startEngines } from '../../../test/support/store-engines.ts'
 import type { SqlDatabase } from '../../platform/db/sql.ts'
 import { openSqlite } from '../../platform/db/sqlite.ts'
-import { createBillingRows } from './billing-rows.ts'
+import { createBillingRows } from './billing/rows.ts'
 import type { AddedUsage } from './model.ts'
 import { pruneUsage } from './prune-usage.ts'
 import { createTableRows } from './rows.ts'
@@ -171,7 +171,7 @@ test('the event loop runs while very many dead letters are retried', async () =>
     // Without an audit line: its file takes turns too.
     change: (_context, work) =>
       database.change(async (tx) => {
-        const done = await turnsDuring(() => work(tx, {} as AccessTransaction))
+        const done = await turnsDuring(() => work({} as AccessTransaction, tx))
         turns = done.turns
         return done.result.result
       }),

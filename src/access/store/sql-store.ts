@@ -8,7 +8,8 @@ import { type Chain, confirmMirror, extendMirror, MIRROR_START, type MirrorPosit
 import { createAuditLine, headAfter } from '../audit/line.ts'
 import { insertAuditLine, readAuditLines, readAuditPage } from '../audit/rows.ts'
 import { writeBackup } from '../backup/backup.ts'
-import { createBillingRows, markLateHours } from './billing-rows.ts'
+import { markLateHours } from './billing/hours.ts'
+import { createBillingRows } from './billing/rows.ts'
 import { findRowDamage } from './check.ts'
 import { readMeta, writeMeta } from './meta.ts'
 import { readRowsOf } from './page.ts'
@@ -88,12 +89,8 @@ export function createSqlStore(options: SqlStoreOptions, { database, rows, rando
     ...view(database),
     read: (work) => database.read((reader) => work(view(reader))),
 
-    change: (context, work) => change(context, (tx) => work(tx)),
-    billing: createBillingRows({
-      database,
-      rows,
-      change: (context, work) => change(context, (tx, sql) => work(sql, tx)),
-    }),
+    change: (context, work) => change(context, (records) => work(records)),
+    billing: createBillingRows({ database, rows, change }),
 
     addUsage: (used, lastUsed, mark) =>
       database.count(async (tx) => {
@@ -148,10 +145,10 @@ export function createSqlStore(options: SqlStoreOptions, { database, rows, rando
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   }
 
-  /** `work` gets the records, and the statements for rows that are not records. */
+  /** `work` gets the records, and the transaction of the database for rows that are not records. */
   async function change<T>(
     context: ChangeContext,
-    work: (tx: AccessTransaction, sql: SqlWriter) => Promise<{ audit: AuditEntry; result: T }>,
+    work: (records: AccessTransaction, tx: SqlWriter) => Promise<{ audit: AuditEntry; result: T }>,
   ): Promise<T> {
     const { result, position } = await database.change(async (tx) => {
       const before = await meta(tx)
@@ -234,18 +231,18 @@ export function createSqlStore(options: SqlStoreOptions, { database, rows, rando
   }
 }
 
-/** Gives the transaction to `work`; a later `put` through it fails. */
-async function whileOpen<T>(tx: AccessTransaction, work: (tx: AccessTransaction) => Promise<T>): Promise<T> {
+/** Gives the records to `work`; a later `put` through them fails. */
+async function whileOpen<T>(records: AccessTransaction, work: (records: AccessTransaction) => Promise<T>): Promise<T> {
   let isOpen = true
   try {
     return await work({
-      get: (kind, id) => tx.get(kind, id),
-      find: (kind, where) => tx.find(kind, where),
-      page: (kind, request) => tx.page(kind, request),
-      names: (kind, range) => tx.names(kind, range),
+      get: (kind, id) => records.get(kind, id),
+      find: (kind, where) => records.find(kind, where),
+      page: (kind, request) => records.page(kind, request),
+      names: (kind, range) => records.names(kind, range),
       async put(kind, record) {
         assert(isOpen, 'a record was put after its change ended')
-        await tx.put(kind, record)
+        await records.put(kind, record)
       },
     })
   } finally {

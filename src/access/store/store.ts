@@ -1,5 +1,5 @@
 import type { BackupFacts, BackupSummary } from '../backup/summary.ts'
-import type { BillingStore } from './billing-store.ts'
+import type { BillingStore } from './billing/store.ts'
 import type {
   Actor,
   AddedUsage,
@@ -67,7 +67,7 @@ export interface AccessStore extends AccessView, AsyncDisposable {
    */
   change<T>(
     context: ChangeContext,
-    work: (tx: AccessTransaction) => Promise<{ audit: AuditEntry; result: T }>,
+    work: (records: AccessTransaction) => Promise<{ audit: AuditEntry; result: T }>,
   ): Promise<T>
 
   /**

@@ -7,11 +7,11 @@ import { secureRandom } from '../../platform/process/random.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { Calendar } from '../quota/calendar.ts'
 import type { AccessStore } from '../store/store.ts'
-import { UsageBooking, type UsageBookingState } from './booking.ts'
 import type { UsageCounter } from './counter.ts'
 import { UsageEventReader } from './event-reader.ts'
 import { createUsageMeters } from './meters.ts'
 import type { UsageSpool } from './spool.ts'
+import { type UsageState, UsageWriter } from './writer.ts'
 
 /** How often usage is written to the store, or to the disk while the store is away: at most this much is lost when the process is killed. */
 const FLUSH_MS = 1000
@@ -26,8 +26,6 @@ const WAITING_ROWS_MAX = 262_144
 
 /** How often the events of other threads are read. */
 const DRAIN_MS = 100
-
-export type UsageState = UsageBookingState
 
 export type Usage = AsyncDisposable &
   UsageCounter & {
@@ -61,8 +59,8 @@ export type UsageDeps = {
 export function startUsage(deps: UsageDeps): Usage {
   const { store, calendar, clock, log, spool, random = secureRandom, waitingRowsMax = WAITING_ROWS_MAX } = deps
   const spoolId = createUlid(clock.nowMs(), random)
-  const booking = new UsageBooking({ store, clock, log, spool, spoolId, waitingRowsMax })
-  const meters = createUsageMeters(calendar, booking.queue)
+  const writer = new UsageWriter({ store, clock, log, spool, spoolId, waitingRowsMax })
+  const meters = createUsageMeters(calendar, writer.queue)
   const readers = (deps.threads ?? []).map((memory) => new UsageEventReader(memory, meters))
   let flushing: Promise<void> | undefined
 
@@ -81,7 +79,7 @@ export function startUsage(deps: UsageDeps): Usage {
   function flush(): Promise<void> {
     if (flushing === undefined) {
       collect()
-      flushing = booking.flush().finally(() => {
+      flushing = writer.flush().finally(() => {
         flushing = undefined
       })
     }
@@ -95,13 +93,13 @@ export function startUsage(deps: UsageDeps): Usage {
     await Promise.race([(flushing ?? Promise.resolve()).then(flush), late])
   }
 
-  const isStoreLocked = () => booking.state().failing?.code === 'store-locked'
+  const isStoreLocked = () => writer.state().failing?.code === 'store-locked'
 
   const timer = clock.setRepeating(FLUSH_MS, () => {
     calendar.update(clock.monotonicMs())
     if (flushing === undefined) return void flush()
     collect()
-    void booking.saveWhileWriting()
+    void writer.saveWhileWriting()
   })
   timer.unref?.()
   const draining = readers.length === 0 ? undefined : clock.setRepeating(DRAIN_MS, drain)
@@ -109,15 +107,15 @@ export function startUsage(deps: UsageDeps): Usage {
 
   async function saveNow(): Promise<void> {
     collect()
-    booking.close()
-    if (booking.isSafe || (await saved())) return
-    const { waitingRows: rows, failing } = booking.state()
-    log.error({ rows, units: booking.waitingUnits(), code: failing?.code }, 'usage is lost: it could not be written')
+    writer.close()
+    if (writer.isSafe || (await saved())) return
+    const { waitingRows: rows, failing } = writer.state()
+    log.error({ rows, units: writer.waitingUnits(), code: failing?.code }, 'usage is lost: it could not be written')
   }
 
   async function saved(): Promise<boolean> {
     if (spool === undefined) return false
-    return booking.save().then(
+    return writer.save().then(
       () => true,
       () => false,
     )
@@ -136,11 +134,11 @@ export function startUsage(deps: UsageDeps): Usage {
     collect()
     if (spool === undefined) return saveNow()
     let isReported = false
-    while (!booking.isSafe && !(await saved())) {
-      const { waitingRows: rows, spoolFailing } = booking.state()
+    while (!writer.isSafe && !(await saved())) {
+      const { waitingRows: rows, spoolFailing } = writer.state()
       if (!isReported)
         log.error(
-          { rows, units: booking.waitingUnits(), file: spool.name, reason: spoolFailing },
+          { rows, units: writer.waitingUnits(), file: spool.name, reason: spoolFailing },
           'usage would be lost: neither the store nor the disk can be written; trying again until the drain ends',
         )
       isReported = true
@@ -148,11 +146,11 @@ export function startUsage(deps: UsageDeps): Usage {
       await flushWithin(CLOSE_WRITE_MS)
       collect()
     }
-    booking.close()
-    const { waitingRows: rows, failing } = booking.state()
+    writer.close()
+    const { waitingRows: rows, failing } = writer.state()
     if (rows > 0)
       log.warn(
-        { rows, units: booking.waitingUnits(), code: failing?.code, file: spool.name },
+        { rows, units: writer.waitingUnits(), code: failing?.code, file: spool.name },
         'usage is kept on the disk and is written to the store at the next start',
       )
   }
@@ -172,7 +170,7 @@ export function startUsage(deps: UsageDeps): Usage {
     saveNow,
     state() {
       drain()
-      return booking.state()
+      return writer.state()
     },
     [Symbol.asyncDispose]: close,
   }

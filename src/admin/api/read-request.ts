@@ -49,7 +49,7 @@ export async function readJson(request: IncomingMessage): Promise<{ bytes: Buffe
   if (!read.ok)
     throw new AdminError('body-too-large', `the body exceeds BODY_BYTES_MAX, ${BODY_BYTES_MAX} bytes`, 'Send less.')
   if (read.body.length === 0) return { bytes: read.body, value: undefined }
-  if (!isJsonRequest(contentFieldsOf(request)))
+  if (!isJsonRequest(contentFieldsOf(request.rawHeaders)))
     throw new AdminError('not-json', JSON_REQUIRED, 'Send JSON with Content-Type: application/json.')
   try {
     return { bytes: read.body, value: JSON.parse(read.body.toString()) as unknown }

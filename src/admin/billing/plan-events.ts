@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { BillingBalance, LedgerPage, NewBillingEvent } from '../../access/store/billing-store.ts'
-import type { BillingEvent, BillingState } from '../../access/store/billing-tables.ts'
+import type { BillingBalance, LedgerPage, NewBillingEvent } from '../../access/store/billing/store.ts'
+import type { BillingEvent, BillingState } from '../../access/store/billing/tables.ts'
 import type { AccessStore } from '../../access/store/store.ts'
 import type { BillingOptions, BillingSinkName } from './options.ts'
 

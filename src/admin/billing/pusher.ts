@@ -1,5 +1,5 @@
-import type { BillingOutcome } from '../../access/store/billing-store.ts'
-import type { BillingEvent, BillingState } from '../../access/store/billing-tables.ts'
+import type { BillingOutcome } from '../../access/store/billing/store.ts'
+import type { BillingEvent, BillingState } from '../../access/store/billing/tables.ts'
 import type { AccessStore } from '../../access/store/store.ts'
 import { createBackoff } from '../../core/backoff.ts'
 import type { Clock } from '../../core/clock.ts'

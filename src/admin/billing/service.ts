@@ -1,5 +1,5 @@
-import type { BillingStore, BillingSummary } from '../../access/store/billing-store.ts'
-import type { BillingState } from '../../access/store/billing-tables.ts'
+import type { BillingStore, BillingSummary } from '../../access/store/billing/store.ts'
+import type { BillingState } from '../../access/store/billing/tables.ts'
 import type { AccessStore } from '../../access/store/store.ts'
 import { parseDay } from '../../contract/dates.ts'
 import { isLoopbackName } from '../../contract/public-url.ts'

@@ -1,4 +1,4 @@
-import type { BillingEvent } from '../../access/store/billing-tables.ts'
+import type { BillingEvent } from '../../access/store/billing/tables.ts'
 
 /** What happened to one event of a batch. */
 export type EventResult =

@@ -5,13 +5,12 @@ import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { AccessStore } from '../store/store.ts'
 import { rowsOf, type UsageBatch, UsageQueue } from './queue.ts'
 import type { UsageSpool } from './spool.ts'
+import { SpoolState } from './spool-state.ts'
 
 /** A store locked by another writer is kept waiting in memory for this long, since the next attempt usually succeeds. */
 const LOCKED_MS_MAX = 3000
-/** Saving takes at most one part in this many of the time, when there is very much to save. */
-const SAVE_PERIOD_PARTS = 20
 
-export type UsageBookingState = {
+export type UsageState = {
   readonly waitingRows: number
   /** Those of them that are on the disk of the state folder as well. */
   readonly spooledRows: number
@@ -26,7 +25,7 @@ export type UsageBookingState = {
   readonly spoolFailing: string | undefined
 }
 
-export type UsageBookingDeps = {
+export type UsageWriterDeps = {
   readonly store: Pick<AccessStore, 'addUsage'>
   readonly clock: Clock
   readonly log: Logger
@@ -42,62 +41,57 @@ export type UsageBookingDeps = {
  *
  * A batch with a number never changes while the spool may contain it or its commit is in doubt.
  */
-export class UsageBooking {
-  readonly #deps: UsageBookingDeps
+export class UsageWriter {
+  readonly #deps: UsageWriterDeps
   readonly queue = new UsageQueue()
+  readonly #spooled: SpoolState
   #id: string
   #seq = 1
+  /** Batches that have their numbers; the first one has `#seq`. */
   #planned: UsageBatch[] = []
-  /** Whether the spool may contain usage. */
-  #isSpooled = false
-  /** Counts the plans; the second is that of the plan in the spool. */
+  /** Counts the plans. */
   #plan = 0
-  #spooledPlan = 0
   #isClosing = false
-  /** The version of the queue that was saved last. */
-  #savedVersion = -1
-  #spooledRows = 0
-  #nextSaveMs = 0
   #lostRows = 0
   #flushes = 0
   #failures = 0
-  #failing: UsageBookingState['failing']
-  #spoolFailing: string | undefined
+  #failing: UsageState['failing']
 
-  constructor(deps: UsageBookingDeps) {
+  constructor(deps: UsageWriterDeps) {
     this.#deps = deps
+    this.#spooled = new SpoolState(deps)
     const found = deps.spool?.found
     this.#id = found?.id ?? deps.spoolId
     if (found === undefined) return
     this.#seq = found.seq
     this.#planned = [...found.planned]
     this.queue.putBack([found.open])
-    this.#isSpooled = true
-    this.#savedVersion = this.queue.version
-    this.#spooledRows = this.#waitingRows
+    this.#spooled.found({ queue: this.queue.version, plan: this.#plan, rows: this.#waitingRows })
   }
 
   get #waitingRows(): number {
     return rowsOf(this.#planned) + this.queue.rowCount
   }
 
-  state(): UsageBookingState {
+  get #isDone(): boolean {
+    return this.#planned.length === 0 && this.queue.isEmpty
+  }
+
+  state(): UsageState {
     return {
       waitingRows: this.#waitingRows,
-      spooledRows: Math.min(this.#spooledRows, this.#waitingRows),
+      spooledRows: Math.min(this.#spooled.rows, this.#waitingRows),
       lostRows: this.#lostRows,
       flushes: this.#flushes,
       failures: this.#failures,
       failing: this.#failing,
-      spoolFailing: this.#spoolFailing,
+      spoolFailing: this.#spooled.failing,
     }
   }
 
   /** Whether everything that waits is on the disk. */
   get isSafe(): boolean {
-    const { queue } = this
-    if (this.#planned.length === 0 && queue.isEmpty) return true
-    return this.#isSpooled && this.#savedVersion === queue.version && this.#spoolFailing === undefined
+    return this.#isDone || this.#spooled.hasRowsOf(this.queue.version)
   }
 
   /** Units that are not in the store, at least. */
@@ -109,7 +103,7 @@ export class UsageBooking {
   /** Writes what waits. Never throws: what could not be written stays, and is saved in the spool. */
   async flush(): Promise<void> {
     try {
-      await this.#book()
+      await this.#write()
       this.#flushes += 1
       if (this.#failing !== undefined) {
         const forMs = this.#deps.clock.monotonicMs() - this.#failing.sinceMs
@@ -122,34 +116,19 @@ export class UsageBooking {
   }
 
   /** Saves what is not in the store. Throws when the disk cannot be written. */
-  async save(): Promise<void> {
-    const { spool, clock } = this.#deps
-    if (spool === undefined) throw new Error('there is no spool')
-    const { version } = this.queue
-    const plan = this.#plan
-    const rows = this.#waitingRows
-    const fromMs = clock.monotonicMs()
-    this.#isSpooled = true
-    try {
-      await spool.save({ id: this.#id, seq: this.#seq, planned: [...this.#planned], open: this.queue.content() })
-      this.#savedVersion = version
-      this.#spooledPlan = plan
-      this.#spooledRows = rows
-      this.#spoolFailing = undefined
-    } catch (error) {
-      if (this.#spoolFailing === undefined)
-        this.#deps.log.error({ err: messageOf(error), file: spool.name }, 'usage cannot be saved on the disk either')
-      this.#spoolFailing = messageOf(error)
-      throw error
-    } finally {
-      this.#nextSaveMs = clock.monotonicMs() + SAVE_PERIOD_PARTS * (clock.monotonicMs() - fromMs)
-    }
+  save(): Promise<void> {
+    const version = { queue: this.queue.version, plan: this.#plan, rows: this.#waitingRows }
+    return this.#spooled.save(version, () => ({
+      id: this.#id,
+      seq: this.#seq,
+      planned: [...this.#planned],
+      open: this.queue.content(),
+    }))
   }
 
   /** While a write gets no response: usage that was counted since is safe, too. Never throws. */
   async saveWhileWriting(): Promise<void> {
-    if (this.#deps.spool === undefined || this.#deps.clock.monotonicMs() < this.#nextSaveMs) return
-    if (this.isSafe) return
+    if (!this.#spooled.isSaveDue || this.isSafe) return
     await this.save().catch(() => {})
   }
 
@@ -158,43 +137,26 @@ export class UsageBooking {
     this.#isClosing = true
   }
 
-  async #book(): Promise<void> {
-    await this.#bookPlanned()
+  async #write(): Promise<void> {
+    await this.#writePlanned()
     // The plan of an earlier attempt is followed by what was counted since.
     if (!this.queue.isEmpty && !this.#isClosing) {
       this.#planned = this.queue.takeBatches()
       this.#plan += 1
-      await this.#bookPlanned()
+      await this.#writePlanned()
     }
-    if (this.#isSpooled && this.#planned.length === 0 && this.queue.isEmpty) await this.#clear()
+    if (this.#spooled.mayContain && this.#isDone) await this.#spooled.clear()
   }
 
-  async #bookPlanned(): Promise<void> {
-    if (this.#planned.length > 0 && this.#isSpooled && this.#spooledPlan !== this.#plan) await this.#spoolPlan()
+  async #writePlanned(): Promise<void> {
+    // The spool must not contain these rows without their numbers when they are sent, or the next process would send them again.
+    if (this.#planned.length > 0 && this.#spooled.lacksPlan(this.#plan))
+      await this.save().catch(() => this.#spooled.clear())
     for (let batch = this.#planned[0]; batch !== undefined; batch = this.#planned[0]) {
-      const mark = { spool: this.#id, seq: this.#seq, isDurable: this.#isSpooled }
+      const mark = { spool: this.#id, seq: this.#seq, isDurable: this.#spooled.mayContain }
       await this.#deps.store.addUsage(batch.rows, new Map(batch.used), mark)
       this.#planned.shift()
       this.#seq += 1
-    }
-  }
-
-  /** The spool must not contain these rows without their numbers when they are sent, or the next process would send them again. */
-  async #spoolPlan(): Promise<void> {
-    await this.save().catch(() => this.#clear())
-  }
-
-  async #clear(): Promise<void> {
-    // Before it is done: a save that begins meanwhile comes after it.
-    this.#isSpooled = false
-    try {
-      await this.#deps.spool?.clear()
-      if (this.#isSpooled) return
-      this.#spooledRows = 0
-      this.#spoolFailing = undefined
-    } catch (error) {
-      this.#isSpooled = true
-      throw error
     }
   }
 
@@ -204,7 +166,7 @@ export class UsageBooking {
     this.#recordFailure(code, error)
     if (spool !== undefined && this.#isLong(code)) await this.saveWhileWriting()
     // Merged with what is counted next, unless the numbers may be known elsewhere.
-    if (!this.#isSpooled && !(error instanceof CommitInDoubt)) {
+    if (!this.#spooled.mayContain && !(error instanceof CommitInDoubt)) {
       this.queue.putBack(this.#planned)
       this.#planned = []
     }

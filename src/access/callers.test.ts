@@ -1,72 +1,20 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { createAccessFixture } from '../../test/support/access.ts'
+import { mustEnter, openAdmission, reasonOf } from '../../test/support/admission.ts'
 import { checkProperty } from '../../test/support/property.ts'
 import { TOKEN_REFUSALS } from '../contract/errors.ts'
-import { createManualClock } from '../core/clock.ts'
-import { silentLogger } from '../platform/telemetry/logger.ts'
-import { createMetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
-import { type Caller, createAdmission, type Refused } from './authorize.ts'
 import type { PresentedToken } from './credentials.ts'
-import { accessMetrics } from './metrics.ts'
-import { BUILT_IN_PLANS, createPlanTable } from './plan.ts'
-import { Calendar } from './quota/calendar.ts'
-import { createLedger } from './quota/ledger.ts'
-import type { AddedUsage } from './store/model.ts'
-import { hashToken } from './token.ts'
-import { startUsage } from './usage/service.ts'
+import { BUILT_IN_PLANS } from './plan.ts'
 import { SKEW_MS } from './validity.ts'
 
 const RPC = { interface: 'rpc', method: 'getSlot' } as const
-
-function open(options: { callersMax?: number } = {}) {
-  const clock = createManualClock()
-  const calendar = new Calendar(clock)
-  const fixture = createAccessFixture()
-  const registry = createMetricsRegistry()
-  const hashed: string[] = []
-  const rows: AddedUsage[] = []
-  const usage = startUsage({
-    store: { addUsage: async (added) => void rows.push(...added) },
-    calendar,
-    clock,
-    log: silentLogger,
-  })
-  const ledger = createLedger({ calendar })
-  const plans = createPlanTable(BUILT_IN_PLANS)
-  const admission = createAdmission({
-    snapshot: fixture.snapshot,
-    plans: () => plans,
-    ledger,
-    usage,
-    clock,
-    metrics: accessMetrics(registry),
-    hash(text) {
-      hashed.push(text)
-      return hashToken(text)
-    },
-    ...options,
-  })
-  const enter = (token: string, product: 'bundle' | 'indexer' | 'execution' | 'shreds-raw' = 'bundle') =>
-    admission.authenticate({ token }, product, clock.nowMs())
-  return { clock, fixture, registry, hashed, rows, usage, ledger, admission, enter }
-}
-
-function reasonOf(outcome: Caller | Refused): string {
-  return outcome.ok ? 'ok' : outcome.reason
-}
-
-function mustEnter(outcome: Caller | Refused): Caller {
-  assert.ok(outcome.ok)
-  return outcome
-}
 
 describe('authenticate', () => {
   test('a token of one product is refused by every other, for every pair of products', () => {
     const products = ['bundle', 'indexer', 'shreds-raw'] as const
     for (const bought of products) {
-      const { fixture, enter } = open()
+      const { fixture, enter } = openAdmission()
       const { secret } = fixture.subscribe({ products: [bought] })
       fixture.publish()
       for (const round of [1, 2]) {
@@ -79,7 +27,7 @@ describe('authenticate', () => {
   })
 
   test('a valid token is accepted for the products of its subscription, and for those that need no subscription', () => {
-    const { fixture, enter } = open()
+    const { fixture, enter } = openAdmission()
     const { secret, subscription } = fixture.subscribe({ products: ['bundle'] })
     fixture.publish()
     const caller = mustEnter(enter(secret))
@@ -91,7 +39,7 @@ describe('authenticate', () => {
   })
 
   test('a subscription with only a dedicated node can use the endpoints of the bundle', () => {
-    const { fixture, enter } = open()
+    const { fixture, enter } = openAdmission()
     const { secret } = fixture.subscribe({ products: ['dedicated-node'] })
     fixture.publish()
     assert.equal(reasonOf(enter(secret)), 'ok')
@@ -99,7 +47,7 @@ describe('authenticate', () => {
   })
 
   test('each state has its own reason', () => {
-    const { fixture, enter, clock, admission } = open()
+    const { fixture, enter, clock, admission } = openAdmission()
     const now = clock.nowMs()
     const cases: [string, () => string][] = [
       ['ok', () => fixture.subscribe().secret],
@@ -136,7 +84,7 @@ describe('authenticate', () => {
   })
 
   test('every kind of bad token costs the same work: one hash of one length, one look-up', (t) => {
-    const { fixture, admission, hashed, clock } = open()
+    const { fixture, admission, hashed, clock } = openAdmission()
     const now = clock.nowMs()
     const good = fixture.subscribe().secret
     const bad = [
@@ -178,7 +126,7 @@ describe('authenticate', () => {
   })
 
   test('a token seen before is not hashed again until the snapshot is replaced', () => {
-    const { fixture, enter, hashed } = open()
+    const { fixture, enter, hashed } = openAdmission()
     const { secret, token } = fixture.subscribe()
     fixture.publish()
     for (let count = 0; count < 10; count++) assert.equal(enter(secret).ok, true)
@@ -193,7 +141,7 @@ describe('authenticate', () => {
   })
 
   test('caches at most its maximum of tokens, and no invalid ones', () => {
-    const { fixture, enter, hashed } = open({ callersMax: 10 })
+    const { fixture, enter, hashed } = openAdmission({ callersMax: 10 })
     const secrets = Array.from({ length: 20 }, () => fixture.subscribe().secret)
     fixture.publish()
     for (const secret of secrets) enter(secret)
@@ -208,7 +156,7 @@ describe('authenticate', () => {
   })
 
   test('a cached token expires', () => {
-    const { fixture, enter, clock, admission } = open()
+    const { fixture, enter, clock, admission } = openAdmission()
     const { secret } = fixture.subscribe({ validUntil: clock.nowMs() + 1000 })
     fixture.publish()
     const caller = mustEnter(enter(secret))
@@ -221,7 +169,7 @@ describe('authenticate', () => {
   })
 
   test('refusals are counted by reason', () => {
-    const { fixture, enter, registry } = open()
+    const { fixture, enter, registry } = openAdmission()
     fixture.publish()
     enter('x')
     enter('x')
@@ -229,11 +177,26 @@ describe('authenticate', () => {
     assert.equal(registry.value('sluice_access_refused_total', { reason: 'malformed' }), 2)
     assert.equal(registry.value('sluice_access_refused_total', { reason: 'unknown' }), 1)
   })
+
+  test('renew needs only the digest, as tickets and open streams do', () => {
+    const { fixture, enter, admission, clock, hashed } = openAdmission()
+    const { secret, token } = fixture.subscribe()
+    fixture.publish()
+    const caller = mustEnter(enter(secret))
+    hashed.length = 0
+    assert.equal(admission.renew(caller.tokenSha256, 'bundle', clock.nowMs()), caller)
+    assert.equal(reasonOf(admission.renew(caller.tokenSha256, 'indexer', clock.nowMs())), 'not-in-plan')
+    assert.equal(reasonOf(admission.renew('0'.repeat(64), 'bundle', clock.nowMs())), 'unknown')
+    fixture.changeToken(token.id, { state: 'revoked' })
+    fixture.publish()
+    assert.equal(reasonOf(admission.renew(caller.tokenSha256, 'bundle', clock.nowMs())), 'revoked')
+    assert.equal(hashed.length, 0)
+  })
 })
 
 describe('the indexer login', () => {
   test('requires token and database login of one subscription', () => {
-    const { fixture, admission, clock } = open()
+    const { fixture, admission, clock } = openAdmission()
     const a = fixture.subscribe({ products: ['indexer'] })
     const b = fixture.subscribe({ products: ['indexer'] })
     const login = fixture.grantIndexer(a.subscription.id)
@@ -254,138 +217,12 @@ describe('the indexer login', () => {
   })
 
   test('hashes the password whatever is wrong', () => {
-    const { fixture, admission, hashed, clock } = open()
+    const { fixture, admission, hashed, clock } = openAdmission()
     fixture.publish()
     for (const login of [{ refused: 'missing' } as const, { username: 'u', password: 'p' }]) {
       const before = hashed.length
       admission.authenticateIndexer({ token: 'x' }, login, clock.nowMs())
       assert.equal(hashed.length - before, 2)
     }
-  })
-})
-
-describe('admit', () => {
-  test('charges, counts and returns the remaining units', async () => {
-    const { fixture, enter, admission, usage, rows, registry } = open()
-    const { secret, subscription } = fixture.subscribe()
-    fixture.publish()
-    const caller = mustEnter(enter(secret))
-    const outcome = admission.admit(caller, { interface: 'ws', method: 'getProgramAccounts' })
-    assert.deepEqual(outcome, { ok: true, cost: 30, limit: 150, remaining: 120, resetMs: 2000 })
-    await usage.flush()
-    assert.deepEqual(
-      rows.map(({ subscriptionId, calls, units, refused }) => [subscriptionId, calls, units, refused]),
-      [[subscription.id, 1, 30, 0]],
-    )
-    assert.equal(registry.value('sluice_access_units_total', { interface: 'ws' }), 30)
-    assert.equal(admission.quota(caller).month.used, 30)
-  })
-
-  test('a refusal names the limit and is counted but not charged', async () => {
-    const { fixture, enter, admission, usage, rows, registry } = open()
-    const { secret } = fixture.subscribe()
-    fixture.publish()
-    const caller = mustEnter(enter(secret))
-    for (let count = 0; count < 50; count++)
-      assert.equal(admission.admit(caller, { interface: 'rpc', method: 'sendTransaction' }).ok, true)
-    const outcome = admission.admit(caller, { interface: 'rpc', method: 'sendTransaction' })
-    assert.ok(!outcome.ok && outcome.reason === 'over-limit')
-    assert.deepEqual([outcome.limitName, outcome.limitSize, outcome.retryAfterMs], ['sendsPerSecond', 5, 200])
-    await usage.flush()
-    assert.deepEqual(
-      rows.map(({ calls, units, refused }) => [calls, units, refused]),
-      [[50, 50, 1]],
-    )
-    assert.equal(registry.value('sluice_access_limited_total', { limit: 'sendsPerSecond' }), 1)
-  })
-
-  test('a refund reverts the units and the usage', async () => {
-    const { fixture, enter, admission, usage, rows } = open()
-    const { secret } = fixture.subscribe()
-    fixture.publish()
-    const caller = mustEnter(enter(secret))
-    const call = { interface: 'rpc', method: 'getProgramAccounts' } as const
-    assert.equal(admission.admit(caller, call).ok, true)
-    admission.refund(caller, call)
-    assert.deepEqual([admission.quota(caller).remaining, admission.quota(caller).month.used], [150, 0])
-    await usage.flush()
-    assert.deepEqual(rows, [])
-  })
-
-  test('tokens of one subscription share its account during a rotation and its grace', () => {
-    const { fixture, enter, admission, clock } = open()
-    const { secret, subscription, token } = fixture.subscribe()
-    fixture.publish()
-    const old = mustEnter(enter(secret))
-    for (let count = 0; count < 5; count++) admission.admit(old, { interface: 'rpc', method: 'getProgramAccounts' })
-    fixture.changeToken(token.id, { state: 'retiring', notAfter: clock.nowMs() + 3_600_000 })
-    const { secret: next } = fixture.issue(subscription.id)
-    fixture.publish()
-    assert.equal(admission.admit(mustEnter(enter(next)), RPC).ok, false)
-    assert.equal(admission.admit(mustEnter(enter(secret)), RPC).ok, false)
-    assert.equal(admission.admit(old, RPC).ok, false)
-  })
-
-  test('a caller held by a connection follows the store: new limits, then revocation', () => {
-    const { fixture, enter, admission } = open()
-    const { secret, subscription, token } = fixture.subscribe()
-    fixture.publish()
-    const caller = mustEnter(enter(secret))
-    fixture.changeSubscription(subscription.id, { plan: 'build' })
-    fixture.publish()
-    const outcome = admission.admit(caller, RPC)
-    assert.ok(outcome.ok)
-    assert.equal(outcome.limit, 2000)
-    assert.equal(admission.quota(caller).limit, 2000)
-    fixture.changeToken(token.id, { state: 'revoked' })
-    fixture.publish()
-    const refused = admission.admit(caller, RPC)
-    assert.equal(refused.ok || refused.reason, 'revoked')
-  })
-
-  test('renew needs only the digest, as tickets and open streams do', () => {
-    const { fixture, enter, admission, clock, hashed } = open()
-    const { secret, token } = fixture.subscribe()
-    fixture.publish()
-    const caller = mustEnter(enter(secret))
-    hashed.length = 0
-    assert.equal(admission.renew(caller.tokenSha256, 'bundle', clock.nowMs()), caller)
-    assert.equal(reasonOf(admission.renew(caller.tokenSha256, 'indexer', clock.nowMs())), 'not-in-plan')
-    assert.equal(reasonOf(admission.renew('0'.repeat(64), 'bundle', clock.nowMs())), 'unknown')
-    fixture.changeToken(token.id, { state: 'revoked' })
-    fixture.publish()
-    assert.equal(reasonOf(admission.renew(caller.tokenSha256, 'bundle', clock.nowMs())), 'revoked')
-    assert.equal(hashed.length, 0)
-  })
-
-  test('an account closed by a sweep is opened again by a caller that still holds it', () => {
-    const { fixture, enter, admission, ledger, clock } = open()
-    const { secret } = fixture.subscribe()
-    fixture.publish()
-    const caller = mustEnter(enter(secret))
-    admission.admit(caller, RPC)
-    clock.advance(60_000)
-    ledger.sweep(clock.monotonicMs())
-    assert.equal(ledger.accounts(), 0)
-    assert.equal(admission.admit(caller, RPC).ok, true)
-    assert.equal(ledger.accounts(), 1)
-    assert.equal(admission.quota(caller).month.used, 2)
-  })
-
-  test('ten thousand unknown methods create no new series', async () => {
-    const { fixture, enter, admission, registry, clock } = open()
-    const { secret } = fixture.subscribe({ overrides: { unitsPerSecond: null } })
-    fixture.publish()
-    const caller = mustEnter(enter(secret))
-    admission.admit(caller, RPC)
-    const before = (await registry.text()).split('\n').length
-    for (let count = 0; count < 10_000; count++) admission.admit(caller, { interface: 'rpc', method: `m${count}` })
-    clock.advance(1)
-    assert.equal((await registry.text()).split('\n').length, before)
-    const text = await registry.text()
-    assert.equal(
-      text.includes(secret) || text.includes(caller.subscription.id) || text.includes(caller.tokenSha256),
-      false,
-    )
   })
 })

@@ -1,5 +1,5 @@
-import type { BillingEvent, BillingQuantity, BillingState } from './billing-tables.ts'
-import type { Actor, UsageRow } from './model.ts'
+import type { Actor, UsageRow } from '../model.ts'
+import type { BillingEvent, BillingQuantity, BillingState } from './tables.ts'
 
 /** An event before it has its state. */
 export type NewBillingEvent = Omit<BillingEvent, 'eventKey' | 'sink' | 'state' | 'doubtSince' | 'reason'>

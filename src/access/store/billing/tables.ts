@@ -1,6 +1,6 @@
-import type { UsageInterface } from './model.ts'
-import { createTable } from './rows.ts'
-import type { AnyTable, Table } from './tables.ts'
+import type { UsageInterface } from '../model.ts'
+import { createTable } from '../rows.ts'
+import type { AnyTable, Table } from '../tables.ts'
 
 /** What an event for a billing system counts. */
 export type BillingQuantity = 'units' | 'calls' | 'bytes'

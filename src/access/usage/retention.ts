@@ -1,0 +1,53 @@
+import type { Clock } from '../../core/clock.ts'
+import { messageOf } from '../../core/error.ts'
+import type { Logger } from '../../platform/telemetry/logger.ts'
+import type { AccessOptions } from '../options.ts'
+import { type Calendar, HOUR_MS } from '../quota/calendar.ts'
+import { responded } from '../store/responded.ts'
+import type { AccessStore } from '../store/store.ts'
+
+/** Few at a time, so that a store with many old rows is not busy with it for long. */
+const HOURS_MAX = 48
+const DAY_MS = 86_400_000
+
+export type UsageRetentionDeps = {
+  readonly store: Pick<AccessStore, 'pruneUsage'>
+  readonly calendar: Calendar
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** Deletes the usage of hours that are older than it is kept. Run regularly by the caller. */
+export function createUsageRetention(
+  { keepDays }: AccessOptions['usage'],
+  { store, calendar, clock, log }: UsageRetentionDeps,
+): AsyncDisposable & { run(): void } {
+  const stop = new AbortController()
+  let pruning: Promise<void> | undefined
+  let isFailing = false
+
+  async function prune(beforeMs: number): Promise<void> {
+    try {
+      const hours = await store.pruneUsage(beforeMs, HOURS_MAX, stop.signal)
+      isFailing = false
+      if (hours > 0) log.info({ hours, keepDays }, 'old usage deleted')
+    } catch (error) {
+      log[isFailing ? 'debug' : 'warn']({ reason: messageOf(error) }, 'old usage could not be deleted')
+      isFailing = true
+    }
+  }
+
+  return {
+    run() {
+      // Not by the wall clock: one that is set wrong for a moment would delete what is still to be billed.
+      calendar.update(clock.monotonicMs())
+      pruning ??= prune(calendar.hour * HOUR_MS - keepDays * DAY_MS).finally(() => {
+        pruning = undefined
+      })
+    },
+    [Symbol.asyncDispose]() {
+      stop.abort()
+      return responded(pruning, clock)
+    },
+  }
+}
