@@ -3,7 +3,7 @@ import { billingMetrics } from '../../src/admin/billing/metrics.ts'
 import { adminMetrics } from '../../src/admin/metrics.ts'
 import { noticeMetrics } from '../../src/admin/notices/metrics.ts'
 import { executionMetrics } from '../../src/execution/metrics.ts'
-import { bundleMetrics } from '../../src/gateway/metrics.ts'
+import { gatewayMetrics } from '../../src/gateway/metrics.ts'
 import { indexerMetrics } from '../../src/indexer/metrics.ts'
 import { diskMetrics } from '../../src/platform/files/disk-watch.ts'
 import { createListenerMetrics } from '../../src/platform/net/listener-metrics.ts'
@@ -26,7 +26,7 @@ export function describeMetrics(): MetricDescription[] {
   upstreamsMetrics(registry).add('NODE')
   accessMetrics(registry)
   billingMetrics(registry)
-  bundleMetrics(registry)
+  gatewayMetrics(registry)
   noticeMetrics(registry)
   indexerMetrics(registry)
   shredsMetrics(registry)

@@ -7,7 +7,7 @@ import { peerKey } from '../platform/net/connection-caps.ts'
 import type { ListenerMeter } from './metrics.ts'
 
 /** What one address may request of an endpoint that needs no token. */
-export type AddressLimit = {
+export type AddressRateLimitOptions = {
   /** Its name in refusals and metrics. */
   readonly limit: string
   /** What is limited, in a sentence. */
@@ -24,24 +24,24 @@ export type LimitedRequest = {
   readonly headers: OutgoingHttpHeaders
 }
 
-export type AddressBudget = {
+export type AddressRateLimit = {
   /** True where the request is within the limit; otherwise it has had its response. */
   admit(request: LimitedRequest): boolean
   /** Charges work that is already done. */
   charge(remoteAddress: string, cost: number): void
 }
 
-export type AddressBudgetDeps = {
+export type AddressRateLimitDeps = {
   readonly clock: Clock
   readonly meter: Pick<ListenerMeter, 'refused'>
   /** The buckets of all threads; without it they are of this thread alone. */
   readonly table?: SharedTable | undefined
 }
 
-export function createAddressBudget(
-  { limit, noun, perSecond, burst }: AddressLimit,
-  { clock, meter, table }: AddressBudgetDeps,
-): AddressBudget {
+export function createAddressRateLimit(
+  { limit, noun, perSecond, burst }: AddressRateLimitOptions,
+  { clock, meter, table }: AddressRateLimitDeps,
+): AddressRateLimit {
   const buckets = createKeyedBuckets({ perSecond, burst }, () => clock.monotonicMs(), table)
   return {
     admit({ response, remoteAddress, requestId, headers }) {

@@ -3,7 +3,7 @@ import type { Clock } from '../core/clock.ts'
 import type { SharedTable } from '../core/shared-table.ts'
 import { sendJson } from '../platform/http/server/reply.ts'
 import { type StaticFiles, sendStaticFile } from '../platform/http/server/static-file.ts'
-import { createAddressBudget } from './address-limit.ts'
+import { createAddressRateLimit } from './address-rate-limit.ts'
 import type { ListenerMeter } from './metrics.ts'
 
 export type DocumentEndpointDeps = {
@@ -18,7 +18,7 @@ export type DocumentRequest = {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly path: string
-  /** Other files than the documents, under the same budget. */
+  /** Other files than the documents, under the same rate limit. */
   readonly files?: StaticFiles | undefined
   readonly requestId: string
   /** The client's, behind any trusted proxies. */
@@ -27,16 +27,16 @@ export type DocumentRequest = {
   readonly headers: OutgoingHttpHeaders
 }
 
-/** `/docs`: the documents, without a token, so every address has a budget. */
+/** `/docs`: the documents, without a token, so every address has a rate limit. */
 export function createDocumentEndpoint({
   files,
   clock,
   meter,
   table,
 }: DocumentEndpointDeps): (document: DocumentRequest) => void {
-  const budget = createAddressBudget(DOCUMENTS_LIMIT, { clock, meter, table })
+  const rateLimit = createAddressRateLimit(DOCUMENTS_LIMIT, { clock, meter, table })
   return ({ request, response, path, requestId, remoteAddress, headers, files: others }) => {
-    if (!budget.admit({ response, remoteAddress, requestId, headers })) return
+    if (!rateLimit.admit({ response, remoteAddress, requestId, headers })) return
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       const body = { error: 'method-not-allowed', request_id: requestId }
       return sendJson(response, 405, body, { ...headers, allow: 'GET, HEAD, OPTIONS' })
@@ -45,7 +45,7 @@ export function createDocumentEndpoint({
     if (file === undefined) return sendJson(response, 404, { error: 'not-found', request_id: requestId }, headers)
     sendStaticFile(request, response, file, headers)
     if (request.method === 'GET' && response.statusCode === 200)
-      budget.charge(remoteAddress, file.body.length / BYTES_PER_DOCUMENT)
+      rateLimit.charge(remoteAddress, file.body.length / BYTES_PER_DOCUMENT)
   }
 }
 

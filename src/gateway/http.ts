@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Caller } from '../access/authorize.ts'
+import type { Caller } from '../access/callers.ts'
 import { CREDENTIAL_SOURCES, collectToken } from '../access/credentials.ts'
 import type { DocsUrl } from '../contract/errors.ts'
 import { versionHeaders } from '../contract/versions.ts'
+import type { HeldBytes } from '../platform/http/held-bytes.ts'
 import {
   contentFieldsOf,
   ENCODING_REFUSED,
@@ -12,7 +13,6 @@ import {
   JSON_REQUIRED,
   splitTarget,
 } from '../platform/http/request-headers.ts'
-import type { ResponseBudget } from '../platform/http/response-budget.ts'
 import { createPathRules, type PathRefusal, sendPathRefusal } from '../platform/http/server/path-rules.ts'
 import type { HttpResponse } from '../platform/http/server/post.ts'
 import { respondToPost } from '../platform/http/server/post-fallback.ts'
@@ -28,13 +28,13 @@ import type { RefusalRecorder, RefusedRequest } from '../platform/telemetry/refu
 import type { AccountEndpoint } from './account/endpoint.ts'
 import { ACCOUNT_PATHS, type AccountEndpoints } from './account/endpoints.ts'
 import { ACCOUNT_PAGE_HEADERS, type AccountPage, isAccountPagePath } from './account/page.ts'
-import { createAddressBudget } from './address-limit.ts'
+import { createAddressRateLimit } from './address-rate-limit.ts'
 import { createDocumentEndpoint, isDocumentPath } from './document-endpoint.ts'
 import type { SharedLimits } from './limits.ts'
 import type { ListenerMeter } from './metrics.ts'
 import { recordRefusals, refuseMediaType, refuseSize } from './refusal.ts'
 import { createRpcPosts } from './rpc/http.ts'
-import { budgetHeaders, refuse } from './rpc/http-response.ts'
+import { rateLimitHeaders, refuse } from './rpc/http-response.ts'
 import type { Rpc } from './rpc/rpc.ts'
 
 export type RpcServerDeps = BaseDeps &
@@ -44,7 +44,7 @@ export type RpcServerDeps = BaseDeps &
     readonly account: AccountEndpoints
     /** The state of the nodes, as a node's own health page reports it. */
     readonly health: () => 'ok' | 'behind' | 'unknown'
-    readonly budget: ResponseBudget
+    readonly heldBytes: HeldBytes
     readonly tarpit: Pick<AuthTarpit, 'addressOf'>
     /** The customer's own page under `/account`; undefined where it is off. */
     readonly accountPage?: AccountPage | undefined
@@ -84,7 +84,7 @@ export function startRpcServer(options: { listen: ListenerOptions }, deps: RpcSe
     meter,
     table: limits?.buckets.documents,
   })
-  const health = createAddressBudget(HEALTH_LIMIT, { clock, meter, table: limits?.buckets.health })
+  const health = createAddressRateLimit(HEALTH_LIMIT, { clock, meter, table: limits?.buckets.health })
   const addressOf = ({ socket, rawHeaders }: IncomingMessage) =>
     deps.tarpit.addressOf({ remoteAddress: socket.remoteAddress ?? '', headers: rawHeaders })
   const posts = createRpcPosts({ 'x-content-type-options': 'nosniff', ...CORS }, deps)
@@ -159,11 +159,11 @@ async function serveEndpoint(
 ): Promise<void> {
   const subscription = caller.subscription.id
   const refusable = { requestId, docsUrl, onRefused: recordRefusals(refusals, 'rpc', subscription) }
-  const budget = quota(caller)
-  if (endpoint.takesBody && !isJsonRequest(contentFieldsOf(request)))
-    return send(response, refuse(refuseMediaType(JSON_REQUIRED), refusable, { budget }))
+  const remaining = quota(caller)
+  if (endpoint.takesBody && !isJsonRequest(contentFieldsOf(request.rawHeaders)))
+    return send(response, refuse(refuseMediaType(JSON_REQUIRED), refusable, { quota: remaining }))
   if (endpoint.takesBody && isEncoded(request)) {
-    const refused = refuse(refuseMediaType(ENCODING_REFUSED), refusable, { budget })
+    const refused = refuse(refuseMediaType(ENCODING_REFUSED), refusable, { quota: remaining })
     return send(response, { ...refused, headers: { ...refused.headers, 'accept-encoding': 'identity' } })
   }
   const bodyBytesMax = Math.min(caller.limits.requestBytes, endpoint.bodyBytesMax ?? Number.POSITIVE_INFINITY)
@@ -171,11 +171,11 @@ async function serveEndpoint(
   if (!read.ok) {
     if (read.reason !== 'too-large') return
     meter.refused('requestBytes', { subscription, code: 'too-large' })
-    return send(response, refuse(refuseSize('requestBytes', bodyBytesMax), refusable, { budget }))
+    return send(response, refuse(refuseSize('requestBytes', bodyBytesMax), refusable, { quota: remaining }))
   }
   const { accept } = request.headers
   const { status, body, headers } = await endpoint.respond(caller, { body: read.body, requestId, query, accept })
-  const all = { ...CORS, 'cache-control': 'no-store', ...budgetHeaders(budget, 0), ...headers }
+  const all = { ...CORS, 'cache-control': 'no-store', ...rateLimitHeaders(remaining, 0), ...headers }
   if (typeof body === 'string') return sendText(response, status, body, all)
   if (status >= 400) refusals?.note({ requestId, interface: 'rpc', subscription, status, ...refusedFields(body) })
   sendJson(response, status, body, all)

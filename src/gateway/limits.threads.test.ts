@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { BUDGET, CAPS, HELD_MAX, RATE, type StepReport, WINDOW_MS } from '../../test/support/limit-thread.ts'
+import { CAPS, HELD_BYTES, HELD_MAX, RATE, type StepReport, WINDOW_MS } from '../../test/support/limit-thread.ts'
 import { startLimitThreads } from '../../test/support/limit-threads.ts'
 import { createRandom, isFull, seedOf } from '../../test/support/property.ts'
 import { createManualClock } from '../core/clock.ts'
 import { createKeyedBuckets } from '../core/keyed-buckets.ts'
 import { createWindowCounts } from '../core/window-counts.ts'
-import { createResponseBudget } from '../platform/http/response-budget.ts'
+import { createHeldBytes } from '../platform/http/held-bytes.ts'
 import { FAILURES_MAX } from '../platform/net/auth-tarpit.ts'
 import { createConnectionCaps } from '../platform/net/connection-caps.ts'
 import { until } from '../platform/process/test-wait.ts'
@@ -70,7 +70,7 @@ describe('threads that count against one limit', () => {
     assert.ok(seen.taken > 5000 && seen.refusals > 20 && seen.held > 300 && seen.windows > 20, JSON.stringify(seen))
   })
 
-  for (const subject of ['caps', 'budget'] as const) {
+  for (const subject of ['caps', 'heldBytes'] as const) {
     test(`${subject}: never above a limit while threads are killed, and everything is free again after reclaim`, async (t) => {
       const seed = seedOf(t)
       const memory = createSharedLimits({ threads: THREADS + 1 })
@@ -103,19 +103,22 @@ describe('threads that count against one limit', () => {
       for (const thread of NUMBERS) await threads.kill(thread)
       const clock = createManualClock()
       const caps = createConnectionCaps(CAPS, clock, limits.connections.rpc)
-      const budget = createResponseBudget(BUDGET, clock, limits.held.bytes)
-      assert.ok(caps.open() + budget.heldBytes > 0, 'the threads died with something in hand')
+      const heldBytes = createHeldBytes(HELD_BYTES, clock, limits.held.bytes)
+      assert.ok(caps.open() + heldBytes.total > 0, 'the threads died with something in hand')
       for (const thread of NUMBERS) limits.reclaim(thread)
-      assert.deepEqual([caps.open(), budget.heldBytes], [0, 0])
+      assert.deepEqual([caps.open(), heldBytes.total], [0, 0])
       const addresses = ['192.0.2.1', '192.0.2.2', '198.51.100.3']
       const entered = addresses.flatMap((address) => Array.from({ length: 15 }, () => caps.enter(address)))
       assert.equal(entered.filter((refusal) => refusal === undefined).length, CAPS.connectionsMax)
       assert.deepEqual([...new Set(entered)], [undefined, 'connections'])
       assert.deepEqual(
-        [...addresses.slice(0, 2).map((owner) => budget.acquire(owner, 15_000)), budget.acquire('203.0.113.5', 10_000)],
+        [
+          ...addresses.slice(0, 2).map((owner) => heldBytes.acquire(owner, 15_000)),
+          heldBytes.acquire('203.0.113.5', 10_000),
+        ],
         [true, true, true],
       )
-      assert.equal(budget.acquire('a new one', 1), false)
+      assert.equal(heldBytes.acquire('a new one', 1), false)
     })
   }
 

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createSeededRandom } from '../core/random.ts'
 import { createMetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
-import { bundleMetrics } from './metrics.ts'
+import { gatewayMetrics } from './metrics.ts'
 
 test('counts requests by method from a closed list; unknown methods add no series', async () => {
   using registry = createMetricsRegistry()
-  const metrics = bundleMetrics(registry)
+  const metrics = gatewayMetrics(registry)
   metrics.rpc.request('getSlot')
   metrics.rpc.request('other')
   const lines = async () => (await registry.text()).split('\n').length
@@ -26,14 +26,14 @@ test('counts requests by method from a closed list; unknown methods add no serie
 
 test('keeps every metric family small enough for the limit of series', () => {
   using registry = createMetricsRegistry()
-  bundleMetrics(registry)
+  gatewayMetrics(registry)
   const most = registry.describe().reduce((sum, { seriesMax }) => sum + seriesMax, 0)
   assert.ok(most <= 700, String(most))
 })
 
 test('counts by interface', () => {
   using registry = createMetricsRegistry()
-  const metrics = bundleMetrics(registry)
+  const metrics = gatewayMetrics(registry)
   metrics.ws.open.inc()
   metrics.grpc.messagesOut.inc(3)
   metrics.grpc.request('Subscribe')

@@ -69,7 +69,7 @@ const DECODED_LOSSES = ['client', 'thread'] as const
 const DECODED_BUCKETS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 1]
 
 /** Metrics of the gateway. Series of the hot path are looked up once, here. */
-export type BundleMetrics = {
+export type GatewayMetrics = {
   readonly rpc: ListenerMeter
   readonly ws: StreamMeter
   readonly grpc: StreamMeter
@@ -82,12 +82,12 @@ export type BundleMetrics = {
 }
 
 /** Values read at each scrape. */
-export type BundleReadings = {
+export type GatewayReadings = {
   cache(): { readonly entries: number; readonly bytes: number }
   upstreamSubscriptions(): number
 }
 
-export function bundleMetrics(registry: MetricsRegistry, read: BundleReadings = NOTHING_TO_READ): BundleMetrics {
+export function gatewayMetrics(registry: MetricsRegistry, read: GatewayReadings = NOTHING_TO_READ): GatewayMetrics {
   const requests = registry.counter('sluice_bundle_requests_total', 'Requests admitted, by interface and method.', {
     labels: { interface: INTERFACES, method: COUNTED_METHODS },
   })
@@ -199,7 +199,7 @@ export function logRefusals<Meter extends ListenerMeter>(
 }
 
 /** For the generated list of metrics. */
-const NOTHING_TO_READ: BundleReadings = {
+const NOTHING_TO_READ: GatewayReadings = {
   cache: () => ({ entries: 0, bytes: 0 }),
   upstreamSubscriptions: () => 0,
 }

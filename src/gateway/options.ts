@@ -6,7 +6,7 @@ import { publicUrlOption } from '../contract/public-url-option.ts'
 /** More threads than any machine has use for. */
 const WORKERS_MAX = 256
 
-export const bundleOptions = z.strictObject({
+export const gatewayOptions = z.strictObject({
   workers: z
     .union([z.literal('auto'), integer(1, WORKERS_MAX)])
     .default('auto')

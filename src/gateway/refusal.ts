@@ -1,11 +1,12 @@
-import type { NotAssigned, Refused } from '../access/authorize.ts'
+import type { NotAssigned } from '../access/admission.ts'
+import type { Refused } from '../access/callers.ts'
 import type { TokenInterface } from '../access/credentials.ts'
 import { type ExplainedRefusal, explainRefusal } from '../access/explain-refusal.ts'
 import type { OverLimit } from '../access/quota/charge.ts'
 import type { NoPermit } from '../access/quota/permits.ts'
 import { ERRORS, type ErrorContext } from '../contract/errors.ts'
 import { LIMIT_LABELS } from '../contract/limits.ts'
-import type { HeldBytesLimit } from '../platform/http/response-budget.ts'
+import type { HeldBytesLimit } from '../platform/http/held-bytes.ts'
 import type { RefusalRecorder } from '../platform/telemetry/refusal-log.ts'
 import type { UpstreamFailure } from '../upstreams/http-call.ts'
 
@@ -70,8 +71,8 @@ export function refuseNotAssigned(): Refusal {
 }
 
 /** A call that was refused for another reason than a limit. */
-export function refuseCaller(at: TokenInterface, refused: Refused | NotAssigned): Refusal {
-  return refused.reason === 'not-assigned' ? refuseNotAssigned() : refuseToken(explainRefusal(at, refused))
+export function refuseCaller(tokenInterface: TokenInterface, refused: Refused | NotAssigned): Refusal {
+  return refused.reason === 'not-assigned' ? refuseNotAssigned() : refuseToken(explainRefusal(tokenInterface, refused))
 }
 
 export function refuseOverLimit(over: OverLimit, method: string, nowMs: number): Refusal {
@@ -121,7 +122,7 @@ export function refuseRatio(size: number): Refusal {
   return { code: 'too-large', message, data: { limit: 'inflateRatio', size } }
 }
 
-/** A request that would exceed the memory budget; `size` in bytes. */
+/** A request that would exceed a limit of held bytes; `size` in bytes. */
 export function refuseHeldBytes(limit: HeldBytesLimit, size: number): Refusal {
   const whose = limit === 'heldBytes' ? 'this process' : 'one subscription'
   return {

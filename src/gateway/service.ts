@@ -1,7 +1,7 @@
+import type { Access } from '../access/call-access.ts'
 import { createCustomerLog } from '../access/customer-log.ts'
-import type { Access } from '../access/service.ts'
 import type { DocsUrl } from '../contract/errors.ts'
-import { createResponseBudget, type ResponseBudget } from '../platform/http/response-budget.ts'
+import { createHeldBytes, type HeldBytes } from '../platform/http/held-bytes.ts'
 import type { StaticFiles } from '../platform/http/server/static-file.ts'
 import { createAuthTarpit } from '../platform/net/auth-tarpit.ts'
 import type { ListenerOptions } from '../platform/net/listener.ts'
@@ -21,7 +21,7 @@ import { createDecodedStreams, type DecodedStreamsOptions } from './geyser/decod
 import { startGeyserServer } from './geyser/grpc.ts'
 import { startRpcServer } from './http.ts'
 import { createSharedLimits, openSharedLimits, type SharedLimits } from './limits.ts'
-import { bundleMetrics, logRefusals } from './metrics.ts'
+import { gatewayMetrics, logRefusals } from './metrics.ts'
 import { startWsServer, type WsServer } from './pubsub/ws.ts'
 import { createForward, measureForward } from './rpc/forward.ts'
 import {
@@ -33,7 +33,7 @@ import {
 } from './rpc/response-cache.ts'
 import { createRpc } from './rpc/rpc.ts'
 
-export type BundleListeners = {
+export type GatewayListeners = {
   readonly rpc: ListenerOptions
   readonly ws: ListenerOptions & { readonly queryToken: boolean }
   readonly grpc: ListenerOptions & { readonly healthPerSecond: number }
@@ -55,7 +55,7 @@ export type BundleListeners = {
   readonly decoded?: DecodedStreamsOptions | undefined
 }
 
-export type BundleDeps = BaseDeps & {
+export type GatewayDeps = BaseDeps & {
   readonly access: Access
   readonly upstreams: Upstreams
   readonly registry: MetricsRegistry
@@ -63,7 +63,7 @@ export type BundleDeps = BaseDeps & {
   /** What is counted over all threads of the gateway; without it this thread is the only one. */
   readonly limits?: SharedLimits | undefined
   /** Bytes of requests and responses that the process holds; a default where it is missing. */
-  readonly budget?: ResponseBudget | undefined
+  readonly heldBytes?: HeldBytes | undefined
   /** Served under `/docs`; none where it is missing. */
   readonly documents?: StaticFiles | undefined
   /** Pages of errors; errors have no `docs_url` where it is missing. */
@@ -84,11 +84,11 @@ export type BundleDeps = BaseDeps & {
 
 const MIB = 2 ** 20
 const DECODED_DEFAULTS: DecodedStreamsOptions = { filtersMax: 64, pendingBytesMax: 4 * MIB }
-const DEFAULT_BUDGET = { bytesMax: 192 * MIB, ownerBytesMax: 48 * MIB, waitMs: 2000 }
+const HELD_BYTES_DEFAULTS = { bytesMax: 192 * MIB, ownerBytesMax: 48 * MIB, waitMs: 2000 }
 
 type Address = { readonly host: string; readonly port: number }
 
-export type Bundle = AsyncDisposable & {
+export type Gateway = AsyncDisposable & {
   readonly rpc: Address
   readonly ws: Address
   readonly grpc: Address
@@ -99,8 +99,8 @@ export type Bundle = AsyncDisposable & {
   drain(deadlineMs: number): Promise<void>
 }
 
-/** Starts the RPC, WebSocket and gRPC servers in front of the upstreams. One token and one budget are valid for all three. */
-export async function startBundle(listeners: BundleListeners, deps: BundleDeps): Promise<Bundle> {
+/** Starts the RPC, WebSocket and gRPC servers in front of the upstreams. One token and one quota are valid for all three. */
+export async function startGateway(listeners: GatewayListeners, deps: GatewayDeps): Promise<Gateway> {
   const {
     access,
     upstreams,
@@ -111,7 +111,7 @@ export async function startBundle(listeners: BundleListeners, deps: BundleDeps):
     docsUrl = () => undefined,
   } = deps
   const limits = deps.limits ?? openSharedLimits(createSharedLimits({ threads: 1 }), 0)
-  const budget = deps.budget ?? createResponseBudget(DEFAULT_BUDGET, clock, limits.held.bytes)
+  const heldBytes = deps.heldBytes ?? createHeldBytes(HELD_BYTES_DEFAULTS, clock, limits.held.bytes)
   const log = deps.log.child({ part: 'bundle' })
   await using opening = new AsyncDisposableStack()
   const notes = opening.use(createCustomerLog({ log, clock }))
@@ -119,7 +119,7 @@ export async function startBundle(listeners: BundleListeners, deps: BundleDeps):
   const tarpit = createAuthTarpit(listeners, clock, limits.failures)
   /** Read by the metrics, which are registered first. */
   const readings: { cache?: ResponseCache | undefined; ws?: Pick<WsServer, 'upstreamSubscriptions'> } = {}
-  const counted = bundleMetrics(deps.registry, {
+  const counted = gatewayMetrics(deps.registry, {
     cache: () => readings.cache?.size ?? { entries: 0, bytes: 0 },
     upstreamSubscriptions: () => readings.ws?.upstreamSubscriptions ?? 0,
   })
@@ -140,7 +140,7 @@ export async function startBundle(listeners: BundleListeners, deps: BundleDeps):
   const ws = opening.use(
     await startWsServer(
       { listen: { ...wsListen, connectionCounts: limits.connections.ws }, queryToken, threads },
-      { ...common, budget, forward: measureForward(forward, clock, metrics.ws), ...listenerMetrics('ws') },
+      { ...common, heldBytes, forward: measureForward(forward, clock, metrics.ws), ...listenerMetrics('ws') },
     ),
   )
   readings.ws = ws
@@ -177,7 +177,7 @@ export async function startBundle(listeners: BundleListeners, deps: BundleDeps):
     forward: measureForward(forward, clock, metrics.rpc),
     meter: metrics.rpc,
     tarpit,
-    budget,
+    heldBytes,
   })
   const wsUrl = listeners.wsUrl?.(ws.address.port)
   const http = opening.use(
@@ -186,7 +186,7 @@ export async function startBundle(listeners: BundleListeners, deps: BundleDeps):
       {
         ...common,
         rpc,
-        budget,
+        heldBytes,
         documents,
         wsUrl,
         meter: metrics.rpc,

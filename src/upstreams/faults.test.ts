@@ -8,8 +8,8 @@ import { createManualClock } from '../core/clock.ts'
 import { systemClock } from '../platform/process/clock.ts'
 import { until } from '../platform/process/test-wait.ts'
 import { type UpstreamResponse, upstreamRequest } from './http-call.ts'
-import { createClientView } from './pool.ts'
-import type { Upstream } from './started-pool.ts'
+import { createClientView } from './pool/pool.ts'
+import type { Upstream } from './upstream.ts'
 
 const read = (upstream: Upstream) => upstream.forwardAsync(upstreamRequest('getBalance', rpcBody('getBalance')))
 const url = (proxy: { port: number }) => `http://127.0.0.1:${proxy.port}`

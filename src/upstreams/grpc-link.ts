@@ -4,7 +4,7 @@ import type { GrpcStream } from '../platform/grpc/stream.ts'
 import type { LossReason, UpstreamsMetrics } from './metrics.ts'
 import type { UpstreamNode } from './node.ts'
 import type { ConnectionOptions } from './options.ts'
-import type { ClientView, Pool } from './pool.ts'
+import type { ClientView, Pool } from './pool/pool.ts'
 
 /** The gRPC connections to the nodes of a pool, which are added and removed here too, opened on demand. */
 export type GrpcLinks = Disposable & {
@@ -82,7 +82,7 @@ export function createGrpcLinks(
     const opening = await openGrpcSession({ metadata: server.headers, ca }, { clock, address: server.address })
     if (!opening.ok) {
       server.backoff.failed()
-      node.lastFailure = opening.loss.message
+      node.failed(opening.loss.message)
       meter.grpcLosses[reasonOf(opening.loss)].inc()
       return undefined
     }
@@ -139,12 +139,12 @@ export function createGrpcLinks(
         if (session !== undefined && ofNode !== undefined) {
           const meter = metrics.of(node.label)
           const stream = session.open(path, forwardedMetadata(metadata))
-          node.open.grpc += 1
+          node.openStreams.add('grpc')
           meter.grpcStreams.inc()
           if (isStream) ofNode.streams.add(stream)
           stream.onEnd(() => {
             ofNode.streams.delete(stream)
-            node.open.grpc -= 1
+            node.openStreams.remove('grpc')
             meter.grpcStreams.dec()
           })
           return { ok: true, stream, upstream: node }
@@ -168,7 +168,7 @@ export function createGrpcLinks(
       }
     },
     countOf(node) {
-      return { connections: sessions.get(node)?.open.size ?? 0, streams: node.open.grpc }
+      return { connections: sessions.get(node)?.open.size ?? 0, streams: node.openStreams.grpc }
     },
     [Symbol.dispose]() {
       isClosed = true

@@ -7,7 +7,7 @@ import { contextSlotOf, errorCodeOf, isJsonRpcBody, slotResultOf } from './extra
 import type { NodeMeter, RetryReason, UpstreamsMetrics } from './metrics.ts'
 import type { UpstreamNode } from './node.ts'
 import type { CallOptions } from './options.ts'
-import type { ClientView, Pool } from './pool.ts'
+import type { ClientView, Pool } from './pool/pool.ts'
 import type { RetryBudget } from './retry-budget.ts'
 
 /** One JSON-RPC POST: a call or a batch. */
@@ -78,7 +78,7 @@ const METHOD_NOT_FOUND = -32601
 const CONTENT_TOO_LARGE = 413
 
 type Reply = Extract<HttpOutcome, { kind: 'reply' }>
-type Verdict =
+type ReplyClass =
   | 'good'
   | 'elsewhere'
   /** The node did not process the call, because of its content: no fault of the node. */
@@ -179,19 +179,19 @@ class ForwardedCall {
   #settleReply(reply: Reply, tookMs: number, nowMs: number): void {
     const node = this.#node
     node.heard(nowMs)
-    const verdict = classify(reply)
-    const isGood = verdict === 'good' || verdict === 'elsewhere'
-    const isFault = verdict === 'refused' || verdict === 'broken'
-    if (isFault) node.lastFailure = `HTTP ${reply.head.status}`
+    const replyClass = classify(reply)
+    const isGood = replyClass === 'good' || replyClass === 'elsewhere'
+    const isFault = replyClass === 'refused' || replyClass === 'broken'
+    if (isFault) node.failed(`HTTP ${reply.head.status}`)
     node.breaker.record(!isFault, nowMs)
     this.#meter.call(isFault ? 'failed' : 'answered', tookMs)
     if (isGood) {
       node.responded(tookMs)
       this.#extractSlot(reply.body)
     }
-    const result = responseOf(reply, verdict, node.name)
-    if (verdict === 'good' || verdict === 'too-large') return this.#finish(result)
-    const reason = verdict === 'elsewhere' ? 'answer' : 'status'
+    const result = responseOf(reply, replyClass, node.name)
+    if (replyClass === 'good' || replyClass === 'too-large') return this.#finish(result)
+    const reason = replyClass === 'elsewhere' ? 'answer' : 'status'
     if (this.#request.kind === 'read' && this.#retry(result, reason)) return
     this.#finish(isGood ? result : this.#betterOf(result))
   }
@@ -202,7 +202,7 @@ class ForwardedCall {
     // A heavy call past its deadline is more likely the call's fault than the node's.
     const isHeavyTimeout = cause === 'deadline' && this.#request.isHeavy
     if (!isOurs && !isHeavyTimeout) {
-      this.#node.lastFailure = message
+      this.#node.failed(message)
       this.#node.breaker.record(false)
     }
     this.#meter.call(cause === 'deadline' || cause === 'silent' ? 'timeout' : 'failed', tookMs)
@@ -269,7 +269,7 @@ class ForwardedCall {
   }
 }
 
-function classify({ head: { status }, body }: Reply): Verdict {
+function classify({ head: { status }, body }: Reply): ReplyClass {
   if (status >= 200 && status < 300) {
     if (!mayBeJson(body)) return 'broken'
     return ELSEWHERE_CODES.has(errorCodeOf(body)) ? 'elsewhere' : 'good'
@@ -297,14 +297,14 @@ function mayBeJson(body: Buffer): boolean {
  * A response to the customer's request is passed on. One about the gateway itself (its credential, its rate limit, an error page of a
  * proxy) is not: the customer would take it for a response about its own token. Nor is one that is no JSON-RPC: its client could not read it.
  */
-function responseOf(reply: Reply, verdict: Verdict, upstream: string): UpstreamResponse {
+function responseOf(reply: Reply, replyClass: ReplyClass, upstream: string): UpstreamResponse {
   const { head, body, pooled, rest } = reply
-  if (verdict === 'refused' || verdict === 'declined' || verdict === 'too-large') {
+  if (replyClass === 'refused' || replyClass === 'declined' || replyClass === 'too-large') {
     rest?.abort()
-    const kind = verdict === 'too-large' ? verdict : 'failed-not-sent'
+    const kind = replyClass === 'too-large' ? replyClass : 'failed-not-sent'
     return { kind, isSent: false, message: `the node responded with HTTP ${head.status}` }
   }
-  if (verdict === 'broken' && (rest !== undefined || !isJsonRpcBody(body))) {
+  if (replyClass === 'broken' && (rest !== undefined || !isJsonRpcBody(body))) {
     rest?.abort()
     return { kind: 'failed-maybe-sent', isSent: true, message: `the node responded with HTTP ${head.status}` }
   }

@@ -15,7 +15,7 @@ import { type Breaker, createBreaker } from './breaker.ts'
 import { createSlotHealth, type SlotHealth } from './health.ts'
 import { lagLimitsOf } from './lag-limits.ts'
 import type { UpstreamsOptions } from './options.ts'
-import type { Candidate } from './pick.ts'
+import type { Candidate } from './pool/pick.ts'
 
 export type EndpointKind = 'rpc' | 'ws' | 'grpc'
 export type NodeState = 'healthy' | 'lagging' | 'failing' | 'drained'
@@ -52,7 +52,17 @@ export type NodeDeps = {
   readonly slotMs?: (() => number) | undefined
 }
 
-/** One node behind the gateway: its endpoints, its health, and its load. */
+/** What a node reports to the pool that owns it. */
+export type NodeEvents = {
+  /** The breaker requests a probe. */
+  readonly onHalfOpen: () => void
+  /** It has become silent: calls in flight may move to other nodes. */
+  readonly onSilent: () => void
+  /** The state may have changed. */
+  readonly onChange: () => void
+}
+
+/** One node behind the gateway: its endpoints, its health, and its load. Its fields change by its methods only. */
 export type UpstreamNode = Disposable & {
   readonly name: string
   /** Its label in metrics. */
@@ -64,33 +74,39 @@ export type UpstreamNode = Disposable & {
   readonly grpc: Endpoint | undefined
   readonly breaker: Breaker
   readonly health: SlotHealth
+  /** What `pick` compares, for each kind of endpoint. */
+  readonly candidates: Readonly<Record<EndpointKind, NodeCandidate>>
   /** Its share of the load. */
-  weight: number
-  /** It has not responded to anything for `health.silentMs`. */
-  readonly isSilent: boolean
+  readonly weight: number
+  setWeight(weight: number): void
+  readonly isDrained: boolean
+  setDrained(isDrained: boolean): void
   /** Monotonic time of its last response to a call or probe. */
   readonly heardAtMs: number
   heard(nowMs: number): void
+  /** It has not responded to anything for `health.silentMs`. */
+  readonly isSilent: boolean
   markSilent(silentMs: number): void
-  /** What `pick` compares, for each kind of endpoint. */
-  readonly candidates: Readonly<Record<EndpointKind, NodeCandidate>>
-  isDrained: boolean
   /** The reason of the last failure, without address and secret. */
-  lastFailure: string
-  /** Open WebSocket subscriptions and gRPC streams. */
-  readonly open: { ws: number; grpc: number }
+  readonly lastFailure: string
+  /** Keeps the reason. Whether the failure counts is recorded at the breaker. */
+  failed(reason: string): void
   /** At least one WebSocket connection to it is open. */
-  isWsUp: boolean
+  readonly isWsUp: boolean
+  setWsUp(isUp: boolean): void
+  readonly openStreams: OpenStreams
   /** Moving average over calls with a response; undefined before the first. */
   readonly latencyMs: number | undefined
   responded(latencyMs: number): void
   state(): { readonly state: NodeState; readonly reason: string }
-  /** The breaker requests a probe. */
-  onHalfOpen: () => void
-  /** It has become silent: calls in flight may move to other nodes. */
-  onSilent: () => void
-  /** The state may have changed. */
-  onChange: () => void
+}
+
+/** Open WebSocket subscriptions and gRPC streams. */
+export type OpenStreams = {
+  readonly ws: number
+  readonly grpc: number
+  add(kind: 'ws' | 'grpc'): void
+  remove(kind: 'ws' | 'grpc', count?: number): void
 }
 
 export type NodeCandidate = Candidate & { readonly node: UpstreamNode }
@@ -102,33 +118,30 @@ const PROBE_CONNECTIONS = { connectionsMax: 3, waitingMax: 3 }
 /** Weight of a new sample in the average. */
 const LATENCY_SHARE = 0.1
 
-export function createNode(spec: NodeSpec, options: UpstreamsOptions, deps: NodeDeps): UpstreamNode {
+/** Without events: of a node that no pool owns. */
+const NO_EVENTS: NodeEvents = { onHalfOpen() {}, onSilent() {}, onChange() {} }
+
+export function createNode(
+  spec: NodeSpec,
+  options: UpstreamsOptions,
+  deps: NodeDeps,
+  events: NodeEvents = NO_EVENTS,
+): UpstreamNode {
   const { clock, random } = deps
   const headers = credentialHeaders(spec)
-  const rpc = openEndpoint(spec.rpc, HTTP)
+  const endpointAt = (address: string | undefined, protocols: readonly string[]) =>
+    openEndpoint(spec, { address, protocols, headers }, options, deps)
+  const rpc = endpointAt(spec.rpc, HTTP)
   const openHttp = (connections: Pick<HttpPoolOptions, 'connectionsMax' | 'waitingMax'>) =>
     rpc &&
     (deps.createHttp ?? createHttpPool)({ headers, ca: deps.ca, ...connections }, { clock, address: rpc.address })
   const { rpcPerNodeMax, rpcWaitingMax } = options.connections
   const http = openHttp({ connectionsMax: rpcPerNodeMax, waitingMax: rpcWaitingMax })
-  const health = createSlotHealth(lagLimitsOf(options.health), deps.slotMs)
-  const breaker = createBreaker(options.breaker, {
-    clock,
-    random,
-    onHalfOpen: () => node.onHalfOpen(),
-    onChange: () => node.onChange(),
-  })
-  const open = { ws: 0, grpc: 0 }
-  let latencyMs: number | undefined
-
-  function openEndpoint(text: string | undefined, protocols: readonly string[]): Endpoint | undefined {
-    if (text === undefined) return undefined
-    const remote = parseRemoteAddress(text, protocols, { mayHaveQuery: true })
-    assert(remote !== undefined, `the address of node ${spec.name} was checked before`)
-    const { allowPrivate } = spec
-    const address = createPinnedAddress(remote, { allowPrivate }, deps.lookup ? { lookup: deps.lookup } : {})
-    return { address, headers, backoff: createAddressBackoff(options.breaker, deps) }
-  }
+  const ws = endpointAt(spec.ws, WS)
+  const grpc = endpointAt(spec.grpc, HTTP)
+  const { onHalfOpen, onChange } = events
+  const breaker = createBreaker(options.breaker, { clock, random, onHalfOpen, onChange })
+  const openStreams = createOpenStreams()
 
   function candidate(hasEndpoint: () => boolean, work: () => number): NodeCandidate {
     return new EndpointCandidate(
@@ -138,8 +151,6 @@ export function createNode(spec: NodeSpec, options: UpstreamsOptions, deps: Node
     )
   }
 
-  const ws = openEndpoint(spec.ws, WS)
-  const grpc = openEndpoint(spec.grpc, HTTP)
   const node: Writable<UpstreamNode> = {
     name: spec.name,
     label: spec.label,
@@ -148,27 +159,7 @@ export function createNode(spec: NodeSpec, options: UpstreamsOptions, deps: Node
     ws,
     grpc,
     breaker,
-    health,
-    open,
-    weight: spec.weight,
-    isSilent: false,
-    heardAtMs: Number.NEGATIVE_INFINITY,
-    heard(nowMs) {
-      node.heardAtMs = nowMs
-      if (!node.isSilent) return
-      node.isSilent = false
-      node.onChange()
-    },
-    markSilent(silentMs) {
-      if (node.isSilent) return
-      node.isSilent = true
-      node.lastFailure = `no response for ${silentMs} ms`
-      node.onChange()
-      node.onSilent()
-    },
-    isDrained: false,
-    isWsUp: false,
-    lastFailure: '',
+    health: createSlotHealth(lagLimitsOf(options.health), deps.slotMs),
     candidates: {
       rpc: candidate(
         () => http !== undefined,
@@ -176,38 +167,105 @@ export function createNode(spec: NodeSpec, options: UpstreamsOptions, deps: Node
       ),
       ws: candidate(
         () => node.isWsUp && ws?.backoff.isShut === false,
-        () => open.ws,
+        () => openStreams.ws,
       ),
       grpc: candidate(
         () => grpc !== undefined && !grpc.backoff.isShut,
-        () => open.grpc,
+        () => openStreams.grpc,
       ),
     },
-    get latencyMs() {
-      return latencyMs
+    weight: spec.weight,
+    setWeight(weight) {
+      node.weight = weight
     },
+    isDrained: false,
+    setDrained(isDrained) {
+      node.isDrained = isDrained
+      onChange()
+    },
+    heardAtMs: Number.NEGATIVE_INFINITY,
+    heard(nowMs) {
+      node.heardAtMs = nowMs
+      if (!node.isSilent) return
+      node.isSilent = false
+      onChange()
+    },
+    isSilent: false,
+    // How calls leave a silent node: a probe finds it silent, `onSilent` of its pool calls `http.giveUp`, which fails the exchanges of calls that may
+    // move with the cause `silent`, and `#settleFailure` of http-call.ts retries them on another node.
+    markSilent(silentMs) {
+      if (node.isSilent) return
+      node.isSilent = true
+      node.lastFailure = `no response for ${silentMs} ms`
+      onChange()
+      events.onSilent()
+    },
+    lastFailure: '',
+    failed(reason) {
+      node.lastFailure = reason
+    },
+    isWsUp: false,
+    setWsUp(isUp) {
+      node.isWsUp = isUp
+    },
+    openStreams,
+    latencyMs: undefined,
     responded(tookMs) {
-      latencyMs = latencyMs === undefined ? tookMs : latencyMs + LATENCY_SHARE * (tookMs - latencyMs)
+      const { latencyMs } = node
+      node.latencyMs = latencyMs === undefined ? tookMs : latencyMs + LATENCY_SHARE * (tookMs - latencyMs)
     },
-    state() {
-      if (node.isDrained) return { state: 'drained', reason: 'by the operator' }
-      if (breaker.state !== 'closed' || node.isSilent) return { state: 'failing', reason: node.lastFailure }
-      if (health.lagReason === 'behind-best')
-        return { state: 'lagging', reason: `${health.lagSlots} slots behind the best` }
-      if (health.lagReason === 'behind-own-shreds') {
-        return { state: 'lagging', reason: `${health.shredSlot - health.slot} slots behind its own shreds` }
-      }
-      return { state: 'healthy', reason: health.slot === 0 ? 'slot not known yet' : '' }
-    },
-    onHalfOpen: () => {},
-    onSilent: () => {},
-    onChange: () => {},
+    state: () => stateOf(node),
     [Symbol.dispose]() {
       breaker[Symbol.dispose]()
       http?.[Symbol.dispose]()
     },
   }
   return node
+}
+
+function stateOf(node: UpstreamNode): ReturnType<UpstreamNode['state']> {
+  const { health } = node
+  if (node.isDrained) return { state: 'drained', reason: 'by the operator' }
+  if (node.breaker.state !== 'closed' || node.isSilent) return { state: 'failing', reason: node.lastFailure }
+  if (health.lagReason === 'behind-best')
+    return { state: 'lagging', reason: `${health.lagSlots} slots behind the best` }
+  if (health.lagReason === 'behind-own-shreds') {
+    return { state: 'lagging', reason: `${health.shredSlot - health.slot} slots behind its own shreds` }
+  }
+  return { state: 'healthy', reason: health.slot === 0 ? 'slot not known yet' : '' }
+}
+
+function createOpenStreams(): OpenStreams {
+  const open: Writable<OpenStreams> = {
+    ws: 0,
+    grpc: 0,
+    add(kind) {
+      open[kind] += 1
+    },
+    remove(kind, count = 1) {
+      open[kind] -= count
+    },
+  }
+  return open
+}
+
+type EndpointSpec = {
+  readonly address: string | undefined
+  readonly protocols: readonly string[]
+  readonly headers: Endpoint['headers']
+}
+
+function openEndpoint(
+  { name, allowPrivate }: NodeSpec,
+  { address, protocols, headers }: EndpointSpec,
+  options: UpstreamsOptions,
+  deps: NodeDeps,
+): Endpoint | undefined {
+  if (address === undefined) return undefined
+  const remote = parseRemoteAddress(address, protocols, { mayHaveQuery: true })
+  assert(remote !== undefined, `the address of node ${name} was checked before`)
+  const pinned = createPinnedAddress(remote, { allowPrivate }, deps.lookup ? { lookup: deps.lookup } : {})
+  return { address: pinned, headers, backoff: createAddressBackoff(options.breaker, deps) }
 }
 
 /** Its fields are set here only. */

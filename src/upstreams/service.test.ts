@@ -10,7 +10,7 @@ import { silentLogger } from '../platform/telemetry/logger.ts'
 import { createMetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import { type UpstreamResponse, upstreamRequest } from './http-call.ts'
 import { parseUpstreamsOptions, type UpstreamsOptionsInput } from './options.ts'
-import { createClientView } from './pool.ts'
+import { createClientView } from './pool/pool.ts'
 import { startUpstreams } from './service.ts'
 
 const GOOD = '{"context":{"slot":1000},"value":18446744073709551615}'

@@ -8,11 +8,13 @@ import { upstreamsMetrics } from './metrics.ts'
 import type { NodeSpec } from './node.ts'
 import { dedicatedSpec, type NodesOptions, sharedSpec } from './node-spec.ts'
 import type { DedicatedNodeOptions, UpstreamsOptions } from './options.ts'
+import type { NodeChange } from './pool/members.ts'
+import { type StartedPool, startPool } from './pool/start.ts'
 import type { StartProbing } from './probes/shared-probes.ts'
 import { createRetryBudget } from './retry-budget.ts'
 import { createSlotLength, type SlotLengthLearner } from './slot-length.ts'
-import { type NodeChange, type StartedPool, startPool, type Upstream } from './started-pool.ts'
 import { type NodeStatus, statusOf, unusableStatus } from './status.ts'
+import type { Upstream } from './upstream.ts'
 
 export type UpstreamsDeps = BaseDeps & {
   readonly registry: MetricsRegistry
@@ -193,8 +195,7 @@ export async function startUpstreams(options: UpstreamsOptions, deps: UpstreamsD
       const found = named(name)
       for (const { node, started: pool } of found) {
         if (!node.isDrained) log.info({ upstream: name, subscription: pool.pool.owner }, 'upstream drained')
-        node.isDrained = true
-        node.onChange()
+        node.setDrained(true)
         pool.upstream.ws.leave(node)
       }
       return found.length > 0
@@ -203,8 +204,7 @@ export async function startUpstreams(options: UpstreamsOptions, deps: UpstreamsD
       const found = named(name)
       for (const { node, started: pool } of found) {
         if (node.isDrained) log.info({ upstream: name, subscription: pool.pool.owner }, 'upstream back from drain')
-        node.isDrained = false
-        node.onChange()
+        node.setDrained(false)
       }
       return found.length > 0
     },

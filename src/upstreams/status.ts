@@ -40,7 +40,7 @@ export function statusOf(node: UpstreamNode, owner: string | undefined, { ws }: 
     recentFailures: failures,
     wsConnections: connections,
     wsSubscriptions: subscriptions,
-    grpcStreams: node.open.grpc,
+    grpcStreams: node.openStreams.grpc,
   }
 }
 

@@ -6,8 +6,8 @@ import { advanceUntil, startRig } from '../../test/faults/upstreams-rig.ts'
 import { createManualClock } from '../core/clock.ts'
 import { systemClock } from '../platform/process/clock.ts'
 import { until } from '../platform/process/test-wait.ts'
-import type { Upstream } from './started-pool.ts'
-import type { WsUpstreamSubscription } from './ws-link.ts'
+import type { Upstream } from './upstream.ts'
+import type { WsUpstreamSubscription } from './ws-subscriptions.ts'
 
 const account = (key: string) => ({
   method: 'accountSubscribe',

@@ -2,14 +2,9 @@ import type { Clock } from '../core/clock.ts'
 import type { LossReason, UpstreamsMetrics } from './metrics.ts'
 import type { UpstreamNode } from './node.ts'
 import type { ConnectionOptions, HealthOptions } from './options.ts'
-import type { ClientView, Pool } from './pool.ts'
-import {
-  openWsLink,
-  type WsLink,
-  type WsSubscribe,
-  type WsSubscriptionEvents,
-  type WsUpstreamSubscription,
-} from './ws-link.ts'
+import type { ClientView, Pool } from './pool/pool.ts'
+import { openWsLink, type WsLink } from './ws-link.ts'
+import type { WsSubscribe, WsSubscriptionEvents, WsUpstreamSubscription } from './ws-subscriptions.ts'
 
 /** The WebSocket connections to the nodes of a pool, which are added and removed here too. Each node with a WebSocket endpoint has one from the start, which reports its slot. */
 export type WsLinks = Disposable & {
@@ -66,7 +61,7 @@ export function createWsLinks(
       slotMs,
       onOpen: () => updateIsUp(node),
       onLost: () => {
-        node.open.ws -= link.size
+        node.openStreams.remove('ws', link.size)
         ofNode.delete(link)
         updateIsUp(node)
       },
@@ -76,7 +71,7 @@ export function createWsLinks(
   }
 
   function updateIsUp(node: UpstreamNode): void {
-    node.isWsUp = [...(links.get(node) ?? [])].some(({ state }) => state === 'open')
+    node.setWsUp([...(links.get(node) ?? [])].some(({ state }) => state === 'open'))
   }
 
   /** Before any connection is open, a node that is being connected to is better than none. */
@@ -84,7 +79,7 @@ export function createWsLinks(
     let least: UpstreamNode | undefined
     for (const [node, ofNode] of links) {
       if (except.includes(node) || node.isWsUp || ofNode.size === 0 || node.isDrained) continue
-      if (least === undefined || node.open.ws < least.open.ws) least = node
+      if (least === undefined || node.openStreams.ws < least.openStreams.ws) least = node
     }
     return least
   }
@@ -119,10 +114,10 @@ export function createWsLinks(
   ): WsUpstreamSubscription | undefined {
     const link = linkFor(node)
     if (link === undefined) return undefined
-    node.open.ws += 1
+    node.openStreams.add('ws')
     let isCounted = true
     const uncount = () => {
-      if (isCounted) node.open.ws -= 1
+      if (isCounted) node.openStreams.remove('ws')
       isCounted = false
     }
     const subscription = link.subscribe(request, {

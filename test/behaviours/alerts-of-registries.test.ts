@@ -9,7 +9,7 @@ import { createManualClock } from '../../src/core/clock.ts'
 import { ServiceError } from '../../src/core/error.ts'
 import { type ExecutionReadings, executionMetrics } from '../../src/execution/metrics.ts'
 import { NO_STATS } from '../../src/execution/source/message.ts'
-import { bundleMetrics } from '../../src/gateway/metrics.ts'
+import { gatewayMetrics } from '../../src/gateway/metrics.ts'
 import { createListenerMetrics } from '../../src/platform/net/listener-metrics.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import type { MetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
@@ -112,11 +112,11 @@ describe('alerts on the samples of a registry', () => {
       true,
     )
     await expectOn('SluiceSlowConsumers', async (registry) => {
-      const { ws } = bundleMetrics(registry)
+      const { ws } = gatewayMetrics(registry)
       return async () => ws.slow.inc(6)
     })
     await expectOn('SluiceGapsTold', async (registry) => {
-      const { gapsReported } = bundleMetrics(registry)
+      const { gapsReported } = gatewayMetrics(registry)
       return async () => gapsReported.inc()
     })
     await expectOn(

@@ -4,7 +4,7 @@ import { createCrossOrigin } from '../../src/execution/api/cross-origin.ts'
 import { startHttpEndpoint } from '../../src/execution/api/http.ts'
 import { startRpcServer } from '../../src/gateway/http.ts'
 import { startIndexerServer } from '../../src/indexer/http.ts'
-import { createResponseBudget } from '../../src/platform/http/response-budget.ts'
+import { createHeldBytes } from '../../src/platform/http/held-bytes.ts'
 import type { HttpServer } from '../../src/platform/http/server/server.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { secureRandom } from '../../src/platform/process/random.ts'
@@ -47,7 +47,7 @@ const LISTENERS: readonly {
             quota: () => ({ limit: null, remaining: null, resetMs: 0 }),
             countSent: () => {},
           },
-          budget: createResponseBudget({ bytesMax: 1e6, ownerBytesMax: 1e6, waitMs: 0 }, common.clock),
+          heldBytes: createHeldBytes({ bytesMax: 1e6, ownerBytesMax: 1e6, waitMs: 0 }, common.clock),
           account: { at: broken },
           health: broken,
           tarpit: { addressOf: () => '127.0.0.1' },
@@ -81,7 +81,7 @@ const LISTENERS: readonly {
           terms: {} as never,
           version: '0',
           isHealthy: broken,
-          onDenied: broken,
+          refusals: { report: broken, record: broken },
           onDuplicate: broken,
         },
       ),

@@ -6,7 +6,7 @@ import { until } from '../../src/platform/process/test-wait.ts'
 import { SubscribeRequestSchema, SubscribeUpdateSchema } from '../../src/solana/gen/geyser_pb.ts'
 import { decodeMessage, encodeMessage } from '../../src/solana/geyser/protobuf.ts'
 import { upstreamRequest } from '../../src/upstreams/http-call.ts'
-import { createClientView } from '../../src/upstreams/pool.ts'
+import { createClientView } from '../../src/upstreams/pool/pool.ts'
 import { rpcBody, startRig } from '../faults/upstreams-rig.ts'
 import { startQuickLocalnet } from '../support/localnet.ts'
 

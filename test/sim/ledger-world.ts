@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { type Caller, createAdmission } from '../../src/access/authorize.ts'
+import { createAdmission } from '../../src/access/admission.ts'
+import type { Caller } from '../../src/access/callers.ts'
 import { accessMetrics } from '../../src/access/metrics.ts'
 import { BUILT_IN_PLANS, createPlanTable, methodCost, type Plans } from '../../src/access/plan.ts'
 import { Calendar, monthOf, monthStartMs } from '../../src/access/quota/calendar.ts'

@@ -9,8 +9,8 @@ import { forwardCall, type UpstreamResponse } from '../../src/upstreams/http-cal
 import { upstreamsMetrics } from '../../src/upstreams/metrics.ts'
 import { createNode, type UpstreamNode } from '../../src/upstreams/node.ts'
 import { parseUpstreamsOptions } from '../../src/upstreams/options.ts'
-import { type ClientView, createClientView, createPool, type Pool } from '../../src/upstreams/pool.ts'
-import { startProbes } from '../../src/upstreams/probes/probe.ts'
+import { type ClientView, createClientView, createPool, type Pool } from '../../src/upstreams/pool/pool.ts'
+import { type Probes, startProbes } from '../../src/upstreams/probes/probe.ts'
 import { createRetryBudget } from '../../src/upstreams/retry-budget.ts'
 import { createRandom } from '../support/property.ts'
 import type { SimWorld } from './run-seeds.ts'
@@ -130,6 +130,7 @@ class World implements Disposable {
     for (const name of names) this.#metrics.add(name)
     this.sims = names.map(() => new SimNode(this))
     const deps = { clock: this.clock, random: createSeededRandom(seed), log: silentLogger }
+    const probes: Probes[] = []
     const nodes = names.map(
       (name, at): UpstreamNode =>
         this.#stack.use(
@@ -140,12 +141,13 @@ class World implements Disposable {
             },
             this.#options,
             { ...deps, createHttp: () => (this.sims[at] as SimNode).transport() },
+            { onHalfOpen: () => probes[at]?.probe(), onSilent() {}, onChange() {} },
           ),
         ),
     )
     this.pool = createPool(nodes, undefined, { log: silentLogger })
-    for (const node of nodes)
-      this.#stack.use(startProbes(node, this.#options.health, { ...deps, onSlot: this.pool.assess, onSlotLength() {} }))
+    const probeDeps = { ...deps, onSlot: this.pool.assess, onSlotLength() {} }
+    for (const node of nodes) probes.push(this.#stack.use(startProbes(node, this.#options.health, probeDeps)))
     this.#stack.use(this.clock.setRepeating(SLOT_MS, () => void (this.slot += 1)))
     this.clients = Array.from({ length: 4 }, createClientView)
   }

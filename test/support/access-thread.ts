@@ -1,8 +1,8 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import type { Call } from '../../src/access/authorize.ts'
+import type { Call } from '../../src/access/admission.ts'
 import type { Permit } from '../../src/access/quota/permits.ts'
 import type { UsageInterface } from '../../src/access/store/model.ts'
-import { type AccessShare, type AccessUpdate, openThreadAccess } from '../../src/access/thread-access.ts'
+import { type AccessUpdate, openThreadAccess, type ThreadAccessStart } from '../../src/access/thread-access.ts'
 import { EVENTS, HEADER, usageArrays } from '../../src/access/usage/event-memory.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import { createMetricsRegistry } from '../../src/platform/telemetry/metrics-registry.ts'
@@ -17,7 +17,7 @@ const METHODS = ['getSlot', 'getAccountInfo', 'getTransaction', 'getProgramAccou
 const INTERFACES: readonly UsageInterface[] = ['rpc', 'ws', 'grpc']
 
 export type AccessThreadData = {
-  readonly share: AccessShare
+  readonly start: ThreadAccessStart
   /** Units forwarded so far, by subscription: one row per thread, which it alone writes. */
   readonly forwarded: SharedArrayBuffer
   /** The memory of a clock that the test sets; otherwise the system's. */
@@ -46,12 +46,12 @@ export type ThreadReply =
 
 if (parentPort !== null) {
   const port = parentPort
-  const { share, forwarded, clock: clockMemory, seed } = workerData as AccessThreadData
+  const { start, forwarded, clock: clockMemory, seed } = workerData as AccessThreadData
   const clock = clockMemory === undefined ? threadClock : createSharedClock(clockMemory).clock
   const random = createRandom(seed)
   const reply = (message: ThreadReply) => port.postMessage(message)
   const registry = createMetricsRegistry()
-  const access = openThreadAccess(share, {
+  const access = openThreadAccess(start, {
     ...{ log: silentLogger, clock, registry },
     lifecycle: { degraded: (part, reason) => reply({ is: 'degraded', part, reason }), recovered() {} },
     wakeMain: () => reply({ is: 'wake' }),
@@ -83,11 +83,11 @@ if (parentPort !== null) {
       else if (random(8) === 0) access.refund(caller, call)
       else units += outcome.cost
     }
-    const row = share.thread * secrets.length + at
+    const row = start.thread * secrets.length + at
     rows[row] = (rows[row] as number) + units
   }
 
-  const { header } = usageArrays(share.usage)
+  const { header } = usageArrays(start.usage)
   const isRingHalfFull = () =>
     ((Atomics.load(header, HEADER.written) - Atomics.load(header, HEADER.read)) | 0) > EVENTS / 2
 

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import type { Call } from '../../src/access/authorize.ts'
+import type { Call } from '../../src/access/admission.ts'
 import type { AccessService } from '../../src/access/service.ts'
 import type { AccessThreadData, ThreadReply, ThreadRequest } from './access-thread.ts'
 
@@ -15,14 +15,14 @@ export async function startAccessThreads(
   const degraded: string[] = []
 
   async function start(thread: number): Promise<void> {
-    const data: AccessThreadData = { share: access.share(thread), forwarded, clock, seed: seed + thread }
+    const data: AccessThreadData = { start: access.startDataOf(thread), forwarded, clock, seed: seed + thread }
     const worker = new Worker(new URL('./access-thread.ts', import.meta.url), { workerData: data })
     workers.set(thread, worker)
     worker.on('message', (message: ThreadReply) => {
       if (message.is === 'degraded') degraded.push(`${thread} ${message.part}: ${message.reason}`)
       if (message.is !== 'wake') return
       wakes.push(performance.now())
-      access.bookRequested()
+      access.sendRequestedBookings()
     })
     await replyOf(worker, 'ready')
   }

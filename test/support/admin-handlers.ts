@@ -44,7 +44,7 @@ export async function openHandlers(
     },
     { clock: systemClock, random: secureRandom, log: silentLogger },
   )
-  const follower = await followStore(store, { log: silentLogger, clock: systemClock, onSwap() {} })
+  const follower = await followStore(store, { log: silentLogger, clock: systemClock })
   const plans = createPlanTable(BUILT_IN_PLANS)
   const handlers = {
     ...billingHandlers({ store, sink: undefined, settleMs: 0, prices: {} }),

@@ -1,7 +1,7 @@
 import { type Random, randomInt } from '../../src/core/random.ts'
 import { createMessageReader, frameMessage } from '../../src/platform/grpc/framing.ts'
 import { WireReader } from '../../src/solana/geyser/wire-reader.ts'
-import type { Upstream } from '../../src/upstreams/started-pool.ts'
+import type { Upstream } from '../../src/upstreams/upstream.ts'
 
 /** Field of SubscribeUpdate that holds a block (geyser.proto). */
 const BLOCK_FIELD = 5

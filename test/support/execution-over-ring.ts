@@ -1,4 +1,4 @@
-import type { ExecutionDeps } from '../../src/execution/service.ts'
+import type { ExecutionDeps } from '../../src/execution/deps.ts'
 import { startRingSource } from '../../src/execution/source/ring-source.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { secureRandom } from '../../src/platform/process/random.ts'

@@ -10,7 +10,11 @@ import { type AccessService, startAccess } from '../../src/access/service.ts'
 import { openStore } from '../../src/access/store/open.ts'
 import type { DocsUrl } from '../../src/contract/errors.ts'
 import type { SharedLimits } from '../../src/gateway/limits.ts'
-import { type Bundle, type BundleListeners, startBundle } from '../../src/gateway/service.ts'
+import {
+  type GatewayListeners,
+  type Gateway as GatewayService,
+  startGateway as startGatewayService,
+} from '../../src/gateway/service.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { secureRandom } from '../../src/platform/process/random.ts'
 import { createLogger } from '../../src/platform/telemetry/logger.ts'
@@ -29,7 +33,7 @@ export type GatewayOptions = {
   readonly wsUrl?: (port: number) => string
   readonly docsUrl?: DocsUrl
   /** Overrides. The auth tarpit is off unless a test sets failuresMax. */
-  readonly bundle?: Partial<BundleListeners>
+  readonly bundle?: Partial<GatewayListeners>
   /** The folder of an existing store, shared with other processes and not removed. */
   readonly folder?: string
   readonly quota?: AccessOptions['quota']
@@ -43,7 +47,7 @@ export type Gateway = AsyncDisposable & {
   readonly grpc: string
   readonly access: AccessService
   readonly upstreams: Upstreams
-  readonly bundle: Bundle
+  readonly bundle: GatewayService
   readonly on: Provisioning
   readonly registry: MetricsRegistry
   /** Everything logged so far. */
@@ -85,7 +89,7 @@ export async function startGateway(
   const upstreams = opening.use(await startUpstreams(options, { ...deps, registry, env: {} }))
   const listenerMetrics = () => ({ onRefused() {}, onNotAfter() {} })
   const bundle = opening.use(
-    await startBundle(
+    await startGatewayService(
       {
         rpc: ANY_PORT,
         ws: { ...ANY_PORT, queryToken: false },

@@ -4,7 +4,7 @@ import type { Plans } from '../../src/access/plan.ts'
 import { type Connections, createConnections } from '../../src/gateway/account/connections.ts'
 import type { DecodedStreams } from '../../src/gateway/geyser/decoded/streams.ts'
 import { type GrpcServer, type GrpcServerOptions, startGeyserServer } from '../../src/gateway/geyser/grpc.ts'
-import { bundleMetrics } from '../../src/gateway/metrics.ts'
+import { gatewayMetrics } from '../../src/gateway/metrics.ts'
 import { createAuthTarpit } from '../../src/platform/net/auth-tarpit.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { secureRandom } from '../../src/platform/process/random.ts'
@@ -54,7 +54,7 @@ export async function startGrpcGateway(
         upstreams,
         connections,
         tarpit: createAuthTarpit({ failuresMax: Number.POSITIVE_INFINITY }, deps.clock),
-        metrics: bundleMetrics(registry),
+        metrics: gatewayMetrics(registry),
         decoded,
         onRefused() {},
         onNotAfter() {},

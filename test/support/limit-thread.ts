@@ -3,7 +3,7 @@ import { createManualClock } from '../../src/core/clock.ts'
 import { createKeyedBuckets } from '../../src/core/keyed-buckets.ts'
 import { createWindowCounts } from '../../src/core/window-counts.ts'
 import { type LimitMemory, openSharedLimits } from '../../src/gateway/limits.ts'
-import { createResponseBudget } from '../../src/platform/http/response-budget.ts'
+import { createHeldBytes } from '../../src/platform/http/held-bytes.ts'
 import { createAuthTarpit } from '../../src/platform/net/auth-tarpit.ts'
 import { createConnectionCaps } from '../../src/platform/net/connection-caps.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
@@ -18,7 +18,7 @@ export const CAPS = {
   perAddressPerSecond: 100_000_000,
   isExempt: () => false,
 }
-export const BUDGET = { bytesMax: 40_000, ownerBytesMax: 15_000, waitMs: 1000 }
+export const HELD_BYTES = { bytesMax: 40_000, ownerBytesMax: 15_000, waitMs: 1000 }
 
 export type LimitThreadData = {
   readonly memory: LimitMemory
@@ -34,7 +34,7 @@ export type LimitTask =
   /** Calls of buckets, windows and held amounts, with the clock standing still. Replies with a StepReport. */
   | { readonly kind: 'steps'; readonly seed: number; readonly atMs: number; readonly steps: number }
   /** Takes and releases; for ever, or so many times, after which everything is released. */
-  | { readonly kind: 'storm'; readonly subject: 'caps' | 'budget'; readonly seed: number; readonly rounds: number }
+  | { readonly kind: 'storm'; readonly subject: 'caps' | 'heldBytes'; readonly seed: number; readonly rounds: number }
   /** Refused tokens of an address. Replies with how many of them were delayed. */
   | { readonly kind: 'failures'; readonly address: string; readonly count: number }
 
@@ -52,7 +52,7 @@ if (parentPort !== null) {
   const amounts = limits.held.watches
   const tarpit = createAuthTarpit({}, clock, limits.failures)
   const caps = createConnectionCaps(CAPS, systemClock, limits.connections.rpc)
-  const budget = createResponseBudget(BUDGET, systemClock, limits.held.bytes)
+  const heldBytes = createHeldBytes(HELD_BYTES, systemClock, limits.held.bytes)
   const held: { key: string; amount: number }[] = []
 
   const steps = ({ seed, steps: count }: { seed: number; steps: number }): StepReport => {
@@ -88,11 +88,11 @@ if (parentPort !== null) {
     const width = keys.length + 1
     const own = (1 + thread) * width
     const maxima =
-      subject === 'caps' ? [CAPS.connectionsMax, CAPS.perAddressMax] : [BUDGET.bytesMax, BUDGET.ownerBytesMax]
+      subject === 'caps' ? [CAPS.connectionsMax, CAPS.perAddressMax] : [HELD_BYTES.bytesMax, HELD_BYTES.ownerBytesMax]
     const take = (key: string, amount: number) =>
-      subject === 'caps' ? caps.enter(key) === undefined : budget.acquire(key, amount)
+      subject === 'caps' ? caps.enter(key) === undefined : heldBytes.acquire(key, amount)
     const release = (key: string, amount: number) =>
-      subject === 'caps' ? caps.leave(key) : budget.release(key, amount)
+      subject === 'caps' ? caps.leave(key) : heldBytes.release(key, amount)
     const releaseAt = (at: number) => {
       const [entry] = held.splice(at, 1)
       if (entry === undefined) return

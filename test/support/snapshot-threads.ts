@@ -7,7 +7,7 @@ import { parseAccessOptions } from '../../src/access/options.ts'
 import { startAccess } from '../../src/access/service.ts'
 import { Snapshot } from '../../src/access/snapshot/snapshot.ts'
 import { openStore } from '../../src/access/store/open.ts'
-import { type AccessShare, openThreadAccess } from '../../src/access/thread-access.ts'
+import { openThreadAccess, type ThreadAccessStart } from '../../src/access/thread-access.ts'
 import { openSqlite } from '../../src/platform/db/sqlite.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { secureRandom } from '../../src/platform/process/random.ts'
@@ -53,14 +53,14 @@ if (isMainThread) {
     0,
   )
   const workers: Worker[] = []
-  const start = async (change: Partial<AccessShare>): Promise<Figures> => {
+  const start = async (change: Partial<ThreadAccessStart>): Promise<Figures> => {
     settle()
     const before = process.memoryUsage.rss()
     let heap = 0
     for (let count = 0; count < THREADS; count++) {
       const worker = new Worker(new URL(import.meta.url), {
         argv: [String(SUBSCRIPTIONS)],
-        workerData: { ...access.share(workers.length + 1), ...change },
+        workerData: { ...access.startDataOf(workers.length + 1), ...change },
         resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MIB },
       })
       workers.push(worker)
@@ -88,7 +88,7 @@ if (isMainThread) {
     JSON.stringify({ snapshotMiB: Math.round(snapshotBytes / 2 ** 20), empty: least(empty), full: least(full) }),
   )
 } else {
-  const access = openThreadAccess(workerData as AccessShare, {
+  const access = openThreadAccess(workerData as ThreadAccessStart, {
     ...{ log: silentLogger, clock: systemClock, registry: createMetricsRegistry(), lifecycle },
     wakeMain() {},
   })

@@ -4,10 +4,10 @@ import type { IncomingMessage } from 'node:http'
 import { WebSocket } from 'ws'
 import type { Plans } from '../../src/access/plan.ts'
 import { createConnections } from '../../src/gateway/account/connections.ts'
-import { bundleMetrics } from '../../src/gateway/metrics.ts'
+import { gatewayMetrics } from '../../src/gateway/metrics.ts'
 import { startWsServer, type WsServer, type WsServerOptions } from '../../src/gateway/pubsub/ws.ts'
 import { createForward } from '../../src/gateway/rpc/forward.ts'
-import { createResponseBudget, type ResponseBudgetOptions } from '../../src/platform/http/response-budget.ts'
+import { createHeldBytes, type HeldBytesOptions } from '../../src/platform/http/held-bytes.ts'
 import { createAuthTarpit } from '../../src/platform/net/auth-tarpit.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { secureRandom } from '../../src/platform/process/random.ts'
@@ -54,7 +54,7 @@ export async function startWsGateway(
   nodes: NodeOptionsInput[],
   options: Partial<WsServerOptions> = {},
   plans?: Plans,
-  heldBytes: Partial<ResponseBudgetOptions> = {},
+  heldBytes: Partial<HeldBytesOptions> = {},
 ): Promise<WsGateway> {
   await using opening = new AsyncDisposableStack()
   const gateway = opening.use(await startGateway(nodes, plans))
@@ -75,10 +75,10 @@ export async function startWsGateway(
         access: gateway.access,
         upstreams,
         forward: createForward(upstreams),
-        budget: createResponseBudget({ bytesMax: 1e9, ownerBytesMax: 1e9, waitMs: 1000, ...heldBytes }, deps.clock),
+        heldBytes: createHeldBytes({ bytesMax: 1e9, ownerBytesMax: 1e9, waitMs: 1000, ...heldBytes }, deps.clock),
         connections: createConnections(deps),
         tarpit: createAuthTarpit({ failuresMax: Number.POSITIVE_INFINITY }, deps.clock),
-        metrics: bundleMetrics(registry),
+        metrics: gatewayMetrics(registry),
         onRefused() {},
         onNotAfter() {},
       },

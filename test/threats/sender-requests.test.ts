@@ -102,7 +102,7 @@ describe(`the most expensive requests use less than ${CPU_MS_MAX} ms of CPU`, ()
     version: 'test',
     isHealthy: () => true,
     takeRead: () => undefined,
-    onDenied() {},
+    refusals: { report() {}, record() {} },
     onDuplicate() {},
   })
   const call = (text: string) => `{"jsonrpc":"2.0","id":1,"method":"sendTransaction","params":["${text}"]}`

@@ -182,7 +182,7 @@ async function respondToRpc(request: IncomingMessage, response: ServerResponse, 
   const headers = { ...deps.crossOrigin.headersFor(request), 'cache-control': 'no-store' }
   const owner = authorized(request, response, deps)
   if (owner === undefined) return
-  if (!isJsonRequest(contentFieldsOf(request))) return refuseMediaType(response, JSON_REQUIRED, headers)
+  if (!isJsonRequest(contentFieldsOf(request.rawHeaders))) return refuseMediaType(response, JSON_REQUIRED, headers)
   if (isEncoded(request))
     return refuseMediaType(response, ENCODING_REFUSED, { ...headers, 'accept-encoding': 'identity' })
   await deps.rpcPost({ request, response, owner, headers })

@@ -1,5 +1,5 @@
-import type { Caller } from '../../access/authorize.ts'
-import type { Access } from '../../access/service.ts'
+import type { Access } from '../../access/call-access.ts'
+import type { Caller } from '../../access/callers.ts'
 import { isoTime } from '../../contract/wire-json.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { AllConnections } from './all-connections.ts'

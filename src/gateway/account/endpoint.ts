@@ -1,4 +1,4 @@
-import type { Caller } from '../../access/authorize.ts'
+import type { Caller } from '../../access/callers.ts'
 import type { ProductKey } from '../../contract/products.ts'
 
 /** One endpoint. The server has checked token, method and body size before it calls `respond`. */

@@ -1,4 +1,4 @@
-import type { Access } from '../../access/service.ts'
+import type { Access } from '../../access/call-access.ts'
 import type { Clock } from '../../core/clock.ts'
 import { createKeyedBuckets } from '../../core/keyed-buckets.ts'
 import type { SharedTable } from '../../core/shared-table.ts'
@@ -39,7 +39,7 @@ export type AccountEndpoints = {
 export function createAccountEndpoints(deps: AccountEndpointsDeps): AccountEndpoints {
   const { access, connections, meter, clock, wsUrl, reports = NO_REPORTS } = deps
   const rate = { perSecond: PAGES_PER_SECOND, burst: 10 * PAGES_PER_SECOND }
-  const budget = createKeyedBuckets(rate, () => clock.monotonicMs(), deps.table)
+  const buckets = createKeyedBuckets(rate, () => clock.monotonicMs(), deps.table)
   const endpoints = new Map<string, AccountEndpoint>([
     [
       '/v1/whoami',
@@ -140,7 +140,7 @@ export function createAccountEndpoints(deps: AccountEndpointsDeps): AccountEndpo
       ...endpoint,
       respond(caller, request) {
         const cost = (endpoint.pages ?? 1) + request.body.length / BODY_BYTES_PER_PAGE
-        if (budget.take(caller.subscription.id, cost).ok) return endpoint.respond(caller, request)
+        if (buckets.take(caller.subscription.id, cost).ok) return endpoint.respond(caller, request)
         meter.refused('pagesPerSecond', { subscription: caller.subscription.id, code: 'rate-limited' })
         return tooMany(request.requestId)
       },

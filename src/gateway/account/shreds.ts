@@ -1,5 +1,5 @@
-import type { Caller } from '../../access/authorize.ts'
-import type { Access } from '../../access/service.ts'
+import type { Access } from '../../access/call-access.ts'
+import type { Caller } from '../../access/callers.ts'
 import type { EndpointResponse } from './endpoint.ts'
 import { type AccountReports, unavailable } from './reports.ts'
 import { shredsOf } from './whoami.ts'

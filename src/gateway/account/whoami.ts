@@ -1,6 +1,6 @@
-import type { Caller } from '../../access/authorize.ts'
+import type { Access } from '../../access/call-access.ts'
+import type { Caller } from '../../access/callers.ts'
 import { pendingId } from '../../access/provisioning/destinations.ts'
-import type { Access } from '../../access/service.ts'
 import type { Destination } from '../../access/store/model.ts'
 import { printAddressPort } from '../../platform/net/ip-range.ts'
 

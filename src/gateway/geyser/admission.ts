@@ -1,12 +1,13 @@
-import type { Call, Caller } from '../../access/authorize.ts'
+import type { Call } from '../../access/admission.ts'
+import type { Access } from '../../access/call-access.ts'
+import type { Caller } from '../../access/callers.ts'
 import type { Charged } from '../../access/quota/charge.ts'
-import type { Access } from '../../access/service.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { GrpcCall } from '../../platform/grpc/call.ts'
 import { GrpcCode, type GrpcStatus } from '../../platform/grpc/status.ts'
 import type { StreamMeter } from '../metrics.ts'
 import { refuseCaller, refuseOverLimit, refusePermit } from '../refusal.ts'
-import { budgetHeaders } from '../rpc/http-response.ts'
+import { rateLimitHeaders } from '../rpc/http-response.ts'
 import { isUnary } from './methods.ts'
 import { undecidedBy } from './policy.ts'
 import { endLater, grpcStatusOf } from './refusal.ts'
@@ -20,8 +21,8 @@ export type CallAdmission = {
 }
 
 export type Admitted = {
-  /** For the response: what is left of the budget. */
-  readonly budget: Readonly<Record<string, string>>
+  /** For the response: what is left of the quota. */
+  readonly rateLimits: Readonly<Record<string, string>>
   /** Returns the permit. */
   release(): void
 }
@@ -94,7 +95,7 @@ export function createCallAdmission(
       const charging = charge(caller, charged)
       if (charging.ok) {
         call.onClose(release)
-        return { budget: budgetHeaders(charging, charging.cost), release }
+        return { rateLimits: rateLimitHeaders(charging, charging.cost), release }
       }
       release()
       if (charging.isDelayed) return endAfterDelay(call, () => call.end(charging.status))

@@ -1,6 +1,6 @@
-import type { Caller } from '../../access/authorize.ts'
+import type { Access } from '../../access/call-access.ts'
+import type { Caller } from '../../access/callers.ts'
 import { methodCost } from '../../access/plan.ts'
-import type { Access } from '../../access/service.ts'
 import { ERRORS } from '../../contract/errors.ts'
 import type { Limits } from '../../contract/limits.ts'
 import { tooLarge } from '../../platform/grpc/frame-reader.ts'

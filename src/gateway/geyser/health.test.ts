@@ -8,7 +8,7 @@ import { startGrpcServer } from '../../platform/grpc/server.ts'
 import { GrpcCode } from '../../platform/grpc/status.ts'
 import { until } from '../../platform/process/test-wait.ts'
 import { silentLogger } from '../../platform/telemetry/logger.ts'
-import { bundleOptions } from '../options.ts'
+import { gatewayOptions } from '../options.ts'
 import { createGrpcHealth } from './health.ts'
 
 const CHECK = '/grpc.health.v1.Health/Check'
@@ -88,7 +88,7 @@ test('limits the health calls of each address, with a budget that refills', asyn
 })
 
 test('never refuses a load balancer that checks ten times a second', async () => {
-  await using on = await startHealth(bundleOptions.parse({}).grpc.healthPerSecond)
+  await using on = await startHealth(gatewayOptions.parse({}).grpc.healthPerSecond)
   for (let second = 0; second < 60; second++) {
     on.clock.advance(1000)
     const made = Array.from({ length: 10 }, () => on.call(CHECK, '192.0.2.1', EMPTY))

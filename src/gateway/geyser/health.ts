@@ -15,7 +15,7 @@ import { decodeMessage, encodeMessage } from '../../solana/geyser/protobuf.ts'
 import type { ListenerMeter } from '../metrics.ts'
 import { endLater } from './refusal.ts'
 
-/** grpc.health.v1, without a token, so every address has a budget. */
+/** grpc.health.v1, without a token, so every address has a rate limit. */
 export type GrpcHealth = {
   /** False where the call is for another service. `remoteAddress` is the client's, past the proxies in between. */
   serve(call: GrpcCall, remoteAddress: () => string): boolean
@@ -56,7 +56,7 @@ export function createGrpcHealth(options: GrpcHealthOptions, deps: GrpcHealthDep
   /** By address, also of services that are not here. */
   const watches = deps.watches ?? new HeldAmounts(createHeldMemory({ threads: 1 }), 0)
   const rate = { perSecond: healthPerSecond, burst: healthPerSecond * BURST_SECONDS }
-  const budget = createKeyedBuckets(rate, () => clock.monotonicMs(), table)
+  const buckets = createKeyedBuckets(rate, () => clock.monotonicMs(), table)
   const watchers = new Set<GrpcCall>()
   let isServing = true
 
@@ -126,7 +126,7 @@ export function createGrpcHealth(options: GrpcHealthOptions, deps: GrpcHealthDep
     serve(call, remoteAddress) {
       if (call.path !== CHECK && call.path !== WATCH) return false
       const address = peerKey(remoteAddress())
-      if (!budget.take(address).ok) {
+      if (!buckets.take(address).ok) {
         refuse(call, 'healthPerSecond', `${healthPerSecond} health calls per second of one address`)
       } else if (call.path === CHECK) check(call)
       else watch(call, address)

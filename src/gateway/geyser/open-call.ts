@@ -1,5 +1,6 @@
-import type { Call, Caller } from '../../access/authorize.ts'
-import type { Access } from '../../access/service.ts'
+import type { Call } from '../../access/admission.ts'
+import type { Access } from '../../access/call-access.ts'
+import type { Caller } from '../../access/callers.ts'
 import type { ProductKey } from '../../contract/products.ts'
 import type { Clock, Timer } from '../../core/clock.ts'
 import type { GrpcCall } from '../../platform/grpc/call.ts'
@@ -8,7 +9,7 @@ import type { GrpcEnd, GrpcStream } from '../../platform/grpc/stream.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { UpstreamNode } from '../../upstreams/node.ts'
 import type { Connections } from '../account/connections.ts'
-import type { BundleMetrics } from '../metrics.ts'
+import type { GatewayMetrics } from '../metrics.ts'
 import { refuseCaller, refuseUpstream } from '../refusal.ts'
 import type { Admitted, CallAdmission } from './admission.ts'
 import type { DecodedRefusal } from './decoded/streams.ts'
@@ -48,7 +49,7 @@ export type OpenCallDeps = {
   readonly access: Access
   readonly admission: CallAdmission
   readonly connections: Connections
-  readonly metrics: Pick<BundleMetrics, 'grpc' | 'resumes'>
+  readonly metrics: Pick<GatewayMetrics, 'grpc' | 'resumes'>
   readonly resetGuard: Pick<ResetFloodGuard, 'cancel'>
   readonly log: Logger
   readonly clock: Clock
@@ -133,7 +134,7 @@ export class OpenCall {
     return new StreamRelay({
       call,
       upstream: stream,
-      metadata: admitted.budget,
+      metadata: admitted.rateLimits,
       monotonicMs: () => clock.monotonicMs(),
       meter: metrics.grpc,
       onSent: (bytes) => access.countBytes(caller, 'grpc', bytes),

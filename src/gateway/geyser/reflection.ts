@@ -1,5 +1,5 @@
-import type { Caller } from '../../access/authorize.ts'
-import type { Access } from '../../access/service.ts'
+import type { Access } from '../../access/call-access.ts'
+import type { Caller } from '../../access/callers.ts'
 import type { ProductKey } from '../../contract/products.ts'
 import type { Clock } from '../../core/clock.ts'
 import { createHeldMemory, HeldAmounts } from '../../core/held-amounts.ts'
@@ -19,7 +19,7 @@ import { createFileDescriptors, type FileDescriptors } from '../../solana/geyser
 import { decodeMessage, encodeMessage } from '../../solana/geyser/protobuf.ts'
 import type { ListenerMeter } from '../metrics.ts'
 import { refuseCaller, refuseOverLimit } from '../refusal.ts'
-import { budgetHeaders } from '../rpc/http-response.ts'
+import { rateLimitHeaders } from '../rpc/http-response.ts'
 import { endLater, grpcStatusOf } from './refusal.ts'
 
 /** grpc.reflection.v1 and v1alpha, with a token: tools read the descriptors of the services instead of proto files. */
@@ -132,7 +132,7 @@ export function createReflection(
           return endLater(call, clock, { delayMs: refusalDelayMs }, () => call.end(status))
         }
         meter.request(METHOD)
-        call.sendHeaders(budgetHeaders(admission, admission.cost))
+        call.sendHeaders(rateLimitHeaders(admission, admission.cost))
         // Responses are larger than requests: a client that does not read them gets no more.
         if (!call.send(respond(request, files))) call.pauseMessages()
       }, limits)

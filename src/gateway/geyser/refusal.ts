@@ -1,17 +1,17 @@
-import type { Budget } from '../../access/quota/charge.ts'
+import type { RemainingQuota } from '../../access/quota/charge.ts'
 import { ERRORS } from '../../contract/errors.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { GrpcCall } from '../../platform/grpc/call.ts'
 import { GrpcCode, type GrpcStatus } from '../../platform/grpc/status.ts'
 import type { Refusal } from '../refusal.ts'
-import { budgetHeaders } from '../rpc/http-response.ts'
+import { rateLimitHeaders } from '../rpc/http-response.ts'
 
 /** A refusal as the status of a call. The message has every detail, since most clients show nothing else. */
-export function grpcStatusOf(refusal: Refusal, budget?: Budget): GrpcStatus {
+export function grpcStatusOf(refusal: Refusal, quota?: RemainingQuota): GrpcStatus {
   return {
     code: (ERRORS[refusal.code] as { grpc?: number }).grpc ?? GrpcCode.internal,
     message: [refusal.message, ...detailsOf(refusal)].join('; '),
-    ...(budget === undefined ? {} : { metadata: budgetHeaders(budget, 0) }),
+    ...(quota === undefined ? {} : { metadata: rateLimitHeaders(quota, 0) }),
   }
 }
 

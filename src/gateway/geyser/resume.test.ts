@@ -6,7 +6,7 @@ import { SubscribeRequestSchema } from '../../solana/gen/geyser_pb.ts'
 import { decodeMessage, encodeMessage } from '../../solana/geyser/protobuf.ts'
 import type { GrpcOpened } from '../../upstreams/grpc-link.ts'
 import type { UpstreamNode } from '../../upstreams/node.ts'
-import type { Upstream } from '../../upstreams/started-pool.ts'
+import type { Upstream } from '../../upstreams/upstream.ts'
 import { createRequestGate } from './request-gate.ts'
 import { createResume } from './resume.ts'
 

@@ -1,5 +1,5 @@
-import type { Caller } from '../../access/authorize.ts'
-import type { Access } from '../../access/service.ts'
+import type { Access } from '../../access/call-access.ts'
+import type { Caller } from '../../access/callers.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { GrpcCall } from '../../platform/grpc/call.ts'
 import { GrpcCode, type GrpcStatus } from '../../platform/grpc/status.ts'
@@ -7,7 +7,7 @@ import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { Upstreams } from '../../upstreams/service.ts'
 import type { Connections } from '../account/connections.ts'
 import type { SharedLimits } from '../limits.ts'
-import type { BundleMetrics } from '../metrics.ts'
+import type { GatewayMetrics } from '../metrics.ts'
 import { refuseUpstream } from '../refusal.ts'
 import { createCallAdmission } from './admission.ts'
 import type { DecodedStreams } from './decoded/streams.ts'
@@ -26,7 +26,7 @@ export type GeyserDeps = {
   readonly access: Access
   readonly upstreams: Pick<Upstreams, 'of'>
   readonly connections: Connections
-  readonly metrics: Pick<BundleMetrics, 'grpc' | 'resumes'>
+  readonly metrics: Pick<GatewayMetrics, 'grpc' | 'resumes'>
   readonly log: Logger
   readonly clock: Clock
   readonly limits?: SharedLimits | undefined

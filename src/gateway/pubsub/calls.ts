@@ -1,6 +1,6 @@
-import type { Caller } from '../../access/authorize.ts'
-import type { Access } from '../../access/service.ts'
-import type { ResponseBudget } from '../../platform/http/response-budget.ts'
+import type { Access } from '../../access/call-access.ts'
+import type { Caller } from '../../access/callers.ts'
+import type { HeldBytes } from '../../platform/http/held-bytes.ts'
 import { type RpcCall, writeCall } from '../../solana/json/json-rpc.ts'
 import { readCompleteResponse } from '../../upstreams/complete-response.ts'
 import type { NodeResponse, UpstreamResponse } from '../../upstreams/http-call.ts'
@@ -37,12 +37,12 @@ export type WsCallsDeps = {
   /** Identifies the client: the slot it sees never goes back. */
   readonly connection: object
   readonly meter: Pick<ListenerMeter, 'refused'>
-  readonly budget: Pick<ResponseBudget, 'limits'>
+  readonly heldBytes: Pick<HeldBytes, 'limits'>
 }
 
 /** Ordinary JSON-RPC calls over a WebSocket. */
 export function createWsCalls(deps: WsCallsDeps): WsCalls {
-  const { access, request, connection, meter, budget } = deps
+  const { access, request, connection, meter, heldBytes } = deps
   let inFlight = 0
 
   async function forward(caller: Caller, call: CallWithId, held: HeldResponses): Promise<string | Buffer> {
@@ -65,7 +65,7 @@ export function createWsCalls(deps: WsCallsDeps): WsCalls {
       const code = limit === 'answerBytes' ? 'too-large' : 'overloaded'
       meter.refused(limit, { subscription: caller.subscription.id, code })
       if (limit === 'answerBytes') return refuse(refuseLargeResponse(RESPONSE_BYTES_MAX, held.isBatch))
-      return refuse(refuseHeldBytes(limit, budget.limits[limit]))
+      return refuse(refuseHeldBytes(limit, heldBytes.limits[limit]))
     }
     if (body === undefined) return refuse(refuseUpstream('no-upstream'))
     if (sentId === call.id) return body

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createManualClock } from '../../core/clock.ts'
-import type { ClientView } from '../../upstreams/pool.ts'
-import type { Upstream } from '../../upstreams/started-pool.ts'
+import type { ClientView } from '../../upstreams/pool/pool.ts'
+import type { Upstream } from '../../upstreams/upstream.ts'
 import { createCatchUp, type Missed } from './catch-up.ts'
 
 type ForwardAsync = Upstream['forwardAsync']

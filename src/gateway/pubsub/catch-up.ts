@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { Clock, Timer } from '../../core/clock.ts'
 import { JsonScanner } from '../../solana/json/scan.ts'
 import { upstreamRequest } from '../../upstreams/http-call.ts'
-import type { Upstream } from '../../upstreams/started-pool.ts'
+import type { Upstream } from '../../upstreams/upstream.ts'
 import { deletedAccount } from './deleted-account.ts'
 import { canonicalParams, type PubSubKind } from './request.ts'
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import type { Caller } from '../../access/authorize.ts'
+import type { Access } from '../../access/call-access.ts'
+import type { Caller } from '../../access/callers.ts'
 import { BUILT_IN_PLANS } from '../../access/plan.ts'
-import type { Access } from '../../access/service.ts'
 import { createManualClock } from '../../core/clock.ts'
-import { createResponseBudget } from '../../platform/http/response-budget.ts'
+import { createHeldBytes } from '../../platform/http/held-bytes.ts'
 import { silentLogger } from '../../platform/telemetry/logger.ts'
 import type { WsConnection } from '../../platform/ws/connection.ts'
 import { framePayload } from '../../platform/ws/frame.ts'
@@ -29,9 +29,9 @@ type Item = {
 }
 
 /** One client whose calls are responded to by the test, in any order. */
-function serve(budgetBytes = 1e9) {
+function serve(ownerBytesMax = 1e9) {
   const clock = createManualClock()
-  const budget = createResponseBudget({ bytesMax: 1e9, ownerBytesMax: budgetBytes, waitMs: 1000 }, clock)
+  const heldBytes = createHeldBytes({ bytesMax: 1e9, ownerBytesMax, waitMs: 1000 }, clock)
   const frames: Buffer[] = []
   const refused: string[] = []
   const waiting = new Map<string, (response: UpstreamResponse) => void>()
@@ -51,7 +51,7 @@ function serve(budgetBytes = 1e9) {
       access: { admit: () => CHARGED, refund: () => void refunds++ } as unknown as Access,
       upstreamSubscriptions: {} as UpstreamSubscriptions,
       forward: ({ methods: [method = ''] }: ForwardRequest, done) => void waiting.set(method, done),
-      budget,
+      heldBytes,
       clock,
       log: silentLogger,
       meter: { request() {}, refused: (limit) => void refused.push(limit) },
@@ -59,7 +59,7 @@ function serve(budgetBytes = 1e9) {
     },
   )
   return {
-    budget,
+    heldBytes,
     frames,
     refused,
     refunds: () => refunds,
@@ -105,37 +105,37 @@ function nodeResponse(body: Buffer): UpstreamResponse {
 
 describe('serveWsClient', () => {
   it('charges the responses of a batch to the memory budget until the reply is sent', async () => {
-    const { budget, frames, send, respond } = serve()
+    const { heldBytes, frames, send, respond } = serve()
     const sending = send(['getAccountInfo', 'getBalance', 'getProgramAccounts'])
     await respond('getAccountInfo', 0, 300_000)
     await respond('getBalance', 1, 5000)
-    assert.equal(budget.heldBytes, 305_000)
+    assert.equal(heldBytes.total, 305_000)
     assert.equal(frames.length, 0)
     await respond('getProgramAccounts', 2, 100)
     await sending
     assert.equal(frames.length, 1)
-    assert.equal(budget.heldBytes, 0)
+    assert.equal(heldBytes.total, 0)
   })
 
   it('holds nothing more of a batch that has failed', async () => {
-    const { budget, send, respond, failNext } = serve()
+    const { heldBytes, send, respond, failNext } = serve()
     const sending = send(['getAccountInfo', 'getBalance', 'getProgramAccounts'])
     await respond('getAccountInfo', 0, 300_000)
     await failNext('getBalance')
     await sending
-    assert.equal(budget.heldBytes, 0)
+    assert.equal(heldBytes.total, 0)
     await respond('getProgramAccounts', 2, 300_000)
-    assert.equal(budget.heldBytes, 0)
+    assert.equal(heldBytes.total, 0)
   })
 
   it('refuses the responses of a batch that exceed the size of one response together', async () => {
-    const { budget, items, refused, refunds, send, respond } = serve()
+    const { heldBytes, items, refused, refunds, send, respond } = serve()
     const sending = send(['getAccountInfo', 'getBlock', 'getBalance', 'getTransaction', 'getSlot'])
     await respond('getAccountInfo', 0, RESPONSE_BYTES_MAX - 10_000)
     await respond('getBlock', 1, 1_900_000)
     await respond('getBalance', 2, 10_000)
     await respond('getTransaction', 3, 100)
-    assert.equal(budget.heldBytes, RESPONSE_BYTES_MAX)
+    assert.equal(heldBytes.total, RESPONSE_BYTES_MAX)
     await respond('getSlot', 4, 100)
     await sending
     assert.deepEqual(
@@ -149,21 +149,21 @@ describe('serveWsClient', () => {
       ],
     )
     assert.equal(items()[1]?.error?.code, -32413)
-    assert.deepEqual([refused, refunds(), budget.heldBytes], [['answerBytes', 'answerBytes', 'answerBytes'], 0, 0])
+    assert.deepEqual([refused, refunds(), heldBytes.total], [['answerBytes', 'answerBytes', 'answerBytes'], 0, 0])
   })
 
   it('refuses a response of a batch that exceeds the memory budget, and releases what it held of it', async () => {
-    const { budget, items, refused, send, respond } = serve(400_000)
+    const { heldBytes, items, refused, send, respond } = serve(400_000)
     const sending = send(['getAccountInfo', 'getBlock', 'getSlot'])
     await respond('getAccountInfo', 0, 300_000)
     await respond('getBlock', 1, 200_000)
-    assert.equal(budget.heldBytes, 300_000)
+    assert.equal(heldBytes.total, 300_000)
     await respond('getSlot', 2, 100)
     await sending
     assert.deepEqual(
       items().map(({ error }) => error?.data.limit),
       [undefined, 'heldBytesPerSubscription', undefined],
     )
-    assert.deepEqual([refused, budget.heldBytes], [['heldBytesPerSubscription'], 0])
+    assert.deepEqual([refused, heldBytes.total], [['heldBytesPerSubscription'], 0])
   })
 })

@@ -1,9 +1,10 @@
-import type { Admission, Caller } from '../../access/authorize.ts'
-import type { Access } from '../../access/service.ts'
+import type { Admission } from '../../access/admission.ts'
+import type { Access } from '../../access/call-access.ts'
+import type { Caller } from '../../access/callers.ts'
 import { type DocsUrl, ERRORS, type TokenRefusal } from '../../contract/errors.ts'
 import type { NodeUser } from '../../contract/products.ts'
 import type { Clock } from '../../core/clock.ts'
-import type { ResponseBudget } from '../../platform/http/response-budget.ts'
+import type { HeldBytes } from '../../platform/http/held-bytes.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import type { RefusalRecorder } from '../../platform/telemetry/refusal-log.ts'
 import { WsCloseCode } from '../../platform/ws/close-codes.ts'
@@ -28,7 +29,7 @@ export type WsClientDeps = {
   readonly access: Access
   readonly upstreamSubscriptions: UpstreamSubscriptions
   readonly forward: Forward
-  readonly budget: ResponseBudget
+  readonly heldBytes: HeldBytes
   readonly clock: Clock
   readonly log: Logger
   readonly meter: Pick<ListenerMeter, 'request' | 'refused'>
@@ -66,8 +67,8 @@ export function serveWsClient(connection: WsConnection, handshake: WsHandshake, 
   const request = { requestId, docsUrl: deps.docsUrl, onRefused }
   let free = FREE_BURST
   let freeAtMs = clock.monotonicMs()
-  const { forward, budget } = deps
-  const calls = createWsCalls({ access, forward, request, connection, meter, budget })
+  const { forward, heldBytes } = deps
+  const calls = createWsCalls({ access, forward, request, connection, meter, heldBytes })
   const subscriptions = createWsSubscriptions({
     access,
     upstreamSubscriptions: deps.upstreamSubscriptions,
@@ -105,7 +106,7 @@ export function serveWsClient(connection: WsConnection, handshake: WsHandshake, 
       if (takeFree()) connection.send(errorResponse(refuseSize('batchItems', body.limit), request, 'null'))
       return
     }
-    using held = new HeldResponses(budget, { owner: caller.subscription.id, isBatch: body.batch })
+    using held = new HeldResponses(heldBytes, { owner: caller.subscription.id, isBatch: body.batch })
     const responding = body.items.map((item) => respondToItem(item, held))
     const replies = (await Promise.all(responding)).filter((reply) => reply !== undefined)
     const [first] = replies

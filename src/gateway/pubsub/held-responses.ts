@@ -1,4 +1,4 @@
-import type { HeldBytesLimit, ResponseBudget } from '../../platform/http/response-budget.ts'
+import type { HeldBytes, HeldBytesLimit } from '../../platform/http/held-bytes.ts'
 
 /** Of all responses to one message together. Less than the send buffer of a client: one reply alone must not make it a slow client. */
 export const RESPONSE_BYTES_MAX = 2 * 1024 * 1024
@@ -6,28 +6,28 @@ export const RESPONSE_BYTES_MAX = 2 * 1024 * 1024
 export type ResponseLimit = 'answerBytes' | HeldBytesLimit
 
 /**
- * The responses to the calls of one message. Those of a batch stay in memory until the slowest has arrived, so the memory budget is charged until the
+ * The responses to the calls of one message. Those of a batch stay in memory until the slowest has arrived, so they count as held bytes until the
  * reply is handed to the connection.
  */
 export class HeldResponses implements Disposable {
   /** The reply waits for several responses. */
   readonly isBatch: boolean
-  readonly #budget: ResponseBudget
+  readonly #heldBytes: HeldBytes
   readonly #owner: string
   #bytes = 0
   /** Calls of a batch that has failed may still be under way. */
   #isOver = false
 
-  constructor(budget: ResponseBudget, { owner, isBatch }: { readonly owner: string; readonly isBatch: boolean }) {
+  constructor(heldBytes: HeldBytes, { owner, isBatch }: { readonly owner: string; readonly isBatch: boolean }) {
     this.isBatch = isBatch
-    this.#budget = budget
+    this.#heldBytes = heldBytes
     this.#owner = owner
   }
 
   /** Undefined where the bytes are held now; else the limit that they would exceed. */
   hold(bytes: number): ResponseLimit | undefined {
     if (this.#isOver || this.#bytes + bytes > RESPONSE_BYTES_MAX) return 'answerBytes'
-    if (!this.#budget.acquire(this.#owner, bytes)) return this.#budget.exceeded(this.#owner, bytes) ?? 'heldBytes'
+    if (!this.#heldBytes.acquire(this.#owner, bytes)) return this.#heldBytes.exceeded(this.#owner, bytes) ?? 'heldBytes'
     this.#bytes += bytes
     return undefined
   }
@@ -36,7 +36,7 @@ export class HeldResponses implements Disposable {
   release(bytes: number): void {
     if (this.#isOver || bytes === 0) return
     this.#bytes -= bytes
-    this.#budget.release(this.#owner, bytes)
+    this.#heldBytes.release(this.#owner, bytes)
   }
 
   /** Releases all; nothing is held from now on. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Caller } from '../../access/authorize.ts'
+import type { Caller } from '../../access/callers.ts'
 import { BUILT_IN_PLANS } from '../../access/plan.ts'
 import { createPermits } from '../../access/quota/permits.ts'
 import { createWsSubscriptions, FIRST_ID } from './subscriptions.ts'

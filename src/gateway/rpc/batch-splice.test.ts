@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { createManualClock } from '../../core/clock.ts'
-import { createResponseBudget, type ResponseBudget } from '../../platform/http/response-budget.ts'
+import { createHeldBytes, type HeldBytes } from '../../platform/http/held-bytes.ts'
 import { type BatchPart, BatchSplice } from './batch-splice.ts'
 
 const SEED = { seed: Number(process.env['SLUICE_SEED'] ?? 1) }
@@ -37,7 +37,7 @@ function createSource(pieces: readonly Buffer[]) {
 function spliceOf(
   parts: readonly BatchPart[],
   text: string,
-  { budget = createResponseBudget(WIDE, createManualClock()), pieceBytes = 7 } = {},
+  { heldBytes = createHeldBytes(WIDE, createManualClock()), pieceBytes = 7 } = {},
 ) {
   const bytes = Buffer.from(text)
   const pieces: Buffer[] = []
@@ -46,7 +46,7 @@ function spliceOf(
   const splice = new BatchSplice(
     parts,
     { body: pieces[0] ?? Buffer.alloc(0), rest: source },
-    { budget, owner: 'sub', errorFor: (id, limit) => `{"error":${JSON.stringify(limit ?? 'lost')},"id":${id}}` },
+    { heldBytes, owner: 'sub', errorFor: (id, limit) => `{"error":${JSON.stringify(limit ?? 'lost')},"id":${id}}` },
   )
   const seen = { text: '', how: '' }
   splice.start({
@@ -54,7 +54,7 @@ function spliceOf(
     onEnd: () => void (seen.how = 'end'),
     onFail: () => void (seen.how = 'fail'),
   })
-  return { source, splice, seen, budget }
+  return { source, splice, seen, heldBytes }
 }
 
 const drain = (source: { give(): boolean }) => {
@@ -80,7 +80,7 @@ test("writes a batch in the order of its calls, byte for byte, for any order and
         }
         const forwarded = items.flatMap(({ own, order }, at) => (own ? [] : [{ at, order }]))
         const arriving = forwarded.toSorted((a, b) => a.order - b.order).map(({ at }) => write(at, String(at)))
-        const { source, splice, seen, budget } = spliceOf(parts, ` [ ${arriving.join(' ,\n')} ] \n`, { pieceBytes })
+        const { source, splice, seen, heldBytes } = spliceOf(parts, ` [ ${arriving.join(' ,\n')} ] \n`, { pieceBytes })
         for (let turn = 0; seen.how === '' && turn < 10_000; turn++) {
           if (pauses[turn % pauses.length] === true) splice.pause()
           source.give()
@@ -88,7 +88,7 @@ test("writes a batch in the order of its calls, byte for byte, for any order and
         }
         const expected = parts.map((part, at) => ('text' in part ? part.text : write(at, part.id)))
         assert.deepEqual(seen, { text: `[${expected.join(',')}]`, how: 'end' })
-        assert.equal(budget.heldBytes, 0)
+        assert.equal(heldBytes.total, 0)
       },
     ),
     SEED,
@@ -111,76 +111,76 @@ test('writes an error for a call without a response, and for those after a malfo
     '': 0,
   }
   for (const [text, good] of Object.entries(broken)) {
-    const { source, seen, budget } = spliceOf(CALLS, text)
+    const { source, seen, heldBytes } = spliceOf(CALLS, text)
     drain(source)
     const first = good === 1 ? FIRST.replace('"id":0', '"id":"a"') : '{"error":"lost","id":"a"}'
     assert.deepEqual(seen, { text: `[${first},{"own":1},{"error":"lost","id":"b"}]`, how: 'end' }, text)
-    assert.equal(budget.heldBytes, 0, text)
+    assert.equal(heldBytes.total, 0, text)
   }
 })
 
 test('fails the response when an item breaks off after part of it was sent', () => {
-  const { source, seen, budget } = spliceOf(CALLS, `[{"id":0,"result":"${big}"}`)
+  const { source, seen, heldBytes } = spliceOf(CALLS, `[{"id":0,"result":"${big}"}`)
   source.give()
   source.give()
   source.fail()
   assert.equal(seen.how, 'fail')
-  assert.equal(budget.heldBytes, 0)
+  assert.equal(heldBytes.total, 0)
 })
 
 test('pauses the upstream while the client does not read, and charges held bytes until they are sent', () => {
-  const { source, splice, seen, budget } = spliceOf(CALLS, `[${FIRST},${SECOND}]`, { pieceBytes: 50 })
+  const { source, splice, seen, heldBytes } = spliceOf(CALLS, `[${FIRST},${SECOND}]`, { pieceBytes: 50 })
   splice.pause()
   drain(source)
   assert.equal(source.isPaused, true)
-  assert(budget.heldBytes > big.length && budget.heldBytes < 2 * big.length, String(budget.heldBytes))
+  assert(heldBytes.total > big.length && heldBytes.total < 2 * big.length, String(heldBytes.total))
   assert(!seen.text.includes(big))
   splice.resume()
   assert.equal(source.isPaused, false)
   drain(source)
   assert.equal(seen.how, 'end')
-  assert.equal(budget.heldBytes, 0)
+  assert.equal(heldBytes.total, 0)
 })
 
 test('releases the held bytes when the client disconnects', () => {
-  const { source, splice, budget } = spliceOf(CALLS, `[${FIRST},${SECOND}]`, { pieceBytes: 50 })
+  const { source, splice, heldBytes } = spliceOf(CALLS, `[${FIRST},${SECOND}]`, { pieceBytes: 50 })
   splice.pause()
   drain(source)
   splice.abort()
-  assert.deepEqual([budget.heldBytes, source.isAborted], [0, true])
+  assert.deepEqual([heldBytes.total, source.isAborted], [0, true])
 })
 
 test('pauses the upstream while the budget is used up, and resumes when others release bytes', async () => {
   const clock = createManualClock()
-  const budget = createResponseBudget({ bytesMax: 400, ownerBytesMax: 400, waitMs: 1000 }, clock)
-  assert(budget.acquire('other', 300))
-  const { source, seen } = spliceOf(CALLS, `[${FIRST},${SECOND}]`, { budget, pieceBytes: 50 })
+  const heldBytes = createHeldBytes({ bytesMax: 400, ownerBytesMax: 400, waitMs: 1000 }, clock)
+  assert(heldBytes.acquire('other', 300))
+  const { source, seen } = spliceOf(CALLS, `[${FIRST},${SECOND}]`, { heldBytes, pieceBytes: 50 })
   drain(source)
   assert.deepEqual([source.isPaused, seen.text], [true, ''])
-  budget.release('other', 300)
+  heldBytes.release('other', 300)
   await new Promise((resolve) => setImmediate(resolve))
   assert.equal(source.isPaused, false)
   drain(source)
   assert.equal(seen.text, `[${FIRST.replace(':0}', ':"a"}')},{"own":1},${SECOND.replace(':1}', ':"b"}')}]`)
-  assert.equal(budget.heldBytes, 0)
+  assert.equal(heldBytes.total, 0)
 })
 
 test('drops only the arriving item when the budget stays used up, and names the limit', () => {
   const clock = createManualClock()
-  const budget: ResponseBudget = createResponseBudget({ bytesMax: 400, ownerBytesMax: 380, waitMs: 1000 }, clock)
-  assert(budget.acquire('other', 300))
-  const { source, seen } = spliceOf(CALLS, `[${FIRST},{"result":2,"id":1}]`, { budget, pieceBytes: 50 })
+  const heldBytes: HeldBytes = createHeldBytes({ bytesMax: 400, ownerBytesMax: 380, waitMs: 1000 }, clock)
+  assert(heldBytes.acquire('other', 300))
+  const { source, seen } = spliceOf(CALLS, `[${FIRST},{"result":2,"id":1}]`, { heldBytes, pieceBytes: 50 })
   drain(source)
   clock.advance(1001)
   drain(source)
   assert.deepEqual(seen, { text: '[{"error":"heldBytes","id":"a"},{"own":1},{"result":2,"id":"b"}]', how: 'end' })
-  assert.equal(budget.heldBytes, 300)
+  assert.equal(heldBytes.total, 300)
 })
 
 test('drops an item above the limit of its owner at once', () => {
-  const budget = createResponseBudget({ ...WIDE, ownerBytesMax: 200 }, createManualClock())
-  const { source, seen } = spliceOf(CALLS, `[${FIRST},{"result":2,"id":1}]`, { budget, pieceBytes: 50 })
+  const heldBytes = createHeldBytes({ ...WIDE, ownerBytesMax: 200 }, createManualClock())
+  const { source, seen } = spliceOf(CALLS, `[${FIRST},{"result":2,"id":1}]`, { heldBytes, pieceBytes: 50 })
   drain(source)
   assert.match(seen.text, /^\[\{"error":"heldBytesPerSubscription","id":"a"\},/)
-  assert.equal(budget.heldBytes, 0)
+  assert.equal(heldBytes.total, 0)
 })

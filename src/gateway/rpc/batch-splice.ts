@@ -1,14 +1,16 @@
-import type { HeldBytesLimit, ResponseBudget } from '../../platform/http/response-budget.ts'
+import type { HeldBytes, HeldBytesLimit } from '../../platform/http/held-bytes.ts'
 import type { ResponseRest } from '../../platform/http/response-rest.ts'
+import { HeldCharge } from './held-charge.ts'
+import { EarlyItems, HeldPieces } from './held-pieces.ts'
 import { ResponseScan, type ScanEvent } from './response-scan.ts'
 
 /** One part of the response to a batch: a text of the gateway, or the response to a call that was forwarded under `sentId`. */
 export type BatchPart = { readonly text: string } | { readonly sentId: string; readonly id: string }
 
 export type BatchSpliceDeps = {
-  readonly budget: ResponseBudget
+  readonly heldBytes: HeldBytes
   readonly owner: string
-  /** The error response for a call without a response from the upstream, or with one that exceeds the memory budget. */
+  /** The error response for a call without a response from the upstream, or with one that exceeds a limit of held bytes. */
   errorFor(id: string, limit: HeldBytesLimit | undefined): string
 }
 
@@ -21,8 +23,8 @@ const SENT_ID_BYTES_MAX = 16
 
 /**
  * Writes the response to a batch in the order of its calls while the upstream's array arrives in any order. An item is held until its id is
- * known and all parts before it are written; from then on it is streamed. Held bytes count against the memory budget, and the upstream is
- * read only while the client keeps up.
+ * known and all parts before it are written; from then on it is streamed. Held bytes are charged to the owner, and the upstream is read only
+ * while the client keeps up.
  */
 export class BatchSplice implements ResponseRest {
   readonly #parts: readonly BatchPart[]
@@ -31,28 +33,26 @@ export class BatchSplice implements ResponseRest {
   readonly #first: Buffer
   readonly #source: ResponseRest | undefined
   readonly #deps: BatchSpliceDeps
+  readonly #charge: HeldCharge
   readonly #scan = new ResponseScan({ isBatch: true })
   #listener: Listener | undefined
+  /** `ended`: all of the upstream's bytes are read. `closed`: nothing more is written. */
+  #state: 'reading' | 'ended' | 'closed' = 'reading'
   /** Index of the part to be written next. */
   #next = 0
   #written = 0
-  /** Items that arrived early, by `sentId`; the limit in place of one that exceeded the memory budget. */
-  readonly #early = new Map<string, Buffer[] | HeldBytesLimit>()
-  /** The held pieces of the arriving item. */
-  #item: Buffer[] = []
+  /** The arriving item: its held pieces and its id, as far as they are read. */
+  #item = new HeldPieces()
   #sentId = ''
   /** The arriving item is written as it comes. */
   #isStreaming = false
+  /** The arriving item exceeded this limit. */
   #droppedBy: HeldBytesLimit | undefined
+  readonly #early = new EarlyItems()
   /** To be written to the client. */
-  #ready: Buffer[] = []
-  #heldBytes = 0
-  #chargedBytes = 0
-  #waiting: { cancel(): void } | undefined
+  readonly #ready = new HeldPieces()
   #isPaused = false
   #isSourcePaused = false
-  #hasEnded = false
-  #isClosed = false
 
   constructor(
     parts: readonly BatchPart[],
@@ -64,14 +64,15 @@ export class BatchSplice implements ResponseRest {
     this.#first = body
     this.#source = rest
     this.#deps = deps
+    this.#charge = new HeldCharge(deps.heldBytes, deps.owner)
   }
 
   start(listener: Listener): void {
     this.#listener = listener
-    this.#writeDue(false)
+    this.#writeDue()
     this.#scanPiece(this.#first)
     if (this.#source === undefined) this.#endSource()
-    else if (!this.#hasEnded && !this.#isClosed) {
+    else if (this.#state === 'reading') {
       this.#source.start({
         onData: (piece) => this.#onData(piece),
         onEnd: () => this.#endSource(),
@@ -96,7 +97,7 @@ export class BatchSplice implements ResponseRest {
   }
 
   #onData(piece: Buffer): void {
-    if (this.#hasEnded || this.#isClosed) return
+    if (this.#state !== 'reading') return
     this.#scanPiece(piece)
     this.#pump()
   }
@@ -137,134 +138,95 @@ export class BatchSplice implements ResponseRest {
 
   #keep(piece: Buffer, from: number, to: number): void {
     if (to === from || this.#droppedBy !== undefined) return
-    const bytes = piece.subarray(from, to)
-    if (this.#isStreaming) return this.#write(bytes)
-    this.#item.push(bytes)
-    this.#heldBytes += bytes.length
+    const pieces = this.#isStreaming ? this.#ready : this.#item
+    pieces.push(piece.subarray(from, to))
   }
 
   /** Replaces the id of the arriving item by the client's. If the item is next in order, it is streamed from here on. */
   #onId(): void {
     const index = this.#awaited.get(this.#sentId)
     if (index === undefined || this.#droppedBy !== undefined) return
-    const id = Buffer.from((this.#parts[index] as { id: string }).id)
-    this.#item.push(id)
-    this.#heldBytes += id.length
+    this.#item.push(Buffer.from((this.#parts[index] as { id: string }).id))
     if (index !== this.#next) return
     this.#isStreaming = true
     this.#beginPart()
-    this.#moveItem()
+    this.#item.moveTo(this.#ready)
   }
 
   #endItem(): void {
-    const sentId = this.#sentId
-    const isAwaited = this.#awaited.delete(sentId)
+    const isAwaited = this.#awaited.delete(this.#sentId)
     if (this.#isStreaming) this.#next += 1
-    else if (isAwaited) this.#early.set(sentId, this.#droppedBy ?? this.#item)
-    else this.#heldBytes -= bytesOf(this.#item)
-    this.#item = []
+    else if (!isAwaited) this.#item.clear()
+    else if (this.#droppedBy !== undefined) this.#early.add(this.#sentId, this.#droppedBy)
+    else {
+      this.#early.add(this.#sentId, this.#item)
+      this.#item = new HeldPieces()
+    }
     this.#sentId = ''
     this.#isStreaming = false
     this.#droppedBy = undefined
-    this.#writeDue(false)
+    this.#writeDue()
   }
 
-  /** Writes all parts that are complete, in order; at the end also those without a response. */
-  #writeDue(isEnd: boolean): void {
+  /** Writes parts in order, up to the first whose response has not arrived. */
+  #writeDue(): void {
     for (; this.#next < this.#parts.length; this.#next += 1) {
       const part = this.#parts[this.#next] as BatchPart
-      if ('text' in part) {
-        this.#beginPart()
-        this.#write(Buffer.from(part.text))
-        continue
-      }
-      const item = this.#early.get(part.sentId)
-      if (item === undefined && !isEnd) return
-      this.#early.delete(part.sentId)
-      this.#beginPart()
-      if (typeof item === 'object') {
-        this.#heldBytes -= bytesOf(item)
-        for (const piece of item) this.#write(piece)
-      } else this.#write(Buffer.from(this.#deps.errorFor(part.id, item)))
+      if ('sentId' in part && !this.#early.has(part.sentId)) return
+      this.#writePart(part)
     }
   }
 
+  /** Writes all other parts: an error for a call whose response has not arrived. */
+  #writeRemaining(): void {
+    for (; this.#next < this.#parts.length; this.#next += 1) this.#writePart(this.#parts[this.#next] as BatchPart)
+  }
+
+  #writePart(part: BatchPart): void {
+    this.#beginPart()
+    if ('text' in part) return this.#ready.push(Buffer.from(part.text))
+    const item = this.#early.take(part.sentId)
+    if (typeof item === 'object') item.moveTo(this.#ready)
+    else this.#ready.push(Buffer.from(this.#deps.errorFor(part.id, item)))
+  }
+
   #beginPart(): void {
-    this.#write(this.#written === 0 ? OPENING : SEPARATOR)
+    this.#ready.push(this.#written === 0 ? OPENING : SEPARATOR)
     this.#written += 1
-  }
-
-  #moveItem(): void {
-    this.#heldBytes -= bytesOf(this.#item)
-    for (const piece of this.#item) this.#write(piece)
-    this.#item = []
-  }
-
-  #write(bytes: Buffer): void {
-    this.#ready.push(bytes)
-    this.#heldBytes += bytes.length
   }
 
   /** Writes ready bytes to the client, then resumes the upstream. */
   #pump(): void {
-    while (!this.#isPaused && this.#ready.length > 0 && !this.#isClosed) {
-      const bytes = this.#takeReady()
-      this.#heldBytes -= bytes.length
-      this.#listener?.onData(bytes)
+    while (!this.#isPaused && !this.#ready.isEmpty && this.#state !== 'closed') {
+      this.#listener?.onData(this.#ready.takeUpTo(JOINED_BYTES_MAX))
     }
-    if (this.#isClosed) return
-    this.#charge()
-    if (this.#ready.length === 0 && this.#hasEnded) {
+    if (this.#state === 'closed') return
+    this.#updateCharge()
+    if (this.#ready.isEmpty && this.#state === 'ended') {
       this.#close()
       this.#listener?.onEnd()
-    } else this.#pauseSource(this.#ready.length > 0 || this.#waiting !== undefined)
+    } else this.#pauseSource(!this.#ready.isEmpty || this.#charge.isWaiting)
   }
 
-  /** As many pieces as fit into one write. */
-  #takeReady(): Buffer {
-    let count = 0
-    let bytes = 0
-    do bytes += (this.#ready[count++] as Buffer).length
-    while (count < this.#ready.length && bytes + (this.#ready[count] as Buffer).length <= JOINED_BYTES_MAX)
-    const pieces = this.#ready.splice(0, count)
-    return count === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces)
-  }
-
-  /** Charges held bytes to the budget. Where it is used up the upstream is paused for a while, and then the arriving item is dropped. */
-  #charge(): void {
-    const { budget, owner } = this.#deps
-    const more = this.#heldBytes - this.#chargedBytes
-    if (more < 0) {
-      budget.release(owner, -more)
-      this.#chargedBytes = this.#heldBytes
-    } else if (more > 0 && this.#waiting === undefined) {
-      if (budget.acquire(owner, more)) this.#chargedBytes += more
-      else if (this.#item.length > 0) this.#awaitBudget(more)
-    }
-  }
-
-  #awaitBudget(bytes: number): void {
-    const { budget, owner } = this.#deps
-    // More than the owner's limit will not fit later either.
-    if (this.#heldBytes > budget.limits.heldBytesPerSubscription) return this.#dropItem('heldBytesPerSubscription')
-    const limit = budget.exceeded(owner, bytes) ?? 'heldBytes'
-    this.#waiting = budget.acquireLater(owner, bytes, (isAcquired) => {
-      this.#waiting = undefined
-      if (isAcquired) this.#chargedBytes += bytes
-      else this.#dropItem(limit)
+  /** Charges the held bytes. Where a limit is reached the upstream is paused for a while, and then the arriving item is dropped. */
+  #updateCharge(): void {
+    const bytes = this.#item.bytes + this.#early.bytes + this.#ready.bytes
+    if (this.#charge.update(bytes) || this.#item.isEmpty) return
+    if (this.#charge.exceedsOwnerMax(bytes)) return this.#dropItem('heldBytesPerSubscription')
+    this.#charge.wait(bytes, (limit) => {
+      if (limit !== undefined) this.#dropItem(limit)
       this.#pump()
     })
   }
 
   #dropItem(limit: HeldBytesLimit): void {
     this.#droppedBy = limit
-    this.#heldBytes -= bytesOf(this.#item)
-    this.#item = []
-    this.#charge()
+    this.#item.clear()
+    this.#updateCharge()
   }
 
   #pauseSource(isPaused: boolean): void {
-    if (isPaused === this.#isSourcePaused || this.#source === undefined || this.#hasEnded) return
+    if (isPaused === this.#isSourcePaused || this.#source === undefined || this.#state !== 'reading') return
     this.#isSourcePaused = isPaused
     if (isPaused) this.#source.pause()
     else this.#source.resume()
@@ -277,32 +239,27 @@ export class BatchSplice implements ResponseRest {
   }
 
   #endSource(): void {
-    if (this.#hasEnded || this.#isClosed) return
+    if (this.#state !== 'reading') return
     if (this.#isStreaming) {
       // Part of an item was sent already: only closing the connection can report the failure.
       this.#close()
       this.#listener?.onFail()
       return
     }
-    this.#hasEnded = true
-    this.#waiting?.cancel()
-    this.#waiting = undefined
-    this.#heldBytes -= bytesOf(this.#item)
-    this.#item = []
-    this.#writeDue(true)
-    this.#write(this.#written === 0 ? EMPTY : CLOSING)
+    this.#state = 'ended'
+    this.#charge.stopWaiting()
+    this.#item.clear()
+    this.#writeRemaining()
+    this.#ready.push(this.#written === 0 ? EMPTY : CLOSING)
     this.#pump()
   }
 
   #close(): void {
-    this.#isClosed = true
-    this.#waiting?.cancel()
-    this.#waiting = undefined
-    this.#ready = []
-    this.#item = []
+    this.#state = 'closed'
+    this.#ready.clear()
+    this.#item.clear()
     this.#early.clear()
-    if (this.#chargedBytes > 0) this.#deps.budget.release(this.#deps.owner, this.#chargedBytes)
-    this.#chargedBytes = 0
+    this.#charge.release()
   }
 }
 
@@ -310,9 +267,3 @@ const OPENING = Buffer.from('[')
 const SEPARATOR = Buffer.from(',')
 const CLOSING = Buffer.from(']')
 const EMPTY = Buffer.from('[]')
-
-function bytesOf(pieces: readonly Buffer[]): number {
-  let bytes = 0
-  for (const piece of pieces) bytes += piece.length
-  return bytes
-}

@@ -1,6 +1,6 @@
-import type { Caller } from '../../access/authorize.ts'
-import type { Access } from '../../access/service.ts'
-import type { HeldBytesLimit, ResponseBudget } from '../../platform/http/response-budget.ts'
+import type { Access } from '../../access/call-access.ts'
+import type { Caller } from '../../access/callers.ts'
+import type { HeldBytes, HeldBytesLimit } from '../../platform/http/held-bytes.ts'
 import { type HttpResponse, PIECE_BYTES, type Responder } from '../../platform/http/server/post.ts'
 import { type RpcCall, writeCall } from '../../solana/json/json-rpc.ts'
 import type { UpstreamResponse } from '../../upstreams/http-call.ts'
@@ -15,15 +15,15 @@ import {
 } from '../refusal.ts'
 import { type BatchPart, BatchSplice } from './batch-splice.ts'
 import type { Forward } from './forward.ts'
-import { budgetHeaders, jsonHeaders, refuse } from './http-response.ts'
+import { jsonHeaders, rateLimitHeaders, refuse } from './http-response.ts'
 import type { RpcItem, RpcRequest } from './request.ts'
 
 export type ForwardBatchDeps = {
   readonly access: Access
   readonly forward: Forward
   readonly meter: Pick<ListenerMeter, 'request' | 'refused'>
-  readonly budget: ResponseBudget
-  refusalOf(admission: Exclude<ReturnType<Access['admit']>, { ok: true }>, method: string): Refusal
+  readonly heldBytes: HeldBytes
+  countRefusal(admission: Exclude<ReturnType<Access['admit']>, { ok: true }>, method: string): Refusal
 }
 
 type ForwardBatch = (request: RpcRequest, caller: Caller, items: readonly RpcItem[], responder: Responder) => void
@@ -32,13 +32,19 @@ type ForwardBatch = (request: RpcRequest, caller: Caller, items: readonly RpcIte
  * Charges each call of a batch separately, forwards the admitted ones together, and writes the response in the order of the calls while the
  * upstream's arrives. Status and headers are known before that: they depend on the admission of the calls alone.
  */
-export function createForwardBatch({ access, forward, meter, budget, refusalOf }: ForwardBatchDeps): ForwardBatch {
+export function createForwardBatch({
+  access,
+  forward,
+  meter,
+  heldBytes,
+  countRefusal,
+}: ForwardBatchDeps): ForwardBatch {
   return (request, caller, items, responder) => {
-    const limit = budget.exceeded(caller.subscription.id, PIECE_BYTES)
+    const limit = heldBytes.exceeded(caller.subscription.id, PIECE_BYTES)
     if (limit !== undefined) {
       meter.refused(limit, { subscription: caller.subscription.id, code: 'overloaded' })
       return responder.respond(
-        refuse(refuseHeldBytes(limit, budget.limits[limit]), request, { budget: access.quota(caller) }),
+        refuse(refuseHeldBytes(limit, heldBytes.limits[limit]), request, { quota: access.quota(caller) }),
       )
     }
     const { parts, calls, cost, lastLimit } = admit(request, caller, items)
@@ -79,7 +85,7 @@ export function createForwardBatch({ access, forward, meter, budget, refusalOf }
         if (call.id !== undefined) parts.push({ sentId: String(calls.length), id: call.id })
         calls.push(call)
       } else {
-        lastLimit = refusalOf(admission, call.method)
+        lastLimit = countRefusal(admission, call.method)
         if (call.id !== undefined) parts.push({ text: errorResponse(lastLimit, request, call.id) })
       }
     }
@@ -116,19 +122,19 @@ export function createForwardBatch({ access, forward, meter, budget, refusalOf }
     }
     const failure = hasResponded ? refuseUpstream('no-upstream') : refuseFailure(upstream)
     const errorFor = (id: string, limit: HeldBytesLimit | undefined): string => {
-      const refusal = limit === undefined ? failure : refuseHeldBytes(limit, budget.limits[limit])
+      const refusal = limit === undefined ? failure : refuseHeldBytes(limit, heldBytes.limits[limit])
       if (limit !== undefined) meter.refused(limit, { subscription: caller.subscription.id, code: 'overloaded' })
       return errorResponse(refusal, request, id)
     }
     const source = hasResponded ? upstream : { body: NOTHING }
-    const splice = new BatchSplice(parts, source, { budget, owner: caller.subscription.id, errorFor })
+    const splice = new BatchSplice(parts, source, { heldBytes, owner: caller.subscription.id, errorFor })
     const headers = jsonHeaders(access.quota(caller), cost)
     if (hasResponded && upstream.rest !== undefined) return { status: 200, headers, body: '', rest: splice }
     return { status: 200, headers, body: completeBody(splice) }
   }
 
   function noContent(caller: Caller, cost: number): HttpResponse {
-    return { status: 204, headers: budgetHeaders(access.quota(caller), cost), body: '' }
+    return { status: 204, headers: rateLimitHeaders(access.quota(caller), cost), body: '' }
   }
 }
 

@@ -2,9 +2,9 @@ import type { NodeUser } from '../../contract/products.ts'
 import { rpcMethod } from '../../contract/rpc-methods.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { UpstreamResponse } from '../../upstreams/http-call.ts'
-import { type ClientView, createClientView } from '../../upstreams/pool.ts'
+import { type ClientView, createClientView } from '../../upstreams/pool/pool.ts'
 import type { Upstreams } from '../../upstreams/service.ts'
-import type { Upstream } from '../../upstreams/started-pool.ts'
+import type { Upstream } from '../../upstreams/upstream.ts'
 import type { ListenerMeter } from '../metrics.ts'
 
 export type ForwardRequest = {

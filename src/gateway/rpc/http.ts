@@ -1,13 +1,13 @@
-import type { Caller } from '../../access/authorize.ts'
+import type { Caller } from '../../access/callers.ts'
 import { CREDENTIAL_SOURCES, collectToken, type PresentedToken } from '../../access/credentials.ts'
-import type { Budget } from '../../access/quota/charge.ts'
+import type { RemainingQuota } from '../../access/quota/charge.ts'
 import type { DocsUrl } from '../../contract/errors.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Random } from '../../core/random.ts'
 import { createUlidSource } from '../../core/ulid.ts'
 import { gunzipBytes, INFLATE_RATIO_MAX } from '../../platform/http/gzip.ts'
-import { isJsonRequest, JSON_REQUIRED, splitTarget } from '../../platform/http/request-headers.ts'
-import type { ResponseBudget } from '../../platform/http/response-budget.ts'
+import type { HeldBytes } from '../../platform/http/held-bytes.ts'
+import { contentFieldsOf, isJsonRequest, JSON_REQUIRED, splitTarget } from '../../platform/http/request-headers.ts'
 import type { HttpResponse, PostHandler, PostHead, Responder } from '../../platform/http/server/post.ts'
 import { givenRequestId } from '../../platform/http/server/request-id.ts'
 import type { RefusalRecorder } from '../../platform/telemetry/refusal-log.ts'
@@ -30,7 +30,7 @@ export type RpcPostsDeps = {
   readonly meter: Pick<ListenerMeter, 'refused'>
   readonly clock: Clock
   readonly random: Random
-  readonly budget: ResponseBudget
+  readonly heldBytes: HeldBytes
   readonly docsUrl?: DocsUrl | undefined
   readonly refusals?: RefusalRecorder | undefined
 }
@@ -38,10 +38,10 @@ export type RpcPostsDeps = {
 /** JSON-RPC over POST, for both HTTP readers: authentication by the head alone, then the body, gunzipped where it is compressed. */
 export function createRpcPosts(
   commonHeaders: Readonly<Record<string, string>>,
-  { rpc, meter, clock, random, budget, docsUrl, refusals }: RpcPostsDeps,
+  { rpc, meter, clock, random, heldBytes, docsUrl, refusals }: RpcPostsDeps,
 ): PostHandler {
   const nextUlid = createUlidSource(random)
-  const deps = { rpc, meter, budget, docsUrl, refusals }
+  const deps = { rpc, meter, heldBytes, docsUrl, refusals }
   const onRefused = recordRefusals(refusals, 'rpc')
   return {
     headers: commonHeaders,
@@ -63,7 +63,7 @@ export function createRpcPosts(
   }
 }
 
-type PostDeps = Pick<RpcPostsDeps, 'rpc' | 'meter' | 'budget' | 'docsUrl' | 'refusals'>
+type PostDeps = Pick<RpcPostsDeps, 'rpc' | 'meter' | 'heldBytes' | 'docsUrl' | 'refusals'>
 
 /** A request whose head is accepted: reads its body, forwards it, and encodes the response. */
 class RpcPost implements Responder {
@@ -92,7 +92,7 @@ class RpcPost implements Responder {
   }
 
   #refuse(refusal: Refusal): HttpResponse {
-    return refuse(refusal, this, { budget: this.#deps.rpc.quota(this.#caller) })
+    return refuse(refusal, this, { quota: this.#deps.rpc.quota(this.#caller) })
   }
 
   tooLarge(): HttpResponse {
@@ -106,16 +106,16 @@ class RpcPost implements Responder {
   }
 
   holdBody(bytes: number): HttpResponse | undefined {
-    const { budget, meter } = this.#deps
+    const { heldBytes, meter } = this.#deps
     const { id } = this.#caller.subscription
-    if (budget.acquire(id, bytes)) return undefined
-    const limit = budget.exceeded(id, bytes) ?? 'heldBytes'
+    if (heldBytes.acquire(id, bytes)) return undefined
+    const limit = heldBytes.exceeded(id, bytes) ?? 'heldBytes'
     meter.refused(limit, { subscription: id, code: 'overloaded' })
-    return this.#refuse(refuseHeldBytes(limit, budget.limits[limit]))
+    return this.#refuse(refuseHeldBytes(limit, heldBytes.limits[limit]))
   }
 
   releaseBody(bytes: number): void {
-    this.#deps.budget.release(this.#caller.subscription.id, bytes)
+    this.#deps.heldBytes.release(this.#caller.subscription.id, bytes)
   }
 
   onBodySent(bytes: number): void {
@@ -161,9 +161,9 @@ class RpcPost implements Responder {
 const NOTHING = Buffer.alloc(0)
 
 /** RFC 9110 section 15.5.16: a refused encoding names those that are accepted. */
-function refuseContent(fault: ContentFault, request: RefusableRequest, budget: Budget): HttpResponse {
-  if (fault === 'type') return refuse(refuseMediaType(JSON_REQUIRED), request, { budget })
-  const response = refuse(refuseMediaType('Content-Encoding: only gzip is supported'), request, { budget })
+function refuseContent(fault: ContentFault, request: RefusableRequest, quota: RemainingQuota): HttpResponse {
+  if (fault === 'type') return refuse(refuseMediaType(JSON_REQUIRED), request, { quota })
+  const response = refuse(refuseMediaType('Content-Encoding: only gzip is supported'), request, { quota })
   return { ...response, headers: { ...response.headers, 'accept-encoding': 'gzip' } }
 }
 
@@ -181,7 +181,7 @@ type HeadReading = {
 }
 
 function readHead(head: PostHead): HeadReading {
-  const { contentType, contentEncoding, acceptEncoding, origin } = contentFieldsOf(head)
+  const { contentType, contentEncoding, acceptEncoding, origin } = contentFieldsOf(head.headers)
   const isGzip = contentEncoding === 'gzip'
   const isUnknown = !isGzip && contentEncoding !== undefined && contentEncoding !== 'identity'
   return {
@@ -191,36 +191,4 @@ function readHead(head: PostHead): HeadReading {
     acceptEncoding,
     fault: isJsonRequest({ contentType, origin }) ? (isUnknown ? 'encoding' : undefined) : 'type',
   }
-}
-
-type ContentFields = {
-  contentType: string | undefined
-  /** In lower case. */
-  contentEncoding: string | undefined
-  acceptEncoding: string | undefined
-  origin: string | undefined
-}
-
-function contentFieldsOf({ headers }: PostHead): ContentFields {
-  const fields: ContentFields = {
-    contentType: undefined,
-    contentEncoding: undefined,
-    acceptEncoding: undefined,
-    origin: undefined,
-  }
-  for (let at = 0; at + 1 < headers.length; at += 2) {
-    const name = headers[at] as string
-    const value = headers[at + 1] as string
-    // Length first: it rules out most headers without a comparison.
-    if (name.length === 12 && name.toLowerCase() === 'content-type') fields.contentType ??= value
-    else if (name.length === 6 && name.toLowerCase() === 'origin') fields.origin ??= value
-    else if (name.length === 16 && name.toLowerCase() === 'content-encoding') {
-      // Two encodings, in one header or in two, become a value that is not supported.
-      const value = (headers[at + 1] as string).trim().toLowerCase()
-      fields.contentEncoding = fields.contentEncoding === undefined ? value : `${fields.contentEncoding},${value}`
-    } else if (name.length === 15 && name.toLowerCase() === 'accept-encoding') {
-      fields.acceptEncoding = fields.acceptEncoding === undefined ? value : `${fields.acceptEncoding},${value}`
-    }
-  }
-  return fields
 }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Caller } from '../../access/authorize.ts'
+import type { Access } from '../../access/call-access.ts'
+import type { Caller } from '../../access/callers.ts'
 import { BUILT_IN_PLANS } from '../../access/plan.ts'
-import type { Access } from '../../access/service.ts'
 import { createManualClock } from '../../core/clock.ts'
-import { createResponseBudget } from '../../platform/http/response-budget.ts'
+import { createHeldBytes } from '../../platform/http/held-bytes.ts'
 import type { HttpResponse } from '../../platform/http/server/post.ts'
 import type { AuthTarpit } from '../../platform/net/auth-tarpit.ts'
 import type { UpstreamFailure } from '../../upstreams/http-call.ts'
@@ -16,7 +16,7 @@ const CALLER = {
   limits: BUILT_IN_PLANS.professional,
   nodeUser: { subscriptionId: 'sub', mayUseShared: true },
 } as unknown as Caller
-const BUDGET = { limit: 100, remaining: 50, resetMs: 1000 }
+const QUOTA = { limit: 100, remaining: 50, resetMs: 1000 }
 const CALL = (id: number) => `{"jsonrpc":"2.0","id":${id},"method":"getMultipleAccounts","params":[["a"]]}`
 
 /** Responses to bodies where every forwarded request ends in this failure. */
@@ -25,9 +25,9 @@ function open(failure: UpstreamFailure) {
   let charges = 0
   const sent: string[] = []
   const access = {
-    admit: () => ({ ok: true, cost: 5, ...BUDGET, charged: ++charges }),
+    admit: () => ({ ok: true, cost: 5, ...QUOTA, charged: ++charges }),
     refund: () => void charges--,
-    quota: () => BUDGET,
+    quota: () => QUOTA,
   } as unknown as Access
   const rpc = createRpc({
     access,
@@ -38,7 +38,7 @@ function open(failure: UpstreamFailure) {
     clock,
     meter: { request() {}, refused() {} } as unknown as ListenerMeter,
     tarpit: {} as AuthTarpit,
-    budget: createResponseBudget({ bytesMax: 1e9, ownerBytesMax: 1e9, waitMs: 1000 }, clock),
+    heldBytes: createHeldBytes({ bytesMax: 1e9, ownerBytesMax: 1e9, waitMs: 1000 }, clock),
   })
   return {
     charges: () => charges,

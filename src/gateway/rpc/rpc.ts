@@ -1,13 +1,13 @@
 import { isUtf8 } from 'node:buffer'
-import type { Caller } from '../../access/authorize.ts'
+import type { Access } from '../../access/call-access.ts'
+import type { Caller } from '../../access/callers.ts'
 import type { PresentedToken } from '../../access/credentials.ts'
 import { explainRefusal } from '../../access/explain-refusal.ts'
-import type { Budget, Charged } from '../../access/quota/charge.ts'
-import type { Access } from '../../access/service.ts'
+import type { Charged, RemainingQuota } from '../../access/quota/charge.ts'
 import type { ProductKey } from '../../contract/products.ts'
 import type { Clock } from '../../core/clock.ts'
+import type { HeldBytes } from '../../platform/http/held-bytes.ts'
 import { splitTarget } from '../../platform/http/request-headers.ts'
-import type { ResponseBudget } from '../../platform/http/response-budget.ts'
 import type { HttpResponse, Responder } from '../../platform/http/server/post.ts'
 import type { AuthTarpit } from '../../platform/net/auth-tarpit.ts'
 import { type RpcCall, writeCall } from '../../solana/json/json-rpc.ts'
@@ -26,7 +26,7 @@ import {
 import { createForwardBatch } from './batch.ts'
 import { readFastPathCall } from './fast-path-call.ts'
 import type { Forward } from './forward.ts'
-import { budgetHeaders, ForwardedResponse, jsonHeaders, refuse } from './http-response.ts'
+import { ForwardedResponse, jsonHeaders, rateLimitHeaders, refuse } from './http-response.ts'
 import { isFastPathId, type RpcItem, type RpcRequest, readRpcBody, refuseBody } from './request.ts'
 import { replaceId, replaceIdInStream } from './response-id.ts'
 
@@ -36,7 +36,7 @@ export type RpcDeps = {
   readonly clock: Clock
   readonly meter: Pick<ListenerMeter, 'request' | 'refused' | 'late'>
   readonly tarpit: AuthTarpit
-  readonly budget: ResponseBudget
+  readonly heldBytes: HeldBytes
 }
 
 export type Rpc = {
@@ -49,8 +49,8 @@ export type Rpc = {
   ): Caller | { readonly ok: false; readonly response: HttpResponse | Promise<HttpResponse> }
   /** Forwards the calls of a body and sends the response. The bytes are valid only until this returns. */
   forward(caller: Caller, body: Buffer, request: RpcRequest, responder: Responder): void
-  /** What is left of the caller's budget. */
-  quota(caller: Caller): Budget
+  /** What is left of the caller's units. */
+  quota(caller: Caller): RemainingQuota
   /** Counts bytes of a response's body that were sent to the caller. */
   countSent(caller: Caller, bytes: number): void
 }
@@ -66,9 +66,9 @@ export type RpcHead = RefusableRequest & {
 /** A call as it is sent to the node. */
 type SentCall = { readonly text: string; readonly id: string | undefined; readonly bodyBytes: number | undefined }
 
-/** Token, then body, then each call against the budget. Admitted calls are forwarded; refused ones get their response here. */
-export function createRpc({ access, forward, clock, meter, tarpit, budget }: RpcDeps): Rpc {
-  const forwardBatch = createForwardBatch({ access, forward, meter, budget, refusalOf })
+/** Token, then body, then each call against the quota. Admitted calls are forwarded; refused ones get their response here. */
+export function createRpc({ access, forward, clock, meter, tarpit, heldBytes }: RpcDeps): Rpc {
+  const forwardBatch = createForwardBatch({ access, forward, meter, heldBytes, countRefusal })
   return {
     authenticate(head, presented, nowMs, product = 'bundle') {
       const caller = access.authenticate(presented, product, nowMs)
@@ -92,9 +92,7 @@ export function createRpc({ access, forward, clock, meter, tarpit, budget }: Rpc
       if (body.kind === 'refused') return responder.respond(freeResponse(caller, body.response))
       if (body.kind === 'too-many') {
         meter.refused('batchItems', { subscription: caller.subscription.id, code: 'too-large' })
-        return responder.respond(
-          refuse(refuseSize('batchItems', body.limit), request, { budget: access.quota(caller) }),
-        )
+        return responder.respond(refuse(refuseSize('batchItems', body.limit), request, { quota: access.quota(caller) }))
       }
       if (!body.batch) return forwardItem(request, caller, body.items[0] as RpcItem, responder)
       forwardBatch(request, caller, body.items, responder)
@@ -128,8 +126,8 @@ export function createRpc({ access, forward, clock, meter, tarpit, budget }: Rpc
     const charged = { interface: 'rpc', method } as const
     const admission = access.admit(caller, charged)
     if (!admission.ok) {
-      const budget = 'limit' in admission ? admission : access.quota(caller)
-      return responder.respond(refuse(refusalOf(admission, method), request, { id, budget }))
+      const quota = 'limit' in admission ? admission : access.quota(caller)
+      return responder.respond(refuse(countRefusal(admission, method), request, { id, quota }))
     }
     meter.request(method)
     const outgoing = {
@@ -147,7 +145,7 @@ export function createRpc({ access, forward, clock, meter, tarpit, budget }: Rpc
         }
         if (!upstream.isSent) access.refund(caller, charged)
         const cost = upstream.isSent ? admission.cost : 0
-        responder.respond(refuse(refuseFailure(upstream), request, { id, budget: access.quota(caller), cost }))
+        responder.respond(refuse(refuseFailure(upstream), request, { id, quota: access.quota(caller), cost }))
       } catch (error) {
         responder.fail(error)
       }
@@ -164,18 +162,19 @@ export function createRpc({ access, forward, clock, meter, tarpit, budget }: Rpc
     const { body, rest } = upstream
     if (id === undefined) {
       rest?.abort()
-      return { status: 204, headers: budgetHeaders(admission, admission.cost), body: '' }
+      return { status: 204, headers: rateLimitHeaders(admission, admission.cost), body: '' }
     }
     if (id === sentId) return new ForwardedResponse(upstream, admission, admission.cost)
     const headers = jsonHeaders(admission, admission.cost)
     if (rest !== undefined) return { status: 200, headers, body: '', rest: replaceIdInStream({ body, rest }, id) }
     const replaced = replaceId(body, id)
     const { cost } = admission
-    if (replaced === undefined) return refuse(refuseUpstream('no-upstream'), request, { id, budget: admission, cost })
+    if (replaced === undefined) return refuse(refuseUpstream('no-upstream'), request, { id, quota: admission, cost })
     return { status: 200, headers, body: replaced }
   }
 
-  function refusalOf(admission: Exclude<ReturnType<Access['admit']>, { ok: true }>, method: string): Refusal {
+  /** Counts the limit that refused a call; returns the refusal. */
+  function countRefusal(admission: Exclude<ReturnType<Access['admit']>, { ok: true }>, method: string): Refusal {
     if (!('limitName' in admission)) return refuseCaller('rpc', admission)
     meter.refused(admission.limitName)
     return refuseOverLimit(admission, method, clock.nowMs())

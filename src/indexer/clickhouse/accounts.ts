@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Access } from '../../access/service.ts'
+import type { Access } from '../../access/call-access.ts'
 import { createHttpClient } from '../../platform/http/client/client.ts'
 import type { Logger } from '../../platform/telemetry/logger.ts'
 import { QueryError } from '../query/error.ts'

@@ -2,7 +2,7 @@ import { GET_BLOCK_CONFIG } from '../../solana/json/block.ts'
 import { readCompleteResponse } from '../../upstreams/complete-response.ts'
 import { errorCodeOf } from '../../upstreams/extract-slot.ts'
 import { upstreamRequest } from '../../upstreams/http-call.ts'
-import type { Upstream } from '../../upstreams/started-pool.ts'
+import type { Upstream } from '../../upstreams/upstream.ts'
 import type { RawBlock } from './raw-block.ts'
 import type { SlotRange } from './slot-ranges.ts'
 

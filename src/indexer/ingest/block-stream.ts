@@ -6,7 +6,7 @@ import type { BaseDeps } from '../../platform/process/base-deps.ts'
 import { CommitmentLevel, SlotStatus, SubscribeRequestSchema } from '../../solana/gen/geyser_pb.ts'
 import { encodeMessage } from '../../solana/geyser/protobuf.ts'
 import { WireReader } from '../../solana/geyser/wire-reader.ts'
-import type { Upstream } from '../../upstreams/started-pool.ts'
+import type { Upstream } from '../../upstreams/upstream.ts'
 import type { RawBlock } from './raw-block.ts'
 import type { BankOfNode } from './slot-banks.ts'
 

@@ -5,7 +5,7 @@ import { writeFileAtomic } from '../../platform/files/atomic.ts'
 import { readIfThere } from '../../platform/files/optional.ts'
 import { readCompleteResponse } from '../../upstreams/complete-response.ts'
 import { upstreamRequest } from '../../upstreams/http-call.ts'
-import type { Upstream } from '../../upstreams/started-pool.ts'
+import type { Upstream } from '../../upstreams/upstream.ts'
 
 /** The tables hold blocks of one chain, and the nodes are of another. */
 export type OtherChain = { readonly stored: string; readonly found: string }

@@ -1,6 +1,6 @@
 import { createBackoff } from '../../core/backoff.ts'
 import type { BaseDeps } from '../../platform/process/base-deps.ts'
-import type { Upstream } from '../../upstreams/started-pool.ts'
+import type { Upstream } from '../../upstreams/upstream.ts'
 import { StoreGone, type StoreProcess } from '../duckdb/process.ts'
 import type { IndexerMetrics } from '../metrics.ts'
 import { BatchWriter, type BatchWriterOptions, type PendingBlock } from './batch-writer.ts'

@@ -2,40 +2,43 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createManualClock } from '../../core/clock.ts'
 import { createHeldMemory, HeldAmounts } from '../../core/held-amounts.ts'
-import { createResponseBudget } from './response-budget.ts'
+import { createHeldBytes } from './held-bytes.ts'
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
 test('takes bytes up to the limits of process and owner, and names the exceeded one', () => {
-  const budget = createResponseBudget({ bytesMax: 100, ownerBytesMax: 60, waitMs: 1000 }, createManualClock())
-  assert.deepEqual([budget.acquire('a', 60), budget.acquire('a', 1), budget.acquire('b', 40)], [true, false, true])
-  assert.equal(budget.exceeded('c', 1), 'heldBytes')
-  budget.release('b', 40)
-  assert.equal(budget.exceeded('a', 1), 'heldBytesPerSubscription')
-  assert.equal(budget.exceeded('c', 40), undefined)
-  budget.release('a', 60)
-  assert.equal(budget.heldBytes, 0)
+  const heldBytes = createHeldBytes({ bytesMax: 100, ownerBytesMax: 60, waitMs: 1000 }, createManualClock())
+  assert.deepEqual(
+    [heldBytes.acquire('a', 60), heldBytes.acquire('a', 1), heldBytes.acquire('b', 40)],
+    [true, false, true],
+  )
+  assert.equal(heldBytes.exceeded('c', 1), 'heldBytes')
+  heldBytes.release('b', 40)
+  assert.equal(heldBytes.exceeded('a', 1), 'heldBytesPerSubscription')
+  assert.equal(heldBytes.exceeded('c', 40), undefined)
+  heldBytes.release('a', 60)
+  assert.equal(heldBytes.total, 0)
 })
 
 test('a waiter gets its bytes when they are free, unless it timed out or was cancelled', async () => {
   const clock = createManualClock()
-  const budget = createResponseBudget({ bytesMax: 100, ownerBytesMax: 60, waitMs: 1000 }, clock)
-  budget.acquire('a', 60)
+  const heldBytes = createHeldBytes({ bytesMax: 100, ownerBytesMax: 60, waitMs: 1000 }, clock)
+  heldBytes.acquire('a', 60)
   const seen: string[] = []
-  budget.acquireLater('a', 30, (isTaken) => seen.push(`a ${isTaken}`))
-  budget.acquireLater('b', 50, (isTaken) => seen.push(`b ${isTaken}`))
-  budget.acquireLater('b', 1, () => seen.push('left')).cancel()
-  budget.acquire('c', 10)
-  budget.release('c', 10)
+  heldBytes.acquireLater('a', 30, (isTaken) => seen.push(`a ${isTaken}`))
+  heldBytes.acquireLater('b', 50, (isTaken) => seen.push(`b ${isTaken}`))
+  heldBytes.acquireLater('b', 1, () => seen.push('left')).cancel()
+  heldBytes.acquire('c', 10)
+  heldBytes.release('c', 10)
   await turn()
   assert.deepEqual(seen, [])
-  budget.release('a', 20)
+  heldBytes.release('a', 20)
   await turn()
   // 30 for the first are within the limit of the process and beyond that of its owner.
   assert.deepEqual(seen, ['b true'])
   clock.advance(1000)
   assert.deepEqual(seen, ['b true', 'a false'])
-  assert.equal(budget.heldBytes, 90)
+  assert.equal(heldBytes.total, 90)
   assert.equal(clock.pendingTimers(), 0)
 })
 
@@ -48,14 +51,14 @@ test('bytes that another thread holds count, and waiters get what it releases or
     HeldAmounts,
   ]
   const options = { bytesMax: 100, ownerBytesMax: 60, waitMs: 1000 }
-  const budget = createResponseBudget(options, clock, own)
-  const elsewhere = createResponseBudget(options, clock, other)
+  const heldBytes = createHeldBytes(options, clock, own)
+  const elsewhere = createHeldBytes(options, clock, other)
   assert.ok(elsewhere.acquire('a', 60) && elsewhere.acquire('b', 40))
-  assert.equal(budget.acquire('c', 1), false)
+  assert.equal(heldBytes.acquire('c', 1), false)
   const seen: string[] = []
-  budget.acquireLater('c', 40, (isTaken) => seen.push(`c ${isTaken}`))
-  budget.acquireLater('a', 10, (isTaken) => seen.push(`a ${isTaken}`))
-  budget.acquireLater('d', 10, (isTaken) => seen.push(`d ${isTaken}`))
+  heldBytes.acquireLater('c', 40, (isTaken) => seen.push(`c ${isTaken}`))
+  heldBytes.acquireLater('a', 10, (isTaken) => seen.push(`a ${isTaken}`))
+  heldBytes.acquireLater('d', 10, (isTaken) => seen.push(`d ${isTaken}`))
   clock.advance(500)
   assert.deepEqual(seen, [])
   elsewhere.release('b', 40)
@@ -64,15 +67,15 @@ test('bytes that another thread holds count, and waiters get what it releases or
   main.reclaim(2)
   clock.advance(20)
   assert.deepEqual(seen, ['c true', 'a true', 'd true'])
-  assert.deepEqual([budget.heldBytes, budget.ownHeldBytes, elsewhere.ownHeldBytes], [60, 60, 0])
+  assert.deepEqual([heldBytes.total, heldBytes.own, elsewhere.own], [60, 60, 0])
   assert.equal(clock.pendingTimers(), 0)
 })
 
 test('a budget of one thread does not poll', () => {
   const clock = createManualClock()
-  const budget = createResponseBudget({ bytesMax: 1, ownerBytesMax: 1, waitMs: 1000 }, clock)
-  budget.acquire('a', 1)
-  const waiting = budget.acquireLater('a', 1, () => {})
+  const heldBytes = createHeldBytes({ bytesMax: 1, ownerBytesMax: 1, waitMs: 1000 }, clock)
+  heldBytes.acquire('a', 1)
+  const waiting = heldBytes.acquireLater('a', 1, () => {})
   assert.equal(clock.pendingTimers(), 1)
   waiting.cancel()
   assert.equal(clock.pendingTimers(), 0)

@@ -4,22 +4,22 @@ import { createHeldMemory, HeldAmounts } from '../../core/held-amounts.ts'
 /** The limits, by their name in a refusal. */
 export type HeldBytesLimit = 'heldBytes' | 'heldBytesPerSubscription'
 
-export type ResponseBudgetOptions = {
+export type HeldBytesOptions = {
   /** Bytes of requests and responses that the process holds at once. */
   readonly bytesMax: number
   /** The same for one owner: a subscription, or a peer that has not authenticated. */
   readonly ownerBytesMax: number
-  /** How long a response waits for the budget before it is dropped. */
+  /** How long a response waits for free bytes before it is dropped. */
   readonly waitMs: number
 }
 
 /** Counts the bytes of requests and responses that are held in memory: over the process, and by owner. */
-export type ResponseBudget = {
+export type HeldBytes = {
   readonly limits: Readonly<Record<HeldBytesLimit, number>>
   /** Over all threads of the process. */
-  readonly heldBytes: number
+  readonly total: number
   /** Of this thread. */
-  readonly ownHeldBytes: number
+  readonly own: number
   /** The limit that so many more bytes would exceed. Changes nothing. */
   exceeded(owner: string, bytes: number): HeldBytesLimit | undefined
   /** Takes the bytes; false where that would exceed a limit. */
@@ -40,11 +40,11 @@ type Waiter = {
 const RETRY_MS = 20
 
 /** Without `held` the bytes are those of this thread alone. */
-export function createResponseBudget(
-  { bytesMax, ownerBytesMax, waitMs }: ResponseBudgetOptions,
+export function createHeldBytes(
+  { bytesMax, ownerBytesMax, waitMs }: HeldBytesOptions,
   clock: Pick<Clock, 'setTimer'>,
   held: HeldAmounts = new HeldAmounts(createHeldMemory({ threads: 1 }), 0),
-): ResponseBudget {
+): HeldBytes {
   const maxima = { total: bytesMax, key: ownerBytesMax }
   /** In order of arrival. One whose owner is at its own limit does not block the others. */
   const waiters = new Set<Waiter>()
@@ -94,10 +94,10 @@ export function createResponseBudget(
 
   return {
     limits: { heldBytes: bytesMax, heldBytesPerSubscription: ownerBytesMax },
-    get heldBytes() {
+    get total() {
       return held.total
     },
-    get ownHeldBytes() {
+    get own() {
       return held.own
     },
     exceeded(owner, bytes) {

@@ -29,15 +29,43 @@ const JSON_TYPE = /^application\/json(?:-rpc)?[ \t]*(?:;|$)/i
  * Whether a body is accepted as JSON by its content type, the same on every listener. The type may be missing unless the request comes from a web
  * page, which could otherwise send it without a preflight (Fetch standard, CORS-safelisted request-header).
  */
-export function isJsonRequest({ contentType, origin }: ContentFields): boolean {
+export function isJsonRequest({ contentType, origin }: Pick<ContentFields, 'contentType' | 'origin'>): boolean {
   if (contentType === 'application/json') return true
   return contentType === undefined ? origin === undefined : JSON_TYPE.test(contentType)
 }
 
-export type ContentFields = { readonly contentType: string | undefined; readonly origin: string | undefined }
+/** The header fields that decide whether a body is read, and how its response is encoded. */
+export type ContentFields = {
+  contentType: string | undefined
+  /** In lower case. */
+  contentEncoding: string | undefined
+  acceptEncoding: string | undefined
+  origin: string | undefined
+}
 
-export function contentFieldsOf({ headers }: Pick<IncomingMessage, 'headers'>): ContentFields {
-  return { contentType: headers['content-type'], origin: headers.origin }
+/** `headers` has names and values alternating, as received. */
+export function contentFieldsOf(headers: readonly string[]): ContentFields {
+  const fields: ContentFields = {
+    contentType: undefined,
+    contentEncoding: undefined,
+    acceptEncoding: undefined,
+    origin: undefined,
+  }
+  for (let at = 0; at + 1 < headers.length; at += 2) {
+    const name = headers[at] as string
+    const value = headers[at + 1] as string
+    // Length first: it rules out most headers without a comparison.
+    if (name.length === 12 && name.toLowerCase() === 'content-type') fields.contentType ??= value
+    else if (name.length === 6 && name.toLowerCase() === 'origin') fields.origin ??= value
+    else if (name.length === 16 && name.toLowerCase() === 'content-encoding') {
+      // Two encodings, in one header or in two, become a value that is not supported.
+      const encoding = value.trim().toLowerCase()
+      fields.contentEncoding = fields.contentEncoding === undefined ? encoding : `${fields.contentEncoding},${encoding}`
+    } else if (name.length === 15 && name.toLowerCase() === 'accept-encoding') {
+      fields.acceptEncoding = fields.acceptEncoding === undefined ? value : `${fields.acceptEncoding},${value}`
+    }
+  }
+  return fields
 }
 
 /** Whether the body is compressed, where none may be. */

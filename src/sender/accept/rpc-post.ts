@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { type DocsUrl, ERRORS, type ErrorContext } from '../../contract/errors.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Random } from '../../core/random.ts'
-import { isJsonRequest, JSON_REQUIRED } from '../../platform/http/request-headers.ts'
+import { contentFieldsOf, isJsonRequest, JSON_REQUIRED } from '../../platform/http/request-headers.ts'
 import type { HttpResponse, PostHandler, PostHead } from '../../platform/http/server/post.ts'
 import { createRequestIds } from '../../platform/http/server/request-id.ts'
 import type { TransactionLimits } from '../../solana/transaction/types.ts'
@@ -93,15 +93,8 @@ function refuseRequest(
 
 /** Why the body is not read: it must be JSON, without a content encoding. */
 function contentFaultOf(headers: readonly string[]): string | undefined {
-  let contentType: string | undefined
-  let origin: string | undefined
-  for (let at = 0; at + 1 < headers.length; at += 2) {
-    const name = headers[at] as string
-    // Compares lengths first, which rules out most headers.
-    if (name.length === 12 && name.toLowerCase() === 'content-type') contentType ??= headers[at + 1]
-    else if (name.length === 6 && name.toLowerCase() === 'origin') origin ??= headers[at + 1]
-    else if (name.length === 16 && name.toLowerCase() === 'content-encoding') return ENCODED
-  }
+  const { contentType, contentEncoding, origin } = contentFieldsOf(headers)
+  if (contentEncoding !== undefined) return ENCODED
   return isJsonRequest({ contentType, origin }) ? undefined : JSON_REQUIRED
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { seedFor } from '../core/test-seed.ts'
+import { seedFor } from '../../core/test-seed.ts'
 import { type Candidate, pick } from './pick.ts'
 
 type Node = Candidate & { name: string }

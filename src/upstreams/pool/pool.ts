@@ -1,5 +1,5 @@
-import type { Logger } from '../platform/telemetry/logger.ts'
-import type { EndpointKind, NodeCandidate, UpstreamNode } from './node.ts'
+import type { Logger } from '../../platform/telemetry/logger.ts'
+import type { EndpointKind, NodeCandidate, UpstreamNode } from '../node.ts'
 import { pick } from './pick.ts'
 
 /** The newest slot a client has seen; kept by the server for each connection. */

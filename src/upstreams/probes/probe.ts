@@ -53,9 +53,15 @@ export type Probes = Disposable & {
   probe(): void
 }
 
+/** Of a node without JSON-RPC. */
+export const NO_PROBES: Probes = { probe() {}, [Symbol.dispose]() {} }
+
 /**
- * Reads a node's slot and newest shred slot periodically, and at once when its breaker is half-open. While the breaker is open there are
- * no periodic probes. Its statistics are read once, for the length of a slot before slots were observed. A node that responds neither to a probe nor to a call for `silentMs` is silent. Two POSTs rather than one batch: not every node accepts batches.
+ * Reads a node's slot and newest shred slot periodically.
+ * While its breaker is open there are no periodic probes; once it is half-open, its pool requests one.
+ * A node that responds neither to a probe nor to a call for `silentMs` is silent.
+ * Its statistics are read once, for the length of a slot before slots were observed.
+ * Two POSTs rather than one batch: not every node accepts batches.
  */
 export function startProbes(
   node: UpstreamNode,
@@ -63,7 +69,7 @@ export function startProbes(
   { clock, random, onSlot, onSlotLength, onProbe, onResult }: ProbeDeps,
 ): Probes {
   const http = node.openProbeHttp()
-  if (http === undefined) return { probe() {}, [Symbol.dispose]() {} }
+  if (http === undefined) return NO_PROBES
   let isProbing = false
   let hasSamples = false
   let silence: Timer | undefined
@@ -119,7 +125,6 @@ export function startProbes(
     })
   }
 
-  node.onHalfOpen = probe
   // A random start spreads the probes of different nodes.
   let timer = clock.setTimer(randomInt(random, options.probeMs), () => {
     timer = clock.setRepeating(options.probeMs, () => {
@@ -173,7 +178,7 @@ export function applyProbeResult(
       return
     case 'failed':
       if (result.hasResponded) node.heard(nowMs)
-      node.lastFailure = result.reason
+      node.failed(result.reason)
       breaker.recordProbe(false)
       return
     case 'silent':
@@ -186,7 +191,7 @@ export function applyProbeResult(
       health.reportedShredSlot(result.shredSlot)
       if (result.slotMs !== undefined) onSlotLength(result.slotMs)
       onSlot()
-      if (result.isOut || result.silentMs !== undefined) node.lastFailure = result.failure
+      if (result.isOut || result.silentMs !== undefined) node.failed(result.failure)
       if (result.silentMs !== undefined) node.markSilent(result.silentMs)
       if (result.isOut) breaker.trip()
   }

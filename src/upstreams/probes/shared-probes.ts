@@ -2,7 +2,7 @@ import type { Clock, Timer } from '../../core/clock.ts'
 import type { Random } from '../../core/random.ts'
 import type { UpstreamNode } from '../node.ts'
 import type { HealthOptions } from '../options.ts'
-import { applyProbeResult, type ProbeResult, startProbes } from './probe.ts'
+import { applyProbeResult, NO_PROBES, type ProbeResult, type Probes, startProbes } from './probe.ts'
 
 /** A node whose health follows the results of probes. */
 export type ProbeTarget = {
@@ -19,7 +19,7 @@ export type ProbeTarget = {
 }
 
 /** Where the results of probes come from: by default this thread probes itself. */
-export type StartProbing = (target: ProbeTarget) => Disposable
+export type StartProbing = (target: ProbeTarget) => Probes
 
 export const probeHere: StartProbing = ({ node, options, ...deps }) => startProbes(node, options, deps)
 
@@ -69,6 +69,7 @@ export function createProbePublisher(): ProbePublisher {
       }
       probed.set(key, entry)
       return {
+        probe: probes.probe,
         [Symbol.dispose]() {
           waiting?.cancel()
           probes[Symbol.dispose]()
@@ -135,11 +136,11 @@ export function createProbeReceiver({ known, request }: ProbeReceiverDeps): Prob
   return {
     start(target) {
       const { key, node } = target
-      if (node.http === undefined) return { [Symbol.dispose]() {} }
+      if (node.http === undefined) return NO_PROBES
       targets.set(key, target)
-      node.onHalfOpen = () => request(key)
       ask(target)
       return {
+        probe: () => request(key),
         [Symbol.dispose]() {
           if (targets.get(key) === target) targets.delete(key)
         },

@@ -5,7 +5,7 @@ import type { MemoizedHead } from './fast-path-head.ts'
 import { FastPathInput, PartialBody } from './fast-path-input.ts'
 import { FastPathOutput } from './fast-path-output.ts'
 import type { FastPathResponses } from './fast-path-response.ts'
-import { type HttpResponse, INTERNAL_RESPONSE, type PostHandler, type PostVerdict, type Responder } from './post.ts'
+import { type HttpResponse, INTERNAL_RESPONSE, type PostDecision, type PostHandler, type Responder } from './post.ts'
 import { sendRaw } from './reply.ts'
 
 /** What all fast-path connections of a server share. */
@@ -29,7 +29,7 @@ export type FastPathHub = {
   onError(error: unknown, requestId?: string): void
 }
 
-type AcceptedPost = Extract<PostVerdict, { bodyBytesMax: number }>
+type AcceptedPost = Extract<PostDecision, { bodyBytesMax: number }>
 
 type State =
   /** Between two requests: no byte of the next one has come. */
@@ -197,21 +197,21 @@ export class FastPathConnection implements Responder {
 
   #begin({ target, headers, bodyBytes, memo }: MemoizedHead): void {
     this.#served += 1
-    const verdict = this.#validate({ target, headers, bodyBytes, connection: this.#socket, memo })
-    this.#requestId = verdict.requestId
-    if ('response' in verdict) return this.#respondWithoutBody(bodyBytes, verdict.response)
+    const decision = this.#validate({ target, headers, bodyBytes, connection: this.#socket, memo })
+    this.#requestId = decision.requestId
+    if ('response' in decision) return this.#respondWithoutBody(bodyBytes, decision.response)
     const body = this.#input.takeBody(bodyBytes)
-    if (body !== undefined) return this.#handle(verdict, body)
-    const refusal = verdict.holdBody?.(bodyBytes)
+    if (body !== undefined) return this.#handle(decision, body)
+    const refusal = decision.holdBody?.(bodyBytes)
     if (refusal !== undefined) return this.#respondWithoutBody(bodyBytes, refusal)
-    this.#post = verdict
+    this.#post = decision
     this.#state = 'reading-body'
     this.deadlineAtMs = this.#hub.nowMs + this.#hub.requestTimeoutMs
-    this.#body.begin(bodyBytes, (bytes) => verdict.releaseBody?.(bytes))
+    this.#body.begin(bodyBytes, (bytes) => decision.releaseBody?.(bytes))
     this.#input.append(this.#fillBody(this.#input.takeAll()))
   }
 
-  #validate(head: Parameters<PostHandler['validate']>[0]): PostVerdict {
+  #validate(head: Parameters<PostHandler['validate']>[0]): PostDecision {
     try {
       return this.#hub.handler.validate(head)
     } catch (error) {

@@ -11,30 +11,30 @@ export async function respondToPost(
   handler: PostHandler,
 ): Promise<void> {
   const length = request.headers['content-length']
-  const verdict = handler.validate({
+  const decision = handler.validate({
     target: request.url ?? '/',
     headers: request.rawHeaders,
     bodyBytes: length === undefined ? undefined : Number(length),
     connection: request.socket,
   })
-  response.setHeader('x-request-id', verdict.requestId)
+  response.setHeader('x-request-id', decision.requestId)
   const send = (reply: HttpResponse, sent?: SentBytes) => sendResponse(response, reply, handler.headers, sent)
-  if ('response' in verdict) return send(await verdict.response)
+  if ('response' in decision) return send(await decision.response)
   let heldBytes = 0
   let refusal: HttpResponse | undefined
   const mayHold = (bytes: number): boolean => {
-    refusal = verdict.holdBody?.(bytes)
+    refusal = decision.holdBody?.(bytes)
     if (refusal === undefined) heldBytes += bytes
     return refusal === undefined
   }
   try {
-    const read = await readBody(request, { bodyBytesMax: verdict.bodyBytesMax, mayHold })
+    const read = await readBody(request, { bodyBytesMax: decision.bodyBytesMax, mayHold })
     if (read.ok)
-      send(await new Promise<HttpResponse>((respond, fail) => verdict.onBody(read.body, { respond, fail })), verdict)
+      send(await new Promise<HttpResponse>((respond, fail) => decision.onBody(read.body, { respond, fail })), decision)
     else if (refusal !== undefined) send(refusal)
-    else if (read.reason === 'too-large') send(verdict.tooLarge())
+    else if (read.reason === 'too-large') send(decision.tooLarge())
   } finally {
-    verdict.releaseBody?.(heldBytes)
+    decision.releaseBody?.(heldBytes)
   }
 }
 

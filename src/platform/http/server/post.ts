@@ -36,7 +36,7 @@ export type HttpResponse = {
 }
 
 /** What the handler decides by the head: to respond without reading the body, or to read it. */
-export type PostVerdict = { readonly requestId: string } & (
+export type PostDecision = { readonly requestId: string } & (
   | { readonly response: HttpResponse | Promise<HttpResponse> }
   | {
       readonly bodyBytesMax: number
@@ -63,7 +63,7 @@ export type Responder = {
 export type PostHandler = {
   /** Sent with every response beside its own headers. */
   readonly headers: Readonly<Record<string, string>>
-  validate(head: PostHead): PostVerdict
+  validate(head: PostHead): PostDecision
 }
 
 /** The response when a handler throws. */

@@ -1,4 +1,4 @@
-import type { Access } from '../../../access/service.ts'
+import type { Access } from '../../../access/call-access.ts'
 import type { Upstreams } from '../../../upstreams/service.ts'
 
 /** Keeps the dedicated nodes of the upstream pools in sync with the access store. */

@@ -1,4 +1,4 @@
-import type { Access } from '../../../access/service.ts'
+import type { Access } from '../../../access/call-access.ts'
 import type { AccessStore } from '../../../access/store/store.ts'
 import type { Logger } from '../../../platform/telemetry/logger.ts'
 

@@ -7,7 +7,7 @@ import { listenerOption } from '../../../contract/listener-option.ts'
 import { integer, section } from '../../../contract/option-fields.ts'
 import { productsOptions } from '../../../contract/product-options.ts'
 import { executionOptions } from '../../../execution/options.ts'
-import { bundleOptions } from '../../../gateway/options.ts'
+import { gatewayOptions } from '../../../gateway/options.ts'
 import { indexerOptions } from '../../../indexer/options.ts'
 import { localnetOptions } from '../../../localnet/options.ts'
 import { senderOptions } from '../../../sender/options.ts'
@@ -86,7 +86,7 @@ export const configSchema = z.strictObject({
   ),
   billing: billingOptions.prefault({}).describe('Events with usage for a billing system.'),
   products: productsOptions.prefault({}).describe('Products that are offered as a preview.'),
-  bundle: bundleOptions.prefault({}).describe('Bundle: JSON-RPC, WebSocket and gRPC with one token.'),
+  bundle: gatewayOptions.prefault({}).describe('Bundle: JSON-RPC, WebSocket and gRPC with one token.'),
   sender: senderOptions.prefault({}).describe('TPU Sender: submission of tipped transactions.'),
   shreds: shredsOptions.prefault({}).describe('ShredStream Raw: relays shreds from your receivers to customers.'),
   execution: executionOptions

@@ -1,7 +1,7 @@
 import type { Plans } from '../../../access/plan.ts'
 import { ServiceError } from '../../../core/error.ts'
 import type { Logger } from '../../../platform/telemetry/logger.ts'
-import type { NodeChange } from '../../../upstreams/started-pool.ts'
+import type { NodeChange } from '../../../upstreams/pool/members.ts'
 import { refuseNewPorts } from './check-listeners.ts'
 import type { Config, ConfigPart } from './config.ts'
 import { refuseFaults } from './faults.ts'

@@ -1,6 +1,6 @@
 import type { ControlMethods } from '../../../platform/process/control-socket.ts'
 import type { NodesOptions } from '../../../upstreams/node-spec.ts'
-import type { NodeChange } from '../../../upstreams/started-pool.ts'
+import type { NodeChange } from '../../../upstreams/pool/members.ts'
 import type { ConfigPart } from '../config/config.ts'
 import { type Reload, reloadFrom } from '../config/reload.ts'
 import type { Settings } from '../config/settings.ts'

@@ -1,5 +1,5 @@
 import type { HeldAmounts } from '../../../core/held-amounts.ts'
-import { createResponseBudget, type ResponseBudget } from '../../../platform/http/response-budget.ts'
+import { createHeldBytes, type HeldBytes } from '../../../platform/http/held-bytes.ts'
 import type { MemoryCells } from '../../../platform/process/memory-cells.ts'
 import {
   createMemoryGuard,
@@ -36,19 +36,19 @@ const HELD_SHARE = 1 / 8
 const SUBSCRIPTION_SHARE = 1 / 4
 
 /**
- * The byte budget of buffered requests and responses, from `memory` of the configuration; over all threads where `held` is shared. Each thread
+ * The buffered bytes of requests and responses and their limits, from `memory` of the configuration; over all threads where `held` is shared. Each thread
  * reports its own bytes.
  */
-export function openResponseBudget(
+export function openHeldBytes(
   { memory }: Pick<Config, 'memory'>,
   { clock, registry }: MemoryDeps,
   held?: HeldAmounts,
-): ResponseBudget {
+): HeldBytes {
   const bytesMax = memory.heldBytesMax ?? Math.floor(memory.residentBytesMax * HELD_SHARE)
   const ownerBytesMax = memory.heldBytesPerSubscriptionMax ?? Math.floor(bytesMax * SUBSCRIPTION_SHARE)
-  const budget = createResponseBudget({ bytesMax, ownerBytesMax, waitMs: memory.heldWaitMs }, clock, held)
+  const heldBytes = createHeldBytes({ bytesMax, ownerBytesMax, waitMs: memory.heldWaitMs }, clock, held)
   registry.gauge('sluice_process_held_bytes', 'Buffered bytes of requests and responses.', {
-    read: () => budget.ownHeldBytes,
+    read: () => heldBytes.own,
   })
-  return budget
+  return heldBytes
 }

@@ -1,6 +1,6 @@
 import type { EndingReport } from '../../../access/ending.ts'
 import type { AccessSnapshot } from '../../../access/snapshot/snapshot.ts'
-import type { UsageState } from '../../../access/usage/service.ts'
+import type { UsageState } from '../../../access/usage/writer.ts'
 import type { Clock } from '../../../core/clock.ts'
 import type { HealthReason, HealthState, Lifecycle } from '../../../platform/process/lifecycle.ts'
 import type { SlotLength } from '../../../upstreams/slot-length.ts'

@@ -1,4 +1,4 @@
-import type { UsageState } from '../../../access/usage/service.ts'
+import type { UsageState } from '../../../access/usage/writer.ts'
 import { messageOf } from '../../../core/error.ts'
 import { writeFileAtomicSync } from '../../../platform/files/atomic.ts'
 import { readIfThere } from '../../../platform/files/optional.ts'

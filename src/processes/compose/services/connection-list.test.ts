@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { openHandlers } from '../../../../test/support/admin-handlers.ts'
 import { createManualClock } from '../../../core/clock.ts'
 import { createConnections } from '../../../gateway/account/connections.ts'
-import type { Bundle } from '../../../gateway/service.ts'
+import type { Gateway } from '../../../gateway/service.ts'
 import { makeTestFolder } from '../../../platform/files/test-folder.ts'
 import { secureRandom } from '../../../platform/process/random.ts'
 import type { SupervisedThread } from '../threads/supervised-thread.ts'
@@ -17,7 +17,7 @@ test('the list of a subscription has its newest connections too, of every thread
   const clock = createManualClock(Date.UTC(2027, 0, 1))
   const registries = [1, 2].map(() => createConnections({ clock, random: secureRandom }))
   const threads = registries.map((connections) => {
-    const methods = gatewayMethods({ connections } as Bundle)
+    const methods = gatewayMethods({ connections } as Gateway)
     return {
       isRunning: true,
       call: async (_name: string, request: unknown) => {

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { Access } from '../../../access/service.ts'
+import type { Access } from '../../../access/call-access.ts'
 import { BlockArchive } from '../../../execution/archive/archive.ts'
 import { History } from '../../../execution/history/history.ts'
 import type { HistoryFilesOptions } from '../../../execution/history/history-files.ts'

@@ -1,15 +1,15 @@
-import type { Access } from '../../../access/service.ts'
+import type { Access } from '../../../access/call-access.ts'
 import type { OtherConnections } from '../../../gateway/account/all-connections.ts'
 import type { AccountPage } from '../../../gateway/account/page.ts'
 import type { AccountReports } from '../../../gateway/account/reports.ts'
 import type { DecodedSource } from '../../../gateway/geyser/decoded/source.ts'
 import type { SharedLimits } from '../../../gateway/limits.ts'
-import { type Bundle, startBundle } from '../../../gateway/service.ts'
+import { type Gateway, startGateway } from '../../../gateway/service.ts'
 import type { MemoryGuard } from '../../../platform/process/memory-guard.ts'
 import type { Upstreams } from '../../../upstreams/service.ts'
 import { ENDPOINT_NAMES, type Endpoints, endpointsOf } from '../access/endpoints.ts'
 import { listenerOf } from '../config/listener.ts'
-import { openResponseBudget } from '../process/memory.ts'
+import { openHeldBytes } from '../process/memory.ts'
 import type { ServiceContext, ServiceSettings } from '../process/service-context.ts'
 import type { ControlPlaneChannel } from '../threads/protocol.ts'
 
@@ -30,14 +30,14 @@ export type GatewayPartDeps = ServiceContext<'rpc' | 'ws' | 'grpc' | 'entries'> 
 }
 
 /** JSON-RPC, WebSocket and gRPC of the Bundle, as the `bundle` section of the configuration sets them up. */
-export function openGateway({ config, loaded }: ServiceSettings, deps: GatewayPartDeps): Promise<Bundle> {
+export function openGateway({ config, loaded }: ServiceSettings, deps: GatewayPartDeps): Promise<Gateway> {
   const { access, upstreams, memory, log, clock, random, registry, listenerMetrics } = deps
   const { rpc, ws, grpc, entries, trustedProxies, cache, workers } = config.bundle
   const listenOn = (option: typeof rpc, mayAccept: () => boolean) => ({
     ...listenerOf(option, loaded.folder, mayAccept),
     reusePort: deps.isPortShared ?? false,
   })
-  return startBundle(
+  return startGateway(
     {
       rpc: listenOn(rpc, memory.mayAccept),
       ws: { ...listenOn(ws, memory.mayOpenStream), queryToken: ws.queryToken },
@@ -66,7 +66,7 @@ export function openGateway({ config, loaded }: ServiceSettings, deps: GatewayPa
       decodedReport: deps.decodedReport,
       accountReports: deps.accountReports,
       accountPage: config.bundle.accountPage ? deps.accountPage : undefined,
-      budget: openResponseBudget(config, { clock, log, registry }, deps.limits?.held.bytes),
+      heldBytes: openHeldBytes(config, { clock, log, registry }, deps.limits?.held.bytes),
       documents: deps.documents.files,
       docsUrl: deps.documents.docsUrlOf('rpc'),
     },

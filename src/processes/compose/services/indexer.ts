@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { Access } from '../../../access/service.ts'
+import type { Access } from '../../../access/call-access.ts'
 import { type Indexer, startIndexer } from '../../../indexer/service.ts'
 import { resolveSecret, type SecretSources } from '../../../platform/config/secret-ref.ts'
 import type { ChildWatcher } from '../../../platform/process/child.ts'

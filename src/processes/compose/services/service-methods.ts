@@ -1,4 +1,4 @@
-import type { Bundle } from '../../../gateway/service.ts'
+import type { Gateway } from '../../../gateway/service.ts'
 import type { SlotRange } from '../../../indexer/ingest/slot-ranges.ts'
 import { QueryError } from '../../../indexer/query/error.ts'
 import type { Indexer } from '../../../indexer/service.ts'
@@ -14,7 +14,7 @@ import { nameParam } from './upstreams.ts'
 /** A control response is one line, so the list has a maximum. */
 export const CONNECTIONS_LISTED_MAX = 1000
 
-export function gatewayMethods({ connections }: Bundle): ControlMethods {
+export function gatewayMethods({ connections }: Gateway): ControlMethods {
   return {
     // Those of one subscription are selected before the list is cut: others may have more than it holds.
     connections: (params) => {

@@ -1,4 +1,4 @@
-import type { AccessShare } from '../../../access/thread-access.ts'
+import type { ThreadAccessStart } from '../../../access/thread-access.ts'
 import type { LimitMemory } from '../../../gateway/limits.ts'
 import type { SharedFamily } from '../../../platform/telemetry/metric-memory.ts'
 import type { UpstreamMemory } from '../../../shreds/decoded/upstream/follow-nodes.ts'
@@ -18,7 +18,7 @@ export type ThreadStart = {
   /** The nodes of the configuration, or the embedded chain. */
   readonly nodes: NodeOptions[]
   /** Missing for a service that takes no tokens. */
-  readonly access: AccessShare | undefined
+  readonly access: ThreadAccessStart | undefined
   readonly limits: LimitMemory
   readonly memory: SharedArrayBuffer
   /** The metrics of the instance before, which the next one continues. */

@@ -148,7 +148,7 @@ export function createThreadHost(settings: Settings, plan: ThreadPlan, deps: Thr
                 loaded: { folder: settings.loaded.folder, file: settings.loaded.file },
               },
               nodes: nodes.nodes,
-              access: access.share(index),
+              access: access.startDataOf(index),
               limits: limitMemory,
               memory: deps.memoryCells,
               metrics: own.families,
@@ -165,7 +165,7 @@ export function createThreadHost(settings: Settings, plan: ThreadPlan, deps: Thr
           methods: { ...methods, 'node-health': probes.known },
           notices: {
             metric: own.add,
-            'book-requested': access.bookRequested,
+            'book-requested': access.sendRequestedBookings,
             'probe-requested': probes.request,
             'child-started': (pid: number) => void children.add(pid),
             'child-ended': (pid: number) => void children.delete(pid),

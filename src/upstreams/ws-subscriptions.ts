@@ -1,0 +1,185 @@
+import type { LossReason, NodeMeter } from './metrics.ts'
+import type { Notification } from './ws-frame-id.ts'
+import { createWsUnsubscribes } from './ws-unsubscribes.ts'
+
+/** A subscribe for a node. `params` is JSON text and is sent as it is. */
+export type WsSubscribe = {
+  /** For example `accountSubscribe`. */
+  readonly method: string
+  /** For example `accountUnsubscribe`. */
+  readonly unsubscribe: string
+  readonly params: string
+}
+
+export type WsSubscriptionEvents = {
+  /** The node accepted it; notifications follow. */
+  onReady(): void
+  /** The node refused it; the text is its complete response. */
+  onRefused(response: string): void
+  onNotification(frame: Buffer, at: Notification): void
+  /** The connection is lost, and the subscription with it. */
+  onLost(reason: LossReason): void
+}
+
+export type WsUpstreamSubscription = {
+  readonly upstream: string
+  /** The request was sent: the node may have received it. */
+  readonly isSent: boolean
+  /** Unsubscribes. `isEndedByNode` where the node has ended it already, as after the last notification about a signature. */
+  close(isEndedByNode?: boolean): void
+}
+
+export type WsSubscriptionsDeps = {
+  readonly upstream: string
+  readonly meter: Pick<NodeMeter, 'wsSubscriptions'>
+  /** Sends a request; false where the connection is not open. */
+  send(request: string): boolean
+  /** Whether the connection itself uses this id of the node. */
+  isReserved(id: string): boolean
+}
+
+/** The response of a node to a subscribe: its id for the subscription; undefined where it refused. */
+export type WsResponse = { readonly id: number; readonly result: string | undefined }
+
+type Entry = {
+  readonly request: WsSubscribe
+  readonly events: WsSubscriptionEvents
+  state: 'sent' | 'live' | 'closed'
+  isSent: boolean
+  /** The node's id. */
+  id: string | undefined
+}
+
+/** The subscriptions of one WebSocket connection to a node: matches responses and notifications to them by their ids. */
+export class WsSubscriptions {
+  readonly #deps: WsSubscriptionsDeps
+  /** Subscribes without a response yet, by the id of the request, in the order of the ids. */
+  readonly #pending = new Map<number, Entry>()
+  /** The same, but closed in the meantime. */
+  readonly #abandoned = new Map<number, Entry>()
+  /** Live subscriptions by the node's id; a node gives equal subscriptions the same id. */
+  readonly #live = new Map<string, Set<Entry>>()
+  readonly #entries = new Set<Entry>()
+  readonly #unsubscribes = createWsUnsubscribes({
+    isUsed: (id) => this.#live.has(id) || this.#deps.isReserved(id),
+    send: (id, method) =>
+      void this.#deps.send(`{"jsonrpc":"2.0","id":${this.#nextId++},"method":"${method}","params":[${id}]}`),
+  })
+  #nextId = 1
+
+  constructor(deps: WsSubscriptionsDeps) {
+    this.#deps = deps
+  }
+
+  get size(): number {
+    return this.#entries.size
+  }
+
+  /** Sent at once where the connection is open, else by `sendPending`. */
+  add(request: WsSubscribe, events: WsSubscriptionEvents): WsUpstreamSubscription {
+    const entry: Entry = { request, events, state: 'sent', isSent: false, id: undefined }
+    const requestId = this.#nextId++
+    this.#entries.add(entry)
+    this.#pending.set(requestId, entry)
+    this.#deps.meter.wsSubscriptions.inc()
+    this.#send(requestId, entry)
+    return {
+      upstream: this.#deps.upstream,
+      get isSent() {
+        return entry.isSent
+      },
+      close: (isEndedByNode = false) => this.#close(requestId, entry, isEndedByNode),
+    }
+  }
+
+  sendPending(): void {
+    for (const [requestId, entry] of this.#pending) this.#send(requestId, entry)
+  }
+
+  /** `text` is the complete response. */
+  onResponse({ id, result }: WsResponse, text: string): void {
+    const entry = this.#pending.get(id)
+    if (entry !== undefined) {
+      this.#pending.delete(id)
+      this.#onSubscribed(entry, result, text)
+    } else {
+      const closed = this.#abandoned.get(id)
+      if (closed === undefined) return
+      this.#abandoned.delete(id)
+      // Closed before the node's response: unsubscribe at the node too.
+      if (result !== undefined) this.#unsubscribe(result, closed)
+    }
+    this.#flushUnsubscribes()
+  }
+
+  /** An unknown id: the node had not received the unsubscribe yet. */
+  onNotification(frame: Buffer, at: Notification): void {
+    for (const { events } of this.#live.get(at.subscription) ?? []) events.onNotification(frame, at)
+  }
+
+  /** The connection is lost. */
+  lose(reason: LossReason): void {
+    const lost = [...this.#entries]
+    this.#entries.clear()
+    this.#pending.clear()
+    this.#abandoned.clear()
+    this.#unsubscribes.clear()
+    this.#live.clear()
+    for (const entry of lost) {
+      entry.state = 'closed'
+      this.#deps.meter.wsSubscriptions.dec()
+      entry.events.onLost(reason)
+    }
+  }
+
+  #send(requestId: number, entry: Entry): void {
+    const { method, params } = entry.request
+    entry.isSent = this.#deps.send(`{"jsonrpc":"2.0","id":${requestId},"method":"${method}","params":${params}}`)
+  }
+
+  #onSubscribed(entry: Entry, id: string | undefined, response: string): void {
+    if (id === undefined) {
+      this.#drop(entry)
+      entry.events.onRefused(response)
+      return
+    }
+    entry.id = id
+    entry.state = 'live'
+    const equal = this.#live.get(id)
+    if (equal === undefined) this.#live.set(id, new Set([entry]))
+    else equal.add(entry)
+    entry.events.onReady()
+  }
+
+  #close(requestId: number, entry: Entry, isEndedByNode: boolean): void {
+    if (entry.state === 'closed') return
+    this.#drop(entry)
+    if (entry.id === undefined) {
+      this.#pending.delete(requestId)
+      if (entry.isSent) this.#abandoned.set(requestId, entry)
+      this.#flushUnsubscribes()
+      return
+    }
+    const equal = this.#live.get(entry.id)
+    equal?.delete(entry)
+    if (equal?.size !== 0) return
+    this.#live.delete(entry.id)
+    if (!isEndedByNode) this.#unsubscribe(entry.id, entry)
+  }
+
+  #drop(entry: Entry): void {
+    if (!this.#entries.delete(entry)) return
+    entry.state = 'closed'
+    this.#deps.meter.wsSubscriptions.dec()
+  }
+
+  #unsubscribe(id: string, { request }: Entry): void {
+    this.#unsubscribes.add(id, request.unsubscribe, this.#nextId - 1)
+    this.#flushUnsubscribes()
+  }
+
+  #flushUnsubscribes(): void {
+    const [oldest = Number.POSITIVE_INFINITY] = this.#pending.keys()
+    this.#unsubscribes.flush(oldest)
+  }
+}
