@@ -129,13 +129,14 @@ function ownWindow(
 ): Value {
   const args = call.args.map((each) => recursion.compile(each, context))
   const input = recursion.inputOf(call, args, context)
-  if (type !== 'same' && args.length !== (engine === 'ntile' ? 1 : 0))
-    throw input.fail(engine === 'ntile' ? 'takes the number of groups' : 'takes no arguments')
-  if (type !== 'same')
-    return value(
-      `CAST(${engine}(${args.map((each) => (engine === 'ntile' ? `CAST(${each.sql} AS BIGINT)` : plainSql(each))).join(', ')})${over(engine === 'ntile' ? '' : '')} AS ${duckType(type)})`,
-      type,
-    )
+  if (type !== 'same') {
+    const isNtile = engine === 'ntile'
+    if (args.length !== (isNtile ? 1 : 0))
+      throw input.fail(isNtile ? 'takes the number of groups' : 'takes no arguments')
+    const list = args.map(({ sql }) => `CAST(${sql} AS BIGINT)`).join(', ')
+    // A rank is one of the whole partition: the frame does not apply.
+    return value(`CAST(${engine}(${list})${over('')} AS ${duckType(type)})`, type)
+  }
   const of = input.arg(0)
   const result = plain(of.type)
   if (engine === 'nth_value')

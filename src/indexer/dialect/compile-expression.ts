@@ -19,14 +19,14 @@ const LAMBDAS_MAX = 5
 
 export function compile(expression: Expression, context: Context): Value {
   const { grouped } = context
-  context.statement.step()
+  context.compilation.countStep()
   if (grouped !== undefined && expression.kind !== 'number' && expression.kind !== 'string') {
     const key = grouped.key(textOf(expression, context))
     if (key !== undefined) return key
   }
   const result = compileKind(expression, context)
-  context.statement.measure(result.sql)
-  context.statement.checkZone(result.type)
+  context.compilation.checkLength(result.sql)
+  context.compilation.checkZone(result.type)
   return result
 }
 
@@ -53,7 +53,7 @@ function compileKind(expression: Expression, context: Context): Value {
         [],
       )
     case 'parameter':
-      return context.statement.parameter(expression.name, expression.type)
+      return context.compilation.parameter(expression.name, expression.type)
     case 'in':
       return compileIn(expression, context)
     case 'subquery':
@@ -159,7 +159,7 @@ function wrongCount({ name, at }: Pick<Call, 'name' | 'at'>, min: number, max: n
   return failOf(name, at, 'NUMBER_OF_ARGUMENTS_DOESNT_MATCH')(`takes ${taken} arguments, not ${given}`)
 }
 
-function inputOf(call: Pick<Call, 'name' | 'at'>, args: readonly Value[], { statement }: Context): Input {
+function inputOf(call: Pick<Call, 'name' | 'at'>, args: readonly Value[], { compilation }: Context): Input {
   const fail = failOf(call.name, call.at)
   return {
     name: call.name,
@@ -169,7 +169,7 @@ function inputOf(call: Pick<Call, 'name' | 'at'>, args: readonly Value[], { stat
     outOfBound: failOf(call.name, call.at, 'ARGUMENT_OUT_OF_BOUND'),
     noCommonType: failOf(call.name, call.at, 'NO_COMMON_TYPE'),
     wrongType: failOf(call.name, call.at, 'ILLEGAL_TYPE_OF_ARGUMENT'),
-    fresh: () => statement.fresh('l'),
+    freshName: () => compilation.freshName('lambdaParameter'),
     arg(index) {
       const given = args[index]
       if (given === undefined)
@@ -265,11 +265,11 @@ function compileArrayJoin(call: Call, context: Context): Value {
 
 /** A scalar subquery: NULL without a row, a tuple of several columns. */
 function compileSubquery({ query, isExists, at }: Extract<Expression, { kind: 'subquery' }>, context: Context): Value {
-  const { sql, columns } = context.statement.query(query, context.scope, context.grouped === undefined)
+  const { sql, columns } = context.compilation.compileQuery(query, context.scope, context.grouped === undefined)
   if (isExists) return condition(`EXISTS (${sql})`)
   const [only, ...others] = columns
   if (only === undefined) throw new QueryError('BAD_ARGUMENTS', `The subquery at position ${at} has no columns.`)
-  const name = context.statement.fresh('q')
+  const name = context.compilation.freshName('subquery')
   if (others.length === 0)
     return {
       ...value(`(SELECT ${name}.o1 FROM (${sql}) AS ${name})`, nullable({ ...only.type, isLowCardinality: false })),
@@ -320,9 +320,9 @@ function compileIn({ value: of, isNot, set, at }: Extract<Expression, { kind: 'i
   return result(isAnyNullable([left]) ? `(CASE WHEN ${plainSql(left)} IS NULL THEN NULL ELSE ${known} END)` : known)
 }
 
-function inSubquery(left: Value, query: Query, not: string, { statement, scope }: Context, at: number): string {
-  const { sql, columns } = statement.query(query, scope)
-  const name = statement.fresh('q')
+function inSubquery(left: Value, query: Query, not: string, { compilation, scope }: Context, at: number): string {
+  const { sql, columns } = compilation.compileQuery(query, scope)
+  const name = compilation.freshName('subquery')
   if (left.type.kind === 'tuple') {
     if (left.type.items.length !== columns.length)
       throw new QueryError(

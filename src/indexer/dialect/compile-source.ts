@@ -6,47 +6,32 @@ import { compileOtherTableFunction } from './functions/table-functions.ts'
 import { tableFunctionNotOffered } from './offered.ts'
 import { type Column, type CommonTable, findColumn } from './scope.ts'
 import type { Expression, Join, Source } from './syntax.ts'
-import { defaultOf, duckType, nullable, plain, type Type, UINT8, UINT64 } from './types.ts'
+import { tablesOf } from './tables.ts'
+import { defaultOf, duckType, nullable, plain, UINT8, UINT64 } from './types.ts'
 import { conditionSql, constantNumber, plainSql, quoteName, type Value, value } from './value.ts'
 
 /** The SQL of a FROM clause and the columns that it offers. */
 export type From = { readonly sql: string; readonly columns: readonly Column[] }
 
-/** A table as the engine has it. */
-export type KnownTable = {
-  readonly schema: string
-  readonly columns: readonly { readonly name: string; readonly type: Type }[]
-}
-
-export type SourceOptions = {
-  /** The tables of a database by name, both in lower case; undefined for a database that customers do not have. */
-  tablesOf(database: string): ReadonlyMap<string, KnownTable> | undefined
-  /** The database of names without one. */
-  readonly database: string
-  readonly joinUsesNulls: boolean
-  /** The value of a `{name:Identifier}` parameter. */
-  identifier(parameter: string, at: number): readonly string[]
-}
-
 /** `context` of expressions over these columns. */
 type ContextOf = (columns: readonly Column[]) => Context
 
-export function compileSource(source: Source, contextOf: ContextOf, options: SourceOptions): From {
+export function compileSource(source: Source, contextOf: ContextOf): From {
   switch (source.kind) {
     case 'table':
-      return compileTable(source, contextOf([]), options)
+      return compileTable(source, contextOf([]))
     case 'query': {
-      const { statement, scope } = contextOf([])
-      const { sql, columns } = statement.query(source.query, scope)
-      const name = statement.fresh('q')
+      const { compilation, scope } = contextOf([])
+      const { sql, columns } = compilation.compileQuery(source.query, scope)
+      const name = compilation.freshName('subquery')
       return { sql: `(${sql}) AS ${name}`, columns: outputs(name, columns, source.alias ?? '') }
     }
     case 'function':
       return compileTableFunction(source, contextOf([]))
     case 'join':
-      return compileJoin(source, contextOf, options)
+      return compileJoin(source, contextOf)
     case 'arrays':
-      return compileArrays(source, contextOf, options)
+      return compileArrays(source, contextOf)
   }
 }
 
@@ -58,22 +43,18 @@ function outputs(name: string, columns: CommonTable['columns'], table: string): 
   }))
 }
 
-function compileTable(
-  source: Extract<Source, { kind: 'table' }>,
-  { statement, scope }: Context,
-  options: SourceOptions,
-): From {
+function compileTable(source: Extract<Source, { kind: 'table' }>, { compilation, scope }: Context): From {
   const [given = ''] = source.path
-  const path = given.startsWith('{') ? options.identifier(given, source.at) : source.path
+  const path = given.startsWith('{') ? compilation.identifierParameter(given, source.at) : source.path
   const name = path.at(-1) ?? ''
   const database = path.length > 1 ? path.at(-2) : undefined
-  const alias = statement.fresh('t')
+  const alias = compilation.freshName('table')
   const common = database === undefined ? scope.commons.get(name) : undefined
   if (common !== undefined)
     return { sql: `${common.name} AS ${alias}`, columns: outputs(alias, common.columns, source.alias ?? name) }
   if (path.length > 2) throw unknownTable(shownName(name))
-  const inDatabase = database === undefined ? options.database : foldName(database)
-  const tables = options.tablesOf(inDatabase)
+  const inDatabase = database === undefined ? compilation.database : foldName(database)
+  const tables = tablesOf(inDatabase)
   if (tables === undefined)
     throw new QueryError('UNKNOWN_DATABASE', `Database ${shownName(database ?? '')} does not exist.`)
   const known = /[^\x20-\x7e]/.test(name) ? undefined : tables.get(foldName(name))
@@ -109,7 +90,7 @@ function compileTableFunction(source: Extract<Source, { kind: 'function' }>, con
       'BAD_ARGUMENTS',
       `Table function ${shownName(source.name)} at position ${source.at} takes one or two constant numbers.`,
     )
-  const alias = context.statement.fresh('t')
+  const alias = context.compilation.freshName('table')
   const column: Column =
     name === 'numbers'
       ? { name: 'number', table: source.alias ?? source.name, value: value(`CAST(${alias}.range AS UBIGINT)`, UINT64) }
@@ -139,17 +120,20 @@ const KEYWORDS: Readonly<Record<Join['side'], string>> = {
   CROSS: 'CROSS JOIN',
 }
 
-function compileJoin(join: Join, contextOf: ContextOf, options: SourceOptions): From {
-  const left = compileSource(join.left, contextOf, options)
-  const right = compileSource(join.right, contextOf, options)
+function compileJoin(join: Join, contextOf: ContextOf): From {
+  const left = compileSource(join.left, contextOf)
+  const right = compileSource(join.right, contextOf)
   if (join.side === 'CROSS')
     return { sql: `${left.sql} CROSS JOIN ${right.sql}`, columns: [...left.columns, ...right.columns] }
+  const context = contextOf([...left.columns, ...right.columns])
+  const { joinUsesNulls } = context.compilation
   const pairs = (join.using ?? []).map((name) => usingPair(name, left, right, join.at))
   const on =
     pairs.length > 0
       ? pairs.map(([a, b]) => `${plainSql(a.value)} = ${plainSql(b.value)}`).join(' AND ')
-      : conditionOf(join, contextOf([...left.columns, ...right.columns]))
-  if (join.strictness === 'SEMI' || join.strictness === 'ANTI') return halfJoin(join, left, right, on, pairs, options)
+      : conditionOf(join, context)
+  if (join.strictness === 'SEMI' || join.strictness === 'ANTI')
+    return halfJoin(join, left, right, on, pairs, joinUsesNulls)
   const sql =
     join.strictness === 'ANY'
       ? anyJoin(join, left, right, on, contextOf)
@@ -158,8 +142,8 @@ function compileJoin(join: Join, contextOf: ContextOf, options: SourceOptions): 
         : `${left.sql} ${KEYWORDS[join.side]} ${parenthesized(right)} ON ${on}`
   const isLeftOptional = join.side === 'RIGHT' || join.side === 'FULL'
   const isRightOptional = join.side === 'LEFT' || join.side === 'FULL'
-  const leftColumns = optional(left.columns, isLeftOptional, options.joinUsesNulls)
-  const rightColumns = optional(right.columns, isRightOptional, options.joinUsesNulls)
+  const leftColumns = optional(left.columns, isLeftOptional, joinUsesNulls)
+  const rightColumns = optional(right.columns, isRightOptional, joinUsesNulls)
   return {
     sql,
     columns: [
@@ -215,7 +199,7 @@ function halfJoin(
   right: From,
   on: string,
   pairs: readonly (readonly [Column, Column])[],
-  { joinUsesNulls }: SourceOptions,
+  joinUsesNulls: boolean,
 ): From {
   const [kept, other] = side === 'RIGHT' ? [right, left] : [left, right]
   const sql = `${kept.sql} ${strictness === 'SEMI' ? 'SEMI' : 'ANTI'} JOIN ${parenthesized(other)} ON ${on}`
@@ -298,15 +282,10 @@ function asofJoin({ side }: Join, left: From, right: From, on: string): string {
 }
 
 /** ARRAY JOIN: one row for each element; several arrays are walked together. */
-function compileArrays(
-  source: Extract<Source, { kind: 'arrays' }>,
-  contextOf: ContextOf,
-  options: SourceOptions,
-): From {
-  const left: From =
-    source.left === undefined ? { sql: '', columns: [] } : compileSource(source.left, contextOf, options)
+function compileArrays(source: Extract<Source, { kind: 'arrays' }>, contextOf: ContextOf): From {
+  const left: From = source.left === undefined ? { sql: '', columns: [] } : compileSource(source.left, contextOf)
   const context = contextOf(left.columns)
-  const name = context.statement.fresh('j')
+  const name = context.compilation.freshName('lateral')
   const parts: string[] = []
   const columns: Column[] = []
   const replaced = new Set<string>()

@@ -1,30 +1,10 @@
-import type { Compiled, Scope } from './scope.ts'
-import type { Query } from './syntax.ts'
-import type { Type } from './types.ts'
+import type { Compilation } from './compilation.ts'
+import type { Scope } from './scope.ts'
 import type { Value } from './value.ts'
-
-/** The state of compiling one statement. */
-export type Statement = {
-  fresh(prefix?: string): string
-  /** A subquery. With `isCorrelated` it may use the columns of the scope. */
-  query(query: Query, scope: Scope, isCorrelated?: boolean): Compiled
-  /** The SQL of a query parameter. */
-  parameter(name: string, type: string): Value
-  /** The value of a parameter that must be known before the statement runs, such as that of LIMIT. */
-  number(name: string, at: number): number
-  /** Counts a step of the translation. Throws QueryError when there are too many. */
-  step(): void
-  /** A text of a few characters in the place of this one: the same for equal texts. */
-  shortText(text: string): string
-  /** Throws QueryError for a time whose zone would be that of the session. */
-  checkZone(type: Type): void
-  /** Throws QueryError when the SQL becomes too long. */
-  measure(sql: string): void
-}
 
 /** Where an expression stands. */
 export type Context = {
-  readonly statement: Statement
+  readonly compilation: Compilation
   readonly scope: Scope
   readonly lambdas: ReadonlyMap<string, Value>
   /** After GROUP BY: finds a key or an aggregate by its text; undefined before it. */

@@ -1,7 +1,7 @@
 import type { Token } from '../query/sql-tokens.ts'
-import { hasAggregate } from './compile-select.ts'
 import { parseSelect } from './parse-select.ts'
 import { collectAliases } from './scope.ts'
+import { isAggregating } from './select/aggregating.ts'
 import type { Expression, Query, Select, Source, With } from './syntax.ts'
 
 /**
@@ -58,7 +58,9 @@ export function explainPlan(tokens: readonly Token[]): readonly string[] {
 
 /** The steps of one SELECT, the last one first. */
 function stepsOf(select: Select): readonly string[] {
-  const { orderBy } = select
+  const { items, orderBy } = select
+  const aliases = new Map<string, Expression>()
+  collectAliases(items, aliases)
   const steps: readonly (readonly [step: string, isTaken: boolean])[] = [
     ['Limit', select.limit !== undefined],
     ['Offset', select.limit === undefined && select.offset !== undefined],
@@ -70,16 +72,8 @@ function stepsOf(select: Select): readonly string[] {
     ['Filter (QUALIFY)', select.qualify !== undefined],
     ['Filter (HAVING)', select.having !== undefined],
     ['TotalsHaving', select.hasTotals],
-    ['Aggregating', isAggregating(select)],
+    ['Aggregating', isAggregating(select, items, aliases)],
     ['Filter (WHERE)', select.where.length > 0],
   ]
   return steps.filter(([, isTaken]) => isTaken).map(([step]) => step)
-}
-
-function isAggregating({ groupBy, items, having, orderBy }: Select): boolean {
-  if (groupBy !== undefined) return true
-  const aliases = new Map<string, Expression>()
-  collectAliases(items, aliases)
-  const ordered = orderBy === 'all' ? [] : orderBy.map(({ of }) => of)
-  return [...items, ...ordered, ...(having === undefined ? [] : [having])].some((each) => hasAggregate(each, aliases))
 }

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { parseStatement } from '../query/statement.ts'
+import type { Compilation } from './compilation.ts'
 import { compileStatement } from './compile-statement.ts'
-import type { Context, Statement } from './context.ts'
+import type { Context } from './context.ts'
 import { Resolving } from './expression/resolving.ts'
 import { textOf } from './expression/text.ts'
 import { parseSelect } from './parse-select.ts'
@@ -83,10 +84,10 @@ describe('the text of an expression', () => {
   function textsIn(sql: string) {
     let steps = 0
     const short = new Map<string, string>()
-    const statement = {
-      step: () => void steps++,
+    const compilation = {
+      countStep: () => void steps++,
       shortText: (text: string) => short.get(text) ?? short.set(text, `\0${short.size}`).get(text),
-    } as unknown as Statement
+    } as unknown as Compilation
     const aliases = new Aliases(undefined)
     const query = parseSelect(parseStatement(sql).tokens)
     const items = query.kind === 'select' ? query.items : []
@@ -98,7 +99,7 @@ describe('the text of an expression', () => {
       commons: new CommonTables(undefined),
       windows: new Map(),
     }
-    const context: Context = { statement, scope, lambdas: new Map(), lambdaDepth: 0, rowsOf: (array) => array }
+    const context: Context = { compilation, scope, lambdas: new Map(), lambdaDepth: 0, rowsOf: (array) => array }
     return { items, text: (of: Expression) => textOf(of, context), steps: () => steps }
   }
 

@@ -10,32 +10,32 @@ import type { Expression, Identifier } from '../syntax.ts'
 export function textOf(expression: Expression, context: Context): string {
   // A constant is no step of its own: a list may have thousands.
   if (expression.kind === 'number' || expression.kind === 'string')
-    return context.statement.shortText(displayName(expression))
+    return context.compilation.shortText(displayName(expression))
   const known = context.scope.resolving.textsOf(context.lambdas)
   const found = known.get(expression)
   if (found !== undefined) return found
-  context.statement.step()
+  context.compilation.countStep()
   const text = newText(expression, context)
   known.set(expression, text)
   return text
 }
 
 function newText(expression: Expression, context: Context): string {
-  const { scope, statement } = context
+  const { compilation, scope } = context
   if (expression.kind === 'alias') return scope.resolving.run(expression.name, () => textOf(expression.of, context))
   if (expression.kind === 'identifier') return nameText(expression, context)
-  if (expression.kind === 'resolved') return statement.shortText(expression.value.sql)
-  return statement.shortText(displayName(expression, (part) => textOf(part, context)))
+  if (expression.kind === 'resolved') return compilation.shortText(expression.value.sql)
+  return compilation.shortText(displayName(expression, (part) => textOf(part, context)))
 }
 
 function nameText(identifier: Identifier, context: Context): string {
-  const { scope, statement, lambdas } = context
+  const { compilation, scope, lambdas } = context
   const [first = ''] = identifier.path
   const parameter = identifier.path.length === 1 ? lambdas.get(first) : undefined
-  if (parameter !== undefined) return statement.shortText(parameter.sql)
+  if (parameter !== undefined) return compilation.shortText(parameter.sql)
   const found = nameIn(scope, identifier)
-  if (found === undefined) return statement.shortText(identifier.path.join('.'))
-  if ('column' in found) return statement.shortText(found.column.value.sql)
+  if (found === undefined) return compilation.shortText(identifier.path.join('.'))
+  if ('column' in found) return compilation.shortText(found.column.value.sql)
   return scope.resolving.run(found.alias, () => textOf(found.of, context))
 }
 

@@ -49,7 +49,7 @@ function fold(input: Input): Value {
   const arrays = input.args.slice(1, -1)
   if (head.lambda === undefined) throw input.fail('takes a lambda, arrays and a start value')
   const type = plain(start.type)
-  const [last, next, at] = [input.fresh(), input.fresh(), input.fresh()]
+  const [last, next, at] = [input.freshName(), input.freshName(), input.freshName()]
   const accumulated = value(`struct_extract(${last}, 'a')`, type)
   const given = arrays.map((each, i) => value(`struct_extract(${next}, 'e${i}')`, items(each, input)))
   const step = (a: string, element: (i: number) => string): string =>

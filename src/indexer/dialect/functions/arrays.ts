@@ -68,7 +68,7 @@ export function mapped(input: Input, fromAt = 0): Mapped | undefined {
   const arrays = input.args.slice(fromAt + 1)
   const [first] = arrays
   if (first === undefined) throw input.wrongType('takes a lambda and an array')
-  const name = input.fresh()
+  const name = input.freshName()
   if (arrays.length === 1) {
     const of = items(first, input)
     return { list: first.sql, body: head.lambda([value(name, of)]), name, first, of }

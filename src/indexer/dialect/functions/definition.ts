@@ -10,7 +10,7 @@ export type Input = {
   readonly at: number
   arg(at: number): Value
   /** A name that no other part of the statement has. */
-  fresh(): string
+  freshName(): string
   /** The error for arguments that the function does not take. */
   fail(reason: string): QueryError
   /** The error for an argument of another type. */
@@ -82,7 +82,7 @@ export function withNulls(result: Value, args: readonly Value[]): Value {
 }
 
 /** `body` for the value of an expression that is computed once, where it would stand several times or inside of a lambda. */
-export function bound(input: Pick<Input, 'fresh'>, sql: string, body: (name: string) => string): string {
-  const name = input.fresh()
+export function bound(input: Pick<Input, 'freshName'>, sql: string, body: (name: string) => string): string {
+  const name = input.freshName()
   return `list_extract(list_transform([${sql}], lambda ${name}: ${body(name)}), 1)`
 }

@@ -30,7 +30,7 @@ function overEntries(input: Input): Entries {
   const { lambda } = input.arg(0)
   if (lambda === undefined) throw input.fail('takes a lambda of a key and a value, and a map')
   const type = mapOf(input, 1)
-  const name = input.fresh()
+  const name = input.freshName()
   return {
     body: lambda([
       value(`struct_extract(${name}, 'key')`, type.key),
@@ -68,7 +68,7 @@ function sorted(input: Input, isReverse: boolean): Value {
 }
 
 function ownEntries(input: Input): Entries {
-  const [type, name] = [mapOf(input), input.fresh()]
+  const [type, name] = [mapOf(input), input.freshName()]
   const body = value(`struct_extract(${name}, 'key')`, type.key)
   return { body, entries: `map_entries(${input.arg(0).sql})`, name, type }
 }

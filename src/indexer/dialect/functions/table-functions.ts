@@ -64,7 +64,7 @@ function compileValues(source: FunctionSource, context: Context): From {
     })
     return `(${shown.join(', ')})`
   })
-  const alias = context.statement.fresh('t')
+  const alias = context.compilation.freshName('table')
   const names = columns.map((_, at) => `c${at + 1}`)
   return {
     sql: `(VALUES ${lines.join(', ')}) AS ${alias}(${names.join(', ')})`,

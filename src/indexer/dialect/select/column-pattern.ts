@@ -1,4 +1,4 @@
-import { QueryError } from '../query/error.ts'
+import { QueryError } from '../../query/error.ts'
 
 /** Longest pattern of COLUMNS. */
 const PATTERN_LENGTH_MAX = 100

@@ -1,25 +1,18 @@
-import { QueryError } from '../query/error.ts'
-import { compile } from './compile-expression.ts'
-import type { Context } from './context.ts'
-import { guarded } from './functions/numbers.ts'
-import { intervalSql } from './functions/time-arithmetic.ts'
-import type { Expression, Fill, OrderItem } from './syntax.ts'
-import { asInt, defaultOf, duckType, isTime, type Type } from './types.ts'
-import { constantNumber, plainSql, type Value } from './value.ts'
-
-/** A column of the SELECT list. */
-export type Item = {
-  readonly expression: Expression
-  readonly name: string
-  readonly value: Value
-  readonly text: string
-}
+import { QueryError } from '../../query/error.ts'
+import { compile } from '../compile-expression.ts'
+import type { Context } from '../context.ts'
+import { guarded } from '../functions/numbers.ts'
+import { intervalSql } from '../functions/time-arithmetic.ts'
+import type { Expression, Fill, OrderItem } from '../syntax.ts'
+import { asInt, defaultOf, duckType, isTime, type Type } from '../types.ts'
+import { constantNumber, plainSql, type Value } from '../value.ts'
+import type { Item } from './items.ts'
 
 /** Most rows that WITH FILL adds. */
 const FILL_ROWS_MAX = 100_000
 
 /** An expression of ORDER BY, and the column of the inner SELECT that has its value. */
-type Ordered = { readonly item: OrderItem; readonly column: string }
+export type Ordered = { readonly item: OrderItem; readonly column: string }
 
 /**
  * WITH FILL: adds a row with defaults for each step of the column that has none, for each group of rows that are equal in the columns of ORDER BY
@@ -33,7 +26,7 @@ export function fillSql(
   const found = filledColumn(order, items)
   if (found === undefined) return undefined
   const { column, prefix, type } = found
-  const name = context.statement.fresh('f')
+  const name = context.compilation.freshName('fill')
   const { low, high, steps } = stepsOf(found, context)
   const own = `CAST(v.c1 AS ${duckType(type)})`
   const filled = items.map(({ value: { type: other } }, index) => {

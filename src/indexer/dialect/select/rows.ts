@@ -1,103 +1,133 @@
-import { QueryError } from '../query/error.ts'
-import { compile } from './compile-expression.ts'
-import { fillSql, type Item } from './compile-fill.ts'
-import type { Context } from './context.ts'
-import { textOf } from './expression/text.ts'
-import type { Expression, OrderItem, Select } from './syntax.ts'
-import { conditionSql, constantNumber, plainSql } from './value.ts'
+import { QueryError } from '../../query/error.ts'
+import { compile } from '../compile-expression.ts'
+import type { Context } from '../context.ts'
+import { textOf } from '../expression/text.ts'
+import type { Expression, Select } from '../syntax.ts'
+import { conditionSql, constantNumber, plainSql } from '../value.ts'
+import { fillSql, type Ordered } from './fill.ts'
+import type { Item } from './items.ts'
 
 /** The SQL for rows of `base`, of which `where` are the conditions. */
 type Rows = { sql(base: string, where: readonly string[]): string }
 
 /** Everything after the SELECT list: HAVING, QUALIFY, DISTINCT, LIMIT BY, ORDER BY, WITH FILL, LIMIT. */
 export function finishRows(select: Select, items: readonly Item[], context: Context): Rows {
-  const { statement } = context
-  const extra: string[] = []
-  /** The column of the inner SELECT that has the value of this expression. */
-  const columnOf = (expression: Expression): string => {
-    const place = position(expression, items)
-    const text = textOf(expression, context)
+  const { compilation } = context
+  const columns = new InnerColumns(select, items, context)
+  const having = select.having === undefined ? [] : [conditionSql(compile(select.having, context))]
+  const qualify = select.qualify === undefined ? '' : ` QUALIFY ${conditionSql(compile(select.qualify, context))}`
+  const ordered = orderedColumns(select, items, columns)
+  const order = ordered
+    .map(({ item, column }) => `${column} ${item.isDescending ? 'DESC' : 'ASC'} NULLS ${item.nulls}`)
+    .join(', ')
+  const orderBy = order === '' ? '' : `ORDER BY ${order}`
+  const limitBy =
+    select.limitBy === undefined
+      ? undefined
+      : {
+          keys: select.limitBy.keys.map((each) => columns.find(each)),
+          count: rowCount(select.limitBy.count, context),
+          offset: select.limitBy.offset === undefined ? 0 : rowCount(select.limitBy.offset, context),
+          orderBy,
+        }
+  const distinctOn =
+    select.distinctOn === undefined
+      ? undefined
+      : { keys: select.distinctOn.map((each) => columns.find(each)), count: 1, offset: 0, orderBy }
+  const distinct = select.isDistinct && distinctOn === undefined ? 'DISTINCT ' : ''
+  const limit = select.limit === undefined ? undefined : rowCount(select.limit, context)
+  const offset = select.offset === undefined ? 0 : rowCount(select.offset, context)
+  const hasTies = select.isWithTies && limit !== undefined && orderBy !== ''
+  const ties = hasTies ? ` QUALIFY rank() OVER (${orderBy}) <= ${limit + offset}` : ''
+  const top = `${hasTies || limit === undefined ? '' : ` LIMIT ${limit}`}${offset === 0 ? '' : ` OFFSET ${offset}`}`
+  const fill = fillSql(ordered, items, context)
+  return {
+    sql(base, where) {
+      let rows = `SELECT ${distinct}${columns.sql()} FROM ${base}${whereSql([...where, ...having])}${qualify}`
+      if (distinctOn !== undefined) rows = firstPerGroup(rows, { ...distinctOn, alias: compilation.freshName('rows') })
+      if (limitBy !== undefined) rows = firstPerGroup(rows, { ...limitBy, alias: compilation.freshName('rows') })
+      if (fill !== undefined) rows = fill(rows)
+      const alias = compilation.freshName('rows')
+      const isChosen = distinctOn !== undefined || limitBy !== undefined || fill !== undefined
+      if (!isChosen && !columns.hasExtra && orderBy === '' && ties === '' && top === '') return rows
+      const names = items.map((_, at) => `o${at + 1}`).join(', ')
+      return `SELECT ${names} FROM (${rows}) AS ${alias}${ties}${orderBy === '' ? '' : ` ${orderBy}`}${top}`
+    },
+  }
+}
+
+/** The columns of the inner SELECT: those of the SELECT list, and extra ones for expressions of other clauses. */
+class InnerColumns {
+  readonly #select: Select
+  readonly #items: readonly Item[]
+  readonly #context: Context
+  readonly #extra: string[] = []
+
+  constructor(select: Select, items: readonly Item[], context: Context) {
+    this.#select = select
+    this.#items = items
+    this.#context = context
+  }
+
+  get hasExtra(): boolean {
+    return this.#extra.length > 0
+  }
+
+  sql(): string {
+    return [...this.#items.map((item, at) => `${plainSql(item.value)} AS o${at + 1}`), ...this.#extra].join(', ')
+  }
+
+  /** The name of the column that has the value of this expression. Adds one where there is none. */
+  find(expression: Expression): string {
+    const place = position(expression, this.#items)
+    const text = textOf(expression, this.#context)
     const at =
       place ??
-      items.findIndex(
+      this.#items.findIndex(
         (item) =>
           item.text === text ||
           (expression.kind === 'identifier' && expression.path.length === 1 && item.name === expression.path[0]),
       )
     if (at >= 0) return `o${at + 1}`
-    if (select.isDistinct && select.distinctOn === undefined)
+    if (this.#select.isDistinct && this.#select.distinctOn === undefined)
       throw new QueryError(
         'NOT_IMPLEMENTED',
         `ORDER BY after SELECT DISTINCT is offered for columns of the SELECT list, at position ${expression.at}.`,
       )
-    extra.push(`${plainSql(compile(expression, context))} AS x${extra.length + 1}`)
-    return `x${extra.length}`
-  }
-  const having = select.having === undefined ? '' : conditionSql(compile(select.having, context))
-  const qualify = select.qualify === undefined ? '' : ` QUALIFY ${conditionSql(compile(select.qualify, context))}`
-  const orderBy: readonly OrderItem[] =
-    select.orderBy === 'all'
-      ? items.map(({ expression }) => ({ of: expression, isDescending: false, nulls: 'LAST' }))
-      : select.orderBy
-  const order = orderBy.map((item, at) => ({
-    item,
-    column: select.orderBy === 'all' ? `o${at + 1}` : columnOf(item.of),
-  }))
-  const orderText = order
-    .map(({ item, column }) => `${column} ${item.isDescending ? 'DESC' : 'ASC'} NULLS ${item.nulls}`)
-    .join(', ')
-  const by =
-    select.limitBy === undefined
-      ? undefined
-      : {
-          keys: select.limitBy.keys.map(columnOf),
-          count: rowCount(select.limitBy.count, context),
-          offset: select.limitBy.offset === undefined ? 0 : rowCount(select.limitBy.offset, context),
-        }
-  const on = select.distinctOn?.map(columnOf)
-  const limit = select.limit === undefined ? undefined : rowCount(select.limit, context)
-  const offset = select.offset === undefined ? 0 : rowCount(select.offset, context)
-  const fill = fillSql(order, items, context)
-  const names = items.map((_, at) => `o${at + 1}`).join(', ')
-  return {
-    sql(base, conditions) {
-      const list = [...items.map((item, at) => `${plainSql(item.value)} AS o${at + 1}`), ...extra].join(', ')
-      const all = having === '' ? conditions : [...conditions, having]
-      const where = all.length === 0 ? '' : ` WHERE ${all.join(' AND ')}`
-      let rows = `SELECT ${select.isDistinct && on === undefined ? 'DISTINCT ' : ''}${list} FROM ${base}${where}${qualify}`
-      if (on !== undefined) rows = once(rows, on, 1, 0, orderText, statement.fresh('r'))
-      if (by !== undefined) rows = once(rows, by.keys, by.count, by.offset, orderText, statement.fresh('r'))
-      if (fill !== undefined) rows = fill(rows)
-      const name = statement.fresh('r')
-      const ties = select.isWithTies && limit !== undefined && orderText !== ''
-      const end = ties ? ` QUALIFY rank() OVER (ORDER BY ${orderText}) <= ${limit + offset}` : ''
-      const top = `${ties || limit === undefined ? '' : ` LIMIT ${limit}`}${offset === 0 ? '' : ` OFFSET ${offset}`}`
-      if (
-        extra.length === 0 &&
-        orderText === '' &&
-        top === '' &&
-        end === '' &&
-        by === undefined &&
-        on === undefined &&
-        fill === undefined
-      )
-        return rows
-      return `SELECT ${names} FROM (${rows}) AS ${name}${end}${orderText === '' ? '' : ` ORDER BY ${orderText}`}${top}`
-    },
+    const name = `x${this.#extra.length + 1}`
+    this.#extra.push(`${plainSql(compile(expression, this.#context))} AS ${name}`)
+    return name
   }
 }
 
-/** The first rows of each group, in the order of the result. */
-function once(
-  rows: string,
-  keys: readonly string[],
-  count: number,
-  offset: number,
-  order: string,
-  name: string,
-): string {
-  const rank = `row_number() OVER (PARTITION BY ${keys.join(', ')}${order === '' ? '' : ` ORDER BY ${order}`})`
-  return `SELECT * FROM (${rows}) AS ${name} QUALIFY ${rank} BETWEEN ${offset + 1} AND ${offset + count}`
+/** ORDER BY, of ALL every column of the SELECT list. */
+function orderedColumns({ orderBy }: Select, items: readonly Item[], columns: InnerColumns): readonly Ordered[] {
+  if (orderBy !== 'all') return orderBy.map((item) => ({ item, column: columns.find(item.of) }))
+  return items.map(({ expression }, at) => ({
+    item: { of: expression, isDescending: false, nulls: 'LAST' },
+    column: `o${at + 1}`,
+  }))
+}
+
+export function whereSql(conditions: readonly string[]): string {
+  return conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`
+}
+
+type GroupRows = {
+  /** Columns whose values make a group. */
+  readonly keys: readonly string[]
+  readonly count: number
+  readonly offset: number
+  /** Of the result, which decides what the first rows are. */
+  readonly orderBy: string
+  /** The name of `rows` here. */
+  readonly alias: string
+}
+
+/** The first rows of each group, for DISTINCT ON and LIMIT BY. */
+function firstPerGroup(rows: string, { keys, count, offset, orderBy, alias }: GroupRows): string {
+  const rank = `row_number() OVER (PARTITION BY ${keys.join(', ')}${orderBy === '' ? '' : ` ${orderBy}`})`
+  return `SELECT * FROM (${rows}) AS ${alias} QUALIFY ${rank} BETWEEN ${offset + 1} AND ${offset + count}`
 }
 
 function position(expression: Expression, items: readonly Item[]): number | undefined {
@@ -114,7 +144,7 @@ function position(expression: Expression, items: readonly Item[]): number | unde
 function rowCount(expression: Expression, context: Context): number {
   const count =
     expression.kind === 'parameter'
-      ? context.statement.number(expression.name, expression.at)
+      ? context.compilation.numberParameter(expression.name, expression.at)
       : constantNumber(compile(expression, context))
   if (count === undefined || !Number.isSafeInteger(count) || count < 0)
     throw new QueryError(

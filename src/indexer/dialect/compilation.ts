@@ -1,0 +1,168 @@
+import { QueryError } from '../query/error.ts'
+import { DATABASE } from '../schema.ts'
+import { type Binding, type Given, parameterIdentifier, parameterNumber, parameterValue } from './parameters.ts'
+import type { Compiled, Scope } from './scope.ts'
+import type { Query } from './syntax.ts'
+import { isZoneless, type Type } from './types.ts'
+import type { Value } from './value.ts'
+
+/** The engine parses and checks the result, so its length is bounded before. */
+const SQL_LENGTH_MAX = 1024 * 1024
+/** An alias is translated again wherever it is used, so a short statement can mean much work. The policy allows 10,000 nodes. */
+const STEPS_MAX = 20_000
+
+/**
+ * What a generated name stands for, and its letter. The number after the letter is counted over the whole statement: no name is used twice, and none is
+ * that of a customer.
+ *
+ * Columns are numbered within their SELECT: o1 is a column of a result, k1 a key and a1 an aggregate of the groups, x1 a value of ORDER BY that is not in
+ * the SELECT list, c1 a column of unnest or VALUES. A bound parameter is $p1.
+ */
+const NAME_LETTERS = {
+  commonTable: 'w',
+  /** The rows that WITH FILL adds to. */
+  fill: 'f',
+  groups: 'g',
+  /** The elements of an array, of ARRAY JOIN or arrayJoin. */
+  lateral: 'j',
+  lambdaParameter: 'l',
+  /** The rows of a SELECT before ORDER BY and LIMIT. */
+  rows: 'r',
+  subquery: 'q',
+  /** A table or table function in FROM. */
+  table: 't',
+} as const
+
+export type CompileOptions = {
+  readonly given?: Given | undefined
+  /** The database of names without one. */
+  readonly database?: string | undefined
+  /** The setting join_use_nulls: NULL, not the default of the type, where an outer join has no row. */
+  readonly joinUsesNulls?: boolean | undefined
+  /** The setting session_timezone. */
+  readonly timezone?: string | undefined
+}
+
+/** Names of `outer` are visible: its common tables and the expressions of its WITH; with `isCorrelated` its columns, too. */
+type CompileQuery = (
+  query: Query,
+  outer: Scope | undefined,
+  compilation: Compilation,
+  isCorrelated?: boolean,
+) => Compiled
+
+/** The state of compiling one statement: its options, and what its parts share. */
+export class Compilation {
+  readonly database: string
+  readonly joinUsesNulls: boolean
+  readonly #timezone: string
+  /** An argument, since the query compiler imports the compilers of its parts, which compile subqueries. */
+  readonly #compileQuery: CompileQuery
+  readonly #binding: Binding
+  readonly #commonTables: string[] = []
+  readonly #shortTexts = new Map<string, string>()
+  #names = 0
+  #steps = 0
+  #listsLength = 0
+
+  constructor(
+    { given = {}, joinUsesNulls = true, database = DATABASE, timezone = 'UTC' }: CompileOptions,
+    compileQuery: CompileQuery,
+  ) {
+    this.database = database
+    this.joinUsesNulls = joinUsesNulls
+    this.#timezone = timezone
+    this.#compileQuery = compileQuery
+    this.#binding = {
+      given,
+      used: {},
+      names: new Map(),
+      lists: new Map(),
+      onList: (sql) => {
+        this.#listsLength += sql.length
+        if (this.#listsLength > SQL_LENGTH_MAX) throw translationTooLong()
+      },
+    }
+  }
+
+  freshName(of: keyof typeof NAME_LETTERS): string {
+    return `${NAME_LETTERS[of]}${++this.#names}`
+  }
+
+  /** A subquery. With `isCorrelated` it may use the columns of the scope. */
+  compileQuery(query: Query, scope: Scope, isCorrelated = false): Compiled {
+    return this.#compileQuery(query, scope, this, isCorrelated)
+  }
+
+  /** Returns the name of the common table. */
+  addCommonTable(sql: string): string {
+    const name = this.freshName('commonTable')
+    this.checkLength(sql)
+    this.#commonTables.push(`${name} AS (${sql})`)
+    return name
+  }
+
+  /** The WITH of the statement, with a space at its end; empty without common tables. */
+  withSql(): string {
+    return this.#commonTables.length === 0 ? '' : `WITH ${this.#commonTables.join(', ')} `
+  }
+
+  /** The SQL of a query parameter. */
+  parameter(name: string, type: string): Value {
+    return parameterValue(name, type, this.#binding)
+  }
+
+  /** The value of a parameter that must be known before the statement runs, such as that of LIMIT. */
+  numberParameter(name: string, at: number): number {
+    return parameterNumber(name, at, this.#binding)
+  }
+
+  /** The names in a `{name:Identifier}` parameter. */
+  identifierParameter(parameter: string, at: number): readonly string[] {
+    return parameterIdentifier(parameter, at, this.#binding)
+  }
+
+  /** Values to bind, by the names that the SQL uses. */
+  get boundValues(): Readonly<Record<string, string | null>> {
+    return this.#binding.used
+  }
+
+  /** A text of a few characters in the place of this one: the same for equal texts. */
+  shortText(text: string): string {
+    // No other text contains a NUL.
+    const short = this.#shortTexts.get(text) ?? `\0${this.#shortTexts.size}`
+    this.#shortTexts.set(text, short)
+    return short
+  }
+
+  /** Counts a step of the translation. Throws QueryError when there are too many. */
+  countStep(): void {
+    if (++this.#steps > STEPS_MAX)
+      throw new QueryError(
+        'TOO_BIG_AST',
+        `The statement is too big: its translation takes more than ${STEPS_MAX} steps (translation_steps). Use an alias less often.`,
+      )
+  }
+
+  /** Throws QueryError when the SQL becomes too long. */
+  checkLength(sql: string): void {
+    if (sql.length > SQL_LENGTH_MAX) throw translationTooLong()
+  }
+
+  /** Throws QueryError for a time whose zone would be that of the session. */
+  checkZone(type: Type): void {
+    const timezone = this.#timezone
+    if (timezone === 'UTC' || !isZoneless(type)) return
+    throw new QueryError(
+      'NOT_IMPLEMENTED',
+      `With session_timezone '${timezone}' a time needs a zone of its own; write it as the last argument, such as toDateTime(x, '${timezone}') or now('${timezone}').`,
+    )
+  }
+}
+
+function translationTooLong(): QueryError {
+  return new QueryError(
+    'TOO_BIG_AST',
+    `The statement is too big: its translation has more than ${SQL_LENGTH_MAX} characters (translation_length).`,
+  )
+}

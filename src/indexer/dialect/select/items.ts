@@ -1,0 +1,79 @@
+import { QueryError } from '../../query/error.ts'
+import { foldName, shownName } from '../../query/sql-tokens.ts'
+import { compile } from '../compile-expression.ts'
+import type { Context } from '../context.ts'
+import { displayName } from '../display-name.ts'
+import { textOf } from '../expression/text.ts'
+import { type Column, columnDropped, columnsOf } from '../scope.ts'
+import { type Call, call, type Expression, type Star } from '../syntax.ts'
+import type { Value } from '../value.ts'
+import { columnPattern } from './column-pattern.ts'
+
+/** A column of the SELECT list. */
+export type Item = {
+  readonly expression: Expression
+  readonly name: string
+  readonly value: Value
+  readonly text: string
+}
+
+export function compileItem(expression: Expression, context: Context): Item {
+  return {
+    expression,
+    name: nameOf(expression, context.scope.columns),
+    value: compile(expression, context),
+    text: textOf(expression, context),
+  }
+}
+
+/** The alias, or the text of the expression; a column that an earlier table has, too, is shown with its table. */
+function nameOf(item: Expression, columns: readonly Column[]): string {
+  const name = displayName(item)
+  if (item.kind !== 'identifier' || item.path.length < 2) return name
+  const table = item.path.at(-2) ?? ''
+  const first = columns.find((column) => column.name === name)
+  return first === undefined || first.table === table || first.table === '' ? name : `${table}.${name}`
+}
+
+/** The expressions that an item of the SELECT list stands for: of `*`, COLUMNS('…') and untuple(x) several. */
+export function expandItem(item: Expression, source: Context): readonly Expression[] {
+  if (item.kind === 'star') return expandStar(item, source.scope.columns)
+  if (item.kind === 'call' && foldName(item.name) === 'untuple') return elementsOf(item, source)
+  return [item]
+}
+
+/** `untuple(x)`: each element as a column. */
+function elementsOf({ args, at }: Call, context: Context): readonly Expression[] {
+  const [of] = args
+  const type = of === undefined ? undefined : compile(of, context).type
+  if (of === undefined || args.length !== 1 || type?.kind !== 'tuple')
+    throw new QueryError('ILLEGAL_TYPE_OF_ARGUMENT', `Function untuple at position ${at} takes a tuple.`)
+  return type.items.map((_, index) => call('tupleElement', [of, { kind: 'number', text: String(index + 1), at }], at))
+}
+
+/** `*`, `t.*` and COLUMNS('…') with EXCEPT, REPLACE and APPLY. */
+function expandStar(star: Star, columns: readonly Column[]): readonly Expression[] {
+  const among =
+    star.table === undefined ? columns.filter((each) => each.isMerged !== true) : columnsOf(columns, [star.table])
+  if (among.length === 0)
+    throw new QueryError('UNKNOWN_IDENTIFIER', `There are no columns for * at position ${star.at}.`)
+  const pattern = star.pattern === undefined ? undefined : columnPattern(star.pattern, star.at)
+  for (const name of [...star.except, ...star.replace.map((each) => each.name)])
+    if (!among.some((each) => each.name === name))
+      throw new QueryError(
+        'UNKNOWN_IDENTIFIER',
+        `Column ${shownName(name)} after * at position ${star.at} does not exist.`,
+      )
+  const chosen = among.filter(
+    (each) => !star.except.includes(each.name) && (pattern === undefined || pattern(each.name)),
+  )
+  return chosen.map((column): Expression => {
+    if (column.isDropped === true) throw columnDropped(column.name, star.at)
+    const replaced = star.replace.find((each) => each.name === column.name)
+    const of: Expression =
+      replaced === undefined
+        ? { kind: 'resolved', name: column.name, value: column.value, at: star.at }
+        : { ...replaced }
+    return star.apply.reduce<Expression>((inner, name) => ({ kind: 'call', name, args: [inner], at: star.at }), of)
+  })
+}
