@@ -72,6 +72,7 @@ class NodeWsLink implements WsLink {
     this.#subscriptions = new WsSubscriptions({
       upstream,
       meter,
+      isOpen: () => this.#state.kind === 'open',
       send: (request) => this.#send(request),
       isReserved: (id) => id === this.#slotId,
     })
@@ -113,10 +114,8 @@ class NodeWsLink implements WsLink {
     this.#subscriptions.sendPending()
   }
 
-  #send(request: string): boolean {
-    if (this.#state.kind !== 'open') return false
-    this.#state.client.send(request)
-    return true
+  #send(request: string): void {
+    if (this.#state.kind === 'open') this.#state.client.send(request)
   }
 
   #checkStall(): void {

@@ -32,8 +32,8 @@ export type WsUpstreamSubscription = {
 export type WsSubscriptionsDeps = {
   readonly upstream: string
   readonly meter: Pick<NodeMeter, 'wsSubscriptions'>
-  /** Sends a request; false where the connection is not open. */
-  send(request: string): boolean
+  isOpen(): boolean
+  send(request: string): void
   /** Whether the connection itself uses this id of the node. */
   isReserved(id: string): boolean
 }
@@ -63,7 +63,7 @@ export class WsSubscriptions {
   readonly #unsubscribes = createWsUnsubscribes({
     isUsed: (id) => this.#live.has(id) || this.#deps.isReserved(id),
     send: (id, method) =>
-      void this.#deps.send(`{"jsonrpc":"2.0","id":${this.#nextId++},"method":"${method}","params":[${id}]}`),
+      this.#deps.send(`{"jsonrpc":"2.0","id":${this.#nextId++},"method":"${method}","params":[${id}]}`),
   })
   #nextId = 1
 
@@ -134,7 +134,10 @@ export class WsSubscriptions {
 
   #send(requestId: number, entry: Entry): void {
     const { method, params } = entry.request
-    entry.isSent = this.#deps.send(`{"jsonrpc":"2.0","id":${requestId},"method":"${method}","params":${params}}`)
+    if (!this.#deps.isOpen()) return
+    // Before it is sent: that may end the connection of a node that does not read.
+    entry.isSent = true
+    this.#deps.send(`{"jsonrpc":"2.0","id":${requestId},"method":"${method}","params":${params}}`)
   }
 
   #onSubscribed(entry: Entry, id: string | undefined, response: string): void {

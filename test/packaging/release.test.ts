@@ -89,8 +89,8 @@ describe('the release', () => {
     const source = readFileSync(join(root, 'src/processes/serve.ts'), 'utf8').split('\n')
     const script = textOf('lib/processes/serve.js').split('\n')
     assert.equal(script.length, source.length)
-    const line = source.findIndex((text) => text.startsWith('export async function startAll'))
-    assert.match(script[line] ?? '', /^export async function startAll\(/)
+    const line = source.findIndex((text) => text.startsWith('export async function startServe'))
+    assert.match(script[line] ?? '', /^export async function startServe\(/)
   })
 
   test('contains the page, the protos, the documents and the deployment files', () => {

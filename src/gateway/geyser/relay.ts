@@ -173,7 +173,7 @@ export class StreamRelay {
     const before = this.#frames.messages
     const { held, fresh } = this.#frames.push(bytes)
     const messages = this.#frames.messages - before
-    this.#deps.resume?.onData({ slot: this.#frames.pieceSlot, messages })
+    this.#deps.resume?.onData({ slot: this.#frames.pieceSlot, messages, hasUnread: this.#frames.hasUnread })
     // Held bytes were copied.
     if (fresh === undefined) release()
     const pieces = [held, fresh].filter((piece) => piece !== undefined)

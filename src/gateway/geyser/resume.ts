@@ -61,6 +61,7 @@ const FROM_SLOT_TAG = 0x58
 export function createResume({ node: first, upstream, path, metadata, clock }: ResumeDeps): Resume {
   let node = first
   let last: Uint8Array | undefined
+  let hasRequest = false
   let attempts = 0
   const banks = new SeenBanks()
   const position = new StreamPosition(nodeSlot())
@@ -75,7 +76,8 @@ export function createResume({ node: first, upstream, path, metadata, clock }: R
     onRequest(message, { isPing, fromSlot }) {
       if (isPing) return
       // A request without it changes the filters and not the position.
-      if (last === undefined || fromSlot !== undefined) position.open(fromSlot, nodeSlot())
+      if (!hasRequest || fromSlot !== undefined) position.open(fromSlot, nodeSlot())
+      hasRequest = true
       last = message.length <= REQUEST_BYTES_MAX ? Buffer.from(message) : undefined
     },
     onData: (piece) => position.onPiece(piece, nodeSlot()),

@@ -56,6 +56,13 @@ test('a replay without updates ends when the node is far past its end', () => {
   assert.equal(position.nextFromSlot, 4960)
 })
 
+test('updates that cannot be read are as far as the node, also many at once', () => {
+  const position = new StreamPosition(1000)
+  position.open(undefined, 1000)
+  position.onPiece({ slot: undefined, messages: 3, hasUnread: true }, 1999)
+  assert.equal(position.nextFromSlot, 1959)
+})
+
 test('a slot to come is no lower bound, and no slot is below 0', () => {
   const position = new StreamPosition(10)
   position.open(2000, 10)

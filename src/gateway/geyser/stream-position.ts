@@ -6,13 +6,16 @@ export type StreamPiece = {
   /** Of the last update in it, where one was read. */
   readonly slot: number | undefined
   readonly messages: number
+  /** It has an update whose slot could not be read. */
+  readonly hasUnread?: boolean
 }
 
 /**
  * How far a Subscribe stream has come at its node: the slot from which another node has to continue so that nothing is missing.
  *
  * Its updates show that. Where the filters match little, a ping that comes alone does too: nothing waits behind it, so the stream is where its
- * node is. The node's slot is no measure otherwise: a stream may be far behind it, because it replays past slots or its client reads slowly.
+ * node is. The node's slot is no good measure otherwise, and is used only for updates that cannot be read, such as compressed ones: a stream may be far
+ * behind it, because it replays past slots or its client reads slowly.
  */
 export class StreamPosition {
   /** Set where the node was asked for past slots: the first of them. The stream needs nothing older. */
@@ -20,7 +23,7 @@ export class StreamPosition {
   /** The slot of the node when the stream was opened: older updates may be those of a replay. */
   #openedAt: number
   #seen: number | undefined
-  /** The node's slot at the last ping, where no update came since. */
+  /** The node's slot at the last ping or unread update, where no other update came since. */
   #idleAt: number | undefined
 
   constructor(nodeSlot: number) {
@@ -36,7 +39,7 @@ export class StreamPosition {
     this.#idleAt = undefined
   }
 
-  onPiece({ slot, messages }: StreamPiece, nodeSlot: number): void {
+  onPiece({ slot, messages, hasUnread = false }: StreamPiece, nodeSlot: number): void {
     if (slot !== undefined) {
       this.#idleAt = undefined
       // A replay goes through the slots in order; in a live stream an update may be about an older slot.
@@ -44,7 +47,7 @@ export class StreamPosition {
       this.#seen = isReplayed ? slot : Math.max(this.#seen ?? 0, slot)
       return
     }
-    if (messages === 1 && !this.#mayReplay(nodeSlot)) this.#idleAt = nodeSlot
+    if ((messages === 1 || hasUnread) && !this.#mayReplay(nodeSlot)) this.#idleAt = nodeSlot
   }
 
   get nextFromSlot(): number {

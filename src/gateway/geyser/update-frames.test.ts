@@ -96,3 +96,24 @@ test('releases the bytes unchanged for any chunking, and never a partial small m
     2000,
   )
 })
+
+test('reads the slot at the beginning of a streamed block, and shows what it could not read', () => {
+  const block = update({ case: 'block', value: { slot: 812n, blockhash: 'b'.repeat(100_000) } })
+  for (const cut of [3, 40, 70_000]) {
+    const frames = new UpdateFrames()
+    push(frames, block.subarray(0, cut))
+    // Without its length the message is held.
+    if (cut === 3) push(frames, block.subarray(cut, 80_000))
+    assert.deepEqual([frames.pieceSlot, frames.hasUnread, frames.messages], [812, false, 1], `cut at ${cut}`)
+  }
+  const account = update({ case: 'account', value: { account: { data: new Uint8Array(100_000) }, slot: 5n } })
+  const frames = new UpdateFrames()
+  push(frames, account.subarray(0, 80_000))
+  assert.deepEqual([frames.pieceSlot, frames.hasUnread], [undefined, true])
+  push(frames, account.subarray(80_000))
+  assert.deepEqual([frames.pieceSlot, frames.hasUnread], [undefined, false])
+  const compressed = Buffer.from(update({ case: 'slot', value: { slot: 9n } }))
+  compressed[0] = 1
+  push(frames, Buffer.concat([compressed, compressed]))
+  assert.deepEqual([frames.pieceSlot, frames.hasUnread], [undefined, true])
+})

@@ -5,6 +5,8 @@ import { UPDATE_FIELDS } from './update-fields.ts'
 const PREFIX_BYTES = 5
 /** An incomplete message up to this size is held, so that a lost node does not leave a client with a partial message. A larger one is streamed. */
 const HELD_BYTES_MAX = 64 * 1024
+/** Names of filters come before the slot of a streamed message. */
+const START_BYTES = 4096
 
 /** Bytes to relay: first those that were held, then a view of the new ones. */
 export type PassedBytes = { readonly held: Uint8Array | undefined; readonly fresh: Uint8Array | undefined }
@@ -20,6 +22,7 @@ export class UpdateFrames {
   #streaming = 0
   #lastSlot: number | undefined
   #pieceSlot: number | undefined
+  #hasUnread = false
   #messages = 0
   /** Set where the stream may move to another node. Streamed and compressed messages are not read. */
   readonly #banks: SeenBanks | undefined
@@ -38,6 +41,11 @@ export class UpdateFrames {
     return this.#pieceSlot
   }
 
+  /** The last piece has an update whose slot could not be read: it is compressed, or streamed and its slot is not at its beginning. */
+  get hasUnread(): boolean {
+    return this.#hasUnread
+  }
+
   /** Messages released; a streamed one counts at its beginning. */
   get messages(): number {
     return this.#messages
@@ -50,6 +58,7 @@ export class UpdateFrames {
 
   push(bytes: Uint8Array): PassedBytes {
     this.#pieceSlot = undefined
+    this.#hasUnread = false
     const { held, from } = this.#complete(bytes)
     const to = this.#releasedTo(bytes, from)
     if (to < bytes.length) this.#held = Buffer.concat([this.#held, bytes.subarray(to)])
@@ -68,6 +77,7 @@ export class UpdateFrames {
       if (size > HELD_BYTES_MAX && prefix.length >= PREFIX_BYTES) {
         this.#messages += 1
         this.#streaming = size - before.length
+        this.#readStart(Buffer.concat([before, bytes.subarray(0, START_BYTES)]), 0)
         return { held: before, from: 0 }
       }
       this.#held = before
@@ -94,10 +104,12 @@ export class UpdateFrames {
         if (size <= HELD_BYTES_MAX) break
         this.#messages += 1
         this.#streaming = size - (bytes.length - at)
+        this.#readStart(bytes, at)
         at = bytes.length
         break
       }
       last = at
+      this.#hasUnread ||= bytes[at] !== 0
       at += size
       this.#messages += 1
     }
@@ -118,13 +130,23 @@ export class UpdateFrames {
   }
 
   #readSlot(bytes: Uint8Array, at: number): void {
-    // The slot of a compressed message is unknown.
-    if (bytes[at] !== 0) return
+    if (bytes[at] !== 0) {
+      this.#hasUnread = true
+      return
+    }
     const from = at + PREFIX_BYTES
     const to = from + lengthAt(bytes, at + 1)
     this.#pieceSlot = slotOf(bytes, from, to) ?? this.#pieceSlot
     this.#lastSlot = this.#pieceSlot ?? this.#lastSlot
     this.#banks?.note(bytes, from, to)
+  }
+
+  /** Of a message that is streamed. A block begins with its slot; an account has it behind its data. */
+  #readStart(bytes: Uint8Array, at: number): void {
+    const from = at + PREFIX_BYTES
+    const slot = bytes[at] === 0 ? slotOf(bytes, from, from + lengthAt(bytes, at + 1)) : undefined
+    this.#pieceSlot = slot ?? this.#pieceSlot
+    this.#hasUnread ||= slot === undefined
   }
 }
 
@@ -137,7 +159,7 @@ function lengthAt(bytes: Uint8Array, at: number): number {
   )
 }
 
-/** The slot of a SubscribeUpdate; pings and pongs have none. */
+/** The slot of a SubscribeUpdate, of which the end may be missing; pings and pongs have none. */
 function slotOf(bytes: Uint8Array, from: number, to: number): number | undefined {
   const update = new WireReader(bytes, from, to)
   while (update.next()) {

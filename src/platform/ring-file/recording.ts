@@ -3,11 +3,13 @@ import {
   createWriteStream,
   existsSync,
   constants as fsConstants,
+  fstatSync,
   ftruncateSync,
   openSync,
   readSync,
   renameSync,
   rmSync,
+  statSync,
   writeSync,
 } from 'node:fs'
 import { Readable } from 'node:stream'
@@ -66,7 +68,9 @@ export function createRecordingFile(path: string, mapper: FileMapper): Recording
     // Without locks a recording that was killed looks like one that runs.
     const slots = openSync(partPath('slots'), O_RDWR | O_CREAT | (mapper.ok ? O_NOFOLLOW : O_EXCL))
     try {
-      if (mapper.ok && !mapper.tryLock(slots)) throw existsError(path, 'is being recorded')
+      // A recording that has just ended removes its parts: then the lock is that of a file without a name.
+      const isOurs = !mapper.ok || (mapper.tryLock(slots) && isSameFile(slots, partPath('slots')))
+      if (!isOurs) throw existsError(path, 'is being recorded')
     } catch (error) {
       closeSync(slots)
       throw error
@@ -126,6 +130,10 @@ export function createRecordingFile(path: string, mapper: FileMapper): Recording
       position += count
     }
   }
+}
+
+function isSameFile(descriptor: number, path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.ino === fstatSync(descriptor).ino
 }
 
 function existsError(path: string, state: string): NodeJS.ErrnoException {

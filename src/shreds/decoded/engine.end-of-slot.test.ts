@@ -143,5 +143,18 @@ test('a slot that came early is not silent before its time, so a pause of the ch
   assert.equal(kinds(22).at(-1), 'slot-report')
   assert.deepEqual(kinds(40), ['data-set'])
   engine.advance(31 * SLOT_NANOS)
-  assert.deepEqual(kinds(40), ['data-set', 'gap', 'slot-report'])
+  assert.deepEqual(kinds(40), ['data-set'])
+  // More of it comes in its time.
+  assert.notEqual(push(blockOf(40).fecSets[1] ?? [], 31)[0], 'late')
+  engine.advance(40 * SLOT_NANOS)
+  assert.equal(kinds(40).at(-1), 'slot-report')
+})
+
+test('after a jump of slot numbers a slot is closed by silence as any other', () => {
+  const { push, engine, kinds } = open()
+  push(blockOf(10).fecSets.flat(), 0)
+  engine.advance(11 * SLOT_NANOS)
+  push(blockOf(500_000).fecSets[0] ?? [], 12)
+  engine.advance(21 * SLOT_NANOS)
+  assert.equal(kinds(500_000).at(-1), 'slot-report')
 })

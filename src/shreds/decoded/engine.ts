@@ -136,10 +136,12 @@ export class Engine {
     this.#checkAtNanos = hasMore ? nowNanos : nowNanos + CHECK_NANOS
   }
 
-  /** Whether the chain can have come to this slot: one that a leader has sent early waits for those before it. */
+  /** Whether the chain can be past this slot: one that a leader has sent early waits for its time. A jump of slot numbers is no early slot. */
   #isTimeOf(slot: number, nowNanos: number): boolean {
-    if (this.#lastClosed === undefined) return true
-    return (slot - this.#lastClosed) * this.#slotNanos <= nowNanos - this.#lastClosedShredNanos
+    const { silentSlotsMax = 0, slotsBehindMax } = this.#options
+    const slots = slot - (this.#lastClosed ?? Number.NEGATIVE_INFINITY)
+    if (slots > slotsBehindMax) return true
+    return (slots + silentSlotsMax) * this.#slotNanos <= nowNanos - this.#lastClosedShredNanos
   }
 
   /** The length of a slot of the chain, as far as it is known. */

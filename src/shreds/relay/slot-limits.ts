@@ -1,13 +1,12 @@
 import { INDEX_MAX } from '../../solana/shred/shred.ts'
 import { SLOT_MS_DEFAULT } from '../../solana/slot-pace.ts'
 import type { ShredsOptions } from '../options.ts'
-import type { WindowLength } from './slot-window.ts'
 
 /** Limits of the relay that depend on the length of a slot. */
 export type SlotLimits = {
   readonly shredsPerSlotMax: number
   /** Slots behind the newest that are still relayed, and slots that a packet may be ahead of it. */
-  readonly window: WindowLength
+  readonly window: { readonly backSlots: number; readonly aheadSlots: number }
 }
 
 type LimitOptions = Pick<ShredsOptions, 'shredsPerSlotMax' | 'window'>
@@ -27,7 +26,7 @@ export function slotLimitsOf(options: LimitOptions, slotMs: number): SlotLimits 
     Math.ceil((slots === undefined ? timeMs : slots * SLOT_MS_DEFAULT) / lengthMs)
   return {
     shredsPerSlotMax: options.shredsPerSlotMax ?? defaultShredsPerSlot(lengthMs),
-    window: { backSlots: inSlots(backSlots, backMs), aheadSlots: inSlots(aheadSlots, aheadMs), slotMs },
+    window: { backSlots: inSlots(backSlots, backMs), aheadSlots: inSlots(aheadSlots, aheadMs) },
   }
 }
 

@@ -1,12 +1,9 @@
-import { SLOT_MS_DEFAULT } from '../../solana/slot-pace.ts'
-
 /** Tracks which slots are current and which shred version the cluster has. */
 export type SlotWindow = {
   classify(slot: number, version: number, nowMs: number): WindowVerdict
   /** Records a packet of this slot that passed every check. */
   advance(slot: number, version: number, nowMs: number): void
-  setLength(length: WindowLength): void
-  /** The slot that the window is counted from: the newest one, without packets that are far ahead of the others. */
+  setLength(length: { readonly backSlots: number; readonly aheadSlots: number }): void
   newest(): number | undefined
   version(): number | undefined
   /** How often the window was moved because only packets outside it arrived. */
@@ -15,14 +12,9 @@ export type SlotWindow = {
 
 export type WindowVerdict = 'current' | 'late' | 'ahead' | 'version'
 
-export type WindowLength = {
+export type SlotWindowOptions = {
   readonly backSlots: number
   readonly aheadSlots: number
-  /** The length of a slot of the chain. */
-  readonly slotMs?: number | undefined
-}
-
-export type SlotWindowOptions = WindowLength & {
   /** A configured version is never changed by received packets. */
   readonly version?: number | undefined
 }
@@ -31,19 +23,10 @@ export type SlotWindowOptions = WindowLength & {
 const STALLED_MS = 2000
 /** Packets outside the window that are collected before it moves. */
 const OUTLIERS = 128
-/** A packet may move the window by so many slots: two leaders of four slots, so that a chain of any speed is followed at once. */
-const NEAR_SLOTS = 8
-/**
- * A packet further ahead moves it by the time in which no nearer one came, twice as fast as the chain. So the window follows at once after skipped slots
- * and outages, and while the chain goes on, leaders that send later slots early do not move it.
- */
-const FAR_SLOTS_PER_SLOT = 2
 
 export function createSlotWindow(options: SlotWindowOptions): SlotWindow {
   let { version, backSlots, aheadSlots } = options
-  let farMs = farMsOf(options)
   let newest: number | undefined
-  let nearAtMs = 0
   let currentAtMs = 0
   let resets = 0
   const outlierSlots = new Float64Array(OUTLIERS)
@@ -66,15 +49,7 @@ export function createSlotWindow(options: SlotWindowOptions): SlotWindow {
     if (slots.length < OUTLIERS / 2) return
     version = medianVersion
     newest = medianOf(slots)
-    nearAtMs = nowMs
     resets += 1
-  }
-
-  function moveFar(slot: number, from: number, nowMs: number): void {
-    const slots = Math.floor((nowMs - nearAtMs) / farMs)
-    if (slots <= 0) return
-    newest = Math.min(slot, from + slots)
-    nearAtMs = newest === slot ? nowMs : nearAtMs + slots * farMs
   }
 
   return {
@@ -95,24 +70,16 @@ export function createSlotWindow(options: SlotWindowOptions): SlotWindow {
     advance(slot, packetVersion, nowMs) {
       currentAtMs = nowMs
       version ??= packetVersion
-      if (newest === undefined || slot <= newest + NEAR_SLOTS) {
-        nearAtMs = nowMs
-        if (newest === undefined || slot > newest) newest = slot
-      } else moveFar(slot, newest, nowMs)
+      if (newest === undefined || slot > newest) newest = slot
     },
     setLength(length) {
       backSlots = length.backSlots
       aheadSlots = length.aheadSlots
-      farMs = farMsOf(length)
     },
     newest: () => newest,
     version: () => version,
     resets: () => resets,
   }
-}
-
-function farMsOf({ slotMs = SLOT_MS_DEFAULT }: WindowLength): number {
-  return slotMs / FAR_SLOTS_PER_SLOT
 }
 
 function medianOf(values: Float64Array): number {
