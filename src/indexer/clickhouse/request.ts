@@ -52,7 +52,7 @@ export function validateRequest(request: QueryRequest, statement: Statement, dat
  */
 export function clickHouseTarget(request: QueryRequest, { queryId, database, limits }: ForcedFields): string {
   const settings = readSettings(Object.entries(request.settings))
-  // A client may cut its result at its own number of rows; at the limit of the plan it is an error.
+  // A client may cut its result at its own number of rows. Not by `break`, which would cut it at the bytes of the plan as well, without an error.
   const isCutAtRows = settings.endsAtRowsMax && (settings.rowsMax ?? Infinity) <= limits.rowsMax
   const fields = new URLSearchParams({
     query_id: queryId,
@@ -60,9 +60,10 @@ export function clickHouseTarget(request: QueryRequest, { queryId, database, lim
     default_format: request.defaultFormat,
     max_execution_time: String(Math.max(1, Math.ceil(Math.min(settings.secondsMax ?? Infinity, limits.secondsMax)))),
     max_result_rows: String(Math.max(1, Math.min(Math.floor(settings.rowsMax ?? Infinity), limits.rowsMax))),
-    result_overflow_mode: isCutAtRows ? 'break' : 'throw',
+    result_overflow_mode: 'throw',
     output_format_json_quote_64bit_integers: settings.quote64 ? '1' : '0',
   })
+  if (isCutAtRows) fields.set('limit', String(settings.rowsMax))
   if (settings.dateTimeFormat !== 'simple') fields.set('date_time_output_format', settings.dateTimeFormat)
   if (settings.timezone !== 'UTC') fields.set('session_timezone', settings.timezone)
   if (!settings.joinUsesNulls) fields.set('join_use_nulls', '0')

@@ -62,7 +62,7 @@ function compileSet(
 /** A column in the common type of both sides. */
 function converted(column: Value, type: Type): string {
   if (type.kind === 'unknown') return column.sql
-  if (type.kind === 'string' && type.isBytes === true) return convert(column, type)
+  if (duckType(type).includes('BLOB')) return convert(column, type)
   return `CAST(${column.sql} AS ${duckType(type)})`
 }
 

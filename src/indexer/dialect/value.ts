@@ -139,6 +139,13 @@ export function convert(given: Value, type: Type): string {
   // Before a cast to bytes the engine would read `\x41` in a text as one byte.
   if (given.type.kind === 'array' && type.kind === 'array' && duckType(type).includes('BLOB'))
     return `list_transform(${given.sql}, lambda e_: ${convert(value('e_', given.type.of), type.of)})`
+  if (given.type.kind === 'tuple' && type.kind === 'tuple' && duckType(type).includes('BLOB')) {
+    const items = given.type.items.map((item, at) => {
+      const element = value(`struct_extract(${given.sql}, '${at + 1}')`, item)
+      return `"${at + 1}" := ${convert(element, type.items[at] as Type)}`
+    })
+    return `struct_pack(${items.join(', ')})`
+  }
   if (isTime(given.type) && isTime(type) && given.type.kind !== 'date' && type.kind !== 'date') return given.sql
   return `CAST(${plainSql(given)} AS ${duckType(type)})`
 }

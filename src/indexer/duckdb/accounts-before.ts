@@ -1,4 +1,3 @@
-import type { DuckConnection } from '../../platform/db/duckdb.ts'
 import type { DuckAppender } from '../../platform/db/duckdb-appender.ts'
 import { positionTexts } from '../../platform/db/duckdb-texts.ts'
 import { type BatchRows, columnAt, rowsIn } from '../ingest/batch-rows.ts'
@@ -39,19 +38,13 @@ export function replaceAccounts({ rows, range, finalizedSlot }: WriteBatch): str
   return [...(finalizedSlot < range.to ? [keep] : []), `DELETE FROM ${ACCOUNTS} WHERE NOT (${written}) AND ${among}`]
 }
 
-/** Appends the states that a later block of the batch replaced. Returns the appender, which the caller closes. */
-export async function appendBefore(
-  connection: DuckConnection,
-  { texts, tables }: BatchRows,
-  { to }: SlotRange,
-): Promise<DuckAppender> {
-  const appender = await connection.appendTo(BASE_SCHEMA, ACCOUNTS_BEFORE)
+/** Appends the states that a later block of the batch replaced. */
+export function appendBefore(appender: DuckAppender, { texts, tables }: BatchRows, { to }: SlotRange): void {
   const { columns, count } = tables.accounts
-  if (count === 0) return appender
+  if (count === 0) return
   const replaced = { kind: 'u64', values: () => new BigUint64Array(count).fill(BigInt(to)) } as const
   using placed = positionTexts(texts.packed())
   appender.append([...columns, replaced], count, placed)
-  return appender
 }
 
 /** Before the accounts from a slot on are deleted: writes the newest state before the slot of each of them. */

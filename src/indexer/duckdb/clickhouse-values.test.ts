@@ -175,7 +175,16 @@ describe('bytes', () => {
       "hex([unhex('ff'), 'a'][1])": 'FF',
       "startsWith(unhex('f002'), unhex('f0'))": 1,
       "startsWith(unhex('f002'), unhex('0f'))": 0,
+      "('é', 1) = (unhex('c3a9'), 1)": 1,
+      "('\\\\x42', 1) = (unhex('42'), 1)": 0,
     })
+    for (const text of ['é', '\\\\x42']) {
+      const arrays = `SELECT groupArray(hex(a[1])) FROM (SELECT a FROM (SELECT ['${text}'] AS a UNION ALL SELECT [unhex('ff')]) ORDER BY a)`
+      const tuples = `SELECT groupArray(hex(a.1)) FROM (SELECT a FROM (SELECT ('${text}', 1) AS a UNION ALL SELECT (unhex('ff'), 1)) ORDER BY a)`
+      const expected = [Buffer.from(text.replace('\\\\', '\\')).toString('hex').toUpperCase(), 'FF']
+      assert.deepEqual((await rowOf(arrays)).row, [expected], text)
+      assert.deepEqual((await rowOf(tuples)).row, [expected], text)
+    }
     for (const operator of ['UNION ALL', 'UNION DISTINCT']) {
       const sql = `SELECT groupArray(hex(a)) FROM (SELECT a FROM (SELECT unhex('ff') AS a ${operator} SELECT '\\\\x41') ORDER BY a)`
       assert.deepEqual((await rowOf(sql)).row, [['5C783431', 'FF']])

@@ -5,7 +5,7 @@ import { addRange, cutFrom, overlaps, type SlotRange } from '../ingest/slot-rang
 import { TABLES } from '../schema.ts'
 import { RECENT_BLOCKS, type Store, type StoreProgress, type WriteBatch } from '../store.ts'
 import { appendBefore, deleteRepeated, forgetAccounts, replaceAccounts, restoreAccounts } from './accounts-before.ts'
-import { BASE_SCHEMA, duckDdl } from './ddl.ts'
+import { ACCOUNTS_BEFORE, BASE_SCHEMA, duckDdl } from './ddl.ts'
 
 /**
  * Batches after which a checkpoint moves the log into the file, whatever its size: until then its rows are uncompressed in memory. At the tip of the
@@ -91,7 +91,11 @@ export async function openDuckStore(
             if (count > 0) appenders[at]?.append(columns, count, placed)
           })
         }
-        if (overwritten !== undefined) appenders.push(await appendBefore(connection, overwritten, range))
+        if (overwritten === undefined) return
+        // Known to the transaction before it has rows, which must not be written later.
+        const before = await connection.appendTo(BASE_SCHEMA, ACCOUNTS_BEFORE)
+        appenders.push(before)
+        appendBefore(before, overwritten, range)
       })
       ranges = after
       if (++batchesInLog >= CHECKPOINT_BATCHES) await checkpoint()

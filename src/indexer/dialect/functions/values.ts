@@ -48,7 +48,7 @@ export function comparable(a: Value, b: Value): readonly [string, string] {
   if (isNumber(x) && isNumber(y)) return [numberSql(a), numberSql(b)]
   if (x.kind === 'tuple' && y.kind === 'tuple') {
     const type = supertype([plain(x), plain(y)])
-    if (type !== undefined) return [`CAST(${a.sql} AS ${duckType(type)})`, `CAST(${b.sql} AS ${duckType(type)})`]
+    if (type !== undefined) return [convert(a, type), convert(b, type)]
   }
   return [plainSql(a), plainSql(b)]
 }
