@@ -42,6 +42,7 @@ function open(...slots: number[]) {
     charges: () => charges,
     send: (request: object) => gate.accepts(encodeMessage(SubscribeRequestSchema, request)),
     onData: resume.onData,
+    onRequest: resume.onRequest,
     onLive: resume.onLive,
     async requestAtNextNode() {
       const next = await resume.next()
@@ -107,4 +108,15 @@ test('a change of the filters keeps the position; one with from_slot replays', a
   replaying.onData({ slot: 999, messages: 3 })
   assert.ok(replaying.send({ ...FILTERS, fromSlot: 500n }))
   assert.equal((await replaying.requestAtNextNode())?.fromSlot, 500n)
+})
+
+test('a request that is too large to be kept does not move the position of the stream', async () => {
+  const { onRequest, onData, requestAtNextNode } = open()
+  const verdict = { ok: true, isPing: false, fromSlot: undefined } as Parameters<typeof onRequest>[1]
+  const small = encodeMessage(SubscribeRequestSchema, FILTERS)
+  onRequest(small, verdict)
+  onData({ slot: 800, messages: 1 })
+  onRequest(Buffer.alloc(300 * 1024), verdict)
+  onRequest(small, verdict)
+  assert.equal((await requestAtNextNode())?.fromSlot, 760n)
 })

@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
+import type { Access } from '../../access/call-access.ts'
 import { silentLogger } from '../../platform/telemetry/logger.ts'
-import { createClickHouseAccounts } from './accounts.ts'
+import { createClickHouseAccounts, openClickHouseAccounts } from './accounts.ts'
 import { ClickHouseRefusal } from './link.ts'
 import { TEST_PLAN } from './test-provision.ts'
 
@@ -41,6 +46,28 @@ function openRig() {
 }
 
 describe('accounts on the server', () => {
+  test('may read the tables of the chain and the views of system', async (t) => {
+    const statements: string[] = []
+    const server = createServer((request, response) => {
+      void text(request).then((statement) => {
+        statements.push(statement)
+        response.end()
+      })
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    t.after(() => server.close())
+    const { port } = server.address() as AddressInfo
+    const limits = { memoryBytesMax: 1, readRowsMax: 1, queriesPerHour: 1, gateways: ['10.0.0.1'] }
+    using accounts = openClickHouseAccounts(
+      { url: `http://127.0.0.1:${port}`, user: 'admin', password: 'secret', ...limits },
+      { database: 'chain', limits: { secondsMax: 1, rowsMax: 1, bytesMax: 1 }, concurrent: 1 },
+      { access: { onChange: () => ({ [Symbol.dispose]() {} }) } as unknown as Access, log: silentLogger },
+    )
+    await accounts.ensure({ username: 'u_a', password: 'first', plan: 'pro' })
+    for (const table of ['blocks', '_system_tables', '_information_schema_columns'])
+      assert.ok(statements.includes(`GRANT SELECT ON chain.${table} TO sluice_reader_pro`), table)
+  })
+
   test('are created once for each login, and again for a new password or plan', async () => {
     const { accounts, run } = openRig()
     const login = { username: 'u_a', password: 'first', plan: 'pro' }

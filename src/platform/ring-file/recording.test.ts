@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { loadFileMapper } from '../files/mapped.ts'
 import { makeTestFolder } from '../files/test-folder.ts'
@@ -42,6 +42,18 @@ describe('a recording', () => {
     assert.throws(() => createRecordingFile(path, mapper), { code: 'EEXIST' })
     assert.equal(readFileSync(path, 'latin1'), 'H\0ab\0\0\0\0\0\0')
     assert.deepEqual(readdirSync(folder.path), ['x.ring'])
+  })
+
+  test('is refused where another one has just removed the part that was locked', async () => {
+    using folder = makeTestFolder()
+    const path = folder.file('x.ring')
+    const mapper = await loadFileMapper()
+    assert(mapper.ok)
+    const tryLock = (descriptor: number) => {
+      rmSync(`${path}.slots.partial`)
+      return mapper.tryLock(descriptor)
+    }
+    assert.throws(() => createRecordingFile(path, { ...mapper, tryLock }), { code: 'EEXIST' })
   })
 
   test('does not replace a file that appears before its end', async () => {

@@ -72,6 +72,7 @@ const REFUSED: readonly (readonly [sql: string, type: QueryErrorName, message: R
   ['SELECT 1 rewards, 2 IN (rewards)', 'SYNTAX_ERROR', /name of an expression/],
   ['SELECT * FROM chain.blocks.slot', 'UNKNOWN_TABLE', /blocks/],
   ['SELECT 1 IS 5', 'SYNTAX_ERROR', /5 is not supported here/],
+  ['DESCRIBE SELECT 1', 'READONLY', /readonly mode/],
   ['SELECT 1 NOT 5', 'SYNTAX_ERROR', /5 is not supported here/],
   ['SELECT 1 @ 2', 'SYNTAX_ERROR', /@ is not supported here/],
   ['SELECT \u212a', 'SYNTAX_ERROR', /\? is not supported here/],
