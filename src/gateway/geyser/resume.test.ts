@@ -81,7 +81,7 @@ test('continues where the stream was at its own node, which may be behind the be
   ] as const) {
     const { send, onData, requestAtNextNode } = open(slot)
     assert.ok(send(FILTERS))
-    onData({ slot: undefined, messages: 1 })
+    onData({ slot: undefined, messages: 1, hasUnread: false })
     assert.equal((await requestAtNextNode())?.fromSlot, expected)
   }
 })
@@ -89,23 +89,23 @@ test('continues where the stream was at its own node, which may be behind the be
 test('a node that is lost while it sends past slots again does not shorten them', async () => {
   const { send, onData, onLive, requestAtNextNode } = open(800)
   assert.ok(send(FILTERS))
-  onData({ slot: 800, messages: 1 })
+  onData({ slot: 800, messages: 1, hasUnread: false })
   assert.equal((await requestAtNextNode())?.fromSlot, 760n)
   onLive()
-  onData({ slot: 765, messages: 5 })
-  onData({ slot: undefined, messages: 1 })
+  onData({ slot: 765, messages: 5, hasUnread: false })
+  onData({ slot: undefined, messages: 1, hasUnread: false })
   assert.equal((await requestAtNextNode())?.fromSlot, 760n)
 })
 
 test('a change of the filters keeps the position; one with from_slot replays', async () => {
   const changed = open()
   assert.ok(changed.send(FILTERS))
-  changed.onData({ slot: 900, messages: 3 })
+  changed.onData({ slot: 900, messages: 3, hasUnread: false })
   assert.ok(changed.send({ slots: { s: {} } }))
   assert.equal((await changed.requestAtNextNode())?.fromSlot, 860n)
   const replaying = open()
   assert.ok(replaying.send(FILTERS))
-  replaying.onData({ slot: 999, messages: 3 })
+  replaying.onData({ slot: 999, messages: 3, hasUnread: false })
   assert.ok(replaying.send({ ...FILTERS, fromSlot: 500n }))
   assert.equal((await replaying.requestAtNextNode())?.fromSlot, 500n)
 })
@@ -115,7 +115,7 @@ test('a request that is too large to be kept does not move the position of the s
   const verdict = { ok: true, isPing: false, fromSlot: undefined } as Parameters<typeof onRequest>[1]
   const small = encodeMessage(SubscribeRequestSchema, FILTERS)
   onRequest(small, verdict)
-  onData({ slot: 800, messages: 1 })
+  onData({ slot: 800, messages: 1, hasUnread: false })
   onRequest(Buffer.alloc(300 * 1024), verdict)
   onRequest(small, verdict)
   assert.equal((await requestAtNextNode())?.fromSlot, 760n)

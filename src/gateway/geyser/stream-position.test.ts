@@ -4,8 +4,8 @@ import fc from 'fast-check'
 import { checkProperty } from '../../../test/support/property.ts'
 import { SET_BACK_SLOTS, StreamPosition } from './stream-position.ts'
 
-const update = (slot: number) => ({ slot, messages: 1 })
-const PING = { slot: undefined, messages: 1 }
+const update = (slot: number) => ({ slot, messages: 1, hasUnread: false })
+const PING = { slot: undefined, messages: 1, hasUnread: false }
 
 test('continues from the slot of the last update, however far its node or the others are', () => {
   const position = new StreamPosition(1000)
@@ -15,7 +15,7 @@ test('continues from the slot of the last update, however far its node or the ot
   position.onPiece(update(800), 1000)
   assert.equal(position.nextFromSlot, 760)
   // A backlog: the last message of many is a ping.
-  position.onPiece({ slot: undefined, messages: 9 }, 1001)
+  position.onPiece({ slot: undefined, messages: 9, hasUnread: false }, 1001)
   assert.equal(position.nextFromSlot, 760)
   position.onPiece(update(802), 1001)
   // Finality of a slot comes after updates of newer ones.
@@ -95,7 +95,7 @@ test('for any filters, replay and speed of the client no update is missing at th
       }
       if (pings) queue.push(undefined)
       const piece = queue.splice(0, reads)
-      if (piece.length > 0) position.onPiece({ slot: piece.at(-1), messages: piece.length }, head)
+      if (piece.length > 0) position.onPiece({ slot: piece.at(-1), messages: piece.length, hasUnread: false }, head)
       const missing = queue.find((slot) => slot !== undefined) ?? cursor + 1
       assert.ok(position.nextFromSlot <= missing, `${position.nextFromSlot} is after ${missing}`)
     }

@@ -7,7 +7,7 @@ export type StreamPiece = {
   readonly slot: number | undefined
   readonly messages: number
   /** It has an update whose slot could not be read. */
-  readonly hasUnread?: boolean
+  readonly hasUnread: boolean
 }
 
 /**
@@ -39,7 +39,7 @@ export class StreamPosition {
     this.#idleAt = undefined
   }
 
-  onPiece({ slot, messages, hasUnread = false }: StreamPiece, nodeSlot: number): void {
+  onPiece({ slot, messages, hasUnread }: StreamPiece, nodeSlot: number): void {
     if (slot !== undefined) {
       this.#idleAt = undefined
       // A replay goes through the slots in order; in a live stream an update may be about an older slot.

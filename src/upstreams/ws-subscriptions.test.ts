@@ -1,0 +1,26 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type WsSubscribe, WsSubscriptions } from './ws-subscriptions.ts'
+
+const REQUEST = { method: 'accountSubscribe', params: '["a"]', unsubscribe: 'accountUnsubscribe' } as WsSubscribe
+
+test('a subscribe counts as sent before the send, which may lose the connection', () => {
+  const meter = { wsSubscriptions: { inc() {}, dec() {} } } as unknown as ConstructorParameters<
+    typeof WsSubscriptions
+  >[0]['meter']
+  let isOpen = false
+  const subscriptions = new WsSubscriptions({
+    upstream: 'a',
+    meter,
+    isOpen: () => isOpen,
+    send: () => subscriptions.lose('too-slow'),
+    isReserved: () => false,
+  })
+  const seen: boolean[] = []
+  const events = { onReady() {}, onNotification() {}, onRefused() {}, onLost: () => void seen.push(added.isSent) }
+  const added = subscriptions.add(REQUEST, events)
+  assert.equal(added.isSent, false, 'the connection is not open yet')
+  isOpen = true
+  subscriptions.sendPending()
+  assert.deepEqual(seen, [true])
+})
