@@ -54,6 +54,8 @@ export type TestSinkDeps = {
 export async function startTestSink(kind: BillingSinkName, deps: TestSinkDeps): Promise<TestSink> {
   const counted: SinkEvent[] = []
   const seenAt = new Map<string, number>()
+  /** Stripe gives every further request with an Idempotency-Key the response to the first, also if that was a 500. */
+  const statusByKey = new Map<string, { status: number; body: string }>()
   let requests = 0
   let headers: IncomingMessage['headers'] = {}
 
@@ -103,12 +105,17 @@ export async function startTestSink(kind: BillingSinkName, deps: TestSinkDeps): 
     for await (const piece of request as AsyncIterable<Buffer>) pieces.push(piece)
     const events = parseEvents(kind, request, Buffer.concat(pieces).toString())
     const isTaken = fault === 'none' || fault.endsWith('-counted')
-    const { status, body } = isTaken ? take(events) : { status: 500, body: 'a fault' }
+    const key = kind === 'stripe' ? String(headers['idempotency-key']) : undefined
+    const repeated = key === undefined ? undefined : statusByKey.get(key)
+    const { status, body } = repeated ?? (isTaken ? take(events) : { status: 500, body: 'a fault' })
+    const hasFailed = fault.startsWith('error')
+    if (key !== undefined && (isTaken || hasFailed))
+      statusByKey.set(key, hasFailed ? { status: 500, body: 'a fault' } : { status, body })
     await deps.onRequest?.()
     if (fault.startsWith('closed')) return void request.socket.destroy()
     if (fault.startsWith('silent')) return deps.onSilence?.()
     if (fault === 'limited') return void response.writeHead(429, { 'retry-after': '7' }).end()
-    if (fault.startsWith('error')) return void response.writeHead(500).end('a fault')
+    if (hasFailed) return void response.writeHead(500).end('a fault')
     response.writeHead(status, { 'content-type': 'application/json' }).end(body)
   }
 
@@ -169,7 +176,7 @@ function parseEvents(kind: BillingSinkName, { method, url, headers }: IncomingMe
   }
   const form = new URLSearchParams(text)
   const of = (name: string) => form.get(name) ?? ''
-  if (headers['idempotency-key'] !== of('identifier')) throw new Error('a wrong idempotency key')
+  if (headers['idempotency-key'] === undefined) throw new Error('no idempotency key')
   return [
     {
       id: of('identifier'),

@@ -12,10 +12,10 @@ const HOUR_MS = 3_600_000
 export function createStripe(
   address: Omit<SinkAddress, 'connectionsMax'>,
   { names }: Pick<BillingOptions, 'names'>,
-  deps: { readonly clock: Clock },
+  { clock }: { readonly clock: Clock },
 ): BillingSink {
   const parallel = 8
-  const client = createSinkClient({ ...address, connectionsMax: parallel }, deps)
+  const client = createSinkClient({ ...address, connectionsMax: parallel }, { clock })
   return {
     batchMax: 1,
     parallel,
@@ -35,7 +35,8 @@ export function createStripe(
         path: '/v1/billing/meter_events',
         contentType: 'application/x-www-form-urlencoded',
         body: form.toString(),
-        headers: { 'idempotency-key': event.id },
+        // Stripe repeats the stored response of a key, a 500 too, so each attempt has its own. `identifier` makes the event count once.
+        headers: { 'idempotency-key': `${event.id}-${Math.floor(clock.nowMs())}` },
       }
       return client.post(request, 1, (_status, text) =>
         isDuplicate(text) ? { kind: 'settled', results: [{ kind: 'sent' }] } : undefined,
