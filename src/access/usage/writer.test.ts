@@ -40,6 +40,8 @@ function createStore() {
 function createDisk() {
   const disk = {
     isFull: () => false,
+    /** Called during each save, which may take time. */
+    onSave: async () => {},
     saved: undefined as string | undefined,
     open(): UsageSpool {
       return {
@@ -48,6 +50,7 @@ function createDisk() {
         async save(usage) {
           if (disk.isFull()) throw new ServiceError('disk-full', 'no space is left on the disk of spool')
           disk.saved = JSON.stringify(usage)
+          await disk.onSave()
         },
         async clear() {
           disk.saved = undefined
@@ -113,6 +116,30 @@ describe('usage while the store fails', () => {
       assert.equal(disk.saved, undefined)
       assert.equal(usage.state().waitingRows, 0)
     }
+  })
+
+  test('a batch whose commit is in doubt stays as it is while the store is away and a slow disk is left alone', async () => {
+    const clock = createManualClock()
+    const store = createStore()
+    const disk = createDisk()
+    // So slow that the next saves are not due for some seconds.
+    disk.onSave = () => new Promise((resolve) => void clock.setTimer(250, resolve))
+    await using usage = startUsage({
+      store,
+      calendar: new Calendar(clock),
+      clock,
+      log: silentLogger,
+      spool: disk.open(),
+    })
+    const meter = usage.createMeter('sub_a', 'tok_a')
+    const fates: Fate[] = ['refuses', 'works', 'works', 'commits-in-silence', 'refuses', 'works', 'works']
+    for (const fate of fates) {
+      store.fate = () => fate
+      usage.countAdmitted(meter, 'rpc', 100)
+      await clock.advanceAsync(1000)
+    }
+    await usage.flush()
+    assert.equal(store.total(), 100 * fates.length)
   })
 
   test('a drain with neither store nor disk reports what would be lost and waits', async () => {

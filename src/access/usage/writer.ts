@@ -49,6 +49,8 @@ export class UsageWriter {
   #seq = 1
   /** Batches that have their numbers; the first one has `#seq`. */
   #planned: UsageBatch[] = []
+  /** Whether the first of them may be in the store: the response to its commit was lost. */
+  #isInDoubt = false
   /** Counts the plans. */
   #plan = 0
   #isClosing = false
@@ -155,6 +157,7 @@ export class UsageWriter {
     for (let batch = this.#planned[0]; batch !== undefined; batch = this.#planned[0]) {
       const mark = { spool: this.#id, seq: this.#seq, isDurable: this.#spooled.mayContain }
       await this.#deps.store.addUsage(batch.rows, new Map(batch.used), mark)
+      this.#isInDoubt = false
       this.#planned.shift()
       this.#seq += 1
     }
@@ -165,8 +168,9 @@ export class UsageWriter {
     const code = isServiceError(error) ? error.code : 'internal'
     this.#recordFailure(code, error)
     if (spool !== undefined && this.#isLong(code)) await this.saveWhileWriting()
+    if (error instanceof CommitInDoubt) this.#isInDoubt = true
     // Merged with what is counted next, unless the numbers may be known elsewhere.
-    if (!this.#spooled.mayContain && !(error instanceof CommitInDoubt)) {
+    if (!this.#spooled.mayContain && !this.#isInDoubt) {
       this.queue.putBack(this.#planned)
       this.#planned = []
     }
