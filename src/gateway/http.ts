@@ -85,6 +85,7 @@ export function startRpcServer(options: { listen: ListenerOptions }, deps: RpcSe
     table: limits?.buckets.documents,
   })
   const health = createAddressRateLimit(HEALTH_LIMIT, { clock, meter, table: limits?.buckets.health })
+  const open = createAddressRateLimit(OPEN_LIMIT, { clock, meter, table: limits?.buckets.open })
   const addressOf = ({ socket, rawHeaders }: IncomingMessage) =>
     deps.tarpit.addressOf({ remoteAddress: socket.remoteAddress ?? '', headers: rawHeaders })
   const posts = createRpcPosts({ 'x-content-type-options': 'nosniff', ...CORS }, deps)
@@ -100,7 +101,8 @@ export function startRpcServer(options: { listen: ListenerOptions }, deps: RpcSe
       if (path === '/' && request.method === 'POST') return respondToPost(request, response, posts)
       const requestId = requestIdOf(request, deps)
       response.setHeader('x-request-id', requestId)
-      if (request.method === 'OPTIONS') return sendText(response, 204, '', PREFLIGHT)
+      const mayServeOpen = () => open.admit({ response, remoteAddress: addressOf(request), requestId, headers: CORS })
+      if (request.method === 'OPTIONS') return mayServeOpen() ? sendText(response, 204, '', PREFLIGHT) : undefined
       if (isDocumentPath(path)) {
         const remoteAddress = addressOf(request)
         return serveDocument({ request, response, path, requestId, remoteAddress, headers: CORS })
@@ -110,7 +112,10 @@ export function startRpcServer(options: { listen: ListenerOptions }, deps: RpcSe
         return serveDocument({ request, response, path, requestId, ...found, headers: ACCOUNT_PAGE_HEADERS })
       }
       const refusal = refusePath(request.method, path)
-      if (refusal !== undefined) return sendPathRefusal(response, explainUpgrade(request, refusal, deps.wsUrl), CORS)
+      if (refusal !== undefined) {
+        if (!mayServeOpen()) return
+        return sendPathRefusal(response, explainUpgrade(request, refusal, deps.wsUrl), CORS)
+      }
       if (path === '/health') {
         const isAdmitted = health.admit({ response, remoteAddress: addressOf(request), requestId, headers: CORS })
         return isAdmitted ? sendText(response, 200, deps.health(), CORS) : undefined
@@ -134,6 +139,8 @@ export function startRpcServer(options: { listen: ListenerOptions }, deps: RpcSe
   })
 }
 
+/** Preflights, unknown paths and wrong methods. */
+const OPEN_LIMIT = { limit: 'openRequestsPerSecond', noun: 'requests without a token', perSecond: 100, burst: 1000 }
 const HEALTH_LIMIT = { limit: 'healthPerSecond', noun: 'health requests', perSecond: 50, burst: 500 }
 
 /** A WebSocket client that was given the RPC address. */

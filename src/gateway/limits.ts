@@ -29,8 +29,8 @@ export type LimitMemory = {
 
 type Server = 'rpc' | 'ws' | 'grpc' | 'entries'
 const SERVERS: readonly Server[] = ['rpc', 'ws', 'grpc', 'entries']
-type Bucket = 'health' | 'documents' | 'grpcHealth' | 'pages'
-const BUCKETS: readonly Bucket[] = ['health', 'documents', 'grpcHealth', 'pages']
+type Bucket = 'health' | 'open' | 'documents' | 'grpcHealth' | 'pages'
+const BUCKETS: readonly Bucket[] = ['health', 'open', 'documents', 'grpcHealth', 'pages']
 type Held = 'watches' | 'reflections' | 'bytes'
 const HELD: readonly Held[] = ['watches', 'reflections', 'bytes']
 /** Subscriptions that cancel calls early, within ten seconds. */

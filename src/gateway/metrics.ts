@@ -29,6 +29,7 @@ const LIMITS: readonly string[] = [
   'singleFields',
   'inflateRatio',
   'healthPerSecond',
+  'openRequestsPerSecond',
   'healthWatches',
   'heldBytes',
   'heldBytesPerSubscription',

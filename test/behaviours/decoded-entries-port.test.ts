@@ -26,6 +26,16 @@ function openEntries(client: Client, token: string) {
   return { call, messages, ended: ended.promise }
 }
 
+/** The status code of a health check of one service. */
+function checkHealth(client: Client, service: string): Promise<status> {
+  const request = Buffer.concat([Buffer.of(0x0a, service.length), Buffer.from(service)])
+  return new Promise((resolve) => {
+    client.makeUnaryRequest('/grpc.health.v1.Health/Check', raw, raw, request, (error) =>
+      resolve(error?.code ?? status.OK),
+    )
+  })
+}
+
 /** Streams whose source is the test: `reader` while one is open. */
 function openStreams() {
   const opened: { reader: DecodedReader | undefined } = { reader: undefined }
@@ -81,6 +91,8 @@ test('a port for entries alone: same token, product, permits and drain, and no o
     assert.deepEqual([code, details.startsWith('only shredstream.')], [status.UNIMPLEMENTED, true], details)
   }
   assert.equal(node.calls.filter(({ method }) => String(method).includes('Subscribe')).length, 0)
+  assert.equal(await checkHealth(on.client, 'shredstream.ShredstreamProxy'), status.OK)
+  assert.equal(await checkHealth(on.client, 'geyser.Geyser'), status.NOT_FOUND)
   await on.server.drain(1000)
   assert.equal((await stream.ended).code, status.UNAVAILABLE)
 })

@@ -273,7 +273,11 @@ describe('every HTTP listener', () => {
       ['GET', '/no-such-path'],
     ] as const) {
       const response = await fetch(`${gateway.ws.replace('ws:', 'http:')}${path}`, { method })
-      assert.deepEqual([response.status, response.headers.get('upgrade')], [426, 'websocket'])
+      const { headers } = response
+      assert.deepEqual(
+        [response.status, headers.get('upgrade'), headers.get('connection')],
+        [426, 'websocket', 'Upgrade'],
+      )
       const body = (await response.json()) as Body
       assert.equal(body.error, 'upgrade-required')
       assert.match(body.message ?? '', /WebSockets only/)

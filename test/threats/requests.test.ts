@@ -199,16 +199,23 @@ describe('requests over a limit', () => {
   })
 })
 
-test('T39: the health page has a budget per address, and the refusal names it', async () => {
-  await using node = await startFakeNode()
-  await using gateway = await startGateway([{ name: 'a', rpc: node.rpc }])
-  let refused: Response | undefined
-  for (let round = 0; refused === undefined && round < 20; round++) {
-    const responses = await Promise.all(Array.from({ length: 100 }, () => fetch(`${gateway.url}/health`)))
-    refused = responses.find(({ status }) => status === 429)
-  }
-  assert.ok(refused !== undefined, '2,000 requests at once were served')
-  assert.match(refused.headers.get('retry-after') ?? '', /^[1-9]\d*$/)
-  const { limit, size } = (await refused.json()) as { limit: string; size: number }
-  assert.deepEqual([limit, size], ['healthPerSecond', 50])
-})
+const OPEN_REQUESTS = [
+  { what: 'the health page', path: '/health', method: 'GET', limit: 'healthPerSecond', size: 50 },
+  { what: 'a preflight', path: '/', method: 'OPTIONS', limit: 'openRequestsPerSecond', size: 100 },
+  { what: 'an unknown path', path: '/none', method: 'GET', limit: 'openRequestsPerSecond', size: 100 },
+]
+
+for (const { what, path, method, limit, size } of OPEN_REQUESTS)
+  test(`T39: ${what} has a budget per address, and the refusal names it`, async () => {
+    await using node = await startFakeNode()
+    await using gateway = await startGateway([{ name: 'a', rpc: node.rpc }])
+    let refused: Response | undefined
+    for (let round = 0; refused === undefined && round < 40; round++) {
+      const responses = await Promise.all(Array.from({ length: 100 }, () => fetch(`${gateway.url}${path}`, { method })))
+      refused = responses.find(({ status }) => status === 429)
+    }
+    assert.ok(refused !== undefined, '4,000 requests at once were served')
+    assert.match(refused.headers.get('retry-after') ?? '', /^[1-9]\d*$/)
+    const body = (await refused.json()) as { limit: string; size: number }
+    assert.deepEqual([body.limit, body.size], [limit, size])
+  })

@@ -50,6 +50,13 @@ const METADATA_BYTES_MAX = 16 * 1024
 const SPREAD_MS = 5000
 const GEYSER_PATH = /^\/geyser\.Geyser\/(\w{1,64})$/
 const ENTRIES_PATH = '/shredstream.ShredstreamProxy/SubscribeEntries'
+const SERVICE_NAMES = { geyser: 'geyser.Geyser', shredstream: 'shredstream.ShredstreamProxy' } as const
+/** On every server. */
+const COMMON_SERVICES = [
+  'grpc.health.v1.Health',
+  'grpc.reflection.v1.ServerReflection',
+  'grpc.reflection.v1alpha.ServerReflection',
+]
 const NOT_SERVED = {
   all: 'this method is not served here',
   entries: 'only shredstream.ShredstreamProxy/SubscribeEntries is served here',
@@ -65,14 +72,13 @@ export async function startGeyserServer(settings: GrpcServerOptions, deps: GrpcS
   const log = deps.log.child({ server: 'grpc' })
   await using opening = new AsyncDisposableStack()
   const geyser = createGeyser(options, { ...deps, log })
-  const health = createGrpcHealth(options, {
-    clock,
-    meter: metrics.grpc,
-    table: limits?.buckets.grpcHealth,
-    watches: limits?.held.watches,
-  })
+  const services = servicesOf(options.serves, deps.decoded !== undefined)
+  const health = createGrpcHealth(
+    { ...options, services: [...COMMON_SERVICES, ...services.map((service) => SERVICE_NAMES[service])] },
+    { clock, meter: metrics.grpc, table: limits?.buckets.grpcHealth, watches: limits?.held.watches },
+  )
   const reflection = createReflection(
-    { refusalDelayMs: options.refusalDelayMs, services: servicesOf(options.serves, deps.decoded !== undefined) },
+    { refusalDelayMs: options.refusalDelayMs, services },
     { access, clock, meter: metrics.grpc, calls: limits?.held.reflections },
   )
 

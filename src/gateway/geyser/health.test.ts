@@ -21,7 +21,7 @@ async function startHealth(healthPerSecond = 5) {
   const refusals: string[] = []
   const meter = { refused: (limit: string) => void refusals.push(limit) }
   const watches = new HeldAmounts(createHeldMemory({ threads: 1 }), 0)
-  const health = createGrpcHealth({ healthPerSecond, refusalDelayMs: 1000 }, { clock, meter, watches })
+  const health = createGrpcHealth({ healthPerSecond, refusalDelayMs: 1000, services: [] }, { clock, meter, watches })
   const server = await startGrpcServer(
     { listen: { host: '127.0.0.1', port: 0 }, streamsPerConnectionMax: 1000 },
     { log: silentLogger, clock, onCall: (call) => void health.serve(call, () => String(call.metadata['from'])) },

@@ -28,6 +28,8 @@ export type GrpcHealthOptions = {
   readonly healthPerSecond: number
   /** A refusal is sent after this time, so that a client that retries at once does not spin. */
   readonly refusalDelayMs: number
+  /** The names of the services of this server. */
+  readonly services: readonly string[]
 }
 
 export type GrpcHealthDeps = {
@@ -40,8 +42,6 @@ export type GrpcHealthDeps = {
 
 const CHECK = '/grpc.health.v1.Health/Check'
 const WATCH = '/grpc.health.v1.Health/Watch'
-/** The server as a whole has the empty name. */
-const SERVICES: ReadonlySet<string> = new Set(['', 'geyser.Geyser', 'grpc.health.v1.Health'])
 const BURST_SECONDS = 10
 /** Open watches, in all and of one address. */
 const WATCHES_MAX = { total: 256, key: 32 }
@@ -53,6 +53,8 @@ const REQUEST_WITHIN_MS = 10_000
 export function createGrpcHealth(options: GrpcHealthOptions, deps: GrpcHealthDeps): GrpcHealth {
   const { healthPerSecond, refusalDelayMs } = options
   const { clock, meter, table } = deps
+  // The server as a whole has the empty name.
+  const services: ReadonlySet<string> = new Set(['', ...options.services])
   /** By address, also of services that are not here. */
   const watches = deps.watches ?? new HeldAmounts(createHeldMemory({ threads: 1 }), 0)
   const rate = { perSecond: healthPerSecond, burst: healthPerSecond * BURST_SECONDS }
@@ -88,7 +90,7 @@ export function createGrpcHealth(options: GrpcHealthOptions, deps: GrpcHealthDep
     const respond = (bytes: Uint8Array) => {
       const request = decodeMessage(HealthCheckRequestSchema, bytes)
       if (request === undefined) return { ok: false, status: UNDECODABLE } as const
-      if (SERVICES.has(request.service)) return { ok: true, message: message(statusNow()) } as const
+      if (services.has(request.service)) return { ok: true, message: message(statusNow()) } as const
       return { ok: false, status: { code: GrpcCode.notFound, message: 'unknown service' } } as const
     }
     serveUnary(call, respond, limits)
@@ -112,7 +114,7 @@ export function createGrpcHealth(options: GrpcHealthOptions, deps: GrpcHealthDep
       hasRequest = true
       if (request === undefined) return call.end(UNDECODABLE)
       arrived()
-      if (!SERVICES.has(request.service)) return void call.send(message(ServingStatus.SERVICE_UNKNOWN))
+      if (!services.has(request.service)) return void call.send(message(ServingStatus.SERVICE_UNKNOWN))
       watchers.add(call)
       call.send(message(statusNow()))
     }, limits)

@@ -7,7 +7,7 @@ import {
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from 'node:http2'
-import { createServer as createTcpServer } from 'node:net'
+import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { test } from 'node:test'
 import { startFaultProxy } from '../../../test/faults/fault-proxy.ts'
 import { type Clock, createManualClock } from '../../core/clock.ts'
@@ -118,6 +118,22 @@ test('a status without a message, an HTTP error and a reset each end the call wi
     await until('it has ended', () => seen.end !== undefined)
     assert.deepEqual(seen.end, expected)
   }
+})
+
+test('the page of a proxy before the node is no message: its status ends the call', async () => {
+  const http = createHttp2Server()
+  http.on('stream', (stream: ServerHttp2Stream) => {
+    stream.respond({ ':status': 502, 'content-type': 'text/html', 'x-cache': 'MISS' })
+    stream.end('<html>Bad Gateway</html>')
+  })
+  http.listen(0, '127.0.0.1')
+  await once(http, 'listening')
+  using session = await openTo((http.address() as AddressInfo).port)
+  const seen = watch(session.open('/a/b', {}))
+  await until('it has ended', () => seen.end !== undefined)
+  const end = { isFromServer: false, status: { code: 14, message: 'the node responded with HTTP 502' } }
+  assert.deepEqual([seen.end, seen.headers, seen.bytes.length], [end, undefined, 0])
+  http.close()
 })
 
 test('a cancelled call ends as CANCELLED and resets the stream', async () => {

@@ -86,6 +86,12 @@ export function openGrpcStream(
       stream.resume()
       return
     }
+    // From a proxy before the node: its body is a page, not messages, and its status gives the end.
+    if (Number(received[':status']) !== 200) {
+      tapped?.close()
+      stream.resume()
+      return
+    }
     for (const listener of headerListeners.splice(0)) listener(received)
     tapped?.start()
   })

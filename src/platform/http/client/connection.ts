@@ -116,7 +116,8 @@ export class HttpConnection implements ExchangeConnection, ResponseSink, BatchWr
   }
 
   #onBytes(bytes: Buffer): void {
-    if (this.#state !== 'busy') return this.#close('broken', 'unsolicited bytes')
+    // Not before the request has left either: they cannot be its response.
+    if (this.#state !== 'busy' || this.#out !== undefined) return this.#close('broken', 'unsolicited bytes')
     const result = this.#reader.push(bytes)
     // The exchange may have destroyed the connection.
     if ((this.#state as string) === 'closed' || result === 'more') return

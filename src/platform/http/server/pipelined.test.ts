@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
+import type { ServerResponse } from 'node:http'
 import { connect } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { test } from 'node:test'
+import { createManualClock } from '../../../core/clock.ts'
 import { until } from '../../process/test-wait.ts'
 import { silentLogger } from '../../telemetry/logger.ts'
 import type { ResponseRest } from '../response-rest.ts'
@@ -94,6 +97,154 @@ test('writes no 100 Continue for a refused head', async () => {
   seen.socket.write(`POST / HTTP/1.1\r\nHost: a\r\nHost: b\r\n${EXPECT}Content-Length: 3\r\n\r\n`)
   await until('it is refused', () => seen.isClosed)
   assert.match(seen.text, /^HTTP\/1\.1 400 /)
+})
+
+const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
+
+test('handles the requests of one read one at a time, each in its own turn of the event loop', async () => {
+  let turn = 0
+  let isWatching = true
+  const count = () => {
+    turn += 1
+    if (isWatching) setImmediate(count)
+  }
+  const turns: number[] = []
+  const last = Promise.withResolvers<void>()
+  let underWay = 0
+  await using server = await start({
+    onRequest(_request, response) {
+      underWay += 1
+      assert.equal(underWay, 1)
+      response.once('close', () => (underWay -= 1))
+      turns.push(turn)
+      response.end('x')
+      if (turns.length === 50) last.resolve()
+    },
+  })
+  const seen = client(server)
+  count()
+  seen.socket.write(GET.repeat(50))
+  await last.promise
+  isWatching = false
+  assert.equal(new Set(turns).size, 50)
+  await until('all responses came', () => seen.text.split('HTTP/1.1 200').length === 51)
+  seen.socket.destroy()
+})
+
+test('disconnects a client that is too many requests ahead, and handles none of those behind', async () => {
+  let handled = 0
+  await using server = await start({ onRequest: () => void (handled += 1) })
+  const seen = client(server)
+  seen.socket.write(GET.repeat(500))
+  await until('it is closed', () => seen.isClosed && server.connections() === 0)
+  assert.equal(handled, 1)
+})
+
+test('responds to the requests before malformed bytes, then refuses those', async () => {
+  let first: ServerResponse | undefined
+  await using server = await start({
+    onRequest(request, response) {
+      if (request.url === '/1') first = response
+      else response.end('second')
+    },
+  })
+  const seen = client(server)
+  seen.socket.write(`${GET.replace('/', '/1')}${GET.replace('/', '/2')}nonsense\r\n\r\n`)
+  await until('the first is under way', () => first !== undefined)
+  const listeners = first?.listenerCount('close')
+  for (let at = 0; at < 20; at++) {
+    await new Promise<void>((resolve) => void seen.socket.write('more nonsense', () => resolve()))
+    await new Promise((resolve) => void setImmediate(resolve))
+  }
+  assert.equal(first?.listenerCount('close'), listeners)
+  first?.end('first')
+  await until('it is closed', () => seen.isClosed)
+  assert.match(seen.text, /^HTTP\/1\.1 200[^]*firstHTTP\/1\.1 200[^]*secondHTTP\/1\.1 400[^]*malformed-request"}$/)
+})
+
+test('handles nothing behind a body that did not come in time', async () => {
+  const handled: ServerResponse[] = []
+  await using server = await startHttpServer(
+    { listen: { host: '127.0.0.1', port: 0 }, headersTimeoutMs: 100, requestTimeoutMs: 100 },
+    { log: silentLogger, onRequest: (_request, response) => void handled.push(response) },
+  )
+  const seen = client(server)
+  const slow = post('123')
+  seen.socket.write(GET + slow.slice(0, -1))
+  await until('the first is under way', () => handled.length === 1)
+  const listeners = handled[0]?.listenerCount('close')
+  await until('the time of the body is over', () => handled[0]?.listenerCount('close') !== listeners)
+  seen.socket.write(slow.slice(-1) + GET)
+  // The response on one more connection shows that the server has read it.
+  const other = client(server)
+  other.socket.write(GET)
+  await until('the other is under way', () => handled.length === 2)
+  for (const response of handled) response.end('first')
+  await until('it is closed', () => seen.isClosed)
+  assert.match(seen.text, /^HTTP\/1\.1 200[^]*firstHTTP\/1\.1 408[^]*request-timeout"}$/)
+  assert.equal(handled.length, 2)
+  other.socket.destroy()
+})
+
+test('closes the connection where a body turns out malformed behind the beginning of its response', async () => {
+  await using server = await start({ onRequest: (_request, response) => void response.write('the beginning') })
+  const seen = client(server)
+  seen.socket.write('POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n')
+  await until('the response has begun', () => seen.text.includes('the beginning'))
+  seen.socket.write('nonsense\r\n')
+  await until('it is closed', () => seen.isClosed)
+  assert.doesNotMatch(seen.text, /malformed/)
+})
+
+test('requests behind one whose client has left are not handled', async () => {
+  const handled: ServerResponse[] = []
+  await using server = await start({ onRequest: (_request, response) => void handled.push(response) })
+  const seen = client(server)
+  seen.socket.write(GET.repeat(3))
+  await until('the first is under way', () => handled.length === 1)
+  seen.socket.resetAndDestroy()
+  await until('the server has seen it', () => server.connections() === 0 && handled[0]?.closed === true)
+  await new Promise((resolve) => void setImmediate(resolve))
+  assert.equal(handled.length, 1)
+})
+
+test('closes a connection whose peer does not read, also with an upgrade behind the response', async () => {
+  const clock = createManualClock()
+  let hasUpgraded = false
+  await using server = await start({
+    clock,
+    onUpgrade: () => void (hasUpgraded = true),
+    onRequest: (_request, response) => void response.end(Buffer.alloc(32 * 1024 * 1024)),
+  })
+  const seen = client(server)
+  seen.socket.pause()
+  seen.socket.write(GET + UPGRADE)
+  await until('it is connected', () => server.connections() === 1)
+  await until('it is closed', () => {
+    clock.advance(1000)
+    return server.connections() === 0
+  })
+  assert.equal(hasUpgraded, false)
+  seen.socket.destroy()
+})
+
+test('leaves an upgraded connection whose peer does not read to its owner', async () => {
+  const clock = createManualClock()
+  const upgraded = Promise.withResolvers<Duplex>()
+  await using server = await start({
+    clock,
+    onUpgrade: (_request, socket) => upgraded.resolve(socket),
+    onRequest: () => assert.fail('no request'),
+  })
+  const seen = client(server)
+  seen.socket.pause()
+  seen.socket.write(UPGRADE)
+  const socket = await upgraded.promise
+  socket.write(Buffer.alloc(32 * 1024 * 1024))
+  for (let second = 0; second < 60; second++) await clock.advanceAsync(1000)
+  assert.equal(socket.destroyed, false)
+  seen.socket.destroy()
+  socket.destroy()
 })
 
 const UPGRADE = 'GET /up HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nframe'

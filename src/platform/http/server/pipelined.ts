@@ -18,6 +18,70 @@ export function continueInTurn(http: Server, isRefused: (request: IncomingMessag
   })
 }
 
+/** A client that sends more requests ahead of the responses is disconnected. */
+const REQUESTS_AHEAD_MAX = 100
+
+type Turn = { readonly request: IncomingMessage; readonly response: ServerResponse; handle(): void }
+
+/**
+ * The order of the requests of a connection. A request is handled when the response before it is sent, in a turn of the event loop of its own: one
+ * read can contain thousands of requests, and none of them may hold the loop for all, nor leave its response in memory behind an unread one.
+ */
+export class RequestTurns {
+  /** By connection: the request under way, and those behind it. */
+  readonly #turns = new WeakMap<Duplex, Turn[]>()
+  readonly #ended = new WeakSet<Duplex>()
+
+  /** Whether no more requests are handled: what looks like one may be part of what was refused. */
+  hasEnded(socket: Duplex): boolean {
+    return this.#ended.has(socket)
+  }
+
+  take(turn: Turn): void {
+    const { socket } = turn.request
+    const turns = this.#turns.get(socket)
+    if (turns === undefined) {
+      this.#turns.set(socket, [turn])
+      this.#run(turn)
+    } else if (turns.length <= REQUESTS_AHEAD_MAX) turns.push(turn)
+    else socket.destroy()
+  }
+
+  /** The last turn of a connection. */
+  takeLast(turn: Turn): void {
+    this.#ended.add(turn.request.socket)
+    this.take(turn)
+  }
+
+  /** Bytes are no request, or part of one that is not complete in time: calls `refuse` behind the responses to the requests before. */
+  fail(socket: Duplex, refuse: () => void): void {
+    if (this.#ended.has(socket)) return
+    this.#ended.add(socket)
+    const turns = this.#turns.get(socket)
+    const last = turns?.at(-1)
+    if (turns === undefined || last === undefined) return refuse()
+    if (!last.request.complete) turns.pop()
+    const before = turns.at(-1)
+    if (before !== undefined) before.response.once('close', refuse)
+    else if (last.response.headersSent) socket.destroy()
+    else refuse()
+  }
+
+  #run({ request: { socket }, response, handle }: Turn): void {
+    if (socket.destroyed) return
+    response.once('close', () => this.#next(socket))
+    handle()
+  }
+
+  #next(socket: Duplex): void {
+    const turns = this.#turns.get(socket) ?? []
+    turns.shift()
+    const [next] = turns
+    if (next === undefined) this.#turns.delete(socket)
+    else setImmediate(() => this.#run(next))
+  }
+}
+
 /** Delays an upgrade until the responses to earlier requests of its connection are sent. The runtime hands the socket over at once. */
 export function upgradeInTurn(
   http: Server,

@@ -30,9 +30,10 @@ export function sendText(
   if (response.headersSent || response.destroyed) return
   const bytes = typeof body === 'string' ? Buffer.from(body) : body
   if (leavesMuchUnread(response)) response.shouldKeepAlive = false
+  // These two have no body, and the length of the one that they stand for is not known here (RFC 9110 section 8.6).
+  const hasBody = status !== 204 && status !== 304
   response.writeHead(status, {
-    'content-type': 'text/plain; charset=utf-8',
-    'content-length': bytes.byteLength,
+    ...(hasBody ? { 'content-type': 'text/plain; charset=utf-8', 'content-length': bytes.byteLength } : {}),
     'x-content-type-options': 'nosniff',
     ...headers,
   })

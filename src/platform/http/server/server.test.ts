@@ -8,7 +8,7 @@ import { createSeededRandom } from '../../../core/random.ts'
 import { makeTestCert } from '../../net/test-cert.ts'
 import { until } from '../../process/test-wait.ts'
 import { createLogger, silentLogger } from '../../telemetry/logger.ts'
-import { sendJson, sendRaw } from './reply.ts'
+import { sendJson, sendRaw, sendText } from './reply.ts'
 import { requestIdOf } from './request-id.ts'
 import { type HttpServer, type HttpServerDeps, type HttpServerOptions, readBody, startHttpServer } from './server.ts'
 
@@ -334,3 +334,14 @@ function isPortClosed(port: number): Promise<boolean> {
   socket.on('error', () => resolve(true))
   return promise.finally(() => socket.destroy())
 }
+
+test('a response without a body has no length: 204 and 304', async () => {
+  await using server = await start({
+    onRequest: (request, response) => sendText(response, Number(request.url?.slice(1)), '', { etag: '"a"' }),
+  })
+  for (const status of [204, 304]) {
+    const text = await raw(server, `GET /${status} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)
+    assert.match(text, new RegExp(`^HTTP/1\\.1 ${status} `))
+    assert.doesNotMatch(text, /\r\ncontent-(length|type):/i)
+  }
+})

@@ -10,7 +10,7 @@ import { createStallWatch } from '../../net/write-stall.ts'
 import { delay, systemClock } from '../../process/clock.ts'
 import type { Logger } from '../../telemetry/logger.ts'
 import { createFastPathServer, type FastPathServer } from './fast-path-server.ts'
-import { continueInTurn, upgradeInTurn } from './pipelined.ts'
+import { continueInTurn, RequestTurns, upgradeInTurn } from './pipelined.ts'
 import type { PostHandler } from './post.ts'
 import { sendJson, sendRaw } from './reply.ts'
 
@@ -88,41 +88,40 @@ const DEFAULTS = {
 }
 const CHECK_PERIOD_MS = 1000
 /** More than a fast-path request has, head and body. */
-const READ_BYTES = 128 * 1024
+const READ_BYTES = 80 * 1024
 
 export async function startHttpServer(given: HttpServerOptions, deps: HttpServerDeps): Promise<HttpServer> {
   const options = { ...DEFAULTS, ...given }
   const { log, clock = systemClock } = deps
+  /** Those under way. */
   const responses = new Set<ServerResponse>()
   const stalls = createStallWatch(options)
-  /** Connections on which a head was refused: what looks like the next request may be part of the refused one. */
-  const refused = new WeakSet<Duplex>()
   let draining = false
 
-  const http = createHttp(options, deps)
-  // Upgraded connections have their own rules for slow readers. Only with a handler: a listener alone makes the runtime accept upgrades.
-  if (deps.onUpgrade) http.on('upgrade', (_request, socket: Duplex) => stalls.forget(socket))
-  continueInTurn(http, (request) => refused.has(request.socket) || refuseHead(request, options) !== undefined)
+  const turns = new RequestTurns()
+  // Upgraded connections have their own rules for slow readers.
+  const http = createHttp(options, deps, { turns, onUpgraded: (socket) => stalls.forget(socket) })
+  continueInTurn(http, (request) => turns.hasEnded(request.socket) || refuseHead(request, options) !== undefined)
   const fastPath = createFastPath(http, () => draining, options, { ...deps, clock })
   http.on('request', (request: IncomingMessage, response: ServerResponse) => {
-    if (refused.has(request.socket)) return
+    if (turns.hasEnded(request.socket)) return
+    const refusal = refuseHead(request, options)
+    if (refusal === undefined) return turns.take({ request, response, handle: () => handle(request, response) })
+    response.shouldKeepAlive = false
+    turns.takeLast({ request, response, handle: () => sendJson(response, refusal.status, refusal.body) })
+  })
+
+  function handle(request: IncomingMessage, response: ServerResponse): void {
     responses.add(response)
     if (draining) response.shouldKeepAlive = false
     response.once('close', () => {
       responses.delete(response)
       if (draining) http.closeIdleConnections()
     })
-    const refusal = refuseHead(request, options)
-    if (refusal) {
-      refused.add(request.socket)
-      response.shouldKeepAlive = false
-      sendJson(response, refusal.status, refusal.body)
-      return
-    }
     for (const [name, value] of Object.entries(deps.headersFor?.(request.url ?? '/') ?? {}))
       response.setHeader(name, value)
     runHandler(() => deps.onRequest(request, response), response, log)
-  })
+  }
 
   await using opening = new AsyncDisposableStack()
   opening.defer(() => void http.close())
@@ -215,7 +214,11 @@ function createFastPath(
   })
 }
 
-function createHttp(options: typeof DEFAULTS, deps: HttpServerDeps): Server {
+function createHttp(
+  options: typeof DEFAULTS,
+  deps: HttpServerDeps,
+  { turns, onUpgraded }: { readonly turns: RequestTurns; onUpgraded(socket: Duplex): void },
+): Server {
   const http = createServer({
     headersTimeout: options.headersTimeoutMs,
     requestTimeout: options.requestTimeoutMs,
@@ -238,16 +241,20 @@ function createHttp(options: typeof DEFAULTS, deps: HttpServerDeps): Server {
   if (onUpgrade) {
     upgradeInTurn(http, (request, socket, head) => {
       const refusal = refuseHead(request, options)
-      if (refusal) sendRaw(socket, refusal.status, JSON.stringify(refusal.body))
-      else onUpgrade(request, socket, head)
+      if (refusal) return sendRaw(socket, refusal.status, JSON.stringify(refusal.body))
+      onUpgrade(request, socket, head)
+      // A refused one stays watched: its peer may not read the refusal.
+      if (!socket.writableEnded) onUpgraded(socket)
     })
   }
   http.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
     const { headTooLarge: own } = deps
-    if (own && error.code === 'HPE_HEADER_OVERFLOW') return sendRaw(socket, own.status, own.body, own.headers)
-    const [status, reason] = CLIENT_ERRORS[error.code ?? ''] ?? [400, 'malformed-request']
-    // The parser's error message is not sent: it may quote the request.
-    sendRaw(socket, status, JSON.stringify({ error: reason }))
+    turns.fail(socket, () => {
+      if (own && error.code === 'HPE_HEADER_OVERFLOW') return sendRaw(socket, own.status, own.body, own.headers)
+      const [status, reason] = CLIENT_ERRORS[error.code ?? ''] ?? [400, 'malformed-request']
+      // The parser's error message is not sent: it may quote the request.
+      sendRaw(socket, status, JSON.stringify({ error: reason }))
+    })
   })
   // The runtime checks the timeouts of a server that listens. This one is handed its connections.
   http.emit('listening')

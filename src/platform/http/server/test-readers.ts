@@ -132,8 +132,8 @@ function readAll(stream: Duplex): Promise<string> {
 }
 
 const HANG_MS = 30_000
-/** More than there are requests in a run. */
-const TURNS = 8
+/** More than the requests of a run take. */
+const TURNS = 24
 
 async function within<T>(ms: number, result: Promise<T>, chunks: readonly Buffer[]): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>()
