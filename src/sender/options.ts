@@ -3,6 +3,7 @@ import { listenerOption } from '../contract/listener-option.ts'
 import { integer } from '../contract/option-fields.ts'
 import { publicUrlOption } from '../contract/public-url-option.ts'
 import { ADDRESS_REF_RULE, isAddressRef } from '../platform/config/address-ref.ts'
+import { networkOption } from '../platform/config/network-option.ts'
 import { isSecretRef, SECRET_REF_RULE } from '../platform/config/secret-ref.ts'
 import { parseRemoteAddress } from '../platform/net/pinned-address.ts'
 import { decodeBase58 } from '../solana/crypto/base58.ts'
@@ -121,7 +122,7 @@ export const senderOptions = z.strictObject({
     .default(TIP_LAMPORTS_FLOOR)
     .describe('Minimum tip; never below 1,000,000.'),
   trustedProxies: z
-    .array(z.string())
+    .array(networkOption)
     .max(64)
     .default([])
     .describe('Proxies in front whose X-Forwarded-For is trusted.'),

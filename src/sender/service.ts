@@ -8,6 +8,7 @@ import type { ListenerOptions } from '../platform/net/listener.ts'
 import type { ListenerMetrics } from '../platform/net/listener-metrics.ts'
 import type { BaseDeps } from '../platform/process/base-deps.ts'
 import type { Lifecycle } from '../platform/process/lifecycle.ts'
+import { loadNativeSeal } from '../platform/quic/native-seal.ts'
 import type { MetricsRegistry } from '../platform/telemetry/metrics-registry.ts'
 import type { RefusalRecorder } from '../platform/telemetry/refusal-log.ts'
 import { createCallNode } from '../upstreams/call-node.ts'
@@ -105,6 +106,7 @@ export async function startSender(
             slotMs,
             clock,
             random,
+            seal: await loadNativeSeal(),
           }),
         )
       : undefined

@@ -4,6 +4,7 @@ import { createSeededRandom } from '../../src/core/random.ts'
 import { systemClock } from '../../src/platform/process/clock.ts'
 import { secureRandom } from '../../src/platform/process/random.ts'
 import { until } from '../../src/platform/process/test-wait.ts'
+import { loadNativeSeal } from '../../src/platform/quic/native-seal.ts'
 import { startQuicPath, windowBytesFor } from '../../src/sender/dispatch/quic-path.ts'
 import { parseSenderOptions } from '../../src/sender/options.ts'
 import type { Job } from '../../src/sender/receipts/receipt.ts'
@@ -36,6 +37,7 @@ test('a leader 100 ms away gets every transaction in time though 5 % of the pack
     identity: QUIC_CLIENT,
     clock: systemClock,
     random: secureRandom,
+    seal: await loadNativeSeal(),
   })
   await until('the leader is connected', () => quic.connections === 1)
   proxy.set({ ...faults, lossRate: 0.05 })

@@ -50,8 +50,8 @@ export async function sendMany(
   client: QuicClient,
   count: number,
 ): Promise<Record<StreamOutcome | 'not-taken', number>> {
-  const outcomes = { delivered: 0, refused: 0, lost: 0, 'not-taken': 0 }
-  const settled = () => outcomes.delivered + outcomes.refused + outcomes.lost + outcomes['not-taken']
+  const outcomes = { delivered: 0, refused: 0, busy: 0, lost: 0, 'not-taken': 0 }
+  const settled = () => Object.values(outcomes).reduce((sum, count) => sum + count)
   let next = 0
   await until(
     'every stream has an outcome',

@@ -67,6 +67,7 @@ export function simulate({
     },
   )
   const outcomes: StreamOutcome[] = []
+  const reasons: string[] = []
   return {
     clock,
     network,
@@ -75,10 +76,15 @@ export function simulate({
     ends,
     state,
     outcomes,
+    reasons,
     send(count: number, bytes = 300): void {
       for (let n = 0; n < count; n++) {
         const data = new Uint8Array(bytes).fill(n & 255)
-        assert.ok(connection.send(data, (outcome) => outcomes.push(outcome)))
+        const done = (outcome: StreamOutcome, reason: string) => {
+          outcomes.push(outcome)
+          reasons.push(reason)
+        }
+        assert.ok(connection.send(data, done))
       }
     },
     until(what: string, holds: () => boolean, withinMs = 300_000): void {

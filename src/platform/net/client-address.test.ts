@@ -43,6 +43,14 @@ test('an address without a prefix matches only itself, and a prefix longer than 
   const addresses = ['192.0.2.1', '192.0.2.2', '2001:db8::1', '2001:db8::2', '::ffff:192.0.2.1']
   assert.deepEqual(addresses.map(isListed), [true, false, true, false, true])
   assert.ok(createAddressSet(['2001:db8::/64'])('2001:db8::ffff'))
-  for (const entry of ['192.0.2.0/33', '2001:db8::/129', '192.0.2.0/-1', '192.0.2.0/x', 'example.org'])
+  for (const entry of [
+    '192.0.2.0/33',
+    '2001:db8::/129',
+    '192.0.2.0/-1',
+    '192.0.2.0/x',
+    '192.0.2.0/',
+    '192.0.2.0/8/8',
+    'example.org',
+  ])
     assert.throws(() => createAddressSet([entry]), /neither an address nor a network/, entry)
 })

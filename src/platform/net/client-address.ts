@@ -32,15 +32,13 @@ export function createClientAddress(trustedProxies: readonly string[]): (request
 export function createAddressSet(entries: readonly string[]): (address: string) => boolean {
   const lists = { 4: new BlockList(), 6: new BlockList() }
   for (const entry of entries) {
-    const [base = '', prefix] = entry.split('/')
-    const net = unmap(base)
-    const family = isIP(net)
-    const bits = prefix === undefined ? (family === 4 ? 32 : 128) : Number(prefix)
-    if ((family !== 4 && family !== 6) || !Number.isInteger(bits) || bits < 0 || bits > (family === 4 ? 32 : 128)) {
+    const network = parseNetwork(entry)
+    if (network === undefined) {
       throw new ServiceError('config-invalid', `${entry} is neither an address nor a network`, {
         fix: 'Write an address such as 192.0.2.1 or a network such as 10.0.0.0/8.',
       })
     }
+    const { net, bits, family } = network
     lists[family].addSubnet(net, bits, family === 4 ? 'ipv4' : 'ipv6')
   }
   return (address) => {
@@ -48,6 +46,25 @@ export function createAddressSet(entries: readonly string[]): (address: string) 
     const family = isIP(unmapped)
     return (family === 4 || family === 6) && lists[family].check(unmapped, family === 4 ? 'ipv4' : 'ipv6')
   }
+}
+
+/** Whether `createAddressSet` accepts the text. */
+export function isAddressOrNetwork(text: string): boolean {
+  return parseNetwork(text) !== undefined
+}
+
+function parseNetwork(
+  entry: string,
+): { readonly net: string; readonly bits: number; readonly family: 4 | 6 } | undefined {
+  const [base = '', prefix, ...more] = entry.split('/')
+  const net = unmap(base)
+  const family = isIP(net)
+  if ((family !== 4 && family !== 6) || more.length > 0) return undefined
+  const bitsMax = family === 4 ? 32 : 128
+  // A prefix without digits is no prefix of 0, which would match every address.
+  if (prefix !== undefined && !/^\d{1,3}$/.test(prefix)) return undefined
+  const bits = prefix === undefined ? bitsMax : Number(prefix)
+  return bits <= bitsMax ? { net, bits, family } : undefined
 }
 
 /** IPv4-mapped IPv6, as an IPv6 socket reports IPv4 peers, becomes IPv4. */

@@ -1,5 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import type { Clock } from '../../core/clock.ts'
+import type { Seal } from './keys.ts'
 
 export type QuicOptions = {
   readonly alpn: string
@@ -20,6 +21,10 @@ export type QuicOptions = {
   readonly streamsQueuedMax: number
   /** Streams open at once on our side, whatever the peer allows. */
   readonly streamsActiveMax: number
+  /** Streams that wait until the peer raises their own limit. */
+  readonly streamsStalledMax: number
+  /** A stream whose own limit is not raised within this time is refused. */
+  readonly streamStalledMsMax: number
   /** Keys are updated after this many packets. AES-GCM allows 2^23 (RFC 9001 section 6.6). */
   readonly keyUpdatePackets: number
 }
@@ -32,6 +37,8 @@ export const QUIC_DEFAULTS = {
   windowBytesMin: 2400,
   streamsQueuedMax: 1024,
   streamsActiveMax: 512,
+  streamsStalledMax: 64,
+  streamStalledMsMax: 2000,
   keyUpdatePackets: 2 ** 22,
 } as const
 
@@ -60,6 +67,8 @@ export const ENDS = {
 export type QuicDeps = {
   readonly clock: Clock
   randomBytes(count: number): Uint8Array
+  /** By default that of node:crypto. */
+  readonly seal?: Seal | undefined
   send(datagram: Uint8Array): void
   /** Runs before anything else is read or waited for. */
   soon(run: () => void): void

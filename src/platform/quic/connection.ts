@@ -12,7 +12,7 @@ import { type Level, type OpenedPacket, type PacketHead, readPacketHeads } from 
 import { IDS_MAX, PeerIds } from './peer-ids.ts'
 import { ReceivedPackets } from './received-packets.ts'
 import { LEVELS, Recovery } from './recovery.ts'
-import { SendStreams, type StreamOutcome } from './send-streams.ts'
+import { SendStreams, type StreamDone } from './send-streams.ts'
 import { createTlsClient, type TlsClient } from './tls-client.ts'
 import { type PeerParameters, readPeerParameters, writeOwnParameters } from './transport-parameters.ts'
 import { CODES, QuicError } from './wire.ts'
@@ -24,7 +24,7 @@ export class QuicConnection {
   readonly #deps: QuicDeps
   readonly #source: Uint8Array
   readonly #ids: PeerIds
-  readonly #keys = new KeyRing()
+  readonly #keys: KeyRing
   readonly #recovery: Recovery
   readonly #streams: SendStreams
   readonly #outbox: Outbox
@@ -44,6 +44,7 @@ export class QuicConnection {
 
   constructor(options: QuicOptions, deps: QuicDeps) {
     this.#deps = deps
+    this.#keys = new KeyRing(deps.seal)
     this.#source = deps.randomBytes(ID_BYTES)
     const firstDestination = deps.randomBytes(ID_BYTES)
     this.#ids = new PeerIds(firstDestination)
@@ -56,6 +57,8 @@ export class QuicConnection {
     this.#streams = new SendStreams({
       queuedMax: options.streamsQueuedMax,
       activeMax: options.streamsActiveMax,
+      stalledMax: options.streamsStalledMax,
+      stalledMsMax: options.streamStalledMsMax,
       pieceBytesMax: Outbox.pieceBytes,
     })
     this.#outbox = new Outbox({
@@ -83,6 +86,7 @@ export class QuicConnection {
       recovery: this.#recovery,
       keys: this.#keys,
       outbox: this.#outbox,
+      streams: this.#streams,
     })
     this.#tls = createTlsClient(options, {
       randomBytes: deps.randomBytes,
@@ -130,7 +134,7 @@ export class QuicConnection {
    * Sends the bytes as one stream. Returns false when too many wait or the connection has ended; otherwise `done` is called exactly
    * once.
    */
-  send(bytes: Uint8Array, done: (outcome: StreamOutcome) => void): boolean {
+  send(bytes: Uint8Array, done: StreamDone): boolean {
     if (this.#state !== 'handshaking' && this.#state !== 'open') return false
     if (!this.#streams.offer(bytes, done)) return false
     if (this.#state === 'open') this.#workSoon()
@@ -310,6 +314,8 @@ export class QuicConnection {
       }
     }
     if (nowMs >= this.#deadlines.keepAliveAtMs(state)) this.#outbox.probe('application', 1)
+    for (const { stream, finalBytes } of this.#streams.takeExpired(nowMs))
+      this.#outbox.reset(stream, CODES.noError, finalBytes)
     this.#work()
   }
 

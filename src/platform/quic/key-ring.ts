@@ -1,10 +1,11 @@
-import { initialSecrets, nextSecret, PacketKeys, type Secret } from './keys.ts'
+import { initialSecrets, nextSecret, PacketKeys, type Seal, type Secret } from './keys.ts'
 import { type Level, type OpenedPacket, openPacket, type PacketHead } from './packet.ts'
 
 type Pair = { readonly send: PacketKeys; receive: PacketKeys }
 
 /** The keys of a connection by level, and their update on the application level (RFC 9001 section 6). */
 export class KeyRing {
+  readonly #seal: Seal | undefined
   readonly #levels: Partial<Record<Level, Pair>> = {}
   #secrets: { client: Secret; server: Secret } | undefined
   /** Keys of the previous phase, for reordered packets. */
@@ -14,6 +15,10 @@ export class KeyRing {
   updates = 0
   /** The first packet received in this phase; infinite while the peer has not followed an update of ours. */
   #phaseFrom = 0
+
+  constructor(seal?: Seal) {
+    this.#seal = seal
+  }
 
   has(level: Level): boolean {
     return this.#levels[level] !== undefined
@@ -25,11 +30,11 @@ export class KeyRing {
 
   installInitial(destination: Uint8Array): void {
     const { client, server } = initialSecrets(destination)
-    this.#levels.initial = { send: new PacketKeys(client), receive: new PacketKeys(server) }
+    this.#levels.initial = { send: new PacketKeys(client, this.#seal), receive: new PacketKeys(server) }
   }
 
   install(level: Level, secrets: { client: Secret; server: Secret }): void {
-    this.#levels[level] = { send: new PacketKeys(secrets.client), receive: new PacketKeys(secrets.server) }
+    this.#levels[level] = { send: new PacketKeys(secrets.client, this.#seal), receive: new PacketKeys(secrets.server) }
     if (level === 'application') this.#secrets = { ...secrets }
   }
 

@@ -43,6 +43,21 @@ export function nextSecret(secret: Secret): Secret {
   return expandLabel(secret, 'quic ku', NOTHING, 32)
 }
 
+/** The ciphertext with its tag, valid until the next call. */
+export type Seal = (given: {
+  readonly key: Uint8Array
+  readonly nonce: Uint8Array
+  readonly header: Uint8Array
+  readonly payload: Uint8Array
+}) => Uint8Array
+
+export const nodeSeal: Seal = ({ key, nonce, header, payload }) => {
+  const cipher = createCipheriv('aes-128-gcm', key, nonce).setAAD(header)
+  const sealed = cipher.update(payload)
+  cipher.final()
+  return Buffer.concat([sealed, cipher.getAuthTag()])
+}
+
 /** Protects packets in one direction. */
 export class PacketKeys {
   readonly #key: Uint8Array
@@ -50,17 +65,23 @@ export class PacketKeys {
   readonly #headerKey: Uint8Array
   readonly #nonce = new Uint8Array(12)
   readonly #mask: Cipheriv
+  readonly #seal: Seal
 
   /** A key update changes the key and the iv, never the key of the header protection. */
-  constructor(secret: Secret, headerKey: Uint8Array = expandLabel(secret, 'quic hp', NOTHING, 16)) {
+  constructor(
+    secret: Secret,
+    seal: Seal = nodeSeal,
+    headerKey: Uint8Array = expandLabel(secret, 'quic hp', NOTHING, 16),
+  ) {
     this.#key = expandLabel(secret, 'quic key', NOTHING, 16)
     this.#iv = expandLabel(secret, 'quic iv', NOTHING, 12)
     this.#headerKey = headerKey
+    this.#seal = seal
     this.#mask = createCipheriv('aes-128-ecb', headerKey, null).setAutoPadding(false)
   }
 
   updated(secret: Secret): PacketKeys {
-    return new PacketKeys(secret, this.#headerKey)
+    return new PacketKeys(secret, this.#seal, this.#headerKey)
   }
 
   #nonceOf(packetNumber: number): Uint8Array {
@@ -74,12 +95,9 @@ export class PacketKeys {
     return nonce
   }
 
-  /** The ciphertext with its tag. */
+  /** The ciphertext with its tag, valid until the next call of any keys. */
   seal(packetNumber: number, header: Uint8Array, payload: Uint8Array): Uint8Array {
-    const cipher = createCipheriv('aes-128-gcm', this.#key, this.#nonceOf(packetNumber)).setAAD(header)
-    const sealed = cipher.update(payload)
-    cipher.final()
-    return Buffer.concat([sealed, cipher.getAuthTag()])
+    return this.#seal({ key: this.#key, nonce: this.#nonceOf(packetNumber), header, payload })
   }
 
   /** Undefined when the packet was not made with these keys. */

@@ -4,6 +4,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { Random } from '../../core/random.ts'
 import { QuicConnection } from './connection.ts'
 import { QUIC_DEFAULTS, type QuicEnd, type QuicOptions } from './connection-options.ts'
+import type { Seal } from './keys.ts'
 
 export type OpenQuicOptions = Pick<QuicOptions, 'alpn' | 'serverName'> &
   Partial<QuicOptions> & {
@@ -13,6 +14,7 @@ export type OpenQuicOptions = Pick<QuicOptions, 'alpn' | 'serverName'> &
 export type OpenQuicDeps = {
   readonly clock: Clock
   readonly random: Random
+  readonly seal?: Seal | undefined
   isPeer(publicKey: Uint8Array): boolean
   onOpen?(): void
   onEnd?(end: QuicEnd): void
@@ -39,6 +41,7 @@ export function openQuic({ to, ...options }: OpenQuicOptions, deps: OpenQuicDeps
     { ...QUIC_DEFAULTS, ...options },
     {
       clock: deps.clock,
+      seal: deps.seal,
       randomBytes: (count) => deps.random.bytes(count),
       send(datagram) {
         if (state === 'connected') socket.send(datagram, ignore)

@@ -47,6 +47,33 @@ test('the losses of one round trip count once', () => {
   assert.deepEqual([recovery.windowBytes / DATAGRAM, recovery.lostPackets], [50, 10])
 })
 
+test('a packet is lost by time only after more than the last round trip, where that is longer than the usual one', () => {
+  const { recovery, send, acknowledge, wait, sent } = open(2 * DATAGRAM)
+  for (let round = 0; round < 20; round++) {
+    send(1)
+    wait(20)
+    acknowledge(sent() - 1)
+  }
+  send(1)
+  wait(1)
+  send(1)
+  wait(59)
+  // The second one is acknowledged after 59 ms; the first is on its way as long.
+  acknowledge(sent() - 1)
+  assert.equal(recovery.lostPackets, 0)
+  const due = recovery.deadlineMs(() => true, 20 * 20 + 60)
+  assert.deepEqual([due.kind, due.atMs], ['loss', 20 * 20 + (9 / 8) * 59])
+  recovery.detectLost('application', due.atMs)
+  assert.equal(recovery.lostPackets, 1)
+  // With the round trip the time becomes short again.
+  wait(100)
+  send(2)
+  wait(20)
+  acknowledge(sent() - 1)
+  const next = recovery.deadlineMs(() => true, 0)
+  assert.ok(next.atMs < 20 * 20 + 60 + 100 + (9 / 8) * 30, `${next.atMs}`)
+})
+
 test('persistent congestion makes the window two datagrams, whatever the smallest is', () => {
   const { recovery, send, acknowledge, wait, sent } = open(20 * DATAGRAM)
   send(1)

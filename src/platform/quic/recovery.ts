@@ -44,6 +44,7 @@ export class Recovery {
   windowBytes: number
   bytesInFlight = 0
   smoothedMs = INITIAL_RTT_MS
+  #latestMs = INITIAL_RTT_MS
   #variationMs = INITIAL_RTT_MS / 2
   minRttMs = Number.POSITIVE_INFINITY
   #hasSample = false
@@ -108,6 +109,7 @@ export class Recovery {
 
   #sample(latestMs: number, delayMs: number, nowMs: number): void {
     const latest = Math.max(0.001, latestMs)
+    this.#latestMs = latest
     this.minRttMs = Math.min(this.minRttMs, latest)
     if (!this.#hasSample) {
       this.#hasSample = true
@@ -135,7 +137,7 @@ export class Recovery {
     const space = this.#spaces[level]
     space.lossAtMs = Number.POSITIVE_INFINITY
     if (space.largestAcked < 0) return
-    const lossDelayMs = Math.max(TIME_THRESHOLD * this.smoothedMs, GRANULARITY_MS)
+    const lossDelayMs = Math.max(TIME_THRESHOLD * Math.max(this.smoothedMs, this.#latestMs), GRANULARITY_MS)
     const lost: SentPacket[] = []
     for (const packet of space.sent.values()) {
       if (packet.packetNumber > space.largestAcked) break

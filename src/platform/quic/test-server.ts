@@ -23,6 +23,10 @@ export type TestServerOptions = {
   readonly der: Uint8Array
   readonly privateKey: KeyObject
   readonly streamsMax: number
+  /** The window of a stream. More than that ends in `seen`. */
+  readonly streamDataMax?: number
+  /** Raises the window of a stream when its data is read. */
+  readonly raisesStreamData?: boolean
   readonly wantsCertificate?: boolean
   readonly sendsRetry?: boolean
 }
@@ -53,6 +57,7 @@ export class TestServer {
   #transcript: Uint8Array[] = []
   #hello: { client: Secret; server: Secret; master: Secret } | undefined
   readonly streams = new Map<number, { bytes: Uint8Array; have: Set<number>; end: number | undefined }>()
+  readonly #streamDataMax = new Map<number, number>()
   readonly seen: string[] = []
   clientCertificate: Uint8Array | undefined
   isDone = false
@@ -163,6 +168,7 @@ export class TestServer {
       else if (type === 0x1b) this.seen.push(`path ${Buffer.from(read.take(8)).toString('hex')}`)
       else if (type === 0x14 || type === 0x17)
         this.seen.push(`blocked ${type === 0x14 ? 'data' : 'streams'} ${read.varint()}`)
+      else if (type === 0x15) this.seen.push(`blocked stream ${read.varint()} ${read.varint()}`)
     }
     return wantsAck
   }
@@ -176,6 +182,16 @@ export class TestServer {
     stream.bytes.set(data, offset)
     for (let at = offset; at < offset + data.length; at++) stream.have.add(at)
     if ((type & 1) !== 0) stream.end = offset + data.length
+    const max = this.#streamDataMax.get(id) ?? this.#firstStreamDataMax
+    if (offset + data.length > max) this.seen.push(`bad size of stream ${id}`)
+    if (this.#options.raisesStreamData !== true || stream.end !== undefined) return
+    const raised = stream.have.size + this.#firstStreamDataMax
+    this.#streamDataMax.set(id, raised)
+    this.frame((to) => to.u8(0x11).varint(id).varint(raised))
+  }
+
+  get #firstStreamDataMax(): number {
+    return this.#options.streamDataMax ?? 4096
   }
 
   #onAck(level: Level, read: ByteReader): void {
@@ -276,7 +292,7 @@ export class TestServer {
     opaque(0x0f, this.#id)
     if (this.#retryId !== undefined) opaque(0x10, this.#retryId)
     opaque(0x02, this.resetToken)
-    to.varint(0x04).varint(4).varint(0x100000).varint(0x07).varint(2).varint(4096)
+    to.varint(0x04).varint(4).varint(0x100000).varint(0x07).varint(2).varint(this.#firstStreamDataMax)
     return to.written
   }
 

@@ -1,8 +1,16 @@
-export type Leader = { readonly identity: string; readonly ip: string; readonly port: number }
+import { decodeBase58 } from '../../solana/crypto/base58.ts'
+
+export type Leader = {
+  readonly identity: string
+  /** The identity as bytes. */
+  readonly key: Uint8Array
+  readonly ip: string
+  readonly port: number
+}
 
 /** The nodes of the cluster with a TPU QUIC port. */
 export type Contacts = {
-  /** Undefined for a node that is not known or whose address is not allowed. */
+  /** Undefined for a node that is not known, whose identity is no public key, or whose address is not allowed. */
   find(identity: string): Leader | undefined
   readonly size: number
 }
@@ -29,10 +37,23 @@ export function readContacts(
       const text = texts.get(identity)
       if (text === undefined || checked.has(identity)) return checked.get(identity)
       const address = addressOf(text)
-      const leader = address && { identity, ...address }
+      const key = keyOf(identity)
+      const leader = address && key && { identity, key, ...address }
       checked.set(identity, leader)
       return leader
     },
     size: texts.size,
+  }
+}
+
+const KEY_BYTES = 32
+const KEY_CHARS_MAX = 44
+
+function keyOf(identity: string): Uint8Array | undefined {
+  try {
+    const key = decodeBase58(identity, KEY_CHARS_MAX)
+    return key.length === KEY_BYTES ? key : undefined
+  } catch {
+    return undefined
   }
 }

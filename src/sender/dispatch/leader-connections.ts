@@ -22,7 +22,7 @@ export type LeaderConnections = Disposable & {
   send(
     leader: Leader,
     wire: Uint8Array,
-    respond: (outcome: StreamOutcome | 'busy' | 'unreachable', message: string) => void,
+    respond: (outcome: StreamOutcome | 'unreachable', message: string) => void,
   ): void
   isUsable(leader: Leader): boolean
   /** Whether half of the stream burst is free. */
@@ -122,7 +122,9 @@ export function createLeaderConnections(
       if (connection === undefined) return respond('unreachable', entry.lastEnd)
       if (!entry.streams.take(1, clock.monotonicMs()))
         return respond('busy', `${perLeaderPerSecond} per second to one leader`)
-      const isQueued = connection.send(wire, (outcome) => respond(outcome, outcome === 'lost' ? entry.lastEnd : ''))
+      const isQueued = connection.send(wire, (outcome, reason) =>
+        respond(outcome, outcome === 'lost' ? entry.lastEnd : reason),
+      )
       if (!isQueued) respond('busy', 'too many streams wait for the leader')
     },
     isUsable(leader) {

@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createManualClock } from '../../core/clock.ts'
-import type { StreamOutcome } from '../../platform/quic/send-streams.ts'
+import type { StreamDone } from '../../platform/quic/send-streams.ts'
+import { encodeBase58 } from '../../solana/crypto/base58.ts'
 import { createLeaderConnections, type OpenLeader } from './leader-connections.ts'
 import { leadersWithin, startLeaders } from './leaders.ts'
 
-const leader = (n: number) => ({ identity: `leader ${n}`, ip: '192.0.2.1', port: 8000 + n })
+const leader = (n: number) => ({ identity: `leader ${n}`, key: new Uint8Array(32), ip: '192.0.2.1', port: 8000 + n })
+
+const [A, B, C, D, E] = [1, 2, 3, 4, 5].map((n) => encodeBase58(new Uint8Array(32).fill(n)))
 
 test('returns the current and following leaders that have an allowed address', async () => {
   const clock = createManualClock()
@@ -15,15 +18,15 @@ test('returns the current and following leaders that have an allowed address', a
     asked.push(method)
     if (method === 'getClusterNodes') {
       return [
-        { pubkey: 'a', tpuQuic: '203.0.113.5:8009' },
-        { pubkey: 'b', tpuQuic: '10.0.0.1:8009' },
-        { pubkey: 'c', tpuQuic: '[2600:1f18::5]:8010' },
-        { pubkey: 'd', tpuQuic: null },
-        { pubkey: 'e', tpuQuic: '169.254.169.254:80' },
+        { pubkey: A, tpuQuic: '203.0.113.5:8009' },
+        { pubkey: B, tpuQuic: '10.0.0.1:8009' },
+        { pubkey: C, tpuQuic: '[2600:1f18::5]:8010' },
+        { pubkey: D, tpuQuic: null },
+        { pubkey: E, tpuQuic: '169.254.169.254:80' },
       ]
     }
     const from = params[0] as number
-    return Array.from({ length: 1000 }, (_, at) => 'abcde'[Math.floor((from + at) / 4) % 5])
+    return Array.from({ length: 1000 }, (_, at) => [A, B, C, D, E][Math.floor((from + at) / 4) % 5])
   }
   using leaders = startLeaders({ callNode, slot: () => slot, slotMs: () => 400, clock, allowPrivate: false })
   await clock.advanceAsync(2000)
@@ -33,7 +36,7 @@ test('returns the current and following leaders that have an allowed address', a
   // 203.0.113.0/24 is for documentation and never allowed; a private address only with allowPrivate.
   assert.deepEqual(
     leaders.next(3).map(({ identity }) => identity),
-    ['c'],
+    [C],
   )
   assert.equal(asked.filter((method) => method === 'getSlotLeaders').length, 1)
   slot = 900
@@ -50,8 +53,8 @@ test('caches the leaders until the slot, the schedule or the addresses change', 
   let slot = 4
   let port = 8009
   const callNode = async (method: string, params: readonly unknown[]) => {
-    if (method === 'getClusterNodes') return ['a', 'b', 'c'].map((pubkey) => ({ pubkey, tpuQuic: `10.0.0.1:${port}` }))
-    return Array.from({ length: 1000 }, (_, at) => 'abc'[Math.floor(((params[0] as number) + at) / 4) % 3])
+    if (method === 'getClusterNodes') return [A, B, C].map((pubkey) => ({ pubkey, tpuQuic: `10.0.0.1:${port}` }))
+    return Array.from({ length: 1000 }, (_, at) => [A, B, C][Math.floor(((params[0] as number) + at) / 4) % 3])
   }
   using leaders = startLeaders({ callNode, slot: () => slot, slotMs: () => 400, clock, allowPrivate: true })
   const names = (count: number) => leaders.next(count).map(({ identity }) => identity)
@@ -60,13 +63,13 @@ test('caches the leaders until the slot, the schedule or the addresses change', 
   assert.deepEqual(
     [names(2), names(3), names(2)],
     [
-      ['b', 'c'],
-      ['b', 'c', 'a'],
-      ['b', 'c'],
+      [B, C],
+      [B, C, A],
+      [B, C],
     ],
   )
   slot = 8
-  assert.deepEqual(names(2), ['c', 'a'])
+  assert.deepEqual(names(2), [C, A])
   port = 9000
   await clock.advanceAsync(61_000)
   assert.equal(leaders.next(1)[0]?.port, 9000)
@@ -76,7 +79,7 @@ test('opens connections in advance, limited in number and rate', () => {
   const clock = createManualClock()
   const opened: string[] = []
   const ends: (() => void)[] = []
-  const sent: [string, (outcome: StreamOutcome) => void][] = []
+  const sent: [string, StreamDone][] = []
   const open: OpenLeader = (to, on) => {
     opened.push(to.identity)
     let isOver = false
@@ -106,8 +109,10 @@ test('opens connections in advance, limited in number and rate', () => {
   const send = (n: number) =>
     connections.send(leader(n), new Uint8Array(1), (outcome, message) => responses.push(`${outcome} ${message}`.trim()))
   send(1)
-  sent[0]?.[1]('delivered')
-  assert.deepEqual(responses, ['delivered'])
+  sent[0]?.[1]('delivered', '')
+  send(1)
+  sent[1]?.[1]('refused', 'too long')
+  assert.deepEqual(responses, ['delivered', 'refused too long'])
   for (let n = 0; n < 20; n++) send(1)
   assert.ok(responses.includes('busy 100 per second to one leader'), 'the rate a leader allows is kept')
 
@@ -152,9 +157,9 @@ test('the schedule is known for the same time ahead at any length of a slot', as
     let slot = 1000
     const asked: number[] = []
     const callNode = async (method: string, params: readonly unknown[]) => {
-      if (method === 'getClusterNodes') return [{ pubkey: 'a', tpuQuic: '10.0.0.1:8009' }]
+      if (method === 'getClusterNodes') return [{ pubkey: A, tpuQuic: '10.0.0.1:8009' }]
       asked.push(params[1] as number)
-      return Array.from({ length: params[1] as number }, () => 'a')
+      return Array.from({ length: params[1] as number }, () => A)
     }
     using _leaders = startLeaders({ callNode, slot: () => slot, slotMs: () => slotMs, clock, allowPrivate: true })
     await clock.advanceAsync(5000)

@@ -1,8 +1,8 @@
 import type { KeyObject } from 'node:crypto'
 import type { Clock } from '../../core/clock.ts'
 import type { Random } from '../../core/random.ts'
+import type { Seal } from '../../platform/quic/keys.ts'
 import { openQuic } from '../../platform/quic/open-quic.ts'
-import { decodeBase58 } from '../../solana/crypto/base58.ts'
 import { TPU_ALPN, tpuCertificate } from '../../solana/crypto/tpu-certificate.ts'
 import type { CallNode } from '../../upstreams/call-node.ts'
 import type { QuicOptions } from '../options.ts'
@@ -18,6 +18,8 @@ export type QuicPathDeps = {
   readonly slotMs: () => number
   readonly clock: Clock
   readonly random: Random
+  /** By default that of node:crypto. */
+  readonly seal?: Seal | undefined
 }
 
 export type QuicPath = Disposable & {
@@ -37,6 +39,10 @@ const CONNECTION = {
   keepAliveMs: 1000,
   handshakeTimeoutMs: 4000,
   streamsQueuedMax: 512,
+  // Half of the streams that a validator allows an unstaked connection: the others stay free for transactions within its window.
+  streamsStalledMax: 64,
+  // A validator waits no longer for the next bytes of a transaction.
+  streamStalledMsMax: 2000,
 } as const
 /** As Agave's initial window. */
 const WINDOW_BYTES_MIN = 128 * 1232
@@ -55,7 +61,7 @@ export function windowBytesFor({ perLeaderPerSecond }: Pick<QuicOptions, 'perLea
 
 /** Sends to the current and the following leaders: one stream per transaction, over connections opened in advance. */
 export function startQuicPath(options: QuicOptions, deps: QuicPathDeps): QuicPath {
-  const { clock, random, identity, slotMs } = deps
+  const { clock, random, seal, identity, slotMs } = deps
   const warmLeaders = () => options.warmLeaders ?? Math.min(WARM_LEADERS_MAX, leadersWithin(WARM_AHEAD_MS, slotMs()))
   using opening = new DisposableStack()
   const windowBytes = windowBytesFor(options)
@@ -66,11 +72,10 @@ export function startQuicPath(options: QuicOptions, deps: QuicPathDeps): QuicPat
     createLeaderConnections(options, {
       clock,
       open(leader, on) {
-        const key = decodeBase58(leader.identity)
         return openQuic(
           { ...connection, to: leader, alpn: TPU_ALPN, serverName: `${leader.ip}.${leader.port}.sol`, certificate },
           // Only the leader itself is accepted: its certificate carries its identity key.
-          { clock, random, isPeer: (peerKey) => Buffer.compare(peerKey, key) === 0, ...on },
+          { clock, random, seal, isPeer: (peerKey) => Buffer.compare(peerKey, leader.key) === 0, ...on },
         )
       },
     }),

@@ -206,3 +206,26 @@ test('an entry has its tip, also after its file was overwritten and in a later s
   const landed = await found()
   assert.deepEqual([landed?.state, landed?.tip], ['landed', tip])
 })
+
+test('lines of the newer file replace those of the older one, whichever of the two it is', async () => {
+  const older = `turn 1\naccepted ${signature(1)} 1000 \nexpired ${signature(1)} 1000 \nlanded ${signature(2)} 1500 70\n`
+  const newer = `turn 2\naccepted ${signature(1)} 200000 \nlanded ${signature(2)} 1600 71\n`
+  for (const texts of [
+    [older, newer],
+    [newer, older],
+  ] as const) {
+    using folder = makeTestFolder()
+    for (const [at, text] of texts.entries()) appendFileSync(folder.file(String(at)), text)
+    await using first = await openAppendFile(folder.file('0'), 'write')
+    await using second = await openAppendFile(folder.file('1'), 'write')
+    const { entries, generations } = await readJournal([first, second], 10)
+    assert.deepEqual(
+      entries.map(({ state, atMs, slot }) => [state, atMs, slot]),
+      [
+        ['landed', 1600, 71],
+        ['accepted', 200_000, undefined],
+      ],
+    )
+    assert.equal(generations[texts.indexOf(newer)], 2)
+  }
+})

@@ -137,23 +137,19 @@ export type JournalContents = {
 
 const LINE_BYTES_MAX = 256
 
-/** Reads both files. Skips incomplete and unknown lines. */
+/** Reads both files, the older one first. Skips incomplete and unknown lines. */
 export async function readJournal(
   files: readonly [AppendFile, AppendFile],
   entriesMax: number,
 ): Promise<JournalContents> {
   const entries = new Map<string, JournalEntry>()
   const ends: [number, number] = [0, 0]
-  const generations: [number, number] = [0, 0]
-  for (const [file, index] of [
-    [files[0], 0],
-    [files[1], 1],
-  ] as const) {
-    for await (const { bytes, at, ended } of file.lines(0, LINE_BYTES_MAX)) {
+  const generations = [await readGeneration(files[0]), await readGeneration(files[1])] as const
+  for (const index of generations[1] < generations[0] ? ([1, 0] as const) : ([0, 1] as const)) {
+    for await (const { bytes, at, ended } of files[index].lines(0, LINE_BYTES_MAX)) {
       if (!ended) continue
       ends[index] = at + bytes.length + 1
-      const line = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
-      if (at === 0) generations[index] = parseGeneration(line)
+      const line = textOf(bytes)
       const tip = parseTipLine(line)
       const tipped = tip && entries.get(tip.signature)
       if (tip !== undefined && tipped !== undefined) entries.set(tip.signature, { ...tipped, tip: tip.tip })
@@ -168,6 +164,15 @@ export async function readJournal(
     }
   }
   return { entries: [...entries.values()].sort((a, b) => a.atMs - b.atMs).slice(-entriesMax), ends, generations }
+}
+
+async function readGeneration(file: AppendFile): Promise<number> {
+  for await (const { bytes, ended } of file.lines(0, LINE_BYTES_MAX)) return ended ? parseGeneration(textOf(bytes)) : 0
+  return 0
+}
+
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
 }
 
 /** The first line of every file but the first. */

@@ -87,7 +87,11 @@ export async function openTipCounter(database: SqlDatabase): Promise<TipCounter>
     changes.recent.set(signature, { event, state: outcome, day, payer, atMs })
   }
 
-  async function write(tx: SqlWriter, { recent, sums }: Changes, newestMs: number): Promise<void> {
+  async function write(
+    tx: SqlWriter,
+    { recent, sums }: Changes,
+    { newestMs, oldestMs }: { newestMs: number; oldestMs: number },
+  ): Promise<void> {
     for (const { event, state, day, payer, atMs } of recent.values()) {
       await tx.run(
         `INSERT INTO recent (signature, state, day, account, payer, lamports, at_ms) VALUES (?, ?, ?, ?, ?, ?, ?)
@@ -101,7 +105,8 @@ export async function openTipCounter(database: SqlDatabase): Promise<TipCounter>
       "INSERT INTO marks (name, value) VALUES ('counted', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
       [newestMs],
     )
-    await tx.run('DELETE FROM recent WHERE at_ms < ?', [newestMs - RECENT_MS])
+    // Relative to the batch, not to the newest event ever: that one may have the time of a clock that was ahead.
+    await tx.run('DELETE FROM recent WHERE at_ms < ?', [oldestMs - RECENT_MS])
   }
 
   return {
@@ -110,11 +115,12 @@ export async function openTipCounter(database: SqlDatabase): Promise<TipCounter>
     },
     async count(batch) {
       const newestMs = batch.reduce((newest, { atMs }) => Math.max(newest, atMs), countedMs)
+      const oldestMs = batch.reduce((oldest, { atMs }) => Math.min(oldest, atMs), newestMs)
       try {
         await database.count(async (tx) => {
           const changes: Changes = { recent: new Map(), sums: new Map() }
           for (const event of batch) await countOne(tx, event, changes)
-          await write(tx, changes, newestMs)
+          await write(tx, changes, { newestMs, oldestMs })
         })
       } catch (error) {
         // The payers of a transaction that was rolled back are read again.

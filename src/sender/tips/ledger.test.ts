@@ -17,7 +17,7 @@ const DAY_MS = 86_400_000
 const NOON_MS = Date.parse('2026-11-16T12:00:00Z')
 
 async function open(folder: string, fault?: (database: SqlDatabase) => SqlDatabase) {
-  const clock = createManualClock()
+  const clock = createManualClock(NOON_MS)
   const database = await openLedgerFile(folder, { clock, random: createSeededRandom(1) })
   const reported: string[] = []
   const ledger = new TipLedger({
@@ -124,7 +124,50 @@ describe('the tip ledger', () => {
     await using _database = database
     assert.deepEqual(await database.rows('SELECT count(*) FROM recent'), [[1]])
     // What the journal is read back for is still known.
-    assert.equal(ledger.readBackFromMs, NOON_MS + 2 * 3_600_000 - 600_000)
+    opened.clock.advance(3 * 3_600_000)
+    const readBackFromMs = NOON_MS + 2 * 3_600_000 - 600_000
+    assert.deepEqual([readBackFromMs - 1, readBackFromMs].map(ledger.isReadBack), [false, true])
+  })
+
+  for (const [what, offMs] of [
+    ['ahead', 365 * DAY_MS],
+    ['behind', -365 * DAY_MS],
+  ] as const) {
+    test(`after an event of a clock that was a year ${what}, a transaction is counted once, and the journal read back`, async () => {
+      using folder = makeTestFolder()
+      await using opened = await open(folder.path)
+      const { ledger, clock } = opened
+      ledger.record(event('accepted', 0))
+      await ledger.flush()
+      ledger.record(event('accepted', 1, { atMs: NOON_MS + offMs }))
+      await ledger.flush()
+      for (const outcome of ['accepted', 'landed', 'landed'] as const) {
+        for (let n = 2; n < 12; n++) {
+          ledger.record(event(outcome, n))
+          await ledger.flush()
+        }
+      }
+      const sums = await opened.total()
+      assert.deepEqual([sums?.accepted, sums?.landed, sums?.offeredLamports], [12, 10, 12_000_000])
+      clock.advance(60_000)
+      assert.deepEqual([NOON_MS - DAY_MS, NOON_MS, NOON_MS + 60_000].map(ledger.isReadBack), [false, true, true])
+    })
+  }
+
+  test('under a clock that is behind, a transaction is counted once, and the journal of before not again', async () => {
+    using folder = makeTestFolder()
+    await using opened = await open(folder.path)
+    const { ledger, clock } = opened
+    ledger.record(event('landed', 1, { atMs: NOON_MS + 2 * DAY_MS }))
+    await ledger.flush()
+    for (const outcome of ['accepted', 'landed'] as const) {
+      ledger.record(event(outcome, 2))
+      await ledger.flush()
+    }
+    assert.equal((await opened.total())?.accepted, 2)
+    clock.advance(3_600_000)
+    assert.deepEqual([NOON_MS + DAY_MS, NOON_MS + 2 * DAY_MS].map(ledger.isReadBack), [false, false])
+    assert.equal(ledger.isReadBack(clock.nowMs()), true)
   })
 
   test('a disk that fails delays the count', async () => {

@@ -38,9 +38,13 @@ export class TipLedger implements AsyncDisposable {
     this.#timer.unref?.()
   }
 
-  /** Events of the journal before this time are counted for certain. */
-  get readBackFromMs(): number {
-    return Math.max(0, this.#deps.counter.countedMs - READ_BACK_MS)
+  /**
+   * True for the time of a line of the journal that may not be counted yet. The last count lies in the future where the clock was ahead at that time or is
+   * behind now. Lines of the future are left out: with a clock that is behind they would be all lines, and the old ones would be counted again.
+   */
+  readonly isReadBack = (atMs: number): boolean => {
+    const nowMs = this.#deps.clock.nowMs()
+    return atMs >= Math.min(this.#deps.counter.countedMs, nowMs) - READ_BACK_MS && atMs <= nowMs + READ_BACK_MS
   }
 
   record(event: TipEvent): void {

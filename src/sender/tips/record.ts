@@ -31,7 +31,7 @@ const OUTCOMES: Readonly<Record<JournalEntry['state'], TipOutcome>> = {
 export function recordFound(ledger: TipLedger | undefined, entries: readonly JournalEntry[]): void {
   if (ledger === undefined) return
   for (const { signature, state, atMs, tip } of entries) {
-    if (tip === undefined || atMs < ledger.readBackFromMs) continue
+    if (tip === undefined || !ledger.isReadBack(atMs)) continue
     const { account, payer, lamports } = tip
     ledger.record({ outcome: OUTCOMES[state], signature, account, payer, lamports: saturatedLamports(lamports), atMs })
   }

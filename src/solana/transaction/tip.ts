@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer'
 import { isSigner, isWritableStatic, type ParsedTransaction } from './transaction.ts'
+import type { ParsedInstruction } from './types.ts'
 
 export type TipRule = {
   /** Raw public keys. */
@@ -52,7 +53,9 @@ export function checkTip(transaction: ParsedTransaction, rule: TipRule): TipChec
   const missed = (fault: TipFault) => {
     nearest = Math.min(nearest, FAULTS.indexOf(fault))
   }
-  for (const transfer of transfersOf(transaction)) {
+  for (let at = 0; at < transaction.instructions.length; at++) {
+    const transfer = transferOf(transaction, at)
+    if (transfer === undefined) continue
     const { to, lamports } = transfer
     const receiver = transaction.staticKeys[to]
     if (receiver === undefined) {
@@ -63,7 +66,7 @@ export function checkTip(transaction: ParsedTransaction, rule: TipRule): TipChec
     if (!isWritableStatic(transaction, to)) missed('read-only')
     else if (!transfer.canPay) missed('source')
     else if (lamports >= rule.minLamports) {
-      return { ok: true, account: receiver, lamports, from: transfer.from, instruction: transfer.instruction }
+      return { ok: true, account: receiver, lamports, from: transfer.from, instruction: at }
     } else {
       missed('below-minimum')
       if (lamports > foundLamports) foundLamports = lamports
@@ -77,32 +80,35 @@ type Transfer = {
   readonly to: number
   readonly lamports: bigint
   readonly canPay: boolean
-  readonly instruction: number
 }
 
-function* transfersOf(transaction: ParsedTransaction): Generator<Transfer> {
-  for (const [instruction, { programIdIndex, accounts, data }] of transaction.instructions.entries()) {
-    if (data.length < TRANSFER_BYTES || !isSystem(transaction, programIdIndex)) continue
-    const kind = kindOf(data)
-    const [first = 0, second = 0, third = 0] = accounts
-    const common = { from: first, lamports: lamportsOf(data), instruction }
-    const isPayerWritable = isWritable(transaction, first)
-    if (kind === TRANSFER && accounts.length >= 2) {
-      yield { ...common, to: second, canPay: isPayerWritable && isSigner(transaction, first) }
-    } else if (kind === TRANSFER_WITH_SEED && accounts.length >= 3) {
-      // The payer is derived from a base key, and the base key signs.
-      const canPay = isPayerWritable && isSigner(transaction, second) && isWholeWithSeed(data)
-      yield { ...common, to: third, canPay }
-    }
-  }
+/** Undefined where the instruction is none. Most are none, and the first bytes of their data show it. */
+function transferOf(transaction: ParsedTransaction, instruction: number): Transfer | undefined {
+  const { programIdIndex, accounts, data } = transaction.instructions[instruction] as ParsedInstruction
+  if (data.length < TRANSFER_BYTES) return undefined
+  const kind = kindOf(data)
+  const isTransfer = kind === TRANSFER && accounts.length >= 2
+  const isWithSeed = kind === TRANSFER_WITH_SEED && accounts.length >= 3
+  if (!(isTransfer || isWithSeed) || !isSystem(transaction, programIdIndex)) return undefined
+  const [from = 0, second = 0, third = 0] = accounts
+  const lamports = lamportsOf(data)
+  const isPayerWritable = isWritable(transaction, from)
+  if (isTransfer) return { from, to: second, lamports, canPay: isPayerWritable && isSigner(transaction, from) }
+  // The payer is derived from a base key, and the base key signs.
+  const canPay = isPayerWritable && isSigner(transaction, second) && isWholeWithSeed(data)
+  return { from, to: third, lamports, canPay }
 }
 
 function isSystem({ staticKeys }: ParsedTransaction, programIdIndex: number): boolean {
-  return staticKeys[programIdIndex]?.every((byte) => byte === 0) === true
+  const key = staticKeys[programIdIndex]
+  if (key === undefined) return false
+  for (let at = 0; at < key.length; at++) if (key[at] !== 0) return false
+  return true
 }
 
+/** The discriminant, or -1 where it is none of a byte: those of transfers are. */
 function kindOf(data: Uint8Array): number {
-  return data.length < 4 ? -1 : new DataView(data.buffer, data.byteOffset).getUint32(0, true)
+  return data[1] === 0 && data[2] === 0 && data[3] === 0 ? (data[0] as number) : -1
 }
 
 function lamportsOf(data: Uint8Array): bigint {
