@@ -5,10 +5,14 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import * as web3 from '@solana/web3.js'
 import { MEMO_PROGRAM_V4 } from '../../src/localnet/chain/addresses.ts'
-import type { Block } from '../../src/localnet/chain/model.ts'
+import type { Block, TransactionRecord } from '../../src/localnet/chain/model.ts'
+import { writeMeta } from '../../src/localnet/geyser/encode-transaction.ts'
 import { startPubSubServer } from '../../src/localnet/pubsub/ws.ts'
 import { silentLogger } from '../../src/platform/telemetry/logger.ts'
 import { decodeBase58 } from '../../src/solana/crypto/base58.ts'
+import { TransactionStatusMetaSchema } from '../../src/solana/gen/solana-storage_pb.ts'
+import { decodeMessage } from '../../src/solana/geyser/protobuf.ts'
+import { ProtobufWriter } from '../../src/solana/geyser/protobuf-writer.ts'
 import { startTestServer, type TestServer } from '../support/rpc-server.ts'
 import { base64, type Context, openRpcWallet, type RpcWallet } from '../support/rpc-wallet.ts'
 
@@ -160,6 +164,21 @@ describe('where localnet differs from a test validator', () => {
         { encoding: 'base64', commitment: 'processed' },
       )
       assert.equal(value.err, 'SanitizeFailure')
+    },
+    async 'cost units'() {
+      const signature = await wallet.send(wallet.sign([wallet.transfer(web3.LAMPORTS_PER_SOL, 78)]))
+      await server.pass(4)
+      type Landed = { meta: Record<string, unknown> }
+      const config = { maxSupportedTransactionVersion: 0, commitment: 'confirmed' }
+      const { meta } = await server.call<Landed>('getTransaction', signature, config)
+      const { slot, meta: recorded } = server.chain.transaction(signature) as TransactionRecord
+      const { transactions } = await server.call<{ transactions: Landed[] }>('getBlock', slot, config)
+      for (const each of [meta, transactions.at(-1)?.meta])
+        assert.deepEqual([each?.['computeUnitsConsumed'], each?.['costUnits']], [150, undefined])
+      const writer = new ProtobufWriter()
+      writeMeta(writer, recorded)
+      const decoded = decodeMessage(TransactionStatusMetaSchema, writer.take())
+      assert.deepEqual([decoded?.computeUnitsConsumed, decoded?.costUnits], [150n, undefined])
     },
   }
 

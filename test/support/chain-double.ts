@@ -197,9 +197,9 @@ export function createChainDouble(
       blockhash: (blocks.get(heads[commitment]) as Block).blockhash,
       lastValidBlockHeight: heads[commitment] + 150,
     }),
-    lastValidHeight: (hash, commitment) => {
+    blockhashAge: (hash, commitment) => {
       const block = [...blocks.values()].find(({ blockhash, slot }) => blockhash === hash && slot <= heads[commitment])
-      return block && block.height + 150
+      return block && heads[commitment] - block.slot
     },
     minimumBalance: (bytes) => BigInt(bytes + 128) * 6960n,
     leaderOf: () => address('leader'),

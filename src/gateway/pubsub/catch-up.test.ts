@@ -11,15 +11,22 @@ type Response = Awaited<ReturnType<ForwardAsync>>
 /** Forwarded calls wait until `respond` gives an account at a slot. */
 function setUp(threads?: number) {
   const clock = createManualClock()
-  const forwarded: { body: string; viewSlot: number | undefined; respond: (slot: number, value?: unknown) => void }[] =
-    []
+  const forwarded: {
+    body: string
+    viewSlot: number | undefined
+    respond: (slot: number, value?: unknown) => void
+    refuse: (code: number) => void
+    lose: () => void
+  }[] = []
   const forwardAsync = ((request: { body: Buffer | string; view?: ClientView }) =>
     new Promise<Response>((resolve) => {
-      const respond = (slot: number, value: unknown = { lamports: 1 }) => {
-        const result = `{"context":{"slot":${slot}},"value":${JSON.stringify(value)}}`
-        resolve({ kind: 'responded', body: Buffer.from(`{"jsonrpc":"2.0","result":${result},"id":1}`) } as Response)
-      }
-      forwarded.push({ body: String(request.body), viewSlot: request.view?.slot, respond })
+      const end = (member: string) =>
+        resolve({ kind: 'responded', body: Buffer.from(`{"jsonrpc":"2.0",${member},"id":1}`) } as Response)
+      const respond = (slot: number, value: unknown = { lamports: 1 }) =>
+        end(`"result":{"context":{"slot":${slot}},"value":${JSON.stringify(value)}}`)
+      const refuse = (code: number) => end(`"error":{"code":${code},"message":"refused"}`)
+      const lose = () => resolve({ kind: 'timeout', isSent: true })
+      forwarded.push({ body: String(request.body), viewSlot: request.view?.slot, respond, refuse, lose })
     })) as ForwardAsync
   const missed: Missed[] = []
   const catchUp = createCatchUp(clock, threads)
@@ -201,6 +208,36 @@ test('finalized state is as old as it may be; a signature is read until its stat
     [signature.missed.length, signature.missed[0]?.isLast, signature.clock.pendingTimers()],
     [1, true, 0],
   )
+})
+
+test('a signature is read from the history of the node, and from its status cache where it has no history', async () => {
+  const { clock, forwarded, missed, start } = setUp()
+  start({}, '["s"]', () => true, { minSlot: 1000, kind: 'signature' })
+  assert.match(forwarded[0]?.body ?? '', /"params":\[\["s"\],\{"searchTransactionHistory":true\}\]/)
+  forwarded[0]?.refuse(-32011)
+  await nextTurn()
+  assert.match(forwarded[1]?.body ?? '', /"params":\[\["s"\]\]/)
+  assert.equal(forwarded[1]?.viewSlot, 1000)
+  forwarded[1]?.respond(1000, [{ slot: 90, err: null, confirmationStatus: 'finalized' }])
+  await nextTurn()
+  assert.deepEqual([missed.length, missed[0]?.isLast], [1, true])
+  clock.advance(60_000)
+  assert.equal(forwarded.length, 2)
+
+  const neither = setUp()
+  neither.start({}, '["s"]', () => true, { kind: 'signature' })
+  for (const read of [0, 1]) {
+    neither.forwarded[read]?.refuse(-32011)
+    await nextTurn()
+  }
+  neither.clock.advance(60_000)
+  assert.deepEqual([neither.forwarded.length, neither.missed.length], [2, 0])
+
+  const lost = setUp()
+  lost.start({}, '["s"]', () => true, { kind: 'signature' })
+  lost.forwarded[0]?.lose()
+  await nextTurn()
+  assert.equal(lost.forwarded.length, 1, 'without a response there is nothing to ask again')
 })
 
 test('a waiting repetition ends with its subscription and with the next loss', async () => {

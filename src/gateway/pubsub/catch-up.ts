@@ -129,15 +129,29 @@ async function readState({ upstream, kind, params, minSlot }: CatchUpRequest): P
     const { encoding, dataSlice } = config
     const account = [target, { encoding, commitment: config['commitment'], dataSlice }]
     const response = await read(upstream, 'getAccountInfo', account, minSlot)
-    if (response === undefined) return undefined
+    if (!isResult(response)) return undefined
     const neededSlot = commitment === 'finalized' ? minSlot - FINALIZED_SLOTS : minSlot
     return { slot: response.slot, neededSlot, missed: accountMissed(response, encoding) }
   }
-  const response = await read(upstream, 'getSignatureStatuses', [[target]], minSlot)
-  return response && { slot: response.slot, neededSlot: minSlot, missed: signatureMissed(response, commitment) }
+  const response = await readStatus(upstream, target, minSlot)
+  if (!isResult(response)) return undefined
+  return { slot: response.slot, neededSlot: minSlot, missed: signatureMissed(response, commitment) }
+}
+
+/** The status cache of a node forgets a signature after 300 slots, which an outage may exceed. Nodes without history refuse to search it. */
+async function readStatus(upstream: CatchUpRequest['upstream'], signature: unknown, minSlot: number): Promise<Read> {
+  const method = 'getSignatureStatuses'
+  const found = await read(upstream, method, [[signature], { searchTransactionHistory: true }], minSlot)
+  return found === 'no-result' ? read(upstream, method, [[signature]], minSlot) : found
 }
 
 type ReadResult = { readonly result: string; readonly slot: number }
+/** `no-result`: the node responded, with an error or in another form. */
+type Read = ReadResult | 'no-result' | 'no-response'
+
+function isResult(read: Read): read is ReadResult {
+  return typeof read === 'object'
+}
 
 const NO_VALUE = /"value":\s*null\s*\}$/
 
@@ -176,18 +190,18 @@ async function read(
   method: string,
   params: unknown,
   minSlot: number,
-): Promise<ReadResult | undefined> {
+): Promise<Read> {
   const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }))
   // A node that has reached the slot is preferred.
   const response = await upstream.forwardAsync(upstreamRequest(method, body, { slot: minSlot }))
-  if (response.kind !== 'responded') return undefined
+  if (response.kind !== 'responded') return 'no-response'
   if (response.rest !== undefined || response.body.length > RESPONSE_BYTES_MAX) {
     response.rest?.abort()
-    return undefined
+    return 'no-response'
   }
   const result = resultOf(response.body.toString('utf8'))
   const slot = /^\{"context":\{[^{}]*"slot":\s*(\d{1,16})/.exec(result ?? '')?.[1]
-  return result === undefined || slot === undefined ? undefined : { result, slot: Number(slot) }
+  return result === undefined || slot === undefined ? 'no-result' : { result, slot: Number(slot) }
 }
 
 /** The text of the member `result`. */

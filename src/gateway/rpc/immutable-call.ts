@@ -38,5 +38,7 @@ function isFinalized(method: string, canonicalParams: string): boolean {
   if (typeof config !== 'object' || config === null || Array.isArray(config)) return false
   const members = new Map(Object.entries(config))
   if (members.get('commitment') !== 'finalized') return false
+  // In a context null is part of an object, and the slot of the context changes with every call.
+  if (members.has('withContext') && members.get('withContext') !== false) return false
   return rule.needs === undefined || typeof members.get(rule.needs) === 'number'
 }

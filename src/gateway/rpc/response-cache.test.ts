@@ -66,6 +66,7 @@ test('immutableCall accepts calls with an explicit finalized commitment only', (
     ['getBlock', BLOCK],
     ['getTransaction', '["abc",{"encoding":"json","commitment":"finalized"}]'],
     ['getInflationReward', '[["a"],{"epoch":3,"commitment":"finalized"}]'],
+    ['getTransaction', '["abc",{"commitment":"finalized","withContext":false}]'],
   ]
   for (const [method, params] of immutable)
     assert.ok(immutableCall(method, params) !== undefined, `${method} ${params}`)
@@ -85,6 +86,8 @@ test('immutableCall accepts calls with an explicit finalized commitment only', (
     ['getBlock', '[5,{"commitment":"confirmed","commitment":"finalized"}]'],
     ['getBlock', '[5,{"commitment":"finalized","encoding":"json","\\u0065ncoding":"base64"}]'],
     ['getBlock', '[5,{"__proto__":{"commitment":"finalized"}}]'],
+    ['getTransaction', '["abc",{"commitment":"finalized","withContext":true}]'],
+    ['getTransaction', '["abc",{"commitment":"finalized","withContext":null}]'],
   ]
   for (const [method, params] of mutable) assert.equal(immutableCall(method, params), undefined, `${method} ${params}`)
 })
@@ -149,6 +152,16 @@ test('does not cache an error, a null result, or what is no response', async () 
   respondWith(() => ({ kind: 'timeout', isSent: true }))
   assert.equal(await ask('getBlock', BLOCK), 'timeout')
   assert.deepEqual([forwarded(), cache.size.entries], [bodies.length + 1, 0])
+})
+
+test('does not cache a response with a context: its value may be null, and its slot changes', async () => {
+  const { ask, forwarded, respondWith, cache } = setUp()
+  const params = '["abc",{"commitment":"finalized","withContext":true}]'
+  for (const result of ['{"context":{"slot":10},"value":null}', '{"context":{"slot":42},"value":{"slot":9}}']) {
+    respondWith(() => responded(text(result)))
+    assert.equal(await ask('getTransaction', params), text(result))
+  }
+  assert.deepEqual([forwarded(), cache.size.entries], [2, 0])
 })
 
 test('dedicated nodes share no entries, and a replaced pool starts empty', async () => {

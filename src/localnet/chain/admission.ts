@@ -1,8 +1,8 @@
 import { encodeBase58 } from '../../solana/crypto/base58.ts'
 import { nonceAccountIndex } from '../../solana/transaction/durable-nonce.ts'
-import { parseTransaction } from '../../solana/transaction/transaction.ts'
-import type { ParsedTransaction } from '../../solana/transaction/types.ts'
-import { type BlockhashQueue, isRecent } from './blockhash-queue.ts'
+import { locksTooMany, parseTransaction } from '../../solana/transaction/transaction.ts'
+import { type ParsedTransaction, SANITIZE_LIMITS } from '../../solana/transaction/types.ts'
+import { BLOCKHASH_AGE_MAX, type BlockhashQueue, isValidAge } from './blockhash-queue.ts'
 import type { TransactionError } from './model.ts'
 
 export type Admission =
@@ -23,17 +23,23 @@ export type AdmissionView = {
 }
 
 /** Checks a transaction without executing it: as in Agave the age of its blockhash first, then whether it has landed. The strict parser also rejects bytes that would abort the engine. */
-export function admit(wire: Uint8Array, view: AdmissionView, { replaceBlockhash = false } = {}): Admission {
-  const parsed = parseTransaction(wire)
+export function admit(
+  wire: Uint8Array,
+  view: AdmissionView,
+  { replaceBlockhash = false, ageMax = BLOCKHASH_AGE_MAX } = {},
+): Admission {
+  const parsed = parseTransaction(wire, SANITIZE_LIMITS)
   if (!parsed.ok) return { ok: false, err: 'SanitizeFailure' }
   const { transaction } = parsed
   if (!hasRequiredConfig(transaction)) return { ok: false, err: 'SanitizeFailure' }
   const signature = encodeBase58(transaction.signatures[0] as Uint8Array)
   // With another blockhash it is another transaction than one that has landed.
   if (replaceBlockhash) return { ok: true, signature, transaction, nonce: false }
+  // The engine refuses it after it has resolved its lookup tables, whichever its blockhash is.
+  if (locksTooMany(transaction)) return { ok: true, signature, transaction, nonce: false }
 
-  const height = view.blockhashes.heightOf(encodeBase58(transaction.recentBlockhash))
-  if (height !== undefined && isRecent(height, view.headHeight)) {
+  const age = view.blockhashes.ageAt(encodeBase58(transaction.recentBlockhash), view.headHeight)
+  if (isValidAge(age, ageMax)) {
     if (view.isKnown(signature)) return { ok: false, err: 'AlreadyProcessed' }
     return { ok: true, signature, transaction, nonce: false }
   }

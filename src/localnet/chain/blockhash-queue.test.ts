@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { encodeBase58 } from '../../solana/crypto/base58.ts'
-import { createBlockhashQueue, isRecent } from './blockhash-queue.ts'
+import { BLOCKHASH_AGE_MAX, createBlockhashQueue, isValidAge, SIMULATION_AGE_MAX } from './blockhash-queue.ts'
 
 const hash = (n: number) =>
   encodeBase58(
@@ -11,18 +11,35 @@ const hash = (n: number) =>
       .with(1, n & 0xff),
   )
 
-test('keeps 300 hashes, newest first', () => {
+test('keeps the hashes of 300 blocks before the newest, also as seen from an older block', () => {
   const queue = createBlockhashQueue()
-  for (let height = 0; height <= 300; height++) queue.push(hash(height), height)
-  assert.equal(queue.heightOf(hash(0)), undefined)
-  assert.equal(queue.heightOf(hash(1)), 1)
-  assert.deepEqual(queue.upTo(300, 2).map(encodeBase58), [hash(300), hash(299)])
-  assert.deepEqual(queue.upTo(290, 1).map(encodeBase58), [hash(290)])
+  for (let height = 0; height <= 500; height++) queue.push(hash(height), height)
+  for (const head of [500, 350]) {
+    assert.deepEqual(
+      [head - 301, head - 300, head, head + 1].map((height) => queue.ageAt(hash(height), head)),
+      [undefined, 300, 0, undefined],
+    )
+  }
+  assert.deepEqual(queue.upTo(500, 2).map(encodeBase58), [hash(500), hash(499)])
+  assert.deepEqual(queue.upTo(490, 1).map(encodeBase58), [hash(490)])
 })
 
-test('a hash is valid for 150 blocks after its own, and not before it', () => {
+test('forgets the oldest hashes', () => {
+  const queue = createBlockhashQueue()
+  for (let height = 0; height <= 700; height++) queue.push(hash(height), height)
   assert.deepEqual(
-    [9, 10, 160, 161].map((head) => isRecent(10, head)),
+    [144, 145].map((height) => queue.ageAt(hash(height), height)),
+    [undefined, 0],
+  )
+})
+
+test('a hash is valid for 150 blocks after its own, in a simulation for 144', () => {
+  assert.deepEqual(
+    [undefined, 0, 150, 151].map((age) => isValidAge(age, BLOCKHASH_AGE_MAX)),
     [false, true, true, false],
+  )
+  assert.deepEqual(
+    [144, 145].map((age) => isValidAge(age, SIMULATION_AGE_MAX)),
+    [true, false],
   )
 })

@@ -172,12 +172,22 @@ describe('submit refuses', () => {
   test('a blockhash 151 blocks old, but not one 150 blocks old', async () => {
     await using host = await startFunded()
     const { chain, clock } = host
-    const { blockhash, lastValidBlockHeight } = chain.latestBlockhash('processed')
-    clock.advance(400 * 150)
-    assert.equal(chain.lastValidHeight(blockhash, 'processed'), lastValidBlockHeight)
+    const { blockhash } = chain.latestBlockhash('processed')
+    const simulated = async () => {
+      const options = { verifySignatures: false, replaceBlockhash: false }
+      const run = await chain.simulate(build(chain, [pay(3_000_000)], { blockhash }), options)
+      return run === 'engine-down' ? run : run.err
+    }
+    clock.advance(400 * 144)
+    assert.equal(await simulated(), null)
+    // A simulated transaction has yet to be forwarded: it needs six blocks more.
+    clock.advance(400)
+    assert.equal(await simulated(), 'BlockhashNotFound')
+    clock.advance(400 * 5)
+    assert.equal(chain.blockhashAge(blockhash, 'processed'), 150)
     assert.equal((await chain.submit(build(chain, [pay(1_000_000)], { blockhash }))).ok, true)
     clock.advance(400)
-    assert.equal(chain.lastValidHeight(blockhash, 'processed'), undefined)
+    assert.equal(chain.blockhashAge(blockhash, 'processed'), 151)
     const late = await chain.submit(build(chain, [pay(2_000_000)], { blockhash }))
     assert.deepEqual(late, { ok: false, reason: 'rejected', err: 'BlockhashNotFound' })
   })

@@ -13,7 +13,7 @@ import { type AdmissionView, admit } from './admission.ts'
 import { buildAirdrop } from './airdrop.ts'
 import { Bank, type Head } from './bank.ts'
 import { packBlock } from './block-codec.ts'
-import { BLOCKHASH_AGE_MAX, isRecent } from './blockhash-queue.ts'
+import { BLOCKHASH_AGE_MAX, SIMULATION_AGE_MAX } from './blockhash-queue.ts'
 import type {
   Account,
   AlpenglowGenesis,
@@ -260,7 +260,7 @@ export class LocalChain implements Chain, AsyncDisposable {
   ): Promise<Simulation | 'engine-down'> {
     const wire = new Uint8Array(bytes)
     const replacementBlockhash = replaceBlockhash ? this.latestBlockhash('processed') : null
-    const admission = admit(wire, this.#admissionView, { replaceBlockhash })
+    const admission = admit(wire, this.#admissionView, { replaceBlockhash, ageMax: SIMULATION_AGE_MAX })
     if (!admission.ok) return Promise.resolve(failedSimulation(admission.err, replacementBlockhash))
     if (this.#isQueueFull) return Promise.resolve('engine-down')
     const { transaction, nonce } = admission
@@ -360,10 +360,8 @@ export class LocalChain implements Chain, AsyncDisposable {
     return { blockhash, lastValidBlockHeight: height + BLOCKHASH_AGE_MAX }
   }
 
-  lastValidHeight(blockhash: string, commitment: Commitment): number | undefined {
-    const height = this.#state.blockhashes.heightOf(blockhash)
-    if (height === undefined || !isRecent(height, this.#blockAt(commitment).height)) return undefined
-    return height + BLOCKHASH_AGE_MAX
+  blockhashAge(blockhash: string, commitment: Commitment): number | undefined {
+    return this.#state.blockhashes.ageAt(blockhash, this.#blockAt(commitment).height)
   }
 
   /** The chain has one validator, so every slot has the same leader. */

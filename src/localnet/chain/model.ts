@@ -127,8 +127,8 @@ export type SubmitOutcome =
 export type Simulation = {
   readonly err: TransactionError | null
   readonly meta: TransactionMeta
-  /** Every account of the transaction as it is after execution. */
-  readonly postAccounts: ReadonlyMap<string, Account | null>
+  /** Every account of the transaction as it is after execution, also those that it closes and those that do not exist. */
+  readonly postAccounts: ReadonlyMap<string, Account>
   readonly loadedAccountsDataSize: number
   readonly replacementBlockhash: { readonly blockhash: string; readonly lastValidBlockHeight: number } | null
 }
@@ -183,8 +183,8 @@ export interface Chain {
   allAccounts(commitment: Commitment): Iterable<readonly [string, Account]>
 
   latestBlockhash(commitment: Commitment): Blockhash
-  /** The last block height at which this hash is valid, or undefined if the hash is unknown or expired. */
-  lastValidHeight(blockhash: string, commitment: Commitment): number | undefined
+  /** How many blocks were made after the one with this hash; undefined if the hash is unknown or older than 300 blocks. */
+  blockhashAge(blockhash: string, commitment: Commitment): number | undefined
 
   minimumBalance(dataBytes: number): bigint
   leaderOf(slot: number): string

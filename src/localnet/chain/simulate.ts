@@ -10,9 +10,9 @@ export function toSimulation(
   replacementBlockhash: Simulation['replacementBlockhash'],
 ): Simulation {
   const keys = [...transaction.staticKeys, ...meta.loadedWritable, ...meta.loadedReadonly]
-  const postAccounts = new Map<string, Account | null>()
+  const postAccounts = new Map<string, Account>()
   posts.forEach((account, index) => {
-    postAccounts.set(textKey(keys[index] as Uint8Array), account && toAccount(account))
+    postAccounts.set(textKey(keys[index] as Uint8Array), toAccount(account))
   })
   return { err: meta.err, meta: toMeta(meta), postAccounts, loadedAccountsDataSize, replacementBlockhash }
 }

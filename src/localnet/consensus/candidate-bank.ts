@@ -89,8 +89,8 @@ function chooseTransactions(
 ): TransactionRecord[] {
   const possible = transactions.filter((record) => {
     const { recentBlockhash, staticKeys } = parseRecorded(record)
-    const height = blockhashes.heightOf(encodeBase58(recentBlockhash))
-    return height !== undefined && height <= parent.height && !staticKeys.some((key) => LOADERS.has(encodeBase58(key)))
+    const age = blockhashes.ageAt(encodeBase58(recentBlockhash), parent.height)
+    return age !== undefined && !staticKeys.some((key) => LOADERS.has(encodeBase58(key)))
   })
   const kind = randomInt(random, 3)
   if (kind === 1) return possible.filter(() => random.float() < 0.5).slice(0, TRANSACTIONS_MAX)

@@ -1,8 +1,8 @@
 import type { TransactionMetadata } from 'litesvm/dist/internal.js'
 import { decodeBase58 } from '../../solana/crypto/base58.ts'
 import { nonceAccountIndex } from '../../solana/transaction/durable-nonce.ts'
-import { parseTransaction, verifySignatures } from '../../solana/transaction/transaction.ts'
-import type { ParsedTransaction } from '../../solana/transaction/types.ts'
+import { locksTooMany, parseTransaction, verifySignatures } from '../../solana/transaction/transaction.ts'
+import { type ParsedTransaction, SANITIZE_LIMITS } from '../../solana/transaction/types.ts'
 import { unpackAccounts } from '../chain/account-codec.ts'
 import {
   BPF_LOADER,
@@ -29,7 +29,7 @@ import type {
   OpenSlot,
   SimulateReply,
 } from './protocol.ts'
-import { createSvm, fromSvm } from './svm.ts'
+import { ABSENT, createSvm, fromSvm } from './svm.ts'
 import { minimumBalance, RECENT_BLOCKHASHES_MAX, SLOT_HASHES_MAX, type SlotHash } from './sysvars.ts'
 import { tokenBalancesOf } from './token-balances.ts'
 
@@ -115,13 +115,14 @@ export class Engine {
   }
 
   #prepare(request: { wire: Uint8Array; nonce: boolean; verify: boolean }): Prepared | TransactionError {
-    const parsed = parseTransaction(request.wire)
+    const parsed = parseTransaction(request.wire, SANITIZE_LIMITS)
     if (!parsed.ok) return 'SanitizeFailure'
     const { transaction } = parsed
     if (request.verify && !verifySignatures(transaction)) return 'SignatureFailure'
 
     const loaded = resolveLookups(transaction.addressTableLookups, this.#svm.read, this.#slot)
     if (!loaded.ok) return loaded.err
+    if (locksTooMany(transaction)) return 'TooManyAccountLocks'
     const { writable, readonly } = loaded
     const keys = [...transaction.staticKeys, ...writable, ...readonly]
     if (new Set(keys.map(idOf)).size < keys.length) return 'AccountLoadedTwice'
@@ -190,13 +191,11 @@ export class Engine {
     const changed = new Map<string, EngineAccount>()
     if ('postAccounts' in result)
       for (const { address, account } of postAccountsOf(result)) changed.set(idOf(address), account)
-    const post = keys.map((key, index) => {
-      const account = changed.get(idOf(key)) ?? pre[index] ?? null
-      return account && account.lamports === 0n ? null : account
-    })
+    const postAccounts = keys.map((key, index) => changed.get(idOf(key)) ?? pre[index] ?? ABSENT)
+    const post = postAccounts.map((account) => (account.lamports === 0n ? null : account))
     return {
       meta: this.#metaOf({ prepared, err, fee: prepared.fee, native: result.meta(), post }),
-      postAccounts: post,
+      postAccounts,
       loadedAccountsDataSize: this.#loadedSize(prepared),
     }
   }

@@ -1,8 +1,13 @@
 import { encodeBase58 } from '../../solana/crypto/base58.ts'
 import type { AddressTableLookup } from '../../solana/transaction/types.ts'
 import { LOOKUP_TABLE_PROGRAM } from '../chain/addresses.ts'
-import type { TransactionError } from '../chain/model.ts'
 import type { EngineAccount } from './protocol.ts'
+
+export type LookupError =
+  | 'AddressLookupTableNotFound'
+  | 'InvalidAddressLookupTableOwner'
+  | 'InvalidAddressLookupTableData'
+  | 'InvalidAddressLookupTableIndex'
 
 export type LoadedAddresses = { readonly writable: Uint8Array[]; readonly readonly: Uint8Array[] }
 
@@ -17,8 +22,8 @@ export function resolveLookups(
   lookups: readonly AddressTableLookup[],
   read: (address: Uint8Array) => EngineAccount | null,
   slot: number,
-): ({ readonly ok: true } & LoadedAddresses) | { readonly ok: false; readonly err: TransactionError } {
-  const refuse = (err: TransactionError) => ({ ok: false, err }) as const
+): ({ readonly ok: true } & LoadedAddresses) | { readonly ok: false; readonly err: LookupError } {
+  const refuse = (err: LookupError) => ({ ok: false, err }) as const
   const writable: Uint8Array[] = []
   const readonly: Uint8Array[] = []
   for (const lookup of lookups) {
@@ -37,7 +42,7 @@ export function resolveLookups(
   return { ok: true, writable, readonly }
 }
 
-function usableAddresses(data: Uint8Array, slot: number): Uint8Array | TransactionError {
+function usableAddresses(data: Uint8Array, slot: number): Uint8Array | LookupError {
   if (data.length < META_BYTES || (data.length - META_BYTES) % 32 !== 0) return 'InvalidAddressLookupTableData'
   const view = new DataView(data.buffer, data.byteOffset, data.length)
   if (view.getUint32(0, true) !== 1) return 'InvalidAddressLookupTableData'

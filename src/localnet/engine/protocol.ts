@@ -77,8 +77,8 @@ export type ExecuteReply =
 
 export type SimulateReply = {
   readonly meta: EngineMeta
-  /** One per key of the transaction; empty when it failed before its accounts were loaded. */
-  readonly postAccounts: readonly (EngineAccount | null)[]
+  /** One per key of the transaction, without lamports where it does not exist; empty when it failed before its accounts were loaded. */
+  readonly postAccounts: readonly EngineAccount[]
   readonly loadedAccountsDataSize: number
 }
 

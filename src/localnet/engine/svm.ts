@@ -108,7 +108,12 @@ export function createSvm(): Svm {
 }
 
 /** An account without lamports does not exist. */
-const ABSENT: EngineAccount = { lamports: 0n, owner: new Uint8Array(32), data: new Uint8Array(0), executable: false }
+export const ABSENT: EngineAccount = {
+  lamports: 0n,
+  owner: new Uint8Array(32),
+  data: new Uint8Array(0),
+  executable: false,
+}
 
 export function fromSvm(account: SvmAccount): EngineAccount {
   return {

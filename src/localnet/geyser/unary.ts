@@ -18,6 +18,7 @@ import {
   SubscribeReplayInfoResponseSchema,
 } from '../../solana/gen/geyser_pb.ts'
 import { decodeMessage, encodeMessage } from '../../solana/geyser/protobuf.ts'
+import { BLOCKHASH_AGE_MAX, isValidAge } from '../chain/blockhash-queue.ts'
 import type { Block, Chain, Commitment } from '../chain/model.ts'
 import { commitmentOf } from './filter/filter.ts'
 import { FilterError } from './filter/limits.ts'
@@ -93,7 +94,7 @@ const METHODS: { readonly [method: string]: (request: Uint8Array, deps: UnaryDep
     const commitment = commitmentOf(level)
     return encodeMessage(IsBlockhashValidResponseSchema, {
       slot: BigInt(headOf(chain, commitment).slot),
-      valid: chain.lastValidHeight(blockhash, commitment) !== undefined,
+      valid: isValidAge(chain.blockhashAge(blockhash, commitment), BLOCKHASH_AGE_MAX),
     })
   },
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { account, address, createChainDouble } from '../../../test/support/chain-double.ts'
 import { framePayload } from '../../platform/ws/frame.ts'
-import { SYSVAR_OWNER } from '../chain/addresses.ts'
+import { SYSVAR_OWNER, TOKEN_PROGRAM } from '../chain/addresses.ts'
 import type { Account } from '../chain/model.ts'
 import type { DataSlice } from '../rpc/encode-account.ts'
 import { SYSVAR } from '../rpc/parsed/program-ids.ts'
@@ -74,4 +74,27 @@ test('data that cannot be parsed is sliced for each subscription', () => {
     ['Yg==', 'base64'],
     ['YmM=', 'base64'],
   ])
+})
+
+test('programSubscribe with jsonParsed lacks the token accounts that cannot be parsed', () => {
+  const { chain, produce, write } = createChainDouble()
+  const registry = new Registry()
+  const notified: string[] = []
+  const { announce } = createAnnouncer({ chain, registry, nowMs: () => 0 })
+  const subscribe = (programId: string, encoding: 'base64' | 'jsonParsed') => {
+    const request = { kind: 'program', programId, commitment: 'processed', encoding } as const
+    const sendFrame = () => void notified.push(`${programId} ${encoding}`)
+    registry.subscribe(
+      { ...request, dataSlice: undefined, filters: [], withContext: false },
+      { sendFrame, forget() {} },
+    )
+  }
+  const other = address('program')
+  for (const programId of [TOKEN_PROGRAM, other])
+    for (const encoding of ['base64', 'jsonParsed'] as const) subscribe(programId, encoding)
+  // Its mint does not exist.
+  const data = new Uint8Array(165).with(108, 1)
+  const writes = [TOKEN_PROGRAM, other].map((owner) => write(address(`of ${owner}`), account({ owner, data })))
+  announce({ kind: 'frozen', block: produce({ systemWrites: writes }) })
+  assert.deepEqual(notified, [`${TOKEN_PROGRAM} base64`, `${other} base64`, `${other} jsonParsed`])
 })

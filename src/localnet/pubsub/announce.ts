@@ -122,16 +122,18 @@ export function createAnnouncer({ chain, registry, nowMs }: AnnounceDeps) {
 
   function notifyWrite({ address, account }: AccountWrite, slot: number, commitment: Commitment): void {
     const readAccount = (other: string) => chain.account(other, commitment)
-    const encode = createAccountEncoder(address, account ?? DELETED_ACCOUNT, readAccount)
+    const encoder = createAccountEncoder(address, account ?? DELETED_ACCOUNT, readAccount)
     for (const subscription of registry.watching('account', address)) {
       const { request } = subscription
-      if (request.commitment === commitment) registry.notify(subscription, writeJson(withSlot(slot, encode(request))))
+      if (request.commitment !== commitment) continue
+      registry.notify(subscription, writeJson(withSlot(slot, encoder.encode(request))))
     }
     if (!account) return
     for (const subscription of registry.watching('program', account.owner)) {
       const { request } = subscription
       if (request.commitment !== commitment || !matcherOf(subscription)(account)) continue
-      registry.notify(subscription, writeJson(withSlot(slot, { pubkey: address, account: encode(request) })))
+      const encoded = encoder.encodeListed(request)
+      if (encoded) registry.notify(subscription, writeJson(withSlot(slot, { pubkey: address, account: encoded })))
     }
   }
 

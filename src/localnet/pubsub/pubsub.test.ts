@@ -280,7 +280,16 @@ test('invalid params are refused with the messages of Agave', async () => {
   const cases: [method: string, params: unknown, message: string][] = [
     ['accountSubscribe', ['nonsense'], 'Invalid Request: Invalid pubkey provided'],
     ['programSubscribe', ['1'], 'Invalid Request: Invalid pubkey provided'],
-    ['programSubscribe', [PROGRAM, { filters: Array(5).fill({ dataSize: 1 }) }], 'Too many filters provided; max 4'],
+    [
+      'programSubscribe',
+      [PROGRAM, { filters: Array(5).fill({ dataSize: 1 }) }],
+      'Invalid params: Too many filters provided; max 4',
+    ],
+    [
+      'programSubscribe',
+      [PROGRAM, { filters: [{ memcmp: { offset: 0, bytes: '1'.repeat(200) } }] }],
+      'Invalid params: Invalid param: DataTooLarge',
+    ],
     ['signatureSubscribe', [ALICE], 'Invalid Request: Invalid signature provided'],
     ['logsSubscribe', [{ mentions: [] }], 'Invalid Request: Only 1 address supported'],
     ['logsSubscribe', [{ mentions: [ALICE, PROGRAM] }], 'Invalid Request: Only 1 address supported'],

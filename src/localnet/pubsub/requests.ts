@@ -1,7 +1,7 @@
 import type { Commitment } from '../chain/model.ts'
 import { ACCOUNT_ENCODINGS, type AccountEncoding, type DataSlice } from '../rpc/encode-account.ts'
 import { type BlockEncodingOptions, TRANSACTION_DETAILS, TRANSACTION_ENCODINGS } from '../rpc/encode-transaction.ts'
-import { invalidParams } from '../rpc/errors.ts'
+import { invalidParams, RpcError } from '../rpc/errors.ts'
 import { type AccountFilter, createMatcher } from '../rpc/filters.ts'
 import * as read from '../rpc/params.ts'
 import { accountConfig, base58Fault, commitment, programAccountsConfig, toDataSlice } from '../rpc/request-shapes.ts'
@@ -97,7 +97,7 @@ export const READ_REQUEST: {
   program(params) {
     const [programId, config] = read.readArguments(params, [read.string], [programAccountsConfig])
     const filters = config?.filters ?? []
-    createMatcher(filters)
+    checkFilters(filters)
     return {
       kind: 'program',
       programId: checkText(programId, 32, 'pubkey'),
@@ -169,6 +169,15 @@ function checkMentions(filter: 'all' | 'allWithVotes' | { readonly mentions: rea
     throw invalidParams('Invalid Request: Only 1 address supported')
   }
   return { mentions: checkText(address, 32, 'mentions') }
+}
+
+/** Agave's PubSub writes the whole error into the message, with the description of its code. */
+function checkFilters(filters: readonly AccountFilter[]): void {
+  try {
+    createMatcher(filters)
+  } catch (error) {
+    throw error instanceof RpcError ? invalidParams(`Invalid params: ${error.message}`) : error
+  }
 }
 
 function checkText(text: string, bytes: number, what: string): string {

@@ -23,6 +23,16 @@ describe('decodeTransaction', () => {
     assert.equal(decodeTransaction(base64(Buffer.concat([wire, Buffer.alloc(9)])), 'base64').wire.length, wire.length)
   })
 
+  it('reads the old encoding binary as base58', () => {
+    assert.deepEqual(decodeTransaction(encodeBase58(wire), 'binary'), decodeTransaction(encodeBase58(wire), 'base58'))
+    for (const text of ['a0', '1'.repeat(1684), '1'.repeat(1233)]) {
+      assert.equal(
+        refusal(() => decodeTransaction(text, 'binary')),
+        refusal(() => decodeTransaction(text, 'base58')),
+      )
+    }
+  })
+
   it("refuses invalid text with Agave's messages", () => {
     assert.equal(
       refusal(() => decodeTransaction('', 'jsonParsed')),
@@ -76,6 +86,33 @@ describe('decodeTransaction', () => {
     twoSigners[65] = 2
     assert.equal(
       refusal(() => decodeTransaction(base64(twoSigners), 'base64')),
+      'invalid transaction: Transaction failed to sanitize accounts offsets correctly',
+    )
+  })
+
+  it('accepts up to 256 accounts: how many may be locked is checked later', () => {
+    const loading = (count: number) => {
+      const message = [
+        1,
+        0,
+        1,
+        2,
+        ...new Uint8Array(64).fill(3),
+        ...new Uint8Array(32),
+        0,
+        1,
+        ...new Uint8Array(32).fill(4),
+      ]
+      const indexes = Array.from({ length: count }, (_, index) => index)
+      const length = count < 128 ? [count] : [(count & 0x7f) | 0x80, count >> 7]
+      return base64(Uint8Array.from([1, ...new Uint8Array(64), 0x80, ...message, ...length, ...indexes, 0]))
+    }
+    assert.equal(
+      decodeTransaction(loading(254), 'base64').transaction.addressTableLookups[0]?.writableIndexes.length,
+      254,
+    )
+    assert.equal(
+      refusal(() => decodeTransaction(loading(255), 'base64')),
       'invalid transaction: Transaction failed to sanitize accounts offsets correctly',
     )
   })

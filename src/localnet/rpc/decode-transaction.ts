@@ -1,7 +1,12 @@
 import { decodeBase58 } from '../../solana/crypto/base58.ts'
 import { compactU16Length, writeCompactU16 } from '../../solana/transaction/compact-u16.ts'
 import { isDecodeFault, parseTransaction, type TransactionFault } from '../../solana/transaction/transaction.ts'
-import { type ParsedTransaction, WIRE_BYTES_MAX, WIRE_BYTES_V1_MAX } from '../../solana/transaction/types.ts'
+import {
+  type ParsedTransaction,
+  SANITIZE_LIMITS,
+  WIRE_BYTES_MAX,
+  WIRE_BYTES_V1_MAX,
+} from '../../solana/transaction/types.ts'
 import type { TransactionEncoding } from './encode-transaction.ts'
 import { invalidParams, type RpcError } from './errors.ts'
 import { type Measured, measureMessage, measureTransaction } from './measure-transaction.ts'
@@ -28,7 +33,7 @@ export type DecodedTransaction = { readonly wire: Uint8Array; readonly transacti
 export function decodeTransaction(text: string, encoding: TransactionEncoding): DecodedTransaction {
   const bytes = decodeText(text, encoding, TRANSACTION_TYPE)
   const wire = bytes[0] === V1_FIRST_BYTE ? bytes : cut(bytes, measureTransaction(bytes), TRANSACTION_TYPE)
-  const parsed = parseTransaction(wire)
+  const parsed = parseTransaction(wire, SANITIZE_LIMITS)
   if (!parsed.ok) throw refuse(parsed.reason, TRANSACTION_TYPE, 'invalid transaction')
   return { wire, transaction: parsed.transaction }
 }
@@ -37,7 +42,7 @@ export function decodeTransaction(text: string, encoding: TransactionEncoding): 
 export function decodeMessage(text: string): ParsedTransaction {
   const bytes = decodeText(text, 'base64', MESSAGE_TYPE)
   const message = bytes[0] === V1_FIRST_BYTE ? bytes : cut(bytes, measureMessage(bytes), MESSAGE_TYPE)
-  const parsed = parseTransaction(withoutSignatures(message))
+  const parsed = parseTransaction(withoutSignatures(message), SANITIZE_LIMITS)
   if (!parsed.ok) throw refuse(parsed.reason, MESSAGE_TYPE, 'invalid transaction message')
   return parsed.transaction
 }
@@ -48,7 +53,8 @@ function cut(bytes: Uint8Array, measured: Measured, type: string): Uint8Array {
   return bytes.subarray(0, measured.length)
 }
 
-function decodeText(text: string, encoding: TransactionEncoding, type: string): Uint8Array {
+function decodeText(text: string, requested: TransactionEncoding, type: string): Uint8Array {
+  const encoding = requested === 'binary' ? 'base58' : requested
   if (encoding !== 'base58' && encoding !== 'base64') {
     throw invalidParams(`unsupported encoding: ${encoding}. Supported encodings: base58, base64`)
   }

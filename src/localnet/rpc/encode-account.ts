@@ -72,6 +72,11 @@ function encodeData(
   }
 }
 
+/** Agave leaves the accounts of a token program that cannot be parsed out of parsed lists: clients expect an object in each. */
+export function isListedParsedOnly(account: Account, encoding: AccountEncoding): boolean {
+  return encoding === 'jsonParsed' && isTokenProgram(account.owner)
+}
+
 /** The data in encoding `jsonParsed`, or undefined where it cannot be parsed and is written as base64. */
 export function parseAccount(address: string, account: Account, readAccount: ReadAccount): Json | undefined {
   const display = displayOfAccount(account, readAccount)

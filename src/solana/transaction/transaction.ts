@@ -58,6 +58,13 @@ export function isWritableStatic(transaction: ParsedTransaction, index: number):
     : index < transaction.staticKeys.length - numReadonlyUnsigned
 }
 
+/** Whether a node refuses to lock its accounts: static and loaded keys are locked, readonly ones too. */
+export function locksTooMany({ staticKeys, addressTableLookups }: ParsedTransaction): boolean {
+  let accounts = staticKeys.length
+  for (const lookup of addressTableLookups) accounts += lookup.writableIndexes.length + lookup.readonlyIndexes.length
+  return accounts > TRANSACTION_LIMITS.accountLocksMax
+}
+
 /** Whether every signature is valid for its key and the message. */
 export function verifySignatures(transaction: ParsedTransaction): boolean {
   return transaction.signatures.every((signature, index) =>

@@ -87,6 +87,9 @@ export const TRANSACTION_LIMITS: TransactionLimits = {
 /** Keys that an instruction can refer to: an index is one byte. */
 export const ACCOUNT_INDEXES = 256
 
+/** What a node's sanitizer accepts: it counts the locks of a transaction later, after it has resolved the lookup tables. */
+export const SANITIZE_LIMITS: TransactionLimits = { ...TRANSACTION_LIMITS, accountLocksMax: ACCOUNT_INDEXES }
+
 /** For transactions that were accepted already, by the chain or by us: what the formats can express. */
 export const FORMAT_LIMITS: TransactionLimits = {
   accountLocksMax: ACCOUNT_INDEXES,

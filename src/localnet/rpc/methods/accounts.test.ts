@@ -3,7 +3,7 @@ import { Buffer } from 'node:buffer'
 import { after, before, describe, it } from 'node:test'
 import { zstdDecompressSync } from 'node:zlib'
 import { startTestServer, type TestServer } from '../../../../test/support/rpc-server.ts'
-import { encodeBase58 } from '../../../solana/crypto/base58.ts'
+import { decodeBase58, encodeBase58 } from '../../../solana/crypto/base58.ts'
 import { STAKE_PROGRAM, SYSTEM_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../../chain/addresses.ts'
 import type { Account } from '../../chain/model.ts'
 import { SYSVAR } from '../parsed/program-ids.ts'
@@ -31,10 +31,12 @@ const [WALLET, MINT, TOKEN_A, TOKEN_B, TEXT, PROGRAM, OWNED_A, OWNED_B, LOCKED] 
   10, 20, 31, 30, 40, 50, 61, 60, 70,
 ].map(key) as [string, string, string, string, string, string, string, string, string]
 const UNKNOWN = key(99)
+/** A token account whose mint does not exist cannot be parsed. */
+const ORPHAN = key(33)
 const mint = Buffer.concat([Buffer.of(1, 0, 0, 0), keyBytes(10), u64(1_000_000n), Buffer.of(6, 1), Buffer.alloc(36)])
-const tokenAccount = (amount: bigint, delegate?: number) => {
+const tokenAccount = (amount: bigint, delegate?: number, mintFill = 20) => {
   const data = Buffer.alloc(165)
-  keyBytes(20).copy(data, 0)
+  keyBytes(mintFill).copy(data, 0)
   keyBytes(10).copy(data, 32)
   u64(amount).copy(data, 64)
   if (delegate !== undefined) {
@@ -59,6 +61,12 @@ const FIXTURES: [string, Account][] = [
   [MINT, account(TOKEN_PROGRAM, mint)],
   [TOKEN_A, account(TOKEN_PROGRAM, tokenAccount(300_000n, 11))],
   [TOKEN_B, account(TOKEN_PROGRAM, tokenAccount(700_000n))],
+  [ORPHAN, account(TOKEN_PROGRAM, tokenAccount(5n, 12, 98))],
+  [key(21), account(TOKEN_2022_PROGRAM, mint)],
+  ...[81, 83, 82].map((fill): [string, Account] => [
+    key(fill),
+    account(TOKEN_2022_PROGRAM, tokenAccount(500n, undefined, 21).fill(13, 32, 64)),
+  ]),
   [OWNED_A, account(PROGRAM, Buffer.from('gpa one'))],
   [OWNED_B, account(PROGRAM, Buffer.from('gpa two!'))],
   [LOCKED, account(STAKE_PROGRAM, lockedStake, 77n)],
@@ -211,7 +219,11 @@ describe('account methods', () => {
     assert.equal(largest.length, 20)
     assert.deepEqual(
       largest,
-      [...largest].sort((a, b) => Number(BigInt(b.lamports) - BigInt(a.lamports))),
+      [...largest].sort(
+        (a, b) =>
+          Number(BigInt(b.lamports) - BigInt(a.lamports)) ||
+          Buffer.compare(decodeBase58(b.address), decodeBase58(a.address)),
+      ),
     )
     assert.equal(largest[0]?.address, server.chain.faucet)
     const held = (await server.call<Context<Balance[]>>('getLargestAccounts', { filter: 'nonCirculating' })).value
@@ -288,6 +300,11 @@ describe('account methods', () => {
         [TOKEN_A, '300000'],
       ],
     )
+    const equal = await server.call<Context<{ address: string }[]>>('getTokenLargestAccounts', key(21))
+    assert.deepEqual(
+      equal.value.map(({ address }) => address),
+      [key(83), key(82), key(81)],
+    )
     assert.deepEqual(await server.refusal('getTokenLargestAccounts', UNKNOWN), [
       -32602,
       'Invalid param: could not find mint',
@@ -323,6 +340,27 @@ describe('account methods', () => {
       assert.equal((await server.refusal(method, WALLET, { mint: MINT, programId: TOKEN_PROGRAM }))[0], -32602)
     }
     assert.equal((await server.refusal('getTokenAccountsByOwner', WALLET, { mint: MINT }))[0], -32600)
+  })
+
+  it('lists of parsed accounts lack the token accounts that cannot be parsed', async () => {
+    const keysOf = (list: Keyed[]) => list.map(({ pubkey }) => pubkey)
+    const program = async (encoding: string) =>
+      keysOf(
+        await server.call<Keyed[]>('getProgramAccounts', TOKEN_PROGRAM, { encoding, filters: ['tokenAccountState'] }),
+      )
+    const listed = async (method: string, owner: string, encoding: string) =>
+      keysOf((await server.call<Context<Keyed[]>>(method, owner, { programId: TOKEN_PROGRAM }, { encoding })).value)
+    assert.deepEqual(await program('base64'), [TOKEN_B, TOKEN_A, ORPHAN])
+    assert.deepEqual(await program('jsonParsed'), [TOKEN_B, TOKEN_A])
+    assert.deepEqual(await listed('getTokenAccountsByOwner', WALLET, 'base64'), [TOKEN_B, TOKEN_A, ORPHAN])
+    assert.deepEqual(await listed('getTokenAccountsByOwner', WALLET, 'jsonParsed'), [TOKEN_B, TOKEN_A])
+    assert.deepEqual(await listed('getTokenAccountsByDelegate', key(12), 'base64'), [ORPHAN])
+    assert.deepEqual(await listed('getTokenAccountsByDelegate', key(12), 'jsonParsed'), [])
+    // Accounts of other programs and single accounts are returned as base64.
+    const owned = await server.call<Keyed[]>('getProgramAccounts', PROGRAM, { encoding: 'jsonParsed' })
+    assert.deepEqual(keysOf(owned), [OWNED_B, OWNED_A])
+    const single = await server.call<Context<Shown>>('getAccountInfo', ORPHAN, { encoding: 'jsonParsed' })
+    assert.equal((single.value.data as string[])[1], 'base64')
   })
 
   it('returns sysvars of the chain', async () => {

@@ -10,7 +10,10 @@ import {
   type DataSlice,
   displayOfAccount,
   encodeAccount,
+  isListedParsedOnly,
   isTooLongForBase58,
+  parseAccount,
+  withData,
 } from '../encode-account.ts'
 import { invalidParams, invalidRequest } from '../errors.ts'
 import { createMatcher } from '../filters.ts'
@@ -21,9 +24,9 @@ import { SYSVAR } from '../parsed/program-ids.ts'
 import { readStakeState } from '../parsed/stake.ts'
 import { readClockTimestamp } from '../parsed/sysvars.ts'
 import * as shape from '../request-shapes.ts'
+import { takeLargest } from './largest-balances.ts'
 
 const MULTIPLE_ACCOUNTS_MAX = 100
-export const LARGEST_ACCOUNTS_MAX = 20
 /** MAX_PERMITTED_DATA_LENGTH of the System program. */
 const ACCOUNT_BYTES_MAX = 10n * 1024n * 1024n
 
@@ -85,15 +88,13 @@ export const accountMethods: RpcMethods = {
     const nonCirculating = config?.filter === undefined ? undefined : findNonCirculating(chain, bank)
     const wanted = (address: string) =>
       !nonCirculating || nonCirculating.has(address) === (config?.filter === 'nonCirculating')
-    const largest: { address: string; lamports: bigint }[] = []
-    for (const [address, { lamports }] of chain.allAccounts(bank.commitment)) {
-      const least = largest.at(-1)
-      if (!wanted(address) || (largest.length >= LARGEST_ACCOUNTS_MAX && least && lamports <= least.lamports)) continue
-      const position = largest.findIndex((other) => other.lamports < lamports)
-      largest.splice(position < 0 ? largest.length : position, 0, { address, lamports })
-      largest.length = Math.min(largest.length, LARGEST_ACCOUNTS_MAX)
-    }
-    return withContext(bank.slot, largest)
+    const balances = Iterator.from(chain.allAccounts(bank.commitment))
+      .filter(([address]) => wanted(address))
+      .map(([address, { lamports }]) => ({ address, amount: lamports }))
+    return withContext(
+      bank.slot,
+      takeLargest(balances).map(({ address, amount }) => ({ address, lamports: amount })),
+    )
   },
 
   getSupply({ chain }, params) {
@@ -172,10 +173,13 @@ export function encodeKeyed(
   encoding: AccountEncoding,
   dataSlice: DataSlice | undefined,
 ): Json {
-  return accounts.map(([pubkey, account]) => ({
-    pubkey,
-    account: encodeRead(bank, pubkey, account, encoding, dataSlice),
-  }))
+  return accounts.flatMap(([pubkey, account]) => {
+    if (!isListedParsedOnly(account, encoding)) {
+      return [{ pubkey, account: encodeRead(bank, pubkey, account, encoding, dataSlice) }]
+    }
+    const data = parseAccount(pubkey, account, bank.readAccount)
+    return data === undefined ? [] : [{ pubkey, account: withData(account, data) }]
+  })
 }
 
 /** Sorts by the bytes of the address, as Agave's sorted scan does. */

@@ -288,6 +288,11 @@ describe('chain methods', () => {
       'Block not available for slot 64',
     ])
     assert.equal((await server.refusal('getInflationReward', [], { epoch: FAR }))[0], -32004)
+    for (const epoch of [0, 1, FAR])
+      assert.deepEqual(
+        await server.refusal('getInflationReward', [UNKNOWN], { epoch, commitment: 'processed' }),
+        BELOW_CONFIRMED,
+      )
     assert.equal((await server.refusal('getInflationReward', [], { minContextSlot: FAR }))[0], -32016)
     const many = Array.from({ length: 33 }, () => UNKNOWN)
     assert.deepEqual(await server.refusal('getInflationReward', many), [-32602, 'Too many inputs provided; max 32'])

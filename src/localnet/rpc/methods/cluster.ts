@@ -1,13 +1,14 @@
 import { AGAVE_VERSION } from '../../../solana/agave-version.ts'
 import { decodeBase58 } from '../../../solana/crypto/base58.ts'
 import { shredVersionOf } from '../../../solana/shred/version.ts'
-import type { Chain } from '../../chain/model.ts'
+import type { Chain, Commitment } from '../../chain/model.ts'
 import { SAMPLE_SECONDS, SAMPLES_MAX } from '../../chain/performance-samples.ts'
 import { blockAt, blockHeightAt, openBank, type RpcMethods, withContext } from '../context.ts'
 import { blockCleanedUp, blockNotAvailable, invalidParams, noSnapshot } from '../errors.ts'
 import { type Json, jsonFloat } from '../json.ts'
 import { listOf, optional, readArguments, string, usize } from '../params.ts'
 import * as shape from '../request-shapes.ts'
+import { atLeastConfirmed } from './blocks.ts'
 
 /** Agave reports the first bytes of a hash of its features; this chain has all features of its engine and reports a fixed value. */
 const FEATURE_SET = 0x736c7569
@@ -133,7 +134,7 @@ export const clusterMethods: RpcMethods = {
     addresses.forEach(shape.checkAddress)
     const { slot } = openBank(chain, config)
     const epoch = config?.epoch ?? BigInt(Math.max(epochOf(chain, slot) - 1, 0))
-    checkRewardBlock(chain, rewardSlotOf(chain, epoch), slot)
+    checkRewardBlock(chain, rewardSlotOf(chain, epoch), { top: slot, commitment: config?.commitment })
     return addresses.map(() => null)
   },
 
@@ -159,9 +160,15 @@ function rewardSlotOf(chain: Chain, epoch: bigint): bigint {
   return slot > U64_MAX ? U64_MAX : slot
 }
 
-function checkRewardBlock(chain: Chain, rewardSlot: bigint, top: number): void {
+function checkRewardBlock(
+  chain: Chain,
+  rewardSlot: bigint,
+  { top, commitment }: { readonly top: number; readonly commitment: Commitment | undefined },
+): void {
   const firstAvailable = chain.firstAvailableSlot()
   if (rewardSlot < BigInt(firstAvailable)) throw blockCleanedUp(rewardSlot, firstAvailable)
+  // After the check above: Agave looks for the block as getBlocksWithLimit does.
+  atLeastConfirmed(commitment)
   if (rewardSlot > BigInt(top) || !blockAt(chain, rewardSlot)) throw blockNotAvailable(rewardSlot)
 }
 

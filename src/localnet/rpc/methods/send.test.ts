@@ -10,13 +10,35 @@ type Blockhash = { blockhash: string; lastValidBlockHeight: number }
 type Simulated = Record<string, unknown> & { err: unknown; logs: string[]; unitsConsumed: number; accounts: unknown }
 
 const FAR = 9223372036854775807n
+const TABLE_KEYS = Array.from({ length: 127 }, (_, index) => key(100 + index))
+/** The account of an active lookup table: its type, deactivation slot and 44 bytes of other fields, then the addresses. */
+const tableData = Buffer.concat([
+  Buffer.of(1, 0, 0, 0),
+  Buffer.alloc(8, 0xff),
+  Buffer.alloc(44),
+  ...TABLE_KEYS.map((address) => address.toBuffer()),
+])
+const TABLE = new web3.AddressLookupTableAccount({
+  key: key(98),
+  state: web3.AddressLookupTableAccount.deserialize(tableData),
+})
+const tableAccount = {
+  lamports: BigInt(SOL),
+  owner: web3.AddressLookupTableProgram.programId.toBase58(),
+  data: tableData,
+  executable: false,
+  rentEpoch: 18446744073709551615n,
+}
 const poor = web3.Keypair.fromSeed(new Uint8Array(32).fill(2))
 
 describe('methods that send and price transactions', () => {
   let server: TestServer
   let wallet: RpcWallet
   before(async () => {
-    server = await startTestServer({ commitment: { confirmedSlots: 1, finalizedSlots: 3 } })
+    server = await startTestServer(
+      { commitment: { confirmedSlots: 1, finalizedSlots: 3 } },
+      { fixtures: [[TABLE.key.toBase58(), tableAccount]] },
+    )
     wallet = await openRpcWallet(server)
   })
   after(() => server[Symbol.asyncDispose]())
@@ -57,6 +79,39 @@ describe('methods that send and price transactions', () => {
     assert.equal(await fee([...priced, wallet.transfer(1)]), 5000 + 5000)
     assert.equal(await fee([wallet.transfer(1)], key(9).toBase58()), null)
     assert.equal((await server.refusal('getFeeForMessage', 'someInvalidMessage'))[0], -32602)
+    const blockhash = wallet.recent()
+    const feeAfter = async (blocks: number) => {
+      await server.pass(blocks)
+      return fee([wallet.transfer(1)], blockhash)
+    }
+    assert.deepEqual([await feeAfter(151), await feeAfter(149), await feeAfter(1)], [5000, 5000, null])
+  })
+
+  it('getFeeForMessage resolves the lookup tables', async () => {
+    const ask = (table: web3.AddressLookupTableAccount, tableKeys: number) => {
+      const message = new web3.TransactionMessage({
+        payerKey: wallet.payer.publicKey,
+        recentBlockhash: wallet.recent(),
+        instructions: [locking(tableKeys)],
+      })
+      const text = base64(message.compileToV0Message([table]).serialize())
+      return server.ask('getFeeForMessage', text, { commitment: 'processed' })
+    }
+    assert.equal(((await ask(TABLE, 127)).result as Context<number>).value, 5000)
+    const at = (address: web3.PublicKey) => new web3.AddressLookupTableAccount({ key: address, state: TABLE.state })
+    const longer = { ...TABLE.state, addresses: [...Array.from({ length: 127 }, () => key(99)), ...TABLE_KEYS] }
+    const refused: [web3.AddressLookupTableAccount, string][] = [
+      [at(key(77)), 'Attempted to lookup addresses from a table that does not exist'],
+      [at(wallet.payer.publicKey), 'Attempted to lookup addresses from an account owned by the wrong program'],
+      [
+        new web3.AddressLookupTableAccount({ key: TABLE.key, state: longer }),
+        'Address lookup contains an invalid index',
+      ],
+    ]
+    for (const [table, reason] of refused) {
+      const { error } = await ask(table, 2)
+      assert.deepEqual([error?.code, error?.message], [-32602, `invalid transaction message: ${reason}`])
+    }
   })
 
   it('getRecentPrioritizationFees', async () => {
@@ -250,6 +305,26 @@ describe('methods that send and price transactions', () => {
     assert.deepEqual(await ask({ addresses: ['x'] }), [-32602, 'Invalid param: WrongSize'])
   })
 
+  it('simulateTransaction returns empty accounts for those that it closes and those that do not exist', async () => {
+    const closed = web3.Keypair.fromSeed(new Uint8Array(32).fill(3))
+    await server.call('requestAirdrop', closed.publicKey.toBase58(), SOL)
+    await server.pass(1)
+    const all = wallet.transfer(SOL - 5000, 57, closed)
+    all.keys.push({ pubkey: key(97), isSigner: false, isWritable: false })
+    const addresses = [closed.publicKey, key(97), key(96)].map((each) => each.toBase58())
+    const { err, accounts } = await simulate(wallet.sign([all], closed), { accounts: { addresses } })
+    const empty = {
+      data: ['', 'base64'],
+      executable: false,
+      lamports: 0,
+      owner: web3.SystemProgram.programId.toBase58(),
+      rentEpoch: 18446744073709551615n,
+      space: 0,
+    }
+    assert.equal(err, null)
+    assert.deepEqual(accounts, [empty, empty, null], 'the last is not an account of the transaction')
+  })
+
   it('a missing lookup table makes a transaction invalid', async () => {
     const table = new web3.AddressLookupTableAccount({
       key: key(77),
@@ -269,5 +344,44 @@ describe('methods that send and price transactions', () => {
     ] as const) {
       assert.deepEqual(await server.refusal(method, base64(wire), { encoding: 'base64', ...config }), refused)
     }
+    // Tables are resolved before the accounts are counted.
+    const missing = new web3.AddressLookupTableAccount({ key: key(77), state: TABLE.state })
+    const many = wallet.signV0([locking(127)], [missing])
+    assert.deepEqual(await server.refusal('sendTransaction', base64(many), { encoding: 'base64' }), refused)
+  })
+
+  /** A transfer that locks the payer, the System program and this many accounts of the table. */
+  function locking(tableKeys: number): web3.TransactionInstruction {
+    const instruction = web3.SystemProgram.transfer({
+      fromPubkey: wallet.payer.publicKey,
+      toPubkey: TABLE_KEYS[0] as web3.PublicKey,
+      lamports: SOL,
+    })
+    for (const pubkey of TABLE_KEYS.slice(1, tableKeys))
+      instruction.keys.push({ pubkey, isSigner: false, isWritable: false })
+    return instruction
+  }
+
+  it('a transaction that locks too many accounts is refused in preflight, and sent without it', async () => {
+    const wire = wallet.signV0([locking(127)], [TABLE])
+    assert.deepEqual(await server.refusal('sendTransaction', base64(wire), { encoding: 'base64' }), [
+      -32002,
+      'Transaction simulation failed: Transaction locked too many accounts',
+    ])
+    const run = await simulate(wire)
+    assert.deepEqual([run.err, run.logs, run['fee']], ['TooManyAccountLocks', [], null])
+    const stale = Buffer.from(wire).fill(9, 65 + 4 + 1 + 64, 65 + 4 + 1 + 96)
+    assert.equal((await simulate(stale)).err, 'TooManyAccountLocks', 'before the age of its blockhash')
+    const signature = await wallet.send(wire, { skipPreflight: true })
+    assert.equal(signature, encodeBase58(wire.subarray(1, 65)))
+    await server.pass(1)
+    const { value } = await server.call<Context<unknown[]>>('getSignatureStatuses', [signature])
+    assert.deepEqual(value, [null])
+
+    // The engine has the limit of mainnet, 64.
+    assert.equal((await simulate(wallet.signV0([locking(63)], [TABLE]))).err, 'TooManyAccountLocks')
+    const most = wallet.signV0([locking(62)], [TABLE])
+    assert.equal((await simulate(most)).err, null)
+    assert.equal(await wallet.send(most), encodeBase58(most.subarray(1, 65)))
   })
 })

@@ -156,10 +156,7 @@ function encodeAccounts(
   if (encoding === 'binary' || encoding === 'base58') throw invalidParams('base58 encoding not supported')
   if (config.addresses.length > accountsMax) throw invalidParams(`Too many accounts provided; max ${accountsMax}`)
   if (!simulation || simulation.err !== null) return config.addresses.map(() => null)
-  const readAccount = (address: string) => {
-    const after = simulation.postAccounts.get(address)
-    return after === undefined ? bank.readAccount(address) : after
-  }
+  const readAccount = (address: string) => simulation.postAccounts.get(address) ?? bank.readAccount(address)
   return config.addresses.map((text) => {
     const address = shape.checkAddress(text)
     const account = readAccount(address)

@@ -9,7 +9,8 @@ import { isTokenProgram } from '../parsed/program-ids.ts'
 import { encodeTokenAmount, type TokenDisplay } from '../parsed/token-amount.ts'
 import { parseTokenAccount, type TokenAccountState } from '../parsed/token-state.ts'
 import * as shape from '../request-shapes.ts'
-import { encodeKeyed, LARGEST_ACCOUNTS_MAX, sortByAddress } from './accounts.ts'
+import { encodeKeyed, sortByAddress } from './accounts.ts'
+import { takeLargest } from './largest-balances.ts'
 
 const NATIVE_MINT = 'So11111111111111111111111111111111111111112'
 const NATIVE_DECIMALS = 9
@@ -43,13 +44,11 @@ export const tokenMethods: RpcMethods = {
     const mint = shape.checkAddress(text)
     const bank = openBank(chain, config)
     const { program, display } = readTokenMint(bank, mint)
-    const largest = findTokenAccounts(chain, bank, program, (state) => state.mint === mint)
-      .map(({ address, state }) => ({ address, amount: state.amount }))
-      .sort((a, b) => (a.amount < b.amount ? 1 : a.amount > b.amount ? -1 : a.address < b.address ? -1 : 1))
-      .slice(0, LARGEST_ACCOUNTS_MAX)
+    const found = findTokenAccounts(chain, bank, program, (state) => state.mint === mint)
+    const balances = found.map(({ address, state }) => ({ address, amount: state.amount }))
     return withContext(
       bank.slot,
-      largest.map(({ address, amount }) => ({ address, ...encodeTokenAmount(amount, display) })),
+      takeLargest(balances).map(({ address, amount }) => ({ address, ...encodeTokenAmount(amount, display) })),
     )
   },
 
